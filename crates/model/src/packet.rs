@@ -1,0 +1,29 @@
+//! What queues, loss and links see of a packet.
+
+use crate::units::Nanos;
+
+/// The two ECN bits of the IP header (RFC 3168).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Ecn {
+    #[default]
+    NotEct = 0,
+    Ect1 = 1,
+    Ect0 = 2,
+    Ce = 3,
+}
+
+/// One wire packet. Its content stays with the engine, behind `handle`: a
+/// segment of the simulator or a buffer of the link.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// The engine's name for the content.
+    pub handle: u32,
+    /// What the rate and the buffer count: the IP packet plus `path.overhead`.
+    pub bytes: u32,
+    /// The flow it belongs to, for queues that tell flows apart.
+    pub flow: u32,
+    pub ecn: Ecn,
+    /// When it entered the queue; set by the queue.
+    pub enqueued: Nanos,
+}

@@ -1,0 +1,65 @@
+//! First in, first out, tail drop: what a router without AQM does, and what
+//! Linux calls pfifo and bfifo.
+
+use std::collections::VecDeque;
+
+use super::{Queue, QueueKind};
+use crate::packet::Packet;
+use crate::scenario::BufferLimit;
+use crate::units::Nanos;
+
+pub(super) const KIND: QueueKind = QueueKind {
+    name: "fifo",
+    summary: "first in, first out; an arriving packet that does not fit is dropped",
+    source: "Linux net/sched/sch_fifo.c (bfifo: bytes, pfifo: packets)",
+    build: |limit| Box::new(Fifo::new(limit)),
+};
+
+/// A FIFO limited in bytes or in packets.
+pub struct Fifo {
+    packets: VecDeque<Packet>,
+    bytes: u64,
+    limit: BufferLimit,
+}
+
+impl Fifo {
+    pub fn new(limit: BufferLimit) -> Fifo {
+        Fifo { packets: VecDeque::new(), bytes: 0, limit }
+    }
+
+    fn fits(&self, packet: &Packet) -> bool {
+        match self.limit {
+            BufferLimit::Unlimited => true,
+            BufferLimit::Bytes(limit) => self.bytes + u64::from(packet.bytes) <= limit,
+            BufferLimit::Packets(limit) => self.packets.len() < limit as usize,
+        }
+    }
+}
+
+impl Queue for Fifo {
+    #[inline]
+    fn enqueue(&mut self, now: Nanos, mut packet: Packet, dropped: &mut Vec<Packet>) {
+        packet.enqueued = now;
+        if self.fits(&packet) {
+            self.bytes += u64::from(packet.bytes);
+            self.packets.push_back(packet);
+        } else {
+            dropped.push(packet);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.bytes);
+        Some(packet)
+    }
+
+    fn len_pkts(&self) -> u32 {
+        self.packets.len() as u32
+    }
+
+    fn len_bytes(&self) -> u64 {
+        self.bytes
+    }
+}

@@ -1,0 +1,43 @@
+//! Queues at the bottleneck: one file each, one line each in [`QUEUES`].
+
+mod fifo;
+
+pub use fifo::Fifo;
+
+use crate::packet::Packet;
+use crate::scenario::BufferLimit;
+use crate::units::Nanos;
+
+/// A queue in front of a link. The link asks for a packet whenever it can send
+/// one; the queue decides which, and which packets are dropped or marked.
+pub trait Queue: Send {
+    /// Offers a packet at `now`. Packets dropped because of it, the offered
+    /// one or others, are appended to `dropped`.
+    fn enqueue(&mut self, now: Nanos, packet: Packet, dropped: &mut Vec<Packet>);
+
+    /// The next packet to send at `now`, `None` when there is none. Packets
+    /// dropped on the way out are appended to `dropped`.
+    fn dequeue(&mut self, now: Nanos, dropped: &mut Vec<Packet>) -> Option<Packet>;
+
+    /// Packets waiting.
+    fn len_pkts(&self) -> u32;
+
+    /// Bytes waiting.
+    fn len_bytes(&self) -> u64;
+}
+
+/// A kind of queue that a scenario can name.
+pub struct QueueKind {
+    pub name: &'static str,
+    pub summary: &'static str,
+    pub source: &'static str,
+    pub build: fn(BufferLimit) -> Box<dyn Queue>,
+}
+
+/// Every queue, in the order `knee list queues` prints them.
+pub const QUEUES: &[&QueueKind] = &[&fifo::KIND];
+
+/// The queue of that name.
+pub fn find(name: &str) -> Option<&'static QueueKind> {
+    QUEUES.iter().copied().find(|kind| kind.name == name)
+}

@@ -1,0 +1,57 @@
+//! `flows`: one row per flow and repetition, what became of it.
+
+use super::table;
+
+table! {
+    /// What became of each flow. Rates and distributions are of the steady
+    /// part, from the later of warm-up and the flow's start to its end; counts
+    /// are of the flow's whole life.
+    "flows" Flows of Flow {
+        cell: i32, "", "kneepoint", "cell of the matrix";
+        rep: i32, "", "kneepoint", "repetition, from 0";
+        flow: i32, "", "kneepoint", "flow number, from 0";
+        group: i32, "", "kneepoint", "which [[flow]] table of the scenario it came from, from 0";
+        name: String, "", "kneepoint", "name of that table";
+        algorithm: String, "", "TCP_CONGESTION", "congestion control of the sender";
+        workload: &'static str, "", "kneepoint", "what the application does";
+        start_ns: i64, "ns", "kneepoint", "when the connection was opened";
+        end_ns: Option<i64>, "ns", "kneepoint", "when its work was complete; null: not within the run";
+        completion_us: Option<i64>, "us", "kneepoint", "from opening to the last byte read by the far application; null: not a finite transfer, or not complete";
+        goodput_bits_per_sec: f64, "bit/s", "RFC 2647, 3.17", "payload read in order by the far application, over the steady part";
+        throughput_bits_per_sec: f64, "bit/s", "kneepoint", "payload sent, with retransmissions, over the steady part";
+        bytes_read: i64, "bytes", "kneepoint", "payload read in order by the far application";
+        bytes_acked: i64, "bytes", "tcp_info.tcpi_bytes_acked", "payload cumulatively acked";
+        bytes_sent: i64, "bytes", "tcp_info.tcpi_bytes_sent", "payload sent, with retransmissions";
+        bytes_retrans: i64, "bytes", "tcp_info.tcpi_bytes_retrans", "of those: retransmitted";
+        data_segs_out: i64, "segments", "tcp_info.tcpi_data_segs_out", "data segments sent, with retransmissions";
+        total_retrans: i64, "segments", "tcp_info.tcpi_total_retrans", "of those: retransmissions";
+        retransmit_pct: f64, "%", "kneepoint", "total_retrans / data_segs_out";
+        path_lost_pkts: i64, "packets", "kneepoint", "data packets lost by the path's own loss";
+        queue_dropped_pkts: i64, "packets", "kneepoint", "data packets dropped by the queue";
+        srtt_us_mean: Option<f64>, "us", "kneepoint", "mean smoothed RTT over the steady part's ACKs";
+        srtt_us_p50: Option<f64>, "us", "kneepoint", "median over the steady part's ACKs, within 1 %";
+        srtt_us_p95: Option<f64>, "us", "kneepoint", "95th percentile, within 1 %";
+        srtt_us_p99: Option<f64>, "us", "kneepoint", "99th percentile, within 1 %";
+        min_rtt_us: Option<i64>, "us", "tcp_info.tcpi_min_rtt", "least RTT measured in the flow's life";
+        queue_delay_us_mean: Option<f64>, "us", "kneepoint", "mean wait of this flow's packets in the queue, steady part";
+        queue_delay_us_p50: Option<f64>, "us", "kneepoint", "median wait, within 1 %";
+        queue_delay_us_p95: Option<f64>, "us", "kneepoint", "95th percentile of the wait, within 1 %";
+        queue_delay_us_p99: Option<f64>, "us", "kneepoint", "99th percentile of the wait, within 1 %";
+        snd_cwnd_mean: f64, "segments", "kneepoint", "mean congestion window over time, steady part";
+        inflight_mean: f64, "segments", "kneepoint", "mean packets in flight over time, steady part";
+        cwnd_limited_us: i64, "us", "kneepoint", "time when the congestion window held data back";
+        rwnd_limited_us: i64, "us", "tcp_info.tcpi_rwnd_limited", "time when the receive window held data back";
+        sndbuf_limited_us: i64, "us", "tcp_info.tcpi_sndbuf_limited", "time when the send buffer held the application back";
+        pacing_limited_us: i64, "us", "kneepoint", "time when the pacing timer held data back";
+        app_limited_us: i64, "us", "kneepoint", "time when the application had nothing to send";
+        rto_count: i64, "", "kneepoint", "retransmission timeouts";
+        recovery_count: i64, "", "kneepoint", "fast recoveries entered";
+        undo_count: i64, "", "kneepoint", "reductions undone as spurious";
+        tlp_count: i64, "", "kneepoint", "tail loss probes sent";
+        requests: Option<i64>, "", "kneepoint", "requests answered in the steady part; null: not a request/response workload";
+        requests_per_sec: Option<f64>, "1/s", "kneepoint", "requests answered per second of the steady part";
+        latency_us_p50: Option<f64>, "us", "kneepoint", "median time from writing a request to reading its whole answer, within 1 %";
+        latency_us_p95: Option<f64>, "us", "kneepoint", "95th percentile of it";
+        latency_us_p99: Option<f64>, "us", "kneepoint", "99th percentile of it";
+    }
+}

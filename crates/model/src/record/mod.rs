@@ -1,0 +1,110 @@
+//! The tables of a run: columns with unit, meaning and source.
+//!
+//! Engines fill these; the front exports them as Arrow with the same metadata.
+//! A column exists here once, and both engines and every figure use its name.
+
+mod events;
+mod flows;
+mod queue;
+mod samples;
+
+pub use events::{Event, Events};
+pub use flows::{Flow, Flows};
+pub use queue::{QueueSample, QueueSamples};
+pub use samples::{Sample, Samples};
+
+/// A column's description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    pub name: &'static str,
+    /// "" when the column has none (a name, a flag, a bare count).
+    pub unit: &'static str,
+    pub doc: &'static str,
+    /// Where the definition comes from: a `tcp_info` field, an RFC, ourselves.
+    pub source: &'static str,
+}
+
+/// A column's values.
+#[derive(Clone, Copy, Debug)]
+pub enum Values<'a> {
+    I32(&'a [i32]),
+    I64(&'a [i64]),
+    F64(&'a [f64]),
+    Bool(&'a [bool]),
+    OptI64(&'a [Option<i64>]),
+    OptF64(&'a [Option<f64>]),
+    Text(&'a [String]),
+    /// Few distinct texts: exported as a dictionary.
+    Name(&'a [&'static str]),
+}
+
+/// A type that can stand in a column.
+pub trait Value: Sized {
+    fn wrap(values: &[Self]) -> Values<'_>;
+}
+
+macro_rules! value {
+    ($($type:ty => $variant:ident),*) => {$(
+        impl Value for $type {
+            fn wrap(values: &[$type]) -> Values<'_> {
+                Values::$variant(values)
+            }
+        }
+    )*};
+}
+value!(i32 => I32, i64 => I64, f64 => F64, bool => Bool, Option<i64> => OptI64,
+       Option<f64> => OptF64, String => Text, &'static str => Name);
+
+/// A table: a name, a list of columns, and rows that engines append.
+pub trait Table: Default {
+    const NAME: &'static str;
+    const COLUMNS: &'static [Column];
+    /// Every column's values, in the order of `COLUMNS`.
+    fn values(&self) -> Vec<Values<'_>>;
+    fn rows(&self) -> usize;
+}
+
+/// Declares a table: a struct of columns, its row type and its description.
+macro_rules! table {
+    (
+        $(#[$meta:meta])*
+        $name:literal $table:ident of $row:ident {
+            $($column:ident: $type:ty, $unit:literal, $source:literal, $doc:literal;)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default)]
+        pub struct $table {
+            $(#[doc = $doc] pub $column: Vec<$type>,)*
+        }
+
+        #[doc = concat!("One row of `", $name, "`.")]
+        #[derive(Clone, Debug)]
+        pub struct $row {
+            $(#[doc = $doc] pub $column: $type,)*
+        }
+
+        impl $table {
+            #[inline]
+            pub fn push(&mut self, row: $row) {
+                $(self.$column.push(row.$column);)*
+            }
+        }
+
+        impl $crate::record::Table for $table {
+            const NAME: &'static str = $name;
+            const COLUMNS: &'static [$crate::record::Column] = &[
+                $($crate::record::Column {
+                    name: stringify!($column), unit: $unit, doc: $doc, source: $source,
+                },)*
+            ];
+            fn values(&self) -> Vec<$crate::record::Values<'_>> {
+                vec![$($crate::record::Value::wrap(&self.$column),)*]
+            }
+            fn rows(&self) -> usize {
+                [$(self.$column.len(),)*][0]
+            }
+        }
+    };
+}
+use table;

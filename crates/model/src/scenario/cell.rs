@@ -1,0 +1,131 @@
+//! One cell of the matrix, resolved: what an engine runs.
+
+use crate::loss::LossSpec;
+use crate::units::{Nanos, Rate};
+
+/// One point of a scenario's matrix, every value resolved.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Position in the matrix, from 0.
+    pub index: u32,
+    pub title: String,
+    /// An id of the published claims, when the scenario reproduces one.
+    pub claim: Option<String>,
+    /// What tells this cell from the others, in the order of the file:
+    /// (`path.loss`, `1.5%`), (`flow.0.algorithm`, `cubic`).
+    pub axes: Vec<(String, String)>,
+    pub duration: Nanos,
+    /// Left out of steady-state metrics.
+    pub warmup: Nanos,
+    pub repeat: u32,
+    pub seed: u64,
+    /// How often flows and queues are sampled.
+    pub sample_interval: Nanos,
+    pub path: Path,
+    pub sender: Host,
+    pub receiver: Host,
+    pub flows: Vec<FlowSpec>,
+}
+
+/// The path: one bottleneck in the data direction, delay both ways.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// `None`: unlimited, packets never wait.
+    pub rate: Option<Rate>,
+    /// Base round-trip time, without queueing and transmission.
+    pub rtt: Nanos,
+    /// Loss in the data direction, before the queue.
+    pub loss: LossSpec,
+    /// Loss of what travels against the data.
+    pub ack_loss: LossSpec,
+    pub buffer: BufferLimit,
+    /// A name of [`crate::queue::QUEUES`].
+    pub queue: &'static str,
+    /// Largest IP packet.
+    pub mtu_bytes: u32,
+    /// Link-layer bytes that the rate and the buffer count besides.
+    pub overhead_bytes: u32,
+}
+
+/// How much the bottleneck's queue holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BufferLimit {
+    Unlimited,
+    Bytes(u64),
+    Packets(u32),
+}
+
+/// Who spaces a sender's packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pacing {
+    /// TCP's own timer, for algorithms that ask for pacing; the rest is unpaced.
+    Internal,
+    /// The fq qdisc, for every socket.
+    Fq,
+}
+
+/// Linux settings of one side's hosts, named as the sysctls.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// Jiffies per second: the granularity of TCP's timers and of CUBIC's clock.
+    pub hz: u32,
+    /// Least, initial and largest send buffer.
+    pub tcp_wmem_bytes: [u64; 3],
+    /// Least, initial and largest receive buffer.
+    pub tcp_rmem_bytes: [u64; 3],
+    pub tcp_limit_output_bytes: u64,
+    pub tcp_slow_start_after_idle: bool,
+    pub tcp_rto_min: Nanos,
+    /// Delay of compressed SACKs, and how many one ACK may stand for.
+    pub tcp_comp_sack_delay: Nanos,
+    pub tcp_comp_sack_nr: u32,
+    pub pacing: Pacing,
+    pub initcwnd: u32,
+    /// Largest TSO packet; 0 turns segmentation offload off.
+    pub gso_max_bytes: u32,
+    /// Does the receive path merge packets before TCP sees them?
+    pub gro: bool,
+    /// How long the NIC gathers packets before it interrupts: what GRO can merge.
+    pub rx_coalesce: Nanos,
+    /// Algorithm of the connections' far end, for what it sends back.
+    pub algorithm: String,
+}
+
+/// One `[[flow]]`: `count` connections alike.
+#[derive(Clone, Debug)]
+pub struct FlowSpec {
+    /// Shown in tables; the algorithm's name unless the file gives one.
+    pub name: String,
+    pub algorithm: String,
+    /// Parameters set by the file, by name; the rest keep their defaults.
+    pub params: Vec<(String, u32)>,
+    pub workload: WorkloadSpec,
+    pub count: u32,
+    /// Start of the first connection; each further one starts `stagger` later.
+    pub start: Nanos,
+    pub stagger: Nanos,
+    /// This flow's own base RTT.
+    pub rtt: Nanos,
+    /// SO_MAX_PACING_RATE.
+    pub max_pacing_rate: Option<Rate>,
+}
+
+/// What the application does with the connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkloadSpec {
+    /// Data without end, in writes of `write_bytes`.
+    Bulk { write_bytes: u64 },
+    /// `bytes` in writes of `write_bytes`, then close: completion time.
+    Transfer { bytes: u64, write_bytes: u64 },
+    /// Clients at the receiver ask servers at the sender: latency and requests per second.
+    RequestResponse {
+        request_bytes: u64,
+        response_bytes: u64,
+        /// Connections per flow.
+        connections: u32,
+        /// Requests in flight per connection.
+        depth: u32,
+        /// Stop after so many per connection.
+        requests: Option<u64>,
+    },
+}
