@@ -1,0 +1,94 @@
+"""The native module: the scenario parser and the simulator, with Arrow out. Conversions only; see `crates/py`."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+class Cancel:
+    """A flag shared with running repetitions; once set they stop with `kneepoint.errors.Cancelled`."""
+
+    def __init__(self) -> None: ...
+    def cancel(self) -> None: ...
+    @property
+    def cancelled(self) -> bool: ...
+
+class ArrowTable:
+    """A table of one repetition. Every field's metadata has `unit`, `doc` and `source`."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __len__(self) -> int: ...
+
+class Output:
+    """What one repetition of one cell produced."""
+
+    @property
+    def flows(self) -> ArrowTable: ...
+    @property
+    def samples(self) -> ArrowTable: ...
+    @property
+    def queue(self) -> ArrowTable: ...
+    @property
+    def events(self) -> ArrowTable: ...
+    @property
+    def data_packets(self) -> int:
+        """Data packets that entered the path."""
+
+    def write_pcapng(self, path: str) -> None:
+        """Writes the packets captured; `EngineError` unless the cell was run with `capture=True`."""
+
+class Scenario:
+    """A scenario file, resolved into cells."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def claim(self) -> str | None: ...
+    @property
+    def repeat(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        """One dict per cell, in the order of the matrix, of plain Python values:
+
+        `index` int · `axes` list of (key, value) · `describe` list of (key, value, doc) · `duration_ns` `warmup_ns` int ·
+        `rate_bits_per_sec` int or None (unlimited) · `rtt_ns` int · `bdp_bytes` int or None · `buffer_bytes` int or None ·
+        `buffer_pkts` int or None · `flows` list of dicts `group` `name` `algorithm` `workload` `count`.
+        """
+
+    @property
+    def expects(self) -> list[tuple[str, int]]:
+        """(`assert`, line in the file) of each `[[expect]]`."""
+
+    def run_cell(
+        self,
+        index: int,
+        rep: int,
+        *,
+        capture: bool = False,
+        cancel: Cancel | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> Output:
+        """Simulates one repetition without the GIL. `progress` is called now and then with the virtual time reached, in ns."""
+
+def parse(text: str, file: str) -> Scenario:
+    """Reads a scenario; `file` stands in errors. Raises `kneepoint.errors.ScenarioError`."""
+
+def algorithms() -> list[dict[str, Any]]:
+    """`name` `summary` `source` `year` `use_when` `params` of each; a param is a dict `name` `min` `max` `default` `doc`."""
+
+def queues() -> list[dict[str, Any]]:
+    """`name` `summary` `source` of each."""
+
+def losses() -> list[dict[str, Any]]:
+    """`name` `summary` `source` of each."""
+
+def workloads() -> list[dict[str, Any]]:
+    """`name` `summary` of each."""
+
+def keys() -> list[dict[str, Any]]:
+    """`path` `default` `accepts` `doc` `source` of each key of a scenario file."""
+
+def tables() -> Mapping[str, list[dict[str, Any]]]:
+    """Columns of `flows samples queue events`: `name` `unit` `doc` `source` `type` of each."""
+
+def version() -> str: ...
