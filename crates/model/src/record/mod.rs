@@ -46,7 +46,7 @@ pub trait Value: Sized {
 macro_rules! value {
     ($($type:ty => $variant:ident),*) => {$(
         impl Value for $type {
-            fn wrap(values: &[$type]) -> Values<'_> {
+            fn wrap<'a>(values: &'a [$type]) -> Values<'a> {
                 Values::$variant(values)
             }
         }
