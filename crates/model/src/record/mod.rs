@@ -5,11 +5,13 @@
 
 mod events;
 mod flows;
+mod histogram;
 mod queue;
 mod samples;
 
 pub use events::{Event, Events};
 pub use flows::{Flow, Flows};
+pub use histogram::Histogram;
 pub use queue::{QueueSample, QueueSamples};
 pub use samples::{Sample, Samples};
 

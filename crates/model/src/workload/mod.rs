@@ -1,1 +1,101 @@
-//! What applications do with a connection: one file each, driven by both engines.
+//! What applications do with a connection: one file each, one line each in
+//! [`WORKLOADS`]. Both engines drive the same state machines: the simulator
+//! with its TCP, the kernel engine with real sockets.
+
+mod bulk;
+mod request_response;
+mod transfer;
+
+use crate::scenario::WorkloadSpec;
+use crate::units::Nanos;
+
+/// One end's application: a state machine that says what it would write and is
+/// told what it read.
+pub trait App: Send {
+    /// Length of the write() that the application is in or would begin now, in
+    /// bytes; 0: none.
+    fn next_write_bytes(&mut self, now: Nanos) -> u64;
+
+    /// The socket took `bytes` of it.
+    fn wrote(&mut self, now: Nanos, bytes: u64);
+
+    /// `bytes` were read, in order.
+    fn read(&mut self, now: Nanos, bytes: u64);
+
+    /// Has it written all that it ever will, so that it closes its side?
+    fn closes(&self) -> bool {
+        false
+    }
+
+    /// When this end's work was complete.
+    fn completed(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Answers received since the last call: the latency of each is appended.
+    fn take_latencies(&mut self, _into: &mut Vec<Nanos>) {}
+}
+
+/// The applications at the two ends of one connection.
+pub struct Apps {
+    /// At the sender's host, which sends the data of interest.
+    pub sender: Box<dyn App>,
+    pub receiver: Box<dyn App>,
+    /// Does the receiver's host open the connection, as a client that asks?
+    pub receiver_opens: bool,
+}
+
+/// A workload that a scenario can name.
+pub struct WorkloadKind {
+    pub name: &'static str,
+    pub summary: &'static str,
+    /// Keys of `[[flow]]` that belong to it.
+    pub keys: &'static [&'static str],
+}
+
+/// Every workload, in the order `knee list workloads` prints them.
+pub const WORKLOADS: &[&WorkloadKind] = &[&bulk::KIND, &transfer::KIND, &request_response::KIND];
+
+impl WorkloadSpec {
+    pub fn kind(&self) -> &'static WorkloadKind {
+        match self {
+            WorkloadSpec::Bulk { .. } => &bulk::KIND,
+            WorkloadSpec::Transfer { .. } => &transfer::KIND,
+            WorkloadSpec::RequestResponse { .. } => &request_response::KIND,
+        }
+    }
+
+    /// Connections that one flow of this workload opens.
+    pub fn connections(&self) -> u32 {
+        match self {
+            WorkloadSpec::RequestResponse { connections, .. } => *connections,
+            _ => 1,
+        }
+    }
+
+    /// Fresh applications for one connection.
+    pub fn apps(&self) -> Apps {
+        match *self {
+            WorkloadSpec::Bulk { write_bytes } => bulk::apps(write_bytes),
+            WorkloadSpec::Transfer { bytes, write_bytes } => transfer::apps(bytes, write_bytes),
+            WorkloadSpec::RequestResponse {
+                request_bytes,
+                response_bytes,
+                depth,
+                requests,
+                ..
+            } => request_response::apps(request_bytes, response_bytes, depth, requests),
+        }
+    }
+}
+
+/// Reads and does nothing else.
+struct Sink;
+
+impl App for Sink {
+    fn next_write_bytes(&mut self, _now: Nanos) -> u64 {
+        0
+    }
+    fn wrote(&mut self, _now: Nanos, _bytes: u64) {}
+    fn read(&mut self, _now: Nanos, _bytes: u64) {}
+}
