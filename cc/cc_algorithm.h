@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/*
+ * cc_algorithm.h - the one header an algorithm file includes.
+ *
+ * It brings the contract (cc.h), the shared arithmetic (cc_math.h), the list
+ * of ops, and the shell of this build: cc_native.h makes a descriptor for the
+ * host, cc_bpf.h makes struct_ops programs for the kernel.
+ *
+ * At its foot an algorithm file lists its parameters and ops and declares
+ * itself once:
+ *
+ *	#define RENO_OPS(OP) OP(reno, ssthresh) OP(reno, cong_avoid) ...
+ *	CC_ALGORITHM(reno, struct reno, RENO_PARAMS, RENO_OPS, 0,
+ *		     .summary = "...", .source = "...", .year = 1990,
+ *		     .use_when = "...")
+ *
+ * OP(reno, ssthresh) stands for the function
+ *	static void reno_ssthresh(struct reno *, const struct cc_in *, struct cc_out *)
+ */
+#ifndef KNEE_CC_ALGORITHM_H
+#define KNEE_CC_ALGORITHM_H
+
+#include "cc.h"
+#include "cc_math.h"
+
+/* Every op there is, in the order of their numbers. */
+#define CC_ALL_OPS(OP)                                                         \
+	OP(init)                                                               \
+	OP(ssthresh)                                                           \
+	OP(cong_avoid)                                                         \
+	OP(cong_control)                                                       \
+	OP(undo_cwnd)                                                          \
+	OP(set_state)                                                          \
+	OP(cwnd_event)                                                         \
+	OP(pkts_acked)                                                         \
+	OP(min_tso_segs)                                                       \
+	OP(sndbuf_expand)                                                      \
+	OP(in_ack_event)
+
+#define CC_OP_NUMBER(op) CC_OP_##op,
+enum cc_op_number { CC_ALL_OPS(CC_OP_NUMBER) CC_N_OPS };
+
+/* Flags of an algorithm, numbered as TCP_CONG_* in Linux. */
+#define CC_FLAG_NEEDS_ECN 0x2u
+
+/*
+ * A parameter list is a macro over P(name, default, min, max, unit, doc); the
+ * same list makes the first fields of the state, so the two cannot disagree.
+ */
+#define CC_PARAM_FIELD(name, dflt, min, max, unit, doc) u32 name;
+#define CC_PARAM_FIELDS(PARAMS) PARAMS(CC_PARAM_FIELD)
+
+#ifdef __bpf__
+#include "cc_bpf.h"
+#else
+#include "cc_native.h"
+#endif
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/*
+ * cc_native.h - the host shell: CC_ALGORITHM() becomes a descriptor that the
+ * simulator finds by name and calls through op pointers.
+ */
+#ifndef KNEE_CC_NATIVE_H
+#define KNEE_CC_NATIVE_H
+
+typedef void (*cc_op_fn)(void *state, const struct cc_in *in,
+			 struct cc_out *out);
+
+struct cc_algorithm {
+	const char *name;
+	const char *summary;  /* one line: what it does */
+	const char *source;   /* RFC, draft or paper, with revision, section */
+	const char *use_when; /* one line: where it is the right choice */
+	u32 year;	      /* of the source's first publication */
+	u32 flags;	      /* CC_FLAG_* */
+	u32 state_bytes;
+	u32 n_params;
+	const struct cc_param *params;
+	cc_op_fn ops[CC_N_OPS]; /* by enum cc_op_number; 0: op not provided */
+};
+
+#define CC_PARAM_ENTRY(name, dflt, min, max, unit, doc)                        \
+	{ #name, dflt, min, max, unit, doc },
+#define CC_PARAM_COUNT(name, dflt, min, max, unit, doc) +1
+
+/* A thunk per op: the op keeps its typed state, the table its one type. */
+#define CC_OP_THUNK(alg, op)                                                   \
+	static void cc_thunk_##alg##_##op(                                     \
+		void *state, const struct cc_in *in, struct cc_out *out)       \
+	{                                                                      \
+		alg##_##op(state, in, out);                                    \
+	}
+#define CC_OP_ENTRY(alg, op) [CC_OP_##op] = cc_thunk_##alg##_##op,
+
+#define CC_ALGORITHM(alg, type, PARAMS, OPS, alg_flags, ...)                   \
+	_Static_assert(sizeof(type) <= CC_STATE_MAX_BYTES,                     \
+		       #alg ": state exceeds CC_STATE_MAX_BYTES");             \
+	OPS(CC_OP_THUNK)                                                       \
+	static const struct cc_param cc_params_##alg[] = {                     \
+		PARAMS(CC_PARAM_ENTRY){ 0, 0, 0, 0, 0, 0 } /* end */           \
+	};                                                                     \
+	extern const struct cc_algorithm cc_algorithm_##alg;                   \
+	const struct cc_algorithm cc_algorithm_##alg = {                       \
+		.name = #alg,                                                  \
+		.flags = alg_flags,                                            \
+		.state_bytes = sizeof(type),                                   \
+		.n_params = 0 PARAMS(CC_PARAM_COUNT),                          \
+		.params = cc_params_##alg,                                     \
+		.ops = { OPS(CC_OP_ENTRY) },                                   \
+		__VA_ARGS__                                                    \
+	};
+
+/* The registry, in the order of algorithms.def (cc_native.c). */
+extern const struct cc_algorithm *const cc_algorithms[];
+extern const u32 cc_n_algorithms;
+extern const u32 cc_n_ops;
+
+#endif

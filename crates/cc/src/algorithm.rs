@@ -1,0 +1,204 @@
+//! The registry: every algorithm of `cc/algorithms.def`, as the C side describes it.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::OnceLock;
+
+use crate::contract::{CcIn, CcOut};
+
+/// The ops, numbered as `enum cc_op_number` in `cc/cc_algorithm.h`; names, order and meaning as in Linux'
+/// `struct tcp_congestion_ops`.
+#[repr(usize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    Init = 0,
+    Ssthresh,
+    CongAvoid,
+    CongControl,
+    UndoCwnd,
+    SetState,
+    CwndEvent,
+    PktsAcked,
+    MinTsoSegs,
+    SndbufExpand,
+    InAckEvent,
+}
+
+impl Op {
+    /// Every op, in the order of their numbers.
+    pub const ALL: [Op; 11] = [
+        Op::Init,
+        Op::Ssthresh,
+        Op::CongAvoid,
+        Op::CongControl,
+        Op::UndoCwnd,
+        Op::SetState,
+        Op::CwndEvent,
+        Op::PktsAcked,
+        Op::MinTsoSegs,
+        Op::SndbufExpand,
+        Op::InAckEvent,
+    ];
+}
+
+pub(crate) type OpFn = unsafe extern "C" fn(*mut c_void, *const CcIn, *mut CcOut);
+pub(crate) type Ops = [Option<OpFn>; Op::ALL.len()];
+
+#[repr(C)]
+struct RawParam {
+    name: *const c_char,
+    dflt: u32,
+    min: u32,
+    max: u32,
+    unit: *const c_char,
+    doc: *const c_char,
+}
+
+#[repr(C)]
+struct RawAlgorithm {
+    name: *const c_char,
+    summary: *const c_char,
+    source: *const c_char,
+    use_when: *const c_char,
+    year: u32,
+    flags: u32,
+    state_bytes: u32,
+    n_params: u32,
+    params: *const RawParam,
+    ops: Ops,
+}
+
+unsafe extern "C" {
+    static cc_algorithms: *const RawAlgorithm;
+    static cc_n_algorithms: u32;
+    static cc_n_ops: u32;
+}
+
+/// A parameter that may be set per connection.
+#[derive(Clone, Debug)]
+pub struct Param {
+    pub name: &'static str,
+    pub default: u32,
+    pub min: u32,
+    pub max: u32,
+    /// `""`, `"ms"`, `"1/256"` …
+    pub unit: &'static str,
+    /// One line: what it does, and the source of the default.
+    pub doc: &'static str,
+}
+
+/// What an algorithm says of itself, and its ops.
+#[derive(Debug)]
+pub struct Algorithm {
+    name: &'static str,
+    summary: &'static str,
+    source: &'static str,
+    use_when: &'static str,
+    year: u32,
+    flags: u32,
+    state_bytes: usize,
+    params: Vec<Param>,
+    ops: Ops,
+}
+
+impl Algorithm {
+    /// The name used in scenarios, and, after `knee_`, in the kernel.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// One line: what it does.
+    pub fn summary(&self) -> &'static str {
+        self.summary
+    }
+
+    /// RFC, draft or paper, with revision and section.
+    pub fn source(&self) -> &'static str {
+        self.source
+    }
+
+    /// One line: where it is the right choice.
+    pub fn use_when(&self) -> &'static str {
+        self.use_when
+    }
+
+    /// Year in which the algorithm was first published.
+    pub fn year(&self) -> u32 {
+        self.year
+    }
+
+    /// Does the algorithm need ECN negotiated (Linux: TCP_CONG_NEEDS_ECN)?
+    pub fn needs_ecn(&self) -> bool {
+        self.flags & 0x2 != 0
+    }
+
+    /// Memory per connection, bytes.
+    pub fn state_bytes(&self) -> usize {
+        self.state_bytes
+    }
+
+    /// The parameters, in the order in which they open the state.
+    pub fn params(&self) -> &[Param] {
+        &self.params
+    }
+
+    /// Does the algorithm provide this op?
+    #[inline]
+    pub fn has(&self, op: Op) -> bool {
+        self.ops[op as usize].is_some()
+    }
+
+    pub(crate) fn ops(&self) -> &Ops {
+        &self.ops
+    }
+
+    /// # Safety
+    /// `raw` comes from the C registry: its strings and tables are static.
+    unsafe fn from_raw(raw: &RawAlgorithm) -> Self {
+        let params = unsafe { std::slice::from_raw_parts(raw.params, raw.n_params as usize) };
+        Algorithm {
+            name: text(raw.name),
+            summary: text(raw.summary),
+            source: text(raw.source),
+            use_when: text(raw.use_when),
+            year: raw.year,
+            flags: raw.flags,
+            state_bytes: raw.state_bytes as usize,
+            params: params
+                .iter()
+                .map(|p| Param {
+                    name: text(p.name),
+                    default: p.dflt,
+                    min: p.min,
+                    max: p.max,
+                    unit: text(p.unit),
+                    doc: text(p.doc),
+                })
+                .collect(),
+            ops: raw.ops,
+        }
+    }
+}
+
+fn text(s: *const c_char) -> &'static str {
+    assert!(!s.is_null(), "cc/: an algorithm leaves summary, source or use_when out");
+    // SAFETY: a string literal of the C registry.
+    unsafe { CStr::from_ptr(s) }.to_str().expect("cc/ is ASCII")
+}
+
+/// Every algorithm there is, in the order of `cc/algorithms.def`.
+pub fn algorithms() -> &'static [Algorithm] {
+    static REGISTRY: OnceLock<Vec<Algorithm>> = OnceLock::new();
+    REGISTRY.get_or_init(|| {
+        // SAFETY: cc_native.c lays `cc_n_algorithms` pointers to constant descriptors at `cc_algorithms`.
+        unsafe {
+            assert_eq!(cc_n_ops as usize, Op::ALL.len(), "Op does not mirror enum cc_op_number");
+            let raw = std::slice::from_raw_parts(&raw const cc_algorithms, cc_n_algorithms as usize);
+            raw.iter().map(|&r| Algorithm::from_raw(&*r)).collect()
+        }
+    })
+}
+
+/// The algorithm of this name, if there is one.
+pub fn find(name: &str) -> Option<&'static Algorithm> {
+    algorithms().iter().find(|a| a.name == name)
+}

@@ -1,0 +1,98 @@
+//! One connection's copy of an algorithm.
+
+use crate::algorithm::{Algorithm, Op, Ops};
+use crate::contract::{CcIn, CcOut};
+
+/// Why an override of a parameter was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParamError {
+    #[error("{algorithm}: unknown parameter \"{name}\"; known: {known}")]
+    Unknown {
+        algorithm: &'static str,
+        name: String,
+        known: String,
+    },
+    #[error("{algorithm}.{name}: got {got}, expected {min} to {max}{unit}")]
+    OutOfRange {
+        algorithm: &'static str,
+        name: &'static str,
+        got: u32,
+        min: u32,
+        max: u32,
+        /// With a leading space, or empty.
+        unit: String,
+    },
+}
+
+/// An algorithm with the state of one connection.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    ops: &'static Ops,
+    state: Box<[u64]>,
+    algorithm: &'static Algorithm,
+}
+
+impl Instance {
+    /// State with the parameters at their defaults, then `overrides` by name; all else zero. Call [`Op::Init`]
+    /// before any other op.
+    pub fn new(algorithm: &'static Algorithm, overrides: &[(&str, u32)]) -> Result<Self, ParamError> {
+        let mut values: Vec<u32> = algorithm.params().iter().map(|p| p.default).collect();
+        for &(name, got) in overrides {
+            let Some(i) = algorithm.params().iter().position(|p| p.name == name) else {
+                let known: Vec<_> = algorithm.params().iter().map(|p| p.name).collect();
+                return Err(ParamError::Unknown {
+                    algorithm: algorithm.name(),
+                    name: name.to_owned(),
+                    known: known.join(", "),
+                });
+            };
+            let param = &algorithm.params()[i];
+            if !(param.min..=param.max).contains(&got) {
+                return Err(ParamError::OutOfRange {
+                    algorithm: algorithm.name(),
+                    name: param.name,
+                    got,
+                    min: param.min,
+                    max: param.max,
+                    unit: if param.unit.is_empty() { String::new() } else { format!(" {}", param.unit) },
+                });
+            }
+            values[i] = got;
+        }
+
+        let mut state = vec![0u64; algorithm.state_bytes().div_ceil(8)].into_boxed_slice();
+        for (i, value) in values.into_iter().enumerate() {
+            // SAFETY: cc.h lays the parameters as the first u32 of the state, which holds at least n_params of them.
+            unsafe { state.as_mut_ptr().cast::<u32>().add(i).write(value) };
+        }
+        Ok(Instance { ops: algorithm.ops(), state, algorithm })
+    }
+
+    /// The algorithm this is an instance of.
+    pub fn algorithm(&self) -> &'static Algorithm {
+        self.algorithm
+    }
+
+    /// Does the algorithm provide this op?
+    #[inline]
+    pub fn has(&self, op: Op) -> bool {
+        self.ops[op as usize].is_some()
+    }
+
+    /// Runs one op. An op that the algorithm does not provide changes nothing.
+    ///
+    /// Fill `out` from the connection (the same values as in `input`) before, and copy it back after.
+    #[inline]
+    pub fn call(&mut self, op: Op, input: &CcIn, out: &mut CcOut) {
+        if let Some(f) = self.ops[op as usize] {
+            // SAFETY: the state has the size the descriptor asks for and the alignment of u64; ops are total for
+            // every input and keep no pointer (cc.h).
+            unsafe { f(self.state.as_mut_ptr().cast(), input, out) }
+        }
+    }
+
+    /// The state's memory, in host byte order; parameters first. For checksums and equality, not for meaning.
+    pub fn state(&self) -> &[u64] {
+        &self.state
+    }
+}

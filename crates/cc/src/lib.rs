@@ -1,0 +1,24 @@
+//! The congestion control algorithms of `cc/`, behind a safe interface.
+//!
+//! The C files are the single source of every algorithm: the same text runs in the Linux kernel as BPF
+//! struct_ops. Here it is compiled for the host. [`algorithms`] lists what there is, [`Instance`] is one
+//! connection's copy, and [`Instance::call`] runs one op over [`CcIn`] and [`CcOut`].
+//!
+//! ```
+//! use knee_cc::{CcIn, CcOut, Instance, Op, find};
+//!
+//! let mut reno = Instance::new(find("reno").unwrap(), &[]).unwrap();
+//! let mut out = CcOut { snd_cwnd: 20, ..CcOut::default() };
+//! reno.call(Op::Ssthresh, &CcIn::default(), &mut out);
+//! assert_eq!(out.ret, 10);
+//! ```
+
+mod algorithm;
+mod contract;
+mod instance;
+
+pub use algorithm::{Algorithm, Op, Param, algorithms, find};
+pub use contract::{
+    ACK_ECE, ACK_MAYBE_DELAYED, ACK_SND_UNA_ADVANCED, CaState, CcIn, CcOut, Event, INFINITE_SSTHRESH, PacingStatus,
+};
+pub use instance::{Instance, ParamError};
