@@ -1,0 +1,140 @@
+//! Tables of the model as Arrow record batches, lent to Python.
+
+use std::collections::HashMap;
+use std::panic::RefUnwindSafe;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, PrimitiveArray, RecordBatch,
+    RecordBatchIterator, StringArray, StructArray,
+};
+use arrow_buffer::{Buffer, ScalarBuffer};
+use arrow_schema::{Field, Schema};
+use knee_model::record::{Column, Table, Values};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+
+/// One table of a run, for any library that speaks the Arrow PyCapsule
+/// interface: `pyarrow.record_batch(t)`, `polars.DataFrame(t)`, ….
+#[pyclass(frozen, module = "kneepoint._core")]
+pub struct ArrowTable {
+    batch: RecordBatch,
+}
+
+impl ArrowTable {
+    pub fn new<T: Table + RefUnwindSafe + Send + Sync + 'static>(table: T) -> Self {
+        ArrowTable {
+            batch: record_batch(table),
+        }
+    }
+}
+
+#[pymethods]
+impl ArrowTable {
+    fn __len__(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(self.batch.schema_ref().as_ref())
+            .expect("every column's type has a C form");
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    /// `requested_schema` is a wish that a producer may disregard: the batch
+    /// goes out as it is.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let _ = requested_schema;
+        let schema = self.__arrow_c_schema__(py)?;
+        let data = StructArray::from(self.batch.clone()).to_data();
+        let array = PyCapsule::new_with_value(py, FFI_ArrowArray::new(&data), c"arrow_array")?;
+        PyTuple::new(py, [schema, array])
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
+        let stream = FFI_ArrowArrayStream::new(Box::new(batches));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+}
+
+/// The table as a record batch. Columns of plain numbers are lent, not copied:
+/// the batch keeps the table alive.
+fn record_batch<T: Table + RefUnwindSafe + Send + Sync + 'static>(table: T) -> RecordBatch {
+    let table = Arc::new(table);
+    let mut fields = Vec::with_capacity(T::COLUMNS.len());
+    let mut arrays = Vec::with_capacity(T::COLUMNS.len());
+    for (column, values) in T::COLUMNS.iter().zip(table.values()) {
+        let array = array(values, &table);
+        let nullable = matches!(values, Values::OptI64(_) | Values::OptF64(_));
+        fields.push(
+            Field::new(column.name, array.data_type().clone(), nullable)
+                .with_metadata(metadata(column)),
+        );
+        arrays.push(array);
+    }
+    let named = HashMap::from([("table".to_owned(), T::NAME.to_owned())]);
+    let schema = Schema::new_with_metadata(fields, named);
+    RecordBatch::try_new(Arc::new(schema), arrays).expect("a table's columns are of one length")
+}
+
+fn metadata(column: &Column) -> HashMap<String, String> {
+    [
+        ("unit", column.unit),
+        ("doc", column.doc),
+        ("source", column.source),
+    ]
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    .into()
+}
+
+fn array<T: RefUnwindSafe + Send + Sync + 'static>(values: Values<'_>, owner: &Arc<T>) -> ArrayRef {
+    match values {
+        Values::I32(values) => lend::<Int32Type, T>(values, owner),
+        Values::I64(values) => lend::<Int64Type, T>(values, owner),
+        Values::F64(values) => lend::<Float64Type, T>(values, owner),
+        Values::Bool(values) => Arc::new(BooleanArray::from_iter(values.iter().copied().map(Some))),
+        Values::OptI64(values) => Arc::new(PrimitiveArray::<Int64Type>::from_iter(values)),
+        Values::OptF64(values) => Arc::new(PrimitiveArray::<Float64Type>::from_iter(values)),
+        Values::Text(values) => Arc::new(StringArray::from_iter_values(values)),
+        Values::Name(values) => Arc::new(
+            values
+                .iter()
+                .copied()
+                .collect::<DictionaryArray<Int32Type>>(),
+        ),
+    }
+}
+
+/// An Arrow array over memory that `owner` holds.
+fn lend<P: ArrowPrimitiveType, T: RefUnwindSafe + Send + Sync + 'static>(
+    values: &[P::Native],
+    owner: &Arc<T>,
+) -> ArrayRef {
+    let first = NonNull::from(values).cast::<u8>();
+    // SAFETY: `values` is a slice of a column of `*owner`. The buffer holds a
+    // clone of that Arc, nobody holds the table mutably any more, so the memory
+    // stays where it is, unchanged, for as long as the buffer lives.
+    let buffer = unsafe {
+        Buffer::from_custom_allocation(first, size_of_val(values), Arc::clone(owner) as _)
+    };
+    Arc::new(PrimitiveArray::<P>::new(
+        ScalarBuffer::new(buffer, 0, values.len()),
+        None,
+    ))
+}

@@ -1,0 +1,56 @@
+//! Errors of the crates as the classes of `kneepoint.errors`.
+
+use std::io;
+use std::path::Path;
+
+use knee_model::scenario::ScenarioError;
+use knee_sim::SimError;
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+
+/// A class of `kneepoint.errors` with its message.
+fn front_error(py: Python<'_>, class: &str, message: String) -> PyErr {
+    let made = py
+        .import("kneepoint.errors")
+        .and_then(|errors| errors.getattr(class))
+        .and_then(|class| class.call1((message,)));
+    match made {
+        Ok(error) => PyErr::from_value(error),
+        // The front is broken: its own error says more than ours would.
+        Err(error) => error,
+    }
+}
+
+pub fn scenario(py: Python<'_>, error: &ScenarioError) -> PyErr {
+    front_error(py, "ScenarioError", error.to_string())
+}
+
+pub fn engine(py: Python<'_>, error: &SimError) -> PyErr {
+    front_error(py, "EngineError", error.to_string())
+}
+
+pub fn not_captured(py: Python<'_>) -> PyErr {
+    let message = "this repetition was run without a capture; run the cell with capture=True";
+    front_error(py, "EngineError", message.to_owned())
+}
+
+pub fn cancelled(py: Python<'_>) -> PyErr {
+    front_error(
+        py,
+        "Cancelled",
+        "the repetition was cancelled before its end".to_owned(),
+    )
+}
+
+/// An OSError that names the file, as Python's own do.
+pub fn file(error: &io::Error, path: &Path) -> PyErr {
+    match error.raw_os_error() {
+        Some(code) => {
+            let text = error.to_string();
+            // Rust appends "(os error N)", which Python says before the text.
+            let text = text.split(" (os error").next().unwrap_or(&text).to_owned();
+            PyOSError::new_err((code, text, path.to_path_buf()))
+        }
+        None => PyOSError::new_err(format!("{}: {error}", path.display())),
+    }
+}

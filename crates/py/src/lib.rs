@@ -1,0 +1,34 @@
+//! `kneepoint._core`: what the Python front needs of the Rust crates.
+//!
+//! Conversions and Arrow export, nothing else: no default, no check and no
+//! figure is decided here. `python/kneepoint/_core.pyi` tells its types.
+
+#[cfg_attr(
+    not(feature = "python"),
+    allow(dead_code, reason = "called by the Python module")
+)]
+mod pcapng;
+
+#[cfg(feature = "python")]
+mod arrow;
+#[cfg(feature = "python")]
+mod errors;
+#[cfg(feature = "python")]
+mod registry;
+#[cfg(feature = "python")]
+mod run;
+#[cfg(feature = "python")]
+mod scenario;
+
+#[cfg(feature = "python")]
+#[pyo3::pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::arrow::ArrowTable;
+    #[pymodule_export]
+    use crate::registry::{algorithms, keys, losses, queues, tables, version, workloads};
+    #[pymodule_export]
+    use crate::run::{Cancel, Output};
+    #[pymodule_export]
+    use crate::scenario::{Scenario, parse};
+}

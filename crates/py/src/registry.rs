@@ -1,0 +1,145 @@
+//! What Kneepoint knows, as lists of dicts for `knee list` and the docs.
+
+use knee_model::record::{Column, Events, Flows, QueueSamples, Samples, Table, Values};
+use knee_model::workload::WORKLOADS;
+use knee_model::{loss, queue, scenario};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+#[pyfunction]
+pub fn algorithms(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for algorithm in knee_cc::algorithms() {
+        let params = PyList::empty(py);
+        for param in algorithm.params() {
+            let dict = PyDict::new(py);
+            dict.set_item("name", param.name)?;
+            dict.set_item("default", param.default)?;
+            dict.set_item("min", param.min)?;
+            dict.set_item("max", param.max)?;
+            dict.set_item("unit", param.unit)?;
+            dict.set_item("doc", param.doc)?;
+            params.append(dict)?;
+        }
+        let dict = PyDict::new(py);
+        dict.set_item("name", algorithm.name())?;
+        dict.set_item("summary", algorithm.summary())?;
+        dict.set_item("source", algorithm.source())?;
+        dict.set_item("year", algorithm.year())?;
+        dict.set_item("use_when", algorithm.use_when())?;
+        dict.set_item("params", params)?;
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+#[pyfunction]
+pub fn queues(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    named(
+        py,
+        queue::QUEUES
+            .iter()
+            .map(|kind| (kind.name, kind.summary, kind.source)),
+    )
+}
+
+#[pyfunction]
+pub fn losses(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    named(
+        py,
+        loss::KINDS
+            .iter()
+            .map(|kind| (kind.name, kind.summary, kind.source)),
+    )
+}
+
+#[pyfunction]
+pub fn workloads(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for kind in WORKLOADS {
+        let dict = PyDict::new(py);
+        dict.set_item("name", kind.name)?;
+        dict.set_item("summary", kind.summary)?;
+        dict.set_item("keys", kind.keys)?;
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+fn named<'py>(
+    py: Python<'py>,
+    kinds: impl Iterator<Item = (&'static str, &'static str, &'static str)>,
+) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for (name, summary, source) in kinds {
+        let dict = PyDict::new(py);
+        dict.set_item("name", name)?;
+        dict.set_item("summary", summary)?;
+        dict.set_item("source", source)?;
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+#[pyfunction]
+pub fn keys(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for key in scenario::keys() {
+        let dict = PyDict::new(py);
+        dict.set_item("path", key.path)?;
+        dict.set_item("default", key.default)?;
+        dict.set_item("accepts", key.forms)?;
+        dict.set_item("axis", key.axis)?;
+        dict.set_item("doc", key.doc)?;
+        dict.set_item("source", key.source)?;
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+/// Columns of each table that an engine fills, by the table's name.
+#[pyfunction]
+pub fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    add_table::<Flows>(&dict)?;
+    add_table::<Samples>(&dict)?;
+    add_table::<QueueSamples>(&dict)?;
+    add_table::<Events>(&dict)?;
+    Ok(dict)
+}
+
+fn add_table<T: Table>(tables: &Bound<'_, PyDict>) -> PyResult<()> {
+    let list = PyList::empty(tables.py());
+    let empty = T::default();
+    for (column, values) in T::COLUMNS.iter().zip(empty.values()) {
+        let Column {
+            name,
+            unit,
+            doc,
+            source,
+        } = *column;
+        let dict = PyDict::new(tables.py());
+        dict.set_item("name", name)?;
+        dict.set_item("type", type_name(values))?;
+        dict.set_item("unit", unit)?;
+        dict.set_item("doc", doc)?;
+        dict.set_item("source", source)?;
+        list.append(dict)?;
+    }
+    tables.set_item(T::NAME, list)
+}
+
+fn type_name(values: Values<'_>) -> &'static str {
+    match values {
+        Values::I32(_) => "int32",
+        Values::I64(_) | Values::OptI64(_) => "int64",
+        Values::F64(_) | Values::OptF64(_) => "float64",
+        Values::Bool(_) => "bool",
+        Values::Text(_) | Values::Name(_) => "text",
+    }
+}
+
+#[pyfunction]
+pub fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}

@@ -1,0 +1,141 @@
+//! The scenario parser and what the front shows of a scenario.
+
+use knee_model::scenario::{self as model, BufferLimit, Cell};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::errors;
+use crate::run::{Cancel, Output, simulate};
+
+/// A scenario file, resolved into cells.
+#[pyclass(frozen, module = "kneepoint._core")]
+pub struct Scenario {
+    scenario: model::Scenario,
+}
+
+/// Reads a scenario; `file` stands in errors.
+#[pyfunction]
+pub fn parse(py: Python<'_>, text: &str, file: &str) -> PyResult<Scenario> {
+    let names = model::Names {
+        algorithms: knee_cc::algorithms().iter().map(algorithm_info).collect(),
+    };
+    match model::parse(text, file, &names) {
+        Ok(scenario) => Ok(Scenario { scenario }),
+        Err(error) => Err(errors::scenario(py, &error)),
+    }
+}
+
+#[pymethods]
+impl Scenario {
+    #[getter]
+    fn title(&self) -> &str {
+        &self.scenario.title
+    }
+
+    #[getter]
+    fn claim(&self) -> Option<&str> {
+        self.scenario.claim.as_deref()
+    }
+
+    #[getter]
+    fn repeat(&self) -> u32 {
+        self.scenario.repeat
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.scenario.seed
+    }
+
+    #[getter]
+    fn cells<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let cells: Vec<_> = self
+            .scenario
+            .cells
+            .iter()
+            .map(|cell| cell_dict(py, cell))
+            .collect::<PyResult<_>>()?;
+        PyList::new(py, cells)
+    }
+
+    /// (`assert`, line in the file) of each `[[expect]]`.
+    #[getter]
+    fn expects(&self) -> Vec<(&str, u32)> {
+        self.scenario
+            .expects
+            .iter()
+            .map(|expect| (expect.assert.as_str(), expect.line))
+            .collect()
+    }
+
+    /// Simulates one repetition of one cell without the GIL.
+    #[pyo3(signature = (index, rep, *, capture=false, cancel=None, progress=None))]
+    fn run_cell(
+        &self,
+        py: Python<'_>,
+        index: usize,
+        rep: u32,
+        capture: bool,
+        cancel: Option<Py<Cancel>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Output> {
+        let cell = self.scenario.cells.get(index).ok_or_else(|| {
+            let count = self.scenario.cells.len();
+            PyIndexError::new_err(format!("cell {index} of a scenario with {count} cells"))
+        })?;
+        simulate(py, cell, rep, capture, cancel.as_ref(), progress.as_ref())
+    }
+}
+
+fn cell_dict<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyDict>> {
+    let rate = cell.path.rate;
+    let (buffer_bytes, buffer_pkts) = match cell.path.buffer {
+        BufferLimit::Unlimited => (None, None),
+        BufferLimit::Bytes(bytes) => (Some(bytes), None),
+        BufferLimit::Packets(packets) => (None, Some(packets)),
+    };
+    let mut flows = Vec::with_capacity(cell.flows.len());
+    for (group, flow) in cell.flows.iter().enumerate() {
+        let dict = PyDict::new(py);
+        dict.set_item("group", group)?;
+        dict.set_item("name", &flow.name)?;
+        dict.set_item("algorithm", &flow.algorithm)?;
+        dict.set_item("workload", flow.workload.kind().name)?;
+        dict.set_item("count", flow.count)?;
+        flows.push(dict);
+    }
+    let facts: Vec<_> = model::describe(cell)
+        .into_iter()
+        .map(|fact| (fact.key, fact.value, fact.doc))
+        .collect();
+    let dict = PyDict::new(py);
+    dict.set_item("index", cell.index)?;
+    dict.set_item("axes", &cell.axes)?;
+    dict.set_item("describe", facts)?;
+    dict.set_item("duration_ns", cell.duration.0)?;
+    dict.set_item("warmup_ns", cell.warmup.0)?;
+    dict.set_item("rate_bits_per_sec", rate.map(|rate| rate.bits_per_sec()))?;
+    dict.set_item("rtt_ns", cell.path.rtt.0)?;
+    dict.set_item("bdp_bytes", rate.map(|rate| rate.bytes_in(cell.path.rtt)))?;
+    dict.set_item("buffer_bytes", buffer_bytes)?;
+    dict.set_item("buffer_pkts", buffer_pkts)?;
+    dict.set_item("flows", flows)?;
+    Ok(dict)
+}
+
+fn algorithm_info(algorithm: &knee_cc::Algorithm) -> model::AlgorithmInfo {
+    model::AlgorithmInfo {
+        name: algorithm.name().to_owned(),
+        params: algorithm
+            .params()
+            .iter()
+            .map(|param| model::ParamInfo {
+                name: param.name.to_owned(),
+                min: param.min,
+                max: param.max,
+                default: param.default,
+            })
+            .collect(),
+    }
+}
