@@ -5,5 +5,82 @@
 //! turned into bytes). Engines see only cells.
 
 mod cell;
+mod describe;
+mod error;
+mod keys;
+mod matrix;
+mod read;
+mod resolve;
+mod value;
 
 pub use cell::*;
+pub use describe::{Fact, describe};
+pub use error::{Problem, ScenarioError};
+pub use keys::{KeyDoc, keys};
+
+use crate::units::Nanos;
+
+/// A scenario file, read and checked.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    pub title: String,
+    /// An id of the published claims, when the scenario reproduces one.
+    pub claim: Option<String>,
+    /// Of the first cell: `duration` and `warmup` may be axes, and each cell has its own.
+    pub duration: Nanos,
+    pub warmup: Nanos,
+    pub repeat: u32,
+    pub seed: u64,
+    /// The matrix: axes in the order of the file, the last one fastest.
+    pub cells: Vec<Cell>,
+    pub expects: Vec<Expect>,
+}
+
+/// An `[[expect]]`: checked on a run's results by the front.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expect {
+    pub assert: String,
+    /// Where it stands in the file, from 1.
+    pub line: u32,
+}
+
+/// What a scenario may name but this crate does not know.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    pub algorithms: Vec<AlgorithmInfo>,
+}
+
+impl Names {
+    fn algorithm(&self, name: &str) -> Option<&AlgorithmInfo> {
+        self.algorithms.iter().find(|algorithm| algorithm.name == name)
+    }
+}
+
+/// A congestion control that flows may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlgorithmInfo {
+    pub name: String,
+    pub params: Vec<ParamInfo>,
+}
+
+/// A parameter of an algorithm, with its bounds (inclusive).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParamInfo {
+    pub name: String,
+    pub min: u32,
+    pub max: u32,
+    pub default: u32,
+}
+
+/// Reads a scenario. `file` is its name for error messages; what was composed
+/// elsewhere is called, for instance, `<command line>`.
+///
+/// # Errors
+///
+/// The first thing wrong with the file, as one paragraph with file, line and
+/// key, what was got, what is expected and what to do.
+pub fn parse(text: &str, file: &str, names: &Names) -> Result<Scenario, ScenarioError> {
+    let content = read::read(text, file, names)?;
+    let matrix = matrix::Matrix::new(content, file)?;
+    resolve::scenario(&matrix, file, names)
+}

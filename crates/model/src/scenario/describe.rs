@@ -1,0 +1,211 @@
+//! A cell in words: what reports print and `run.json` keeps.
+
+use super::keys::Section;
+use super::{BufferLimit, Cell, FlowSpec, Host, Pacing, WorkloadSpec};
+use crate::loss::LossSpec;
+use crate::units::{Nanos, Rate};
+
+/// Key, value with its unit, and what it means. Keys are those of the file;
+/// what is derived has a key with its unit last: `path.bdp_bytes`.
+pub type Fact = (String, String, String);
+
+/// Every value of a cell, defaults and derived ones included.
+pub fn describe(cell: &Cell) -> Vec<Fact> {
+    let mut facts = Facts(Vec::new());
+    facts.key(Section::Top, "duration", cell.duration);
+    facts.key(Section::Top, "warmup", cell.warmup);
+    facts.key(Section::Top, "repeat", cell.repeat);
+    facts.key(Section::Top, "seed", cell.seed);
+    facts.key(Section::Top, "sample_interval", cell.sample_interval);
+    path(&mut facts, cell);
+    host(&mut facts, Section::Sender, &cell.sender);
+    host(&mut facts, Section::Receiver, &cell.receiver);
+    facts.key(Section::Receiver, "algorithm", &cell.receiver.algorithm);
+    for (i, spec) in cell.flows.iter().enumerate() {
+        flow(&mut facts, Section::Flow(i), spec);
+    }
+    facts.0
+}
+
+struct Facts(Vec<Fact>);
+
+impl Facts {
+    /// A key of the registry, with the registry's words.
+    fn key(&mut self, section: Section, name: &str, value: impl ToString) {
+        let key = section.keys().find(|key| key.name == name);
+        let key = key.unwrap_or_else(|| panic!("{} is in the registry", section.path_of(name)));
+        self.0
+            .push((section.path_of(name), value.to_string(), key.doc.into()));
+    }
+
+    fn derived(&mut self, section: Section, name: &str, value: impl ToString, doc: &str) {
+        self.0
+            .push((section.path_of(name), value.to_string(), doc.into()));
+    }
+}
+
+fn path(facts: &mut Facts, cell: &Cell) {
+    let (section, path) = (Section::Path, &cell.path);
+    let packet_bytes = (path.mtu_bytes + path.overhead_bytes) as u64;
+    facts.key(section, "rate", rate(path.rate));
+    facts.key(section, "rtt", path.rtt);
+    let bdp_bytes = path.rate.map(|rate| bdp_bytes(rate, path.rtt));
+    if let Some(bdp) = bdp_bytes {
+        facts.derived(
+            section,
+            "bdp_bytes",
+            bdp,
+            "path.rate × path.rtt, rounded up",
+        );
+        let doc = "the same in packets of path.mtu + path.overhead, rounded up";
+        facts.derived(section, "bdp_pkts", bdp.div_ceil(packet_bytes), doc);
+    }
+    facts.key(section, "loss", loss(&path.loss));
+    facts.key(section, "ack_loss", loss(&path.ack_loss));
+    let sizes = match path.buffer {
+        BufferLimit::Unlimited => None,
+        BufferLimit::Bytes(bytes) => Some((format!("{bytes}B"), bytes, bytes / packet_bytes)),
+        BufferLimit::Packets(n) => Some((format!("{n}packets"), n as u64 * packet_bytes, n as u64)),
+    };
+    facts.key(
+        section,
+        "buffer",
+        sizes.as_ref().map_or("unlimited", |(text, ..)| text),
+    );
+    if let Some((_, bytes, pkts)) = sizes {
+        facts.derived(
+            section,
+            "buffer_bytes",
+            bytes,
+            "the buffer in bytes of full packets",
+        );
+        facts.derived(
+            section,
+            "buffer_pkts",
+            pkts,
+            "whole packets of path.mtu + path.overhead that fit",
+        );
+        if let Some(bdp) = bdp_bytes {
+            let share = format!("{:.2}", bytes as f64 / bdp as f64);
+            facts.derived(
+                section,
+                "buffer_bdp",
+                share,
+                "the buffer as a multiple of path.bdp_bytes",
+            );
+        }
+        if let Some(rate) = path.rate {
+            let drain = format!("{:.3}ms", rate.transmit_time(bytes).0 as f64 / 1e6);
+            facts.derived(
+                section,
+                "buffer_drain",
+                drain,
+                "queueing delay when the buffer is full",
+            );
+        }
+    }
+    facts.key(section, "queue", path.queue);
+    facts.key(section, "mtu", format!("{}B", path.mtu_bytes));
+    facts.key(section, "overhead", format!("{}B", path.overhead_bytes));
+}
+
+fn host(facts: &mut Facts, section: Section, host: &Host) {
+    let bytes = |n: u64| format!("{n}B");
+    facts.key(section, "hz", host.hz);
+    for (what, sizes) in [
+        ("tcp_wmem", host.tcp_wmem_bytes),
+        ("tcp_rmem", host.tcp_rmem_bytes),
+    ] {
+        for (part, size) in ["min", "default", "max"].into_iter().zip(sizes) {
+            facts.key(section, &format!("{what}_{part}"), bytes(size));
+        }
+    }
+    facts.key(
+        section,
+        "tcp_limit_output_bytes",
+        bytes(host.tcp_limit_output_bytes),
+    );
+    facts.key(
+        section,
+        "tcp_slow_start_after_idle",
+        host.tcp_slow_start_after_idle,
+    );
+    facts.key(section, "tcp_rto_min", host.tcp_rto_min);
+    facts.key(section, "tcp_comp_sack_delay", host.tcp_comp_sack_delay);
+    facts.key(section, "tcp_comp_sack_nr", host.tcp_comp_sack_nr);
+    let pacing = match host.pacing {
+        Pacing::Internal => "internal",
+        Pacing::Fq => "fq",
+    };
+    facts.key(section, "pacing", pacing);
+    facts.key(section, "initcwnd", host.initcwnd);
+    facts.key(section, "gso_max", bytes(host.gso_max_bytes.into()));
+    facts.key(section, "gro", host.gro);
+    facts.key(section, "rx_coalesce", host.rx_coalesce);
+}
+
+fn flow(facts: &mut Facts, section: Section, flow: &FlowSpec) {
+    facts.key(section, "name", &flow.name);
+    facts.key(section, "algorithm", &flow.algorithm);
+    for (name, value) in &flow.params {
+        let key = format!("{}.{name}", flow.algorithm);
+        facts.derived(
+            section,
+            &key,
+            value,
+            &format!("parameter of {}", flow.algorithm),
+        );
+    }
+    facts.key(section, "workload", flow.workload.kind().name);
+    match flow.workload {
+        WorkloadSpec::Bulk { write_bytes } => {
+            facts.key(section, "write", format!("{write_bytes}B"))
+        }
+        WorkloadSpec::Transfer { bytes, write_bytes } => {
+            facts.key(section, "bytes", format!("{bytes}B"));
+            facts.key(section, "write", format!("{write_bytes}B"));
+        }
+        WorkloadSpec::RequestResponse {
+            request_bytes,
+            response_bytes,
+            connections,
+            depth,
+            requests,
+        } => {
+            facts.key(section, "request", format!("{request_bytes}B"));
+            facts.key(section, "response", format!("{response_bytes}B"));
+            facts.key(section, "connections", connections);
+            facts.key(section, "depth", depth);
+            facts.key(
+                section,
+                "requests",
+                requests.map_or("unlimited".into(), |n| n.to_string()),
+            );
+        }
+    }
+    facts.key(section, "count", flow.count);
+    facts.key(section, "start", flow.start);
+    facts.key(section, "stagger", flow.stagger);
+    facts.key(section, "rtt", flow.rtt);
+    facts.key(section, "max_pacing_rate", rate(flow.max_pacing_rate));
+}
+
+fn rate(rate: Option<Rate>) -> String {
+    rate.map_or("unlimited".into(), |rate| rate.to_string())
+}
+
+/// Rate × RTT, rounded up: what fills the path.
+fn bdp_bytes(rate: Rate, rtt: Nanos) -> u64 {
+    (rate.bits_per_sec() as u128 * rtt.0 as u128).div_ceil(8_000_000_000) as u64
+}
+
+/// `periodic 0.1% (every 1000th)`, `1.5%`.
+fn loss(loss: &LossSpec) -> String {
+    // Ten places and no trailing zeros: shares of the file come back as written.
+    let percent = format!("{:.10}", loss.share * 100.0);
+    let percent = percent.trim_end_matches('0').trim_end_matches('.');
+    match loss.kind {
+        "random" => format!("{percent}%"),
+        kind => format!("{kind} {percent}%"),
+    }
+}

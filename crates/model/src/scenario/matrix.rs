@@ -1,0 +1,245 @@
+//! The matrix: lists of the file are axes, their combinations are cells.
+
+use std::collections::{HashMap, HashSet};
+
+use super::error::{Problem, ScenarioError};
+use super::keys::Section;
+use super::read::{Content, Entry, Setting, Target};
+use super::value::Value;
+
+/// Most cells of a matrix.
+const MAX_CELLS: u64 = 100_000;
+/// Most cells × `[[flow]]` tables: what a parsed scenario keeps in memory.
+const MAX_CELL_FLOWS: u64 = 1_000_000;
+
+/// Settings and the axes among them.
+pub(super) struct Matrix {
+    settings: Vec<Setting>,
+    /// Indexes of the settings that are lists, in the order of the file.
+    axes: Vec<usize>,
+    by_key: HashMap<(Section, &'static str), usize>,
+    /// Indexes of each flow's algorithm parameters, in the order of the file.
+    params: Vec<Vec<usize>>,
+    n_cells: u64,
+    pub(super) flow_lines: Vec<u32>,
+    pub(super) n_expects: usize,
+}
+
+/// One combination: an entry chosen of every setting.
+pub(super) struct Point<'a> {
+    matrix: &'a Matrix,
+    chosen: Vec<usize>,
+}
+
+impl Matrix {
+    pub(super) fn new(content: Content, file: &str) -> Result<Matrix, ScenarioError> {
+        let Content {
+            settings,
+            flow_lines,
+            n_expects,
+        } = content;
+        let mut by_key = HashMap::new();
+        let mut params = vec![Vec::new(); flow_lines.len()];
+        for (i, setting) in settings.iter().enumerate() {
+            match (&setting.target, setting.section) {
+                (Target::Key(key), section) => {
+                    by_key.insert((section, key.name), i);
+                }
+                (Target::Param { .. }, Section::Flow(flow)) => params[flow].push(i),
+                (Target::Param { .. }, _) => {
+                    unreachable!("only flows have parameters of algorithms")
+                }
+            }
+        }
+        let mut axes: Vec<usize> = (0..settings.len())
+            .filter(|i| settings[*i].is_axis)
+            .collect();
+        axes.sort_by_key(|i| settings[*i].offset);
+        let mut matrix = Matrix {
+            settings,
+            axes,
+            by_key,
+            params,
+            n_cells: 1,
+            flow_lines,
+            n_expects,
+        };
+        matrix
+            .check_applicable()
+            .and_then(|()| matrix.check_size())
+            .map_err(|(line, problem)| ScenarioError {
+                file: file.into(),
+                line,
+                problem,
+            })?;
+        Ok(matrix)
+    }
+
+    /// Every cell's point, the last axis fastest.
+    ///
+    /// An axis that does not act in a combination (a parameter of bbr1 where
+    /// the flow is cubic) does not multiply it: such cells would be alike.
+    pub(super) fn points(&self) -> impl Iterator<Item = Point<'_>> {
+        (0..self.n_cells).filter_map(|number| {
+            let mut chosen = vec![0; self.settings.len()];
+            let mut rest = number as usize;
+            for axis in self.axes.iter().rev() {
+                let n = self.settings[*axis].entries.len();
+                chosen[*axis] = rest % n;
+                rest /= n;
+            }
+            let point = Point {
+                matrix: self,
+                chosen,
+            };
+            let repeats =
+                |axis: &usize| point.chosen[*axis] > 0 && !point.applies(&self.settings[*axis]);
+            (!self.axes.iter().any(repeats)).then_some(point)
+        })
+    }
+
+    fn setting(&self, section: Section, name: &str) -> Option<&Setting> {
+        // The map's keys are 'static; a lookup by a shorter borrow goes through the registry's own name.
+        let key = section.keys().find(|key| key.name == name)?;
+        self.by_key
+            .get(&(section, key.name))
+            .map(|i| &self.settings[*i])
+    }
+
+    /// Refuses what no cell would use: parameters of an algorithm that the
+    /// flow never runs, keys of a workload that it never has.
+    fn check_applicable(&self) -> Result<(), (u32, Problem)> {
+        for setting in self.settings.iter().filter(|setting| !setting.is_default) {
+            let used = |name: &str| {
+                let entries = self
+                    .setting(setting.section, name)
+                    .map_or(&[][..], |s| &s.entries);
+                entries
+                    .iter()
+                    .filter_map(|entry| text_of(&entry.value))
+                    .collect::<HashSet<_>>()
+            };
+            match &setting.target {
+                Target::Param { algorithm, .. }
+                    if !used("algorithm").contains(algorithm.as_str()) =>
+                {
+                    let problem = Problem::Value {
+                        key: setting.path.clone(),
+                        got: format!("a parameter of {algorithm}"),
+                        expected: "parameters of this flow's own algorithm".into(),
+                        next: format!("Remove it, or set algorithm = \"{algorithm}\"."),
+                    };
+                    return Err((setting.line, problem));
+                }
+                Target::Key(key) if !key.workloads().is_empty() => {
+                    let (name, workloads) = (key.name, key.workloads());
+                    let workload = used("workload");
+                    if !workloads.iter().any(|name| workload.contains(name)) {
+                        let problem = Problem::Value {
+                            key: setting.path.clone(),
+                            got: format!(
+                                "{name}, which belongs to workload {}",
+                                workloads.join(", ")
+                            ),
+                            expected: "keys of this flow's own workload".into(),
+                            next: format!("Remove it, or set workload = \"{}\".", workloads[0]),
+                        };
+                        return Err((setting.line, problem));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_size(&mut self) -> Result<(), (u32, Problem)> {
+        let lengths = self
+            .axes
+            .iter()
+            .map(|axis| self.settings[*axis].entries.len() as u128);
+        let n_cells = lengths.fold(1u128, u128::saturating_mul);
+        let flows = self.flow_lines.len() as u64;
+        let limit = MAX_CELLS.min(MAX_CELL_FLOWS / flows.max(1));
+        if n_cells > limit as u128 {
+            let last = self
+                .axes
+                .last()
+                .expect("a matrix of several cells has an axis");
+            let setting = &self.settings[*last];
+            let problem = Problem::MatrixTooLarge {
+                key: setting.path.clone(),
+                cells: n_cells,
+                limit,
+            };
+            return Err((setting.line, problem));
+        }
+        self.n_cells = n_cells as u64;
+        Ok(())
+    }
+}
+
+impl<'a> Point<'a> {
+    /// The chosen entry of a key and its setting; `None` when neither the file nor a default sets it.
+    pub(super) fn get(&self, section: Section, name: &str) -> Option<(&'a Setting, &'a Entry)> {
+        let key = section.keys().find(|key| key.name == name);
+        let key = key.unwrap_or_else(|| panic!("{} is in the registry", section.path_of(name)));
+        let i = *self.matrix.by_key.get(&(section, key.name))?;
+        let setting = &self.matrix.settings[i];
+        Some((setting, &setting.entries[self.chosen[i]]))
+    }
+
+    /// Parameters that the file sets for the algorithm that the flow runs here.
+    pub(super) fn params(&self, flow: usize) -> Vec<(String, u32)> {
+        let chosen = self.matrix.params[flow]
+            .iter()
+            .map(|i| (&self.matrix.settings[*i], self.chosen[*i]));
+        chosen
+            .filter(|(setting, _)| self.applies(setting))
+            .filter_map(
+                |(setting, entry)| match (&setting.target, &setting.entries[entry].value) {
+                    (Target::Param { name, .. }, Value::Count(n)) => {
+                        Some((name.clone(), *n as u32))
+                    }
+                    _ => None,
+                },
+            )
+            .collect()
+    }
+
+    /// Axes with their chosen labels, in the order of the file.
+    pub(super) fn axes(&self) -> Vec<(String, String)> {
+        let axes = self
+            .matrix
+            .axes
+            .iter()
+            .map(|i| (&self.matrix.settings[*i], self.chosen[*i]));
+        axes.filter(|(setting, _)| self.applies(setting))
+            .map(|(setting, entry)| (setting.path.clone(), setting.entries[entry].label.clone()))
+            .collect()
+    }
+
+    /// Does this setting act here?
+    fn applies(&self, setting: &Setting) -> bool {
+        let here = |name| {
+            self.get(setting.section, name)
+                .and_then(|(_, entry)| text_of(&entry.value))
+        };
+        match &setting.target {
+            Target::Param { algorithm, .. } => here("algorithm") == Some(algorithm),
+            Target::Key(key) => {
+                let workloads = key.workloads();
+                workloads.is_empty()
+                    || here("workload").is_some_and(|workload| workloads.contains(&workload))
+            }
+        }
+    }
+}
+
+fn text_of(value: &Value) -> Option<&str> {
+    match value {
+        Value::Name(name) => Some(name),
+        Value::Text(text) => Some(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,530 @@
+//! From a point of the matrix to a cell: every value resolved and checked
+//! against the others.
+
+use std::collections::HashSet;
+
+use super::error::{Problem, ScenarioError};
+use super::keys::Section;
+use super::matrix::{Matrix, Point};
+use super::value::Value;
+use super::{
+    BufferLimit, Cell, Expect, FlowSpec, Host, Names, Pacing, Path, Scenario, WorkloadSpec,
+};
+use crate::loss::LossSpec;
+use crate::units::parse::{BufferSize, quoted};
+use crate::units::{Nanos, Rate};
+
+/// Most connections of a cell.
+const MAX_CONNECTIONS: u64 = 1_000_000;
+/// Largest queue: far above any router's, far below what overflows.
+const MAX_BUFFER_BYTES: u128 = 1 << 40;
+
+/// Resolves every cell.
+pub(super) fn scenario(
+    matrix: &Matrix,
+    file: &str,
+    names: &Names,
+) -> Result<Scenario, ScenarioError> {
+    let mut cells = Vec::new();
+    let mut expects = Vec::new();
+    for (index, point) in matrix.points().enumerate() {
+        let resolver = Resolver {
+            point: &point,
+            matrix,
+            file,
+            names,
+        };
+        cells.push(resolver.cell(index as u32)?);
+        if index == 0 {
+            expects = resolver.expects();
+        }
+    }
+    let first = cells.first().expect("a matrix has at least one cell");
+    Ok(Scenario {
+        title: first.title.clone(),
+        claim: first.claim.clone(),
+        duration: first.duration,
+        warmup: first.warmup,
+        repeat: first.repeat,
+        seed: first.seed,
+        expects,
+        cells,
+    })
+}
+
+struct Resolver<'a> {
+    point: &'a Point<'a>,
+    matrix: &'a Matrix,
+    file: &'a str,
+    names: &'a Names,
+}
+
+/// Getters of a key's value, which the registry guarantees to be of the kind.
+macro_rules! getters {
+    ($($get:ident: $variant:ident => $type:ty;)*) => {$(
+        fn $get(&self, section: Section, name: &str) -> $type {
+            match self.value(section, name) {
+                Some(Value::$variant(value)) => value.clone(),
+                other => panic!("{} is not as the registry says: {other:?}", section.path_of(name)),
+            }
+        }
+    )*};
+}
+
+impl Resolver<'_> {
+    getters! {
+        duration: Duration => Nanos;
+        rate: Rate => Option<Rate>;
+        bytes: Bytes => u64;
+        count: Count => u64;
+        flag: Flag => bool;
+        loss: Loss => LossSpec;
+        name: Name => &'static str;
+        text: Text => String;
+    }
+
+    fn value(&self, section: Section, name: &str) -> Option<&Value> {
+        self.point.get(section, name).map(|(_, entry)| &entry.value)
+    }
+
+    /// The value as the file has it.
+    fn label(&self, section: Section, name: &str) -> String {
+        self.point
+            .get(section, name)
+            .map(|(_, entry)| quoted(&entry.label))
+            .unwrap_or_default()
+    }
+
+    fn optional_text(&self, section: Section, name: &str) -> Option<String> {
+        self.value(section, name).map(|_| self.text(section, name))
+    }
+
+    fn expects(&self) -> Vec<Expect> {
+        let one = |i| {
+            let section = Section::Expect(i);
+            let line = self
+                .point
+                .get(section, "assert")
+                .map_or(0, |(_, entry)| entry.line);
+            Expect {
+                assert: self.text(section, "assert"),
+                line,
+            }
+        };
+        (0..self.matrix.n_expects).map(one).collect()
+    }
+
+    fn cell(&self, index: u32) -> Result<Cell, ScenarioError> {
+        let (duration, sample_interval) = self.times()?;
+        let path = self.path()?;
+        let flows = self.flows(duration, &path)?;
+        Ok(Cell {
+            index,
+            title: self
+                .optional_text(Section::Top, "title")
+                .unwrap_or_else(|| stem(self.file).into()),
+            claim: self.optional_text(Section::Top, "claim"),
+            axes: self.point.axes(),
+            duration,
+            warmup: self.duration(Section::Top, "warmup"),
+            repeat: self.count(Section::Top, "repeat") as u32,
+            seed: self.count(Section::Top, "seed"),
+            sample_interval,
+            sender: self.host(Section::Sender, path.mtu_bytes)?,
+            receiver: self.host(Section::Receiver, path.mtu_bytes)?,
+            path,
+            flows,
+        })
+    }
+
+    fn times(&self) -> Result<(Nanos, Nanos), ScenarioError> {
+        let top = Section::Top;
+        let (duration, warmup) = (self.duration(top, "duration"), self.duration(top, "warmup"));
+        let interval = self.duration(top, "sample_interval");
+        let of_duration = || self.label(top, "duration");
+        if warmup >= duration {
+            let expected = format!("less than the duration, {}", of_duration());
+            return Err(self.refuse(
+                top,
+                "warmup",
+                expected,
+                "Shorten the warm-up, or lengthen the run.",
+            ));
+        }
+        if interval > duration {
+            let expected = format!("at most the duration, {}", of_duration());
+            return Err(self.refuse(top, "sample_interval", expected, "Set a shorter one."));
+        }
+        Ok((duration, interval))
+    }
+
+    fn path(&self) -> Result<Path, ScenarioError> {
+        let section = Section::Path;
+        let (rate, rtt) = (self.rate(section, "rate"), self.duration(section, "rtt"));
+        let mtu_bytes = self.bytes(section, "mtu") as u32;
+        let overhead_bytes = self.bytes(section, "overhead") as u32;
+        Ok(Path {
+            rate,
+            rtt,
+            loss: self.loss(section, "loss"),
+            ack_loss: self.loss(section, "ack_loss"),
+            buffer: self.buffer(rate, rtt, mtu_bytes + overhead_bytes)?,
+            queue: self.name(section, "queue"),
+            mtu_bytes,
+            overhead_bytes,
+        })
+    }
+
+    /// The queue's size in bytes or packets; what is a product with the rate
+    /// is rounded up to whole bytes.
+    fn buffer(
+        &self,
+        rate: Option<Rate>,
+        rtt: Nanos,
+        packet_bytes: u32,
+    ) -> Result<BufferLimit, ScenarioError> {
+        const ONE_BDP: BufferSize = BufferSize::Bdp {
+            numerator: 1,
+            denominator: 1,
+        };
+        let (section, key) = (Section::Path, "buffer");
+        let size = match self.value(section, key) {
+            Some(Value::Buffer(size)) => *size,
+            _ if rate.is_none() => BufferSize::Unlimited,
+            _ => ONE_BDP,
+        };
+        // Bits × ns need 44 + 36 bits; a BDP's numerator has up to 64 more.
+        let per_time = |rate: Rate, time: Nanos| rate.bits_per_sec() as u128 * time.0 as u128;
+        const BIT_NS_PER_BYTE: u128 = 8_000_000_000;
+        let bytes = match (size, rate) {
+            (BufferSize::Unlimited, _) => return Ok(BufferLimit::Unlimited),
+            (BufferSize::Packets(0), _) => None,
+            (BufferSize::Packets(n), _) => return Ok(BufferLimit::Packets(n)),
+            (BufferSize::Bytes(bytes), _) => Some(bytes as u128),
+            (BufferSize::Time(_) | BufferSize::Bdp { .. }, None) => {
+                let expected =
+                    "bytes, packets or \"unlimited\", because path.rate is \"unlimited\"";
+                return Err(self.refuse(
+                    section,
+                    key,
+                    expected.into(),
+                    "A time and a BDP need a rate.",
+                ));
+            }
+            (BufferSize::Time(time), Some(rate)) => {
+                // Times of up to 2^64 ns fit as well: 44 + 64 bits.
+                Some(per_time(rate, time).div_ceil(BIT_NS_PER_BYTE))
+            }
+            (
+                BufferSize::Bdp {
+                    numerator,
+                    denominator,
+                },
+                Some(rate),
+            ) => {
+                let product = per_time(rate, rtt).checked_mul(numerator as u128);
+                // Overflow is far above the limit, which the check below names.
+                Some(product.map_or(u128::MAX, |p| {
+                    p.div_ceil(BIT_NS_PER_BYTE * denominator as u128)
+                }))
+            }
+        };
+        let of = if matches!(size, BufferSize::Packets(_) | BufferSize::Bytes(_)) {
+            String::new()
+        } else {
+            format!(
+                " of path.rate {} and path.rtt {rtt}",
+                rate.map(|r| r.to_string()).unwrap_or_default()
+            )
+        };
+        match bytes {
+            Some(bytes) if bytes > MAX_BUFFER_BYTES => {
+                let expected = format!("at most {MAX_BUFFER_BYTES}B{of}");
+                Err(self.refuse(section, key, expected, "\"unlimited\" never drops."))
+            }
+            Some(bytes) if bytes >= packet_bytes as u128 => Ok(BufferLimit::Bytes(bytes as u64)),
+            _ => {
+                let got = bytes.map_or(String::new(), |bytes| format!(", which is {bytes}B{of}"));
+                let expected = format!(
+                    "room for at least one packet of {packet_bytes}B (path.mtu + path.overhead)"
+                );
+                Err(self.refuse_got(section, key, &got, expected, "\"1packet\" is the least."))
+            }
+        }
+    }
+
+    fn host(&self, section: Section, mtu_bytes: u32) -> Result<Host, ScenarioError> {
+        let triple = |what: &str| -> Result<[u64; 3], ScenarioError> {
+            let name = |part: &str| format!("{what}_{part}");
+            let [min, default, max] =
+                ["min", "default", "max"].map(|part| self.bytes(section, &name(part)));
+            // The line to point at is the one the file has; where both are set, the lower bound's.
+            for (low, high, wrong) in [
+                ("min", "default", min > default),
+                ("default", "max", default > max),
+            ] {
+                if wrong {
+                    let (low, high) = (name(low), name(high));
+                    let low_is_default = self
+                        .point
+                        .get(section, &low)
+                        .is_none_or(|(s, _)| s.is_default);
+                    let (at, other, relation) = if low_is_default {
+                        (&high, &low, "at least")
+                    } else {
+                        (&low, &high, "at most")
+                    };
+                    let expected = format!(
+                        "{relation} {}, {}",
+                        section.path_of(other),
+                        self.label(section, other)
+                    );
+                    return Err(self.refuse(
+                        section,
+                        at,
+                        expected,
+                        &format!("Set {other} as well."),
+                    ));
+                }
+            }
+            Ok([min, default, max])
+        };
+        let gso_max_bytes = self.bytes(section, "gso_max") as u32;
+        if gso_max_bytes != 0 && gso_max_bytes < mtu_bytes {
+            let expected = format!("0B (off), or at least path.mtu, {mtu_bytes}B");
+            return Err(self.refuse(section, "gso_max", expected, ""));
+        }
+        Ok(Host {
+            hz: self.count(section, "hz") as u32,
+            tcp_wmem_bytes: triple("tcp_wmem")?,
+            tcp_rmem_bytes: triple("tcp_rmem")?,
+            tcp_limit_output_bytes: self.bytes(section, "tcp_limit_output_bytes"),
+            tcp_slow_start_after_idle: self.flag(section, "tcp_slow_start_after_idle"),
+            tcp_rto_min: self.duration(section, "tcp_rto_min"),
+            tcp_comp_sack_delay: self.duration(section, "tcp_comp_sack_delay"),
+            tcp_comp_sack_nr: self.count(section, "tcp_comp_sack_nr") as u32,
+            pacing: match self.name(section, "pacing") {
+                "fq" => Pacing::Fq,
+                _ => Pacing::Internal,
+            },
+            initcwnd: self.count(section, "initcwnd") as u32,
+            gso_max_bytes,
+            gro: self.flag(section, "gro"),
+            rx_coalesce: self.duration(section, "rx_coalesce"),
+            // A sender's algorithm is its flow's; the hosts' own shows in neither direction.
+            algorithm: self.text(Section::Receiver, "algorithm"),
+        })
+    }
+
+    fn flows(&self, duration: Nanos, path: &Path) -> Result<Vec<FlowSpec>, ScenarioError> {
+        let mut names = self.explicit_names()?;
+        let mut flows = Vec::with_capacity(self.matrix.flow_lines.len());
+        let mut connections = 0u64;
+        for i in 0..self.matrix.flow_lines.len() {
+            let section = Section::Flow(i);
+            let flow = self.flow(section, i, path, &mut names)?;
+            let per_flow = flow.workload.connections() as u64;
+            connections += flow.count as u64 * per_flow;
+            if connections > MAX_CONNECTIONS {
+                let expected = format!(
+                    "at most {MAX_CONNECTIONS} connections in all, and this makes {connections}"
+                );
+                let key = if flow.count == 1 && per_flow > 1 {
+                    "connections"
+                } else {
+                    "count"
+                };
+                return Err(self.refuse(section, key, expected, "Lower the count."));
+            }
+            self.check_starts(section, &flow, duration)?;
+            flows.push(flow);
+        }
+        Ok(flows)
+    }
+
+    fn flow(
+        &self,
+        section: Section,
+        i: usize,
+        path: &Path,
+        names: &mut HashSet<String>,
+    ) -> Result<FlowSpec, ScenarioError> {
+        let algorithm = self.text(section, "algorithm");
+        let name = self.optional_text(section, "name").unwrap_or_else(|| {
+            let numbered = (2..).map(|n| format!("{algorithm}_{n}"));
+            let mut free = std::iter::once(algorithm.clone())
+                .chain(numbered)
+                .filter(|name| !names.contains(name));
+            free.next().expect("there are more numbers than names")
+        });
+        names.insert(name.clone());
+        Ok(FlowSpec {
+            name,
+            algorithm,
+            params: self.point.params(i),
+            workload: self.workload(section)?,
+            count: self.count(section, "count") as u32,
+            start: self.duration(section, "start"),
+            stagger: self.duration(section, "stagger"),
+            rtt: if self.value(section, "rtt").is_some() {
+                self.duration(section, "rtt")
+            } else {
+                path.rtt
+            },
+            max_pacing_rate: self.rate(section, "max_pacing_rate"),
+        })
+    }
+
+    fn workload(&self, section: Section) -> Result<WorkloadSpec, ScenarioError> {
+        Ok(match self.name(section, "workload") {
+            "bulk" => WorkloadSpec::Bulk {
+                write_bytes: self.bytes(section, "write"),
+            },
+            "transfer" => {
+                if self.value(section, "bytes").is_none() {
+                    let line = self
+                        .point
+                        .get(section, "workload")
+                        .map_or(1, |(_, entry)| entry.line);
+                    let problem = Problem::Missing {
+                        key: section.path_of("bytes"),
+                        expected: "how much workload \"transfer\" carries".into(),
+                        next: "Add bytes = \"1MB\" or another amount in [[flow]].".into(),
+                    };
+                    return Err(self.error(line, problem));
+                }
+                WorkloadSpec::Transfer {
+                    bytes: self.bytes(section, "bytes"),
+                    write_bytes: self.bytes(section, "write"),
+                }
+            }
+            "request-response" => WorkloadSpec::RequestResponse {
+                request_bytes: self.bytes(section, "request"),
+                response_bytes: self.bytes(section, "response"),
+                connections: self.count(section, "connections") as u32,
+                depth: self.count(section, "depth") as u32,
+                requests: match self.value(section, "requests") {
+                    Some(Value::Count(n)) => Some(*n),
+                    _ => None,
+                },
+            },
+            other => unreachable!("workload {other} is in the registry but not resolved"),
+        })
+    }
+
+    /// Names that the file gives to flows: no two alike, none of another algorithm.
+    fn explicit_names(&self) -> Result<HashSet<String>, ScenarioError> {
+        let mut names = HashSet::new();
+        for i in 0..self.matrix.flow_lines.len() {
+            let section = Section::Flow(i);
+            let Some(name) = self.optional_text(section, "name") else {
+                continue;
+            };
+            if name != self.text(section, "algorithm") && self.names.algorithm(&name).is_some() {
+                let expected = "a name that is not another algorithm's".into();
+                return Err(self.refuse(
+                    section,
+                    "name",
+                    expected,
+                    "Expectations could not tell them apart.",
+                ));
+            }
+            if !names.insert(name) {
+                let expected = "a name that no other [[flow]] has".into();
+                return Err(self.refuse(section, "name", expected, "Choose another."));
+            }
+        }
+        Ok(names)
+    }
+
+    fn check_starts(
+        &self,
+        section: Section,
+        flow: &FlowSpec,
+        duration: Nanos,
+    ) -> Result<(), ScenarioError> {
+        let before = format!(
+            "before the end of the run at {}",
+            self.label(Section::Top, "duration")
+        );
+        if flow.start >= duration {
+            return Err(self.refuse(
+                section,
+                "start",
+                before,
+                "Start it earlier, or lengthen the run.",
+            ));
+        }
+        let last = flow.start.0 as u128 + flow.stagger.0 as u128 * (flow.count as u128 - 1);
+        if last >= duration.0 as u128 {
+            let expected = format!(
+                "a stagger with which the last of {} flows starts {before}",
+                flow.count
+            );
+            return Err(self.refuse(
+                section,
+                "stagger",
+                expected,
+                "Shorten it, or lengthen the run.",
+            ));
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, section: Section, key: &str, expected: String, next: &str) -> ScenarioError {
+        self.refuse_got(section, key, "", expected, next)
+    }
+
+    /// Refuses what the file says at `key`; `got_more` follows the value itself.
+    fn refuse_got(
+        &self,
+        section: Section,
+        key: &str,
+        got_more: &str,
+        expected: String,
+        next: &str,
+    ) -> ScenarioError {
+        let found = self.point.get(section, key);
+        let got = match found {
+            Some((setting, _)) if setting.is_default => {
+                format!("the default {}", self.label(section, key))
+            }
+            Some(_) => self.label(section, key),
+            None => "the default".into(),
+        };
+        let problem = Problem::Value {
+            key: section.path_of(key),
+            got: format!("{got}{got_more}"),
+            expected,
+            next: next.into(),
+        };
+        self.error(
+            found.map_or_else(|| self.section_line(section), |(_, entry)| entry.line),
+            problem,
+        )
+    }
+
+    /// Where to point for a default: at a key of the table that the file sets.
+    fn section_line(&self, section: Section) -> u32 {
+        let set = section
+            .keys()
+            .filter_map(|key| self.point.get(section, key.name));
+        set.map(|(_, entry)| entry.line).min().unwrap_or(1)
+    }
+
+    fn error(&self, line: u32, problem: Problem) -> ScenarioError {
+        ScenarioError {
+            file: self.file.into(),
+            line,
+            problem,
+        }
+    }
+}
+
+/// `loss-1.5` of `gallery/loss-1.5.toml`.
+fn stem(file: &str) -> &str {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    name.strip_suffix(".toml")
+        .filter(|stem| !stem.is_empty())
+        .unwrap_or(name)
+}

@@ -1,0 +1,248 @@
+//! One value of a key, read and checked against the key's kind and bounds.
+
+use toml_edit::Value as Toml;
+
+use super::Names;
+use super::error::{Problem, nearest};
+use super::keys::{Kind, loss_names};
+use crate::loss::{self, LossSpec};
+use crate::units::parse::{self, BufferSize, UnitError, quoted};
+use crate::units::{Nanos, Rate};
+
+/// A value as its kind says.
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Duration(Nanos),
+    /// `None`: unlimited.
+    Rate(Option<Rate>),
+    Bytes(u64),
+    Count(u64),
+    /// A count's `unlimited`.
+    NoLimit,
+    Flag(bool),
+    Loss(LossSpec),
+    Buffer(BufferSize),
+    Name(&'static str),
+    Text(String),
+}
+
+/// Reads `toml` as the value of a key of that `kind` at `path`.
+///
+/// Returns the value and its label as an axis of the matrix shows it.
+pub(super) fn read(
+    kind: &Kind,
+    path: &str,
+    toml: &Toml,
+    names: &Names,
+) -> Result<(Value, String), Problem> {
+    let wrong = |next: &str| Problem::Value {
+        key: path.into(),
+        got: shown(toml),
+        expected: kind.forms(),
+        next: next.into(),
+    };
+    match (kind, toml) {
+        (
+            Kind::Count { .. } | Kind::CountOrUnlimited { .. } | Kind::Choice(_),
+            Toml::Integer(n),
+        ) => {
+            let n = u64::try_from(*n.value()).map_err(|_| wrong(""))?;
+            Ok((count(kind, n).ok_or_else(|| wrong(""))?, n.to_string()))
+        }
+        (Kind::CountOrUnlimited { .. }, Toml::String(text)) if text.value() == "unlimited" => {
+            Ok((Value::NoLimit, "unlimited".into()))
+        }
+        (
+            Kind::Count { .. } | Kind::CountOrUnlimited { .. } | Kind::Choice(_),
+            Toml::String(text),
+        ) => {
+            let number =
+                text.value().bytes().all(|b| b.is_ascii_digit()) && !text.value().is_empty();
+            Err(wrong(if number {
+                "Write it without quotes."
+            } else {
+                ""
+            }))
+        }
+        (Kind::Flag, Toml::Boolean(flag)) => {
+            Ok((Value::Flag(*flag.value()), flag.value().to_string()))
+        }
+        (Kind::Flag, Toml::String(text)) if matches!(text.value().as_str(), "true" | "false") => {
+            Err(wrong("Write it without quotes."))
+        }
+        (Kind::Count { .. } | Kind::CountOrUnlimited { .. } | Kind::Choice(_) | Kind::Flag, _) => {
+            Err(wrong(""))
+        }
+        (_, Toml::String(text)) => {
+            let text = text.value();
+            Ok((read_text(kind, path, text, names)?, text.clone()))
+        }
+        (
+            Kind::Duration { .. } | Kind::Rate | Kind::Bytes { .. } | Kind::Loss | Kind::Buffer,
+            Toml::Integer(_) | Toml::Float(_),
+        ) => Err(wrong("Write it with its unit, in quotes.")),
+        _ => Err(wrong("")),
+    }
+}
+
+/// A default of the registry: as if the file had said so.
+pub(super) fn read_default(kind: &Kind, text: &str) -> Value {
+    const WHY: &str = "a default of the registry is a value of its key's kind";
+    match kind {
+        Kind::Flag => Value::Flag(text == "true"),
+        Kind::CountOrUnlimited { .. } if text == "unlimited" => Value::NoLimit,
+        Kind::Count { .. } | Kind::CountOrUnlimited { .. } | Kind::Choice(_) => {
+            count(kind, text.parse().expect(WHY)).expect(WHY)
+        }
+        // The default algorithm of a far end need not be among those offered to flows.
+        Kind::Algorithm => Value::Text(text.into()),
+        _ => read_text(kind, "", text, &Names::default()).expect(WHY),
+    }
+}
+
+fn count(kind: &Kind, n: u64) -> Option<Value> {
+    let fits = match kind {
+        Kind::Count { min, max } | Kind::CountOrUnlimited { min, max } => {
+            (*min..=*max).contains(&n)
+        }
+        Kind::Choice(values) => values.contains(&n),
+        _ => false,
+    };
+    fits.then_some(Value::Count(n))
+}
+
+fn read_text(kind: &Kind, path: &str, text: &str, names: &Names) -> Result<Value, Problem> {
+    let unit = |error: UnitError| Problem::Unit {
+        key: path.into(),
+        error,
+    };
+    let wrong = || Problem::Value {
+        key: path.into(),
+        got: quoted(text),
+        expected: kind.forms(),
+        next: String::new(),
+    };
+    match kind {
+        Kind::Duration { min, max } => {
+            let time = parse::duration(text).map_err(unit)?;
+            if (*min..=*max).contains(&time) {
+                Ok(Value::Duration(time))
+            } else {
+                Err(wrong())
+            }
+        }
+        Kind::Rate => {
+            const MAX_BITS_PER_SEC: u64 = 10_000_000_000_000;
+            let rate = parse::rate(text).map_err(unit)?;
+            let fits = rate.is_none_or(|rate| rate.bits_per_sec() <= MAX_BITS_PER_SEC);
+            if fits {
+                Ok(Value::Rate(rate))
+            } else {
+                Err(wrong())
+            }
+        }
+        Kind::Bytes { min, max } => {
+            let bytes = parse::bytes(text).map_err(unit)?;
+            if (*min..=*max).contains(&bytes) {
+                Ok(Value::Bytes(bytes))
+            } else {
+                Err(wrong())
+            }
+        }
+        Kind::Loss => {
+            let (name, share) = match text.split_once(' ') {
+                Some((name, share))
+                    if !name.starts_with(|c: char| c.is_ascii_digit() || c == '-') =>
+                {
+                    (name, share)
+                }
+                _ if text.starts_with(|c: char| c.is_alphabetic()) => (text, ""),
+                _ => (loss::KINDS[0].name, text),
+            };
+            let found =
+                loss::find(name).ok_or_else(|| unknown(path, "loss", name, loss_names()))?;
+            if share.is_empty() {
+                return Err(wrong());
+            }
+            let share = parse::share(share).map_err(unit)?;
+            if share > 1.0 {
+                return Err(wrong());
+            }
+            Ok(Value::Loss(LossSpec {
+                kind: found.name,
+                share,
+            }))
+        }
+        Kind::Buffer => parse::buffer(text).map(Value::Buffer).map_err(unit),
+        Kind::Name(what, known) => {
+            let known = known();
+            let found = known.iter().copied().find(|name| *name == text);
+            found
+                .map(Value::Name)
+                .ok_or_else(|| unknown(path, what, text, known))
+        }
+        Kind::Algorithm => match names.algorithm(text) {
+            Some(info) => Ok(Value::Text(info.name.clone())),
+            None => Err(unknown(
+                path,
+                "algorithm",
+                text,
+                names.algorithms.iter().map(|a| a.name.as_str()).collect(),
+            )),
+        },
+        Kind::Line => {
+            let fits =
+                !text.trim().is_empty() && text.len() <= 1_000 && !text.contains(char::is_control);
+            if fits {
+                Ok(Value::Text(text.into()))
+            } else {
+                Err(wrong())
+            }
+        }
+        Kind::Id => {
+            let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+            let fits = text.len() <= 64 && text.starts_with(letter);
+            let fits = fits && text.chars().all(|c| letter(c) || c == '-' || c == '.');
+            if fits {
+                Ok(Value::Text(text.into()))
+            } else {
+                Err(wrong())
+            }
+        }
+        Kind::Identifier => {
+            let fits = text.len() <= 64 && text.starts_with(|c: char| c.is_ascii_alphabetic());
+            let fits = fits && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            if fits {
+                Ok(Value::Text(text.into()))
+            } else {
+                Err(wrong())
+            }
+        }
+        Kind::Count { .. } | Kind::CountOrUnlimited { .. } | Kind::Choice(_) | Kind::Flag => {
+            Err(wrong())
+        }
+    }
+}
+
+pub(super) fn unknown(path: &str, what: &str, got: &str, known: Vec<&str>) -> Problem {
+    Problem::UnknownName {
+        key: path.into(),
+        what: what.into(),
+        got: got.into(),
+        suggestion: nearest(got, known.iter().copied()),
+        known: known.into_iter().map(String::from).collect(),
+    }
+}
+
+/// What the file says, short and on one line.
+pub(super) fn shown(toml: &Toml) -> String {
+    match toml {
+        Toml::String(text) => quoted(text.value()),
+        Toml::Integer(n) => format!("the bare number {}", n.value()),
+        Toml::Float(x) => format!("the bare number {}", x.value()),
+        Toml::Boolean(flag) => flag.value().to_string(),
+        Toml::Datetime(_) => "a date".into(),
+        Toml::Array(_) => "a list".into(),
+        Toml::InlineTable(_) => "a table".into(),
+    }
+}
