@@ -1,0 +1,87 @@
+# Kneepoint: the ways in. `make help` lists them.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PYTHON
+# Messages of pip that tell nothing here.
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml)
+C_SOURCES := $(wildcard cc/*)
+CORE_SOURCES := pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCES) $(C_SOURCES)
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+.PHONY: demo
+demo: $(VENV)/.core ## install into .venv, run the demo scenario, show its table and its report
+	$(BIN)/knee run gallery/demo.toml --out runs/demo --force
+	$(BIN)/knee report runs/demo
+
+.PHONY: setup
+setup: $(VENV)/.dev ## install into .venv, with what the tests need
+
+.PHONY: test
+test: check test-rust test-python ## everything that must hold before a change goes in
+
+.PHONY: check
+check: $(VENV)/.dev ## formatting and lints
+	@tools/need.sh --optional clang-format-16
+	cargo fmt --all --check
+	@if command -v clang-format-16 >/dev/null; then \
+	    echo "clang-format-16 --dry-run -Werror cc/*.[ch]" && \
+	    clang-format-16 --dry-run -Werror $(wildcard cc/*.[ch] bpf/*.[ch]); \
+	fi
+	cargo clippy --quiet --locked --workspace --all-targets --all-features -- -D warnings
+	$(BIN)/ruff format --quiet --check .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy --no-error-summary
+
+.PHONY: test-rust
+test-rust: $(VENV)/.core ## unit, property and house tests of the crates
+	cargo test --quiet --locked --workspace
+
+.PHONY: test-python
+test-python: $(VENV)/.dev ## tests of the front, the report, the house and the kernel
+	@tools/need.sh --optional clang-16 libbpf bpftool ip tshark chromium
+	$(BIN)/pytest -q
+
+.PHONY: bench
+bench: $(VENV)/.core ## speed, memory and start-up time, with the facts of this machine
+	@tools/machine.sh
+	cargo bench --quiet --locked -p knee-sim
+	$(BIN)/python tools/bench_startup.py
+
+.PHONY: docs
+docs: $(VENV)/.core ## write the reference pages of docs/ from the registries
+	$(BIN)/python docs/generate.py
+
+.PHONY: wheel
+wheel: $(VENV)/.core ## build a wheel into dist/
+	$(BIN)/maturin build --release --out dist
+
+.PHONY: clean
+clean: ## remove what was built; runs stay
+	rm -rf target build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find python -name '*.so' -delete
+
+# Set-up, in steps that each run again only when what they depend on changed.
+$(VENV)/.venv:
+	@tools/need.sh rust cc python
+	@echo "Making $(VENV) with $(PYTHON)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/pip install --quiet 'maturin>=1.8,<2'
+	@touch $@
+
+$(VENV)/.core: $(VENV)/.venv $(CORE_SOURCES)
+	@tools/need.sh rust cc
+	@echo "Building the core and installing kneepoint into $(VENV)"
+	@env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	@echo "Installing what the tests need into $(VENV)"
+	@$(BIN)/pip install --quiet --no-build-isolation --editable '.[dev]'
+	@touch $@

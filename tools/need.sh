@@ -1,0 +1,89 @@
+#!/bin/sh
+# Checks that what a make target needs is installed: need.sh [--optional] THING…
+#
+# What is missing is installed with apt-get when this runs as root on a system
+# that has it; otherwise one line names it and the command to install it. With
+# --optional a missing thing is said and is no error.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+python=${PYTHON:-python3}
+optional=no
+missing_packages=
+missing_things=
+
+# name, how to see that it is there, the Debian package that has it
+miss() {
+    missing_things="$missing_things $1"
+    missing_packages="$missing_packages $2"
+}
+command_or_miss() {
+    command -v "$1" >/dev/null 2>&1 || PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null 2>&1 || miss "$1" "$2"
+}
+
+check() {
+    case $1 in
+    rust) need_rust ;;
+    python) need_python ;;
+    cc) command -v "${CC:-cc}" >/dev/null 2>&1 || miss "a C compiler" "gcc libc6-dev" ;;
+    clang-16) command_or_miss clang-16 clang-16 ;;
+    clang-format-16) command_or_miss clang-format-16 clang-format-16 ;;
+    libbpf) [ -e /usr/include/bpf/bpf_helpers.h ] || miss libbpf libbpf-dev ;;
+    bpftool) command_or_miss bpftool bpftool ;;
+    ip) command_or_miss ip iproute2 ;;
+    tshark) command_or_miss tshark tshark ;;
+    chromium) command -v chromium-browser >/dev/null 2>&1 || command_or_miss chromium chromium ;;
+    *) echo "need.sh: unknown thing \"$1\"" >&2; exit 2 ;;
+    esac
+}
+
+need_rust() {
+    wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
+    remedy="Install it with rustup (https://rustup.rs) or your distribution, and see that cargo is in PATH."
+    if ! command -v cargo >/dev/null 2>&1 || ! command -v rustc >/dev/null 2>&1; then
+        echo "Kneepoint needs Rust $wanted or later, and there is no cargo in PATH. $remedy" >&2
+        exit 1
+    fi
+    found=$(rustc --version | sed 's/^rustc \([0-9.]*\).*/\1/')
+    oldest=$(printf '%s\n%s\n' "$wanted" "$found" | sort -V | head -n 1)
+    if [ "$oldest" != "$wanted" ]; then
+        echo "Kneepoint needs Rust $wanted or later; this is $found. $remedy" >&2
+        exit 1
+    fi
+}
+
+need_python() {
+    if ! command -v "$python" >/dev/null 2>&1; then
+        miss "$python" "python3 python3-venv"
+    elif ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then
+        echo "Kneepoint needs Python 3.10 or later; $python is $("$python" -V 2>&1). Name another: make PYTHON=python3.12 …" >&2
+        exit 1
+    elif ! "$python" -c 'import ensurepip, venv' >/dev/null 2>&1; then
+        miss "Python's venv" "python3-venv"
+    fi
+}
+
+install_missing() {
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+        echo "Installing:$missing_packages" >&2
+        export DEBIAN_FRONTEND=noninteractive
+        # shellcheck disable=SC2086  # a list of packages
+        if apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=300 install --no-install-recommends $missing_packages >/dev/null; then
+            return 0
+        fi
+    fi
+    echo "Missing:$missing_things. Install with: apt-get install$missing_packages (as root; elsewhere than on Debian, the like of it)." >&2
+    if [ "$optional" = yes ]; then
+        echo "Going on without: the tests that need it are skipped and say so." >&2
+    else
+        exit 1
+    fi
+}
+
+for thing; do
+    case $thing in
+    --optional) optional=yes ;;
+    *) check "$thing" ;;
+    esac
+done
+[ -z "$missing_packages" ] || install_missing
