@@ -98,22 +98,40 @@ static inline u32 cc_random_below(u32 random, u32 n)
 	return (u32)(((u64)random * n) >> 32);
 }
 
-/* floor(cube root of 2^64 - 1): the largest number whose cube fits 64 bits. */
-#define CC_CUBE_ROOT_MAX 2642245u
+/* Bits needed to write x; 0 for 0. (clang-16 fails on its builtin for BPF.) */
+static inline u32 cc_bit_length(u64 x)
+{
+	u32 bits = 0, step;
 
-/* floor(cube root of a), exact: one bit of the root per step, from the top. */
+	for (step = 32; step; step /= 2) {
+		if (x >> step) {
+			x >>= step;
+			bits += step;
+		}
+	}
+	return bits + (x != 0);
+}
+
+/*
+ * floor(cube root of a), exact. Newton's iteration from a power of two above
+ * the root falls until it reaches the floor and then stays or rises, so the
+ * minimum is the answer. From at most twice the root 7 steps are enough for 64
+ * bits. A search bit by bit would do as well, but the verifier follows all
+ * 2^22 outcomes of its comparisons.
+ */
+#define CC_CUBE_ROOT_STEPS 7
+
 static inline u32 cc_cube_root(u64 a)
 {
-	u64 root = 0;
-	int shift;
+	u64 x;
+	int i;
 
-	for (shift = 21; shift >= 0; shift--) {
-		u64 next = root + (1ull << shift);
-
-		if (next <= CC_CUBE_ROOT_MAX && next * next * next <= a)
-			root = next;
-	}
-	return (u32)root;
+	if (!a)
+		return 0;
+	x = 1ull << ((cc_bit_length(a) + 2) / 3);
+	for (i = 0; i < CC_CUBE_ROOT_STEPS; i++)
+		x = cc_min64(x, (2 * x + cc_div(a, x * x)) / 3);
+	return (u32)x;
 }
 
 /* Packets in the network: sent, not acked, not thought lost, plus resent. */

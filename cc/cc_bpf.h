@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/*
+ * cc_bpf.h - the kernel shell: CC_ALGORITHM() becomes struct_ops programs and
+ * the map `knee_NAME` that registers them.
+ *
+ * Every program does the same three things: copy kernel fields into `in` and
+ * `out`, call the op, copy what changed back. State, in and out of a socket
+ * are one sk_storage value: plain memory, so that an op may index it, and
+ * large enough where icsk_ca_priv (104 bytes) is not.
+ *
+ * Each op becomes one global function over that block. The verifier checks a
+ * global function once, and the same function serves struct_ops here and the
+ * replay program (CC_BPF_REPLAY), which runs single ops on a block given by
+ * user space, so that their results can be compared with the host build.
+ *
+ * Needs Linux 6.10 (cong_control with ack and flag); -DCC_BPF_CONG_CONTROL_2
+ * builds for 6.4 to 6.9, whose cong_control has two arguments.
+ */
+#ifndef KNEE_CC_BPF_H
+#define KNEE_CC_BPF_H
+
+#include <linux/types.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+char cc_license[] SEC("license") = "Dual MIT/GPL";
+
+#define CC_BPF_BLOCK(alg, state_type)                                                \
+	struct alg##_block {                                                   \
+		state_type state __attribute__((aligned(8)));                  \
+		struct cc_in in;                                               \
+		struct cc_out out;                                             \
+	};
+
+/* A loader may set these before the object is loaded. */
+#define CC_BPF_PARAM(name, dflt, min, max, unit, doc)                          \
+	const volatile u32 param_##name = dflt;
+#define CC_BPF_PARAM_SET(name, dflt, min, max, unit, doc)                      \
+	b->state.name = param_##name;
+
+#define CC_BPF_CORE(alg, op)                                                   \
+	__attribute__((noinline)) int alg##_core_##op(struct alg##_block *b)   \
+	{                                                                      \
+		if (!b)                                                        \
+			return 0;                                              \
+		alg##_##op(&b->state, &b->in, &b->out);                        \
+		return 0;                                                      \
+	}
+
+/* Calls an op by number; one that the algorithm lacks does nothing. */
+#define CC_BPF_CALL_CASE(alg, op)                                              \
+	case CC_OP_##op:                                                       \
+		alg##_core_##op(b);                                            \
+		break;
+#define CC_BPF_CALL(alg, OPS)                                                  \
+	static __always_inline void alg##_call(u32 op, struct alg##_block *b)  \
+	{                                                                      \
+		switch (op) {                                                  \
+			OPS(CC_BPF_CALL_CASE)                                  \
+		}                                                              \
+	}
+
+#ifdef CC_BPF_REPLAY
+
+struct cc_replay {
+	u32 op; /* enum cc_op_number */
+};
+
+#define CC_ALGORITHM(alg, state_type, PARAMS, OPS, alg_flags, ...)                   \
+	CC_BPF_BLOCK(alg, state_type)                                                \
+	OPS(CC_BPF_CORE)                                                       \
+	CC_BPF_CALL(alg, OPS)                                                  \
+	struct {                                                               \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                              \
+		__uint(map_flags, BPF_F_MMAPABLE);                             \
+		__uint(max_entries, 1);                                        \
+		__type(key, u32);                                              \
+		__type(value, struct alg##_block);                             \
+	} replay_block SEC(".maps");                                           \
+	SEC("syscall")                                                         \
+	int replay(struct cc_replay *ctx)                                      \
+	{                                                                      \
+		u32 zero = 0;                                                  \
+		struct alg##_block *b =                                        \
+			bpf_map_lookup_elem(&replay_block, &zero);             \
+                                                                               \
+		if (!b)                                                        \
+			return 1;                                              \
+		alg##_call(ctx->op, b);                                        \
+		return 0;                                                      \
+	}
+
+#else
+
+/*
+ * The kernel's structs, as much of them as is read or written here. CO-RE
+ * finds the offsets in the running kernel.
+ */
+#pragma clang attribute push(__attribute__((preserve_access_index)),           \
+			     apply_to = record)
+
+struct sock {
+	unsigned long sk_pacing_rate;
+	unsigned long sk_max_pacing_rate;
+	u32 sk_pacing_status;
+	unsigned int sk_gso_max_size;
+};
+
+struct inet_connection_sock {
+	u8 icsk_ca_state : 5;
+};
+
+struct minmax_sample {
+	u32 t;
+	u32 v;
+};
+
+struct minmax {
+	struct minmax_sample s[3];
+};
+
+struct tcp_sock {
+	u64 tcp_mstamp;
+	u64 tcp_clock_cache;
+	u64 tcp_wstamp_ns;
+	u32 lsndtime;
+	u32 snd_cwnd;
+	u32 snd_cwnd_cnt;
+	u32 snd_cwnd_clamp;
+	u32 snd_ssthresh;
+	u32 prior_cwnd;
+	u32 snd_una;
+	u32 snd_nxt;
+	u32 packets_out;
+	u32 sacked_out;
+	u32 lost_out;
+	u32 retrans_out;
+	u32 max_packets_out;
+	u32 delivered;
+	u32 delivered_ce;
+	u32 lost;
+	u32 app_limited;
+	u32 srtt_us; /* us << 3 */
+	struct minmax rtt_min;
+	u32 mss_cache;
+	u32 reordering;
+	u8 is_cwnd_limited : 1;
+};
+
+struct rate_sample {
+	u64 prior_mstamp;
+	u32 prior_delivered;
+	s32 delivered;
+	s32 delivered_ce;
+	long interval_us;
+	u32 snd_interval_us;
+	u32 rcv_interval_us;
+	long rtt_us;
+	int losses;
+	u32 acked_sacked;
+	u32 prior_in_flight;
+	u32 last_end_seq;
+	_Bool is_app_limited;
+	_Bool is_retrans;
+	_Bool is_ack_delayed;
+};
+
+struct ack_sample {
+	u32 pkts_acked;
+	s32 rtt_us;
+	u32 in_flight;
+};
+
+#pragma clang attribute pop
+
+/* libbpf matches the members with the kernel's by name. */
+struct tcp_congestion_ops {
+	void (*ssthresh)(void);
+	void (*cong_avoid)(void);
+	void (*set_state)(void);
+	void (*cwnd_event)(void);
+	void (*in_ack_event)(void);
+	void (*pkts_acked)(void);
+	void (*min_tso_segs)(void);
+	void (*cong_control)(void);
+	void (*undo_cwnd)(void);
+	void (*sndbuf_expand)(void);
+	char name[16];
+	u32 flags;
+	void (*init)(void);
+	void (*release)(void);
+};
+
+/* CA_ACK_ECE of in_ack_event(), which numbers its flags anew. */
+#define CC_BPF_CA_ACK_ECE 0x4u
+
+extern int CONFIG_HZ __kconfig;
+
+static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
+					struct cc_out *out)
+{
+	const struct inet_connection_sock *icsk = (void *)sk;
+	const struct tcp_sock *tp = (void *)sk;
+	u32 srtt_us = tp->srtt_us;
+
+	in->now_us = tp->tcp_mstamp;
+	in->clock_ns = tp->tcp_clock_cache;
+	in->wstamp_ns = tp->tcp_wstamp_ns;
+	in->pacing_rate = sk->sk_pacing_rate;
+	in->max_pacing_rate = sk->sk_max_pacing_rate;
+	in->jiffies = (u32)bpf_jiffies64();
+	in->hz = CONFIG_HZ;
+	in->lsndtime = tp->lsndtime;
+	in->snd_cwnd = tp->snd_cwnd;
+	in->snd_cwnd_cnt = tp->snd_cwnd_cnt;
+	in->snd_cwnd_clamp = tp->snd_cwnd_clamp;
+	in->snd_ssthresh = tp->snd_ssthresh;
+	in->prior_cwnd = tp->prior_cwnd;
+	in->snd_una = tp->snd_una;
+	in->snd_nxt = tp->snd_nxt;
+	in->packets_out = tp->packets_out;
+	in->sacked_out = tp->sacked_out;
+	in->lost_out = tp->lost_out;
+	in->retrans_out = tp->retrans_out;
+	in->max_packets_out = tp->max_packets_out;
+	in->delivered = tp->delivered;
+	in->delivered_ce = tp->delivered_ce;
+	in->lost = tp->lost;
+	in->app_limited = tp->app_limited;
+	/* 0 says "no sample"; a sample below 1 us must not. */
+	in->srtt_us = srtt_us ? cc_max(srtt_us >> 3, 1) : 0;
+	in->min_rtt_us = tp->rtt_min.s[0].v;
+	in->mss_bytes = tp->mss_cache;
+	in->gso_max_bytes = sk->sk_gso_max_size;
+	in->reordering = tp->reordering;
+	in->pacing_status = sk->sk_pacing_status;
+	in->ca_state = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
+	in->is_cwnd_limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
+	in->random = bpf_get_prandom_u32();
+
+	out->pacing_rate = in->pacing_rate;
+	out->pacing_status = in->pacing_status;
+	out->snd_cwnd = in->snd_cwnd;
+	out->snd_cwnd_cnt = in->snd_cwnd_cnt;
+	out->snd_ssthresh = in->snd_ssthresh;
+	out->app_limited = in->app_limited;
+	out->ret = 0;
+}
+
+static __always_inline void cc_bpf_read_sample(const struct rate_sample *rs,
+					       struct cc_in *in)
+{
+	in->rs_interval_us = rs->interval_us;
+	in->rs_rtt_us = rs->rtt_us;
+	in->rs_prior_mstamp_us = rs->prior_mstamp;
+	in->rs_prior_delivered = rs->prior_delivered;
+	in->rs_delivered = rs->delivered;
+	in->rs_delivered_ce = rs->delivered_ce;
+	in->rs_acked_sacked = rs->acked_sacked;
+	in->rs_losses = (u32)rs->losses;
+	in->rs_prior_in_flight = rs->prior_in_flight;
+	in->rs_snd_interval_us = rs->snd_interval_us;
+	in->rs_rcv_interval_us = rs->rcv_interval_us;
+	in->rs_last_end_seq = rs->last_end_seq;
+	in->rs_is_app_limited = rs->is_app_limited;
+	in->rs_is_retrans = rs->is_retrans;
+	in->rs_is_ack_delayed = rs->is_ack_delayed;
+	in->rs_has_tx = 0; /* stock Linux does not keep them */
+}
+
+static __always_inline void cc_bpf_write(struct sock *sk,
+					 const struct cc_in *in,
+					 const struct cc_out *out)
+{
+	struct tcp_sock *tp = (void *)sk;
+
+	/* A window of 0 would divide by zero elsewhere in the stack. */
+	if (out->snd_cwnd != in->snd_cwnd)
+		tp->snd_cwnd = cc_max(out->snd_cwnd, 1);
+	if (out->snd_cwnd_cnt != in->snd_cwnd_cnt)
+		tp->snd_cwnd_cnt = out->snd_cwnd_cnt;
+	if (out->snd_ssthresh != in->snd_ssthresh)
+		tp->snd_ssthresh = out->snd_ssthresh;
+	if (out->app_limited != in->app_limited)
+		tp->app_limited = out->app_limited;
+	if (out->pacing_rate != in->pacing_rate)
+		sk->sk_pacing_rate =
+			cc_min64(out->pacing_rate, in->max_pacing_rate);
+	/* Atomically, since the fq qdisc may claim the socket meanwhile. */
+	if (out->pacing_status == CC_PACING_NEEDED &&
+	    in->pacing_status == CC_PACING_NONE)
+		__sync_val_compare_and_swap(&sk->sk_pacing_status,
+					    CC_PACING_NONE, CC_PACING_NEEDED);
+}
+
+/*
+ * The block exists from init() on. Before it (cong_control runs for the
+ * SYN-ACK) and when its memory could not be had, ops leave the window alone.
+ */
+#define CC_BPF_STORE(alg, PARAMS)                                              \
+	struct {                                                               \
+		__uint(type, BPF_MAP_TYPE_SK_STORAGE);                         \
+		__uint(map_flags, BPF_F_NO_PREALLOC);                          \
+		__type(key, int);                                              \
+		__type(value, struct alg##_block);                             \
+	} alg##_store SEC(".maps");                                            \
+	static __always_inline struct alg##_block *alg##_begin(                \
+		struct sock *sk)                                               \
+	{                                                                      \
+		struct alg##_block *b =                                        \
+			bpf_sk_storage_get(&alg##_store, sk, 0, 0);            \
+                                                                               \
+		if (b)                                                         \
+			cc_bpf_read(sk, &b->in, &b->out);                      \
+		return b;                                                      \
+	}                                                                      \
+	SEC("struct_ops/init")                                                 \
+	void BPF_PROG(alg##_bpf_init, struct sock *sk)                         \
+	{                                                                      \
+		struct alg##_block *b = bpf_sk_storage_get(                    \
+			&alg##_store, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);     \
+                                                                               \
+		if (!b)                                                        \
+			return;                                                \
+		__builtin_memset(b, 0, sizeof(*b));                            \
+		PARAMS(CC_BPF_PARAM_SET)                                       \
+		cc_bpf_read(sk, &b->in, &b->out);                              \
+		alg##_call(CC_OP_init, b);                                     \
+		cc_bpf_write(sk, &b->in, &b->out);                             \
+	}                                                                      \
+	/* A socket that is used again must not meet its old state. */         \
+	SEC("struct_ops/release")                                              \
+	void BPF_PROG(alg##_bpf_release, struct sock *sk)                      \
+	{                                                                      \
+		bpf_sk_storage_delete(&alg##_store, sk);                       \
+	}
+
+/* A program whose op returns nothing; `set` puts its arguments into `in`. */
+#define CC_BPF_VOID(alg, op, set, ...)                                         \
+	SEC("struct_ops/" #op)                                                 \
+	void BPF_PROG(alg##_bpf_##op, struct sock *sk, ##__VA_ARGS__)          \
+	{                                                                      \
+		struct alg##_block *b = alg##_begin(sk);                       \
+                                                                               \
+		if (!b)                                                        \
+			return;                                                \
+		set;                                                           \
+		alg##_core_##op(b);                                            \
+		cc_bpf_write(sk, &b->in, &b->out);                             \
+	}
+
+/* A program that returns out.ret, or `fallback` without a block. */
+#define CC_BPF_U32(alg, op, fallback)                                          \
+	SEC("struct_ops/" #op)                                                 \
+	u32 BPF_PROG(alg##_bpf_##op, struct sock *sk)                          \
+	{                                                                      \
+		struct alg##_block *b = alg##_begin(sk);                       \
+		const struct tcp_sock *tp = (void *)sk;                        \
+                                                                               \
+		(void)tp;                                                      \
+		if (!b)                                                        \
+			return fallback;                                       \
+		alg##_core_##op(b);                                            \
+		cc_bpf_write(sk, &b->in, &b->out);                             \
+		return b->out.ret;                                             \
+	}
+
+#define CC_BPF_OP_init(alg) /* always there: CC_BPF_STORE */
+#define CC_BPF_OP_ssthresh(alg)                                                \
+	CC_BPF_U32(alg, ssthresh, cc_max(tp->snd_cwnd / 2, 2))
+#define CC_BPF_OP_undo_cwnd(alg)                                               \
+	CC_BPF_U32(alg, undo_cwnd, cc_max(tp->snd_cwnd, tp->prior_cwnd))
+#define CC_BPF_OP_min_tso_segs(alg) CC_BPF_U32(alg, min_tso_segs, 2)
+#define CC_BPF_OP_sndbuf_expand(alg) CC_BPF_U32(alg, sndbuf_expand, 2)
+#define CC_BPF_OP_cong_avoid(alg)                                              \
+	CC_BPF_VOID(alg, cong_avoid, b->in.acked = acked, u32 ack, u32 acked)
+#define CC_BPF_OP_set_state(alg)                                               \
+	CC_BPF_VOID(alg, set_state, b->in.state = new_state, u8 new_state)
+#define CC_BPF_OP_cwnd_event(alg)                                              \
+	CC_BPF_VOID(alg, cwnd_event, b->in.event = event, u32 event)
+#define CC_BPF_OP_in_ack_event(alg)                                            \
+	CC_BPF_VOID(alg, in_ack_event,                                         \
+		    b->in.ack_flags =                                          \
+			    flags & CC_BPF_CA_ACK_ECE ? CC_ACK_ECE : 0,        \
+		    u32 flags)
+#define CC_BPF_OP_pkts_acked(alg)                                              \
+	CC_BPF_VOID(alg, pkts_acked,                                           \
+		    (b->in.acked = sample->pkts_acked,                         \
+		     b->in.ack_rtt_us = sample->rtt_us,                        \
+		     b->in.ack_in_flight_bytes = sample->in_flight),           \
+		    const struct ack_sample *sample)
+#ifdef CC_BPF_CONG_CONTROL_2
+#define CC_BPF_OP_cong_control(alg)                                            \
+	CC_BPF_VOID(alg, cong_control,                                         \
+		    (b->in.ack_flags = 0, cc_bpf_read_sample(rs, &b->in)),     \
+		    const struct rate_sample *rs)
+#else
+#define CC_BPF_OP_cong_control(alg)                                            \
+	CC_BPF_VOID(alg, cong_control,                                         \
+		    (b->in.ack_flags = flag, cc_bpf_read_sample(rs, &b->in)),  \
+		    u32 ack, u32 flag, const struct rate_sample *rs)
+#endif
+
+#define CC_BPF_PROGRAM(alg, op) CC_BPF_OP_##op(alg)
+#define CC_BPF_MEMBER(alg, op) .op = (void *)alg##_bpf_##op,
+
+#define CC_ALGORITHM(alg, state_type, PARAMS, OPS, alg_flags, ...)                   \
+	CC_BPF_BLOCK(alg, state_type)                                                \
+	PARAMS(CC_BPF_PARAM)                                                   \
+	OPS(CC_BPF_CORE)                                                       \
+	CC_BPF_CALL(alg, OPS)                                                  \
+	CC_BPF_STORE(alg, PARAMS)                                              \
+	OPS(CC_BPF_PROGRAM)                                                    \
+	SEC(".struct_ops")                                                     \
+	struct tcp_congestion_ops knee_##alg = {                               \
+		OPS(CC_BPF_MEMBER).init = (void *)alg##_bpf_init,              \
+		.release = (void *)alg##_bpf_release,                          \
+		.flags = alg_flags,                                            \
+		.name = "knee_" #alg,                                          \
+	};
+
+#endif /* CC_BPF_REPLAY */
+
+#endif
