@@ -1,0 +1,57 @@
+"""Kneepoint: a workbench for TCP congestion control.
+
+    import kneepoint
+    run = kneepoint.compare("cubic", "bbr1", rate="50Mbit/s", rtt="100ms", loss="1.5%")
+
+`run`, `compare` and `open` return a `Run` with its tables, statistics and verdicts. Nothing heavy is imported before
+it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .errors import (
+    Cancelled,
+    EngineError,
+    KernelUnsupported,
+    KneepointError,
+    MissingTable,
+    RunFolderError,
+    ScenarioError,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from .api import compare, open, run
+    from .results import Run, Table
+
+__all__ = [
+    "Cancelled",
+    "EngineError",
+    "KernelUnsupported",
+    "KneepointError",
+    "MissingTable",
+    "Run",
+    "RunFolderError",
+    "ScenarioError",
+    "Table",
+    "UsageError",
+    "compare",
+    "open",
+    "run",
+]
+
+_LAZY = {"run": "api", "compare": "api", "open": "api", "Run": "results", "Table": "results"}
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from ._core import version
+
+        return version()
+    if name in _LAZY:
+        from importlib import import_module
+
+        return getattr(import_module(f".{_LAZY[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,147 @@
+"""Scenario text from keyword arguments and command-line options; the parser reads it as it reads any file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .errors import UsageError
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_ENTRANT = re.compile(r"([A-Za-z0-9_-]+)(?::(\d+))?")
+
+
+def toml(settings: Mapping[str, Any]) -> str:
+    """TOML of nested dicts: scalars, lists, tables, and lists of dicts as `[[tables]]`. Raises `UsageError`."""
+    lines = [f"{_key(key)} = {_value(value, key)}" for key, value in settings.items() if not _is_table(value)]
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            lines += ["", f"[{_key(key)}]", *_pairs(value, key)]
+        elif _is_table(value):
+            for entry in value:
+                lines += ["", f"[[{_key(key)}]]", *_pairs(entry, key)]
+    return "\n".join(lines) + "\n"
+
+
+def comparison(
+    algorithms: Sequence[str],
+    *,
+    rate: str | Sequence[str],
+    rtt: str | Sequence[str],
+    loss: str | Sequence[str] | None = None,
+    buffer: str | Sequence[str] | None = None,
+    queue: str | Sequence[str] | None = None,
+    duration: str = "30s",
+    warmup: str = "5s",
+    repeat: int = 5,
+    seed: int = 1,
+    workload: str | None = None,
+    set: Mapping[str, Any] | None = None,
+) -> str:
+    """The scenario of `knee compare`.
+
+    `("cubic", "bbr1")`: each algorithm in cells of its own. `("cubic:1,bbr1:2",)`: one cell whose flows share the path.
+    `set` has further keys by their dotted path; `flow.` reaches every flow.
+    """
+    flows = _flows(algorithms)
+    scenario: dict[str, Any] = {
+        "title": " against ".join(algorithms),
+        "duration": duration,
+        "warmup": warmup,
+        "repeat": repeat,
+        "seed": seed,
+        "path": {"rate": rate, "rtt": rtt, "loss": loss, "buffer": buffer, "queue": queue},
+        "flow": [{**flow, "workload": workload} for flow in flows],
+    }
+    for path, value in (set or {}).items():
+        _put(scenario, path, value)
+    scenario["path"] = {key: value for key, value in scenario["path"].items() if value is not None}
+    scenario["flow"] = [{key: value for key, value in flow.items() if value is not None} for flow in scenario["flow"]]
+    return toml(scenario)
+
+
+def _flows(algorithms: Sequence[str]) -> list[dict[str, Any]]:
+    if not algorithms:
+        raise UsageError("compare: got no algorithm; expected one or more, as in `knee compare cubic bbr1`.")
+    entrants = [[_entrant(part) for part in text.split(",")] for text in algorithms]
+    if len(entrants) == 1 and len(entrants[0]) > 1:
+        return [{"algorithm": name, "count": count} for name, count in entrants[0]]
+    mixed = next((text for text, parts in zip(algorithms, entrants, strict=True) if len(parts) > 1), None)
+    if mixed is not None:
+        raise UsageError(
+            f'compare: got the mix "{mixed}" beside other algorithms; expected one mix alone, or plain algorithms, each of '
+            "which runs by itself. Compare the mixes one after the other."
+        )
+    counts = {count for [(_, count)] in entrants}
+    if len(counts) > 1:
+        raise UsageError(
+            f"compare: got different counts ({', '.join(algorithms)}); expected the same count for each algorithm, or a mix "
+            f"that shares the path: {','.join(algorithms)}."
+        )
+    names = [name for [(name, _)] in entrants]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f'compare: got "{twice}" twice; expected each algorithm once, or a mix that shares the path: {",".join(names)}.')
+    return [{"algorithm": names if len(names) > 1 else names[0], "count": counts.pop()}]
+
+
+def _entrant(text: str) -> tuple[str, int]:
+    """`bbr1:2` as (bbr1, 2)."""
+    match = _ENTRANT.fullmatch(text)
+    if match is None or match[2] == "0":
+        raise UsageError(f'compare: got "{text}"; expected ALGORITHM or ALGORITHM:COUNT, as in cubic:1,bbr1:2.')
+    return match[1], int(match[2] or 1)
+
+
+def _put(scenario: dict[str, Any], path: str, value: Any) -> None:
+    head, _, rest = path.partition(".")
+    if not rest:
+        scenario[head] = value
+    elif head == "flow":
+        for flow in scenario["flow"]:
+            flow[rest] = value
+    else:
+        table = scenario.setdefault(head, {})
+        if not isinstance(table, dict):
+            raise UsageError(f'set: got "{path}", but {head} is a value and no table; `knee list keys` prints the keys.')
+        table[rest] = value
+
+
+def _pairs(table: Mapping[str, Any], where: str, prefix: str = "") -> list[str]:
+    lines = []
+    for key, value in table.items():
+        name = f"{prefix}{'.'.join(_key(part) for part in str(key).split('.'))}"
+        if isinstance(value, Mapping):
+            lines += _pairs(value, f"{where}.{key}", f"{name}.")
+        else:
+            lines.append(f"{name} = {_value(value, f'{where}.{key}')}")
+    return lines
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping) or (
+        isinstance(value, list | tuple) and bool(value) and all(isinstance(entry, Mapping) for entry in value)
+    )
+
+
+def _key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _text(key)
+
+
+def _value(value: Any, where: str) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(entry, where) for entry in value) + "]"
+    raise UsageError(f"{where}: got {value!r}; expected a text with its unit, a number, true or false, or a list of them.")
+
+
+def _text(text: str) -> str:
+    """A basic string of TOML, which escapes as JSON does, and DEL besides."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

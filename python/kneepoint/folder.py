@@ -1,0 +1,281 @@
+"""The run folder: `run.json`, five Parquet tables and, while a run is under way or was interrupted, its parts.
+
+    RUN/run.json                     what was asked, by whom it was run, how it ended
+    RUN/{runs,flows,samples,queue,events}.parquet
+    RUN/parts/c000012-r0003.arrow    one finished repetition of one cell: four Arrow streams, one after the other
+
+Every file is written beside its name and renamed into place, so a reader never sees half of one. The tables hold
+nothing that differs between two runs of the same scenario; wall times, workers and the host stand in `run.json`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import tables
+from .errors import MissingTable, RunFolderError
+
+SCHEMA = 1
+"""Version of `run.json` and of the folder's layout."""
+
+_PART = re.compile(r"c(\d{6,})-r(\d{4,})\.arrow")
+_ROW_GROUP = 1 << 17
+
+Key = tuple[int, int]
+"""(cell, repetition)."""
+
+
+class RunFolder:
+    """A folder that a run writes or wrote."""
+
+    def __init__(self, path: Path, created: bool = False) -> None:
+        self.path = path
+        self.created = created
+        self._lock: Any = None
+
+    @staticmethod
+    def create(path: Path, *, force: bool = False) -> RunFolder:
+        """A fresh folder; an earlier run in it goes only with `force`, and anything else in it is never touched."""
+        present = path.exists()
+        if present and not path.is_dir():
+            raise RunFolderError(f"{path}: is a file; expected a folder, or a name that is free. Choose another --out.")
+        if present and any(path.iterdir()):
+            if not (path / "run.json").is_file():
+                raise RunFolderError(
+                    f"{path}: is not empty and holds no run.json, so it is not a run folder. Choose another --out."
+                )
+            if not force:
+                raise RunFolderError(
+                    f"{path}: already holds a run. Choose another --out, finish it with --resume, or replace it with --force."
+                )
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            folder = RunFolder(path, created=not present)
+            folder.lock()
+            if present:
+                folder._clear()
+        except OSError as error:
+            raise cannot_write(path, error) from None
+        return folder
+
+    @staticmethod
+    def open(path: Path) -> RunFolder:
+        """A folder that holds a run."""
+        if not (path / "run.json").is_file():
+            raise RunFolderError(
+                f"{path}: got {'a folder without run.json' if path.is_dir() else 'no such folder'}; expected a run folder, "
+                "as `knee run` writes one."
+            )
+        return RunFolder(path)
+
+    def lock(self) -> None:
+        """Keeps other processes from writing here until this one ends, however it ends."""
+        self._lock = open(self.path / ".lock", "w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RunFolderError(f"{self.path}: another process is running into it. Wait for it, or choose another --out.") from None
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            (self.path / ".lock").unlink(missing_ok=True)
+            self._lock.close()
+            self._lock = None
+
+    def read_json(self) -> dict[str, Any]:
+        """`run.json`."""
+        file = self.path / "run.json"
+        try:
+            found = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise RunFolderError(f"{file}: cannot be read as JSON: {error}.") from None
+        if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+            got = found.get("schema") if isinstance(found, dict) else type(found).__name__
+            raise RunFolderError(f"{file}: schema: got {got!r}; expected {SCHEMA}. It is of another version of kneepoint.")
+        return found
+
+    def write_json(self, content: Mapping[str, Any]) -> None:
+        text = json.dumps({"schema": SCHEMA, **content}, indent=2, ensure_ascii=False) + "\n"
+        with self._replacing(self.path / "run.json") as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+    def table_path(self, name: str) -> Path:
+        """The file of a table; `MissingTable` when the run has none."""
+        file = self.path / f"{name}.parquet"
+        if name not in tables.NAMES:
+            raise MissingTable(f"{self.path}: got the table {name!r}; expected one of {', '.join(tables.NAMES)}.")
+        if not file.is_file():
+            raise MissingTable(
+                f"{file}: no such table. If the run was killed, `knee run --resume --out {self.path}` finishes it."
+            )
+        return file
+
+    def read_table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """A table, or those of its columns."""
+        file = self.table_path(name)
+        try:
+            return pq.read_table(file, columns=list(columns) if columns else None)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise MissingTable(f"{file}: cannot be read as Parquet: {error}.") from None
+
+    def write_part(self, key: Key, streams: Mapping[str, pa.Table]) -> None:
+        """Keeps one finished repetition."""
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        parts = self.path / "parts"
+        try:
+            parts.mkdir(exist_ok=True)
+        except OSError as error:
+            raise cannot_write(parts, error) from None
+        with self._replacing(parts / _part_name(key)) as temporary, pa.OSFile(str(temporary), "wb") as sink:
+            for name in tables.FROM_ENGINE:
+                table = streams[name].combine_chunks()
+                with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+                    writer.write_table(table)
+
+    def parts(self) -> list[Key]:
+        """Repetitions kept, in the order of the matrix."""
+        with suppress(FileNotFoundError):
+            found = [_PART.fullmatch(name) for name in os.listdir(self.path / "parts")]
+            return sorted((int(match[1]), int(match[2])) for match in found if match)
+        return []
+
+    def read_part(self, key: Key) -> dict[str, pa.Table]:
+        """The four tables of a repetition kept."""
+        file = self.path / "parts" / _part_name(key)
+        try:
+            with pa.OSFile(str(file), "rb") as source:
+                return {name: pa.ipc.open_stream(source).read_all() for name in tables.FROM_ENGINE}
+        except (OSError, pa.ArrowInvalid) as error:
+            raise RunFolderError(f"{file}: cannot be read: {error}. Remove it and --resume again.") from None
+
+    def merge(self, run: Mapping[str, Any], keys: Sequence[Key]) -> None:
+        """Writes the five tables from the parts, in the order of the matrix; memory holds a few parts at a time.
+
+        `run` is the content of `run.json`.
+        """
+        files = {name: self.path / f".{name}.parquet.tmp" for name in tables.NAMES}
+        try:
+            done = self._merge_into(files, keys)
+            pq.write_table(tables.runs_table(run, done), files["runs"], compression="zstd")
+            for name, file in files.items():
+                file.replace(self.path / f"{name}.parquet")
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
+        finally:
+            for file in files.values():
+                with suppress(OSError):
+                    file.unlink(missing_ok=True)
+
+    def _merge_into(self, files: Mapping[str, Path], keys: Sequence[Key]) -> list[tuple[Key, int]]:
+        """Merges the engine's tables; returns the data packets of each part."""
+        writers: dict[str, _Rows] = {}
+        done = []
+        try:
+            for key in keys:
+                part = self.read_part(key)
+                part["flows"], data_packets = tables.take_data_packets(part["flows"])
+                done.append((key, data_packets))
+                for name, table in part.items():
+                    if name not in writers:
+                        writers[name] = _Rows(files[name], table.schema)
+                    writers[name].append(table)
+            for writer in writers.values():
+                writer.finish()
+        finally:
+            for writer in writers.values():
+                writer.abandon()
+        return done
+
+    def remove_parts(self) -> None:
+        shutil.rmtree(self.path / "parts", ignore_errors=True)
+
+    def discard(self) -> None:
+        """Takes back a folder in which nothing was finished."""
+        self.unlock()
+        if self.created:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def _clear(self) -> None:
+        """Removes what a run wrote here, and nothing else."""
+        self.remove_parts()
+        for name in ("run.json", *(f"{name}.parquet" for name in tables.NAMES)):
+            (self.path / name).unlink(missing_ok=True)
+
+    @contextmanager
+    def _replacing(self, file: Path) -> Iterator[Path]:
+        """A name to write to, renamed into place when all went well."""
+        temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+        try:
+            yield temporary
+            temporary.replace(file)
+        except OSError as error:
+            raise cannot_write(file, error) from None
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+class _Rows:
+    """A Parquet file written in row groups of about the same size, whatever the sizes of the parts."""
+
+    def __init__(self, file: Path, schema: pa.Schema) -> None:
+        self._writer: pq.ParquetWriter | None = pq.ParquetWriter(file, schema, compression="zstd")
+        self._waiting: list[pa.Table] = []
+        self._rows = 0
+
+    def append(self, table: pa.Table) -> None:
+        self._waiting.append(table)
+        self._rows += table.num_rows
+        if self._rows >= _ROW_GROUP:
+            self._flush()
+
+    def finish(self) -> None:
+        if self._rows:
+            self._flush()
+        assert self._writer is not None
+        self._writer.close()
+        self._writer = None
+
+    def abandon(self) -> None:
+        """Closes without a word; the file is thrown away."""
+        if self._writer is not None:
+            with suppress(Exception):
+                self._writer.close()
+            self._writer = None
+
+    def _flush(self) -> None:
+        assert self._writer is not None
+        table = pa.concat_tables(self._waiting).unify_dictionaries().combine_chunks()
+        self._writer.write_table(table, row_group_size=_ROW_GROUP)
+        self._waiting, self._rows = [], 0
+
+
+def next_free(parent: Path, stem: str) -> Path:
+    """`parent/stem-1`, or the first number after all that exist."""
+    pattern = re.compile(re.escape(stem) + r"-(\d+)")
+    taken = [0]
+    with suppress(OSError):
+        taken += [int(match[1]) for name in os.listdir(parent) if (match := pattern.fullmatch(name))]
+    return parent / f"{stem}-{max(taken) + 1}"
+
+
+def cannot_write(path: Path, error: OSError) -> RunFolderError:
+    reason = error.strerror or str(error)
+    return RunFolderError(
+        f"{path}: cannot be written: {reason}. Make room or choose another --out; what is finished can be taken up with --resume."
+    )
+
+
+def _part_name(key: Key) -> str:
+    return f"c{key[0]:06d}-r{key[1]:04d}.arrow"

@@ -1,0 +1,192 @@
+"""From rows of flows to one value per group and repetition, column-wise: a row costs no Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from .metrics import LIMITS, METRICS, Metric
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One group of one cell (or, with group -1, the whole cell), its values by repetition."""
+
+    cell: int
+    group: int
+    name: str
+    algorithm: str
+    workload: str
+    reps: Indices
+    values: Mapping[str, Floats]
+
+
+def of_flows(flows: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> list[Part]:
+    """Every (cell, group) of `flows`, in order.
+
+    Besides the metrics of `metrics.METRICS`, `values` has the shares `limited_by.*` of the flows' lives, the number
+    of `members` and of `unfinished` transfers.
+    """
+    rows = _Rows(flows, ("cell", "group", "rep"))
+    if not rows.starts.size:
+        return []
+    columns = {metric.name: rows.combine(metric) for metric in METRICS}
+    columns |= _limits(rows, cells)
+    columns["members"] = rows.sizes.astype(np.float64)
+    transfers = np.array([text == "transfer" for text in rows.texts("workload")], dtype=np.float64)
+    columns["unfinished"] = rows.sum(transfers * np.isnan(rows.column("completion_us")))
+    names, algorithms, workloads = (rows.first_texts(name) for name in ("name", "algorithm", "workload"))
+    return [
+        Part(
+            cell=int(rows.keys[0][first]),
+            group=int(rows.keys[1][first]),
+            name=names[first],
+            algorithm=algorithms[first],
+            workload=workloads[first],
+            reps=rows.keys[2][first:end],
+            values={name: values[first:end] for name, values in columns.items()},
+        )
+        for first, end in _runs(rows.keys[0], rows.keys[1])
+    ]
+
+
+def of_cells(flows: pa.Table, queue: pa.Table | None, cells: Mapping[int, Mapping[str, Any]]) -> list[Part]:
+    """Every cell of `flows`, in order, with total goodput, `utilisation` of a limited link, and `jain` for several flows."""
+    rows = _Rows(flows, ("cell", "rep"))
+    if not rows.starts.size:
+        return []
+    goodput = rows.column("goodput_bits_per_sec")
+    total, squares = rows.sum(goodput), rows.sum(goodput**2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        jain = np.where((rows.sizes > 1) & (squares > 0), total**2 / (rows.sizes * squares), np.nan)
+    used = _utilisation(queue, cells) if queue is not None else {}
+    parts = []
+    for first, end in _runs(rows.keys[0]):
+        cell, reps = int(rows.keys[0][first]), rows.keys[1][first:end]
+        values = {
+            "goodput_bits_per_sec": total[first:end],
+            "utilisation": np.array([used.get((cell, int(rep)), np.nan) for rep in reps]),
+            "jain": jain[first:end],
+        }
+        parts.append(Part(cell, -1, "total", "", "", reps, values))
+    return parts
+
+
+class _Rows:
+    """Rows sorted by keys, with the ranges of rows whose keys are equal."""
+
+    def __init__(self, table: pa.Table, keys: tuple[str, ...]) -> None:
+        self.table = table
+        unsorted = [table[key].to_numpy().astype(np.int64) for key in keys]
+        self.order: Indices = np.lexsort(unsorted[::-1]) if table.num_rows else np.zeros(0, dtype=np.int64)
+        ordered = [key[self.order] for key in unsorted]
+        self.starts: Indices = _starts(*ordered) if table.num_rows else np.zeros(0, dtype=np.int64)
+        self.sizes: Indices = np.diff(np.append(self.starts, table.num_rows))
+        self.keys = [key[self.starts] for key in ordered]
+
+    def column(self, name: str) -> Floats:
+        """A column as floats in sorted order; null is NaN."""
+        values = self.table[name].to_numpy(zero_copy_only=False)
+        return np.asarray(values, dtype=np.float64)[self.order]
+
+    def texts(self, name: str) -> list[str]:
+        """A text column in sorted order."""
+        return self.table[name].take(pa.array(self.order)).to_pylist()
+
+    def first_texts(self, name: str) -> list[str]:
+        """The first text of each range."""
+        return self.table[name].take(pa.array(self.order[self.starts])).to_pylist()
+
+    def sum(self, values: Floats) -> Floats:
+        return np.add.reduceat(values, self.starts)
+
+    def combine(self, metric: Metric) -> Floats:
+        """The metric's value of each range; NaN where no member has one."""
+        if metric.how == "pooled":
+            top, bottom = (self.sum(self.column(name)) for name in metric.column.split("/"))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(bottom > 0, 100 * top / bottom, 0.0)
+        values = self.column(metric.column)
+        known = ~np.isnan(values)
+        counts = self.sum(known.astype(np.float64))
+        if metric.how == "percentile":
+            return self._percentile(values, counts, metric.percentile)
+        if metric.how == "min":
+            least = np.minimum.reduceat(np.where(known, values, np.inf), self.starts)
+            return np.where(counts > 0, least, np.nan)
+        total = self.sum(np.where(known, values, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            combined = total if metric.how == "sum" else total / counts
+        return np.where(counts > 0, combined, np.nan)
+
+    def _percentile(self, values: Floats, counts: Floats, percent: float) -> Floats:
+        """Linear between order statistics. What is not complete is later than all that is, so a percentile that
+        falls on it is unknown."""
+        result = np.full(len(self.starts), np.nan)
+        late = np.where(np.isnan(values), np.inf, values)
+        for position in np.flatnonzero(counts):
+            start = self.starts[position]
+            part = np.sort(late[start : start + self.sizes[position]])
+            place = percent / 100 * (len(part) - 1)
+            below, above = part[int(np.floor(place))], part[int(np.ceil(place))]
+            if np.isfinite(above):
+                result[position] = below + (above - below) * (place - np.floor(place))
+        return result
+
+
+def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Floats]:
+    """Shares of the members' lives, from opening to the end of work or of the run."""
+    end_of_run = np.repeat([float(cells[int(cell)]["duration_ns"]) for cell in rows.keys[0]], rows.sizes)
+    ends = rows.column("end_ns")
+    life_us = rows.sum((np.where(np.isnan(ends), end_of_run, ends) - rows.column("start_ns")) / 1e3)
+    shares = {}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for limit in LIMITS:
+            share = rows.sum(rows.column(f"{limit}_limited_us")) / life_us
+            shares[f"limited_by.{limit}"] = np.where(life_us > 0, share, np.nan)
+    shares["limited_by.other"] = np.maximum(1.0 - sum(shares.values()), 0.0)
+    return shares
+
+
+def _utilisation(queue: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> dict[tuple[int, int], float]:
+    """Share of the first bottleneck's capacity that left it between warm-up and the last row."""
+    import pyarrow.compute as pc
+
+    names = ["cell", "rep", "t_ns", "sent_bytes"]
+    first_hop = queue.select([*names, "hop"]).filter(pc.equal(queue["hop"], 0))
+    columns = [first_hop[name].to_numpy().astype(np.int64) for name in names]
+    if not len(columns[0]):
+        return {}
+    order = np.lexsort(columns[2::-1])
+    cell, rep, t_ns, sent = (column[order] for column in columns)
+    shares = {}
+    for start, end in _runs(cell, rep):
+        spec = cells[int(cell[start])]
+        rate, warmup = spec.get("rate_bits_per_sec"), int(spec["warmup_ns"])
+        base = start + int(np.searchsorted(t_ns[start:end], warmup, side="right")) - 1
+        since, bytes_before = (int(t_ns[base]), int(sent[base])) if base >= start else (0, 0)
+        length = int(t_ns[end - 1]) - since
+        if rate and length > 0:
+            bits = 8 * (int(sent[end - 1]) - bytes_before)
+            shares[int(cell[start]), int(rep[start])] = bits * 1e9 / (rate * length)
+    return shares
+
+
+def _starts(*keys: Indices) -> Indices:
+    changes = np.ones(len(keys[0]), dtype=bool)
+    changes[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    return np.flatnonzero(changes)
+
+
+def _runs(*keys: Indices) -> Iterator[tuple[int, int]]:
+    """Ranges (first, end) of positions with equal, sorted keys."""
+    starts = _starts(*keys)
+    yield from zip(starts.tolist(), [*starts[1:].tolist(), len(keys[0])], strict=True)

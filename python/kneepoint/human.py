@@ -1,0 +1,63 @@
+"""Numbers for people: three significant digits and a unit that fits."""
+
+from __future__ import annotations
+
+import math
+
+_STEPS: dict[str, tuple[tuple[float, str], ...]] = {
+    "rate": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
+    "bytes": ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1.0, "B")),
+    "pct": ((1.0, "%"),),
+    "share": ((0.01, "%"),),
+    "per_sec": ((1.0, "/s"),),
+    "segments": ((1.0, "segments"),),
+}
+
+
+def scale(kind: str, largest: float) -> tuple[float, str]:
+    """The divisor and unit in which `largest` reads best; (1, "") for kinds without a unit."""
+    if kind == "time":
+        # Milliseconds from 0.1 ms to 10 s: delays are compared in them.
+        if abs(largest) >= 1e7:
+            return 1e6, "s"
+        return (1e3, "ms") if abs(largest) >= 100 or largest == 0 else (1.0, "us")
+    steps = _STEPS.get(kind, ((1.0, ""),))
+    return next((step for step in steps if abs(largest) >= step[0]), steps[-1])
+
+
+def digits(value: float, significant: int = 3) -> str:
+    """Fixed-point text with that many significant digits; whole numbers are never cut."""
+    if not math.isfinite(value):
+        return "-"
+    if value == 0:
+        return "0"
+    places = max(0, significant - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:.{min(places, 9)}f}"
+    if "." in text and len(text.split(".")[0].lstrip("-")) > significant:
+        text = text.split(".")[0]
+    return text
+
+
+def quantity(kind: str, value: float) -> str:
+    """`value`, in the base unit of its kind (bit/s, us, bytes, %), with its unit: `48.1 Mbit/s`."""
+    divisor, unit = scale(kind, value)
+    return f"{digits(value / divisor)} {unit}".rstrip()
+
+
+def interval(low: float, high: float) -> str:
+    """Two ends, without a unit, to the digits in which they differ: `[18, 25]`, `[1.02, 1.04]`."""
+    spread = high - low
+    significant = 3
+    top = max(abs(low), abs(high))
+    if spread > 0 and top > 0:
+        significant = min(6, max(2, math.floor(math.log10(top)) - math.floor(math.log10(spread)) + 2))
+    return f"[{digits(low, significant)}, {digits(high, significant)}]"
+
+
+def duration(ns: int) -> str:
+    """A length of time for notes: `12 s`, `3 min 20 s`."""
+    seconds = ns / 1e9
+    if seconds < 60:
+        return quantity("time", ns / 1e3)
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"

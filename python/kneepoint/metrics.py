@@ -1,0 +1,101 @@
+"""The metrics of a group of flows: how members of one repetition are combined, their unit and their bounds.
+
+A group is one `[[flow]]` table in one cell. Its members within a repetition share the path and the seed, so they
+are combined to one value per repetition and never counted as repetitions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["rate", "time", "pct", "share", "per_sec", "segments", "count", "index"]
+How = Literal["sum", "mean", "min", "percentile", "pooled"]
+
+LIMITS = ("cwnd", "rwnd", "sndbuf", "pacing", "app")
+"""What `flows` keeps a `*_limited_us` column for. The rest of a flow's life is `other`."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One value per group and repetition.
+
+    `column` is the column of `flows` it comes from; `how` combines the members; `better` is +1 when more is better,
+    -1 when less is, 0 when neither; `label` heads a table's column.
+    """
+
+    name: str
+    label: str
+    kind: Kind
+    how: How
+    column: str
+    better: int = 0
+    percentile: float = 0.0
+
+    @property
+    def high(self) -> float:
+        """Upper bound of the quantity itself; every metric's lower bound is 0."""
+        return {"pct": 100.0, "share": 1.0, "index": 1.0}.get(self.kind, float("inf"))
+
+
+def _spread(prefix: str, label: str, better: int = -1) -> list[Metric]:
+    return [
+        Metric(f"{prefix}_{part}", f"{label} {part}", "time", "mean", f"{prefix}_{part}", better)
+        for part in ("mean", "p50", "p95", "p99")
+    ]
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric("goodput_bits_per_sec", "goodput", "rate", "sum", "goodput_bits_per_sec", 1),
+    Metric("throughput_bits_per_sec", "throughput", "rate", "sum", "throughput_bits_per_sec"),
+    Metric("retransmit_pct", "retransmitted", "pct", "pooled", "total_retrans/data_segs_out", -1),
+    *_spread("srtt_us", "srtt"),
+    Metric("min_rtt_us", "min rtt", "time", "min", "min_rtt_us"),
+    *_spread("queue_delay_us", "queue delay"),
+    Metric("snd_cwnd_mean", "cwnd", "segments", "mean", "snd_cwnd_mean"),
+    Metric("inflight_mean", "inflight", "segments", "mean", "inflight_mean"),
+    *(
+        Metric(f"completion_us_p{p}", f"completion p{p}", "time", "percentile", "completion_us", -1, p)
+        for p in (50, 95, 99)
+    ),
+    Metric("requests_per_sec", "requests", "per_sec", "sum", "requests_per_sec", 1),
+    *(m for m in _spread("latency_us", "latency") if not m.name.endswith("mean")),
+    *(
+        Metric(name, name.rsplit("_", 1)[0], "count", "sum", name)
+        for name in (
+            "rto_count",
+            "recovery_count",
+            "undo_count",
+            "tlp_count",
+            "path_lost_pkts",
+            "queue_dropped_pkts",
+        )
+    ),
+)
+"""Every metric of a group, in the order of tables and JSON."""
+
+TOTALS: tuple[Metric, ...] = (
+    METRICS[0],
+    Metric("utilisation", "link used", "share", "pooled", "sent_bytes", 1),
+    Metric("jain", "Jain index", "index", "pooled", "goodput_bits_per_sec", 1),
+)
+"""Metrics of a whole cell: all flows' goodput, the share of the link's capacity used, fairness between flows."""
+
+BY_NAME = {metric.name: metric for metric in (*METRICS, *TOTALS)}
+
+ALIASES = {
+    "goodput": "goodput_bits_per_sec",
+    "throughput": "throughput_bits_per_sec",
+    "completion_us": "completion_us_p50",
+    "utilization": "utilisation",
+}
+"""Short names that expectations may use."""
+
+
+def compared(workload: str) -> tuple[str, ...]:
+    """Metrics that verdicts compare for a workload; the first is the one that matters most."""
+    if workload == "transfer":
+        return ("completion_us_p50", "srtt_us_p95", "queue_delay_us_p95")
+    if workload == "request-response":
+        return ("latency_us_p95", "requests_per_sec", "queue_delay_us_p95")
+    return ("goodput_bits_per_sec", "srtt_us_p95", "queue_delay_us_p95")

@@ -1,0 +1,121 @@
+"""What `run.json` says of a run: what was asked, on what, and how it ended.
+
+    schema             version of this layout, 1
+    status             "complete", or "interrupted" while repetitions are missing
+    title claim file   of the scenario; `file` is the name it was given by
+    scenario           its text, verbatim;  scenario_sha256 its hash
+    seed repeat        as the scenario says
+    cells              per cell: index, axes, describe (key, value, doc), duration_ns, warmup_ns, rate_bits_per_sec, rtt_ns,
+                       bdp_bytes, buffer_bytes, buffer_pkts, flows (group, name, algorithm, workload, count)
+    expects            assert and line of each [[expect]]
+    engine             "sim";  engine_version the version of kneepoint
+    versions host      libraries; kernel, processor, number of processors
+    command            what to type to run it again
+    sessions           one per start or resumption: started (UTC), wall_sec, workers, repetitions finished
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from .errors import RunFolderError
+
+
+def describe(scenario: Any, text: str, file: str, command: str) -> dict[str, Any]:
+    """A run about to begin. `scenario` is a `_core.Scenario`."""
+    return {
+        "status": "interrupted",
+        "title": scenario.title,
+        "claim": scenario.claim,
+        "file": file,
+        "scenario": text,
+        "scenario_sha256": hashlib.sha256(text.encode()).hexdigest(),
+        "seed": scenario.seed,
+        "repeat": scenario.repeat,
+        "cells": [plain_cell(cell) for cell in scenario.cells],
+        "expects": [{"assert": assertion, "line": line} for assertion, line in scenario.expects],
+        "engine": "sim",
+        "engine_version": engine_version(),
+        "versions": _versions(),
+        "host": host(),
+        "command": command,
+        "sessions": [],
+    }
+
+
+def plain_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """A cell as JSON has it: lists for tuples."""
+    return {
+        **cell,
+        "axes": [list(axis) for axis in cell["axes"]],
+        "describe": [list(row) for row in cell["describe"]],
+        "flows": [dict(flow) for flow in cell["flows"]],
+    }
+
+
+def session(workers: int) -> dict[str, Any]:
+    """A session about to begin."""
+    started = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return {"started": started, "wall_sec": 0.0, "workers": workers, "repetitions": 0}
+
+
+def check_same(old: Mapping[str, Any], text: str, folder: Path) -> None:
+    """Refuses to resume what would mix two scenarios or two versions in one table."""
+    if old["scenario"] != text:
+        raise RunFolderError(
+            f"{folder}: --resume: the scenario differs from the one that began this run ({old['file']}). "
+            "Run it into another --out, or give no scenario to go on with the stored one."
+        )
+    if old["engine_version"] != engine_version():
+        raise RunFolderError(
+            f"{folder}: --resume: begun by kneepoint {old['engine_version']}; this is {engine_version()}, whose results "
+            "may differ. Run it again into another --out."
+        )
+
+
+def engine_version() -> str:
+    """Version of the native module."""
+    from . import _core
+
+    return _core.version()
+
+
+def command_line(*words: str) -> str:
+    """What a user types, quoted."""
+    return shlex.join(words)
+
+
+def host() -> dict[str, Any]:
+    """Kernel, processor, number of processors."""
+    return {
+        "kernel": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "cpu": _cpu_model(),
+        "cpus": os.cpu_count(),
+    }
+
+
+def _cpu_model() -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith(("model name", "Model")):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _versions() -> dict[str, str]:
+    found = {"kneepoint": engine_version(), "python": ".".join(map(str, sys.version_info[:3]))}
+    for package in ("pyarrow", "numpy", "scipy"):
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found

@@ -1,0 +1,168 @@
+"""A run as Python sees it: what was asked, five tables, and what the statistics say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from . import tables
+from .errors import MissingTable
+from .folder import RunFolder
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+    from .engine import Key
+    from .expect import Outcome
+    from .stats import Summary
+
+
+class Table:
+    """A table of a run. `arrow()` is a `pyarrow.Table`; pandas and polars are given the same memory, without copies.
+
+    It offers the Arrow PyCapsule interface, so DuckDB, Ibis and others read it as it is. Every column's metadata has
+    `unit`, `doc` and `source`.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def arrow(self) -> pa.Table:
+        """The `pyarrow.Table`."""
+        return self._table
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A DataFrame whose columns are the Arrow arrays (`pandas.ArrowDtype`)."""
+        import pandas
+
+        return self._table.to_pandas(types_mapper=pandas.ArrowDtype)
+
+    def to_polars(self) -> polars.DataFrame:
+        """A polars DataFrame over the Arrow arrays."""
+        import polars
+
+        frame = polars.from_arrow(self._table)
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._table.column_names)
+
+    def describe(self) -> dict[str, dict[str, str]]:
+        """`unit`, `doc` and `source` of each column."""
+        return {
+            field.name: {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
+            for field in self._table.schema
+        }
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __getitem__(self, column: str) -> pa.ChunkedArray:
+        return self._table[column]
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<kneepoint table: {self._table.num_rows} rows of {', '.join(self._table.column_names)}>"
+
+
+class Run:
+    """A run, in memory or in a folder; its tables are read when first asked for.
+
+    `meta` is the content of `run.json` (see `kneepoint.record`), `folder` where it lies, None when only in memory.
+    """
+
+    def __init__(
+        self,
+        meta: Mapping[str, Any],
+        folder: Path | None = None,
+        parts: Mapping[Key, Mapping[str, pa.Table]] | None = None,
+    ) -> None:
+        self.meta = meta
+        self.folder = folder
+        self._parts = dict(sorted(parts.items())) if parts is not None else None
+        self._tables: dict[str, Table] = {}
+
+    @property
+    def runs(self) -> Table:
+        """One row per repetition: scenario, seed, engine, path."""
+        return self.table("runs")
+
+    @property
+    def flows(self) -> Table:
+        """One row per flow: goodput, retransmissions, delay, what limited it."""
+        return self.table("flows")
+
+    @property
+    def samples(self) -> Table:
+        """Each flow's sender over time, in the words of `tcp_info`."""
+        return self.table("samples")
+
+    @property
+    def queue(self) -> Table:
+        """The bottleneck over time."""
+        return self.table("queue")
+
+    @property
+    def events(self) -> Table:
+        """Openings, recoveries, timeouts, undos, ends."""
+        return self.table("events")
+
+    def table(self, name: str) -> Table:
+        """A table by name. Raises `MissingTable`."""
+        if name not in self._tables:
+            self._tables[name] = Table(self._load(name))
+        return self._tables[name]
+
+    @property
+    def complete(self) -> bool:
+        """Is every repetition there?"""
+        return self.meta.get("status") == "complete"
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Metrics with intervals, and verdicts."""
+        from . import stats
+
+        return stats.summarise(self.flows.arrow(), self.queue.arrow(), self.meta["cells"])
+
+    @cached_property
+    def expectations(self) -> list[Outcome]:
+        """What became of each `[[expect]]`."""
+        from . import expect
+
+        expects = [(entry["assert"], entry["line"]) for entry in self.meta.get("expects", [])]
+        return expect.evaluate(expects, self.summary, self.meta["cells"])
+
+    def json(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        from .output import as_json
+
+        return as_json([self])
+
+    def __repr__(self) -> str:
+        where = str(self.folder) if self.folder else "in memory"
+        return f"<kneepoint run {self.meta.get('title')!r}, {self.meta.get('status')}, {where}>"
+
+    def _load(self, name: str) -> pa.Table:
+        if self._parts is None:
+            assert self.folder is not None
+            return RunFolder(self.folder).read_table(name)
+        if name not in tables.NAMES:
+            raise MissingTable(f"got the table {name!r}; expected one of {', '.join(tables.NAMES)}.")
+        bare = {key: tables.take_data_packets(part["flows"]) for key, part in self._parts.items()}
+        if name == "runs":
+            return tables.runs_table(self.meta, [(key, count) for key, (_, count) in bare.items()])
+        chosen = [bare[key][0] if name == "flows" else part[name] for key, part in self._parts.items()]
+        if not chosen:
+            raise MissingTable(f"the table {name!r}: no repetition was finished, so there is none.")
+        return pa.concat_tables(chosen).unify_dictionaries()

@@ -1,0 +1,238 @@
+"""Statistics over repetitions: metrics with 95 % intervals, and verdicts between algorithms on paired seeds.
+
+Everything is computed from the tables of a run and the cells of its `run.json`. The unit of evidence is the
+repetition: members of a group are combined first (see `metrics`), and repetition `r` of one cell is paired with
+repetition `r` of another, which ran on the same seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from . import groups
+from .metrics import BY_NAME, LIMITS, Metric
+
+Floats = npt.NDArray[np.float64]
+
+LEVEL = 0.95
+"""Confidence of every interval."""
+
+MINIMAL_EFFECT = 0.05
+"""The difference that a comparison should be able to decide: 5 %."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over repetitions. `low` and `high` are None for a single repetition.
+
+    The interval is Student's t at 95 %, cut to what the quantity can be (a rate is never below 0).
+    `identical`: two or more repetitions, all with the same value.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+    identical: bool = False
+
+    def json(self) -> dict[str, float | int | None]:
+        """The object of `--json`."""
+        return {"mean": self.mean, "low": self.low, "high": self.high, "n": self.n}
+
+
+@dataclass(frozen=True)
+class Group:
+    """One `[[flow]]` table in one cell: its metrics, and their values by repetition (NaN: does not apply there)."""
+
+    cell: int
+    group: int
+    name: str
+    algorithm: str
+    workload: str
+    count: int
+    axes: Mapping[str, str]
+    reps: npt.NDArray[np.int64]
+    values: Mapping[str, Floats]
+    metrics: Mapping[str, Estimate]
+    limited_by: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Total:
+    """A whole cell: goodput of all flows, the share of the link used, Jain's index where there are several flows."""
+
+    cell: int
+    axes: Mapping[str, str]
+    reps: npt.NDArray[np.int64]
+    values: Mapping[str, Floats]
+    metrics: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A comparison of `b` with `a` in one metric.
+
+    `decision`: "more" (b above a), "less", "same" (identical in every repetition), "none shown" (the interval holds
+    equality) or "single" (one repetition: no interval, no verdict). `scale`: "ratio" for b / a by paired t on log
+    ratios, or "difference" for b - a where a zero value makes ratios meaningless. `shared`: both ran in the same cell
+    and the values are per flow. `repetitions_needed` is set when the interval is too wide to decide `MINIMAL_EFFECT`.
+    """
+
+    metric: str
+    a: str
+    b: str
+    cells: tuple[int, int]
+    axes: Mapping[str, str]
+    shared: bool
+    scale: str
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    decision: str
+    repetitions_needed: int | None
+    text: str
+    primary: bool
+
+    def json(self) -> dict[str, Any]:
+        """The object of `--json`."""
+        return {
+            "metric": self.metric,
+            "a": self.a,
+            "b": self.b,
+            "cells": list(self.cells),
+            "axes": dict(self.axes),
+            "shared": self.shared,
+            self.scale: {"mean": self.value, "low": self.low, "high": self.high, "n": self.n},
+            "decision": self.decision,
+            "repetitions_needed": self.repetitions_needed,
+            "text": self.text,
+        }
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All that the statistics say of a run, in the order of the matrix."""
+
+    groups: list[Group]
+    totals: list[Total]
+    verdicts: list[Verdict]
+    warnings: list[str] = field(default_factory=list)
+
+
+def summarise(flows: pa.Table, queue: pa.Table | None, cells: Sequence[Mapping[str, Any]]) -> Summary:
+    """Summary of a run's `flows` and `queue` tables; `cells` as in `run.json`. Without `queue` no use of the link."""
+    from .verdicts import compare_groups
+
+    by_cell = {int(cell["index"]): cell for cell in cells}
+    found = [_group(by_cell[part.cell], part) for part in groups.of_flows(flows, by_cell)]
+    totals = [_total(by_cell[part.cell], part) for part in groups.of_cells(flows, queue, by_cell)]
+    verdicts = compare_groups(found)
+    return Summary(found, totals, verdicts, _warnings(found, verdicts, by_cell))
+
+
+def estimate(values: npt.ArrayLike, metric: Metric | None = None) -> Estimate | None:
+    """Mean and 95 % interval over repetitions; NaN values do not count; None when there is no value at all."""
+    known = np.asarray(values, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    n = len(known)
+    if n == 0:
+        return None
+    if n == 1:
+        return Estimate(float(known[0]), None, None, 1)
+    if np.all(known == known[0]):
+        value = float(known[0])
+        return Estimate(value, value, value, n, identical=True)
+    mean, half = float(known.mean()), half_width(float(known.std(ddof=1)), n)
+    bound = metric.high if metric else float("inf")
+    low = max(mean - half, 0.0) if metric else mean - half
+    return Estimate(mean, low, min(mean + half, bound), n)
+
+
+def half_width(deviation: float, n: int) -> float:
+    """Half the 95 % interval of a mean of `n` >= 2 values with that sample standard deviation."""
+    return t_quantile(n - 1) * deviation / float(np.sqrt(n))
+
+
+@lru_cache(maxsize=256)
+def t_quantile(degrees: int) -> float:
+    """Two-sided 95 % quantile of Student's t: 12.706 for one degree of freedom, 1.96 for very many."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, 0.5 + LEVEL / 2))
+
+
+def repetitions_for(deviation: float, half: float) -> int:
+    """The least number of repetitions whose 95 % interval is `half` or less to each side, at that deviation."""
+    low, high = 1, 2
+    while half_width(deviation, high) > half:
+        low, high = high, high * 2
+        if high > 1 << 30:
+            return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if half_width(deviation, middle) > half else (low, middle)
+    return high
+
+
+def _group(cell: Mapping[str, Any], part: groups.Part) -> Group:
+    spec = next((flow for flow in cell["flows"] if flow["group"] == part.group), {})
+    estimates = {name: estimate(values, BY_NAME[name]) for name, values in part.values.items() if name in BY_NAME}
+    shares = {limit: estimate(part.values[f"limited_by.{limit}"]) for limit in (*LIMITS, "other")}
+    return Group(
+        cell=part.cell,
+        group=part.group,
+        name=part.name,
+        algorithm=part.algorithm,
+        workload=part.workload,
+        count=int(spec.get("count", 1)),
+        axes=dict(cell["axes"]),
+        reps=part.reps,
+        values=part.values,
+        metrics={name: found for name, found in estimates.items() if found is not None},
+        limited_by={limit: found for limit, found in shares.items() if found is not None},
+    )
+
+
+def _total(cell: Mapping[str, Any], part: groups.Part) -> Total:
+    estimates = {name: estimate(values, BY_NAME[name]) for name, values in part.values.items()}
+    known = {name: found for name, found in estimates.items() if found is not None}
+    return Total(part.cell, dict(cell["axes"]), part.reps, part.values, known)
+
+
+def _warnings(
+    found: Sequence[Group], verdicts: Sequence[Verdict], by_cell: Mapping[int, Mapping[str, Any]]
+) -> list[str]:
+    counts = {len(group.reps) for group in found}
+    lines = []
+    if counts == {1}:
+        lines.append("One repetition: no intervals and no verdicts; `repeat = 5` in the scenario would give them.")
+    elif len(counts) > 1:
+        lines.append(f"Cells have between {min(counts)} and {max(counts)} repetitions: the run is not complete.")
+    wide = [verdict for verdict in verdicts if verdict.repetitions_needed is not None]
+    if wide:
+        worst = max(verdict.repetitions_needed or 0 for verdict in wide)
+        what = "1 comparison is" if len(wide) == 1 else f"{len(wide)} comparisons are"
+        lines.append(
+            f"{what} too wide to decide a difference of {MINIMAL_EFFECT:.0%}; "
+            f"about {worst} repetitions would do (`repeat = {worst}`).".replace("%;", " %;")
+        )
+    for group in found:
+        missing = int(np.sum(group.values["unfinished"]))
+        if missing:
+            lines.append(
+                f"cell {group.cell}, {group.name}: {missing} of {int(np.sum(group.values['members']))} transfers were "
+                "not complete when the run ended, so late percentiles of their completion are missing; "
+                "a longer `duration` would show them."
+            )
+    missing_cells = sorted(set(by_cell) - {group.cell for group in found})
+    if missing_cells:
+        lines.append(f"{len(missing_cells)} of {len(by_cell)} cells have no repetition yet.")
+    return lines
