@@ -1,0 +1,162 @@
+"use strict";
+// Draws the figures of the page from the data that stands in it. Fetches nothing.
+(() => {
+  const page = JSON.parse(document.getElementById("data").textContent);
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const state = { condition: 0, flow: "" };
+  const views = {};
+
+  // A column is [low, step, base64 of little-endian 16-bit levels]; see encode.py.
+  function column([low, step, text]) {
+    const bytes = atob(text);
+    const values = new Float64Array(bytes.length / 2);
+    for (let i = 0; i < values.length; i++) {
+      values[i] = low + step * (bytes.charCodeAt(2 * i) + 256 * bytes.charCodeAt(2 * i + 1));
+    }
+    return values;
+  }
+
+  function rows(blocks) {
+    const out = [];
+    for (const block of blocks) {
+      const names = Object.keys(block.v);
+      const columns = names.map((name) => column(block.v[name]));
+      const count = columns.length ? columns[0].length : 0;
+      for (let i = 0; i < count; i++) {
+        const row = { ...block.c };
+        for (let k = 0; k < names.length; k++) row[names[k]] = columns[k][i];
+        out.push(row);
+      }
+    }
+    return out;
+  }
+
+  // Among bands only the flow that the reader called up is drawn; the queue always is.
+  function setsOf(condition) {
+    const out = {};
+    for (const [name, blocks] of Object.entries(page.conditions[condition].sets)) {
+      const single = page.bands && name.startsWith("lines_") && name !== "lines_queue";
+      out[name] = rows(single ? blocks.filter((block) => block.c.series === state.flow) : blocks);
+    }
+    return out;
+  }
+
+  function namesIn(spec, found = new Set()) {
+    if (Array.isArray(spec)) spec.forEach((part) => namesIn(part, found));
+    else if (spec && typeof spec === "object") {
+      if (spec.data && spec.data.name) found.add(spec.data.name);
+      Object.values(spec).forEach((part) => namesIn(part, found));
+    }
+    return found;
+  }
+
+  function withWidths(spec, factor) {
+    if (Array.isArray(spec)) return spec.map((part) => withWidths(part, factor));
+    if (!spec || typeof spec !== "object") return spec;
+    const out = {};
+    for (const [key, value] of Object.entries(spec)) {
+      out[key] = key === "width" && typeof value === "number" ? Math.max(60, value * factor) : withWidths(value, factor);
+    }
+    return out;
+  }
+
+  const widthOf = (box) => {
+    const drawn = box.querySelector("svg, canvas");
+    return drawn ? drawn.getBoundingClientRect().width : 0;
+  };
+
+  async function embed(box, entry, factor, datasets) {
+    const spec = withWidths(entry.spec, factor);
+    spec.datasets = datasets;
+    spec.config = page.config[dark.matches ? "dark" : "light"];
+    spec.config.background = "transparent";
+    const count = Object.values(datasets).reduce((sum, set) => sum + set.length, 0);
+    if (views[entry.name]) views[entry.name].finalize();
+    const result = await vegaEmbed(box, spec, {
+      actions: { export: true, source: false, compiled: false, editor: false },
+      downloadFileName: entry.name,
+      renderer: count > 20000 ? "canvas" : "svg",
+      tooltip: { theme: dark.matches ? "dark" : "light" },
+    });
+    views[entry.name] = result;
+  }
+
+  // Labels take room that is known only once drawn, so a figure is fitted in two steps.
+  async function draw(entry) {
+    const box = document.querySelector(`[data-figure="${entry.name}"]`);
+    const datasets = {};
+    for (const name of namesIn(entry.spec)) datasets[name] = page.shared[name] || [];
+    const overTime = entry.name === "timeseries";
+    try {
+      const room = box.clientWidth - 2;
+      let factor = (entry.factor || 1), inner = page.width;
+      await embed(box, entry, factor, datasets);
+      for (let turn = 0; turn < 3; turn++) {
+        const now = widthOf(box);
+        if (Math.abs(now - room) <= 5 || !now) break;
+        const next = Math.max(0.2, factor + (room - now) / inner);
+        await embed(box, entry, next, datasets);
+        if (Math.abs(next - factor) > 0.02) inner = (widthOf(box) - now) / (next - factor) || page.width;
+        factor = next;
+      }
+      entry.factor = factor;
+      if (overTime) await embed(box, entry, factor, { ...datasets, ...setsOf(state.condition) });
+    } catch (error) {
+      console.error(entry.name, error);
+      box.innerHTML = "";
+      const note = document.createElement("p");
+      note.className = "failed";
+      note.textContent = `This figure could not be drawn: ${error.message}`;
+      box.append(note);
+    }
+  }
+
+  function choice(form, label, options, change) {
+    const wrap = document.createElement("label");
+    const select = document.createElement("select");
+    for (const [value, text] of options) select.add(new Option(text, value));
+    select.addEventListener("change", () => change(select.value));
+    wrap.append(label, select);
+    form.append(wrap);
+    form.hidden = false;
+  }
+
+  function controls() {
+    const form = document.getElementById("controls");
+    if (!form || !page.conditions.length) return;
+    const redraw = () => draw(page.specs.find((entry) => entry.name === "timeseries"));
+    form.addEventListener("submit", (event) => event.preventDefault());
+    if (page.conditions.length > 1) {
+      choice(form, "Condition", page.conditions.map((c, k) => [k, c.label]), (value) => {
+        state.condition = Number(value);
+        redraw();
+      });
+    }
+    if (page.bands) {
+      const names = new Set();
+      for (const condition of page.conditions) {
+        for (const block of condition.sets.lines_cwnd || []) names.add(block.c.series);
+      }
+      choice(form, "Single flow", [["", "none"], ...[...names].map((name) => [name, name])], (value) => {
+        state.flow = value;
+        redraw();
+      });
+    }
+  }
+
+  async function drawAll() {
+    for (const entry of page.specs) await draw(entry);
+    document.body.dataset.drawn = "yes";
+  }
+
+  let wait = 0, width = window.innerWidth;
+  window.addEventListener("resize", () => {
+    if (window.innerWidth === width) return;
+    width = window.innerWidth;
+    clearTimeout(wait);
+    wait = setTimeout(drawAll, 200);
+  });
+  dark.addEventListener("change", drawAll);
+  controls();
+  drawAll();
+})();

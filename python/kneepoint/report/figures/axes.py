@@ -1,0 +1,90 @@
+"""Goodput over each axis of a matrix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kneepoint.report import marks, theme
+from kneepoint.report.run import ReportRun, axis_name
+
+if TYPE_CHECKING:
+    import altair as alt
+
+name = "axes"
+title = "Goodput over the matrix"
+summary = (
+    "One row per axis of the scenario, one small chart per setting of the others, all on one scale. "
+    "Values stand in the order of the file, evenly spaced. Bands are 95 % intervals."
+)
+#: Beyond this, panels are too narrow to read: the first ones are shown.
+PANELS_AT_MOST = 12
+ACROSS = 4
+
+
+def applies(run: ReportRun) -> bool:
+    return len(run.conditions) > 1
+
+
+def varied(run: ReportRun) -> dict[str, list[str]]:
+    """Axes other than algorithms with more than one value, values in file order."""
+    values: dict[str, dict[str, None]] = {}
+    for condition in run.conditions:
+        for key, value in condition.axes:
+            values.setdefault(key, {})[value] = None
+    return {key: list(found) for key, found in values.items() if len(found) > 1}
+
+
+def chart(run: ReportRun) -> alt.VConcatChart:
+    import altair as alt
+
+    parts = []
+    for key, order in varied(run).items():
+        rows = []
+        panels: dict[str, None] = {}
+        for entrant, group in run.measured:
+            axes = dict(run.conditions[entrant.condition].axes)
+            others = ", ".join(f"{axis_name(k)} {v}" for k, v in axes.items() if k != key and k in varied(run))
+            panels[others] = None
+            if len(panels) > PANELS_AT_MOST:
+                break
+            rows.append(
+                {
+                    **marks.entrant_words(run, entrant),
+                    "at": axes.get(key, "–"),
+                    "others": others,
+                    **marks.spread(group.metrics["goodput_bits_per_sec"], 1e-6, "goodput"),
+                }
+            )
+        shown = list(panels)[:PANELS_AT_MOST]
+        across = min(len(shown), ACROSS)
+        x = alt.X("at:O", title=axis_name(key), sort=order, axis=alt.Axis(labelAngle=0), scale=alt.Scale(padding=0.3))
+        y = alt.Y("goodput:Q", title="Goodput (Mbit/s)", scale=alt.Scale(zero=True))
+        base = alt.Chart().encode(x=x, color=marks.colour(run), detail="entrant:N")
+        layers = alt.layer(
+            base.mark_area(opacity=0.18, interpolate="linear").encode(
+                y=alt.Y("goodput_low:Q", title="Goodput (Mbit/s)"), y2="goodput_high:Q"
+            ),
+            base.mark_line(strokeWidth=2).encode(y=y),
+            base.mark_point(size=60, filled=True, opacity=1).encode(
+                y=y,
+                shape=marks.shape(run),
+                tooltip=[
+                    alt.Tooltip("entrant:N", title="algorithm"),
+                    alt.Tooltip("condition:N"),
+                    alt.Tooltip("goodput:Q", title="goodput (Mbit/s)", format=",.4~g"),
+                    alt.Tooltip("goodput_low:Q", title="95 % from", format=",.4~g"),
+                    alt.Tooltip("goodput_high:Q", title="to", format=",.4~g"),
+                ],
+            ),
+        ).properties(width=theme.WIDTH / across - (40 if across > 1 else 0), height=190)
+        if len(shown) == 1:
+            parts.append(layers.properties(data=marks.values(rows)))
+        else:
+            parts.append(
+                layers.facet(
+                    facet=alt.Facet("others:N", title=None, sort=shown, header=alt.Header(labelFontWeight=600)),
+                    columns=across,
+                    data=marks.values(rows),
+                )
+            )
+    return alt.vconcat(*parts, spacing=30)

@@ -1,0 +1,68 @@
+"""Request latency percentiles of request/response workloads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kneepoint.report import marks, theme
+from kneepoint.report.run import ReportRun
+
+if TYPE_CHECKING:
+    import altair as alt
+
+name = "latency"
+title = "Request latency"
+summary = (
+    "From writing a request to reading its whole answer: median, 95th and 99th percentile, means over the "
+    "repetitions with 95 % intervals."
+)
+PERCENTILES = ("p50", "p95", "p99")
+
+
+def applies(run: ReportRun) -> bool:
+    return any("latency_us_p50" in group.metrics for _, group in run.measured)
+
+
+def chart(run: ReportRun) -> alt.LayerChart | alt.FacetChart:
+    import altair as alt
+
+    rows = []
+    for entrant, group in run.measured:
+        for percentile in PERCENTILES:
+            if f"latency_us_{percentile}" in group.metrics:
+                rows.append(
+                    {
+                        **marks.entrant_words(run, entrant),
+                        "percentile": percentile,
+                        **marks.spread(group.metrics[f"latency_us_{percentile}"], 1e-3, "latency"),
+                    }
+                )
+    y = alt.Y("percentile:N", title=None, sort=list(PERCENTILES), axis=alt.Axis(domain=False, ticks=False, grid=True))
+    x = alt.X("latency:Q", title="Request latency (ms)", scale=alt.Scale(zero=True))
+    offset = alt.YOffset("entrant:N", sort=marks.entrants(run))
+    base = alt.Chart().encode(y=y, yOffset=offset, color=marks.colour(run))
+    layers = alt.layer(
+        base.mark_rule(strokeWidth=2.5).encode(x=alt.X("latency_low:Q"), x2="latency_high:Q"),
+        base.mark_point(size=90, filled=True, opacity=1).encode(
+            x=x,
+            shape=marks.shape(run),
+            tooltip=[
+                alt.Tooltip("entrant:N", title="algorithm"),
+                alt.Tooltip("condition:N"),
+                alt.Tooltip("percentile:N"),
+                alt.Tooltip("latency:Q", title="latency (ms)", format=",.4~g"),
+            ],
+        ),
+    ).properties(width=theme.WIDTH, height=alt.Step(max(18, 60 // max(len(marks.entrants(run)), 1))))
+    if len(run.conditions) == 1:
+        return layers.properties(data=marks.values(rows))
+    return layers.facet(
+        row=alt.Row(
+            "condition:N",
+            title=None,
+            sort=marks.conditions(run),
+            header=alt.Header(labelOrient="top", labelAnchor="start", labelFontWeight=600),
+        ),
+        data=marks.values(rows),
+        spacing=8,
+    )

@@ -1,0 +1,70 @@
+"""Goodput of each flow, where several share the bottleneck."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from kneepoint.report import marks, theme
+from kneepoint.report.run import ReportRun
+
+if TYPE_CHECKING:
+    import altair as alt
+
+name = "shares"
+title = "How the flows share"
+summary = "Goodput of every single flow, mean over the repetitions: the wider a row spreads, the less equal the shares."
+
+
+def applies(run: ReportRun) -> bool:
+    return any(len([f for e in run.entrants if e.cell == cell for f in e.flows]) > 1 for cell in run.cells)
+
+
+def chart(run: ReportRun) -> alt.LayerChart | alt.FacetChart:
+    import altair as alt
+
+    goodputs: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for row in run.flows:
+        goodputs[row["cell"], row["flow"]].append(row["goodput_bits_per_sec"] or 0.0)
+    rows = []
+    for entrant in run.entrants:
+        for k, flow in enumerate(entrant.flows):
+            values = goodputs[entrant.cell, flow]
+            rows.append(
+                {
+                    **marks.entrant_words(run, entrant),
+                    "flow": k + 1,
+                    "goodput": sum(values) / len(values) * 1e-6,
+                }
+            )
+    y = alt.Y("entrant:N", title=None, sort=marks.entrants(run), axis=alt.Axis(domain=False, ticks=False, grid=True))
+    x = alt.X("goodput:Q", title="Goodput of one flow (Mbit/s)", scale=alt.Scale(zero=True))
+    base = alt.Chart().encode(y=y)
+    layers = alt.layer(
+        base.mark_point(size=60, filled=True, opacity=0.45).encode(
+            x=x,
+            color=marks.colour(run).legend(None),
+            shape=marks.shape(run).legend(None),
+            tooltip=[
+                alt.Tooltip("entrant:N", title="algorithm"),
+                alt.Tooltip("condition:N"),
+                alt.Tooltip("flow:Q", title="flow"),
+                alt.Tooltip("goodput:Q", title="goodput (Mbit/s)", format=",.4~g"),
+            ],
+        ),
+        base.mark_tick(thickness=2.5, size=26, color=theme.NEUTRAL).encode(
+            x=alt.X("median(goodput):Q", title="Goodput of one flow (Mbit/s)")
+        ),
+    ).properties(width=theme.WIDTH, height=alt.Step(38))
+    if len(run.conditions) == 1:
+        return layers.properties(data=marks.values(rows))
+    return layers.facet(
+        row=alt.Row(
+            "condition:N",
+            title=None,
+            sort=marks.conditions(run),
+            header=alt.Header(labelOrient="top", labelAnchor="start", labelFontWeight=600),
+        ),
+        data=marks.values(rows),
+        spacing=8,
+    )

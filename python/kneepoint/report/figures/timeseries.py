@@ -1,0 +1,109 @@
+"""Windows, rates, RTT and queue over time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from kneepoint.report import palette, theme
+from kneepoint.report.encode import Block
+from kneepoint.report.run import Condition, ReportRun
+from kneepoint.report.series import LINES_AT_MOST, PANELS, Panel, Series
+
+if TYPE_CHECKING:
+    import altair as alt
+
+name = "timeseries"
+title = "Over time"
+summary = (
+    "Each cell's repetition of median goodput. Long series are thinned to the least and greatest value of every pixel "
+    "column, so no spike is lost. Drag to move along time, Shift + wheel to zoom, double-click to go back."
+)
+PANEL_HEIGHT = 120
+QUEUE_INK = "#8C8C8C"
+
+
+def applies(run: ReportRun) -> bool:
+    return bool(run.entrants)
+
+
+def labels(run: ReportRun) -> tuple[list[str], list[str], list[list[int]]]:
+    """Series with their colours and dashes: colour by algorithm, dash by turn among those of one colour."""
+    series = run.series
+    look: dict[str, tuple[str, list[int]]] = {}
+    turns: dict[str, int] = defaultdict(int)
+    for entrant in run.entrants:
+        ink = palette.colour(run.slots[entrant.algorithm])
+        names = [entrant.label] if series.as_bands else [series.label(entrant, flow) for flow in entrant.flows]
+        for label in names:
+            if label not in look:
+                look[label] = ink, palette.dash(turns[ink])
+                turns[ink] += 1
+    for label in series.queue_labels:
+        if label not in look:
+            look[label] = QUEUE_INK, palette.dash(turns[QUEUE_INK])
+            turns[QUEUE_INK] += 1
+    return list(look), [ink for ink, _ in look.values()], [dash for _, dash in look.values()]
+
+
+def data(run: ReportRun, condition: Condition) -> dict[str, list[Block]]:
+    """Named data sets of the chart for one condition. Single flows among bands are called up by the page."""
+    series = run.series
+    lines = series.lines(condition)
+    sets = {f"lines_{name}": blocks for name, blocks in lines.items()}
+    if series.as_bands:
+        sets |= {f"bands_{name}": blocks for name, blocks in series.bands(condition).items()}
+    return sets
+
+
+def chart(run: ReportRun) -> alt.VConcatChart:
+    import altair as alt
+
+    series = run.series
+    names, inks, dashes = labels(run)
+    key = "entrant" if series.as_bands else "series"
+    legend = alt.Legend(title=None, columns=4, symbolSize=260) if len(names) <= 2 * LINES_AT_MOST else None
+    colour = alt.Color(f"{key}:N", scale=alt.Scale(domain=names, range=inks), legend=legend)
+    dash = alt.StrokeDash(f"{key}:N", scale=alt.Scale(domain=names, range=dashes), legend=legend)
+    chosen = alt.selection_point(name="chosen", fields=[key], bind="legend", toggle="true")
+    zoom = alt.selection_interval(
+        name="zoom", encodings=["x"], bind="scales", zoom="wheel![event.shiftKey]", translate=True
+    )
+    shown = alt.condition(chosen, alt.value(1.0), alt.value(0.08))
+
+    def panel_chart(panel: Panel, last: bool) -> alt.LayerChart:
+        axis = alt.Axis(title="Time (s)") if last else alt.Axis(labels=False, ticks=False, title=None)
+        x = alt.X("t:Q", scale=alt.Scale(domain=[0, run.end_ns * 1e-9], nice=False), axis=axis)
+        y = alt.Y("v:Q", title=f"{panel.title} ({panel.unit})".split(" (") , scale=alt.Scale(zero=panel.name != "srtt"))
+        layers: list[Any] = []
+        tooltip = [
+            alt.Tooltip(f"{key}:N", title="flow"),
+            alt.Tooltip("t:Q", title="time (s)", format=".3f"),
+            alt.Tooltip("v:Q", title=f"{panel.title} ({panel.unit})", format=",.4~g"),
+        ]
+        if series.as_bands and panel.table == "samples":
+            bands = alt.Chart(alt.NamedData(name=f"bands_{panel.name}")).encode(x=x, color=colour)
+            layers += [
+                bands.mark_area(opacity=0.14, interpolate="step-after").encode(
+                    y=alt.Y("low:Q"), y2="high:Q", opacity=alt.condition(chosen, alt.value(0.14), alt.value(0.02))
+                ),
+                bands.mark_area(opacity=0.3, interpolate="step-after").encode(
+                    y=alt.Y("q1:Q"), y2="q3:Q", opacity=alt.condition(chosen, alt.value(0.3), alt.value(0.03))
+                ),
+                bands.mark_line(strokeWidth=1.6, interpolate="step-after", clip=True).encode(
+                    y=y, strokeDash=dash, opacity=shown, tooltip=tooltip
+                ),
+            ]
+        lines = alt.Chart(alt.NamedData(name=f"lines_{panel.name}")).encode(x=x, y=y, detail="series:N")
+        style = {"strokeWidth": 1.2, "interpolate": "step-after", "clip": True}
+        if series.as_bands and panel.table == "samples":
+            layers.append(lines.mark_line(**style, color="#E69F00").encode(tooltip=[alt.Tooltip("series:N")]))
+        else:
+            layers.append(
+                lines.mark_line(**style).encode(color=colour, strokeDash=dash, opacity=shown, tooltip=tooltip)
+            )
+        return alt.layer(*layers).properties(width=theme.WIDTH, height=PANEL_HEIGHT)
+
+    panels = [panel_chart(panel, panel is PANELS[-1]) for panel in PANELS]
+    panels[0] = panels[0].add_params(chosen)
+    return alt.vconcat(*(panel.add_params(zoom) for panel in panels), spacing=10)

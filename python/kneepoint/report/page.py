@@ -1,0 +1,103 @@
+"""The page: words, tables, figures and their data in one HTML file."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from kneepoint.report import export, summary, theme
+from kneepoint.report.figures import FIGURES
+from kneepoint.report.run import ReportRun
+
+BYTES_AT_MOST = 3_000_000
+
+
+def write(source: Any, out: Path) -> Path:
+    run = ReportRun.open(source)
+    export.write_file(out, render(run).encode("utf-8"))
+    return out
+
+
+def render(run: ReportRun) -> str:
+    import jinja2
+    import vl_convert
+
+    files = resources.files("kneepoint.report") / "assets"
+    text = {name: (files / name).read_text(encoding="utf-8") for name in ("page.html.j2", "page.css", "page.js")}
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    shown = [figure for figure in FIGURES if run.flows and figure.applies(run)]
+    heads, rows = summary.table(run)
+    labels, described = summary.described(run)
+    # The library offers to open charts in an online editor; this page offers nothing that needs a network.
+    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return environment.from_string(text["page.html.j2"]).render(
+        run=run,
+        meta=run.meta,
+        answer=summary.answer(run),
+        others=summary.others(run),
+        warnings=summary.warnings(run),
+        outcomes=summary.outcomes(run),
+        heads=heads,
+        rows=rows,
+        figures=shown,
+        captions={figure.name: caption(run, figure) for figure in shown},
+        described=described,
+        condition_labels=labels,
+        facts=summary.facts(run),
+        definitions=summary.definitions(run),
+        css=text["page.css"],
+        js=text["page.js"],
+        library=library,
+        data=_script_safe(payload(run, shown)),
+    )
+
+
+def payload(run: ReportRun, shown: list[Any]) -> dict[str, Any]:
+    """What `page.js` draws: specifications, one copy of each data set, the looks of light and dark."""
+    specs, shared, conditions = [], {}, []
+    for figure in shown:
+        found = export.spec(run, figure, data=False)
+        del found["config"]
+        shared.update(found.pop("datasets", {}))
+        specs.append({"name": figure.name, "spec": found})
+        if hasattr(figure, "data"):
+            for condition in run.conditions:
+                sets = figure.data(run, condition)
+                packed = {name: [block.packed() for block in blocks] for name, blocks in sets.items()}
+                conditions.append({"label": condition.label, "sets": packed})
+    return {
+        "specs": specs,
+        "shared": shared,
+        "conditions": conditions,
+        "bands": bool(conditions) and run.series.as_bands,
+        "width": theme.WIDTH,
+        "config": {mode: theme.config(mode) for mode in theme.INKS},
+    }
+
+
+def caption(run: ReportRun, figure: Any) -> str:
+    words = str(figure.summary)
+    if figure.name != "timeseries":
+        return words
+    if run.repetitions > 1:
+        picks = {(run.entrants_words(cell), rep) for cell, rep in run.median_rep.items()}
+        if len(picks) <= 4:
+            words += " Shown: " + ", ".join(f"repetition {rep} of {who}" for who, rep in sorted(picks)) + "."
+    if run.series.as_bands:
+        words += (
+            " Many flows: per kind the line is the median over the flows, the dark band their middle half, "
+            "the light band from least to greatest."
+        )
+        total = sum(len(entrant.flows) for entrant in run.entrants)
+        kept = len(run.series.kept)
+        if kept < total:
+            words += f" {kept} of {total} single flows can be called up, evenly by goodput."
+    return words
+
+
+def _script_safe(content: dict[str, Any]) -> str:
+    """JSON that cannot end the script element it stands in, whatever the titles say."""
+    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

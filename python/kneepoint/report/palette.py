@@ -1,0 +1,49 @@
+"""Colours, dashes and shapes: one set per algorithm, the same in every figure.
+
+The colours are those of Okabe and Ito (2008), told apart with every common kind
+of colour blindness; yellow and black are left out, which vanish on white or black
+paper. Dashes and shapes say the same a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
+DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (12, 4), (4, 4), (10, 2, 2, 2, 2, 2))
+
+# The algorithms that most runs compare keep their look from one report to the next.
+FIXED = ("cubic", "bbr1", "reno")
+
+#: What held a flow back, in the order of the stack, each with its colour and hatch-free
+#: lightness step: told apart in greyscale too.
+LIMITS = {
+    "congestion window": "#0072B2",
+    "pacing": "#56B4E9",
+    "receive window": "#D55E00",
+    "send buffer": "#E69F00",
+    "application": "#009E73",
+    "other": "#B8B8B8",
+}
+
+
+def slots(algorithms: Iterable[str]) -> dict[str, int]:
+    """Each algorithm's place in the palette: fixed ones first, the rest by name."""
+    present = set(algorithms)
+    place = {name: FIXED.index(name) for name in FIXED if name in present}
+    place.update({name: len(FIXED) + k for k, name in enumerate(sorted(present - set(FIXED)))})
+    return place
+
+
+def colour(slot: int) -> str:
+    return COLOURS[slot % len(COLOURS)]
+
+
+def shape(slot: int) -> str:
+    # A second turn through the colours takes other shapes.
+    return SHAPES[(slot + slot // len(COLOURS)) % len(SHAPES)]
+
+
+def dash(index: int) -> list[int]:
+    return list(DASHES[index % len(DASHES)])
