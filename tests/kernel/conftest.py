@@ -1,0 +1,51 @@
+"""What the kernel tests need: the BPF objects, and a reason when this machine cannot run them."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build"
+ALGORITHMS = re.findall(r"^CC_ALGORITHM_FILE\((\w+)\)$", (ROOT / "cc/algorithms.def").read_text(), re.M)
+
+
+def run(*command: object, timeout_s: float = 120) -> str:
+    """Runs a command; its output, or a failure that shows all it said."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=timeout_s)
+    if done.returncode:
+        pytest.fail(f"{' '.join(words)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
+def missing_tools(*names: str) -> list[str]:
+    return [name for name in names if not shutil.which(name)]
+
+
+@pytest.fixture(scope="session")
+def bpf_objects() -> Path:
+    """build/bpf with an object per algorithm; skips where they cannot be built."""
+    clang = os.environ.get("BPF_CLANG", "clang-16")
+    if lacking := missing_tools(clang, "make"):
+        pytest.skip(f"building BPF objects needs {', '.join(lacking)}")
+    if not Path("/usr/include/bpf/bpf_helpers.h").exists():
+        pytest.skip("building BPF objects needs the headers of libbpf (Debian: libbpf-dev)")
+    run("make", "-f", "cc/bpf.mk", "bpf")
+    return BUILD / "bpf"
+
+
+@pytest.fixture(scope="session")
+def kernel() -> None:
+    """Skips where this machine cannot load struct_ops programs."""
+    if os.geteuid() != 0:
+        pytest.skip("loading BPF programs needs root")
+    if not Path("/sys/kernel/btf/vmlinux").exists():
+        pytest.skip("this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)")
+    release = os.uname().release
+    version = tuple(int(part) for part in release.split(".")[:2])
+    if version < (6, 10):
+        pytest.skip(f"cong_control with four arguments needs Linux 6.10, this is {release}")
