@@ -67,6 +67,8 @@ clean: ## remove what was built; runs stay
 	rm -rf target build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python -name '*.so' -delete
 
+-include cc/bpf.mk
+
 # Set-up, in steps that each run again only when what they depend on changed.
 $(VENV)/.venv:
 	@tools/need.sh rust cc python

@@ -105,14 +105,10 @@ fn cell_dict<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyDict>> 
         dict.set_item("count", flow.count)?;
         flows.push(dict);
     }
-    let facts: Vec<_> = model::describe(cell)
-        .into_iter()
-        .map(|fact| (fact.key, fact.value, fact.doc))
-        .collect();
     let dict = PyDict::new(py);
     dict.set_item("index", cell.index)?;
     dict.set_item("axes", &cell.axes)?;
-    dict.set_item("describe", facts)?;
+    dict.set_item("describe", model::describe(cell))?;
     dict.set_item("duration_ns", cell.duration.0)?;
     dict.set_item("warmup_ns", cell.warmup.0)?;
     dict.set_item("rate_bits_per_sec", rate.map(|rate| rate.bits_per_sec()))?;
