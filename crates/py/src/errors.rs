@@ -49,7 +49,7 @@ pub fn file(error: &io::Error, path: &Path) -> PyErr {
             let text = error.to_string();
             // Rust appends "(os error N)", which Python says before the text.
             let text = text.split(" (os error").next().unwrap_or(&text).to_owned();
-            PyOSError::new_err((code, text, path.to_path_buf()))
+            PyOSError::new_err((code, text, path.as_os_str().to_owned()))
         }
         None => PyOSError::new_err(format!("{}: {error}", path.display())),
     }

@@ -195,7 +195,7 @@ fn rate(rate: Option<Rate>) -> String {
 }
 
 /// Rate × RTT, rounded up: what fills the path.
-fn bdp_bytes(rate: Rate, rtt: Nanos) -> u64 {
+pub fn bdp_bytes(rate: Rate, rtt: Nanos) -> u64 {
     (rate.bits_per_sec() as u128 * rtt.0 as u128).div_ceil(8_000_000_000) as u64
 }
 

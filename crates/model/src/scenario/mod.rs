@@ -14,7 +14,7 @@ mod resolve;
 mod value;
 
 pub use cell::*;
-pub use describe::{Fact, describe};
+pub use describe::{Fact, bdp_bytes, describe};
 pub use error::{Problem, ScenarioError};
 pub use keys::{KeyDoc, keys};
 

@@ -1,0 +1,124 @@
+"""Dependencies point one way (CONTRIBUTING.md, "The map")."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sources import ROOT, files, read
+
+# What each crate of ours may import of ours.
+ALLOWED: dict[str, set[str]] = {
+    "knee-cc": set(),
+    "knee-model": set(),
+    "knee-sim": {"knee-cc", "knee-model"},
+    "knee-py": {"knee-cc", "knee-model", "knee-sim"},
+}
+# The model is pure: none of these may stand in it.
+IMPURE = re.compile(r"std::(fs|net|thread|process|env)\b|\b(Instant|SystemTime)::now\b|\bthread_rng\b")
+# Distribution to the module that it installs, where they differ.
+MODULES = {"vl-convert-python": "vl_convert"}
+
+
+@pytest.fixture(scope="module")
+def crates() -> dict[str, set[str]]:
+    """Each crate of the workspace and the crates that its package depends on, tests and builds included."""
+    metadata = subprocess.run(
+        ["cargo", "metadata", "--no-deps", "--offline", "--format-version", "1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    packages = json.loads(metadata.stdout)["packages"]
+    return {package["name"]: {needed["name"] for needed in package["dependencies"]} for package in packages}
+
+
+def test_every_crate_has_its_place_in_the_order(crates: dict[str, set[str]]) -> None:
+    assert set(crates) == set(ALLOWED)
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_a_crate_imports_only_what_is_below_it(crates: dict[str, set[str]], name: str) -> None:
+    ours = crates[name] & set(ALLOWED)
+    assert ours <= ALLOWED[name], f"{name} may not depend on {ours - ALLOWED[name]}"
+
+
+def test_the_model_has_no_clock_file_socket_or_thread() -> None:
+    model = [path for path in files() if path.parts[:3] == ("crates", "model", "src") and path.suffix == ".rs"]
+    assert model
+    found = [
+        f"{path}:{number}: {line.strip()}"
+        for path in model
+        for number, line in enumerate(read(path).splitlines(), 1)
+        if IMPURE.search(line) and not line.lstrip().startswith("//")
+    ]
+    assert not found
+
+
+def test_the_algorithms_include_only_their_own_headers() -> None:
+    algorithms = re.findall(r"^CC_ALGORITHM_FILE\((\w+)\)", read(Path("cc/algorithms.def")), re.M)
+    assert algorithms
+    for name in algorithms:
+        included = re.findall(r'^\s*#\s*include\s+(["<]\S+[">])', read(Path(f"cc/{name}.c")), re.M)
+        assert all(re.fullmatch(r'"cc\w*\.h"', header) for header in included), f"cc/{name}.c includes {included}"
+
+
+def python_imports() -> Iterator[tuple[Path, ast.AST, str, bool]]:
+    """(file, where, module, at the top level?) of each absolute import of the front."""
+    for path in files():
+        if path.parts[:2] != ("python", "kneepoint") or path.suffix != ".py":
+            continue
+        tree = ast.parse(read(path))
+        top = set(tree.body)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    yield path, node, alias.name, node in top
+            elif isinstance(node, ast.ImportFrom):
+                # `from . import x`, `from .x import y` and `from kneepoint import x` are ours.
+                module = "kneepoint" if node.level else node.module or ""
+                for alias in node.names:
+                    yield path, node, f"{module}.{alias.name}", node in top
+
+
+def test_the_front_imports_only_what_it_declares() -> None:
+    project = read(Path("pyproject.toml")).split("[project.scripts]")[0]
+    declared = {MODULES.get(name, name) for name in re.findall(r'"([a-z][a-z0-9-]*)>=', project)}
+    known = declared | set(sys.stdlib_module_names) | {"kneepoint"}
+    unknown = [
+        f"{path}:{node.lineno}: {module}"  # type: ignore[attr-defined]
+        for path, node, module, _ in python_imports()
+        if module.split(".")[0] not in known
+    ]
+    assert not unknown, "imports that pyproject.toml does not declare"
+
+
+def test_the_front_reaches_native_code_through_core_alone() -> None:
+    ways = {"ctypes", "cffi", "importlib.machinery"}
+    found = [f"{path}: {module}" for path, _, module, _ in python_imports() if module in ways or module.split(".")[0] in ways]
+    assert not found
+
+
+def test_figures_read_tables_and_never_the_engine() -> None:
+    found = [
+        f"{path}: {module}"
+        for path, _, module, _ in python_imports()
+        if "report" in path.parts and module.endswith("_core")
+    ]
+    assert not found
+
+
+def test_the_front_starts_without_heavy_imports() -> None:
+    """What `knee --help` imports decides how long it takes (less than 0.3 s is asked)."""
+    program = "import sys, kneepoint.cli; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    heavy = {"altair", "jinja2", "numpy", "pandas", "polars", "pyarrow", "scipy", "vl_convert"}
+    assert not heavy & set(loaded)

@@ -1,0 +1,101 @@
+"""Adding a thing is one new file and one line in a visible list (CONTRIBUTING.md, "Adding a thing").
+
+A file that nobody listed would be silently absent from the product: these tests compare folders with lists. What each
+thing must then satisfy is tested by the walk over its own list.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import kneepoint
+from kneepoint import _core
+from sources import ROOT, files, read
+
+
+def stems(folder: str, suffix: str) -> set[str]:
+    """Names of the files of that kind in the folder."""
+    return {path.stem for path in files() if path.parent == Path(folder) and path.suffix == suffix}
+
+
+def test_every_algorithm_file_is_listed() -> None:
+    listed = re.findall(r"^CC_ALGORITHM_FILE\((\w+)\)", read(Path("cc/algorithms.def")), re.M)
+    support = {"cc_native"}
+    assert stems("cc", ".c") - support == set(listed)
+    assert [algorithm["name"] for algorithm in _core.algorithms()] == listed
+
+
+@pytest.mark.parametrize(
+    ("folder", "names"),
+    [
+        ("queue", [queue["name"] for queue in _core.queues()]),
+        ("loss", [loss["name"] for loss in _core.losses()]),
+        ("workload", [workload["name"] for workload in _core.workloads()]),
+    ],
+)
+def test_every_file_of_the_model_that_declares_a_kind_is_listed(folder: str, names: list[str]) -> None:
+    base = f"crates/model/src/{folder}"
+    kinds = {stem for stem in stems(base, ".rs") if re.search(r"\bstatic KIND\b|\bconst KIND\b", read(Path(f"{base}/{stem}.rs")))}
+    registry = read(Path(f"{base}/mod.rs"))
+    listed = set(re.findall(r"&(\w+)::KIND\b", registry))
+    assert kinds == listed
+    assert len(names) == len(listed) == len(set(names))
+
+
+def test_every_figure_file_is_listed() -> None:
+    folder = "python/kneepoint/report/figures"
+    listed = read(Path(f"{folder}/__init__.py"))
+    unlisted = {stem for stem in stems(folder, ".py") - {"__init__"} if not re.search(rf"\b{stem}\b", listed)}
+    assert not unlisted
+
+
+@pytest.mark.parametrize("kind", ["algorithms", "queues", "losses", "workloads"])
+def test_every_item_carries_its_own_summary(kind: str) -> None:
+    for item in getattr(_core, kind)():
+        assert item["name"]
+        assert item["summary"]
+        assert "\n" not in item["summary"]
+        if kind != "workloads":
+            assert item["source"], f"{item['name']} does not say where its definition comes from"
+
+
+def test_every_parameter_says_what_it_is_and_has_a_default_within_its_bounds() -> None:
+    for algorithm in _core.algorithms():
+        for param in algorithm["params"]:
+            assert param["min"] <= param["default"] <= param["max"], (algorithm["name"], param["name"])
+            assert param["doc"]
+
+
+def test_every_column_has_doc_and_source_and_its_unit_in_its_name() -> None:
+    in_name = {"ns": "_ns", "us": "_us", "bytes": "bytes", "bit/s": "_bits_per_sec", "%": "_pct", "1/s": "_per_sec"}
+    for table, columns in _core.tables().items():
+        for column in columns:
+            where = f"{table}.{column['name']}"
+            assert column["doc"], where
+            assert column["source"], where
+            if column["unit"] in in_name:
+                assert in_name[column["unit"]] in column["name"], f"{where} does not carry its unit {column['unit']}"
+
+
+SCENARIOS = sorted((ROOT / "gallery").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_every_scenario_of_the_gallery_parses_and_tells_its_bdp_and_buffer(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("#"), "a scenario begins with a comment that says what it is for"
+    scenario = _core.parse(text, str(path))
+    assert scenario.cells
+    for cell in scenario.cells:
+        told = {key for key, _, _ in cell["describe"]}
+        assert "path.buffer" in told
+        assert cell["rate_bits_per_sec"] is None or "path.bdp_bytes" in told
+
+
+def test_the_gallery_is_package_data() -> None:
+    packaged = Path(kneepoint.__file__).parent / "gallery"
+    assert SCENARIOS
+    assert {path.name for path in packaged.glob("*.toml")} == {path.name for path in SCENARIOS}
