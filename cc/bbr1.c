@@ -121,17 +121,17 @@ enum bbr1_mode {
 struct bbr1 {
 	CC_PARAM_FIELDS(BBR1_PARAMS)
 
-	u32 mode;	  /* enum bbr1_mode */
-	u32 pacing_gain;  /* of the current mode, 1/256 */
-	u32 window_gain;  /* cwnd gain of the current mode, 1/256 */
-	u32 has_seen_rtt; /* 0 or 1: the pacing rate rests on a real RTT */
-	u32 idle_restart; /* 0 or 1: sending again after idle, no ACK yet */
-	u32 prior_cwnd;	  /* cwnd before recovery or PROBE_RTT, segments */
-	u32 prev_ca_state;	 /* enum cc_ca_state at the previous ACK */
+	u32 mode;	   /* enum bbr1_mode */
+	u32 pacing_gain;   /* of the current mode, 1/256 */
+	u32 window_gain;   /* cwnd gain of the current mode, 1/256 */
+	u32 has_seen_rtt;  /* 0 or 1: the pacing rate rests on a real RTT */
+	u32 idle_restart;  /* 0 or 1: sending again after idle, no ACK yet */
+	u32 prior_cwnd;	   /* cwnd before recovery or PROBE_RTT, segments */
+	u32 prev_ca_state; /* enum cc_ca_state at the previous ACK */
 	u32 packet_conservation; /* 0 or 1: first round of recovery */
 
-	struct cc_max_filter bw; /* t: rounds, v: segments/us << 24 */
-	u32 rounds;		 /* packet-timed rounds so far */
+	struct cc_max_filter bw;  /* t: rounds, v: segments/us << 24 */
+	u32 rounds;		  /* packet-timed rounds so far */
 	u32 next_round_delivered; /* the round ends at this in->delivered */
 	u32 round_start;	  /* 0 or 1: this ACK begins a round */
 
@@ -248,8 +248,8 @@ static u32 bbr1_in_net_at_departure(const struct bbr1 *s,
 				    const struct cc_in *in,
 				    const struct cc_out *out, u32 inflight)
 {
-	u64 wait_us = cc_elapsed(in->wstamp_ns, in->clock_ns) /
-		      CC_NSEC_PER_USEC;
+	u64 wait_us =
+		cc_elapsed(in->wstamp_ns, in->clock_ns) / CC_NSEC_PER_USEC;
 	u32 delivered = (u32)(((u64)bbr1_bw(s) * wait_us) >> BBR1_BW_SHIFT);
 
 	if (s->pacing_gain > BBR1_UNIT)
@@ -302,8 +302,8 @@ static void bbr1_update_gains(struct bbr1 *s)
 		s->window_gain = s->high_gain; /* keep cwnd, pacing drains */
 		break;
 	case BBR1_PROBE_BW:
-		s->pacing_gain = s->lt_use_bw ? BBR1_UNIT :
-						bbr1_cycle_gain(s->cycle_idx);
+		s->pacing_gain = s->lt_use_bw ? BBR1_UNIT
+					      : bbr1_cycle_gain(s->cycle_idx);
 		s->window_gain = s->cwnd_gain;
 		break;
 	default:
@@ -463,8 +463,8 @@ static void bbr1_update_ack_aggregation(struct bbr1 *s, const struct cc_in *in,
 		s->extra_acked[slot] = 0;
 	}
 
-	epoch_us = (u32)cc_elapsed(s->delivered_mstamp_us,
-				   s->ack_epoch_mstamp_us);
+	epoch_us =
+		(u32)cc_elapsed(s->delivered_mstamp_us, s->ack_epoch_mstamp_us);
 	expected = (u32)(((u64)bbr1_bw(s) * epoch_us) >> BBR1_BW_SHIFT);
 	/* No faster than bw, or too long an epoch: begin a new one. */
 	if (s->ack_epoch_acked <= expected ||
@@ -474,9 +474,9 @@ static void bbr1_update_ack_aggregation(struct bbr1 *s, const struct cc_in *in,
 		s->ack_epoch_mstamp_us = s->delivered_mstamp_us;
 		expected = 0;
 	}
-	s->ack_epoch_acked = cc_min(cc_add_saturate(s->ack_epoch_acked,
-						    in->rs_acked_sacked),
-				    BBR1_ACK_EPOCH_MAX - 1);
+	s->ack_epoch_acked =
+		cc_min(cc_add_saturate(s->ack_epoch_acked, in->rs_acked_sacked),
+		       BBR1_ACK_EPOCH_MAX - 1);
 	extra = cc_min(s->ack_epoch_acked - expected, out->snd_cwnd);
 	if (extra > s->extra_acked[slot])
 		s->extra_acked[slot] = (u16)extra;
@@ -535,8 +535,8 @@ static void bbr1_check_drain(struct bbr1 *s, const struct cc_in *in,
 	if (s->mode == BBR1_STARTUP && s->full_bw_reached) {
 		s->mode = BBR1_DRAIN;
 		/* For the reader of tcp_info; nothing here uses it. */
-		out->snd_ssthresh = bbr1_inflight(s, in, out, bbr1_max_bw(s),
-						  BBR1_UNIT);
+		out->snd_ssthresh =
+			bbr1_inflight(s, in, out, bbr1_max_bw(s), BBR1_UNIT);
 	}
 	if (s->mode != BBR1_DRAIN)
 		return;
@@ -594,8 +594,8 @@ static void bbr1_in_probe_rtt(struct bbr1 *s, const struct cc_in *in,
 static void bbr1_update_min_rtt(struct bbr1 *s, const struct cc_in *in,
 				struct cc_out *out)
 {
-	u32 expired = cc_after(in->jiffies, s->min_rtt_stamp +
-						    s->min_rtt_window * in->hz);
+	u32 expired = cc_after(in->jiffies,
+			       s->min_rtt_stamp + s->min_rtt_window * in->hz);
 
 	if (in->rs_rtt_us >= 0 && (in->rs_rtt_us < (s64)s->min_rtt_us ||
 				   (expired && !in->rs_is_ack_delayed))) {

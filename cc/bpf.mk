@@ -4,6 +4,9 @@
 # Included by the root Makefile; alone: make -f cc/bpf.mk bpf
 
 BPF_CLANG ?= clang-16
+BPF_OUT ?= build/bpf
+# -DCC_BPF_CONG_CONTROL_2 builds for Linux 6.4 to 6.9.
+BPF_DEFINES ?=
 # BPF_PROG() names arguments a program may not use; init is listed by an algorithm and by the shell, the same.
 BPF_CFLAGS ?= -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-initializer-overrides -std=gnu11
 BPF_TARGET := -target bpf -mcpu=v3 -fno-jump-tables -D__TARGET_ARCH_$(subst aarch64,arm64,$(subst x86_64,x86,$(shell uname -m)))
@@ -11,15 +14,15 @@ BPF_TARGET := -target bpf -mcpu=v3 -fno-jump-tables -D__TARGET_ARCH_$(subst aarc
 BPF_INCLUDE := -idirafter /usr/include/$(shell uname -m)-linux-gnu
 
 CC_NAMES := $(shell sed -n 's/^CC_ALGORITHM_FILE(\(.*\))$$/\1/p' cc/algorithms.def)
-BPF_OBJECTS := $(CC_NAMES:%=build/bpf/%.bpf.o) $(CC_NAMES:%=build/bpf/%.replay.bpf.o)
+BPF_OBJECTS := $(CC_NAMES:%=$(BPF_OUT)/%.bpf.o) $(CC_NAMES:%=$(BPF_OUT)/%.replay.bpf.o)
 
 .PHONY: bpf
 bpf: $(BPF_OBJECTS)
 
-build/bpf/%.replay.bpf.o: cc/%.c $(wildcard cc/*.h) cc/bpf.mk
+$(BPF_OUT)/%.replay.bpf.o: cc/%.c $(wildcard cc/*.h) cc/bpf.mk
 	@mkdir -p $(@D)
-	$(BPF_CLANG) $(BPF_TARGET) $(BPF_CFLAGS) $(BPF_INCLUDE) -DCC_BPF_REPLAY -c $< -o $@
+	$(BPF_CLANG) $(BPF_TARGET) $(BPF_CFLAGS) $(BPF_INCLUDE) $(BPF_DEFINES) -DCC_BPF_REPLAY -c $< -o $@
 
-build/bpf/%.bpf.o: cc/%.c $(wildcard cc/*.h) cc/bpf.mk
+$(BPF_OUT)/%.bpf.o: cc/%.c $(wildcard cc/*.h) cc/bpf.mk
 	@mkdir -p $(@D)
-	$(BPF_CLANG) $(BPF_TARGET) $(BPF_CFLAGS) $(BPF_INCLUDE) -c $< -o $@
+	$(BPF_CLANG) $(BPF_TARGET) $(BPF_CFLAGS) $(BPF_INCLUDE) $(BPF_DEFINES) -c $< -o $@

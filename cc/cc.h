@@ -41,12 +41,12 @@ enum cc_ca_state {
 
 /* in->event of cwnd_event(), numbered as in Linux. */
 enum cc_event {
-	CC_EVENT_TX_START = 0,	  /* first transmit with nothing in flight */
+	CC_EVENT_TX_START = 0,	   /* first transmit with nothing in flight */
 	CC_EVENT_CWND_RESTART = 1, /* congestion window restart after idle */
 	CC_EVENT_COMPLETE_CWR = 2, /* end of CWR or Recovery */
-	CC_EVENT_LOSS = 3,	  /* retransmission timeout */
-	CC_EVENT_ECN_NO_CE = 4,	  /* receiver side: packet without CE */
-	CC_EVENT_ECN_IS_CE = 5,	  /* receiver side: packet with CE */
+	CC_EVENT_LOSS = 3,	   /* retransmission timeout */
+	CC_EVENT_ECN_NO_CE = 4,	   /* receiver side: packet without CE */
+	CC_EVENT_ECN_IS_CE = 5,	   /* receiver side: packet with CE */
 };
 
 /* in->pacing_status */
@@ -75,32 +75,32 @@ enum cc_pacing_status {
  */
 struct cc_in {
 	/* clocks */
-	u64 now_us;	     /* tcp_mstamp: time this ACK or timer began, us */
-	u64 clock_ns;	     /* tcp_clock_cache: the same instant in ns */
-	u64 wstamp_ns;	     /* tcp_wstamp_ns: earliest departure of the next skb */
-	u64 pacing_rate;     /* sk_pacing_rate, bytes/s */
+	u64 now_us;	 /* tcp_mstamp: time this ACK or timer began, us */
+	u64 clock_ns;	 /* tcp_clock_cache: the same instant in ns */
+	u64 wstamp_ns;	 /* tcp_wstamp_ns: earliest departure of the next skb */
+	u64 pacing_rate; /* sk_pacing_rate, bytes/s */
 	u64 max_pacing_rate; /* sk_max_pacing_rate, bytes/s; ~0 = no limit */
 	/* argument of cong_control(): the delivery-rate sample of this ACK */
-	s64 rs_interval_us;  /* length of the sample; < 0: no valid sample */
-	s64 rs_rtt_us;	     /* RTT of this ACK; < 0: none */
+	s64 rs_interval_us;	/* length of the sample; < 0: no valid sample */
+	s64 rs_rtt_us;		/* RTT of this ACK; < 0: none */
 	u64 rs_prior_mstamp_us; /* when rs_prior_delivered was current; 0: none */
 	/* argument of pkts_acked() */
-	s64 ack_rtt_us;	     /* RTT of the last segment acked; < 0: none */
+	s64 ack_rtt_us; /* RTT of the last segment acked; < 0: none */
 
-	u32 jiffies;	     /* tcp_jiffies32 */
-	u32 hz;		     /* jiffies per second */
-	u32 lsndtime;	     /* jiffies of the last data transmission */
+	u32 jiffies;  /* tcp_jiffies32 */
+	u32 hz;	      /* jiffies per second */
+	u32 lsndtime; /* jiffies of the last data transmission */
 
 	u32 snd_cwnd;
-	u32 snd_cwnd_cnt;    /* credit toward the next increase of snd_cwnd */
+	u32 snd_cwnd_cnt; /* credit toward the next increase of snd_cwnd */
 	u32 snd_cwnd_clamp;
 	u32 snd_ssthresh;
-	u32 prior_cwnd;	     /* snd_cwnd just before recovery began */
+	u32 prior_cwnd; /* snd_cwnd just before recovery began */
 
-	u32 snd_una;	     /* sequence numbers, bytes */
+	u32 snd_una; /* sequence numbers, bytes */
 	u32 snd_nxt;
 
-	u32 packets_out;     /* sent and not cumulatively acked */
+	u32 packets_out; /* sent and not cumulatively acked */
 	u32 sacked_out;
 	u32 lost_out;
 	u32 retrans_out;
@@ -110,28 +110,28 @@ struct cc_in {
 	u32 lost;	     /* cumulative loss marks, never decremented */
 	u32 app_limited;     /* 0, or `delivered` at which the limit ends */
 
-	u32 srtt_us;	     /* smoothed RTT; 0: no sample yet */
-	u32 min_rtt_us;	     /* windowed minimum; ~0: no sample yet */
-	u32 mss_bytes;	     /* mss_cache: payload of a full segment */
-	u32 gso_max_bytes;   /* sk_gso_max_size */
+	u32 srtt_us;	   /* smoothed RTT; 0: no sample yet */
+	u32 min_rtt_us;	   /* windowed minimum; ~0: no sample yet */
+	u32 mss_bytes;	   /* mss_cache: payload of a full segment */
+	u32 gso_max_bytes; /* sk_gso_max_size */
 	u32 reordering;
 	u32 pacing_status;   /* enum cc_pacing_status */
 	u32 ca_state;	     /* enum cc_ca_state */
 	u32 is_cwnd_limited; /* 0 or 1: cwnd blocked sending in this window */
 	u32 random;	     /* fresh uniform 32 bits for this call */
 
-	u32 state;	     /* argument of set_state(): the state entered */
-	u32 event;	     /* argument of cwnd_event(): enum cc_event */
-	u32 ack_flags;	     /* argument of cong_control(), in_ack_event() */
-	u32 acked;	     /* argument of cong_avoid() and pkts_acked() */
+	u32 state;     /* argument of set_state(): the state entered */
+	u32 event;     /* argument of cwnd_event(): enum cc_event */
+	u32 ack_flags; /* argument of cong_control(), in_ack_event() */
+	u32 acked;     /* argument of cong_avoid() and pkts_acked() */
 	u32 ack_in_flight_bytes; /* argument of pkts_acked() */
 
 	/* argument of cong_control(), continued */
 	u32 rs_prior_delivered; /* tp.delivered when the sampled skb was sent */
-	s32 rs_delivered;    /* delivered over the interval; < 0: invalid */
+	s32 rs_delivered;	/* delivered over the interval; < 0: invalid */
 	s32 rs_delivered_ce;
-	u32 rs_acked_sacked; /* newly delivered by this ACK */
-	u32 rs_losses;	     /* newly marked lost by this ACK */
+	u32 rs_acked_sacked;	/* newly delivered by this ACK */
+	u32 rs_losses;		/* newly marked lost by this ACK */
 	u32 rs_prior_in_flight; /* in flight before this ACK */
 	u32 rs_snd_interval_us;
 	u32 rs_rcv_interval_us;

@@ -24,17 +24,17 @@
 #include "cc_math.h"
 
 /* Every op there is, in the order of their numbers. */
-#define CC_ALL_OPS(OP)                                                         \
-	OP(init)                                                               \
-	OP(ssthresh)                                                           \
-	OP(cong_avoid)                                                         \
-	OP(cong_control)                                                       \
-	OP(undo_cwnd)                                                          \
-	OP(set_state)                                                          \
-	OP(cwnd_event)                                                         \
-	OP(pkts_acked)                                                         \
-	OP(min_tso_segs)                                                       \
-	OP(sndbuf_expand)                                                      \
+#define CC_ALL_OPS(OP)    \
+	OP(init)          \
+	OP(ssthresh)      \
+	OP(cong_avoid)    \
+	OP(cong_control)  \
+	OP(undo_cwnd)     \
+	OP(set_state)     \
+	OP(cwnd_event)    \
+	OP(pkts_acked)    \
+	OP(min_tso_segs)  \
+	OP(sndbuf_expand) \
 	OP(in_ack_event)
 
 #define CC_OP_NUMBER(op) CC_OP_##op,

@@ -27,39 +27,39 @@
 
 char cc_license[] SEC("license") = "Dual MIT/GPL";
 
-#define CC_BPF_BLOCK(alg, state_type)                                                \
-	struct alg##_block {                                                   \
-		state_type state __attribute__((aligned(8)));                  \
-		struct cc_in in;                                               \
-		struct cc_out out;                                             \
+#define CC_BPF_BLOCK(alg, state_type)                         \
+	struct alg##_block {                                  \
+		state_type state __attribute__((aligned(8))); \
+		struct cc_in in;                              \
+		struct cc_out out;                            \
 	};
 
 /* A loader may set these before the object is loaded. */
-#define CC_BPF_PARAM(name, dflt, min, max, unit, doc)                          \
+#define CC_BPF_PARAM(name, dflt, min, max, unit, doc) \
 	const volatile u32 param_##name = dflt;
-#define CC_BPF_PARAM_SET(name, dflt, min, max, unit, doc)                      \
+#define CC_BPF_PARAM_SET(name, dflt, min, max, unit, doc) \
 	b->state.name = param_##name;
 
-#define CC_BPF_CORE(alg, op)                                                   \
-	__attribute__((noinline)) int alg##_core_##op(struct alg##_block *b)   \
-	{                                                                      \
-		if (!b)                                                        \
-			return 0;                                              \
-		alg##_##op(&b->state, &b->in, &b->out);                        \
-		return 0;                                                      \
+#define CC_BPF_CORE(alg, op)                                                 \
+	__attribute__((noinline)) int alg##_core_##op(struct alg##_block *b) \
+	{                                                                    \
+		if (!b)                                                      \
+			return 0;                                            \
+		alg##_##op(&b->state, &b->in, &b->out);                      \
+		return 0;                                                    \
 	}
 
 /* Calls an op by number; one that the algorithm lacks does nothing. */
-#define CC_BPF_CALL_CASE(alg, op)                                              \
-	case CC_OP_##op:                                                       \
-		alg##_core_##op(b);                                            \
+#define CC_BPF_CALL_CASE(alg, op)   \
+	case CC_OP_##op:            \
+		alg##_core_##op(b); \
 		break;
-#define CC_BPF_CALL(alg, OPS)                                                  \
-	static __always_inline void alg##_call(u32 op, struct alg##_block *b)  \
-	{                                                                      \
-		switch (op) {                                                  \
-			OPS(CC_BPF_CALL_CASE)                                  \
-		}                                                              \
+#define CC_BPF_CALL(alg, OPS)                                                 \
+	static __always_inline void alg##_call(u32 op, struct alg##_block *b) \
+	{                                                                     \
+		switch (op) {                                                 \
+			OPS(CC_BPF_CALL_CASE)                                 \
+		}                                                             \
 	}
 
 #ifdef CC_BPF_REPLAY
@@ -68,28 +68,28 @@ struct cc_replay {
 	u32 op; /* enum cc_op_number */
 };
 
-#define CC_ALGORITHM(alg, state_type, PARAMS, OPS, alg_flags, ...)                   \
-	CC_BPF_BLOCK(alg, state_type)                                                \
-	OPS(CC_BPF_CORE)                                                       \
-	CC_BPF_CALL(alg, OPS)                                                  \
-	struct {                                                               \
-		__uint(type, BPF_MAP_TYPE_ARRAY);                              \
-		__uint(map_flags, BPF_F_MMAPABLE);                             \
-		__uint(max_entries, 1);                                        \
-		__type(key, u32);                                              \
-		__type(value, struct alg##_block);                             \
-	} replay_block SEC(".maps");                                           \
-	SEC("syscall")                                                         \
-	int replay(struct cc_replay *ctx)                                      \
-	{                                                                      \
-		u32 zero = 0;                                                  \
-		struct alg##_block *b =                                        \
-			bpf_map_lookup_elem(&replay_block, &zero);             \
-                                                                               \
-		if (!b)                                                        \
-			return 1;                                              \
-		alg##_call(ctx->op, b);                                        \
-		return 0;                                                      \
+#define CC_ALGORITHM(alg, state_type, PARAMS, OPS, alg_flags, ...) \
+	CC_BPF_BLOCK(alg, state_type)                              \
+	OPS(CC_BPF_CORE)                                           \
+	CC_BPF_CALL(alg, OPS)                                      \
+	struct {                                                   \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                  \
+		__uint(map_flags, BPF_F_MMAPABLE);                 \
+		__uint(max_entries, 1);                            \
+		__type(key, u32);                                  \
+		__type(value, struct alg##_block);                 \
+	} replay_block SEC(".maps");                               \
+	SEC("syscall")                                             \
+	int replay(struct cc_replay *ctx)                          \
+	{                                                          \
+		u32 zero = 0;                                      \
+		struct alg##_block *b =                            \
+			bpf_map_lookup_elem(&replay_block, &zero); \
+                                                                   \
+		if (!b)                                            \
+			return 1;                                  \
+		alg##_call(ctx->op, b);                            \
+		return 0;                                          \
 	}
 
 #else
@@ -98,8 +98,8 @@ struct cc_replay {
  * The kernel's structs, as much of them as is read or written here. CO-RE
  * finds the offsets in the running kernel.
  */
-#pragma clang attribute push(__attribute__((preserve_access_index)),           \
-			     apply_to = record)
+#pragma clang attribute push(__attribute__((preserve_access_index)), \
+				     apply_to = record)
 
 struct sock {
 	unsigned long sk_pacing_rate;
@@ -270,9 +270,8 @@ static __always_inline void cc_bpf_read_sample(const struct rate_sample *rs,
 	in->rs_has_tx = 0; /* stock Linux does not keep them */
 }
 
-static __always_inline void cc_bpf_write(struct sock *sk,
-					 const struct cc_in *in,
-					 const struct cc_out *out)
+static __always_inline void
+cc_bpf_write(struct sock *sk, const struct cc_in *in, const struct cc_out *out)
 {
 	struct tcp_sock *tp = (void *)sk;
 
@@ -299,126 +298,126 @@ static __always_inline void cc_bpf_write(struct sock *sk,
  * The block exists from init() on. Before it (cong_control runs for the
  * SYN-ACK) and when its memory could not be had, ops leave the window alone.
  */
-#define CC_BPF_STORE(alg, PARAMS)                                              \
-	struct {                                                               \
-		__uint(type, BPF_MAP_TYPE_SK_STORAGE);                         \
-		__uint(map_flags, BPF_F_NO_PREALLOC);                          \
-		__type(key, int);                                              \
-		__type(value, struct alg##_block);                             \
-	} alg##_store SEC(".maps");                                            \
-	static __always_inline struct alg##_block *alg##_begin(                \
-		struct sock *sk)                                               \
-	{                                                                      \
-		struct alg##_block *b =                                        \
-			bpf_sk_storage_get(&alg##_store, sk, 0, 0);            \
-                                                                               \
-		if (b)                                                         \
-			cc_bpf_read(sk, &b->in, &b->out);                      \
-		return b;                                                      \
-	}                                                                      \
-	SEC("struct_ops/init")                                                 \
-	void BPF_PROG(alg##_bpf_init, struct sock *sk)                         \
-	{                                                                      \
-		struct alg##_block *b = bpf_sk_storage_get(                    \
-			&alg##_store, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);     \
-                                                                               \
-		if (!b)                                                        \
-			return;                                                \
-		__builtin_memset(b, 0, sizeof(*b));                            \
-		PARAMS(CC_BPF_PARAM_SET)                                       \
-		cc_bpf_read(sk, &b->in, &b->out);                              \
-		alg##_call(CC_OP_init, b);                                     \
-		cc_bpf_write(sk, &b->in, &b->out);                             \
-	}                                                                      \
-	/* A socket that is used again must not meet its old state. */         \
-	SEC("struct_ops/release")                                              \
-	void BPF_PROG(alg##_bpf_release, struct sock *sk)                      \
-	{                                                                      \
-		bpf_sk_storage_delete(&alg##_store, sk);                       \
+#define CC_BPF_STORE(alg, PARAMS)                                          \
+	struct {                                                           \
+		__uint(type, BPF_MAP_TYPE_SK_STORAGE);                     \
+		__uint(map_flags, BPF_F_NO_PREALLOC);                      \
+		__type(key, int);                                          \
+		__type(value, struct alg##_block);                         \
+	} alg##_store SEC(".maps");                                        \
+	static __always_inline struct alg##_block *alg##_begin(            \
+		struct sock *sk)                                           \
+	{                                                                  \
+		struct alg##_block *b =                                    \
+			bpf_sk_storage_get(&alg##_store, sk, 0, 0);        \
+                                                                           \
+		if (b)                                                     \
+			cc_bpf_read(sk, &b->in, &b->out);                  \
+		return b;                                                  \
+	}                                                                  \
+	SEC("struct_ops/init")                                             \
+	void BPF_PROG(alg##_bpf_init, struct sock *sk)                     \
+	{                                                                  \
+		struct alg##_block *b = bpf_sk_storage_get(                \
+			&alg##_store, sk, 0, BPF_SK_STORAGE_GET_F_CREATE); \
+                                                                           \
+		if (!b)                                                    \
+			return;                                            \
+		__builtin_memset(b, 0, sizeof(*b));                        \
+		PARAMS(CC_BPF_PARAM_SET)                                   \
+		cc_bpf_read(sk, &b->in, &b->out);                          \
+		alg##_call(CC_OP_init, b);                                 \
+		cc_bpf_write(sk, &b->in, &b->out);                         \
+	}                                                                  \
+	/* A socket that is used again must not meet its old state. */     \
+	SEC("struct_ops/release")                                          \
+	void BPF_PROG(alg##_bpf_release, struct sock *sk)                  \
+	{                                                                  \
+		bpf_sk_storage_delete(&alg##_store, sk);                   \
 	}
 
 /* A program whose op returns nothing; `set` puts its arguments into `in`. */
-#define CC_BPF_VOID(alg, op, set, ...)                                         \
-	SEC("struct_ops/" #op)                                                 \
-	void BPF_PROG(alg##_bpf_##op, struct sock *sk, ##__VA_ARGS__)          \
-	{                                                                      \
-		struct alg##_block *b = alg##_begin(sk);                       \
-                                                                               \
-		if (!b)                                                        \
-			return;                                                \
-		set;                                                           \
-		alg##_core_##op(b);                                            \
-		cc_bpf_write(sk, &b->in, &b->out);                             \
+#define CC_BPF_VOID(alg, op, set, ...)                                \
+	SEC("struct_ops/" #op)                                        \
+	void BPF_PROG(alg##_bpf_##op, struct sock *sk, ##__VA_ARGS__) \
+	{                                                             \
+		struct alg##_block *b = alg##_begin(sk);              \
+                                                                      \
+		if (!b)                                               \
+			return;                                       \
+		set;                                                  \
+		alg##_core_##op(b);                                   \
+		cc_bpf_write(sk, &b->in, &b->out);                    \
 	}
 
 /* A program that returns out.ret, or `fallback` without a block. */
-#define CC_BPF_U32(alg, op, fallback)                                          \
-	SEC("struct_ops/" #op)                                                 \
-	u32 BPF_PROG(alg##_bpf_##op, struct sock *sk)                          \
-	{                                                                      \
-		struct alg##_block *b = alg##_begin(sk);                       \
-		const struct tcp_sock *tp = (void *)sk;                        \
-                                                                               \
-		(void)tp;                                                      \
-		if (!b)                                                        \
-			return fallback;                                       \
-		alg##_core_##op(b);                                            \
-		cc_bpf_write(sk, &b->in, &b->out);                             \
-		return b->out.ret;                                             \
+#define CC_BPF_U32(alg, op, fallback)                    \
+	SEC("struct_ops/" #op)                           \
+	u32 BPF_PROG(alg##_bpf_##op, struct sock *sk)    \
+	{                                                \
+		struct alg##_block *b = alg##_begin(sk); \
+		const struct tcp_sock *tp = (void *)sk;  \
+                                                         \
+		(void)tp;                                \
+		if (!b)                                  \
+			return fallback;                 \
+		alg##_core_##op(b);                      \
+		cc_bpf_write(sk, &b->in, &b->out);       \
+		return b->out.ret;                       \
 	}
 
 #define CC_BPF_OP_init(alg) /* always there: CC_BPF_STORE */
-#define CC_BPF_OP_ssthresh(alg)                                                \
+#define CC_BPF_OP_ssthresh(alg) \
 	CC_BPF_U32(alg, ssthresh, cc_max(tp->snd_cwnd / 2, 2))
-#define CC_BPF_OP_undo_cwnd(alg)                                               \
+#define CC_BPF_OP_undo_cwnd(alg) \
 	CC_BPF_U32(alg, undo_cwnd, cc_max(tp->snd_cwnd, tp->prior_cwnd))
 #define CC_BPF_OP_min_tso_segs(alg) CC_BPF_U32(alg, min_tso_segs, 2)
 #define CC_BPF_OP_sndbuf_expand(alg) CC_BPF_U32(alg, sndbuf_expand, 2)
-#define CC_BPF_OP_cong_avoid(alg)                                              \
+#define CC_BPF_OP_cong_avoid(alg) \
 	CC_BPF_VOID(alg, cong_avoid, b->in.acked = acked, u32 ack, u32 acked)
-#define CC_BPF_OP_set_state(alg)                                               \
+#define CC_BPF_OP_set_state(alg) \
 	CC_BPF_VOID(alg, set_state, b->in.state = new_state, u8 new_state)
-#define CC_BPF_OP_cwnd_event(alg)                                              \
+#define CC_BPF_OP_cwnd_event(alg) \
 	CC_BPF_VOID(alg, cwnd_event, b->in.event = event, u32 event)
-#define CC_BPF_OP_in_ack_event(alg)                                            \
-	CC_BPF_VOID(alg, in_ack_event,                                         \
-		    b->in.ack_flags =                                          \
-			    flags & CC_BPF_CA_ACK_ECE ? CC_ACK_ECE : 0,        \
+#define CC_BPF_OP_in_ack_event(alg)                                     \
+	CC_BPF_VOID(alg, in_ack_event,                                  \
+		    b->in.ack_flags =                                   \
+			    flags & CC_BPF_CA_ACK_ECE ? CC_ACK_ECE : 0, \
 		    u32 flags)
-#define CC_BPF_OP_pkts_acked(alg)                                              \
-	CC_BPF_VOID(alg, pkts_acked,                                           \
-		    (b->in.acked = sample->pkts_acked,                         \
-		     b->in.ack_rtt_us = sample->rtt_us,                        \
-		     b->in.ack_in_flight_bytes = sample->in_flight),           \
+#define CC_BPF_OP_pkts_acked(alg)                                    \
+	CC_BPF_VOID(alg, pkts_acked,                                 \
+		    (b->in.acked = sample->pkts_acked,               \
+		     b->in.ack_rtt_us = sample->rtt_us,              \
+		     b->in.ack_in_flight_bytes = sample->in_flight), \
 		    const struct ack_sample *sample)
 #ifdef CC_BPF_CONG_CONTROL_2
-#define CC_BPF_OP_cong_control(alg)                                            \
-	CC_BPF_VOID(alg, cong_control,                                         \
-		    (b->in.ack_flags = 0, cc_bpf_read_sample(rs, &b->in)),     \
+#define CC_BPF_OP_cong_control(alg)                                        \
+	CC_BPF_VOID(alg, cong_control,                                     \
+		    (b->in.ack_flags = 0, cc_bpf_read_sample(rs, &b->in)), \
 		    const struct rate_sample *rs)
 #else
-#define CC_BPF_OP_cong_control(alg)                                            \
-	CC_BPF_VOID(alg, cong_control,                                         \
-		    (b->in.ack_flags = flag, cc_bpf_read_sample(rs, &b->in)),  \
+#define CC_BPF_OP_cong_control(alg)                                           \
+	CC_BPF_VOID(alg, cong_control,                                        \
+		    (b->in.ack_flags = flag, cc_bpf_read_sample(rs, &b->in)), \
 		    u32 ack, u32 flag, const struct rate_sample *rs)
 #endif
 
 #define CC_BPF_PROGRAM(alg, op) CC_BPF_OP_##op(alg)
 #define CC_BPF_MEMBER(alg, op) .op = (void *)alg##_bpf_##op,
 
-#define CC_ALGORITHM(alg, state_type, PARAMS, OPS, alg_flags, ...)                   \
-	CC_BPF_BLOCK(alg, state_type)                                                \
-	PARAMS(CC_BPF_PARAM)                                                   \
-	OPS(CC_BPF_CORE)                                                       \
-	CC_BPF_CALL(alg, OPS)                                                  \
-	CC_BPF_STORE(alg, PARAMS)                                              \
-	OPS(CC_BPF_PROGRAM)                                                    \
-	SEC(".struct_ops")                                                     \
-	struct tcp_congestion_ops knee_##alg = {                               \
-		OPS(CC_BPF_MEMBER).init = (void *)alg##_bpf_init,              \
-		.release = (void *)alg##_bpf_release,                          \
-		.flags = alg_flags,                                            \
-		.name = "knee_" #alg,                                          \
+#define CC_ALGORITHM(alg, state_type, PARAMS, OPS, alg_flags, ...) \
+	CC_BPF_BLOCK(alg, state_type)                              \
+	PARAMS(CC_BPF_PARAM)                                       \
+	OPS(CC_BPF_CORE)                                           \
+	CC_BPF_CALL(alg, OPS)                                      \
+	CC_BPF_STORE(alg, PARAMS)                                  \
+	OPS(CC_BPF_PROGRAM)                                        \
+	SEC(".struct_ops")                                         \
+	struct tcp_congestion_ops knee_##alg = {                   \
+		OPS(CC_BPF_MEMBER).init = (void *)alg##_bpf_init,  \
+		.release = (void *)alg##_bpf_release,              \
+		.flags = alg_flags,                                \
+		.name = "knee_" #alg,                              \
 	};
 
 #endif /* CC_BPF_REPLAY */

@@ -6,7 +6,8 @@
  */
 #include "cc_algorithm.h"
 
-#define CC_ALGORITHM_FILE(alg) extern const struct cc_algorithm cc_algorithm_##alg;
+#define CC_ALGORITHM_FILE(alg) \
+	extern const struct cc_algorithm cc_algorithm_##alg;
 #include "algorithms.def"
 #undef CC_ALGORITHM_FILE
 
@@ -35,8 +36,11 @@ struct cc_layout {
 	const struct cc_field *out;
 };
 
-#define FIELD(type, field)                                                     \
-	{ #field, __builtin_offsetof(type, field), sizeof(((type *)0)->field) }
+#define FIELD(type, field)                               \
+	{                                                \
+		#field, __builtin_offsetof(type, field), \
+			sizeof(((type *)0)->field)       \
+	}
 #define IN(field) FIELD(struct cc_in, field)
 #define OUT(field) FIELD(struct cc_out, field)
 

@@ -22,35 +22,35 @@ struct cc_algorithm {
 	cc_op_fn ops[CC_N_OPS]; /* by enum cc_op_number; 0: op not provided */
 };
 
-#define CC_PARAM_ENTRY(name, dflt, min, max, unit, doc)                        \
+#define CC_PARAM_ENTRY(name, dflt, min, max, unit, doc) \
 	{ #name, dflt, min, max, unit, doc },
 #define CC_PARAM_COUNT(name, dflt, min, max, unit, doc) +1
 
 /* A thunk per op: the op keeps its typed state, the table its one type. */
 #define CC_OP_THUNK(alg, op)                                                   \
-	static void cc_thunk_##alg##_##op(                                     \
-		void *state, const struct cc_in *in, struct cc_out *out)       \
+	static void cc_thunk_##alg##_##op(void *state, const struct cc_in *in, \
+					  struct cc_out *out)                  \
 	{                                                                      \
 		alg##_##op(state, in, out);                                    \
 	}
 #define CC_OP_ENTRY(alg, op) [CC_OP_##op] = cc_thunk_##alg##_##op,
 
-#define CC_ALGORITHM(alg, type, PARAMS, OPS, alg_flags, ...)                   \
-	_Static_assert(sizeof(type) <= CC_STATE_MAX_BYTES,                     \
-		       #alg ": state exceeds CC_STATE_MAX_BYTES");             \
-	OPS(CC_OP_THUNK)                                                       \
-	static const struct cc_param cc_params_##alg[] = {                     \
-		PARAMS(CC_PARAM_ENTRY){ 0, 0, 0, 0, 0, 0 } /* end */           \
-	};                                                                     \
-	extern const struct cc_algorithm cc_algorithm_##alg;                   \
-	const struct cc_algorithm cc_algorithm_##alg = {                       \
-		.name = #alg,                                                  \
-		.flags = alg_flags,                                            \
-		.state_bytes = sizeof(type),                                   \
-		.n_params = 0 PARAMS(CC_PARAM_COUNT),                          \
-		.params = cc_params_##alg,                                     \
-		.ops = { OPS(CC_OP_ENTRY) },                                   \
-		__VA_ARGS__                                                    \
+#define CC_ALGORITHM(alg, type, PARAMS, OPS, alg_flags, ...)         \
+	_Static_assert(sizeof(type) <= CC_STATE_MAX_BYTES,           \
+		       #alg ": state exceeds CC_STATE_MAX_BYTES");   \
+	OPS(CC_OP_THUNK)                                             \
+	static const struct cc_param cc_params_##alg[] = {           \
+		PARAMS(CC_PARAM_ENTRY){ 0, 0, 0, 0, 0, 0 } /* end */ \
+	};                                                           \
+	extern const struct cc_algorithm cc_algorithm_##alg;         \
+	const struct cc_algorithm cc_algorithm_##alg = {             \
+		.name = #alg,                                        \
+		.flags = alg_flags,                                  \
+		.state_bytes = sizeof(type),                         \
+		.n_params = 0 PARAMS(CC_PARAM_COUNT),                \
+		.params = cc_params_##alg,                           \
+		.ops = { OPS(CC_OP_ENTRY) },                         \
+		__VA_ARGS__                                          \
 	};
 
 /* The registry, in the order of algorithms.def (cc_native.c). */

@@ -101,23 +101,23 @@
 struct cubic {
 	CC_PARAM_FIELDS(CUBIC_PARAMS)
 
-	u32 cnt;	     /* acked packets per segment of growth */
-	u32 w_max;	     /* window before the last loss, segments; 0: none */
-	u32 last_cwnd;	     /* snd_cwnd of the last update, segments */
-	u32 last_time;	     /* time of the last update, jiffies */
-	u32 origin;	     /* W(K), the plateau, segments */
-	u32 k;		     /* K, 2^-10 s */
-	u32 delay_min_us;    /* smallest RTT since the last RTO; 0: none */
-	u32 epoch_start;     /* jiffies; 0: the epoch has not begun */
-	u32 ack_cnt;	     /* packets acked not yet credited to reno_cwnd */
-	u32 reno_cwnd;	     /* window Reno would have, segments */
+	u32 cnt;	  /* acked packets per segment of growth */
+	u32 w_max;	  /* window before the last loss, segments; 0: none */
+	u32 last_cwnd;	  /* snd_cwnd of the last update, segments */
+	u32 last_time;	  /* time of the last update, jiffies */
+	u32 origin;	  /* W(K), the plateau, segments */
+	u32 k;		  /* K, 2^-10 s */
+	u32 delay_min_us; /* smallest RTT since the last RTO; 0: none */
+	u32 epoch_start;  /* jiffies; 0: the epoch has not begun */
+	u32 ack_cnt;	  /* packets acked not yet credited to reno_cwnd */
+	u32 reno_cwnd;	  /* window Reno would have, segments */
 
-	u32 found;	     /* 0 or 1: HyStart has found the end */
-	u32 round_start_us;  /* start of the round, us, wraps */
-	u32 round_end_seq;   /* the round ends when this is acked */
-	u32 last_ack_us;     /* last ACK of the train, us, wraps */
-	u32 round_rtt_us;    /* smallest RTT of the round */
-	u32 samples;	     /* RTT samples in the round, counted to 8 */
+	u32 found;	    /* 0 or 1: HyStart has found the end */
+	u32 round_start_us; /* start of the round, us, wraps */
+	u32 round_end_seq;  /* the round ends when this is acked */
+	u32 last_ack_us;    /* last ACK of the train, us, wraps */
+	u32 round_rtt_us;   /* smallest RTT of the round */
+	u32 samples;	    /* RTT samples in the round, counted to 8 */
 };
 
 static void cubic_reset(struct cubic *s)
@@ -198,8 +198,8 @@ static void hystart_update(struct cubic *s, const struct cc_in *in,
 	}
 }
 
-static void cubic_begin_epoch(struct cubic *s, const struct cc_in *in,
-			      u32 cwnd, u32 acked)
+static void cubic_begin_epoch(struct cubic *s, const struct cc_in *in, u32 cwnd,
+			      u32 acked)
 {
 	u32 c = s->bic_scale * CUBIC_C_PER_BIC_SCALE;
 
@@ -376,8 +376,7 @@ static void cubic_pkts_acked(struct cubic *s, const struct cc_in *in,
 	if (in->ack_rtt_us < 0)
 		return;
 	/* For 1 s after a loss RTTs carry the recovery, not the path. */
-	if (s->epoch_start &&
-	    (s32)(in->jiffies - s->epoch_start) < (s32)in->hz)
+	if (s->epoch_start && (s32)(in->jiffies - s->epoch_start) < (s32)in->hz)
 		return;
 
 	rtt_us = cc_max(cc_saturate((u64)in->ack_rtt_us), 1);

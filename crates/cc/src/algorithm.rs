@@ -180,7 +180,10 @@ impl Algorithm {
 }
 
 fn text(s: *const c_char) -> &'static str {
-    assert!(!s.is_null(), "cc/: an algorithm leaves summary, source or use_when out");
+    assert!(
+        !s.is_null(),
+        "cc/: an algorithm leaves summary, source or use_when out"
+    );
     // SAFETY: a string literal of the C registry.
     unsafe { CStr::from_ptr(s) }.to_str().expect("cc/ is ASCII")
 }
@@ -191,8 +194,13 @@ pub fn algorithms() -> &'static [Algorithm] {
     REGISTRY.get_or_init(|| {
         // SAFETY: cc_native.c lays `cc_n_algorithms` pointers to constant descriptors at `cc_algorithms`.
         unsafe {
-            assert_eq!(cc_n_ops as usize, Op::ALL.len(), "Op does not mirror enum cc_op_number");
-            let raw = std::slice::from_raw_parts(&raw const cc_algorithms, cc_n_algorithms as usize);
+            assert_eq!(
+                cc_n_ops as usize,
+                Op::ALL.len(),
+                "Op does not mirror enum cc_op_number"
+            );
+            let raw =
+                std::slice::from_raw_parts(&raw const cc_algorithms, cc_n_algorithms as usize);
             raw.iter().map(|&r| Algorithm::from_raw(&*r)).collect()
         }
     })

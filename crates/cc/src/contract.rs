@@ -242,7 +242,10 @@ mod tests {
     /// A field missing in both tables would pass the test above; it would leave a hole here.
     #[test]
     fn the_fields_leave_no_hole() {
-        for (fields, size) in [(CcIn::FIELDS, size_of::<CcIn>()), (CcOut::FIELDS, size_of::<CcOut>())] {
+        for (fields, size) in [
+            (CcIn::FIELDS, size_of::<CcIn>()),
+            (CcOut::FIELDS, size_of::<CcOut>()),
+        ] {
             let mut end = 0;
             for &(name, offset, bytes) in fields {
                 assert_eq!(offset, end, "hole before {name}");

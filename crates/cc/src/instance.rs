@@ -35,7 +35,10 @@ pub struct Instance {
 impl Instance {
     /// State with the parameters at their defaults, then `overrides` by name; all else zero. Call [`Op::Init`]
     /// before any other op.
-    pub fn new(algorithm: &'static Algorithm, overrides: &[(&str, u32)]) -> Result<Self, ParamError> {
+    pub fn new(
+        algorithm: &'static Algorithm,
+        overrides: &[(&str, u32)],
+    ) -> Result<Self, ParamError> {
         let mut values: Vec<u32> = algorithm.params().iter().map(|p| p.default).collect();
         for &(name, got) in overrides {
             let Some(i) = algorithm.params().iter().position(|p| p.name == name) else {
@@ -54,7 +57,11 @@ impl Instance {
                     got,
                     min: param.min,
                     max: param.max,
-                    unit: if param.unit.is_empty() { String::new() } else { format!(" {}", param.unit) },
+                    unit: if param.unit.is_empty() {
+                        String::new()
+                    } else {
+                        format!(" {}", param.unit)
+                    },
                 });
             }
             values[i] = got;
@@ -65,7 +72,11 @@ impl Instance {
             // SAFETY: cc.h lays the parameters as the first u32 of the state, which holds at least n_params of them.
             unsafe { state.as_mut_ptr().cast::<u32>().add(i).write(value) };
         }
-        Ok(Instance { ops: algorithm.ops(), state, algorithm })
+        Ok(Instance {
+            ops: algorithm.ops(),
+            state,
+            algorithm,
+        })
     }
 
     /// The algorithm this is an instance of.

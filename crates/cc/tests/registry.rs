@@ -24,10 +24,22 @@ fn the_registry_holds_the_list_in_its_order() {
 fn every_algorithm_cites_its_source_and_says_where_it_differs() {
     for a in algorithms() {
         let text = std::fs::read_to_string(cc_dir().join(format!("{}.c", a.name()))).unwrap();
-        for heading in ["\n * Source: ", "\n * Differs from source:", "\n * Equations"] {
-            assert!(text.contains(heading), "{}.c: no {heading:?} in the file's head", a.name());
+        for heading in [
+            "\n * Source: ",
+            "\n * Differs from source:",
+            "\n * Equations",
+        ] {
+            assert!(
+                text.contains(heading),
+                "{}.c: no {heading:?} in the file's head",
+                a.name()
+            );
         }
-        assert!(text.starts_with("/* SPDX-License-Identifier: MIT OR GPL-2.0 */\n"), "{}.c", a.name());
+        assert!(
+            text.starts_with("/* SPDX-License-Identifier: MIT OR GPL-2.0 */\n"),
+            "{}.c",
+            a.name()
+        );
     }
 }
 
@@ -35,10 +47,23 @@ fn every_algorithm_cites_its_source_and_says_where_it_differs() {
 fn every_algorithm_describes_itself() {
     for a in algorithms() {
         for line in [a.summary(), a.source(), a.use_when()] {
-            assert!(line.len() >= 20 && !line.contains('\n'), "{}: {line:?}", a.name());
+            assert!(
+                line.len() >= 20 && !line.contains('\n'),
+                "{}: {line:?}",
+                a.name()
+            );
         }
-        assert!((1980..=2030).contains(&a.year()), "{}: year {}", a.name(), a.year());
-        assert!(a.name().len() + "knee_".len() <= 15, "{}: too long for the kernel", a.name());
+        assert!(
+            (1980..=2030).contains(&a.year()),
+            "{}: year {}",
+            a.name(),
+            a.year()
+        );
+        assert!(
+            a.name().len() + "knee_".len() <= 15,
+            "{}: too long for the kernel",
+            a.name()
+        );
     }
 }
 
@@ -46,7 +71,11 @@ fn every_algorithm_describes_itself() {
 fn every_algorithm_provides_what_linux_requires() {
     for a in algorithms() {
         assert!(a.has(Op::Ssthresh) && a.has(Op::UndoCwnd), "{}", a.name());
-        assert!(a.has(Op::CongAvoid) != a.has(Op::CongControl), "{}: exactly one of the two", a.name());
+        assert!(
+            a.has(Op::CongAvoid) != a.has(Op::CongControl),
+            "{}: exactly one of the two",
+            a.name()
+        );
     }
 }
 
@@ -54,7 +83,12 @@ fn every_algorithm_provides_what_linux_requires() {
 fn every_parameter_has_a_default_in_range_and_a_doc() {
     for a in algorithms() {
         for p in a.params() {
-            assert!(p.min <= p.default && p.default <= p.max, "{}.{}", a.name(), p.name);
+            assert!(
+                p.min <= p.default && p.default <= p.max,
+                "{}.{}",
+                a.name(),
+                p.name
+            );
             assert!(p.doc.len() >= 20, "{}.{}: {:?}", a.name(), p.name, p.doc);
         }
     }
@@ -76,22 +110,40 @@ fn parameters_open_the_state_in_the_order_listed() {
             .collect();
         let expected: Vec<_> = params.iter().map(|p| p.max).collect();
         assert_eq!(words[..params.len()], expected, "{}", a.name());
-        assert!(words[params.len()..].iter().all(|&w| w == 0), "{}", a.name());
+        assert!(
+            words[params.len()..].iter().all(|&w| w == 0),
+            "{}",
+            a.name()
+        );
     }
 }
 
 #[test]
 fn an_unknown_parameter_is_refused_with_the_known_ones() {
     let err = Instance::new(find("reno").unwrap(), &[("gamma", 1)]).unwrap_err();
-    assert_eq!(err.to_string(), "reno: unknown parameter \"gamma\"; known: beta");
+    assert_eq!(
+        err.to_string(),
+        "reno: unknown parameter \"gamma\"; known: beta"
+    );
 }
 
 #[test]
 fn a_parameter_out_of_range_is_refused_with_the_range() {
     let err = Instance::new(find("cubic").unwrap(), &[("hystart", 4)]).unwrap_err();
-    assert!(matches!(err, ParamError::OutOfRange { got: 4, min: 0, max: 3, .. }));
+    assert!(matches!(
+        err,
+        ParamError::OutOfRange {
+            got: 4,
+            min: 0,
+            max: 3,
+            ..
+        }
+    ));
     let err = Instance::new(find("bbr1").unwrap(), &[("probe_rtt_time", 9999)]).unwrap_err();
-    assert_eq!(err.to_string(), "bbr1.probe_rtt_time: got 9999, expected 0 to 5000 ms");
+    assert_eq!(
+        err.to_string(),
+        "bbr1.probe_rtt_time: got 9999, expected 0 to 5000 ms"
+    );
 }
 
 #[test]

@@ -1,0 +1,63 @@
+"""The ops of cc/ are total, and the host build and the BPF bytecode do the same."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from conftest import ALGORITHMS, BUILD, ROOT, missing_tools, run
+
+FUZZ_OPS = 1_000_000
+REPLAY_OPS = 200_000
+C_FLAGS = ("-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-Icc")
+# Sequence numbers and counters wrap by design, so the checks of unsigned arithmetic stay off.
+SANITIZERS = ("-O1", "-fsanitize=undefined,address", "-fno-sanitize-recover=all")
+
+
+def build(source: str, compiler: str, *flags: str) -> Path:
+    """Compiles a test program together with every algorithm; its path."""
+    program = BUILD / "tests" / Path(source).stem
+    program.parent.mkdir(parents=True, exist_ok=True)
+    algorithms = sorted((ROOT / "cc").glob("*.c"))
+    run(compiler, *C_FLAGS, source, *algorithms, *flags, "-o", program)
+    return program
+
+
+@pytest.fixture(scope="session")
+def fuzz_ops() -> Path:
+    if lacking := missing_tools("clang-16"):
+        pytest.skip(f"the sanitizer build needs {', '.join(lacking)}")
+    return build("tests/kernel/fuzz_ops.c", "clang-16", *SANITIZERS)
+
+
+@pytest.fixture(scope="session")
+def replay_ops(kernel: None) -> Path:
+    compiler = os.environ.get("CC", "cc")
+    if lacking := missing_tools(compiler):
+        pytest.skip(f"the replay program needs {', '.join(lacking)}")
+    if not Path("/usr/include/bpf/libbpf.h").exists():
+        pytest.skip("the replay program needs libbpf (Debian: libbpf-dev)")
+    return build("tests/kernel/replay_ops.c", compiler, "-O2", "-lbpf")
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_ops_are_total_under_sanitizers(fuzz_ops: Path, algorithm: str) -> None:
+    """No undefined behaviour, no stray access, snd_cwnd never 0, `in` never written, whatever the input."""
+    assert run(fuzz_ops, algorithm, FUZZ_OPS).startswith(f"{algorithm}: {FUZZ_OPS} ops")
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_host_and_bytecode_agree_byte_for_byte(replay_ops: Path, bpf_objects: Path, algorithm: str) -> None:
+    report = run(replay_ops, algorithm, bpf_objects / f"{algorithm}.replay.bpf.o", REPLAY_OPS)
+    print(report, end="")
+    assert int(report.split()[1]) >= REPLAY_OPS
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_cong_control_of_older_kernels_still_compiles(bpf_objects: Path, algorithm: str, tmp_path: Path) -> None:
+    """6.4 to 6.9 call cong_control(sk, rs). Such an object does not load here; that it builds is what is checked."""
+    target = tmp_path / "build/bpf" / f"{algorithm}.bpf.o"
+    built = bpf_objects / f"{algorithm}.bpf.o"
+    run("make", "-f", "cc/bpf.mk", f"BPF_OUT={target.parent}", "BPF_DEFINES=-DCC_BPF_CONG_CONTROL_2", target)
+    if algorithm == "bbr1":
+        assert target.read_bytes() != built.read_bytes()
