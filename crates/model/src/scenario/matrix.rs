@@ -1,6 +1,6 @@
 //! The matrix: lists of the file are axes, their combinations are cells.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::error::{Problem, ScenarioError};
 use super::keys::Section;
@@ -117,11 +117,11 @@ impl Matrix {
                 entries
                     .iter()
                     .filter_map(|entry| text_of(&entry.value))
-                    .collect::<HashSet<_>>()
+                    .collect::<Vec<_>>()
             };
             match &setting.target {
                 Target::Param { algorithm, .. }
-                    if !used("algorithm").contains(algorithm.as_str()) =>
+                    if !used("algorithm").contains(&algorithm.as_str()) =>
                 {
                     let problem = Problem::Value {
                         key: setting.path.clone(),
@@ -132,16 +132,12 @@ impl Matrix {
                     return Err((setting.line, problem));
                 }
                 Target::Key(key) if !key.workloads().is_empty() => {
-                    let (name, workloads) = (key.name, key.workloads());
-                    let workload = used("workload");
-                    if !workloads.iter().any(|name| workload.contains(name)) {
+                    let (workloads, own) = (key.workloads(), used("workload"));
+                    if !workloads.iter().any(|name| own.contains(name)) {
                         let problem = Problem::Value {
                             key: setting.path.clone(),
-                            got: format!(
-                                "{name}, which belongs to workload {}",
-                                workloads.join(", ")
-                            ),
-                            expected: "keys of this flow's own workload".into(),
+                            got: format!("a key of workload {}", workloads.join(" or ")),
+                            expected: format!("keys of workload {}", own.join(" or ")),
                             next: format!("Remove it, or set workload = \"{}\".", workloads[0]),
                         };
                         return Err((setting.line, problem));

@@ -243,14 +243,14 @@ impl Reader<'_> {
             let path = section.path_of(key.name);
             match key.default {
                 Default::Words(_) => {}
-                Default::Required => {
+                Default::Required(example) => {
                     let header = match section {
                         Section::Top => String::new(),
                         Section::Flow(_) => " in [[flow]]".into(),
                         Section::Expect(_) => " in [[expect]]".into(),
                         other => format!(" in [{}]", other.doc_prefix().trim_end_matches('.')),
                     };
-                    let next = format!("Add {} = …{header}.", key.name);
+                    let next = format!("Add {} = {example}{header}.", key.name);
                     return Err(self.error(
                         line,
                         Problem::Missing {
@@ -416,6 +416,9 @@ impl Reader<'_> {
         let mut seen = std::collections::HashSet::new();
         let mut entries = Vec::with_capacity(list.len());
         for toml in list.iter() {
+            if toml.is_array() {
+                return Err(refuse(line, "a list within a list", "Write one flat list."));
+            }
             let entry = entry(toml)?;
             if !seen.insert(entry.label.clone()) {
                 let got = format!("{} twice in a list", quoted(&entry.label));
@@ -446,8 +449,8 @@ impl Reader<'_> {
             Section::Top,
             Section::Path,
             Section::Sender,
-            Section::Receiver,
             Section::Flow(0),
+            Section::Receiver,
         ]
         .into_iter()
         .find(|other| other.keys().any(|key| key.name == name));

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use super::error::{Problem, ScenarioError};
 use super::keys::Section;
 use super::matrix::{Matrix, Point};
+use super::read::Entry;
 use super::value::Value;
 use super::{
     BufferLimit, Cell, Expect, FlowSpec, Host, Names, Pacing, Path, Scenario, WorkloadSpec,
@@ -89,10 +90,14 @@ impl Resolver<'_> {
 
     /// The value as the file has it.
     fn label(&self, section: Section, name: &str) -> String {
-        self.point
-            .get(section, name)
-            .map(|(_, entry)| quoted(&entry.label))
-            .unwrap_or_default()
+        match self.point.get(section, name).map(|(_, entry)| entry) {
+            Some(Entry {
+                value: Value::Count(n),
+                ..
+            }) => n.to_string(),
+            Some(entry) => quoted(&entry.label),
+            None => String::new(),
+        }
     }
 
     fn optional_text(&self, section: Section, name: &str) -> Option<String> {
@@ -244,7 +249,15 @@ impl Resolver<'_> {
             }
             Some(bytes) if bytes >= packet_bytes as u128 => Ok(BufferLimit::Bytes(bytes as u64)),
             _ => {
-                let got = bytes.map_or(String::new(), |bytes| format!(", which is {bytes}B{of}"));
+                let words = if self.value(section, key).is_none() {
+                    " of 1bdp"
+                } else {
+                    ""
+                };
+                let got = match bytes {
+                    Some(bytes) if !of.is_empty() => format!("{words}, which is {bytes}B{of}"),
+                    _ => String::new(),
+                };
                 let expected = format!(
                     "room for at least one packet of {packet_bytes}B (path.mtu + path.overhead)"
                 );

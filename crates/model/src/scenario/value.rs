@@ -80,7 +80,12 @@ pub(super) fn read(
         (
             Kind::Duration { .. } | Kind::Rate | Kind::Bytes { .. } | Kind::Loss | Kind::Buffer,
             Toml::Integer(_) | Toml::Float(_),
-        ) => Err(wrong("Write it with its unit, in quotes.")),
+        ) => Err(Problem::Value {
+            key: path.into(),
+            got: format!("the bare number {}", shown(toml)),
+            expected: kind.forms(),
+            next: "Write it with its unit, in quotes.".into(),
+        }),
         _ => Err(wrong("")),
     }
 }
@@ -238,8 +243,8 @@ pub(super) fn unknown(path: &str, what: &str, got: &str, known: Vec<&str>) -> Pr
 pub(super) fn shown(toml: &Toml) -> String {
     match toml {
         Toml::String(text) => quoted(text.value()),
-        Toml::Integer(n) => format!("the bare number {}", n.value()),
-        Toml::Float(x) => format!("the bare number {}", x.value()),
+        Toml::Integer(n) => n.value().to_string(),
+        Toml::Float(x) => x.value().to_string(),
         Toml::Boolean(flag) => flag.value().to_string(),
         Toml::Datetime(_) => "a date".into(),
         Toml::Array(_) => "a list".into(),

@@ -8,7 +8,8 @@ use super::{Nanos, Rate};
 /// Forms of a length of time, as errors and help show them.
 pub const DURATION_FORMS: &str = "a length of time such as \"100ms\" (ns, us, ms, s, min, h)";
 /// Forms of a rate.
-pub const RATE_FORMS: &str = "a rate such as \"50Mbit/s\" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s)";
+pub const RATE_FORMS: &str =
+    "a rate such as \"50Mbit/s\" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or \"unlimited\"";
 /// Forms of an amount of data.
 pub const BYTES_FORMS: &str = "an amount of data such as \"256KiB\" (B, kB, MB, GB, KiB, MiB, GiB)";
 /// Forms of a share.
@@ -17,13 +18,17 @@ pub const SHARE_FORMS: &str = "a share such as \"1.5%\"";
 pub const BUFFER_FORMS: &str =
     "a queue size such as \"1bdp\", \"256KiB\", \"170packets\", \"20ms\" or \"unlimited\"";
 
+/// No limit: a form of rates and queue sizes.
+const UNLIMITED: &str = "unlimited";
+
 /// Why a text is not the quantity it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
-    #[error("got {}; expected {expected}.", quoted(.text))]
+    #[error("got {}; expected {expected}.{}", quoted(.text), did_you_mean(.suggestion))]
     NotANumber {
         text: String,
         expected: &'static str,
+        suggestion: Option<String>,
     },
     #[error("got {}, a bare number; expected {expected}. Write the unit behind the number.", quoted(.text))]
     NoUnit {
@@ -85,7 +90,7 @@ pub fn duration(text: &str) -> Result<Nanos, UnitError> {
 
 /// `50Mbit/s`; `None` is `unlimited`.
 pub fn rate(text: &str) -> Result<Option<Rate>, UnitError> {
-    if text == "unlimited" {
+    if text == UNLIMITED {
         return Ok(None);
     }
     let bits = Quantity::read(text, RATE_FORMS)?.whole(RATES, "bits per second")?;
@@ -111,7 +116,7 @@ pub fn share(text: &str) -> Result<f64, UnitError> {
 
 /// `1bdp`, `256KiB`, `170packets`, `20ms` or `unlimited`.
 pub fn buffer(text: &str) -> Result<BufferSize, UnitError> {
-    if text == "unlimited" {
+    if text == UNLIMITED {
         return Ok(BufferSize::Unlimited);
     }
     let quantity = Quantity::read(text, BUFFER_FORMS)?;
@@ -268,9 +273,14 @@ impl<'a> Quantity<'a> {
             None => ("", rest),
         };
         if whole.is_empty() || (fraction.is_empty() && rest.starts_with('.')) {
+            // Five letters in common tell "unlimitd" and "unlimeted" from other words.
+            let unlimited =
+                expected.contains(UNLIMITED) && text.to_lowercase().starts_with("unlim");
+            let suggestion = unlimited.then(|| UNLIMITED.into());
             return Err(UnitError::NotANumber {
                 text: own(),
                 expected,
+                suggestion,
             });
         }
         if unit.is_empty() {
@@ -393,6 +403,7 @@ mod tests {
         assert!(said(duration("20msec").unwrap_err()).ends_with("Did you mean \"20ms\"?"));
         assert!(said(bytes("64K").unwrap_err()).ends_with("Did you mean \"64KiB\"?"));
         assert!(said(buffer("10pkts").unwrap_err()).ends_with("Did you mean \"10packets\"?"));
+        assert!(said(rate("unlimitd").unwrap_err()).ends_with("Did you mean \"unlimited\"?"));
         assert!(matches!(duration("-1s"), Err(UnitError::Negative { .. })));
         assert!(matches!(duration("1.5ns"), Err(UnitError::TooFine { .. })));
         assert!(matches!(

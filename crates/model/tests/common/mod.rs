@@ -1,0 +1,58 @@
+//! What the scenario tests share: names of algorithms, and a small good file.
+
+use knee_model::scenario::{AlgorithmInfo, Names, ParamInfo, Scenario, ScenarioError, parse};
+
+/// Algorithms as a caller would pass them; bounds are of the tests alone.
+pub fn names() -> Names {
+    let info = |name: &str, params: &[(&str, u32, u32, u32)]| AlgorithmInfo {
+        name: name.into(),
+        params: params
+            .iter()
+            .map(|&(name, min, max, default)| ParamInfo {
+                name: name.into(),
+                min,
+                max,
+                default,
+            })
+            .collect(),
+    };
+    Names {
+        algorithms: vec![
+            info("reno", &[]),
+            info("cubic", &[("beta", 1, 1024, 717), ("hystart", 0, 3, 3)]),
+            info(
+                "bbr1",
+                &[("drain_gain", 1, 1024, 88), ("cwnd_gain", 256, 1024, 512)],
+            ),
+        ],
+    }
+}
+
+pub const FILE: &str = "s.toml";
+
+/// The least that a scenario must say.
+pub const GOOD: &str = r#"duration = "10s"
+
+[path]
+rate = "50Mbit/s"
+rtt = "100ms"
+
+[[flow]]
+algorithm = "cubic"
+"#;
+
+pub fn read(text: &str) -> Result<Scenario, ScenarioError> {
+    parse(text, FILE, &names())
+}
+
+// Each test file compiles this module on its own, and not every one edits.
+#[allow(dead_code)]
+/// `GOOD` with one passage replaced.
+pub fn edited(from: &str, to: &str) -> String {
+    assert_eq!(
+        GOOD.matches(from).count(),
+        1,
+        "{from:?} is in GOOD exactly once"
+    );
+    GOOD.replacen(from, to, 1)
+}

@@ -1,0 +1,80 @@
+//! Every file of the gallery is a scenario that says what it is for.
+
+mod common;
+
+use std::path::PathBuf;
+
+use knee_model::scenario::{describe, parse};
+
+fn gallery() -> Vec<(String, String)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../gallery");
+    let entries = std::fs::read_dir(&folder).expect("the gallery is beside the crates");
+    let mut files: Vec<(String, String)> = entries
+        .map(|entry| entry.expect("a readable folder").path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
+        .map(|path| {
+            let name = path
+                .file_name()
+                .expect("a file has a name")
+                .to_string_lossy()
+                .into_owned();
+            let text = std::fs::read_to_string(&path).expect("a scenario is UTF-8");
+            (name, text)
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn every_scenario_parses_and_prints_its_bdp_and_buffer() {
+    let files = gallery();
+    assert!(!files.is_empty());
+    for (name, text) in files {
+        let scenario =
+            parse(&text, &name, &common::names()).unwrap_or_else(|error| panic!("{error}"));
+        for cell in &scenario.cells {
+            let facts = describe(cell);
+            let has = |key: &str| facts.iter().any(|(k, ..)| k == key);
+            assert!(
+                has("path.buffer"),
+                "{name}: cell {} prints its buffer",
+                cell.index
+            );
+            assert!(
+                cell.path.rate.is_none() || has("path.bdp_bytes") && has("path.bdp_pkts"),
+                "{name}: cell {} prints its BDP",
+                cell.index
+            );
+        }
+    }
+}
+
+#[test]
+fn every_scenario_says_first_what_it_is_for_and_expects_something() {
+    for (name, text) in gallery() {
+        assert!(
+            text.starts_with("# "),
+            "{name} begins with a comment that states its purpose"
+        );
+        let scenario =
+            parse(&text, &name, &common::names()).unwrap_or_else(|error| panic!("{error}"));
+        assert!(!scenario.expects.is_empty(), "{name} has an [[expect]]");
+        // Shapes are asserted with repetitions; one draw of a random loss proves nothing.
+        assert!(scenario.repeat >= 3, "{name} repeats");
+    }
+}
+
+/// An id of the published claims is the scenario's file name, where one file stands for one claim.
+#[test]
+fn no_two_scenarios_reproduce_the_same_claim() {
+    let mut seen = std::collections::HashMap::new();
+    for (name, text) in gallery() {
+        let scenario =
+            parse(&text, &name, &common::names()).unwrap_or_else(|error| panic!("{error}"));
+        if let Some(claim) = scenario.claim {
+            let before = seen.insert(claim.clone(), name.clone());
+            assert_eq!(before, None, "claim {claim} is reproduced twice");
+        }
+    }
+}

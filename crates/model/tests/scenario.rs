@@ -1,0 +1,453 @@
+//! What scenario files mean: defaults, axes, units, derived values.
+
+mod common;
+
+use common::{GOOD, edited, read};
+use knee_model::loss::LossSpec;
+use knee_model::scenario::{BufferLimit, Pacing, WorkloadSpec, describe, keys};
+use knee_model::units::{Nanos, Rate};
+
+const DESIGN_EXAMPLE: &str = r#"
+title    = "Trans-Pacific transfer, 1.5 % loss"
+claim    = "loss-1.5"            # optional: an id of claims.md
+duration = "30s"                 # warmup is left out of steady-state metrics
+warmup   = "5s"
+repeat   = 5
+seed     = 1
+
+[path]                           # one bottleneck
+rate   = "5Gbit/s"
+rtt    = "100ms"
+loss   = "1.5%"
+buffer = "1bdp"                  # or "256KiB", "170packets", "20ms"
+queue  = "fifo"
+
+[sender]                         # Linux settings of the sending hosts
+tcp_wmem_max = "4MiB"
+pacing       = "internal"        # or "fq"
+initcwnd     = 10
+[receiver]
+tcp_rmem_max = "6MiB"
+gro          = true
+
+[[flow]]
+algorithm = ["cubic", "bbr1"]    # an axis; two [[flow]] tables share the bottleneck
+workload  = "bulk"
+count     = 1
+start     = "0s"
+rtt       = "20ms"               # optional: this flow's own base RTT
+
+[[expect]]                       # optional
+assert = "bbr1.goodput / cubic.goodput >= 20"
+"#;
+
+#[test]
+fn the_documented_example_is_two_cells() {
+    let scenario = read(DESIGN_EXAMPLE).unwrap();
+    assert_eq!(scenario.title, "Trans-Pacific transfer, 1.5 % loss");
+    assert_eq!(scenario.claim.as_deref(), Some("loss-1.5"));
+    assert_eq!((scenario.repeat, scenario.seed), (5, 1));
+    assert_eq!(
+        (scenario.duration, scenario.warmup),
+        (Nanos::from_secs(30), Nanos::from_secs(5))
+    );
+    assert_eq!(scenario.expects.len(), 1);
+    assert_eq!(
+        scenario.expects[0].assert,
+        "bbr1.goodput / cubic.goodput >= 20"
+    );
+    assert_eq!(scenario.expects[0].line, 32);
+    assert_eq!(scenario.cells.len(), 2);
+    for (cell, (index, algorithm)) in scenario.cells.iter().zip([(0, "cubic"), (1, "bbr1")]) {
+        assert_eq!(cell.index, index);
+        assert_eq!(
+            cell.axes,
+            [("flow.0.algorithm".to_string(), algorithm.to_string())]
+        );
+        assert_eq!(cell.flows.len(), 1);
+        assert_eq!(
+            (
+                cell.flows[0].algorithm.as_str(),
+                cell.flows[0].name.as_str()
+            ),
+            (algorithm, algorithm)
+        );
+        assert_eq!(cell.flows[0].rtt, Nanos::from_ms(20));
+        assert_eq!(cell.path.rate, Rate::from_bits_per_sec(5_000_000_000));
+        assert_eq!(
+            cell.path.loss,
+            LossSpec {
+                kind: "random",
+                share: 0.015
+            }
+        );
+        assert_eq!(cell.path.buffer, BufferLimit::Bytes(62_500_000));
+        assert_eq!(cell.sender.tcp_wmem_bytes, [4096, 16_384, 4 << 20]);
+        assert_eq!(cell.receiver.tcp_rmem_bytes, [4096, 131_072, 6 << 20]);
+    }
+}
+
+#[test]
+fn what_the_file_does_not_say_is_as_linux_6_18_has_it() {
+    let scenario = read(GOOD).unwrap();
+    let [cell] = scenario.cells.as_slice() else {
+        panic!("no list, one cell")
+    };
+    assert_eq!(
+        (cell.title.as_str(), cell.axes.len(), cell.repeat, cell.seed),
+        ("s", 0, 1, 1)
+    );
+    assert_eq!(
+        (cell.warmup, cell.sample_interval),
+        (Nanos::ZERO, Nanos::from_ms(10))
+    );
+    let path = &cell.path;
+    assert_eq!(
+        (&path.loss, &path.ack_loss),
+        (&LossSpec::NONE, &LossSpec::NONE)
+    );
+    assert_eq!(path.buffer, BufferLimit::Bytes(625_000));
+    assert_eq!(
+        (path.queue, path.mtu_bytes, path.overhead_bytes),
+        ("fifo", 1500, 0)
+    );
+    for host in [&cell.sender, &cell.receiver] {
+        assert_eq!(host.hz, 250);
+        assert_eq!(host.tcp_wmem_bytes, [4096, 16_384, 4_194_304]);
+        assert_eq!(host.tcp_rmem_bytes, [4096, 131_072, 33_554_432]);
+        assert_eq!(host.tcp_limit_output_bytes, 4 << 20);
+        assert!(host.tcp_slow_start_after_idle);
+        assert_eq!(host.tcp_rto_min, Nanos::from_ms(200));
+        assert_eq!(
+            (host.tcp_comp_sack_delay, host.tcp_comp_sack_nr),
+            (Nanos::from_ms(1), 44)
+        );
+        assert_eq!((host.pacing, host.initcwnd), (Pacing::Internal, 10));
+        assert_eq!((host.gso_max_bytes, host.gro), (65_536, true));
+        assert_eq!(host.rx_coalesce, Nanos::from_us(20));
+        assert_eq!(host.algorithm, "cubic");
+    }
+    let [flow] = cell.flows.as_slice() else {
+        panic!("one [[flow]], one flow")
+    };
+    assert_eq!(
+        flow.workload,
+        WorkloadSpec::Bulk {
+            write_bytes: 128 << 10
+        }
+    );
+    assert_eq!(
+        (flow.count, flow.start, flow.stagger),
+        (1, Nanos::ZERO, Nanos::ZERO)
+    );
+    assert_eq!((flow.rtt, flow.max_pacing_rate), (path.rtt, None));
+    assert!(flow.params.is_empty() && scenario.expects.is_empty());
+}
+
+#[test]
+fn axes_follow_the_file_and_the_last_is_fastest() {
+    let text = r#"
+        duration = "10s"
+        [[flow]]
+        algorithm = ["reno", "cubic"]
+        [path]
+        rtt = "100ms"
+        loss = ["0%", "periodic 1.5%"]
+        rate = ["50Mbit/s"]
+    "#;
+    let scenario = read(text).unwrap();
+    let axes: Vec<Vec<(&str, &str)>> = scenario
+        .cells
+        .iter()
+        .map(|cell| {
+            cell.axes
+                .iter()
+                .map(|(key, value)| (key.as_str(), value.as_str()))
+                .collect()
+        })
+        .collect();
+    let point = |algorithm, loss| {
+        vec![
+            ("flow.0.algorithm", algorithm),
+            ("path.loss", loss),
+            ("path.rate", "50Mbit/s"),
+        ]
+    };
+    assert_eq!(
+        axes,
+        [
+            point("reno", "0%"),
+            point("reno", "periodic 1.5%"),
+            point("cubic", "0%"),
+            point("cubic", "periodic 1.5%")
+        ]
+    );
+    assert!(
+        scenario
+            .cells
+            .iter()
+            .enumerate()
+            .all(|(i, cell)| cell.index == i as u32)
+    );
+    assert_eq!(
+        scenario.cells[3].path.loss,
+        LossSpec {
+            kind: "periodic",
+            share: 0.015
+        }
+    );
+}
+
+#[test]
+fn every_scalar_key_but_those_of_the_whole_scenario_may_be_an_axis() {
+    let not: Vec<String> = keys()
+        .into_iter()
+        .filter(|key| !key.axis)
+        .map(|key| key.path)
+        .collect();
+    assert_eq!(
+        not,
+        [
+            "title",
+            "claim",
+            "repeat",
+            "seed",
+            "flow.name",
+            "expect.assert"
+        ]
+    );
+}
+
+#[test]
+fn an_axis_multiplies_only_the_cells_it_acts_in() {
+    let text = edited(
+        "algorithm = \"cubic\"",
+        "algorithm = [\"cubic\", \"bbr1\"]\nbbr1.drain_gain = [88, 300]\nbbr1.cwnd_gain = 600",
+    );
+    let cells = read(&text).unwrap().cells;
+    let seen: Vec<_> = cells
+        .iter()
+        .map(|cell| (cell.flows[0].params.clone(), cell.axes.len()))
+        .collect();
+    let bbr1 = |drain| {
+        vec![
+            ("drain_gain".to_string(), drain),
+            ("cwnd_gain".to_string(), 600),
+        ]
+    };
+    assert_eq!(seen, [(vec![], 1), (bbr1(88), 2), (bbr1(300), 2)]);
+}
+
+#[test]
+fn a_key_of_one_workload_is_no_axis_of_another() {
+    let text = edited(
+        "algorithm = \"cubic\"",
+        "algorithm = \"cubic\"\nworkload = [\"bulk\", \"transfer\"]\nbytes = [\"1MB\", \"2MB\"]",
+    );
+    let workloads: Vec<_> = read(&text)
+        .unwrap()
+        .cells
+        .into_iter()
+        .map(|mut cell| cell.flows.remove(0).workload)
+        .collect();
+    let write_bytes = 128 << 10;
+    assert_eq!(
+        workloads,
+        [
+            WorkloadSpec::Bulk { write_bytes },
+            WorkloadSpec::Transfer {
+                bytes: 1_000_000,
+                write_bytes
+            },
+            WorkloadSpec::Transfer {
+                bytes: 2_000_000,
+                write_bytes
+            }
+        ]
+    );
+}
+
+#[test]
+fn request_response_reads_its_keys() {
+    let text = edited(
+        "algorithm = \"cubic\"",
+        "algorithm = \"cubic\"\nworkload = \"request-response\"\nrequest = \"44B\"\nresponse = \"5B\"\n\
+         connections = 8\ndepth = 4\nrequests = 1000",
+    );
+    let expected = WorkloadSpec::RequestResponse {
+        request_bytes: 44,
+        response_bytes: 5,
+        connections: 8,
+        depth: 4,
+        requests: Some(1000),
+    };
+    assert_eq!(read(&text).unwrap().cells[0].flows[0].workload, expected);
+}
+
+#[test]
+fn a_buffer_is_resolved_with_rate_and_rtt_and_rounded_up() {
+    let buffer = |rate: &str, rtt: &str, size: &str| {
+        let path = format!("rate = \"{rate}\"\nrtt = \"{rtt}\"\nbuffer = \"{size}\"");
+        let text = edited("rate = \"50Mbit/s\"\nrtt = \"100ms\"", &path);
+        read(&text).unwrap().cells[0].path.buffer
+    };
+    assert_eq!(
+        buffer("50Mbit/s", "100ms", "1bdp"),
+        BufferLimit::Bytes(625_000)
+    );
+    assert_eq!(
+        buffer("20Mbit/s", "40ms", "0.02bdp"),
+        BufferLimit::Bytes(2_000)
+    );
+    assert_eq!(
+        buffer("50Mbit/s", "100ms", "20ms"),
+        BufferLimit::Bytes(125_000)
+    );
+    // 1 000 001 bit/s × 100 ms = 12 500.0125 bytes.
+    assert_eq!(
+        buffer("1000001bit/s", "100ms", "1bdp"),
+        BufferLimit::Bytes(12_501)
+    );
+    assert_eq!(
+        buffer("50Mbit/s", "100ms", "256KiB"),
+        BufferLimit::Bytes(262_144)
+    );
+    assert_eq!(
+        buffer("50Mbit/s", "100ms", "170packets"),
+        BufferLimit::Packets(170)
+    );
+    assert_eq!(
+        buffer("50Mbit/s", "100ms", "unlimited"),
+        BufferLimit::Unlimited
+    );
+    assert_eq!(
+        buffer("unlimited", "100ms", "170packets"),
+        BufferLimit::Packets(170)
+    );
+    let unlimited = edited("rate = \"50Mbit/s\"", "rate = \"unlimited\"");
+    assert_eq!(
+        read(&unlimited).unwrap().cells[0].path.buffer,
+        BufferLimit::Unlimited
+    );
+}
+
+#[test]
+fn flows_that_would_share_a_name_are_numbered() {
+    let more =
+        "[[flow]]\nalgorithm = \"cubic\"\n[[flow]]\nalgorithm = \"reno\"\nname = \"cubic_2\"\n";
+    let cells = read(&(GOOD.to_string() + more)).unwrap().cells;
+    let names: Vec<&str> = cells[0]
+        .flows
+        .iter()
+        .map(|flow| flow.name.as_str())
+        .collect();
+    assert_eq!(names, ["cubic", "cubic_3", "cubic_2"]);
+}
+
+#[test]
+fn inline_tables_mean_what_headed_tables_mean() {
+    let inline = "duration = \"10s\"\npath = { rate = \"50Mbit/s\", rtt = \"100ms\" }\nflow = [{ algorithm = \"cubic\" }]";
+    let dotted = "duration = \"10s\"\npath.rate = \"50Mbit/s\"\npath.rtt = \"100ms\"\n[[flow]]\nalgorithm = \"cubic\"";
+    let facts = |text: &str| describe(&read(text).unwrap().cells[0]);
+    assert_eq!(facts(inline), facts(GOOD));
+    assert_eq!(facts(dotted), facts(GOOD));
+    assert_eq!(facts(&GOOD.replace('\n', "\r\n")), facts(GOOD));
+}
+
+#[test]
+fn a_cell_describes_itself_in_bytes_packets_and_bdp() {
+    let text = edited(
+        "rtt = \"100ms\"",
+        "rtt = \"100ms\"\nbuffer = \"0.5bdp\"\nloss = \"periodic 0.1%\"\noverhead = \"14B\"",
+    );
+    let facts = describe(&read(&text).unwrap().cells[0]);
+    let value = |key: &str| {
+        let found: Vec<&str> = facts
+            .iter()
+            .filter(|(k, ..)| k == key)
+            .map(|(_, v, _)| v.as_str())
+            .collect();
+        assert_eq!(found.len(), 1, "{key} is described once");
+        found[0]
+    };
+    assert_eq!(value("path.bdp_bytes"), "625000");
+    assert_eq!(value("path.bdp_pkts"), "413"); // 412.8
+    assert_eq!(value("path.buffer_bytes"), "312500");
+    assert_eq!(value("path.buffer_pkts"), "206");
+    assert_eq!(value("path.buffer_bdp"), "0.50");
+    assert_eq!(value("path.buffer_drain"), "50.000ms");
+    assert_eq!(value("path.loss"), "periodic 0.1%");
+    assert_eq!(value("receiver.algorithm"), "cubic");
+    assert!(
+        facts
+            .iter()
+            .all(|(key, value, doc)| !key.is_empty() && !value.is_empty() && !doc.is_empty())
+    );
+}
+
+/// What `describe` says of settings can be written into a file and means the same.
+#[test]
+fn described_settings_parse_back() {
+    let facts = describe(&read(GOOD).unwrap().cells[0]);
+    let derived = ["_bytes", "_pkts", "_bdp", "_drain"];
+    let mut text = String::new();
+    let mut flow = String::new();
+    for (key, value, _) in facts {
+        if derived.iter().any(|end| key.ends_with(end))
+            && key != "sender.tcp_limit_output_bytes"
+            && key != "receiver.tcp_limit_output_bytes"
+        {
+            continue;
+        }
+        let bare = value.parse::<u64>().is_ok() || value == "true" || value == "false";
+        let value = if bare { value } else { format!("\"{value}\"") };
+        match key.strip_prefix("flow.0.") {
+            Some(key) => flow += &format!("{key} = {value}\n"),
+            None => text += &format!("{key} = {value}\n"),
+        }
+    }
+    let again = read(&format!("{text}[[flow]]\n{flow}")).unwrap();
+    assert_eq!(
+        describe(&again.cells[0]),
+        describe(&read(GOOD).unwrap().cells[0])
+    );
+}
+
+#[test]
+fn every_key_is_documented_with_default_forms_and_source() {
+    let keys = keys();
+    for key in &keys {
+        for words in [&key.default, &key.forms, &key.doc, &key.source] {
+            assert!(!words.is_empty(), "{} lacks words", key.path);
+        }
+    }
+    let mut paths: Vec<&str> = keys.iter().map(|key| key.path.as_str()).collect();
+    let n = paths.len();
+    paths.sort_unstable();
+    paths.dedup();
+    assert_eq!(paths.len(), n, "no key is listed twice");
+}
+
+#[test]
+fn a_matrix_of_the_largest_size_is_read() {
+    let list = |n: u32| {
+        (1..=n)
+            .map(|i| i.to_string())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let hosts = format!(
+        "[sender]\ninitcwnd = [{}]\n[receiver]\ninitcwnd = [{}]\n",
+        list(500),
+        list(200)
+    );
+    let cells = read(&(GOOD.to_string() + &hosts)).unwrap().cells;
+    assert_eq!(cells.len(), 100_000);
+    assert_eq!(
+        (
+            cells[99_999].sender.initcwnd,
+            cells[99_999].receiver.initcwnd
+        ),
+        (500, 200)
+    );
+}

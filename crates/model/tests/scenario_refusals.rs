@@ -1,0 +1,917 @@
+//! Every check of the scenario parser, by a file that it refuses.
+//!
+//! Each row edits one passage of the least good file (`common::GOOD`) and
+//! states the whole error.
+
+mod common;
+
+use common::{edited, read};
+
+/// (passage of `GOOD`, what replaces it, the error).
+type Row = (&'static str, &'static str, &'static str);
+
+fn refused(rows: &[Row]) {
+    for (from, to, error) in rows {
+        match read(&edited(from, to)) {
+            Ok(_) => panic!("{to:?} was accepted; expected: {error}"),
+            Err(got) => assert_eq!(got.to_string(), *error, "with {to:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_value_without_its_unit_or_with_a_wrong_one_is_refused() {
+    refused(&[
+        (
+            r#"rtt = "100ms""#,
+            "rtt = 100",
+            r#"s.toml:5: path.rtt: got the bare number 100; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s. Write it with its unit, in quotes."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            "rtt = 0.1",
+            r#"s.toml:5: path.rtt: got the bare number 0.1; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s. Write it with its unit, in quotes."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100""#,
+            r#"s.toml:5: path.rtt: got "100", a bare number; expected a length of time such as "100ms" (ns, us, ms, s, min, h). Write the unit behind the number."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100msec""#,
+            r#"s.toml:5: path.rtt: got "100msec", whose unit "msec" is unknown here; expected a length of time such as "100ms" (ns, us, ms, s, min, h). Did you mean "100ms"?"#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "-1ms""#,
+            r#"s.toml:5: path.rtt: got "-1ms", which is negative; expected a length of time such as "100ms" (ns, us, ms, s, min, h)."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "0ms""#,
+            r#"s.toml:5: path.rtt: got "0ms"; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "1.5ns""#,
+            r#"s.toml:5: path.rtt: got "1.5ns", which is not a whole number of nanoseconds; expected a length of time such as "100ms" (ns, us, ms, s, min, h). Round it."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "2h""#,
+            r#"s.toml:5: path.rtt: got "2h"; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "99999999999999999999h""#,
+            r#"s.toml:5: path.rtt: got "99999999999999999999h", which is too large to compute with; expected a length of time such as "100ms" (ns, us, ms, s, min, h)."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "50Mbit/s""#,
+            r#"s.toml:5: path.rtt: got "50Mbit/s", whose unit "Mbit/s" is unknown here; expected a length of time such as "100ms" (ns, us, ms, s, min, h)."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = """#,
+            r#"s.toml:5: path.rtt: got ""; expected a length of time such as "100ms" (ns, us, ms, s, min, h)."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            "rtt = true",
+            r#"s.toml:5: path.rtt: got true; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            "rtt = 2026-01-01",
+            r#"s.toml:5: path.rtt: got a date; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            "rtt = { ms = 100 }",
+            r#"s.toml:5: path.rtt: got a table; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "fast\nthen slow""#,
+            r#"s.toml:5: path.rtt: got "fast\nthen slow"; expected a length of time such as "100ms" (ns, us, ms, s, min, h)."#,
+        ),
+        (
+            r#"rate = "50Mbit/s""#,
+            "rate = 50",
+            r#"s.toml:4: path.rate: got the bare number 50; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited", up to 10Tbit/s. Write it with its unit, in quotes."#,
+        ),
+        (
+            r#"rate = "50Mbit/s""#,
+            r#"rate = "50Mbps""#,
+            r#"s.toml:4: path.rate: got "50Mbps", whose unit "Mbps" is unknown here; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited". Did you mean "50Mbit/s"?"#,
+        ),
+        (
+            r#"rate = "50Mbit/s""#,
+            r#"rate = "50mbit/s""#,
+            r#"s.toml:4: path.rate: got "50mbit/s", whose unit "mbit/s" is unknown here; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited". Did you mean "50Mbit/s"?"#,
+        ),
+        (
+            r#"rate = "50Mbit/s""#,
+            r#"rate = "50MB""#,
+            r#"s.toml:4: path.rate: got "50MB", whose unit "MB" is unknown here; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited"."#,
+        ),
+        (
+            r#"rate = "50Mbit/s""#,
+            r#"rate = "0Mbit/s""#,
+            r#"s.toml:4: path.rate: got "0Mbit/s"; expected a rate above zero, or "unlimited". Nothing ever leaves at rate zero."#,
+        ),
+        (
+            r#"rate = "50Mbit/s""#,
+            r#"rate = "11Tbit/s""#,
+            r#"s.toml:4: path.rate: got "11Tbit/s"; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited", up to 10Tbit/s."#,
+        ),
+        (
+            r#"rate = "50Mbit/s""#,
+            r#"rate = "unlimitd""#,
+            r#"s.toml:4: path.rate: got "unlimitd"; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited". Did you mean "unlimited"?"#,
+        ),
+        (
+            r#"duration = "10s""#,
+            r#"duration = "0s""#,
+            r#"s.toml:1: duration: got "0s"; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 86400s."#,
+        ),
+        (
+            r#"duration = "10s""#,
+            r#"duration = "25h""#,
+            r#"s.toml:1: duration: got "25h"; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 86400s."#,
+        ),
+    ]);
+}
+
+#[test]
+fn unknown_keys_and_names_are_refused_with_what_is_known() {
+    refused(&[
+        (
+            r#"duration = "10s""#,
+            r#"duration = "10s"
+duratoin = "1s""#,
+            r#"s.toml:2: duratoin: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, sender, receiver, flow, expect. Did you mean "duration"?"#,
+        ),
+        (
+            r#"duration = "10s""#,
+            r#"duration = "10s"
+warm_up = "1s""#,
+            r#"s.toml:2: warm_up: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, sender, receiver, flow, expect. Did you mean "warmup"?"#,
+        ),
+        (
+            r#"duration = "10s""#,
+            r#"duration = "10s"
+[pth]"#,
+            r#"s.toml:2: pth: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, sender, receiver, flow, expect. Did you mean "path"?"#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+bufer = "1bdp""#,
+            r#"s.toml:6: path.bufer: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead. Did you mean "buffer"?"#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+tcp_wmem_max = "4MiB""#,
+            r#"s.toml:6: path.tcp_wmem_max: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead. Did you mean "sender.tcp_wmem_max"?"#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+colour = "red""#,
+            "s.toml:6: path.colour: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead. Remove it, or choose one of these.",
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[sender]
+initcwmd = 10"#,
+            r#"s.toml:7: sender.initcwmd: unknown key; known here: hz, tcp_wmem_min, tcp_wmem_default, tcp_wmem_max, tcp_rmem_min, tcp_rmem_default, tcp_rmem_max, tcp_limit_output_bytes, tcp_slow_start_after_idle, tcp_rto_min, tcp_comp_sack_delay, tcp_comp_sack_nr, pacing, initcwnd, gso_max, gro, rx_coalesce. Did you mean "initcwnd"?"#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[sender]
+algorithm = "cubic""#,
+            r#"s.toml:7: sender.algorithm: unknown key; known here: hz, tcp_wmem_min, tcp_wmem_default, tcp_wmem_max, tcp_rmem_min, tcp_rmem_default, tcp_rmem_max, tcp_limit_output_bytes, tcp_slow_start_after_idle, tcp_rto_min, tcp_comp_sack_delay, tcp_comp_sack_nr, pacing, initcwnd, gso_max, gro, rx_coalesce. Did you mean "flow.algorithm"?"#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+cuont = 2"#,
+            r#"s.toml:9: flow.0.cuont: unknown key; known here: algorithm, name, workload, bytes, write, request, response, connections, depth, requests, count, start, stagger, rtt, max_pacing_rate. Did you mean "count"?"#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+bbr2.drain_gain = 3"#,
+            r#"s.toml:9: flow.0.bbr2: unknown key; known here: algorithm, name, workload, bytes, write, request, response, connections, depth, requests, count, start, stagger, rtt, max_pacing_rate. Did you mean "bbr1"?"#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubci""#,
+            r#"s.toml:8: flow.0.algorithm: unknown algorithm "cubci"; known: reno, cubic, bbr1. Did you mean "cubic"?"#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "vegas""#,
+            r#"s.toml:8: flow.0.algorithm: unknown algorithm "vegas"; known: reno, cubic, bbr1."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = ["cubic", "Bbr1"]"#,
+            r#"s.toml:8: flow.0.algorithm: unknown algorithm "Bbr1"; known: reno, cubic, bbr1. Did you mean "bbr1"?"#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            "algorithm = 1",
+            r#"s.toml:8: flow.0.algorithm: got 1; expected an algorithm's name such as "cubic"."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+queue = "codel""#,
+            r#"s.toml:6: path.queue: unknown queue "codel"; known: fifo."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+loss = "periodc 1%""#,
+            r#"s.toml:6: path.loss: unknown loss "periodc"; known: random, periodic. Did you mean "periodic"?"#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+workload = "bukl""#,
+            r#"s.toml:9: flow.0.workload: unknown workload "bukl"; known: bulk, transfer, request-response. Did you mean "bulk"?"#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[sender]
+pacing = "on""#,
+            r#"s.toml:7: sender.pacing: unknown pacing "on"; known: internal, fq."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[receiver]
+algorithm = "cubik""#,
+            r#"s.toml:7: receiver.algorithm: unknown algorithm "cubik"; known: reno, cubic, bbr1. Did you mean "cubic"?"#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+cubic.betta = 700"#,
+            r#"s.toml:9: flow.0.cubic.betta: unknown key; known here: beta, hystart. Did you mean "beta"?"#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+reno.beta = 700"#,
+            "s.toml:9: flow.0.reno.beta: got a parameter of reno; expected none, because it has no parameters. Remove it.",
+        ),
+        (
+            "[path]",
+            r#"[path.extra]
+x = 1
+[path]"#,
+            "s.toml:3: path.extra: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead. Remove it, or choose one of these.",
+        ),
+        (
+            "[path]",
+            r#"[path]
+"a\nb" = 1"#,
+            r#"s.toml:4: path.a\nb: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead. Remove it, or choose one of these."#,
+        ),
+    ]);
+}
+
+#[test]
+fn values_out_of_bounds_are_refused_with_the_bounds() {
+    refused(&[
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+loss = "100.1%""#,
+            r#"s.toml:6: path.loss: got "100.1%"; expected a share such as "1.5%" up to 100%, or a kind and its share such as "periodic 0.1%"."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+loss = "-1%""#,
+            r#"s.toml:6: path.loss: got "-1%", which is negative; expected a share such as "1.5%"."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+loss = 0.015"#,
+            r#"s.toml:6: path.loss: got the bare number 0.015; expected a share such as "1.5%" up to 100%, or a kind and its share such as "periodic 0.1%". Write it with its unit, in quotes."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+loss = "1.5""#,
+            r#"s.toml:6: path.loss: got "1.5", a bare number; expected a share such as "1.5%". Write the unit behind the number."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+loss = "periodic""#,
+            r#"s.toml:6: path.loss: got "periodic"; expected a share such as "1.5%" up to 100%, or a kind and its share such as "periodic 0.1%"."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+ack_loss = "1.5ms""#,
+            r#"s.toml:6: path.ack_loss: got "1.5ms", whose unit "ms" is unknown here; expected a share such as "1.5%"."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+mtu = "100B""#,
+            r#"s.toml:6: path.mtu: got "100B"; expected an amount of data such as "256KiB" (B, kB, MB, GB, KiB, MiB, GiB) from 576B to 65535B."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+mtu = 1500"#,
+            r#"s.toml:6: path.mtu: got the bare number 1500; expected an amount of data such as "256KiB" (B, kB, MB, GB, KiB, MiB, GiB) from 576B to 65535B. Write it with its unit, in quotes."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+overhead = "2kB""#,
+            r#"s.toml:6: path.overhead: got "2kB"; expected an amount of data such as "256KiB" (B, kB, MB, GB, KiB, MiB, GiB) from 0B to 1000B."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[sender]
+initcwnd = 0"#,
+            "s.toml:7: sender.initcwnd: got 0; expected a whole number from 1 to 1000.",
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[sender]
+initcwnd = 1001"#,
+            "s.toml:7: sender.initcwnd: got 1001; expected a whole number from 1 to 1000.",
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[sender]
+initcwnd = "10""#,
+            r#"s.toml:7: sender.initcwnd: got "10"; expected a whole number from 1 to 1000. Write it without quotes."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[sender]
+initcwnd = 10.5"#,
+            "s.toml:7: sender.initcwnd: got 10.5; expected a whole number from 1 to 1000.",
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[sender]
+initcwnd = -10"#,
+            "s.toml:7: sender.initcwnd: got -10; expected a whole number from 1 to 1000.",
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[sender]
+hz = 42"#,
+            "s.toml:7: sender.hz: got 42; expected one of 100, 250, 300, 1000.",
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[receiver]
+gro = 1"#,
+            "s.toml:7: receiver.gro: got 1; expected true or false.",
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[receiver]
+gro = "true""#,
+            r#"s.toml:7: receiver.gro: got "true"; expected true or false. Write it without quotes."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[sender]
+tcp_wmem_max = "3GiB""#,
+            r#"s.toml:7: sender.tcp_wmem_max: got "3GiB"; expected an amount of data such as "256KiB" (B, kB, MB, GB, KiB, MiB, GiB) from 4096B to 2147483647B."#,
+        ),
+        (
+            r#"duration = "10s""#,
+            r#"duration = "10s"
+repeat = 0"#,
+            "s.toml:2: repeat: got 0; expected a whole number from 1 to 10000.",
+        ),
+        (
+            r#"duration = "10s""#,
+            r#"duration = "10s"
+seed = -1"#,
+            "s.toml:2: seed: got -1; expected a whole number from 0 to 9223372036854775807.",
+        ),
+        (
+            r#"duration = "10s""#,
+            r#"duration = "10s"
+seed = "1""#,
+            r#"s.toml:2: seed: got "1"; expected a whole number from 0 to 9223372036854775807. Write it without quotes."#,
+        ),
+        (
+            r#"duration = "10s""#,
+            r#"duration = "10s"
+title = """#,
+            r#"s.toml:2: title: got ""; expected text on one line, in quotes."#,
+        ),
+        (
+            r#"duration = "10s""#,
+            r#"duration = "10s"
+title = 5"#,
+            "s.toml:2: title: got 5; expected text on one line, in quotes.",
+        ),
+        (
+            r#"duration = "10s""#,
+            r#"duration = "10s"
+claim = "Loss 1.5""#,
+            r#"s.toml:2: claim: got "Loss 1.5"; expected an id of lower-case letters, digits, "-" and ".", in quotes."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+count = 0"#,
+            "s.toml:9: flow.0.count: got 0; expected a whole number from 1 to 1000000.",
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+count = 1000001"#,
+            "s.toml:9: flow.0.count: got 1000001; expected a whole number from 1 to 1000000.",
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+name = "my flow""#,
+            r#"s.toml:9: flow.0.name: got "my flow"; expected a name of letters, digits and "_" that begins with a letter, in quotes."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+cubic.beta = 2000"#,
+            "s.toml:9: flow.0.cubic.beta: got 2000; expected a whole number from 1 to 1024 (default 717).",
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+cubic.beta = "1""#,
+            r#"s.toml:9: flow.0.cubic.beta: got "1"; expected a whole number from 1 to 1024 (default 717)."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+cubic = 3"#,
+            "s.toml:9: flow.0.cubic: got 3; expected a table of parameters. Write cubic.beta = 717.",
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+workload = "request-response"
+requests = 0"#,
+            r#"s.toml:10: flow.0.requests: got 0; expected a whole number from 1 to 1000000000000, or "unlimited"."#,
+        ),
+    ]);
+}
+
+#[test]
+fn values_that_contradict_each_other_are_refused_at_the_offending_line() {
+    refused(&[
+        (
+            r#"duration = "10s""#,
+            r#"duration = "10s"
+warmup = "10s""#,
+            r#"s.toml:2: warmup: got "10s"; expected less than the duration, "10s". Shorten the warm-up, or lengthen the run."#,
+        ),
+        (
+            r#"duration = "10s""#,
+            r#"duration = "10s"
+sample_interval = "11s""#,
+            r#"s.toml:2: sample_interval: got "11s"; expected at most the duration, "10s". Set a shorter one."#,
+        ),
+        (
+            r#"duration = "10s""#,
+            r#"duration = "1ms""#,
+            r#"s.toml:1: sample_interval: got the default "10ms"; expected at most the duration, "1ms". Set a shorter one."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+buffer = "0.001bdp""#,
+            r#"s.toml:6: path.buffer: got "0.001bdp", which is 625B of path.rate 50Mbit/s and path.rtt 100ms; expected room for at least one packet of 1500B (path.mtu + path.overhead). "1packet" is the least."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+buffer = "1000B""#,
+            r#"s.toml:6: path.buffer: got "1000B"; expected room for at least one packet of 1500B (path.mtu + path.overhead). "1packet" is the least."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+buffer = "0packets""#,
+            r#"s.toml:6: path.buffer: got "0packets"; expected room for at least one packet of 1500B (path.mtu + path.overhead). "1packet" is the least."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+buffer = "1us""#,
+            r#"s.toml:6: path.buffer: got "1us", which is 7B of path.rate 50Mbit/s and path.rtt 100ms; expected room for at least one packet of 1500B (path.mtu + path.overhead). "1packet" is the least."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+buffer = "1e3bdp""#,
+            r#"s.toml:6: path.buffer: got "1e3bdp", whose unit "e3bdp" is unknown here; expected a queue size such as "1bdp", "256KiB", "170packets", "20ms" or "unlimited"."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+buffer = 5"#,
+            r#"s.toml:6: path.buffer: got the bare number 5; expected a queue size such as "1bdp", "256KiB", "170packets", "20ms" or "unlimited". Write it with its unit, in quotes."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+buffer = "9999999999bdp""#,
+            r#"s.toml:6: path.buffer: got "9999999999bdp"; expected at most 1099511627776B of path.rate 50Mbit/s and path.rtt 100ms. "unlimited" never drops."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+buffer = "2TiB""#,
+            r#"s.toml:6: path.buffer: got "2TiB", whose unit "TiB" is unknown here; expected a queue size such as "1bdp", "256KiB", "170packets", "20ms" or "unlimited"."#,
+        ),
+        (
+            r#"rate = "50Mbit/s""#,
+            r#"rate = "unlimited"
+buffer = "1bdp""#,
+            r#"s.toml:5: path.buffer: got "1bdp"; expected bytes, packets or "unlimited", because path.rate is "unlimited". A time and a BDP need a rate."#,
+        ),
+        (
+            r#"rate = "50Mbit/s""#,
+            r#"rate = "unlimited"
+buffer = "20ms""#,
+            r#"s.toml:5: path.buffer: got "20ms"; expected bytes, packets or "unlimited", because path.rate is "unlimited". A time and a BDP need a rate."#,
+        ),
+        (
+            r#"rate = "50Mbit/s"
+rtt = "100ms""#,
+            r#"rate = "1kbit/s"
+rtt = "1ms""#,
+            r#"s.toml:3: path.buffer: got the default of 1bdp, which is 1B of path.rate 1kbit/s and path.rtt 1ms; expected room for at least one packet of 1500B (path.mtu + path.overhead). "1packet" is the least."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[sender]
+tcp_wmem_max = "8KiB""#,
+            r#"s.toml:7: sender.tcp_wmem_max: got "8KiB"; expected at least sender.tcp_wmem_default, "16384B". Set tcp_wmem_default as well."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[receiver]
+tcp_rmem_min = "1MiB"
+tcp_rmem_default = "512KiB""#,
+            r#"s.toml:7: receiver.tcp_rmem_min: got "1MiB"; expected at most receiver.tcp_rmem_default, "512KiB". Set tcp_rmem_default as well."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[receiver]
+tcp_rmem_default = "64MiB""#,
+            r#"s.toml:7: receiver.tcp_rmem_default: got "64MiB"; expected at most receiver.tcp_rmem_max, "33554432B". Set tcp_rmem_max as well."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+[sender]
+gso_max = "1000B""#,
+            r#"s.toml:7: sender.gso_max: got "1000B"; expected 0B (off), or at least path.mtu, 1500B."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+start = "10s""#,
+            r#"s.toml:9: flow.0.start: got "10s"; expected before the end of the run at "10s". Start it earlier, or lengthen the run."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+count = 11
+stagger = "1s""#,
+            r#"s.toml:10: flow.0.stagger: got "1s"; expected a stagger with which the last of 11 flows starts before the end of the run at "10s". Shorten it, or lengthen the run."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+count = 600000
+[[flow]]
+algorithm = "reno"
+count = 600000"#,
+            "s.toml:12: flow.1.count: got 600000; expected at most 1000000 connections in all, and this makes 1200000. Lower the count.",
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+count = 2000
+workload = "request-response"
+connections = 501"#,
+            "s.toml:9: flow.0.count: got 2000; expected at most 1000000 connections in all, and this makes 1002000. Lower the count.",
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+bytes = "1MB""#,
+            r#"s.toml:9: flow.0.bytes: got a key of workload transfer; expected keys of workload bulk. Remove it, or set workload = "transfer"."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+workload = "transfer""#,
+            r#"s.toml:9: flow.0.bytes: missing; expected how much workload "transfer" carries. Add bytes = "1MB" or another amount in [[flow]]."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+workload = "transfer"
+bytes = "1MB"
+depth = 2"#,
+            r#"s.toml:11: flow.0.depth: got a key of workload request-response; expected keys of workload transfer. Remove it, or set workload = "request-response"."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+bbr1.drain_gain = 300"#,
+            r#"s.toml:9: flow.0.bbr1.drain_gain: got a parameter of bbr1; expected parameters of this flow's own algorithm. Remove it, or set algorithm = "bbr1"."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+name = "bbr1""#,
+            r#"s.toml:9: flow.0.name: got "bbr1"; expected a name that is not another algorithm's. Expectations could not tell them apart."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+name = "a"
+[[flow]]
+algorithm = "reno"
+name = "a""#,
+            r#"s.toml:12: flow.1.name: got "a"; expected a name that no other [[flow]] has. Choose another."#,
+        ),
+    ]);
+}
+
+#[test]
+fn lists_that_make_no_axis_are_refused() {
+    refused(&[
+        (
+            r#"rtt = "100ms""#,
+            "rtt = []",
+            r#"s.toml:5: path.rtt: got an empty list; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s, or a list of such values. Leave the key out to have its default."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = ["1ms", "1ms"]"#,
+            r#"s.toml:5: path.rtt: got "1ms" twice in a list; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s, or a list of such values. Remove one; `repeat` repeats a cell."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = ["1ms", 2]"#,
+            r#"s.toml:5: path.rtt: got the bare number 2; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s. Write it with its unit, in quotes."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = [["1ms"]]"#,
+            r#"s.toml:5: path.rtt: got a list within a list; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s, or a list of such values. Write one flat list."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = [
+  "1ms",
+  "0s",
+]"#,
+            r#"s.toml:7: path.rtt: got "0s"; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s."#,
+        ),
+        (
+            r#"duration = "10s""#,
+            r#"duration = "10s"
+seed = [1, 2]"#,
+            "s.toml:2: seed: got a list; expected a whole number from 0 to 9223372036854775807. This key cannot be an axis of the matrix.",
+        ),
+        (
+            r#"duration = "10s""#,
+            r#"duration = "10s"
+title = ["a", "b"]"#,
+            "s.toml:2: title: got a list; expected text on one line, in quotes. This key cannot be an axis of the matrix.",
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+name = ["a", "b"]"#,
+            r#"s.toml:9: flow.0.name: got a list; expected a name of letters, digits and "_" that begins with a letter, in quotes. This key cannot be an axis of the matrix."#,
+        ),
+        (
+            r#"duration = "10s""#,
+            r#"duration = ["1s", "2s"]
+warmup = "1s""#,
+            r#"s.toml:2: warmup: got "1s"; expected less than the duration, "1s". Shorten the warm-up, or lengthen the run."#,
+        ),
+    ]);
+}
+
+#[test]
+fn missing_tables_and_keys_are_refused_with_what_to_add() {
+    refused(&[
+        (
+            r#"duration = "10s""#,
+            "",
+            r#"s.toml:1: duration: missing; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 86400s. Add duration = "30s"."#,
+        ),
+        (
+            r#"rate = "50Mbit/s""#,
+            "",
+            r#"s.toml:3: path.rate: missing; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited", up to 10Tbit/s. Add rate = "50Mbit/s" in [path]."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            "",
+            r#"s.toml:3: path.rtt: missing; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s. Add rtt = "100ms" in [path]."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            "count = 1",
+            r#"s.toml:7: flow.0.algorithm: missing; expected an algorithm's name such as "cubic". Add algorithm = "cubic" in [[flow]]."#,
+        ),
+        (
+            r#"[[flow]]
+algorithm = "cubic""#,
+            "",
+            r#"s.toml:1: flow: missing; expected at least one [[flow]] table. Add [[flow]] and, below it, algorithm = "cubic"."#,
+        ),
+        (
+            "[[flow]]",
+            "[flow]",
+            "s.toml:7: flow: got a table; expected [[flow]] tables. Begin each with a line [[flow]], in double brackets.",
+        ),
+        (
+            "[path]",
+            "path = 3",
+            r#"s.toml:4: rate: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, sender, receiver, flow, expect. Did you mean "path.rate"?"#,
+        ),
+        (
+            "[path]",
+            "[[path]]",
+            "s.toml:3: path: got a list of tables; expected a table. Begin the table with a line [path].",
+        ),
+        (
+            r#"[[flow]]
+algorithm = "cubic""#,
+            "flow = 3",
+            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead. Remove it, or choose one of these.",
+        ),
+        (
+            r#"[[flow]]
+algorithm = "cubic""#,
+            "flow = [3]",
+            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead. Remove it, or choose one of these.",
+        ),
+        (
+            r#"[[flow]]
+algorithm = "cubic""#,
+            r#"[[expect]]
+assert = "1 > 0""#,
+            r#"s.toml:1: flow: missing; expected at least one [[flow]] table. Add [[flow]] and, below it, algorithm = "cubic"."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+[[expect]]"#,
+            r#"s.toml:9: expect.0.assert: missing; expected text on one line, in quotes. Add assert = "bbr1.goodput / cubic.goodput >= 20" in [[expect]]."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+[[expect]]
+assert = "  ""#,
+            r#"s.toml:10: expect.0.assert: got "  "; expected text on one line, in quotes."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+[[expect]]
+assert = true"#,
+            "s.toml:10: expect.0.assert: got true; expected text on one line, in quotes.",
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+[[expect]]
+asert = "1 > 0""#,
+            r#"s.toml:10: expect.0.asert: unknown key; known here: assert. Did you mean "assert"?"#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "cubic"
+[expect]
+assert = "1 > 0""#,
+            "s.toml:9: expect: got a table; expected [[expect]] tables. Begin each with a line [[expect]], in double brackets.",
+        ),
+    ]);
+}
+
+/// The words are the TOML library's; the line and the frame are ours.
+#[test]
+fn what_is_not_toml_is_refused_at_its_line() {
+    let rows = [
+        (r#"duration = "10s""#, "duration = 10s", 1),
+        (r#"duration = "10s""#, r#"duration = "10s"#, 1),
+        (r#"duration = "10s""#, r#"duration "10s""#, 1),
+        (
+            r#"duration = "10s""#,
+            r#"duration = "10s"
+duration = "10s""#,
+            2,
+        ),
+        ("[path]", "[path", 3),
+        (r#"rtt = "100ms""#, "rtt = 99999999999999999999", 5),
+        (
+            "[path]",
+            r#"[path]
+[path]"#,
+            4,
+        ),
+        (r#"duration = "10s""#, r#"duration = "10s" "20s""#, 1),
+    ];
+    for (from, to, line) in rows {
+        let error = read(&edited(from, to)).expect_err(to).to_string();
+        assert!(
+            error.starts_with(&format!("s.toml:{line}: not valid TOML: ")),
+            "{to:?}: {error}"
+        );
+        assert!(
+            error.ends_with("Correct this line; https://toml.io describes the format."),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_matrix_too_large_is_refused_with_its_size() {
+    let list: Vec<String> = (1..=400).map(|n| n.to_string()).collect();
+    let axis = |table: &str| format!("[{table}]\ninitcwnd = [{}]\n", list.join(", "));
+    let text = common::GOOD.to_string() + &axis("receiver") + &axis("sender");
+    assert_eq!(
+        read(&text).unwrap_err().to_string(),
+        "s.toml:12: sender.initcwnd: the matrix has 160000 cells; expected at most 100000. \
+         Shorten the lists, or split the file."
+    );
+}
+
+#[test]
+fn the_last_cell_of_a_matrix_is_checked_like_the_first() {
+    let error = read(&edited(
+        "rtt = \"100ms\"",
+        "rtt = [\"100ms\", \"2ms\"]\nbuffer = \"0.1bdp\"",
+    ))
+    .unwrap_err();
+    assert_eq!(error.line, 6);
+    assert!(
+        error
+            .to_string()
+            .contains("1250B of path.rate 50Mbit/s and path.rtt 2ms"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_was_composed_elsewhere_is_named_in_its_errors() {
+    let error = knee_model::scenario::parse("duration = 3", "<command line>", &common::names())
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("<command line>:1: duration: got the bare number 3; "),
+        "{error}"
+    );
+}
