@@ -17,8 +17,7 @@ help: ## list the targets
 
 .PHONY: demo
 demo: $(VENV)/.core ## install into .venv, run the demo scenario, show its table and its report
-	$(BIN)/knee run gallery/demo.toml --out runs/demo --force
-	$(BIN)/knee report runs/demo
+	$(BIN)/knee run gallery/demo.toml --out runs/demo --force --report
 
 .PHONY: setup
 setup: $(VENV)/.dev ## install into .venv, with what the tests need

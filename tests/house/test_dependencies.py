@@ -103,7 +103,9 @@ def test_the_front_imports_only_what_it_declares() -> None:
 
 def test_the_front_reaches_native_code_through_core_alone() -> None:
     ways = {"ctypes", "cffi", "importlib.machinery"}
-    found = [f"{path}: {module}" for path, _, module, _ in python_imports() if module in ways or module.split(".")[0] in ways]
+    found = [
+        f"{path}: {module}" for path, _, module, _ in python_imports() if module in ways or module.split(".")[0] in ways
+    ]
     assert not found
 
 

@@ -38,7 +38,11 @@ def test_every_algorithm_file_is_listed() -> None:
 )
 def test_every_file_of_the_model_that_declares_a_kind_is_listed(folder: str, names: list[str]) -> None:
     base = f"crates/model/src/{folder}"
-    kinds = {stem for stem in stems(base, ".rs") if re.search(r"\bstatic KIND\b|\bconst KIND\b", read(Path(f"{base}/{stem}.rs")))}
+    kinds = {
+        stem
+        for stem in stems(base, ".rs")
+        if re.search(r"\bstatic KIND\b|\bconst KIND\b", read(Path(f"{base}/{stem}.rs")))
+    }
     registry = read(Path(f"{base}/mod.rs"))
     listed = set(re.findall(r"&(\w+)::KIND\b", registry))
     assert kinds == listed

@@ -113,7 +113,10 @@ fn cell_dict<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyDict>> 
     dict.set_item("warmup_ns", cell.warmup.0)?;
     dict.set_item("rate_bits_per_sec", rate.map(|rate| rate.bits_per_sec()))?;
     dict.set_item("rtt_ns", cell.path.rtt.0)?;
-    dict.set_item("bdp_bytes", rate.map(|rate| model::bdp_bytes(rate, cell.path.rtt)))?;
+    dict.set_item(
+        "bdp_bytes",
+        rate.map(|rate| model::bdp_bytes(rate, cell.path.rtt)),
+    )?;
     dict.set_item("buffer_bytes", buffer_bytes)?;
     dict.set_item("buffer_pkts", buffer_pkts)?;
     dict.set_item("flows", flows)?;

@@ -1,0 +1,115 @@
+"""Writes the reference pages of docs/ from the registries: `make docs`; with `--check` says whether they are stale.
+
+A page is prose with parts between `<!-- generated: NAME -->` and `<!-- end -->`; only those parts are written here.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from kneepoint import _core
+
+DOCS = Path(__file__).resolve().parent
+PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def table(header: list[str], rows: Iterable[list[str]]) -> str:
+    """A Markdown table; bars within cells are escaped."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def code(text: object) -> str:
+    return f"`{text}`" if str(text) else ""
+
+
+def sentence(text: str) -> str:
+    """The text with a capital first letter and nothing else changed."""
+    return text[:1].upper() + text[1:]
+
+
+def keys() -> str:
+    """Every key of a scenario file, a table per section."""
+    sections: dict[str, list[list[str]]] = {}
+    for key in _core.keys():
+        section, _, name = key["path"].rpartition(".")
+        axis = "yes" if key["axis"] else ""
+        row = [code(name), key["doc"], key["accepts"], key["default"], axis, key["source"]]
+        sections.setdefault(section, []).append(row)
+    titles = {"": "Top of the file", "flow": "`[[flow]]`", "expect": "`[[expect]]`"}
+    header = ["key", "meaning", "accepts", "default", "axis", "source of the default or definition"]
+    parts = [f"### {titles.get(name, f'`[{name}]`')}\n\n{table(header, rows)}" for name, rows in sections.items()]
+    return "\n".join(parts)
+
+
+def columns() -> str:
+    """Every column that an engine fills, a section per table."""
+    parts = []
+    for name, listed in _core.tables().items():
+        rows = [[code(c["name"]), c["type"], c["unit"], c["doc"], c["source"]] for c in listed]
+        parts.append(f"## {name}\n\n{table(['column', 'type', 'unit', 'meaning', 'source'], rows)}")
+    return "\n".join(parts)
+
+
+def algorithms() -> str:
+    """Every algorithm: what it is, when to use it, its parameters."""
+    parts = []
+    for item in _core.algorithms():
+        text = f"## {item['name']}\n\n{sentence(item['summary'])} ({item['year']}).\n\n"
+        text += f"Use when: {item['use_when']}.\n\nSource: {item['source']}\n"
+        if item["params"]:
+            header = ["parameter", "default", "least", "most", "unit", "meaning"]
+            fields = ("default", "min", "max", "unit", "doc")
+            rows = [[code(p["name"]), *(str(p[field]) for field in fields)] for p in item["params"]]
+            text += "\n" + table(header, rows)
+        parts.append(text)
+    return "\n".join(parts)
+
+
+def kinds(items: list[dict[str, object]]) -> str:
+    last = "source" if "source" in items[0] else "keys"
+    rows = []
+    for item in items:
+        end = ", ".join(code(key) for key in item["keys"]) if last == "keys" else str(item["source"])  # type: ignore[attr-defined]
+        rows.append([code(item["name"]), str(item["summary"]), end])
+    return table(["name", "what it does", last], rows)
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "keys": keys,
+    "columns": columns,
+    "algorithms": algorithms,
+    "queues": lambda: kinds(_core.queues()),
+    "losses": lambda: kinds(_core.losses()),
+    "workloads": lambda: kinds(_core.workloads()),
+}
+
+
+def generated(page: str) -> str:
+    """The page with its generated parts as they should be."""
+    return PART.sub(lambda part: f"{part[1]}\n{PARTS[part[2]]()}\n{part[3]}", page)
+
+
+def main() -> int:
+    check = "--check" in sys.argv[1:]
+    stale = []
+    for path in sorted(DOCS.glob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        wanted = generated(page)
+        if page != wanted:
+            stale.append(path.name)
+            if not check:
+                path.write_text(wanted, encoding="utf-8")
+    if stale and check:
+        print(f"stale: {', '.join(stale)}. Run `make docs`.", file=sys.stderr)
+        return 1
+    for name in stale:
+        print(f"wrote docs/{name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
