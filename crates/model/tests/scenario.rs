@@ -352,6 +352,7 @@ fn inline_tables_mean_what_headed_tables_mean() {
     assert_eq!(facts(inline), facts(GOOD));
     assert_eq!(facts(dotted), facts(GOOD));
     assert_eq!(facts(&GOOD.replace('\n', "\r\n")), facts(GOOD));
+    assert_eq!(facts(&format!("\u{feff}{GOOD}")), facts(GOOD));
 }
 
 #[test]

@@ -13,7 +13,17 @@ pub struct ScenarioError {
     /// The offending line, from 1.
     pub line: u32,
     #[source]
-    pub problem: Problem,
+    pub problem: Box<Problem>,
+}
+
+impl ScenarioError {
+    pub(super) fn new(file: &str, line: u32, problem: Problem) -> ScenarioError {
+        ScenarioError {
+            file: file.into(),
+            line,
+            problem: Box::new(problem),
+        }
+    }
 }
 
 /// Why a scenario was refused. `key` is the path of the offending thing, such
@@ -31,7 +41,7 @@ pub enum Problem {
     #[error("{key}: unknown {what} {}; known: {}.{}", quoted(.got), .known.join(", "), did_you_mean(.suggestion))]
     UnknownName {
         key: String,
-        what: String,
+        what: &'static str,
         got: String,
         known: Vec<String>,
         suggestion: Option<String>,

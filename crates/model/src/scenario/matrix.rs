@@ -64,14 +64,8 @@ impl Matrix {
             flow_lines,
             n_expects,
         };
-        matrix
-            .check_applicable()
-            .and_then(|()| matrix.check_size())
-            .map_err(|(line, problem)| ScenarioError {
-                file: file.into(),
-                line,
-                problem,
-            })?;
+        matrix.check_applicable(file)?;
+        matrix.check_size(file)?;
         Ok(matrix)
     }
 
@@ -108,7 +102,7 @@ impl Matrix {
 
     /// Refuses what no cell would use: parameters of an algorithm that the
     /// flow never runs, keys of a workload that it never has.
-    fn check_applicable(&self) -> Result<(), (u32, Problem)> {
+    fn check_applicable(&self, file: &str) -> Result<(), ScenarioError> {
         for setting in self.settings.iter().filter(|setting| !setting.is_default) {
             let used = |name: &str| {
                 let entries = self
@@ -129,7 +123,7 @@ impl Matrix {
                         expected: "parameters of this flow's own algorithm".into(),
                         next: format!("Remove it, or set algorithm = \"{algorithm}\"."),
                     };
-                    return Err((setting.line, problem));
+                    return Err(ScenarioError::new(file, setting.line, problem));
                 }
                 Target::Key(key) if !key.workloads().is_empty() => {
                     let (workloads, own) = (key.workloads(), used("workload"));
@@ -140,7 +134,7 @@ impl Matrix {
                             expected: format!("keys of workload {}", own.join(" or ")),
                             next: format!("Remove it, or set workload = \"{}\".", workloads[0]),
                         };
-                        return Err((setting.line, problem));
+                        return Err(ScenarioError::new(file, setting.line, problem));
                     }
                 }
                 _ => {}
@@ -149,7 +143,7 @@ impl Matrix {
         Ok(())
     }
 
-    fn check_size(&mut self) -> Result<(), (u32, Problem)> {
+    fn check_size(&mut self, file: &str) -> Result<(), ScenarioError> {
         let lengths = self
             .axes
             .iter()
@@ -168,7 +162,7 @@ impl Matrix {
                 cells: n_cells,
                 limit,
             };
-            return Err((setting.line, problem));
+            return Err(ScenarioError::new(file, setting.line, problem));
         }
         self.n_cells = n_cells as u64;
         Ok(())

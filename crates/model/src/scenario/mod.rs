@@ -52,7 +52,9 @@ pub struct Names {
 
 impl Names {
     fn algorithm(&self, name: &str) -> Option<&AlgorithmInfo> {
-        self.algorithms.iter().find(|algorithm| algorithm.name == name)
+        self.algorithms
+            .iter()
+            .find(|algorithm| algorithm.name == name)
     }
 }
 

@@ -366,7 +366,7 @@ impl Reader<'_> {
         item: &Item,
         may_be_axis: bool,
         forms: &dyn Fn() -> String,
-        read: &dyn Fn(&Toml) -> Result<(Value, String), Problem>,
+        read: &ReadOne<'_>,
     ) -> Result<(bool, Vec<Entry>), ScenarioError> {
         let entry = |toml: &Toml| {
             let line = toml.span().map_or(line, |span| self.line(span.start));
@@ -479,13 +479,12 @@ impl Reader<'_> {
     }
 
     fn error(&self, line: u32, problem: Problem) -> ScenarioError {
-        ScenarioError {
-            file: self.file.into(),
-            line,
-            problem,
-        }
+        ScenarioError::new(self.file, line, problem)
     }
 }
+
+/// Reads one value: itself, and its label.
+type ReadOne<'r> = dyn Fn(&Toml) -> Result<(Value, String), Problem> + 'r;
 
 fn forms_of(param: &ParamInfo) -> String {
     format!(

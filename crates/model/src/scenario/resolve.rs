@@ -526,11 +526,7 @@ impl Resolver<'_> {
     }
 
     fn error(&self, line: u32, problem: Problem) -> ScenarioError {
-        ScenarioError {
-            file: self.file.into(),
-            line,
-            problem,
-        }
+        ScenarioError::new(self.file, line, problem)
     }
 }
 

@@ -229,10 +229,10 @@ fn read_text(kind: &Kind, path: &str, text: &str, names: &Names) -> Result<Value
     }
 }
 
-pub(super) fn unknown(path: &str, what: &str, got: &str, known: Vec<&str>) -> Problem {
+pub(super) fn unknown(path: &str, what: &'static str, got: &str, known: Vec<&str>) -> Problem {
     Problem::UnknownName {
         key: path.into(),
-        what: what.into(),
+        what,
         got: got.into(),
         suggestion: nearest(got, known.iter().copied()),
         known: known.into_iter().map(String::from).collect(),

@@ -1,5 +1,8 @@
 //! What the scenario tests share: names of algorithms, and a small good file.
 
+// Each test file compiles this module on its own and uses a part of it.
+#![allow(dead_code)]
+
 use knee_model::scenario::{AlgorithmInfo, Names, ParamInfo, Scenario, ScenarioError, parse};
 
 /// Algorithms as a caller would pass them; bounds are of the tests alone.
@@ -45,8 +48,6 @@ pub fn read(text: &str) -> Result<Scenario, ScenarioError> {
     parse(text, FILE, &names())
 }
 
-// Each test file compiles this module on its own, and not every one edits.
-#[allow(dead_code)]
 /// `GOOD` with one passage replaced.
 pub fn edited(from: &str, to: &str) -> String {
     assert_eq!(
