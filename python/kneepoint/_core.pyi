@@ -1,6 +1,7 @@
 """The native module: the scenario parser and the simulator, with Arrow out. Conversions only; see `crates/py`."""
 
 from collections.abc import Callable, Mapping
+from os import PathLike
 from typing import Any
 
 class Cancel:
@@ -32,8 +33,8 @@ class Output:
     def data_packets(self) -> int:
         """Data packets that entered the path."""
 
-    def write_pcapng(self, path: str) -> None:
-        """Writes the packets captured; `EngineError` unless the cell was run with `capture=True`."""
+    def write_pcapng(self, path: str | PathLike[str], *, payload: bool = False) -> None:
+        """Writes the packets captured, headers only unless `payload`; `EngineError` without `capture=True`."""
 
 class Scenario:
     """A scenario file, resolved into cells."""
@@ -50,9 +51,9 @@ class Scenario:
     def cells(self) -> list[dict[str, Any]]:
         """One dict per cell, in the order of the matrix, of plain Python values:
 
-        `index` int · `axes` list of (key, value) · `describe` list of (key, value, doc) · `duration_ns` `warmup_ns` int ·
-        `rate_bits_per_sec` int or None (unlimited) · `rtt_ns` int · `bdp_bytes` int or None · `buffer_bytes` int or None ·
-        `buffer_pkts` int or None · `flows` list of dicts `group` `name` `algorithm` `workload` `count`.
+        `index` int · `axes` list of (key, value) · `describe` list of (key, value, doc) · `duration_ns` `warmup_ns` int
+        · `rate_bits_per_sec` int or None (unlimited) · `rtt_ns` int · `bdp_bytes` int or None · `buffer_bytes` int or
+        None · `buffer_pkts` int or None · `flows` list of dicts `group` `name` `algorithm` `workload` `count`.
         """
 
     @property
@@ -68,13 +69,16 @@ class Scenario:
         cancel: Cancel | None = None,
         progress: Callable[[int], object] | None = None,
     ) -> Output:
-        """Simulates one repetition without the GIL. `progress` is called now and then with the virtual time reached, in ns."""
+        """Simulates one repetition without the GIL.
+
+        `progress` is called now and then with the virtual time reached, in ns. Raises `Cancelled`, `EngineError`.
+        """
 
 def parse(text: str, file: str) -> Scenario:
     """Reads a scenario; `file` stands in errors. Raises `kneepoint.errors.ScenarioError`."""
 
 def algorithms() -> list[dict[str, Any]]:
-    """`name` `summary` `source` `year` `use_when` `params` of each; a param is a dict `name` `min` `max` `default` `doc`."""
+    """`name summary source year use_when params` of each; a param is a dict `name min max default unit doc`."""
 
 def queues() -> list[dict[str, Any]]:
     """`name` `summary` `source` of each."""
@@ -83,10 +87,10 @@ def losses() -> list[dict[str, Any]]:
     """`name` `summary` `source` of each."""
 
 def workloads() -> list[dict[str, Any]]:
-    """`name` `summary` of each."""
+    """`name` `summary` `keys` of each."""
 
 def keys() -> list[dict[str, Any]]:
-    """`path` `default` `accepts` `doc` `source` of each key of a scenario file."""
+    """`path` `default` `accepts` `axis` `doc` `source` of each key of a scenario file."""
 
 def tables() -> Mapping[str, list[dict[str, Any]]]:
     """Columns of `flows samples queue events`: `name` `unit` `doc` `source` `type` of each."""

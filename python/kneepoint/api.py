@@ -1,10 +1,10 @@
 """The Python front: `run`, `compare` and `open`.
 
-    import kneepoint
-    run = kneepoint.compare("cubic", "bbr1", rate="50Mbit/s", rtt="100ms", loss="1.5%")
-    run.flows.to_pandas()
-    for verdict in run.summary.verdicts:
-        print(verdict.text)
+import kneepoint
+run = kneepoint.compare("cubic", "bbr1", rate="50Mbit/s", rtt="100ms", loss="1.5%")
+run.flows.to_pandas()
+for verdict in run.summary.verdicts:
+    print(verdict.text)
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ def read_scenario(scenario: str | PathLike[str]) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ScenarioError(
-            f"{path}:{line}: got the byte {error.object[error.start]:#04x}, which is not UTF-8; expected a TOML file in UTF-8."
+            f"{path}:{line}: got the byte {error.object[error.start]:#04x}, which is not UTF-8; "
+            "expected a TOML file in UTF-8."
         ) from None
     except OSError as error:
         raise ScenarioError(f"{path}:1: cannot be read: {error.strerror}. {_nearby(path)}".rstrip()) from None

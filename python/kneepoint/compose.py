@@ -71,19 +71,22 @@ def _flows(algorithms: Sequence[str]) -> list[dict[str, Any]]:
     mixed = next((text for text, parts in zip(algorithms, entrants, strict=True) if len(parts) > 1), None)
     if mixed is not None:
         raise UsageError(
-            f'compare: got the mix "{mixed}" beside other algorithms; expected one mix alone, or plain algorithms, each of '
-            "which runs by itself. Compare the mixes one after the other."
+            f'compare: got the mix "{mixed}" beside other algorithms; expected one mix alone, or plain algorithms, '
+            "each of which runs by itself. Compare the mixes one after the other."
         )
     counts = {count for [(_, count)] in entrants}
     if len(counts) > 1:
         raise UsageError(
-            f"compare: got different counts ({', '.join(algorithms)}); expected the same count for each algorithm, or a mix "
-            f"that shares the path: {','.join(algorithms)}."
+            f"compare: got different counts ({', '.join(algorithms)}); expected the same count for each algorithm, or "
+            f"a mix that shares the path: {','.join(algorithms)}."
         )
     names = [name for [(name, _)] in entrants]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise UsageError(f'compare: got "{twice}" twice; expected each algorithm once, or a mix that shares the path: {",".join(names)}.')
+        raise UsageError(
+            f'compare: got "{twice}" twice; expected each algorithm once, or a mix that shares the path: '
+            f"{','.join(names)}."
+        )
     return [{"algorithm": names if len(names) > 1 else names[0], "count": counts.pop()}]
 
 
@@ -105,7 +108,9 @@ def _put(scenario: dict[str, Any], path: str, value: Any) -> None:
     else:
         table = scenario.setdefault(head, {})
         if not isinstance(table, dict):
-            raise UsageError(f'set: got "{path}", but {head} is a value and no table; `knee list keys` prints the keys.')
+            raise UsageError(
+                f'set: got "{path}", but {head} is a value and no table; `knee list keys` prints the keys.'
+            )
         table[rest] = value
 
 
@@ -139,7 +144,9 @@ def _value(value: Any, where: str) -> str:
         return _text(value)
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_value(entry, where) for entry in value) + "]"
-    raise UsageError(f"{where}: got {value!r}; expected a text with its unit, a number, true or false, or a list of them.")
+    raise UsageError(
+        f"{where}: got {value!r}; expected a text with its unit, a number, true or false, or a list of them."
+    )
 
 
 def _text(text: str) -> str:

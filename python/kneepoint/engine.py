@@ -1,4 +1,4 @@
-"""Runs repetitions on a pool of threads; the engine releases the GIL, so they use as many cores as there are threads."""
+"""Runs repetitions on a pool of threads; the engine releases the GIL, so each thread uses a core of its own."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def execute(
             watcher.running(key, min(now_ns / lengths[cell], 1.0))
 
         keep(key, scenario.run_cell(cell, rep, cancel=cancel, progress=progress))
-        watcher.finished(key)
+        with lock:
+            watcher.finished(key)
 
     def stop() -> None:
         stopped.set()

@@ -59,9 +59,7 @@ def check(expects: Sequence[tuple[str, int]], cells: Sequence[Mapping[str, Any]]
             raise ScenarioError(f"{file}:{line}: expect[{number}].assert: {problem}") from None
 
 
-def evaluate(
-    expects: Sequence[tuple[str, int]], summary: Summary, cells: Sequence[Mapping[str, Any]]
-) -> list[Outcome]:
+def evaluate(expects: Sequence[tuple[str, int]], summary: Summary, cells: Sequence[Mapping[str, Any]]) -> list[Outcome]:
     """Each expectation's outcome; they have passed `check`."""
     return [_evaluate(assertion, line, summary, cells) for assertion, line in expects]
 
@@ -161,13 +159,13 @@ def _fixed(key: str, term: Term, cells: Sequence[Mapping[str, Any]]) -> bool:
     )
 
 
-def _find_in_cells(
-    term: Term, assignment: Mapping[str, str], cells: Sequence[Mapping[str, Any]]
-) -> tuple[int, int]:
+def _find_in_cells(term: Term, assignment: Mapping[str, str], cells: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
     """(cell, group) that a term means; group -1 is the whole cell."""
     if term.metric not in _metric_names(term.name):
         names = _metric_names(term.name)
-        raise Problem(f'got the metric "{term.metric}" of {term.name}; ' + suggest(term.metric, names, "expected one of"))
+        raise Problem(
+            f'got the metric "{term.metric}" of {term.name}; ' + suggest(term.metric, names, "expected one of")
+        )
     wanted = {**assignment, **dict(term.index)}
     in_place = [cell for cell in cells if all(dict(cell["axes"])[key] == value for key, value in wanted.items())]
     if term.name == "total":
@@ -176,7 +174,9 @@ def _find_in_cells(
         found = _groups(term.name, "name", in_place) or _groups(term.name, "algorithm", in_place)
     if not found:
         known = sorted({text for cell in cells for flow in cell["flows"] for text in (flow["name"], flow["algorithm"])})
-        raise Problem(f'got "{term.name}"; ' + suggest(term.name, [*known, "total"], "expected a flow or an algorithm:"))
+        raise Problem(
+            f'got "{term.name}"; ' + suggest(term.name, [*known, "total"], "expected a flow or an algorithm:")
+        )
     if len(found) > 1:
         raise Problem(
             f"{term} could mean {len(found)} groups of flows; give the flows names (`name = ...`) or pick an axis, "

@@ -1,11 +1,11 @@
-"""Reading and computing the comparisons of `[[expect]]`: a small recursive-descent parser, and quantities with dimensions.
+"""Reading and computing the comparisons of `[[expect]]`: a recursive-descent parser, and quantities with dimensions.
 
-    assertion  = chain { "and" chain }
-    chain      = sum OP sum [ OP sum ]            OP: <  <=  >  >=  ==
-    sum        = product { (+|-) product }
-    product    = factor { (*|/) factor }
-    factor     = NUMBER [UNIT] | "(" sum ")" | "-" factor | term
-    term       = NAME [ "[" AXIS "=" VALUE { "," AXIS "=" VALUE } "]" ] "." METRIC
+assertion  = chain { "and" chain }
+chain      = sum OP sum [ OP sum ]            OP: <  <=  >  >=  ==
+sum        = product { (+|-) product }
+product    = factor { (*|/) factor }
+factor     = NUMBER [UNIT] | "(" sum ")" | "-" factor | term
+term       = NAME [ "[" AXIS "=" VALUE { "," AXIS "=" VALUE } "]" ] "." METRIC
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Quantity:
             self.values * other.values,
             self.bits + other.bits,
             self.seconds + other.seconds,
-            percent=self.percent and other.bare or other.percent and self.bare,
+            percent=(self.percent and other.bare) or (other.percent and self.bare),
             bare=self.bare and other.bare,
         )
 
@@ -94,9 +94,8 @@ class Quantity:
         zero = any(side.bare and not np.any(side.values) for side in (self, other))
         if (self.bits, self.seconds) != (other.bits, other.seconds) and not zero:
             raise Problem(f"{self.unit()} cannot be {word} {other.unit()}; write the unit (50Mbit/s, 20ms, 1.5%, 1MB)")
-        if self.percent and other.bare or other.percent and self.bare:
-            if not zero:
-                raise Problem(f"a percentage cannot be {word} a bare number; write the sign (1.5%)")
+        if not zero and ((self.percent and other.bare) or (other.percent and self.bare)):
+            raise Problem(f"a percentage cannot be {word} a bare number; write the sign (1.5%)")
         larger = other if zero and self.bare else self
         percent = self.percent or (other.percent and (self.bits, self.seconds) == (0, 0))
         return Quantity(values, larger.bits, larger.seconds, percent, self.bare and other.bare)
@@ -178,7 +177,9 @@ def parse(assertion: str) -> list[Chain]:
     reader = _Reader(assertion)
     chains = reader.assertion()
     if not any(True for _ in terms_of(chains)):
-        raise Problem(f'got "{assertion}", which names no flow; expected something like bbr1.goodput >= 2 * cubic.goodput')
+        raise Problem(
+            f'got "{assertion}", which names no flow; expected something like bbr1.goodput >= 2 * cubic.goodput'
+        )
     _check_dimensions(chains)
     return chains
 
@@ -362,7 +363,9 @@ class _Reader:
         self.start = self.place
         match = _TOKEN.match(self.text, self.place)
         if match is None:
-            raise Problem(f'got "{self.text[self.place :].strip()[:20]}" in "{self.text}"; expected a name, a number or a sign')
+            raise Problem(
+                f'got "{self.text[self.place :].strip()[:20]}" in "{self.text}"; expected a name, a number or a sign'
+            )
         self.place = match.end()
         return match.groupdict()
 

@@ -57,7 +57,8 @@ class RunFolder:
                 )
             if not force:
                 raise RunFolderError(
-                    f"{path}: already holds a run. Choose another --out, finish it with --resume, or replace it with --force."
+                    f"{path}: already holds a run. Choose another --out, finish it with --resume, or replace it with "
+                    "--force."
                 )
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -74,18 +75,20 @@ class RunFolder:
         """A folder that holds a run."""
         if not (path / "run.json").is_file():
             raise RunFolderError(
-                f"{path}: got {'a folder without run.json' if path.is_dir() else 'no such folder'}; expected a run folder, "
-                "as `knee run` writes one."
+                f"{path}: got {'a folder without run.json' if path.is_dir() else 'no such folder'}; expected a run "
+                "folder, as `knee run` writes one."
             )
         return RunFolder(path)
 
     def lock(self) -> None:
         """Keeps other processes from writing here until this one ends, however it ends."""
-        self._lock = open(self.path / ".lock", "w")
+        self._lock = (self.path / ".lock").open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise RunFolderError(f"{self.path}: another process is running into it. Wait for it, or choose another --out.") from None
+            raise RunFolderError(
+                f"{self.path}: another process is writing to it. Wait for it, or choose another --out."
+            ) from None
 
     def unlock(self) -> None:
         if self._lock is not None:
@@ -102,7 +105,9 @@ class RunFolder:
             raise RunFolderError(f"{file}: cannot be read as JSON: {error}.") from None
         if not isinstance(found, dict) or found.get("schema") != SCHEMA:
             got = found.get("schema") if isinstance(found, dict) else type(found).__name__
-            raise RunFolderError(f"{file}: schema: got {got!r}; expected {SCHEMA}. It is of another version of kneepoint.")
+            raise RunFolderError(
+                f"{file}: schema: got {got!r}; expected {SCHEMA}. It is of another version of kneepoint."
+            )
         return found
 
     def write_json(self, content: Mapping[str, Any]) -> None:
@@ -146,7 +151,7 @@ class RunFolder:
     def parts(self) -> list[Key]:
         """Repetitions kept, in the order of the matrix."""
         with suppress(FileNotFoundError):
-            found = [_PART.fullmatch(name) for name in os.listdir(self.path / "parts")]
+            found = [_PART.fullmatch(file.name) for file in (self.path / "parts").iterdir()]
             return sorted((int(match[1]), int(match[2])) for match in found if match)
         return []
 
@@ -266,14 +271,15 @@ def next_free(parent: Path, stem: str) -> Path:
     pattern = re.compile(re.escape(stem) + r"-(\d+)")
     taken = [0]
     with suppress(OSError):
-        taken += [int(match[1]) for name in os.listdir(parent) if (match := pattern.fullmatch(name))]
+        taken += [int(match[1]) for file in parent.iterdir() if (match := pattern.fullmatch(file.name))]
     return parent / f"{stem}-{max(taken) + 1}"
 
 
 def cannot_write(path: Path, error: OSError) -> RunFolderError:
     reason = error.strerror or str(error)
     return RunFolderError(
-        f"{path}: cannot be written: {reason}. Make room or choose another --out; what is finished can be taken up with --resume."
+        f"{path}: cannot be written: {reason}. Make room, or choose another --out; what is finished can be taken up "
+        "with --resume."
     )
 
 

@@ -59,7 +59,7 @@ def of_flows(flows: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> list[Pa
 
 
 def of_cells(flows: pa.Table, queue: pa.Table | None, cells: Mapping[int, Mapping[str, Any]]) -> list[Part]:
-    """Every cell of `flows`, in order, with total goodput, `utilisation` of a limited link, and `jain` for several flows."""
+    """Every cell, in order: total goodput, `utilisation` of a limited link, and `jain` where flows are several."""
     rows = _Rows(flows, ("cell", "rep"))
     if not rows.starts.size:
         return []
@@ -99,11 +99,13 @@ class _Rows:
 
     def texts(self, name: str) -> list[str]:
         """A text column in sorted order."""
-        return self.table[name].take(pa.array(self.order)).to_pylist()
+        found: list[str] = self.table[name].take(pa.array(self.order)).to_pylist()
+        return found
 
     def first_texts(self, name: str) -> list[str]:
         """The first text of each range."""
-        return self.table[name].take(pa.array(self.order[self.starts])).to_pylist()
+        found: list[str] = self.table[name].take(pa.array(self.order[self.starts])).to_pylist()
+        return found
 
     def sum(self, values: Floats) -> Floats:
         return np.add.reduceat(values, self.starts)

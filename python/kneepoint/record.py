@@ -1,17 +1,17 @@
 """What `run.json` says of a run: what was asked, on what, and how it ended.
 
-    schema             version of this layout, 1
-    status             "complete", or "interrupted" while repetitions are missing
-    title claim file   of the scenario; `file` is the name it was given by
-    scenario           its text, verbatim;  scenario_sha256 its hash
-    seed repeat        as the scenario says
-    cells              per cell: index, axes, describe (key, value, doc), duration_ns, warmup_ns, rate_bits_per_sec, rtt_ns,
-                       bdp_bytes, buffer_bytes, buffer_pkts, flows (group, name, algorithm, workload, count)
-    expects            assert and line of each [[expect]]
-    engine             "sim";  engine_version the version of kneepoint
-    versions host      libraries; kernel, processor, number of processors
-    command            what to type to run it again
-    sessions           one per start or resumption: started (UTC), wall_sec, workers, repetitions finished
+schema             version of this layout, 1
+status             "complete", or "interrupted" while repetitions are missing
+title claim file   of the scenario; `file` is the name it was given by
+scenario           its text, verbatim;  scenario_sha256 its hash
+seed repeat        as the scenario says
+cells              per cell: index, axes, describe (key, value, doc), duration_ns, warmup_ns, rate_bits_per_sec, rtt_ns,
+                   bdp_bytes, buffer_bytes, buffer_pkts, flows (group, name, algorithm, workload, count)
+expects            assert and line of each [[expect]]
+engine             "sim";  engine_version the version of kneepoint
+versions host      libraries; kernel, processor, number of processors
+command            what to type to run it again
+sessions           one per start or resumption: started (UTC), wall_sec, workers, repetitions finished
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def check_same(old: Mapping[str, Any], text: str, folder: Path) -> None:
         )
     if old["engine_version"] != engine_version():
         raise RunFolderError(
-            f"{folder}: --resume: begun by kneepoint {old['engine_version']}; this is {engine_version()}, whose results "
-            "may differ. Run it again into another --out."
+            f"{folder}: --resume: begun by kneepoint {old['engine_version']}; this is {engine_version()}, whose "
+            "results may differ. Run it again into another --out."
         )
 
 

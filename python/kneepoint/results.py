@@ -40,7 +40,8 @@ class Table:
         """A DataFrame whose columns are the Arrow arrays (`pandas.ArrowDtype`)."""
         import pandas
 
-        return self._table.to_pandas(types_mapper=pandas.ArrowDtype)
+        frame: pandas.DataFrame = self._table.to_pandas(types_mapper=pandas.ArrowDtype)
+        return frame
 
     def to_polars(self) -> polars.DataFrame:
         """A polars DataFrame over the Arrow arrays."""

@@ -27,6 +27,9 @@ LEVEL = 0.95
 MINIMAL_EFFECT = 0.05
 """The difference that a comparison should be able to decide: 5 %."""
 
+_ROUNDING = 1e-12
+"""Values closer than this share of themselves differ by the rounding of floats only."""
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -147,8 +150,8 @@ def estimate(values: npt.ArrayLike, metric: Metric | None = None) -> Estimate | 
         return None
     if n == 1:
         return Estimate(float(known[0]), None, None, 1)
-    if np.all(known == known[0]):
-        value = float(known[0])
+    value = float(known[0])
+    if np.all(np.abs(known - value) <= _ROUNDING * abs(value)):
         return Estimate(value, value, value, n, identical=True)
     mean, half = float(known.mean()), half_width(float(known.std(ddof=1)), n)
     bound = metric.high if metric else float("inf")
@@ -183,7 +186,7 @@ def repetitions_for(deviation: float, half: float) -> int:
 
 
 def _group(cell: Mapping[str, Any], part: groups.Part) -> Group:
-    spec = next((flow for flow in cell["flows"] if flow["group"] == part.group), {})
+    spec: Mapping[str, Any] = next((flow for flow in cell["flows"] if flow["group"] == part.group), {})
     estimates = {name: estimate(values, BY_NAME[name]) for name, values in part.values.items() if name in BY_NAME}
     shares = {limit: estimate(part.values[f"limited_by.{limit}"]) for limit in (*LIMITS, "other")}
     return Group(

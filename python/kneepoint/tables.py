@@ -8,32 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from . import columns
+
 FROM_ENGINE = ("flows", "samples", "queue", "events")
 """Tables that an engine fills, in the order in which parts hold them."""
 
 NAMES = ("runs", *FROM_ENGINE)
 """Every table of a run."""
-
-_RUNS: tuple[tuple[str, pa.DataType, str, str], ...] = (
-    ("cell", pa.int32(), "", "cell of the matrix"),
-    ("rep", pa.int32(), "", "repetition, from 0"),
-    ("title", pa.string(), "", "title of the scenario"),
-    ("claim", pa.string(), "", "published claim that the scenario reproduces; null: none"),
-    ("scenario_sha256", pa.string(), "", "SHA-256 of the scenario's text"),
-    ("seed", pa.uint64(), "", "seed of the scenario; with the repetition it settles every random draw"),
-    ("engine", pa.string(), "", "what ran the cell"),
-    ("engine_version", pa.string(), "", "version of kneepoint"),
-    ("axes", pa.string(), "", "what tells this cell from the others, as a JSON object"),
-    ("algorithms", pa.string(), "", "algorithms of the cell's flows with their counts, as in cubic:1,bbr1:2"),
-    ("duration_ns", pa.int64(), "ns", "length of the run"),
-    ("warmup_ns", pa.int64(), "ns", "left out of steady-state metrics"),
-    ("rate_bits_per_sec", pa.int64(), "bit/s", "rate of the bottleneck; null: unlimited"),
-    ("rtt_ns", pa.int64(), "ns", "base round-trip time of the path"),
-    ("bdp_bytes", pa.int64(), "bytes", "rate x base RTT, rounded down; null: unlimited rate"),
-    ("buffer_bytes", pa.int64(), "bytes", "bytes the bottleneck's queue holds; null: not limited in bytes"),
-    ("buffer_pkts", pa.int64(), "packets", "packets the bottleneck's queue holds; null: not limited in packets"),
-    ("data_packets", pa.int64(), "packets", "data packets that entered the path: the work done"),
-)
 
 
 def as_table(found: Any) -> pa.Table:
@@ -61,13 +42,13 @@ def take_data_packets(flows: pa.Table) -> tuple[pa.Table, int]:
 def runs_schema() -> pa.Schema:
     """Columns of `runs` with their unit, doc and source."""
     return pa.schema(
-        pa.field(name, type_, metadata={"unit": unit, "doc": doc, "source": "kneepoint"}) for name, type_, unit, doc in _RUNS
+        pa.field(
+            column["name"],
+            pa.type_for_alias(column["type"]),
+            metadata={key: column[key] for key in ("unit", "doc", "source")},
+        )
+        for column in columns.of_runs()
     )
-
-
-def runs_columns() -> list[dict[str, str]]:
-    """Columns of `runs` in the form of `_core.tables()`."""
-    return [{"name": n, "unit": u, "doc": d, "source": "kneepoint", "type": str(t)} for n, t, u, d in _RUNS]
 
 
 def runs_table(run: Mapping[str, Any], done: Sequence[tuple[tuple[int, int], int]]) -> pa.Table:
@@ -79,7 +60,7 @@ def runs_table(run: Mapping[str, Any], done: Sequence[tuple[tuple[int, int], int
             **same,
             "axes": json.dumps(dict(cell["axes"]), ensure_ascii=False),
             "algorithms": ",".join(f"{flow['algorithm']}:{flow['count']}" for flow in cell["flows"]),
-            **{name: cell.get(name) for name, _, _, _ in _RUNS if name.endswith(("_ns", "_sec", "_bytes", "_pkts"))},
+            **{name: cell.get(name) for name, *_ in columns.RUNS if name.endswith(("_ns", "_sec", "_bytes", "_pkts"))},
         }
         for index, cell in cells.items()
     }

@@ -120,10 +120,7 @@ def _text(verdict: Verdict, *, identical: bool) -> str:
     if verdict.decision == "same":
         return f"{of}: {verdict.a} and {verdict.b} are identical in every repetition"
     size = _size(verdict, metric, flip=flip)
-    if verdict.scale == "ratio":
-        claim = f"{more} is {size} {less}"
-    else:
-        claim = f"{more} is {size} above {less}"
+    claim = f"{more} is {size} {less}" if verdict.scale == "ratio" else f"{more} is {size} above {less}"
     bracket = _bracket(verdict, metric, flip=flip)
     if verdict.decision == "single":
         return f"{of}: {claim} in the one repetition; no interval, so no verdict"

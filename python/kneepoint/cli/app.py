@@ -1,0 +1,203 @@
+"""The commands and their options. Each hands over to another module when called, so that help costs nothing.
+
+click and not typer, which is built on it: typer's checks load pydantic, 0.15 s of every command's start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+LISTED = ("algorithms", "queues", "losses", "workloads", "keys", "tables", "scenarios")
+"""What `knee list` can print."""
+
+_PATH = click.Path(path_type=Path)
+
+
+class Options:
+    """What commands that run scenarios have in common."""
+
+    def __init__(
+        self,
+        out: Path | None = None,
+        workers: int | None = None,
+        resume: bool = False,
+        force: bool = False,
+        dry_run: bool = False,
+        report: bool = False,
+        json: bool = False,
+        quiet: bool = False,
+    ) -> None:
+        self.out, self.workers, self.resume, self.force = out, workers, resume, force
+        self.dry_run, self.report, self.json, self.quiet = dry_run, report, json, quiet
+
+
+def _out(help: str) -> Callable[[Command], Command]:
+    return click.option("--out", metavar="DIR", type=_PATH, help=help)
+
+
+_json = click.option("--json", is_flag=True, help="Print one JSON object instead of text.")
+
+
+def _running(command: Command) -> Command:
+    """Options of every command that runs scenarios."""
+    for option in (
+        click.option("--quiet", "-q", is_flag=True, help="No progress on stderr."),
+        _json,
+        click.option(
+            "--workers",
+            type=click.IntRange(min=1),
+            help="Threads; by default one per processor. Results do not depend on it.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _planning(command: Command) -> Command:
+    """Options of `run` and `compare`."""
+    for option in (
+        click.option("--report", is_flag=True, help="Write DIR/report.html besides."),
+        click.option("--dry-run", is_flag=True, help="Print the cells, their BDP and buffer, and run nothing."),
+        click.option("--force", is_flag=True, help="Replace the run that DIR holds."),
+    ):
+        command = option(command)
+    return command
+
+
+def _version(context: click.Context, option: click.Parameter, asked: bool) -> None:
+    if asked:
+        from kneepoint.record import engine_version
+
+        click.echo(f"kneepoint {engine_version()}")
+        context.exit()
+
+
+@click.group(name="knee", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+)
+def app() -> None:
+    """A workbench for TCP congestion control: which algorithm and settings are best for this path, and why?"""
+
+
+@app.command("run", short_help="Run scenarios and say what came of them.")
+@click.argument("scenarios", metavar="SCENARIO...", nargs=-1, type=_PATH)
+@_out("Run folder; by default runs/NAME-N. With several scenarios: DIR/NAME each.")
+@click.option("--resume", is_flag=True, help="Run only what the run in DIR still lacks.")
+@_planning
+@_running
+def _run(scenarios: tuple[Path, ...], **options: Any) -> int:
+    """Run scenario files (TOML) and say what came of them.
+
+    Exit code 0, 1 when an [[expect]] of a scenario is not met, 2 when something is wrong with what was asked.
+    """
+    from . import running
+
+    return running.run(scenarios, Options(**options))
+
+
+@app.command("compare", short_help="Compare algorithms on one path.")
+@click.argument("algorithms", metavar="ALGO...", nargs=-1, required=True)
+@click.option("--rate", default="50Mbit/s", show_default=True, help="Rate of the bottleneck, or 'unlimited'.")
+@click.option("--rtt", default="40ms", show_default=True, help="Base round-trip time.")
+@click.option("--loss", help="Loss of data packets: 1.5% at random, or 'periodic 0.1%'.")
+@click.option("--buffer", help="Size of the queue: 1bdp, 256KiB, 170packets, 20ms.  [default: 1bdp]")
+@click.option("--queue", help="Kind of queue; `knee list queues`.")
+@click.option("--duration", default="30s", show_default=True, help="Length of each repetition.")
+@click.option("--warmup", default="5s", show_default=True, help="Left out of steady-state metrics.")
+@click.option("--repeat", default=5, show_default=True, type=click.IntRange(min=1), help="Repetitions of each cell.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Seed of all random draws.")
+@click.option("--workload", help="Kind of workload; `knee list workloads`.")
+@click.option(
+    "--set",
+    "set_",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Any other key of a scenario, as in sender.initcwnd=20 or flow.bytes=1MB.",
+)
+@_out("Run folder; by default runs/compare-N.")
+@_planning
+@_running
+def _compare(algorithms: tuple[str, ...], **given: Any) -> int:
+    """Compare algorithms on one path.
+
+    ALGO is a name, each run by itself, or one mix that shares the path: cubic:1,bbr1:2. An option with a list
+    (--rtt 10ms,100ms) is an axis.
+    """
+    from . import running
+
+    settings: dict[str, Any] = {
+        name: running.axis(given.pop(name)) for name in ("rate", "rtt", "loss", "buffer", "queue")
+    }
+    settings |= {name: given.pop(name) for name in ("duration", "warmup", "repeat", "seed", "workload")}
+    settings["set"] = running.assignments(given.pop("set_"))
+    return running.compare(algorithms, settings, Options(**given))
+
+
+@app.command("gallery", short_help="Check the gallery: run its scenarios, check what they expect.")
+@click.argument("names", metavar="[NAME...]", nargs=-1)
+@_out("Folder of the run folders; by default runs/gallery-N.")
+@_running
+def _gallery(names: tuple[str, ...], **options: Any) -> int:
+    """Run scenarios of the gallery, by default all, and say which of their expectations hold."""
+    from . import running
+
+    return running.gallery(names, Options(**options))
+
+
+@app.command("list", short_help="List algorithms, queues, losses, workloads, keys, tables, scenarios.")
+@click.argument("what", required=False, metavar=f"[{'|'.join(LISTED)}]", type=click.Choice(LISTED))
+@_json
+def _list(what: str | None, json: bool) -> int:
+    """List what Kneepoint knows, by default the names of all."""
+    from . import listing
+
+    listing.show(what, json=json)
+    return 0
+
+
+@app.command("report", short_help="Write the report of a run, or one figure of it.")
+@click.argument("run", metavar="RUN", type=_PATH)
+@click.option("--out", metavar="FILE", type=_PATH, help="By default RUN/report.html or RUN/FIGURE.FORMAT.")
+@click.option("--figure", metavar="NAME", help="Write only this figure.")
+@click.option(
+    "--format",
+    default="svg",
+    show_default=True,
+    type=click.Choice(("svg", "png", "html")),
+    help="Format of --figure.",
+)
+def _report(run: Path, out: Path | None, figure: str | None, format: str) -> int:
+    """Write the report of a run: one HTML file that opens offline."""
+    from . import exporting
+
+    exporting.report(run, out, figure, format)
+    return 0
+
+
+@app.command("export", short_help="Export a run for other tools.")
+@click.argument("run", metavar="RUN", type=_PATH)
+@click.option(
+    "--format",
+    required=True,
+    type=click.Choice(("csv", "pcapng")),
+    help="csv: every table; pcapng: the packets of one repetition.",
+)
+@click.option("--out", required=True, metavar="PATH", type=_PATH, help="A folder for csv, a file for pcapng.")
+@click.option("--cell", default=0, show_default=True, type=click.IntRange(min=0), help="pcapng: cell of the matrix.")
+@click.option("--rep", default=0, show_default=True, type=click.IntRange(min=0), help="pcapng: repetition, from 0.")
+def _export(run: Path, format: str, out: Path, cell: int, rep: int) -> int:
+    """Export a run for other tools."""
+    from . import exporting
+
+    if format == "csv":
+        exporting.csv(run, out)
+    else:
+        exporting.pcapng(run, out, cell, rep)
+    return 0

@@ -1,0 +1,98 @@
+"""`knee list`: registries as text or JSON, without loading anything that runs."""
+
+from __future__ import annotations
+
+import json as json_module
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kneepoint import _core, columns, scenarios
+
+_WIDTH = 100
+
+
+def show(what: str | None, *, json: bool) -> None:
+    """Prints one registry, or the names of all."""
+    if what is None:
+        _overview(json=json)
+        return
+    found = _read(what)
+    if json:
+        print(json_module.dumps({"schema": 1, what: found}, indent=2, ensure_ascii=False))
+    elif what == "tables":
+        print("\n\n".join(_table(name, columns) for name, columns in found.items()))
+    elif what == "keys":
+        print("\n".join(_key(key) for key in found))
+    else:
+        print("\n".join(_entry(entry) for entry in found) or f"no {what}")
+
+
+def _overview(*, json: bool) -> None:
+    names = {
+        what: list(found)
+        if isinstance(found := _read(what), Mapping)
+        else [e.get("name", e.get("path")) for e in found]
+        for what in ("algorithms", "queues", "losses", "workloads", "tables", "scenarios")
+    }
+    keys = len(_core.keys())
+    if json:
+        print(json_module.dumps({"schema": 1, **names}, indent=2, ensure_ascii=False))
+        return
+    for what, entries in names.items():
+        print(f"{what:<11} {', '.join(entries) or '-'}")
+    print(f"{'keys':<11} {keys} keys of scenario files")
+    print("\n`knee list algorithms` and so on say more of each.")
+
+
+def _read(what: str) -> Any:
+    if what == "scenarios":
+        return [
+            {"name": name, "summary": _title(name), "file": str(scenarios.path(name))} for name in scenarios.names()
+        ]
+    if what == "tables":
+        return {"runs": columns.of_runs(), **_core.tables()}
+    return getattr(_core, what)()
+
+
+def _title(name: str) -> str:
+    file = scenarios.path(name)
+    return _core.parse(file.read_text(encoding="utf-8"), f"gallery/{name}.toml").title
+
+
+def _entry(entry: Mapping[str, Any]) -> str:
+    lines = [f"{entry['name']:<18} {entry['summary']}"]
+    if entry.get("use_when"):
+        lines += _wrapped(f"use when: {entry['use_when']}")
+    if entry.get("source"):
+        year = f" ({entry['year']})" if entry.get("year") else ""
+        lines += _wrapped(f"source: {entry['source']}{year}")
+    for param in entry.get("params") or ():
+        unit = f" {param['unit']}" if param.get("unit") else ""
+        doc = f"; {param['doc']}" if param.get("doc") else ""
+        lines += _wrapped(
+            f"{entry['name']}.{param['name']} = {param['default']}{unit} ({param['min']} to {param['max']}){doc}"
+        )
+    return "\n".join(lines)
+
+
+def _key(key: Mapping[str, Any]) -> str:
+    default = f" = {key['default']}" if key.get("default") not in (None, "") else ""
+    lines = [f"{key['path']}{default}", *_wrapped(f"{key['doc']} ({key['accepts']})", indent=4)]
+    if key.get("source"):
+        lines += _wrapped(f"source: {key['source']}", indent=4)
+    return "\n".join(lines)
+
+
+def _table(name: str, columns: Sequence[Mapping[str, Any]]) -> str:
+    width = max(len(column["name"]) for column in columns)
+    lines = [name]
+    for column in columns:
+        unit = f" [{column['unit']}]" if column["unit"] else ""
+        source = f" ({column['source']})" if column["source"] != "kneepoint" else ""
+        lines.append(f"  {column['name']:<{width}}  {column['doc']}{unit}{source}")
+    return "\n".join(lines)
+
+
+def _wrapped(text: str, indent: int = 19) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2))

@@ -1,0 +1,242 @@
+"""`knee run`, `knee compare`, `knee gallery`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from kneepoint import api, compose, output, progress, record, scenarios
+from kneepoint.errors import UsageError
+from kneepoint.expect import suggest
+from kneepoint.folder import next_free
+from kneepoint.results import Run
+
+from .app import Options
+
+_RUNS = Path("runs")
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: ends a run as Ctrl-C does, with an exit code of its own."""
+
+
+def run(files: Sequence[Path], options: Options) -> int:
+    """`knee run`."""
+    if options.resume:
+        return _resume(files, options)
+    if not files:
+        raise UsageError(
+            "knee run: got no scenario; expected a file, as in `knee run demo.toml`. "
+            "`knee gallery` runs those that come with Kneepoint."
+        )
+    texts = [api.read_scenario(file) for file in files]
+    # All are parsed before the first is run: a mistake in the last one is said at once.
+    for text, name in texts:
+        api.parse(text, name)
+    if options.dry_run:
+        return _dry_run(texts, options)
+    jobs = []
+    for file, (text, name) in zip(files, texts, strict=True):
+        out = options.out / file.stem if options.out and len(files) > 1 else options.out
+        jobs.append(_Job(text, name, out, file.stem, record.command_line("knee", "run", name)))
+    return _run_all(jobs, options)
+
+
+def compare(algorithms: Sequence[str], settings: Mapping[str, Any], options: Options) -> int:
+    """`knee compare`."""
+    text, file = compose.comparison(algorithms, **settings), "<command line>"
+    api.parse(text, file)
+    if options.dry_run:
+        return _dry_run([(text, file)], options)
+    job = _Job(text, file, options.out, "compare", record.command_line("knee", *sys.argv[1:]))
+    return _run_all([job], options)
+
+
+def gallery(names: Sequence[str], options: Options) -> int:
+    """`knee gallery`."""
+    known = scenarios.names()
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        raise UsageError(f'knee gallery: got "{unknown}"; ' + suggest(unknown, known, "expected one of"))
+    parent = options.out or next_free(_RUNS, "gallery")
+    jobs = []
+    for name in names or known:
+        text, _ = api.read_scenario(scenarios.path(name))
+        file = f"gallery/{name}.toml"
+        api.parse(text, file)
+        command = record.command_line("knee", "gallery", name)
+        jobs.append(_Job(text, file, parent / name, name, command))
+    return _run_all(jobs, options)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A scenario to run. Without `out` it goes to the next free `runs/STEM-N`."""
+
+    text: str
+    file: str
+    out: Path | None
+    stem: str
+    command: str
+
+
+def _run_all(jobs: Iterable[_Job], options: Options) -> int:
+    runs = []
+    for job in jobs:
+        out = job.out or next_free(_RUNS, job.stem)
+        with _interruptible(out):
+            found = api.run_text(
+                job.text,
+                job.file,
+                out=out,
+                force=options.force,
+                workers=options.workers,
+                watcher=progress.watcher(quiet=options.quiet),
+                command=job.command,
+            )
+        runs.append(found)
+        _show(found, options, first=len(runs) == 1)
+    return _end(runs, options)
+
+
+def _resume(files: Sequence[Path], options: Options) -> int:
+    if options.out is None:
+        raise UsageError("knee run --resume: got no folder; expected --out DIR, the run folder to go on with.")
+    if len(files) > 1:
+        raise UsageError(
+            "knee run --resume: got several scenarios; expected one, or none to go on with the stored one."
+        )
+    with _interruptible(options.out):
+        watcher = progress.watcher(quiet=options.quiet)
+        scenario = files[0] if files else None
+        found = api.run(scenario, out=options.out, resume=True, workers=options.workers, watcher=watcher)
+    _show(found, options, first=True)
+    return _end([found], options)
+
+
+def _show(run: Run, options: Options, *, first: bool) -> None:
+    if options.json:
+        return
+    if not first:
+        print()
+    print(output.as_text(run))
+    print(f"\nRun folder: {run.folder}")
+    if options.report:
+        from .exporting import report
+
+        assert run.folder is not None
+        report(run.folder, None, None, "html")
+
+
+def _end(runs: Sequence[Run], options: Options) -> int:
+    if options.json:
+        print(json.dumps(output.as_json(runs), indent=2, ensure_ascii=False, allow_nan=False))
+        if options.report:
+            from .exporting import report
+
+            for run in runs:
+                assert run.folder is not None
+                report(run.folder, None, None, "html", to=sys.stderr)
+    return 0 if all(outcome.passed for run in runs for outcome in run.expectations) else 1
+
+
+@contextmanager
+def _interruptible(out: Path) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the run after what is finished has been saved, and say how to go on."""
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if (out / "run.json").is_file():
+            words = record.command_line("knee", "run", "--resume", "--out", str(out))
+            print(f"Interrupted. What was finished is kept in {out}; go on with: {words}", file=sys.stderr)
+        else:
+            print("Interrupted before a repetition was finished; nothing is kept.", file=sys.stderr)
+        raise SystemExit(143 if isinstance(stop, Terminated) else 130) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _dry_run(texts: Sequence[tuple[str, str]], options: Options) -> int:
+    plans = []
+    for text, file in texts:
+        scenario = api.parse(text, file)
+        cells = [record.plain_cell(cell) for cell in scenario.cells]
+        plans.append(
+            {
+                "scenario": file,
+                "title": scenario.title,
+                "repeat": scenario.repeat,
+                "seed": scenario.seed,
+                "cells": cells,
+            }
+        )
+        if not options.json:
+            print("\n".join(_plan(scenario.title, scenario.repeat, cells)))
+    if options.json:
+        print(json.dumps({"schema": output.SCHEMA, "plans": plans}, indent=2, ensure_ascii=False))
+    return 0
+
+
+def _plan(title: str, repeat: int, cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    from kneepoint import human
+
+    simulated = human.duration(sum(cell["duration_ns"] for cell in cells) * repeat)
+    rows = [["cell", "axes", "flows", "rate", "rtt", "BDP", "buffer", "length"]]
+    for cell in cells:
+        rate, bdp = cell["rate_bits_per_sec"], cell["bdp_bytes"]
+        rows.append(
+            [
+                str(cell["index"]),
+                " ".join(f"{key}={value}" for key, value in cell["axes"]) or "-",
+                ",".join(f"{flow['algorithm']}:{flow['count']}" for flow in cell["flows"]),
+                human.quantity("rate", rate) if rate else "unlimited",
+                human.quantity("time", cell["rtt_ns"] / 1e3),
+                human.quantity("bytes", bdp) if bdp is not None else "-",
+                output.buffer_text(cell),
+                human.duration(cell["duration_ns"]),
+            ]
+        )
+    left = [False, True, True, False, False, False, False, False]
+    head = f"{title}: {len(cells)} cells x {repeat} repetitions = {len(cells) * repeat} runs, {simulated} simulated"
+    return [head, "", *output.aligned(rows, left=left)]
+
+
+def axis(text: str | None) -> str | list[str] | None:
+    """`10ms,100ms` as a list; a single value as it is."""
+    parts = [part.strip() for part in text.split(",")] if text is not None else []
+    return parts if len(parts) > 1 else text
+
+
+def assignments(texts: Sequence[str]) -> dict[str, Any]:
+    """`KEY=VALUE` of --set: numbers, true and false as such, lists at commas, the rest as text."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not sign or not key.strip() or any(not part for part in key.split(".")):
+            raise UsageError(
+                f'--set: got "{text}"; expected KEY=VALUE, as in sender.initcwnd=20. `knee list keys` prints the keys.'
+            )
+        values = [_scalar(part.strip()) for part in value.split(",")]
+        found[key.strip()] = values if len(values) > 1 else values[0]
+    return found
+
+
+def _scalar(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return int(text)
+    except ValueError:
+        return text

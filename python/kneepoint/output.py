@@ -1,0 +1,267 @@
+"""A run as text and as JSON: the table first, then what it means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from . import human
+from .metrics import BY_NAME
+from .results import Run
+from .stats import Estimate, Group, Total
+
+SCHEMA = 1
+"""Version of the object that `--json` prints."""
+
+_VERDICTS_SHOWN = 20
+
+
+def as_json(runs: Sequence[Run]) -> dict[str, Any]:
+    """The object of `--json`: cells and verdicts of all runs, each cell with the scenario's file."""
+    return {
+        "schema": SCHEMA,
+        "cells": [entry for run in runs for entry in _cells(run)],
+        "verdicts": [
+            {"scenario": run.meta["file"], **verdict.json()} for run in runs for verdict in run.summary.verdicts
+        ],
+        "expectations": [
+            {"scenario": run.meta["file"], **outcome.json()} for run in runs for outcome in run.expectations
+        ],
+        "warnings": [warning for run in runs for warning in run.summary.warnings],
+        "runs": [
+            {
+                "scenario": run.meta["file"],
+                "title": run.meta["title"],
+                "status": run.meta["status"],
+                "seed": run.meta["seed"],
+                "repeat": run.meta["repeat"],
+                "folder": str(run.folder) if run.folder else None,
+            }
+            for run in runs
+        ],
+    }
+
+
+def as_text(run: Run) -> str:
+    """What `knee run` prints: title and path, the table, verdicts, expectations, warnings."""
+    return "\n".join([*_head(run), "", *table(run), *_after(run)])
+
+
+def table(run: Run) -> list[str]:
+    """The summary table: a row per cell and group."""
+    summary = run.summary
+    totals = {total.cell: total for total in summary.totals}
+    columns = [
+        column for column in _columns(run) if any(column.has(group, totals[group.cell]) for group in summary.groups)
+    ]
+    heads = [column.head(summary.groups, totals) for column in columns]
+    rows = [[column.text(group, totals[group.cell]) for column in columns] for group in summary.groups]
+    return aligned(
+        [[name for name, _ in heads], [unit for _, unit in heads], *rows], left=[c.left for c in columns], rule=2
+    )
+
+
+def aligned(rows: Sequence[Sequence[str]], *, left: Sequence[bool], rule: int = 1) -> list[str]:
+    """Rows of text in columns, with a rule after the first `rule` rows."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(left))]
+    lines = []
+    for row in rows:
+        cells = [
+            text.ljust(w) if is_left else text.rjust(w) for text, w, is_left in zip(row, widths, left, strict=True)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    lines.insert(rule, "  ".join("-" * width for width in widths))
+    return lines
+
+
+class _Column:
+    """A column of the table: its head, its unit (one for all rows) and its text."""
+
+    left = False
+
+    def has(self, group: Group, total: Total) -> bool:
+        return True
+
+    def head(self, groups: Sequence[Group], totals: Mapping[int, Total]) -> tuple[str, str]:
+        raise NotImplementedError
+
+    def text(self, group: Group, total: Total) -> str:
+        raise NotImplementedError
+
+
+class _Words(_Column):
+    """Text at the left."""
+
+    left = True
+
+    def __init__(self, name: str, read: Callable[[Group], str]) -> None:
+        self.name, self.read = name, read
+
+    def head(self, groups: Sequence[Group], totals: Mapping[int, Total]) -> tuple[str, str]:
+        return self.name, ""
+
+    def text(self, group: Group, total: Total) -> str:
+        return self.read(group)
+
+
+class _Number(_Column):
+    """A metric with its interval."""
+
+    def __init__(self, metric: str, name: str, of_total: bool = False) -> None:
+        self.metric, self.name, self.of_total = metric, name, of_total
+        self.divisor = 1.0
+
+    def has(self, group: Group, total: Total) -> bool:
+        return self._found(group, total) is not None
+
+    def head(self, groups: Sequence[Group], totals: Mapping[int, Total]) -> tuple[str, str]:
+        found = [self._found(group, totals[group.cell]) for group in groups]
+        largest = max((abs(estimate.mean) for estimate in found if estimate), default=0.0)
+        self.divisor, unit = human.scale(BY_NAME[self.metric].kind, largest)
+        return self.name, unit
+
+    def text(self, group: Group, total: Total) -> str:
+        found = self._found(group, total)
+        return spread(found, self.divisor) if found else "-"
+
+    def _found(self, group: Group, total: Total) -> Estimate | None:
+        return (total if self.of_total else group).metrics.get(self.metric)
+
+
+def _columns(run: Run) -> list[_Column]:
+    axes = [key for key, _ in run.meta["cells"][0]["axes"] if not key.endswith(".algorithm")]
+    several = any(len(cell["flows"]) > 1 for cell in run.meta["cells"])
+    number = [
+        ("goodput_bits_per_sec", "goodput"),
+        ("completion_us_p50", "done p50"),
+        ("completion_us_p95", "done p95"),
+        ("requests_per_sec", "requests"),
+        ("latency_us_p50", "latency p50"),
+        ("latency_us_p95", "latency p95"),
+        ("retransmit_pct", "retrans"),
+        ("srtt_us_p50", "srtt p50"),
+        ("srtt_us_p95", "srtt p95"),
+        ("min_rtt_us", "min rtt"),
+        ("queue_delay_us_p95", "queue p95"),
+    ]
+    return [
+        *(_Words(_short(key), lambda group, key=key: group.axes.get(key, "")) for key in axes),  # type: ignore[misc]
+        _Words("flow", lambda group: flow_label(group)),
+        *(_Number(metric, name) for metric, name in number),
+        _Number("utilisation", "link used", of_total=True),
+        *([_Number("jain", "Jain", of_total=True)] if several else []),
+        _Words("limited by", limits),
+    ]
+
+
+def flow_label(group: Group) -> str:
+    """`bbr1`, `video (bbr1)`, `cubic ×4`."""
+    label = group.algorithm if group.name == group.algorithm else f"{group.name} ({group.algorithm})"
+    return f"{label} ×{group.count}" if group.count > 1 else label
+
+
+def limits(group: Group) -> str:
+    """The two greatest shares of time, from 5 % on: `cwnd 61 %, pacing 38 %`."""
+    shares = sorted(((found.mean, limit) for limit, found in group.limited_by.items()), reverse=True)
+    return ", ".join(f"{limit} {100 * share:.0f} %" for share, limit in shares[:2] if share >= 0.05)
+
+
+def spread(found: Estimate, divisor: float) -> str:
+    """`48.12 ±0.31`; without ± for a single repetition, or when all were identical."""
+    mean = found.mean / divisor
+    if found.low is None or found.high is None or found.identical:
+        return human.digits(mean)
+    half = max(found.high - found.mean, found.mean - found.low) / divisor
+    if half == 0 or mean == 0:
+        return human.digits(mean)
+    # Two digits of the interval, but never more than four of the mean.
+    places = min(1 - math.floor(math.log10(half)), 3 - math.floor(math.log10(abs(mean))))
+    places = max(places, 0)
+    return f"{mean:.{places}f} ±{half:.{places}f}"
+
+
+def _short(key: str) -> str:
+    return key.removeprefix("path.")
+
+
+def _head(run: Run) -> Iterator[str]:
+    meta = run.meta
+    yield str(meta["title"])
+    facts = []
+    for name, kind, factor in (
+        ("rate_bits_per_sec", "rate", 1.0),
+        ("rtt_ns", "time", 1e-3),
+        ("bdp_bytes", "bytes", 1.0),
+    ):
+        values = {cell.get(name) for cell in meta["cells"]}
+        if len(values) == 1 and None not in values:
+            label = {"rate_bits_per_sec": "rate", "rtt_ns": "rtt", "bdp_bytes": "BDP"}[name]
+            facts.append(f"{label} {human.quantity(kind, values.pop() * factor)}")
+    buffers = {buffer_text(cell) for cell in meta["cells"]}
+    if len(buffers) == 1:
+        facts.append(f"buffer {buffers.pop()}")
+    durations = {cell["duration_ns"] for cell in meta["cells"]}
+    if len(durations) == 1:
+        facts.append(human.duration(durations.pop()))
+    facts.append(f"{meta['repeat']} repetition{'s' if meta['repeat'] > 1 else ''}, seed {meta['seed']}")
+    yield " · ".join(facts)
+
+
+def buffer_text(cell: Mapping[str, Any]) -> str:
+    """`610 KiB (1.00 BDP)`, `170 packets`, `unlimited`."""
+    size, packets = cell.get("buffer_bytes"), cell.get("buffer_pkts")
+    if packets is not None:
+        return f"{packets} packets"
+    if size is None:
+        return "unlimited"
+    text, bdp = human.quantity("bytes", size), cell.get("bdp_bytes")
+    return f"{text} ({human.digits(size / bdp)} BDP)" if bdp else text
+
+
+def _after(run: Run) -> Iterator[str]:
+    summary = run.summary
+    several = any(group.count > 1 for group in summary.groups)
+    yield ""
+    yield "± is the 95 % interval over repetitions." + (
+        " Goodput is of all flows of a row together." if several else ""
+    )
+    verdicts = [verdict for verdict in summary.verdicts if verdict.primary] or summary.verdicts
+    if verdicts:
+        yield ""
+        yield "Verdicts"
+        for verdict in verdicts[:_VERDICTS_SHOWN]:
+            where = ", ".join(f"{_short(key)} {value}" for key, value in verdict.axes.items() if _varies(run, key))
+            yield f"  {verdict.text}" + (f"  ({where})" if where else "")
+        if len(verdicts) > _VERDICTS_SHOWN:
+            yield f"  and {len(verdicts) - _VERDICTS_SHOWN} more; --json has all of them"
+    if run.expectations:
+        yield ""
+        yield "Expectations"
+        for outcome in run.expectations:
+            yield f"  {outcome.verdict}: {outcome.assertion}  ({outcome.detail})"
+    if summary.warnings:
+        yield ""
+        yield from (f"Warning: {warning}" for warning in summary.warnings)
+
+
+def _varies(run: Run, key: str) -> bool:
+    return len({dict(cell["axes"]).get(key) for cell in run.meta["cells"]}) > 1
+
+
+def _cells(run: Run) -> Iterator[dict[str, Any]]:
+    totals = {total.cell: total for total in run.summary.totals}
+    for group in run.summary.groups:
+        metrics: dict[str, Any] = {name: found.json() for name, found in group.metrics.items()}
+        metrics["limited_by"] = {limit: found.mean for limit, found in group.limited_by.items()}
+        yield {
+            "engine": run.meta["engine"],
+            "scenario": run.meta["file"],
+            "cell": group.cell,
+            "algorithm": group.algorithm,
+            "flow": group.name,
+            "count": group.count,
+            "axes": dict(group.axes),
+            "metrics": metrics,
+            "total": {name: found.json() for name, found in totals[group.cell].metrics.items()},
+        }
