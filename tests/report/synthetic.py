@@ -78,6 +78,7 @@ def write_run(
     axes = dict(axes or {})
     grid = list(itertools.product(*axes.values()))
     variants: list[Sequence[str]] = [tuple(algorithms)] if shared else [(name,) for name in algorithms]
+    expects = ["bbr1.goodput / cubic.goodput >= 1.2"] if {"bbr1", "cubic"} <= set(algorithms) else []
     cells, parts = [], {name: [] for name in ("flows", "samples", "queue", "events")}
     for index, (point, variant) in enumerate(itertools.product(grid, variants)):
         labels = list(zip(axes, point, strict=True))
@@ -120,10 +121,11 @@ def write_run(
         "repeat": reps,
         "engine": "sim",
         "versions": {"kneepoint": "0.1.0", "python": "3.11"},
-        "host": {"kernel": "6.1.0", "cpu_model": "Some CPU", "cpu_count": 2},
+        "host": {"kernel": "Linux 6.1.0", "machine": "x86_64", "cpu": "Some CPU", "cpus": 2},
         "command": "knee run gallery/demo.toml --out runs/demo",
+        "engine_version": "0.1.0",
         "status": "complete",
-        "expects": [("bbr1.goodput / cubic.goodput >= 1.2", 30)] if {"bbr1", "cubic"} <= set(algorithms) else [],
+        "expects": [{"assert": assertion, "line": 30} for assertion in expects],
         "cells": cells,
     }
     (folder / "run.json").write_text(json.dumps(meta), encoding="utf-8")
@@ -142,7 +144,9 @@ def _cell(
         share, swing, standing_ms, limit = CHARACTER.get(name, (0.5, 0.3, 20.0, "cwnd"))
         goodput = RATE_BITS_PER_SEC * share * hardship / len(ids) * rng.normal(1, 0.05)
         start_ns = int(flow * 0.1e9) if flows <= 20 else int(flow * 0.02e9)
-        t_ns = np.arange(start_ns, int(seconds * 1e9), int(interval_ms * 1e6), dtype=np.int64)
+        done = workload == "transfer" and rng.random() < 0.97
+        end_ns = int(start_ns + (0.4 + 0.4 * rng.random()) * (seconds * 1e9 - start_ns)) if done else int(seconds * 1e9)
+        t_ns = np.arange(start_ns, end_ns, int(interval_ms * 1e6), dtype=np.int64)
         t = t_ns * 1e-9
         phase = (t / rng.uniform(2.5, 4.0)) % 1.0
         saw = np.cbrt(phase * 2 - 1) * 0.5 + 0.5 if name != "bbr1" else 0.5 + 0.5 * np.sin(t * 7 + flow)
@@ -169,15 +173,14 @@ def _cell(
                 )
             )  # fmt: skip
             queue_ms = waiting if queue_ms is None or len(queue_ms) < len(waiting) else queue_ms
-        life_us = (seconds * 1e9 - start_ns) / 1e3
+        life_us = (end_ns - start_ns) / 1e3
         spent = {"cwnd": 0.1, "rwnd": 0.02, "sndbuf": 0.05, "pacing": 0.08, "app": 0.0, limit: 0.7}
-        done = workload == "transfer" and rng.random() < 0.97
         latency = RTT_US * 1.1 + standing_ms * 1e3
         asks = workload == "request-response"
         values: dict[str, Any] = {
             "cell": cell, "rep": rep, "flow": flow, "group": variant.index(name), "name": name, "algorithm": name,
             "workload": workload, "start_ns": start_ns,
-            "end_ns": int(start_ns + (0.4 + 0.4 * rng.random()) * (seconds * 1e9 - start_ns)) if done else None,
+            "end_ns": end_ns if done else None,
             "completion_us": int(rng.lognormal(math.log(400_000 / share), 0.3)) if done else None,
             "goodput_bits_per_sec": goodput, "throughput_bits_per_sec": goodput * 1.02,
             "data_segs_out": 10_000, "total_retrans": int(150 * rng.normal(1, 0.1)), "retransmit_pct": 1.5,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,10 @@ def spec(run: ReportRun, figure: Any, *, condition: int = 0, data: bool = True) 
     """The figure's Vega-Lite specification; `data=False` leaves named data sets to the page."""
     if not figure.applies(run):
         raise UsageError(f'figure: "{figure.name}" does not apply to this run: {figure.title} needs data it has not.')
-    found: dict[str, Any] = figure.chart(run).to_dict()
+    with warnings.catch_warnings():
+        # Panels share one time axis on purpose.
+        warnings.filterwarnings("ignore", message="Automatically deduplicated selection parameter")
+        found: dict[str, Any] = figure.chart(run).to_dict()
     found["config"] = theme.config()
     if data and hasattr(figure, "data"):
         if not 0 <= condition < len(run.conditions):
@@ -87,5 +92,6 @@ def write_file(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
         raise RunFolderError(f"{path}: cannot be written ({error.strerror}). Choose another place.") from error

@@ -79,3 +79,14 @@ def entrants(run: ReportRun) -> list[str]:
     """Entrant labels, in the order of their algorithms' palette, then of the matrix."""
     seen = dict.fromkeys(e.label for e in sorted(run.entrants, key=lambda e: run.slots[e.algorithm]))
     return list(seen)
+
+
+def stacked(run: ReportRun, layers: Any, rows: Sequence[Mapping[str, Any]]) -> alt.FacetChart:
+    """One strip per condition, one under the other on a common scale."""
+    import altair as alt
+
+    header = alt.Header(labelOrient="top", labelAnchor="start", labelFontWeight=600, labelPadding=4)
+    facet: alt.FacetChart = layers.facet(
+        row=alt.Row("condition:N", title=None, sort=conditions(run), header=header), data=values(rows), spacing=8
+    )
+    return facet

@@ -27,24 +27,28 @@ def render(run: ReportRun) -> str:
     files = resources.files("kneepoint.report") / "assets"
     text = {name: (files / name).read_text(encoding="utf-8") for name in ("page.html.j2", "page.css", "page.js")}
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["code"] = _code
     shown = [figure for figure in FIGURES if run.flows and figure.applies(run)]
+    answer, verdicts = summary.answer(run)
     heads, rows = summary.table(run)
-    labels, described = summary.described(run)
+    described, settings = summary.described(run)
     # The library offers to open charts in an online editor; this page offers nothing that needs a network.
     library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return environment.from_string(text["page.html.j2"]).render(
         run=run,
         meta=run.meta,
-        answer=summary.answer(run),
+        answer=answer,
+        verdicts=verdicts,
         others=summary.others(run),
         warnings=summary.warnings(run),
-        outcomes=summary.outcomes(run),
+        outcomes=run.run.expectations,
         heads=heads,
         rows=rows,
         figures=shown,
         captions={figure.name: caption(run, figure) for figure in shown},
         described=described,
-        condition_labels=labels,
+        settings=settings,
+        condition_labels=[condition.label for condition in run.conditions],
         facts=summary.facts(run),
         definitions=summary.definitions(run),
         css=text["page.css"],
@@ -82,9 +86,9 @@ def caption(run: ReportRun, figure: Any) -> str:
     if figure.name != "timeseries":
         return words
     if run.repetitions > 1:
-        picks = {(run.entrants_words(cell), rep) for cell, rep in run.median_rep.items()}
+        picks = {f"{rep} of {run.entrants_words(cell)}" for cell, rep in run.median_rep.items()}
         if len(picks) <= 4:
-            words += " Shown: " + ", ".join(f"repetition {rep} of {who}" for who, rep in sorted(picks)) + "."
+            words += f" Here: repetition {', '.join(sorted(picks))} (counted from 0)."
     if run.series.as_bands:
         words += (
             " Many flows: per kind the line is the median over the flows, the dark band their middle half, "
@@ -95,6 +99,16 @@ def caption(run: ReportRun, figure: Any) -> str:
         if kept < total:
             words += f" {kept} of {total} single flows can be called up, evenly by goodput."
     return words
+
+
+def _code(text: str) -> Any:
+    """Words between backquotes as code; all else escaped."""
+    import markupsafe
+
+    parts = [markupsafe.escape(part) for part in text.split("`")]
+    whole = len(parts) % 2 == 1
+    pieces = [markupsafe.Markup("<code>{}</code>").format(p) if k % 2 and whole else p for k, p in enumerate(parts)]
+    return markupsafe.Markup("" if whole else "`").join(pieces)
 
 
 def _script_safe(content: dict[str, Any]) -> str:

@@ -16,15 +16,15 @@ DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (12
 # The algorithms that most runs compare keep their look from one report to the next.
 FIXED = ("cubic", "bbr1", "reno")
 
-#: What held a flow back, in the order of the stack, each with its colour and hatch-free
-#: lightness step: told apart in greyscale too.
+#: What held a flow back, in the order of the stack: fill, and ink that reads on it. After Tol's muted
+#: scheme, so that no limit looks like an algorithm.
 LIMITS = {
-    "congestion window": "#0072B2",
-    "pacing": "#56B4E9",
-    "receive window": "#D55E00",
-    "send buffer": "#E69F00",
-    "application": "#009E73",
-    "other": "#B8B8B8",
+    "congestion window": ("#5E4FA2", "white"),
+    "pacing": ("#88CCEE", "black"),
+    "receive window": ("#AA4466", "white"),
+    "send buffer": ("#DDCC77", "black"),
+    "application": ("#117733", "white"),
+    "other": ("#BBBBBB", "black"),
 }
 
 

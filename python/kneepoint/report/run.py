@@ -8,24 +8,25 @@ Words used throughout:
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kneepoint.errors import MissingTable, RunFolderError
+from kneepoint.errors import MissingTable
+from kneepoint.folder import RunFolder
 from kneepoint.report import palette
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from kneepoint.report.series import Series
+    from kneepoint.results import Run
     from kneepoint.stats import Group, Summary
 
-TABLES = ("runs", "flows", "samples", "queue", "events")
+TABLES = ("flows", "samples", "queue")
 
 
 @dataclass(frozen=True)
@@ -68,60 +69,47 @@ def is_algorithm_axis(key: str) -> bool:
 
 
 def axis_name(key: str) -> str:
-    """`path.loss` reads "loss"; `flow.0.count` reads "flow 0 count"."""
+    """`path.loss` reads "loss", `path.rtt` "RTT", `flow.0.count` "flow 0 count"."""
     head, _, rest = key.partition(".")
     words = rest if head == "path" and rest else key
-    return words.replace(".", " ").replace("_", " ")
+    return " ".join("RTT" if word == "rtt" else word for word in words.split(".")).replace("ack_loss", "ACK loss")
 
 
 class ReportRun:
     """Lazily read tables of a run, and the labels that every figure uses."""
 
-    def __init__(self, meta: Mapping[str, Any], source: Any) -> None:
-        self.meta = meta
-        self._source = source
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.meta = run.meta
 
     @classmethod
     def open(cls, run: Any) -> ReportRun:
         """From a run folder's path, or from a `kneepoint.Run` (also one without a folder).
 
-        Raises RunFolderError when there is no readable `run.json`.
+        Raises RunFolderError when there is no run there.
         """
         if isinstance(run, ReportRun):
             return run
-        if not isinstance(run, str | Path):
-            return cls(run.meta, run)
-        folder = Path(run)
-        try:
-            meta = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        except (OSError, json.JSONDecodeError) as error:
-            raise RunFolderError(
-                f"{folder}: cannot read run.json ({error}); expected a run folder as `knee run --out DIR` writes it. "
-                "Give the path of such a folder."
-            ) from error
-        return cls(meta, folder)
+        if isinstance(run, str | Path):
+            from kneepoint import api
+
+            run = api.open(Path(run))
+        return cls(run)
 
     def table(self, name: str, columns: Sequence[str] | None = None, **equals: int) -> pa.Table:
         """A table, or those of its `columns` and rows where each column in `equals` has that value.
 
-        Raises MissingTable when the run has no such table.
+        Of a folder only what is asked for is read. Raises MissingTable when the run has no such table.
         """
-        if isinstance(self._source, Path):
+        if self.run.folder is not None:
             import pyarrow.parquet as pq
 
-            path = self._source / f"{name}.parquet"
-            if not path.is_file():
-                raise MissingTable(
-                    f"{path}: no such table; the report needs flows, samples and queue. "
-                    "Finish the run with `knee run --resume`, then report again."
-                )
+            path = RunFolder(self.run.folder).table_path(name)
             filters = [(key, "==", value) for key, value in equals.items()] or None
             return pq.read_table(path, columns=list(columns) if columns else None, filters=filters)
-        import pyarrow as pa
         import pyarrow.compute as pc
 
-        table = getattr(self._source, name)
-        table = table if isinstance(table, pa.Table) else pa.table(table)
+        table = self.run.table(name).arrow()
         for key, value in equals.items():
             table = table.filter(pc.equal(table[key], value))
         return table.select(list(columns)) if columns else table
@@ -145,26 +133,18 @@ class ReportRun:
     def cells(self) -> dict[int, Cell]:
         cells = {}
         for entry in self.meta.get("cells", ()):
-            axes = entry.get("axes") or []
-            pairs = axes.items() if isinstance(axes, Mapping) else axes
             cells[int(entry["index"])] = Cell(
                 int(entry["index"]),
-                tuple((str(key), str(value)) for key, value in pairs),
-                tuple(_describe_row(row) for row in entry.get("describe") or ()),
+                tuple((str(key), str(value)) for key, value in entry["axes"]),
+                tuple((str(key), str(value), str(doc)) for key, value, doc in entry["describe"]),
             )
         return cells
 
     # --- what the statistics say --------------------------------------------
 
-    @cached_property
+    @property
     def stats(self) -> Summary:
-        from kneepoint import stats
-
-        try:
-            queue = self.table("queue", ("cell", "rep", "t_ns", "hop", "sent_bytes"))
-        except MissingTable:
-            queue = None
-        return stats.summarise(self.table("flows"), queue, list(self.meta.get("cells", ())))
+        return self.run.summary
 
     @cached_property
     def measured(self) -> list[tuple[Entrant, Group]]:
@@ -200,14 +180,18 @@ class ReportRun:
             }
         return docs
 
+    def rows(self, name: str) -> int:
+        """How many rows a table has; 0 when there is no such table."""
+        try:
+            return int(self.table(name, ["cell"]).num_rows)
+        except MissingTable:
+            return 0
+
     def schema(self, name: str) -> pa.Schema:
-        if isinstance(self._source, Path):
+        if self.run.folder is not None:
             import pyarrow.parquet as pq
 
-            path = self._source / f"{name}.parquet"
-            if not path.is_file():
-                raise MissingTable(f"{path}: no such table.")
-            return pq.read_schema(path)
+            return pq.read_schema(RunFolder(self.run.folder).table_path(name))
         return self.table(name).schema
 
     @cached_property
@@ -274,15 +258,8 @@ class ReportRun:
     @cached_property
     def end_ns(self) -> int:
         """The end of the time axis."""
-        ends = [row["end_ns"] or row["start_ns"] for row in self.flows]
+        ends = [int(row["end_ns"] or row["start_ns"]) for row in self.flows]
         return max([self.duration_ns, *ends, 1])
-
-
-def _describe_row(row: Any) -> tuple[str, str, str]:
-    if isinstance(row, Mapping):
-        return str(row.get("key", "")), str(row.get("value", "")), str(row.get("doc", row.get("unit", "")))
-    key, value, *doc = row
-    return str(key), str(value), str(doc[0]) if doc else ""
 
 
 def _unique(entrants: list[Entrant]) -> list[Entrant]:

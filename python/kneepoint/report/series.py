@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kneepoint.report import thin
+from kneepoint.report import palette, thin
 from kneepoint.report.encode import Block
 from kneepoint.report.run import Condition, Entrant, ReportRun
 
@@ -113,7 +113,8 @@ class Series:
     @cached_property
     def edges_ns(self) -> NDArray[np.int64]:
         columns = min(self.columns, 300)  # bands are smooth: one step per two or three pixels
-        return np.linspace(0, self.run.end_ns, columns + 1).round().astype(np.int64)
+        edges: NDArray[np.int64] = np.linspace(0, self.run.end_ns, columns + 1).round().astype(np.int64)
+        return edges
 
     def lines(self, condition: Condition) -> dict[str, list[Block]]:
         """panel -> a block per series: t in seconds, v in the panel's unit."""
@@ -135,6 +136,7 @@ class Series:
     def bands(self, condition: Condition) -> dict[str, list[Block]]:
         """panel -> a block per entrant: t, least, p25, median, p75, greatest over its flows."""
         blocks: dict[str, list[Block]] = {panel.name: [] for panel in FLOW_PANELS}
+        inks = {e.label: palette.colour(self.run.slots[e.algorithm]) for e in self.run.entrants}
         for cell in condition.cells:
             gathered: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
             for flow, panel, steps, end_ns in self._cell(cell):
@@ -159,7 +161,7 @@ class Series:
                     "q3": quartiles[2] * scales[name],
                     "high": np.nanmax(high[:, alive], axis=0) * scales[name],
                 }
-                blocks[name].append(Block({"entrant": entrant}, columns))
+                blocks[name].append(Block({"entrant": entrant, "ink": inks[entrant]}, columns))
         return blocks
 
     # --- reading ------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,8 @@ from kneepoint import human
 from kneepoint.metrics import BY_NAME
 from kneepoint.report import palette
 from kneepoint.report.figures.limits import WORDS
-from kneepoint.report.run import Entrant, ReportRun
-from kneepoint.stats import Estimate, Group
+from kneepoint.report.run import Entrant, ReportRun, axis_name
+from kneepoint.stats import Estimate, Group, Verdict
 
 #: Divisor and unit of each kind of metric in the page, the same in every table and figure.
 UNITS = {"rate": (1e6, "Mbit/s"), "time": (1e3, "ms"), "pct": (1.0, "%"), "share": (0.01, "%"), "per_sec": (1.0, "1/s")}
@@ -69,8 +70,9 @@ def table(run: ReportRun) -> tuple[list[tuple[str, str]], list[Row]]:
     ]
     totals = {total.cell: total for total in run.stats.totals}
     used = any("utilisation" in total.metrics for total in totals.values())
-    heads = [(heading, unit_of(names[0])) for names, heading, _ in present] + [("Base RTT", "ms"), ("Limited by", "")]
+    heads = [(heading, unit_of(names[0])) for names, heading, _ in present] + [("Base RTT", "ms")]
     heads += [("Link used", "%")] if used else []
+    heads.append(("Limited by", ""))
     rows = []
     for entrant, group in run.measured:
         values = []
@@ -78,9 +80,9 @@ def table(run: ReportRun) -> tuple[list[tuple[str, str]], list[Row]]:
             text = " / ".join(_number(group.metrics.get(name), name) for name in names)
             values.append(Value(text, _interval(group.metrics.get(names[0]), names[0]) if with_interval else ""))
         values.append(Value(base_rtt(run, entrant, group)))
-        values.append(Value(limited_by(group)))
         if used:
             values.append(Value(_number(totals[entrant.cell].metrics.get("utilisation"), "utilisation")))
+        values.append(Value(limited_by(group)))
         rows.append(
             Row(
                 run.conditions[entrant.condition].label,
@@ -107,41 +109,60 @@ def limited_by(group: Group) -> str:
     """The greatest share, and the second where it is near."""
     shares = sorted(((e.mean, limit) for limit, e in group.limited_by.items()), reverse=True)
     shown = [pair for k, pair in enumerate(shares) if pair[0] >= 0.05 and (k == 0 or pair[0] >= shares[0][0] / 2)]
-    return ", ".join(f"{WORDS[limit]} {100 * share:.0f} %" for share, limit in shown[:2]) or "–"
+    return ", ".join(f"{WORDS[limit]} {100 * share:.0f}\u00a0%" for share, limit in shown[:2]) or "–"
 
 
-def answer(run: ReportRun) -> list[str]:
-    """Verdicts on what matters most, one sentence each."""
-    primary = [verdict for verdict in run.stats.verdicts if verdict.primary]
-    sentences = []
-    for verdict in primary:
-        where = ", ".join(f"{key} {value}" for key, value in _named(verdict.axes.items(), run))
-        sentences.append(f"{where}: {verdict.text}" if where else verdict.text)
-    return sentences
+def answer(run: ReportRun) -> tuple[list[str], list[str]]:
+    """What the run says on the metric that matters most: one sentence a pair, and the verdicts behind it where
+    there are several conditions."""
+    pairs: dict[tuple[str, str, str, bool], list[Verdict]] = defaultdict(list)
+    for verdict in run.stats.verdicts:
+        if verdict.primary:
+            pairs[verdict.metric, verdict.a, verdict.b, verdict.shared].append(verdict)
+    heads, details = [], []
+    for (metric, a, b, _), verdicts in pairs.items():
+        if len(verdicts) == 1:
+            heads.append(_sentence(_placed(verdicts[0], run) if len(run.conditions) > 1 else verdicts[0].text))
+            continue
+        heads.append(_sentence(f"{BY_NAME[metric].label}: {_count(verdicts, a, b)}"))
+        details += [_sentence(_placed(verdict, run)) for verdict in verdicts]
+    return heads, details
+
+
+def _count(verdicts: list[Verdict], a: str, b: str) -> str:
+    """ "bbr1 is above cubic in 7 of 9 conditions (1.2× to 3.1×); no difference shown in 2"."""
+    total = len(verdicts)
+    words = {"more": f"{b} is above {a}", "less": f"{b} is below {a}", "same": "identical", "none shown":
+             "no difference shown", "single": "one repetition, so no verdict"}  # fmt: skip
+    parts = []
+    for decision, word in words.items():
+        found = [verdict for verdict in verdicts if verdict.decision == decision]
+        if not found:
+            continue
+        where = f"in all {total} conditions" if len(found) == total else f"in {len(found)} of {total} conditions"
+        ratios = [verdict.value for verdict in found if verdict.scale == "ratio"]
+        spread = ""
+        if decision in ("more", "less", "single") and ratios:
+            low, high = human.digits(min(ratios)), human.digits(max(ratios))
+            spread = f" ({low}×)" if low == high else f" ({low}× to {high}×)"
+        parts.append(f"{word} {where}{spread}")
+    return "; ".join(parts)
 
 
 def others(run: ReportRun) -> list[str]:
     """The remaining verdicts."""
-    sentences = []
-    for verdict in run.stats.verdicts:
-        if not verdict.primary:
-            where = ", ".join(f"{key} {value}" for key, value in _named(verdict.axes.items(), run))
-            sentences.append(f"{where}: {verdict.text}" if where else verdict.text)
-    return sentences
+    return [_sentence(_placed(verdict, run)) for verdict in run.stats.verdicts if not verdict.primary]
 
 
-def _named(axes: Iterable[tuple[str, str]], run: ReportRun) -> list[tuple[str, str]]:
-    from kneepoint.report.run import axis_name, is_algorithm_axis
+def _placed(verdict: Verdict, run: ReportRun) -> str:
+    """The verdict's text with the condition that it holds in."""
+    varied = {key for condition in run.conditions for key, _ in condition.axes}
+    where = ", ".join(f"{axis_name(key)} {value}" for key, value in verdict.axes.items() if key in varied)
+    return f"{where}: {verdict.text}" if where else verdict.text
 
-    return [(axis_name(key), value) for key, value in axes if not is_algorithm_axis(key)]
 
-
-def outcomes(run: ReportRun) -> list[Any]:
-    """Each [[expect]] of the scenario with its outcome."""
-    from kneepoint import expect
-
-    expects = [(str(assertion), int(line)) for assertion, line in run.meta.get("expects") or ()]
-    return expect.evaluate(expects, run.stats, list(run.meta["cells"])) if expects else []
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def warnings(run: ReportRun) -> list[str]:
@@ -175,25 +196,35 @@ def definitions(run: ReportRun) -> list[tuple[str, str, str, str]]:
     return rows
 
 
-def described(run: ReportRun) -> tuple[list[str], list[tuple[str, list[str], str]]]:
-    """Condition labels and rows (key, value per condition, doc): what alike cells share is said once."""
-    columns = [run.cells[condition.cells[0]].describe for condition in run.conditions]
-    keys = list(dict.fromkeys(key for rows in columns for key, _, _ in rows))
-    found = [{key: (value, doc) for key, value, doc in rows} for rows in columns]
-    table = []
-    for key in keys:
-        values = [part.get(key, ("–", ""))[0] for part in found]
-        doc = next((part[key][1] for part in found if key in part), "")
-        table.append((key, values[:1] if len(set(values)) == 1 else values, doc))
-    return [condition.label for condition in run.conditions], table
+Setting = tuple[str, list[str], str]
+
+
+def described(run: ReportRun) -> tuple[list[Setting], list[Setting]]:
+    """Rows (key, value per condition, doc): first the path and what differs, then every other setting.
+
+    A value that all conditions share is given once.
+    """
+    columns = [
+        {key: (value, doc) for key, value, doc in run.cells[condition.cells[0]].describe}
+        for condition in run.conditions
+    ]
+    first: list[Setting] = []
+    rest: list[Setting] = []
+    for key in dict.fromkeys(key for column in columns for key in column):
+        values = [column.get(key, ("–", ""))[0] for column in columns]
+        doc = next(column[key][1] for column in columns if key in column)
+        alike = len(set(values)) == 1
+        row = key, values[:1] if alike else values, doc
+        (first if key.startswith("path.") or not alike else rest).append(row)
+    return first, rest
 
 
 def facts(run: ReportRun) -> list[tuple[str, str]]:
     """Seed, versions, host: all that a second run needs to know."""
     meta = run.meta
-    rows = [("engine", str(meta.get("engine", ""))), ("seed", str(meta.get("seed", "")))]
-    rows.append(("repetitions", str(run.repetitions)))
+    rows = [("engine", f"{meta.get('engine', '')} {meta.get('engine_version', '')}".strip())]
+    rows += [("seed", str(meta.get("seed", ""))), ("repetitions", str(run.repetitions))]
     for group in ("versions", "host"):
         content = meta.get(group) or {}
-        rows += [(f"{group} {key}".replace("_", " "), str(value)) for key, value in content.items()]
+        rows += [(f"{group}: {key}" if group == "host" else key, str(value)) for key, value in content.items()]
     return [(key, value) for key, value in rows if value]

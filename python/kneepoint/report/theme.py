@@ -27,6 +27,7 @@ def config(mode: str = "light") -> dict[str, Any]:
             "labelColor": ink["soft"], "titleColor": ink["ink"], "gridColor": ink["grid"],
             "domainColor": ink["rule"], "tickColor": ink["rule"], "labelFontSize": 12,
             "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 260, "titlePadding": 8,
+            "tickCount": 8, "labelOverlap": True,
         },
         "legend": {
             "labelColor": ink["ink"], "titleColor": ink["soft"], "labelFontSize": 12,

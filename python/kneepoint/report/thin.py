@@ -84,9 +84,7 @@ def column_means(t_ns: Ints, value: Floats, edges_ns: Ints, end_ns: int) -> Floa
     return mean
 
 
-def column_extremes(
-    t_ns: Ints, value: Floats, edges_ns: Ints, end_ns: int
-) -> tuple[Floats, Floats]:
+def column_extremes(t_ns: Ints, value: Floats, edges_ns: Ints, end_ns: int) -> tuple[Floats, Floats]:
     """The least and greatest value that a step function takes within each column,
     the value carried in from before included; NaN outside its life."""
     columns = len(edges_ns) - 1

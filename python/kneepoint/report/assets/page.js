@@ -76,6 +76,7 @@
       actions: { export: true, source: false, compiled: false, editor: false },
       downloadFileName: entry.name,
       renderer: count > 20000 ? "canvas" : "svg",
+      logLevel: 1, // errors; an empty panel is no cause for a warning
       tooltip: { theme: dark.matches ? "dark" : "light" },
     });
     views[entry.name] = result;
@@ -84,23 +85,23 @@
   // Labels take room that is known only once drawn, so a figure is fitted in two steps.
   async function draw(entry) {
     const box = document.querySelector(`[data-figure="${entry.name}"]`);
+    const sets = entry.name === "timeseries" ? setsOf(state.condition) : page.shared;
     const datasets = {};
-    for (const name of namesIn(entry.spec)) datasets[name] = page.shared[name] || [];
-    const overTime = entry.name === "timeseries";
+    for (const name of namesIn(entry.spec)) datasets[name] = sets[name] || page.shared[name] || [];
     try {
       const room = box.clientWidth - 2;
-      let factor = (entry.factor || 1), inner = page.width;
+      let factor = entry.factor || Math.max(0.2, (room - 110) / page.width);
+      let inner = page.width;
       await embed(box, entry, factor, datasets);
       for (let turn = 0; turn < 3; turn++) {
         const now = widthOf(box);
-        if (Math.abs(now - room) <= 5 || !now) break;
-        const next = Math.max(0.2, factor + (room - now) / inner);
+        if (!now || (now <= room && now > room - 12)) break;
+        const next = Math.max(0.2, factor + (room - 4 - now) / inner);
         await embed(box, entry, next, datasets);
         if (Math.abs(next - factor) > 0.02) inner = (widthOf(box) - now) / (next - factor) || page.width;
         factor = next;
       }
       entry.factor = factor;
-      if (overTime) await embed(box, entry, factor, { ...datasets, ...setsOf(state.condition) });
     } catch (error) {
       console.error(entry.name, error);
       box.innerHTML = "";
@@ -145,7 +146,10 @@
   }
 
   async function drawAll() {
-    for (const entry of page.specs) await draw(entry);
+    for (const entry of page.specs) {
+      delete entry.factor;
+      await draw(entry);
+    }
     document.body.dataset.drawn = "yes";
   }
 

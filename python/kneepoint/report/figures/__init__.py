@@ -16,8 +16,8 @@ from kneepoint.report.figures import (
 )
 
 FIGURES = (
-    goodput,
     axes,
+    goodput,
     delay_goodput,
     limits,
     shares,

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
-from kneepoint.report import marks, theme
+from kneepoint.report import marks, palette, theme
 from kneepoint.report.run import ReportRun, axis_name
-
-if TYPE_CHECKING:
-    import altair as alt
 
 name = "axes"
 title = "Goodput over the matrix"
@@ -34,7 +31,7 @@ def varied(run: ReportRun) -> dict[str, list[str]]:
     return {key: list(found) for key, found in values.items() if len(found) > 1}
 
 
-def chart(run: ReportRun) -> alt.VConcatChart:
+def chart(run: ReportRun) -> Any:
     import altair as alt
 
     parts = []
@@ -52,6 +49,7 @@ def chart(run: ReportRun) -> alt.VConcatChart:
                     **marks.entrant_words(run, entrant),
                     "at": axes.get(key, "–"),
                     "others": others,
+                    "ink": palette.colour(run.slots[entrant.algorithm]),
                     **marks.spread(group.metrics["goodput_bits_per_sec"], 1e-6, "goodput"),
                 }
             )
@@ -59,14 +57,18 @@ def chart(run: ReportRun) -> alt.VConcatChart:
         across = min(len(shown), ACROSS)
         x = alt.X("at:O", title=axis_name(key), sort=order, axis=alt.Axis(labelAngle=0), scale=alt.Scale(padding=0.3))
         y = alt.Y("goodput:Q", title="Goodput (Mbit/s)", scale=alt.Scale(zero=True))
-        base = alt.Chart().encode(x=x, color=marks.colour(run), detail="entrant:N")
+        base = alt.Chart().encode(x=x, detail="entrant:N")
+        colour = marks.colour(run)
         layers = alt.layer(
-            base.mark_area(opacity=0.18, interpolate="linear").encode(
-                y=alt.Y("goodput_low:Q", title="Goodput (Mbit/s)"), y2="goodput_high:Q"
+            base.mark_area(opacity=0.18).encode(
+                y=alt.Y("goodput_low:Q", title="Goodput (Mbit/s)"),
+                y2="goodput_high:Q",
+                fill=alt.Fill("ink:N", scale=None),
             ),
-            base.mark_line(strokeWidth=2).encode(y=y),
+            base.mark_line(strokeWidth=2).encode(y=y, color=colour),
             base.mark_point(size=60, filled=True, opacity=1).encode(
                 y=y,
+                color=colour,
                 shape=marks.shape(run),
                 tooltip=[
                     alt.Tooltip("entrant:N", title="algorithm"),

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kneepoint.report import marks, theme
 from kneepoint.report.run import ReportRun
-
-if TYPE_CHECKING:
-    import altair as alt
 
 name = "completion"
 title = "Completion time of transfers"
@@ -24,7 +21,7 @@ def applies(run: ReportRun) -> bool:
     return any(row["workload"] == "transfer" for row in run.flows)
 
 
-def chart(run: ReportRun) -> alt.LayerChart | alt.FacetChart:
+def chart(run: ReportRun) -> Any:
     import altair as alt
     import numpy as np
 
@@ -37,7 +34,7 @@ def chart(run: ReportRun) -> alt.LayerChart | alt.FacetChart:
         all_of = times.get((entrant.cell, entrant.group), [])
         done = np.sort([t for t in all_of if t is not None]) * 1e-3
         count = len(done)
-        picks = np.unique(np.linspace(0, count - 1, min(count, POINTS_AT_MOST)).round().astype(int)) if count else []
+        picks = np.unique(np.linspace(0, max(count - 1, 0), min(count, POINTS_AT_MOST)).round().astype(int))
         words = {**marks.entrant_words(run, entrant), "of": len(all_of)}
         if count:
             rows.append({**words, "ms": done[0], "pct": 0.0, "done": 0})

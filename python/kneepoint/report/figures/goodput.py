@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kneepoint.report import marks, theme
 from kneepoint.report.run import ReportRun
-
-if TYPE_CHECKING:
-    import altair as alt
 
 name = "goodput"
 title = "Goodput"
@@ -24,7 +21,7 @@ def applies(run: ReportRun) -> bool:
     return bool(run.entrants)
 
 
-def chart(run: ReportRun) -> alt.LayerChart | alt.FacetChart:
+def chart(run: ReportRun) -> Any:
     import altair as alt
 
     rows: list[dict[str, Any]] = []
@@ -69,13 +66,4 @@ def chart(run: ReportRun) -> alt.LayerChart | alt.FacetChart:
     ).properties(width=theme.WIDTH, height=alt.Step(44))
     if len(run.conditions) == 1:
         return layers.properties(data=marks.values(everything))
-    return layers.properties(height=alt.Step(34)).facet(
-        row=alt.Row(
-            "condition:N",
-            title=None,
-            sort=marks.conditions(run),
-            header=alt.Header(labelOrient="top", labelAnchor="start", labelFontWeight=600),
-        ),
-        data=marks.values(everything),
-        spacing=8,
-    )
+    return marks.stacked(run, layers.properties(height=alt.Step(34)), everything)

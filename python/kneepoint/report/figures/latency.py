@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from kneepoint.report import marks, theme
 from kneepoint.report.run import ReportRun
-
-if TYPE_CHECKING:
-    import altair as alt
 
 name = "latency"
 title = "Request latency"
@@ -23,7 +20,7 @@ def applies(run: ReportRun) -> bool:
     return any("latency_us_p50" in group.metrics for _, group in run.measured)
 
 
-def chart(run: ReportRun) -> alt.LayerChart | alt.FacetChart:
+def chart(run: ReportRun) -> Any:
     import altair as alt
 
     rows = []
@@ -56,13 +53,4 @@ def chart(run: ReportRun) -> alt.LayerChart | alt.FacetChart:
     ).properties(width=theme.WIDTH, height=alt.Step(max(18, 60 // max(len(marks.entrants(run)), 1))))
     if len(run.conditions) == 1:
         return layers.properties(data=marks.values(rows))
-    return layers.facet(
-        row=alt.Row(
-            "condition:N",
-            title=None,
-            sort=marks.conditions(run),
-            header=alt.Header(labelOrient="top", labelAnchor="start", labelFontWeight=600),
-        ),
-        data=marks.values(rows),
-        spacing=8,
-    )
+    return marks.stacked(run, layers, rows)

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import Any
 
 from kneepoint.metrics import LIMITS
 from kneepoint.report import marks, palette, theme
 from kneepoint.report.run import ReportRun
 
-if TYPE_CHECKING:
-    import altair as alt
-
 name = "limits"
 title = "What limited each flow"
 summary = (
     "Share of each flow's life in which the congestion window, pacing, the receive window, the send buffer or the "
-    "application held data back; \"other\" is the rest (handshake, recovery without permission to send). "
+    'application held data back; "other" is the rest (handshake, recovery without permission to send). '
     "Means over the repetitions."
 )
 #: More flows than this are shown as the mean of their kind.
 FLOWS_AT_MOST = 24
 ROWS_AT_MOST = 60
+#: Narrower pieces have no room for their number.
+LABELLED_FROM_PCT = 4
 
 WORDS = {
     "cwnd": "congestion window",
@@ -55,60 +54,57 @@ def shares(run: ReportRun) -> list[dict[str, object]]:
             spent = sums[entrant.cell, entrant.group, flow]
             total = sum(spent.values()) or 1.0
             label = entrant.label
-            if len(entrant.flows) > 1:
-                label += f" #{entrant.flows.index(flow) + 1}" if single else f", {len(entrant.flows)} flows"
-            rows += [
-                {
-                    **marks.entrant_words(run, entrant),
-                    "row": label,
-                    "limit": word,
-                    "order": order,
-                    "pct": 100.0 * spent[limit] / total,
-                }
-                for order, (limit, word) in enumerate(WORDS.items())
-            ]
+            if len(entrant.flows) > 1 and single:
+                label += f" #{entrant.flows.index(flow) + 1}"
+            at = 0.0
+            for limit, word in WORDS.items():
+                pct = 100.0 * spent[limit] / total
+                rows.append(
+                    {
+                        **marks.entrant_words(run, entrant),
+                        "row": label,
+                        "limit": word,
+                        "pct": pct,
+                        "number": f"{pct:.0f}" if pct >= LABELLED_FROM_PCT else "",
+                        "ink": palette.LIMITS[word][1],
+                        "from": at,
+                        "middle": at + pct / 2,
+                        "to": at + pct,
+                    }
+                )
+                at += pct
     return rows
 
 
-def chart(run: ReportRun) -> alt.Chart | alt.FacetChart:
+def chart(run: ReportRun) -> Any:
     import altair as alt
 
     rows = shares(run)[: ROWS_AT_MOST * len(WORDS)]
-    bars = (
-        alt.Chart()
-        .mark_bar(stroke="white", strokeWidth=0.6)
-        .encode(
-            y=alt.Y(
-                "row:N",
-                title=None,
-                sort=list(dict.fromkeys(str(row["row"]) for row in rows)),
-                axis=alt.Axis(domain=False, ticks=False),
-            ),
-            x=alt.X("pct:Q", title="Share of the flow's life (%)", scale=alt.Scale(domain=[0, 100], clamp=True)),
-            color=alt.Color(
-                "limit:N",
-                title=None,
-                scale=alt.Scale(domain=list(palette.LIMITS), range=list(palette.LIMITS.values())),
-            ),
-            order="order:Q",
-            tooltip=[
-                alt.Tooltip("row:N", title="flow"),
-                alt.Tooltip("condition:N"),
-                alt.Tooltip("limit:N", title="limited by"),
-                alt.Tooltip("pct:Q", title="share (%)", format=".1f"),
-            ],
-        )
-        .properties(width=theme.WIDTH, height=alt.Step(26))
+    names = list(palette.LIMITS)
+    y = alt.Y(
+        "row:N",
+        title=None,
+        sort=list(dict.fromkeys(str(row["row"]) for row in rows)),
+        axis=alt.Axis(domain=False, ticks=False),
+        scale=alt.Scale(paddingInner=0.22, paddingOuter=0.1),
     )
+    x = alt.X("from:Q", title="Share of the flow's life (%)", scale=alt.Scale(domain=[0, 100], clamp=True))
+    fills = alt.Scale(domain=names, range=[fill for fill, _ in palette.LIMITS.values()])
+    tooltip = [
+        alt.Tooltip("row:N", title="flow"),
+        alt.Tooltip("condition:N"),
+        alt.Tooltip("limit:N", title="limited by"),
+        alt.Tooltip("pct:Q", title="share (%)", format=".1f"),
+    ]
+    base = alt.Chart().encode(y=y)
+    bars = alt.layer(
+        base.mark_bar().encode(x=x, x2="to:Q", fill=alt.Fill("limit:N", title=None, scale=fills), tooltip=tooltip),
+        base.mark_text(fontSize=11).encode(
+            x=alt.X("middle:Q"),
+            text="number:N",
+            color=alt.condition("datum.ink == 'white'", alt.value("#ffffff"), alt.value("#000000")),
+        ),
+    ).properties(width=theme.WIDTH, height=alt.Step(28))
     if len(run.conditions) == 1:
         return bars.properties(data=marks.values(rows))
-    return bars.facet(
-        row=alt.Row(
-            "condition:N",
-            title=None,
-            sort=marks.conditions(run),
-            header=alt.Header(labelOrient="top", labelAnchor="start", labelFontWeight=600),
-        ),
-        data=marks.values(rows),
-        spacing=8,
-    ).resolve_scale(y="independent")
+    return marks.stacked(run, bars, rows)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import Any
 
 from kneepoint.report import marks, theme
 from kneepoint.report.run import ReportRun
-
-if TYPE_CHECKING:
-    import altair as alt
 
 name = "shares"
 title = "How the flows share"
@@ -20,7 +17,7 @@ def applies(run: ReportRun) -> bool:
     return any(len([f for e in run.entrants if e.cell == cell for f in e.flows]) > 1 for cell in run.cells)
 
 
-def chart(run: ReportRun) -> alt.LayerChart | alt.FacetChart:
+def chart(run: ReportRun) -> Any:
     import altair as alt
 
     goodputs: dict[tuple[int, int], list[float]] = defaultdict(list)
@@ -58,13 +55,4 @@ def chart(run: ReportRun) -> alt.LayerChart | alt.FacetChart:
     ).properties(width=theme.WIDTH, height=alt.Step(38))
     if len(run.conditions) == 1:
         return layers.properties(data=marks.values(rows))
-    return layers.facet(
-        row=alt.Row(
-            "condition:N",
-            title=None,
-            sort=marks.conditions(run),
-            header=alt.Header(labelOrient="top", labelAnchor="start", labelFontWeight=600),
-        ),
-        data=marks.values(rows),
-        spacing=8,
-    )
+    return marks.stacked(run, layers, rows)

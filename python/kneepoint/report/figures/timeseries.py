@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kneepoint.report import palette, theme
+from kneepoint.report import marks, palette, theme
 from kneepoint.report.encode import Block
 from kneepoint.report.run import Condition, ReportRun
-from kneepoint.report.series import LINES_AT_MOST, PANELS, Panel, Series
-
-if TYPE_CHECKING:
-    import altair as alt
+from kneepoint.report.series import LINES_AT_MOST, PANELS, Panel
 
 name = "timeseries"
 title = "Over time"
 summary = (
     "Each cell's repetition of median goodput. Long series are thinned to the least and greatest value of every pixel "
-    "column, so no spike is lost. Drag to move along time, Shift + wheel to zoom, double-click to go back."
+    "column, so no spike is lost. Shaded: warm-up, which no metric counts. Click a name to single it out; drag to "
+    "move along time, Shift + wheel to zoom, double-click to go back."
 )
 PANEL_HEIGHT = 120
+#: Room for the numbers of the value axis, the same in every panel and for every condition.
+AXIS_PIXELS = 52
 QUEUE_INK = "#8C8C8C"
 
 
 def applies(run: ReportRun) -> bool:
-    return bool(run.entrants)
+    return any(run.rows(table) for table in ("samples", "queue"))
 
 
 def labels(run: ReportRun) -> tuple[list[str], list[str], list[list[int]]]:
@@ -56,7 +56,7 @@ def data(run: ReportRun, condition: Condition) -> dict[str, list[Block]]:
     return sets
 
 
-def chart(run: ReportRun) -> alt.VConcatChart:
+def chart(run: ReportRun) -> Any:
     import altair as alt
 
     series = run.series
@@ -71,27 +71,39 @@ def chart(run: ReportRun) -> alt.VConcatChart:
     )
     shown = alt.condition(chosen, alt.value(1.0), alt.value(0.08))
 
-    def panel_chart(panel: Panel, last: bool) -> alt.LayerChart:
-        axis = alt.Axis(title="Time (s)") if last else alt.Axis(labels=False, ticks=False, title=None)
+    def panel_chart(panel: Panel, last: bool) -> Any:
+        axis = alt.Axis(title="Time (s)", tickCount=12) if last else alt.Axis(labels=False, ticks=False, title=None)
         x = alt.X("t:Q", scale=alt.Scale(domain=[0, run.end_ns * 1e-9], nice=False), axis=axis)
-        y = alt.Y("v:Q", title=f"{panel.title} ({panel.unit})".split(" (") , scale=alt.Scale(zero=panel.name != "srtt"))
-        layers: list[Any] = []
+        y = alt.Y(
+            "v:Q",
+            title=[panel.title, f"({panel.unit})"],
+            scale=alt.Scale(zero=panel.name != "srtt"),
+            axis=alt.Axis(tickCount=4, minExtent=AXIS_PIXELS, maxExtent=AXIS_PIXELS),
+        )
+        layers: list[Any] = [warm_up(run)] if 0 < run.warmup_ns < run.end_ns else []
         tooltip = [
             alt.Tooltip(f"{key}:N", title="flow"),
             alt.Tooltip("t:Q", title="time (s)", format=".3f"),
             alt.Tooltip("v:Q", title=f"{panel.title} ({panel.unit})", format=",.4~g"),
         ]
         if series.as_bands and panel.table == "samples":
-            bands = alt.Chart(alt.NamedData(name=f"bands_{panel.name}")).encode(x=x, color=colour)
+            bands = alt.Chart(alt.NamedData(name=f"bands_{panel.name}")).encode(x=x)
+            fill = alt.Fill("ink:N", scale=None)
             layers += [
                 bands.mark_area(opacity=0.14, interpolate="step-after").encode(
-                    y=alt.Y("low:Q"), y2="high:Q", opacity=alt.condition(chosen, alt.value(0.14), alt.value(0.02))
+                    y=alt.Y("low:Q"),
+                    y2="high:Q",
+                    fill=fill,
+                    opacity=alt.condition(chosen, alt.value(0.14), alt.value(0.02)),
                 ),
                 bands.mark_area(opacity=0.3, interpolate="step-after").encode(
-                    y=alt.Y("q1:Q"), y2="q3:Q", opacity=alt.condition(chosen, alt.value(0.3), alt.value(0.03))
+                    y=alt.Y("q1:Q"),
+                    y2="q3:Q",
+                    fill=fill,
+                    opacity=alt.condition(chosen, alt.value(0.3), alt.value(0.03)),
                 ),
                 bands.mark_line(strokeWidth=1.6, interpolate="step-after", clip=True).encode(
-                    y=y, strokeDash=dash, opacity=shown, tooltip=tooltip
+                    y=y, color=colour, strokeDash=dash, opacity=shown, tooltip=tooltip
                 ),
             ]
         lines = alt.Chart(alt.NamedData(name=f"lines_{panel.name}")).encode(x=x, y=y, detail="series:N")
@@ -102,8 +114,40 @@ def chart(run: ReportRun) -> alt.VConcatChart:
             layers.append(
                 lines.mark_line(**style).encode(color=colour, strokeDash=dash, opacity=shown, tooltip=tooltip)
             )
+        if panel.name == "queue":
+            layers += buffer_line(run, panel)
         return alt.layer(*layers).properties(width=theme.WIDTH, height=PANEL_HEIGHT)
 
     panels = [panel_chart(panel, panel is PANELS[-1]) for panel in PANELS]
     panels[0] = panels[0].add_params(chosen)
     return alt.vconcat(*(panel.add_params(zoom) for panel in panels), spacing=10)
+
+
+def warm_up(run: ReportRun) -> Any:
+    """What no steady-state metric counts, shaded."""
+    import altair as alt
+
+    rows = [{"begin": 0.0, "end": run.warmup_ns * 1e-9}]
+    shade = alt.Chart(marks.values(rows)).mark_rect(color=QUEUE_INK, opacity=0.12, clip=True)
+    return shade.encode(x=alt.X("begin:Q"), x2="end:Q")
+
+
+def buffer_line(run: ReportRun, panel: Panel) -> list[Any]:
+    """The height at which the buffer is full, where all cells have one and it is ever near."""
+    import altair as alt
+    import pyarrow.compute as pc
+
+    sizes = {cell.get("buffer_bytes") for cell in run.meta.get("cells", ())}
+    if len(sizes) != 1 or None in sizes:
+        return []
+    (size,) = sizes
+    most = pc.max(run.table("queue", ["queue_bytes_max"])["queue_bytes_max"]).as_py() or 0
+    if most < size / 4:
+        return []
+    rows = [{"full": size * panel.scale, "word": "buffer full"}]
+    line = alt.Chart(marks.values(rows)).encode(y=alt.Y("full:Q"))
+    words = line.mark_text(align="right", baseline="top", dx=-4, dy=4, fontSize=11, color=theme.NEUTRAL)
+    return [
+        line.mark_rule(strokeDash=[4, 4], color=theme.NEUTRAL),
+        words.encode(x=alt.value("width"), text="word:N"),
+    ]

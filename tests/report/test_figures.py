@@ -1,0 +1,169 @@
+"""Every figure of the registry renders, says its units, and stands few and many flows."""
+
+from __future__ import annotations
+
+import json
+import re
+from types import ModuleType
+
+import pytest
+
+import synthetic
+from kneepoint import report
+from kneepoint.errors import UsageError
+from kneepoint.report import export, palette
+from kneepoint.report.figures import FIGURES
+from kneepoint.report.run import ReportRun
+
+# Quantities without a unit of their own: names on an axis of a matrix, labels of rows.
+UNITLESS = {"RTT", "loss", None}
+#: A case in which each figure applies.
+SHOWN_BY = {
+    "axes": "matrix",
+    "completion": "transfer",
+    "latency": "request",
+    "shares": "shared",
+}
+
+figures = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
+
+
+def quantitative_titles(spec: object) -> list[object]:
+    """Titles of all axes on which numbers stand."""
+    found: list[object] = []
+    if isinstance(spec, dict):
+        for channel, encoding in (spec.get("encoding") or {}).items():
+            if channel in ("x", "y") and encoding.get("type") == "quantitative":
+                axis = encoding.get("axis")
+                title = encoding.get("title", axis.get("title", "missing") if isinstance(axis, dict) else "missing")
+                found.append(title)
+        for value in spec.values():
+            found += quantitative_titles(value)
+    elif isinstance(spec, list):
+        for value in spec:
+            found += quantitative_titles(value)
+    return found
+
+
+@figures
+def test_says_what_it_is(figure: ModuleType):
+    assert re.fullmatch(r"[a-z][a-z-]*", figure.name)
+    assert figure.title and figure.summary.endswith(".")
+    assert figure.__doc__
+
+
+def test_names_are_unique():
+    names = [figure.name for figure in FIGURES]
+    assert len(set(names)) == len(names)
+    assert [name for name, _, _ in report.figure_names()] == names
+
+
+@figures
+@pytest.mark.parametrize("name", list(synthetic.CASES))
+def test_renders_wherever_it_applies(figure, name, case, tmp_path):
+    run = ReportRun.open(case(name))
+    if not figure.applies(run):
+        with pytest.raises(UsageError, match="does not apply"):
+            report.save(run, figure.name, tmp_path / "figure.svg")
+        return
+    svg = report.save(run, figure.name, tmp_path / "figure.svg").read_text()
+    assert svg.startswith("<svg")
+    assert "NaN" not in svg and "undefined" not in svg
+
+
+@figures
+def test_applies_to_some_case(figure, case):
+    assert figure.applies(ReportRun.open(case(SHOWN_BY.get(figure.name, "two"))))
+
+
+@figures
+def test_number_axes_carry_their_unit(figure, case):
+    run = ReportRun.open(case(SHOWN_BY.get(figure.name, "two")))
+    titles = quantitative_titles(export.spec(run, figure, data=False))
+    said = [" ".join(title) if isinstance(title, list) else title for title in titles]
+    with_unit = [t for t in said if isinstance(t, str) and re.search(r"\((Mbit/s|ms|s|%|kB|segments)\)$", t)]
+    assert with_unit
+    # An axis that some layer leaves to the others is given its title by them; no axis is given one without a unit.
+    assert set(said) - set(with_unit) <= {"missing", None, *UNITLESS}
+
+
+@figures
+def test_a_run_without_flows_has_no_figures(figure, tmp_path):
+    folder = synthetic.write_run(tmp_path / "none", flows=0, sampled=False, reps=1)
+    assert not figure.applies(ReportRun.open(folder))
+
+
+@figures
+def test_is_drawn_the_same_twice(figure, case):
+    texts = []
+    for _ in range(2):
+        run = ReportRun.open(case(SHOWN_BY.get(figure.name, "two")))
+        texts.append(json.dumps(export.spec(run, figure), sort_keys=True))
+    assert texts[0] == texts[1]
+
+
+def test_png_is_written_as_svg_is(case, tmp_path):
+    assert report.save(case("two"), "goodput", tmp_path / "goodput.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_unknown_figures_are_refused_with_a_suggestion(case, tmp_path):
+    with pytest.raises(UsageError, match='got "godput".*Did you mean "goodput"'):
+        report.save(case("two"), "godput", tmp_path / "x.svg")
+
+
+def test_unknown_endings_are_refused(case, tmp_path):
+    with pytest.raises(UsageError, match="expected .svg or .png"):
+        report.save(case("two"), "goodput", tmp_path / "x.gif")
+
+
+def test_a_condition_that_is_not_there_is_refused(case, tmp_path):
+    with pytest.raises(UsageError, match="condition: got 9; expected 0 to 8"):
+        report.save(case("matrix"), "timeseries", tmp_path / "x.svg", condition=9)
+
+
+def test_an_algorithm_looks_the_same_in_every_run():
+    alone, beside = palette.slots(["bbr1"]), palette.slots(["cubic", "bbr1", "vegas"])
+    assert alone["bbr1"] == beside["bbr1"]
+    looks = {(palette.colour(k), palette.shape(k)) for k in range(len(palette.COLOURS) * 2)}
+    assert len(looks) == len(palette.COLOURS) * 2
+
+
+def test_limits_add_up_to_a_whole_life(case):
+    from kneepoint.report.figures import limits
+
+    for name in ("two", "many", "transfer"):
+        sums: dict[tuple[object, object], float] = {}
+        for row in limits.shares(ReportRun.open(case(name))):
+            key = row["condition"], row["row"]
+            sums[key] = sums.get(key, 0.0) + float(str(row["pct"]))
+        assert sums and all(abs(total - 100) < 1e-6 for total in sums.values())
+
+
+def test_time_series_show_the_repetition_of_median_goodput(case):
+    run = ReportRun.open(case("two"))
+    for cell, rep in run.median_rep.items():
+        totals = sorted(
+            (sum(r["goodput_bits_per_sec"] for r in run.flows if (r["cell"], r["rep"]) == (cell, k)), k)
+            for k in range(5)
+        )
+        assert totals[2][1] == rep
+
+
+def test_no_spike_of_a_flow_is_lost_on_the_way_to_the_page(case):
+    run = ReportRun.open(case("many"))
+    condition = run.conditions[0]
+    rep = run.median_rep[0]
+    samples = run.table("samples", ["flow", "srtt_us"], cell=0, rep=rep).to_pylist()
+    greatest = {}
+    for row in samples:
+        greatest[row["flow"]] = max(greatest.get(row["flow"], 0), row["srtt_us"])
+    blocks = {block.constants["series"]: block for block in run.series.lines(condition)["srtt"]}
+    assert len(blocks) == len(greatest) == 50
+    for entrant in run.entrants:
+        for flow in entrant.flows:
+            drawn = max(row["v"] for row in blocks[run.series.label(entrant, flow)].rows())
+            assert drawn == pytest.approx(greatest[flow] * 1e-3, rel=1e-6)
+    band = {block.constants["entrant"]: block for block in run.series.bands(condition)["srtt"]}
+    for entrant in run.entrants:
+        top = max(row["high"] for row in band[entrant.label].rows())
+        assert top == pytest.approx(max(greatest[flow] for flow in entrant.flows) * 1e-3, rel=1e-6)

@@ -1,0 +1,177 @@
+"""The page: complete, offline, small, and safe with hostile words."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+import synthetic
+from kneepoint import report
+from kneepoint.errors import RunFolderError
+from kneepoint.report import page, summary
+from kneepoint.report.run import ReportRun
+
+HOSTILE = '</script><script>alert(1)</script><img src=x onerror=alert(2)> & "quoted" `code`'
+#: Attributes by which a page makes a browser fetch something.
+FETCHING = {"src", "href", "srcset", "data", "action", "formaction", "poster", "background", "ping"}
+
+
+class Elements(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.scripts: list[str] = []
+        self._inside = ""
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_endtag(self, tag):
+        self._inside = ""
+
+    def handle_data(self, data):
+        (self.scripts if self._inside == "script" else self.words).append(data)
+
+
+def read(html: str) -> Elements:
+    parser = Elements()
+    parser.feed(html)
+    return parser
+
+
+def data_of(elements: Elements) -> dict:
+    return json.loads(elements.scripts[0])
+
+
+@pytest.fixture(scope="module")
+def pages(case):
+    made: dict[str, str] = {}
+
+    def html(name: str) -> str:
+        if name not in made:
+            made[name] = page.render(ReportRun.open(case(name)))
+        return made[name]
+
+    return html
+
+
+@pytest.mark.parametrize("name", list(synthetic.CASES))
+def test_a_page_fetches_nothing(name, pages):
+    html = pages(name)
+    elements = read(html)
+    for tag, attributes in elements.elements:
+        assert not FETCHING & set(attributes), (tag, attributes)
+        assert tag not in ("link", "iframe", "object", "embed", "base", "video", "audio")
+    assert "@import" not in html.split("<style>")[1].split("</style>")[0]
+    assert not re.search(r"url\(\s*['\"]?https?:", html)
+    own = elements.scripts[0] + elements.scripts[2]
+    remote = [url for url in re.findall(r"https?://[^\s\"'\\]+", own) if "vega.github.io/schema" not in url]
+    assert remote == [], "only the specifications name their schema, which nobody fetches"
+    # The browser itself is told to refuse.
+    policy = next(a["content"] for t, a in elements.elements if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'") and "http" not in policy
+
+
+def test_fifty_flows_for_a_minute_fit_in_three_megabytes(pages):
+    assert len(pages("many").encode()) <= page.BYTES_AT_MOST == 3_000_000
+
+
+def test_fifty_flows_in_each_of_two_cells_fit_too(tmp_path):
+    folder = synthetic.write_run(tmp_path / "run", flows=50, reps=1, seconds=60.0)
+    assert report.write(folder, tmp_path / "page.html").stat().st_size <= page.BYTES_AT_MOST
+
+
+def test_all_fifty_flows_stand_in_the_page(pages):
+    blocks = data_of(read(pages("many")))["conditions"][0]["sets"]["lines_cwnd"]
+    assert len({block["c"]["series"] for block in blocks}) == 50
+
+
+def test_hostile_words_stay_words(tmp_path):
+    axes = {"path.<b>x</b>": ("</script>", "<i>2</i>")}
+    folder = synthetic.write_run(tmp_path / "run", title=HOSTILE, axes=axes, reps=2, seconds=3.0)
+    meta = json.loads((folder / "run.json").read_text())
+    meta |= {"command": HOSTILE, "file": HOSTILE, "scenario": HOSTILE, "status": HOSTILE, "host": {HOSTILE: HOSTILE}}
+    (folder / "run.json").write_text(json.dumps(meta))
+    elements = read(page.render(ReportRun.open(folder)))
+    tags = [tag for tag, _ in elements.elements]
+    assert tags.count("script") == 3 and not {"img", "b", "i"} & set(tags)
+    assert not any(name.startswith("on") for _, attributes in elements.elements for name in attributes)
+    assert HOSTILE in "".join(elements.words)
+    data_of(elements)
+
+
+def test_the_head_gives_the_answer_the_table_and_the_expectations(pages):
+    words = " ".join(read(pages("two")).words)
+    assert re.search(r"Goodput: bbr1 is 1\.\d+× cubic \[", words)
+    assert "congestion window 70" in words and "Base RTT" in words
+    assert "bbr1.goodput / cubic.goodput >= 1.2" in words and "holds" in words
+
+
+def test_one_repetition_is_said_to_prove_nothing(pages):
+    words = " ".join(read(pages("one")).words)
+    assert "no intervals and no verdicts" in words
+    assert "95 % intervals." not in words.split("Goodput")[0]
+
+
+def test_the_foot_has_all_that_a_second_run_needs(pages, case):
+    words = "".join(read(pages("two")).words)
+    meta = json.loads((case("two") / "run.json").read_text())
+    assert meta["scenario"] in words and meta["command"] in words and meta["host"]["cpu"] in words
+    assert "417 packets" in words
+    assert "payload read in order by the far application" in words
+
+
+def test_a_matrix_is_answered_in_one_sentence(case):
+    heads, details = summary.answer(ReportRun.open(case("matrix")))
+    assert len(heads) == 1 and re.match(r"Goodput: bbr1 is above cubic in all 9 conditions \(1\.\d+× to ", heads[0])
+    assert len(details) == 9 and details[0].startswith("RTT 20ms, loss 0%: ")
+
+
+def test_an_interrupted_run_says_so(tmp_path):
+    folder = synthetic.write_run(tmp_path / "run", reps=2, seconds=2.0)
+    meta = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(meta | {"status": "interrupted"}))
+    assert "This run is interrupted" in page.render(ReportRun.open(folder))
+
+
+def test_a_run_without_flows_still_has_a_page(tmp_path):
+    folder = synthetic.write_run(tmp_path / "run", flows=0, sampled=False, reps=1)
+    words = " ".join(read(page.render(ReportRun.open(folder))).words)
+    assert "nothing to say yet" in words
+
+
+def test_each_data_set_stands_once(pages):
+    html = pages("many")
+    data = data_of(read(html))
+    for entry in data["specs"]:
+        assert "datasets" not in entry["spec"]
+    assert len(data["conditions"]) == 1
+
+
+def test_the_same_run_gives_the_same_page(case):
+    assert page.render(ReportRun.open(case("two"))) == page.render(ReportRun.open(case("two")))
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path):
+    with pytest.raises(RunFolderError):
+        report.write(tmp_path, tmp_path / "page.html")
+
+
+def test_a_place_that_cannot_be_written_is_named(case, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunFolderError, match="cannot be written"):
+        report.write(case("one"), tmp_path / "file" / "page.html")
+
+
+def test_importing_the_package_is_cheap():
+    heavy = ("altair", "numpy", "pyarrow", "scipy", "vl_convert")
+    code = f"import sys, kneepoint.report as r; r.write; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,123 @@
+"""Thinning keeps what the eye would have seen."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kneepoint.report import thin
+from kneepoint.report.encode import Block, quantised
+
+END_NS = 10_000_000
+
+series = st.lists(st.tuples(st.integers(0, END_NS), st.integers(-(10**6), 10**9)), min_size=1, max_size=600).map(
+    lambda rows: (np.array(sorted(t for t, _ in rows)), np.array([float(v) for _, v in rows]))
+)
+
+
+def held(t: np.ndarray, v: np.ndarray, at: int) -> float:
+    """What a step function says at a time: the last row not after it."""
+    return float(v[np.searchsorted(t, at, "right") - 1])
+
+
+@settings(max_examples=300, deadline=None)
+@given(series, st.integers(1, 80))
+def test_every_pixel_column_keeps_its_least_and_greatest_value(rows, columns):
+    t, v = rows
+    thin_t, thin_v = thin.thin(t, v, 0, END_NS, columns)
+    assert thin_v.min() == v.min() and thin_v.max() == v.max()
+    before, after = (thin.columns_of(times, 0, END_NS, columns) for times in (t, thin_t))
+    for column in np.unique(before):
+        assert thin_v[after == column].min() == v[before == column].min()
+        assert thin_v[after == column].max() == v[before == column].max()
+
+
+@settings(max_examples=300, deadline=None)
+@given(series, st.integers(1, 80))
+def test_points_kept_are_points_of_the_series_in_their_order(rows, columns):
+    t, v = rows
+    thin_t, thin_v = thin.thin(t, v, 0, END_NS, columns)
+    assert np.all(np.diff(thin_t) >= 0)
+    pairs = list(zip(t.tolist(), v.tolist(), strict=True))
+    at = 0
+    for pair in zip(thin_t.tolist(), thin_v.tolist(), strict=True):
+        at = pairs.index(pair, at) + 1
+
+
+@settings(max_examples=300, deadline=None)
+@given(series, st.integers(1, 80))
+def test_at_most_three_points_a_column_remain(rows, columns):
+    t, v = rows
+    thin_t, _ = thin.thin(t, v, 0, END_NS, columns)
+    if len(v) > 2 * columns:
+        _, counts = np.unique(thin.columns_of(thin_t, 0, END_NS, columns), return_counts=True)
+        assert counts.max() <= 3
+
+
+@settings(max_examples=300, deadline=None)
+@given(series, st.integers(1, 40))
+def test_over_a_gap_the_value_that_holds_is_the_one_drawn(rows, columns):
+    t, v = rows
+    thin_t, thin_v = thin.thin(t, v, 0, END_NS, columns)
+    occupied = set(thin.columns_of(t, 0, END_NS, columns).tolist())
+    centres = [(k, int((k + 0.5) * END_NS / columns)) for k in range(columns)]
+    for column, at in centres:
+        # Empty columns after the first row show a held value: it must be the series' own.
+        if column not in occupied and at >= t[0]:
+            assert held(thin_t, thin_v, at) == held(t, v, at)
+
+
+@settings(max_examples=200, deadline=None)
+@given(series)
+def test_dropping_repeated_values_changes_no_step(rows):
+    t, v = rows
+    v = np.round(v / 3e8)  # many repeats
+    kept_t, kept_v = thin.steps(t, v)
+    for at in t:
+        assert held(kept_t, kept_v, int(at)) == held(t, v, int(at))
+
+
+@settings(max_examples=200, deadline=None)
+@given(series, st.integers(1, 40))
+def test_bands_reach_every_value_of_the_series(rows, columns):
+    t, v = rows
+    edges = np.linspace(0, END_NS, columns + 1).round().astype(np.int64)
+    low, high = thin.column_extremes(t, v, edges, END_NS)
+    assert np.nanmin(low) == v.min() and np.nanmax(high) == v.max()
+    mean = thin.column_means(t, v, edges, END_NS)
+    both = np.isfinite(mean) & np.isfinite(low)
+    slack = 1e-9 * max(1.0, np.abs(v).max())
+    assert np.all(mean[both] >= low[both] - slack) and np.all(mean[both] <= high[both] + slack)
+
+
+def test_column_means_are_weighted_by_time():
+    t, v = np.array([0, 30]), np.array([10.0, 20.0])
+    edges = np.array([0, 40, 80])
+    assert thin.column_means(t, v, edges, 80).tolist() == [12.5, 20.0]
+
+
+def test_a_function_says_nothing_before_it_begins_nor_after_it_ends():
+    t, v = np.array([50]), np.array([7.0])
+    edges = np.array([0, 40, 80, 120, 160])
+    mean = thin.column_means(t, v, edges, 100)
+    assert np.isnan(mean[0]) and mean[1] == mean[2] == 7.0 and np.isnan(mean[3])
+
+
+def test_rows_without_a_value_are_no_rows():
+    t, v = thin.steps(np.array([0, 1, 2]), np.array([np.nan, 4.0, np.nan]))
+    assert t.tolist() == [1] and v.tolist() == [4.0]
+
+
+@given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=200))
+def test_encoded_numbers_are_within_half_a_step_of_their_range(values):
+    column = np.array(values)
+    span = column.max() - column.min()
+    assert np.all(np.abs(quantised(column) - column) <= 0.51 * span / 65_535 + 1e-8 * np.abs(column).max() + 1e-9)
+
+
+def test_the_extremes_of_an_encoded_column_keep_their_places():
+    column = np.array([3.0, -1.0, 12.5, 4.0])
+    rows = Block({"series": "a"}, {"v": column}).rows()
+    assert [row["series"] for row in rows] == ["a"] * 4
+    assert int(np.argmax([row["v"] for row in rows])) == 2 and int(np.argmin([row["v"] for row in rows])) == 1
