@@ -23,7 +23,7 @@ import numpy as np
 
 from . import human, metrics
 from .errors import ScenarioError
-from .expressions import Chain, Problem, Quantity, Term, parse, terms_of
+from .expressions import Chain, Problem, Quantity, Term, check_dimensions, parse, terms_of
 from .stats import Estimate, Group, Summary, Total, estimate
 
 
@@ -151,12 +151,13 @@ def _fixed(key: str, term: Term, cells: Sequence[Mapping[str, Any]]) -> bool:
     if not key.endswith((".algorithm", ".name")):
         return False
     group = int(key.split(".")[1])
-    return all(
+    meant = [
         flow["group"] == group and dict(cell["axes"])[key] == term.name
         for cell in cells
         for flow in cell["flows"]
         if term.name in (flow["name"], flow["algorithm"])
-    )
+    ]
+    return bool(meant) and all(meant)
 
 
 def _find_in_cells(term: Term, assignment: Mapping[str, str], cells: Sequence[Mapping[str, Any]]) -> tuple[int, int]:

@@ -180,7 +180,6 @@ def parse(assertion: str) -> list[Chain]:
         raise Problem(
             f'got "{assertion}", which names no flow; expected something like bbr1.goodput >= 2 * cubic.goodput'
         )
-    _check_dimensions(chains)
     return chains
 
 
@@ -198,8 +197,11 @@ def _terms(node: Node | None) -> Iterator[Term]:
         yield from _terms(node.right)
 
 
-def _check_dimensions(chains: Sequence[Chain]) -> None:
-    """Computes once with ones, which refuses rates compared with times before anything runs."""
+def check_dimensions(chains: Sequence[Chain]) -> None:
+    """Computes once with ones, which refuses rates compared with times before anything runs. Raises `Problem`.
+
+    The metrics are known ones.
+    """
     from . import metrics
 
     values = {}

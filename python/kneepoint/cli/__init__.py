@@ -16,7 +16,7 @@ def main() -> None:
 
     code: int | None = 0
     try:
-        code = app.main(standalone_mode=False)
+        code = app.main(prog_name="knee", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.Exit as end:
         code = end.exit_code

@@ -1,0 +1,5 @@
+"""`python -m kneepoint` is `knee`."""
+
+from kneepoint.cli import main
+
+main()

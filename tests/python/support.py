@@ -1,0 +1,127 @@
+"""Tables and scenarios made by hand, and the command line called in this process or in one of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from kneepoint import _core
+
+SMALL = """\
+title = "Small"
+duration = "2s"
+warmup = "500ms"
+repeat = 3
+seed = 7
+[path]
+rate = "10Mbit/s"
+rtt = "20ms"
+loss = "1%"
+[[flow]]
+algorithm = ["cubic", "bbr1"]
+"""
+"""Two cells of three repetitions, over in a moment."""
+
+TYPES = {"i32": pa.int32(), "i64": pa.int64(), "f64": pa.float64(), "bool": pa.bool_()}
+
+
+def flows(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """A `flows` table; columns that a row leaves out are null, or 0 where the statistics need a number."""
+    names = [column["name"] for column in _core.tables()["flows"]]
+    texts = {"name", "algorithm", "workload"}
+    optional = {"end_ns", "completion_us", "requests", "requests_per_sec", "min_rtt_us"}
+
+    def default(name: str) -> Any:
+        if name in optional or name.startswith(("srtt_", "queue_delay_", "latency_")):
+            return None
+        return "" if name in texts else 0
+
+    full = [{name: row.get(name, default(name)) for name in names} for row in rows]
+    types = {name: pa.string() if name in texts else pa.float64() for name in names}
+    types |= {name: pa.int32() for name in ("cell", "rep", "flow", "group")}
+    return pa.Table.from_pylist(full, schema=pa.schema(list(types.items())))
+
+
+def flow(cell: int, rep: int, goodput: float, algorithm: str = "cubic", group: int = 0, **more: Any) -> dict[str, Any]:
+    """A row of `flows`."""
+    return {
+        "cell": cell,
+        "rep": rep,
+        "group": group,
+        "name": algorithm,
+        "algorithm": algorithm,
+        "workload": "bulk",
+        "goodput_bits_per_sec": goodput,
+        **more,
+    }
+
+
+def cell(index: int, axes: Sequence[tuple[str, str]], *algorithms: str, **more: Any) -> dict[str, Any]:
+    """A cell as `_core` describes it."""
+    return {
+        "index": index,
+        "axes": list(axes),
+        "describe": [],
+        "duration_ns": 10_000_000_000,
+        "warmup_ns": 1_000_000_000,
+        "rate_bits_per_sec": 100_000_000,
+        "rtt_ns": 20_000_000,
+        "bdp_bytes": 250_000,
+        "buffer_bytes": 250_000,
+        "buffer_pkts": None,
+        "flows": [
+            {"group": group, "name": name, "algorithm": name, "workload": "bulk", "count": 1}
+            for group, name in enumerate(algorithms)
+        ],
+        **more,
+    }
+
+
+def compared(values: Mapping[str, Sequence[float]]) -> tuple[pa.Table, list[dict[str, Any]]]:
+    """A comparison: goodput of each algorithm by repetition, each algorithm in a cell of its own."""
+    rows = [
+        flow(index, rep, goodput, algorithm)
+        for index, (algorithm, series) in enumerate(values.items())
+        for rep, goodput in enumerate(series)
+    ]
+    cells = [cell(i, [("flow.0.algorithm", name)], name) for i, name in enumerate(values)]
+    return flows(rows), cells
+
+
+@dataclass
+class Ended:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def spawn(*words: str | Path, cwd: Path) -> subprocess.Popen[str]:
+    """`knee` in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "kneepoint", *map(str, words)],
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "100"},
+    )
+
+
+def knee(*words: str | Path, cwd: Path) -> Ended:
+    """`knee` in a process of its own, to its end."""
+    process = spawn(*words, cwd=cwd)
+    out, err = process.communicate(timeout=300)
+    return Ended(process.returncode, out, err)
+
+
+def tables_of(folder: Path) -> dict[str, bytes]:
+    """The bytes of a run's five tables."""
+    return {name: (folder / f"{name}.parquet").read_bytes() for name in ("runs", "flows", "samples", "queue", "events")}

@@ -1,0 +1,188 @@
+"""The language of [[expect]]: what holds, what fails, what is undecided, and what is refused before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from kneepoint import expect, stats
+from kneepoint.errors import ScenarioError
+from kneepoint.expressions import Problem, parse
+from kneepoint.stats import Summary
+from support import cell, compared, flow, flows
+
+RATES = {"cubic": [2.0e6, 2.1e6, 1.9e6], "bbr1": [42e6, 44.3e6, 39.8e6]}
+"""bbr1 is 21 times cubic, within a half per cent; each of them varies by 5 %."""
+
+
+def outcome(assertion: str, summary: Summary, cells: Sequence[dict[str, Any]]) -> expect.Outcome:
+    expect.check([(assertion, 9)], cells, "a.toml")
+    [found] = expect.evaluate([(assertion, 9)], summary, cells)
+    return found
+
+
+def verdict(assertion: str, values: dict[str, list[float]] = RATES) -> str:
+    table, cells = compared(values)
+    return outcome(assertion, stats.summarise(table, None, cells), cells).verdict
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        "bbr1.goodput > cubic.goodput",
+        "bbr1.goodput / cubic.goodput >= 20",
+        "20 <= bbr1.goodput / cubic.goodput",
+        "20 < bbr1.goodput / cubic.goodput < 23",
+        "bbr1.goodput_bits_per_sec >= 35Mbit/s",
+        "bbr1.goodput >= 35000kbit/s and cubic.goodput < 3Mbit/s",
+        "cubic.goodput < 6% * bbr1.goodput",
+        "(bbr1.goodput - cubic.goodput) / cubic.goodput > 1800%",
+        "bbr1.goodput - cubic.goodput * 2 > 0",
+        "-cubic.goodput < 0",
+        "cubic.retransmit_pct == 0",
+        "cubic.retransmit_pct < 1.5%",
+        'total[flow.0.algorithm="bbr1"].goodput > 1Mbit/s',
+        "bbr1.goodput * 2s > 60MB - 52MB",
+    ],
+)
+def test_holds(assertion: str) -> None:
+    assert verdict(assertion) == "holds"
+
+
+@pytest.mark.parametrize(
+    "assertion", ["bbr1.goodput < cubic.goodput", "cubic.goodput >= 1Gbit/s", "cubic.retransmit_pct > 0", "cubic.rto_count > 0"]
+)
+def test_fails(assertion: str) -> None:
+    assert verdict(assertion) == "fails"
+
+
+def test_an_interval_that_holds_both_outcomes_is_undecided_and_does_not_pass() -> None:
+    table, cells = compared(RATES)
+    found = outcome("bbr1.goodput / cubic.goodput >= 21", stats.summarise(table, None, cells), cells)
+    assert found.verdict == "undecided"
+    assert not found.passed
+    assert "holds both outcomes" in found.detail
+
+
+def test_the_worst_of_several_comparisons_counts() -> None:
+    assert verdict("bbr1.goodput > cubic.goodput and bbr1.goodput < cubic.goodput") == "fails"
+    assert verdict("bbr1.goodput > cubic.goodput and bbr1.goodput / cubic.goodput >= 21") == "undecided"
+
+
+def test_sides_are_paired_by_repetition() -> None:
+    """b is 5 % above a in each repetition, though repetitions differ tenfold."""
+    assert verdict("b.goodput > a.goodput", {"a": [1e6, 5e6, 1e7], "b": [1.05e6, 5.26e6, 1.051e7]}) == "undecided"
+    assert verdict("b.goodput / a.goodput > 1.04", {"a": [1e6, 5e6, 1e7], "b": [1.05e6, 5.26e6, 1.051e7]}) == "holds"
+
+
+def test_one_repetition_is_judged_on_its_value_and_says_so() -> None:
+    table, cells = compared({"cubic": [2e6], "bbr1": [42e6]})
+    found = outcome("bbr1.goodput / cubic.goodput >= 20", stats.summarise(table, None, cells), cells)
+    assert found.verdict == "holds"
+    assert "judged on one repetition" in found.detail
+
+
+def test_deterministic_repetitions_are_decided() -> None:
+    assert verdict("a.goodput == b.goodput", {"a": [3e6, 3e6], "b": [3e6, 3e6]}) == "holds"
+    assert verdict("a.goodput >= 3Mbit/s", {"a": [3e6, 3e6], "b": [3e6, 3e6]}) == "holds"
+    assert verdict("a.goodput > 3Mbit/s", {"a": [3e6, 3e6], "b": [3e6, 3e6]}) == "fails"
+
+
+def test_a_ratio_to_zero_has_no_value() -> None:
+    assert verdict("a.goodput / b.goodput > 1", {"a": [3e6, 3e6], "b": [0.0, 0.0]}) == "undecided"
+
+
+def matrix() -> tuple[Summary, list[dict[str, Any]]]:
+    """Loss 0 % and 1.5 % by cubic and bbr1: cubic falls from 50 to 1 Mbit/s, bbr1 from 48 to 46."""
+    goodput = {("0%", "cubic"): 50e6, ("0%", "bbr1"): 48e6, ("1.5%", "cubic"): 1e6, ("1.5%", "bbr1"): 46e6}
+    cells = [
+        cell(i, [("path.loss", loss), ("flow.0.algorithm", name)], name) for i, (loss, name) in enumerate(goodput)
+    ]
+    rows = [
+        flow(i, rep, value * (1 + rep / 1000), name)
+        for i, ((_, name), value) in enumerate(goodput.items())
+        for rep in range(3)
+    ]
+    return stats.summarise(flows(rows), None, cells), cells
+
+
+def test_an_index_picks_a_value_of_an_axis() -> None:
+    assert outcome('cubic[path.loss="1.5%"].goodput < 3% * cubic[path.loss="0%"].goodput', *matrix()).verdict == "holds"
+
+
+def test_an_axis_that_is_left_open_must_hold_throughout() -> None:
+    found = outcome("bbr1.goodput > cubic.goodput", *matrix())
+    assert found.verdict == "fails"
+    assert "path.loss=0%" in found.detail
+    assert outcome("bbr1.goodput > 40Mbit/s", *matrix()).verdict == "holds"
+
+
+def test_shares_and_percentages_compare() -> None:
+    rows = [flow(0, rep, 1e6, sndbuf_limited_us=6_000_000) for rep in range(2)]
+    cells = [cell(0, [], "cubic")]
+    summary = stats.summarise(flows(rows), None, cells)
+    assert outcome("cubic.limited_by.sndbuf > 50%", summary, cells).verdict == "holds"
+    assert outcome("cubic.limited_by.sndbuf > 0.7", summary, cells).verdict == "fails"
+
+
+def test_a_flows_name_comes_before_an_algorithm() -> None:
+    spec = cell(0, [], "cubic", "bbr1")
+    spec["flows"][1] |= {"name": "cubic", "algorithm": "bbr1"}
+    spec["flows"][0] |= {"name": "background"}
+    rows = [flow(0, rep, 1e6, "cubic", 0) for rep in range(2)] + [flow(0, rep, 9e6, "bbr1", 1) for rep in range(2)]
+    assert outcome("cubic.goodput > 8Mbit/s", stats.summarise(flows(rows), None, [spec]), [spec]).verdict == "holds"
+
+
+@pytest.mark.parametrize(
+    ("assertion", "message"),
+    [
+        ("cubci.goodput > 1Mbit/s", 'got "cubci"; expected a flow or an algorithm: bbr1, cubic, total. Did you mean "cubic"?'),
+        ("cubic.godput > 1Mbit/s", 'Did you mean "goodput"?'),
+        ("total.srtt_us_p50 > 1ms", "expected one of goodput_bits_per_sec, utilisation, jain"),
+        ('cubic[path.loss="1%"].goodput > 1Mbit/s', 'got the axis "path.loss"; expected an axis of this scenario'),
+        ('total[flow.0.algorithm="reno"].goodput > 1Mbit/s', "expected one of cubic, bbr1"),
+        ("cubic.goodput > 20ms", "a rate cannot be compared with a time"),
+        ("cubic.goodput > 1000000", "a rate cannot be compared with a bare number; write the unit"),
+        ("cubic.retransmit_pct < 3", "write the sign (1.5%)"),
+        ("cubic.goodput + cubic.srtt_us_p50 > 0", "a rate cannot be added to a time"),
+        ("cubic.goodput", "expected a comparison"),
+        ("cubic.goodput >", "got the end"),
+        ("cubic > 1Mbit/s", 'expected "."'),
+        ("1 < 2", "names no flow"),
+        ("cubic.goodput > 5Mbps", 'got the unit "Mbps"'),
+        ("cubic.goodput > 1Mbit/s or bbr1.goodput > 1Mbit/s", "expected an operator or the end"),
+        ("cubic.goodput != 1Mbit/s", "expected a name, a number or a sign"),
+        ("__import__('os').system('true') > 1", "expected"),
+        ("(" * 60 + "cubic.goodput" + ")" * 60 + " > 1Mbit/s", "nested more than 50 deep"),
+        ("cubic[path.loss=1.5%].goodput > 0", "expected a value in quotes"),
+        ("", "got the end"),
+    ],
+)
+def test_refusals_name_the_place_and_the_way_out(assertion: str, message: str) -> None:
+    _, cells = compared(RATES)
+    with pytest.raises(ScenarioError) as refused:
+        expect.check([("cubic.goodput > 1bit/s", 3), (assertion, 12)], cells, "a.toml")
+    assert str(refused.value).startswith("a.toml:12: expect[1].assert: ")
+    assert message in str(refused.value)
+
+
+def test_a_name_that_could_mean_two_groups_is_refused() -> None:
+    cells = [cell(0, [], "cubic", "cubic")]
+    with pytest.raises(ScenarioError, match="could mean 2 groups of flows"):
+        expect.check([("cubic.goodput > 1Mbit/s", 4)], cells, "a.toml")
+
+
+def test_an_algorithm_beside_an_axis_of_algorithms_needs_a_name() -> None:
+    axis = "flow.0.algorithm"
+    cells = [cell(i, [(axis, name)], name, "cubic") for i, name in enumerate(("cubic", "bbr1"))]
+    with pytest.raises(ScenarioError, match="could mean 2 groups of flows"):
+        expect.check([("cubic.goodput > 1Mbit/s", 4)], cells, "a.toml")
+    expect.check([("total.goodput > 1Mbit/s", 4)], cells, "a.toml")
+
+
+def test_precedence_is_that_of_arithmetic() -> None:
+    [chain] = parse("1 + 2 * 3 - 4 / 2 < cubic.rto_count")
+    assert chain.left.value({}).values == pytest.approx([5])
+    with pytest.raises(Problem):
+        parse("1 + * 2 < cubic.rto_count")

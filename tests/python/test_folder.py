@@ -1,0 +1,162 @@
+"""The run folder: parts, merging, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from kneepoint import tables
+from kneepoint.errors import MissingTable, RunFolderError
+from kneepoint.folder import RunFolder, next_free
+from support import cell
+
+META = {
+    "status": "interrupted",
+    "title": "t",
+    "claim": None,
+    "scenario_sha256": "0",
+    "seed": 2**63 + 1,
+    "engine": "sim",
+    "engine_version": "0",
+    "cells": [cell(0, [], "cubic"), cell(1, [], "bbr1")],
+}
+
+
+def part(key: tuple[int, int], rows: int = 3, event: str = "open") -> dict[str, pa.Table]:
+    """Four small tables, one of them with a dictionary that differs between parts."""
+    field = pa.field("value", pa.int64(), metadata={"unit": "us", "doc": "d", "source": "s"})
+    schema = pa.schema([field], metadata={"data_packets": str(key[0] * 10 + key[1])})
+    table = pa.table({"value": [key[0] * 100 + key[1]] * rows}, schema=schema)
+    events = pa.table({"event": pa.array([event] * rows).dictionary_encode()})
+    return {"flows": table, "samples": table, "queue": table, "events": events}
+
+
+def test_parts_are_merged_in_the_order_of_the_matrix(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "run")
+    for key in ((1, 0), (0, 1), (0, 0)):
+        folder.write_part(key, part(key, event=f"e{key[0]}"))
+    assert folder.parts() == [(0, 0), (0, 1), (1, 0)]
+    folder.merge(META, folder.parts())
+    assert folder.read_table("flows")["value"].to_pylist() == [0] * 3 + [1] * 3 + [100] * 3
+    assert folder.read_table("events")["event"].to_pylist() == ["e0"] * 6 + ["e1"] * 3
+    runs = folder.read_table("runs")
+    assert runs["data_packets"].to_pylist() == [0, 1, 10]
+    assert runs["seed"].to_pylist() == [2**63 + 1] * 3
+
+
+def test_merging_twice_and_in_any_order_of_arrival_gives_the_same_bytes(tmp_path: Path) -> None:
+    written = []
+    for name, order in (("a", [(0, 0), (0, 1), (1, 0)]), ("b", [(1, 0), (0, 1), (0, 0)])):
+        folder = RunFolder.create(tmp_path / name)
+        for key in order:
+            folder.write_part(key, part(key, rows=1000 + key[0]))
+        folder.merge(META, folder.parts())
+        folder.merge(META, folder.parts())
+        written.append([(folder.path / f"{table}.parquet").read_bytes() for table in tables.NAMES])
+    assert written[0] == written[1]
+
+
+def test_columns_keep_their_metadata_and_tables_are_zstd(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "run")
+    folder.write_part((0, 0), part((0, 0)))
+    folder.merge(META, folder.parts())
+    field = folder.read_table("samples").schema.field("value")
+    assert field.metadata == {b"unit": b"us", b"doc": b"d", b"source": b"s"}
+    file = pq.ParquetFile(folder.table_path("flows"))
+    assert file.metadata.row_group(0).column(0).compression == "ZSTD"
+    assert b"data_packets" not in (file.schema_arrow.metadata or {})
+    assert all(field.metadata[b"doc"] for field in folder.read_table("runs").schema)
+
+
+def test_many_small_parts_share_row_groups_and_large_ones_are_split(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "run")
+    for rep in range(10):
+        folder.write_part((0, rep), part((0, rep)))
+    folder.write_part((1, 0), part((1, 0), rows=300_000))
+    folder.merge(META, folder.parts())
+    metadata = pq.ParquetFile(folder.table_path("flows")).metadata
+    assert metadata.num_rows == 300_030
+    assert metadata.num_row_groups == 3
+
+
+def test_half_written_parts_are_no_parts(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "run")
+    folder.write_part((0, 0), part((0, 0)))
+    (folder.path / "parts" / ".c000000-r0001.arrow.99.tmp").write_bytes(b"half")
+    assert folder.parts() == [(0, 0)]
+
+
+def test_a_damaged_part_is_named(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "run")
+    folder.write_part((0, 0), part((0, 0)))
+    file = folder.path / "parts" / "c000000-r0000.arrow"
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(RunFolderError, match=r"c000000-r0000.arrow: cannot be read"):
+        folder.merge(META, folder.parts())
+    assert not list(folder.path.glob("*.parquet")) and not list(folder.path.glob(".*.tmp"))
+
+
+def test_foreign_files_are_never_touched(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    for force in (False, True):
+        with pytest.raises(RunFolderError, match="not a run folder"):
+            RunFolder.create(tmp_path, force=force)
+    with pytest.raises(RunFolderError, match="is a file"):
+        RunFolder.create(tmp_path / "thesis.tex", force=True)
+
+
+def test_force_replaces_a_run_and_leaves_what_is_beside_it(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "run")
+    folder.write_json(META)
+    folder.write_part((0, 0), part((0, 0)))
+    folder.unlock()
+    (folder.path / "notes.md").write_text("mine")
+    with pytest.raises(RunFolderError, match="already holds a run"):
+        RunFolder.create(folder.path)
+    again = RunFolder.create(folder.path, force=True)
+    assert again.parts() == []
+    assert (folder.path / "notes.md").read_text() == "mine"
+
+
+def test_two_processes_do_not_write_to_one_folder(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "run")
+    folder.write_json(META)
+    program = (
+        "import sys, pathlib, kneepoint.folder as f, kneepoint.errors as e\n"
+        "try: f.RunFolder.open(pathlib.Path(sys.argv[1])).lock()\n"
+        "except e.RunFolderError as error: print(error)"
+    )
+    other = subprocess.run([sys.executable, "-c", program, folder.path], capture_output=True, text=True, check=True)
+    assert "another process is writing to it" in other.stdout
+
+
+def test_what_is_missing_or_of_another_version_is_said(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="no such folder"):
+        RunFolder.open(tmp_path / "none")
+    with pytest.raises(RunFolderError, match=r"a folder without run\.json"):
+        RunFolder.open(tmp_path)
+    (tmp_path / "run.json").write_text(json.dumps({"schema": 99}))
+    with pytest.raises(RunFolderError, match="got 99; expected 1"):
+        RunFolder.open(tmp_path).read_json()
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(RunFolderError, match="cannot be read as JSON"):
+        RunFolder.open(tmp_path).read_json()
+    with pytest.raises(MissingTable, match=r"flows\.parquet: no such table"):
+        RunFolder.open(tmp_path).read_table("flows")
+    with pytest.raises(MissingTable, match="got the table 'flow'; expected one of runs, flows"):
+        RunFolder.open(tmp_path).read_table("flow")
+    (tmp_path / "flows.parquet").write_bytes(b"no parquet")
+    with pytest.raises(MissingTable, match="cannot be read as Parquet"):
+        RunFolder.open(tmp_path).read_table("flows")
+
+
+def test_the_next_free_name_is_after_all_that_exist(tmp_path: Path) -> None:
+    assert next_free(tmp_path / "runs", "demo") == tmp_path / "runs" / "demo-1"
+    for name in ("demo-2", "demo-10", "demo-x", "other-44"):
+        (tmp_path / name).mkdir()
+    assert next_free(tmp_path, "demo") == tmp_path / "demo-11"

@@ -1,0 +1,160 @@
+"""Intervals, aggregation within a repetition, totals and warnings, against values worked out by hand or by scipy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kneepoint import metrics, stats
+from scipy import stats as scipy_stats
+from support import cell, compared, flow, flows
+
+
+
+
+def test_interval_of_three_values_is_students_t() -> None:
+    # mean 2, s = 1, t(0.975, 2) = 0.95 / sqrt(2 * 0.975 * 0.025) = 4.302653, half = 4.302653 / sqrt(3)
+    found = stats.estimate([1.0, 2.0, 3.0])
+    assert found is not None
+    assert found.mean == 2
+    assert found.low == pytest.approx(2 - 4.302652729749462 / math.sqrt(3), rel=1e-12)
+    assert found.high == pytest.approx(2 + 4.302652729749462 / math.sqrt(3), rel=1e-12)
+    assert (found.n, found.identical) == (3, False)
+
+
+@given(st.lists(st.floats(1, 1e9), min_size=2, max_size=30).filter(lambda values: np.ptp(values) > 1e-6 * max(values)))
+def test_intervals_agree_with_scipy(values: list[float]) -> None:
+    found = stats.estimate(values)
+    expected = scipy_stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-9, abs=1e-3)
+
+
+def test_one_repetition_has_no_interval() -> None:
+    assert stats.estimate([5.0]) == stats.Estimate(5.0, None, None, 1)
+
+
+def test_identical_repetitions_are_said_to_be_identical() -> None:
+    assert stats.estimate([0.1 + 0.2, 0.3, 0.3]) == stats.Estimate(0.1 + 0.2, 0.1 + 0.2, 0.1 + 0.2, 3, identical=True)
+
+
+def test_values_that_are_missing_do_not_count() -> None:
+    found = stats.estimate([math.nan, 4.0, math.nan])
+    assert found == stats.Estimate(4.0, None, None, 1)
+    assert stats.estimate([math.nan]) is None
+
+
+def test_interval_is_cut_to_what_the_quantity_can_be() -> None:
+    found = stats.estimate([0.0, 4.0], metrics.BY_NAME["retransmit_pct"])
+    assert found is not None
+    assert found.low == 0
+    found = stats.estimate([0.99, 1.0], metrics.BY_NAME["utilisation"])
+    assert found is not None
+    assert found.high == 1
+
+
+def test_repetitions_for_is_the_least_number_that_suffices() -> None:
+    for deviation in (0.01, 0.05, 0.2, 1.0):
+        needed = stats.repetitions_for(deviation, math.log(1.05))
+        assert stats.half_width(deviation, needed) <= math.log(1.05)
+        assert needed == 2 or stats.half_width(deviation, needed - 1) > math.log(1.05)
+
+
+def test_members_of_a_group_are_one_value_per_repetition() -> None:
+    """Goodput is summed, delay averaged, least RTT taken, retransmissions pooled; n stays the number of repetitions."""
+    table = flows(
+        [
+            flow(0, rep, goodput, srtt_us_p50=srtt, min_rtt_us=low, total_retrans=lost, data_segs_out=sent)
+            for rep in (0, 1)
+            for goodput, srtt, low, lost, sent in ((10.0, 100.0, 90, 1, 100), (30.0, 300.0, 80, 0, 300))
+        ]
+    )
+    [group] = stats.summarise(table, None, [cell(0, [], "cubic")]).groups
+    assert group.metrics["goodput_bits_per_sec"] == stats.Estimate(40, 40, 40, 2, identical=True)
+    assert group.metrics["srtt_us_p50"].mean == 200
+    assert group.metrics["min_rtt_us"].mean == 80
+    assert group.metrics["retransmit_pct"].mean == pytest.approx(0.25)
+
+
+def test_order_of_rows_changes_nothing() -> None:
+    rows = [flow(c, r, 10.0 * c + r + 1, group=g, algorithm="ab"[g]) for c in (0, 1) for r in (0, 1, 2) for g in (0, 1)]
+    cells = [cell(c, [("path.rtt", f"{c}ms")], "a", "b") for c in (0, 1)]
+    ordered = stats.summarise(flows(rows), None, cells)
+    mixed = stats.summarise(flows(reversed(rows)), None, cells)
+    assert [group.metrics for group in ordered.groups] == [group.metrics for group in mixed.groups]
+    assert ordered.verdicts == mixed.verdicts
+
+
+def test_limits_are_shares_of_the_flows_lives() -> None:
+    # Two lives of 10 s and of 5 s; 3 s of the 15 s cwnd-limited, 6 s pacing-limited.
+    table = flows(
+        [
+            flow(0, 0, 1.0, cwnd_limited_us=3_000_000, pacing_limited_us=1_000_000),
+            flow(0, 0, 1.0, start_ns=1_000_000_000, end_ns=6_000_000_000, pacing_limited_us=5_000_000),
+        ]
+    )
+    [group] = stats.summarise(table, None, [cell(0, [], "cubic")]).groups
+    shares = {limit: found.mean for limit, found in group.limited_by.items()}
+    assert shares == pytest.approx({"cwnd": 0.2, "rwnd": 0, "sndbuf": 0, "pacing": 0.4, "app": 0, "other": 0.4})
+
+
+def test_completion_percentiles_wait_for_transfers_that_did_not_complete() -> None:
+    table = flows(
+        [flow(0, 0, 1.0, workload="transfer", completion_us=value) for value in (100, 300, 200, None)]
+        + [flow(0, 1, 1.0, workload="transfer", completion_us=value) for value in (100, 300, 200, 400)]
+    )
+    summary = stats.summarise(table, None, [cell(0, [], "cubic")])
+    [group] = summary.groups
+    # Rank 1.5 of [100, 200, 300, late] is known, rank 2.85 is not.
+    assert group.values["completion_us_p50"].tolist() == [250, 250]
+    assert math.isnan(group.values["completion_us_p95"][0])
+    assert group.metrics["completion_us_p95"].n == 1
+    assert any("1 of 8 transfers were not complete" in warning for warning in summary.warnings)
+
+
+def test_jain_index_of_equal_and_of_unequal_flows() -> None:
+    rows = [flow(0, 0, 5.0), flow(0, 0, 5.0), flow(1, 0, 9.0), flow(1, 0, 1.0), flow(2, 0, 4.0)]
+    cells = [cell(c, [("path.rtt", f"{c}ms")], "cubic") for c in range(3)]
+    equal, unequal, alone = stats.summarise(flows(rows), None, cells).totals
+    assert equal.metrics["jain"].mean == pytest.approx(1)
+    assert unequal.metrics["jain"].mean == pytest.approx(100 / (2 * 82))
+    assert "jain" not in alone.metrics
+
+
+def test_utilisation_leaves_the_warm_up_out() -> None:
+    # 100 Mbit/s; between 1 s and 10 s 56.25 MB of 112.5 MB left: a half. What left before 1 s does not count.
+    queue = pa.table(
+        {
+            "cell": [0, 0, 0],
+            "rep": [0, 0, 0],
+            "hop": [0, 0, 0],
+            "t_ns": [0, 1_000_000_000, 10_000_000_000],
+            "sent_bytes": [0, 12_500_000, 12_500_000 + 56_250_000],
+        }
+    )
+    [total] = stats.summarise(flows([flow(0, 0, 1.0)]), queue, [cell(0, [], "cubic")]).totals
+    assert total.metrics["utilisation"].mean == pytest.approx(0.5)
+    unlimited = cell(0, [], "cubic", rate_bits_per_sec=None)
+    [total] = stats.summarise(flows([flow(0, 0, 1.0)]), queue, [unlimited]).totals
+    assert "utilisation" not in total.metrics
+
+
+def test_one_repetition_is_warned_of() -> None:
+    table, cells = compared({"cubic": [1.0], "bbr1": [2.0]})
+    assert any("no intervals and no verdicts" in warning for warning in stats.summarise(table, None, cells).warnings)
+
+
+def test_cells_without_any_repetition_are_named() -> None:
+    table, cells = compared({"cubic": [1.0, 1.1], "bbr1": [2.0]})
+    summary = stats.summarise(table, None, [*cells, cell(2, [("flow.0.algorithm", "reno")], "reno")])
+    assert any("between 1 and 2 repetitions" in warning for warning in summary.warnings)
+    assert any("1 of 3 cells have no repetition yet" in warning for warning in summary.warnings)
+
+
+def test_a_run_without_flows_has_an_empty_summary() -> None:
+    summary = stats.summarise(flows([]), None, [cell(0, [], "cubic")])
+    assert (summary.groups, summary.totals, summary.verdicts) == ([], [], [])

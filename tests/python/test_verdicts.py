@@ -1,0 +1,113 @@
+"""Verdicts between algorithms: paired, honest about what they cannot tell."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from kneepoint import stats
+from kneepoint.stats import Verdict
+from scipy import stats as scipy_stats
+from support import cell, compared, flow, flows
+
+
+def goodput(values: dict[str, list[float]]) -> list[Verdict]:
+    table, cells = compared(values)
+    return [v for v in stats.summarise(table, None, cells).verdicts if v.metric == "goodput_bits_per_sec"]
+
+
+def test_ratio_is_the_paired_t_interval_of_log_ratios() -> None:
+    cubic, bbr1 = [2.0, 2.5, 1.8, 2.2], [42.0, 51.0, 40.0, 44.0]
+    [verdict] = goodput({"cubic": cubic, "bbr1": bbr1})
+    expected = scipy_stats.ttest_rel(np.log(bbr1), np.log(cubic)).confidence_interval(0.95)
+    assert verdict.value == pytest.approx(math.exp(np.mean(np.log(np.array(bbr1) / cubic))))
+    assert (verdict.low, verdict.high) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
+    assert (verdict.decision, verdict.scale, verdict.n) == ("more", "ratio", 4)
+    assert verdict.text == "goodput: bbr1 is 21× cubic [19.4, 22.5]"
+
+
+def test_the_greater_stands_first_whatever_the_order_of_the_file() -> None:
+    [verdict] = goodput({"bbr1": [42.0, 51.0, 40.0, 44.0], "cubic": [2.0, 2.5, 1.8, 2.2]})
+    assert verdict.decision == "less"
+    assert verdict.text == "goodput: bbr1 is 21× cubic [19.4, 22.5]"
+
+
+def test_pairs_remove_what_seeds_have_in_common() -> None:
+    """Repetitions differ tenfold among themselves, yet b is above a in each by 10 %."""
+    a = [1.0, 3.0, 10.0, 5.0]
+    [verdict] = goodput({"a": a, "b": [1.1, 3.31, 10.99, 5.5]})
+    assert verdict.decision == "more"
+    assert verdict.value == pytest.approx(1.1, rel=2e-3)
+
+
+def test_an_interval_that_holds_equality_shows_no_difference() -> None:
+    [verdict] = goodput({"a": [1.0, 2.0, 3.0], "b": [1.5, 1.4, 3.2]})
+    assert verdict.decision == "none shown"
+    assert "no difference shown" in verdict.text
+
+
+def test_too_wide_an_interval_says_how_many_repetitions_would_do() -> None:
+    [verdict] = goodput({"a": [1.0, 1.0, 1.0], "b": [0.9, 1.1, 1.02]})
+    deviation = float(np.std(np.log([0.9, 1.1, 1.02]), ddof=1))
+    assert verdict.repetitions_needed == stats.repetitions_for(deviation, math.log(1.05))
+    assert f"about {verdict.repetitions_needed} repetitions would do" in verdict.text
+    table, cells = compared({"a": [1.0, 1.0, 1.0], "b": [0.9, 1.1, 1.02]})
+    assert any("1 comparison is too wide" in warning for warning in stats.summarise(table, None, cells).warnings)
+
+
+def test_a_narrow_interval_around_equality_needs_no_more_repetitions() -> None:
+    [verdict] = goodput({"a": [1.0, 1.0, 1.0, 1.0], "b": [1.001, 0.999, 1.002, 0.998]})
+    assert verdict.decision == "none shown"
+    assert verdict.repetitions_needed is None
+
+
+def test_identical_in_every_repetition() -> None:
+    [same] = goodput({"a": [3.0, 3.0], "b": [3.0, 3.0]})
+    assert (same.decision, same.text) == ("same", "goodput: a and b are identical in every repetition")
+    [twice] = goodput({"a": [3.0, 3.0], "b": [6.0, 6.0]})
+    assert (twice.decision, twice.text) == ("more", "goodput: b is 2.00× a, identical in every repetition")
+
+
+def test_one_repetition_is_no_verdict() -> None:
+    [verdict] = goodput({"a": [1.0], "b": [5.0]})
+    assert (verdict.decision, verdict.low, verdict.high) == ("single", None, None)
+    assert verdict.text == "goodput: b is 5.00× a in the one repetition; no interval, so no verdict"
+
+
+def test_a_zero_turns_the_ratio_into_a_difference() -> None:
+    a, b = [0.0, 1e6, 2e6], [5e6, 6.5e6, 7e6]
+    [verdict] = goodput({"a": a, "b": b})
+    expected = scipy_stats.ttest_rel(b, a).confidence_interval(0.95)
+    assert verdict.scale == "difference"
+    assert (verdict.low, verdict.high) == pytest.approx((expected.low, expected.high))
+    assert "above a" in verdict.text
+    assert "Mbit/s" in verdict.text
+    assert "difference" in verdict.json()
+
+
+def test_every_pair_of_three_algorithms_is_compared_once() -> None:
+    pairs = {(v.a, v.b) for v in goodput({"a": [1.0, 1.1], "b": [2.0, 2.1], "c": [3.0, 3.1]})}
+    assert pairs == {("a", "b"), ("a", "c"), ("b", "c")}
+
+
+def test_only_cells_equal_but_for_the_algorithm_are_compared() -> None:
+    axes = [[("path.rtt", rtt), ("flow.0.algorithm", name)] for rtt in ("1ms", "9ms") for name in ("a", "b")]
+    cells = [cell(i, pairs, pairs[1][1]) for i, pairs in enumerate(axes)]
+    rows = [flow(i, rep, i + 1.0 + rep / 10, pairs[1][1]) for i, pairs in enumerate(axes) for rep in range(3)]
+    found = stats.summarise(flows(rows), None, cells).verdicts
+    assert [(v.cells, dict(v.axes)) for v in found] == [((0, 1), {"path.rtt": "1ms"}), ((2, 3), {"path.rtt": "9ms"})]
+
+
+def test_only_repetitions_that_both_have_are_paired() -> None:
+    [verdict] = goodput({"a": [1.0, 1.2, 1.1], "b": [2.0, 2.3]})
+    assert verdict.n == 2
+
+
+def test_flows_that_share_a_cell_are_compared_per_flow() -> None:
+    rows = [flow(0, rep, 10.0 + rep, "cubic", 0) for rep in range(3)]
+    rows += [flow(0, rep, 40.0 + 4 * rep, "bbr1", 1) for rep in range(3) for _ in range(2)]
+    [verdict] = stats.summarise(flows(rows), None, [cell(0, [], "cubic", "bbr1")]).verdicts
+    assert verdict.shared
+    assert verdict.value == pytest.approx(4)
+    assert verdict.text == "goodput per flow: bbr1 is 4.00× cubic, identical in every repetition"
