@@ -4,8 +4,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export PYTHON
-# Messages of pip that tell nothing here.
+# cargo shows its progress; pip speaks only of what fails.
+export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Builds the core and installs the package in place, with what it depends on.
+DEVELOP := env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml)
 C_SOURCES := $(wildcard cc/*)
@@ -73,16 +77,16 @@ $(VENV)/.venv:
 	@tools/need.sh rust cc python
 	@echo "Making $(VENV) with $(PYTHON)"
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/pip install --quiet 'maturin>=1.8,<2'
+	@$(BIN)/pip install 'maturin>=1.8,<2'
 	@touch $@
 
 $(VENV)/.core: $(VENV)/.venv $(CORE_SOURCES)
 	@tools/need.sh rust cc
 	@echo "Building the core and installing kneepoint into $(VENV)"
-	@env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked
+	@$(DEVELOP)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
 	@echo "Installing what the tests need into $(VENV)"
-	@$(BIN)/pip install --quiet --no-build-isolation --editable '.[dev]'
+	@$(DEVELOP) --extras dev
 	@touch $@
