@@ -5,6 +5,16 @@
 //! ordered by (time, insertion number), and each component draws from its own
 //! random stream: the same cell and repetition give the same bytes, anywhere.
 
+mod capture;
+mod event;
+mod flow;
+mod nic;
+mod path;
+mod ranges;
+mod segment;
+mod tcp;
+mod world;
+
 use knee_model::record::{Events, Flows, QueueSamples, Samples};
 use knee_model::scenario::Cell;
 use knee_model::units::Nanos;
@@ -20,6 +30,31 @@ pub struct Output {
     pub capture: Vec<CapturedPacket>,
     /// Data packets that entered the path: the work done, for benchmarks.
     pub data_packets: u64,
+    /// Where every payload byte went, one per flow.
+    pub accounts: Vec<Account>,
+}
+
+/// Where the payload of one flow's data direction went, at the end of the run:
+/// `sent = arrived + dropped + under way`, and `read <= written`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    pub sent_bytes: u64,
+    /// Reached the far stack, with duplicates.
+    pub arrived_bytes: u64,
+    /// Lost by the path or dropped by the queue.
+    pub dropped_bytes: u64,
+    pub under_way_bytes: u64,
+    pub written_bytes: u64,
+    pub read_bytes: u64,
+}
+
+/// Runs one repetition of a cell.
+///
+/// # Errors
+/// The cell names an algorithm or a parameter that does not exist. A run that
+/// `progress` ended early is no error: the output reaches as far as it got.
+pub fn run(cell: &Cell, rep: u32, options: &Options, progress: &mut Progress) -> Result<Output, SimError> {
+    Ok(world::World::new(cell, rep, options)?.run(progress))
 }
 
 /// What to do besides running.
@@ -67,6 +102,8 @@ pub struct CapturedPacket {
 pub enum SimError {
     #[error("unknown algorithm {name:?}; `knee list algorithms` prints the known ones")]
     UnknownAlgorithm { name: String },
+    #[error(transparent)]
+    Param(#[from] knee_cc::ParamError),
 }
 
 /// Called now and then with the virtual time reached; returning false ends the run.

@@ -1,0 +1,120 @@
+//! The event queue: what happens next, ordered by (time, insertion number).
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// What an event wakes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The bottleneck has finished sending a packet.
+    Link,
+    /// The oldest packet of a delay line arrives.
+    Delay(u32),
+    /// A host's NIC hands what it gathered to the stack.
+    Nic(EndpointId),
+    /// A host's qdisc may release a packet.
+    Egress(EndpointId),
+    /// Some timer of an endpoint is due.
+    Timer(EndpointId),
+    /// A connection is opened.
+    Open(u32),
+    /// The warm-up is over.
+    Warm,
+    /// Flows and queue are sampled.
+    Sample,
+}
+
+/// One end of a connection: the flow's number and the side, packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndpointId(u32);
+
+impl EndpointId {
+    pub fn new(flow: u32, side: Side) -> EndpointId {
+        EndpointId(flow << 1 | side as u32)
+    }
+    pub fn flow(self) -> u32 {
+        self.0 >> 1
+    }
+    pub fn side(self) -> Side {
+        if self.0 & 1 == 0 { Side::Sender } else { Side::Receiver }
+    }
+}
+
+/// The end that sends the data of interest, or the one that receives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Sender = 0,
+    Receiver = 1,
+}
+
+impl Side {
+    pub fn other(self) -> Side {
+        match self {
+            Side::Sender => Side::Receiver,
+            Side::Receiver => Side::Sender,
+        }
+    }
+}
+
+struct Entry {
+    t_ns: u64,
+    number: u64,
+    target: Target,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.number == other.number
+    }
+}
+impl Eq for Entry {}
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Entry {
+    /// Reversed: the heap's greatest is the earliest.
+    #[inline]
+    fn cmp(&self, other: &Entry) -> Ordering {
+        (other.t_ns, other.number).cmp(&(self.t_ns, self.number))
+    }
+}
+
+/// Pending events.
+#[derive(Default)]
+pub struct EventQueue {
+    heap: BinaryHeap<Entry>,
+    number: u64,
+}
+
+impl EventQueue {
+    #[inline]
+    pub fn push(&mut self, t_ns: u64, target: Target) {
+        self.number += 1;
+        self.heap.push(Entry { t_ns, number: self.number, target });
+    }
+
+    #[inline]
+    pub fn pop(&mut self) -> Option<(u64, Target)> {
+        self.heap.pop().map(|entry| (entry.t_ns, entry.target))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_at_one_instant_come_in_the_order_they_were_pushed() {
+        let mut events = EventQueue::default();
+        for (t, flow) in [(5, 0), (3, 1), (5, 2), (3, 3), (5, 4)] {
+            events.push(t, Target::Open(flow));
+        }
+        let order: Vec<_> = std::iter::from_fn(|| events.pop()).collect();
+        assert_eq!(
+            order,
+            [(3, 1), (3, 3), (5, 0), (5, 2), (5, 4)].map(|(t, flow)| (t, Target::Open(flow)))
+        );
+    }
+}

@@ -1,0 +1,177 @@
+//! A connection in the world: its two ends, their applications and NICs, and
+//! what is counted about it.
+
+use std::collections::VecDeque;
+
+use knee_model::record::{self, Histogram};
+use knee_model::units::Nanos;
+use knee_model::workload::Apps;
+
+use crate::event::Side;
+use crate::nic::Nic;
+use crate::tcp::{Endpoint, LIMITS, Limit, NEVER};
+
+/// One connection.
+pub struct Flow {
+    pub ends: [End; 2],
+    pub apps: Apps,
+    /// Index of its `[[flow]]`.
+    pub group: u32,
+    pub open_ns: u64,
+    /// Delay line toward each side.
+    pub line_to: [u32; 2],
+    /// Changed since its last sample.
+    pub dirty: bool,
+    /// Payload lost or dropped on the path.
+    pub dropped_bytes: u64,
+    pub path_lost_pkts: u64,
+    pub queue_dropped_pkts: u64,
+    pub queue_delay_us: Histogram,
+    pub latency_us: Histogram,
+    /// Latencies not yet counted; kept to spare allocations.
+    pub latencies: Vec<Nanos>,
+    pub measured: Option<Baseline>,
+}
+
+/// One end with what the world keeps beside it.
+pub struct End {
+    pub tcp: Endpoint,
+    pub nic: Nic,
+    /// Segments that wait in the qdisc for their departure time.
+    pub egress: VecDeque<(u64, u32)>,
+    /// When the event queue wakes this end next; NEVER: not at all.
+    pub armed_ns: u64,
+}
+
+impl End {
+    pub fn new(tcp: Endpoint) -> End {
+        End { tcp, nic: Nic::default(), egress: VecDeque::new(), armed_ns: NEVER }
+    }
+}
+
+/// Counters at the start of the steady part.
+#[derive(Clone, Copy, Debug)]
+pub struct Baseline {
+    pub t_ns: u64,
+    pub bytes_read: u64,
+    pub bytes_sent: u64,
+    pub limit_ns: [u64; LIMITS],
+}
+
+impl Flow {
+    pub fn end(&mut self, side: Side) -> &mut End {
+        &mut self.ends[side as usize]
+    }
+
+    /// The steady part begins.
+    pub fn start_measuring(&mut self, now_ns: u64) {
+        for end in &mut self.ends {
+            end.tcp.start_measuring(now_ns);
+        }
+        self.queue_delay_us = Histogram::default();
+        self.latency_us = Histogram::default();
+        let sender = &self.ends[0].tcp;
+        self.measured = Some(Baseline {
+            t_ns: now_ns,
+            bytes_read: self.ends[1].tcp.rx.bytes_read,
+            bytes_sent: sender.counters.bytes_sent,
+            limit_ns: sender.counters.limit_ns,
+        });
+    }
+
+    pub fn is_measured(&self) -> bool {
+        self.measured.is_some()
+    }
+
+    /// When its work was complete, on the hosts' clock.
+    pub fn completed_ns(&self) -> Option<u64> {
+        self.apps.receiver.completed().map(|at| at.0)
+    }
+
+    /// The row of the `flows` table. `end_ns` is when the run ended.
+    pub fn row(&mut self, id: RowId, end_ns: u64) -> record::Flow {
+        let completed_ns = self.completed_ns();
+        let end_ns = completed_ns.unwrap_or(end_ns).max(self.open_ns);
+        // A flow done before the steady part began counts as a whole.
+        let baseline = match self.measured {
+            Some(baseline) if baseline.t_ns < end_ns => baseline,
+            _ => Baseline { t_ns: self.open_ns, bytes_read: 0, bytes_sent: 0, limit_ns: [0; LIMITS] },
+        };
+        let seconds = (end_ns - baseline.t_ns) as f64 / 1e9;
+        let per_sec = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
+        let sender = &self.ends[0].tcp;
+        let counters = &sender.counters;
+        let bytes_read = self.ends[1].tcp.rx.bytes_read;
+        let limited_us = |limit: Limit| {
+            ((counters.limit_ns[limit as usize] - baseline.limit_ns[limit as usize]) / 1_000) as i64
+        };
+        let (cwnd_integral, inflight_integral) = sender.integrals();
+        let mean_over_time = |integral: f64| per_sec(integral / 1e9);
+        let srtt = &sender.srtt_histogram;
+        let asks = self.apps.receiver_opens;
+        let latency = |share: f64| self.latency_us.quantile(share).filter(|_| asks);
+        record::Flow {
+            cell: id.cell,
+            rep: id.rep,
+            flow: id.flow,
+            group: self.group as i32,
+            name: id.name.to_owned(),
+            algorithm: id.algorithm.to_owned(),
+            workload: id.workload,
+            start_ns: (self.open_ns - id.boot_ns) as i64,
+            end_ns: completed_ns.map(|ns| (ns - id.boot_ns) as i64),
+            completion_us: completed_ns.map(|ns| ((ns - self.open_ns) / 1_000) as i64).filter(|_| !asks),
+            goodput_bits_per_sec: per_sec((bytes_read - baseline.bytes_read) as f64 * 8.0),
+            throughput_bits_per_sec: per_sec((counters.bytes_sent - baseline.bytes_sent) as f64 * 8.0),
+            bytes_read: bytes_read as i64,
+            bytes_acked: counters.bytes_acked as i64,
+            bytes_sent: counters.bytes_sent as i64,
+            bytes_retrans: counters.bytes_retrans as i64,
+            data_segs_out: counters.data_segs_out as i64,
+            total_retrans: counters.total_retrans as i64,
+            retransmit_pct: match counters.data_segs_out {
+                0 => 0.0,
+                sent => counters.total_retrans as f64 * 100.0 / sent as f64,
+            },
+            path_lost_pkts: self.path_lost_pkts as i64,
+            queue_dropped_pkts: self.queue_dropped_pkts as i64,
+            srtt_us_mean: srtt.mean(),
+            srtt_us_p50: srtt.quantile(0.50),
+            srtt_us_p95: srtt.quantile(0.95),
+            srtt_us_p99: srtt.quantile(0.99),
+            min_rtt_us: Some(sender.cc.min_rtt_us).filter(|&us| us != u32::MAX).map(i64::from),
+            queue_delay_us_mean: self.queue_delay_us.mean(),
+            queue_delay_us_p50: self.queue_delay_us.quantile(0.50),
+            queue_delay_us_p95: self.queue_delay_us.quantile(0.95),
+            queue_delay_us_p99: self.queue_delay_us.quantile(0.99),
+            snd_cwnd_mean: mean_over_time(cwnd_integral),
+            inflight_mean: mean_over_time(inflight_integral),
+            cwnd_limited_us: limited_us(Limit::Cwnd),
+            rwnd_limited_us: limited_us(Limit::Rwnd),
+            sndbuf_limited_us: limited_us(Limit::Sndbuf),
+            pacing_limited_us: limited_us(Limit::Pacing),
+            app_limited_us: limited_us(Limit::App),
+            rto_count: counters.rto_count as i64,
+            recovery_count: counters.recovery_count as i64,
+            undo_count: counters.undo_count as i64,
+            tlp_count: counters.tlp_count as i64,
+            requests: asks.then_some(self.latency_us.count() as i64),
+            requests_per_sec: asks.then(|| per_sec(self.latency_us.count() as f64)),
+            latency_us_p50: latency(0.50),
+            latency_us_p95: latency(0.95),
+            latency_us_p99: latency(0.99),
+        }
+    }
+}
+
+/// What a flow's row needs to know besides.
+pub struct RowId<'a> {
+    pub cell: i32,
+    pub rep: i32,
+    pub flow: i32,
+    pub name: &'a str,
+    pub algorithm: &'a str,
+    pub workload: &'static str,
+    /// Time of the hosts' clocks when the run began.
+    pub boot_ns: u64,
+}

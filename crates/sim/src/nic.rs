@@ -1,0 +1,86 @@
+//! A host's receiving NIC: interrupt moderation and GRO, which decide how many
+//! wire packets the stack sees as one.
+
+use knee_model::units::Nanos;
+
+use crate::segment::{FIN, PSH, SYN, Segment, Slab};
+
+/// Largest packet that GRO builds, payload bytes (GRO_LEGACY_MAX_SIZE less headers).
+const GRO_MAX_BYTES: u32 = 65_535 - 52;
+
+/// What a NIC gathered until its next interrupt.
+#[derive(Default)]
+pub struct Nic {
+    pub pending: Vec<u32>,
+    /// No interrupt before this: the last one plus the moderation interval.
+    next_interrupt_ns: u64,
+}
+
+/// What to do with a packet that just arrived.
+pub enum Arrival {
+    /// Interrupt now: hand it to the stack.
+    Deliver,
+    /// Kept; an interrupt is pending.
+    Kept,
+    /// Kept; an interrupt is due at that time.
+    WakeAt(u64),
+}
+
+impl Nic {
+    #[inline]
+    pub fn arrive(&mut self, now_ns: u64, coalesce: Nanos, handle: u32) -> Arrival {
+        if self.pending.is_empty() {
+            if now_ns >= self.next_interrupt_ns {
+                self.next_interrupt_ns = now_ns + coalesce.0;
+                return Arrival::Deliver;
+            }
+            self.pending.push(handle);
+            return Arrival::WakeAt(self.next_interrupt_ns);
+        }
+        self.pending.push(handle);
+        Arrival::Kept
+    }
+
+    /// The interrupt: takes what was gathered into `batch`.
+    pub fn interrupt(&mut self, now_ns: u64, coalesce: Nanos, batch: &mut Vec<u32>) {
+        self.next_interrupt_ns = now_ns + coalesce.0;
+        batch.append(&mut self.pending);
+    }
+}
+
+/// GRO: the next segment of the batch, with those merged that follow it
+/// seamlessly. Handles taken are released. `None` at the batch's end.
+pub fn next_merged(slab: &mut Slab, batch: &[u32], at: &mut usize, gro: bool) -> Option<Segment> {
+    let &first = batch.get(*at)?;
+    let mut merged = slab.get(first).clone();
+    slab.release(first);
+    *at += 1;
+    while gro && let Some(&handle) = batch.get(*at) {
+        let next = slab.get(handle);
+        if !mergeable(&merged, next) {
+            break;
+        }
+        merged.payload_bytes += next.payload_bytes;
+        merged.packets += 1;
+        merged.flags |= next.flags;
+        merged.window_bytes = next.window_bytes;
+        slab.release(handle);
+        *at += 1;
+    }
+    Some(merged)
+}
+
+/// Same flow is given; GRO wants the next byte, the same options and no flag
+/// that ends a train.
+fn mergeable(head: &Segment, next: &Segment) -> bool {
+    head.payload_bytes > 0
+        && next.payload_bytes > 0
+        && head.seq + u64::from(head.payload_bytes) == next.seq
+        && (head.flags | next.flags) & SYN == 0
+        && head.flags & (PSH | FIN) == 0
+        && head.ack == next.ack
+        && head.tsval_ms == next.tsval_ms
+        && head.tsecr_ms == next.tsecr_ms
+        && head.ecn == next.ecn
+        && head.payload_bytes + next.payload_bytes <= GRO_MAX_BYTES
+}

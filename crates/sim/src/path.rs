@@ -1,0 +1,189 @@
+//! The path: loss, bottleneck queue and link, delay lines. It holds its own
+//! packets, and of each part at most the next event is in the event queue.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use knee_model::loss::Loss;
+use knee_model::packet::Packet;
+use knee_model::queue::Queue;
+use knee_model::units::{Nanos, Rate};
+
+use crate::event::{EndpointId, EventQueue, Target};
+
+/// Packets that all take the same time, in order of arrival.
+struct DelayLine {
+    delay_ns: u64,
+    packets: VecDeque<(u64, EndpointId, u32)>,
+}
+
+/// Delay lines, one per distinct delay.
+#[derive(Default)]
+pub struct Delays {
+    lines: Vec<DelayLine>,
+    by_delay: BTreeMap<u64, u32>,
+}
+
+impl Delays {
+    /// The line with this delay.
+    pub fn line(&mut self, delay: Nanos) -> u32 {
+        *self.by_delay.entry(delay.0).or_insert_with(|| {
+            self.lines.push(DelayLine { delay_ns: delay.0, packets: VecDeque::new() });
+            (self.lines.len() - 1) as u32
+        })
+    }
+
+    #[inline]
+    pub fn push(&mut self, events: &mut EventQueue, now_ns: u64, line: u32, to: EndpointId, handle: u32) {
+        let DelayLine { delay_ns, packets } = &mut self.lines[line as usize];
+        let at_ns = now_ns + *delay_ns;
+        if packets.is_empty() {
+            events.push(at_ns, Target::Delay(line));
+        }
+        packets.push_back((at_ns, to, handle));
+    }
+
+    /// The packet that arrives now; arms the line's next.
+    #[inline]
+    pub fn pop(&mut self, events: &mut EventQueue, line: u32) -> (EndpointId, u32) {
+        let packets = &mut self.lines[line as usize].packets;
+        let (_, to, handle) = packets.pop_front().expect("a delay line wakes for a packet");
+        if let Some(&(at_ns, ..)) = packets.front() {
+            events.push(at_ns, Target::Delay(line));
+        }
+        (to, handle)
+    }
+
+    /// Everything under way.
+    pub fn handles(&self) -> impl Iterator<Item = (EndpointId, u32)> + '_ {
+        self.lines.iter().flat_map(|line| line.packets.iter().map(|&(_, to, handle)| (to, handle)))
+    }
+}
+
+/// Counters of the bottleneck, as the `queue` table has them.
+#[derive(Clone, Debug, Default)]
+pub struct LinkCounters {
+    pub sent_pkts: u64,
+    pub sent_bytes: u64,
+    pub dropped_pkts: u64,
+    pub lost_pkts: u64,
+    /// Most bytes waiting since it was last read.
+    pub max_bytes: u64,
+}
+
+/// The bottleneck in the data direction.
+pub struct Bottleneck {
+    rate: Option<Rate>,
+    loss: Option<Box<dyn Loss>>,
+    queue: Box<dyn Queue>,
+    /// Time on the wire of the packet size last seen: nearly all are alike.
+    wire_time: (u32, u64),
+    sending: Option<Packet>,
+    pub counters: LinkCounters,
+    dropped: Vec<Packet>,
+}
+
+/// What became of a packet offered to the bottleneck.
+pub enum Entry {
+    /// Waits, or is being sent.
+    Taken,
+    /// The link is unlimited: it is through already.
+    Through,
+    /// Lost before the queue.
+    Lost,
+}
+
+impl Bottleneck {
+    pub fn new(rate: Option<Rate>, loss: Option<Box<dyn Loss>>, queue: Box<dyn Queue>) -> Bottleneck {
+        Bottleneck {
+            rate,
+            loss,
+            queue,
+            wire_time: (0, 0),
+            sending: None,
+            counters: LinkCounters::default(),
+            dropped: Vec::new(),
+        }
+    }
+
+    /// Offers a packet. Packets that the queue drops are found by [`Self::take_dropped`].
+    #[inline]
+    pub fn enter(&mut self, events: &mut EventQueue, now_ns: u64, packet: Packet) -> Entry {
+        if let Some(loss) = &mut self.loss
+            && loss.lose()
+        {
+            self.counters.lost_pkts += 1;
+            return Entry::Lost;
+        }
+        if self.rate.is_none() {
+            self.count_sent(&packet);
+            return Entry::Through;
+        }
+        self.queue.enqueue(Nanos(now_ns), packet, &mut self.dropped);
+        if self.sending.is_none() {
+            self.send_next(events, now_ns);
+        }
+        self.counters.max_bytes = self.counters.max_bytes.max(self.queue.len_bytes());
+        Entry::Taken
+    }
+
+    /// The packet whose last bit just left; starts the next.
+    #[inline]
+    pub fn finish(&mut self, events: &mut EventQueue, now_ns: u64) -> Packet {
+        let packet = self.sending.take().expect("the link wakes when a packet has left");
+        self.count_sent(&packet);
+        self.send_next(events, now_ns);
+        packet
+    }
+
+    fn send_next(&mut self, events: &mut EventQueue, now_ns: u64) {
+        let Some(mut packet) = self.queue.dequeue(Nanos(now_ns), &mut self.dropped) else { return };
+        // From here on the field holds how long it waited.
+        packet.enqueued = Nanos(now_ns - packet.enqueued.0);
+        if self.wire_time.0 != packet.bytes {
+            let rate = self.rate.expect("only a limited link queues");
+            self.wire_time = (packet.bytes, rate.transmit_time(u64::from(packet.bytes)).0);
+        }
+        events.push(now_ns + self.wire_time.1, Target::Link);
+        self.sending = Some(packet);
+    }
+
+    fn count_sent(&mut self, packet: &Packet) {
+        self.counters.sent_pkts += 1;
+        self.counters.sent_bytes += u64::from(packet.bytes);
+    }
+
+    /// Packets dropped since the last call.
+    #[inline]
+    pub fn take_dropped(&mut self) -> Option<Packet> {
+        let packet = self.dropped.pop()?;
+        self.counters.dropped_pkts += 1;
+        Some(packet)
+    }
+
+    pub fn len_pkts(&self) -> u32 {
+        self.queue.len_pkts()
+    }
+
+    pub fn len_bytes(&self) -> u64 {
+        self.queue.len_bytes()
+    }
+
+    /// How long what waits takes to leave.
+    pub fn delay(&self) -> Nanos {
+        self.rate.map_or(Nanos::ZERO, |rate| rate.transmit_time(self.queue.len_bytes()))
+    }
+
+    /// Most bytes waiting since the last call.
+    pub fn take_max_bytes(&mut self) -> u64 {
+        std::mem::replace(&mut self.counters.max_bytes, self.queue.len_bytes())
+    }
+
+    /// Every packet in the queue or on the wire, for a final account.
+    pub fn drain(&mut self, now_ns: u64) -> Vec<Packet> {
+        let mut packets: Vec<Packet> = self.sending.take().into_iter().collect();
+        while let Some(packet) = self.queue.dequeue(Nanos(now_ns), &mut self.dropped) {
+            packets.push(packet);
+        }
+        packets
+    }
+}

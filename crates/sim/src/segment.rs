@@ -1,0 +1,126 @@
+//! A TCP segment on the wire, and the slab that holds those under way.
+
+use knee_model::packet::Ecn;
+
+/// IPv4 + TCP header with the timestamp option: what every segment carries.
+pub const HEADER_BYTES: u32 = 20 + 20 + 12;
+/// The SYN's options: MSS, SACK permitted + timestamps, window scale.
+pub const SYN_HEADER_BYTES: u32 = 20 + 20 + 20;
+
+pub const SYN: u8 = 1;
+pub const FIN: u8 = 2;
+pub const ACK: u8 = 4;
+pub const PSH: u8 = 8;
+
+/// A segment. After GRO one `Segment` may stand for several wire packets.
+/// Sequence numbers do not wrap: the SYN is 0, data begins at 1.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    pub seq: u64,
+    pub ack: u64,
+    /// Receive window in bytes, as the other end will understand it.
+    pub window_bytes: u64,
+    pub payload_bytes: u32,
+    /// Wire packets it stands for.
+    pub packets: u16,
+    pub flags: u8,
+    pub ecn: Ecn,
+    /// Sender's clock, ms, and the echo of the other's.
+    pub tsval_ms: u32,
+    pub tsecr_ms: u32,
+    pub sack: SackBlocks,
+    /// Departure time asked of the qdisc (EDT); 0: at once.
+    pub departure_ns: u64,
+}
+
+impl Segment {
+    pub fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Sequence space used: payload, and one each for SYN and FIN.
+    #[inline]
+    pub fn seq_len(&self) -> u64 {
+        u64::from(self.payload_bytes) + u64::from(self.flags & SYN) + u64::from(self.flags >> 1 & 1)
+    }
+
+    #[inline]
+    pub fn end_seq(&self) -> u64 {
+        self.seq + self.seq_len()
+    }
+
+    /// Size of the IP packet, bytes; for a segment that is one wire packet.
+    #[inline]
+    pub fn ip_bytes(&self) -> u32 {
+        let header = if self.has(SYN) { SYN_HEADER_BYTES } else { HEADER_BYTES };
+        let sack = match self.sack.count {
+            0 => 0,
+            n => 4 + 8 * u32::from(n),
+        };
+        header + sack + self.payload_bytes
+    }
+}
+
+/// SACK blocks in the order sent; three fit beside timestamps (RFC 2018).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SackBlocks {
+    /// Bytes relative to the segment's `ack`, wrapping: a DSACK lies below it.
+    relative: [(u32, u32); Self::MAX],
+    pub count: u8,
+    /// Is the first block a DSACK (RFC 2883)?
+    pub dsack: bool,
+}
+
+impl SackBlocks {
+    pub const MAX: usize = 3;
+
+    pub fn push(&mut self, ack: u64, (start, end): (u64, u64)) {
+        if usize::from(self.count) < Self::MAX {
+            self.relative[usize::from(self.count)] =
+                (start.wrapping_sub(ack) as u32, end.wrapping_sub(ack) as u32);
+            self.count += 1;
+        }
+    }
+
+    /// The blocks as sequence ranges, given the `ack` of their segment.
+    pub fn blocks(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let absolute = move |offset: u32| ack.wrapping_add_signed(i64::from(offset as i32));
+        self.relative[..usize::from(self.count)]
+            .iter()
+            .map(move |&(start, end)| (absolute(start), absolute(end)))
+    }
+}
+
+/// Segments under way, named by a handle that queues carry.
+#[derive(Default)]
+pub struct Slab {
+    entries: Vec<Segment>,
+    free: Vec<u32>,
+}
+
+impl Slab {
+    #[inline]
+    pub fn insert(&mut self, segment: Segment) -> u32 {
+        match self.free.pop() {
+            Some(handle) => {
+                self.entries[handle as usize] = segment;
+                handle
+            }
+            None => {
+                self.entries.push(segment);
+                (self.entries.len() - 1) as u32
+            }
+        }
+    }
+
+    #[inline]
+    pub fn get(&self, handle: u32) -> &Segment {
+        &self.entries[handle as usize]
+    }
+
+    /// Frees the handle. The segment stays readable until the next insert.
+    #[inline]
+    pub fn release(&mut self, handle: u32) {
+        self.free.push(handle);
+    }
+}

@@ -1,0 +1,594 @@
+//! One end of a TCP connection, as Linux 6.12 to 6.18 behaves.
+//!
+//! An [`Endpoint`] is a state machine without a clock or a network: it is told
+//! of segments and timers, and puts what it sends into [`Cx::out`]. Both
+//! directions of a connection live in it; one that only receives never touches
+//! the sending half. Rules and constants: see docs/simulator.md.
+//!
+//! - `input`: an ACK's way through the sender, RTT, windows
+//! - `recovery`: SACK scoreboard, RACK, PRR, undo, the loss state machine
+//! - `timers`: RTO, TLP, RACK's reordering timer, window probes
+//! - `output`: what is sent when: TSO, Nagle, pacing, TSQ, cwnd validation
+//! - `rate`: delivery-rate samples
+//! - `receive`: reassembly, ACK policy, SACK blocks, receive window
+//! - `rtt`: RTT estimator and the minimum filter
+
+mod input;
+mod output;
+mod rate;
+mod receive;
+mod recovery;
+mod rtt;
+mod rtx;
+mod timers;
+
+use knee_cc::{CcIn, CcOut, Instance, Op};
+use knee_model::record::Histogram;
+use knee_model::rng::Stream;
+use knee_model::scenario::{Host, Pacing};
+
+use crate::ranges::RangeSet;
+use crate::segment::Segment;
+pub use receive::Receiver;
+use rtt::{MinRtt, Rtt};
+use rtx::RtxQueue;
+use timers::{XmitTimer, XmitTimerKind};
+
+pub const NEVER: u64 = u64::MAX;
+
+/// Linux: include/net/tcp.h
+const TCP_INIT_CWND: u32 = 10;
+const TCP_INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+const MAX_REORDERING: u32 = 300;
+const DEFAULT_REORDERING: u32 = 3;
+
+/// Settings of a host, with what follows from them.
+#[derive(Clone, Debug)]
+pub struct HostConf {
+    pub host: Host,
+    /// Payload of a full segment.
+    pub mss_bytes: u32,
+    pub tick_ns: u64,
+    /// Window scale that this host offers.
+    pub wscale: u8,
+}
+
+impl HostConf {
+    pub fn new(host: &Host, mtu_bytes: u32) -> HostConf {
+        // tcp_select_initial_window(): the scale that lets the largest buffer
+        // be offered in 16 bits.
+        let mut space = host.tcp_rmem_bytes[2];
+        let mut wscale = 0;
+        while space > 65_535 && wscale < 14 {
+            space >>= 1;
+            wscale += 1;
+        }
+        HostConf {
+            mss_bytes: mtu_bytes - crate::segment::HEADER_BYTES,
+            tick_ns: 1_000_000_000 / u64::from(host.hz),
+            wscale,
+            host: host.clone(),
+        }
+    }
+
+    pub fn jiffies(&self, now_ns: u64) -> u32 {
+        (now_ns / self.tick_ns) as u32
+    }
+
+    /// usecs_to_jiffies(): rounded up.
+    pub fn us_to_jiffies(&self, us: u64) -> u64 {
+        (us * 1_000).div_ceil(self.tick_ns)
+    }
+
+    /// When a timer armed now for `jiffies` ticks fires: at a tick, never
+    /// early, and from 63 ticks on at every 8th tick only, from 511 on at every
+    /// 64th (kernel/time/timer.c, the wheel's levels).
+    pub fn timer_at(&self, now_ns: u64, jiffies: u64) -> u64 {
+        let expires = now_ns / self.tick_ns + jiffies;
+        let shift = match jiffies {
+            0..63 => 0,
+            63..504 => 3,
+            _ => 6,
+        };
+        (((expires >> shift) + 1) << shift) * self.tick_ns
+    }
+}
+
+/// What an endpoint may use while it is called.
+pub struct Cx<'a> {
+    /// Time since the hosts booted, ns.
+    pub now_ns: u64,
+    pub host: &'a HostConf,
+    /// Segments handed to the qdisc, in order; each is one wire packet.
+    pub out: &'a mut Vec<Segment>,
+    /// Turning points, for the `events` table.
+    pub events: &'a mut Vec<&'static str>,
+}
+
+impl Cx<'_> {
+    fn now_us(&self) -> u64 {
+        self.now_ns / 1_000
+    }
+    fn now_ms(&self) -> u32 {
+        (self.now_ns / 1_000_000) as u32
+    }
+    fn jiffies(&self) -> u32 {
+        self.host.jiffies(self.now_ns)
+    }
+}
+
+/// Where the connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Closed,
+    SynSent,
+    SynReceived,
+    Established,
+}
+
+/// Loss-recovery state, numbered as `tcpi_ca_state`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CaState {
+    Open = 0,
+    Disorder = 1,
+    Cwr = 2,
+    Recovery = 3,
+    Loss = 4,
+}
+
+/// What held the sender back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Nothing yet or nothing any more: opening, closed.
+    None = 0,
+    Cwnd = 1,
+    Rwnd = 2,
+    Sndbuf = 3,
+    Pacing = 4,
+    App = 5,
+}
+
+pub const LIMITS: usize = 6;
+
+/// Counters of one end, as `tcp_info` has them.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    pub data_segs_out: u64,
+    pub total_retrans: u64,
+    pub bytes_sent: u64,
+    pub bytes_retrans: u64,
+    pub bytes_acked: u64,
+    pub rto_count: u64,
+    pub recovery_count: u64,
+    pub undo_count: u64,
+    pub tlp_count: u64,
+    pub dsack_dups: u64,
+    /// Time spent under each [`Limit`], ns.
+    pub limit_ns: [u64; LIMITS],
+    pub busy_ns: u64,
+}
+
+/// One end of a connection.
+pub struct Endpoint {
+    pub state: State,
+    pub cc: Box<CcIn>,
+    alg: Instance,
+    rng: Stream,
+    has_cong_control: bool,
+
+    // Sending: sequence space. The SYN is 0.
+    pub snd_una: u64,
+    pub snd_nxt: u64,
+    /// End of what the application wrote; the FIN, once queued, is at this number.
+    pub write_seq: u64,
+    fin_queued: bool,
+    snd_wnd: u64,
+    snd_wl1: u64,
+    max_window: u64,
+    /// End of the last sub-MSS segment sent (Minshall's Nagle).
+    snd_sml: u64,
+    nodelay: bool,
+
+    // Sending: scoreboard.
+    rtx: RtxQueue,
+    sacked: RangeSet,
+    /// Marked lost and not (again) retransmitted.
+    to_retransmit: RangeSet,
+    reord_seen: u32,
+    rack: recovery::Rack,
+
+    // Sending: recovery.
+    ca_state: CaState,
+    high_seq: u64,
+    undo_marker: u64,
+    undo_retrans: i64,
+    /// ms stamp of the first retransmission of the episode; 0: none.
+    retrans_stamp_ms: u32,
+    prior_ssthresh: u32,
+    prr_delivered: u32,
+    prr_out: u32,
+    tlp_high_seq: u64,
+    tlp_retrans: bool,
+    frto: bool,
+    retransmits: u32,
+    backoff: u32,
+    syn_sent_ns: u64,
+    syn_timeouts: u32,
+
+    // Sending: RTT and rates.
+    rtt: Rtt,
+    min_rtt: MinRtt,
+    first_tx_ns: u64,
+    delivered_ns: u64,
+    rate_delivered: u32,
+    rate_interval_us: u64,
+    rate_app_limited: bool,
+
+    // Sending: cwnd validation.
+    cwnd_usage_seq: u64,
+    snd_cwnd_used: u32,
+    snd_cwnd_stamp: u32,
+
+    // Sending: buffer and qdisc.
+    sndbuf_bytes: u64,
+    /// Packets in the retransmission queue as the stack allocated them.
+    skbs_out: u64,
+    nospace: bool,
+    qdisc_bytes: u64,
+    /// Departure allowed before the last skb, for the pacing credit.
+    prior_wstamp_ns: u64,
+    tsq_throttled: bool,
+
+    // Timers.
+    xmit_timer: XmitTimer,
+    pacing_timer_ns: u64,
+
+    // What held it back, since when.
+    limit: Limit,
+    limit_since_ns: u64,
+    busy_since_ns: u64,
+
+    pub rx: Receiver,
+    pub counters: Counters,
+    /// Of smoothed RTTs, per ACK, once told to measure.
+    pub srtt_histogram: Histogram,
+    pub measuring: bool,
+    cwnd_integral: f64,
+    inflight_integral: f64,
+    integral_since_ns: u64,
+}
+
+impl Endpoint {
+    pub fn new(conf: &HostConf, alg: Instance, rng: Stream, nodelay: bool) -> Endpoint {
+        let cc = CcIn {
+            hz: conf.host.hz,
+            snd_cwnd: TCP_INIT_CWND,
+            snd_cwnd_clamp: u32::MAX,
+            snd_ssthresh: TCP_INFINITE_SSTHRESH,
+            mss_bytes: conf.mss_bytes,
+            gso_max_bytes: conf.host.gso_max_bytes,
+            min_rtt_us: u32::MAX,
+            max_pacing_rate: u64::MAX,
+            pacing_rate: u64::MAX,
+            app_limited: u32::MAX,
+            reordering: DEFAULT_REORDERING,
+            pacing_status: match conf.host.pacing {
+                Pacing::Internal => knee_cc::PacingStatus::None as u32,
+                Pacing::Fq => knee_cc::PacingStatus::Fq as u32,
+            },
+            ..CcIn::default()
+        };
+        Endpoint {
+            state: State::Closed,
+            has_cong_control: alg.has(Op::CongControl),
+            cc: Box::new(cc),
+            alg,
+            rng,
+            snd_una: 0,
+            snd_nxt: 0,
+            write_seq: 1,
+            fin_queued: false,
+            snd_wnd: 65_535,
+            snd_wl1: 0,
+            max_window: 0,
+            snd_sml: 0,
+            nodelay,
+            rtx: RtxQueue::default(),
+            sacked: RangeSet::default(),
+            to_retransmit: RangeSet::default(),
+            reord_seen: 0,
+            rack: recovery::Rack::default(),
+            ca_state: CaState::Open,
+            high_seq: 0,
+            undo_marker: 0,
+            undo_retrans: 0,
+            retrans_stamp_ms: 0,
+            prior_ssthresh: 0,
+            prr_delivered: 0,
+            prr_out: 0,
+            tlp_high_seq: 0,
+            tlp_retrans: false,
+            frto: false,
+            retransmits: 0,
+            backoff: 0,
+            syn_sent_ns: 0,
+            syn_timeouts: 0,
+            rtt: Rtt::new(conf),
+            min_rtt: MinRtt::default(),
+            first_tx_ns: 0,
+            delivered_ns: 0,
+            rate_delivered: 0,
+            rate_interval_us: 0,
+            rate_app_limited: false,
+            cwnd_usage_seq: 0,
+            snd_cwnd_used: 0,
+            snd_cwnd_stamp: 0,
+            sndbuf_bytes: conf.host.tcp_wmem_bytes[1],
+            skbs_out: 0,
+            nospace: false,
+            qdisc_bytes: 0,
+            prior_wstamp_ns: 0,
+            tsq_throttled: false,
+            xmit_timer: XmitTimer { kind: XmitTimerKind::None, at_ns: NEVER },
+            pacing_timer_ns: NEVER,
+            limit: Limit::None,
+            limit_since_ns: 0,
+            busy_since_ns: NEVER,
+            rx: Receiver::new(conf),
+            counters: Counters::default(),
+            srtt_histogram: Histogram::default(),
+            measuring: false,
+            cwnd_integral: 0.0,
+            inflight_integral: 0.0,
+            integral_since_ns: 0,
+        }
+    }
+
+    /// SO_MAX_PACING_RATE: also makes TCP pace when nothing else does.
+    pub fn set_max_pacing_rate(&mut self, bytes_per_sec: u64) {
+        self.cc.max_pacing_rate = bytes_per_sec;
+        self.cc.pacing_rate = self.cc.pacing_rate.min(bytes_per_sec);
+        if self.cc.pacing_status == knee_cc::PacingStatus::None as u32 {
+            self.cc.pacing_status = knee_cc::PacingStatus::Needed as u32;
+        }
+    }
+
+    /// Earliest time at which [`Endpoint::on_timer`] has something to do.
+    #[inline]
+    pub fn next_timer_ns(&self) -> u64 {
+        self.xmit_timer.at_ns.min(self.pacing_timer_ns).min(self.rx.next_timer_ns())
+    }
+
+    /// Runs the timers that are due.
+    pub fn on_timer(&mut self, cx: &mut Cx) {
+        if self.pacing_timer_ns <= cx.now_ns {
+            self.pacing_timer_ns = NEVER;
+            self.send_when_allowed(cx);
+        }
+        if self.xmit_timer.at_ns <= cx.now_ns {
+            self.on_xmit_timer(cx);
+        }
+        if self.rx.next_timer_ns() <= cx.now_ns {
+            self.on_receive_timer(cx);
+        }
+    }
+
+    /// Nothing left to do: both directions closed and acked, or never opened.
+    pub fn is_done(&self) -> bool {
+        self.fin_queued && self.snd_una > self.write_seq && self.rx.fin_received()
+    }
+
+    #[inline]
+    pub fn packets_in_flight(&self) -> u32 {
+        // Signed in Linux too: scoreboard counts may briefly cross.
+        (self.cc.packets_out + self.cc.retrans_out)
+            .saturating_sub(self.cc.sacked_out + self.cc.lost_out)
+    }
+
+    fn left_out(&self) -> u32 {
+        self.cc.sacked_out + self.cc.lost_out
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.cc.snd_cwnd < self.cc.snd_ssthresh
+    }
+
+    fn is_cwnd_limited(&self) -> bool {
+        self.cc.is_cwnd_limited != 0
+            || self.in_slow_start() && self.cc.snd_cwnd < 2 * self.cc.max_packets_out
+    }
+
+    fn in_cwnd_reduction(&self) -> bool {
+        matches!(self.ca_state, CaState::Cwr | CaState::Recovery)
+    }
+
+    /// tcp_current_ssthresh()
+    fn current_ssthresh(&self) -> u32 {
+        match self.in_cwnd_reduction() {
+            true => self.cc.snd_ssthresh,
+            false => self.cc.snd_ssthresh.max((self.cc.snd_cwnd >> 1) + (self.cc.snd_cwnd >> 2)),
+        }
+    }
+
+    /// Calls an op and takes over what it changed; returns its result.
+    #[inline]
+    fn call_cc(&mut self, cx: &Cx, op: Op) -> u32 {
+        let cc = &mut *self.cc;
+        cc.now_us = cx.now_ns / 1_000;
+        cc.clock_ns = cx.now_ns;
+        cc.jiffies = cx.host.jiffies(cx.now_ns);
+        cc.snd_una = self.snd_una as u32;
+        cc.snd_nxt = self.snd_nxt as u32;
+        cc.ca_state = self.ca_state as u32;
+        cc.random = self.rng.next_u32();
+        let mut out = CcOut {
+            pacing_rate: cc.pacing_rate,
+            pacing_status: cc.pacing_status,
+            snd_cwnd: cc.snd_cwnd,
+            snd_cwnd_cnt: cc.snd_cwnd_cnt,
+            snd_ssthresh: cc.snd_ssthresh,
+            app_limited: cc.app_limited,
+            ret: 0,
+        };
+        self.alg.call(op, cc, &mut out);
+        debug_assert!(out.snd_cwnd >= 1, "an algorithm never closes the window");
+        cc.pacing_rate = out.pacing_rate.min(cc.max_pacing_rate);
+        if cc.pacing_status == knee_cc::PacingStatus::None as u32 {
+            cc.pacing_status = out.pacing_status;
+        }
+        cc.snd_cwnd_cnt = out.snd_cwnd_cnt;
+        cc.snd_ssthresh = out.snd_ssthresh;
+        cc.app_limited = out.app_limited;
+        if out.snd_cwnd != cc.snd_cwnd {
+            self.set_cwnd(cx, out.snd_cwnd);
+        }
+        out.ret
+    }
+
+    /// Calls an op only if the algorithm has it.
+    #[inline]
+    fn call_cc_if(&mut self, cx: &Cx, op: Op) {
+        if self.alg.has(op) {
+            self.call_cc(cx, op);
+        }
+    }
+
+    fn cwnd_event(&mut self, cx: &Cx, event: knee_cc::Event) {
+        if self.alg.has(Op::CwndEvent) {
+            self.cc.event = event as u32;
+            self.call_cc(cx, Op::CwndEvent);
+        }
+    }
+
+    fn set_cwnd(&mut self, cx: &Cx, snd_cwnd: u32) {
+        self.integrate(cx.now_ns);
+        self.cc.snd_cwnd = snd_cwnd;
+    }
+
+    fn set_ca_state(&mut self, cx: &mut Cx, state: CaState) {
+        if self.alg.has(Op::SetState) {
+            // The op sees the state it leaves in ca_state, as in Linux.
+            self.cc.state = state as u32;
+            self.call_cc(cx, Op::SetState);
+        }
+        if state != self.ca_state {
+            let ended = match self.ca_state {
+                CaState::Recovery => Some("recovery_end"),
+                CaState::Loss => Some("loss_end"),
+                CaState::Cwr => Some("cwr_end"),
+                _ => None,
+            };
+            let entered = match state {
+                CaState::Recovery => Some("recovery"),
+                CaState::Loss => Some("loss"),
+                CaState::Cwr => Some("cwr"),
+                _ => None,
+            };
+            cx.events.extend(ended.into_iter().chain(entered));
+        }
+        self.ca_state = state;
+    }
+
+    // ---- what is reported ------------------------------------------------
+
+    pub fn ca_state(&self) -> CaState {
+        self.ca_state
+    }
+    pub fn srtt_us(&self) -> u32 {
+        self.rtt.srtt_us()
+    }
+    pub fn rttvar_us(&self) -> u32 {
+        self.rtt.rttvar_us()
+    }
+    pub fn rto_us(&self, conf: &HostConf) -> u64 {
+        self.rtt.rto_jiffies(conf) * conf.tick_ns / 1_000
+    }
+    pub fn backoff(&self) -> u32 {
+        self.backoff
+    }
+    pub fn reord_seen(&self) -> u32 {
+        self.reord_seen
+    }
+    pub fn sndbuf_bytes(&self) -> u64 {
+        self.sndbuf_bytes
+    }
+    pub fn snd_wnd_bytes(&self) -> u64 {
+        self.snd_wnd
+    }
+    pub fn notsent_bytes(&self) -> u64 {
+        self.write_seq.saturating_sub(self.snd_nxt.max(1))
+    }
+    /// Payload that has been sent and is not yet cumulatively acked.
+    pub fn delivery_rate_bits_per_sec(&self) -> u64 {
+        match self.rate_interval_us {
+            0 => 0,
+            us => u64::from(self.rate_delivered) * u64::from(self.cc.mss_bytes) * 8_000_000 / us,
+        }
+    }
+    pub fn delivery_rate_app_limited(&self) -> bool {
+        self.rate_app_limited
+    }
+
+    /// Brings time integrals and limit times up to now.
+    pub fn settle(&mut self, now_ns: u64) {
+        self.integrate(now_ns);
+        self.set_limit(now_ns, self.limit);
+        if self.busy_since_ns != NEVER {
+            self.counters.busy_ns += now_ns - self.busy_since_ns;
+            self.busy_since_ns = now_ns;
+        }
+    }
+
+    /// Time under a limit up to now.
+    pub fn limited_ns(&self, limit: Limit, now_ns: u64) -> u64 {
+        let current = if self.limit == limit { now_ns - self.limit_since_ns } else { 0 };
+        self.counters.limit_ns[limit as usize] + current
+    }
+
+    /// Time with something outstanding or to send, up to now.
+    pub fn busy_ns(&self, now_ns: u64) -> u64 {
+        let current = if self.busy_since_ns == NEVER { 0 } else { now_ns - self.busy_since_ns };
+        self.counters.busy_ns + current
+    }
+
+    /// Starts the steady part: distributions and means count from here.
+    pub fn start_measuring(&mut self, now_ns: u64) {
+        self.settle(now_ns);
+        self.measuring = true;
+        self.cwnd_integral = 0.0;
+        self.inflight_integral = 0.0;
+    }
+
+    /// Integrals over the steady part, in segment-nanoseconds: cwnd, inflight.
+    pub fn integrals(&self) -> (f64, f64) {
+        (self.cwnd_integral, self.inflight_integral)
+    }
+
+    #[inline]
+    fn integrate(&mut self, now_ns: u64) {
+        let dt = (now_ns - self.integral_since_ns) as f64;
+        if dt > 0.0 {
+            self.cwnd_integral += f64::from(self.cc.snd_cwnd) * dt;
+            self.inflight_integral += f64::from(self.packets_in_flight()) * dt;
+            self.integral_since_ns = now_ns;
+        }
+    }
+
+    #[inline]
+    fn set_limit(&mut self, now_ns: u64, limit: Limit) {
+        self.counters.limit_ns[self.limit as usize] += now_ns - self.limit_since_ns;
+        self.limit = limit;
+        self.limit_since_ns = now_ns;
+    }
+
+    fn set_busy(&mut self, now_ns: u64, busy: bool) {
+        match (busy, self.busy_since_ns) {
+            (true, NEVER) => self.busy_since_ns = now_ns,
+            (false, since) if since != NEVER => {
+                self.counters.busy_ns += now_ns - since;
+                self.busy_since_ns = NEVER;
+            }
+            _ => {}
+        }
+    }
+}

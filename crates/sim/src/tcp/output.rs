@@ -1,0 +1,677 @@
+//! What is sent when: tcp_write_xmit() with TSO autosizing and deferral,
+//! Nagle, pacing, TSQ and cwnd validation; retransmissions; the application's
+//! writes and the send buffer.
+
+use knee_cc::{Event, Op, PacingStatus};
+use knee_model::packet::Ecn;
+
+use super::input::Rexmit;
+use super::rtx::{EVER_RETRANS, FIN_SEG, PSH_SEG, RETRANS, SKB_END, Seg};
+use super::timers::XmitTimerKind;
+use super::{CaState, Cx, Endpoint, Limit, NEVER, State};
+use crate::segment::{ACK, FIN, PSH, SYN, SackBlocks, Segment};
+
+/// What an skb of the write queue takes besides payload: sk_buff (256) and a
+/// head of MAX_TCP_HEADER (320) + skb_shared_info (320), as counted in truesize.
+const SKB_OVERHEAD_BYTES: u64 = 896;
+/// tcp_sndbuf_expand(): what one MSS of 1460 is taken to need, a head rounded
+/// up to a power of two plus the sk_buff.
+const SNDBUF_PER_SEGMENT_BYTES: u64 = 4096 + 256;
+/// sk_setup_caps() keeps room for headers: MAX_TCP_HEADER + 1.
+const GSO_HEADROOM_BYTES: u32 = 321;
+/// sysctl tcp_tso_rtt_log, sk_pacing_shift, tcp_min_tso_segs, tcp_tso_win_divisor
+const TSO_RTT_LOG: u32 = 9;
+const PACING_SHIFT: u32 = 10;
+const MIN_TSO_SEGS: u32 = 2;
+const TSO_WIN_DIVISOR: u64 = 3;
+/// Segments at a connection's start that pacing lets pass (TCP_INIT_CWND).
+const UNPACED_SEGS: u64 = 10;
+
+/// How eagerly write_xmit() sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Push {
+    Normal,
+    /// A loss probe: one segment, cwnd or not.
+    Probe,
+}
+
+impl Endpoint {
+    // ---- opening and closing ---------------------------------------------
+
+    /// connect()
+    pub fn open(&mut self, cx: &mut Cx) {
+        self.state = State::SynSent;
+        cx.events.push("open");
+        self.send_syn(cx);
+    }
+
+    /// A SYN arrived at a listening end.
+    pub(super) fn accept(&mut self, cx: &mut Cx, segment: &Segment) {
+        self.state = State::SynReceived;
+        self.rx.on_syn(segment);
+        self.rx.note_timestamp(cx, segment);
+        self.send_syn(cx);
+    }
+
+    /// SYN, or SYN-ACK at the end that was asked; armed to be repeated.
+    pub(super) fn send_syn(&mut self, cx: &mut Cx) {
+        self.snd_nxt = 1;
+        self.syn_sent_ns = cx.now_ns;
+        self.set_busy(cx.now_ns, true);
+        let ack = if self.state == State::SynReceived { ACK } else { 0 };
+        self.emit(cx, 0, 0, SYN | ack, 0);
+        let jiffies = self.rto_jiffies(cx);
+        self.arm_xmit_timer(cx, XmitTimerKind::Retransmit, jiffies);
+    }
+
+    /// close(): a FIN follows what was written. False when closed before.
+    pub fn close(&mut self) -> bool {
+        !std::mem::replace(&mut self.fin_queued, true)
+    }
+
+    // ---- the application's side ------------------------------------------
+
+    fn size_goal_bytes(&self) -> u64 {
+        let gso = u64::from(self.gso_max_bytes());
+        // Half the largest window seen, so that a small window is not one packet.
+        let goal = match self.max_window {
+            0 => gso,
+            window => gso.min((window >> 1).max(68)),
+        };
+        let mss = u64::from(self.cc.mss_bytes);
+        (goal / mss).max(1) * mss
+    }
+
+    fn gso_max_bytes(&self) -> u32 {
+        self.cc.gso_max_bytes.saturating_sub(GSO_HEADROOM_BYTES)
+    }
+
+    /// sk_wmem_queued: payload unacked and unsent, and what its skbs cost.
+    fn wmem_queued_bytes(&self) -> u64 {
+        let payload = self.write_seq.saturating_sub(self.snd_una.max(1));
+        let unsent_skbs = self.notsent_bytes().div_ceil(self.size_goal_bytes());
+        payload + (self.skbs_out + unsent_skbs) * SKB_OVERHEAD_BYTES
+    }
+
+    /// Would a write() be taken now? A refusal is remembered: SOCK_NOSPACE.
+    pub fn is_writable(&mut self) -> bool {
+        if self.state != State::Established || self.fin_queued || self.nospace {
+            return false;
+        }
+        self.nospace = self.wmem_queued_bytes() >= self.sndbuf_bytes;
+        !self.nospace
+    }
+
+    /// write(): takes up to one skb's worth; returns the bytes taken.
+    pub fn write(&mut self, cx: &mut Cx, bytes: u64) -> u64 {
+        self.rate_check_app_limited();
+        self.restart_after_idle(cx);
+        let taken = bytes.min(self.size_goal_bytes());
+        self.write_seq += taken;
+        self.set_busy(cx.now_ns, true);
+        taken
+    }
+
+    /// tcp_push() at the end of a write.
+    pub fn push(&mut self, cx: &mut Cx) {
+        if self.state == State::Established {
+            self.write_xmit(cx, Push::Normal);
+            self.rearm_window_probe(cx);
+        }
+    }
+
+    /// tcp_check_space(): room again, and is it time for a larger buffer?
+    pub(super) fn check_space(&mut self, cx: &Cx) {
+        if !self.nospace {
+            return;
+        }
+        if self.packets_in_flight() < self.cc.snd_cwnd {
+            self.expand_sndbuf(cx);
+            self.snd_cwnd_stamp = cx.jiffies();
+        }
+        // sk_stream_write_space(): a third must be free before the writer wakes.
+        let queued = self.wmem_queued_bytes();
+        if queued < self.sndbuf_bytes && self.sndbuf_bytes - queued >= queued / 2 {
+            self.nospace = false;
+        }
+    }
+
+    /// tcp_sndbuf_expand()
+    pub(super) fn expand_sndbuf(&mut self, cx: &Cx) {
+        let factor = match self.alg.has(Op::SndbufExpand) {
+            true => self.call_cc(cx, Op::SndbufExpand),
+            false => 2,
+        };
+        let segs = self.cc.snd_cwnd.max(10).max(self.cc.reordering + 1);
+        let wanted = u64::from(factor) * u64::from(segs) * SNDBUF_PER_SEGMENT_BYTES;
+        if wanted > self.sndbuf_bytes {
+            self.sndbuf_bytes = wanted.min(cx.host.host.tcp_wmem_bytes[2]).max(self.sndbuf_bytes);
+        }
+    }
+
+    /// tcp_slow_start_after_idle_check() and tcp_cwnd_restart()
+    fn restart_after_idle(&mut self, cx: &Cx) {
+        if !cx.host.host.tcp_slow_start_after_idle || self.cc.packets_out > 0 || self.has_cong_control {
+            return;
+        }
+        let rto = self.rto_jiffies(cx) as i64;
+        let mut idle = i64::from(cx.jiffies().wrapping_sub(self.cc.lsndtime) as i32);
+        if idle <= rto || self.cc.lsndtime == 0 {
+            return;
+        }
+        self.cwnd_event(cx, Event::CwndRestart);
+        self.cc.snd_ssthresh = self.current_ssthresh();
+        let floor = cx.host.host.initcwnd.min(self.cc.snd_cwnd);
+        let mut snd_cwnd = self.cc.snd_cwnd;
+        idle -= rto;
+        while idle > 0 && snd_cwnd > floor {
+            snd_cwnd >>= 1;
+            idle -= rto;
+        }
+        self.set_cwnd(cx, snd_cwnd.max(floor));
+        self.snd_cwnd_stamp = cx.jiffies();
+        self.snd_cwnd_used = 0;
+    }
+
+    // ---- sending new data ------------------------------------------------
+
+    /// Data, or a FIN, that was never sent?
+    pub(super) fn has_unsent(&self) -> bool {
+        self.snd_nxt < self.write_seq + u64::from(self.fin_queued)
+    }
+
+    /// tcp_snd_wnd_test() of the next segment.
+    pub(super) fn window_allows_next(&self) -> bool {
+        let next = self.notsent_bytes().min(u64::from(self.cc.mss_bytes));
+        self.snd_nxt + next <= self.snd_una + self.snd_wnd
+    }
+
+    /// What TSQ and the pacing timer call: first what was lost, then new data.
+    pub(super) fn send_when_allowed(&mut self, cx: &mut Cx) {
+        if self.state != State::Established {
+            return;
+        }
+        if self.cc.lost_out > self.cc.retrans_out && self.cc.snd_cwnd > self.packets_in_flight() {
+            self.retransmit_lost(cx);
+        }
+        self.push(cx);
+    }
+
+    /// tcp_write_xmit(); returns segments sent.
+    pub(super) fn write_xmit(&mut self, cx: &mut Cx, push: Push) -> u32 {
+        if !self.has_unsent() {
+            self.note_limit(cx, None);
+            return 0;
+        }
+        let mss = u64::from(self.cc.mss_bytes);
+        let max_segs = self.tso_segs(cx);
+        let mut sent = 0;
+        let mut cwnd_limited = false;
+        let mut limit = None;
+        while self.has_unsent() {
+            if self.pacing_blocks(cx) {
+                limit = Some(Limit::Pacing);
+                break;
+            }
+            let in_flight = self.packets_in_flight();
+            let mut quota = self.cc.snd_cwnd.saturating_sub(in_flight).min((self.cc.snd_cwnd >> 1).max(1));
+            if quota == 0 {
+                if push != Push::Probe {
+                    limit = Some(Limit::Cwnd);
+                    break;
+                }
+                quota = 1;
+            }
+            if !self.window_allows_next() {
+                limit = Some(Limit::Rwnd);
+                break;
+            }
+            let unsent = self.notsent_bytes();
+            let segs = quota.min(max_segs);
+            let skb_len = unsent.min(self.size_goal_bytes());
+            if unsent <= mss {
+                if push == Push::Normal && self.nagle_holds(unsent) {
+                    break;
+                }
+            } else if push == Push::Normal
+                && let Some(by) = self.defer_tso(cx, skb_len, max_segs)
+            {
+                cwnd_limited |= by == Limit::Cwnd;
+                limit = Some(by);
+                break;
+            }
+            let segs = if push == Push::Probe { 1 } else { segs };
+            let len = self.split_point(unsent, skb_len, segs);
+            if self.tsq_blocks(cx, segs, 1) {
+                limit = Some(Limit::Pacing);
+                break;
+            }
+            sent += self.transmit_new(cx, len);
+            if push == Push::Probe {
+                break;
+            }
+        }
+        cwnd_limited |= self.packets_in_flight() >= self.cc.snd_cwnd;
+        if sent > 0 || cwnd_limited {
+            self.validate_cwnd(cx, cwnd_limited);
+        }
+        if sent > 0 {
+            if self.in_cwnd_reduction() {
+                self.prr_out += sent;
+            }
+            if push == Push::Normal {
+                self.schedule_loss_probe(cx, false);
+            }
+        }
+        self.note_limit(cx, limit);
+        sent
+    }
+
+    /// Books the time since the last decision and says what holds from now.
+    fn note_limit(&mut self, cx: &Cx, limit: Option<Limit>) {
+        let limit = limit.unwrap_or(match () {
+            _ if !self.to_retransmit.is_empty() => Limit::Cwnd,
+            _ if self.nospace => Limit::Sndbuf,
+            _ if self.fin_queued && !self.has_unsent() && self.rtx.is_empty() => Limit::None,
+            _ => Limit::App,
+        });
+        self.set_limit(cx.now_ns, limit);
+    }
+
+    /// tcp_tso_autosize(): a millisecond's worth, more on short paths.
+    fn tso_segs(&mut self, cx: &Cx) -> u32 {
+        let mss = self.cc.mss_bytes;
+        let gso = self.gso_max_bytes();
+        if gso < mss {
+            return 1;
+        }
+        let min_segs = match self.alg.has(Op::MinTsoSegs) {
+            true => self.call_cc(cx, Op::MinTsoSegs),
+            false => MIN_TSO_SEGS,
+        };
+        let mut bytes = self.cc.pacing_rate >> PACING_SHIFT;
+        let shift = self.min_rtt.get() >> TSO_RTT_LOG;
+        if shift < u32::BITS {
+            bytes += u64::from(gso >> shift);
+        }
+        ((bytes.min(u64::from(gso)) / u64::from(mss)) as u32).max(min_segs)
+    }
+
+    /// tcp_nagle_check() with Minshall's rule: one small segment at a time.
+    fn nagle_holds(&self, len: u64) -> bool {
+        len < u64::from(self.cc.mss_bytes)
+            && !self.nodelay
+            && !self.fin_queued
+            && self.cc.packets_out > 0
+            && self.snd_sml > self.snd_una
+    }
+
+    /// tcp_mss_split_point(): how much of the skb goes now.
+    fn split_point(&self, unsent: u64, skb_len: u64, segs: u32) -> u64 {
+        let mss = u64::from(self.cc.mss_bytes);
+        let window = self.snd_una + self.snd_wnd - self.snd_nxt;
+        let max_len = mss * u64::from(segs);
+        if max_len <= window && unsent > skb_len {
+            return max_len.min(skb_len);
+        }
+        let needed = skb_len.min(window);
+        if max_len <= needed {
+            return max_len;
+        }
+        let partial = needed % mss;
+        if partial != 0 && needed > mss && self.nagle_holds(partial) { needed - partial } else { needed }
+    }
+
+    /// tcp_tso_should_defer(): wait for the next ACK to send a larger packet?
+    fn defer_tso(&self, cx: &Cx, skb_len: u64, max_segs: u32) -> Option<Limit> {
+        if self.ca_state >= CaState::Recovery {
+            return None;
+        }
+        if cx.now_ns.saturating_sub(self.cc.wstamp_ns) > 1_000_000 {
+            // The last transmission is long ago: no train to join.
+            return None;
+        }
+        let mss = u64::from(self.cc.mss_bytes);
+        let send_win = self.snd_una + self.snd_wnd - self.snd_nxt;
+        let cong_win = u64::from(self.cc.snd_cwnd - self.packets_in_flight()) * mss;
+        let limit = send_win.min(cong_win);
+        if limit >= u64::from(max_segs) * mss {
+            return None;
+        }
+        let is_tail = self.notsent_bytes() <= skb_len;
+        if !is_tail && limit >= skb_len {
+            return None;
+        }
+        let chunk = self.snd_wnd.min(u64::from(self.cc.snd_cwnd) * mss) / TSO_WIN_DIVISOR;
+        if limit >= chunk {
+            return None;
+        }
+        let head = self.rtx.front()?;
+        let srtt_ns = u64::from(self.srtt_us()) * 1_000;
+        let ack_in_ns = (head.sent_ns + srtt_ns).saturating_sub(cx.now_ns);
+        if ack_in_ns > (srtt_ns / 2).min(1_000_000) {
+            return None;
+        }
+        if cong_win < send_win {
+            if cong_win <= skb_len {
+                return Some(Limit::Cwnd);
+            }
+        } else if send_win <= skb_len {
+            return Some(Limit::Rwnd);
+        }
+        if self.fin_queued { None } else { Some(Limit::App) }
+    }
+
+    /// tcp_small_queue_check(): enough of this connection waits in the qdisc.
+    fn tsq_blocks(&mut self, cx: &Cx, segs: u32, factor: u64) -> bool {
+        if self.qdisc_bytes == 0 {
+            return false;
+        }
+        let truesize = u64::from(segs) * u64::from(self.cc.mss_bytes) + SKB_OVERHEAD_BYTES;
+        let mut limit = (2 * truesize).max(self.cc.pacing_rate >> PACING_SHIFT);
+        if self.cc.pacing_status == PacingStatus::None as u32 {
+            limit = limit.min(cx.host.host.tcp_limit_output_bytes);
+        }
+        self.tsq_throttled = self.qdisc_bytes > limit * factor && self.skbs_out > 1;
+        self.tsq_throttled
+    }
+
+    /// The qdisc sent `bytes` of what it held.
+    pub fn on_qdisc_sent(&mut self, cx: &mut Cx, bytes: u32) {
+        self.qdisc_bytes -= u64::from(bytes);
+        if self.tsq_throttled {
+            self.tsq_throttled = false;
+            self.send_when_allowed(cx);
+        }
+    }
+
+    /// tcp_pacing_check(): is the next departure in the future? Arms the timer.
+    fn pacing_blocks(&mut self, cx: &Cx) -> bool {
+        if self.cc.pacing_status != PacingStatus::Needed as u32 || self.cc.wstamp_ns <= cx.now_ns {
+            return false;
+        }
+        if self.pacing_timer_ns == NEVER {
+            self.pacing_timer_ns = self.cc.wstamp_ns;
+        }
+        true
+    }
+
+    /// tcp_cwnd_validate()
+    fn validate_cwnd(&mut self, cx: &Cx, limited: bool) {
+        if self.snd_una >= self.cwnd_usage_seq
+            || limited
+            || self.cc.is_cwnd_limited == 0 && self.cc.packets_out > self.cc.max_packets_out
+        {
+            self.cc.is_cwnd_limited = u32::from(limited);
+            self.cc.max_packets_out = self.cc.packets_out;
+            self.cwnd_usage_seq = self.snd_nxt;
+        }
+        if self.is_cwnd_limited() {
+            self.snd_cwnd_used = 0;
+            self.snd_cwnd_stamp = cx.jiffies();
+            return;
+        }
+        self.snd_cwnd_used = self.snd_cwnd_used.max(self.cc.packets_out);
+        let idle = u64::from(cx.jiffies().wrapping_sub(self.snd_cwnd_stamp));
+        if cx.host.host.tcp_slow_start_after_idle && idle >= self.rto_jiffies(cx) && !self.has_cong_control {
+            self.decay_cwnd(cx);
+        }
+    }
+
+    /// tcp_cwnd_application_limited(): RFC 2861
+    fn decay_cwnd(&mut self, cx: &Cx) {
+        if self.ca_state == CaState::Open && !self.nospace {
+            let used = self.snd_cwnd_used.max(cx.host.host.initcwnd);
+            if used < self.cc.snd_cwnd {
+                self.cc.snd_ssthresh = self.current_ssthresh();
+                self.set_cwnd(cx, (self.cc.snd_cwnd + used) >> 1);
+            }
+            self.snd_cwnd_used = 0;
+        }
+        self.snd_cwnd_stamp = cx.jiffies();
+    }
+
+    /// Sends `len` bytes from snd_nxt as one skb, and the FIN if it is due.
+    fn transmit_new(&mut self, cx: &mut Cx, len: u64) -> u32 {
+        let mss = u64::from(self.cc.mss_bytes);
+        let end = self.snd_nxt + len;
+        let fin = self.fin_queued && end == self.write_seq;
+        let segs = (len.div_ceil(mss) as u32).max(1);
+        self.on_data_sent(cx);
+        let prior_packets = self.cc.packets_out;
+        let departure_ns = self.departure(cx);
+        let in_flight = self.packets_in_flight() + segs;
+        let mut prototype = Seg::new(0, 0, 0);
+        prototype.sent_ns = departure_ns;
+        prototype.tx_in_flight = in_flight;
+        self.rate_on_send(&mut prototype, departure_ns);
+        let mut seq = self.snd_nxt;
+        for i in 0..segs {
+            let payload = (end - seq).min(mss) as u32;
+            let last = i + 1 == segs;
+            let mut seg = prototype.clone();
+            seg.seq = seq;
+            seg.payload_bytes = payload as u16;
+            if last {
+                seg.flags |= SKB_END | u8::from(end == self.write_seq) * PSH_SEG | u8::from(fin) * FIN_SEG;
+            }
+            self.emit_data(cx, seq, payload, seg.flags, departure_ns);
+            self.rtx.push(seg);
+            seq += u64::from(payload);
+        }
+        self.after_departure(len);
+        self.skbs_out += 1;
+        self.snd_nxt = end + u64::from(fin);
+        self.cc.packets_out += segs;
+        if !len.is_multiple_of(mss) {
+            self.snd_sml = end;
+        }
+        if prior_packets == 0 || self.xmit_timer.kind == XmitTimerKind::LossProbe {
+            self.rearm_rto(cx);
+        }
+        segs
+    }
+
+    /// tcp_event_data_sent()
+    fn on_data_sent(&mut self, cx: &mut Cx) {
+        if self.packets_in_flight() == 0 {
+            self.cwnd_event(cx, Event::TxStart);
+        }
+        self.cc.lsndtime = cx.jiffies();
+        self.rx.on_data_sent(cx);
+        self.integrate(cx.now_ns);
+    }
+
+    /// The earliest departure time model: when this skb may leave.
+    fn departure(&mut self, cx: &Cx) -> u64 {
+        self.prior_wstamp_ns = self.cc.wstamp_ns;
+        self.cc.wstamp_ns = self.cc.wstamp_ns.max(cx.now_ns);
+        self.cc.wstamp_ns
+    }
+
+    /// tcp_update_skb_after_send(): pushes the next departure back by this
+    /// skb's payload at the pacing rate, less what the last timer was late.
+    fn after_departure(&mut self, payload_bytes: u64) {
+        let rate = self.cc.pacing_rate;
+        if self.cc.pacing_status == PacingStatus::None as u32
+            || rate == u64::MAX
+            || rate == 0
+            || self.counters.data_segs_out < UNPACED_SEGS
+        {
+            return;
+        }
+        let len_ns = payload_bytes * 1_000_000_000 / rate;
+        let credit_ns = self.cc.wstamp_ns - self.prior_wstamp_ns;
+        self.cc.wstamp_ns += len_ns - (len_ns / 2).min(credit_ns);
+    }
+
+    // ---- sending again ---------------------------------------------------
+
+    /// tcp_xmit_recovery()
+    pub(super) fn send_retransmissions(&mut self, cx: &mut Cx, rexmit: Rexmit) {
+        match rexmit {
+            Rexmit::None => return,
+            Rexmit::Lost => {}
+            Rexmit::New => {
+                self.write_xmit(cx, Push::Normal);
+                if self.snd_nxt > self.high_seq {
+                    return;
+                }
+                self.frto = false;
+            }
+        }
+        self.retransmit_lost(cx);
+    }
+
+    /// tcp_xmit_retransmit_queue(): lowest lost first.
+    pub(super) fn retransmit_lost(&mut self, cx: &mut Cx) {
+        let mut rearm = false;
+        while let Some((seq, end_seq)) = self.to_retransmit.first() {
+            if self.pacing_blocks(cx) {
+                break;
+            }
+            let quota = self.cc.snd_cwnd.saturating_sub(self.packets_in_flight());
+            let quota = quota.min(self.tso_segs(cx));
+            if quota == 0 || self.tsq_blocks(cx, quota, 2) {
+                break;
+            }
+            let id = self.rtx.find(seq).expect("what is to be retransmitted is queued");
+            let segs = self.run_of_lost(id, end_seq, quota);
+            self.retransmit(cx, id, segs);
+            if self.in_cwnd_reduction() {
+                self.prr_out += segs;
+            }
+            rearm |= id == self.rtx.front_id() && self.xmit_timer.kind != XmitTimerKind::Reorder;
+        }
+        if rearm {
+            self.arm_xmit_timer(cx, XmitTimerKind::Retransmit, self.rto_jiffies(cx));
+        }
+    }
+
+    /// Lost segments from `id` on that were sent as one skb, at most `quota`.
+    fn run_of_lost(&self, id: u32, end_seq: u64, quota: u32) -> u32 {
+        let mut segs = 1;
+        let mut last = self.rtx.get(id);
+        while segs < quota && last.end_seq() < end_seq && !last.has(SKB_END) {
+            last = self.rtx.get(id.wrapping_add(segs));
+            segs += 1;
+        }
+        segs
+    }
+
+    /// tcp_retransmit_skb(): counted as under way again, and for undo.
+    pub(super) fn retransmit(&mut self, cx: &mut Cx, id: u32, segs: u32) {
+        let departure_ns = self.transmit_again(cx, id, segs);
+        for i in 0..segs {
+            let seg = self.rtx.get_mut(id.wrapping_add(i));
+            seg.flags |= RETRANS;
+            let (seq, end_seq) = (seg.seq, seg.end_seq());
+            self.to_retransmit.remove(seq, end_seq);
+        }
+        self.cc.retrans_out += segs;
+        if self.retrans_stamp_ms == 0 {
+            self.retrans_stamp_ms = (departure_ns / 1_000_000) as u32;
+        }
+        self.undo_retrans = self.undo_retrans.max(0) + i64::from(segs);
+    }
+
+    /// __tcp_retransmit_skb(): sends queued segments once more, as one skb.
+    pub(super) fn transmit_again(&mut self, cx: &mut Cx, id: u32, segs: u32) -> u64 {
+        self.on_data_sent(cx);
+        let departure_ns = self.departure(cx);
+        let in_flight = self.packets_in_flight() + segs;
+        let mut payload_bytes = 0;
+        for i in 0..segs {
+            let id = id.wrapping_add(i);
+            let mut seg = self.rtx.get(id).clone();
+            self.rate_on_send(&mut seg, departure_ns);
+            let stored = self.rtx.get_mut(id);
+            stored.tx_first_ns = seg.tx_first_ns;
+            stored.tx_delivered_ns = seg.tx_delivered_ns;
+            stored.tx_delivered = seg.tx_delivered;
+            stored.tx_delivered_ce = seg.tx_delivered_ce;
+            stored.tx_lost = seg.tx_lost;
+            stored.tx_in_flight = in_flight;
+            stored.sent_ns = departure_ns;
+            stored.flags = seg.flags | EVER_RETRANS;
+            self.emit_data(cx, seg.seq, u32::from(seg.payload_bytes), seg.flags, departure_ns);
+            self.rtx.touch(id);
+            payload_bytes += u64::from(seg.payload_bytes);
+        }
+        self.counters.total_retrans += u64::from(segs);
+        self.counters.bytes_retrans += payload_bytes;
+        self.after_departure(payload_bytes);
+        departure_ns
+    }
+
+    /// tcp_write_wakeup(): what the window allows, or an old byte to force an ACK.
+    pub(super) fn probe_window(&mut self, cx: &mut Cx) {
+        let window = (self.snd_una + self.snd_wnd).saturating_sub(self.snd_nxt);
+        let len = window.min(self.notsent_bytes()).min(u64::from(self.cc.mss_bytes));
+        if len > 0 {
+            self.transmit_new(cx, len);
+        } else {
+            self.emit(cx, self.snd_una - 1, 0, ACK, 0);
+        }
+    }
+
+    // ---- segments --------------------------------------------------------
+
+    fn emit_data(&mut self, cx: &mut Cx, seq: u64, payload: u32, seg_flags: u8, departure_ns: u64) {
+        self.counters.data_segs_out += 1;
+        self.counters.bytes_sent += u64::from(payload);
+        let flags = ACK
+            | if seg_flags & PSH_SEG != 0 { PSH } else { 0 }
+            | if seg_flags & FIN_SEG != 0 { FIN } else { 0 };
+        let departure_ns = if departure_ns > cx.now_ns { departure_ns } else { 0 };
+        self.emit(cx, seq, payload, flags, departure_ns);
+    }
+
+    pub(super) fn send_ack(&mut self, cx: &mut Cx) {
+        self.emit(cx, self.snd_nxt, 0, ACK, 0);
+    }
+
+    fn emit(&mut self, cx: &mut Cx, seq: u64, payload_bytes: u32, flags: u8, departure_ns: u64) {
+        let ack = self.rx.rcv_nxt();
+        let window_bytes = self.rx.offer_window(cx, flags & SYN != 0);
+        let sack = match flags & ACK != 0 && payload_bytes == 0 && flags & SYN == 0 {
+            true => self.rx.sack_blocks(ack),
+            false => SackBlocks::default(),
+        };
+        if flags & ACK != 0 {
+            self.rx.on_ack_sent();
+        }
+        let segment = Segment {
+            seq,
+            ack,
+            window_bytes,
+            payload_bytes,
+            packets: 1,
+            flags,
+            ecn: Ecn::NotEct,
+            tsval_ms: cx.now_ms(),
+            tsecr_ms: self.rx.ts_recent_ms(),
+            sack,
+            departure_ns,
+        };
+        if departure_ns > 0 {
+            self.qdisc_bytes += u64::from(segment.ip_bytes());
+        }
+        cx.out.push(segment);
+    }
+
+    /// tcp_update_pacing_rate(): the default, for algorithms without their own.
+    pub(super) fn update_pacing_rate(&mut self) {
+        if self.has_cong_control {
+            return;
+        }
+        let cc = &mut *self.cc;
+        let factor_pct = if cc.snd_cwnd < cc.snd_ssthresh / 2 { 200 } else { 120 };
+        let window = u64::from(cc.snd_cwnd.max(cc.packets_out)) * u64::from(cc.mss_bytes);
+        let mut rate = window * factor_pct * 10_000;
+        if self.rtt.srtt_x8() > 0 {
+            rate = rate * 8 / u64::from(self.rtt.srtt_x8());
+        }
+        cc.pacing_rate = rate.min(cc.max_pacing_rate);
+    }
+}

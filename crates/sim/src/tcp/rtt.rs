@@ -1,0 +1,157 @@
+//! RTT estimation: smoothed RTT and timeout (RFC 6298 as Linux has it) and the
+//! windowed minimum.
+
+use super::HostConf;
+
+/// TCP_RTO_MAX and TCP_TIMEOUT_INIT.
+const RTO_MAX_US: u64 = 120_000_000;
+const TIMEOUT_INIT_US: u64 = 1_000_000;
+
+/// tcp_rtt_estimator() and tcp_set_rto().
+#[derive(Clone, Debug)]
+pub struct Rtt {
+    /// Smoothed RTT × 8 and mean deviation × 4, so that gains of 1/8 and 1/4
+    /// keep their remainders; us.
+    srtt_x8: u32,
+    mdev_x4: u32,
+    mdev_max_x4: u32,
+    rttvar_x4: u32,
+    /// The largest deviation is taken per window: until this is acked.
+    window_end: u64,
+    rto_min_us: u32,
+    /// Recomputed when a sample arrives; us.
+    rto_us: u64,
+}
+
+impl Rtt {
+    pub fn new(conf: &HostConf) -> Rtt {
+        let rto_min_us = conf.host.tcp_rto_min.as_us() as u32;
+        Rtt {
+            srtt_x8: 0,
+            mdev_x4: TIMEOUT_INIT_US as u32,
+            mdev_max_x4: rto_min_us,
+            rttvar_x4: rto_min_us,
+            window_end: 0,
+            rto_min_us,
+            rto_us: TIMEOUT_INIT_US,
+        }
+    }
+
+    pub fn srtt_us(&self) -> u32 {
+        self.srtt_x8 >> 3
+    }
+    /// srtt × 8, for thresholds that Linux computes from it.
+    pub fn srtt_x8(&self) -> u32 {
+        self.srtt_x8
+    }
+    /// As tcpi_rttvar prints it.
+    pub fn rttvar_us(&self) -> u32 {
+        self.mdev_x4 >> 2
+    }
+
+    pub fn sample(&mut self, rtt_us: u32, snd_una: u64, snd_nxt: u64) {
+        // A zero sample would read as "no RTT yet".
+        let rtt_us = rtt_us.max(1);
+        if self.srtt_x8 == 0 {
+            self.srtt_x8 = rtt_us << 3;
+            self.mdev_x4 = rtt_us << 1;
+            self.rttvar_x4 = self.mdev_x4.max(self.rto_min_us);
+            self.mdev_max_x4 = self.rttvar_x4;
+            self.window_end = snd_nxt;
+        } else {
+            let error = i64::from(rtt_us) - i64::from(self.srtt_x8 >> 3);
+            self.srtt_x8 = (i64::from(self.srtt_x8) + error).max(1) as u32;
+            let mut deviation = error.abs() - i64::from(self.mdev_x4 >> 2);
+            if error < 0 && deviation > 0 {
+                // A sharp fall of the RTT should not lengthen the timeout much.
+                deviation >>= 3;
+            }
+            self.mdev_x4 = (i64::from(self.mdev_x4) + deviation).max(0) as u32;
+            if self.mdev_x4 > self.mdev_max_x4 {
+                self.mdev_max_x4 = self.mdev_x4;
+                self.rttvar_x4 = self.rttvar_x4.max(self.mdev_max_x4);
+            }
+            if snd_una > self.window_end {
+                if self.mdev_max_x4 < self.rttvar_x4 {
+                    self.rttvar_x4 -= (self.rttvar_x4 - self.mdev_max_x4) >> 2;
+                }
+                self.window_end = snd_nxt;
+                self.mdev_max_x4 = self.rto_min_us;
+            }
+        }
+        self.rto_us = (u64::from(self.srtt_x8 >> 3) + u64::from(self.rttvar_x4)).min(RTO_MAX_US);
+    }
+
+    pub fn rto_jiffies(&self, conf: &HostConf) -> u64 {
+        conf.us_to_jiffies(self.rto_us)
+    }
+
+    /// With exponential backoff.
+    pub fn backed_off_jiffies(&self, conf: &HostConf, backoff: u32) -> u64 {
+        let max = conf.us_to_jiffies(RTO_MAX_US);
+        (self.rto_jiffies(conf) << backoff.min(16)).min(max)
+    }
+}
+
+/// Minimum RTT over the last 300 s (tcp_min_rtt_wlen), by three candidates of
+/// rising age, as lib/win_minmax.c keeps it (Kathleen Nichols' filter).
+#[derive(Clone, Debug, Default)]
+pub struct MinRtt {
+    /// (time us, RTT us), best first. Time 0: none yet.
+    best: [(u64, u32); 3],
+}
+
+const WINDOW_US: u64 = 300_000_000;
+
+impl MinRtt {
+    /// The minimum; u32::MAX before the first sample.
+    pub fn get(&self) -> u32 {
+        match self.best[0].0 {
+            0 => u32::MAX,
+            _ => self.best[0].1,
+        }
+    }
+
+    pub fn sample(&mut self, now_us: u64, rtt_us: u32) {
+        let new = (now_us, rtt_us);
+        if self.best[0].0 == 0 || rtt_us <= self.best[0].1 || now_us - self.best[2].0 > WINDOW_US {
+            self.best = [new; 3];
+            return;
+        }
+        if rtt_us <= self.best[1].1 {
+            self.best[1] = new;
+            self.best[2] = new;
+        } else if rtt_us <= self.best[2].1 {
+            self.best[2] = new;
+        }
+        let age_us = now_us - self.best[0].0;
+        if age_us > WINDOW_US {
+            self.best = [self.best[1], self.best[2], new];
+            if now_us - self.best[0].0 > WINDOW_US {
+                self.best = [self.best[1], self.best[2], new];
+            }
+        } else if self.best[1].0 == self.best[0].0 && age_us > WINDOW_US / 4 {
+            self.best[1] = new;
+            self.best[2] = new;
+        } else if self.best[2].0 == self.best[1].0 && age_us > WINDOW_US / 2 {
+            self.best[2] = new;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn minimum_is_forgotten_after_its_window_and_the_runner_up_takes_over() {
+        let mut filter = MinRtt::default();
+        assert_eq!(filter.get(), u32::MAX);
+        filter.sample(1, 50);
+        filter.sample(100_000_000, 80);
+        filter.sample(200_000_000, 70);
+        assert_eq!(filter.get(), 50);
+        filter.sample(300_000_002, 90);
+        assert_eq!(filter.get(), 70);
+    }
+}

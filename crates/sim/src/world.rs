@@ -1,0 +1,645 @@
+//! The world of one run: flows, path and clock, and the loop that moves them.
+
+use knee_cc::Instance;
+use knee_model::packet::Packet;
+use knee_model::queue;
+use knee_model::record::{Event, QueueSample, Sample};
+use knee_model::rng::Stream;
+use knee_model::scenario::{Cell, FlowSpec};
+use knee_model::units::Nanos;
+
+use crate::event::{EndpointId, EventQueue, Side, Target};
+use crate::flow::{End, Flow, RowId};
+use crate::nic::{self, Arrival};
+use crate::path::{Bottleneck, Delays, Entry};
+use crate::segment::{Segment, Slab};
+use crate::tcp::{Cx, Endpoint, HostConf, NEVER};
+use crate::{Account, CapturedPacket, Options, Output, Progress, SimError};
+
+/// Hosts have been up for a while: clocks and jiffies never start at 0, which
+/// several fields use for "unset".
+const UPTIME_NS: u64 = 100_000_000_000;
+/// Events between two calls of the progress callback.
+const EVENTS_PER_PROGRESS: u32 = 1 << 14;
+
+pub struct World<'a> {
+    cell: &'a Cell,
+    rep: u32,
+    options: Options,
+    /// Sender's and receiver's hosts.
+    hosts: [HostConf; 2],
+    flows: Vec<Flow>,
+    events: EventQueue,
+    slab: Slab,
+    bottleneck: Bottleneck,
+    ack_loss: Option<Box<dyn knee_model::loss::Loss>>,
+    delays: Delays,
+    boot_ns: u64,
+    now_ns: u64,
+    /// Flows that changed since the last sample.
+    dirty: Vec<u32>,
+    unfinished: u32,
+    output: Output,
+    // Scratch, kept to spare allocations.
+    out: Vec<Segment>,
+    log: Vec<&'static str>,
+    batch: Vec<u32>,
+}
+
+impl<'a> World<'a> {
+    pub fn new(cell: &'a Cell, rep: u32, options: &Options) -> Result<World<'a>, SimError> {
+        // Repetition k of every cell with the same seed draws alike: pairs.
+        let seed = cell.seed.wrapping_add(u64::from(rep).wrapping_mul(0xd1b5_4a32_d192_ed03));
+        let stream = |component: &str| Stream::new(seed, component);
+        let hosts = [
+            HostConf::new(&cell.sender, cell.path.mtu_bytes),
+            HostConf::new(&cell.receiver, cell.path.mtu_bytes),
+        ];
+        // The hosts' ticks stand in no fixed relation to the run's start.
+        let phase_ns = stream("clock").next_u64() % hosts[0].tick_ns;
+        let path = &cell.path;
+        let kind = queue::find(path.queue).expect("the scenario names a queue of the registry");
+        let mut world = World {
+            cell,
+            rep,
+            options: options.clone(),
+            hosts,
+            flows: Vec::new(),
+            events: EventQueue::default(),
+            slab: Slab::default(),
+            bottleneck: Bottleneck::new(
+                path.rate,
+                path.loss.build(stream("path.loss")),
+                (kind.build)(path.buffer),
+            ),
+            ack_loss: path.ack_loss.build(stream("path.ack_loss")),
+            delays: Delays::default(),
+            boot_ns: UPTIME_NS + phase_ns,
+            now_ns: UPTIME_NS + phase_ns,
+            dirty: Vec::new(),
+            unfinished: 0,
+            output: Output::default(),
+            out: Vec::new(),
+            log: Vec::new(),
+            batch: Vec::new(),
+        };
+        for (group, spec) in cell.flows.iter().enumerate() {
+            for member in 0..spec.count {
+                for connection in 0..spec.workload.connections() {
+                    let name = format!("flow.{group}.{member}.{connection}");
+                    world.add_flow(group as u32, member, spec, &name, &stream)?;
+                }
+            }
+        }
+        world.events.push(world.boot_ns + cell.sample_interval.0, Target::Sample);
+        if cell.warmup > Nanos::ZERO {
+            world.events.push(world.boot_ns + cell.warmup.0, Target::Warm);
+        }
+        Ok(world)
+    }
+
+    fn add_flow(
+        &mut self,
+        group: u32,
+        member: u32,
+        spec: &FlowSpec,
+        name: &str,
+        stream: &dyn Fn(&str) -> Stream,
+    ) -> Result<(), SimError> {
+        let instance = |algorithm: &str, params: &[(String, u32)]| {
+            let found = knee_cc::find(algorithm)
+                .ok_or_else(|| SimError::UnknownAlgorithm { name: algorithm.to_owned() })?;
+            let params: Vec<(&str, u32)> = params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+            Instance::new(found, &params).map_err(SimError::from)
+        };
+        let apps = spec.workload.apps();
+        // A client that asks would set TCP_NODELAY, as redis-benchmark and netperf do.
+        let nodelay = apps.receiver_opens;
+        let end = |side: Side, instance| {
+            let label = if side == Side::Sender { "sender" } else { "receiver" };
+            let rng = stream(&format!("{name}.{label}"));
+            End::new(Endpoint::new(&self.hosts[side as usize], instance, rng, nodelay))
+        };
+        let mut sender = end(Side::Sender, instance(&spec.algorithm, &spec.params)?);
+        let receiver = end(Side::Receiver, instance(&self.cell.receiver.algorithm, &[])?);
+        if let Some(rate) = spec.max_pacing_rate {
+            sender.tcp.set_max_pacing_rate(rate.bits_per_sec() / 8);
+        }
+        let forward = Nanos(spec.rtt.0 / 2);
+        let line_to = [self.delays.line(spec.rtt - forward), self.delays.line(forward)];
+        let open_ns = self.boot_ns + spec.start.0 + spec.stagger.0 * u64::from(member);
+        self.events.push(open_ns, Target::Open(self.flows.len() as u32));
+        self.unfinished += 1;
+        self.flows.push(Flow {
+            ends: [sender, receiver],
+            apps,
+            group,
+            open_ns,
+            line_to,
+            dirty: false,
+            dropped_bytes: 0,
+            path_lost_pkts: 0,
+            queue_dropped_pkts: 0,
+            queue_delay_us: Default::default(),
+            latency_us: Default::default(),
+            latencies: Vec::new(),
+            measured: None,
+        });
+        Ok(())
+    }
+
+    /// Runs to the end of the duration, or until every flow's work is complete.
+    pub fn run(mut self, progress: &mut Progress) -> Output {
+        let end_ns = self.boot_ns + self.cell.duration.0;
+        let mut until_progress = EVENTS_PER_PROGRESS;
+        while self.unfinished > 0 {
+            let Some((t_ns, target)) = self.events.pop() else { break };
+            if t_ns > end_ns {
+                break;
+            }
+            self.now_ns = t_ns;
+            self.dispatch(target);
+            until_progress -= 1;
+            if until_progress == 0 {
+                until_progress = EVENTS_PER_PROGRESS;
+                if !progress(Nanos(t_ns - self.boot_ns)) {
+                    break;
+                }
+            }
+        }
+        if self.unfinished > 0 {
+            self.now_ns = end_ns;
+        }
+        self.finish()
+    }
+
+    #[inline]
+    fn dispatch(&mut self, target: Target) {
+        match target {
+            Target::Link => {
+                let packet = self.bottleneck.finish(&mut self.events, self.now_ns);
+                let flow = &mut self.flows[packet.flow as usize];
+                if flow.is_measured() {
+                    flow.queue_delay_us.add(packet.enqueued.as_us());
+                }
+                let line = flow.line_to[Side::Receiver as usize];
+                let to = EndpointId::new(packet.flow, Side::Receiver);
+                self.delays.push(&mut self.events, self.now_ns, line, to, packet.handle);
+                self.account_drops();
+            }
+            Target::Delay(line) => {
+                let (to, handle) = self.delays.pop(&mut self.events, line);
+                self.arrive(to, handle);
+            }
+            Target::Nic(id) => self.interrupt(id),
+            Target::Timer(id) => self.on_timer(id),
+            Target::Egress(id) => self.release(id),
+            Target::Open(flow) => self.open(flow),
+            Target::Warm => {
+                for flow in &mut self.flows {
+                    if flow.open_ns <= self.now_ns {
+                        flow.start_measuring(self.now_ns);
+                    }
+                }
+            }
+            Target::Sample => {
+                self.sample();
+                self.events.push(self.now_ns + self.cell.sample_interval.0, Target::Sample);
+            }
+        }
+    }
+
+    // ---- the ends --------------------------------------------------------
+
+    fn open(&mut self, flow: u32) {
+        let side = match self.flows[flow as usize].apps.receiver_opens {
+            true => Side::Receiver,
+            false => Side::Sender,
+        };
+        if self.now_ns >= self.boot_ns + self.cell.warmup.0 {
+            self.flows[flow as usize].start_measuring(self.now_ns);
+        } else {
+            for end in &mut self.flows[flow as usize].ends {
+                end.tcp.settle(self.now_ns);
+            }
+        }
+        self.with_endpoint(EndpointId::new(flow, side), |tcp, cx| tcp.open(cx));
+    }
+
+    #[inline]
+    fn arrive(&mut self, to: EndpointId, handle: u32) {
+        let coalesce = self.hosts[to.side() as usize].host.rx_coalesce;
+        let nic = &mut self.flows[to.flow() as usize].end(to.side()).nic;
+        match nic.arrive(self.now_ns, coalesce, handle) {
+            Arrival::Kept => {}
+            Arrival::WakeAt(at_ns) => self.events.push(at_ns, Target::Nic(to)),
+            Arrival::Deliver => {
+                let segment = self.slab.get(handle).clone();
+                self.slab.release(handle);
+                if self.options.capture && to.side() == Side::Sender {
+                    self.capture(to.flow(), false, &segment);
+                }
+                self.receive(to, &segment);
+            }
+        }
+    }
+
+    fn interrupt(&mut self, to: EndpointId) {
+        let host = &self.hosts[to.side() as usize].host;
+        let (coalesce, gro) = (host.rx_coalesce, host.gro);
+        let mut batch = std::mem::take(&mut self.batch);
+        let now_ns = self.now_ns;
+        self.flows[to.flow() as usize].end(to.side()).nic.interrupt(now_ns, coalesce, &mut batch);
+        if self.options.capture && to.side() == Side::Sender {
+            for &handle in &batch {
+                let segment = self.slab.get(handle).clone();
+                self.capture(to.flow(), false, &segment);
+            }
+        }
+        let mut at = 0;
+        while let Some(segment) = nic::next_merged(&mut self.slab, &batch, &mut at, gro) {
+            self.receive(to, &segment);
+        }
+        batch.clear();
+        self.batch = batch;
+    }
+
+    /// A segment reaches the stack; the application reads at once, and writes
+    /// what the ACK or the data allow.
+    #[inline]
+    fn receive(&mut self, to: EndpointId, segment: &Segment) {
+        let mut readable = 0;
+        self.with_endpoint(to, |tcp, cx| readable = tcp.on_segment(cx, segment));
+        if readable > 0 {
+            self.read(to, readable);
+        }
+        self.pump(to);
+    }
+
+    fn read(&mut self, to: EndpointId, bytes: u64) {
+        let now = Nanos(self.now_ns);
+        let flow = &mut self.flows[to.flow() as usize];
+        let had_completed = flow.apps.receiver.completed().is_some();
+        match to.side() {
+            Side::Sender => flow.apps.sender.read(now, bytes),
+            Side::Receiver => flow.apps.receiver.read(now, bytes),
+        }
+        if to.side() == Side::Receiver {
+            flow.apps.receiver.take_latencies(&mut flow.latencies);
+            for latency in flow.latencies.drain(..) {
+                flow.latency_us.add(latency.as_us());
+            }
+            if !had_completed && flow.apps.receiver.completed().is_some() {
+                self.log_event(to.flow(), "complete");
+            }
+        }
+    }
+
+    /// Lets the application write while the socket takes it.
+    #[inline]
+    fn pump(&mut self, id: EndpointId) {
+        let now = Nanos(self.now_ns);
+        let flow = &mut self.flows[id.flow() as usize];
+        let app = match id.side() {
+            Side::Sender => &mut flow.apps.sender,
+            Side::Receiver => &mut flow.apps.receiver,
+        };
+        let tcp = &mut flow.ends[id.side() as usize].tcp;
+        let mut wrote = false;
+        loop {
+            let bytes = app.next_write_bytes(now);
+            if bytes == 0 || !tcp.is_writable() {
+                break;
+            }
+            let mut cx = Cx {
+                now_ns: self.now_ns,
+                host: &self.hosts[id.side() as usize],
+                out: &mut self.out,
+                events: &mut self.log,
+            };
+            let taken = tcp.write(&mut cx, bytes);
+            app.wrote(now, taken);
+            wrote = true;
+            if taken < u64::from(cx.host.mss_bytes) {
+                // A small write is pushed by itself; larger ones fill packets.
+                tcp.push(&mut cx);
+            }
+        }
+        let over = app.closes() || tcp.rx.fin_received() && app.next_write_bytes(now) == 0;
+        if over && tcp.close() || wrote {
+            self.with_endpoint(id, |tcp, cx| tcp.push(cx));
+        }
+    }
+
+    fn on_timer(&mut self, id: EndpointId) {
+        let end = self.flows[id.flow() as usize].end(id.side());
+        if end.armed_ns != self.now_ns {
+            // Superseded by an earlier one that has run since.
+            return;
+        }
+        end.armed_ns = NEVER;
+        if end.tcp.next_timer_ns() > self.now_ns {
+            // Put off meanwhile, as a timeout is by every ACK.
+            self.arm(id);
+            return;
+        }
+        self.with_endpoint(id, |tcp, cx| tcp.on_timer(cx));
+        self.pump(id);
+    }
+
+    /// Calls into an endpoint, then carries out what it asked for.
+    #[inline]
+    fn with_endpoint(&mut self, id: EndpointId, call: impl FnOnce(&mut Endpoint, &mut Cx)) {
+        let flow = &mut self.flows[id.flow() as usize];
+        let mut cx = Cx {
+            now_ns: self.now_ns,
+            host: &self.hosts[id.side() as usize],
+            out: &mut self.out,
+            events: &mut self.log,
+        };
+        let tcp = &mut flow.ends[id.side() as usize].tcp;
+        let was_done = tcp.is_done();
+        call(tcp, &mut cx);
+        let done = !was_done && tcp.is_done();
+        if id.side() == Side::Sender && !flow.dirty {
+            flow.dirty = true;
+            self.dirty.push(id.flow());
+        }
+        if !self.log.is_empty() {
+            let log = std::mem::take(&mut self.log);
+            if id.side() == Side::Sender {
+                for event in &log {
+                    self.log_event(id.flow(), event);
+                }
+            }
+            self.log = log;
+            self.log.clear();
+        }
+        if !self.out.is_empty() {
+            self.send_out(id);
+        }
+        self.arm(id);
+        if done {
+            self.on_end_done(id);
+        }
+    }
+
+    fn on_end_done(&mut self, id: EndpointId) {
+        let flow = &self.flows[id.flow() as usize];
+        if flow.ends.iter().all(|end| end.tcp.is_done()) {
+            self.unfinished -= 1;
+            self.log_event(id.flow(), "closed");
+        }
+    }
+
+    #[inline]
+    fn arm(&mut self, id: EndpointId) {
+        let end = self.flows[id.flow() as usize].end(id.side());
+        let due_ns = end.tcp.next_timer_ns();
+        if due_ns < end.armed_ns {
+            end.armed_ns = due_ns;
+            self.events.push(due_ns.max(self.now_ns), Target::Timer(id));
+        }
+    }
+
+    // ---- the way out -----------------------------------------------------
+
+    fn send_out(&mut self, from: EndpointId) {
+        let mut out = std::mem::take(&mut self.out);
+        for segment in out.drain(..) {
+            if segment.departure_ns > self.now_ns {
+                let departure_ns = segment.departure_ns;
+                let handle = self.slab.insert(segment);
+                let egress = &mut self.flows[from.flow() as usize].end(from.side()).egress;
+                if egress.is_empty() {
+                    self.events.push(departure_ns, Target::Egress(from));
+                }
+                egress.push_back((departure_ns, handle));
+            } else {
+                let handle = self.slab.insert(segment);
+                self.enter_path(from, handle);
+            }
+        }
+        self.out = out;
+    }
+
+    /// The qdisc releases what is due.
+    fn release(&mut self, from: EndpointId) {
+        let mut bytes = 0;
+        loop {
+            let egress = &mut self.flows[from.flow() as usize].end(from.side()).egress;
+            match egress.front() {
+                Some(&(departure_ns, handle)) if departure_ns <= self.now_ns => {
+                    egress.pop_front();
+                    bytes += self.slab.get(handle).ip_bytes();
+                    self.enter_path(from, handle);
+                }
+                Some(&(departure_ns, _)) => {
+                    self.events.push(departure_ns, Target::Egress(from));
+                    break;
+                }
+                None => break,
+            }
+        }
+        self.with_endpoint(from, |tcp, cx| tcp.on_qdisc_sent(cx, bytes));
+    }
+
+    #[inline]
+    fn enter_path(&mut self, from: EndpointId, handle: u32) {
+        if self.options.capture && from.side() == Side::Sender {
+            let segment = self.slab.get(handle).clone();
+            self.capture(from.flow(), true, &segment);
+        }
+        let segment = self.slab.get(handle);
+        let to = EndpointId::new(from.flow(), from.side().other());
+        let line = self.flows[from.flow() as usize].line_to[to.side() as usize];
+        if from.side() == Side::Receiver {
+            if let Some(loss) = &mut self.ack_loss
+                && loss.lose()
+            {
+                self.slab.release(handle);
+                return;
+            }
+            self.delays.push(&mut self.events, self.now_ns, line, to, handle);
+            return;
+        }
+        self.output.data_packets += u64::from(segment.payload_bytes > 0);
+        let packet = Packet {
+            handle,
+            bytes: segment.ip_bytes() + self.cell.path.overhead_bytes,
+            flow: from.flow(),
+            ecn: segment.ecn,
+            enqueued: Nanos(self.now_ns),
+        };
+        match self.bottleneck.enter(&mut self.events, self.now_ns, packet) {
+            Entry::Taken => self.account_drops(),
+            Entry::Through => self.delays.push(&mut self.events, self.now_ns, line, to, handle),
+            Entry::Lost => {
+                self.flows[from.flow() as usize].path_lost_pkts += 1;
+                self.drop_packet(from.flow(), handle);
+            }
+        }
+    }
+
+    #[inline]
+    fn account_drops(&mut self) {
+        while let Some(packet) = self.bottleneck.take_dropped() {
+            self.flows[packet.flow as usize].queue_dropped_pkts += 1;
+            self.drop_packet(packet.flow, packet.handle);
+        }
+    }
+
+    fn drop_packet(&mut self, flow: u32, handle: u32) {
+        self.flows[flow as usize].dropped_bytes += u64::from(self.slab.get(handle).payload_bytes);
+        self.slab.release(handle);
+    }
+
+    // ---- records ---------------------------------------------------------
+
+    fn t_ns(&self) -> i64 {
+        (self.now_ns - self.boot_ns) as i64
+    }
+
+    /// Records a packet at the sender's interface.
+    fn capture(&mut self, flow: u32, outbound: bool, segment: &Segment) {
+        let t = Nanos(self.now_ns - self.boot_ns);
+        let origin = if outbound { &self.hosts[0] } else { &self.hosts[1] };
+        self.output.capture.push(CapturedPacket::new(t, flow, outbound, segment, origin));
+    }
+
+    fn log_event(&mut self, flow: u32, event: &'static str) {
+        let cc = &self.flows[flow as usize].ends[0].tcp.cc;
+        self.output.events.push(Event {
+            cell: self.cell.index as i32,
+            rep: self.rep as i32,
+            t_ns: (self.now_ns - self.boot_ns) as i64,
+            flow: flow as i32,
+            event,
+            snd_cwnd: i64::from(cc.snd_cwnd),
+            snd_ssthresh: i64::from(cc.snd_ssthresh),
+        });
+    }
+
+    fn sample(&mut self) {
+        let (cell, rep, t_ns) = (self.cell.index as i32, self.rep as i32, self.t_ns());
+        let link = &mut self.bottleneck;
+        let queue_bytes_max = link.take_max_bytes();
+        self.output.queue.push(QueueSample {
+            cell,
+            rep,
+            t_ns,
+            hop: 0,
+            queue_pkts: i64::from(link.len_pkts()),
+            queue_bytes: link.len_bytes() as i64,
+            queue_bytes_max: queue_bytes_max as i64,
+            queue_delay_us: link.delay().as_us() as i64,
+            sent_pkts: link.counters.sent_pkts as i64,
+            sent_bytes: link.counters.sent_bytes as i64,
+            dropped_pkts: link.counters.dropped_pkts as i64,
+            marked_pkts: 0,
+            lost_pkts: link.counters.lost_pkts as i64,
+        });
+        // In flow order, so that tables do not depend on who moved first.
+        self.dirty.sort_unstable();
+        for i in 0..self.dirty.len() {
+            let number = self.dirty[i];
+            let flow = &mut self.flows[number as usize];
+            flow.dirty = false;
+            let row = sample_row(flow, &self.hosts[0], self.now_ns, (cell, rep, t_ns, number as i32));
+            self.output.samples.push(row);
+        }
+        self.dirty.clear();
+    }
+
+    /// The last samples, the flows' rows and the account of every byte.
+    fn finish(mut self) -> Output {
+        for flow in &mut self.flows {
+            for end in &mut flow.ends {
+                end.tcp.settle(self.now_ns);
+            }
+        }
+        self.sample();
+        let mut under_way = vec![0u64; self.flows.len()];
+        for packet in self.bottleneck.drain(self.now_ns) {
+            under_way[packet.flow as usize] += u64::from(self.slab.get(packet.handle).payload_bytes);
+        }
+        for (to, handle) in self.delays.handles() {
+            if to.side() == Side::Receiver {
+                under_way[to.flow() as usize] += u64::from(self.slab.get(handle).payload_bytes);
+            }
+        }
+        for (number, flow) in self.flows.iter_mut().enumerate() {
+            let waiting = flow.ends[1].nic.pending.iter().chain(flow.ends[0].egress.iter().map(|(_, handle)| handle));
+            under_way[number] +=
+                waiting.map(|&handle| u64::from(self.slab.get(handle).payload_bytes)).sum::<u64>();
+            self.output.accounts.push(Account {
+                sent_bytes: flow.ends[0].tcp.counters.bytes_sent,
+                arrived_bytes: flow.ends[1].tcp.rx.bytes_arrived,
+                dropped_bytes: flow.dropped_bytes,
+                under_way_bytes: under_way[number],
+                written_bytes: flow.ends[0].tcp.write_seq - 1,
+                read_bytes: flow.ends[1].tcp.rx.bytes_read,
+            });
+            let spec = &self.cell.flows[flow.group as usize];
+            let id = RowId {
+                cell: self.cell.index as i32,
+                rep: self.rep as i32,
+                flow: number as i32,
+                name: &spec.name,
+                algorithm: &spec.algorithm,
+                workload: spec.workload.kind().name,
+                boot_ns: self.boot_ns,
+            };
+            let row = flow.row(id, self.now_ns);
+            self.output.flows.push(row);
+        }
+        self.output
+    }
+}
+
+fn sample_row(flow: &Flow, conf: &HostConf, now_ns: u64, (cell, rep, t_ns, number): (i32, i32, i64, i32)) -> Sample {
+    let tcp = &flow.ends[0].tcp;
+    let (cc, counters) = (&tcp.cc, &tcp.counters);
+    let us = |limit: crate::tcp::Limit| (tcp.limited_ns(limit, now_ns) / 1_000) as i64;
+    Sample {
+        cell,
+        rep,
+        t_ns,
+        flow: number,
+        ca_state: tcp.ca_state() as i32,
+        snd_cwnd: i64::from(cc.snd_cwnd),
+        snd_ssthresh: i64::from(cc.snd_ssthresh),
+        inflight: i64::from(tcp.packets_in_flight()),
+        unacked: i64::from(cc.packets_out),
+        sacked: i64::from(cc.sacked_out),
+        lost: i64::from(cc.lost_out),
+        retrans: i64::from(cc.retrans_out),
+        total_retrans: counters.total_retrans as i64,
+        data_segs_out: counters.data_segs_out as i64,
+        srtt_us: i64::from(tcp.srtt_us()),
+        rttvar_us: i64::from(tcp.rttvar_us()),
+        min_rtt_us: if cc.min_rtt_us == u32::MAX { 0 } else { i64::from(cc.min_rtt_us) },
+        rto_us: tcp.rto_us(conf) as i64,
+        backoff: tcp.backoff() as i32,
+        // ~0 means no limit; tables have signed columns.
+        pacing_rate_bits_per_sec: i64::try_from(cc.pacing_rate.saturating_mul(8)).unwrap_or(i64::MAX),
+        delivery_rate_bits_per_sec: tcp.delivery_rate_bits_per_sec() as i64,
+        delivery_rate_app_limited: tcp.delivery_rate_app_limited(),
+        delivered: i64::from(cc.delivered),
+        delivered_ce: i64::from(cc.delivered_ce),
+        bytes_sent: counters.bytes_sent as i64,
+        bytes_retrans: counters.bytes_retrans as i64,
+        bytes_acked: counters.bytes_acked as i64,
+        bytes_read: flow.ends[1].tcp.rx.bytes_read as i64,
+        notsent_bytes: tcp.notsent_bytes() as i64,
+        snd_wnd_bytes: tcp.snd_wnd_bytes() as i64,
+        sndbuf_bytes: tcp.sndbuf_bytes() as i64,
+        rcvbuf_bytes: flow.ends[1].tcp.rx.rcvbuf_bytes() as i64,
+        busy_us: (tcp.busy_ns(now_ns) / 1_000) as i64,
+        rwnd_limited_us: us(crate::tcp::Limit::Rwnd),
+        sndbuf_limited_us: us(crate::tcp::Limit::Sndbuf),
+        reordering: cc.reordering as i32,
+        reord_seen: tcp.reord_seen() as i32,
+        dsack_dups: counters.dsack_dups as i64,
+    }
+}
