@@ -55,6 +55,7 @@ def check(expects: Sequence[tuple[str, int]], cells: Sequence[Mapping[str, Any]]
             for assignment in _assignments(chains, cells):
                 for term in terms_of(chains):
                     _find_in_cells(term, assignment, cells)
+            check_dimensions(chains)
         except Problem as problem:
             raise ScenarioError(f"{file}:{line}: expect[{number}].assert: {problem}") from None
 

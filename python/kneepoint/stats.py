@@ -50,7 +50,7 @@ class Estimate:
         return {"mean": self.mean, "low": self.low, "high": self.high, "n": self.n}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Group:
     """One `[[flow]]` table in one cell: its metrics, and their values by repetition (NaN: does not apply there)."""
 
@@ -67,7 +67,7 @@ class Group:
     limited_by: Mapping[str, Estimate]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Total:
     """A whole cell: goodput of all flows, the share of the link used, Jain's index where there are several flows."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from kneepoint.cli import main
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -15,9 +16,7 @@ from support import SMALL, Ended
 
 
 @pytest.fixture
-def call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., Ended]:
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
     """Calls `knee` in an empty folder."""
     monkeypatch.chdir(tmp_path)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+
 from kneepoint import _core
 
 SMALL = """\

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from kneepoint import engine
 from kneepoint.errors import Cancelled, EngineError
 
@@ -32,7 +33,13 @@ class Fake:
         self.most, self.now, self.lock = 0, 0, threading.Lock()
 
     def run_cell(
-        self, index: int, rep: int, *, capture: bool = False, cancel: Any = None, progress: Callable[[int], object] | None = None
+        self,
+        index: int,
+        rep: int,
+        *,
+        capture: bool = False,
+        cancel: Any = None,
+        progress: Callable[[int], object] | None = None,
     ) -> Any:
         with self.lock:
             self.started.append((index, rep))

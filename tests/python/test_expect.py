@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+
 from kneepoint import expect, stats
 from kneepoint.errors import ScenarioError
 from kneepoint.expressions import Problem, parse
@@ -51,7 +52,8 @@ def test_holds(assertion: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "assertion", ["bbr1.goodput < cubic.goodput", "cubic.goodput >= 1Gbit/s", "cubic.retransmit_pct > 0", "cubic.rto_count > 0"]
+    "assertion",
+    ["bbr1.goodput < cubic.goodput", "cubic.goodput >= 1Gbit/s", "cubic.retransmit_pct > 0", "cubic.rto_count > 0"],
 )
 def test_fails(assertion: str) -> None:
     assert verdict(assertion) == "fails"
@@ -96,9 +98,7 @@ def test_a_ratio_to_zero_has_no_value() -> None:
 def matrix() -> tuple[Summary, list[dict[str, Any]]]:
     """Loss 0 % and 1.5 % by cubic and bbr1: cubic falls from 50 to 1 Mbit/s, bbr1 from 48 to 46."""
     goodput = {("0%", "cubic"): 50e6, ("0%", "bbr1"): 48e6, ("1.5%", "cubic"): 1e6, ("1.5%", "bbr1"): 46e6}
-    cells = [
-        cell(i, [("path.loss", loss), ("flow.0.algorithm", name)], name) for i, (loss, name) in enumerate(goodput)
-    ]
+    cells = [cell(i, [("path.loss", loss), ("flow.0.algorithm", name)], name) for i, (loss, name) in enumerate(goodput)]
     rows = [
         flow(i, rep, value * (1 + rep / 1000), name)
         for i, ((_, name), value) in enumerate(goodput.items())
@@ -137,7 +137,10 @@ def test_a_flows_name_comes_before_an_algorithm() -> None:
 @pytest.mark.parametrize(
     ("assertion", "message"),
     [
-        ("cubci.goodput > 1Mbit/s", 'got "cubci"; expected a flow or an algorithm: bbr1, cubic, total. Did you mean "cubic"?'),
+        (
+            "cubci.goodput > 1Mbit/s",
+            'got "cubci"; expected a flow or an algorithm: bbr1, cubic, total. Did you mean "cubic"?',
+        ),
         ("cubic.godput > 1Mbit/s", 'Did you mean "goodput"?'),
         ("total.srtt_us_p50 > 1ms", "expected one of goodput_bits_per_sec, utilisation, jain"),
         ('cubic[path.loss="1%"].goodput > 1Mbit/s', 'got the axis "path.loss"; expected an axis of this scenario'),

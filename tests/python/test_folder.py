@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from kneepoint import tables
 from kneepoint.errors import MissingTable, RunFolderError
 from kneepoint.folder import RunFolder, next_free

@@ -9,11 +9,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kneepoint import metrics, stats
 from scipy import stats as scipy_stats
+
+from kneepoint import metrics, stats
 from support import cell, compared, flow, flows
-
-
 
 
 def test_interval_of_three_values_is_students_t() -> None:

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats as scipy_stats
+
 from kneepoint import stats
 from kneepoint.stats import Verdict
-from scipy import stats as scipy_stats
 from support import cell, compared, flow, flows
 
 

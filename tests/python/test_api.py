@@ -1,0 +1,145 @@
+"""The Python API: runs in memory and in folders, tables without copies, errors of one family."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import kneepoint
+from support import SMALL, tables_of
+
+
+@pytest.fixture(scope="module")
+def run() -> kneepoint.Run:
+    """A run in memory."""
+    return kneepoint.run(SMALL)
+
+
+def test_a_run_in_memory_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = kneepoint.run(SMALL)
+    assert run.folder is None and run.complete
+    assert len(run.runs) == len(run.flows) == 6
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_and_folder_hold_the_same_tables(run: kneepoint.Run, small_run: Path) -> None:
+    stored = kneepoint.open(small_run)
+    for name in ("runs", "flows", "samples", "queue", "events"):
+        assert run.table(name).arrow().to_pylist() == stored.table(name).arrow().to_pylist()
+        assert run.table(name).describe() == stored.table(name).describe()
+    metrics, of_stored = (
+        [[cell["metrics"] for cell in found.json()["cells"]], [verdict.text for verdict in found.summary.verdicts]]
+        for found in (run, stored)
+    )
+    assert metrics == of_stored
+
+
+def test_every_column_has_its_meaning(run: kneepoint.Run) -> None:
+    for name in ("runs", "flows", "samples", "queue", "events"):
+        for column, about in run.table(name).describe().items():
+            assert set(about) == {"unit", "doc", "source"}, column
+            assert about["doc"]
+
+
+def test_arrow_memory_is_the_engines_own() -> None:
+    """The same address through two imports: neither made a copy."""
+    from kneepoint import _core
+    from kneepoint.tables import as_table
+
+    output = _core.parse(SMALL, "t").run_cell(0, 0)
+    for column in ("snd_cwnd", "t_ns", "cell"):
+        addresses = {as_table(output.samples)[column].chunk(0).buffers()[1].address for _ in range(2)}
+        assert len(addresses) == 1
+
+
+def test_pandas_and_polars_see_the_same_memory(run: kneepoint.Run) -> None:
+    pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    samples = run.samples.arrow()
+    addresses = [chunk.buffers()[1].address for chunk in samples["snd_cwnd"].chunks]
+    frame = run.samples.to_pandas()
+    assert [
+        chunk.buffers()[1].address for chunk in pa.chunked_array(frame["snd_cwnd"].array.__arrow_array__()).chunks
+    ] == addresses
+    series = run.samples.to_polars()["snd_cwnd"]
+    assert isinstance(series, polars.Series)
+    assert [chunk.to_arrow().buffers()[1].address for chunk in series.get_chunks()] == addresses
+
+
+def test_tables_speak_the_arrow_interface(run: kneepoint.Run) -> None:
+    assert pa.table(run.queue).num_rows == len(run.queue)
+    assert run.flows["algorithm"].to_pylist()[:3] == ["cubic"] * 3
+    assert "goodput_bits_per_sec" in run.flows.columns
+
+
+def test_keywords_are_a_scenario(run: kneepoint.Run) -> None:
+    other = kneepoint.run(
+        title="Small",
+        duration="2s",
+        warmup="500ms",
+        repeat=3,
+        seed=7,
+        path={"rate": "10Mbit/s", "rtt": "20ms", "loss": "1%"},
+        flow=[{"algorithm": ["cubic", "bbr1"]}],
+    )
+    assert other.flows.arrow().equals(run.flows.arrow())
+
+
+def test_compare_pairs_its_algorithms() -> None:
+    run = kneepoint.compare(
+        "cubic", "reno", rate="10Mbit/s", rtt="20ms", loss="1%", duration="2s", warmup="0s", repeat=2
+    )
+    assert [group.algorithm for group in run.summary.groups] == ["cubic", "reno"]
+    assert {(verdict.a, verdict.b) for verdict in run.summary.verdicts} == {("cubic", "reno")}
+    mixed = kneepoint.compare("cubic:1,reno:2", rate="10Mbit/s", duration="1s", warmup="0s", repeat=1)
+    assert [group.count for group in mixed.summary.groups] == [1, 2]
+
+
+def test_workers_change_nothing_in_memory(run: kneepoint.Run) -> None:
+    assert kneepoint.run(SMALL, workers=1).samples.arrow().equals(run.samples.arrow())
+
+
+def test_a_run_resumes_through_the_api(tmp_path: Path) -> None:
+    """What a killed run leaves: `run.json` that says interrupted, and parts."""
+    from kneepoint import _core, tables
+    from kneepoint.folder import RunFolder
+
+    kneepoint.run(SMALL, out=tmp_path / "whole")
+    meta = json.loads((tmp_path / "whole" / "run.json").read_text())
+    folder = RunFolder.create(tmp_path / "killed")
+    folder.write_json({**meta, "status": "interrupted"})
+    folder.write_part((1, 1), tables.of_output(_core.parse(SMALL, "t").run_cell(1, 1)))
+    folder.unlock()
+    run = kneepoint.run(out=tmp_path / "killed", resume=True)
+    assert run.complete
+    assert run.meta["sessions"][-1]["repetitions"] == 5
+    assert tables_of(tmp_path / "killed") == tables_of(tmp_path / "whole")
+
+
+def test_errors_are_of_one_family(tmp_path: Path) -> None:
+    with pytest.raises(kneepoint.ScenarioError, match=r"<text>:1: "):
+        kneepoint.run("duration = 1")
+    with pytest.raises(kneepoint.ScenarioError, match=r"none\.toml:1: cannot be read"):
+        kneepoint.run(tmp_path / "none.toml")
+    with pytest.raises(kneepoint.ScenarioError, match="<keyword arguments>:"):
+        kneepoint.run(duration="1s", paht={"rate": "1Mbit/s"})
+    with pytest.raises(kneepoint.UsageError, match="got a scenario and settings"):
+        kneepoint.run(SMALL, duration="1s")
+    with pytest.raises(kneepoint.UsageError, match="expected a scenario"):
+        kneepoint.run()
+    with pytest.raises(kneepoint.UsageError, match="workers: got 0"):
+        kneepoint.run(SMALL, workers=0)
+    with pytest.raises(kneepoint.UsageError, match=r"path\.rate: got None"):
+        kneepoint.run(path={"rate": None})
+    with pytest.raises(kneepoint.RunFolderError):
+        kneepoint.open(tmp_path)
+    with pytest.raises(kneepoint.MissingTable):
+        kneepoint.run(SMALL).table("flow")
+    for error in (kneepoint.ScenarioError, kneepoint.EngineError, kneepoint.UsageError, kneepoint.RunFolderError):
+        assert issubclass(error, kneepoint.KneepointError)
+    assert issubclass(kneepoint.MissingTable, kneepoint.RunFolderError)
+    assert issubclass(kneepoint.KernelUnsupported, kneepoint.EngineError)

@@ -1,0 +1,322 @@
+"""The command line, end to end on small scenarios."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kneepoint import metrics
+from support import SMALL, Ended, knee, tables_of
+
+Call = Callable[..., Ended]
+
+
+def refused(ended: Ended, *parts: str) -> None:
+    """Exit 2, nothing on stdout, one paragraph on stderr that says these things."""
+    assert ended.code == 2
+    assert ended.out == ""
+    assert ended.err.count("\n") == 1 and ended.err.endswith("\n")
+    assert "Traceback" not in ended.err
+    for part in parts:
+        assert part in ended.err
+
+
+def test_a_run_prints_its_table_first_and_writes_its_folder(call: Call, small: Path, tmp_path: Path) -> None:
+    ended = call("run", small)
+    assert ended.code == 0
+    lines = ended.out.splitlines()
+    assert lines[0] == "Small"
+    assert (
+        lines[1]
+        == "rate 10.0 Mbit/s · rtt 20.0 ms · BDP 24.4 KiB · buffer 24.4 KiB (1.00 BDP) · 2 s · 3 repetitions, seed 7"
+    )
+    assert lines[3].split("  ")[0] == "flow" and "goodput" in lines[3] and "limited by" in lines[3]
+    assert "Mbit/s" in lines[4]
+    assert lines[6].startswith("cubic") and lines[7].startswith("bbr1")
+    assert "Verdicts" in lines
+    assert lines[-1] == "Run folder: runs/small-1"
+    assert "3 of" in ended.err or "6 of 6 repetitions done" in ended.err
+    folder = tmp_path / "runs" / "small-1"
+    assert sorted(file.name for file in folder.iterdir()) == [
+        "events.parquet",
+        "flows.parquet",
+        "queue.parquet",
+        "run.json",
+        "runs.parquet",
+        "samples.parquet",
+    ]
+    assert call("run", small).out.splitlines()[-1] == "Run folder: runs/small-2"
+
+
+def test_run_json_says_what_was_asked_and_on_what(call: Call, small: Path, tmp_path: Path) -> None:
+    call("run", small, "--out", "out", "--workers", "2")
+    found = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert found["schema"] == 1
+    assert found["status"] == "complete"
+    assert found["scenario"] == SMALL
+    assert (found["file"], found["seed"], found["repeat"]) == (str(small), 7, 3)
+    assert [cell["axes"] for cell in found["cells"]] == [[["flow.0.algorithm", name]] for name in ("cubic", "bbr1")]
+    assert any(key == "path.bdp_bytes" for key, _, _ in found["cells"][0]["describe"])
+    assert set(found["host"]) == {"kernel", "machine", "cpu", "cpus"}
+    assert {"kneepoint", "python", "pyarrow"} <= set(found["versions"])
+    assert found["command"] == f"knee run {small}"
+    [session] = found["sessions"]
+    assert (session["workers"], session["repetitions"]) == (2, 6)
+
+
+def test_tables_do_not_depend_on_the_number_of_workers(call: Call, small: Path, tmp_path: Path) -> None:
+    for workers in ("1", "2", "4"):
+        assert call("run", small, "--out", f"out{workers}", "--workers", workers, "-q").code == 0
+    one, two, four = (tables_of(tmp_path / f"out{workers}") for workers in (1, 2, 4))
+    assert one == two == four
+
+
+def test_json_is_the_object_of_the_design(call: Call, small: Path) -> None:
+    ended = call("run", small, "--json", "-q")
+    assert (ended.code, ended.err) == (0, "")
+    found = json.loads(ended.out)
+    assert found["schema"] == 1
+    assert [(cell["engine"], cell["algorithm"], cell["flow"]) for cell in found["cells"]] == [
+        ("sim", "cubic", "cubic"),
+        ("sim", "bbr1", "bbr1"),
+    ]
+    for cell in found["cells"]:
+        assert cell["axes"] == {"flow.0.algorithm": cell["algorithm"]}
+        assert {"goodput_bits_per_sec", "retransmit_pct", "srtt_us_p50", "srtt_us_p95", "min_rtt_us"} <= set(
+            cell["metrics"]
+        )
+        assert {"queue_delay_us_mean", "queue_delay_us_p95", "snd_cwnd_mean"} <= set(cell["metrics"])
+        assert "completion_us_p50" not in cell["metrics"]
+        assert set(cell["metrics"]["limited_by"]) == {"cwnd", "rwnd", "sndbuf", "pacing", "app", "other"}
+        assert sum(cell["metrics"]["limited_by"].values()) == pytest.approx(1, abs=0.02)
+        for name, value in cell["metrics"].items():
+            if name != "limited_by":
+                assert set(value) == {"mean", "low", "high", "n"}
+                assert name in metrics.BY_NAME
+                assert value["low"] <= value["mean"] <= value["high"]
+                assert value["n"] == 3
+    verdict = found["verdicts"][0]
+    assert (verdict["metric"], verdict["a"], verdict["b"]) == ("goodput_bits_per_sec", "cubic", "bbr1")
+    assert set(verdict["ratio"]) == {"mean", "low", "high", "n"}
+    assert found["runs"][0]["folder"] == "runs/small-1"
+
+
+def test_a_single_repetition_has_no_interval_in_json(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(SMALL.replace("repeat = 3", "repeat = 1"))
+    found = json.loads(call("run", "one.toml", "--json", "-q").out)
+    value = found["cells"][0]["metrics"]["goodput_bits_per_sec"]
+    assert (value["low"], value["high"], value["n"]) == (None, None, 1)
+    assert found["verdicts"][0]["decision"] == "single"
+
+
+def test_several_scenarios_give_one_object_and_a_folder_each(call: Call, small: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.toml").write_text(SMALL.replace("Small", "Other"))
+    found = json.loads(call("run", small, "other.toml", "--out", "both", "--json", "-q").out)
+    assert [run["folder"] for run in found["runs"]] == ["both/small", "both/other"]
+    assert [cell["scenario"] for cell in found["cells"]] == [str(small)] * 2 + ["other.toml"] * 2
+
+
+@pytest.mark.parametrize(("assertion", "code", "word"), [("> 1kbit/s", 0, "holds"), ("> 1Gbit/s", 1, "fails")])
+def test_exit_code_says_whether_expectations_hold(
+    call: Call, tmp_path: Path, assertion: str, code: int, word: str
+) -> None:
+    (tmp_path / "e.toml").write_text(f'{SMALL}[[expect]]\nassert = "cubic.goodput {assertion}"\n')
+    ended = call("run", "e.toml", "-q")
+    assert ended.code == code
+    assert f"  {word}: cubic.goodput {assertion}  (left is " in ended.out
+    ended = call("run", "e.toml", "-q", "--json")
+    assert ended.code == code
+    assert json.loads(ended.out)["expectations"][0]["verdict"] == word
+
+
+def test_dry_run_prints_the_matrix_and_runs_nothing(call: Call, small: Path, tmp_path: Path) -> None:
+    ended = call("run", small, "--dry-run")
+    assert ended.code == 0
+    assert ended.out.splitlines()[0] == "Small: 2 cells x 3 repetitions = 6 runs, 12 s simulated"
+    assert re.search(
+        r"0 +flow\.0\.algorithm=cubic +cubic:1 +10\.0 Mbit/s +20\.0 ms +24\.4 KiB +24\.4 KiB \(1\.00 BDP\)", ended.out
+    )
+    plan = json.loads(call("run", small, "--dry-run", "--json").out)["plans"][0]
+    assert [cell["bdp_bytes"] for cell in plan["cells"]] == [25000, 25000]
+    assert not (tmp_path / "runs").exists()
+
+
+def test_compare_runs_each_algorithm_in_a_cell_of_its_own(call: Call, tmp_path: Path) -> None:
+    words = ["cubic", "reno", "--rate", "10Mbit/s", "--rtt", "10ms,20ms", "--duration", "2s", "--warmup", "0s"]
+    ended = call("compare", *words, "--repeat", "2", "-q", "--json")
+    found = json.loads(ended.out)
+    assert [(cell["axes"]["path.rtt"], cell["algorithm"]) for cell in found["cells"]] == [
+        (rtt, name) for rtt in ("10ms", "20ms") for name in ("cubic", "reno")
+    ]
+    assert found["runs"][0]["folder"] == "runs/compare-1"
+    command = json.loads((tmp_path / "runs" / "compare-1" / "run.json").read_text())["command"]
+    assert command.startswith("knee compare cubic reno --rate 10Mbit/s --rtt 10ms,20ms ")
+
+
+def test_a_mix_shares_one_cell(call: Call) -> None:
+    ended = call(
+        "compare", "cubic:1,bbr1:2", "--rate", "10Mbit/s", "--duration", "2s", "--warmup", "0s", "--repeat", "2", "-q"
+    )
+    assert ended.code == 0
+    assert "bbr1 ×2" in ended.out and "Jain" in ended.out and "goodput per flow" in ended.out
+
+
+def test_any_key_of_a_scenario_can_be_set(call: Call, tmp_path: Path) -> None:
+    words = ["compare", "cubic", "--workload", "transfer", "--set", "flow.bytes=100kB", "--set", "sender.initcwnd=4"]
+    found = json.loads(call(*words, "--rate", "10Mbit/s", "--repeat", "2", "-q", "--json").out)
+    assert found["cells"][0]["metrics"]["completion_us_p50"]["n"] == 2
+    scenario = json.loads((tmp_path / "runs" / "compare-1" / "run.json").read_text())["scenario"]
+    assert "[sender]\ninitcwnd = 4\n" in scenario
+
+
+def test_the_folder_is_refused_when_it_is_not_empty(call: Call, small: Path, tmp_path: Path) -> None:
+    assert call("run", small, "--out", "out", "-q").code == 0
+    before = tables_of(tmp_path / "out")
+    refused(call("run", small, "--out", "out", "-q"), "out: already holds a run", "--resume", "--force")
+    assert tables_of(tmp_path / "out") == before
+    assert call("run", small, "--out", "out", "-q", "--force").code == 0
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("years of work")
+    refused(call("run", small, "--out", "mine", "--force"), "mine: is not empty and holds no run.json")
+
+
+def test_unwritable_places_are_named_and_nothing_is_left(call: Call, small: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refused(call("run", small, "--out", "file/run"), "file/run: cannot be written: Not a directory")
+    refused(call("run", small, "--out", "/proc/nowhere"), "/proc/nowhere: cannot be written")
+
+
+def test_resume_is_refused_for_another_scenario_and_without_a_folder(call: Call, small: Path, tmp_path: Path) -> None:
+    refused(call("run", small, "--resume"), "expected --out DIR")
+    refused(call("run", "--resume", "--out", "none"), "none: got no such folder")
+    assert call("run", small, "--out", "out", "-q").code == 0
+    (tmp_path / "other.toml").write_text(SMALL.replace("seed = 7", "seed = 8"))
+    refused(
+        call("run", "other.toml", "--resume", "--out", "out"), "the scenario differs from the one that began this run"
+    )
+    meta = json.loads((tmp_path / "out" / "run.json").read_text())
+    (tmp_path / "out" / "run.json").write_text(json.dumps({**meta, "engine_version": "0.0.1"}))
+    refused(call("run", "--resume", "--out", "out"), "begun by kneepoint 0.0.1")
+
+
+def test_resuming_what_is_complete_shows_it_again(call: Call, small: Path, tmp_path: Path) -> None:
+    first = call("run", small, "--out", "out", "-q")
+    before = tables_of(tmp_path / "out")
+    again = call("run", "--resume", "--out", "out", "-q")
+    assert (again.code, again.out) == (0, first.out)
+    assert tables_of(tmp_path / "out") == before
+
+
+def test_unknown_names_are_refused_with_a_suggestion(call: Call, small: Path, tmp_path: Path) -> None:
+    refused(call("rnu"), "No such command 'rnu'", "Did you mean 'run'?")
+    refused(call("compare", "cubci"), '"cubci"', 'Did you mean "cubic"?')
+    refused(call("compare", "cubic", "--queue", "ffio"), '"ffio"', 'Did you mean "fifo"?')
+    refused(call("run", small, "--wrokers", "2"), "--workers")
+    refused(call("list", "algorithm"), "algorithms")
+    refused(call("gallery", "demmo"), 'Did you mean "demo"?')
+    refused(call("run", "demo.toml"), "demo.toml:1: cannot be read", "Did you mean `knee gallery demo`?")
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["compare"], "ALGO"),
+        (["compare", "cubic", "--rate", "50"], "rate"),
+        (["compare", "cubic:0"], "expected ALGORITHM or ALGORITHM:COUNT"),
+        (["compare", "cubic", "bbr1:2"], "different counts"),
+        (["compare", "cubic,bbr1", "reno"], "one mix alone"),
+        (["compare", "cubic", "cubic"], 'got "cubic" twice'),
+        (["compare", "cubic", "--set", "initcwnd"], "expected KEY=VALUE"),
+        (["compare", "cubic", "--set", "sender.initcwdn=3"], "initcwnd"),
+        (["compare", "cubic", "--repeat", "0"], "--repeat"),
+        (["run"], "got no scenario"),
+        (["run", "a.toml", "--workers", "0"], "--workers"),
+        (["report", "none"], "none: got no such folder"),
+        (["export", "none", "--format", "csv", "--out", "x"], "none: got no such folder"),
+    ],
+)
+def test_bad_usage_is_one_paragraph(call: Call, tmp_path: Path, words: list[str], message: str) -> None:
+    refused(call(*words), message)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lists_say_what_there_is(call: Call) -> None:
+    overview = call("list")
+    assert overview.code == 0
+    for word in ("cubic", "fifo", "random", "bulk", "flows", "demo"):
+        assert word in overview.out
+    for what in ("algorithms", "queues", "losses", "workloads", "keys", "scenarios", "tables"):
+        text = call("list", what)
+        assert text.code == 0 and text.out
+        found = json.loads(call("list", what, "--json").out)
+        assert found["schema"] == 1 and found[what]
+    assert "use when" in call("list", "algorithms").out
+    assert "goodput_bits_per_sec" in call("list", "tables").out
+
+
+def test_csv_has_every_table_with_units_in_its_names(call: Call, small_run: Path, tmp_path: Path) -> None:
+    assert call("export", small_run, "--format", "csv", "--out", "csv").code == 0
+    assert sorted(file.stem for file in (tmp_path / "csv").iterdir()) == ["events", "flows", "queue", "runs", "samples"]
+    with (tmp_path / "csv" / "flows.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 6
+    assert float(rows[0]["goodput_bits_per_sec"]) > 0
+    refused(call("export", small_run, "--format", "csv", "--out", "csv"), "csv: is not empty")
+
+
+def test_pcapng_is_of_one_repetition(call: Call, small_run: Path, tmp_path: Path) -> None:
+    assert call("export", small_run, "--format", "pcapng", "--out", "a.pcapng", "--cell", "1", "--rep", "2").code == 0
+    assert (tmp_path / "a.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+    refused(call("export", small_run, "--format", "pcapng", "--out", "b.pcapng", "--cell", "2"), "got cell 2")
+    assert not (tmp_path / "b.pcapng").exists()
+
+
+def test_the_report_is_written_into_the_folder(call: Call, small: Path, tmp_path: Path) -> None:
+    ended = call("run", small, "--report", "-q")
+    assert ended.out.splitlines()[-1] == "Report: runs/small-1/report.html"
+    assert (tmp_path / "runs" / "small-1" / "report.html").stat().st_size > 1000
+
+
+def test_help_is_the_answer_to_no_command(call: Call) -> None:
+    bare = call()
+    assert bare.code == 2
+    assert "compare" in bare.err
+    assert "compare" in call("--help").out
+    assert call("--version").out.startswith("kneepoint 0.")
+
+
+def test_help_and_list_import_nothing_heavy(tmp_path: Path) -> None:
+    """Time depends on the machine; what is imported does not."""
+    import subprocess
+    import sys
+
+    program = (
+        "import sys\nfrom kneepoint.cli import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print([m for m in ('pyarrow', 'numpy', 'scipy', 'rich', 'altair', 'pandas') if m in sys.modules], file=sys.stderr)"
+    )
+    for words in (["--help"], ["list"], ["list", "keys"], ["run", "--help"]):
+        ended = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=True)
+        assert ended.stderr == "[]\n"
+
+
+def test_a_closed_pipe_is_no_traceback(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    command = f"{sys.executable} -m kneepoint list keys | head -1"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert "Traceback" not in ended.stderr and "BrokenPipe" not in ended.stderr
+
+
+def test_the_module_runs_as_the_command(tmp_path: Path, small: Path) -> None:
+    ended = knee("run", small, cwd=tmp_path)
+    assert ended.code == 0
+    assert "Small: 6 repetitions" in ended.err
+    assert "6 of 6 repetitions done" in ended.err

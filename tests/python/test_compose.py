@@ -1,0 +1,113 @@
+"""Scenario text from settings, and numbers for people."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kneepoint import compose, human
+from kneepoint.cli import running
+from kneepoint.errors import UsageError
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+scalars = st.one_of(texts, st.integers(-(2**63), 2**63 - 1), st.booleans(), st.floats(allow_nan=False))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib is of Python 3.11")
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z_-]{1,8}", fullmatch=True), st.one_of(scalars, st.lists(scalars, min_size=1)), max_size=4
+    ),
+    st.lists(
+        st.dictionaries(st.from_regex(r"[a-z_-]{1,8}", fullmatch=True), scalars, min_size=1, max_size=3),
+        min_size=1,
+        max_size=3,
+    ),
+)
+def test_toml_reads_back_as_what_was_written(top: dict[str, object], flows: list[dict[str, object]]) -> None:
+    import tomllib
+
+    settings = {**top, "path": dict(top), "flow": flows}
+    assert tomllib.loads(compose.toml(settings)) == settings
+
+
+def test_parameters_of_an_algorithm_are_dotted() -> None:
+    text = compose.toml({"flow": [{"algorithm": "bbr1", "bbr1": {"drain_gain": 300}}]})
+    assert text == '\n[[flow]]\nalgorithm = "bbr1"\nbbr1.drain_gain = 300\n'
+
+
+def test_one_algorithm_is_no_axis_and_several_are() -> None:
+    assert 'algorithm = "cubic"\ncount = 1' in compose.comparison(["cubic"], rate="1Mbit/s", rtt="1ms")
+    assert 'algorithm = ["cubic", "bbr1"]\ncount = 4' in compose.comparison(
+        ["cubic:4", "bbr1:4"], rate="1Mbit/s", rtt="1ms"
+    )
+
+
+def test_a_mix_is_a_table_each() -> None:
+    text = compose.comparison(
+        ["cubic:1,bbr1:2"], rate="1Mbit/s", rtt="1ms", set={"flow.start": "1s", "sender.initcwnd": 4}
+    )
+    assert text.count("[[flow]]") == 2
+    assert text.count('start = "1s"') == 2
+    assert "[sender]\ninitcwnd = 4" in text
+
+
+@pytest.mark.parametrize("wrong", ["", "cubic:", "cubic:x", ":2", "cubic:0", "cubic, bbr1", "cubic:1:2"])
+def test_what_is_no_algorithm_with_a_count_is_refused(wrong: str) -> None:
+    with pytest.raises(UsageError, match="expected ALGORITHM or ALGORITHM:COUNT"):
+        compose.comparison([wrong], rate="1Mbit/s", rtt="1ms")
+
+
+def test_set_refuses_a_table_that_is_a_value() -> None:
+    with pytest.raises(UsageError, match="duration is a value and no table"):
+        compose.comparison(["cubic"], rate="1Mbit/s", rtt="1ms", set={"duration.long": "1s"})
+
+
+def test_set_reads_numbers_lists_and_texts() -> None:
+    found = running.assignments(
+        ["sender.initcwnd=10,20", "receiver.gro=false", "flow.bytes=1MB", "path.loss=periodic 0.1%"]
+    )
+    assert found == {
+        "sender.initcwnd": [10, 20],
+        "receiver.gro": False,
+        "flow.bytes": "1MB",
+        "path.loss": "periodic 0.1%",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        ("rate", 48.123e6, "48.1 Mbit/s"),
+        ("rate", 5e9, "5.00 Gbit/s"),
+        ("rate", 0, "0 bit/s"),
+        ("time", 101_234, "101 ms"),
+        ("time", 4_200_000, "4200 ms"),
+        ("time", 3e7, "30.0 s"),
+        ("time", 35, "35.0 us"),
+        ("time", 0, "0 ms"),
+        ("share", 0.61, "61.0 %"),
+        ("pct", 1.523, "1.52 %"),
+        ("bytes", 625_000, "610 KiB"),
+    ],
+)
+def test_quantities_have_three_digits_and_a_unit_that_fits(kind: str, value: float, text: str) -> None:
+    assert human.quantity(kind, value) == text
+
+
+@given(st.floats(1e-6, 1e12), st.floats(1e-9, 1))
+def test_the_two_ends_of_an_interval_never_read_alike(low: float, spread: float) -> None:
+    text = human.interval(low, low * (1 + spread))
+    left, right = text.strip("[]").split(", ")
+    assert left != right or spread < 1e-4
+
+
+def test_lengths_of_time_read_well() -> None:
+    assert [human.duration(ns) for ns in (500_000_000, 30_000_000_000, 200_000_000_000)] == [
+        "0.5 s",
+        "30 s",
+        "3 min 20 s",
+    ]

@@ -1,0 +1,136 @@
+"""Ctrl-C, SIGTERM, kill -9 and a full disk: what is finished is kept, and a resumed run is the same to the byte."""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from support import knee, spawn, tables_of
+
+REPEAT = 150
+LONG = f"""\
+title = "Long enough to be interrupted"
+duration = "20s"
+repeat = {REPEAT}
+[path]
+rate = "20Mbit/s"
+rtt = "20ms"
+loss = "0.1%"
+[[flow]]
+algorithm = ["cubic", "reno"]
+"""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Tables of a run that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "long.toml").write_text(LONG)
+    ended = knee("run", "long.toml", "--out", "run", "-q", cwd=folder)
+    assert ended.code == 0, ended.err
+    return tables_of(folder / "run")
+
+
+def interrupt(folder: Path, number: int) -> subprocess.Popen[str]:
+    """Starts the run and sends the signal when some repetitions are finished."""
+    (folder / "long.toml").write_text(LONG)
+    process = spawn("run", "long.toml", "--out", "run", "-q", cwd=folder)
+    parts = folder / "run" / "parts"
+    deadline = time.monotonic() + 60
+    while not parts.is_dir() or len(list(parts.glob("c*.arrow"))) < 4:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    process.send_signal(number)
+    return process
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_keeps_what_is_finished_and_resumes_to_the_same_bytes(
+    tmp_path: Path, whole: dict[str, bytes], number: int, code: int
+) -> None:
+    process = interrupt(tmp_path, number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert out == ""
+    assert "Traceback" not in err
+    assert "Interrupted. What was finished is kept in run; go on with: knee run --resume --out run" in err
+    run = tmp_path / "run"
+    meta = json.loads((run / "run.json").read_text())
+    kept = len(list((run / "parts").iterdir()))
+    assert meta["status"] == "interrupted"
+    assert 4 <= kept < 2 * REPEAT
+    assert meta["sessions"][0]["repetitions"] == kept
+
+    import kneepoint
+
+    partial = kneepoint.open(run)
+    assert len(partial.runs) == kept
+    assert not partial.complete
+    assert partial.summary.groups
+
+    ended = knee("run", "--resume", "--out", "run", cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    assert f"{kept} kept from before" in ended.err
+    assert tables_of(run) == whole
+    meta = json.loads((run / "run.json").read_text())
+    assert meta["status"] == "complete"
+    assert [session["repetitions"] for session in meta["sessions"]] == [kept, 2 * REPEAT - kept]
+    assert sorted(file.name for file in run.iterdir()) == sorted(["run.json", *(f"{name}.parquet" for name in whole)])
+
+
+def test_a_killed_run_is_taken_up_from_its_parts(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    process = interrupt(tmp_path, signal.SIGKILL)
+    process.communicate(timeout=60)
+    run = tmp_path / "run"
+    assert json.loads((run / "run.json").read_text())["status"] == "interrupted"
+    assert not (run / "flows.parquet").exists()
+    (run / "parts" / ".c000001-r0149.arrow.1.tmp").write_bytes(b"half of one")
+    ended = knee("run", "long.toml", "--resume", "--out", "run", "-q", "--workers", "1", cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    assert tables_of(run) == whole
+    assert not (run / "parts").exists()
+
+
+def test_a_full_disk_is_said_in_one_paragraph_and_leaves_nothing_half_written(
+    tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    """A limit on the size of files stands for the disk: parts fit, the merged `samples` does not."""
+    (tmp_path / "long.toml").write_text(LONG)
+    limit = len(whole["samples"]) // 2
+    ended = subprocess.run(
+        [sys.executable, "-m", "kneepoint", "run", "long.toml", "--out", "run", "-q"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
+    assert "run: cannot be written: " in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    run = tmp_path / "run"
+    assert not list(run.glob("*.parquet")) and not list(run.rglob("*.tmp"))
+    ended = knee("run", "--resume", "--out", "run", "-q", cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    assert tables_of(run) == whole
+
+
+def test_a_disk_with_no_room_at_all_leaves_no_folder(tmp_path: Path, small: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "kneepoint", "run", small, "--out", "run", "-q"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16)),
+    )
+    assert ended.returncode == 2
+    assert "run.json: cannot be written: File too large" in ended.stderr
+    assert not (tmp_path / "run").exists()
