@@ -83,7 +83,11 @@ pub struct Rate(u64);
 impl Rate {
     /// `None` when the rate is zero: nothing would ever leave.
     pub const fn from_bits_per_sec(bits_per_sec: u64) -> Option<Rate> {
-        if bits_per_sec == 0 { None } else { Some(Rate(bits_per_sec)) }
+        if bits_per_sec == 0 {
+            None
+        } else {
+            Some(Rate(bits_per_sec))
+        }
     }
     pub const fn bits_per_sec(self) -> u64 {
         self.0

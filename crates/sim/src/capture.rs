@@ -8,7 +8,13 @@ use crate::tcp::HostConf;
 
 impl CapturedPacket {
     /// The record of a segment that `origin` sent.
-    pub(crate) fn new(t: Nanos, flow: u32, outbound: bool, segment: &Segment, origin: &HostConf) -> CapturedPacket {
+    pub(crate) fn new(
+        t: Nanos,
+        flow: u32,
+        outbound: bool,
+        segment: &Segment,
+        origin: &HostConf,
+    ) -> CapturedPacket {
         let syn = segment.has(SYN);
         // A SYN's window is not scaled.
         let shift = if syn { 0 } else { origin.wscale };

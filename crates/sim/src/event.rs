@@ -36,7 +36,11 @@ impl EndpointId {
         self.0 >> 1
     }
     pub fn side(self) -> Side {
-        if self.0 & 1 == 0 { Side::Sender } else { Side::Receiver }
+        if self.0 & 1 == 0 {
+            Side::Sender
+        } else {
+            Side::Receiver
+        }
     }
 }
 
@@ -92,7 +96,11 @@ impl EventQueue {
     #[inline]
     pub fn push(&mut self, t_ns: u64, target: Target) {
         self.number += 1;
-        self.heap.push(Entry { t_ns, number: self.number, target });
+        self.heap.push(Entry {
+            t_ns,
+            number: self.number,
+            target,
+        });
     }
 
     #[inline]

@@ -45,7 +45,12 @@ pub struct End {
 
 impl End {
     pub fn new(tcp: Endpoint) -> End {
-        End { tcp, nic: Nic::default(), egress: VecDeque::new(), armed_ns: NEVER }
+        End {
+            tcp,
+            nic: Nic::default(),
+            egress: VecDeque::new(),
+            armed_ns: NEVER,
+        }
     }
 }
 
@@ -95,7 +100,12 @@ impl Flow {
         // A flow done before the steady part began counts as a whole.
         let baseline = match self.measured {
             Some(baseline) if baseline.t_ns < end_ns => baseline,
-            _ => Baseline { t_ns: self.open_ns, bytes_read: 0, bytes_sent: 0, limit_ns: [0; LIMITS] },
+            _ => Baseline {
+                t_ns: self.open_ns,
+                bytes_read: 0,
+                bytes_sent: 0,
+                limit_ns: [0; LIMITS],
+            },
         };
         let seconds = (end_ns - baseline.t_ns) as f64 / 1e9;
         let per_sec = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
@@ -120,9 +130,13 @@ impl Flow {
             workload: id.workload,
             start_ns: (self.open_ns - id.boot_ns) as i64,
             end_ns: completed_ns.map(|ns| (ns - id.boot_ns) as i64),
-            completion_us: completed_ns.map(|ns| ((ns - self.open_ns) / 1_000) as i64).filter(|_| !asks),
+            completion_us: completed_ns
+                .map(|ns| ((ns - self.open_ns) / 1_000) as i64)
+                .filter(|_| !asks),
             goodput_bits_per_sec: per_sec((bytes_read - baseline.bytes_read) as f64 * 8.0),
-            throughput_bits_per_sec: per_sec((counters.bytes_sent - baseline.bytes_sent) as f64 * 8.0),
+            throughput_bits_per_sec: per_sec(
+                (counters.bytes_sent - baseline.bytes_sent) as f64 * 8.0,
+            ),
             bytes_read: bytes_read as i64,
             bytes_acked: counters.bytes_acked as i64,
             bytes_sent: counters.bytes_sent as i64,
@@ -139,7 +153,9 @@ impl Flow {
             srtt_us_p50: srtt.quantile(0.50),
             srtt_us_p95: srtt.quantile(0.95),
             srtt_us_p99: srtt.quantile(0.99),
-            min_rtt_us: Some(sender.cc.min_rtt_us).filter(|&us| us != u32::MAX).map(i64::from),
+            min_rtt_us: Some(sender.cc.min_rtt_us)
+                .filter(|&us| us != u32::MAX)
+                .map(i64::from),
             queue_delay_us_mean: self.queue_delay_us.mean(),
             queue_delay_us_p50: self.queue_delay_us.quantile(0.50),
             queue_delay_us_p95: self.queue_delay_us.quantile(0.95),

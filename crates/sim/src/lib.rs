@@ -53,7 +53,12 @@ pub struct Account {
 /// # Errors
 /// The cell names an algorithm or a parameter that does not exist. A run that
 /// `progress` ended early is no error: the output reaches as far as it got.
-pub fn run(cell: &Cell, rep: u32, options: &Options, progress: &mut Progress) -> Result<Output, SimError> {
+pub fn run(
+    cell: &Cell,
+    rep: u32,
+    options: &Options,
+    progress: &mut Progress,
+) -> Result<Output, SimError> {
     Ok(world::World::new(cell, rep, options)?.run(progress))
 }
 

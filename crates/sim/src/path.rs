@@ -27,13 +27,23 @@ impl Delays {
     /// The line with this delay.
     pub fn line(&mut self, delay: Nanos) -> u32 {
         *self.by_delay.entry(delay.0).or_insert_with(|| {
-            self.lines.push(DelayLine { delay_ns: delay.0, packets: VecDeque::new() });
+            self.lines.push(DelayLine {
+                delay_ns: delay.0,
+                packets: VecDeque::new(),
+            });
             (self.lines.len() - 1) as u32
         })
     }
 
     #[inline]
-    pub fn push(&mut self, events: &mut EventQueue, now_ns: u64, line: u32, to: EndpointId, handle: u32) {
+    pub fn push(
+        &mut self,
+        events: &mut EventQueue,
+        now_ns: u64,
+        line: u32,
+        to: EndpointId,
+        handle: u32,
+    ) {
         let DelayLine { delay_ns, packets } = &mut self.lines[line as usize];
         let at_ns = now_ns + *delay_ns;
         if packets.is_empty() {
@@ -46,7 +56,9 @@ impl Delays {
     #[inline]
     pub fn pop(&mut self, events: &mut EventQueue, line: u32) -> (EndpointId, u32) {
         let packets = &mut self.lines[line as usize].packets;
-        let (_, to, handle) = packets.pop_front().expect("a delay line wakes for a packet");
+        let (_, to, handle) = packets
+            .pop_front()
+            .expect("a delay line wakes for a packet");
         if let Some(&(at_ns, ..)) = packets.front() {
             events.push(at_ns, Target::Delay(line));
         }
@@ -55,7 +67,9 @@ impl Delays {
 
     /// Everything under way.
     pub fn handles(&self) -> impl Iterator<Item = (EndpointId, u32)> + '_ {
-        self.lines.iter().flat_map(|line| line.packets.iter().map(|&(_, to, handle)| (to, handle)))
+        self.lines
+            .iter()
+            .flat_map(|line| line.packets.iter().map(|&(_, to, handle)| (to, handle)))
     }
 }
 
@@ -93,7 +107,11 @@ pub enum Entry {
 }
 
 impl Bottleneck {
-    pub fn new(rate: Option<Rate>, loss: Option<Box<dyn Loss>>, queue: Box<dyn Queue>) -> Bottleneck {
+    pub fn new(
+        rate: Option<Rate>,
+        loss: Option<Box<dyn Loss>>,
+        queue: Box<dyn Queue>,
+    ) -> Bottleneck {
         Bottleneck {
             rate,
             loss,
@@ -129,14 +147,19 @@ impl Bottleneck {
     /// The packet whose last bit just left; starts the next.
     #[inline]
     pub fn finish(&mut self, events: &mut EventQueue, now_ns: u64) -> Packet {
-        let packet = self.sending.take().expect("the link wakes when a packet has left");
+        let packet = self
+            .sending
+            .take()
+            .expect("the link wakes when a packet has left");
         self.count_sent(&packet);
         self.send_next(events, now_ns);
         packet
     }
 
     fn send_next(&mut self, events: &mut EventQueue, now_ns: u64) {
-        let Some(mut packet) = self.queue.dequeue(Nanos(now_ns), &mut self.dropped) else { return };
+        let Some(mut packet) = self.queue.dequeue(Nanos(now_ns), &mut self.dropped) else {
+            return;
+        };
         // From here on the field holds how long it waited.
         packet.enqueued = Nanos(now_ns - packet.enqueued.0);
         if self.wire_time.0 != packet.bytes {
@@ -170,7 +193,9 @@ impl Bottleneck {
 
     /// How long what waits takes to leave.
     pub fn delay(&self) -> Nanos {
-        self.rate.map_or(Nanos::ZERO, |rate| rate.transmit_time(self.queue.len_bytes()))
+        self.rate.map_or(Nanos::ZERO, |rate| {
+            rate.transmit_time(self.queue.len_bytes())
+        })
     }
 
     /// Most bytes waiting since the last call.

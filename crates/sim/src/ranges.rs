@@ -33,7 +33,10 @@ impl RangeSet {
     /// The range that holds `at`.
     pub fn containing(&self, at: u64) -> Option<(u64, u64)> {
         let i = self.ranges.partition_point(|&(_, end)| end <= at);
-        self.ranges.get(i).copied().filter(|&(start, _)| start <= at)
+        self.ranges
+            .get(i)
+            .copied()
+            .filter(|&(start, _)| start <= at)
     }
 
     /// Adds `start..end`; `fresh` is told each part that was not covered
@@ -44,7 +47,9 @@ impl RangeSet {
         let first = match self.ranges.back() {
             None => 0,
             Some(&(_, last_end)) if start > last_end => self.ranges.len(),
-            Some(_) => self.ranges.partition_point(|&(_, range_end)| range_end < start),
+            Some(_) => self
+                .ranges
+                .partition_point(|&(_, range_end)| range_end < start),
         };
         let (mut low, mut high) = (start, end);
         let mut at = start;
@@ -93,7 +98,9 @@ impl RangeSet {
 
     /// Removes `start..end`.
     pub fn remove(&mut self, start: u64, end: u64) {
-        let mut i = self.ranges.partition_point(|&(_, range_end)| range_end <= start);
+        let mut i = self
+            .ranges
+            .partition_point(|&(_, range_end)| range_end <= start);
         while let Some(&(range_start, range_end)) = self.ranges.get(i) {
             if range_start >= end {
                 return;

@@ -52,7 +52,11 @@ impl Segment {
     /// Size of the IP packet, bytes; for a segment that is one wire packet.
     #[inline]
     pub fn ip_bytes(&self) -> u32 {
-        let header = if self.has(SYN) { SYN_HEADER_BYTES } else { HEADER_BYTES };
+        let header = if self.has(SYN) {
+            SYN_HEADER_BYTES
+        } else {
+            HEADER_BYTES
+        };
         let sack = match self.sack.count {
             0 => 0,
             n => 4 + 8 * u32::from(n),

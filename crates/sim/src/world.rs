@@ -49,7 +49,9 @@ pub struct World<'a> {
 impl<'a> World<'a> {
     pub fn new(cell: &'a Cell, rep: u32, options: &Options) -> Result<World<'a>, SimError> {
         // Repetition k of every cell with the same seed draws alike: pairs.
-        let seed = cell.seed.wrapping_add(u64::from(rep).wrapping_mul(0xd1b5_4a32_d192_ed03));
+        let seed = cell
+            .seed
+            .wrapping_add(u64::from(rep).wrapping_mul(0xd1b5_4a32_d192_ed03));
         let stream = |component: &str| Stream::new(seed, component);
         let hosts = [
             HostConf::new(&cell.sender, cell.path.mtu_bytes),
@@ -91,9 +93,13 @@ impl<'a> World<'a> {
                 }
             }
         }
-        world.events.push(world.boot_ns + cell.sample_interval.0, Target::Sample);
+        world
+            .events
+            .push(world.boot_ns + cell.sample_interval.0, Target::Sample);
         if cell.warmup > Nanos::ZERO {
-            world.events.push(world.boot_ns + cell.warmup.0, Target::Warm);
+            world
+                .events
+                .push(world.boot_ns + cell.warmup.0, Target::Warm);
         }
         Ok(world)
     }
@@ -107,28 +113,48 @@ impl<'a> World<'a> {
         stream: &dyn Fn(&str) -> Stream,
     ) -> Result<(), SimError> {
         let instance = |algorithm: &str, params: &[(String, u32)]| {
-            let found = knee_cc::find(algorithm)
-                .ok_or_else(|| SimError::UnknownAlgorithm { name: algorithm.to_owned() })?;
-            let params: Vec<(&str, u32)> = params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+            let found = knee_cc::find(algorithm).ok_or_else(|| SimError::UnknownAlgorithm {
+                name: algorithm.to_owned(),
+            })?;
+            let params: Vec<(&str, u32)> = params
+                .iter()
+                .map(|(name, value)| (name.as_str(), *value))
+                .collect();
             Instance::new(found, &params).map_err(SimError::from)
         };
         let apps = spec.workload.apps();
         // A client that asks would set TCP_NODELAY, as redis-benchmark and netperf do.
         let nodelay = apps.receiver_opens;
         let end = |side: Side, instance| {
-            let label = if side == Side::Sender { "sender" } else { "receiver" };
+            let label = if side == Side::Sender {
+                "sender"
+            } else {
+                "receiver"
+            };
             let rng = stream(&format!("{name}.{label}"));
-            End::new(Endpoint::new(&self.hosts[side as usize], instance, rng, nodelay))
+            End::new(Endpoint::new(
+                &self.hosts[side as usize],
+                instance,
+                rng,
+                nodelay,
+            ))
         };
         let mut sender = end(Side::Sender, instance(&spec.algorithm, &spec.params)?);
-        let receiver = end(Side::Receiver, instance(&self.cell.receiver.algorithm, &[])?);
+        let receiver = end(
+            Side::Receiver,
+            instance(&self.cell.receiver.algorithm, &[])?,
+        );
         if let Some(rate) = spec.max_pacing_rate {
             sender.tcp.set_max_pacing_rate(rate.bits_per_sec() / 8);
         }
         let forward = Nanos(spec.rtt.0 / 2);
-        let line_to = [self.delays.line(spec.rtt - forward), self.delays.line(forward)];
+        let line_to = [
+            self.delays.line(spec.rtt - forward),
+            self.delays.line(forward),
+        ];
         let open_ns = self.boot_ns + spec.start.0 + spec.stagger.0 * u64::from(member);
-        self.events.push(open_ns, Target::Open(self.flows.len() as u32));
+        self.events
+            .push(open_ns, Target::Open(self.flows.len() as u32));
         self.unfinished += 1;
         self.flows.push(Flow {
             ends: [sender, receiver],
@@ -153,7 +179,9 @@ impl<'a> World<'a> {
         let end_ns = self.boot_ns + self.cell.duration.0;
         let mut until_progress = EVENTS_PER_PROGRESS;
         while self.unfinished > 0 {
-            let Some((t_ns, target)) = self.events.pop() else { break };
+            let Some((t_ns, target)) = self.events.pop() else {
+                break;
+            };
             if t_ns > end_ns {
                 break;
             }
@@ -184,7 +212,8 @@ impl<'a> World<'a> {
                 }
                 let line = flow.line_to[Side::Receiver as usize];
                 let to = EndpointId::new(packet.flow, Side::Receiver);
-                self.delays.push(&mut self.events, self.now_ns, line, to, packet.handle);
+                self.delays
+                    .push(&mut self.events, self.now_ns, line, to, packet.handle);
                 self.account_drops();
             }
             Target::Delay(line) => {
@@ -204,7 +233,8 @@ impl<'a> World<'a> {
             }
             Target::Sample => {
                 self.sample();
-                self.events.push(self.now_ns + self.cell.sample_interval.0, Target::Sample);
+                self.events
+                    .push(self.now_ns + self.cell.sample_interval.0, Target::Sample);
             }
         }
     }
@@ -249,7 +279,10 @@ impl<'a> World<'a> {
         let (coalesce, gro) = (host.rx_coalesce, host.gro);
         let mut batch = std::mem::take(&mut self.batch);
         let now_ns = self.now_ns;
-        self.flows[to.flow() as usize].end(to.side()).nic.interrupt(now_ns, coalesce, &mut batch);
+        self.flows[to.flow() as usize]
+            .end(to.side())
+            .nic
+            .interrupt(now_ns, coalesce, &mut batch);
         if self.options.capture && to.side() == Side::Sender {
             for &handle in &batch {
                 let segment = self.slab.get(handle).clone();
@@ -460,7 +493,8 @@ impl<'a> World<'a> {
                 self.slab.release(handle);
                 return;
             }
-            self.delays.push(&mut self.events, self.now_ns, line, to, handle);
+            self.delays
+                .push(&mut self.events, self.now_ns, line, to, handle);
             return;
         }
         self.output.data_packets += u64::from(segment.payload_bytes > 0);
@@ -473,7 +507,9 @@ impl<'a> World<'a> {
         };
         match self.bottleneck.enter(&mut self.events, self.now_ns, packet) {
             Entry::Taken => self.account_drops(),
-            Entry::Through => self.delays.push(&mut self.events, self.now_ns, line, to, handle),
+            Entry::Through => self
+                .delays
+                .push(&mut self.events, self.now_ns, line, to, handle),
             Entry::Lost => {
                 self.flows[from.flow() as usize].path_lost_pkts += 1;
                 self.drop_packet(from.flow(), handle);
@@ -503,8 +539,14 @@ impl<'a> World<'a> {
     /// Records a packet at the sender's interface.
     fn capture(&mut self, flow: u32, outbound: bool, segment: &Segment) {
         let t = Nanos(self.now_ns - self.boot_ns);
-        let origin = if outbound { &self.hosts[0] } else { &self.hosts[1] };
-        self.output.capture.push(CapturedPacket::new(t, flow, outbound, segment, origin));
+        let origin = if outbound {
+            &self.hosts[0]
+        } else {
+            &self.hosts[1]
+        };
+        self.output
+            .capture
+            .push(CapturedPacket::new(t, flow, outbound, segment, origin));
     }
 
     fn log_event(&mut self, flow: u32, event: &'static str) {
@@ -545,7 +587,12 @@ impl<'a> World<'a> {
             let number = self.dirty[i];
             let flow = &mut self.flows[number as usize];
             flow.dirty = false;
-            let row = sample_row(flow, &self.hosts[0], self.now_ns, (cell, rep, t_ns, number as i32));
+            let row = sample_row(
+                flow,
+                &self.hosts[0],
+                self.now_ns,
+                (cell, rep, t_ns, number as i32),
+            );
             self.output.samples.push(row);
         }
         self.dirty.clear();
@@ -561,7 +608,8 @@ impl<'a> World<'a> {
         self.sample();
         let mut under_way = vec![0u64; self.flows.len()];
         for packet in self.bottleneck.drain(self.now_ns) {
-            under_way[packet.flow as usize] += u64::from(self.slab.get(packet.handle).payload_bytes);
+            under_way[packet.flow as usize] +=
+                u64::from(self.slab.get(packet.handle).payload_bytes);
         }
         for (to, handle) in self.delays.handles() {
             if to.side() == Side::Receiver {
@@ -569,9 +617,14 @@ impl<'a> World<'a> {
             }
         }
         for (number, flow) in self.flows.iter_mut().enumerate() {
-            let waiting = flow.ends[1].nic.pending.iter().chain(flow.ends[0].egress.iter().map(|(_, handle)| handle));
-            under_way[number] +=
-                waiting.map(|&handle| u64::from(self.slab.get(handle).payload_bytes)).sum::<u64>();
+            let waiting = flow.ends[1]
+                .nic
+                .pending
+                .iter()
+                .chain(flow.ends[0].egress.iter().map(|(_, handle)| handle));
+            under_way[number] += waiting
+                .map(|&handle| u64::from(self.slab.get(handle).payload_bytes))
+                .sum::<u64>();
             self.output.accounts.push(Account {
                 sent_bytes: flow.ends[0].tcp.counters.bytes_sent,
                 arrived_bytes: flow.ends[1].tcp.rx.bytes_arrived,
@@ -597,7 +650,12 @@ impl<'a> World<'a> {
     }
 }
 
-fn sample_row(flow: &Flow, conf: &HostConf, now_ns: u64, (cell, rep, t_ns, number): (i32, i32, i64, i32)) -> Sample {
+fn sample_row(
+    flow: &Flow,
+    conf: &HostConf,
+    now_ns: u64,
+    (cell, rep, t_ns, number): (i32, i32, i64, i32),
+) -> Sample {
     let tcp = &flow.ends[0].tcp;
     let (cc, counters) = (&tcp.cc, &tcp.counters);
     let us = |limit: crate::tcp::Limit| (tcp.limited_ns(limit, now_ns) / 1_000) as i64;
@@ -618,11 +676,16 @@ fn sample_row(flow: &Flow, conf: &HostConf, now_ns: u64, (cell, rep, t_ns, numbe
         data_segs_out: counters.data_segs_out as i64,
         srtt_us: i64::from(tcp.srtt_us()),
         rttvar_us: i64::from(tcp.rttvar_us()),
-        min_rtt_us: if cc.min_rtt_us == u32::MAX { 0 } else { i64::from(cc.min_rtt_us) },
+        min_rtt_us: if cc.min_rtt_us == u32::MAX {
+            0
+        } else {
+            i64::from(cc.min_rtt_us)
+        },
         rto_us: tcp.rto_us(conf) as i64,
         backoff: tcp.backoff() as i32,
         // ~0 means no limit; tables have signed columns.
-        pacing_rate_bits_per_sec: i64::try_from(cc.pacing_rate.saturating_mul(8)).unwrap_or(i64::MAX),
+        pacing_rate_bits_per_sec: i64::try_from(cc.pacing_rate.saturating_mul(8))
+            .unwrap_or(i64::MAX),
         delivery_rate_bits_per_sec: tcp.delivery_rate_bits_per_sec() as i64,
         delivery_rate_app_limited: tcp.delivery_rate_app_limited(),
         delivered: i64::from(cc.delivered),

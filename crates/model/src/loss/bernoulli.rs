@@ -8,7 +8,12 @@ pub(super) const KIND: LossKind = LossKind {
     name: "random",
     summary: "each packet is lost with the same probability, independently (Bernoulli)",
     source: "tc-netem(8), loss random",
-    build: |share, rng| Box::new(Bernoulli { threshold: (share * (1u64 << 53) as f64) as u64, rng }),
+    build: |share, rng| {
+        Box::new(Bernoulli {
+            threshold: (share * (1u64 << 53) as f64) as u64,
+            rng,
+        })
+    },
 };
 
 struct Bernoulli {

@@ -21,7 +21,10 @@ pub struct LossSpec {
 }
 
 impl LossSpec {
-    pub const NONE: LossSpec = LossSpec { kind: "random", share: 0.0 };
+    pub const NONE: LossSpec = LossSpec {
+        kind: "random",
+        share: 0.0,
+    };
 
     /// `None` when nothing is ever lost, so that the caller can skip the call.
     pub fn build(&self, rng: Stream) -> Option<Box<dyn Loss>> {

@@ -7,7 +7,12 @@ pub(super) const KIND: LossKind = LossKind {
     name: "periodic",
     summary: "exactly every n-th packet is lost, n = 1 / share",
     source: "Mathis, Semke, Mahdavi, Ott: CCR 27(3) 1997, section 2",
-    build: |share, _| Box::new(Periodic { every: (1.0 / share).round().max(1.0) as u64, count: 0 }),
+    build: |share, _| {
+        Box::new(Periodic {
+            every: (1.0 / share).round().max(1.0) as u64,
+            count: 0,
+        })
+    },
 };
 
 struct Periodic {

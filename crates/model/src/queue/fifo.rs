@@ -24,7 +24,11 @@ pub struct Fifo {
 
 impl Fifo {
     pub fn new(limit: BufferLimit) -> Fifo {
-        Fifo { packets: VecDeque::new(), bytes: 0, limit }
+        Fifo {
+            packets: VecDeque::new(),
+            bytes: 0,
+            limit,
+        }
     }
 
     fn fits(&self, packet: &Packet) -> bool {

@@ -51,7 +51,10 @@ impl Histogram {
         let rank = ((share * self.count as f64).ceil() as u64).clamp(1, self.count);
         let mut seen = 0;
         for (octave, buckets) in self.octaves.iter().enumerate() {
-            for (bucket, &n) in buckets.iter().flat_map(|buckets| buckets.iter().enumerate()) {
+            for (bucket, &n) in buckets
+                .iter()
+                .flat_map(|buckets| buckets.iter().enumerate())
+            {
                 seen += n;
                 if seen >= rank {
                     return Some(middle(octave, bucket as u64));
@@ -85,7 +88,10 @@ mod tests {
         for share in [0.01, 0.5, 0.95, 0.99, 1.0] {
             let exact = share * 100_000.0;
             let got = histogram.quantile(share).unwrap();
-            assert!((got - exact).abs() <= 0.01 * exact, "{share}: {got} against {exact}");
+            assert!(
+                (got - exact).abs() <= 0.01 * exact,
+                "{share}: {got} against {exact}"
+            );
         }
         assert_eq!(histogram.mean(), Some(50_000.5));
     }

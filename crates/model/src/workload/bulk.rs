@@ -11,7 +11,10 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 
 pub(super) fn apps(write_bytes: u64) -> Apps {
     Apps {
-        sender: Box::new(Source { write_bytes, left: write_bytes }),
+        sender: Box::new(Source {
+            write_bytes,
+            left: write_bytes,
+        }),
         receiver: Box::new(Sink),
         receiver_opens: false,
     }

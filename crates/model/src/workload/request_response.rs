@@ -15,7 +15,12 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 
 pub(super) fn apps(request: u64, response: u64, depth: u32, requests: Option<u64>) -> Apps {
     Apps {
-        sender: Box::new(Server { request, response, unread: request, unwritten: 0 }),
+        sender: Box::new(Server {
+            request,
+            response,
+            unread: request,
+            unwritten: 0,
+        }),
         receiver: Box::new(Client {
             request,
             response,
@@ -65,7 +70,10 @@ impl App for Client {
         while bytes >= self.unread {
             bytes -= self.unread;
             self.unread = self.response;
-            let asked = self.asked.pop_front().expect("a server answers only what was asked");
+            let asked = self
+                .asked
+                .pop_front()
+                .expect("a server answers only what was asked");
             self.latencies.push(now - asked);
             if self.to_ask == 0 && self.asked.is_empty() {
                 self.completed = Some(now);

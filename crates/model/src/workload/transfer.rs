@@ -11,8 +11,15 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 
 pub(super) fn apps(bytes: u64, write_bytes: u64) -> Apps {
     Apps {
-        sender: Box::new(Source { left: bytes, write_bytes, in_write: write_bytes }),
-        receiver: Box::new(Receiver { left: bytes, completed: None }),
+        sender: Box::new(Source {
+            left: bytes,
+            write_bytes,
+            in_write: write_bytes,
+        }),
+        receiver: Box::new(Receiver {
+            left: bytes,
+            completed: None,
+        }),
         receiver_opens: false,
     }
 }

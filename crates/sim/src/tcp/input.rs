@@ -98,7 +98,11 @@ impl Endpoint {
             self.take_rtt(cx, Some(rtt_us), Some(rtt_us), false);
         }
         // RFC 6298, 5.7: a window of one when the SYN was lost; Linux allows one loss.
-        self.cc.snd_cwnd = if self.syn_timeouts > 1 { 1 } else { cx.host.host.initcwnd };
+        self.cc.snd_cwnd = if self.syn_timeouts > 1 {
+            1
+        } else {
+            cx.host.host.initcwnd
+        };
         self.cc.delivered += 1;
         self.delivered_ns = cx.now_ns;
         self.snd_cwnd_stamp = cx.jiffies();
@@ -134,7 +138,10 @@ impl Endpoint {
         if ack > self.snd_nxt {
             return;
         }
-        let mut flags = AckFlags { data: segment.payload_bytes > 0, ..AckFlags::default() };
+        let mut flags = AckFlags {
+            data: segment.payload_bytes > 0,
+            ..AckFlags::default()
+        };
         let mut tag = SackTag::new(self.first_tx_ns);
         let mut sample = RateSample::new(self.packets_in_flight());
         let prior_packets = self.cc.packets_out;
@@ -173,7 +180,15 @@ impl Endpoint {
         }
 
         self.cc.delivered += tag.delivered;
-        let ack_delayed = self.clean_rtx_queue(cx, prior_una, prior_fack, &mut flags, &mut tag, &mut sample, prior_sacked);
+        let ack_delayed = self.clean_rtx_queue(
+            cx,
+            prior_una,
+            prior_fack,
+            &mut flags,
+            &mut tag,
+            &mut sample,
+            prior_sacked,
+        );
         sample.is_ack_delayed = ack_delayed;
         self.first_tx_ns = tag.first_tx_ns;
 
@@ -187,8 +202,12 @@ impl Endpoint {
             || flags.dsacking
             || self.ca_state != CaState::Open;
         if dubious {
-            let duplicate = !flags.una_advanced
-                && !(flags.data || flags.window_update || flags.data_acked || flags.dsacking);
+            let forward = flags.una_advanced
+                || flags.data
+                || flags.window_update
+                || flags.data_acked
+                || flags.dsacking;
+            let duplicate = !forward;
             rexmit = self.alert(cx, prior_una, &mut flags, duplicate);
         }
         if flags.set_xmit_timer {
@@ -226,7 +245,10 @@ impl Endpoint {
     /// tcp_clean_rtx_queue(): removes what is cumulatively acked, measures the
     /// RTT and tells the algorithm. Returns whether the ACK may have been
     /// delayed by the receiver.
-    #[allow(clippy::too_many_arguments, reason = "the order of tcp_ack() threads all of these")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the order of tcp_ack() threads all of these"
+    )]
     fn clean_rtx_queue(
         &mut self,
         cx: &mut Cx,
@@ -267,7 +289,8 @@ impl Endpoint {
             } else {
                 delivered_now += 1;
                 if !self.spurious_retrans(sent_ns, seg_flags) {
-                    self.rack.advance(now_us, self.min_rtt.get(), seg_flags, end_seq, sent_ns);
+                    self.rack
+                        .advance(now_us, self.min_rtt.get(), seg_flags, end_seq, sent_ns);
                 }
             }
             if seg_flags & LOST != 0 {
@@ -288,7 +311,9 @@ impl Endpoint {
             flags.data_acked = true;
         }
 
-        let since_us = |sent_ns: u64| (sent_ns != 0).then(|| (cx.now_ns.saturating_sub(sent_ns) / 1_000) as u32);
+        let since_us = |sent_ns: u64| {
+            (sent_ns != 0).then(|| (cx.now_ns.saturating_sub(sent_ns) / 1_000) as u32)
+        };
         let mut seq_rtt_us = since_us(first_acked_ns);
         let mut ca_rtt_us = since_us(last_acked_ns);
         let ack_delayed = pkts_acked == 1
@@ -317,7 +342,8 @@ impl Endpoint {
             if reord < prior_fack {
                 self.check_reordering(reord);
             }
-        } else if let (true, Some(sack_rtt_us), Some(front)) = (measured, sack_rtt_us, self.rtx.front())
+        } else if let (true, Some(sack_rtt_us), Some(front)) =
+            (measured, sack_rtt_us, self.rtx.front())
             && u64::from(sack_rtt_us) > now_us.saturating_sub(front.sent_ns / 1_000)
         {
             // The SACKed data was sent before the head's last transmission:
@@ -338,7 +364,13 @@ impl Endpoint {
     }
 
     /// tcp_ack_update_rtt(); returns whether there was a sample.
-    fn take_rtt(&mut self, cx: &Cx, seq_rtt_us: Option<u32>, ca_rtt_us: Option<u32>, ack_delayed: bool) -> bool {
+    fn take_rtt(
+        &mut self,
+        cx: &Cx,
+        seq_rtt_us: Option<u32>,
+        ca_rtt_us: Option<u32>,
+        ack_delayed: bool,
+    ) -> bool {
         let (Some(seq_rtt_us), Some(ca_rtt_us)) = (seq_rtt_us, ca_rtt_us) else {
             return false;
         };
@@ -355,7 +387,14 @@ impl Endpoint {
     }
 
     /// tcp_cong_control()
-    fn cong_control(&mut self, cx: &mut Cx, flags: &AckFlags, ack_delayed: bool, delivered: u32, lost: u32) {
+    fn cong_control(
+        &mut self,
+        cx: &mut Cx,
+        flags: &AckFlags,
+        ack_delayed: bool,
+        delivered: u32,
+        lost: u32,
+    ) {
         if self.has_cong_control {
             self.cc.ack_flags = ack_flag_bits(flags, ack_delayed);
             self.call_cc(cx, Op::CongControl);
@@ -378,6 +417,5 @@ impl Endpoint {
 
 /// The bits of Linux' FLAG_* that the contract passes on.
 fn ack_flag_bits(flags: &AckFlags, ack_delayed: bool) -> u32 {
-    u32::from(flags.una_advanced) * 0x400
-        | u32::from(ack_delayed) * 0x1_0000
+    (u32::from(flags.una_advanced) * 0x400) | (u32::from(ack_delayed) * 0x1_0000)
 }

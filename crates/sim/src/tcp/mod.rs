@@ -329,7 +329,10 @@ impl Endpoint {
             qdisc_bytes: 0,
             prior_wstamp_ns: 0,
             tsq_throttled: false,
-            xmit_timer: XmitTimer { kind: XmitTimerKind::None, at_ns: NEVER },
+            xmit_timer: XmitTimer {
+                kind: XmitTimerKind::None,
+                at_ns: NEVER,
+            },
             pacing_timer_ns: NEVER,
             limit: Limit::None,
             limit_since_ns: 0,
@@ -356,7 +359,10 @@ impl Endpoint {
     /// Earliest time at which [`Endpoint::on_timer`] has something to do.
     #[inline]
     pub fn next_timer_ns(&self) -> u64 {
-        self.xmit_timer.at_ns.min(self.pacing_timer_ns).min(self.rx.next_timer_ns())
+        self.xmit_timer
+            .at_ns
+            .min(self.pacing_timer_ns)
+            .min(self.rx.next_timer_ns())
     }
 
     /// Runs the timers that are due.
@@ -406,7 +412,10 @@ impl Endpoint {
     fn current_ssthresh(&self) -> u32 {
         match self.in_cwnd_reduction() {
             true => self.cc.snd_ssthresh,
-            false => self.cc.snd_ssthresh.max((self.cc.snd_cwnd >> 1) + (self.cc.snd_cwnd >> 2)),
+            false => self
+                .cc
+                .snd_ssthresh
+                .max((self.cc.snd_cwnd >> 1) + (self.cc.snd_cwnd >> 2)),
         }
     }
 
@@ -541,13 +550,21 @@ impl Endpoint {
 
     /// Time under a limit up to now.
     pub fn limited_ns(&self, limit: Limit, now_ns: u64) -> u64 {
-        let current = if self.limit == limit { now_ns - self.limit_since_ns } else { 0 };
+        let current = if self.limit == limit {
+            now_ns - self.limit_since_ns
+        } else {
+            0
+        };
         self.counters.limit_ns[limit as usize] + current
     }
 
     /// Time with something outstanding or to send, up to now.
     pub fn busy_ns(&self, now_ns: u64) -> u64 {
-        let current = if self.busy_since_ns == NEVER { 0 } else { now_ns - self.busy_since_ns };
+        let current = if self.busy_since_ns == NEVER {
+            0
+        } else {
+            now_ns - self.busy_since_ns
+        };
         self.counters.busy_ns + current
     }
 

@@ -58,7 +58,11 @@ impl Endpoint {
         self.snd_nxt = 1;
         self.syn_sent_ns = cx.now_ns;
         self.set_busy(cx.now_ns, true);
-        let ack = if self.state == State::SynReceived { ACK } else { 0 };
+        let ack = if self.state == State::SynReceived {
+            ACK
+        } else {
+            0
+        };
         self.emit(cx, 0, 0, SYN | ack, 0);
         let jiffies = self.rto_jiffies(cx);
         self.arm_xmit_timer(cx, XmitTimerKind::Retransmit, jiffies);
@@ -145,13 +149,18 @@ impl Endpoint {
         let segs = self.cc.snd_cwnd.max(10).max(self.cc.reordering + 1);
         let wanted = u64::from(factor) * u64::from(segs) * SNDBUF_PER_SEGMENT_BYTES;
         if wanted > self.sndbuf_bytes {
-            self.sndbuf_bytes = wanted.min(cx.host.host.tcp_wmem_bytes[2]).max(self.sndbuf_bytes);
+            self.sndbuf_bytes = wanted
+                .min(cx.host.host.tcp_wmem_bytes[2])
+                .max(self.sndbuf_bytes);
         }
     }
 
     /// tcp_slow_start_after_idle_check() and tcp_cwnd_restart()
     fn restart_after_idle(&mut self, cx: &Cx) {
-        if !cx.host.host.tcp_slow_start_after_idle || self.cc.packets_out > 0 || self.has_cong_control {
+        if !cx.host.host.tcp_slow_start_after_idle
+            || self.cc.packets_out > 0
+            || self.has_cong_control
+        {
             return;
         }
         let rto = self.rto_jiffies(cx) as i64;
@@ -214,7 +223,11 @@ impl Endpoint {
                 break;
             }
             let in_flight = self.packets_in_flight();
-            let mut quota = self.cc.snd_cwnd.saturating_sub(in_flight).min((self.cc.snd_cwnd >> 1).max(1));
+            let mut quota = self
+                .cc
+                .snd_cwnd
+                .saturating_sub(in_flight)
+                .min((self.cc.snd_cwnd >> 1).max(1));
             if quota == 0 {
                 if push != Push::Probe {
                     limit = Some(Limit::Cwnd);
@@ -319,7 +332,11 @@ impl Endpoint {
             return max_len;
         }
         let partial = needed % mss;
-        if partial != 0 && needed > mss && self.nagle_holds(partial) { needed - partial } else { needed }
+        if partial != 0 && needed > mss && self.nagle_holds(partial) {
+            needed - partial
+        } else {
+            needed
+        }
     }
 
     /// tcp_tso_should_defer(): wait for the next ACK to send a larger packet?
@@ -359,7 +376,11 @@ impl Endpoint {
         } else if send_win <= skb_len {
             return Some(Limit::Rwnd);
         }
-        if self.fin_queued { None } else { Some(Limit::App) }
+        if self.fin_queued {
+            None
+        } else {
+            Some(Limit::App)
+        }
     }
 
     /// tcp_small_queue_check(): enough of this connection waits in the qdisc.
@@ -413,7 +434,10 @@ impl Endpoint {
         }
         self.snd_cwnd_used = self.snd_cwnd_used.max(self.cc.packets_out);
         let idle = u64::from(cx.jiffies().wrapping_sub(self.snd_cwnd_stamp));
-        if cx.host.host.tcp_slow_start_after_idle && idle >= self.rto_jiffies(cx) && !self.has_cong_control {
+        if cx.host.host.tcp_slow_start_after_idle
+            && idle >= self.rto_jiffies(cx)
+            && !self.has_cong_control
+        {
             self.decay_cwnd(cx);
         }
     }
@@ -453,7 +477,8 @@ impl Endpoint {
             seg.seq = seq;
             seg.payload_bytes = payload as u16;
             if last {
-                seg.flags |= SKB_END | u8::from(end == self.write_seq) * PSH_SEG | u8::from(fin) * FIN_SEG;
+                seg.flags |=
+                    SKB_END | if_set(end == self.write_seq, PSH_SEG) | if_set(fin, FIN_SEG);
             }
             self.emit_data(cx, seq, payload, seg.flags, departure_ns);
             self.rtx.push(seg);
@@ -535,7 +560,10 @@ impl Endpoint {
             if quota == 0 || self.tsq_blocks(cx, quota, 2) {
                 break;
             }
-            let id = self.rtx.find(seq).expect("what is to be retransmitted is queued");
+            let id = self
+                .rtx
+                .find(seq)
+                .expect("what is to be retransmitted is queued");
             let segs = self.run_of_lost(id, end_seq, quota);
             self.retransmit(cx, id, segs);
             if self.in_cwnd_reduction() {
@@ -594,7 +622,13 @@ impl Endpoint {
             stored.tx_in_flight = in_flight;
             stored.sent_ns = departure_ns;
             stored.flags = seg.flags | EVER_RETRANS;
-            self.emit_data(cx, seg.seq, u32::from(seg.payload_bytes), seg.flags, departure_ns);
+            self.emit_data(
+                cx,
+                seg.seq,
+                u32::from(seg.payload_bytes),
+                seg.flags,
+                departure_ns,
+            );
             self.rtx.touch(id);
             payload_bytes += u64::from(seg.payload_bytes);
         }
@@ -607,7 +641,9 @@ impl Endpoint {
     /// tcp_write_wakeup(): what the window allows, or an old byte to force an ACK.
     pub(super) fn probe_window(&mut self, cx: &mut Cx) {
         let window = (self.snd_una + self.snd_wnd).saturating_sub(self.snd_nxt);
-        let len = window.min(self.notsent_bytes()).min(u64::from(self.cc.mss_bytes));
+        let len = window
+            .min(self.notsent_bytes())
+            .min(u64::from(self.cc.mss_bytes));
         if len > 0 {
             self.transmit_new(cx, len);
         } else {
@@ -620,10 +656,13 @@ impl Endpoint {
     fn emit_data(&mut self, cx: &mut Cx, seq: u64, payload: u32, seg_flags: u8, departure_ns: u64) {
         self.counters.data_segs_out += 1;
         self.counters.bytes_sent += u64::from(payload);
-        let flags = ACK
-            | if seg_flags & PSH_SEG != 0 { PSH } else { 0 }
-            | if seg_flags & FIN_SEG != 0 { FIN } else { 0 };
-        let departure_ns = if departure_ns > cx.now_ns { departure_ns } else { 0 };
+        let flags =
+            ACK | if_set(seg_flags & PSH_SEG != 0, PSH) | if_set(seg_flags & FIN_SEG != 0, FIN);
+        let departure_ns = if departure_ns > cx.now_ns {
+            departure_ns
+        } else {
+            0
+        };
         self.emit(cx, seq, payload, flags, departure_ns);
     }
 
@@ -666,7 +705,11 @@ impl Endpoint {
             return;
         }
         let cc = &mut *self.cc;
-        let factor_pct = if cc.snd_cwnd < cc.snd_ssthresh / 2 { 200 } else { 120 };
+        let factor_pct = if cc.snd_cwnd < cc.snd_ssthresh / 2 {
+            200
+        } else {
+            120
+        };
         let window = u64::from(cc.snd_cwnd.max(cc.packets_out)) * u64::from(cc.mss_bytes);
         let mut rate = window * factor_pct * 10_000;
         if self.rtt.srtt_x8() > 0 {
@@ -674,4 +717,8 @@ impl Endpoint {
         }
         cc.pacing_rate = rate.min(cc.max_pacing_rate);
     }
+}
+
+fn if_set(condition: bool, flag: u8) -> u8 {
+    if condition { flag } else { 0 }
 }

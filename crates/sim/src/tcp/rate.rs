@@ -26,7 +26,10 @@ pub struct RateSample {
 impl RateSample {
     /// An empty sample of an ACK that finds so much in flight.
     pub fn new(prior_in_flight: u32) -> RateSample {
-        RateSample { prior_in_flight, ..RateSample::default() }
+        RateSample {
+            prior_in_flight,
+            ..RateSample::default()
+        }
     }
     /// `tp.delivered` when the sampled packet was sent.
     pub fn prior_delivered(&self) -> u32 {
@@ -51,16 +54,17 @@ impl Endpoint {
         seg.tx_delivered = self.cc.delivered;
         seg.tx_delivered_ce = self.cc.delivered_ce;
         seg.tx_lost = self.cc.lost;
-        seg.flags = seg.flags & !APP_LIMITED | if self.cc.app_limited != 0 { APP_LIMITED } else { 0 };
+        seg.flags = seg.flags & !APP_LIMITED
+            | if self.cc.app_limited != 0 {
+                APP_LIMITED
+            } else {
+                0
+            };
     }
 
     /// A segment was (S)ACKed. Each counts once.
     #[inline]
-    pub(super) fn rate_on_delivered(
-        first_tx_ns: &mut u64,
-        seg: &mut Seg,
-        sample: &mut RateSample,
-    ) {
+    pub(super) fn rate_on_delivered(first_tx_ns: &mut u64, seg: &mut Seg, sample: &mut RateSample) {
         if seg.tx_delivered_ns == 0 {
             return;
         }
@@ -155,8 +159,11 @@ impl Endpoint {
             && self.packets_in_flight() < self.cc.snd_cwnd
             && self.cc.lost_out <= self.cc.retrans_out
         {
-            self.cc.app_limited =
-                self.cc.delivered.wrapping_add(self.packets_in_flight()).max(1);
+            self.cc.app_limited = self
+                .cc
+                .delivered
+                .wrapping_add(self.packets_in_flight())
+                .max(1);
         }
     }
 }

@@ -80,7 +80,7 @@ impl Receiver {
     pub fn new(conf: &HostConf) -> Receiver {
         let rcvbuf_bytes = conf.host.tcp_rmem_bytes[1];
         let mss_bytes = u64::from(conf.mss_bytes);
-        let space = rcvbuf_bytes * INITIAL_RATIO >> RATIO_SHIFT;
+        let space = (rcvbuf_bytes * INITIAL_RATIO) >> RATIO_SHIFT;
         // tcp_select_initial_window(): whole segments, at most 16 bits' worth.
         let rcv_wnd = (space / mss_bytes * mss_bytes).clamp(mss_bytes, 65_535);
         Receiver {
@@ -213,7 +213,7 @@ impl Receiver {
     // ---- window ----------------------------------------------------------
 
     fn win_from_space(&self, bytes: u64) -> u64 {
-        bytes * self.scaling_ratio >> RATIO_SHIFT
+        (bytes * self.scaling_ratio) >> RATIO_SHIFT
     }
 
     /// Free space, as window: the buffer less what waits out of order.
@@ -224,7 +224,9 @@ impl Receiver {
 
     /// __tcp_select_window()
     fn select_window(&mut self) -> u64 {
-        let full = self.window_clamp.min(self.win_from_space(self.rcvbuf_bytes));
+        let full = self
+            .window_clamp
+            .min(self.win_from_space(self.rcvbuf_bytes));
         let mss = self.rcv_mss.min(full);
         let mut free = self.space();
         let unit = 1u64 << self.wscale;
@@ -255,7 +257,10 @@ impl Receiver {
 
     /// tcp_grow_window(): data that fits its memory well opens the window.
     fn grow_window(&mut self, payload_bytes: u64) {
-        let room = self.window_clamp.min(self.space()).saturating_sub(self.rcv_ssthresh);
+        let room = self
+            .window_clamp
+            .min(self.space())
+            .saturating_sub(self.rcv_ssthresh);
         if room > 0 {
             let step = (2 * self.mss_bytes).max(2 * payload_bytes);
             self.rcv_ssthresh += room.min(step);
@@ -287,7 +292,8 @@ impl Receiver {
 
     /// tcp_rcv_rtt_measure_ts()
     fn measure_rtt(&mut self, cx: &Cx, segment: &Segment) {
-        if segment.tsecr_ms == self.last_tsecr_ms || u64::from(segment.payload_bytes) < self.rcv_mss {
+        if segment.tsecr_ms == self.last_tsecr_ms || u64::from(segment.payload_bytes) < self.rcv_mss
+        {
             return;
         }
         self.last_tsecr_ms = segment.tsecr_ms;
@@ -342,7 +348,9 @@ impl Receiver {
 
     /// tcp_incr_quickack()
     fn add_quickacks(&mut self, most: u32) {
-        let wanted = ((self.rcv_wnd / (2 * self.rcv_mss)) as u32).max(2).min(most);
+        let wanted = ((self.rcv_wnd / (2 * self.rcv_mss)) as u32)
+            .max(2)
+            .min(most);
         self.quick = self.quick.max(wanted);
     }
 
@@ -499,12 +507,17 @@ impl Endpoint {
                 most = delack_max;
             }
             if self.rtt.srtt_us() > 0 {
-                most = most.min(conf.us_to_jiffies(u64::from(self.rtt.srtt_us())).max(delack_min));
+                most = most.min(
+                    conf.us_to_jiffies(u64::from(self.rtt.srtt_us()))
+                        .max(delack_min),
+                );
             }
             ato = ato.min(most);
         }
         // icsk_delack_max: below the other side's least timeout.
-        let below_rto = conf.us_to_jiffies(conf.host.tcp_rto_min.as_us()).saturating_sub(1);
+        let below_rto = conf
+            .us_to_jiffies(conf.host.tcp_rto_min.as_us())
+            .saturating_sub(1);
         ato = ato.min(delack_max).min(below_rto).max(1);
         let at_ns = conf.timer_at(cx.now_ns, ato);
         if rx.delack_at_ns == NEVER {

@@ -49,7 +49,14 @@ impl Default for Rack {
 impl Rack {
     /// tcp_rack_advance(): a segment was delivered.
     #[inline]
-    pub fn advance(&mut self, now_us: u64, min_rtt_us: u32, seg_flags: u8, end_seq: u64, sent_ns: u64) {
+    pub fn advance(
+        &mut self,
+        now_us: u64,
+        min_rtt_us: u32,
+        seg_flags: u8,
+        end_seq: u64,
+        sent_ns: u64,
+    ) {
         let rtt_us = now_us.saturating_sub(sent_ns / 1_000) as u32;
         if rtt_us < min_rtt_us && seg_flags & (RETRANS | EVER_RETRANS) != 0 {
             // Too fast for the retransmission: the original was delivered.
@@ -96,7 +103,9 @@ impl SackTag {
 impl Endpoint {
     /// tcp_highest_sack_seq(): one past the highest SACKed, or snd_una.
     pub(super) fn highest_sacked(&self) -> u64 {
-        self.sacked.last().map_or(self.snd_una, |(_, end)| end.max(self.snd_una))
+        self.sacked
+            .last()
+            .map_or(self.snd_una, |(_, end)| end.max(self.snd_una))
     }
 
     /// tcp_sacktag_write_queue(). Cost grows with what is newly SACKed, not
@@ -161,12 +170,16 @@ impl Endpoint {
     ) {
         let now_us = cx.now_us();
         let min_rtt_us = self.min_rtt.get();
-        let Some(mut id) = self.rtx.find(start) else { return };
+        let Some(mut id) = self.rtx.find(start) else {
+            return;
+        };
         let mut at = start;
         while at < end {
             let seg = self.rtx.get_mut(id);
-            let (seq, end_seq, seg_flags, sent_ns) = (seg.seq, seg.end_seq(), seg.flags, seg.sent_ns);
-            self.rack.advance(now_us, min_rtt_us, seg_flags, end_seq, sent_ns);
+            let (seq, end_seq, seg_flags, sent_ns) =
+                (seg.seq, seg.end_seq(), seg.flags, seg.sent_ns);
+            self.rack
+                .advance(now_us, min_rtt_us, seg_flags, end_seq, sent_ns);
             if seg_flags & RETRANS != 0 {
                 // Retransmitted but never marked lost: the retransmission is
                 // still believed in flight, as in Linux.
@@ -204,7 +217,14 @@ impl Endpoint {
     }
 
     /// tcp_check_dsack(): the receiver got something twice.
-    fn on_dsack(&mut self, start: u64, end: u64, prior_una: u64, flags: &mut AckFlags, tag: &mut SackTag) {
+    fn on_dsack(
+        &mut self,
+        start: u64,
+        end: u64,
+        prior_una: u64,
+        flags: &mut AckFlags,
+        tag: &mut SackTag,
+    ) {
         let mss = u64::from(self.cc.mss_bytes);
         let mut dups = 1;
         if end - start > mss {
@@ -225,7 +245,9 @@ impl Endpoint {
         if self.undo_marker != 0 && self.undo_retrans > 0 {
             if end <= prior_una && end > self.undo_marker {
                 self.undo_retrans = (self.undo_retrans - dups as i64).max(0);
-            } else if end > self.snd_una && let Some(id) = self.rtx.find(start) {
+            } else if end > self.snd_una
+                && let Some(id) = self.rtx.find(start)
+            {
                 // A duplicate above the cumulative ACK: its segment is SACKed.
                 let seg = self.rtx.get_mut(id);
                 if seg.has(RETRANS | EVER_RETRANS) && seg.end_seq() > self.undo_marker {
@@ -233,7 +255,9 @@ impl Endpoint {
                 }
             }
         }
-        if end > self.snd_una && let Some(id) = self.rtx.find(start) {
+        if end > self.snd_una
+            && let Some(id) = self.rtx.find(start)
+        {
             let seg = self.rtx.get_mut(id);
             if seg.has(SACKED) && seg.has(RETRANS) {
                 seg.flags &= !RETRANS;
@@ -294,7 +318,12 @@ impl Endpoint {
         let mut next = self.rtx.oldest_sent();
         while let Some(id) = next {
             let seg = self.rtx.get(id);
-            if !sent_after(self.rack.mstamp_ns, self.rack.end_seq, seg.sent_ns, seg.end_seq()) {
+            if !sent_after(
+                self.rack.mstamp_ns,
+                self.rack.end_seq,
+                seg.sent_ns,
+                seg.end_seq(),
+            ) {
                 break;
             }
             next = self.rtx.sent_next(id);
@@ -353,7 +382,13 @@ impl Endpoint {
     // ---- the state machine -----------------------------------------------
 
     /// tcp_fastretrans_alert()
-    pub(super) fn alert(&mut self, cx: &mut Cx, prior_una: u64, flags: &mut AckFlags, duplicate: bool) -> Rexmit {
+    pub(super) fn alert(
+        &mut self,
+        cx: &mut Cx,
+        prior_una: u64,
+        flags: &mut AckFlags,
+        duplicate: bool,
+    ) -> Rexmit {
         if self.ca_state == CaState::Open {
             self.retrans_stamp_ms = 0;
         } else if self.snd_una >= self.high_seq {
@@ -525,7 +560,9 @@ impl Endpoint {
     }
 
     fn echo_before(&self, stamp_ms: u32) -> bool {
-        self.rx.echoed_ms().is_some_and(|echo_ms| (echo_ms.wrapping_sub(stamp_ms) as i32) < 0)
+        self.rx
+            .echoed_ms()
+            .is_some_and(|echo_ms| (echo_ms.wrapping_sub(stamp_ms) as i32) < 0)
     }
 
     /// tcp_skb_spurious_retrans()

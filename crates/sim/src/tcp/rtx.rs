@@ -89,7 +89,12 @@ pub struct RtxQueue {
 
 impl Default for RtxQueue {
     fn default() -> RtxQueue {
-        RtxQueue { segs: VecDeque::new(), base: 0, head: NONE, tail: NONE }
+        RtxQueue {
+            segs: VecDeque::new(),
+            base: 0,
+            head: NONE,
+            tail: NONE,
+        }
     }
 }
 
@@ -112,8 +117,6 @@ impl RtxQueue {
 
     #[inline]
     fn id(&self, index: usize) -> u32 {
-
-
         self.base.wrapping_add(index as u32)
     }
 

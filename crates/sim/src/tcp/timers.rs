@@ -25,11 +25,17 @@ impl Endpoint {
     pub(super) fn arm_xmit_timer(&mut self, cx: &Cx, kind: XmitTimerKind, jiffies: u64) {
         let pacing_delay_ns = self.cc.wstamp_ns.saturating_sub(cx.now_ns);
         let jiffies = jiffies + pacing_delay_ns.div_ceil(cx.host.tick_ns);
-        self.xmit_timer = XmitTimer { kind, at_ns: cx.host.timer_at(cx.now_ns, jiffies) };
+        self.xmit_timer = XmitTimer {
+            kind,
+            at_ns: cx.host.timer_at(cx.now_ns, jiffies),
+        };
     }
 
     pub(super) fn disarm_xmit_timer(&mut self) {
-        self.xmit_timer = XmitTimer { kind: XmitTimerKind::None, at_ns: NEVER };
+        self.xmit_timer = XmitTimer {
+            kind: XmitTimerKind::None,
+            at_ns: NEVER,
+        };
     }
 
     pub(super) fn rto_jiffies(&self, cx: &Cx) -> u64 {
@@ -38,7 +44,10 @@ impl Endpoint {
 
     /// tcp_rto_delta_us(): what is left of the head's timeout; negative: overdue.
     fn rto_delta_us(&self, cx: &Cx) -> i64 {
-        let head_us = self.rtx.front().map_or(cx.now_us(), |head| head.sent_ns / 1_000);
+        let head_us = self
+            .rtx
+            .front()
+            .map_or(cx.now_us(), |head| head.sent_ns / 1_000);
         let rto_us = self.rto_jiffies(cx) * cx.host.tick_ns / 1_000;
         (head_us + rto_us) as i64 - cx.now_us() as i64
     }
@@ -50,7 +59,10 @@ impl Endpoint {
             return;
         }
         let mut jiffies = self.rto_jiffies(cx);
-        if matches!(self.xmit_timer.kind, XmitTimerKind::Reorder | XmitTimerKind::LossProbe) {
+        if matches!(
+            self.xmit_timer.kind,
+            XmitTimerKind::Reorder | XmitTimerKind::LossProbe
+        ) {
             // The timeout counts from the head's transmission, not from now.
             jiffies = cx.host.us_to_jiffies(self.rto_delta_us(cx).max(1) as u64);
         }
@@ -166,7 +178,9 @@ impl Endpoint {
         if self.has_unsent() && self.window_allows_next() {
             return self.write_xmit(cx, Push::Probe) > 0;
         }
-        let Some(last) = self.rtx.back_id() else { return false };
+        let Some(last) = self.rtx.back_id() else {
+            return false;
+        };
         self.tlp_retrans = true;
         self.transmit_again(cx, last, 1);
         true
@@ -186,7 +200,11 @@ impl Endpoint {
             self.set_ca_state(cx, CaState::Cwr);
             self.end_cwnd_reduction(cx);
             self.try_keep_open(cx);
-        } else if !(flags.una_advanced || flags.data_sacked || flags.data || flags.window_update || flags.data_acked)
+        } else if !(flags.una_advanced
+            || flags.data_sacked
+            || flags.data
+            || flags.window_update
+            || flags.data_acked)
         {
             self.tlp_high_seq = 0;
         }
