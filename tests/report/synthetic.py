@@ -163,7 +163,7 @@ def _cell(
                         "cell": np.full(len(t), cell), "rep": np.full(len(t), rep), "t_ns": t_ns,
                         "flow": np.full(len(t), flow), "snd_cwnd": cwnd,
                         "inflight": np.maximum(cwnd - rng.integers(0, 4, len(t)), 0),
-                        "pacing_rate_bits_per_sec": (goodput * (1.0 + 0.25 * (rng.random(len(t)) < 0.1))).astype(np.int64),
+                        "pacing_rate_bits_per_sec": (goodput * (1 + 0.25 * (rng.random(len(t)) < 0.1))).astype(int),
                         "delivery_rate_bits_per_sec": np.where(
                             t_ns - start_ns < 1e8, 0, goodput * rng.normal(1, 0.08, len(t))
                         ).astype(np.int64),

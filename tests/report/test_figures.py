@@ -107,12 +107,12 @@ def test_png_is_written_as_svg_is(case, tmp_path):
 
 
 def test_unknown_figures_are_refused_with_a_suggestion(case, tmp_path):
-    with pytest.raises(UsageError, match='got "godput".*Did you mean "goodput"'):
+    with pytest.raises(UsageError, match=r'got "godput".*Did you mean "goodput"'):
         report.save(case("two"), "godput", tmp_path / "x.svg")
 
 
 def test_unknown_endings_are_refused(case, tmp_path):
-    with pytest.raises(UsageError, match="expected .svg or .png"):
+    with pytest.raises(UsageError, match=r"expected \.svg or \.png"):
         report.save(case("two"), "goodput", tmp_path / "x.gif")
 
 

@@ -35,7 +35,7 @@ def config(mode: str = "light") -> dict[str, Any]:
             "orient": "top", "columns": 6, "symbolStrokeWidth": 2,
         },
         "header": {"labelColor": ink["ink"], "titleColor": ink["soft"], "labelFontSize": 12, "labelLimit": 320},
-        "title": {"color": ink["ink"], "subtitleColor": ink["soft"], "anchor": "start", "fontSize": 13, "fontWeight": 600},
+        "title": {"color": ink["ink"], "subtitleColor": ink["soft"], "anchor": "start", "fontSize": 13},
         "text": {"color": ink["ink"], "fontSize": 12},
         "rule": {"color": ink["rule"]},
         "view": {"stroke": None},

@@ -61,7 +61,7 @@
   }
 
   const widthOf = (box) => {
-    const drawn = box.querySelector("svg, canvas");
+    const drawn = box.querySelector(".marks");
     return drawn ? drawn.getBoundingClientRect().width : 0;
   };
 

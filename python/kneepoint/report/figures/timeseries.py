@@ -69,7 +69,10 @@ def chart(run: ReportRun) -> Any:
     zoom = alt.selection_interval(
         name="zoom", encodings=["x"], bind="scales", zoom="wheel![event.shiftKey]", translate=True
     )
-    shown = alt.condition(chosen, alt.value(1.0), alt.value(0.08))
+
+    def faded(opacity: float) -> Any:
+        """That opacity for what the reader chose, or for all; next to nothing for the rest."""
+        return alt.condition(chosen, alt.value(opacity), alt.value(0.08 * opacity))
 
     def panel_chart(panel: Panel, last: bool) -> Any:
         axis = alt.Axis(title="Time (s)", tickCount=12) if last else alt.Axis(labels=False, ticks=False, title=None)
@@ -94,16 +97,16 @@ def chart(run: ReportRun) -> Any:
                     y=alt.Y("low:Q"),
                     y2="high:Q",
                     fill=fill,
-                    opacity=alt.condition(chosen, alt.value(0.14), alt.value(0.02)),
+                    opacity=faded(0.14),
                 ),
                 bands.mark_area(opacity=0.3, interpolate="step-after").encode(
                     y=alt.Y("q1:Q"),
                     y2="q3:Q",
                     fill=fill,
-                    opacity=alt.condition(chosen, alt.value(0.3), alt.value(0.03)),
+                    opacity=faded(0.3),
                 ),
                 bands.mark_line(strokeWidth=1.6, interpolate="step-after", clip=True).encode(
-                    y=y, color=colour, strokeDash=dash, opacity=shown, tooltip=tooltip
+                    y=y, color=colour, strokeDash=dash, opacity=faded(1.0), tooltip=tooltip
                 ),
             ]
         lines = alt.Chart(alt.NamedData(name=f"lines_{panel.name}")).encode(x=x, y=y, detail="series:N")
@@ -112,7 +115,7 @@ def chart(run: ReportRun) -> Any:
             layers.append(lines.mark_line(**style, color="#E69F00").encode(tooltip=[alt.Tooltip("series:N")]))
         else:
             layers.append(
-                lines.mark_line(**style).encode(color=colour, strokeDash=dash, opacity=shown, tooltip=tooltip)
+                lines.mark_line(**style).encode(color=colour, strokeDash=dash, opacity=faded(1.0), tooltip=tooltip)
             )
         if panel.name == "queue":
             layers += buffer_line(run, panel)
