@@ -315,25 +315,36 @@ cc_bpf_write(struct sock *sk, const struct cc_in *in, const struct cc_out *out)
 			cc_bpf_read(sk, &b->in, &b->out);                  \
 		return b;                                                  \
 	}                                                                  \
-	SEC("struct_ops/init")                                             \
-	void BPF_PROG(alg##_bpf_init, struct sock *sk)                     \
+	static __always_inline struct alg##_block *alg##_create(           \
+		struct sock *sk)                                           \
 	{                                                                  \
 		struct alg##_block *b = bpf_sk_storage_get(                \
 			&alg##_store, sk, 0, BPF_SK_STORAGE_GET_F_CREATE); \
                                                                            \
 		if (!b)                                                    \
-			return;                                            \
+			return b;                                          \
 		__builtin_memset(b, 0, sizeof(*b));                        \
 		PARAMS(CC_BPF_PARAM_SET)                                   \
 		cc_bpf_read(sk, &b->in, &b->out);                          \
-		alg##_call(CC_OP_init, b);                                 \
-		cc_bpf_write(sk, &b->in, &b->out);                         \
-	}                                                                  \
-	/* A socket that is used again must not meet its old state. */     \
-	SEC("struct_ops/release")                                          \
-	void BPF_PROG(alg##_bpf_release, struct sock *sk)                  \
-	{                                                                  \
-		bpf_sk_storage_delete(&alg##_store, sk);                   \
+		return b;                                                  \
+	}
+
+#define CC_BPF_INIT(alg)                                               \
+	SEC("struct_ops/init")                                         \
+	void BPF_PROG(alg##_bpf_init, struct sock *sk)                 \
+	{                                                              \
+		struct alg##_block *b = alg##_create(sk);              \
+                                                                       \
+		if (!b)                                                \
+			return;                                        \
+		alg##_call(CC_OP_init, b);                             \
+		cc_bpf_write(sk, &b->in, &b->out);                     \
+	}                                                              \
+	/* A socket that is used again must not meet its old state. */ \
+	SEC("struct_ops/release")                                      \
+	void BPF_PROG(alg##_bpf_release, struct sock *sk)              \
+	{                                                              \
+		bpf_sk_storage_delete(&alg##_store, sk);               \
 	}
 
 /* A program whose op returns nothing; `set` puts its arguments into `in`. */
@@ -366,7 +377,7 @@ cc_bpf_write(struct sock *sk, const struct cc_in *in, const struct cc_out *out)
 		return b->out.ret;                       \
 	}
 
-#define CC_BPF_OP_init(alg) /* always there: CC_BPF_STORE */
+#define CC_BPF_OP_init(alg) /* always there: CC_BPF_INIT */
 #define CC_BPF_OP_ssthresh(alg) \
 	CC_BPF_U32(alg, ssthresh, cc_max(tp->snd_cwnd / 2, 2))
 #define CC_BPF_OP_undo_cwnd(alg) \
@@ -405,12 +416,22 @@ cc_bpf_write(struct sock *sk, const struct cc_in *in, const struct cc_out *out)
 #define CC_BPF_PROGRAM(alg, op) CC_BPF_OP_##op(alg)
 #define CC_BPF_MEMBER(alg, op) .op = (void *)alg##_bpf_##op,
 
+/* All but the registration, which CC_BPF_SHADOW leaves to the test that
+ * includes an algorithm to run it beside the kernel's own. */
+#define CC_BPF_CORES(alg, state_type, PARAMS, OPS) \
+	CC_BPF_BLOCK(alg, state_type)              \
+	PARAMS(CC_BPF_PARAM)                       \
+	OPS(CC_BPF_CORE)                           \
+	CC_BPF_CALL(alg, OPS)                      \
+	CC_BPF_STORE(alg, PARAMS)
+
+#ifdef CC_BPF_SHADOW
 #define CC_ALGORITHM(alg, state_type, PARAMS, OPS, alg_flags, ...) \
-	CC_BPF_BLOCK(alg, state_type)                              \
-	PARAMS(CC_BPF_PARAM)                                       \
-	OPS(CC_BPF_CORE)                                           \
-	CC_BPF_CALL(alg, OPS)                                      \
-	CC_BPF_STORE(alg, PARAMS)                                  \
+	CC_BPF_CORES(alg, state_type, PARAMS, OPS)
+#else
+#define CC_ALGORITHM(alg, state_type, PARAMS, OPS, alg_flags, ...) \
+	CC_BPF_CORES(alg, state_type, PARAMS, OPS)                 \
+	CC_BPF_INIT(alg)                                           \
 	OPS(CC_BPF_PROGRAM)                                        \
 	SEC(".struct_ops")                                         \
 	struct tcp_congestion_ops knee_##alg = {                   \
@@ -419,6 +440,7 @@ cc_bpf_write(struct sock *sk, const struct cc_in *in, const struct cc_out *out)
 		.flags = alg_flags,                                \
 		.name = "knee_" #alg,                              \
 	};
+#endif
 
 #endif /* CC_BPF_REPLAY */
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALGORITHMS, BUILD, ROOT, missing_tools, run
+from building import ALGORITHMS, BUILD, ROOT, missing_tools, run
 
 FUZZ_OPS = 1_000_000
 REPLAY_OPS = 200_000

@@ -1,0 +1,97 @@
+"""A path of network namespaces, algorithms registered for a while, and a flow over the one with the other."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from building import ROOT, missing_tools, run
+
+FLOW = ROOT / "tests/kernel/flow.py"
+PORT = 5201
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Two hosts and the link between them."""
+
+    sender: str
+    receiver: str
+    address: str
+    rate_bits_per_sec: int
+
+
+@contextmanager
+def laid_out(rate_bits_per_sec: int, buffer_bytes: int) -> Iterator[Lab]:
+    """Namespaces a and b, joined by a router whose link to b has that rate and buffer.
+
+    The bottleneck is not on the sending host, where TCP would see a full queue without losing a packet."""
+    if lacking := missing_tools("ip", "tc"):
+        pytest.skip(f"a lab of network namespaces needs {', '.join(lacking)} (Debian: iproute2)")
+    a, router, b = names = [f"knee-{os.getpid()}-{role}" for role in ("a", "r", "b")]
+    try:
+        for ns in names:
+            run("ip", "netns", "add", ns)
+        for ns, device, net in ((a, "to-a", "10.77.1"), (b, "to-b", "10.77.2")):
+            run("ip", "link", "add", device, "netns", router, "type", "veth", "peer", "name", "veth0", "netns", ns)
+            run("ip", "-n", router, "address", "add", f"{net}.1/24", "dev", device)
+            run("ip", "-n", ns, "address", "add", f"{net}.2/24", "dev", "veth0")
+            run("ip", "-n", router, "link", "set", device, "up")
+            run("ip", "-n", ns, "link", "set", "veth0", "up")
+            run("ip", "-n", ns, "route", "add", "default", "via", f"{net}.1")
+        run("ip", "netns", "exec", router, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+        rate = ("rate", f"{rate_bits_per_sec}bit", "burst", "64kb", "limit", f"{buffer_bytes}b")
+        run("tc", "-n", router, "qdisc", "add", "dev", "to-b", "root", "tbf", *rate)
+        yield Lab(a, b, "10.77.2.2", rate_bits_per_sec)
+    finally:
+        for ns in names:
+            subprocess.run(["ip", "netns", "delete", ns], capture_output=True, check=False)
+
+
+def available() -> list[str]:
+    """The congestion controls that sockets may choose now."""
+    return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+
+
+def registered_maps() -> list[str]:
+    return [entry["name"] for entry in json.loads(run("bpftool", "-j", "struct_ops", "list"))]
+
+
+@contextmanager
+def registered_as(name: str, bpf_object: Path) -> Iterator[str]:
+    """The kernel has the algorithm `name` of that object meanwhile, and nothing of it after."""
+    if lacking := missing_tools("bpftool"):
+        pytest.skip(f"registering struct_ops needs {', '.join(lacking)}")
+    if name in available():
+        pytest.fail(f"{name} is registered already; free it: bpftool struct_ops unregister name {name}")
+    run("bpftool", "struct_ops", "register", bpf_object)
+    try:
+        yield name
+    finally:
+        run("bpftool", "struct_ops", "unregister", "name", name)
+        assert name not in available()
+        assert name not in registered_maps()
+
+
+def carry_flow(lab: Lab, algorithm: str, flow_bytes: int) -> tuple[dict, int]:
+    """Sends flow_bytes over the lab. Returns the client's report (flow.py) and the bytes the server read."""
+    enter = ("ip", "netns", "exec")
+    server = subprocess.Popen(
+        [*enter, lab.receiver, sys.executable, FLOW, "server", str(PORT)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout is not None
+        assert server.stdout.readline() == "ready\n"
+        where = (lab.address, PORT, algorithm, flow_bytes)
+        client = run(*enter, lab.sender, sys.executable, FLOW, "client", *where)
+        received, _ = server.communicate(timeout=30)
+    finally:
+        server.kill()
+        server.wait()
+    return json.loads(client), int(received)
