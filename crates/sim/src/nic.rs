@@ -27,6 +27,13 @@ pub enum Arrival {
 }
 
 impl Nic {
+    /// Would a packet that arrives then be found only by an interrupt that is
+    /// already pending?
+    #[inline]
+    pub fn sleeps_through(&self, at_ns: u64) -> bool {
+        !self.pending.is_empty() && at_ns <= self.next_interrupt_ns
+    }
+
     #[inline]
     pub fn arrive(&mut self, now_ns: u64, coalesce: Nanos, handle: u32) -> Arrival {
         if self.pending.is_empty() {

@@ -52,17 +52,23 @@ impl Delays {
         packets.push_back((at_ns, to, handle));
     }
 
-    /// The packet that arrives now; arms the line's next.
+    /// Takes the oldest packet of a line; the caller arms the line again.
     #[inline]
-    pub fn pop(&mut self, events: &mut EventQueue, line: u32) -> (EndpointId, u32) {
+    pub fn pop(&mut self, line: u32) -> (EndpointId, u32) {
         let packets = &mut self.lines[line as usize].packets;
         let (_, to, handle) = packets
             .pop_front()
             .expect("a delay line wakes for a packet");
-        if let Some(&(at_ns, ..)) = packets.front() {
-            events.push(at_ns, Target::Delay(line));
-        }
         (to, handle)
+    }
+
+    /// When the line's oldest packet arrives, and where.
+    #[inline]
+    pub fn head(&self, line: u32) -> Option<(u64, EndpointId)> {
+        self.lines[line as usize]
+            .packets
+            .front()
+            .map(|&(at_ns, to, _)| (at_ns, to))
     }
 
     /// Everything under way.

@@ -41,7 +41,7 @@ pub struct World<'a> {
     unfinished: u32,
     output: Output,
     // Scratch, kept to spare allocations.
-    out: Vec<Segment>,
+    out: Vec<u32>,
     log: Vec<&'static str>,
     batch: Vec<u32>,
 }
@@ -216,10 +216,7 @@ impl<'a> World<'a> {
                     .push(&mut self.events, self.now_ns, line, to, packet.handle);
                 self.account_drops();
             }
-            Target::Delay(line) => {
-                let (to, handle) = self.delays.pop(&mut self.events, line);
-                self.arrive(to, handle);
-            }
+            Target::Delay(line) => self.on_delay(line),
             Target::Nic(id) => self.interrupt(id),
             Target::Timer(id) => self.on_timer(id),
             Target::Egress(id) => self.release(id),
@@ -256,22 +253,42 @@ impl<'a> World<'a> {
         self.with_endpoint(EndpointId::new(flow, side), |tcp, cx| tcp.open(cx));
     }
 
+    /// The head of a delay line arrives. Those behind it whose NIC will not
+    /// look before a later interrupt are put there at once: that is where they
+    /// would be found, and it spares an event each.
+    fn on_delay(&mut self, line: u32) {
+        let (to, handle) = self.delays.pop(line);
+        let deliver = self.arrive(to, self.now_ns, handle);
+        while let Some((at_ns, to)) = self.delays.head(line) {
+            let nic = &self.flows[to.flow() as usize].ends[to.side() as usize].nic;
+            if !nic.sleeps_through(at_ns) {
+                self.events.push(at_ns, Target::Delay(line));
+                break;
+            }
+            let (to, handle) = self.delays.pop(line);
+            self.arrive(to, at_ns, handle);
+        }
+        if deliver {
+            let segment = self.slab.get(handle).clone();
+            self.slab.release(handle);
+            if self.options.capture && to.side() == Side::Sender {
+                self.capture(to.flow(), false, &segment);
+            }
+            self.receive(to, &segment);
+        }
+    }
+
+    /// A packet reaches a NIC at `at_ns`; true: it interrupts at once.
     #[inline]
-    fn arrive(&mut self, to: EndpointId, handle: u32) {
+    fn arrive(&mut self, to: EndpointId, at_ns: u64, handle: u32) -> bool {
         let coalesce = self.hosts[to.side() as usize].host.rx_coalesce;
         let nic = &mut self.flows[to.flow() as usize].end(to.side()).nic;
-        match nic.arrive(self.now_ns, coalesce, handle) {
+        match nic.arrive(at_ns, coalesce, handle) {
+            Arrival::Deliver => return true,
             Arrival::Kept => {}
             Arrival::WakeAt(at_ns) => self.events.push(at_ns, Target::Nic(to)),
-            Arrival::Deliver => {
-                let segment = self.slab.get(handle).clone();
-                self.slab.release(handle);
-                if self.options.capture && to.side() == Side::Sender {
-                    self.capture(to.flow(), false, &segment);
-                }
-                self.receive(to, &segment);
-            }
         }
+        false
     }
 
     fn interrupt(&mut self, to: EndpointId) {
@@ -347,6 +364,7 @@ impl<'a> World<'a> {
             let mut cx = Cx {
                 now_ns: self.now_ns,
                 host: &self.hosts[id.side() as usize],
+                slab: &mut self.slab,
                 out: &mut self.out,
                 events: &mut self.log,
             };
@@ -387,6 +405,7 @@ impl<'a> World<'a> {
         let mut cx = Cx {
             now_ns: self.now_ns,
             host: &self.hosts[id.side() as usize],
+            slab: &mut self.slab,
             out: &mut self.out,
             events: &mut self.log,
         };
@@ -439,17 +458,15 @@ impl<'a> World<'a> {
 
     fn send_out(&mut self, from: EndpointId) {
         let mut out = std::mem::take(&mut self.out);
-        for segment in out.drain(..) {
-            if segment.departure_ns > self.now_ns {
-                let departure_ns = segment.departure_ns;
-                let handle = self.slab.insert(segment);
+        for handle in out.drain(..) {
+            let departure_ns = self.slab.get(handle).departure_ns;
+            if departure_ns > self.now_ns {
                 let egress = &mut self.flows[from.flow() as usize].end(from.side()).egress;
                 if egress.is_empty() {
                     self.events.push(departure_ns, Target::Egress(from));
                 }
                 egress.push_back((departure_ns, handle));
             } else {
-                let handle = self.slab.insert(segment);
                 self.enter_path(from, handle);
             }
         }

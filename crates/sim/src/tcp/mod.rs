@@ -28,7 +28,7 @@ use knee_model::rng::Stream;
 use knee_model::scenario::{Host, Pacing};
 
 use crate::ranges::RangeSet;
-use crate::segment::Segment;
+use crate::segment::Slab;
 pub use receive::Receiver;
 use rtt::{MinRtt, Rtt};
 use rtx::RtxQueue;
@@ -99,8 +99,10 @@ pub struct Cx<'a> {
     /// Time since the hosts booted, ns.
     pub now_ns: u64,
     pub host: &'a HostConf,
+    /// Where segments live until they arrive.
+    pub slab: &'a mut Slab,
     /// Segments handed to the qdisc, in order; each is one wire packet.
-    pub out: &'a mut Vec<Segment>,
+    pub out: &'a mut Vec<u32>,
     /// Turning points, for the `events` table.
     pub events: &'a mut Vec<&'static str>,
 }

@@ -696,7 +696,8 @@ impl Endpoint {
         if departure_ns > 0 {
             self.qdisc_bytes += u64::from(segment.ip_bytes());
         }
-        cx.out.push(segment);
+        let handle = cx.slab.insert(segment);
+        cx.out.push(handle);
     }
 
     /// tcp_update_pacing_rate(): the default, for algorithms without their own.
