@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use knee_model::scenario::Cell;
+use knee_model::units::Nanos;
 
 mod common;
 
@@ -118,9 +119,12 @@ fn series(title: &str, rows: &[(u64, u64, &str)]) {
     }
 }
 
-/// Bytes that a connection costs once it has answered one request and waits.
-fn idle_flow_bytes() -> f64 {
+/// Bytes that a connection costs once it has answered one request and waits:
+/// what is held then, and the most that was ever held.
+fn idle_flow_bytes() -> (f64, f64) {
     const FLOWS: u64 = 10_000;
+    /// All have been answered; nothing is sampled before the end.
+    const IDLE_FROM: Nanos = Nanos::from_secs(3);
     let cell = |flows: u64| {
         common::cell(&format!(
             r#"
@@ -143,9 +147,25 @@ fn idle_flow_bytes() -> f64 {
             "#
         ))
     };
-    let few = peak_bytes(&cell(1));
-    let many = peak_bytes(&cell(FLOWS + 1));
-    many.saturating_sub(few) as f64 / FLOWS as f64
+    let measure = |flows: u64| {
+        let cell = cell(flows);
+        let before = HELD.load(Relaxed);
+        PEAK.store(before, Relaxed);
+        let mut idle = None;
+        drop(common::watched(&cell, |now| {
+            if now >= IDLE_FROM {
+                idle.get_or_insert_with(|| HELD.load(Relaxed) - before);
+            }
+        }));
+        (
+            idle.expect("progress is told while flows are idle"),
+            PEAK.load(Relaxed) - before,
+        )
+    };
+    let (few_idle, few_peak) = measure(1);
+    let (many_idle, many_peak) = measure(FLOWS + 1);
+    let per_flow = |many: usize, few: usize| many.saturating_sub(few) as f64 / FLOWS as f64;
+    (per_flow(many_idle, few_idle), per_flow(many_peak, few_peak))
 }
 
 fn main() {
@@ -172,8 +192,7 @@ fn main() {
             (10_000, 1_000, "10s"),
         ],
     );
-    println!(
-        "\nmemory of an idle flow (one request answered, connection open, both ends and its row of `flows`)"
-    );
-    println!("{:>10.0} bytes", idle_flow_bytes());
+    println!("\nmemory of an idle flow (one request answered, connection open; both ends)");
+    let (idle, peak) = idle_flow_bytes();
+    println!("{idle:>10.0} bytes held, {peak:.0} bytes at the peak of the run");
 }

@@ -1,6 +1,7 @@
 //! Cells for the benchmarks, from scenario text as a user would write it.
 
 use knee_model::scenario::{self, AlgorithmInfo, Cell, Names};
+use knee_model::units::Nanos;
 use knee_sim::{Options, Output};
 
 /// The only cell of the scenario.
@@ -25,28 +26,24 @@ pub fn cell(text: &str) -> Cell {
     scenario.cells.remove(0)
 }
 
-/// One flow on 1 Gbit/s x 20 ms with a buffer of 1 BDP for 10 simulated
-/// seconds, sampled every 10 ms.
-pub fn one_flow(algorithm: &str) -> Cell {
-    cell(&format!(
-        r#"
-        title = "one flow"
-        duration = "10s"
-        [path]
-        rate = "1Gbit/s"
-        rtt = "20ms"
-        buffer = "1bdp"
-        [[flow]]
-        algorithm = "{algorithm}"
-        "#
-    ))
-}
-
 /// Repetition 0 of the cell.
 ///
 /// # Panics
 ///
 /// When it cannot be simulated.
 pub fn run(cell: &Cell) -> Output {
-    knee_sim::run(cell, 0, &Options::default(), &mut |_| true).expect("the cell can be simulated")
+    watched(cell, |_| ())
+}
+
+/// The same, while `watch` is told the virtual time reached now and then.
+///
+/// # Panics
+///
+/// When it cannot be simulated.
+pub fn watched(cell: &Cell, mut watch: impl FnMut(Nanos)) -> Output {
+    let mut progress = |now| {
+        watch(now);
+        true
+    };
+    knee_sim::run(cell, 0, &Options::default(), &mut progress).expect("the cell can be simulated")
 }
