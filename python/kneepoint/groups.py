@@ -32,8 +32,8 @@ class Part:
 def of_flows(flows: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> list[Part]:
     """Every (cell, group) of `flows`, in order.
 
-    Besides the metrics of `metrics.METRICS`, `values` has the shares `limited_by.*` of the flows' lives, the number
-    of `members` and of `unfinished` transfers.
+    Besides the metrics of `metrics.METRICS`, `values` has the shares `limited_by.*` of the flows' steady parts, the
+    number of `members` and of `unfinished` transfers.
     """
     rows = _Rows(flows, ("cell", "group", "rep"))
     if not rows.starts.size:
@@ -145,15 +145,23 @@ class _Rows:
 
 
 def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Floats]:
-    """Shares of the members' lives, from opening to the end of work or of the run."""
-    end_of_run = np.repeat([float(cells[int(cell)]["duration_ns"]) for cell in rows.keys[0]], rows.sizes)
-    ends = rows.column("end_ns")
-    life_us = rows.sum((np.where(np.isnan(ends), end_of_run, ends) - rows.column("start_ns")) / 1e3)
+    """Shares of the members' steady parts: from the later of warm-up and opening to the end of work or of the run.
+
+    A flow that was done before the warm-up ended counts from its opening, as in `flows`.
+    """
+
+    def of_cells(name: str) -> Floats:
+        return np.repeat([float(cells[int(cell)][name]) for cell in rows.keys[0]], rows.sizes)
+
+    ends, opened = rows.column("end_ns"), rows.column("start_ns")
+    ends = np.where(np.isnan(ends), of_cells("duration_ns"), ends)
+    begins = np.maximum(opened, of_cells("warmup_ns"))
+    steady_us = rows.sum((ends - np.where(begins < ends, begins, opened)) / 1e3)
     shares = {}
     with np.errstate(divide="ignore", invalid="ignore"):
         for limit in LIMITS:
-            share = rows.sum(rows.column(f"{limit}_limited_us")) / life_us
-            shares[f"limited_by.{limit}"] = np.where(life_us > 0, share, np.nan)
+            share = rows.sum(rows.column(f"{limit}_limited_us")) / steady_us
+            shares[f"limited_by.{limit}"] = np.where(steady_us > 0, share, np.nan)
     shares["limited_by.other"] = np.maximum(1.0 - sum(shares.values()), 0.0)
     return shares
 

@@ -57,7 +57,7 @@ def interval(low: float, high: float) -> str:
 def duration(ns: int) -> str:
     """A length of time for notes: `0.5 s`, `12 s`, `3 min 20 s`."""
     seconds = ns / 1e9
-    if seconds < 60:
+    if seconds < 120:
         return f"{seconds:.3g} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s"

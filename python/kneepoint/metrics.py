@@ -13,7 +13,7 @@ Kind = Literal["rate", "time", "pct", "share", "per_sec", "segments", "count", "
 How = Literal["sum", "mean", "min", "percentile", "pooled"]
 
 LIMITS = ("cwnd", "rwnd", "sndbuf", "pacing", "app")
-"""What `flows` keeps a `*_limited_us` column for. The rest of a flow's life is `other`."""
+"""What `flows` keeps a `*_limited_us` column for. The rest of a flow's steady part is `other`."""
 
 
 @dataclass(frozen=True)

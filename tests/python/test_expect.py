@@ -119,7 +119,7 @@ def test_an_axis_that_is_left_open_must_hold_throughout() -> None:
 
 
 def test_shares_and_percentages_compare() -> None:
-    rows = [flow(0, rep, 1e6, sndbuf_limited_us=6_000_000) for rep in range(2)]
+    rows = [flow(0, rep, 1e6, sndbuf_limited_us=5_400_000) for rep in range(2)]
     cells = [cell(0, [], "cubic")]
     summary = stats.summarise(flows(rows), None, cells)
     assert outcome("cubic.limited_by.sndbuf > 50%", summary, cells).verdict == "holds"

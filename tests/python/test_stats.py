@@ -88,12 +88,13 @@ def test_order_of_rows_changes_nothing() -> None:
     assert ordered.verdicts == mixed.verdicts
 
 
-def test_limits_are_shares_of_the_flows_lives() -> None:
-    # Two lives of 10 s and of 5 s; 3 s of the 15 s cwnd-limited, 6 s pacing-limited.
+def test_limits_are_shares_of_the_flows_steady_parts() -> None:
+    # Warm-up 1 s of 10 s. Steady parts: 9 s, from 2 s to 6 s, and all 500 ms of a flow done before the warm-up: 13.5 s.
     table = flows(
         [
-            flow(0, 0, 1.0, cwnd_limited_us=3_000_000, pacing_limited_us=1_000_000),
-            flow(0, 0, 1.0, start_ns=1_000_000_000, end_ns=6_000_000_000, pacing_limited_us=5_000_000),
+            flow(0, 0, 1.0, cwnd_limited_us=2_700_000, pacing_limited_us=1_000_000),
+            flow(0, 0, 1.0, start_ns=2_000_000_000, end_ns=6_000_000_000, pacing_limited_us=4_000_000),
+            flow(0, 0, 1.0, start_ns=100_000_000, end_ns=600_000_000, pacing_limited_us=400_000),
         ]
     )
     [group] = stats.summarise(table, None, [cell(0, [], "cubic")]).groups
