@@ -1,4 +1,4 @@
-"""The page in a real browser: it draws, it complains of nothing, it stays within the window, it answers its controls."""
+"""The page in a real browser: it draws, stays within the window, answers its controls and complains of nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import synthetic
 
+import synthetic
 from kneepoint import report
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

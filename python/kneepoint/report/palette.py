@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
-DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (12, 4), (4, 4), (10, 2, 2, 2, 2, 2))
+#: Short gaps: a jagged line stays readable, and a line under another shows through.
+DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (9, 2), (4, 2), (9, 2, 2, 2), (2, 2), (16, 3), (6, 2, 2, 2, 2, 2))
 
 # The algorithms that most runs compare keep their look from one report to the next.
 FIXED = ("cubic", "bbr1", "reno")

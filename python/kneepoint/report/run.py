@@ -206,6 +206,15 @@ class ReportRun:
         return {cell: condition for condition in self.conditions for cell in condition.cells}
 
     @cached_property
+    def varied(self) -> dict[str, list[str]]:
+        """Axes other than algorithms with more than one value, values in the order of the file."""
+        values: dict[str, dict[str, None]] = {}
+        for condition in self.conditions:
+            for key, value in condition.axes:
+                values.setdefault(key, {})[value] = None
+        return {key: list(found) for key, found in values.items() if len(found) > 1}
+
+    @cached_property
     def entrants(self) -> list[Entrant]:
         """In the order of the matrix; labels differ within a condition."""
         members: dict[tuple[int, int], list[int]] = defaultdict(list)

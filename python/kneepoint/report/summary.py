@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -113,14 +114,14 @@ def limited_by(group: Group) -> str:
 
 
 def answer(run: ReportRun) -> tuple[list[str], list[str]]:
-    """What the run says on the metric that matters most: one sentence a pair, and the verdicts behind it where
-    there are several conditions."""
+    """What the run says on the metric that matters most: one sentence a pair, the widest difference first; and the
+    verdicts behind it where there are several conditions."""
     pairs: dict[tuple[str, str, str, bool], list[Verdict]] = defaultdict(list)
     for verdict in run.stats.verdicts:
         if verdict.primary:
             pairs[verdict.metric, verdict.a, verdict.b, verdict.shared].append(verdict)
     heads, details = [], []
-    for (metric, a, b, _), verdicts in pairs.items():
+    for (metric, a, b, _), verdicts in sorted(pairs.items(), key=lambda pair: -max(map(_weight, pair[1]))):
         if len(verdicts) == 1:
             heads.append(_sentence(_placed(verdicts[0], run) if len(run.conditions) > 1 else verdicts[0].text))
             continue
@@ -129,23 +130,37 @@ def answer(run: ReportRun) -> tuple[list[str], list[str]]:
     return heads, details
 
 
+def _weight(verdict: Verdict) -> float:
+    """How much a verdict says: nothing unless it decides, then by its ratio either way."""
+    if verdict.decision not in ("more", "less"):
+        return 0.0
+    return abs(math.log(verdict.value)) if verdict.scale == "ratio" else math.inf
+
+
 def _count(verdicts: list[Verdict], a: str, b: str) -> str:
-    """ "bbr1 is above cubic in 7 of 9 conditions (1.2× to 3.1×); no difference shown in 2"."""
+    """ "bbr1 is above cubic in 7 of 9 conditions (1.2× to 3.1×); no difference shown in 2 of 9 conditions"."""
     total = len(verdicts)
-    words = {"more": f"{b} is above {a}", "less": f"{b} is below {a}", "same": "identical", "none shown":
-             "no difference shown", "single": "one repetition, so no verdict"}  # fmt: skip
+    words = {
+        "more": f"{b} is above {a}",
+        "less": f"{a} is above {b}",
+        "same": "identical",
+        "none shown": "no difference shown",
+        "single": "one repetition, so no verdict,",
+    }
     parts = []
-    for decision, word in words.items():
+    for decision in sorted(words, key=lambda word: -sum(verdict.decision == word for verdict in verdicts)):
         found = [verdict for verdict in verdicts if verdict.decision == decision]
         if not found:
             continue
         where = f"in all {total} conditions" if len(found) == total else f"in {len(found)} of {total} conditions"
         ratios = [verdict.value for verdict in found if verdict.scale == "ratio"]
+        if decision == "less":
+            ratios = [1 / ratio for ratio in ratios]
         spread = ""
-        if decision in ("more", "less", "single") and ratios:
+        if decision in ("more", "less") and ratios:
             low, high = human.digits(min(ratios)), human.digits(max(ratios))
             spread = f" ({low}×)" if low == high else f" ({low}× to {high}×)"
-        parts.append(f"{word} {where}{spread}")
+        parts.append(f"{words[decision]} {where}{spread}")
     return "; ".join(parts)
 
 

@@ -3,7 +3,7 @@
 (() => {
   const page = JSON.parse(document.getElementById("data").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const state = { condition: 0, flow: "" };
+  const state = { condition: 0, flow: "", logarithmic: false };
   const views = {};
 
   // A column is [low, step, base64 of little-endian 16-bit levels]; see encode.py.
@@ -60,13 +60,26 @@
     return out;
   }
 
+  // Values of very different size share a panel: the reader may ask for a logarithmic axis (linear about 0).
+  function withScale(spec) {
+    if (Array.isArray(spec)) return spec.map(withScale);
+    if (!spec || typeof spec !== "object") return spec;
+    const out = {};
+    for (const [key, value] of Object.entries(spec)) {
+      const numbers = key === "y" && value && value.type === "quantitative";
+      out[key] = numbers ? { ...value, scale: { ...value.scale, type: "symlog" } } : withScale(value);
+    }
+    return out;
+  }
+
   const widthOf = (box) => {
     const drawn = box.querySelector(".marks");
     return drawn ? drawn.getBoundingClientRect().width : 0;
   };
 
   async function embed(box, entry, factor, datasets) {
-    const spec = withWidths(entry.spec, factor);
+    const logarithmic = state.logarithmic && entry.name === "timeseries";
+    const spec = withWidths(logarithmic ? withScale(entry.spec) : entry.spec, factor);
     spec.datasets = datasets;
     spec.config = page.config[dark.matches ? "dark" : "light"];
     spec.config.background = "transparent";
@@ -143,6 +156,10 @@
         redraw();
       });
     }
+    choice(form, "Values", [["", "linear"], ["log", "logarithmic"]], (value) => {
+      state.logarithmic = value === "log";
+      redraw();
+    });
   }
 
   async function drawAll() {

@@ -22,25 +22,16 @@ def applies(run: ReportRun) -> bool:
     return len(run.conditions) > 1
 
 
-def varied(run: ReportRun) -> dict[str, list[str]]:
-    """Axes other than algorithms with more than one value, values in file order."""
-    values: dict[str, dict[str, None]] = {}
-    for condition in run.conditions:
-        for key, value in condition.axes:
-            values.setdefault(key, {})[value] = None
-    return {key: list(found) for key, found in values.items() if len(found) > 1}
-
-
 def chart(run: ReportRun) -> Any:
     import altair as alt
 
     parts = []
-    for key, order in varied(run).items():
+    for key, order in run.varied.items():
         rows = []
         panels: dict[str, None] = {}
         for entrant, group in run.measured:
             axes = dict(run.conditions[entrant.condition].axes)
-            others = ", ".join(f"{axis_name(k)} {v}" for k, v in axes.items() if k != key and k in varied(run))
+            others = ", ".join(f"{axis_name(k)} {v}" for k, v in axes.items() if k != key and k in run.varied)
             panels[others] = None
             if len(panels) > PANELS_AT_MOST:
                 break

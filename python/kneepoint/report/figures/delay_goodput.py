@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from kneepoint.report import marks, theme
@@ -16,6 +17,17 @@ summary = (
 HEIGHT = 320
 #: More points than this are told by the legend, not by words beside them.
 LABELLED_AT_MOST = 8
+#: Where words stand beside a point, in the order in which neighbours take them.
+PLACES: tuple[dict[str, Any], ...] = (
+    {"align": "left", "dx": 10, "dy": -11},
+    {"align": "right", "dx": -10, "dy": -11},
+    {"align": "left", "dx": 10, "dy": 14},
+    {"align": "right", "dx": -10, "dy": 14},
+)
+#: Points nearer than this share of the drawing would have their words run into each other.
+NEAR = (0.2, 0.07)
+#: From this ratio on, a linear axis would lay the lesser ones on the floor.
+DECADES_FROM = 20.0
 
 
 def applies(run: ReportRun) -> bool:
@@ -34,10 +46,19 @@ def chart(run: ReportRun) -> Any:
             **marks.spread(group.metrics["goodput_bits_per_sec"], 1e-6, "goodput"),
             **marks.spread(group.metrics["srtt_us_p95"], 1e-3, "delay"),
         }
+        row["step"] = entrant.condition
         row["label"] = entrant.label if len(run.conditions) == 1 else f"{entrant.label}, {row['condition']}"
         rows.append(row)
     x = alt.X("delay:Q", title="Smoothed RTT, 95th percentile (ms)", scale=alt.Scale(zero=False, nice=True, padding=24))
-    y = alt.Y("goodput:Q", title="Mean goodput (Mbit/s)", scale=alt.Scale(zero=True, nice=True))
+    logarithmic = spans_decades([row["goodput"] for row in rows])
+    if logarithmic:
+        floor = min(row["goodput"] for row in rows) / 2
+        rows = [{**row, "goodput_low": max(row["goodput_low"], floor)} for row in rows]
+    y = alt.Y(
+        "goodput:Q",
+        title="Mean goodput, logarithmic (Mbit/s)" if logarithmic else "Mean goodput (Mbit/s)",
+        scale=alt.Scale(type="log", nice=True) if logarithmic else alt.Scale(zero=True, nice=True),
+    )
     labelled = len(rows) <= LABELLED_AT_MOST
     colour, shape = marks.colour(run), marks.shape(run)
     if labelled:
@@ -55,8 +76,13 @@ def chart(run: ReportRun) -> Any:
         base.mark_point(size=120, filled=True, opacity=0.95).encode(x=x, y=y, shape=shape, tooltip=tooltip),
     ]
     if labelled:
-        words = alt.Chart(marks.values(rows)).mark_text(align="left", dx=10, dy=-10, fontSize=12, color=theme.NEUTRAL)
-        layers.append(words.encode(x=x, y=y, text="label:N"))
+        for place, chosen in sides(rows, logarithmic).items():
+            words = alt.Chart(marks.values(chosen)).mark_text(**PLACES[place], fontSize=12, color=theme.NEUTRAL)
+            layers.append(words.encode(x=x, y=y, text="label:N"))
+    elif len(run.varied) == 1:
+        # Along the one axis that varies, each algorithm draws a path.
+        path = base.mark_line(strokeWidth=1, opacity=0.5)
+        layers.insert(0, path.encode(x=x, y=y, detail="entrant:N", order=alt.Order("step:Q")))
     rtt_ns = {int(cell["rtt_ns"]) for cell in run.meta.get("cells", ()) if cell.get("rtt_ns")}
     if len(rtt_ns) == 1:
         # What no algorithm can beat.
@@ -65,3 +91,20 @@ def chart(run: ReportRun) -> Any:
         words = at.mark_text(align="left", baseline="bottom", dx=5, dy=-5, fontSize=11, color=theme.NEUTRAL)
         layers.append(words.encode(x=alt.X("rtt:Q"), y=alt.value(HEIGHT), text="word:N"))
     return alt.layer(*layers).properties(width=theme.WIDTH, height=HEIGHT)
+
+
+def spans_decades(values: list[float]) -> bool:
+    return bool(values) and min(values) > 0 and max(values) / min(values) >= DECADES_FROM
+
+
+def sides(rows: list[dict[str, Any]], logarithmic: bool) -> dict[int, list[dict[str, Any]]]:
+    """Rows by the place of their words: neighbours take turns."""
+    at = [(row["delay"], math.log(row["goodput"]) if logarithmic else row["goodput"]) for row in rows]
+    floor = min(y for _, y in at) if logarithmic else 0.0
+    width = (max(x for x, _ in at) - min(x for x, _ in at)) or 1.0
+    height = (max(y for _, y in at) - floor) or 1.0
+    placed: dict[int, list[dict[str, Any]]] = {}
+    for k, (x, y) in enumerate(at):
+        before = sum(abs(x - a) < NEAR[0] * width and abs(y - b) < NEAR[1] * height for a, b in at[:k])
+        placed.setdefault(before % len(PLACES), []).append(rows[k])
+    return placed

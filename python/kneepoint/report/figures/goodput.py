@@ -61,7 +61,7 @@ def chart(run: ReportRun) -> Any:
             x=x, shape=marks.shape(run).legend(None), tooltip=tooltip
         ),
         means.mark_text(align="left", dx=10, dy=-11, fontSize=11).encode(
-            x=x, text=alt.Text("goodput:Q", format=",.3~r"), color=alt.value(theme.NEUTRAL)
+            x=x, text=alt.Text("goodput:Q", format=",.3r"), color=alt.value(theme.NEUTRAL)
         ),
     ).properties(width=theme.WIDTH, height=alt.Step(44))
     if len(run.conditions) == 1:

@@ -28,7 +28,7 @@ def applies(run: ReportRun) -> bool:
 
 
 def labels(run: ReportRun) -> tuple[list[str], list[str], list[list[int]]]:
-    """Series with their colours and dashes: colour by algorithm, dash by turn among those of one colour."""
+    """Series with their colours and dashes: colour by algorithm, dash by algorithm and then by turn in its colour."""
     series = run.series
     look: dict[str, tuple[str, list[int]]] = {}
     turns: dict[str, int] = defaultdict(int)
@@ -37,7 +37,7 @@ def labels(run: ReportRun) -> tuple[list[str], list[str], list[list[int]]]:
         names = [entrant.label] if series.as_bands else [series.label(entrant, flow) for flow in entrant.flows]
         for label in names:
             if label not in look:
-                look[label] = ink, palette.dash(turns[ink])
+                look[label] = ink, palette.dash(run.slots[entrant.algorithm] + turns[ink])
                 turns[ink] += 1
     for label in series.queue_labels:
         if label not in look:
