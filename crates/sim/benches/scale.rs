@@ -132,10 +132,15 @@ fn idle_flow_bytes() -> (f64, f64) {
             duration = "5s"
             sample_interval = "5s"
             [path]
-            rate = "10Gbit/s"
+            rate = "1Gbit/s"
             rtt = "20ms"
+            # Keeps the world going, so that progress is told, while the others wait.
             [[flow]]
             algorithm = "cubic"
+            name = "busy"
+            [[flow]]
+            algorithm = "cubic"
+            name = "idle"
             workload = "request-response"
             request = "100B"
             response = "100B"
