@@ -18,23 +18,19 @@
 /* Read by the test from .bss: by enum cc_op_number. */
 u64 shadow_calls[16];
 u64 shadow_differ[16];
-u32 shadow_cwnd_gap[16]; /* largest difference of snd_cwnd, segments */
 
 static __always_inline void shadow_compare(u32 op, struct sock *sk,
 					   const struct cc_out *ours, u32 ret)
 {
 	const struct tcp_sock *tp = (void *)sk;
-	u32 cwnd = tp->snd_cwnd;
-	u32 gap = cwnd > ours->snd_cwnd ? cwnd - ours->snd_cwnd
-					: ours->snd_cwnd - cwnd;
 
 	shadow_calls[op]++;
-	if (gap || tp->snd_cwnd_cnt != ours->snd_cwnd_cnt ||
+	if (tp->snd_cwnd != ours->snd_cwnd ||
+	    tp->snd_cwnd_cnt != ours->snd_cwnd_cnt ||
 	    tp->snd_ssthresh != ours->snd_ssthresh ||
 	    tp->app_limited != ours->app_limited ||
 	    sk->sk_pacing_rate != ours->pacing_rate || ret != ours->ret)
 		shadow_differ[op]++;
-	shadow_cwnd_gap[op] = cc_max(shadow_cwnd_gap[op], gap);
 }
 
 #define SHADOW_VOID(alg, op, kernel_call, set, ...)                \

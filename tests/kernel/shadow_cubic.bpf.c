@@ -1,7 +1,50 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /* Our cubic beside the kernel's; see shadow.h. */
+#include "../../cc/cc_algorithm.h"
+
+/*
+ * The one difference by design: the kernel's cube root is a table and one
+ * Newton step. Ours is given the kernel's K, so that all else must be equal,
+ * and how far the exact root is from it is noted.
+ */
+static u32 shadow_kernel_k;
+u32 shadow_k_calls;
+u32 shadow_k_gap_per_mille;
+
+static u32 shadow_cube_root(u64 a)
+{
+	u32 exact = cc_cube_root(a);
+	u32 gap = exact > shadow_kernel_k ? exact - shadow_kernel_k
+					  : shadow_kernel_k - exact;
+
+	shadow_k_calls++;
+	shadow_k_gap_per_mille = cc_max(shadow_k_gap_per_mille,
+					(u32)cc_div(gap * 1000ull, exact));
+	return shadow_kernel_k;
+}
+
+#define cc_cube_root shadow_cube_root
 #include "../../cc/cubic.c"
+
+#define SHADOW_BEFORE(sk, b) shadow_kernel_k = kernel_k(sk);
 #include "shadow.h"
+
+/* icsk_ca_priv of a socket that runs the kernel's cubic, by the kernel's BTF. */
+struct bictcp {
+	u32 bic_K;
+} __attribute__((preserve_access_index));
+
+struct inet_connection_sock___priv {
+	u64 icsk_ca_priv[13];
+} __attribute__((preserve_access_index));
+
+static __always_inline u32 kernel_k(struct sock *sk)
+{
+	struct inet_connection_sock___priv *icsk = (void *)sk;
+	struct bictcp *kernel = (void *)&icsk->icsk_ca_priv;
+
+	return kernel->bic_K;
+}
 
 extern void cubictcp_init(struct sock *sk) __ksym;
 extern u32 cubictcp_recalc_ssthresh(struct sock *sk) __ksym;
