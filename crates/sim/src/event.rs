@@ -1,7 +1,11 @@
 //! The event queue: what happens next, ordered by (time, insertion number).
+//!
+//! Hosts' coarse timers fire at ticks of their clock, thousands at the same
+//! instant. They are kept in one list per instant, of which only the instant is
+//! in the queue, so that the queue stays short however many flows there are.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// What an event wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +20,8 @@ pub enum Target {
     Egress(EndpointId),
     /// Some timer of an endpoint is due.
     Timer(EndpointId),
+    /// The coarse timers of this instant are due.
+    Tick,
     /// A connection is opened.
     Open(u32),
     /// The warm-up is over.
@@ -90,6 +96,9 @@ impl Ord for Entry {
 pub struct EventQueue {
     heap: BinaryHeap<Entry>,
     number: u64,
+    ticks: BTreeMap<u64, Vec<EndpointId>>,
+    /// An emptied list, kept for the next instant.
+    spare: Vec<EndpointId>,
 }
 
 impl EventQueue {
@@ -101,6 +110,33 @@ impl EventQueue {
             number: self.number,
             target,
         });
+    }
+
+    /// Wakes an endpoint at a tick of its host's clock.
+    pub fn push_tick(&mut self, t_ns: u64, id: EndpointId) {
+        let mut is_new = false;
+        let spare = &mut self.spare;
+        self.ticks
+            .entry(t_ns)
+            .or_insert_with(|| {
+                is_new = true;
+                std::mem::take(spare)
+            })
+            .push(id);
+        if is_new {
+            self.push(t_ns, Target::Tick);
+        }
+    }
+
+    /// The endpoints to wake at this instant, in the order they asked.
+    pub fn take_tick(&mut self, t_ns: u64) -> Vec<EndpointId> {
+        self.ticks.remove(&t_ns).unwrap_or_default()
+    }
+
+    /// Gives the list back for reuse.
+    pub fn recycle(&mut self, mut list: Vec<EndpointId>) {
+        list.clear();
+        self.spare = list;
     }
 
     #[inline]

@@ -219,6 +219,13 @@ impl<'a> World<'a> {
             Target::Delay(line) => self.on_delay(line),
             Target::Nic(id) => self.interrupt(id),
             Target::Timer(id) => self.on_timer(id),
+            Target::Tick => {
+                let due = self.events.take_tick(self.now_ns);
+                for &id in &due {
+                    self.on_timer(id);
+                }
+                self.events.recycle(due);
+            }
             Target::Egress(id) => self.release(id),
             Target::Open(flow) => self.open(flow),
             Target::Warm => {
@@ -450,7 +457,11 @@ impl<'a> World<'a> {
         let due_ns = end.tcp.next_timer_ns();
         if due_ns < end.armed_ns {
             end.armed_ns = due_ns;
-            self.events.push(due_ns.max(self.now_ns), Target::Timer(id));
+            let due_ns = due_ns.max(self.now_ns);
+            match due_ns % self.hosts[id.side() as usize].tick_ns {
+                0 => self.events.push_tick(due_ns, id),
+                _ => self.events.push(due_ns, Target::Timer(id)),
+            }
         }
     }
 

@@ -157,7 +157,7 @@ impl RtxQueue {
         self.unlink(self.base);
         self.segs.pop_front();
         self.base = self.base.wrapping_add(1);
-        if self.segs.is_empty() && self.segs.capacity() > 32 {
+        if self.segs.is_empty() && self.segs.capacity() > 8 {
             // A flow gone idle gives its window's memory back.
             self.segs = VecDeque::new();
         }
