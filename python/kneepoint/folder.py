@@ -32,6 +32,11 @@ SCHEMA = 1
 _PART = re.compile(r"c(\d{6,})-r(\d{4,})\.arrow")
 _ROW_GROUP = 1 << 17
 
+# Parts are read once and thrown away, and repetitions already keep the processors busy: lz4 on the calling thread is
+# ten times faster than zstd on Arrow's own threads for short runs, and no slower for long ones.
+_WRITE_PART = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+_READ_PART = pa.ipc.IpcReadOptions(use_threads=False)
+
 Key = tuple[int, int]
 """(cell, repetition)."""
 
@@ -136,7 +141,6 @@ class RunFolder:
 
     def write_part(self, key: Key, streams: Mapping[str, pa.Table]) -> None:
         """Keeps one finished repetition."""
-        options = pa.ipc.IpcWriteOptions(compression="zstd")
         parts = self.path / "parts"
         try:
             parts.mkdir(exist_ok=True)
@@ -145,7 +149,7 @@ class RunFolder:
         with self._replacing(parts / _part_name(key)) as temporary, pa.OSFile(str(temporary), "wb") as sink:
             for name in tables.FROM_ENGINE:
                 table = streams[name].combine_chunks()
-                with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+                with pa.ipc.new_stream(sink, table.schema, options=_WRITE_PART) as writer:
                     writer.write_table(table)
 
     def parts(self) -> list[Key]:
@@ -160,7 +164,7 @@ class RunFolder:
         file = self.path / "parts" / _part_name(key)
         try:
             with pa.OSFile(str(file), "rb") as source:
-                return {name: pa.ipc.open_stream(source).read_all() for name in tables.FROM_ENGINE}
+                return {name: pa.ipc.open_stream(source, options=_READ_PART).read_all() for name in tables.FROM_ENGINE}
         except (OSError, pa.ArrowInvalid) as error:
             raise RunFolderError(f"{file}: cannot be read: {error}. Remove it and --resume again.") from None
 
@@ -224,11 +228,12 @@ class RunFolder:
         try:
             yield temporary
             temporary.replace(file)
-        except OSError as error:
-            raise cannot_write(file, error) from None
-        finally:
+        except BaseException as error:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise cannot_write(file, error) from None
+            raise
 
 
 class _Rows:

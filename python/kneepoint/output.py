@@ -178,7 +178,7 @@ def spread(found: Estimate, divisor: float) -> str:
     # Two digits of the interval, but no more than four of the mean or three decimals; rounded up, so never ±0.
     places = min(1 - math.floor(math.log10(half)), 3 - math.floor(math.log10(abs(mean))), 3)
     places = max(places, 0)
-    return f"{mean:.{places}f} ±{math.ceil(half * 10**places) / 10**places:.{places}f}"
+    return f"{mean:.{places}f} ±{math.ceil(round(half * 10**places, 6)) / 10**places:.{places}f}"
 
 
 def _short(key: str) -> str:

@@ -52,18 +52,20 @@ class _Bar(Watcher):
 
         self.done, self.asked = done, asked
         self.shares: dict[Key, float] = {}
+        console = Console(stderr=True)
+        console.print(title, markup=False, highlight=False)
         self.bar: Any = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.fields[done]}/{task.total:.0f} repetitions"),
             TimeElapsedColumn(),
-            TextColumn("left"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            TextColumn("left"),
+            console=console,
             transient=True,
             auto_refresh=False,
         )
-        self.task = self.bar.add_task(title, total=asked, completed=done, done=done)
+        self.task = self.bar.add_task("Simulating", total=asked, completed=done, done=done)
         self.bar.start()
 
     def running(self, key: Key, share: float) -> None:

@@ -139,7 +139,11 @@ def _text(verdict: Verdict, *, identical: bool) -> str:
 def _size(verdict: Verdict, metric: metrics.Metric, *, flip: bool) -> str:
     if verdict.scale == "ratio":
         value = 1 / verdict.value if flip else verdict.value
-        return f"{human.digits(value, 2 if value >= 10 else 3)}×"
+        if value >= 10:
+            return f"{human.digits(value, 2)}×"
+        # Enough digits to tell it from 1: 1.002×, not 1.00×.
+        apart = 2 - math.floor(math.log10(value - 1)) if value > 1 else 3
+        return f"{human.digits(value, min(max(apart, 3), 6))}×"
     return human.quantity(metric.kind, abs(verdict.value))
 
 

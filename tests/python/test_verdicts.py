@@ -112,3 +112,12 @@ def test_flows_that_share_a_cell_are_compared_per_flow() -> None:
     assert verdict.shared
     assert verdict.value == pytest.approx(4)
     assert verdict.text == "goodput per flow: bbr1 is 4.00× cubic, identical in every repetition"
+
+
+@pytest.mark.parametrize(
+    ("factor", "size"),
+    [(1.00213, "1.0021×"), (1.0333, "1.033×"), (1.5, "1.50×"), (9.87, "9.87×"), (21.4, "21×"), (640.0, "640×")],
+)
+def test_a_ratio_has_the_digits_that_tell_it_from_1(factor: float, size: str) -> None:
+    [verdict] = goodput({"a": [3e6, 3e6], "b": [3e6 * factor, 3e6 * factor]})
+    assert verdict.text == f"goodput: b is {size} a, identical in every repetition"
