@@ -116,9 +116,10 @@ class RunFolder:
         return found
 
     def write_json(self, content: Mapping[str, Any]) -> None:
-        text = json.dumps({"schema": SCHEMA, **content}, indent=2, ensure_ascii=False) + "\n"
+        fields = {"schema": SCHEMA, **content}
+        text = ",\n".join(f"{json.dumps(name)}: {_lines(value)}" for name, value in fields.items())
         with self._replacing(self.path / "run.json") as temporary:
-            temporary.write_text(text, encoding="utf-8")
+            temporary.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
 
     def table_path(self, name: str) -> Path:
         """The file of a table; `MissingTable` when the run has none."""
@@ -286,6 +287,13 @@ def cannot_write(path: Path, error: OSError) -> RunFolderError:
         f"{path}: cannot be written: {reason}. Make room, or choose another --out; what is finished can be taken up "
         "with --resume."
     )
+
+
+def _lines(value: Any) -> str:
+    """JSON with a line per entry of a list, so that a matrix of thousands of cells stays readable and small."""
+    if not isinstance(value, list) or not value:
+        return json.dumps(value, ensure_ascii=False)
+    return "[\n  " + ",\n  ".join(json.dumps(entry, ensure_ascii=False) for entry in value) + "\n]"
 
 
 def _part_name(key: Key) -> str:

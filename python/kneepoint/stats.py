@@ -219,6 +219,10 @@ def _warnings(
         lines.append("One repetition: no intervals and no verdicts; `repeat = 5` in the scenario would give them.")
     elif len(counts) > 1:
         lines.append(f"Cells have between {min(counts)} and {max(counts)} repetitions: the run is not complete.")
+    if counts and min(counts) > 1 and all(m.identical for group in found for m in group.metrics.values()):
+        lines.append(
+            "Every repetition is identical: nothing in this scenario is random, so one would do (`repeat = 1`)."
+        )
     wide = [verdict for verdict in verdicts if verdict.repetitions_needed is not None]
     if wide:
         worst = max(verdict.repetitions_needed or 0 for verdict in wide)

@@ -148,6 +148,13 @@ def test_one_repetition_is_warned_of() -> None:
     assert any("no intervals and no verdicts" in warning for warning in stats.summarise(table, None, cells).warnings)
 
 
+def test_repetitions_that_are_all_identical_are_said_to_be_needless() -> None:
+    table, cells = compared({"cubic": [1.0, 1.0], "bbr1": [2.0, 2.0]})
+    assert any("Every repetition is identical" in warning for warning in stats.summarise(table, None, cells).warnings)
+    table, cells = compared({"cubic": [1.0, 1.0], "bbr1": [2.0, 2.1]})
+    assert not any("identical" in warning for warning in stats.summarise(table, None, cells).warnings)
+
+
 def test_cells_without_any_repetition_are_named() -> None:
     table, cells = compared({"cubic": [1.0, 1.1], "bbr1": [2.0]})
     summary = stats.summarise(table, None, [*cells, cell(2, [("flow.0.algorithm", "reno")], "reno")])
