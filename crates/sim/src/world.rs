@@ -711,9 +711,8 @@ fn sample_row(
         },
         rto_us: tcp.rto_us(conf) as i64,
         backoff: tcp.backoff() as i32,
-        // ~0 means no limit; tables have signed columns.
-        pacing_rate_bits_per_sec: i64::try_from(cc.pacing_rate.saturating_mul(8))
-            .unwrap_or(i64::MAX),
+        // ~0 means no limit.
+        pacing_rate_bits_per_sec: i64::try_from(cc.pacing_rate.saturating_mul(8)).ok(),
         delivery_rate_bits_per_sec: tcp.delivery_rate_bits_per_sec() as i64,
         delivery_rate_app_limited: tcp.delivery_rate_app_limited(),
         delivered: i64::from(cc.delivered),

@@ -25,7 +25,7 @@ table! {
         min_rtt_us: i64, "us", "tcp_info.tcpi_min_rtt", "least RTT of the window kept (300 s); 0 before the first";
         rto_us: i64, "us", "tcp_info.tcpi_rto", "retransmission timeout without backoff";
         backoff: i32, "", "tcp_info.tcpi_backoff", "times the timeout has doubled";
-        pacing_rate_bits_per_sec: i64, "bit/s", "tcp_info.tcpi_pacing_rate", "sk_pacing_rate; counts payload, as Linux does";
+        pacing_rate_bits_per_sec: Option<i64>, "bit/s", "tcp_info.tcpi_pacing_rate", "sk_pacing_rate; counts payload, as Linux does; null: unlimited, before the first RTT";
         delivery_rate_bits_per_sec: i64, "bit/s", "tcp_info.tcpi_delivery_rate", "last delivery-rate sample; 0 before the first";
         delivery_rate_app_limited: bool, "", "tcp_info.tcpi_delivery_rate_app_limited", "was that sample limited by the application?";
         delivered: i64, "segments", "tcp_info.tcpi_delivered", "delivered so far, with retransmissions";

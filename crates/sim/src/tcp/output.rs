@@ -283,6 +283,7 @@ impl Endpoint {
     /// Books the time since the last decision and says what holds from now.
     fn note_limit(&mut self, cx: &Cx, limit: Option<Limit>) {
         let limit = limit.unwrap_or(match () {
+            _ if !self.to_retransmit.is_empty() && self.pacing_timer_ns != NEVER => Limit::Pacing,
             _ if !self.to_retransmit.is_empty() => Limit::Cwnd,
             _ if self.nospace => Limit::Sndbuf,
             _ if self.fin_queued && !self.has_unsent() && self.rtx.is_empty() => Limit::None,

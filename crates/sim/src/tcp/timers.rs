@@ -212,7 +212,7 @@ impl Endpoint {
 
     /// The window is shut and nothing outstanding would tell when it opens.
     pub(super) fn rearm_window_probe(&mut self, cx: &Cx) {
-        let blocked = self.cc.packets_out == 0 && self.has_unsent();
+        let blocked = self.cc.packets_out == 0 && self.has_unsent() && !self.window_allows_next();
         match (blocked, self.xmit_timer.kind) {
             (true, XmitTimerKind::None) => {
                 self.arm_xmit_timer(cx, XmitTimerKind::WindowProbe, self.rto_jiffies(cx));
