@@ -143,7 +143,7 @@ def _cell(
     for flow, name in ids:
         share, swing, standing_ms, limit = CHARACTER.get(name, (0.5, 0.3, 20.0, "cwnd"))
         goodput = RATE_BITS_PER_SEC * share * hardship / len(ids) * rng.normal(1, 0.05)
-        start_ns = int(flow * 0.1e9) if flows <= 20 else int(flow * 0.02e9)
+        start_ns = int(flow * min(0.1, 0.5 * seconds / len(ids)) * 1e9)
         done = workload == "transfer" and rng.random() < 0.97
         end_ns = int(start_ns + (0.4 + 0.4 * rng.random()) * (seconds * 1e9 - start_ns)) if done else int(seconds * 1e9)
         t_ns = np.arange(start_ns, end_ns, int(interval_ms * 1e6), dtype=np.int64)
@@ -173,7 +173,8 @@ def _cell(
                 )
             )  # fmt: skip
             queue_ms = waiting if queue_ms is None or len(queue_ms) < len(waiting) else queue_ms
-        life_us = (end_ns - start_ns) / 1e3
+        begin_ns = max(start_ns, int(seconds * 1e9 / 6))
+        life_us = (end_ns - (begin_ns if begin_ns < end_ns else start_ns)) / 1e3
         spent = {"cwnd": 0.1, "rwnd": 0.02, "sndbuf": 0.05, "pacing": 0.08, "app": 0.0, limit: 0.7}
         latency = RTT_US * 1.1 + standing_ms * 1e3
         asks = workload == "request-response"

@@ -128,7 +128,7 @@ def test_an_algorithm_looks_the_same_in_every_run():
     assert len(looks) == len(palette.COLOURS) * 2
 
 
-def test_limits_add_up_to_a_whole_life(case):
+def test_limits_add_up_to_the_whole_steady_part(case):
     from kneepoint.report.figures import limits
 
     for name in ("two", "many", "transfer"):

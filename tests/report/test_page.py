@@ -10,11 +10,13 @@ from html.parser import HTMLParser
 
 import pytest
 
+import kneepoint
 import synthetic
 from kneepoint import report
 from kneepoint.errors import RunFolderError
 from kneepoint.report import page, summary
 from kneepoint.report.run import ReportRun
+from kneepoint.results import Run
 
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror=alert(2)> & "quoted" `code`'
 #: Attributes by which a page makes a browser fetch something.
@@ -175,3 +177,39 @@ def test_importing_the_package_is_cheap():
     code = f"import sys, kneepoint.report as r; r.write; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_run_with_nothing_to_compare_says_what_it_measured(case, tmp_path):
+    heads, details = summary.answer(ReportRun.open(case("one")))
+    assert len(heads) == 1 and re.fullmatch(r"Goodput: cubic [\d.]+ Mbit/s", heads[0]) and details == []
+    folder = synthetic.write_run(tmp_path / "run", algorithms=("cubic",), axes={"path.rtt": ("1ms", "2ms")}, reps=2)
+    heads, _ = summary.answer(ReportRun.open(folder))
+    assert re.fullmatch(r"Goodput: [\d.]+ to [\d.]+ Mbit/s", heads[0])
+
+
+def test_the_widest_difference_is_said_first(case):
+    heads, _ = summary.answer(ReportRun.open(case("request")))
+    ratios = [float(re.search(r"([\d.]+)×", head)[1]) for head in heads]
+    assert ratios == sorted(ratios, reverse=True) and len(ratios) == 3
+
+
+def test_a_thousand_flows_fit_and_the_page_says_which_it_left_out(tmp_path):
+    folder = synthetic.write_run(
+        tmp_path / "run", algorithms=("cubic",), flows=1000, reps=1, seconds=5.0, interval_ms=100.0
+    )
+    html = report.write(folder, tmp_path / "page.html").read_text()
+    assert len(html.encode()) <= page.BYTES_AT_MOST
+    assert "200 of 1000 single flows can be called up" in html
+
+
+def test_a_run_in_memory_is_reported_as_one_in_a_folder(case):
+    stored = kneepoint.open(case("two"))
+    parts = {
+        (cell, rep): {
+            name: ReportRun.open(stored).table(name, cell=cell, rep=rep) for name in ("flows", "samples", "queue")
+        }
+        for cell in range(2)
+        for rep in range(5)
+    }
+    held = Run(stored.meta, None, parts)
+    assert page.render(ReportRun.open(held)) == page.render(ReportRun.open(stored))

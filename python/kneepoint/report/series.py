@@ -185,8 +185,10 @@ class Series:
             return self._owners[cell, flow]
         entrants = [e for e in self.run.entrants if e.cell == cell]
         if len(entrants) == 1:
-            lone = entrants[0]
-            return lone.label, lone.label if len(lone.flows) == 1 else shared_queue([lone.label])
+            # A lone flow's queue is its own; that of many is nobody's.
+            lone = entrants[0].label
+            label = lone if len(entrants[0].flows) == 1 and not self.as_bands else shared_queue([lone])
+            return label, label
         label = shared_queue([e.label for e in entrants])
         return label, label
 

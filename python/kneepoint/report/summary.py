@@ -127,7 +127,19 @@ def answer(run: ReportRun) -> tuple[list[str], list[str]]:
             continue
         heads.append(_sentence(f"{BY_NAME[metric].label}: {_count(verdicts, a, b)}"))
         details += [_sentence(_placed(verdict, run)) for verdict in verdicts]
-    return heads, details
+    return heads or _alone(run), details
+
+
+def _alone(run: ReportRun) -> list[str]:
+    """Where there is nothing to compare: what was measured."""
+    name = "goodput_bits_per_sec"
+    found = [(e.label, group.metrics[name].mean / 1e6) for e, group in run.measured if name in group.metrics]
+    if not found:
+        return []
+    if len(found) == 1:
+        return [f"Goodput: {found[0][0]} {human.digits(found[0][1])} Mbit/s"]
+    values = [value for _, value in found]
+    return [f"Goodput: {human.digits(min(values))} to {human.digits(max(values))} Mbit/s"]
 
 
 def _weight(verdict: Verdict) -> float:

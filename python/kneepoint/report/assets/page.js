@@ -61,13 +61,18 @@
   }
 
   // Values of very different size share a panel: the reader may ask for a logarithmic axis (linear about 0).
+  // Panels that do not begin at 0 have no such spread.
   function withScale(spec) {
     if (Array.isArray(spec)) return spec.map(withScale);
     if (!spec || typeof spec !== "object") return spec;
     const out = {};
     for (const [key, value] of Object.entries(spec)) {
-      const numbers = key === "y" && value && value.type === "quantitative";
-      out[key] = numbers ? { ...value, scale: { ...value.scale, type: "symlog" } } : withScale(value);
+      const numbers = key === "y" && value && value.type === "quantitative" && value.scale && value.scale.zero;
+      out[key] = !numbers ? withScale(value) : {
+        ...value,
+        scale: { ...value.scale, type: "symlog" },
+        axis: { ...value.axis, values: [0, 1, 10, 100, 1e3, 1e4, 1e5, 1e6] },
+      };
     }
     return out;
   }

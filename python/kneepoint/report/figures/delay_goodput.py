@@ -24,8 +24,8 @@ PLACES: tuple[dict[str, Any], ...] = (
     {"align": "left", "dx": 10, "dy": 14},
     {"align": "right", "dx": -10, "dy": 14},
 )
-#: Points nearer than this share of the drawing would have their words run into each other.
-NEAR = (0.2, 0.07)
+#: Height of a line of words and mean width of a letter, in pixels.
+LINE, LETTER = 15, 6.6
 #: From this ratio on, a linear axis would lay the lesser ones on the floor.
 DECADES_FROM = 20.0
 
@@ -57,7 +57,8 @@ def chart(run: ReportRun) -> Any:
     y = alt.Y(
         "goodput:Q",
         title="Mean goodput, logarithmic (Mbit/s)" if logarithmic else "Mean goodput (Mbit/s)",
-        scale=alt.Scale(type="log", nice=True) if logarithmic else alt.Scale(zero=True, nice=True),
+        scale=alt.Scale(type="log", nice=False, padding=20) if logarithmic else alt.Scale(zero=True, nice=True),
+        axis=alt.Axis(tickCount=4 if logarithmic else 8),
     )
     labelled = len(rows) <= LABELLED_AT_MOST
     colour, shape = marks.colour(run), marks.shape(run)
@@ -98,13 +99,28 @@ def spans_decades(values: list[float]) -> bool:
 
 
 def sides(rows: list[dict[str, Any]], logarithmic: bool) -> dict[int, list[dict[str, Any]]]:
-    """Rows by the place of their words: neighbours take turns."""
-    at = [(row["delay"], math.log(row["goodput"]) if logarithmic else row["goodput"]) for row in rows]
-    floor = min(y for _, y in at) if logarithmic else 0.0
-    width = (max(x for x, _ in at) - min(x for x, _ in at)) or 1.0
-    height = (max(y for _, y in at) - floor) or 1.0
+    """Rows by the place of their words: the first place that is free, or the first of all where none is."""
+    height_of = math.log if logarithmic else float
+    xs, ys = [row["delay"] for row in rows], [height_of(row["goodput"]) for row in rows]
+    floor = min(ys) if logarithmic else 0.0
+    across = (max(xs) - min(xs)) or 1.0
+    up = (max(ys) - floor) or 1.0
+    taken: list[tuple[float, float, float, float]] = []
     placed: dict[int, list[dict[str, Any]]] = {}
-    for k, (x, y) in enumerate(at):
-        before = sum(abs(x - a) < NEAR[0] * width and abs(y - b) < NEAR[1] * height for a, b in at[:k])
-        placed.setdefault(before % len(PLACES), []).append(rows[k])
+    for row, x, y in zip(rows, xs, ys, strict=True):
+        at_x, at_y = (x - min(xs)) / across * theme.WIDTH, (1 - (y - floor) / up) * HEIGHT
+        boxes = [_box(place, at_x, at_y, len(row["label"]) * LETTER) for place in PLACES]
+        free = [k for k, box in enumerate(boxes) if not any(_overlap(box, other) for other in taken)]
+        best = free[0] if free else 0
+        taken.append(boxes[best])
+        placed.setdefault(best, []).append(row)
     return placed
+
+
+def _box(place: dict[str, Any], x: float, y: float, width: float) -> tuple[float, float, float, float]:
+    left = x + place["dx"] - (width if place["align"] == "right" else 0)
+    return left, y + place["dy"] - LINE / 2, left + width, y + place["dy"] + LINE / 2
+
+
+def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
 
 from kneepoint.metrics import LIMITS
@@ -12,8 +11,8 @@ from kneepoint.report.run import ReportRun
 name = "limits"
 title = "What limited each flow"
 summary = (
-    "Share of each flow's life in which the congestion window, pacing, the receive window, the send buffer or the "
-    'application held data back; "other" is the rest (handshake, recovery without permission to send). '
+    "Share of each flow's steady part in which the congestion window, pacing, the receive window, the send buffer "
+    'or the application held data back; "other" is the rest (handshake, recovery without permission to send). '
     "Means over the repetitions."
 )
 #: More flows than this are shown as the mean of their kind.
@@ -37,28 +36,21 @@ def applies(run: ReportRun) -> bool:
 
 
 def shares(run: ReportRun) -> list[dict[str, object]]:
-    """Rows entrant or flow × limit with `pct` of the life of its flows."""
+    """Rows entrant or flow × limit with `pct` of the steady part. An entrant's are those of the statistics."""
     single = sum(len(e.flows) for e in run.entrants) <= FLOWS_AT_MOST
-    sums: dict[tuple[int, int, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for row in run.flows:
-        end = row["end_ns"] if row["end_ns"] is not None else run.end_ns
-        life_us = max((end - row["start_ns"]) / 1e3, 0.0)
-        spent = {limit: float(row[f"{limit}_limited_us"]) for limit in LIMITS}
-        spent["other"] = max(life_us - sum(spent.values()), 0.0)
-        into = sums[row["cell"], row["group"], row["flow"] if single else -1]
-        for limit, us in spent.items():
-            into[limit] += us
+    by_flow = _by_flow(run) if single else {}
     rows: list[dict[str, object]] = []
-    for entrant in run.entrants:
-        for flow in entrant.flows if single else (-1,):
-            spent = sums[entrant.cell, entrant.group, flow]
-            total = sum(spent.values()) or 1.0
-            label = entrant.label
-            if len(entrant.flows) > 1 and single:
-                label += f" #{entrant.flows.index(flow) + 1}"
+    for entrant, group in run.measured:
+        if not single or len(entrant.flows) == 1:
+            parts = [(entrant.label, {limit: found.mean for limit, found in group.limited_by.items()})]
+        else:
+            parts = [(run.series.label(entrant, flow), by_flow[entrant.cell, flow]) for flow in entrant.flows]
+        for label, spent in parts:
             at = 0.0
+            # Bars are cut to a whole; a limit's clock may run a tick past the end.
+            total = max(sum(spent.values()), 1.0)
             for limit, word in WORDS.items():
-                pct = 100.0 * spent[limit] / total
+                pct = 100.0 * spent.get(limit, 0.0) / total
                 rows.append(
                     {
                         **marks.entrant_words(run, entrant),
@@ -76,6 +68,25 @@ def shares(run: ReportRun) -> list[dict[str, object]]:
     return rows
 
 
+def _by_flow(run: ReportRun) -> dict[tuple[int, int], dict[str, float]]:
+    """Shares of each flow by (cell, flow), over the repetitions: each flow as a group of its own."""
+    import numpy as np
+
+    from kneepoint import groups
+
+    cells = {int(cell["index"]): cell for cell in run.meta["cells"]}
+    flows = run.table("flows")
+    alone = flows.set_column(flows.schema.get_field_index("group"), "group", flows["flow"])
+    found = {}
+    for part in groups.of_flows(alone, cells):
+        shares = {limit: part.values[f"limited_by.{limit}"] for limit in (*LIMITS, "other")}
+        found[part.cell, part.group] = {
+            limit: float(np.mean(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0
+            for limit, values in shares.items()
+        }
+    return found
+
+
 def chart(run: ReportRun) -> Any:
     import altair as alt
 
@@ -88,7 +99,7 @@ def chart(run: ReportRun) -> Any:
         axis=alt.Axis(domain=False, ticks=False),
         scale=alt.Scale(paddingInner=0.22, paddingOuter=0.1),
     )
-    x = alt.X("from:Q", title="Share of the flow's life (%)", scale=alt.Scale(domain=[0, 100], clamp=True))
+    x = alt.X("from:Q", title="Share of the flow's steady part (%)", scale=alt.Scale(domain=[0, 100], clamp=True))
     fills = alt.Scale(domain=names, range=[fill for fill, _ in palette.LIMITS.values()])
     tooltip = [
         alt.Tooltip("row:N", title="flow"),
