@@ -181,7 +181,7 @@ class RunFolder:
             for name, file in files.items():
                 file.replace(self.path / f"{name}.parquet")
         except OSError as error:
-            raise cannot_write(self.path, error) from None
+            raise cannot_write(self.path, error, resumable=True) from None
         finally:
             for file in files.values():
                 with suppress(OSError):
@@ -233,7 +233,7 @@ class RunFolder:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
             if isinstance(error, OSError):
-                raise cannot_write(file, error) from None
+                raise cannot_write(file, error, resumable=True) from None
             raise
 
 
@@ -281,11 +281,11 @@ def next_free(parent: Path, stem: str) -> Path:
     return parent / f"{stem}-{max(taken) + 1}"
 
 
-def cannot_write(path: Path, error: OSError) -> RunFolderError:
-    reason = error.strerror or str(error)
+def cannot_write(path: Path, error: OSError, *, resumable: bool = False) -> RunFolderError:
+    """What to say of an OSError; `resumable` when finished repetitions stay in the folder."""
+    after = " What is finished can be taken up with --resume." if resumable else ""
     return RunFolderError(
-        f"{path}: cannot be written: {reason}. Make room, or choose another --out; what is finished can be taken up "
-        "with --resume."
+        f"{path}: cannot be written: {error.strerror or error}. Make room, or choose another --out.{after}"
     )
 
 

@@ -274,13 +274,23 @@ def test_pcapng_is_of_one_repetition(call: Call, small_run: Path, tmp_path: Path
     assert call("export", small_run, "--format", "pcapng", "--out", "a.pcapng", "--cell", "1", "--rep", "2").code == 0
     assert (tmp_path / "a.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
     refused(call("export", small_run, "--format", "pcapng", "--out", "b.pcapng", "--cell", "2"), "got cell 2")
-    assert not (tmp_path / "b.pcapng").exists()
+    refused(
+        call("export", small_run, "--format", "pcapng", "--out", "none/c.pcapng"), "none/c.pcapng: cannot be written"
+    )
+    assert [file.name for file in tmp_path.iterdir()] == ["a.pcapng"]
 
 
 def test_the_report_is_written_into_the_folder(call: Call, small: Path, tmp_path: Path) -> None:
     ended = call("run", small, "--report", "-q")
     assert ended.out.splitlines()[-1] == "Report: runs/small-1/report.html"
     assert (tmp_path / "runs" / "small-1" / "report.html").stat().st_size > 1000
+
+
+def test_one_figure_is_written_alone(call: Call, small_run: Path, tmp_path: Path) -> None:
+    ended = call("report", small_run, "--figure", "goodput", "--out", "goodput.svg")
+    assert (ended.code, ended.out) == (0, "Figure: goodput.svg\n")
+    assert "<svg" in (tmp_path / "goodput.svg").read_text()
+    refused(call("report", small_run, "--figure", "godput"), 'Did you mean "goodput"?')
 
 
 def test_help_is_the_answer_to_no_command(call: Call) -> None:

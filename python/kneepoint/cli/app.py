@@ -170,7 +170,7 @@ def _list(what: str | None, json: bool) -> int:
     "--format",
     default="svg",
     show_default=True,
-    type=click.Choice(("svg", "png", "html")),
+    type=click.Choice(("svg", "png")),
     help="Format of --figure.",
 )
 def _report(run: Path, out: Path | None, figure: str | None, format: str) -> int:

@@ -14,7 +14,9 @@ from kneepoint.errors import RunFolderError, UsageError
 from kneepoint.folder import cannot_write
 
 
-def report(run: Path, out: Path | None, figure: str | None, format: str, to: IO[str] | None = None) -> None:
+def report(
+    run: Path, out: Path | None = None, figure: str | None = None, format: str = "svg", to: IO[str] | None = None
+) -> None:
     """Writes the report, or one figure of it, and says where."""
     from kneepoint import report as reports
 

@@ -132,7 +132,7 @@ def _show(run: Run, options: Options, *, first: bool) -> None:
         from .exporting import report
 
         assert run.folder is not None
-        report(run.folder, None, None, "html")
+        report(run.folder)
 
 
 def _end(runs: Sequence[Run], options: Options) -> int:
@@ -143,7 +143,7 @@ def _end(runs: Sequence[Run], options: Options) -> int:
 
             for run in runs:
                 assert run.folder is not None
-                report(run.folder, None, None, "html", to=sys.stderr)
+                report(run.folder, to=sys.stderr)
     return 0 if all(outcome.passed for run in runs for outcome in run.expectations) else 1
 
 
