@@ -1,0 +1,83 @@
+//! Cells from scenario text, as a user would write it, and what tests ask of
+//! their results.
+#![allow(
+    dead_code,
+    reason = "each test binary compiles this and uses a part of it"
+)]
+
+use knee_model::record::Samples;
+use knee_model::scenario::{self, AlgorithmInfo, Cell, Names};
+use knee_sim::{Options, Output};
+
+/// Payload's share of a full packet: MTU 1500 with TCP timestamps.
+pub const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
+/// Payload of a full packet, bytes.
+pub const MSS_BYTES: u64 = 1448;
+/// `snd_ssthresh` before the first congestion event (TCP_INFINITE_SSTHRESH).
+pub const NO_SSTHRESH: i64 = 0x7fff_ffff;
+
+/// Buffers of the hosts so large that they never bind.
+pub const LARGE_BUFFERS: &str = r#"
+[sender]
+tcp_wmem_max = "1GiB"
+[receiver]
+tcp_rmem_max = "1GiB"
+"#;
+
+/// The only cell of the scenario.
+pub fn cell(text: &str) -> Cell {
+    let known = |algorithm: &knee_cc::Algorithm| AlgorithmInfo {
+        name: algorithm.name().to_owned(),
+        params: Vec::new(),
+    };
+    let names = Names {
+        algorithms: knee_cc::algorithms().iter().map(known).collect(),
+    };
+    let mut scenario =
+        scenario::parse(text, "test", &names).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(scenario.cells.len(), 1, "one cell per text");
+    scenario.cells.remove(0)
+}
+
+/// Repetition 0 of the scenario's only cell.
+pub fn run(text: &str) -> Output {
+    run_cell(&cell(text), 0, false)
+}
+
+/// The same, with every packet at the sender's interface.
+pub fn run_captured(text: &str) -> Output {
+    run_cell(&cell(text), 0, true)
+}
+
+pub fn run_cell(cell: &Cell, rep: u32, capture: bool) -> Output {
+    knee_sim::run(cell, rep, &Options { capture }, &mut |_| true)
+        .expect("the cell can be simulated")
+}
+
+/// Payload goodput of all flows over what the link carries at most, in the steady part.
+pub fn utilisation(output: &Output, rate_bits_per_sec: f64) -> f64 {
+    let goodput: f64 = output.flows.goodput_bits_per_sec.iter().sum();
+    goodput / (rate_bits_per_sec * PAYLOAD_SHARE)
+}
+
+/// Every algorithm of the registry.
+pub fn algorithms() -> impl Iterator<Item = &'static str> {
+    knee_cc::algorithms()
+        .iter()
+        .map(|algorithm| algorithm.name())
+}
+
+/// Rows of one flow's samples, by index.
+pub fn rows_of(samples: &Samples, flow: i32) -> impl Iterator<Item = usize> + '_ {
+    (0..samples.t_ns.len()).filter(move |&row| samples.flow[row] == flow)
+}
+
+/// Asserts `low <= value <= high`, naming the claim.
+#[track_caller]
+pub fn assert_within(what: &str, value: f64, low: f64, high: f64) {
+    println!("{what}: {value:.4} (claimed {low:.4} to {high:.4})");
+    assert!(
+        (low..=high).contains(&value),
+        "{what}: {value:.4} is not within {low:.4} to {high:.4}"
+    );
+}

@@ -1,0 +1,89 @@
+//! Response functions: the mean window under exactly periodic loss.
+//!
+//! Method: one bulk flow, RTT 100 ms, unlimited rate and buffers, every n-th
+//! packet lost. Slow start and the cycles that follow its overshoot are warm-up;
+//! the mean is over time and over at least ten cycles of loss.
+
+mod common;
+
+use common::{LARGE_BUFFERS, assert_within, run};
+
+fn mean_window(algorithm: &str, loss: &str, duration: &str) -> f64 {
+    let output = run(&format!(
+        r#"
+duration = "{duration}"
+warmup = "60s"
+sample_interval = "1s"
+[path]
+rate = "unlimited"
+rtt = "100ms"
+loss = "periodic {loss}"
+{LARGE_BUFFERS}
+[[flow]]
+algorithm = "{algorithm}"
+"#
+    ));
+    assert_eq!(
+        output.flows.sndbuf_limited_us[0], 0,
+        "the send buffer binds"
+    );
+    assert_eq!(
+        output.flows.rwnd_limited_us[0], 0,
+        "the receive window binds"
+    );
+    output.flows.snd_cwnd_mean[0]
+}
+
+/// Source: Mathis, Semke, Mahdavi, Ott: CCR 27(3) 1997, with b = 1, since Linux
+/// counts packets acked and not ACKs.
+fn assert_reno(loss: &str, p: f64, duration: &str) {
+    let law = (1.5 / p).sqrt();
+    let mean = mean_window("reno", loss, duration);
+    assert_within(
+        &format!("reno's mean window over 1.22/sqrt({p})"),
+        mean / law,
+        0.9,
+        1.1,
+    );
+}
+
+#[test]
+fn reno_has_mathis_window_at_1_pct_of_loss() {
+    assert_reno("1%", 1e-2, "160s");
+}
+
+#[test]
+fn reno_has_mathis_window_at_a_loss_of_1_in_1000() {
+    assert_reno("0.1%", 1e-3, "160s");
+}
+
+#[test]
+fn reno_has_mathis_window_at_a_loss_of_1_in_10000() {
+    assert_reno("0.01%", 1e-4, "260s");
+}
+
+/// Source: RFC 9438, section 5.1, Table 1, column CUBIC (C = 0.4).
+fn assert_cubic(loss: &str, table_segments: f64, duration: &str) {
+    let mean = mean_window("cubic", loss, duration);
+    assert_within(
+        &format!("cubic's mean window at {loss} over Table 1's"),
+        mean / table_segments,
+        0.85,
+        1.15,
+    );
+}
+
+#[test]
+fn cubic_has_the_window_of_table_1_at_a_loss_of_1_in_1000() {
+    assert_cubic("0.1%", 38.0, "160s");
+}
+
+#[test]
+fn cubic_has_the_window_of_table_1_at_a_loss_of_1_in_10000() {
+    assert_cubic("0.01%", 187.0, "260s");
+}
+
+#[test]
+fn cubic_has_the_window_of_table_1_at_a_loss_of_1_in_100000() {
+    assert_cubic("0.001%", 1054.0, "260s");
+}
