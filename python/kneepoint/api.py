@@ -123,7 +123,7 @@ def run_text(
     if count < 1:
         raise UsageError(f"workers: got {count}; expected 1 or more.")
     watcher = watcher or Watcher()
-    meta = record.describe(scenario, text, file, command or record.command_line("knee", "run", file))
+    meta = record.describe(scenario, text, file, command or _command(file))
     if out is None:
         return _run_in_memory(scenario, meta, count, watcher)
     return _run_in_folder(scenario, meta, out, resume=resume, force=force, workers=count, watcher=watcher)
@@ -160,9 +160,11 @@ def _run_in_folder(
     watcher: Watcher,
 ) -> Run:
     folder = _take_up(meta, out) if resume else RunFolder.create(out, force=force)
-    sessions = list(folder.read_json()["sessions"]) if resume else []
+    if resume:
+        begun = folder.read_json()
+        meta = {**meta, **{name: begun[name] for name in ("file", "command", "sessions")}}
     try:
-        return _fill(scenario, {**meta, "sessions": sessions}, folder, workers, watcher)
+        return _fill(scenario, meta, folder, workers, watcher)
     finally:
         if not folder.parts() and not (out / "flows.parquet").exists():
             folder.discard()
@@ -210,6 +212,11 @@ def _fill(scenario: _core.Scenario, meta: dict[str, Any], folder: RunFolder, wor
             folder.write_json({**meta, "sessions": sessions, "status": status})
     folder.remove_parts()
     return Run(folder.read_json(), folder.path)
+
+
+def _command(file: str) -> str:
+    """What runs it again; a scenario that never was a file stands in `run.json` as text."""
+    return "kneepoint.run(scenario)" if file.startswith("<") else record.command_line("knee", "run", file)
 
 
 def _nearby(path: Path) -> str:

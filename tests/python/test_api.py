@@ -118,6 +118,7 @@ def test_a_run_resumes_through_the_api(tmp_path: Path) -> None:
     assert run.complete
     assert run.meta["sessions"][-1]["repetitions"] == 5
     assert tables_of(tmp_path / "killed") == tables_of(tmp_path / "whole")
+    assert (run.meta["file"], run.meta["command"]) == ("<text>", "kneepoint.run(scenario)")
 
 
 def test_errors_are_of_one_family(tmp_path: Path) -> None:

@@ -87,6 +87,38 @@ def test_an_interrupted_run_keeps_what_is_finished_and_resumes_to_the_same_bytes
     assert sorted(file.name for file in run.iterdir()) == sorted(["run.json", *(f"{name}.parquet" for name in whole)])
 
 
+def test_an_interrupted_comparison_resumes_from_its_folder_alone(tmp_path: Path) -> None:
+    words = [
+        "compare",
+        "cubic",
+        "reno",
+        "--loss",
+        "0.1%",
+        "--duration",
+        "60s",
+        "--repeat",
+        "50",
+        "--workers",
+        "2",
+        "-q",
+    ]
+    process = spawn(*words, "--out", "run", cwd=tmp_path)
+    parts = tmp_path / "run" / "parts"
+    while not parts.is_dir() or not any(parts.glob("c*.arrow")):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    begun = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert begun["command"].startswith("knee compare cubic reno --loss 0.1% ")
+    ended = knee("run", "--resume", "--out", "run", "-q", "--json", cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    assert all(cell["metrics"]["goodput_bits_per_sec"]["n"] == 40 for cell in json.loads(ended.out)["cells"])
+    meta = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (meta["status"], meta["command"], meta["file"]) == ("complete", begun["command"], "<command line>")
+
+
 def test_a_killed_run_is_taken_up_from_its_parts(tmp_path: Path, whole: dict[str, bytes]) -> None:
     process = interrupt(tmp_path, signal.SIGKILL)
     process.communicate(timeout=60)
