@@ -10,7 +10,7 @@ cells              per cell: index, axes, describe (key, value, doc), duration_n
 expects            assert and line of each [[expect]]
 engine             "sim";  engine_version the version of kneepoint
 versions host      libraries; kernel, processor, number of processors
-command            what to type to run it again
+command            what to type to run it again; `kneepoint.run(scenario)` for the API without a file
 sessions           one per start or resumption: started (UTC), wall_sec, workers, repetitions finished
 """
 
