@@ -24,10 +24,10 @@ PROBE = """
   const seen = document.body.dataset;
   for (const select of document.querySelectorAll("#controls select")) {
     select.selectedIndex = select.length - 1;
-    const before = document.querySelector('[data-figure="timeseries"]').innerHTML;
+    const box = document.querySelector('[data-figure="timeseries"]');
+    const before = box.dataset.times;
     select.dispatchEvent(new Event("change"));
-    await until(() => document.querySelector('[data-figure="timeseries"]').innerHTML !== before);
-    await new Promise((go) => setTimeout(go, 300));
+    await until(() => box.dataset.times !== before);
   }
   seen.charts = document.querySelectorAll(".chart .marks").length;
   seen.failed = document.querySelectorAll(".failed").length;

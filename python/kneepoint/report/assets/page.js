@@ -120,6 +120,7 @@
         factor = next;
       }
       entry.factor = factor;
+      box.dataset.times = Number(box.dataset.times || 0) + 1;
     } catch (error) {
       console.error(entry.name, error);
       box.innerHTML = "";
