@@ -83,7 +83,7 @@ fn main() {
                         s.snd_ssthresh[i],
                         s.inflight[i],
                         s.srtt_us[i],
-                        s.pacing_rate_bits_per_sec[i] as f64 / 1e6,
+                        s.pacing_rate_bits_per_sec[i].unwrap_or(0) as f64 / 1e6,
                         s.delivery_rate_bits_per_sec[i] as f64 / 1e6,
                         s.sndbuf_bytes[i],
                         s.snd_wnd_bytes[i],

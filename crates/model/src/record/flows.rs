@@ -3,9 +3,9 @@
 use super::table;
 
 table! {
-    /// What became of each flow. Rates and distributions are of the steady
-    /// part, from the later of warm-up and the flow's start to its end; counts
-    /// are of the flow's whole life.
+    /// What became of each flow. Rates, distributions and limits are of the
+    /// steady part, from the later of warm-up and the flow's start to its end;
+    /// counts are of the flow's whole life.
     "flows" Flows of Flow {
         cell: i32, "", "kneepoint", "cell of the matrix";
         rep: i32, "", "kneepoint", "repetition, from 0";
@@ -39,11 +39,11 @@ table! {
         queue_delay_us_p99: Option<f64>, "us", "kneepoint", "99th percentile of the wait, within 1 %";
         snd_cwnd_mean: f64, "segments", "kneepoint", "mean congestion window over time, steady part";
         inflight_mean: f64, "segments", "kneepoint", "mean packets in flight over time, steady part";
-        cwnd_limited_us: i64, "us", "kneepoint", "time when the congestion window held data back";
-        rwnd_limited_us: i64, "us", "tcp_info.tcpi_rwnd_limited", "time when the receive window held data back";
-        sndbuf_limited_us: i64, "us", "tcp_info.tcpi_sndbuf_limited", "time when the send buffer held the application back";
-        pacing_limited_us: i64, "us", "kneepoint", "time when the pacing timer held data back";
-        app_limited_us: i64, "us", "kneepoint", "time when the application had nothing to send";
+        cwnd_limited_us: i64, "us", "kneepoint", "time of the steady part when the congestion window held data back";
+        rwnd_limited_us: i64, "us", "tcp_info.tcpi_rwnd_limited", "time of the steady part when the receive window held data back";
+        sndbuf_limited_us: i64, "us", "tcp_info.tcpi_sndbuf_limited", "time of the steady part when the send buffer held the application back";
+        pacing_limited_us: i64, "us", "kneepoint", "time of the steady part when the pacing timer held data back";
+        app_limited_us: i64, "us", "kneepoint", "time of the steady part when the application had nothing to send";
         rto_count: i64, "", "kneepoint", "retransmission timeouts";
         recovery_count: i64, "", "kneepoint", "fast recoveries entered";
         undo_count: i64, "", "kneepoint", "reductions undone as spurious";

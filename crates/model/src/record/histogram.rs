@@ -12,6 +12,8 @@ pub struct Histogram {
     last: usize,
     count: u64,
     sum: u64,
+    /// Least and greatest value, so that no percentile lies outside.
+    range: Option<(u64, u64)>,
 }
 
 const SUB_BITS: u32 = 6;
@@ -21,6 +23,10 @@ impl Histogram {
     pub fn add(&mut self, value: u64) {
         self.count += 1;
         self.sum = self.sum.saturating_add(value);
+        self.range = Some(match self.range {
+            None => (value, value),
+            Some((least, most)) => (least.min(value), most.max(value)),
+        });
         let bucket = bucket_of(value);
         match self.buckets.get_mut(self.last) {
             Some((last, n)) if *last == bucket => *n = n.saturating_add(1),
@@ -54,7 +60,7 @@ impl Histogram {
     }
 
     /// The value below or at which `share` of the values lie (nearest rank),
-    /// as the middle of its bucket; `None` when empty.
+    /// as the middle of its bucket, within what was seen; `None` when empty.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let rank = ((share * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
@@ -62,7 +68,8 @@ impl Histogram {
             seen += u64::from(*n);
             seen >= rank
         })?;
-        Some(middle(*bucket))
+        let (least, most) = self.range?;
+        Some(middle(*bucket).clamp(least as f64, most as f64))
     }
 }
 

@@ -4,8 +4,8 @@
 use knee_cc::Op;
 
 use super::rate::RateSample;
-use super::recovery::SackTag;
 use super::rtx::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use super::sack::SackTag;
 use super::{CaState, Cx, Endpoint, State};
 use crate::segment::{ACK, SYN, Segment};
 

@@ -5,30 +5,38 @@
 //! directions of a connection live in it; one that only receives never touches
 //! the sending half. Rules and constants: see docs/simulator.md.
 //!
+//! - `host`: settings and clock; `account`: what is told
 //! - `input`: an ACK's way through the sender, RTT, windows
-//! - `recovery`: SACK scoreboard, RACK, PRR, undo, the loss state machine
+//! - `sack`, `rack`, `recovery`: scoreboard, loss detection, the loss state
+//!   machine with PRR and undo
 //! - `timers`: RTO, TLP, RACK's reordering timer, window probes
-//! - `output`: what is sent when: TSO, Nagle, pacing, TSQ, cwnd validation
-//! - `rate`: delivery-rate samples
+//! - `sndbuf`, `output`, `retransmit`: what is written, sent and sent again
+//! - `rate`, `rtt`: delivery-rate samples, RTT and its minimum
 //! - `receive`: reassembly, ACK policy, SACK blocks, receive window
-//! - `rtt`: RTT estimator and the minimum filter
+//! - `rtx`: the retransmission queue
 
+mod account;
+mod host;
 mod input;
 mod output;
+mod rack;
 mod rate;
 mod receive;
 mod recovery;
+mod retransmit;
 mod rtt;
 mod rtx;
+mod sack;
+mod sndbuf;
 mod timers;
 
 use knee_cc::{CcIn, CcOut, Instance, Op};
 use knee_model::record::Histogram;
 use knee_model::rng::Stream;
-use knee_model::scenario::{Host, Pacing};
+use knee_model::scenario::Pacing;
 
 use crate::ranges::RangeSet;
-use crate::segment::Slab;
+pub use host::{Cx, HostConf};
 pub use receive::Receiver;
 use rtt::{MinRtt, Rtt};
 use rtx::RtxQueue;
@@ -41,83 +49,6 @@ const TCP_INIT_CWND: u32 = 10;
 const TCP_INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 const MAX_REORDERING: u32 = 300;
 const DEFAULT_REORDERING: u32 = 3;
-
-/// Settings of a host, with what follows from them.
-#[derive(Clone, Debug)]
-pub struct HostConf {
-    pub host: Host,
-    /// Payload of a full segment.
-    pub mss_bytes: u32,
-    pub tick_ns: u64,
-    /// Window scale that this host offers.
-    pub wscale: u8,
-}
-
-impl HostConf {
-    pub fn new(host: &Host, mtu_bytes: u32) -> HostConf {
-        // tcp_select_initial_window(): the scale that lets the largest buffer
-        // be offered in 16 bits.
-        let mut space = host.tcp_rmem_bytes[2];
-        let mut wscale = 0;
-        while space > 65_535 && wscale < 14 {
-            space >>= 1;
-            wscale += 1;
-        }
-        HostConf {
-            mss_bytes: mtu_bytes - crate::segment::HEADER_BYTES,
-            tick_ns: 1_000_000_000 / u64::from(host.hz),
-            wscale,
-            host: host.clone(),
-        }
-    }
-
-    pub fn jiffies(&self, now_ns: u64) -> u32 {
-        (now_ns / self.tick_ns) as u32
-    }
-
-    /// usecs_to_jiffies(): rounded up.
-    pub fn us_to_jiffies(&self, us: u64) -> u64 {
-        (us * 1_000).div_ceil(self.tick_ns)
-    }
-
-    /// When a timer armed now for `jiffies` ticks fires: at a tick, never
-    /// early, and from 63 ticks on at every 8th tick only, from 511 on at every
-    /// 64th (kernel/time/timer.c, the wheel's levels).
-    pub fn timer_at(&self, now_ns: u64, jiffies: u64) -> u64 {
-        let expires = now_ns / self.tick_ns + jiffies;
-        let shift = match jiffies {
-            0..63 => 0,
-            63..504 => 3,
-            _ => 6,
-        };
-        (((expires >> shift) + 1) << shift) * self.tick_ns
-    }
-}
-
-/// What an endpoint may use while it is called.
-pub struct Cx<'a> {
-    /// Time since the hosts booted, ns.
-    pub now_ns: u64,
-    pub host: &'a HostConf,
-    /// Where segments live until they arrive.
-    pub slab: &'a mut Slab,
-    /// Segments handed to the qdisc, in order; each is one wire packet.
-    pub out: &'a mut Vec<u32>,
-    /// Turning points, for the `events` table.
-    pub events: &'a mut Vec<&'static str>,
-}
-
-impl Cx<'_> {
-    fn now_us(&self) -> u64 {
-        self.now_ns / 1_000
-    }
-    fn now_ms(&self) -> u32 {
-        (self.now_ns / 1_000_000) as u32
-    }
-    fn jiffies(&self) -> u32 {
-        self.host.jiffies(self.now_ns)
-    }
-}
 
 /// Where the connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +128,7 @@ pub struct Endpoint {
     /// Marked lost and not (again) retransmitted.
     to_retransmit: RangeSet,
     reord_seen: u32,
-    rack: recovery::Rack,
+    rack: rack::Rack,
 
     // Sending: recovery.
     ca_state: CaState,
@@ -299,7 +230,7 @@ impl Endpoint {
             sacked: RangeSet::default(),
             to_retransmit: RangeSet::default(),
             reord_seen: 0,
-            rack: recovery::Rack::default(),
+            rack: rack::Rack::default(),
             ca_state: CaState::Open,
             high_seq: 0,
             undo_marker: 0,
@@ -498,116 +429,5 @@ impl Endpoint {
             cx.events.extend(ended.into_iter().chain(entered));
         }
         self.ca_state = state;
-    }
-
-    // ---- what is reported ------------------------------------------------
-
-    pub fn ca_state(&self) -> CaState {
-        self.ca_state
-    }
-    pub fn srtt_us(&self) -> u32 {
-        self.rtt.srtt_us()
-    }
-    pub fn rttvar_us(&self) -> u32 {
-        self.rtt.rttvar_us()
-    }
-    pub fn rto_us(&self, conf: &HostConf) -> u64 {
-        self.rtt.rto_jiffies(conf) * conf.tick_ns / 1_000
-    }
-    pub fn backoff(&self) -> u32 {
-        self.backoff
-    }
-    pub fn reord_seen(&self) -> u32 {
-        self.reord_seen
-    }
-    pub fn sndbuf_bytes(&self) -> u64 {
-        self.sndbuf_bytes
-    }
-    pub fn snd_wnd_bytes(&self) -> u64 {
-        self.snd_wnd
-    }
-    pub fn notsent_bytes(&self) -> u64 {
-        self.write_seq.saturating_sub(self.snd_nxt.max(1))
-    }
-    /// Payload that has been sent and is not yet cumulatively acked.
-    pub fn delivery_rate_bits_per_sec(&self) -> u64 {
-        match self.rate_interval_us {
-            0 => 0,
-            us => u64::from(self.rate_delivered) * u64::from(self.cc.mss_bytes) * 8_000_000 / us,
-        }
-    }
-    pub fn delivery_rate_app_limited(&self) -> bool {
-        self.rate_app_limited
-    }
-
-    /// Brings time integrals and limit times up to now.
-    pub fn settle(&mut self, now_ns: u64) {
-        self.integrate(now_ns);
-        self.set_limit(now_ns, self.limit);
-        if self.busy_since_ns != NEVER {
-            self.counters.busy_ns += now_ns - self.busy_since_ns;
-            self.busy_since_ns = now_ns;
-        }
-    }
-
-    /// Time under a limit up to now.
-    pub fn limited_ns(&self, limit: Limit, now_ns: u64) -> u64 {
-        let current = if self.limit == limit {
-            now_ns - self.limit_since_ns
-        } else {
-            0
-        };
-        self.counters.limit_ns[limit as usize] + current
-    }
-
-    /// Time with something outstanding or to send, up to now.
-    pub fn busy_ns(&self, now_ns: u64) -> u64 {
-        let current = if self.busy_since_ns == NEVER {
-            0
-        } else {
-            now_ns - self.busy_since_ns
-        };
-        self.counters.busy_ns + current
-    }
-
-    /// Starts the steady part: distributions and means count from here.
-    pub fn start_measuring(&mut self, now_ns: u64) {
-        self.settle(now_ns);
-        self.measuring = true;
-        self.cwnd_integral = 0.0;
-        self.inflight_integral = 0.0;
-    }
-
-    /// Integrals over the steady part, in segment-nanoseconds: cwnd, inflight.
-    pub fn integrals(&self) -> (f64, f64) {
-        (self.cwnd_integral, self.inflight_integral)
-    }
-
-    #[inline]
-    fn integrate(&mut self, now_ns: u64) {
-        let dt = (now_ns - self.integral_since_ns) as f64;
-        if dt > 0.0 {
-            self.cwnd_integral += f64::from(self.cc.snd_cwnd) * dt;
-            self.inflight_integral += f64::from(self.packets_in_flight()) * dt;
-            self.integral_since_ns = now_ns;
-        }
-    }
-
-    #[inline]
-    fn set_limit(&mut self, now_ns: u64, limit: Limit) {
-        self.counters.limit_ns[self.limit as usize] += now_ns - self.limit_since_ns;
-        self.limit = limit;
-        self.limit_since_ns = now_ns;
-    }
-
-    fn set_busy(&mut self, now_ns: u64, busy: bool) {
-        match (busy, self.busy_since_ns) {
-            (true, NEVER) => self.busy_since_ns = now_ns,
-            (false, since) if since != NEVER => {
-                self.counters.busy_ns += now_ns - since;
-                self.busy_since_ns = NEVER;
-            }
-            _ => {}
-        }
     }
 }

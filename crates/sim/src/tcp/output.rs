@@ -1,24 +1,15 @@
 //! What is sent when: tcp_write_xmit() with TSO autosizing and deferral,
-//! Nagle, pacing, TSQ and cwnd validation; retransmissions; the application's
-//! writes and the send buffer.
+//! Nagle, pacing, TSQ and cwnd validation; building segments.
 
 use knee_cc::{Event, Op, PacingStatus};
 use knee_model::packet::Ecn;
 
-use super::input::Rexmit;
-use super::rtx::{EVER_RETRANS, FIN_SEG, PSH_SEG, RETRANS, SKB_END, Seg};
+use super::rtx::{FIN_SEG, PSH_SEG, SKB_END, Seg};
+use super::sndbuf::SKB_OVERHEAD_BYTES;
 use super::timers::XmitTimerKind;
 use super::{CaState, Cx, Endpoint, Limit, NEVER, State};
 use crate::segment::{ACK, FIN, PSH, SYN, SackBlocks, Segment};
 
-/// What an skb of the write queue takes besides payload: sk_buff (256) and a
-/// head of MAX_TCP_HEADER (320) + skb_shared_info (320), as counted in truesize.
-const SKB_OVERHEAD_BYTES: u64 = 896;
-/// tcp_sndbuf_expand(): what one MSS of 1460 is taken to need, a head rounded
-/// up to a power of two plus the sk_buff.
-const SNDBUF_PER_SEGMENT_BYTES: u64 = 4096 + 256;
-/// sk_setup_caps() keeps room for headers: MAX_TCP_HEADER + 1.
-const GSO_HEADROOM_BYTES: u32 = 321;
 /// sysctl tcp_tso_rtt_log, sk_pacing_shift, tcp_min_tso_segs, tcp_tso_win_divisor
 const TSO_RTT_LOG: u32 = 9;
 const PACING_SHIFT: u32 = 10;
@@ -71,115 +62,6 @@ impl Endpoint {
     /// close(): a FIN follows what was written. False when closed before.
     pub fn close(&mut self) -> bool {
         !std::mem::replace(&mut self.fin_queued, true)
-    }
-
-    // ---- the application's side ------------------------------------------
-
-    fn size_goal_bytes(&self) -> u64 {
-        let gso = u64::from(self.gso_max_bytes());
-        // Half the largest window seen, so that a small window is not one packet.
-        let goal = match self.max_window {
-            0 => gso,
-            window => gso.min((window >> 1).max(68)),
-        };
-        let mss = u64::from(self.cc.mss_bytes);
-        (goal / mss).max(1) * mss
-    }
-
-    fn gso_max_bytes(&self) -> u32 {
-        self.cc.gso_max_bytes.saturating_sub(GSO_HEADROOM_BYTES)
-    }
-
-    /// sk_wmem_queued: payload unacked and unsent, and what its skbs cost.
-    fn wmem_queued_bytes(&self) -> u64 {
-        let payload = self.write_seq.saturating_sub(self.snd_una.max(1));
-        let unsent_skbs = self.notsent_bytes().div_ceil(self.size_goal_bytes());
-        payload + (self.skbs_out + unsent_skbs) * SKB_OVERHEAD_BYTES
-    }
-
-    /// Would a write() be taken now? A refusal is remembered: SOCK_NOSPACE.
-    pub fn is_writable(&mut self) -> bool {
-        if self.state != State::Established || self.fin_queued || self.nospace {
-            return false;
-        }
-        self.nospace = self.wmem_queued_bytes() >= self.sndbuf_bytes;
-        !self.nospace
-    }
-
-    /// write(): takes up to one skb's worth; returns the bytes taken.
-    pub fn write(&mut self, cx: &mut Cx, bytes: u64) -> u64 {
-        self.rate_check_app_limited();
-        self.restart_after_idle(cx);
-        let taken = bytes.min(self.size_goal_bytes());
-        self.write_seq += taken;
-        self.set_busy(cx.now_ns, true);
-        taken
-    }
-
-    /// tcp_push() at the end of a write.
-    pub fn push(&mut self, cx: &mut Cx) {
-        if self.state == State::Established {
-            self.write_xmit(cx, Push::Normal);
-            self.rearm_window_probe(cx);
-        }
-    }
-
-    /// tcp_check_space(): room again, and is it time for a larger buffer?
-    pub(super) fn check_space(&mut self, cx: &Cx) {
-        if !self.nospace {
-            return;
-        }
-        if self.packets_in_flight() < self.cc.snd_cwnd {
-            self.expand_sndbuf(cx);
-            self.snd_cwnd_stamp = cx.jiffies();
-        }
-        // sk_stream_write_space(): a third must be free before the writer wakes.
-        let queued = self.wmem_queued_bytes();
-        if queued < self.sndbuf_bytes && self.sndbuf_bytes - queued >= queued / 2 {
-            self.nospace = false;
-        }
-    }
-
-    /// tcp_sndbuf_expand()
-    pub(super) fn expand_sndbuf(&mut self, cx: &Cx) {
-        let factor = match self.alg.has(Op::SndbufExpand) {
-            true => self.call_cc(cx, Op::SndbufExpand),
-            false => 2,
-        };
-        let segs = self.cc.snd_cwnd.max(10).max(self.cc.reordering + 1);
-        let wanted = u64::from(factor) * u64::from(segs) * SNDBUF_PER_SEGMENT_BYTES;
-        if wanted > self.sndbuf_bytes {
-            self.sndbuf_bytes = wanted
-                .min(cx.host.host.tcp_wmem_bytes[2])
-                .max(self.sndbuf_bytes);
-        }
-    }
-
-    /// tcp_slow_start_after_idle_check() and tcp_cwnd_restart()
-    fn restart_after_idle(&mut self, cx: &Cx) {
-        if !cx.host.host.tcp_slow_start_after_idle
-            || self.cc.packets_out > 0
-            || self.has_cong_control
-        {
-            return;
-        }
-        let rto = self.rto_jiffies(cx) as i64;
-        let mut idle = i64::from(cx.jiffies().wrapping_sub(self.cc.lsndtime) as i32);
-        if idle <= rto || self.cc.lsndtime == 0 {
-            return;
-        }
-        self.cwnd_event(cx, Event::CwndRestart);
-        self.cc.snd_ssthresh = self.current_ssthresh();
-        let floor = cx.host.host.initcwnd.min(self.cc.snd_cwnd);
-        let mut snd_cwnd = self.cc.snd_cwnd;
-        idle -= rto;
-        while idle > 0 && snd_cwnd > floor {
-            snd_cwnd >>= 1;
-            idle -= rto;
-        }
-        self.set_cwnd(cx, snd_cwnd.max(floor));
-        self.snd_cwnd_stamp = cx.jiffies();
-        self.snd_cwnd_used = 0;
     }
 
     // ---- sending new data ------------------------------------------------
@@ -293,7 +175,7 @@ impl Endpoint {
     }
 
     /// tcp_tso_autosize(): a millisecond's worth, more on short paths.
-    fn tso_segs(&mut self, cx: &Cx) -> u32 {
+    pub(super) fn tso_segs(&mut self, cx: &Cx) -> u32 {
         let mss = self.cc.mss_bytes;
         let gso = self.gso_max_bytes();
         if gso < mss {
@@ -385,7 +267,7 @@ impl Endpoint {
     }
 
     /// tcp_small_queue_check(): enough of this connection waits in the qdisc.
-    fn tsq_blocks(&mut self, cx: &Cx, segs: u32, factor: u64) -> bool {
+    pub(super) fn tsq_blocks(&mut self, cx: &Cx, segs: u32, factor: u64) -> bool {
         if self.qdisc_bytes == 0 {
             return false;
         }
@@ -408,7 +290,7 @@ impl Endpoint {
     }
 
     /// tcp_pacing_check(): is the next departure in the future? Arms the timer.
-    fn pacing_blocks(&mut self, cx: &Cx) -> bool {
+    pub(super) fn pacing_blocks(&mut self, cx: &Cx) -> bool {
         if self.cc.pacing_status != PacingStatus::Needed as u32 || self.cc.wstamp_ns <= cx.now_ns {
             return false;
         }
@@ -457,7 +339,7 @@ impl Endpoint {
     }
 
     /// Sends `len` bytes from snd_nxt as one skb, and the FIN if it is due.
-    fn transmit_new(&mut self, cx: &mut Cx, len: u64) -> u32 {
+    pub(super) fn transmit_new(&mut self, cx: &mut Cx, len: u64) -> u32 {
         let mss = u64::from(self.cc.mss_bytes);
         let end = self.snd_nxt + len;
         let fin = self.fin_queued && end == self.write_seq;
@@ -499,7 +381,7 @@ impl Endpoint {
     }
 
     /// tcp_event_data_sent()
-    fn on_data_sent(&mut self, cx: &mut Cx) {
+    pub(super) fn on_data_sent(&mut self, cx: &mut Cx) {
         if self.packets_in_flight() == 0 {
             self.cwnd_event(cx, Event::TxStart);
         }
@@ -509,7 +391,7 @@ impl Endpoint {
     }
 
     /// The earliest departure time model: when this skb may leave.
-    fn departure(&mut self, cx: &Cx) -> u64 {
+    pub(super) fn departure(&mut self, cx: &Cx) -> u64 {
         self.prior_wstamp_ns = self.cc.wstamp_ns;
         self.cc.wstamp_ns = self.cc.wstamp_ns.max(cx.now_ns);
         self.cc.wstamp_ns
@@ -517,7 +399,7 @@ impl Endpoint {
 
     /// tcp_update_skb_after_send(): pushes the next departure back by this
     /// skb's payload at the pacing rate, less what the last timer was late.
-    fn after_departure(&mut self, payload_bytes: u64) {
+    pub(super) fn after_departure(&mut self, payload_bytes: u64) {
         let rate = self.cc.pacing_rate;
         if self.cc.pacing_status == PacingStatus::None as u32
             || rate == u64::MAX
@@ -531,130 +413,16 @@ impl Endpoint {
         self.cc.wstamp_ns += len_ns - (len_ns / 2).min(credit_ns);
     }
 
-    // ---- sending again ---------------------------------------------------
-
-    /// tcp_xmit_recovery()
-    pub(super) fn send_retransmissions(&mut self, cx: &mut Cx, rexmit: Rexmit) {
-        match rexmit {
-            Rexmit::None => return,
-            Rexmit::Lost => {}
-            Rexmit::New => {
-                self.write_xmit(cx, Push::Normal);
-                if self.snd_nxt > self.high_seq {
-                    return;
-                }
-                self.frto = false;
-            }
-        }
-        self.retransmit_lost(cx);
-    }
-
-    /// tcp_xmit_retransmit_queue(): lowest lost first.
-    pub(super) fn retransmit_lost(&mut self, cx: &mut Cx) {
-        let mut rearm = false;
-        while let Some((seq, end_seq)) = self.to_retransmit.first() {
-            if self.pacing_blocks(cx) {
-                break;
-            }
-            let quota = self.cc.snd_cwnd.saturating_sub(self.packets_in_flight());
-            let quota = quota.min(self.tso_segs(cx));
-            if quota == 0 || self.tsq_blocks(cx, quota, 2) {
-                break;
-            }
-            let id = self
-                .rtx
-                .find(seq)
-                .expect("what is to be retransmitted is queued");
-            let segs = self.run_of_lost(id, end_seq, quota);
-            self.retransmit(cx, id, segs);
-            if self.in_cwnd_reduction() {
-                self.prr_out += segs;
-            }
-            rearm |= id == self.rtx.front_id() && self.xmit_timer.kind != XmitTimerKind::Reorder;
-        }
-        if rearm {
-            self.arm_xmit_timer(cx, XmitTimerKind::Retransmit, self.rto_jiffies(cx));
-        }
-    }
-
-    /// Lost segments from `id` on that were sent as one skb, at most `quota`.
-    fn run_of_lost(&self, id: u32, end_seq: u64, quota: u32) -> u32 {
-        let mut segs = 1;
-        let mut last = self.rtx.get(id);
-        while segs < quota && last.end_seq() < end_seq && !last.has(SKB_END) {
-            last = self.rtx.get(id.wrapping_add(segs));
-            segs += 1;
-        }
-        segs
-    }
-
-    /// tcp_retransmit_skb(): counted as under way again, and for undo.
-    pub(super) fn retransmit(&mut self, cx: &mut Cx, id: u32, segs: u32) {
-        let departure_ns = self.transmit_again(cx, id, segs);
-        for i in 0..segs {
-            let seg = self.rtx.get_mut(id.wrapping_add(i));
-            seg.flags |= RETRANS;
-            let (seq, end_seq) = (seg.seq, seg.end_seq());
-            self.to_retransmit.remove(seq, end_seq);
-        }
-        self.cc.retrans_out += segs;
-        if self.retrans_stamp_ms == 0 {
-            self.retrans_stamp_ms = (departure_ns / 1_000_000) as u32;
-        }
-        self.undo_retrans = self.undo_retrans.max(0) + i64::from(segs);
-    }
-
-    /// __tcp_retransmit_skb(): sends queued segments once more, as one skb.
-    pub(super) fn transmit_again(&mut self, cx: &mut Cx, id: u32, segs: u32) -> u64 {
-        self.on_data_sent(cx);
-        let departure_ns = self.departure(cx);
-        let in_flight = self.packets_in_flight() + segs;
-        let mut payload_bytes = 0;
-        for i in 0..segs {
-            let id = id.wrapping_add(i);
-            let mut seg = self.rtx.get(id).clone();
-            self.rate_on_send(&mut seg, departure_ns);
-            let stored = self.rtx.get_mut(id);
-            stored.tx_first_ns = seg.tx_first_ns;
-            stored.tx_delivered_ns = seg.tx_delivered_ns;
-            stored.tx_delivered = seg.tx_delivered;
-            stored.tx_delivered_ce = seg.tx_delivered_ce;
-            stored.tx_lost = seg.tx_lost;
-            stored.tx_in_flight = in_flight;
-            stored.sent_ns = departure_ns;
-            stored.flags = seg.flags | EVER_RETRANS;
-            self.emit_data(
-                cx,
-                seg.seq,
-                u32::from(seg.payload_bytes),
-                seg.flags,
-                departure_ns,
-            );
-            self.rtx.touch(id);
-            payload_bytes += u64::from(seg.payload_bytes);
-        }
-        self.counters.total_retrans += u64::from(segs);
-        self.counters.bytes_retrans += payload_bytes;
-        self.after_departure(payload_bytes);
-        departure_ns
-    }
-
-    /// tcp_write_wakeup(): what the window allows, or an old byte to force an ACK.
-    pub(super) fn probe_window(&mut self, cx: &mut Cx) {
-        let window = (self.snd_una + self.snd_wnd).saturating_sub(self.snd_nxt);
-        let len = window
-            .min(self.notsent_bytes())
-            .min(u64::from(self.cc.mss_bytes));
-        if len > 0 {
-            self.transmit_new(cx, len);
-        } else {
-            self.emit(cx, self.snd_una - 1, 0, ACK, 0);
-        }
-    }
-
     // ---- segments --------------------------------------------------------
 
-    fn emit_data(&mut self, cx: &mut Cx, seq: u64, payload: u32, seg_flags: u8, departure_ns: u64) {
+    pub(super) fn emit_data(
+        &mut self,
+        cx: &mut Cx,
+        seq: u64,
+        payload: u32,
+        seg_flags: u8,
+        departure_ns: u64,
+    ) {
         self.counters.data_segs_out += 1;
         self.counters.bytes_sent += u64::from(payload);
         let flags =
@@ -671,7 +439,14 @@ impl Endpoint {
         self.emit(cx, self.snd_nxt, 0, ACK, 0);
     }
 
-    fn emit(&mut self, cx: &mut Cx, seq: u64, payload_bytes: u32, flags: u8, departure_ns: u64) {
+    pub(super) fn emit(
+        &mut self,
+        cx: &mut Cx,
+        seq: u64,
+        payload_bytes: u32,
+        flags: u8,
+        departure_ns: u64,
+    ) {
         let ack = self.rx.rcv_nxt();
         let window_bytes = self.rx.offer_window(cx, flags & SYN != 0);
         let sack = match flags & ACK != 0 && payload_bytes == 0 && flags & SYN == 0 {

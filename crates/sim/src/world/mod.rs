@@ -3,24 +3,25 @@
 use knee_cc::Instance;
 use knee_model::packet::Packet;
 use knee_model::queue;
-use knee_model::record::{Event, QueueSample, Sample};
 use knee_model::rng::Stream;
 use knee_model::scenario::{Cell, FlowSpec};
 use knee_model::units::Nanos;
 
 use crate::event::{EndpointId, EventQueue, Side, Target};
-use crate::flow::{End, Flow, RowId};
+use crate::flow::{End, Flow};
 use crate::nic::{self, Arrival};
 use crate::path::{Bottleneck, Delays, Entry};
 use crate::segment::{Segment, Slab};
 use crate::tcp::{Cx, Endpoint, HostConf, NEVER};
-use crate::{Account, CapturedPacket, Options, Output, Progress, SimError};
+use crate::{Options, Output, Progress, SimError};
 
 /// Hosts have been up for a while: clocks and jiffies never start at 0, which
 /// several fields use for "unset".
 const UPTIME_NS: u64 = 100_000_000_000;
 /// Events between two calls of the progress callback.
 const EVENTS_PER_PROGRESS: u32 = 1 << 14;
+
+mod records;
 
 pub struct World<'a> {
     cell: &'a Cell,
@@ -556,180 +557,5 @@ impl<'a> World<'a> {
     fn drop_packet(&mut self, flow: u32, handle: u32) {
         self.flows[flow as usize].dropped_bytes += u64::from(self.slab.get(handle).payload_bytes);
         self.slab.release(handle);
-    }
-
-    // ---- records ---------------------------------------------------------
-
-    fn t_ns(&self) -> i64 {
-        (self.now_ns - self.boot_ns) as i64
-    }
-
-    /// Records a packet at the sender's interface.
-    fn capture(&mut self, flow: u32, outbound: bool, segment: &Segment) {
-        let t = Nanos(self.now_ns - self.boot_ns);
-        let origin = if outbound {
-            &self.hosts[0]
-        } else {
-            &self.hosts[1]
-        };
-        self.output
-            .capture
-            .push(CapturedPacket::new(t, flow, outbound, segment, origin));
-    }
-
-    fn log_event(&mut self, flow: u32, event: &'static str) {
-        let cc = &self.flows[flow as usize].ends[0].tcp.cc;
-        self.output.events.push(Event {
-            cell: self.cell.index as i32,
-            rep: self.rep as i32,
-            t_ns: (self.now_ns - self.boot_ns) as i64,
-            flow: flow as i32,
-            event,
-            snd_cwnd: i64::from(cc.snd_cwnd),
-            snd_ssthresh: i64::from(cc.snd_ssthresh),
-        });
-    }
-
-    fn sample(&mut self) {
-        let (cell, rep, t_ns) = (self.cell.index as i32, self.rep as i32, self.t_ns());
-        let link = &mut self.bottleneck;
-        let queue_bytes_max = link.take_max_bytes();
-        self.output.queue.push(QueueSample {
-            cell,
-            rep,
-            t_ns,
-            hop: 0,
-            queue_pkts: i64::from(link.len_pkts()),
-            queue_bytes: link.len_bytes() as i64,
-            queue_bytes_max: queue_bytes_max as i64,
-            queue_delay_us: link.delay().as_us() as i64,
-            sent_pkts: link.counters.sent_pkts as i64,
-            sent_bytes: link.counters.sent_bytes as i64,
-            dropped_pkts: link.counters.dropped_pkts as i64,
-            marked_pkts: 0,
-            lost_pkts: link.counters.lost_pkts as i64,
-        });
-        // In flow order, so that tables do not depend on who moved first.
-        self.dirty.sort_unstable();
-        for i in 0..self.dirty.len() {
-            let number = self.dirty[i];
-            let flow = &mut self.flows[number as usize];
-            flow.dirty = false;
-            let row = sample_row(
-                flow,
-                &self.hosts[0],
-                self.now_ns,
-                (cell, rep, t_ns, number as i32),
-            );
-            self.output.samples.push(row);
-        }
-        self.dirty.clear();
-    }
-
-    /// The last samples, the flows' rows and the account of every byte.
-    fn finish(mut self) -> Output {
-        for flow in &mut self.flows {
-            for end in &mut flow.ends {
-                end.tcp.settle(self.now_ns);
-            }
-        }
-        self.sample();
-        let mut under_way = vec![0u64; self.flows.len()];
-        for packet in self.bottleneck.drain(self.now_ns) {
-            under_way[packet.flow as usize] +=
-                u64::from(self.slab.get(packet.handle).payload_bytes);
-        }
-        for (to, handle) in self.delays.handles() {
-            if to.side() == Side::Receiver {
-                under_way[to.flow() as usize] += u64::from(self.slab.get(handle).payload_bytes);
-            }
-        }
-        for (number, flow) in self.flows.iter_mut().enumerate() {
-            let waiting = flow.ends[1]
-                .nic
-                .pending
-                .iter()
-                .chain(flow.ends[0].egress.iter().map(|(_, handle)| handle));
-            under_way[number] += waiting
-                .map(|&handle| u64::from(self.slab.get(handle).payload_bytes))
-                .sum::<u64>();
-            self.output.accounts.push(Account {
-                sent_bytes: flow.ends[0].tcp.counters.bytes_sent,
-                arrived_bytes: flow.ends[1].tcp.rx.bytes_arrived,
-                dropped_bytes: flow.dropped_bytes,
-                under_way_bytes: under_way[number],
-                written_bytes: flow.ends[0].tcp.write_seq - 1,
-                read_bytes: flow.ends[1].tcp.rx.bytes_read,
-            });
-            let spec = &self.cell.flows[flow.group as usize];
-            let id = RowId {
-                cell: self.cell.index as i32,
-                rep: self.rep as i32,
-                flow: number as i32,
-                name: &spec.name,
-                algorithm: &spec.algorithm,
-                workload: spec.workload.kind().name,
-                boot_ns: self.boot_ns,
-            };
-            let row = flow.row(id, self.now_ns);
-            self.output.flows.push(row);
-        }
-        self.output
-    }
-}
-
-fn sample_row(
-    flow: &Flow,
-    conf: &HostConf,
-    now_ns: u64,
-    (cell, rep, t_ns, number): (i32, i32, i64, i32),
-) -> Sample {
-    let tcp = &flow.ends[0].tcp;
-    let (cc, counters) = (&tcp.cc, &tcp.counters);
-    let us = |limit: crate::tcp::Limit| (tcp.limited_ns(limit, now_ns) / 1_000) as i64;
-    Sample {
-        cell,
-        rep,
-        t_ns,
-        flow: number,
-        ca_state: tcp.ca_state() as i32,
-        snd_cwnd: i64::from(cc.snd_cwnd),
-        snd_ssthresh: i64::from(cc.snd_ssthresh),
-        inflight: i64::from(tcp.packets_in_flight()),
-        unacked: i64::from(cc.packets_out),
-        sacked: i64::from(cc.sacked_out),
-        lost: i64::from(cc.lost_out),
-        retrans: i64::from(cc.retrans_out),
-        total_retrans: counters.total_retrans as i64,
-        data_segs_out: counters.data_segs_out as i64,
-        srtt_us: i64::from(tcp.srtt_us()),
-        rttvar_us: i64::from(tcp.rttvar_us()),
-        min_rtt_us: if cc.min_rtt_us == u32::MAX {
-            0
-        } else {
-            i64::from(cc.min_rtt_us)
-        },
-        rto_us: tcp.rto_us(conf) as i64,
-        backoff: tcp.backoff() as i32,
-        // ~0 means no limit.
-        pacing_rate_bits_per_sec: i64::try_from(cc.pacing_rate.saturating_mul(8)).ok(),
-        delivery_rate_bits_per_sec: tcp.delivery_rate_bits_per_sec() as i64,
-        delivery_rate_app_limited: tcp.delivery_rate_app_limited(),
-        delivered: i64::from(cc.delivered),
-        delivered_ce: i64::from(cc.delivered_ce),
-        bytes_sent: counters.bytes_sent as i64,
-        bytes_retrans: counters.bytes_retrans as i64,
-        bytes_acked: counters.bytes_acked as i64,
-        bytes_read: flow.ends[1].tcp.rx.bytes_read as i64,
-        notsent_bytes: tcp.notsent_bytes() as i64,
-        snd_wnd_bytes: tcp.snd_wnd_bytes() as i64,
-        sndbuf_bytes: tcp.sndbuf_bytes() as i64,
-        rcvbuf_bytes: flow.ends[1].tcp.rx.rcvbuf_bytes() as i64,
-        busy_us: (tcp.busy_ns(now_ns) / 1_000) as i64,
-        rwnd_limited_us: us(crate::tcp::Limit::Rwnd),
-        sndbuf_limited_us: us(crate::tcp::Limit::Sndbuf),
-        reordering: cc.reordering as i32,
-        reord_seen: tcp.reord_seen() as i32,
-        dsack_dups: counters.dsack_dups as i64,
     }
 }

@@ -1,0 +1,124 @@
+//! The application's writes and the send buffer that takes them.
+
+use knee_cc::{Event, Op};
+
+use super::output::Push;
+use super::{Cx, Endpoint, State};
+
+/// What an skb of the write queue takes besides payload: sk_buff (256) and a
+/// head of MAX_TCP_HEADER (320) + skb_shared_info (320), as counted in truesize.
+pub(super) const SKB_OVERHEAD_BYTES: u64 = 896;
+/// tcp_sndbuf_expand(): what one MSS of 1460 is taken to need, a head rounded
+/// up to a power of two plus the sk_buff.
+const SNDBUF_PER_SEGMENT_BYTES: u64 = 4096 + 256;
+/// sk_setup_caps() keeps room for headers: MAX_TCP_HEADER + 1.
+const GSO_HEADROOM_BYTES: u32 = 321;
+
+impl Endpoint {
+    pub(super) fn size_goal_bytes(&self) -> u64 {
+        let gso = u64::from(self.gso_max_bytes());
+        // Half the largest window seen, so that a small window is not one packet.
+        let goal = match self.max_window {
+            0 => gso,
+            window => gso.min((window >> 1).max(68)),
+        };
+        let mss = u64::from(self.cc.mss_bytes);
+        (goal / mss).max(1) * mss
+    }
+
+    pub(super) fn gso_max_bytes(&self) -> u32 {
+        self.cc.gso_max_bytes.saturating_sub(GSO_HEADROOM_BYTES)
+    }
+
+    /// sk_wmem_queued: payload unacked and unsent, and what its skbs cost.
+    fn wmem_queued_bytes(&self) -> u64 {
+        let payload = self.write_seq.saturating_sub(self.snd_una.max(1));
+        let unsent_skbs = self.notsent_bytes().div_ceil(self.size_goal_bytes());
+        payload + (self.skbs_out + unsent_skbs) * SKB_OVERHEAD_BYTES
+    }
+
+    /// Would a write() be taken now? A refusal is remembered: SOCK_NOSPACE.
+    pub fn is_writable(&mut self) -> bool {
+        if self.state != State::Established || self.fin_queued || self.nospace {
+            return false;
+        }
+        self.nospace = self.wmem_queued_bytes() >= self.sndbuf_bytes;
+        !self.nospace
+    }
+
+    /// write(): takes up to one skb's worth; returns the bytes taken.
+    pub fn write(&mut self, cx: &mut Cx, bytes: u64) -> u64 {
+        self.rate_check_app_limited();
+        self.restart_after_idle(cx);
+        let taken = bytes.min(self.size_goal_bytes());
+        self.write_seq += taken;
+        self.set_busy(cx.now_ns, true);
+        taken
+    }
+
+    /// tcp_push() at the end of a write.
+    pub fn push(&mut self, cx: &mut Cx) {
+        if self.state == State::Established {
+            self.write_xmit(cx, Push::Normal);
+            self.rearm_window_probe(cx);
+        }
+    }
+
+    /// tcp_check_space(): room again, and is it time for a larger buffer?
+    pub(super) fn check_space(&mut self, cx: &Cx) {
+        if !self.nospace {
+            return;
+        }
+        if self.packets_in_flight() < self.cc.snd_cwnd {
+            self.expand_sndbuf(cx);
+            self.snd_cwnd_stamp = cx.jiffies();
+        }
+        // sk_stream_write_space(): a third must be free before the writer wakes.
+        let queued = self.wmem_queued_bytes();
+        if queued < self.sndbuf_bytes && self.sndbuf_bytes - queued >= queued / 2 {
+            self.nospace = false;
+        }
+    }
+
+    /// tcp_sndbuf_expand()
+    pub(super) fn expand_sndbuf(&mut self, cx: &Cx) {
+        let factor = match self.alg.has(Op::SndbufExpand) {
+            true => self.call_cc(cx, Op::SndbufExpand),
+            false => 2,
+        };
+        let segs = self.cc.snd_cwnd.max(10).max(self.cc.reordering + 1);
+        let wanted = u64::from(factor) * u64::from(segs) * SNDBUF_PER_SEGMENT_BYTES;
+        if wanted > self.sndbuf_bytes {
+            self.sndbuf_bytes = wanted
+                .min(cx.host.host.tcp_wmem_bytes[2])
+                .max(self.sndbuf_bytes);
+        }
+    }
+
+    /// tcp_slow_start_after_idle_check() and tcp_cwnd_restart()
+    fn restart_after_idle(&mut self, cx: &Cx) {
+        if !cx.host.host.tcp_slow_start_after_idle
+            || self.cc.packets_out > 0
+            || self.has_cong_control
+        {
+            return;
+        }
+        let rto = self.rto_jiffies(cx) as i64;
+        let mut idle = i64::from(cx.jiffies().wrapping_sub(self.cc.lsndtime) as i32);
+        if idle <= rto || self.cc.lsndtime == 0 {
+            return;
+        }
+        self.cwnd_event(cx, Event::CwndRestart);
+        self.cc.snd_ssthresh = self.current_ssthresh();
+        let floor = cx.host.host.initcwnd.min(self.cc.snd_cwnd);
+        let mut snd_cwnd = self.cc.snd_cwnd;
+        idle -= rto;
+        while idle > 0 && snd_cwnd > floor {
+            snd_cwnd >>= 1;
+            idle -= rto;
+        }
+        self.set_cwnd(cx, snd_cwnd.max(floor));
+        self.snd_cwnd_stamp = cx.jiffies();
+        self.snd_cwnd_used = 0;
+    }
+}
