@@ -35,63 +35,28 @@
  *	  sending begins anew with nothing in flight.
  *	- The time share of a TSO burst (sk_pacing_shift) is always the default
  *	  of 1/1024 s; a few wireless drivers set another.
- *	- Comparisons of the policer model use 64 bits where Linux uses 32, so
- *	  they do not overflow above 12 Gbit/s.
  *	- The drain gain follows from the high gain (65536 / high_gain), equal
  *	  to Linux' 88/256 at the default.
  */
-#include "cc_algorithm.h"
-
-/* Bandwidth is segments/us << 24: 715 bit/s to 3 Tbit/s at 1500 B, in a u32. */
-#define BBR1_BW_SHIFT 24
-#define BBR1_BW_UNIT (1u << BBR1_BW_SHIFT)
-/* Gains are in 1/256. */
-#define BBR1_UNIT_SHIFT 8
-#define BBR1_UNIT (1u << BBR1_UNIT_SHIFT)
+#include "bbr_aggregation.h"
+#include "bbr_full_pipe.h"
+#include "bbr_min_rtt.h"
+#include "bbr_model.h"
+#include "bbr_policer.h"
+#include "bbr_recovery.h"
+#include "bbr_round.h"
 
 /* Gain cycle of PROBE_BW: probe, drain what the probe queued, cruise. */
 #define BBR1_CYCLE_PHASES 8u
-#define BBR1_PROBE_UP_GAIN (BBR1_UNIT * 5 / 4)
-#define BBR1_PROBE_DOWN_GAIN (BBR1_UNIT * 3 / 4)
+#define BBR1_PROBE_UP_GAIN (BBR_UNIT * 5 / 4)
+#define BBR1_PROBE_DOWN_GAIN (BBR_UNIT * 3 / 4)
 /* Start phases to choose from: all but the draining one. */
 #define BBR1_CYCLE_START_PHASES 7u
 
-/* Full pipe: less than 1.25 x growth of bw in 3 rounds (paper, "Startup"). */
-#define BBR1_FULL_BW_GROWTH (BBR1_UNIT * 5 / 4)
-#define BBR1_FULL_BW_ROUNDS 3u
-
 /* Four segments keep a path with delayed ACKs moving. Segments. */
 #define BBR1_MIN_CWND 4u
-/* The window before the first RTT sample: RFC 6928. Segments. */
-#define BBR1_INIT_CWND 10u
 /* RTT assumed for the first pacing rate without a sample. us. */
 #define BBR1_DEFAULT_RTT_US 1000u
-
-/* Below 1.2 Mbit/s a burst of one segment, else two. bytes/s. */
-#define BBR1_MIN_TSO_RATE (1200000u / 8)
-/* A TSO burst is 1/1024 s of the pacing rate (sk_pacing_shift 10), */
-#define BBR1_PACING_SHIFT 10
-/* at most one skb of 64 KiB less headers (65536 - 1 - 320), and 127 segs. */
-#define BBR1_TSO_MAX_BYTES 65215u
-#define BBR1_TSO_MAX_SEGS 127u
-/* Bursts in flight at the sender's qdisc, its NIC, and the receiver. */
-#define BBR1_QUANTUM_BURSTS 3u
-
-/* Policer model ("long term bandwidth"): an interval has 4 to 16 rounds and
- * loses at least 50/256 = 20 % of what it delivers; two intervals agree when
- * they differ by 1/8 or by 4 kbit/s; then their mean is used for 48 rounds. */
-#define BBR1_LT_MIN_ROUNDS 4u
-#define BBR1_LT_MAX_ROUNDS (4 * BBR1_LT_MIN_ROUNDS)
-#define BBR1_LT_LOSS_THRESH 50u
-#define BBR1_LT_BW_RATIO (BBR1_UNIT / 8)
-#define BBR1_LT_BW_DIFF (4000u / 8)
-#define BBR1_LT_USE_ROUNDS 48u
-
-/* ACK aggregation: maximum over two slots of 5 rounds each, at most 100 ms of
- * bw; an epoch ends before its count leaves the 20 bits of Linux. */
-#define BBR1_EXTRA_ACKED_ROUNDS 5u
-#define BBR1_EXTRA_ACKED_MAX_US 100000u
-#define BBR1_ACK_EPOCH_MAX (1u << 20)
 
 /* clang-format off */
 #define BBR1_PARAMS(P)                                                         \
@@ -121,47 +86,23 @@ enum bbr1_mode {
 struct bbr1 {
 	CC_PARAM_FIELDS(BBR1_PARAMS)
 
-	u32 mode;	   /* enum bbr1_mode */
-	u32 pacing_gain;   /* of the current mode, 1/256 */
-	u32 window_gain;   /* cwnd gain of the current mode, 1/256 */
-	u32 has_seen_rtt;  /* 0 or 1: the pacing rate rests on a real RTT */
-	u32 idle_restart;  /* 0 or 1: sending again after idle, no ACK yet */
-	u32 prior_cwnd;	   /* cwnd before recovery or PROBE_RTT, segments */
-	u32 prev_ca_state; /* enum cc_ca_state at the previous ACK */
-	u32 packet_conservation; /* 0 or 1: first round of recovery */
+	u32 mode;	  /* enum bbr1_mode */
+	u32 pacing_gain;  /* of the current mode, 1/256 */
+	u32 window_gain;  /* cwnd gain of the current mode, 1/256 */
+	u32 has_seen_rtt; /* 0 or 1: the pacing rate rests on a real RTT */
+	u32 idle_restart; /* 0 or 1: sending again after idle, no ACK yet */
+	u32 cycle_idx;	  /* phase of the gain cycle, 0 to 7 */
 
-	struct cc_max_filter bw;  /* t: rounds, v: segments/us << 24 */
-	u32 rounds;		  /* packet-timed rounds so far */
-	u32 next_round_delivered; /* the round ends at this in->delivered */
-	u32 round_start;	  /* 0 or 1: this ACK begins a round */
-
-	u32 min_rtt_us;		  /* ~0: no sample yet */
-	u32 min_rtt_stamp;	  /* when it was taken, jiffies */
-	u32 probe_rtt_done_stamp; /* end of PROBE_RTT, jiffies; 0: not set */
-	u32 probe_rtt_round_done; /* 0 or 1: a round passed at 4 segments */
-
-	u32 full_bw;	     /* bw that growth is compared with, << 24 */
-	u32 full_bw_cnt;     /* rounds without growth */
-	u32 full_bw_reached; /* 0 or 1: the pipe has been filled */
-
-	u32 cycle_idx; /* phase of the gain cycle, 0 to 7 */
-
-	u32 lt_is_sampling;    /* 0 or 1 */
-	u32 lt_use_bw;	       /* 0 or 1: lt_bw stands for bw */
-	u32 lt_rounds;	       /* rounds of the interval, or of using lt_bw */
-	u32 lt_bw;	       /* segments/us << 24; 0: none */
-	u32 lt_last_delivered; /* in->delivered when the interval began */
-	u32 lt_last_lost;      /* in->lost when the interval began */
-	u32 lt_last_stamp_ms;  /* time when the interval began, ms, wraps */
-
-	u32 ack_epoch_acked;	/* segments delivered in the epoch */
-	u32 extra_acked_rounds; /* age of the current slot, rounds */
-	u32 extra_acked_slot;	/* 0 or 1 */
-	u16 extra_acked[2];	/* maxima, segments, modulo 2^16 as in Linux */
+	struct cc_max_filter bw; /* t: rounds, v: segments/us << 24 */
+	struct bbr_round round;
+	struct bbr_min_rtt min_rtt;
+	struct bbr_full_pipe full_pipe;
+	struct bbr_policer policer;
+	struct bbr_aggregation aggregation;
+	struct bbr_recovery recovery;
 
 	u64 delivered_mstamp_us; /* last ACK that delivered something */
 	u64 cycle_mstamp_us;	 /* begin of the phase */
-	u64 ack_epoch_mstamp_us; /* begin of the epoch */
 };
 
 /* ---- the model's values ------------------------------------------------- */
@@ -173,60 +114,27 @@ static u32 bbr1_max_bw(const struct bbr1 *s)
 
 static u32 bbr1_bw(const struct bbr1 *s)
 {
-	return s->lt_use_bw ? s->lt_bw : bbr1_max_bw(s);
-}
-
-/* bw with a gain, less the margin, in bytes/s. Up to 2.9 Tbit/s in 64 bits. */
-static u64 bbr1_bytes_per_sec(const struct bbr1 *s, const struct cc_in *in,
-			      u64 bw, u32 gain)
-{
-	u32 share_pct = 100 - cc_min(s->pacing_margin, 100);
-	u64 rate = bw * in->mss_bytes;
-
-	rate = (rate * gain) >> BBR1_UNIT_SHIFT;
-	rate *= CC_USEC_PER_SEC / 100 * share_pct;
-	return rate >> BBR1_BW_SHIFT;
+	return s->policer.use_bw ? s->policer.bw : bbr1_max_bw(s);
 }
 
 static u64 bbr1_pacing_rate(const struct bbr1 *s, const struct cc_in *in,
 			    u64 bw, u32 gain)
 {
-	return cc_min64(bbr1_bytes_per_sec(s, in, bw, gain),
-			in->max_pacing_rate);
+	u64 rate = bbr_bytes_per_sec(bw, gain, in->mss_bytes, s->pacing_margin);
+
+	return cc_min64(rate, in->max_pacing_rate);
 }
 
-static u32 bbr1_min_tso(const struct cc_out *out)
+/* Segments of the burst that the stack will send. */
+static u32 bbr1_burst(const struct cc_in *in, const struct cc_out *out)
 {
-	return out->pacing_rate < BBR1_MIN_TSO_RATE ? 1 : 2;
+	return bbr_tso_goal(out->pacing_rate, in->mss_bytes);
 }
 
-/* Segments of the burst that the stack will send at this pacing rate. */
-static u32 bbr1_tso_goal(const struct cc_in *in, const struct cc_out *out)
-{
-	u64 bytes = cc_min64(out->pacing_rate >> BBR1_PACING_SHIFT,
-			     BBR1_TSO_MAX_BYTES);
-	u32 segs = (u32)cc_div(bytes, in->mss_bytes);
-
-	return cc_min(cc_max(segs, bbr1_min_tso(out)), BBR1_TSO_MAX_SEGS);
-}
-
-static u32 bbr1_bdp(const struct bbr1 *s, u32 bw, u32 gain)
-{
-	u64 w = (u64)bw * s->min_rtt_us;
-
-	if (s->min_rtt_us == CC_U32_MAX)
-		return BBR1_INIT_CWND;
-	/* Rounded up: rounding down would feed back into a lower bw. */
-	return (u32)((((w * gain) >> BBR1_UNIT_SHIFT) + BBR1_BW_UNIT - 1) >>
-		     BBR1_BW_SHIFT);
-}
-
-/* Room for whole bursts at both ends, and for ACKs of two segments each. */
 static u32 bbr1_add_quantum(const struct bbr1 *s, const struct cc_in *in,
 			    const struct cc_out *out, u32 cwnd)
 {
-	cwnd += BBR1_QUANTUM_BURSTS * bbr1_tso_goal(in, out);
-	cwnd = (cwnd + 1) & ~1u;
+	cwnd = bbr_add_quantum(cwnd, bbr1_burst(in, out));
 	/* With a small bdp 1.25 x rounds to nothing: make probing real. */
 	if (s->mode == BBR1_PROBE_BW && s->cycle_idx == 0)
 		cwnd += 2;
@@ -236,24 +144,19 @@ static u32 bbr1_add_quantum(const struct bbr1 *s, const struct cc_in *in,
 static u32 bbr1_inflight(const struct bbr1 *s, const struct cc_in *in,
 			 const struct cc_out *out, u32 bw, u32 gain)
 {
-	return bbr1_add_quantum(s, in, out, bbr1_bdp(s, bw, gain));
+	return bbr1_add_quantum(s, in, out, bbr_bdp(bw, s->min_rtt.us, gain));
 }
 
-/*
- * Packets that will be in the network when the next one may depart: pacing
- * has already decided the departures until then. When filling, that packet's
- * burst counts as well.
- */
+/* Packets that will be in the network when the next one may depart. When
+ * filling, that packet's burst counts as well. */
 static u32 bbr1_in_net_at_departure(const struct bbr1 *s,
 				    const struct cc_in *in,
 				    const struct cc_out *out, u32 inflight)
 {
-	u64 wait_us =
-		cc_elapsed(in->wstamp_ns, in->clock_ns) / CC_NSEC_PER_USEC;
-	u32 delivered = (u32)(((u64)bbr1_bw(s) * wait_us) >> BBR1_BW_SHIFT);
+	u32 delivered = bbr_delivered_at_departure(in, bbr1_bw(s));
 
-	if (s->pacing_gain > BBR1_UNIT)
-		inflight += bbr1_tso_goal(in, out);
+	if (s->pacing_gain > BBR_UNIT)
+		inflight += bbr1_burst(in, out);
 	return inflight > delivered ? inflight - delivered : 0;
 }
 
@@ -263,7 +166,7 @@ static u32 bbr1_cycle_gain(u32 phase)
 {
 	if (phase == 0)
 		return BBR1_PROBE_UP_GAIN;
-	return phase == 1 ? BBR1_PROBE_DOWN_GAIN : BBR1_UNIT;
+	return phase == 1 ? BBR1_PROBE_DOWN_GAIN : BBR_UNIT;
 }
 
 static void bbr1_next_phase(struct bbr1 *s)
@@ -283,7 +186,7 @@ static void bbr1_enter_probe_bw(struct bbr1 *s, const struct cc_in *in)
 
 static void bbr1_leave_probe_rtt(struct bbr1 *s, const struct cc_in *in)
 {
-	if (s->full_bw_reached)
+	if (s->full_pipe.reached)
 		bbr1_enter_probe_bw(s, in);
 	else
 		s->mode = BBR1_STARTUP;
@@ -297,209 +200,106 @@ static void bbr1_update_gains(struct bbr1 *s)
 		s->window_gain = s->high_gain;
 		break;
 	case BBR1_DRAIN:
-		s->pacing_gain =
-			(u32)cc_div(BBR1_UNIT * BBR1_UNIT, s->high_gain);
+		s->pacing_gain = (u32)cc_div(BBR_UNIT * BBR_UNIT, s->high_gain);
 		s->window_gain = s->high_gain; /* keep cwnd, pacing drains */
 		break;
 	case BBR1_PROBE_BW:
-		s->pacing_gain = s->lt_use_bw ? BBR1_UNIT
-					      : bbr1_cycle_gain(s->cycle_idx);
+		s->pacing_gain = s->policer.use_bw
+					 ? BBR_UNIT
+					 : bbr1_cycle_gain(s->cycle_idx);
 		s->window_gain = s->cwnd_gain;
 		break;
 	default:
-		s->pacing_gain = BBR1_UNIT;
-		s->window_gain = BBR1_UNIT;
+		s->pacing_gain = BBR_UNIT;
+		s->window_gain = BBR_UNIT;
 		break;
 	}
 }
 
-/* ---- policer model ------------------------------------------------------ */
+/* ---- the steps of the model, in the order of an ACK --------------------- */
 
-static u32 bbr1_delivered_ms(const struct bbr1 *s)
+static void bbr1_reset_policer(struct bbr1 *s, const struct cc_in *in)
 {
-	return (u32)(s->delivered_mstamp_us / CC_USEC_PER_MSEC);
+	bbr_policer_reset(&s->policer, in, s->delivered_mstamp_us);
 }
 
-static void bbr1_lt_new_interval(struct bbr1 *s, const struct cc_in *in)
+static void bbr1_update_policer(struct bbr1 *s, const struct cc_in *in,
+				u32 losses, u32 is_app_limited)
 {
-	s->lt_last_stamp_ms = bbr1_delivered_ms(s);
-	s->lt_last_delivered = in->delivered;
-	s->lt_last_lost = in->lost;
-	s->lt_rounds = 0;
-}
-
-static void bbr1_lt_reset(struct bbr1 *s, const struct cc_in *in)
-{
-	s->lt_bw = 0;
-	s->lt_use_bw = 0;
-	s->lt_is_sampling = 0;
-	bbr1_lt_new_interval(s, in);
-}
-
-static void bbr1_lt_interval_done(struct bbr1 *s, const struct cc_in *in,
-				  u32 bw)
-{
-	u32 diff = bw > s->lt_bw ? bw - s->lt_bw : s->lt_bw - bw;
-
-	if (s->lt_bw &&
-	    ((u64)diff * BBR1_UNIT <= (u64)s->lt_bw * BBR1_LT_BW_RATIO ||
-	     bbr1_bytes_per_sec(s, in, diff, BBR1_UNIT) <= BBR1_LT_BW_DIFF)) {
-		s->lt_bw = (u32)(((u64)bw + s->lt_bw) >> 1);
-		s->lt_use_bw = 1;
-		s->pacing_gain = BBR1_UNIT;
-		s->lt_rounds = 0;
-		return;
-	}
-	s->lt_bw = bw;
-	bbr1_lt_new_interval(s, in);
-}
-
-/*
- * A token bucket lets a burst through and then drops to its rate, again and
- * again. Sampling waits for the first loss (the bucket is empty) and an
- * interval ends with a loss (empty again), so its mean is the token rate.
- */
-static void bbr1_lt_sample(struct bbr1 *s, const struct cc_in *in, u32 losses,
-			   u32 is_app_limited)
-{
-	u32 lost, delivered, ms;
+	struct bbr_policer_ack ack = {
+		.delivered_mstamp_us = s->delivered_mstamp_us,
+		.losses = losses,
+		.round_start = s->round.start,
+		.is_app_limited = is_app_limited,
+		.margin_pct = s->pacing_margin,
+	};
 
 	if (!s->policer_model)
 		return;
-	if (s->lt_use_bw) {
-		if (s->mode == BBR1_PROBE_BW && s->round_start &&
-		    ++s->lt_rounds >= BBR1_LT_USE_ROUNDS) {
-			bbr1_lt_reset(s, in);
-			bbr1_enter_probe_bw(s, in);
-		}
+	if (!s->policer.use_bw) {
+		if (bbr_policer_sample(&s->policer, in, &ack))
+			s->pacing_gain = BBR_UNIT;
 		return;
 	}
-
-	if (!s->lt_is_sampling) {
-		if (!losses)
-			return;
-		bbr1_lt_new_interval(s, in);
-		s->lt_is_sampling = 1;
+	if (s->mode == BBR1_PROBE_BW && s->round.start &&
+	    bbr_policer_expires(&s->policer)) {
+		bbr1_reset_policer(s, in);
+		bbr1_enter_probe_bw(s, in);
 	}
-	if (is_app_limited) {
-		bbr1_lt_reset(s, in);
-		return;
-	}
-	if (s->round_start)
-		s->lt_rounds++;
-	if (s->lt_rounds < BBR1_LT_MIN_ROUNDS)
-		return;
-	if (s->lt_rounds > BBR1_LT_MAX_ROUNDS) {
-		bbr1_lt_reset(s, in);
-		return;
-	}
-	if (!losses)
-		return;
-
-	lost = in->lost - s->lt_last_lost;
-	delivered = in->delivered - s->lt_last_delivered;
-	if (!delivered || ((u64)lost << BBR1_UNIT_SHIFT) <
-				  (u64)delivered * BBR1_LT_LOSS_THRESH)
-		return;
-
-	ms = bbr1_delivered_ms(s) - s->lt_last_stamp_ms;
-	if ((s32)ms < 1)
-		return;
-	if (ms >= CC_U32_MAX / CC_USEC_PER_MSEC) {
-		bbr1_lt_reset(s, in);
-		return;
-	}
-	bbr1_lt_interval_done(s, in,
-			      (u32)cc_div((u64)delivered << BBR1_BW_SHIFT,
-					  ms * CC_USEC_PER_MSEC));
 }
-
-/* ---- the steps of the model, in the order of an ACK --------------------- */
 
 static void bbr1_update_bw(struct bbr1 *s, const struct cc_in *in)
 {
 	u64 bw;
 
-	s->round_start = 0;
+	s->round.start = 0;
 	if (in->rs_delivered < 0 || in->rs_interval_us <= 0)
 		return;
 
-	/* A round ends when a packet sent after its beginning is acked. */
-	if (!cc_before(in->rs_prior_delivered, s->next_round_delivered)) {
-		s->next_round_delivered = in->delivered;
-		s->rounds++;
-		s->round_start = 1;
-		s->packet_conservation = 0;
-	}
-	bbr1_lt_sample(s, in, in->rs_losses, in->rs_is_app_limited);
+	bbr_round_update(&s->round, in);
+	if (s->round.start)
+		s->recovery.is_conserving = 0;
+	bbr1_update_policer(s, in, in->rs_losses, in->rs_is_app_limited);
 
-	bw = cc_div((u64)in->rs_delivered << BBR1_BW_SHIFT,
+	bw = cc_div((u64)in->rs_delivered << BBR_BW_SHIFT,
 		    (u64)in->rs_interval_us);
 	/* An app-limited sample says what the application sent, not what the
 	 * path can carry, unless it is above all we know. */
 	if (!in->rs_is_app_limited || bw >= bbr1_max_bw(s))
-		cc_max_filter_update(&s->bw, s->bw_window, s->rounds, (u32)bw);
+		cc_max_filter_update(&s->bw, s->bw_window, s->round.count,
+				     (u32)bw);
 }
 
-/*
- * How much more than bw * time is acked at once? Where ACKs come in lumps
- * (wifi, cable, GRO) cwnd needs that much on top to keep sending in between.
- */
 static void bbr1_update_ack_aggregation(struct bbr1 *s, const struct cc_in *in,
 					const struct cc_out *out)
 {
-	u32 slot = s->extra_acked_slot & 1;
-	u32 epoch_us, expected, extra;
-
 	if (!in->rs_acked_sacked || in->rs_delivered < 0 ||
 	    in->rs_interval_us <= 0)
 		return;
-
-	if (s->round_start &&
-	    ++s->extra_acked_rounds >= BBR1_EXTRA_ACKED_ROUNDS) {
-		s->extra_acked_rounds = 0;
-		slot ^= 1;
-		s->extra_acked_slot = slot;
-		s->extra_acked[slot] = 0;
-	}
-
-	epoch_us =
-		(u32)cc_elapsed(s->delivered_mstamp_us, s->ack_epoch_mstamp_us);
-	expected = (u32)(((u64)bbr1_bw(s) * epoch_us) >> BBR1_BW_SHIFT);
-	/* No faster than bw, or too long an epoch: begin a new one. */
-	if (s->ack_epoch_acked <= expected ||
-	    (u64)s->ack_epoch_acked + in->rs_acked_sacked >=
-		    BBR1_ACK_EPOCH_MAX) {
-		s->ack_epoch_acked = 0;
-		s->ack_epoch_mstamp_us = s->delivered_mstamp_us;
-		expected = 0;
-	}
-	s->ack_epoch_acked =
-		cc_min(cc_add_saturate(s->ack_epoch_acked, in->rs_acked_sacked),
-		       BBR1_ACK_EPOCH_MAX - 1);
-	extra = cc_min(s->ack_epoch_acked - expected, out->snd_cwnd);
-	if (extra > s->extra_acked[slot])
-		s->extra_acked[slot] = (u16)extra;
+	if (s->round.start)
+		bbr_aggregation_new_round(&s->aggregation);
+	bbr_aggregation_ack(&s->aggregation, in->rs_acked_sacked, bbr1_bw(s),
+			    s->delivered_mstamp_us, out->snd_cwnd);
 }
 
 static u32 bbr1_phase_is_over(const struct bbr1 *s, const struct cc_in *in,
 			      const struct cc_out *out)
 {
 	u32 full_length = (u32)cc_elapsed(s->delivered_mstamp_us,
-					  s->cycle_mstamp_us) > s->min_rtt_us;
+					  s->cycle_mstamp_us) > s->min_rtt.us;
 	u32 in_net, target;
 
-	if (s->pacing_gain == BBR1_UNIT)
+	if (s->pacing_gain == BBR_UNIT)
 		return full_length;
 
 	in_net = bbr1_in_net_at_departure(s, in, out, in->rs_prior_in_flight);
-	if (s->pacing_gain > BBR1_UNIT) {
+	if (s->pacing_gain > BBR_UNIT) {
 		/* Hold the probe until it is in flight, or does not fit. */
 		target = bbr1_inflight(s, in, out, bbr1_max_bw(s),
 				       s->pacing_gain);
 		return full_length && (in->rs_losses || in_net >= target);
 	}
-	target = bbr1_inflight(s, in, out, bbr1_max_bw(s), BBR1_UNIT);
+	target = bbr1_inflight(s, in, out, bbr1_max_bw(s), BBR_UNIT);
 	return full_length || in_net <= target;
 }
 
@@ -512,19 +312,8 @@ static void bbr1_update_cycle_phase(struct bbr1 *s, const struct cc_in *in,
 
 static void bbr1_check_full_bw(struct bbr1 *s, const struct cc_in *in)
 {
-	u32 goal;
-
-	if (s->full_bw_reached || !s->round_start || in->rs_is_app_limited)
-		return;
-	goal = (u32)(((u64)s->full_bw * BBR1_FULL_BW_GROWTH) >>
-		     BBR1_UNIT_SHIFT);
-	if (bbr1_max_bw(s) >= goal) {
-		s->full_bw = bbr1_max_bw(s);
-		s->full_bw_cnt = 0;
-		return;
-	}
-	if (++s->full_bw_cnt >= BBR1_FULL_BW_ROUNDS)
-		s->full_bw_reached = 1;
+	if (s->round.start && !in->rs_is_app_limited)
+		bbr_full_pipe_round(&s->full_pipe, bbr1_max_bw(s));
 }
 
 static void bbr1_check_drain(struct bbr1 *s, const struct cc_in *in,
@@ -532,36 +321,33 @@ static void bbr1_check_drain(struct bbr1 *s, const struct cc_in *in,
 {
 	u32 target;
 
-	if (s->mode == BBR1_STARTUP && s->full_bw_reached) {
+	if (s->mode == BBR1_STARTUP && s->full_pipe.reached) {
 		s->mode = BBR1_DRAIN;
 		/* For the reader of tcp_info; nothing here uses it. */
 		out->snd_ssthresh =
-			bbr1_inflight(s, in, out, bbr1_max_bw(s), BBR1_UNIT);
+			bbr1_inflight(s, in, out, bbr1_max_bw(s), BBR_UNIT);
 	}
 	if (s->mode != BBR1_DRAIN)
 		return;
-	target = bbr1_inflight(s, in, out, bbr1_max_bw(s), BBR1_UNIT);
+	target = bbr1_inflight(s, in, out, bbr1_max_bw(s), BBR_UNIT);
 	if (bbr1_in_net_at_departure(s, in, out, cc_in_flight(in)) <= target)
 		bbr1_enter_probe_bw(s, in);
 }
 
-/* Remember a cwnd that was good: not one already cut. */
 static void bbr1_save_cwnd(struct bbr1 *s, const struct cc_out *out)
 {
-	if (s->prev_ca_state < CC_CA_RECOVERY && s->mode != BBR1_PROBE_RTT)
-		s->prior_cwnd = out->snd_cwnd;
-	else
-		s->prior_cwnd = cc_max(s->prior_cwnd, out->snd_cwnd);
+	bbr_recovery_save_cwnd(&s->recovery, out->snd_cwnd,
+			       s->mode == BBR1_PROBE_RTT);
 }
 
 static void bbr1_check_probe_rtt_done(struct bbr1 *s, const struct cc_in *in,
 				      struct cc_out *out)
 {
-	if (!s->probe_rtt_done_stamp ||
-	    !cc_after(in->jiffies, s->probe_rtt_done_stamp))
+	if (!bbr_min_rtt_hold_is_over(&s->min_rtt, in))
 		return;
-	s->min_rtt_stamp = in->jiffies; /* the next probe is a window away */
-	out->snd_cwnd = cc_max(cc_max(out->snd_cwnd, s->prior_cwnd), 1);
+	s->min_rtt.stamp = in->jiffies; /* the next probe is a window away */
+	out->snd_cwnd =
+		cc_max(cc_max(out->snd_cwnd, s->recovery.prior_cwnd), 1);
 	bbr1_leave_probe_rtt(s, in);
 }
 
@@ -575,38 +361,29 @@ static void bbr1_in_probe_rtt(struct bbr1 *s, const struct cc_in *in,
 	if (!out->app_limited)
 		out->app_limited = 1;
 
-	if (!s->probe_rtt_done_stamp) {
+	if (!s->min_rtt.done_stamp) {
 		if (inflight > BBR1_MIN_CWND)
 			return;
-		s->probe_rtt_done_stamp =
-			in->jiffies +
-			cc_msecs_to_jiffies(s->probe_rtt_time, in->hz);
-		s->probe_rtt_round_done = 0;
-		s->next_round_delivered = in->delivered;
+		bbr_min_rtt_hold(&s->min_rtt, in, s->probe_rtt_time);
+		bbr_round_restart(&s->round, in);
 		return;
 	}
-	if (s->round_start)
-		s->probe_rtt_round_done = 1;
-	if (s->probe_rtt_round_done)
+	if (s->round.start)
+		s->min_rtt.round_done = 1;
+	if (s->min_rtt.round_done)
 		bbr1_check_probe_rtt_done(s, in, out);
 }
 
 static void bbr1_update_min_rtt(struct bbr1 *s, const struct cc_in *in,
 				struct cc_out *out)
 {
-	u32 expired = cc_after(in->jiffies,
-			       s->min_rtt_stamp + s->min_rtt_window * in->hz);
+	u32 expired = bbr_min_rtt_sample(&s->min_rtt, in, s->min_rtt_window);
 
-	if (in->rs_rtt_us >= 0 && (in->rs_rtt_us < (s64)s->min_rtt_us ||
-				   (expired && !in->rs_is_ack_delayed))) {
-		s->min_rtt_us = (u32)in->rs_rtt_us;
-		s->min_rtt_stamp = in->jiffies;
-	}
 	if (s->probe_rtt_time && expired && !s->idle_restart &&
 	    s->mode != BBR1_PROBE_RTT) {
 		s->mode = BBR1_PROBE_RTT;
 		bbr1_save_cwnd(s, out);
-		s->probe_rtt_done_stamp = 0;
+		s->min_rtt.done_stamp = 0;
 	}
 	if (s->mode == BBR1_PROBE_RTT)
 		bbr1_in_probe_rtt(s, in, out);
@@ -627,7 +404,7 @@ static void bbr1_init_pacing_rate(struct bbr1 *s, const struct cc_in *in,
 		rtt_us = in->srtt_us;
 		s->has_seen_rtt = 1;
 	}
-	bw = cc_div((u64)out->snd_cwnd << BBR1_BW_SHIFT, rtt_us);
+	bw = cc_div((u64)out->snd_cwnd << BBR_BW_SHIFT, rtt_us);
 	out->pacing_rate = bbr1_pacing_rate(s, in, (u32)bw, s->high_gain);
 }
 
@@ -639,49 +416,8 @@ static void bbr1_set_pacing_rate(struct bbr1 *s, const struct cc_in *in,
 
 	if (!s->has_seen_rtt && in->srtt_us)
 		bbr1_init_pacing_rate(s, in, out);
-	if (s->full_bw_reached || rate > out->pacing_rate)
+	if (s->full_pipe.reached || rate > out->pacing_rate)
 		out->pacing_rate = rate;
-}
-
-/*
- * Recovery: in its first round send what is acked (packet conservation), then
- * at most twice that; at its end take back the window from before.
- * Returns 1 when *cwnd is final.
- */
-static u32 bbr1_recover_or_restore(struct bbr1 *s, const struct cc_in *in,
-				   u32 acked, u32 *cwnd)
-{
-	u32 prev = s->prev_ca_state, now = in->ca_state;
-	u32 w = *cwnd;
-
-	if (in->rs_losses)
-		w = w > in->rs_losses ? w - in->rs_losses : 1;
-
-	if (now == CC_CA_RECOVERY && prev != CC_CA_RECOVERY) {
-		s->packet_conservation = 1;
-		s->next_round_delivered = in->delivered;
-		w = cc_in_flight(in) + acked;
-	} else if (prev >= CC_CA_RECOVERY && now < CC_CA_RECOVERY) {
-		w = cc_max(w, s->prior_cwnd);
-		s->packet_conservation = 0;
-	}
-	s->prev_ca_state = now;
-
-	if (s->packet_conservation)
-		w = cc_max(w, cc_in_flight(in) + acked);
-	*cwnd = w;
-	return s->packet_conservation;
-}
-
-static u32 bbr1_extra_acked(const struct bbr1 *s)
-{
-	u32 bw_limit;
-
-	if (!s->full_bw_reached)
-		return 0;
-	bw_limit = (u32)(((u64)bbr1_bw(s) * BBR1_EXTRA_ACKED_MAX_US) >>
-			 BBR1_BW_SHIFT);
-	return cc_min(cc_max(s->extra_acked[0], s->extra_acked[1]), bw_limit);
 }
 
 static void bbr1_set_cwnd(struct bbr1 *s, const struct cc_in *in,
@@ -690,14 +426,21 @@ static void bbr1_set_cwnd(struct bbr1 *s, const struct cc_in *in,
 	u32 acked = in->rs_acked_sacked;
 	u32 cwnd = out->snd_cwnd;
 
-	if (acked && !bbr1_recover_or_restore(s, in, acked, &cwnd)) {
-		u32 target = bbr1_bdp(s, bbr1_bw(s), s->window_gain) +
-			     bbr1_extra_acked(s);
+	if (acked) {
+		if (bbr_recovery_begins(&s->recovery, in))
+			bbr_round_restart(&s->round, in);
+		cwnd = bbr_recovery_cwnd(&s->recovery, in, acked, cwnd);
+	}
+	if (acked && !s->recovery.is_conserving) {
+		u32 target = bbr_bdp(bbr1_bw(s), s->min_rtt.us, s->window_gain);
 
+		if (s->full_pipe.reached)
+			target += bbr_aggregation_cwnd(&s->aggregation,
+						       bbr1_bw(s));
 		target = bbr1_add_quantum(s, in, out, target);
-		if (s->full_bw_reached)
+		if (s->full_pipe.reached)
 			cwnd = cc_min(cc_add_saturate(cwnd, acked), target);
-		else if (cwnd < target || in->delivered < BBR1_INIT_CWND)
+		else if (cwnd < target || in->delivered < BBR_INIT_CWND)
 			cwnd = cc_add_saturate(cwnd, acked);
 		cwnd = cc_max(cwnd, BBR1_MIN_CWND);
 	}
@@ -716,35 +459,20 @@ static void bbr1_init(struct bbr1 *s, const struct cc_in *in,
 	s->pacing_gain = s->high_gain;
 	s->window_gain = s->high_gain;
 	s->idle_restart = 0;
-	s->prior_cwnd = 0;
-	s->prev_ca_state = CC_CA_OPEN;
-	s->packet_conservation = 0;
+	bbr_recovery_reset(&s->recovery);
 
-	s->rounds = 0;
-	s->next_round_delivered = in->delivered;
-	s->round_start = 0;
-	cc_max_filter_reset(&s->bw, s->rounds, 0);
+	bbr_round_reset(&s->round, in);
+	cc_max_filter_reset(&s->bw, s->round.count, 0);
+	bbr_min_rtt_reset(&s->min_rtt, in);
 
-	s->min_rtt_us = in->min_rtt_us;
-	s->min_rtt_stamp = in->jiffies;
-	s->probe_rtt_done_stamp = 0;
-	s->probe_rtt_round_done = 0;
-
-	s->full_bw = 0;
-	s->full_bw_cnt = 0;
-	s->full_bw_reached = 0;
+	bbr_full_pipe_reset(&s->full_pipe);
 	s->cycle_idx = 0;
 	s->cycle_mstamp_us = 0;
 
 	s->delivered_mstamp_us = in->now_us;
-	bbr1_lt_reset(s, in);
+	bbr1_reset_policer(s, in);
 
-	s->ack_epoch_mstamp_us = in->now_us;
-	s->ack_epoch_acked = 0;
-	s->extra_acked_rounds = 0;
-	s->extra_acked_slot = 0;
-	s->extra_acked[0] = 0;
-	s->extra_acked[1] = 0;
+	bbr_aggregation_reset(&s->aggregation, in->now_us);
 
 	s->has_seen_rtt = 0;
 	bbr1_init_pacing_rate(s, in, out);
@@ -783,9 +511,8 @@ static void bbr1_ssthresh(struct bbr1 *s, const struct cc_in *in,
 static void bbr1_undo_cwnd(struct bbr1 *s, const struct cc_in *in,
 			   struct cc_out *out)
 {
-	s->full_bw = 0;
-	s->full_bw_cnt = 0;
-	bbr1_lt_reset(s, in);
+	bbr_full_pipe_restart(&s->full_pipe);
+	bbr1_reset_policer(s, in);
 	out->ret = out->snd_cwnd;
 }
 
@@ -795,10 +522,10 @@ static void bbr1_set_state(struct bbr1 *s, const struct cc_in *in,
 	(void)out;
 	if (in->state != CC_CA_LOSS)
 		return;
-	s->prev_ca_state = CC_CA_LOSS;
-	s->full_bw = 0;
-	s->round_start = 1; /* a timeout ends the round, and is a loss */
-	bbr1_lt_sample(s, in, 1, 0);
+	s->recovery.prev_ca_state = CC_CA_LOSS;
+	s->full_pipe.bw = 0;
+	s->round.start = 1; /* a timeout ends the round, and is a loss */
+	bbr1_update_policer(s, in, 1, 0);
 }
 
 /* Sending again after the application paused: no burst beyond bw. */
@@ -808,10 +535,9 @@ static void bbr1_cwnd_event(struct bbr1 *s, const struct cc_in *in,
 	if (in->event != CC_EVENT_TX_START || !in->app_limited)
 		return;
 	s->idle_restart = 1;
-	s->ack_epoch_mstamp_us = in->now_us;
-	s->ack_epoch_acked = 0;
+	bbr_aggregation_new_epoch(&s->aggregation, in->now_us);
 	if (s->mode == BBR1_PROBE_BW)
-		bbr1_set_pacing_rate(s, in, out, BBR1_UNIT);
+		bbr1_set_pacing_rate(s, in, out, BBR_UNIT);
 	else if (s->mode == BBR1_PROBE_RTT)
 		bbr1_check_probe_rtt_done(s, in, out);
 }
@@ -821,7 +547,7 @@ static void bbr1_min_tso_segs(struct bbr1 *s, const struct cc_in *in,
 {
 	(void)s;
 	(void)in;
-	out->ret = bbr1_min_tso(out);
+	out->ret = bbr_min_tso(out->pacing_rate);
 }
 
 /* Three windows of buffer: one in flight, and slow start even in recovery. */
