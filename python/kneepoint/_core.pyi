@@ -60,6 +60,10 @@ class Scenario:
     def expects(self) -> list[tuple[str, int]]:
         """(`assert`, line in the file) of each `[[expect]]`."""
 
+    @property
+    def published(self) -> list[tuple[str, str, str, int]]:
+        """(`value`, `figure`, `source`, line of `value` in the file) of each `[[published]]`."""
+
     def run_cell(
         self,
         index: int,

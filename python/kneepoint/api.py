@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from . import _core, compose, engine, expect, record, tables
+from . import _core, compose, engine, expect, published, record, tables
 from .engine import Key, Watcher
 from .errors import RunFolderError, ScenarioError, UsageError
 from .folder import RunFolder
@@ -100,9 +100,11 @@ def read_scenario(scenario: str | PathLike[str]) -> tuple[str, str]:
 
 
 def parse(text: str, file: str) -> _core.Scenario:
-    """The scenario, its expectations checked. Raises `ScenarioError`."""
+    """The scenario, its expectations and published figures checked. Raises `ScenarioError`."""
     scenario = _core.parse(text, file)
-    expect.check(scenario.expects, scenario.cells, file)
+    cells = scenario.cells
+    expect.check(scenario.expects, cells, file)
+    published.check([published.Published(*entry) for entry in scenario.published], cells, file)
     return scenario
 
 

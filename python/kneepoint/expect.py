@@ -1,4 +1,4 @@
-"""The language of `[[expect]]`: comparisons of metrics, checked on intervals.
+"""`[[expect]]`: comparisons of metrics, checked on intervals.
 
     bbr1.goodput / cubic.goodput >= 20
     cubic[path.loss="1.5%"].goodput < 3% * cubic[path.loss="0%"].goodput
@@ -16,15 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
 
-from . import human, metrics
+from . import human, terms
 from .errors import ScenarioError
 from .expressions import Chain, Problem, Quantity, Term, check_dimensions, parse, terms_of
-from .stats import Estimate, Group, Summary, Total, estimate
+from .stats import Estimate, Summary, estimate
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,13 @@ def check(expects: Sequence[tuple[str, int]], cells: Sequence[Mapping[str, Any]]
     for number, (assertion, line) in enumerate(expects):
         try:
             chains = parse(assertion)
-            for assignment in _assignments(chains, cells):
-                for term in terms_of(chains):
-                    _find_in_cells(term, assignment, cells)
+            used = terms_of(chains)
+            for assignment in terms.assignments(used, cells):
+                for term in used:
+                    terms.find(term, assignment, cells)
             check_dimensions(chains)
         except Problem as problem:
-            raise ScenarioError(f"{file}:{line}: expect[{number}].assert: {problem}") from None
+            raise ScenarioError(f"{file}:{line}: expect.{number}.assert: {problem}") from None
 
 
 def evaluate(expects: Sequence[tuple[str, int]], summary: Summary, cells: Sequence[Mapping[str, Any]]) -> list[Outcome]:
@@ -71,8 +71,9 @@ _ORDER = {"holds": 0, "undecided": 1, "fails": 2}
 def _evaluate(assertion: str, line: int, summary: Summary, cells: Sequence[Mapping[str, Any]]) -> Outcome:
     chains = parse(assertion)
     worst, details = "holds", []
-    for assignment in _assignments(chains, cells):
-        values = {term: _values(term, assignment, summary, cells) for term in terms_of(chains)}
+    used = terms_of(chains)
+    for assignment in terms.assignments(used, cells):
+        values = {term: terms.values(term, assignment, summary, cells) for term in used}
         where = ", ".join(f"{key}={value}" for key, value in assignment.items())
         for chain in chains:
             verdict, detail = _judge(chain, values)
@@ -125,103 +126,3 @@ def _verdict(operator: str, step: Estimate) -> str:
     if low > 0 or (low == 0 and not strict):
         return "holds"
     return "fails" if high < 0 or (high == 0 and strict) else "undecided"
-
-
-def _assignments(chains: Sequence[Chain], cells: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Every combination of the values of axes that some term leaves open."""
-    terms = list(terms_of(chains))
-    axes = {
-        key: list(dict.fromkeys(dict(cell["axes"])[key] for cell in cells))
-        for key, _ in (cells[0]["axes"] if cells else [])
-    }
-    for term in terms:
-        for key, value in term.index:
-            if key not in axes:
-                known = ", ".join(axes) or "none"
-                raise Problem(f'got the axis "{key}"; expected an axis of this scenario: {known}')
-            if value not in axes[key]:
-                raise Problem(f'got {key}="{value}"; expected one of {", ".join(axes[key])}')
-    free = [key for key in axes if not all(_fixed(key, term, cells) for term in terms)]
-    return [dict(zip(free, values, strict=True)) for values in product(*(axes[key] for key in free))]
-
-
-def _fixed(key: str, term: Term, cells: Sequence[Mapping[str, Any]]) -> bool:
-    """Does the term itself settle that axis, by its index or by naming a value of it?"""
-    if key in dict(term.index):
-        return True
-    if not key.endswith((".algorithm", ".name")):
-        return False
-    group = int(key.split(".")[1])
-    meant = [
-        flow["group"] == group and dict(cell["axes"])[key] == term.name
-        for cell in cells
-        for flow in cell["flows"]
-        if term.name in (flow["name"], flow["algorithm"])
-    ]
-    return bool(meant) and all(meant)
-
-
-def _find_in_cells(term: Term, assignment: Mapping[str, str], cells: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
-    """(cell, group) that a term means; group -1 is the whole cell."""
-    if term.metric not in _metric_names(term.name):
-        names = _metric_names(term.name)
-        raise Problem(
-            f'got the metric "{term.metric}" of {term.name}; ' + suggest(term.metric, names, "expected one of")
-        )
-    wanted = {**assignment, **dict(term.index)}
-    in_place = [cell for cell in cells if all(dict(cell["axes"])[key] == value for key, value in wanted.items())]
-    if term.name == "total":
-        found = [(int(cell["index"]), -1) for cell in in_place]
-    else:
-        found = _groups(term.name, "name", in_place) or _groups(term.name, "algorithm", in_place)
-    if not found:
-        known = sorted({text for cell in cells for flow in cell["flows"] for text in (flow["name"], flow["algorithm"])})
-        raise Problem(
-            f'got "{term.name}"; ' + suggest(term.name, [*known, "total"], "expected a flow or an algorithm:")
-        )
-    if len(found) > 1:
-        raise Problem(
-            f"{term} could mean {len(found)} groups of flows; give the flows names (`name = ...`) or pick an axis, "
-            f'as in {term.name}[path.rtt="100ms"].{term.metric}'
-        )
-    return found[0]
-
-
-def _groups(name: str, attribute: str, cells: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
-    return [
-        (int(cell["index"]), int(flow["group"])) for cell in cells for flow in cell["flows"] if flow[attribute] == name
-    ]
-
-
-def _metric_names(name: str) -> list[str]:
-    if name == "total":
-        return [metric.name for metric in metrics.TOTALS] + ["goodput", "utilization"]
-    limits = [f"limited_by.{limit}" for limit in (*metrics.LIMITS, "other")]
-    short = [alias for alias, full in metrics.ALIASES.items() if full != "utilisation"]
-    return [*short, *(metric.name for metric in metrics.METRICS), *limits]
-
-
-def suggest(got: str, known: Sequence[str], expected: str) -> str:
-    """`expected …: a, b, c. Did you mean "b"?`"""
-    from difflib import get_close_matches
-
-    close = get_close_matches(got, known, n=1)
-    return f"{expected} {', '.join(known)}" + (f'. Did you mean "{close[0]}"?' if close else "")
-
-
-def _values(
-    term: Term, assignment: Mapping[str, str], summary: Summary, cells: Sequence[Mapping[str, Any]]
-) -> Quantity:
-    cell, group = _find_in_cells(term, assignment, cells)
-    name = metrics.ALIASES.get(term.metric, term.metric)
-    rows: Sequence[Group | Total] = summary.totals if group < 0 else summary.groups
-    found = next(
-        (row for row in rows if row.cell == cell and (isinstance(row, Total) or row.group == group)),
-        None,
-    )
-    repeat = 1 + max((int(row.reps.max()) for row in summary.groups), default=0)
-    values = np.full(repeat, np.nan)
-    if found is not None:
-        values[found.reps] = found.values[name]
-    kind = metrics.BY_NAME[name].kind if name in metrics.BY_NAME else "share"
-    return Quantity.of_metric(kind, values)

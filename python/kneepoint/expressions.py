@@ -1,4 +1,4 @@
-"""Reading and computing the comparisons of `[[expect]]`: a recursive-descent parser, and quantities with dimensions.
+"""Reading and computing the expressions of scenarios: a recursive-descent parser, and quantities with dimensions.
 
 assertion  = chain { "and" chain }
 chain      = sum OP sum [ OP sum ]            OP: <  <=  >  >=  ==
@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
+
+from . import metrics
 
 Floats = npt.NDArray[np.float64]
 
@@ -169,24 +171,60 @@ class Chain:
 
     def right_is_constant(self) -> bool:
         """Is it the left side that is a plain number, so that the right side is what is shown?"""
-        return not list(_terms(self.left)) and bool(list(_terms(self.right)))
+        return not terms_in(self.left) and bool(terms_in(self.right))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A quantity that somebody printed: its number as printed, and one of the unit it was printed in."""
+
+    number: str
+    unit: str
+    one: Quantity
+
+    @property
+    def quantity(self) -> Quantity:
+        return replace(self.one, values=self.one.values * float(self.number))
 
 
 def parse(assertion: str) -> list[Chain]:
     """The comparisons of an assertion, all of which must hold. Raises `Problem`."""
     reader = _Reader(assertion)
     chains = reader.assertion()
-    if not any(True for _ in terms_of(chains)):
+    if not terms_of(chains):
         raise Problem(
             f'got "{assertion}", which names no flow; expected something like bbr1.goodput >= 2 * cubic.goodput'
         )
     return chains
 
 
-def terms_of(chains: Sequence[Chain]) -> Iterator[Term]:
+def parse_value(text: str) -> Node:
+    """One side of a comparison by itself. Raises `Problem`."""
+    reader = _Reader(text)
+    node = reader.value()
+    if not terms_in(node):
+        raise Problem(f'got "{text}", which names no flow; expected something like bbr1.goodput / cubic.goodput')
+    return node
+
+
+def parse_figure(text: str) -> Figure:
+    """A number with its unit, or a bare ratio, as the parser of scenarios has let it pass."""
+    match = _FIGURE.fullmatch(text)
+    if match is None or match["unit"] not in ("", *_UNITS):
+        raise Problem(f'got the figure "{text}"; expected a number with one of the units {", ".join(_UNITS)}')
+    one = _UNITS.get(match["unit"], Quantity(np.ones(1), bare=True))
+    return Figure(match["number"], match["unit"], one)
+
+
+def terms_of(chains: Sequence[Chain]) -> list[Term]:
     """Every term, once."""
     found = [term for chain in chains for side in (chain.left, chain.right) for term in _terms(side)]
-    yield from dict.fromkeys(found)
+    return list(dict.fromkeys(found))
+
+
+def terms_in(node: Node) -> list[Term]:
+    """Every term of an expression, once."""
+    return list(dict.fromkeys(_terms(node)))
 
 
 def _terms(node: Node | None) -> Iterator[Term]:
@@ -198,29 +236,30 @@ def _terms(node: Node | None) -> Iterator[Term]:
 
 
 def check_dimensions(chains: Sequence[Chain]) -> None:
-    """Computes once with ones, which refuses rates compared with times before anything runs. Raises `Problem`.
-
-    The metrics are known ones.
-    """
-    from . import metrics
-
-    values = {}
-    for term in terms_of(chains):
-        name = metrics.ALIASES.get(term.metric, term.metric)
-        kind = metrics.BY_NAME[name].kind if name in metrics.BY_NAME else "share"
-        values[term] = Quantity.of_metric(kind, np.ones(1))
+    """Computes once with ones, which refuses rates compared with times before anything runs. Raises `Problem`."""
     for chain in chains:
-        chain.left.value(values).minus(chain.right.value(values))
+        dimension(chain.left).minus(dimension(chain.right))
+
+
+def dimension(node: Node) -> Quantity:
+    """The expression computed with ones for its terms, whose metrics are known ones. Raises `Problem`."""
+    return node.value({term: Quantity.of_metric(kind_of(term), np.ones(1)) for term in terms_in(node)})
+
+
+def kind_of(term: Term) -> str:
+    """The kind of the term's metric, which is a known one; shares of time have no metric of their own."""
+    name = metrics.ALIASES.get(term.metric, term.metric)
+    return metrics.BY_NAME[name].kind if name in metrics.BY_NAME else "share"
 
 
 _UNITS: dict[str, Quantity] = {
     **{
         f"{prefix}bit/s": Quantity(np.array([factor]), bits=1, seconds=-1)
-        for prefix, factor in (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9))
+        for prefix, factor in (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
     },
     **{
         unit: Quantity(np.array([factor]), seconds=1)
-        for unit, factor in (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0))
+        for unit, factor in (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0))
     },
     **{
         unit: Quantity(np.array([8.0 * factor]), bits=1)
@@ -239,12 +278,14 @@ _UNITS: dict[str, Quantity] = {
 }
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?P<unit>[kMG]?bit/s\b|[A-Za-z]+\b|%|/s\b)?"
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?P<unit>[kMGT]?bit/s\b|[A-Za-z]+\b|%|/s\b)?"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_-]*)"
     r'|"(?P<text>[^"]*)"'
     r"|(?P<mark><=|>=|==|[<>+\-*/()\[\].,=])"
     r"|(?P<end>$))"
 )
+
+_FIGURE = re.compile(r"(?P<number>\d+(?:\.\d+)?) *(?P<unit>\D*)")
 
 _DOTTED = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*)")
 
@@ -266,6 +307,12 @@ class _Reader:
         if self.token["end"] is None:
             raise self._refuse("an operator or the end")
         return chains
+
+    def value(self) -> Node:
+        node = self._sum()
+        if self.token["end"] is None:
+            raise self._refuse("an arithmetic sign (+ - * /) or the end")
+        return node
 
     def _chain(self) -> list[Chain]:
         sides, operators = [self._sum()], []

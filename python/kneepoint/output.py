@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import human
+from . import human, published
 from .metrics import BY_NAME
 from .results import Run
 from .stats import Estimate, Group, Total
@@ -28,6 +28,7 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
         "expectations": [
             {"scenario": run.meta["file"], **outcome.json()} for run in runs for outcome in run.expectations
         ],
+        "published": [{"scenario": run.meta["file"], **found.json()} for run in runs for found in run.published],
         "warnings": [warning for run in runs for warning in run.summary.warnings],
         "runs": [
             {
@@ -44,7 +45,7 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def as_text(run: Run) -> str:
-    """What `knee run` prints: title and path, the table, verdicts, expectations, warnings."""
+    """What `knee run` prints: title and path, the table, verdicts, expectations, published figures, warnings."""
     return "\n".join([*_head(run), "", *table(run), *_after(run)])
 
 
@@ -240,6 +241,16 @@ def _after(run: Run) -> Iterator[str]:
         yield "Expectations"
         for outcome in run.expectations:
             yield f"  {outcome.verdict}: {outcome.assertion}  ({outcome.detail})"
+    if run.published:
+        yield ""
+        yield "Published, beside ours"
+        rows = [
+            [found.entry.value, found.published_text, found.ours_text, found.ratio_text, found.entry.source]
+            for found in run.published
+        ]
+        heads = ["value", "published", "ours", "ours / published", "source"]
+        yield from (f"  {line}" for line in aligned([heads, *rows], left=[True] * len(heads)))
+        yield f"  {published.NOTE}"
     if summary.warnings:
         yield ""
         yield from (f"Warning: {warning}" for warning in summary.warnings)

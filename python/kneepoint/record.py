@@ -8,6 +8,7 @@ seed repeat        as the scenario says
 cells              per cell: index, axes, describe (key, value, doc), duration_ns, warmup_ns, rate_bits_per_sec, rtt_ns,
                    bdp_bytes, buffer_bytes, buffer_pkts, flows (group, name, algorithm, workload, count)
 expects            assert and line of each [[expect]]
+published          value, figure, source and line of each [[published]]
 engine             "sim";  engine_version the version of kneepoint
 versions host      libraries; kernel, processor, number of processors
 command            what to type to run it again; `kneepoint.run(scenario)` for the API without a file
@@ -44,6 +45,10 @@ def describe(scenario: Any, text: str, file: str, command: str) -> dict[str, Any
         "repeat": scenario.repeat,
         "cells": [plain_cell(cell) for cell in scenario.cells],
         "expects": [{"assert": assertion, "line": line} for assertion, line in scenario.expects],
+        "published": [
+            {"value": value, "figure": figure, "source": source, "line": line}
+            for value, figure, source, line in scenario.published
+        ],
         "engine": "sim",
         "engine_version": engine_version(),
         "versions": _versions(),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from .engine import Key
     from .expect import Outcome
+    from .published import Beside
     from .stats import Summary
 
 
@@ -143,6 +144,14 @@ class Run:
 
         expects = [(entry["assert"], entry["line"]) for entry in self.meta.get("expects", [])]
         return expect.evaluate(expects, self.summary, self.meta["cells"])
+
+    @cached_property
+    def published(self) -> list[Beside]:
+        """Each `[[published]]` figure beside ours."""
+        from . import published
+
+        entries = [published.Published(**entry) for entry in self.meta.get("published", [])]
+        return published.beside(entries, self.summary, self.meta["cells"])
 
     def json(self) -> dict[str, Any]:
         """The object that `--json` prints."""

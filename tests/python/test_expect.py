@@ -166,7 +166,7 @@ def test_refusals_name_the_place_and_the_way_out(assertion: str, message: str) -
     _, cells = compared(RATES)
     with pytest.raises(ScenarioError) as refused:
         expect.check([("cubic.goodput > 1bit/s", 3), (assertion, 12)], cells, "a.toml")
-    assert str(refused.value).startswith("a.toml:12: expect[1].assert: ")
+    assert str(refused.value).startswith("a.toml:12: expect.1.assert: ")
     assert message in str(refused.value)
 
 

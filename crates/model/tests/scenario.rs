@@ -4,7 +4,7 @@ mod common;
 
 use common::{GOOD, edited, read};
 use knee_model::loss::LossSpec;
-use knee_model::scenario::{BufferLimit, Pacing, WorkloadSpec, describe, keys};
+use knee_model::scenario::{BufferLimit, Pacing, Published, WorkloadSpec, describe, keys};
 use knee_model::units::{Nanos, Rate};
 
 const DESIGN_EXAMPLE: &str = r#"
@@ -141,7 +141,8 @@ fn what_the_file_does_not_say_is_as_linux_6_18_has_it() {
         (1, Nanos::ZERO, Nanos::ZERO)
     );
     assert_eq!((flow.rtt, flow.max_pacing_rate), (path.rtt, None));
-    assert!(flow.params.is_empty() && scenario.expects.is_empty());
+    assert!(flow.params.is_empty());
+    assert!(scenario.expects.is_empty() && scenario.published.is_empty());
 }
 
 #[test]
@@ -213,7 +214,10 @@ fn every_scalar_key_but_those_of_the_whole_scenario_may_be_an_axis() {
             "repeat",
             "seed",
             "flow.name",
-            "expect.assert"
+            "expect.assert",
+            "published.value",
+            "published.figure",
+            "published.source"
         ]
     );
 }
@@ -450,5 +454,35 @@ fn a_matrix_of_the_largest_size_is_read() {
             cells[99_999].receiver.initcwnd
         ),
         (500, 200)
+    );
+}
+
+#[test]
+fn published_figures_are_kept_as_they_were_printed() {
+    let text = GOOD.to_string()
+        + r#"
+[[published]]
+value  = "cubic.goodput"
+figure = "98.20%"
+source = "article D"
+
+[[published]]
+figure = "31.7"
+source = "article E"
+value  = "bbr1.goodput / cubic.goodput"
+"#;
+    let published = |value: &str, figure: &str, source: &str, line| Published {
+        value: value.into(),
+        figure: figure.into(),
+        source: source.into(),
+        line,
+    };
+    let ratio = "bbr1.goodput / cubic.goodput";
+    assert_eq!(
+        read(&text).unwrap().published,
+        [
+            published("cubic.goodput", "98.20%", "article D", 11),
+            published(ratio, "31.7", "article E", 18),
+        ]
     );
 }

@@ -58,6 +58,11 @@ rtt = "20ms"
 
 [[expect]]
 assert = "bbr1.goodput / cubic.goodput >= 2"
+
+[[published]]
+value = "cubic.goodput"
+figure = "611Mbit/s"
+source = "article, 10 Gbit/s"
 "#;
 
 /// The error's paragraph: it names file and line, and is one line of text.

@@ -69,6 +69,16 @@ impl Scenario {
             .collect()
     }
 
+    /// (`value`, `figure`, `source`, line of `value` in the file) of each `[[published]]`.
+    #[getter]
+    fn published(&self) -> Vec<(&str, &str, &str, u32)> {
+        self.scenario
+            .published
+            .iter()
+            .map(|p| (&*p.value, &*p.figure, &*p.source, p.line))
+            .collect()
+    }
+
     /// Simulates one repetition of one cell without the GIL.
     #[pyo3(signature = (index, rep, *, capture=false, cancel=None, progress=None))]
     fn run_cell(

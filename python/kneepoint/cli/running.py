@@ -14,9 +14,9 @@ from typing import Any
 
 from kneepoint import api, compose, output, progress, record, scenarios
 from kneepoint.errors import UsageError
-from kneepoint.expect import suggest
 from kneepoint.folder import next_free
 from kneepoint.results import Run
+from kneepoint.terms import suggest
 
 from .app import Options
 

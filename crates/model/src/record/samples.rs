@@ -44,5 +44,10 @@ table! {
         reordering: i32, "segments", "tcp_info.tcpi_reordering", "reordering degree assumed";
         reord_seen: i32, "", "tcp_info.tcpi_reord_seen", "reordering events seen";
         dsack_dups: i64, "segments", "tcp_info.tcpi_dsack_dups", "duplicates reported by DSACK";
+        bbr_bw_bits_per_sec: Option<i64>, "bit/s", "tcp_bbr_info.bbr_bw_lo, bbr_bw_hi", "bandwidth that the algorithm reckons with, payload; null: not measured yet, or the algorithm keeps no model of the path";
+        bbr_min_rtt_us: Option<i64>, "us", "tcp_bbr_info.bbr_min_rtt", "round-trip time without queue that it reckons with; null: as above";
+        bbr_pacing_gain: Option<f64>, "", "tcp_bbr_info.bbr_pacing_gain", "pacing rate over bandwidth; null: the algorithm keeps no model of the path";
+        bbr_cwnd_gain: Option<f64>, "", "tcp_bbr_info.bbr_cwnd_gain", "window over bandwidth-delay product; null: the algorithm keeps no model of the path";
+        cc_phase: &'static str, "", "kneepoint", "phase of the algorithm: Startup, Drain, ProbeBw, ProbeRtt of bbr1; empty: it has none";
     }
 }

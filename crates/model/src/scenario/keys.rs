@@ -3,11 +3,13 @@
 
 mod list;
 
-use list::{EXPECT, FLOW, HOST, PATH, RECEIVER, TOP};
+use list::{EXPECT, FLOW, HOST, PATH, PUBLISHED, RECEIVER, TOP};
 
 use crate::loss;
 use crate::units::Nanos;
-use crate::units::parse::{BUFFER_FORMS, BYTES_FORMS, DURATION_FORMS, RATE_FORMS, SHARE_FORMS};
+use crate::units::parse::{
+    BUFFER_FORMS, BYTES_FORMS, DURATION_FORMS, FIGURE_FORMS, RATE_FORMS, SHARE_FORMS,
+};
 use crate::workload::WORKLOADS;
 
 /// A key's description, for `knee list keys` and the docs.
@@ -35,6 +37,7 @@ pub fn keys() -> Vec<KeyDoc> {
         Section::Receiver,
         Section::Flow(0),
         Section::Expect(0),
+        Section::Published(0),
     ];
     let doc = |section: Section, key: &Key| KeyDoc {
         path: format!("{}{}", section.doc_prefix(), key.name),
@@ -65,6 +68,7 @@ pub(super) enum Section {
     Receiver,
     Flow(usize),
     Expect(usize),
+    Published(usize),
 }
 
 impl Section {
@@ -77,6 +81,7 @@ impl Section {
             Section::Receiver => (HOST, RECEIVER),
             Section::Flow(_) => (FLOW, &[]),
             Section::Expect(_) => (EXPECT, &[]),
+            Section::Published(_) => (PUBLISHED, &[]),
         };
         first.iter().chain(second)
     }
@@ -86,6 +91,7 @@ impl Section {
         match self {
             Section::Flow(i) => format!("flow.{i}.{key}"),
             Section::Expect(i) => format!("expect.{i}.{key}"),
+            Section::Published(i) => format!("published.{i}.{key}"),
             other => format!("{}{key}", other.doc_prefix()),
         }
     }
@@ -98,12 +104,13 @@ impl Section {
             Section::Receiver => "receiver.",
             Section::Flow(_) => "flow.",
             Section::Expect(_) => "expect.",
+            Section::Published(_) => "published.",
         }
     }
 }
 
 /// The tables a file may hold besides top-level keys.
-pub(super) const TABLES: &[&str] = &["path", "sender", "receiver", "flow", "expect"];
+pub(super) const TABLES: &[&str] = &["path", "sender", "receiver", "flow", "expect", "published"];
 
 /// What holds when a file does not set a key.
 #[derive(Clone, Copy, Debug)]
@@ -163,8 +170,10 @@ pub(super) enum Kind {
     /// A name of a registry: what it is called, and the names.
     Name(&'static str, fn() -> Vec<&'static str>),
     Algorithm,
-    /// A title or a condition: not empty, on one line.
+    /// A title, a condition, a source: not empty, on one line.
     Line,
+    /// A quantity of any kind as others printed it, or a ratio.
+    Figure,
     /// A claim's id.
     Id,
     /// A name that expectations can use.
@@ -193,6 +202,7 @@ impl Kind {
             Kind::Buffer => BUFFER_FORMS.into(),
             Kind::Name(what, names) => format!("a {what}: {}", quoted_list(names())),
             Kind::Algorithm => "an algorithm's name such as \"cubic\"".into(),
+            Kind::Figure => FIGURE_FORMS.into(),
             Kind::Line => "text on one line, in quotes".into(),
             Kind::Id => "an id of lower-case letters, digits, \"-\" and \".\", in quotes".into(),
             Kind::Identifier => {

@@ -23,6 +23,7 @@ pub(super) struct Matrix {
     n_cells: u64,
     pub(super) flow_lines: Vec<u32>,
     pub(super) n_expects: usize,
+    pub(super) n_published: usize,
 }
 
 /// One combination: an entry chosen of every setting.
@@ -37,6 +38,7 @@ impl Matrix {
             settings,
             flow_lines,
             n_expects,
+            n_published,
         } = content;
         let mut by_key = HashMap::new();
         let mut params = vec![Vec::new(); flow_lines.len()];
@@ -63,6 +65,7 @@ impl Matrix {
             n_cells: 1,
             flow_lines,
             n_expects,
+            n_published,
         };
         matrix.check_applicable(file)?;
         matrix.check_size(file)?;

@@ -34,6 +34,7 @@ pub struct Scenario {
     /// The matrix: axes in the order of the file, the last one fastest.
     pub cells: Vec<Cell>,
     pub expects: Vec<Expect>,
+    pub published: Vec<Published>,
 }
 
 /// An `[[expect]]`: checked on a run's results by the front.
@@ -41,6 +42,20 @@ pub struct Scenario {
 pub struct Expect {
     pub assert: String,
     /// Where it stands in the file, from 1.
+    pub line: u32,
+}
+
+/// A `[[published]]`: a figure that others printed, shown beside ours by the
+/// front and never checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// What of ours it stands beside: an expression as in [`Expect::assert`].
+    pub value: String,
+    /// As printed, with its unit.
+    pub figure: String,
+    /// Where it was printed, and how it was measured.
+    pub source: String,
+    /// Where `value` stands in the file, from 1.
     pub line: u32,
 }
 

@@ -52,6 +52,8 @@ pub(super) struct Content {
     pub(super) flow_lines: Vec<u32>,
     /// Number of `[[expect]]` tables.
     pub(super) n_expects: usize,
+    /// Number of `[[published]]` tables.
+    pub(super) n_published: usize,
 }
 
 /// Most `[[flow]]` tables: far above what a person writes, far below what hurts.
@@ -95,6 +97,7 @@ impl Reader<'_> {
             settings: Vec::new(),
             flow_lines: Vec::new(),
             n_expects: 0,
+            n_published: 0,
         };
         self.section(Section::Top, root, 1, &mut content.settings)?;
         for (name, section) in [
@@ -140,6 +143,10 @@ impl Reader<'_> {
         for (i, (table, line)) in self.tables(root, "expect")?.into_iter().enumerate() {
             self.section(Section::Expect(i), table, line, &mut content.settings)?;
             content.n_expects += 1;
+        }
+        for (i, (table, line)) in self.tables(root, "published")?.into_iter().enumerate() {
+            self.section(Section::Published(i), table, line, &mut content.settings)?;
+            content.n_published += 1;
         }
         Ok(content)
     }
@@ -248,6 +255,7 @@ impl Reader<'_> {
                         Section::Top => String::new(),
                         Section::Flow(_) => " in [[flow]]".into(),
                         Section::Expect(_) => " in [[expect]]".into(),
+                        Section::Published(_) => " in [[published]]".into(),
                         other => format!(" in [{}]", other.doc_prefix().trim_end_matches('.')),
                     };
                     let next = format!("Add {} = {example}{header}.", key.name);

@@ -9,7 +9,8 @@ use super::matrix::{Matrix, Point};
 use super::read::Entry;
 use super::value::Value;
 use super::{
-    BufferLimit, Cell, Expect, FlowSpec, Host, Names, Pacing, Path, Scenario, WorkloadSpec,
+    BufferLimit, Cell, Expect, FlowSpec, Host, Names, Pacing, Path, Published, Scenario,
+    WorkloadSpec,
 };
 use crate::loss::LossSpec;
 use crate::units::parse::{BufferSize, quoted};
@@ -27,7 +28,7 @@ pub(super) fn scenario(
     names: &Names,
 ) -> Result<Scenario, ScenarioError> {
     let mut cells = Vec::new();
-    let mut expects = Vec::new();
+    let (mut expects, mut published) = (Vec::new(), Vec::new());
     for (index, point) in matrix.points().enumerate() {
         let resolver = Resolver {
             point: &point,
@@ -38,6 +39,7 @@ pub(super) fn scenario(
         cells.push(resolver.cell(index as u32)?);
         if index == 0 {
             expects = resolver.expects();
+            published = resolver.published();
         }
     }
     let first = cells.first().expect("a matrix has at least one cell");
@@ -49,6 +51,7 @@ pub(super) fn scenario(
         repeat: first.repeat,
         seed: first.seed,
         expects,
+        published,
         cells,
     })
 }
@@ -107,16 +110,31 @@ impl Resolver<'_> {
     fn expects(&self) -> Vec<Expect> {
         let one = |i| {
             let section = Section::Expect(i);
-            let line = self
-                .point
-                .get(section, "assert")
-                .map_or(0, |(_, entry)| entry.line);
             Expect {
                 assert: self.text(section, "assert"),
-                line,
+                line: self.line(section, "assert"),
             }
         };
         (0..self.matrix.n_expects).map(one).collect()
+    }
+
+    fn published(&self) -> Vec<Published> {
+        let one = |i| {
+            let section = Section::Published(i);
+            Published {
+                value: self.text(section, "value"),
+                figure: self.text(section, "figure"),
+                source: self.text(section, "source"),
+                line: self.line(section, "value"),
+            }
+        };
+        (0..self.matrix.n_published).map(one).collect()
+    }
+
+    fn line(&self, section: Section, name: &str) -> u32 {
+        self.point
+            .get(section, name)
+            .map_or(0, |(_, entry)| entry.line)
     }
 
     fn cell(&self, index: u32) -> Result<Cell, ScenarioError> {

@@ -78,7 +78,12 @@ pub(super) fn read(
             Ok((read_text(kind, path, text, names)?, text.clone()))
         }
         (
-            Kind::Duration { .. } | Kind::Rate | Kind::Bytes { .. } | Kind::Loss | Kind::Buffer,
+            Kind::Duration { .. }
+            | Kind::Rate
+            | Kind::Bytes { .. }
+            | Kind::Loss
+            | Kind::Buffer
+            | Kind::Figure,
             Toml::Integer(_) | Toml::Float(_),
         ) => Err(Problem::Value {
             key: path.into(),
@@ -179,6 +184,9 @@ fn read_text(kind: &Kind, path: &str, text: &str, names: &Names) -> Result<Value
             }))
         }
         Kind::Buffer => parse::buffer(text).map(Value::Buffer).map_err(unit),
+        Kind::Figure => parse::figure(text)
+            .map(|()| Value::Text(text.into()))
+            .map_err(unit),
         Kind::Name(what, known) => {
             let known = known();
             let found = known.iter().copied().find(|name| *name == text);

@@ -17,6 +17,8 @@ pub const SHARE_FORMS: &str = "a share such as \"1.5%\"";
 /// Forms of a queue's size.
 pub const BUFFER_FORMS: &str =
     "a queue size such as \"1bdp\", \"256KiB\", \"170packets\", \"20ms\" or \"unlimited\"";
+/// Forms of a figure that others published.
+pub const FIGURE_FORMS: &str = "a quantity with its unit such as \"10.5Mbit/s\", \"57ms\", \"80kB\", \"140000/s\" or \"1.5%\", or a ratio such as \"31.7\", in quotes";
 
 /// No limit: a form of rates and queue sizes.
 const UNLIMITED: &str = "unlimited";
@@ -112,6 +114,23 @@ pub fn share(text: &str) -> Result<f64, UnitError> {
     }
     // Both operands are exact below 2^53, so the quotient is correctly rounded.
     Ok(quantity.mantissa as f64 / 10f64.powi(quantity.places as i32 + 2))
+}
+
+/// `10.5Mbit/s`, `57ms`, `80kB`, `140000/s`, `1.5%`, or a bare ratio: says whether it is a figure.
+///
+/// A figure is shown and never computed with here, so it may be finer than the units' smallest.
+pub fn figure(text: &str) -> Result<(), UnitError> {
+    let quantity = match Quantity::read(text, FIGURE_FORMS) {
+        // A ratio has no unit.
+        Err(UnitError::NoUnit { .. }) => return Ok(()),
+        other => other?,
+    };
+    let every: Vec<_> = [RATES, TIMES, SIZES, &[("/s", 1), ("%", 1)]].concat();
+    if every.iter().any(|(name, _)| *name == quantity.unit) {
+        Ok(())
+    } else {
+        Err(quantity.unknown_unit(&every))
+    }
 }
 
 /// `1bdp`, `256KiB`, `170packets`, `20ms` or `unlimited`.
@@ -428,6 +447,35 @@ mod tests {
         assert!(
             duration("1e3s").is_err() && duration("1_000s").is_err() && duration("0x1s").is_err()
         );
+    }
+
+    #[test]
+    fn a_figure_is_any_quantity_or_a_ratio() {
+        for text in [
+            "10.5Mbit/s",
+            "57 ms",
+            "2.7us",
+            "80kB",
+            "140000/s",
+            "98.20%",
+            "31.7",
+            "0%",
+        ] {
+            assert_eq!(figure(text), Ok(()), "{text}");
+        }
+        let said = |text| figure(text).unwrap_err().to_string();
+        assert!(said("611Mbps").ends_with("Did you mean \"611Mbit/s\"?"));
+        assert!(said("4packets").contains("whose unit \"packets\" is unknown here"));
+        for text in [
+            "",
+            "about 600Mbit/s",
+            "-1ms",
+            "1.55-1.86",
+            "1.2x",
+            "unlimited",
+        ] {
+            assert!(figure(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -452,3 +452,27 @@ pub(super) static EXPECT: &[Key] = &[fixed(key(
     "a comparison that must hold over the whole interval, such as \"bbr1.goodput / cubic.goodput >= 20\"",
     "kneepoint",
 ))];
+
+pub(super) static PUBLISHED: &[Key] = &[
+    fixed(key(
+        "value",
+        Kind::Line,
+        Required("\"bbr1.goodput\""),
+        "what of ours the figure stands beside: an expression as on one side of an expectation, of one cell; shown, never checked",
+        "kneepoint",
+    )),
+    fixed(key(
+        "figure",
+        Kind::Figure,
+        Required("\"10.5Mbit/s\""),
+        "the figure as it was published",
+        "kneepoint",
+    )),
+    fixed(key(
+        "source",
+        Kind::Line,
+        Required("\"the article, its hosts and its kernel\""),
+        "where it was published, and on what it was measured",
+        "kneepoint",
+    )),
+];

@@ -1,0 +1,144 @@
+"""`[[published]]`: figures that others printed, shown beside ours and never checked.
+
+    [[published]]
+    value  = "cubic[path.loss=\"1.5%\"].goodput"
+    figure = "10.5Mbit/s"
+    source = "article D: 10 Gbit/s VMs, Linux 5.8, netem"
+
+`value` is an expression as on one side of an `[[expect]]`; it must mean one value, so it picks a value of every axis.
+Another machine's absolute figures are not expected to match ours, so there is no verdict: the reader sees both, and
+their ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from . import human, terms
+from .errors import ScenarioError
+from .expressions import Figure, Problem, dimension, parse_figure, parse_value, terms_in
+from .stats import Estimate, Summary, estimate
+
+NOTE = "Figures of other machines are shown, never checked: absolute figures are not expected to match."
+"""What every table of them says."""
+
+_UNIT = {"rate": "bit/s", "time": "us", "bytes": "B", "pct": "%", "per_sec": "1/s"}
+"""Unit of each kind in JSON, as in the tables; none for a ratio."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """An entry of the scenario, as `run.json` keeps it; `line` is that of `value` in the file."""
+
+    value: str
+    figure: str
+    source: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A published figure and ours, both in `unit` ("" for a ratio); `ours` is None when no repetition has it.
+
+    `ratio` is ours / published; None also when the published figure is 0.
+    """
+
+    entry: Published
+    unit: str
+    published: float
+    ours: Estimate | None
+    ratio: Estimate | None
+    figure: Figure
+    per_unit: float
+
+    @property
+    def published_text(self) -> str:
+        """The figure with the digits it was printed with: `10.5 Mbit/s`."""
+        return f"{self.figure.number} {self.figure.unit}".rstrip()
+
+    @property
+    def ours_text(self) -> str:
+        """Ours in the unit of the figure: `11.2 Mbit/s [10.9, 11.5]`."""
+        return _shown(self.ours, 1 / self.per_unit, self.figure.unit)
+
+    @property
+    def ratio_text(self) -> str:
+        """`1.07× [1.04, 1.1]`."""
+        return _shown(self.ratio, 1.0, "×").replace(" ×", "×")
+
+    def json(self) -> dict[str, Any]:
+        """The entry of `--json`: figures in `unit`."""
+        return {
+            **asdict(self.entry),
+            "unit": self.unit,
+            "published": self.published,
+            "ours": self.ours.json() if self.ours else None,
+            "ratio": self.ratio.json() if self.ratio else None,
+        }
+
+
+def check(entries: Sequence[Published], cells: Sequence[Mapping[str, Any]], file: str) -> None:
+    """Refuses, before anything runs, a value that cannot be read, that the scenario has not, or that is not one value.
+
+    Raises `ScenarioError` with file and line.
+    """
+    for number, entry in enumerate(entries):
+        try:
+            _check(entry, cells)
+        except Problem as problem:
+            raise ScenarioError(f"{file}:{entry.line}: published.{number}.value: {problem}") from None
+
+
+def beside(entries: Sequence[Published], summary: Summary, cells: Sequence[Mapping[str, Any]]) -> list[Beside]:
+    """Each figure with ours; the entries have passed `check`."""
+    return [_beside(entry, summary, cells) for entry in entries]
+
+
+def _check(entry: Published, cells: Sequence[Mapping[str, Any]]) -> None:
+    node, figure = parse_value(entry.value), parse_figure(entry.figure)
+    used = terms_in(node)
+    places = terms.assignments(used, cells)
+    meant = {tuple(terms.find(term, place, cells) for term in used) for place in places}
+    if len(meant) > 1:
+        axis, value = next((key, value) for key, value in places[0].items() if value != places[-1][key])
+        raise Problem(
+            f'got "{entry.value}", which has a value at each {axis}; expected one value, as a published figure is. '
+            f'Pick one, as in {used[0].name}[{axis}="{value}"].{used[0].metric}'
+        )
+    try:
+        dimension(node).minus(figure.quantity)
+    except Problem:
+        raise Problem(
+            f'got {dimension(node).unit()} beside the figure "{entry.figure}", which is {figure.quantity.unit()}; '
+            "expected both of one kind. Write the figure with its unit, as it was printed"
+        ) from None
+
+
+def _beside(entry: Published, summary: Summary, cells: Sequence[Mapping[str, Any]]) -> Beside:
+    node, figure = parse_value(entry.value), parse_figure(entry.figure)
+    used = terms_in(node)
+    place = terms.assignments(used, cells)[0]
+    ours = node.value({term: terms.values(term, place, summary, cells) for term in used})
+    # A share beside a percentage is shown as one.
+    kind, factor = replace(ours, percent=ours.percent or figure.one.percent).display()
+    printed = float(figure.quantity.values[0]) * factor
+    return Beside(
+        entry=entry,
+        unit=_UNIT.get(kind, ""),
+        published=printed,
+        ours=estimate(ours.values * factor),
+        ratio=estimate(ours.values * factor / printed) if printed else None,
+        figure=figure,
+        per_unit=float(figure.one.values[0]) * factor,
+    )
+
+
+def _shown(found: Estimate | None, factor: float, unit: str) -> str:
+    if found is None:
+        return "-"
+    text = f"{human.digits(found.mean * factor)} {unit}".rstrip()
+    if found.low is None or found.high is None or found.identical:
+        return text
+    return f"{text} {human.interval(found.low * factor, found.high * factor)}"

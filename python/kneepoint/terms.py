@@ -1,0 +1,114 @@
+"""What the terms of expressions mean in a scenario: which cell and group, and their values after the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from . import metrics
+from .expressions import Problem, Quantity, Term, kind_of
+from .stats import Group, Summary, Total
+
+
+def assignments(terms: Sequence[Term], cells: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Every combination of the values of axes that some term leaves open. Raises `Problem`."""
+    axes: dict[str, list[str]] = {}
+    for cell in cells:
+        for key, value in cell["axes"]:
+            if value not in axes.setdefault(key, []):
+                axes[key].append(value)
+    for term in terms:
+        for key, value in term.index:
+            if key not in axes:
+                known = ", ".join(axes) or "none"
+                raise Problem(f'got the axis "{key}"; expected an axis of this scenario: {known}')
+            if value not in axes[key]:
+                raise Problem(f'got {key}="{value}"; expected one of {", ".join(axes[key])}')
+    free = [key for key in axes if not all(_fixed(key, term, cells) for term in terms)]
+    return [dict(zip(free, values, strict=True)) for values in product(*(axes[key] for key in free))]
+
+
+def find(term: Term, assignment: Mapping[str, str], cells: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+    """(cell, group) that a term means; group -1 is the whole cell. Raises `Problem`."""
+    if term.metric not in _metric_names(term.name):
+        names = _metric_names(term.name)
+        raise Problem(
+            f'got the metric "{term.metric}" of {term.name}; ' + suggest(term.metric, names, "expected one of")
+        )
+    wanted = {**assignment, **dict(term.index)}
+    # A parameter of bbr1 is no axis of cubic's cells, which then stand for each of its values.
+    in_place = [
+        cell for cell in cells if all(dict(cell["axes"]).get(key, value) == value for key, value in wanted.items())
+    ]
+    if term.name == "total":
+        found = [(int(cell["index"]), -1) for cell in in_place]
+    else:
+        found = _groups(term.name, "name", in_place) or _groups(term.name, "algorithm", in_place)
+    if not found:
+        known = sorted({text for cell in cells for flow in cell["flows"] for text in (flow["name"], flow["algorithm"])})
+        raise Problem(
+            f'got "{term.name}"; ' + suggest(term.name, [*known, "total"], "expected a flow or an algorithm:")
+        )
+    if len(found) > 1:
+        raise Problem(
+            f"{term} could mean {len(found)} groups of flows; give the flows names (`name = ...`) or pick an axis, "
+            f'as in {term.name}[path.rtt="100ms"].{term.metric}'
+        )
+    return found[0]
+
+
+def values(term: Term, assignment: Mapping[str, str], summary: Summary, cells: Sequence[Mapping[str, Any]]) -> Quantity:
+    """A term's value in each repetition, NaN where it has none."""
+    cell, group = find(term, assignment, cells)
+    name = metrics.ALIASES.get(term.metric, term.metric)
+    rows: Sequence[Group | Total] = summary.totals if group < 0 else summary.groups
+    found = next(
+        (row for row in rows if row.cell == cell and (isinstance(row, Total) or row.group == group)),
+        None,
+    )
+    repeat = 1 + max((int(row.reps.max()) for row in summary.groups), default=0)
+    series = np.full(repeat, np.nan)
+    if found is not None:
+        series[found.reps] = found.values[name]
+    return Quantity.of_metric(kind_of(term), series)
+
+
+def suggest(got: str, known: Sequence[str], expected: str) -> str:
+    """`expected …: a, b, c. Did you mean "b"?`"""
+    from difflib import get_close_matches
+
+    close = get_close_matches(got, known, n=1)
+    return f"{expected} {', '.join(known)}" + (f'. Did you mean "{close[0]}"?' if close else "")
+
+
+def _fixed(key: str, term: Term, cells: Sequence[Mapping[str, Any]]) -> bool:
+    """Does the term itself settle that axis, by its index or by naming a value of it?"""
+    if key in dict(term.index):
+        return True
+    if not key.endswith((".algorithm", ".name")):
+        return False
+    group = int(key.split(".")[1])
+    meant = [
+        flow["group"] == group and dict(cell["axes"])[key] == term.name
+        for cell in cells
+        for flow in cell["flows"]
+        if term.name in (flow["name"], flow["algorithm"])
+    ]
+    return bool(meant) and all(meant)
+
+
+def _groups(name: str, attribute: str, cells: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
+    return [
+        (int(cell["index"]), int(flow["group"])) for cell in cells for flow in cell["flows"] if flow[attribute] == name
+    ]
+
+
+def _metric_names(name: str) -> list[str]:
+    if name == "total":
+        return [metric.name for metric in metrics.TOTALS] + ["goodput", "utilization"]
+    limits = [f"limited_by.{limit}" for limit in (*metrics.LIMITS, "other")]
+    short = [alias for alias, full in metrics.ALIASES.items() if full != "utilisation"]
+    return [*short, *(metric.name for metric in metrics.METRICS), *limits]
