@@ -7,6 +7,10 @@ impl Endpoint {
     pub fn ca_state(&self) -> CaState {
         self.ca_state
     }
+    /// The algorithm's model of the path, if it keeps one.
+    pub fn cc_info(&self) -> Option<knee_cc::Info> {
+        self.alg.info(&self.cc)
+    }
     pub fn srtt_us(&self) -> u32 {
         self.rtt.srtt_us()
     }

@@ -167,6 +167,9 @@ pub struct Endpoint {
     /// Packets in the retransmission queue as the stack allocated them.
     skbs_out: u64,
     nospace: bool,
+    /// Where the last unsent skb begins, and up to where PSH was asked for.
+    tail_seq: u64,
+    pushed_seq: u64,
     qdisc_bytes: u64,
     /// Departure allowed before the last skb, for the pacing credit.
     prior_wstamp_ns: u64,
@@ -259,6 +262,8 @@ impl Endpoint {
             sndbuf_bytes: conf.host.tcp_wmem_bytes[1],
             skbs_out: 0,
             nospace: false,
+            tail_seq: 0,
+            pushed_seq: 0,
             qdisc_bytes: 0,
             prior_wstamp_ns: 0,
             tsq_throttled: false,

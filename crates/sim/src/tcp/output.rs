@@ -22,6 +22,10 @@ const UNPACED_SEGS: u64 = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Push {
     Normal,
+    /// A small rest goes too (TCP_NAGLE_PUSH).
+    Now,
+    /// One packet, without waiting to make it larger: tcp_push_one().
+    One,
     /// A loss probe: one segment, cwnd or not.
     Probe,
 }
@@ -128,7 +132,7 @@ impl Endpoint {
                 if push == Push::Normal && self.nagle_holds(unsent) {
                     break;
                 }
-            } else if push == Push::Normal
+            } else if matches!(push, Push::Normal | Push::Now)
                 && let Some(by) = self.defer_tso(cx, skb_len, max_segs)
             {
                 cwnd_limited |= by == Limit::Cwnd;
@@ -142,7 +146,7 @@ impl Endpoint {
                 break;
             }
             sent += self.transmit_new(cx, len);
-            if push == Push::Probe {
+            if matches!(push, Push::One | Push::Probe) {
                 break;
             }
         }
@@ -154,7 +158,7 @@ impl Endpoint {
             if self.in_cwnd_reduction() {
                 self.prr_out += sent;
             }
-            if push == Push::Normal {
+            if push != Push::Probe {
                 self.schedule_loss_probe(cx, false);
             }
         }
@@ -464,7 +468,8 @@ impl Endpoint {
             packets: 1,
             flags,
             ecn: Ecn::NotEct,
-            tsval_ms: cx.now_ms(),
+            // Data carries the time of its departure, as its skb does.
+            tsval_ms: (departure_ns.max(cx.now_ns) / 1_000_000) as u32,
             tsecr_ms: self.rx.ts_recent_ms(),
             sack,
             departure_ns,

@@ -37,31 +37,72 @@ impl Endpoint {
         payload + (self.skbs_out + unsent_skbs) * SKB_OVERHEAD_BYTES
     }
 
+    /// What still fits into the last skb that was not sent.
+    fn tail_room_bytes(&self) -> u64 {
+        match self.notsent_bytes() {
+            0 => 0,
+            _ => {
+                let tail_bytes = self.write_seq - self.tail_seq.max(self.snd_nxt);
+                self.size_goal_bytes().saturating_sub(tail_bytes)
+            }
+        }
+    }
+
     /// Would a write() be taken now? A refusal is remembered: SOCK_NOSPACE.
+    ///
+    /// tcp_sendmsg() asks for memory only when it needs a new skb; what fits
+    /// into an unsent one is added to it. A sender whose TSO packets are smaller
+    /// than its skbs therefore goes beyond its buffer.
     pub fn is_writable(&mut self) -> bool {
         if self.state != State::Established || self.fin_queued || self.nospace {
             return false;
         }
-        self.nospace = self.wmem_queued_bytes() >= self.sndbuf_bytes;
+        self.nospace = self.tail_room_bytes() == 0 && self.wmem_queued_bytes() >= self.sndbuf_bytes;
         !self.nospace
     }
 
-    /// write(): takes up to one skb's worth; returns the bytes taken.
+    /// Did the last write() stop for want of space?
+    pub fn is_blocked(&self) -> bool {
+        self.nospace
+    }
+
+    /// tcp_sendmsg(): takes what fills one skb; returns the bytes taken. A full
+    /// skb goes out at once when nothing is queued before it.
     pub fn write(&mut self, cx: &mut Cx, bytes: u64) -> u64 {
         self.rate_check_app_limited();
         self.restart_after_idle(cx);
-        let taken = bytes.min(self.size_goal_bytes());
-        self.write_seq += taken;
         self.set_busy(cx.now_ns, true);
+        let mut room = self.tail_room_bytes();
+        if room == 0 {
+            self.tail_seq = self.write_seq;
+            room = self.size_goal_bytes();
+        }
+        let taken = bytes.min(room);
+        self.write_seq += taken;
+        if taken == room {
+            if self.write_seq > self.pushed_seq + (self.max_window >> 1) {
+                self.pushed_seq = self.write_seq;
+                self.write_xmit(cx, Push::Now);
+            } else if self.tail_seq <= self.snd_nxt {
+                self.write_xmit(cx, Push::One);
+            }
+        }
         taken
     }
 
-    /// tcp_push() at the end of a write.
+    /// tcp_push() at the end of a write, or when a write has to wait.
     pub fn push(&mut self, cx: &mut Cx) {
-        if self.state == State::Established {
-            self.write_xmit(cx, Push::Normal);
-            self.rearm_window_probe(cx);
+        if self.state != State::Established {
+            return;
         }
+        self.pushed_seq = self.write_seq;
+        let push = if self.nospace {
+            Push::Now
+        } else {
+            Push::Normal
+        };
+        self.write_xmit(cx, push);
+        self.rearm_window_probe(cx);
     }
 
     /// tcp_check_space(): room again, and is it time for a larger buffer?

@@ -379,14 +379,15 @@ impl<'a> World<'a> {
             let taken = tcp.write(&mut cx, bytes);
             app.wrote(now, taken);
             wrote = true;
-            if taken < u64::from(cx.host.mss_bytes) {
-                // A small write is pushed by itself; larger ones fill packets.
+            if taken == bytes {
                 tcp.push(&mut cx);
             }
         }
         let over = app.closes() || tcp.rx.fin_received() && app.next_write_bytes(now) == 0;
-        if over && tcp.close() || wrote {
+        if over && tcp.close() || wrote && tcp.is_blocked() {
             self.with_endpoint(id, |tcp, cx| tcp.push(cx));
+        } else if wrote {
+            self.with_endpoint(id, |_, _| {});
         }
     }
 

@@ -137,6 +137,7 @@ fn sample_row(
 ) -> Sample {
     let tcp = &flow.ends[0].tcp;
     let (cc, counters) = (&tcp.cc, &tcp.counters);
+    let info = tcp.cc_info();
     let us = |limit: Limit| (tcp.limited_ns(limit, now_ns) / 1_000) as i64;
     Sample {
         cell,
@@ -182,5 +183,12 @@ fn sample_row(
         reordering: cc.reordering as i32,
         reord_seen: tcp.reord_seen() as i32,
         dsack_dups: counters.dsack_dups as i64,
+        bbr_bw_bits_per_sec: info
+            .and_then(|info| info.bw_bytes_per_sec)
+            .map(|bw| bw.saturating_mul(8) as i64),
+        bbr_min_rtt_us: info.and_then(|info| info.min_rtt_us).map(i64::from),
+        bbr_pacing_gain: info.map(|info| info.pacing_gain),
+        bbr_cwnd_gain: info.map(|info| info.cwnd_gain),
+        cc_phase: info.map_or("", |info| info.phase),
     }
 }

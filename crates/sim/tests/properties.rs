@@ -1,0 +1,548 @@
+//! What must hold of every run, whatever the scenario.
+//!
+//! Method: thousands of random scenarios, as text, through the parser and the
+//! simulator: 1-4 groups of flows, all algorithms and workloads, rates of
+//! 100 kbit/s to 1 Gbit/s and none, RTTs of 0.1-300 ms, hardly any buffer or a lot,
+//! loss up to half of the packets, small socket buffers, offloads on and off.
+//! Each is as long as some thousands of packets take. The generator's seed is
+//! fixed, so that a failure is everyone's failure; PROPTEST_CASES asks for more cases.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::run_cell;
+use knee_model::record::{Table, Values};
+use knee_model::scenario::{BufferLimit, Cell, WorkloadSpec};
+use knee_sim::{Options, Output};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+/// Rounds of 16,384 events that no scenario of the generator comes near.
+const MOST_PROGRESS_CALLS: u32 = 400;
+
+fn config(cases: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").is_ok();
+    let default = ProptestConfig::default();
+    ProptestConfig {
+        cases: if asked { default.cases } else { cases },
+        rng_seed: RngSeed::Fixed(20_240_913),
+        failure_persistence: None,
+        max_shrink_iters: 400,
+        ..default
+    }
+}
+
+// ---- the generator ---------------------------------------------------------
+
+fn log_uniform(low: f64, high: f64) -> impl Strategy<Value = u64> {
+    (low.ln()..high.ln()).prop_map(|x| x.exp().round() as u64)
+}
+
+fn loss() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => Just("0%".to_owned()),
+        3 => (1u32..=500).prop_map(|tenths| format!("{}%", f64::from(tenths) / 10.0)),
+        2 => (1u32..=500).prop_map(|tenths| format!("periodic {}%", f64::from(tenths) / 10.0)),
+    ]
+}
+
+fn buffer() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (1u32..=200).prop_map(|n| format!("{n}packets")),
+        log_uniform(1_500.0, 1e6).prop_map(|n| format!("{n}B")),
+        (1u32..=800).prop_map(|n| format!("{}bdp", f64::from(n) / 100.0)),
+        (1u32..=100).prop_map(|n| format!("{n}ms")),
+    ]
+}
+
+fn algorithm() -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(common::algorithms().collect::<Vec<_>>())
+}
+
+/// Three sizes in order: least, initial, largest.
+fn memory(name: &'static str) -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(String::new()),
+        [log_uniform(4_096.0, 1e6), log_uniform(4_096.0, 1e6), log_uniform(4_096.0, 1e7)].prop_map(
+            move |mut bytes| {
+                bytes.sort_unstable();
+                let [min, default, max] = bytes;
+                format!("{name}_min = \"{min}B\"\n{name}_default = \"{default}B\"\n{name}_max = \"{max}B\"\n")
+            }
+        ),
+    ]
+}
+
+/// A host's table; both sides take the same keys.
+fn host() -> impl Strategy<Value = String> {
+    (
+        memory("tcp_wmem"),
+        memory("tcp_rmem"),
+        proptest::sample::select(vec![100, 250, 300, 1000]),
+        any::<bool>(),
+        prop_oneof![2 => Just(20u32), 1 => Just(0), 1 => 1..=200u32],
+        prop_oneof![2 => Just(65_536u32), 1 => Just(0), 1 => 1_448..=200_000u32],
+        proptest::sample::select(vec!["internal", "fq"]),
+        prop_oneof![2 => Just(10u32), 1 => 1..=100u32],
+        any::<bool>(),
+    )
+        .prop_map(
+            |(wmem, rmem, hz, gro, coalesce_us, gso_bytes, pacing, initcwnd, after_idle)| {
+                format!(
+                    "{wmem}{rmem}hz = {hz}\ngro = {gro}\nrx_coalesce = \"{coalesce_us}us\"\n\
+                 gso_max = \"{gso_bytes}B\"\npacing = \"{pacing}\"\ninitcwnd = {initcwnd}\n\
+                 tcp_slow_start_after_idle = {after_idle}\n"
+                )
+            },
+        )
+}
+
+fn workload() -> impl Strategy<Value = String> {
+    let write = || prop_oneof![Just(131_072u64), log_uniform(1.0, 3e5)];
+    prop_oneof![
+        3 => Just("workload = \"bulk\"\n".to_owned()),
+        // Small writes make an event each: few bytes in those.
+        3 => (log_uniform(1.0, 3e6), write()).prop_map(|(bytes, write)| {
+            let bytes = bytes.min(write * 2_000);
+            format!("workload = \"transfer\"\nbytes = \"{bytes}B\"\nwrite = \"{write}B\"\n")
+        }),
+        3 => (log_uniform(1.0, 1e5), log_uniform(1.0, 1e5), 1..=3u32, 1..=8u32, prop_oneof![
+            Just("\"unlimited\"".to_owned()),
+            (1..=50u32).prop_map(|n| n.to_string()),
+        ])
+            .prop_map(|(request, response, connections, depth, requests)| format!(
+                "workload = \"request-response\"\nrequest = \"{request}B\"\nresponse = \"{response}B\"\n\
+                 connections = {connections}\ndepth = {depth}\nrequests = {requests}\n"
+            )),
+    ]
+}
+
+fn flow() -> impl Strategy<Value = String> {
+    (
+        algorithm(),
+        workload(),
+        1..=3u32,
+        prop_oneof![Just(0u64), log_uniform(1.0, 1e6)],
+        prop_oneof![Just(0u64), log_uniform(1.0, 1e5)],
+        prop_oneof![
+            3 => Just(String::new()),
+            1 => log_uniform(100.0, 3e5).prop_map(|us| format!("rtt = \"{us}us\"\n")),
+        ],
+        prop_oneof![
+            4 => Just(String::new()),
+            1 => log_uniform(100.0, 1e6).prop_map(|k| format!("max_pacing_rate = \"{k}kbit/s\"\n")),
+        ],
+    )
+        .prop_map(
+            |(algorithm, workload, count, start_us, stagger_us, rtt, max_pacing_rate)| {
+                format!(
+                    "[[flow]]\nalgorithm = \"{algorithm}\"\n{workload}count = {count}\n\
+                 start = \"{start_us}us\"\nstagger = \"{stagger_us}us\"\n{rtt}{max_pacing_rate}"
+                )
+            },
+        )
+}
+
+fn scenario() -> impl Strategy<Value = String> {
+    (
+        prop_oneof![9 => log_uniform(100.0, 1e6).prop_map(Some), 1 => Just(None)],
+        log_uniform(100.0, 3e5),
+        buffer(),
+        loss(),
+        loss(),
+        host(),
+        host(),
+        proptest::collection::vec(flow(), 1..=4),
+        0.05..1.0f64,
+        0u32..=50,
+        any::<u32>(),
+        prop_oneof![3 => Just(1500u32), 1 => 576..=9000u32],
+    )
+        .prop_map(
+            |(rate_kbit, rtt_us, buffer, loss, ack_loss, sender, receiver, flows, length, warmup_pct, seed, mtu)| {
+                // As long as 3,000 packets take, or six round trips, and not forever.
+                let packets_us = rate_kbit.map_or(0, |kbit| 3_000 * 12_000_000 / (kbit * 1_000));
+                let most_us = packets_us.max(6 * rtt_us).min(20_000_000);
+                let duration_us = ((most_us as f64 * length) as u64).max(10);
+                let warmup_us = duration_us * u64::from(warmup_pct) / 100;
+                let sample_us = (duration_us / 20).max(10);
+                let link = match rate_kbit {
+                    Some(kbit) => format!("rate = \"{kbit}kbit/s\"\nbuffer = \"{buffer}\"\n"),
+                    None => "rate = \"unlimited\"\n".to_owned(),
+                };
+                format!(
+                    "duration = \"{duration_us}us\"\nwarmup = \"{warmup_us}us\"\nseed = {seed}\n\
+                     sample_interval = \"{sample_us}us\"\n\
+                     [path]\n{link}rtt = \"{rtt_us}us\"\nloss = \"{loss}\"\nack_loss = \"{ack_loss}\"\nmtu = \"{mtu}B\"\n\
+                     [sender]\n{sender}[receiver]\n{receiver}{}",
+                    flows.concat()
+                )
+            },
+        )
+}
+
+// ---- what must hold ----------------------------------------------------------
+
+/// Runs within the event budget.
+fn run_bounded(cell: &Cell, capture: bool) -> Result<Output, TestCaseError> {
+    let mut calls = 0;
+    let output = knee_sim::run(cell, 0, &Options { capture }, &mut |_| {
+        calls += 1;
+        calls < MOST_PROGRESS_CALLS
+    });
+    prop_assert!(calls < MOST_PROGRESS_CALLS, "the run does not end");
+    output.map_err(|error| TestCaseError::fail(error.to_string()))
+}
+
+fn no_value_is_negative_or_not_finite<T: Table>(table: &T) -> Result<(), TestCaseError> {
+    for (column, values) in T::COLUMNS.iter().zip(table.values()) {
+        let bad = match values {
+            Values::I32(values) => values.iter().position(|v| *v < 0),
+            Values::I64(values) => values.iter().position(|v| *v < 0),
+            Values::F64(values) => values.iter().position(|v| !v.is_finite() || *v < 0.0),
+            Values::OptI64(values) => values.iter().position(|v| v.is_some_and(|v| v < 0)),
+            Values::OptF64(values) => values
+                .iter()
+                .position(|v| v.is_some_and(|v| !v.is_finite() || v < 0.0)),
+            Values::Bool(_) | Values::Text(_) | Values::Name(_) => None,
+        };
+        prop_assert!(
+            bad.is_none(),
+            "{}.{} in row {}: {:?}",
+            T::NAME,
+            column.name,
+            bad.unwrap_or(0),
+            values
+        );
+        let rows = match values {
+            Values::I32(values) => values.len(),
+            Values::I64(values) => values.len(),
+            Values::F64(values) => values.len(),
+            Values::Bool(values) => values.len(),
+            Values::OptI64(values) => values.len(),
+            Values::OptF64(values) => values.len(),
+            Values::Text(values) => values.len(),
+            Values::Name(values) => values.len(),
+        };
+        prop_assert_eq!(rows, table.rows(), "{}.{}", T::NAME, column.name);
+    }
+    Ok(())
+}
+
+/// sent = arrived + dropped + under way; nothing is read that was not written,
+/// and nothing twice.
+fn every_byte_is_accounted_for(cell: &Cell, output: &Output) -> Result<(), TestCaseError> {
+    let flows = &output.flows;
+    prop_assert_eq!(output.accounts.len(), flows.rows());
+    for (flow, account) in output.accounts.iter().enumerate() {
+        prop_assert_eq!(
+            account.sent_bytes,
+            account.arrived_bytes + account.dropped_bytes + account.under_way_bytes,
+            "flow {}: {:?}",
+            flow,
+            account
+        );
+        prop_assert!(
+            account.read_bytes <= account.written_bytes,
+            "flow {flow}: {account:?}"
+        );
+        prop_assert!(
+            account.read_bytes <= account.arrived_bytes,
+            "flow {flow}: {account:?}"
+        );
+        prop_assert_eq!(account.read_bytes as i64, flows.bytes_read[flow]);
+        prop_assert_eq!(account.sent_bytes as i64, flows.bytes_sent[flow]);
+        let new_bytes = flows.bytes_sent[flow] - flows.bytes_retrans[flow];
+        prop_assert!(
+            flows.bytes_acked[flow] <= new_bytes,
+            "flow {flow}: acked what was not sent"
+        );
+        prop_assert!(
+            flows.bytes_acked[flow] <= flows.bytes_read[flow],
+            "flow {flow}: acked what was not read"
+        );
+        prop_assert!(
+            new_bytes <= account.written_bytes as i64,
+            "flow {flow}: sent what was not written"
+        );
+        prop_assert!(flows.total_retrans[flow] <= flows.data_segs_out[flow]);
+
+        let spec = &cell.flows[flows.group[flow] as usize];
+        match spec.workload {
+            WorkloadSpec::Bulk { .. } => {}
+            WorkloadSpec::Transfer { bytes, .. } => {
+                prop_assert!(account.written_bytes <= bytes);
+                prop_assert_eq!(
+                    flows.completion_us[flow].is_some(),
+                    account.read_bytes == bytes,
+                    "flow {}: {:?}",
+                    flow,
+                    account
+                );
+            }
+            WorkloadSpec::RequestResponse {
+                response_bytes,
+                requests,
+                ..
+            } => {
+                if let Some(requests) = requests {
+                    prop_assert!(account.written_bytes <= requests * response_bytes);
+                }
+                let answered = flows.requests[flow].expect("a request/response workload counts");
+                prop_assert!(answered as u64 * response_bytes <= account.read_bytes);
+            }
+        }
+        if let Some(end_ns) = flows.end_ns[flow] {
+            prop_assert!(end_ns >= flows.start_ns[flow] && end_ns as u64 <= cell.duration.0);
+        }
+    }
+    Ok(())
+}
+
+/// The link carries no more than its rate, the queue holds no more than its
+/// limit, and every packet that entered is somewhere.
+fn the_path_keeps_its_bounds(cell: &Cell, output: &Output) -> Result<(), TestCaseError> {
+    let queue = &output.queue;
+    let last = queue.rows() - 1;
+    let path = &cell.path;
+    let entered = output
+        .capture
+        .iter()
+        .filter(|packet| packet.outbound)
+        .count() as i64;
+    let found = queue.sent_pkts[last]
+        + queue.dropped_pkts[last]
+        + queue.lost_pkts[last]
+        + queue.queue_pkts[last];
+    // One more may be on the wire.
+    prop_assert!(
+        entered == found || entered == found + 1,
+        "{entered} entered, {found} found"
+    );
+    if let Some(rate) = path.rate {
+        let most_bits = rate.bits_per_sec() as f64 * cell.duration.0 as f64 / 1e9;
+        prop_assert!(
+            queue.sent_bytes[last] as f64 * 8.0 <= most_bits + 1.0,
+            "faster than the link"
+        );
+    }
+    let most = match path.buffer {
+        BufferLimit::Unlimited => None,
+        BufferLimit::Bytes(bytes) => Some(bytes),
+        BufferLimit::Packets(packets) => {
+            Some(u64::from(packets) * u64::from(path.mtu_bytes + path.overhead_bytes))
+        }
+    };
+    if let (Some(most), Some(_)) = (most, path.rate) {
+        prop_assert!(
+            queue
+                .queue_bytes_max
+                .iter()
+                .all(|&bytes| bytes as u64 <= most),
+            "more than the buffer holds"
+        );
+    }
+    Ok(())
+}
+
+/// Linux's identity of packets in flight; counters never fall; a flow's time
+/// has one limit at a time.
+fn the_senders_books_are_in_order(output: &Output) -> Result<(), TestCaseError> {
+    let samples = &output.samples;
+    let mut last_row: BTreeMap<i32, usize> = BTreeMap::new();
+    for row in 0..samples.rows() {
+        prop_assert_eq!(
+            samples.inflight[row],
+            samples.unacked[row] - samples.sacked[row] - samples.lost[row] + samples.retrans[row]
+        );
+        prop_assert!(samples.sacked[row] + samples.lost[row] <= samples.unacked[row]);
+        prop_assert!(samples.retrans[row] <= samples.unacked[row] - samples.sacked[row]);
+        prop_assert!(samples.snd_cwnd[row] >= 1);
+        prop_assert!(samples.snd_ssthresh[row] >= 1);
+        if let Some(before) = last_row.insert(samples.flow[row], row) {
+            for (name, column) in [
+                ("total_retrans", &samples.total_retrans),
+                ("data_segs_out", &samples.data_segs_out),
+                ("delivered", &samples.delivered),
+                ("bytes_sent", &samples.bytes_sent),
+                ("bytes_retrans", &samples.bytes_retrans),
+                ("bytes_acked", &samples.bytes_acked),
+                ("bytes_read", &samples.bytes_read),
+                ("busy_us", &samples.busy_us),
+                ("rwnd_limited_us", &samples.rwnd_limited_us),
+                ("sndbuf_limited_us", &samples.sndbuf_limited_us),
+                ("dsack_dups", &samples.dsack_dups),
+            ] {
+                prop_assert!(column[before] <= column[row], "{name} fell in row {row}");
+            }
+        }
+    }
+    for (&flow, &row) in &last_row {
+        prop_assert!(
+            samples.rwnd_limited_us[row] + samples.sndbuf_limited_us[row]
+                <= samples.busy_us[row] + 2,
+            "flow {flow} was limited while not busy"
+        );
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config(2_500))]
+    #[test]
+    fn every_run_ends_and_its_books_balance(text in scenario()) {
+        let cell = common::cell(&text);
+        let output = run_bounded(&cell, true)?;
+        no_value_is_negative_or_not_finite(&output.flows)?;
+        no_value_is_negative_or_not_finite(&output.samples)?;
+        no_value_is_negative_or_not_finite(&output.queue)?;
+        no_value_is_negative_or_not_finite(&output.events)?;
+        every_byte_is_accounted_for(&cell, &output)?;
+        the_path_keeps_its_bounds(&cell, &output)?;
+        the_senders_books_are_in_order(&output)?;
+    }
+}
+
+// ---- determinism ---------------------------------------------------------------
+
+/// Everything an output holds, floats to the last bit.
+fn content(output: &Output) -> String {
+    format!("{output:?}")
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+    #[test]
+    fn the_same_seed_gives_the_same_output(text in scenario()) {
+        let cell = common::cell(&text);
+        let (one, two) = (run_bounded(&cell, true)?, run_bounded(&cell, true)?);
+        prop_assert!(content(&one) == content(&two));
+    }
+
+    /// A flow that never gets to start draws nothing and moves nothing.
+    #[test]
+    fn a_flow_that_starts_after_the_end_changes_no_other(text in scenario(), algorithm in algorithm()) {
+        let alone = run_bounded(&common::cell(&text), false)?;
+        let text = format!("{text}[[flow]]\nalgorithm = \"{algorithm}\"\nname = \"late\"\nstart = \"100s\"\n");
+        let beside = run_bounded(&common::cell(&text), false)?;
+        let happened = |output: &Output| format!("{:?}", output.events);
+        prop_assert!(happened(&alone) == happened(&beside));
+        let n = alone.flows.rows();
+        prop_assert_eq!(beside.flows.rows(), n + 1);
+        prop_assert!(alone.accounts[..] == beside.accounts[..n]);
+        prop_assert!(alone.flows.goodput_bits_per_sec[..] == beside.flows.goodput_bits_per_sec[..n]);
+        prop_assert!(alone.flows.srtt_us_mean[..] == beside.flows.srtt_us_mean[..n]);
+        prop_assert!(alone.flows.end_ns[..] == beside.flows.end_ns[..n]);
+    }
+}
+
+/// The fate of the n-th packet on the path is drawn from the path's own stream:
+/// who else draws, and how much, does not move it. Method: an unlimited link,
+/// where packets lost among the first n are known at each sample.
+#[test]
+fn adding_a_flow_leaves_the_draws_of_the_path_unchanged() {
+    let lost_of_first = |more: &str| {
+        let output = common::run(&format!(
+            r#"
+duration = "5s"
+sample_interval = "100us"
+[path]
+rate = "unlimited"
+rtt = "20ms"
+loss = "2%"
+[[flow]]
+algorithm = "bbr1"
+{more}"#
+        ));
+        let queue = output.queue;
+        (0..queue.rows())
+            .map(|row| {
+                (
+                    queue.sent_pkts[row] + queue.lost_pkts[row],
+                    queue.lost_pkts[row],
+                )
+            })
+            .collect::<BTreeMap<i64, i64>>()
+    };
+    let alone = lost_of_first("");
+    for more in [
+        "[[flow]]\nalgorithm = \"cubic\"\nworkload = \"request-response\"\n",
+        "[[flow]]\nalgorithm = \"bbr1\"\nname = \"second\"\nrtt = \"33ms\"\ncount = 3\n",
+    ] {
+        let beside = lost_of_first(more);
+        let common: Vec<_> = alone
+            .iter()
+            .filter_map(|(n, lost)| Some((n, lost, beside.get(n)?)))
+            .collect();
+        assert!(common.len() > 20, "only {} places to compare", common.len());
+        for (n, lost, lost_beside) in common {
+            assert_eq!(lost, lost_beside, "lost among the first {n} packets");
+        }
+    }
+}
+
+/// Method: the same cells by one, two and four threads that take the next undone one.
+#[test]
+fn any_number_of_threads_gives_the_same_tables() {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    let mut cells = Vec::new();
+    for algorithm in common::algorithms() {
+        for loss in ["0%", "1%"] {
+            cells.push(common::cell(&format!(
+                r#"
+duration = "2s"
+[path]
+rate = "20Mbit/s"
+rtt = "30ms"
+loss = "{loss}"
+[[flow]]
+algorithm = "{algorithm}"
+count = 2
+[[flow]]
+algorithm = "bbr1"
+name = "other"
+start = "300ms"
+"#
+            )));
+        }
+    }
+    let run_all = |threads: usize| {
+        let jobs: Vec<(usize, u32)> = (0..cells.len())
+            .flat_map(|cell| (0..3).map(move |rep| (cell, rep)))
+            .collect();
+        let next = AtomicUsize::new(0);
+        let results = Mutex::new(BTreeMap::new());
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while let Some(&(cell, rep)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let output = content(&run_cell(&cells[cell], rep, false));
+                        results
+                            .lock()
+                            .expect("no panic")
+                            .insert((cell, rep), output);
+                    }
+                });
+            }
+        });
+        results.into_inner().expect("no panic")
+    };
+    let one = run_all(1);
+    assert_eq!(one.len(), cells.len() * 3);
+    assert!(one == run_all(2));
+    assert!(one == run_all(4));
+}
+
+/// Repetitions differ where something is random.
+#[test]
+fn each_repetition_has_its_own_draws() {
+    let cell = common::cell(
+        "duration = \"3s\"\n[path]\nrate = \"20Mbit/s\"\nrtt = \"30ms\"\nloss = \"1%\"\n[[flow]]\nalgorithm = \"cubic\"\n",
+    );
+    let lost = |rep| run_cell(&cell, rep, false).queue.lost_pkts;
+    assert_ne!(lost(0), lost(1));
+    assert_eq!(lost(1), lost(1));
+}
