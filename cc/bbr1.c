@@ -559,6 +559,18 @@ static void bbr1_sndbuf_expand(struct bbr1 *s, const struct cc_in *in,
 	out->ret = 3;
 }
 
+/* What ss shows of it: bw as used, without the margin. */
+CC_HOST_ONLY
+static void bbr1_get_info(const struct bbr1 *s, const struct cc_in *in,
+			  struct cc_info *info)
+{
+	info->bw = bbr_bytes_per_sec(bbr1_bw(s), BBR_UNIT, in->mss_bytes, 0);
+	info->min_rtt_us = s->min_rtt.us;
+	info->pacing_gain = s->pacing_gain;
+	info->cwnd_gain = s->window_gain;
+	info->phase = s->mode;
+}
+
 /* clang-format off */
 #define BBR1_OPS(OP)                                                           \
 	OP(bbr1, init)                                                         \
@@ -570,9 +582,12 @@ static void bbr1_sndbuf_expand(struct bbr1 *s, const struct cc_in *in,
 	OP(bbr1, min_tso_segs)                                                 \
 	OP(bbr1, sndbuf_expand)
 
+/* By enum bbr1_mode. */
+CC_GET_INFO(bbr1, struct bbr1, "Startup", "Drain", "ProbeBw", "ProbeRtt")
 CC_ALGORITHM(bbr1, struct bbr1, BBR1_PARAMS, BBR1_OPS, 0,
 	.summary = "paces at the measured bottleneck rate, two BDP in flight, blind to loss",
 	.source = "Cardwell et al., ACM Queue 14(5) 2016; Linux 6.12 tcp_bbr.c",
 	.use_when = "long paths with random loss or bloated buffers; not where buffers are shallow and shared",
-	.year = 2016)
+	.year = 2016,
+	CC_HAS_INFO(bbr1))
 /* clang-format on */

@@ -164,6 +164,20 @@ struct cc_out {
 };
 
 /*
+ * What get_info() tells of an algorithm's model of the path, for a table or a
+ * screen: the fields of struct tcp_bbr_info (linux/inet_diag.h), and the
+ * phase, which Linux does not tell. The kernel does not let struct_ops provide
+ * get_info, so this exists on the host only.
+ */
+struct cc_info {
+	u64 bw;		 /* bandwidth estimate in use, bytes/s; 0: none yet */
+	u32 min_rtt_us;	 /* ~0: none yet */
+	u32 pacing_gain; /* 1/256 */
+	u32 cwnd_gain;	 /* 1/256 */
+	u32 phase;	 /* index into the descriptor's `phases` */
+};
+
+/*
  * A parameter that a user may set per flow. The first `n_params` u32 of the
  * state are the parameters in the order listed; the stack fills them before
  * init(), ops only read them.

@@ -16,6 +16,12 @@
  *
  * OP(reno, ssthresh) stands for the function
  *	static void reno_ssthresh(struct reno *, const struct cc_in *, struct cc_out *)
+ *
+ * An algorithm with a model of the path may tell it by one more function,
+ *	CC_HOST_ONLY static void bbr1_get_info(const struct bbr1 *,
+ *					       const struct cc_in *, struct cc_info *)
+ * named by CC_GET_INFO(bbr1, struct bbr1, "Startup", ...), with its phases, and
+ * by CC_HAS_INFO(bbr1) at the end of CC_ALGORITHM().
  */
 #ifndef KNEE_CC_ALGORITHM_H
 #define KNEE_CC_ALGORITHM_H
@@ -49,6 +55,9 @@ enum cc_op_number { CC_ALL_OPS(CC_OP_NUMBER) CC_N_OPS };
  */
 #define CC_PARAM_FIELD(name, dflt, min, max, unit, doc) u32 name;
 #define CC_PARAM_FIELDS(PARAMS) PARAMS(CC_PARAM_FIELD)
+
+/* get_info() exists on the host only (cc.h); the kernel's build skips it. */
+#define CC_HOST_ONLY __attribute__((unused))
 
 #ifdef __bpf__
 #include "cc_bpf.h"

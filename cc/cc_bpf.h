@@ -27,6 +27,9 @@
 
 char cc_license[] SEC("license") = "Dual MIT/GPL";
 
+/* The kernel refuses get_info of struct_ops. */
+#define CC_GET_INFO(alg, type, ...)
+
 #define CC_BPF_BLOCK(alg, state_type)                         \
 	struct alg##_block {                                  \
 		state_type state __attribute__((aligned(8))); \

@@ -32,8 +32,11 @@ struct cc_layout {
 	u32 out_bytes;
 	u32 n_in;
 	u32 n_out;
+	u32 info_bytes;
+	u32 n_info;
 	const struct cc_field *in;
 	const struct cc_field *out;
+	const struct cc_field *info;
 };
 
 #define FIELD(type, field)                               \
@@ -43,6 +46,7 @@ struct cc_layout {
 	}
 #define IN(field) FIELD(struct cc_in, field)
 #define OUT(field) FIELD(struct cc_out, field)
+#define INFO(field) FIELD(struct cc_info, field)
 
 static const struct cc_field in_fields[] = {
 	IN(now_us),
@@ -109,12 +113,20 @@ static const struct cc_field out_fields[] = {
 	OUT(snd_ssthresh), OUT(app_limited),   OUT(ret),
 };
 
+static const struct cc_field info_fields[] = {
+	INFO(bw),	 INFO(min_rtt_us), INFO(pacing_gain),
+	INFO(cwnd_gain), INFO(phase),
+};
+
 extern const struct cc_layout cc_layout;
 const struct cc_layout cc_layout = {
 	.in_bytes = sizeof(struct cc_in),
 	.out_bytes = sizeof(struct cc_out),
 	.n_in = sizeof(in_fields) / sizeof(in_fields[0]),
 	.n_out = sizeof(out_fields) / sizeof(out_fields[0]),
+	.info_bytes = sizeof(struct cc_info),
+	.n_info = sizeof(info_fields) / sizeof(info_fields[0]),
 	.in = in_fields,
 	.out = out_fields,
+	.info = info_fields,
 };

@@ -8,6 +8,8 @@
 
 typedef void (*cc_op_fn)(void *state, const struct cc_in *in,
 			 struct cc_out *out);
+typedef void (*cc_get_info_fn)(const void *state, const struct cc_in *in,
+			       struct cc_info *info);
 
 struct cc_algorithm {
 	const char *name;
@@ -19,7 +21,10 @@ struct cc_algorithm {
 	u32 state_bytes;
 	u32 n_params;
 	const struct cc_param *params;
-	cc_op_fn ops[CC_N_OPS]; /* by enum cc_op_number; 0: op not provided */
+	cc_op_fn ops[CC_N_OPS];	 /* by enum cc_op_number; 0: op not provided */
+	cc_get_info_fn get_info; /* 0: nothing to tell */
+	const char *const *phases; /* names, by cc_info.phase */
+	u32 n_phases;
 };
 
 #define CC_PARAM_ENTRY(name, dflt, min, max, unit, doc) \
@@ -34,6 +39,19 @@ struct cc_algorithm {
 		alg##_##op(state, in, out);                                    \
 	}
 #define CC_OP_ENTRY(alg, op) [CC_OP_##op] = cc_thunk_##alg##_##op,
+
+/* The thunk and the phases' names of get_info(), and their place. */
+#define CC_GET_INFO(alg, type, ...)                                   \
+	static void cc_thunk_##alg##_get_info(const void *state,      \
+					      const struct cc_in *in, \
+					      struct cc_info *info)   \
+	{                                                             \
+		alg##_get_info(state, in, info);                      \
+	}                                                             \
+	static const char *const cc_phases_##alg[] = { __VA_ARGS__ };
+#define CC_HAS_INFO(alg)                                                  \
+	.get_info = cc_thunk_##alg##_get_info, .phases = cc_phases_##alg, \
+	.n_phases = sizeof(cc_phases_##alg) / sizeof(cc_phases_##alg[0])
 
 #define CC_ALGORITHM(alg, type, PARAMS, OPS, alg_flags, ...)         \
 	_Static_assert(sizeof(type) <= CC_STATE_MAX_BYTES,           \

@@ -2,7 +2,7 @@
 /*
  * fuzz_ops ALGORITHM OPS - runs random op sequences on the host build. Built
  * with sanitizers, it ends at the first undefined behaviour or stray access.
- * Checks the contract: snd_cwnd >= 1, `in` untouched.
+ * Checks the contract: snd_cwnd >= 1, `in` untouched, the phase has a name.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,15 @@
 #include "random_ops.h"
 
 #define OPS_PER_SEQUENCE 500
+
+static int model_is_told(const struct cc_algorithm *a, const void *state,
+			 const struct cc_in *in)
+{
+	struct cc_info info;
+
+	a->get_info(state, in, &info);
+	return info.phase < a->n_phases;
+}
 
 int main(int argc, char **argv)
 {
@@ -50,6 +59,12 @@ int main(int argc, char **argv)
 			    memcmp(&in, &b.in, sizeof(in))) {
 				fprintf(stderr,
 					"fuzz_ops: %s: seed %llu, op %u of number %u broke the contract\n",
+					a->name, seed, i, op);
+				return 1;
+			}
+			if (a->get_info && !model_is_told(a, state, &b.in)) {
+				fprintf(stderr,
+					"fuzz_ops: %s: seed %llu, op %u of number %u: a phase without a name\n",
 					a->name, seed, i, op);
 				return 1;
 			}

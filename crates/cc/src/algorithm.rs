@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
 
-use crate::contract::{CcIn, CcOut};
+use crate::contract::{CcIn, CcInfo, CcOut};
 
 /// The ops, numbered as `enum cc_op_number` in `cc/cc_algorithm.h`; names, order and meaning as in Linux'
 /// `struct tcp_congestion_ops`.
@@ -41,6 +41,7 @@ impl Op {
 }
 
 pub(crate) type OpFn = unsafe extern "C" fn(*mut c_void, *const CcIn, *mut CcOut);
+pub(crate) type GetInfoFn = unsafe extern "C" fn(*const c_void, *const CcIn, *mut CcInfo);
 pub(crate) type Ops = [Option<OpFn>; Op::ALL.len()];
 
 #[repr(C)]
@@ -65,6 +66,9 @@ struct RawAlgorithm {
     n_params: u32,
     params: *const RawParam,
     ops: Ops,
+    get_info: Option<GetInfoFn>,
+    phases: *const *const c_char,
+    n_phases: u32,
 }
 
 unsafe extern "C" {
@@ -98,6 +102,8 @@ pub struct Algorithm {
     state_bytes: usize,
     params: Vec<Param>,
     ops: Ops,
+    get_info: Option<GetInfoFn>,
+    phases: Vec<&'static str>,
 }
 
 impl Algorithm {
@@ -147,6 +153,16 @@ impl Algorithm {
         self.ops[op as usize].is_some()
     }
 
+    /// Names of the phases that [`Info::phase`](crate::Info) may tell; empty for an algorithm without a model of
+    /// the path.
+    pub fn phases(&self) -> &[&'static str] {
+        &self.phases
+    }
+
+    pub(crate) fn get_info(&self) -> Option<GetInfoFn> {
+        self.get_info
+    }
+
     pub(crate) fn ops(&self) -> &Ops {
         &self.ops
     }
@@ -154,6 +170,11 @@ impl Algorithm {
     /// # Safety
     /// `raw` comes from the C registry: its strings and tables are static.
     unsafe fn from_raw(raw: &RawAlgorithm) -> Self {
+        let phases: &[*const c_char] = if raw.n_phases == 0 {
+            &[]
+        } else {
+            unsafe { std::slice::from_raw_parts(raw.phases, raw.n_phases as usize) }
+        };
         let params = unsafe { std::slice::from_raw_parts(raw.params, raw.n_params as usize) };
         Algorithm {
             name: text(raw.name),
@@ -175,6 +196,8 @@ impl Algorithm {
                 })
                 .collect(),
             ops: raw.ops,
+            get_info: raw.get_info,
+            phases: phases.iter().map(|&name| text(name)).collect(),
         }
     }
 }
@@ -182,7 +205,7 @@ impl Algorithm {
 fn text(s: *const c_char) -> &'static str {
     assert!(
         !s.is_null(),
-        "cc/: an algorithm leaves summary, source or use_when out"
+        "cc/: an algorithm leaves a text of its description out"
     );
     // SAFETY: a string literal of the C registry.
     unsafe { CStr::from_ptr(s) }.to_str().expect("cc/ is ASCII")

@@ -144,6 +144,22 @@ mirror! {
     }
 }
 
+mirror! {
+    /// What `get_info` fills; see `struct cc_info` in `cc/cc.h`.
+    CcInfo {
+        /// Bytes/s; 0 before the first sample.
+        bw: u64,
+        /// `u32::MAX` before the first sample.
+        min_rtt_us: u32,
+        /// 1/256.
+        pacing_gain: u32,
+        /// 1/256.
+        cwnd_gain: u32,
+        /// Index into the names of the phases.
+        phase: u32,
+    }
+}
+
 /// The loss-recovery state, numbered as in Linux.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,8 +227,11 @@ mod tests {
         out_bytes: u32,
         n_in: u32,
         n_out: u32,
+        info_bytes: u32,
+        n_info: u32,
         fields_in: *const RawField,
         fields_out: *const RawField,
+        fields_info: *const RawField,
     }
 
     unsafe extern "C" {
@@ -235,8 +254,10 @@ mod tests {
         let layout = unsafe { &cc_layout };
         assert_eq!(fields(layout.fields_in, layout.n_in), CcIn::FIELDS);
         assert_eq!(fields(layout.fields_out, layout.n_out), CcOut::FIELDS);
+        assert_eq!(fields(layout.fields_info, layout.n_info), CcInfo::FIELDS);
         assert_eq!(layout.in_bytes as usize, size_of::<CcIn>());
         assert_eq!(layout.out_bytes as usize, size_of::<CcOut>());
+        assert_eq!(layout.info_bytes as usize, size_of::<CcInfo>());
     }
 
     /// A field missing in both tables would pass the test above; it would leave a hole here.
@@ -245,6 +266,7 @@ mod tests {
         for (fields, size) in [
             (CcIn::FIELDS, size_of::<CcIn>()),
             (CcOut::FIELDS, size_of::<CcOut>()),
+            (CcInfo::FIELDS, size_of::<CcInfo>()),
         ] {
             let mut end = 0;
             for &(name, offset, bytes) in fields {

@@ -1,7 +1,7 @@
 //! One connection's copy of an algorithm.
 
 use crate::algorithm::{Algorithm, Op, Ops};
-use crate::contract::{CcIn, CcOut};
+use crate::contract::{CcIn, CcInfo, CcOut};
 
 /// Why an override of a parameter was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,6 +22,21 @@ pub enum ParamError {
         /// With a leading space, or empty.
         unit: String,
     },
+}
+
+/// An algorithm's model of the path, as `ss` prints it for BBR (`tcp_bbr_info` of linux/inet_diag.h), and its phase.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Info {
+    /// Bandwidth estimate in use, bytes/s; none before the first sample.
+    pub bw_bytes_per_sec: Option<u64>,
+    /// RTT of the path without queue, µs; none before the first sample.
+    pub min_rtt_us: Option<u32>,
+    /// Pacing rate over bandwidth.
+    pub pacing_gain: f64,
+    /// Window over bandwidth-delay product.
+    pub cwnd_gain: f64,
+    /// One of [`Algorithm::phases`].
+    pub phase: &'static str,
 }
 
 /// An algorithm with the state of one connection.
@@ -100,6 +115,22 @@ impl Instance {
             // every input and keep no pointer (cc.h).
             unsafe { f(self.state.as_mut_ptr().cast(), input, out) }
         }
+    }
+
+    /// What the algorithm knows of the path; none for one that keeps no model of it.
+    pub fn info(&self, input: &CcIn) -> Option<Info> {
+        let get_info = self.algorithm.get_info()?;
+        let mut raw = CcInfo::default();
+        // SAFETY: as in `call`; get_info only reads the state.
+        unsafe { get_info(self.state.as_ptr().cast(), input, &mut raw) };
+        let gain = |in_256ths: u32| f64::from(in_256ths) / 256.0;
+        Some(Info {
+            bw_bytes_per_sec: (raw.bw > 0).then_some(raw.bw),
+            min_rtt_us: (raw.min_rtt_us < u32::MAX).then_some(raw.min_rtt_us),
+            pacing_gain: gain(raw.pacing_gain),
+            cwnd_gain: gain(raw.cwnd_gain),
+            phase: self.algorithm.phases()[raw.phase as usize],
+        })
     }
 
     /// The state's memory, in host byte order; parameters first. For checksums and equality, not for meaning.

@@ -22,4 +22,4 @@ pub use contract::{
     ACK_ECE, ACK_MAYBE_DELAYED, ACK_SND_UNA_ADVANCED, CaState, CcIn, CcOut, Event,
     INFINITE_SSTHRESH, PacingStatus,
 };
-pub use instance::{Instance, ParamError};
+pub use instance::{Info, Instance, ParamError};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use knee_cc::{Instance, Op, ParamError, algorithms, find};
+use knee_cc::{CcIn, Instance, Op, ParamError, algorithms, find};
 
 fn cc_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cc")
@@ -149,4 +149,17 @@ fn a_parameter_out_of_range_is_refused_with_the_range() {
 #[test]
 fn an_unknown_algorithm_is_not_found() {
     assert!(find("cubci").is_none());
+}
+
+#[test]
+fn an_algorithm_tells_its_model_and_its_phases_or_neither() {
+    for a in algorithms() {
+        let instance = Instance::new(a, &[]).unwrap();
+        let info = instance.info(&CcIn::default());
+        assert_eq!(info.is_some(), !a.phases().is_empty(), "{}", a.name());
+        for (i, phase) in a.phases().iter().enumerate() {
+            assert!(!phase.is_empty(), "{}: phase {i}", a.name());
+            assert!(!a.phases()[..i].contains(phase), "{}: {phase}", a.name());
+        }
+    }
 }

@@ -70,6 +70,7 @@ proptest! {
             instance.call(op, &input, &mut out);
             prop_assert!(out.snd_cwnd >= 1, "{} {op:?}: window of 0", instance.algorithm().name());
             prop_assert_eq!(input, before, "{} {:?} wrote its input", instance.algorithm().name(), op);
+            prop_assert_eq!(instance.info(&input).is_some(), !instance.algorithm().phases().is_empty());
             if op == Op::Ssthresh && instance.has(Op::CongAvoid) {
                 prop_assert!(out.ret >= 2, "{}: ssthresh {}", instance.algorithm().name(), out.ret);
             }

@@ -2,7 +2,9 @@
 
 #![allow(dead_code)] // each test file uses its part
 
-use knee_cc::{CaState, CcIn, CcOut, Event, INFINITE_SSTHRESH, Instance, Op, PacingStatus, find};
+use knee_cc::{
+    CaState, CcIn, CcOut, Event, INFINITE_SSTHRESH, Info, Instance, Op, PacingStatus, find,
+};
 
 pub const MSS_BYTES: u32 = 1448;
 pub const HZ: u32 = 1000;
@@ -56,6 +58,10 @@ impl Conn {
         self.stack.snd_ssthresh = out.snd_ssthresh;
         self.stack.app_limited = out.app_limited;
         out.ret
+    }
+
+    pub fn info(&self) -> Option<Info> {
+        self.algorithm.info(&self.stack)
     }
 
     pub fn cwnd(&self) -> u32 {
