@@ -8,6 +8,7 @@ from typing import Any
 
 from . import human, published
 from .metrics import BY_NAME
+from .published import Beside
 from .results import Run
 from .stats import Estimate, Group, Total
 
@@ -244,16 +245,25 @@ def _after(run: Run) -> Iterator[str]:
     if run.published:
         yield ""
         yield "Published, beside ours"
-        rows = [
-            [found.entry.value, found.published_text, found.ours_text, found.ratio_text, found.entry.source]
-            for found in run.published
-        ]
-        heads = ["value", "published", "ours", "ours / published", "source"]
-        yield from (f"  {line}" for line in aligned([heads, *rows], left=[True] * len(heads)))
-        yield f"  {published.NOTE}"
+        yield from (f"  {line}" for line in _published(run.published))
     if summary.warnings:
         yield ""
         yield from (f"Warning: {warning}" for warning in summary.warnings)
+
+
+def _published(found: Sequence[Beside]) -> Iterator[str]:
+    """The figures of others with ours; a source that all share stands once, below."""
+    heads = ["value", "published", "ours", "ours / published"]
+    rows = [[one.entry.value, one.published_text, one.ours_text, one.ratio_text] for one in found]
+    sources = [one.entry.source for one in found]
+    alike = len(set(sources)) == 1
+    if not alike:
+        heads.append("source")
+        rows = [[*row, source] for row, source in zip(rows, sources, strict=True)]
+    yield from aligned([heads, *rows], left=[True] * len(heads))
+    if alike:
+        yield f"Source: {sources[0]}"
+    yield published.NOTE
 
 
 def _varies(run: Run, key: str) -> bool:

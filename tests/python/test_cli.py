@@ -293,6 +293,20 @@ def test_one_figure_is_written_alone(call: Call, small_run: Path, tmp_path: Path
     refused(call("report", small_run, "--figure", "godput"), 'Did you mean "goodput"?')
 
 
+def test_a_figure_over_time_is_written_for_the_condition_asked(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text(SMALL.replace('rtt = "20ms"', 'rtt = ["20ms", "80ms"]').replace("= 3", "= 1"))
+    assert call("run", "m.toml", "--out", "run", "-q").code == 0
+    figure = ("report", "run", "--figure", "timeseries")
+    for condition in ("0", "1"):
+        assert call(*figure, "--condition", condition, "--out", f"{condition}.svg").code == 0
+    call(*figure, "--out", "first.svg")
+    drawn = [(tmp_path / f"{name}.svg").read_bytes() for name in ("0", "1", "first")]
+    assert drawn[0] == drawn[2] != drawn[1]
+    refused(call(*figure, "--condition", "2"), "expected 0 to 1: 0 is RTT 20ms, 1 is RTT 80ms")
+    refused(call("report", "run", "--figure", "goodput", "--condition", "1"), 'the figure "goodput" shows every')
+    refused(call("report", "run", "--condition", "1"), "expected --figure NAME beside it")
+
+
 def test_help_is_the_answer_to_no_command(call: Call) -> None:
     bare = call()
     assert bare.code == 2

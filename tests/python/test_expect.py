@@ -118,6 +118,16 @@ def test_an_axis_that_is_left_open_must_hold_throughout() -> None:
     assert outcome("bbr1.goodput > 40Mbit/s", *matrix()).verdict == "holds"
 
 
+def test_an_axis_that_cells_of_another_algorithm_do_not_have_is_gone_through() -> None:
+    axis = "flow.0.bbr1.cwnd_gain"
+    labels = [("bbr1", [(axis, "512")]), ("bbr1", [(axis, "600")]), ("cubic", [])]
+    cells = [cell(i, [("flow.0.algorithm", name), *more], name) for i, (name, more) in enumerate(labels)]
+    rows = [flow(i, rep, (i + 1) * 1e6, name) for i, (name, _) in enumerate(labels) for rep in range(2)]
+    summary = stats.summarise(flows(rows), None, cells)
+    assert outcome("bbr1.goodput / cubic.goodput < 0.7", summary, cells).verdict == "holds"
+    assert outcome("bbr1.goodput / cubic.goodput < 0.5", summary, cells).verdict == "fails"
+
+
 def test_shares_and_percentages_compare() -> None:
     rows = [flow(0, rep, 1e6, sndbuf_limited_us=5_400_000) for rep in range(2)]
     cells = [cell(0, [], "cubic")]

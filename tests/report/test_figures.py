@@ -117,8 +117,13 @@ def test_unknown_endings_are_refused(case, tmp_path):
 
 
 def test_a_condition_that_is_not_there_is_refused(case, tmp_path):
-    with pytest.raises(UsageError, match="condition: got 9; expected 0 to 8"):
+    with pytest.raises(UsageError, match="condition: got 9; expected 0 to 8: 0 is RTT 20ms, loss 0%, 1 is "):
         report.save(case("matrix"), "timeseries", tmp_path / "x.svg", condition=9)
+
+
+def test_a_condition_of_a_figure_that_shows_all_is_refused(case, tmp_path):
+    with pytest.raises(UsageError, match='condition: got 1; expected none, because the figure "goodput" shows every'):
+        report.save(case("matrix"), "goodput", tmp_path / "x.svg", condition=1)
 
 
 def test_an_algorithm_looks_the_same_in_every_run():

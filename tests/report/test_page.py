@@ -12,7 +12,7 @@ import pytest
 
 import kneepoint
 import synthetic
-from kneepoint import report
+from kneepoint import published, report
 from kneepoint.errors import RunFolderError
 from kneepoint.report import page, summary
 from kneepoint.report.run import ReportRun
@@ -100,6 +100,9 @@ def test_hostile_words_stay_words(tmp_path):
     folder = synthetic.write_run(tmp_path / "run", title=HOSTILE, axes=axes, reps=2, seconds=3.0)
     meta = json.loads((folder / "run.json").read_text())
     meta |= {"command": HOSTILE, "file": HOSTILE, "scenario": HOSTILE, "status": HOSTILE, "host": {HOSTILE: HOSTILE}}
+    meta["published"] = [
+        {"value": 'cubic[path.<b>x</b>="<i>2</i>"].goodput', "figure": "1Mbit/s", "source": HOSTILE, "line": 1}
+    ]
     (folder / "run.json").write_text(json.dumps(meta))
     elements = read(page.render(ReportRun.open(folder)))
     tags = [tag for tag, _ in elements.elements]
@@ -114,6 +117,14 @@ def test_the_head_gives_the_answer_the_table_and_the_expectations(pages):
     assert re.search(r"Goodput: bbr1 is 1\.\d+× cubic \[", words)
     assert "congestion window 70" in words and "Base RTT" in words
     assert "bbr1.goodput / cubic.goodput >= 1.2" in words and "holds" in words
+
+
+def test_published_figures_stand_beside_ours_and_are_said_not_to_be_checked(pages):
+    words = " ".join(read(pages("two")).words)
+    section = words.split("Published, beside ours")[1].split("Run it again")[0]
+    assert published.NOTE in section and "article D, 10 Gbit/s VMs" in section
+    assert re.search(r"cubic\.goodput\s+98\.20 Mbit/s\s+[\d.]+ Mbit/s \[[\d., ]+\]\s+0\.\d+× \[", section)
+    assert "Published, beside ours" not in " ".join(read(pages("matrix")).words)
 
 
 def test_one_repetition_is_said_to_prove_nothing(pages):

@@ -173,11 +173,17 @@ def _list(what: str | None, json: bool) -> int:
     type=click.Choice(("svg", "png")),
     help="Format of --figure.",
 )
-def _report(run: Path, out: Path | None, figure: str | None, format: str) -> int:
+@click.option(
+    "--condition",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Point of the matrix that --figure shows, from 0, where it shows one.",
+)
+def _report(run: Path, out: Path | None, figure: str | None, format: str, condition: int | None) -> int:
     """Write the report of a run: one HTML file that opens offline."""
     from . import exporting
 
-    exporting.report(run, out, figure, format)
+    exporting.report(run, out, figure, format, condition)
     return 0
 
 

@@ -15,19 +15,29 @@ from kneepoint.folder import cannot_write
 
 
 def report(
-    run: Path, out: Path | None = None, figure: str | None = None, format: str = "svg", to: IO[str] | None = None
+    run: Path,
+    out: Path | None = None,
+    figure: str | None = None,
+    format: str = "svg",
+    condition: int | None = None,
+    to: IO[str] | None = None,
 ) -> None:
     """Writes the report, or one figure of it, and says where."""
     from kneepoint import report as reports
 
     api.open(run)
     if figure is None:
+        if condition is not None:
+            raise UsageError(
+                f"--condition: got {condition} without a figure; expected --figure NAME beside it. The whole report "
+                "shows every condition."
+            )
         target = out or run / "report.html"
         reports.write(run, target)
         print(f"Report: {target}", file=to or sys.stdout)
     else:
         target = out or run / f"{figure}.{format}"
-        reports.save(run, figure, target)
+        reports.save(run, figure, target, condition=condition or 0)
         print(f"Figure: {target}", file=to or sys.stdout)
 
 

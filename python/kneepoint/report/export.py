@@ -34,10 +34,16 @@ def spec(run: ReportRun, figure: Any, *, condition: int = 0, data: bool = True) 
         warnings.filterwarnings("ignore", message="Automatically deduplicated selection parameter")
         found: dict[str, Any] = figure.chart(run).to_dict()
     found["config"] = theme.config()
+    if condition and not hasattr(figure, "data"):
+        raise UsageError(
+            f'condition: got {condition}; expected none, because the figure "{figure.name}" shows every condition.'
+        )
     if data and hasattr(figure, "data"):
         if not 0 <= condition < len(run.conditions):
             last = len(run.conditions) - 1
-            raise UsageError(f"condition: got {condition}; expected 0 to {last}: the run has {last + 1} conditions.")
+            named = ", ".join(f"{found.index} is {found.label}" for found in run.conditions[:12])
+            more = f", and {last - 11} more" if last > 11 else ""
+            raise UsageError(f"condition: got {condition}; expected 0 to {last}: {named}{more}.")
         sets = figure.data(run, run.conditions[condition])
         if figure.name == "timeseries" and run.series.as_bands:
             # Single flows are for the page's reader to call up; paper shows the bands.

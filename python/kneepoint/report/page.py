@@ -7,6 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from kneepoint import published
 from kneepoint.report import export, summary, theme
 from kneepoint.report.figures import FIGURES
 from kneepoint.report.run import ReportRun
@@ -42,6 +43,8 @@ def render(run: ReportRun) -> str:
         others=summary.others(run),
         warnings=summary.warnings(run),
         outcomes=run.run.expectations,
+        published=run.run.published,
+        published_note=published.NOTE,
         heads=heads,
         rows=rows,
         figures=shown,
