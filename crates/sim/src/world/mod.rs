@@ -283,6 +283,7 @@ impl<'a> World<'a> {
                 self.capture(to.flow(), false, &segment);
             }
             self.receive(to, &segment);
+            self.pump(to);
         }
     }
 
@@ -318,12 +319,13 @@ impl<'a> World<'a> {
         while let Some(segment) = nic::next_merged(&mut self.slab, &batch, &mut at, gro) {
             self.receive(to, &segment);
         }
+        // Applications run when the softirq has done with all of it.
+        self.pump(to);
         batch.clear();
         self.batch = batch;
     }
 
-    /// A segment reaches the stack; the application reads at once, and writes
-    /// what the ACK or the data allow.
+    /// A segment reaches the stack; the application reads what it made readable.
     #[inline]
     fn receive(&mut self, to: EndpointId, segment: &Segment) {
         let mut readable = 0;
@@ -331,7 +333,6 @@ impl<'a> World<'a> {
         if readable > 0 {
             self.read(to, readable);
         }
-        self.pump(to);
     }
 
     fn read(&mut self, to: EndpointId, bytes: u64) {
