@@ -300,7 +300,9 @@ def test_a_figure_over_time_is_written_for_the_condition_asked(call: Call, tmp_p
     for condition in ("0", "1"):
         assert call(*figure, "--condition", condition, "--out", f"{condition}.svg").code == 0
     call(*figure, "--out", "first.svg")
-    drawn = [(tmp_path / f"{name}.svg").read_bytes() for name in ("0", "1", "first")]
+    texts = [(tmp_path / f"{name}.svg").read_text() for name in ("0", "1", "first")]
+    # The renderer numbers its clip paths on from drawing to drawing.
+    drawn = [re.sub(r"clip\d+", "clip", text) for text in texts]
     assert drawn[0] == drawn[2] != drawn[1]
     refused(call(*figure, "--condition", "2"), "expected 0 to 1: 0 is RTT 20ms, 1 is RTT 80ms")
     refused(call("report", "run", "--figure", "goodput", "--condition", "1"), 'the figure "goodput" shows every')
