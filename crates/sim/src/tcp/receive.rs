@@ -18,6 +18,8 @@ const DUP_ACKS: u8 = 3;
 /// TCP_ATO_MIN = TCP_DELACK_MIN and TCP_DELACK_MAX
 const ATO_MIN_US: u64 = 40_000;
 const DELACK_MAX_US: u64 = 200_000;
+/// Blocks that the last ACK surely told (TCP_SACK_BLOCKS_EXPECTED).
+const SACK_BLOCKS_TOLD: usize = 2;
 /// Blocks remembered (TCP_NUM_SACKS); three fit into an ACK.
 const NUM_SACKS: usize = 4;
 
@@ -365,6 +367,16 @@ impl Receiver {
         self.quick > 0 && !self.pingpong
     }
 
+    /// Would reporting this range push out blocks that no ACK has told yet,
+    /// because ACKs are being compressed?
+    fn must_tell_first(&self, (start, end): (u64, u64)) -> bool {
+        let touched = self.sacks[..self.num_sacks]
+            .iter()
+            .position(|sack| start <= sack.1 && sack.0 <= end)
+            .unwrap_or(self.num_sacks);
+        self.compressed_acks > 0 && touched >= SACK_BLOCKS_TOLD
+    }
+
     /// A range changed: its block goes first, those it swallowed go.
     fn report(&mut self, range: (u64, u64)) {
         let mut kept = [(0, 0); NUM_SACKS];
@@ -412,6 +424,11 @@ impl Endpoint {
             return 0;
         }
         if start > rx.rcv_nxt {
+            if rx.must_tell_first((start, end)) {
+                // tcp_sack_compress_send_ack()
+                self.send_ack(cx);
+            }
+            let rx = &mut self.rx;
             rx.ack_scheduled = true;
             let mut fresh = 0;
             let range = rx.out_of_order.insert(start, end, |a, b| fresh += b - a);
