@@ -20,7 +20,7 @@ table! {
         goodput_bits_per_sec: f64, "bit/s", "RFC 2647, 3.17", "payload read in order by the far application, over the steady part";
         throughput_bits_per_sec: f64, "bit/s", "kneepoint", "payload sent, with retransmissions, over the steady part";
         bytes_read: i64, "bytes", "kneepoint", "payload read in order by the far application";
-        bytes_acked: i64, "bytes", "tcp_info.tcpi_bytes_acked", "payload cumulatively acked";
+        bytes_acked: i64, "bytes", "tcp_info.tcpi_bytes_acked", "cumulatively acked; SYN and FIN count one each, as in Linux";
         bytes_sent: i64, "bytes", "tcp_info.tcpi_bytes_sent", "payload sent, with retransmissions";
         bytes_retrans: i64, "bytes", "tcp_info.tcpi_bytes_retrans", "of those: retransmitted";
         data_segs_out: i64, "segments", "tcp_info.tcpi_data_segs_out", "data segments sent, with retransmissions";

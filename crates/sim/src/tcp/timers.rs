@@ -5,6 +5,10 @@ use super::input::AckFlags;
 use super::output::Push;
 use super::{CaState, Cx, Endpoint, NEVER, State};
 
+/// SYNs that are repeated at the first timeout before it doubles (sysctl
+/// tcp_syn_linear_timeouts, since Linux 6.5).
+const SYN_LINEAR_TIMEOUTS: u32 = 4;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XmitTimerKind {
     None,
@@ -123,7 +127,9 @@ impl Endpoint {
 
     fn retry_syn(&mut self, cx: &mut Cx) {
         self.syn_timeouts += 1;
-        self.backoff += 1;
+        if self.state != State::SynSent || self.syn_timeouts > SYN_LINEAR_TIMEOUTS {
+            self.backoff += 1;
+        }
         self.send_syn(cx);
     }
 
