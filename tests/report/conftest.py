@@ -11,6 +11,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import synthetic
+from kneepoint.report import page
+from kneepoint.report.run import ReportRun
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +26,16 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         return made[name]
 
     return folder
+
+
+@pytest.fixture(scope="session")
+def pages(case: Callable[[str], Path]) -> Callable[[str], str]:
+    """The page of a case, rendered at first use."""
+    made: dict[str, str] = {}
+
+    def html(name: str) -> str:
+        if name not in made:
+            made[name] = page.render(ReportRun.open(case(name)))
+        return made[name]
+
+    return html

@@ -12,6 +12,7 @@ import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ CHARACTER: dict[str, tuple[float, float, float, str]] = {
 }
 
 
+@cache
 def schema(table: str) -> pa.Schema:
     text = (RECORD / f"{table}.rs").read_text(encoding="utf-8")
     fields = []
@@ -143,6 +145,7 @@ def _cell(
     rng = np.random.default_rng((cell, rep, flows))
     ids = [(flow, name) for flow, name in enumerate(name for name in variant for _ in range(flows))]
     rows: dict[str, list[Any]] = {field.name: [] for field in schema("flows")}
+    samples: list[dict[str, np.ndarray]] = []
     queue_ms: np.ndarray | None = None
     for flow, name in ids:
         share, swing, standing_ms, limit = CHARACTER.get(name, (0.5, 0.3, 20.0, "cwnd"))
@@ -160,21 +163,17 @@ def _cell(
         waiting = standing_ms * saw + 2 * rng.random(len(t)) + 25 * spikes
         srtt = (RTT_US + waiting * 1e3).astype(np.int64)
         if sampled:
-            parts["samples"].append(
-                table_of(
-                    "samples",
-                    {
-                        "cell": np.full(len(t), cell), "rep": np.full(len(t), rep), "t_ns": t_ns,
-                        "flow": np.full(len(t), flow), "snd_cwnd": cwnd,
-                        "inflight": np.maximum(cwnd - rng.integers(0, 4, len(t)), 0),
-                        "pacing_rate_bits_per_sec": (goodput * (1 + 0.25 * (rng.random(len(t)) < 0.1))).astype(int),
-                        "delivery_rate_bits_per_sec": np.where(
-                            t_ns - start_ns < 1e8, 0, goodput * rng.normal(1, 0.08, len(t))
-                        ).astype(np.int64),
-                        "srtt_us": np.where(t_ns - start_ns < 1e8, 0, srtt),
-                    },
-                    len(t),
-                )
+            samples.append(
+                {
+                    "cell": np.full(len(t), cell), "rep": np.full(len(t), rep), "t_ns": t_ns,
+                    "flow": np.full(len(t), flow), "snd_cwnd": cwnd,
+                    "inflight": np.maximum(cwnd - rng.integers(0, 4, len(t)), 0),
+                    "pacing_rate_bits_per_sec": (goodput * (1 + 0.25 * (rng.random(len(t)) < 0.1))).astype(int),
+                    "delivery_rate_bits_per_sec": np.where(
+                        t_ns - start_ns < 1e8, 0, goodput * rng.normal(1, 0.08, len(t))
+                    ).astype(np.int64),
+                    "srtt_us": np.where(t_ns - start_ns < 1e8, 0, srtt),
+                }
             )  # fmt: skip
             queue_ms = waiting if queue_ms is None or len(queue_ms) < len(waiting) else queue_ms
         begin_ns = max(start_ns, int(seconds * 1e9 / 6))
@@ -204,6 +203,9 @@ def _cell(
         for field in rows:
             rows[field].append(values.get(field, 0))
     parts["flows"].append(table_of("flows", rows, len(ids)))
+    if samples:
+        joined = {name: np.concatenate([one[name] for one in samples]) for name in samples[0]}
+        parts["samples"].append(table_of("samples", joined, len(joined["t_ns"])))
     if sampled and queue_ms is not None:
         t_ns = (np.arange(1, len(queue_ms) + 1) * interval_ms * 1e6).astype(np.int64)
         queued = (queue_ms * 1e-3 * RATE_BITS_PER_SEC / 8).astype(np.int64)

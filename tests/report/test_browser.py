@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
 import synthetic
-from kneepoint import report
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine: install the package chromium")
@@ -34,38 +34,64 @@ PROBE = """
   seen.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
   seen.widest = Math.max(0, ...[...document.querySelectorAll(".chart")].map((c) => c.scrollWidth - c.clientWidth));
   seen.probed = "yes";
+  parent.postMessage({ ...seen }, "*");
 })();
 </script>
 """
 
-
-def visit(html: Path, width: int, profile: Path) -> tuple[dict[str, str], list[str]]:
-    """The body's data attributes once drawn, and the console's lines."""
-    assert BROWSER
-    command = [
-        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-        "--disable-component-update", "--disable-sync", f"--user-data-dir={profile}", f"--window-size={width},1200",
-        "--virtual-time-budget=60000", "--enable-logging=stderr", "--dump-dom", html.as_uri(),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    body = re.search(r"<body([^>]*)>", done.stdout)
-    assert body, done.stderr[-2000:]
-    seen = dict(re.findall(r'data-(\w+)="([^"]*)"', body[1]))
-    return seen, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+#: Shows one page after the other, in a frame as wide as the window would be, and keeps what each of them says.
+SHOW = """<!doctype html><meta charset="utf-8"><body><script>
+(async () => {
+  const said = {};
+  for (const [name, width] of VISITS) {
+    const frame = document.createElement("iframe");
+    frame.style.cssText = `border:0;height:1200px;width:${width}px`;
+    const answer = new Promise((heard) => window.addEventListener("message", heard, { once: true }));
+    frame.src = `${name}.html#${width}`;
+    document.body.replaceChildren(frame);
+    said[`${name}-${width}`] = (await answer).data;
+  }
+  document.body.textContent = JSON.stringify(said);
+})();
+</script>
+"""
 
 
 #: Narrow windows matter most where tables and figures are widest.
 VISITS = [*((name, 1280) for name in synthetic.CASES), ("matrix", 800), ("request", 800)]
 
 
+@pytest.fixture(scope="module")
+def seen(pages, tmp_path_factory) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """What each visit's page says of itself once drawn, and the console's lines; one browser for all."""
+    assert BROWSER
+    folder = tmp_path_factory.mktemp("pages")
+    for name in synthetic.CASES:
+        head, _, tail = pages(name).rpartition("</body>")
+        (folder / f"{name}.html").write_text(f"{head}{PROBE}</body>{tail}", encoding="utf-8")
+    show = folder / "show.html"
+    show.write_text(SHOW.replace("VISITS", json.dumps(VISITS)), encoding="utf-8")
+    command = [
+        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+        "--disable-component-update", "--disable-sync", f"--user-data-dir={folder / 'profile'}",
+        "--window-size=1300,1300", f"--virtual-time-budget={60_000 * len(VISITS)}", "--enable-logging=stderr",
+        "--dump-dom", show.as_uri(),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    body = re.search(r"<body>(\{.*\})</body>", done.stdout, re.DOTALL)
+    console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+    assert body, f"no page answered: {console} {done.stderr[-2000:]} {done.stdout[-500:]}"
+    return json.loads(html.unescape(body[1])), console
+
+
 @pytest.mark.parametrize(("name", "width"), VISITS)
-def test_draws_within_the_window_and_complains_of_nothing(name, width, case, tmp_path):
-    html = report.write(case(name), tmp_path / "page.html")
-    text = html.read_text(encoding="utf-8")
-    head, _, tail = text.rpartition("</body>")
-    html.write_text(f"{head}{PROBE}</body>{tail}", encoding="utf-8")
-    seen, console = visit(html, width, tmp_path / "profile")
-    assert console == []
-    assert seen.get("probed") == "yes" and seen["failed"] == "0"
-    assert int(seen["charts"]) == text.count('class="chart"') > 0
-    assert int(seen["overflow"]) <= 0 and int(seen["widest"]) <= 0
+def test_draws_within_the_window_and_complains_of_nothing(name, width, pages, seen):
+    said, console = seen[0][f"{name}-{width}"], seen[1]
+    assert [line for line in console if f"{name}.html" in line] == []
+    assert said["probed"] == "yes" and said["failed"] == "0"
+    assert int(said["charts"]) == pages(name).count('class="chart"') > 0
+    assert int(said["overflow"]) <= 0 and int(said["widest"]) <= 0
+
+
+def test_no_other_page_complains(seen):
+    assert seen[1] == []

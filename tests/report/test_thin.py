@@ -91,6 +91,12 @@ def test_bands_reach_every_value_of_the_series(rows, columns):
     assert np.all(mean[both] >= low[both] - slack) and np.all(mean[both] <= high[both] + slack)
 
 
+def test_a_spike_at_the_edge_of_a_column_that_the_next_row_ends_at_once_is_kept():
+    t, v = np.array([0, 0, 50, 50]), np.array([9.0, 1.0, 7.0, 2.0])
+    low, high = thin.column_extremes(t, v, np.array([0, 50, 100]), 100)
+    assert low.tolist() == [1.0, 2.0] and high.tolist() == [9.0, 7.0]
+
+
 def test_column_means_are_weighted_by_time():
     t, v = np.array([0, 30]), np.array([10.0, 20.0])
     edges = np.array([0, 40, 80])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ def write(source: Any, out: Path) -> Path:
 
 def render(run: ReportRun) -> str:
     import jinja2
-    import vl_convert
 
     files = resources.files("kneepoint.report") / "assets"
     text = {name: (files / name).read_text(encoding="utf-8") for name in ("page.html.j2", "page.css", "page.js")}
@@ -33,8 +33,6 @@ def render(run: ReportRun) -> str:
     answer, verdicts = summary.answer(run)
     heads, rows = summary.table(run)
     described, settings = summary.described(run)
-    # The library offers to open charts in an online editor; this page offers nothing that needs a network.
-    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return environment.from_string(text["page.html.j2"]).render(
         run=run,
         meta=run.meta,
@@ -56,9 +54,18 @@ def render(run: ReportRun) -> str:
         definitions=summary.definitions(run),
         css=text["page.css"],
         js=text["page.js"],
-        library=library,
+        library=_library(),
         data=_script_safe(payload(run, shown)),
     )
+
+
+@cache
+def _library() -> str:
+    """The script that draws the figures. It takes a second to put together, and never differs."""
+    import vl_convert
+
+    # The library offers to open charts in an online editor; this page offers nothing that needs a network.
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
 def payload(run: ReportRun, shown: list[Any]) -> dict[str, Any]:

@@ -92,13 +92,17 @@ def column_extremes(t_ns: Ints, value: Floats, edges_ns: Ints, end_ns: int) -> t
     high = np.full(columns, np.nan)
     if len(value) == 0:
         return low, high
-    # Each column sees the rows inside it and the one that holds as it begins.
-    begin = np.searchsorted(t_ns, edges_ns[:-1], "right") - 1
+    # Each column sees the rows inside it, of which several may stand at its very edge, and the one that holds as it
+    # begins.
+    begin = np.minimum(np.searchsorted(t_ns, edges_ns[:-1], "right") - 1, np.searchsorted(t_ns, edges_ns[:-1], "left"))
     stop = np.searchsorted(t_ns, edges_ns[1:], "left")
     stop[-1] = len(value)
     begin = np.maximum(begin, 0)
     alive = (stop > begin) & (edges_ns[:-1] <= max(end_ns, int(t_ns[-1])))
-    for k in np.flatnonzero(alive):
-        part = value[begin[k] : stop[k]]
-        low[k], high[k] = part.min(), part.max()
+    # reduceat takes every second range, [begin, stop); the row added at the end is in none of them.
+    ranges = np.column_stack((begin[alive], stop[alive])).ravel()
+    padded = np.append(value, value[-1])
+    if len(ranges):
+        low[alive] = np.minimum.reduceat(padded, ranges)[::2]
+        high[alive] = np.maximum.reduceat(padded, ranges)[::2]
     return low, high
