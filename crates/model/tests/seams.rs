@@ -1,0 +1,259 @@
+//! Walks the registries: whoever adds a queue, a loss or a workload is enrolled
+//! here without a further line.
+
+use knee_model::loss::{self, LossSpec};
+use knee_model::packet::{Ecn, Packet};
+use knee_model::queue::{QUEUES, Queue, QueueKind};
+use knee_model::rng::Stream;
+use knee_model::scenario::{BufferLimit, WorkloadSpec};
+use knee_model::units::Nanos;
+use knee_model::workload::{App, WORKLOADS};
+
+const LIMITS: [BufferLimit; 3] = [
+    BufferLimit::Unlimited,
+    BufferLimit::Bytes(20_000),
+    BufferLimit::Packets(13),
+];
+
+/// What a queue let out and threw away, in order, under a random load.
+struct Passage {
+    offered: Vec<Packet>,
+    sent: Vec<(Nanos, Packet)>,
+    dropped: Vec<Packet>,
+    left_bytes: u64,
+    left_pkts: u32,
+}
+
+/// Offers 5,000 packets of five flows at random times and sizes, and takes some
+/// out in between, more slowly than they come.
+fn pass(kind: &QueueKind, limit: BufferLimit) -> Passage {
+    let mut queue: Box<dyn Queue> = (kind.build)(limit);
+    let mut rng = Stream::new(7, "queue");
+    let mut now = Nanos::from_secs(1);
+    let mut passage = Passage {
+        offered: Vec::new(),
+        sent: Vec::new(),
+        dropped: Vec::new(),
+        left_bytes: 0,
+        left_pkts: 0,
+    };
+    for handle in 0..5_000 {
+        now += Nanos(u64::from(rng.next_u32() % 200_000));
+        let packet = Packet {
+            handle,
+            bytes: 40 + rng.next_u32() % 1_461,
+            flow: rng.next_u32() % 5,
+            ecn: Ecn::NotEct,
+            enqueued: Nanos::ZERO,
+        };
+        passage.offered.push(packet);
+        queue.enqueue(now, packet, &mut passage.dropped);
+        if rng.next_u32().is_multiple_of(2)
+            && let Some(packet) = queue.dequeue(now, &mut passage.dropped)
+        {
+            passage.sent.push((now, packet));
+        }
+    }
+    passage.left_bytes = queue.len_bytes();
+    passage.left_pkts = queue.len_pkts();
+    passage
+}
+
+fn bytes(packets: impl IntoIterator<Item = u32>) -> u64 {
+    packets.into_iter().map(u64::from).sum()
+}
+
+#[test]
+fn every_queue_accounts_for_every_byte_and_packet() {
+    for kind in QUEUES {
+        for limit in LIMITS {
+            let passage = pass(kind, limit);
+            let offered = bytes(passage.offered.iter().map(|p| p.bytes));
+            let sent = bytes(passage.sent.iter().map(|(_, p)| p.bytes));
+            let dropped = bytes(passage.dropped.iter().map(|p| p.bytes));
+            assert_eq!(
+                offered,
+                sent + dropped + passage.left_bytes,
+                "{} {limit:?}: bytes in = out + dropped + queued",
+                kind.name
+            );
+            assert_eq!(
+                passage.offered.len(),
+                passage.sent.len() + passage.dropped.len() + passage.left_pkts as usize,
+                "{} {limit:?}: packets",
+                kind.name
+            );
+        }
+    }
+}
+
+#[test]
+fn no_queue_sends_a_packet_before_it_came_or_twice() {
+    for kind in QUEUES {
+        for limit in LIMITS {
+            let passage = pass(kind, limit);
+            let mut seen = vec![false; passage.offered.len()];
+            for (at, packet) in &passage.sent {
+                assert!(
+                    packet.enqueued <= *at,
+                    "{} {limit:?}: packet {} left at {at} and came at {}",
+                    kind.name,
+                    packet.handle,
+                    packet.enqueued
+                );
+                assert!(
+                    !std::mem::replace(&mut seen[packet.handle as usize], true),
+                    "{} {limit:?}: packet {} left twice",
+                    kind.name,
+                    packet.handle
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_queue_keeps_its_limit() {
+    for kind in QUEUES {
+        for limit in LIMITS {
+            let passage = pass(kind, limit);
+            match limit {
+                BufferLimit::Unlimited => assert!(passage.dropped.is_empty(), "{}", kind.name),
+                BufferLimit::Bytes(limit) => assert!(passage.left_bytes <= limit, "{}", kind.name),
+                BufferLimit::Packets(limit) => assert!(passage.left_pkts <= limit, "{}", kind.name),
+            }
+        }
+    }
+}
+
+#[test]
+fn every_queue_does_the_same_twice() {
+    for kind in QUEUES {
+        for limit in LIMITS {
+            let trace = |passage: Passage| {
+                let sent: Vec<_> = passage.sent.iter().map(|(at, p)| (*at, p.handle)).collect();
+                let dropped: Vec<_> = passage.dropped.iter().map(|p| p.handle).collect();
+                (sent, dropped)
+            };
+            assert_eq!(
+                trace(pass(kind, limit)),
+                trace(pass(kind, limit)),
+                "{} {limit:?}",
+                kind.name
+            );
+        }
+    }
+}
+
+#[test]
+fn every_loss_loses_the_share_it_was_asked_to() {
+    // 400,000 packets: four standard deviations of an independent loss of 1 %
+    // are 6 % of it.
+    const PACKETS: u32 = 400_000;
+    for kind in loss::KINDS {
+        for share in [0.01, 0.1, 0.5] {
+            let spec = LossSpec {
+                kind: kind.name,
+                share,
+            };
+            let mut process = spec.build(Stream::new(3, "loss")).expect("a share above 0");
+            let lost = (0..PACKETS).filter(|_| process.lose()).count();
+            let measured = lost as f64 / f64::from(PACKETS);
+            assert!(
+                (measured / share - 1.0).abs() < 0.065,
+                "{} {share}: {measured}",
+                kind.name
+            );
+        }
+        let never = LossSpec {
+            kind: kind.name,
+            share: 0.0,
+        };
+        assert!(
+            never.build(Stream::new(3, "loss")).is_none(),
+            "{}",
+            kind.name
+        );
+    }
+}
+
+/// One spec per workload, finite, so that its end can be seen.
+fn finite_specs() -> Vec<(WorkloadSpec, u64, u64)> {
+    // (spec, bytes toward the receiver, bytes toward the sender); bulk has no end.
+    vec![
+        (WorkloadSpec::Bulk { write_bytes: 1_000 }, u64::MAX, 0),
+        (
+            WorkloadSpec::Transfer {
+                bytes: 100_003,
+                write_bytes: 128,
+            },
+            100_003,
+            0,
+        ),
+        (
+            WorkloadSpec::RequestResponse {
+                request_bytes: 44,
+                response_bytes: 5_001,
+                connections: 1,
+                depth: 3,
+                requests: Some(17),
+            },
+            17 * 5_001,
+            17 * 44,
+        ),
+    ]
+}
+
+/// Lets `from` write through a socket that takes odd amounts, and `to` read
+/// them; returns the bytes moved.
+fn shuttle(from: &mut dyn App, to: &mut dyn App, now: Nanos, rng: &mut Stream) -> u64 {
+    let mut moved = 0;
+    for _ in 0..50 {
+        let wanted = from.next_write_bytes(now);
+        if wanted == 0 {
+            break;
+        }
+        let taken = wanted.min(1 + u64::from(rng.next_u32() % 977));
+        from.wrote(now, taken);
+        to.read(now, taken);
+        moved += taken;
+    }
+    moved
+}
+
+#[test]
+fn every_workload_moves_the_bytes_it_was_asked_to() {
+    let specs = finite_specs();
+    for kind in WORKLOADS {
+        let (spec, down, up) = specs
+            .iter()
+            .find(|(spec, ..)| spec.kind().name == kind.name)
+            .unwrap_or_else(|| panic!("{}: add a spec of it to this test", kind.name));
+        let mut apps = spec.apps();
+        let mut rng = Stream::new(5, "sockets");
+        let (mut moved_down, mut moved_up) = (0, 0);
+        let mut latencies = Vec::new();
+        for round in 0..2_000 {
+            let now = Nanos::from_ms(round);
+            moved_up += shuttle(&mut *apps.receiver, &mut *apps.sender, now, &mut rng);
+            moved_down += shuttle(&mut *apps.sender, &mut *apps.receiver, now, &mut rng);
+            apps.receiver.take_latencies(&mut latencies);
+        }
+        assert_eq!(moved_up, *up, "{}: toward the sender", kind.name);
+        if *down == u64::MAX {
+            assert!(moved_down > 1_000_000, "{}: has no end", kind.name);
+            assert_eq!(apps.receiver.completed(), None, "{}", kind.name);
+        } else {
+            assert_eq!(moved_down, *down, "{}: toward the receiver", kind.name);
+            assert!(apps.receiver.completed().is_some(), "{}", kind.name);
+            assert!(apps.receiver.closes(), "{}: closes when done", kind.name);
+        }
+        if let WorkloadSpec::RequestResponse { requests, .. } = spec {
+            assert_eq!(
+                Some(latencies.len() as u64),
+                *requests,
+                "a latency per answer"
+            );
+        }
+    }
+}
