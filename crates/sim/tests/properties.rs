@@ -428,7 +428,7 @@ fn the_senders_books_are_in_order(output: &Output) -> Result<(), TestCaseError> 
 }
 
 proptest! {
-    #![proptest_config(config(2_500))]
+    #![proptest_config(config(5_000))]
     #[test]
     fn every_run_ends_and_its_books_balance(text in scenario()) {
         let cell = common::cell(&text);
@@ -451,7 +451,7 @@ fn content(output: &Output) -> String {
 }
 
 proptest! {
-    #![proptest_config(config(300))]
+    #![proptest_config(config(500))]
     #[test]
     fn the_same_seed_gives_the_same_output(text in scenario()) {
         let cell = common::cell(&text);
