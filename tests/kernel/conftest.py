@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from building import BUILD, missing_tools, run
+from leftovers import sweep
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +23,7 @@ def bpf_objects() -> Path:
 
 @pytest.fixture(scope="session")
 def kernel() -> None:
-    """Skips where this machine cannot load struct_ops programs."""
+    """Skips where this machine cannot load struct_ops programs; else removes first what a killed run left."""
     if os.geteuid() != 0:
         pytest.skip("loading BPF programs needs root")
     if not Path("/sys/kernel/btf/vmlinux").exists():
@@ -31,3 +32,5 @@ def kernel() -> None:
     version = tuple(int(part) for part in release.split(".")[:2])
     if version < (6, 10):
         pytest.skip(f"cong_control with four arguments needs Linux 6.10, this is {release}")
+    if swept := sweep():
+        print(f"left by a killed run, removed: {', '.join(swept)}")

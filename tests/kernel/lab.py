@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from building import ROOT, missing_tools, run
+from leftovers import noted
 
 FLOW = ROOT / "tests/kernel/flow.py"
 PORT = 5201
@@ -70,13 +71,14 @@ def registered_as(name: str, bpf_object: Path) -> Iterator[str]:
         pytest.skip(f"registering struct_ops needs {', '.join(lacking)}")
     if name in available():
         pytest.fail(f"{name} is registered already; free it: bpftool struct_ops unregister name {name}")
-    run("bpftool", "struct_ops", "register", bpf_object)
-    try:
-        yield name
-    finally:
-        run("bpftool", "struct_ops", "unregister", "name", name)
-        assert name not in available()
-        assert name not in registered_maps()
+    with noted(name):
+        run("bpftool", "struct_ops", "register", bpf_object)
+        try:
+            yield name
+        finally:
+            run("bpftool", "struct_ops", "unregister", "name", name)
+            assert name not in available()
+            assert name not in registered_maps()
 
 
 def carry_flow(lab: Lab, algorithm: str, flow_bytes: int) -> tuple[dict, int]:

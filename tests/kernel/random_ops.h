@@ -22,6 +22,7 @@ struct block {
 };
 
 struct sequence {
+	const struct cc_algorithm *algorithm;
 	u64 random;
 	int wild;
 	u32 loss_per_1024;
@@ -180,6 +181,7 @@ static void begin_sequence(struct sequence *q, u64 seed,
 
 	memset(b, 0, sizeof(*b));
 	memset(q, 0, sizeof(*q));
+	q->algorithm = a;
 	q->random = seed * 0x9e3779b97f4a7c15ull + 1;
 	q->wild = below(q, 2);
 	for (i = 0; i < a->n_params; i++) {
@@ -191,6 +193,17 @@ static void begin_sequence(struct sequence *q, u64 seed,
 	}
 	begin_lively(q, b);
 	fill_out(b);
+}
+
+/* One of the ops of every ACK that the algorithm has: an op that it lacks would
+ * be a step lost, and the long memories need many rounds. */
+static u32 main_op(struct sequence *q)
+{
+	if (q->algorithm->ops[CC_OP_cong_control])
+		return CC_OP_cong_control;
+	if (q->algorithm->ops[CC_OP_pkts_acked] && below(q, 2))
+		return CC_OP_pkts_acked;
+	return CC_OP_cong_avoid;
 }
 
 /* Prepares `in` and `out` and chooses the op. Most sequences begin with init,
@@ -207,13 +220,9 @@ static u32 next_op(struct sequence *q, struct block *b, u32 step)
 		fill_out(b);
 	if (step == 0 && below(q, 8))
 		return CC_OP_init;
-	/* An ACK's two main ops more often than the rest. */
-	if (!q->wild && below(q, 256) >= q->side_ops_per_256) {
-		static const u32 main_ops[] = { CC_OP_pkts_acked,
-						CC_OP_cong_avoid,
-						CC_OP_cong_control };
-		return main_ops[below(q, 3)];
-	}
+	/* The main ops of an ACK more often than the rest. */
+	if (!q->wild && below(q, 256) >= q->side_ops_per_256)
+		return main_op(q);
 	return CC_OP_ssthresh + below(q, CC_N_OPS - CC_OP_ssthresh);
 }
 
