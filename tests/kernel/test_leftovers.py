@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from lab import available, registered_as, registered_maps
-from leftovers import NAMESPACES, NOTES, noted, started, sweep
+from leftovers import NAMESPACES, NOTES, started, sweep
 
 NAME = "knee_reno"
 # A run in the midst of a flow: registered, laid out, a server waiting.
@@ -70,12 +68,10 @@ def test_a_living_run_is_left_alone(kernel: None, bpf_objects: Path) -> None:
         assert all(namespace.exists() for namespace in namespaces)
 
 
-def test_a_note_of_a_process_whose_pid_is_used_again_is_swept(kernel: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The name is of nothing registered: only the note is to go.
-    with monkeypatch.context() as patched:
-        patched.setattr("leftovers.started", lambda pid: "1")
-        kept = noted("knee_none")
-        kept.__enter__()
-    assert (NOTES / "knee_none").read_text() == f"{os.getpid()} 1\n"
+def test_a_note_of_a_process_whose_pid_is_used_again_is_swept(kernel: None) -> None:
+    """The name is of nothing registered: only the note is to go."""
+    NOTES.mkdir(exist_ok=True)
+    note = NOTES / "knee_none"
+    note.write_text(f"{os.getpid()} 1\n")
     assert sweep() == ["knee_none"]
-    assert not (NOTES / "knee_none").exists()
+    assert not note.exists()
