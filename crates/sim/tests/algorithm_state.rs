@@ -1,0 +1,66 @@
+//! What `samples` tell of an algorithm's own view of the path.
+
+mod common;
+
+use common::{PAYLOAD_SHARE, run};
+
+fn alone(algorithm: &str) -> knee_sim::Output {
+    run(&format!(
+        r#"
+duration = "12s"
+[path]
+rate = "10Mbit/s"
+rtt = "40ms"
+buffer = "8bdp"
+[[flow]]
+algorithm = "{algorithm}"
+"#
+    ))
+}
+
+#[test]
+fn bbr1_passes_through_its_phases_in_their_order() {
+    let mut phases = alone("bbr1").samples.cc_phase;
+    phases.dedup();
+    // Empty during the handshake.
+    assert_eq!(
+        phases
+            .into_iter()
+            .filter(|p| !p.is_empty())
+            .collect::<Vec<_>>(),
+        ["Startup", "Drain", "ProbeBw", "ProbeRtt", "ProbeBw"]
+    );
+}
+
+#[test]
+fn bbr1_tells_the_rate_and_the_rtt_of_the_path() {
+    let samples = alone("bbr1").samples;
+    let mut seen = 0;
+    for row in 0..samples.t_ns.len() {
+        if samples.cc_phase[row] != "ProbeBw" {
+            continue;
+        }
+        seen += 1;
+        let bw = samples.bbr_bw_bits_per_sec[row].unwrap() as f64 / (10e6 * PAYLOAD_SHARE);
+        assert!((0.95..1.05).contains(&bw), "row {row}: {bw} of the link");
+        let min_rtt_us = samples.bbr_min_rtt_us[row].unwrap();
+        assert!(
+            (40_000..45_000).contains(&min_rtt_us),
+            "row {row}: {min_rtt_us} us"
+        );
+        assert!([0.75, 1.0, 1.25].contains(&samples.bbr_pacing_gain[row].unwrap()));
+        assert_eq!(samples.bbr_cwnd_gain[row], Some(2.0));
+    }
+    assert!(seen > 100);
+}
+
+#[test]
+fn an_algorithm_without_a_model_leaves_the_columns_empty() {
+    let samples = alone("cubic").samples;
+    assert!(!samples.t_ns.is_empty());
+    assert!(samples.cc_phase.iter().all(|phase| phase.is_empty()));
+    assert!(samples.bbr_bw_bits_per_sec.iter().all(Option::is_none));
+    assert!(samples.bbr_min_rtt_us.iter().all(Option::is_none));
+    assert!(samples.bbr_pacing_gain.iter().all(Option::is_none));
+    assert!(samples.bbr_cwnd_gain.iter().all(Option::is_none));
+}
