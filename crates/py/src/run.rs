@@ -93,10 +93,7 @@ pub fn simulate(
 ) -> PyResult<Output> {
     let cancel = cancel.map(|cancel| cancel.get());
     let cancelled = || cancel.is_some_and(|cancel| cancel.set.load(Ordering::Relaxed));
-    let options = Options {
-        capture,
-        ..Options::default()
-    };
+    let options = Options { capture };
     let mut raised = None;
     let result = py.detach(|| {
         let mut reported = Instant::now();

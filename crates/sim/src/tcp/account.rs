@@ -1,15 +1,18 @@
 //! What is told of an endpoint: the fields of `tcp_info`, and how its time was
 //! spent.
 
-use super::{CaState, Endpoint, HostConf, Limit, NEVER};
+use super::{CaState, Endpoint, HostConf, Limit, NEVER, State};
 
 impl Endpoint {
     pub fn ca_state(&self) -> CaState {
         self.ca_state
     }
-    /// The algorithm's model of the path, if it keeps one.
+    /// The algorithm's model of the path, if it keeps one; it begins to with the connection established.
     pub fn cc_info(&self) -> Option<knee_cc::Info> {
-        self.alg.info(&self.cc)
+        match self.state {
+            State::Established => self.alg.info(&self.cc),
+            _ => None,
+        }
     }
     pub fn srtt_us(&self) -> u32 {
         self.rtt.srtt_us()

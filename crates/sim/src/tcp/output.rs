@@ -348,6 +348,9 @@ impl Endpoint {
         let end = self.snd_nxt + len;
         let fin = self.fin_queued && end == self.write_seq;
         let segs = (len.div_ceil(mss) as u32).max(1);
+        // A packet of several segments asks to be handed up at once, so that
+        // GRO does not hold its end back.
+        let push_flag = end == self.write_seq || segs > 1;
         self.on_data_sent(cx);
         let prior_packets = self.cc.packets_out;
         let departure_ns = self.departure(cx);
@@ -364,8 +367,7 @@ impl Endpoint {
             seg.seq = seq;
             seg.payload_bytes = payload as u16;
             if last {
-                seg.flags |=
-                    SKB_END | if_set(end == self.write_seq, PSH_SEG) | if_set(fin, FIN_SEG);
+                seg.flags |= SKB_END | if_set(push_flag, PSH_SEG) | if_set(fin, FIN_SEG);
             }
             self.emit_data(cx, seq, payload, seg.flags, departure_ns);
             self.rtx.push(seg);

@@ -60,7 +60,10 @@ pub struct Receiver {
     lrcvtime: u32,
     ack_scheduled: bool,
     ack_now: bool,
+    /// A write's end was seen, once or more than once, since the last ACK
+    /// (ICSK_ACK_PUSHED, ICSK_ACK_PUSHED2).
     ack_pushed: bool,
+    ack_pushed_twice: bool,
     delack_at_ns: u64,
     compressed_acks: u32,
     compressed_rcv_nxt: u64,
@@ -115,6 +118,7 @@ impl Receiver {
             ack_scheduled: false,
             ack_now: false,
             ack_pushed: false,
+            ack_pushed_twice: false,
             delack_at_ns: NEVER,
             compressed_acks: 0,
             compressed_rcv_nxt: 0,
@@ -196,6 +200,7 @@ impl Receiver {
         self.ack_scheduled = false;
         self.ack_now = false;
         self.ack_pushed = false;
+        self.ack_pushed_twice = false;
         self.delack_at_ns = NEVER;
     }
 
@@ -317,7 +322,9 @@ impl Receiver {
                 self.window_clamp = self.win_from_space(self.rcvbuf_bytes);
             }
             self.rcv_mss = len;
-        } else if segment.flags & PSH != 0 {
+            self.ack_pushed |= segment.has(PSH);
+        } else {
+            self.ack_pushed_twice |= self.ack_pushed;
             self.ack_pushed = true;
         }
     }
@@ -509,6 +516,18 @@ impl Endpoint {
         }
         let delay_ns = (rtt_x8_us * 1_000 / 8 / 20).min(cx.host.host.tcp_comp_sack_delay.0);
         rx.compress_at_ns = cx.now_ns + delay_ns;
+    }
+
+    /// __tcp_cleanup_rbuf(): the application has read all there is; what the
+    /// sender may be waiting for is acked at once.
+    pub fn on_read(&mut self, cx: &mut Cx) {
+        let rx = &self.rx;
+        let due = rx.rcv_nxt - rx.rcv_wup > rx.rcv_mss
+            || rx.ack_pushed_twice
+            || rx.ack_pushed && !rx.pingpong;
+        if rx.ack_scheduled && due {
+            self.send_ack(cx);
+        }
     }
 
     /// tcp_send_delayed_ack()

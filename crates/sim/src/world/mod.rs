@@ -282,8 +282,8 @@ impl<'a> World<'a> {
             if self.options.capture && to.side() == Side::Sender {
                 self.capture(to.flow(), false, &segment);
             }
-            self.receive(to, &segment);
-            self.pump(to);
+            let read = self.receive(to, &segment);
+            self.wake_app(to, read);
         }
     }
 
@@ -315,24 +315,36 @@ impl<'a> World<'a> {
                 self.capture(to.flow(), false, &segment);
             }
         }
+        let mut read = false;
         let mut at = 0;
         while let Some(segment) = nic::next_merged(&mut self.slab, &batch, &mut at, gro) {
-            self.receive(to, &segment);
+            read |= self.receive(to, &segment);
         }
         // Applications run when the softirq has done with all of it.
-        self.pump(to);
+        self.wake_app(to, read);
         batch.clear();
         self.batch = batch;
     }
 
-    /// A segment reaches the stack; the application reads what it made readable.
+    /// A segment reaches the stack; returns whether it made something readable,
+    /// which is read at once.
     #[inline]
-    fn receive(&mut self, to: EndpointId, segment: &Segment) {
+    fn receive(&mut self, to: EndpointId, segment: &Segment) -> bool {
         let mut readable = 0;
         self.with_endpoint(to, |tcp, cx| readable = tcp.on_segment(cx, segment));
         if readable > 0 {
             self.read(to, readable);
         }
+        readable > 0
+    }
+
+    /// The application at an end runs: what it read may be acked, and it writes.
+    #[inline]
+    fn wake_app(&mut self, id: EndpointId, has_read: bool) {
+        if has_read {
+            self.with_endpoint(id, |tcp, cx| tcp.on_read(cx));
+        }
+        self.pump(id);
     }
 
     fn read(&mut self, to: EndpointId, bytes: u64) {
