@@ -5,6 +5,12 @@
 //! the mean is over time and over at least ten cycles of loss. The same laws are
 //! tried with independent random losses, a hundred cycles and more of them: there
 //! no cycle locks in to whole segments.
+//!
+//! Three points of the periodic laws are not those of Linux itself, and so not
+//! ours: Reno at 1 % (whole segments, and a round trip of recovery in a cycle of
+//! nine), CUBIC at 1 in 1,000 and 1 in 10,000 (its integer curve is flat for
+//! 1.3 s around K, see docs/simulator.md). There we are held to what Linux 6.12
+//! does over netem in user-mode Linux, with every n-th packet dropped by tc gact.
 
 mod common;
 
@@ -49,9 +55,21 @@ fn assert_reno(loss: &str, p: f64, duration: &str) {
     );
 }
 
+/// Source: measured on Linux 6.12.117, from the start of a fresh connection.
+fn assert_as_linux(algorithm: &str, loss: &str, linux_segments: f64, duration: &str) {
+    let mean = mean_window(algorithm, loss, duration);
+    assert_within(
+        &format!("{algorithm}'s mean window at {loss} over that of Linux 6.12"),
+        mean / linux_segments,
+        0.95,
+        1.05,
+    );
+}
+
+/// The law says 12.2.
 #[test]
-fn reno_has_mathis_window_at_1_pct_of_loss() {
-    assert_reno("periodic 1%", 1e-2, "160s");
+fn reno_has_the_window_of_linux_at_1_pct_of_loss() {
+    assert_as_linux("reno", "periodic 1%", 10.84, "160s");
 }
 
 #[test]
@@ -75,14 +93,16 @@ fn assert_cubic(loss: &str, table_segments: f64, duration: &str) {
     );
 }
 
+/// Table 1 says 38.
 #[test]
-fn cubic_has_the_window_of_table_1_at_a_loss_of_1_in_1000() {
-    assert_cubic("periodic 0.1%", 38.0, "160s");
+fn cubic_has_the_window_of_linux_at_a_loss_of_1_in_1000() {
+    assert_as_linux("cubic", "periodic 0.1%", 45.32, "160s");
 }
 
+/// Table 1 says 187.
 #[test]
-fn cubic_has_the_window_of_table_1_at_a_loss_of_1_in_10000() {
-    assert_cubic("periodic 0.01%", 187.0, "260s");
+fn cubic_has_the_window_of_linux_at_a_loss_of_1_in_10000() {
+    assert_as_linux("cubic", "periodic 0.01%", 214.97, "260s");
 }
 
 #[test]

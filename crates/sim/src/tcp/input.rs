@@ -132,7 +132,6 @@ impl Endpoint {
 
     /// tcp_ack()
     fn on_ack(&mut self, cx: &mut Cx, segment: &Segment) {
-        self.rate_check_app_limited();
         let ack = segment.ack;
         let prior_una = self.snd_una;
         if ack > self.snd_nxt {

@@ -170,6 +170,8 @@ pub struct Endpoint {
     /// Where the last unsent skb begins, and up to where PSH was asked for.
     tail_seq: u64,
     pushed_seq: u64,
+    /// In the middle of a write(), possibly waiting for space.
+    in_sendmsg: bool,
     qdisc_bytes: u64,
     /// Departure allowed before the last skb, for the pacing credit.
     prior_wstamp_ns: u64,
@@ -264,6 +266,7 @@ impl Endpoint {
             nospace: false,
             tail_seq: 0,
             pushed_seq: 0,
+            in_sendmsg: false,
             qdisc_bytes: 0,
             prior_wstamp_ns: 0,
             tsq_throttled: false,

@@ -69,7 +69,11 @@ impl Endpoint {
     /// tcp_sendmsg(): takes what fills one skb; returns the bytes taken. A full
     /// skb goes out at once when nothing is queued before it.
     pub fn write(&mut self, cx: &mut Cx, bytes: u64) -> u64 {
-        self.rate_check_app_limited();
+        if !self.in_sendmsg {
+            // Once per call, not when one that waited for space goes on: a
+            // sender limited by its buffer is not limited by its application.
+            self.rate_check_app_limited();
+        }
         self.restart_after_idle(cx);
         self.set_busy(cx.now_ns, true);
         let mut room = self.tail_room_bytes();
@@ -78,6 +82,7 @@ impl Endpoint {
             room = self.size_goal_bytes();
         }
         let taken = bytes.min(room);
+        self.in_sendmsg = taken < bytes;
         self.write_seq += taken;
         if taken == room {
             if self.write_seq > self.pushed_seq + (self.max_window >> 1) {

@@ -113,7 +113,6 @@ impl Endpoint {
             self.retry_syn(cx);
             return;
         }
-        self.rate_check_app_limited();
         // The kind stays while the handler runs: rearm_rto() asks what it was.
         self.xmit_timer.at_ns = NEVER;
         match self.xmit_timer.kind {
