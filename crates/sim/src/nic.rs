@@ -91,3 +91,107 @@ fn mergeable(head: &Segment, next: &Segment) -> bool {
         && head.ecn == next.ecn
         && head.payload_bytes + next.payload_bytes <= GRO_MAX_BYTES
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::{ACK, SackBlocks};
+    use knee_model::packet::Ecn;
+
+    fn data(seq: u64) -> Segment {
+        Segment {
+            seq,
+            ack: 1,
+            window_bytes: 65_536,
+            payload_bytes: 1_448,
+            packets: 1,
+            flags: ACK,
+            ecn: Ecn::NotEct,
+            tsval_ms: 7,
+            tsecr_ms: 5,
+            sack: SackBlocks::default(),
+            departure_ns: 0,
+        }
+    }
+
+    /// Payload bytes of what GRO makes of the segments.
+    fn merged(segments: &[Segment]) -> Vec<u32> {
+        let mut slab = Slab::default();
+        let batch: Vec<u32> = segments.iter().map(|s| slab.insert(s.clone())).collect();
+        let mut at = 0;
+        std::iter::from_fn(|| next_merged(&mut slab, &batch, &mut at, true))
+            .map(|segment| segment.payload_bytes)
+            .collect()
+    }
+
+    #[test]
+    fn gro_merges_a_seamless_train() {
+        assert_eq!(merged(&[data(1), data(1_449), data(2_897)]), [3 * 1_448]);
+    }
+
+    #[test]
+    fn gro_stops_at_whatever_a_merged_packet_could_not_tell() {
+        let next = data(1_449);
+        let differing = [
+            Segment {
+                seq: 2_897,
+                ..next.clone()
+            },
+            Segment {
+                ack: 2,
+                ..next.clone()
+            },
+            Segment {
+                tsval_ms: 8,
+                ..next.clone()
+            },
+            Segment {
+                tsecr_ms: 6,
+                ..next.clone()
+            },
+            Segment {
+                ecn: Ecn::Ce,
+                ..next.clone()
+            },
+            Segment {
+                payload_bytes: 0,
+                ..next.clone()
+            },
+        ];
+        for segment in differing {
+            let len = segment.payload_bytes;
+            assert_eq!(
+                merged(&[data(1), segment.clone()]),
+                [1_448, len],
+                "{segment:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn gro_ends_a_packet_at_push_and_at_64_kib() {
+        let pushed = Segment {
+            flags: ACK | PSH,
+            ..data(1)
+        };
+        assert_eq!(merged(&[pushed, data(1_449)]), [1_448, 1_448]);
+        let train: Vec<_> = (0..46).map(|i| data(1 + i * 1_448)).collect();
+        assert_eq!(merged(&train), [45 * 1_448, 1_448]);
+    }
+
+    #[test]
+    fn a_nic_interrupts_at_once_after_silence_and_then_moderates() {
+        let mut nic = Nic::default();
+        let coalesce = Nanos::from_us(20);
+        assert!(matches!(nic.arrive(1_000, coalesce, 0), Arrival::Deliver));
+        assert!(matches!(
+            nic.arrive(5_000, coalesce, 1),
+            Arrival::WakeAt(21_000)
+        ));
+        assert!(matches!(nic.arrive(9_000, coalesce, 2), Arrival::Kept));
+        let mut batch = Vec::new();
+        nic.interrupt(21_000, coalesce, &mut batch);
+        assert_eq!(batch, [1, 2]);
+        assert!(matches!(nic.arrive(50_000, coalesce, 3), Arrival::Deliver));
+    }
+}
