@@ -162,7 +162,7 @@ mirror! {
 
 /// The loss-recovery state, numbered as in Linux.
 #[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaState {
     Open = 0,
     Disorder = 1,

@@ -1,7 +1,7 @@
 //! An incoming segment's way through the endpoint; the ACK's part of it keeps
 //! the order of tcp_ack(), which algorithms depend on.
 
-use knee_cc::Op;
+use knee_cc::{ACK_MAYBE_DELAYED, ACK_SND_UNA_ADVANCED, Op};
 
 use super::rate::RateSample;
 use super::rtx::{EVER_RETRANS, LOST, RETRANS, SACKED};
@@ -416,5 +416,6 @@ impl Endpoint {
 
 /// The bits of Linux' FLAG_* that the contract passes on.
 fn ack_flag_bits(flags: &AckFlags, ack_delayed: bool) -> u32 {
-    (u32::from(flags.una_advanced) * 0x400) | (u32::from(ack_delayed) * 0x1_0000)
+    (u32::from(flags.una_advanced) * ACK_SND_UNA_ADVANCED)
+        | (u32::from(ack_delayed) * ACK_MAYBE_DELAYED)
 }

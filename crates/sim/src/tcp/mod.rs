@@ -30,7 +30,7 @@ mod sack;
 mod sndbuf;
 mod timers;
 
-use knee_cc::{CcIn, CcOut, Instance, Op};
+use knee_cc::{CaState, CcIn, CcOut, INFINITE_SSTHRESH, Instance, Op};
 use knee_model::record::Histogram;
 use knee_model::rng::Stream;
 use knee_model::scenario::Pacing;
@@ -46,7 +46,6 @@ pub const NEVER: u64 = u64::MAX;
 
 /// Linux: include/net/tcp.h
 const TCP_INIT_CWND: u32 = 10;
-const TCP_INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 const MAX_REORDERING: u32 = 300;
 const DEFAULT_REORDERING: u32 = 3;
 
@@ -57,16 +56,6 @@ pub enum State {
     SynSent,
     SynReceived,
     Established,
-}
-
-/// Loss-recovery state, numbered as `tcpi_ca_state`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CaState {
-    Open = 0,
-    Disorder = 1,
-    Cwr = 2,
-    Recovery = 3,
-    Loss = 4,
 }
 
 /// What held the sender back.
@@ -202,7 +191,7 @@ impl Endpoint {
             hz: conf.host.hz,
             snd_cwnd: TCP_INIT_CWND,
             snd_cwnd_clamp: u32::MAX,
-            snd_ssthresh: TCP_INFINITE_SSTHRESH,
+            snd_ssthresh: INFINITE_SSTHRESH,
             mss_bytes: conf.mss_bytes,
             gso_max_bytes: conf.host.gso_max_bytes,
             min_rtt_us: u32::MAX,

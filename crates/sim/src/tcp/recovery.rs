@@ -1,12 +1,12 @@
 //! The loss state machine: fast recovery with PRR (RFC 6937 as Linux has it),
 //! timeouts with F-RTO (RFC 5682), and undo of what proves spurious.
 
-use knee_cc::{Event, Op};
+use knee_cc::{Event, INFINITE_SSTHRESH, Op};
 
 use super::input::{AckFlags, Rexmit};
 use super::rack::REO_WND_PERSIST;
 use super::rtx::{EVER_RETRANS, LOST, RETRANS};
-use super::{CaState, Cx, DEFAULT_REORDERING, Endpoint, TCP_INFINITE_SSTHRESH};
+use super::{CaState, Cx, DEFAULT_REORDERING, Endpoint};
 
 impl Endpoint {
     /// tcp_fastretrans_alert()
@@ -145,7 +145,7 @@ impl Endpoint {
         if self.has_cong_control {
             return;
         }
-        if self.cc.snd_ssthresh < TCP_INFINITE_SSTHRESH
+        if self.cc.snd_ssthresh < INFINITE_SSTHRESH
             && (self.ca_state == CaState::Cwr || self.undo_marker != 0)
         {
             self.set_cwnd(cx, self.cc.snd_ssthresh);
