@@ -15,7 +15,6 @@ pub struct AckFlags {
     pub data: bool,
     pub window_update: bool,
     pub data_acked: bool,
-    pub syn_acked: bool,
     pub una_advanced: bool,
     pub data_sacked: bool,
     pub dsacking: bool,
@@ -24,6 +23,13 @@ pub struct AckFlags {
     /// Data that was never retransmitted, below high_seq, was acked.
     pub orig_sack_acked: bool,
     pub set_xmit_timer: bool,
+}
+
+/// Where the scoreboard stood when an ACK arrived.
+struct Before {
+    una: u64,
+    highest_sacked: u64,
+    sacked_out: u32,
 }
 
 /// Which retransmissions the ACK calls for.
@@ -115,7 +121,7 @@ impl Endpoint {
     }
 
     fn on_established(&mut self, cx: &mut Cx, segment: &Segment) -> u64 {
-        self.rx.note_timestamp(cx, segment);
+        self.rx.note_timestamp(segment);
         if segment.has(ACK) {
             self.on_ack(cx, segment);
         }
@@ -133,10 +139,14 @@ impl Endpoint {
     /// tcp_ack()
     fn on_ack(&mut self, cx: &mut Cx, segment: &Segment) {
         let ack = segment.ack;
-        let prior_una = self.snd_una;
         if ack > self.snd_nxt {
             return;
         }
+        let before = Before {
+            una: self.snd_una,
+            highest_sacked: self.highest_sacked(),
+            sacked_out: self.cc.sacked_out,
+        };
         let mut flags = AckFlags {
             data: segment.payload_bytes > 0,
             ..AckFlags::default()
@@ -144,34 +154,32 @@ impl Endpoint {
         let mut tag = SackTag::new(self.first_tx_ns);
         let mut sample = RateSample::new(self.packets_in_flight());
         let prior_packets = self.cc.packets_out;
-        let prior_fack = self.highest_sacked();
-        let prior_sacked = self.cc.sacked_out;
         let prior_delivered = self.cc.delivered;
         let prior_lost = self.cc.lost;
 
-        if ack > prior_una {
+        if ack > before.una {
             flags.una_advanced = true;
             self.retransmits = 0;
         }
-        if ack >= prior_una {
+        if ack >= before.una {
             flags.window_update = self.update_window(segment);
-            self.counters.bytes_acked += ack - prior_una;
+            self.counters.bytes_acked += ack - before.una;
             self.snd_una = ack;
         }
         self.integrate(cx.now_ns);
         if segment.sack.count > 0 {
-            self.tag_sacked(cx, segment, prior_una, &mut flags, &mut tag, &mut sample);
+            self.tag_sacked(cx, segment, before.una, &mut flags, &mut tag, &mut sample);
         }
         if self.alg.has(Op::InAckEvent) {
             self.cc.ack_flags = ack_flag_bits(&flags, false);
             self.call_cc(cx, Op::InAckEvent);
         }
-        if prior_packets == 0 || ack < prior_una {
+        if prior_packets == 0 || ack < before.una {
             // Nothing was outstanding, or an old ACK, good for its SACKs only.
             if tag.delivered > 0 {
                 self.first_tx_ns = tag.first_tx_ns;
                 self.cc.delivered += tag.delivered;
-                self.alert(cx, prior_una, &mut flags, false);
+                self.alert(cx, before.una, &mut flags, false);
                 self.send_retransmissions(cx, Rexmit::Lost);
             }
             self.rearm_window_probe(cx);
@@ -179,15 +187,7 @@ impl Endpoint {
         }
 
         self.cc.delivered += tag.delivered;
-        let ack_delayed = self.clean_rtx_queue(
-            cx,
-            prior_una,
-            prior_fack,
-            &mut flags,
-            &mut tag,
-            &mut sample,
-            prior_sacked,
-        );
+        let ack_delayed = self.clean_rtx_queue(cx, &before, &mut flags, &mut tag, &mut sample);
         sample.is_ack_delayed = ack_delayed;
         self.first_tx_ns = tag.first_tx_ns;
 
@@ -196,7 +196,7 @@ impl Endpoint {
             self.process_tlp_ack(cx, ack, &flags);
         }
         let mut rexmit = Rexmit::None;
-        let dubious = !(flags.data || flags.window_update || flags.data_acked || flags.syn_acked)
+        let dubious = !(flags.data || flags.window_update || flags.data_acked)
             || flags.data_sacked
             || flags.dsacking
             || self.ca_state != CaState::Open;
@@ -207,7 +207,7 @@ impl Endpoint {
                 || flags.data_acked
                 || flags.dsacking;
             let duplicate = !forward;
-            rexmit = self.alert(cx, prior_una, &mut flags, duplicate);
+            rexmit = self.alert(cx, before.una, &mut flags, duplicate);
         }
         if flags.set_xmit_timer {
             self.set_xmit_timer(cx);
@@ -244,19 +244,13 @@ impl Endpoint {
     /// tcp_clean_rtx_queue(): removes what is cumulatively acked, measures the
     /// RTT and tells the algorithm. Returns whether the ACK may have been
     /// delayed by the receiver.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "the order of tcp_ack() threads all of these"
-    )]
     fn clean_rtx_queue(
         &mut self,
         cx: &mut Cx,
-        prior_una: u64,
-        prior_fack: u64,
+        before: &Before,
         flags: &mut AckFlags,
         tag: &mut SackTag,
         sample: &mut RateSample,
-        prior_sacked: u32,
     ) -> bool {
         let now_us = cx.now_us();
         let mut first_acked_ns = 0;
@@ -316,8 +310,8 @@ impl Endpoint {
         let mut seq_rtt_us = since_us(first_acked_ns);
         let mut ca_rtt_us = since_us(last_acked_ns);
         let ack_delayed = pkts_acked == 1
-            && prior_sacked == 0
-            && self.snd_una - prior_una < u64::from(self.cc.mss_bytes)
+            && before.sacked_out == 0
+            && self.snd_una - before.una < u64::from(self.cc.mss_bytes)
             && sample.prior_delivered().wrapping_add(1) == self.cc.delivered
             && !flags.data_sacked;
         let sack_rtt_us = since_us(tag.first_sent_ns);
@@ -338,7 +332,7 @@ impl Endpoint {
 
         if pkts_acked > 0 {
             flags.set_xmit_timer = true;
-            if reord < prior_fack {
+            if reord < before.highest_sacked {
                 self.check_reordering(reord);
             }
         } else if let (true, Some(sack_rtt_us), Some(front)) =

@@ -44,7 +44,7 @@ impl Endpoint {
     pub(super) fn accept(&mut self, cx: &mut Cx, segment: &Segment) {
         self.state = State::SynReceived;
         self.rx.on_syn(segment);
-        self.rx.note_timestamp(cx, segment);
+        self.rx.note_timestamp(segment);
         self.send_syn(cx);
     }
 
@@ -454,7 +454,7 @@ impl Endpoint {
         departure_ns: u64,
     ) {
         let ack = self.rx.rcv_nxt();
-        let window_bytes = self.rx.offer_window(cx, flags & SYN != 0);
+        let window_bytes = self.rx.offer_window(flags & SYN != 0);
         let sack = match flags & ACK != 0 && payload_bytes == 0 && flags & SYN == 0 {
             true => self.rx.sack_blocks(ack),
             false => SackBlocks::default(),

@@ -167,7 +167,7 @@ impl Receiver {
 
     /// Timestamps: what to echo (RFC 7323, 4.3) and what was echoed.
     #[inline]
-    pub fn note_timestamp(&mut self, _cx: &Cx, segment: &Segment) {
+    pub fn note_timestamp(&mut self, segment: &Segment) {
         if segment.seq <= self.rcv_wup {
             self.ts_recent_ms = segment.tsval_ms;
         }
@@ -248,7 +248,7 @@ impl Receiver {
     }
 
     /// tcp_select_window(): offers a window; its right edge never moves back.
-    pub fn offer_window(&mut self, _cx: &Cx, syn: bool) -> u64 {
+    pub fn offer_window(&mut self, syn: bool) -> u64 {
         if syn {
             return self.rcv_wnd;
         }
