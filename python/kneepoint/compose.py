@@ -34,7 +34,7 @@ def comparison(
     buffer: str | Sequence[str] | None = None,
     queue: str | Sequence[str] | None = None,
     duration: str = "30s",
-    warmup: str = "5s",
+    warmup: str | None = None,
     repeat: int = 5,
     seed: int = 1,
     workload: str | None = None,
@@ -43,13 +43,14 @@ def comparison(
     """The scenario of `knee compare`.
 
     `("cubic", "bbr1")`: each algorithm in cells of its own. `("cubic:1,bbr1:2",)`: one cell whose flows share the path.
-    `set` has further keys by their dotted path; `flow.` reaches every flow.
+    `set` has further keys by their dotted path; `flow.` reaches every flow. Without `warmup` a sixth of the duration is
+    left out of steady-state metrics, at most 5 s.
     """
     flows = _flows(algorithms)
     scenario: dict[str, Any] = {
         "title": " against ".join(algorithms),
         "duration": duration,
-        "warmup": warmup,
+        "warmup": _warmup(duration) if warmup is None else warmup,
         "repeat": repeat,
         "seed": seed,
         "path": {"rate": rate, "rtt": rtt, "loss": loss, "buffer": buffer, "queue": queue},
@@ -60,6 +61,18 @@ def comparison(
     scenario["path"] = {key: value for key, value in scenario["path"].items() if value is not None}
     scenario["flow"] = [{key: value for key, value in flow.items() if value is not None} for flow in scenario["flow"]]
     return toml(scenario)
+
+
+def _warmup(duration: str) -> str:
+    """A sixth of the duration, at most 5 s. What is no time is left to the parser, which refuses it where it stands."""
+    from . import expressions
+
+    try:
+        length = expressions.parse_figure(duration).quantity
+    except expressions.Problem:
+        return "0s"
+    seconds = float(length.values[0])
+    return "5s" if seconds >= 30 else f"{seconds * 1000 / 6:.0f}ms"
 
 
 def _flows(algorithms: Sequence[str]) -> list[dict[str, Any]]:

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 import kneepoint
+from kneepoint import compose
+from kneepoint.errors import ScenarioError
 from support import SMALL, tables_of
 
 
@@ -144,3 +146,15 @@ def test_errors_are_of_one_family(tmp_path: Path) -> None:
         assert issubclass(error, kneepoint.KneepointError)
     assert issubclass(kneepoint.MissingTable, kneepoint.RunFolderError)
     assert issubclass(kneepoint.KernelUnsupported, kneepoint.EngineError)
+
+
+def test_a_comparison_leaves_out_a_sixth_of_its_duration_but_no_more_than_5_s() -> None:
+    def warmup(**given: str) -> str:
+        return compose.comparison(["cubic"], rate="1Mbit/s", rtt="1ms", **given).split('warmup = "')[1].split('"')[0]
+
+    assert warmup() == "5s"
+    assert warmup(duration="3s") == "500ms"
+    assert warmup(duration="2min") == "5s"
+    assert warmup(duration="3s", warmup="1s") == "1s"
+    with pytest.raises(ScenarioError, match="duration"):
+        kneepoint.compare("cubic", rate="1Mbit/s", rtt="1ms", duration="soon")

@@ -110,7 +110,7 @@ def _run(scenarios: tuple[Path, ...], **options: Any) -> int:
 @click.option("--buffer", help="Size of the queue: 1bdp, 256KiB, 170packets, 20ms.  [default: 1bdp]")
 @click.option("--queue", help="Kind of queue; `knee list queues`.")
 @click.option("--duration", default="30s", show_default=True, help="Length of each repetition.")
-@click.option("--warmup", default="5s", show_default=True, help="Left out of steady-state metrics.")
+@click.option("--warmup", help="Left out of steady-state metrics.  [default: a sixth of the duration, at most 5s]")
 @click.option("--repeat", default=5, show_default=True, type=click.IntRange(min=1), help="Repetitions of each cell.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Seed of all random draws.")
 @click.option("--workload", help="Kind of workload; `knee list workloads`.")
