@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -77,7 +78,7 @@ def aligned(rows: Sequence[Sequence[str]], *, left: Sequence[bool], rule: int = 
     return lines
 
 
-class _Column:
+class _Column(ABC):
     """A column of the table: its head, its unit (one for all rows) and its text."""
 
     left = False
@@ -85,11 +86,13 @@ class _Column:
     def has(self, group: Group, total: Total) -> bool:
         return True
 
+    @abstractmethod
     def head(self, groups: Sequence[Group], totals: Mapping[int, Total]) -> tuple[str, str]:
-        raise NotImplementedError
+        """Name and unit."""
 
+    @abstractmethod
     def text(self, group: Group, total: Total) -> str:
-        raise NotImplementedError
+        """What stands in the group's row."""
 
 
 class _Words(_Column):
