@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use knee_model::loss::Loss;
-use knee_model::packet::Packet;
+use knee_model::packet::{Ecn, Packet};
 use knee_model::queue::Queue;
 use knee_model::units::{Nanos, Rate};
 
@@ -85,6 +85,7 @@ pub struct LinkCounters {
     pub sent_pkts: u64,
     pub sent_bytes: u64,
     pub dropped_pkts: u64,
+    pub marked_pkts: u64,
     pub lost_pkts: u64,
     /// Most bytes waiting since it was last read.
     pub max_bytes: u64,
@@ -179,6 +180,8 @@ impl Bottleneck {
     fn count_sent(&mut self, packet: &Packet) {
         self.counters.sent_pkts += 1;
         self.counters.sent_bytes += u64::from(packet.bytes);
+        // Senders never mark, so the queue did.
+        self.counters.marked_pkts += u64::from(packet.ecn == Ecn::Ce);
     }
 
     /// Packets dropped since the last call.

@@ -57,7 +57,7 @@ impl World<'_> {
             sent_pkts: link.counters.sent_pkts as i64,
             sent_bytes: link.counters.sent_bytes as i64,
             dropped_pkts: link.counters.dropped_pkts as i64,
-            marked_pkts: 0,
+            marked_pkts: link.counters.marked_pkts as i64,
             lost_pkts: link.counters.lost_pkts as i64,
         });
         // In flow order, so that tables do not depend on who moved first.
