@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 
 use knee_model::record::{self, Histogram};
-use knee_model::units::Nanos;
 use knee_model::workload::Apps;
 
 use crate::event::Side;
@@ -28,8 +27,6 @@ pub struct Flow {
     pub queue_dropped_pkts: u64,
     pub queue_delay_us: Histogram,
     pub latency_us: Histogram,
-    /// Latencies not yet counted; kept to spare allocations.
-    pub latencies: Vec<Nanos>,
     pub measured: Option<Baseline>,
 }
 

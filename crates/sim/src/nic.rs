@@ -68,7 +68,6 @@ pub fn next_merged(slab: &mut Slab, batch: &[u32], at: &mut usize, gro: bool) ->
             break;
         }
         merged.payload_bytes += next.payload_bytes;
-        merged.packets += 1;
         merged.flags |= next.flags;
         merged.window_bytes = next.window_bytes;
         slab.release(handle);
@@ -104,7 +103,6 @@ mod tests {
             ack: 1,
             window_bytes: 65_536,
             payload_bytes: 1_448,
-            packets: 1,
             flags: ACK,
             ecn: Ecn::NotEct,
             tsval_ms: 7,

@@ -21,15 +21,13 @@ pub struct Segment {
     /// Receive window in bytes, as the other end will understand it.
     pub window_bytes: u64,
     pub payload_bytes: u32,
-    /// Wire packets it stands for.
-    pub packets: u16,
     pub flags: u8,
     pub ecn: Ecn,
     /// Sender's clock, ms, and the echo of the other's.
     pub tsval_ms: u32,
     pub tsecr_ms: u32,
     pub sack: SackBlocks,
-    /// Departure time asked of the qdisc (EDT); 0: at once.
+    /// Departure time asked of the qdisc (EDT); not in the future: at once.
     pub departure_ns: u64,
 }
 

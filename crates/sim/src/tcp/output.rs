@@ -355,20 +355,17 @@ impl Endpoint {
         let prior_packets = self.cc.packets_out;
         let departure_ns = self.departure(cx);
         let in_flight = self.packets_in_flight() + segs;
-        let mut prototype = Seg::new(0, 0, 0);
-        prototype.sent_ns = departure_ns;
-        prototype.tx_in_flight = in_flight;
-        self.rate_on_send(&mut prototype, departure_ns);
+        let tx = self.rate_on_send(departure_ns, in_flight);
+        let app_limited = self.cc.app_limited != 0;
         let mut seq = self.snd_nxt;
         for i in 0..segs {
             let payload = (end - seq).min(mss) as u32;
-            let last = i + 1 == segs;
-            let mut seg = prototype.clone();
-            seg.seq = seq;
-            seg.payload_bytes = payload as u16;
-            if last {
-                seg.flags |= SKB_END | if_set(push_flag, PSH_SEG) | if_set(fin, FIN_SEG);
-            }
+            let flags = match i + 1 == segs {
+                true => SKB_END | if_set(push_flag, PSH_SEG) | if_set(fin, FIN_SEG),
+                false => 0,
+            };
+            let mut seg = Seg::new(seq, payload, flags);
+            seg.record_sent(departure_ns, tx, app_limited);
             self.emit_data(cx, seq, payload, seg.flags, departure_ns);
             self.rtx.push(seg);
             seq += u64::from(payload);
@@ -433,11 +430,6 @@ impl Endpoint {
         self.counters.bytes_sent += u64::from(payload);
         let flags =
             ACK | if_set(seg_flags & PSH_SEG != 0, PSH) | if_set(seg_flags & FIN_SEG != 0, FIN);
-        let departure_ns = if departure_ns > cx.now_ns {
-            departure_ns
-        } else {
-            0
-        };
         self.emit(cx, seq, payload, flags, departure_ns);
     }
 
@@ -467,7 +459,6 @@ impl Endpoint {
             ack,
             window_bytes,
             payload_bytes,
-            packets: 1,
             flags,
             ecn: Ecn::NotEct,
             // Data carries the time of its departure, as its skb does.
@@ -476,7 +467,7 @@ impl Endpoint {
             sack,
             departure_ns,
         };
-        if departure_ns > 0 {
+        if departure_ns > cx.now_ns {
             self.qdisc_bytes += u64::from(segment.ip_bytes());
         }
         let handle = cx.slab.insert(segment);

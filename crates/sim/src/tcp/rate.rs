@@ -2,7 +2,7 @@
 //! Rate Samples"): how fast the network delivered what was sent over the last
 //! round trip, and whether the application was the reason.
 
-use super::rtx::{APP_LIMITED, EVER_RETRANS, RETRANS, SACKED, Seg};
+use super::rtx::{APP_LIMITED, EVER_RETRANS, RETRANS, SACKED, Seg, Tx};
 use super::{Cx, Endpoint};
 
 /// The sample an ACK builds up, from the most recently sent packet it delivers.
@@ -41,31 +41,28 @@ impl RateSample {
 }
 
 impl Endpoint {
-    /// A segment goes out: note where the delivery process stands.
+    /// A packet goes out: where the delivery process stands.
     #[inline]
-    pub(super) fn rate_on_send(&mut self, seg: &mut Seg, sent_ns: u64) {
+    pub(super) fn rate_on_send(&mut self, sent_ns: u64, in_flight: u32) -> Tx {
         if self.cc.packets_out == 0 {
             // After silence the sample begins with this transmission.
             self.first_tx_ns = sent_ns;
             self.delivered_ns = sent_ns;
         }
-        seg.tx_first_ns = self.first_tx_ns;
-        seg.tx_delivered_ns = self.delivered_ns;
-        seg.tx_delivered = self.cc.delivered;
-        seg.tx_delivered_ce = self.cc.delivered_ce;
-        seg.tx_lost = self.cc.lost;
-        seg.flags = seg.flags & !APP_LIMITED
-            | if self.cc.app_limited != 0 {
-                APP_LIMITED
-            } else {
-                0
-            };
+        Tx {
+            first_ns: self.first_tx_ns,
+            delivered_ns: self.delivered_ns,
+            delivered: self.cc.delivered,
+            delivered_ce: self.cc.delivered_ce,
+            lost: self.cc.lost,
+            in_flight,
+        }
     }
 
     /// A segment was (S)ACKed. Each counts once.
     #[inline]
     pub(super) fn rate_on_delivered(first_tx_ns: &mut u64, seg: &mut Seg, sample: &mut RateSample) {
-        if seg.tx_delivered_ns == 0 {
+        if seg.tx.delivered_ns == 0 {
             return;
         }
         let (sent_us, first_us) = (seg.sent_ns / 1_000, *first_tx_ns / 1_000);
@@ -74,19 +71,19 @@ impl Endpoint {
             || sent_us == first_us && seg.end_seq() > sample.last_end_seq
         {
             sample.any = true;
-            sample.prior_delivered = seg.tx_delivered;
-            sample.prior_delivered_ce = seg.tx_delivered_ce;
-            sample.prior_ns = seg.tx_delivered_ns;
+            sample.prior_delivered = seg.tx.delivered;
+            sample.prior_delivered_ce = seg.tx.delivered_ce;
+            sample.prior_ns = seg.tx.delivered_ns;
             sample.is_app_limited = seg.has(APP_LIMITED);
             sample.is_retrans = seg.has(RETRANS | EVER_RETRANS);
             sample.last_end_seq = seg.end_seq();
-            sample.tx_lost = seg.tx_lost;
-            sample.tx_in_flight = seg.tx_in_flight;
-            sample.snd_interval_us = sent_us.saturating_sub(seg.tx_first_ns / 1_000);
+            sample.tx_lost = seg.tx.lost;
+            sample.tx_in_flight = seg.tx.in_flight;
+            sample.snd_interval_us = sent_us.saturating_sub(seg.tx.first_ns / 1_000);
             *first_tx_ns = seg.sent_ns;
         }
         if seg.has(SACKED) {
-            seg.tx_delivered_ns = 0;
+            seg.tx.delivered_ns = 0;
         }
     }
 

@@ -67,11 +67,11 @@ impl Endpoint {
     pub(super) fn retransmit(&mut self, cx: &mut Cx, id: u32, segs: u32) {
         let departure_ns = self.transmit_again(cx, id, segs);
         for i in 0..segs {
-            let seg = self.rtx.get_mut(id.wrapping_add(i));
-            seg.flags |= RETRANS;
-            let (seq, end_seq) = (seg.seq, seg.end_seq());
-            self.to_retransmit.remove(seq, end_seq);
+            self.rtx.get_mut(id.wrapping_add(i)).flags |= RETRANS;
         }
+        let last = self.rtx.get(id.wrapping_add(segs - 1));
+        self.to_retransmit
+            .remove(self.rtx.get(id).seq, last.end_seq());
         self.cc.retrans_out += segs;
         if self.retrans_stamp_ms == 0 {
             self.retrans_stamp_ms = (departure_ns / 1_000_000) as u32;
@@ -84,29 +84,18 @@ impl Endpoint {
         self.on_data_sent(cx);
         let departure_ns = self.departure(cx);
         let in_flight = self.packets_in_flight() + segs;
+        let tx = self.rate_on_send(departure_ns, in_flight);
+        let app_limited = self.cc.app_limited != 0;
         let mut payload_bytes = 0;
         for i in 0..segs {
             let id = id.wrapping_add(i);
-            let mut seg = self.rtx.get(id).clone();
-            self.rate_on_send(&mut seg, departure_ns);
-            let stored = self.rtx.get_mut(id);
-            stored.tx_first_ns = seg.tx_first_ns;
-            stored.tx_delivered_ns = seg.tx_delivered_ns;
-            stored.tx_delivered = seg.tx_delivered;
-            stored.tx_delivered_ce = seg.tx_delivered_ce;
-            stored.tx_lost = seg.tx_lost;
-            stored.tx_in_flight = in_flight;
-            stored.sent_ns = departure_ns;
-            stored.flags = seg.flags | EVER_RETRANS;
-            self.emit_data(
-                cx,
-                seg.seq,
-                u32::from(seg.payload_bytes),
-                seg.flags,
-                departure_ns,
-            );
+            let seg = self.rtx.get_mut(id);
+            seg.record_sent(departure_ns, tx, app_limited);
+            seg.flags |= EVER_RETRANS;
+            let (seq, payload, flags) = (seg.seq, u32::from(seg.payload_bytes), seg.flags);
+            self.emit_data(cx, seq, payload, flags, departure_ns);
             self.rtx.touch(id);
-            payload_bytes += u64::from(seg.payload_bytes);
+            payload_bytes += u64::from(payload);
         }
         self.counters.total_retrans += u64::from(segs);
         self.counters.bytes_retrans += payload_bytes;

@@ -22,21 +22,28 @@ pub const PSH_SEG: u8 = 128;
 
 const NONE: u32 = u32::MAX;
 
+/// Where the delivery process stood when a packet was sent
+/// (draft-ietf-ccwg-bbr, delivery rate sampling). All segments of a packet
+/// share it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tx {
+    pub first_ns: u64,
+    /// 0: already accounted.
+    pub delivered_ns: u64,
+    pub delivered: u32,
+    pub delivered_ce: u32,
+    /// `tp.lost`, and packets in flight with this one.
+    pub lost: u32,
+    pub in_flight: u32,
+}
+
 /// A segment and the facts recorded when it was (last) sent.
 #[derive(Clone, Debug)]
 pub struct Seg {
     pub seq: u64,
     /// Departure time of the last transmission.
     pub sent_ns: u64,
-    /// Rate sample snapshot (draft-ietf-ccwg-bbr, delivery rate sampling).
-    pub tx_first_ns: u64,
-    /// 0: already accounted.
-    pub tx_delivered_ns: u64,
-    pub tx_delivered: u32,
-    pub tx_delivered_ce: u32,
-    /// `tp.lost` and packets in flight when it was sent.
-    pub tx_lost: u32,
-    pub tx_in_flight: u32,
+    pub tx: Tx,
     prev: u32,
     next: u32,
     pub payload_bytes: u16,
@@ -45,21 +52,28 @@ pub struct Seg {
 }
 
 impl Seg {
+    /// A segment not sent yet.
     pub fn new(seq: u64, payload_bytes: u32, flags: u8) -> Seg {
         Seg {
             seq,
             sent_ns: 0,
-            tx_first_ns: 0,
-            tx_delivered_ns: 0,
-            tx_delivered: 0,
-            tx_delivered_ce: 0,
-            tx_lost: 0,
-            tx_in_flight: 0,
+            tx: Tx::default(),
             prev: NONE,
             next: NONE,
             payload_bytes: payload_bytes as u16,
             flags,
             in_list: false,
+        }
+    }
+
+    /// It goes out, for the first time or again.
+    #[inline]
+    pub fn record_sent(&mut self, sent_ns: u64, tx: Tx, app_limited: bool) {
+        self.sent_ns = sent_ns;
+        self.tx = tx;
+        match app_limited {
+            true => self.flags |= APP_LIMITED,
+            false => self.flags &= !APP_LIMITED,
         }
     }
 

@@ -68,19 +68,12 @@ impl Endpoint {
             if start >= end || end > self.snd_nxt {
                 continue;
             }
-            let mut new_parts: [(u64, u64); 8] = [(0, 0); 8];
-            let mut parts = 0;
-            let mut more = Vec::new();
-            self.sacked.insert(start, end, |a, b| match parts {
-                8 => more.push((a, b)),
-                _ => {
-                    new_parts[parts] = (a, b);
-                    parts += 1;
-                }
-            });
-            for &(a, b) in new_parts[..parts].iter().chain(&more) {
+            // Out of `self` meanwhile, which tagging borrows.
+            let mut sacked = std::mem::take(&mut self.sacked);
+            sacked.insert(start, end, |a, b| {
                 self.tag_range(cx, (a, b), prior_highest, flags, tag, sample);
-            }
+            });
+            self.sacked = sacked;
         }
         if self.ca_state != CaState::Loss || self.undo_marker != 0 {
             self.check_reordering(tag.reord);
@@ -171,23 +164,18 @@ impl Endpoint {
         }
         flags.dsacking = true;
         tag.delivered += dups as u32;
-        if self.undo_marker != 0 && self.undo_retrans > 0 {
-            if end <= prior_una && end > self.undo_marker {
-                self.undo_retrans = (self.undo_retrans - dups as i64).max(0);
-            } else if end > self.snd_una
-                && let Some(id) = self.rtx.find(start)
-            {
-                // A duplicate above the cumulative ACK: its segment is SACKed.
-                let seg = self.rtx.get_mut(id);
-                if seg.has(RETRANS | EVER_RETRANS) && seg.end_seq() > self.undo_marker {
-                    self.undo_retrans = (self.undo_retrans - 1).max(0);
-                }
-            }
+        let undoing = self.undo_marker != 0 && self.undo_retrans > 0;
+        if undoing && end <= prior_una && end > self.undo_marker {
+            self.undo_retrans = (self.undo_retrans - dups as i64).max(0);
         }
+        // A duplicate above the cumulative ACK: its segment is still queued.
         if end > self.snd_una
             && let Some(id) = self.rtx.find(start)
         {
             let seg = self.rtx.get_mut(id);
+            if undoing && seg.has(RETRANS | EVER_RETRANS) && seg.end_seq() > self.undo_marker {
+                self.undo_retrans = (self.undo_retrans - 1).max(0);
+            }
             if seg.has(SACKED) && seg.has(RETRANS) {
                 seg.flags &= !RETRANS;
                 self.cc.retrans_out -= 1;

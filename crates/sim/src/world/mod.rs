@@ -45,6 +45,7 @@ pub struct World<'a> {
     out: Vec<u32>,
     log: Vec<&'static str>,
     batch: Vec<u32>,
+    latencies: Vec<Nanos>,
 }
 
 impl<'a> World<'a> {
@@ -85,6 +86,7 @@ impl<'a> World<'a> {
             out: Vec::new(),
             log: Vec::new(),
             batch: Vec::new(),
+            latencies: Vec::new(),
         };
         for (group, spec) in cell.flows.iter().enumerate() {
             for member in 0..spec.count {
@@ -169,7 +171,6 @@ impl<'a> World<'a> {
             queue_dropped_pkts: 0,
             queue_delay_us: Default::default(),
             latency_us: Default::default(),
-            latencies: Vec::new(),
             measured: None,
         });
         Ok(())
@@ -356,8 +357,8 @@ impl<'a> World<'a> {
             Side::Receiver => flow.apps.receiver.read(now, bytes),
         }
         if to.side() == Side::Receiver {
-            flow.apps.receiver.take_latencies(&mut flow.latencies);
-            for latency in flow.latencies.drain(..) {
+            flow.apps.receiver.take_latencies(&mut self.latencies);
+            for latency in self.latencies.drain(..) {
                 flow.latency_us.add(latency.as_us());
             }
             if !had_completed && flow.apps.receiver.completed().is_some() {
