@@ -45,6 +45,35 @@ pub(super) struct Setting {
     pub(super) entries: Vec<Entry>,
 }
 
+/// Where a key stands in the file.
+#[derive(Clone, Copy)]
+struct Place {
+    line: u32,
+    offset: usize,
+}
+
+impl Place {
+    /// The setting written here, with its values and whether they are a list.
+    fn setting(
+        self,
+        section: Section,
+        target: Target,
+        path: String,
+        (is_axis, entries): (bool, Vec<Entry>),
+    ) -> Setting {
+        Setting {
+            section,
+            target,
+            path,
+            line: self.line,
+            offset: self.offset,
+            is_axis,
+            is_default: false,
+            entries,
+        }
+    }
+}
+
 /// A file's content: settings checked one by one, not yet against each other.
 pub(super) struct Content {
     pub(super) settings: Vec<Setting>,
@@ -201,42 +230,31 @@ impl Reader<'_> {
             if section == Section::Top && TABLES.contains(&name) {
                 continue;
             }
-            let key_line = table.key(name).map_or(line, |key| self.key_line(key, line));
-            let offset = table
-                .key(name)
-                .and_then(|key| key.span())
-                .map_or(0, |span| span.start);
+            let place = self.place(table, name, line);
             let path = section.path_of(&clean(name));
             if let Some(known) = section.keys().find(|key| key.name == name) {
                 let read = |toml: &Toml| value::read(&known.kind, &path, toml, self.names);
-                let (is_axis, entries) = self.entries(
-                    &path,
-                    key_line,
-                    item,
-                    known.axis,
-                    &|| known.kind.forms(),
-                    &read,
-                )?;
-                let target = Target::Key(known);
-                settings.push(Setting {
-                    section,
-                    target,
-                    path,
-                    line: key_line,
-                    offset,
-                    is_axis,
-                    is_default: false,
-                    entries,
-                });
+                let forms = || known.kind.forms();
+                let read_as = self.entries(&path, place.line, item, known.axis, &forms, &read)?;
+                settings.push(place.setting(section, Target::Key(known), path, read_as));
             } else if let (Section::Flow(_), Some(algorithm)) =
                 (section, self.names.algorithm(name))
             {
-                self.params(section, algorithm, item, key_line, settings)?;
+                self.params(section, algorithm, item, place.line, settings)?;
             } else {
-                return Err(self.error(key_line, self.unknown_key(section, name, path)));
+                return Err(self.error(place.line, self.unknown_key(section, name, path)));
             }
         }
         self.defaults(section, table, line, settings)
+    }
+
+    /// Where the key `name` stands in `table`, which begins at `line`.
+    fn place(&self, table: &dyn TableLike, name: &str, line: u32) -> Place {
+        let key = table.key(name);
+        Place {
+            line: key.map_or(line, |key| self.key_line(key, line)),
+            offset: key.and_then(|key| key.span()).map_or(0, |span| span.start),
+        }
     }
 
     fn defaults(
@@ -316,11 +334,7 @@ impl Reader<'_> {
             )
         })?;
         for (name, item) in table.iter() {
-            let key_line = table.key(name).map_or(line, |key| self.key_line(key, line));
-            let offset = table
-                .key(name)
-                .and_then(|key| key.span())
-                .map_or(0, |span| span.start);
+            let place = self.place(table, name, line);
             let path = format!("{of}.{}", clean(name));
             let Some(info) = algorithm.params.iter().find(|param| param.name == name) else {
                 let known: Vec<String> = algorithm
@@ -343,25 +357,16 @@ impl Reader<'_> {
                         suggestion,
                     }
                 };
-                return Err(self.error(key_line, problem));
+                return Err(self.error(place.line, problem));
             };
             let forms = || forms_of(info);
             let read = |toml: &Toml| read_param(info, &path, toml);
-            let (is_axis, entries) = self.entries(&path, key_line, item, true, &forms, &read)?;
+            let read_as = self.entries(&path, place.line, item, true, &forms, &read)?;
             let target = Target::Param {
                 algorithm: algorithm.name.clone(),
                 name: info.name.clone(),
             };
-            settings.push(Setting {
-                section,
-                target,
-                path,
-                line: key_line,
-                offset,
-                is_axis,
-                is_default: false,
-                entries,
-            });
+            settings.push(place.setting(section, target, path, read_as));
         }
         Ok(())
     }
