@@ -10,7 +10,7 @@ for verdict in run.summary.verdicts:
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -135,20 +135,32 @@ def _run_in_memory(scenario: _core.Scenario, meta: dict[str, Any], workers: int,
     parts: dict[Key, dict[str, Any]] = {}
     keys = engine.order(len(scenario.cells), scenario.repeat)
     session, began = record.session(workers), time.monotonic()
-    watcher.start(scenario.title, len(keys), 0)
+    _execute(scenario, keys, 0, parts.__setitem__, workers, watcher)
+    session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(parts)}
+    return Run({"schema": 1, **meta, "status": "complete", "sessions": [session]}, None, parts)
+
+
+def _execute(
+    scenario: _core.Scenario,
+    keys: Sequence[Key],
+    kept: int,
+    take: Callable[[Key, dict[str, Any]], None],
+    workers: int,
+    watcher: Watcher,
+) -> None:
+    """Runs the repetitions of `keys` beside `kept` that are there already; the tables of each go to `take`."""
+    watcher.start(scenario.title, len(keys) + kept, kept)
     try:
         engine.execute(
             scenario,
             keys,
-            lambda key, output: parts.__setitem__(key, tables.of_output(output)),
+            lambda key, output: take(key, tables.of_output(output)),
             cancel=_core.Cancel(),
             workers=workers,
             watcher=watcher,
         )
     finally:
         watcher.stop()
-    session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(parts)}
-    return Run({"schema": 1, **meta, "status": "complete", "sessions": [session]}, None, parts)
 
 
 def _run_in_folder(
@@ -194,18 +206,10 @@ def _fill(scenario: _core.Scenario, meta: dict[str, Any], folder: RunFolder, wor
     session, began = record.session(workers), time.monotonic()
     sessions = [*meta["sessions"], session]
     folder.write_json({**meta, "sessions": sessions})
-    watcher.start(scenario.title, len(everything), len(kept))
+    missing = engine.order(len(scenario.cells), scenario.repeat, kept)
     try:
-        engine.execute(
-            scenario,
-            engine.order(len(scenario.cells), scenario.repeat, kept),
-            lambda key, output: folder.write_part(key, tables.of_output(output)),
-            cancel=_core.Cancel(),
-            workers=workers,
-            watcher=watcher,
-        )
+        _execute(scenario, missing, len(kept), folder.write_part, workers, watcher)
     finally:
-        watcher.stop()
         done = folder.parts()
         status = "complete" if len(done) == len(everything) else "interrupted"
         session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(done) - len(kept)}
