@@ -19,7 +19,9 @@ ALLOWED: dict[str, set[str]] = {
     "knee-cc": set(),
     "knee-model": set(),
     "knee-sim": {"knee-cc", "knee-model"},
-    "knee-py": {"knee-cc", "knee-model", "knee-sim"},
+    "knee-link": {"knee-model"},
+    "knee-kernel": {"knee-cc", "knee-model", "knee-link"},
+    "knee-py": {"knee-cc", "knee-model", "knee-sim", "knee-kernel"},
 }
 # The model is pure: none of these may stand in it.
 IMPURE = re.compile(r"std::(fs|net|thread|process|env)\b|\b(Instant|SystemTime)::now\b|\bthread_rng\b")

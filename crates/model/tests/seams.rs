@@ -229,7 +229,7 @@ fn every_workload_moves_the_bytes_it_was_asked_to() {
             .iter()
             .find(|(spec, ..)| spec.kind().name == kind.name)
             .unwrap_or_else(|| panic!("{}: add a spec of it to this test", kind.name));
-        let mut apps = spec.apps();
+        let mut apps = spec.apps().expect("these need no programs");
         let mut rng = Stream::new(5, "sockets");
         let (mut moved_down, mut moved_up) = (0, 0);
         let mut latencies = Vec::new();

@@ -107,6 +107,8 @@ pub struct CapturedPacket {
 pub enum SimError {
     #[error("unknown algorithm {name:?}; `knee list algorithms` prints the known ones")]
     UnknownAlgorithm { name: String },
+    #[error("{what}, which only a lab can; run it with `--engine kernel`")]
+    NeedsLab { what: String },
     #[error(transparent)]
     Param(#[from] knee_cc::ParamError),
 }

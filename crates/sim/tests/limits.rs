@@ -10,10 +10,10 @@ use common::{algorithms, assert_within, run};
 /// What held the first flow back for most of its time.
 fn main_limit(flows: &knee_model::record::Flows) -> &'static str {
     let limits = [
-        ("cwnd", flows.cwnd_limited_us[0]),
+        ("cwnd", flows.cwnd_limited_us[0].unwrap()),
         ("rwnd", flows.rwnd_limited_us[0]),
         ("sndbuf", flows.sndbuf_limited_us[0]),
-        ("pacing", flows.pacing_limited_us[0]),
+        ("pacing", flows.pacing_limited_us[0].unwrap()),
         ("app", flows.app_limited_us[0]),
     ];
     let (name, us) = limits
@@ -166,7 +166,8 @@ response = "500B"
             50.1,
         );
         assert_eq!(
-            flows.cwnd_limited_us[0], 0,
+            flows.cwnd_limited_us[0],
+            Some(0),
             "{algorithm} is not limited by its window"
         );
     }

@@ -4,7 +4,7 @@
 /// Only buckets that were hit take memory, so ten thousand flows can have
 /// several each; neighbouring values come one after another, so the bucket hit
 /// last is nearly always found at once.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
 pub struct Histogram {
     /// (bucket, count), ascending.
     buckets: Vec<(u32, u32)>,

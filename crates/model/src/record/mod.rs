@@ -3,17 +3,25 @@
 //! Engines fill these; the front exports them as Arrow with the same metadata.
 //! A column exists here once, and both engines and every figure use its name.
 
+mod cpu;
 mod events;
 mod flows;
 mod histogram;
+mod links;
+mod programs;
 mod queue;
 mod samples;
+mod tcp_info;
 
+pub use cpu::{CpuSample, CpuSamples};
 pub use events::{Event, Events};
 pub use flows::{Flow, Flows};
 pub use histogram::Histogram;
+pub use links::{Link, Links};
+pub use programs::{Program, Programs};
 pub use queue::{QueueSample, QueueSamples};
 pub use samples::{Sample, Samples};
+pub use tcp_info::{TcpInfoSample, TcpInfoSamples};
 
 /// A column's description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

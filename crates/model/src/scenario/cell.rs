@@ -45,6 +45,23 @@ pub struct Path {
     pub mtu_bytes: u32,
     /// Link-layer bytes that the rate and the buffer count besides.
     pub overhead_bytes: u32,
+    /// What emulates the path in a lab; the simulator has no use for it.
+    pub backend: Backend,
+    /// Does a lab's link keep TSO packets whole? Then loss and queue limits act
+    /// on them and not on wire packets: fast, and less true. The simulator
+    /// always splits.
+    pub keep_super_packets: bool,
+}
+
+/// What emulates the path in a lab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// Kneepoint's own link, unless the kernel's is there and faster.
+    Auto,
+    /// Kneepoint's own link over TUN.
+    User,
+    /// netem and qdiscs of the kernel.
+    Netem,
 }
 
 /// How much the bottleneck's queue holds.
@@ -80,6 +97,13 @@ pub struct Host {
     pub tcp_comp_sack_delay: Nanos,
     pub tcp_comp_sack_nr: u32,
     pub pacing: Pacing,
+    /// Qdisc of a lab host's interface, `None`: the kernel's default for it.
+    /// The simulator has none but what `pacing` says.
+    pub qdisc: Option<String>,
+    /// 0 off, 1 ask and accept, 2 accept only.
+    pub tcp_ecn: u8,
+    /// Route attribute: ACK everything at once.
+    pub quickack: bool,
     pub initcwnd: u32,
     /// Largest TSO packet; 0 turns segmentation offload off.
     pub gso_max_bytes: u32,
@@ -127,5 +151,12 @@ pub enum WorkloadSpec {
         depth: u32,
         /// Stop after so many per connection.
         requests: Option<u64>,
+    },
+    /// Programs of the user's, in a lab only: the server at the sender's host,
+    /// the client at the receiver's. `{server}` in a command stands for the
+    /// server's address.
+    Programs {
+        server: Option<String>,
+        client: String,
     },
 }

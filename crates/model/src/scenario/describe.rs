@@ -157,13 +157,19 @@ fn flow(facts: &mut Facts, section: Section, flow: &FlowSpec) {
         );
     }
     facts.key(section, "workload", flow.workload.kind().name);
-    match flow.workload {
+    match &flow.workload {
         WorkloadSpec::Bulk { write_bytes } => {
             facts.key(section, "write", format!("{write_bytes}B"))
         }
         WorkloadSpec::Transfer { bytes, write_bytes } => {
             facts.key(section, "bytes", format!("{bytes}B"));
             facts.key(section, "write", format!("{write_bytes}B"));
+        }
+        WorkloadSpec::Programs { server, client } => {
+            if let Some(server) = server {
+                facts.key(section, "server", server);
+            }
+            facts.key(section, "client", client);
         }
         WorkloadSpec::RequestResponse {
             request_bytes,

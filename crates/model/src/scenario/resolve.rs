@@ -9,7 +9,7 @@ use super::matrix::{Matrix, Point};
 use super::read::Entry;
 use super::value::Value;
 use super::{
-    BufferLimit, Cell, Expect, FlowSpec, Host, Names, Pacing, Path, Published, Scenario,
+    Backend, BufferLimit, Cell, Expect, FlowSpec, Host, Names, Pacing, Path, Published, Scenario,
     WorkloadSpec,
 };
 use crate::loss::LossSpec;
@@ -195,6 +195,8 @@ impl Resolver<'_> {
             queue: self.name(section, "queue"),
             mtu_bytes,
             overhead_bytes,
+            backend: Backend::Auto,
+            keep_super_packets: false,
         })
     }
 
@@ -338,6 +340,9 @@ impl Resolver<'_> {
                 "fq" => Pacing::Fq,
                 _ => Pacing::Internal,
             },
+            qdisc: None,
+            tcp_ecn: 2,
+            quickack: false,
             initcwnd: self.count(section, "initcwnd") as u32,
             gso_max_bytes,
             gro: self.flag(section, "gro"),

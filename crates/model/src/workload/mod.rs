@@ -3,6 +3,7 @@
 //! with its TCP, the kernel engine with real sockets.
 
 mod bulk;
+mod programs;
 mod request_response;
 mod transfer;
 
@@ -54,7 +55,12 @@ pub struct WorkloadKind {
 }
 
 /// Every workload, in the order `knee list workloads` prints them.
-pub const WORKLOADS: &[&WorkloadKind] = &[&bulk::KIND, &transfer::KIND, &request_response::KIND];
+pub const WORKLOADS: &[&WorkloadKind] = &[
+    &bulk::KIND,
+    &transfer::KIND,
+    &request_response::KIND,
+    &programs::KIND,
+];
 
 impl WorkloadSpec {
     pub fn kind(&self) -> &'static WorkloadKind {
@@ -62,10 +68,12 @@ impl WorkloadSpec {
             WorkloadSpec::Bulk { .. } => &bulk::KIND,
             WorkloadSpec::Transfer { .. } => &transfer::KIND,
             WorkloadSpec::RequestResponse { .. } => &request_response::KIND,
+            WorkloadSpec::Programs { .. } => &programs::KIND,
         }
     }
 
-    /// Connections that one flow of this workload opens.
+    /// Connections that one flow of this workload opens; programs open as many
+    /// as they like.
     pub fn connections(&self) -> u32 {
         match self {
             WorkloadSpec::RequestResponse { connections, .. } => *connections,
@@ -73,9 +81,10 @@ impl WorkloadSpec {
         }
     }
 
-    /// Fresh applications for one connection.
-    pub fn apps(&self) -> Apps {
-        match *self {
+    /// Fresh applications for one connection; `None`: programs of the user's,
+    /// which only a lab can run.
+    pub fn apps(&self) -> Option<Apps> {
+        Some(match *self {
             WorkloadSpec::Bulk { write_bytes } => bulk::apps(write_bytes),
             WorkloadSpec::Transfer { bytes, write_bytes } => transfer::apps(bytes, write_bytes),
             WorkloadSpec::RequestResponse {
@@ -85,7 +94,8 @@ impl WorkloadSpec {
                 requests,
                 ..
             } => request_response::apps(request_bytes, response_bytes, depth, requests),
-        }
+            WorkloadSpec::Programs { .. } => return None,
+        })
     }
 }
 

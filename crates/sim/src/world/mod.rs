@@ -125,7 +125,9 @@ impl<'a> World<'a> {
                 .collect();
             Instance::new(found, &params).map_err(SimError::from)
         };
-        let apps = spec.workload.apps();
+        let apps = spec.workload.apps().ok_or_else(|| SimError::NeedsLab {
+            what: format!("flow \"{}\" runs programs", spec.name),
+        })?;
         // A client that asks would set TCP_NODELAY, as redis-benchmark and netperf do.
         let nodelay = apps.receiver_opens;
         let end = |side: Side, instance| {

@@ -1,0 +1,1 @@
+//! What samples the kernel: one file a collector.

@@ -1,0 +1,1 @@
+//! Labs: network namespaces, their processes and the devices that join them.

@@ -1,0 +1,12 @@
+//! Kneepoint's kernel engine: the host's own TCP stack in network namespaces,
+//! joined by an emulated link.
+
+pub mod collect;
+mod error;
+pub mod lab;
+pub mod loader;
+pub mod replay;
+pub mod shell;
+mod traffic;
+
+pub use error::KernelError;

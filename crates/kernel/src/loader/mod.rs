@@ -1,0 +1,1 @@
+//! Puts algorithms into the running kernel, and takes them out again.

@@ -1,0 +1,1 @@
+//! Records what the kernel's own algorithms did, to replay it through ours.

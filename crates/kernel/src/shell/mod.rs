@@ -1,0 +1,1 @@
+//! `knee shell`: any command behind the link.

@@ -1,0 +1,1 @@
+//! The workloads on real sockets.
