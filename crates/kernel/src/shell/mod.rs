@@ -1,1 +1,4 @@
-//! `knee shell`: any command behind the link.
+//! `knee shell`: any command behind an emulated path.
+
+mod porter;
+mod relay;
