@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from kneepoint import _core
+from kneepoint import _core, tables
+from kneepoint import columns as known
 
 DOCS = Path(__file__).resolve().parent
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -46,11 +47,19 @@ def keys() -> str:
 
 
 def columns() -> str:
-    """Every column that an engine fills, a section per table."""
+    """Every column of every table, a section per table; which engine fills it, where not both do."""
+    header = ["column", "type", "unit", "meaning", "source"]
     parts = []
-    for name, listed in _core.tables().items():
-        rows = [[code(c["name"]), c["type"], c["unit"], c["doc"], c["source"]] for c in listed]
-        parts.append(f"## {name}\n\n{table(['column', 'type', 'unit', 'meaning', 'source'], rows)}")
+    for name, listed in known.of_tables().items():
+        rows = [[code(c["name"]), c["type"], c["unit"], c["doc"], c["source"]] for c in listed if "engine" not in c]
+        text = f"## {name}\n\n"
+        if name != "runs" and name not in tables.FROM_ENGINE["sim"]:
+            text += "With `--engine kernel` only.\n\n"
+        text += table(header, rows)
+        further = [[code(c["name"]), c["type"], c["unit"], c["doc"], c["source"]] for c in listed if "engine" in c]
+        if further:
+            text += f"\nWith `--engine kernel` also:\n\n{table(header, further)}"
+        parts.append(text)
     return "\n".join(parts)
 
 

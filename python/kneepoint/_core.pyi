@@ -57,6 +57,10 @@ class Scenario:
         """
 
     @property
+    def algorithms(self) -> set[str]:
+        """Every algorithm that some connection's end uses."""
+
+    @property
     def expects(self) -> list[tuple[str, int]]:
         """(`assert`, line in the file) of each `[[expect]]`."""
 
@@ -97,6 +101,7 @@ def keys() -> list[dict[str, Any]]:
     """`path` `default` `accepts` `axis` `doc` `source` of each key of a scenario file."""
 
 def tables() -> Mapping[str, list[dict[str, Any]]]:
-    """Columns of `flows samples queue events`: `name` `unit` `doc` `source` `type` of each."""
+    """Columns of `flows samples queue events`, and of the kernel engine `tcp_info` (further columns of `samples`) `cpu
+    links programs`: `name` `unit` `doc` `source` `type` of each."""
 
 def version() -> str: ...

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from . import _core, compose, engine, expect, published, record, tables
-from .engine import Key, Watcher
+from . import _core, compose, engines, expect, pool, published, record, tables
 from .errors import RunFolderError, ScenarioError, UsageError
 from .folder import RunFolder
+from .pool import Key, Watcher
 from .results import Run
 
 Setting = str | int | float | bool
@@ -30,6 +31,8 @@ def run(
     out: str | PathLike[str] | None = None,
     resume: bool = False,
     force: bool = False,
+    engine: str | None = None,
+    bpf: bool = False,
     workers: int | None = None,
     watcher: Watcher | None = None,
     **settings: Any,
@@ -40,7 +43,9 @@ def run(
     dicts, `[[flow]]` is a list of them, a list where a value stands is an axis.
 
     `out`: a folder to write; None keeps everything in memory. `resume`: go on with the run in `out`. `force`: replace
-    a run in `out`. `workers`: threads, by default one per processor; results do not depend on it.
+    a run in `out`. `engine`: "sim" (the default) or "kernel", the host's own TCP stack, in real time; `bpf`: there, our
+    build of each algorithm also where the kernel has its own. `workers`: repetitions at once, by default one per
+    processor, which changes no result of the simulator; one on the kernel.
     Raises `ScenarioError`, `EngineError`, `RunFolderError`; Ctrl-C keeps finished repetitions in `out` and goes on.
     """
     if scenario is not None and settings:
@@ -53,14 +58,27 @@ def run(
     elif resume and folder is not None:
         meta = RunFolder.open(folder).read_json()
         text, file = meta["scenario"], meta["file"]
+        engine, bpf = engine or meta["engine"], bpf or meta.get("bpf", False)
     else:
         raise UsageError("run(): expected a scenario (a path or its text) or its keys as keyword arguments.")
-    return run_text(text, file, out=folder, resume=resume, force=force, workers=workers, watcher=watcher)
+    return run_text(
+        text,
+        file,
+        out=folder,
+        resume=resume,
+        force=force,
+        engine=engine or "sim",
+        bpf=bpf,
+        workers=workers,
+        watcher=watcher,
+    )
 
 
 def compare(
     *algorithms: str,
     out: str | PathLike[str] | None = None,
+    engine: str = "sim",
+    bpf: bool = False,
     workers: int | None = None,
     watcher: Watcher | None = None,
     rate: str | Sequence[str] = "50Mbit/s",
@@ -73,7 +91,8 @@ def compare(
     `set={"sender.initcwnd": 20}`. A list is an axis. Raises as `run` does.
     """
     text = compose.comparison(algorithms, rate=rate, rtt=rtt, **settings)
-    return run_text(text, "<compare>", out=Path(out) if out is not None else None, workers=workers, watcher=watcher)
+    folder = Path(out) if out is not None else None
+    return run_text(text, "<compare>", out=folder, engine=engine, bpf=bpf, workers=workers, watcher=watcher)
 
 
 def open(folder: str | PathLike[str]) -> Run:
@@ -115,33 +134,43 @@ def run_text(
     out: Path | None,
     resume: bool = False,
     force: bool = False,
+    engine: str = "sim",
+    bpf: bool = False,
     workers: int | None = None,
     watcher: Watcher | None = None,
     command: str | None = None,
 ) -> Run:
     """Parses and runs; nothing is written before the scenario has been found good."""
-    scenario = parse(text, file)
-    count = workers if workers is not None else engine.default_workers()
+    if engine not in engines.NAMES:
+        raise UsageError(f'engine: got "{engine}"; expected one of {", ".join(engines.NAMES)}.')
+    if bpf and engine != "kernel":
+        raise UsageError("bpf: our builds of algorithms are loaded into a kernel; expected the engine kernel with it.")
+    count = workers if workers is not None else engines.default_workers(engine)
     if count < 1:
         raise UsageError(f"workers: got {count}; expected 1 or more.")
+    scenario = parse(text, file)
     watcher = watcher or Watcher()
-    meta = record.describe(scenario, text, file, command or _command(file))
+    meta = record.describe(scenario, text, file, command or _command(file), engine, bpf)
+    job = engines.Job(scenario, text, file, bpf=bpf)
     if out is None:
-        return _run_in_memory(scenario, meta, count, watcher)
-    return _run_in_folder(scenario, meta, out, resume=resume, force=force, workers=count, watcher=watcher)
+        return _run_in_memory(job, meta, count, watcher)
+    return _run_in_folder(job, meta, out, resume=resume, force=force, workers=count, watcher=watcher)
 
 
-def _run_in_memory(scenario: _core.Scenario, meta: dict[str, Any], workers: int, watcher: Watcher) -> Run:
+def _run_in_memory(job: engines.Job, meta: dict[str, Any], workers: int, watcher: Watcher) -> Run:
     parts: dict[Key, dict[str, Any]] = {}
-    keys = engine.order(len(scenario.cells), scenario.repeat)
+    keys = pool.order(len(job.scenario.cells), job.scenario.repeat)
     session, began = record.session(workers), time.monotonic()
-    _execute(scenario, keys, 0, parts.__setitem__, workers, watcher)
+    _execute(job, meta["engine"], keys, 0, parts.__setitem__, workers, watcher)
     session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(parts)}
-    return Run({"schema": 1, **meta, "status": "complete", "sessions": [session]}, None, parts)
+    notes = {key: tables.take_note(parts[key]["flows"])[1] for key in sorted(parts)}
+    told = record.repetitions(meta["engine"], notes)
+    return Run({"schema": 1, **meta, **told, "status": "complete", "sessions": [session]}, None, parts)
 
 
 def _execute(
-    scenario: _core.Scenario,
+    job: engines.Job,
+    name: str,
     keys: Sequence[Key],
     kept: int,
     take: Callable[[Key, dict[str, Any]], None],
@@ -149,22 +178,17 @@ def _execute(
     watcher: Watcher,
 ) -> None:
     """Runs the repetitions of `keys` beside `kept` that are there already; the tables of each go to `take`."""
-    watcher.start(scenario.title, len(keys) + kept, kept)
-    try:
-        engine.execute(
-            scenario,
-            keys,
-            lambda key, output: take(key, tables.of_output(output)),
-            cancel=_core.Cancel(),
-            workers=workers,
-            watcher=watcher,
-        )
-    finally:
-        watcher.stop()
+    with engines.of(name, job) as chosen:
+        expectation = engines.expectation(name, job.scenario.cells, keys, workers)
+        watcher.start(job.scenario.title, len(keys) + kept, kept, expectation)
+        try:
+            pool.execute(chosen, keys, take, cancel=_core.Cancel(), workers=workers, watcher=watcher)
+        finally:
+            watcher.stop()
 
 
 def _run_in_folder(
-    scenario: _core.Scenario,
+    job: engines.Job,
     meta: dict[str, Any],
     out: Path,
     *,
@@ -178,7 +202,7 @@ def _run_in_folder(
         begun = folder.read_json()
         meta = {**meta, **{name: begun[name] for name in ("file", "command", "sessions")}}
     try:
-        return _fill(scenario, meta, folder, workers, watcher)
+        return _fill(replace(job, output=folder.output), meta, folder, workers, watcher)
     finally:
         if not folder.parts() and not (out / "flows.parquet").exists():
             folder.discard()
@@ -187,7 +211,7 @@ def _run_in_folder(
 
 def _take_up(meta: Mapping[str, Any], out: Path) -> RunFolder:
     folder = RunFolder.open(out)
-    record.check_same(folder.read_json(), meta["scenario"], out)
+    record.check_same(folder.read_json(), meta, out)
     try:
         folder.lock()
     except OSError as error:
@@ -196,9 +220,9 @@ def _take_up(meta: Mapping[str, Any], out: Path) -> RunFolder:
     return folder
 
 
-def _fill(scenario: _core.Scenario, meta: dict[str, Any], folder: RunFolder, workers: int, watcher: Watcher) -> Run:
+def _fill(job: engines.Job, meta: dict[str, Any], folder: RunFolder, workers: int, watcher: Watcher) -> Run:
     """Runs what is missing, then merges; an interruption merges what there is and keeps the parts."""
-    everything = [(cell, rep) for cell in range(len(scenario.cells)) for rep in range(scenario.repeat)]
+    cells, repeat, name = len(job.scenario.cells), job.scenario.repeat, meta["engine"]
     if meta["sessions"] and folder.read_json()["status"] == "complete":
         folder.remove_parts()
         return Run(folder.read_json(), folder.path)
@@ -206,16 +230,16 @@ def _fill(scenario: _core.Scenario, meta: dict[str, Any], folder: RunFolder, wor
     session, began = record.session(workers), time.monotonic()
     sessions = [*meta["sessions"], session]
     folder.write_json({**meta, "sessions": sessions})
-    missing = engine.order(len(scenario.cells), scenario.repeat, kept)
+    missing = pool.order(cells, repeat, kept)
     try:
-        _execute(scenario, missing, len(kept), folder.write_part, workers, watcher)
+        _execute(job, name, missing, len(kept), folder.write_part, workers, watcher)
     finally:
         done = folder.parts()
-        status = "complete" if len(done) == len(everything) else "interrupted"
+        status = "complete" if len(done) == cells * repeat else "interrupted"
         session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(done) - len(kept)}
         if done:
-            folder.merge(meta, done)
-            folder.write_json({**meta, "sessions": sessions, "status": status})
+            told = record.repetitions(name, folder.merge(meta, done))
+            folder.write_json({**meta, **told, "sessions": sessions, "status": status})
     folder.remove_parts()
     return Run(folder.read_json(), folder.path)
 

@@ -1,4 +1,4 @@
-"""Columns of the `runs` table, which the front fills itself; the engine knows those of the others."""
+"""Columns that the front fills itself: the `runs` table, and what programs printed; the engines know the others."""
 
 from __future__ import annotations
 
@@ -25,9 +25,39 @@ RUNS: tuple[tuple[str, str, str, str], ...] = (
 """Name, Arrow type, unit and meaning of each."""
 
 
+PROGRAMS: tuple[tuple[str, str, str, str], ...] = (
+    ("requests_per_sec", "float64", "1/s", "requests answered per second; null: it did not print them"),
+    ("latency_us_p50", "float64", "us", "median latency of a request; null: as above"),
+    ("latency_us_p95", "float64", "us", "95th percentile of it; null: as above"),
+    ("latency_us_p99", "float64", "us", "99th percentile of it; null: as above"),
+    ("goodput_bits_per_sec", "float64", "bit/s", "payload received; null: as above"),
+)
+"""The same of the columns that a client's own output fills. Of several tests one after the other: requests per second
+over all of them, and the means of their percentiles."""
+
+
 def of_runs() -> list[dict[str, str]]:
     """In the form of `_core.tables()`."""
+    return _listed(RUNS, "kneepoint")
+
+
+def of_programs() -> list[dict[str, str]]:
+    """In the form of `_core.tables()`."""
+    return _listed(PROGRAMS, "what the client printed")
+
+
+def of_tables() -> dict[str, list[dict[str, str]]]:
+    """Columns of every table that a run may have, `runs` first."""
+    from . import _core
+
+    found = {name: list(columns) for name, columns in _core.tables().items()}
+    further = found.pop("tcp_info")
+    found["samples"] += [{**column, "engine": "kernel"} for column in further]
+    found["programs"] += of_programs()
+    return {"runs": of_runs(), **found}
+
+
+def _listed(columns: tuple[tuple[str, str, str, str], ...], source: str) -> list[dict[str, str]]:
     return [
-        {"name": name, "type": type_, "unit": unit, "doc": doc, "source": "kneepoint"}
-        for name, type_, unit, doc in RUNS
+        {"name": name, "type": type_, "unit": unit, "doc": doc, "source": source} for name, type_, unit, doc in columns
     ]

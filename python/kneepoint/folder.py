@@ -1,11 +1,13 @@
-"""The run folder: `run.json`, five Parquet tables and, while a run is under way or was interrupted, its parts.
+"""The run folder: `run.json`, Parquet tables and, while a run is under way or was interrupted, its parts.
 
     RUN/run.json                     what was asked, by whom it was run, how it ended
-    RUN/{runs,flows,samples,queue,events}.parquet
-    RUN/parts/c000012-r0003.arrow    one finished repetition of one cell: four Arrow streams, one after the other
+    RUN/{runs,flows,samples,queue,events}.parquet, from the kernel also {cpu,links,programs}.parquet
+    RUN/output/                      what programs of the scenario printed
+    RUN/parts/c000012-r0003.arrow    one finished repetition of one cell: Arrow streams, one after the other
 
-Every file is written beside its name and renamed into place, so a reader never sees half of one. The tables hold
-nothing that differs between two runs of the same scenario; wall times, workers and the host stand in `run.json`.
+Every file is written beside its name and renamed into place, so a reader never sees half of one. A simulated run's
+tables hold nothing that differs between two runs of the same scenario; wall times, workers and the host stand in
+`run.json`.
 """
 
 from __future__ import annotations
@@ -36,6 +38,9 @@ _ROW_GROUP = 1 << 17
 # ten times faster than zstd on Arrow's own threads for short runs, and no slower for long ones.
 _WRITE_PART = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 _READ_PART = pa.ipc.IpcReadOptions(use_threads=False)
+
+_NAME = b"table"
+"""Key of a schema that holds the table's name, as the engines write it."""
 
 Key = tuple[int, int]
 """(cell, repetition)."""
@@ -127,6 +132,8 @@ class RunFolder:
         if name not in tables.NAMES:
             raise MissingTable(f"{self.path}: got the table {name!r}; expected one of {', '.join(tables.NAMES)}.")
         if not file.is_file():
+            if name not in tables.FROM_ENGINE["sim"] and (self.path / "runs.parquet").is_file():
+                raise MissingTable(f"{file}: no such table; only runs with --engine kernel have it.")
             raise MissingTable(
                 f"{file}: no such table. If the run was killed, `knee run --resume --out {self.path}` finishes it."
             )
@@ -147,11 +154,13 @@ class RunFolder:
             parts.mkdir(exist_ok=True)
         except OSError as error:
             raise cannot_write(parts, error) from None
-        with self._replacing(parts / _part_name(key)) as temporary, pa.OSFile(str(temporary), "wb") as sink:
-            for name in tables.FROM_ENGINE:
-                table = streams[name].combine_chunks()
-                with pa.ipc.new_stream(sink, table.schema, options=_WRITE_PART) as writer:
-                    writer.write_table(table)
+        with self._replacing(parts / _part_name(key)) as temporary:
+            write_streams(temporary, streams)
+
+    @property
+    def output(self) -> Path:
+        """Where programs of the scenario leave what they print."""
+        return self.path / "output"
 
     def parts(self) -> list[Key]:
         """Repetitions kept, in the order of the matrix."""
@@ -161,25 +170,25 @@ class RunFolder:
         return []
 
     def read_part(self, key: Key) -> dict[str, pa.Table]:
-        """The four tables of a repetition kept."""
+        """The tables of a repetition kept."""
         file = self.path / "parts" / _part_name(key)
         try:
-            with pa.OSFile(str(file), "rb") as source:
-                return {name: pa.ipc.open_stream(source, options=_READ_PART).read_all() for name in tables.FROM_ENGINE}
+            return read_streams(file)
         except (OSError, pa.ArrowInvalid) as error:
             raise RunFolderError(f"{file}: cannot be read: {error}. Remove it and --resume again.") from None
 
-    def merge(self, run: Mapping[str, Any], keys: Sequence[Key]) -> None:
-        """Writes the five tables from the parts, in the order of the matrix; memory holds a few parts at a time.
+    def merge(self, run: Mapping[str, Any], keys: Sequence[Key]) -> dict[Key, dict[str, Any]]:
+        """Writes the tables from the parts, in the order of the matrix; memory holds a few parts at a time.
 
-        `run` is the content of `run.json`.
+        `run` is the content of `run.json`. Returns the note of each repetition.
         """
-        files = {name: self.path / f".{name}.parquet.tmp" for name in tables.NAMES}
+        files = {name: self.path / f".{name}.parquet.tmp" for name in tables.of_engine(run["engine"])}
         try:
             done = self._merge_into(files, keys)
             pq.write_table(tables.runs_table(run, done), files["runs"], compression="zstd")
             for name, file in files.items():
                 file.replace(self.path / f"{name}.parquet")
+            return done
         except OSError as error:
             raise cannot_write(self.path, error, resumable=True) from None
         finally:
@@ -187,15 +196,14 @@ class RunFolder:
                 with suppress(OSError):
                     file.unlink(missing_ok=True)
 
-    def _merge_into(self, files: Mapping[str, Path], keys: Sequence[Key]) -> list[tuple[Key, int]]:
-        """Merges the engine's tables; returns the data packets of each part."""
+    def _merge_into(self, files: Mapping[str, Path], keys: Sequence[Key]) -> dict[Key, dict[str, Any]]:
+        """Merges the engine's tables; returns the note of each part."""
         writers: dict[str, _Rows] = {}
-        done = []
+        done = {}
         try:
             for key in keys:
                 part = self.read_part(key)
-                part["flows"], data_packets = tables.take_data_packets(part["flows"])
-                done.append((key, data_packets))
+                part["flows"], done[key] = tables.take_note(part["flows"])
                 for name, table in part.items():
                     if name not in writers:
                         writers[name] = _Rows(files[name], table.schema)
@@ -219,6 +227,7 @@ class RunFolder:
     def _clear(self) -> None:
         """Removes what a run wrote here, and nothing else."""
         self.remove_parts()
+        shutil.rmtree(self.output, ignore_errors=True)
         for name in ("run.json", *(f"{name}.parquet" for name in tables.NAMES)):
             (self.path / name).unlink(missing_ok=True)
 
@@ -270,6 +279,25 @@ class _Rows:
         table = pa.concat_tables(self._waiting).unify_dictionaries().combine_chunks()
         self._writer.write_table(table, row_group_size=_ROW_GROUP)
         self._waiting, self._rows = [], 0
+
+
+def write_streams(file: Path, found: Mapping[str, pa.Table]) -> None:
+    """Writes tables as Arrow streams, one after the other, each with its name in the schema."""
+    with pa.OSFile(str(file), "wb") as sink:
+        for name, table in found.items():
+            whole = table.replace_schema_metadata({**(table.schema.metadata or {}), _NAME: name}).combine_chunks()
+            with pa.ipc.new_stream(sink, whole.schema, options=_WRITE_PART) as writer:
+                writer.write_table(whole)
+
+
+def read_streams(file: Path) -> dict[str, pa.Table]:
+    """The tables that `write_streams` wrote."""
+    found = {}
+    with pa.OSFile(str(file), "rb") as source:
+        while source.tell() < source.size():
+            table = pa.ipc.open_stream(source, options=_READ_PART).read_all()
+            found[table.schema.metadata[_NAME].decode()] = table
+    return found
 
 
 def next_free(parent: Path, stem: str) -> Path:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .metrics import LIMITS, METRICS, Metric
+from .metrics import LIMITS, MEASURED, METRICS, Metric
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -29,8 +29,8 @@ class Part:
     values: Mapping[str, Floats]
 
 
-def of_flows(flows: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> list[Part]:
-    """Every (cell, group) of `flows`, in order.
+def of_flows(flows: pa.Table, cells: Mapping[int, Mapping[str, Any]], programs: pa.Table | None = None) -> list[Part]:
+    """Every (cell, group) of `flows`, in order; external programs of `programs` add what they measured.
 
     Besides the metrics of `metrics.METRICS`, `values` has the shares `limited_by.*` of the flows' steady parts, the
     number of `members` and of `unfinished` transfers.
@@ -39,6 +39,8 @@ def of_flows(flows: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> list[Pa
     if not rows.starts.size:
         return []
     columns = {metric.name: rows.combine(metric) for metric in METRICS}
+    if programs is not None:
+        columns |= _told_by_programs(rows, programs, columns)
     columns |= _limits(rows, cells)
     columns["members"] = rows.sizes.astype(np.float64)
     transfers = np.array([text == "transfer" for text in rows.texts("workload")], dtype=np.float64)
@@ -144,6 +146,18 @@ class _Rows:
         return result
 
 
+def _told_by_programs(rows: _Rows, programs: pa.Table, columns: Mapping[str, Floats]) -> dict[str, Floats]:
+    """`metrics.MEASURED` of each range: what its flows have, else what the group's client printed."""
+    told = {(row["cell"], row["group"], row["rep"]): row for row in programs.to_pylist() if row["role"] == "client"}
+    keys = list(zip(*(key.tolist() for key in rows.keys), strict=True))
+    found = {}
+    for name in MEASURED:
+        printed = [told.get(key, {}).get(name) for key in keys]
+        values = np.array([np.nan if value is None else float(value) for value in printed])
+        found[name] = np.where(np.isnan(columns[name]), values, columns[name])
+    return found
+
+
 def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Floats]:
     """Shares of the members' steady parts: from the later of warm-up and opening to the end of work or of the run.
 
@@ -162,7 +176,12 @@ def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Fl
         for limit in LIMITS:
             share = rows.sum(rows.column(f"{limit}_limited_us")) / steady_us
             shares[f"limited_by.{limit}"] = np.where(steady_us > 0, share, np.nan)
-    shares["limited_by.other"] = np.maximum(1.0 - sum(shares.values()), 0.0)
+    # A kernel does not tell the window from pacing: their columns are null, and the rest is theirs.
+    told = [np.nan_to_num(share) for share in shares.values()]
+    rest = np.where(steady_us > 0, np.maximum(1.0 - sum(told), 0.0), np.nan)
+    untold = np.isnan(shares["limited_by.cwnd"])
+    shares["limited_by.cwnd_or_pacing"] = np.where(untold, rest, np.nan)
+    shares["limited_by.other"] = np.where(untold, np.nan, rest)
     return shares
 
 

@@ -13,7 +13,14 @@ Kind = Literal["rate", "time", "pct", "share", "per_sec", "segments", "count", "
 How = Literal["sum", "mean", "min", "percentile", "pooled"]
 
 LIMITS = ("cwnd", "rwnd", "sndbuf", "pacing", "app")
-"""What `flows` keeps a `*_limited_us` column for. The rest of a flow's steady part is `other`."""
+"""What `flows` keeps a `*_limited_us` column for."""
+
+LIMITED_BY = (*LIMITS, "cwnd_or_pacing", "other")
+"""Parts of a flow's steady part. Where the kernel does not tell the window from pacing, both and what else holds data
+back are `cwnd_or_pacing`; otherwise the rest is `other`."""
+
+MEASURED = ("requests_per_sec", "latency_us_p50", "latency_us_p95", "latency_us_p99")
+"""Metrics that external programs tell of themselves, and that no flow of theirs has."""
 
 
 @dataclass(frozen=True)
@@ -98,4 +105,6 @@ def compared(workload: str) -> tuple[str, ...]:
         return ("completion_us_p50", "srtt_us_p95", "queue_delay_us_p95")
     if workload == "request-response":
         return ("latency_us_p95", "requests_per_sec", "queue_delay_us_p95")
+    if workload == "programs":
+        return ("requests_per_sec", "latency_us_p95", "goodput_bits_per_sec", "queue_delay_us_p95")
     return ("goodput_bits_per_sec", "srtt_us_p95", "queue_delay_us_p95")

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import human, published
+from . import doubts, human, published
 from .metrics import BY_NAME
 from .published import Beside
 from .results import Run
@@ -31,12 +31,16 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
             {"scenario": run.meta["file"], **outcome.json()} for run in runs for outcome in run.expectations
         ],
         "published": [{"scenario": run.meta["file"], **found.json()} for run in runs for found in run.published],
-        "warnings": [warning for run in runs for warning in run.summary.warnings],
+        "warnings": [
+            warning for run in runs for warning in (*(doubt.line for doubt in run.doubts), *run.summary.warnings)
+        ],
         "runs": [
             {
                 "scenario": run.meta["file"],
                 "title": run.meta["title"],
                 "status": run.meta["status"],
+                "engine": run.meta["engine"],
+                "failed": any(doubt.failed for doubt in run.doubts),
                 "seed": run.meta["seed"],
                 "repeat": run.meta["repeat"],
                 "folder": str(run.folder) if run.folder else None,
@@ -137,6 +141,7 @@ class _Number(_Column):
 def _columns(run: Run) -> list[_Column]:
     axes = [key for key, _ in run.meta["cells"][0]["axes"] if not key.endswith(".algorithm")]
     several = any(len(cell["flows"]) > 1 for cell in run.meta["cells"])
+    doubtful = doubts.cells(run.doubts)
     number = [
         ("goodput_bits_per_sec", "goodput"),
         ("completion_us_p50", "done p50"),
@@ -152,7 +157,7 @@ def _columns(run: Run) -> list[_Column]:
     ]
     return [
         *(_Words(_short(key), lambda group, key=key: group.axes.get(key, "")) for key in axes),  # type: ignore[misc]
-        _Words("flow", lambda group: flow_label(group)),
+        _Words("flow", lambda group: flow_label(group) + ("*" if group.cell in doubtful else "")),
         *(_Number(metric, name) for metric, name in number),
         _Number("utilisation", "link used", of_total=True),
         *([_Number("jain", "Jain", of_total=True)] if several else []),
@@ -169,7 +174,7 @@ def flow_label(group: Group) -> str:
 def limits(group: Group) -> str:
     """The two greatest shares of time, from 5 % on: `cwnd 61 %, pacing 38 %`."""
     shares = sorted(((found.mean, limit) for limit, found in group.limited_by.items()), reverse=True)
-    return ", ".join(f"{limit} {100 * share:.0f} %" for share, limit in shares[:2] if share >= 0.05)
+    return ", ".join(f"{limit.replace('_', ' ')} {100 * share:.0f} %" for share, limit in shares[:2] if share >= 0.05)
 
 
 def spread(found: Estimate, divisor: float) -> str:
@@ -209,6 +214,8 @@ def _head(run: Run) -> Iterator[str]:
     durations = {cell["duration_ns"] for cell in meta["cells"]}
     if len(durations) == 1:
         facts.append(human.duration(durations.pop()))
+    if meta["engine"] == "kernel":
+        facts.append(f"on {meta['host']['kernel']}")
     facts.append(f"{meta['repeat']} repetition{'s' if meta['repeat'] > 1 else ''}, seed {meta['seed']}")
     yield " · ".join(facts)
 
@@ -232,6 +239,9 @@ def _after(run: Run) -> Iterator[str]:
         " Goodput is of all flows of a row together." if several else ""
     )
     verdicts = [verdict for verdict in summary.verdicts if verdict.primary] or summary.verdicts
+    if run.doubts:
+        yield ""
+        yield from (f"* {doubt.line}" for doubt in run.doubts)
     if verdicts:
         yield ""
         yield "Verdicts"

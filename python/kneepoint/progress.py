@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from .engine import Key, Watcher
+from .pool import Key, Watcher
 
 _LINE_EVERY_SEC = 5.0
 
@@ -21,11 +21,11 @@ def watcher(*, quiet: bool = False) -> Watcher:
 class _Lines(Watcher):
     """A line when a run begins and ends, and one every few seconds between."""
 
-    def start(self, title: str, asked: int, done: int) -> None:
+    def start(self, title: str, asked: int, done: int, expectation: str = "") -> None:
         self.asked, self.done = asked, done
         self.began = self.said = time.monotonic()
         kept = f", {done} kept from before" if done else ""
-        self._say(f"{title}: {asked} repetitions{kept}")
+        self._say(f"{title}: {asked} repetitions{kept}" + (f", {expectation}" if expectation else ""))
 
     def finished(self, key: Key) -> None:
         self.done += 1
@@ -46,14 +46,14 @@ class _Lines(Watcher):
 class _Bar(Watcher):
     """A bar with the time left, drawn by the main thread only."""
 
-    def start(self, title: str, asked: int, done: int) -> None:
+    def start(self, title: str, asked: int, done: int, expectation: str = "") -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         self.done, self.asked = done, asked
         self.shares: dict[Key, float] = {}
         console = Console(stderr=True)
-        console.print(title, markup=False, highlight=False)
+        console.print(f"{title}: {expectation}" if expectation else title, markup=False, highlight=False)
         self.bar: Any = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -65,7 +65,9 @@ class _Bar(Watcher):
             transient=True,
             auto_refresh=False,
         )
-        self.task = self.bar.add_task("Simulating", total=asked, completed=done, done=done)
+        self.task = self.bar.add_task(
+            "Running" if expectation else "Simulating", total=asked, completed=done, done=done
+        )
         self.bar.start()
 
     def running(self, key: Key, share: float) -> None:

@@ -9,7 +9,11 @@ cells              per cell: index, axes, describe (key, value, doc), duration_n
                    bdp_bytes, buffer_bytes, buffer_pkts, flows (group, name, algorithm, workload, count)
 expects            assert and line of each [[expect]]
 published          value, figure, source and line of each [[published]]
-engine             "sim";  engine_version the version of kneepoint
+engine             "sim" or "kernel";  engine_version the version of kneepoint
+bpf                of the kernel engine: our build of each algorithm, also where the kernel has its own
+labs               of the kernel engine: the settings of each lab that differs from the others, read back
+repetitions        of the kernel engine, one per repetition: cell, rep, lab (position in labs), warnings (what makes its
+                   figures doubtful), failures (programs that ended badly)
 versions host      libraries; kernel, processor, number of processors
 command            what to type to run it again; `kneepoint.run(scenario)` for the API without a file
 sessions           one per start or resumption: started (UTC), wall_sec, workers, repetitions finished
@@ -32,7 +36,9 @@ from typing import Any
 from .errors import RunFolderError
 
 
-def describe(scenario: Any, text: str, file: str, command: str) -> dict[str, Any]:
+def describe(
+    scenario: Any, text: str, file: str, command: str, engine: str = "sim", bpf: bool = False
+) -> dict[str, Any]:
     """A run about to begin. `scenario` is a `_core.Scenario`."""
     return {
         "status": "interrupted",
@@ -49,8 +55,9 @@ def describe(scenario: Any, text: str, file: str, command: str) -> dict[str, Any
             {"value": value, "figure": figure, "source": source, "line": line}
             for value, figure, source, line in scenario.published
         ],
-        "engine": "sim",
+        "engine": engine,
         "engine_version": engine_version(),
+        **({"bpf": bpf} if engine == "kernel" else {}),
         "versions": _versions(),
         "host": host(),
         "command": command,
@@ -74,18 +81,46 @@ def session(workers: int) -> dict[str, Any]:
     return {"started": started, "wall_sec": 0.0, "workers": workers, "repetitions": 0}
 
 
-def check_same(old: Mapping[str, Any], text: str, folder: Path) -> None:
-    """Refuses to resume what would mix two scenarios or two versions in one table."""
-    if old["scenario"] != text:
+def repetitions(engine: str, notes: Mapping[tuple[int, int], Mapping[str, Any]]) -> dict[str, Any]:
+    """`labs` and `repetitions` from the notes of what was run; nothing of simulations, which have neither."""
+    if engine == "sim":
+        return {}
+    labs: list[Any] = []
+    rows = []
+    for (cell, rep), note in notes.items():
+        if note["lab"] not in labs:
+            labs.append(note["lab"])
+        row = {"cell": cell, "rep": rep, "lab": labs.index(note["lab"])}
+        rows.append({**row, "warnings": note["warnings"], "failures": note["failures"]})
+    return {"labs": labs, "repetitions": rows}
+
+
+def check_same(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> None:
+    """Refuses to go on with what would mix two scenarios, engines or versions in one table."""
+    if old["scenario"] != new["scenario"]:
         raise RunFolderError(
             f"{folder}: --resume: the scenario differs from the one that began this run ({old['file']}). "
             "Run it into another --out, or give no scenario to go on with the stored one."
         )
+    if old["engine"] != new["engine"] or old.get("bpf") != new.get("bpf"):
+        raise RunFolderError(
+            f"{folder}: --resume: got {_engine(new)}; this run was begun with {_engine(old)}. Run it into another "
+            "--out, or leave the options out to go on as it was begun."
+        )
+    check_version(old, folder)
+
+
+def check_version(old: Mapping[str, Any], folder: Path) -> None:
+    """Refuses to simulate on with another version than began the run."""
     if old["engine_version"] != engine_version():
         raise RunFolderError(
-            f"{folder}: --resume: begun by kneepoint {old['engine_version']}; this is {engine_version()}, whose "
-            "results may differ. Run it again into another --out."
+            f"{folder}: begun by kneepoint {old['engine_version']}; this is {engine_version()}, whose results may "
+            "differ. Run it again into another --out."
         )
+
+
+def _engine(meta: Mapping[str, Any]) -> str:
+    return f"--engine {meta['engine']}" + (" --bpf" if meta.get("bpf") else "")
 
 
 def engine_version() -> str:

@@ -1,4 +1,4 @@
-"""A run as Python sees it: what was asked, five tables, and what the statistics say."""
+"""A run as Python sees it: what was asked, its tables, and what the statistics say."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-    from .engine import Key
+    from .doubts import Doubt
     from .expect import Outcome
+    from .pool import Key
     from .published import Beside
     from .stats import Summary
 
@@ -119,6 +120,21 @@ class Run:
         """Openings, recoveries, timeouts, undos, ends."""
         return self.table("events")
 
+    @property
+    def cpu(self) -> Table:
+        """Who used the processors; of the kernel engine."""
+        return self.table("cpu")
+
+    @property
+    def links(self) -> Table:
+        """What the emulated link asked of itself and achieved; of the kernel engine."""
+        return self.table("links")
+
+    @property
+    def programs(self) -> Table:
+        """External programs that ran, and what they measured; of the kernel engine."""
+        return self.table("programs")
+
     def table(self, name: str) -> Table:
         """A table by name. Raises `MissingTable`."""
         if name not in self._tables:
@@ -135,7 +151,15 @@ class Run:
         """Metrics with intervals, and verdicts."""
         from . import stats
 
-        return stats.summarise(self.flows.arrow(), self.queue.arrow(), self.meta["cells"])
+        programs = self.programs.arrow() if "programs" in tables.of_engine(self.meta["engine"]) else None
+        return stats.summarise(self.flows.arrow(), self.queue.arrow(), self.meta["cells"], programs)
+
+    @cached_property
+    def doubts(self) -> list[Doubt]:
+        """What makes repetitions of the kernel engine doubtful, or failed, in the order of the matrix."""
+        from .doubts import of_run
+
+        return of_run(self.meta)
 
     @cached_property
     def expectations(self) -> list[Outcome]:
@@ -167,11 +191,12 @@ class Run:
         if self._parts is None:
             assert self.folder is not None
             return RunFolder(self.folder).read_table(name)
-        if name not in tables.NAMES:
-            raise MissingTable(f"got the table {name!r}; expected one of {', '.join(tables.NAMES)}.")
-        bare = {key: tables.take_data_packets(part["flows"]) for key, part in self._parts.items()}
+        known = tables.of_engine(self.meta["engine"])
+        if name not in known:
+            raise MissingTable(f"got the table {name!r}; expected one of {', '.join(known)}.")
+        bare = {key: tables.take_note(part["flows"]) for key, part in self._parts.items()}
         if name == "runs":
-            return tables.runs_table(self.meta, [(key, count) for key, (_, count) in bare.items()])
+            return tables.runs_table(self.meta, {key: note for key, (_, note) in bare.items()})
         chosen = [bare[key][0] if name == "flows" else part[name] for key, part in self._parts.items()]
         if not chosen:
             raise MissingTable(f"the table {name!r}: no repetition was finished, so there is none.")

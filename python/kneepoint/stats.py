@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from . import groups
-from .metrics import BY_NAME, LIMITS, Metric
+from .metrics import BY_NAME, LIMITED_BY, Metric
 
 Floats = npt.NDArray[np.float64]
 
@@ -130,12 +130,20 @@ class Summary:
     warnings: list[str] = field(default_factory=list)
 
 
-def summarise(flows: pa.Table, queue: pa.Table | None, cells: Sequence[Mapping[str, Any]]) -> Summary:
-    """Summary of a run's `flows` and `queue` tables; `cells` as in `run.json`. Without `queue` no use of the link."""
+def summarise(
+    flows: pa.Table,
+    queue: pa.Table | None,
+    cells: Sequence[Mapping[str, Any]],
+    programs: pa.Table | None = None,
+) -> Summary:
+    """Summary of a run's tables; `cells` as in `run.json`.
+
+    Without `queue` no use of the link; `programs` gives groups of external programs what those measured themselves.
+    """
     from .verdicts import compare_groups
 
     by_cell = {int(cell["index"]): cell for cell in cells}
-    found = [_group(by_cell[part.cell], part) for part in groups.of_flows(flows, by_cell)]
+    found = [_group(by_cell[part.cell], part) for part in groups.of_flows(flows, by_cell, programs)]
     totals = [_total(by_cell[part.cell], part) for part in groups.of_cells(flows, queue, by_cell)]
     verdicts = compare_groups(found)
     return Summary(found, totals, verdicts, _warnings(found, verdicts, by_cell))
@@ -188,7 +196,7 @@ def repetitions_for(deviation: float, half: float) -> int:
 def _group(cell: Mapping[str, Any], part: groups.Part) -> Group:
     spec: Mapping[str, Any] = next((flow for flow in cell["flows"] if flow["group"] == part.group), {})
     estimates = {name: estimate(values, BY_NAME[name]) for name, values in part.values.items() if name in BY_NAME}
-    shares = {limit: estimate(part.values[f"limited_by.{limit}"]) for limit in (*LIMITS, "other")}
+    shares = {limit: estimate(part.values[f"limited_by.{limit}"]) for limit in LIMITED_BY}
     return Group(
         cell=part.cell,
         group=part.group,

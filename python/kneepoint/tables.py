@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from . import columns
 
-FROM_ENGINE = ("flows", "samples", "queue", "events")
-"""Tables that an engine fills, in the order in which parts hold them."""
+FROM_ENGINE: dict[str, tuple[str, ...]] = {
+    "sim": ("flows", "samples", "queue", "events"),
+    "kernel": ("flows", "samples", "queue", "events", "cpu", "links", "programs"),
+}
+"""Tables that each engine fills, in the order in which parts hold them."""
 
-NAMES = ("runs", *FROM_ENGINE)
-"""Every table of a run."""
+NAMES = ("runs", *FROM_ENGINE["kernel"])
+"""Every table that a run may have."""
+
+_NOTE = b"repetition"
+"""Key of the schema of `flows` under which a part carries what is no table."""
+
+
+def of_engine(engine: str) -> tuple[str, ...]:
+    """Tables of a run by that engine."""
+    return ("runs", *FROM_ENGINE[engine])
 
 
 def as_table(found: Any) -> pa.Table:
@@ -24,19 +35,33 @@ def as_table(found: Any) -> pa.Table:
     return pa.Table.from_batches([pa.record_batch(found)])
 
 
-def of_output(output: Any) -> dict[str, pa.Table]:
-    """The four tables of one repetition; `data_packets` rides in the schema of `flows`."""
-    found = {name: as_table(getattr(output, name)) for name in FROM_ENGINE}
-    count = {b"data_packets": str(output.data_packets).encode()}
-    found["flows"] = found["flows"].replace_schema_metadata({**(found["flows"].schema.metadata or {}), **count})
+def of_simulator(output: Any) -> dict[str, pa.Table]:
+    """The tables of one repetition, `_core.Output`, with its note."""
+    found = {name: as_table(getattr(output, name)) for name in FROM_ENGINE["sim"]}
+    return with_note(found, {"data_packets": output.data_packets})
+
+
+def of_lab(output: Any) -> dict[str, pa.Table]:
+    """The tables of one repetition, `_core.LabOutput`; the kernel's further columns stand beside those of `samples`."""
+    found = {name: as_table(getattr(output, name)) for name in FROM_ENGINE["kernel"]}
+    further = as_table(output.tcp_info)
+    for field in further.schema:
+        found["samples"] = found["samples"].append_column(field, further[field.name])
     return found
 
 
-def take_data_packets(flows: pa.Table) -> tuple[pa.Table, int]:
-    """The table without the note of `of_output`, and the note."""
+def with_note(found: dict[str, pa.Table], note: Mapping[str, Any]) -> dict[str, pa.Table]:
+    """The tables with a note that rides in the schema of `flows`: `data_packets`, and of the kernel engine `lab`,
+    `warnings` and `failures` (see `record.repetitions`)."""
+    metadata = {**(found["flows"].schema.metadata or {}), _NOTE: json.dumps(note, ensure_ascii=False).encode()}
+    return {**found, "flows": found["flows"].replace_schema_metadata(metadata)}
+
+
+def take_note(flows: pa.Table) -> tuple[pa.Table, dict[str, Any]]:
+    """The table without its note, and the note."""
     metadata = dict(flows.schema.metadata or {})
-    count = int(metadata.pop(b"data_packets", b"0"))
-    return flows.replace_schema_metadata(metadata or None), count
+    note = json.loads(metadata.pop(_NOTE, b'{"data_packets": 0}'))
+    return flows.replace_schema_metadata(metadata or None), note
 
 
 def runs_schema() -> pa.Schema:
@@ -51,8 +76,8 @@ def runs_schema() -> pa.Schema:
     )
 
 
-def runs_table(run: Mapping[str, Any], done: Sequence[tuple[tuple[int, int], int]]) -> pa.Table:
-    """One row per repetition done: ((cell, rep), data packets), in the order given."""
+def runs_table(run: Mapping[str, Any], done: Mapping[tuple[int, int], Mapping[str, Any]]) -> pa.Table:
+    """One row per repetition done, in the order given: (cell, rep) and its note."""
     cells = {int(cell["index"]): cell for cell in run["cells"]}
     same = {name: run[name] for name in ("title", "claim", "scenario_sha256", "seed", "engine", "engine_version")}
     constant = {
@@ -64,5 +89,8 @@ def runs_table(run: Mapping[str, Any], done: Sequence[tuple[tuple[int, int], int
         }
         for index, cell in cells.items()
     }
-    rows = [{"cell": cell, "rep": rep, **constant[cell], "data_packets": count} for (cell, rep), count in done]
+    rows = [
+        {"cell": cell, "rep": rep, **constant[cell], "data_packets": note["data_packets"]}
+        for (cell, rep), note in done.items()
+    ]
     return pa.Table.from_pylist(rows, schema=runs_schema())

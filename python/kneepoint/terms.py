@@ -109,6 +109,6 @@ def _groups(name: str, attribute: str, cells: Sequence[Mapping[str, Any]]) -> li
 def _metric_names(name: str) -> list[str]:
     if name == "total":
         return [metric.name for metric in metrics.TOTALS] + ["goodput", "utilization"]
-    limits = [f"limited_by.{limit}" for limit in (*metrics.LIMITS, "other")]
+    limits = [f"limited_by.{limit}" for limit in metrics.LIMITED_BY]
     short = [alias for alias, full in metrics.ALIASES.items() if full != "utilisation"]
     return [*short, *(metric.name for metric in metrics.METRICS), *limits]

@@ -114,7 +114,7 @@ def test_a_run_resumes_through_the_api(tmp_path: Path) -> None:
     meta = json.loads((tmp_path / "whole" / "run.json").read_text())
     folder = RunFolder.create(tmp_path / "killed")
     folder.write_json({**meta, "status": "interrupted"})
-    folder.write_part((1, 1), tables.of_output(_core.parse(SMALL, "t").run_cell(1, 1)))
+    folder.write_part((1, 1), tables.of_simulator(_core.parse(SMALL, "t").run_cell(1, 1)))
     folder.unlock()
     run = kneepoint.run(out=tmp_path / "killed", resume=True)
     assert run.complete

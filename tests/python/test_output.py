@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from kneepoint import output, progress
-from kneepoint.engine import Watcher
+from kneepoint.pool import Watcher
 from kneepoint.stats import Estimate
 
 

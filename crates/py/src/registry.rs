@@ -1,6 +1,9 @@
 //! What Kneepoint knows, as lists of dicts for `knee list` and the docs.
 
-use knee_model::record::{Column, Events, Flows, QueueSamples, Samples, Table, Values};
+use knee_model::record::{
+    Column, CpuSamples, Events, Flows, Links, Programs, QueueSamples, Samples, Table,
+    TcpInfoSamples, Values,
+};
 use knee_model::workload::WORKLOADS;
 use knee_model::{loss, queue, scenario};
 use pyo3::prelude::*;
@@ -105,6 +108,10 @@ pub fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     add_table::<Samples>(&dict)?;
     add_table::<QueueSamples>(&dict)?;
     add_table::<Events>(&dict)?;
+    add_table::<TcpInfoSamples>(&dict)?;
+    add_table::<CpuSamples>(&dict)?;
+    add_table::<Links>(&dict)?;
+    add_table::<Programs>(&dict)?;
     Ok(dict)
 }
 

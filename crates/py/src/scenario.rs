@@ -1,5 +1,7 @@
 //! The scenario parser and what the front shows of a scenario.
 
+use std::collections::BTreeSet;
+
 use knee_model::scenario::{self as model, BufferLimit, Cell};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -59,6 +61,12 @@ impl Scenario {
         PyList::new(py, cells)
     }
 
+    /// Every algorithm that some connection's end uses, sorted.
+    #[getter]
+    fn algorithms(&self) -> BTreeSet<&str> {
+        self.scenario.cells.iter().flat_map(algorithms_of).collect()
+    }
+
     /// (`assert`, line in the file) of each `[[expect]]`.
     #[getter]
     fn expects(&self) -> Vec<(&str, u32)> {
@@ -96,6 +104,11 @@ impl Scenario {
         })?;
         simulate(py, cell, rep, capture, cancel.as_ref(), progress.as_ref())
     }
+}
+
+fn algorithms_of(cell: &Cell) -> impl Iterator<Item = &str> {
+    let senders = cell.flows.iter().map(|flow| flow.algorithm.as_str());
+    senders.chain([cell.receiver.algorithm.as_str()])
 }
 
 fn cell_dict<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyDict>> {

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import click
 
+from kneepoint import engines
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 LISTED = ("algorithms", "queues", "losses", "workloads", "keys", "tables", "scenarios")
@@ -32,9 +34,12 @@ class Options:
         report: bool = False,
         json: bool = False,
         quiet: bool = False,
+        engine: str | None = None,
+        bpf: bool = False,
     ) -> None:
         self.out, self.workers, self.resume, self.force = out, workers, resume, force
         self.dry_run, self.report, self.json, self.quiet = dry_run, report, json, quiet
+        self.engine, self.bpf = engine, bpf
 
 
 def _out(help: str) -> Callable[[Command], Command]:
@@ -52,7 +57,18 @@ def _running(command: Command) -> Command:
         click.option(
             "--workers",
             type=click.IntRange(min=1),
-            help="Threads; by default one per processor. Results do not depend on it.",
+            help="Repetitions at once; by default one per processor, which changes no result of the simulator, and "
+            "one on the kernel, where they would take time from each other.",
+        ),
+        click.option(
+            "--bpf",
+            is_flag=True,
+            help="With --engine kernel: our build of each algorithm, also where the kernel has its own.",
+        ),
+        click.option(
+            "--engine",
+            type=click.Choice(engines.NAMES),
+            help="What runs it: the simulator, or this host's own TCP stack, in real time.  [default: sim]",
         ),
     ):
         command = option(command)

@@ -44,17 +44,18 @@ def report(
 def csv(run: Path, out: Path) -> None:
     """Every table as OUT/TABLE.csv; units are part of the columns' names."""
     found = api.open(run)
+    names = tables.of_engine(found.meta["engine"])
     if out.is_dir() and any(out.iterdir()):
         raise RunFolderError(f"{out}: is not empty; expected a free name for the CSV files. Choose another --out.")
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for name in tables.NAMES:
+        for name in names:
             temporary = out / f".{name}.csv.tmp"
             pyarrow.csv.write_csv(_plain(found.table(name).arrow()), temporary)
             temporary.replace(out / f"{name}.csv")
     except OSError as error:
         raise cannot_write(out, error) from None
-    print(f"CSV: {', '.join(str(out / f'{name}.csv') for name in tables.NAMES)}")
+    print(f"CSV: {', '.join(str(out / f'{name}.csv') for name in names)}")
 
 
 def pcapng(run: Path, out: Path, cell: int, rep: int) -> None:
@@ -68,7 +69,12 @@ def pcapng(run: Path, out: Path, cell: int, rep: int) -> None:
             f"{run}: got cell {cell}, repetition {rep}; expected a cell below {len(meta['cells'])} and a repetition "
             f"below {meta['repeat']}. `knee run --dry-run` prints the cells."
         )
-    record.check_same(meta, meta["scenario"], run)
+    if meta["engine"] != "sim":
+        raise UsageError(
+            f"{run}: was run with --engine {meta['engine']}, which keeps no packets and cannot repeat them; expected a "
+            "simulated run. `knee shell` gives a place behind the same link where tcpdump can run."
+        )
+    record.check_version(meta, run)
     output = api.parse(meta["scenario"], meta["file"]).run_cell(cell, rep, capture=True)
     try:
         output.write_pcapng(str(out))

@@ -51,7 +51,7 @@ def _read(what: str) -> Any:
             {"name": name, "summary": _title(name), "file": str(scenarios.path(name))} for name in scenarios.names()
         ]
     if what == "tables":
-        return {"runs": columns.of_runs(), **_core.tables()}
+        return columns.of_tables()
     return getattr(_core, what)()
 
 

@@ -45,7 +45,7 @@ def run(files: Sequence[Path], options: Options) -> int:
     jobs = []
     for file, (text, name) in zip(files, texts, strict=True):
         out = options.out / file.stem if options.out and len(files) > 1 else options.out
-        jobs.append(_Job(text, name, out, file.stem, record.command_line("knee", "run", name)))
+        jobs.append(_Job(text, name, out, file.stem, record.command_line("knee", "run", name, *_engine(options))))
     return _run_all(jobs, options)
 
 
@@ -71,7 +71,7 @@ def gallery(names: Sequence[str], options: Options) -> int:
         text, _ = api.read_scenario(scenarios.path(name))
         file = f"gallery/{name}.toml"
         api.parse(text, file)
-        command = record.command_line("knee", "gallery", name)
+        command = record.command_line("knee", "gallery", name, *_engine(options))
         jobs.append(_Job(text, file, parent / name, name, command))
     return _run_all(jobs, options)
 
@@ -97,6 +97,8 @@ def _run_all(jobs: Iterable[_Job], options: Options) -> int:
                 job.file,
                 out=out,
                 force=options.force,
+                engine=options.engine or "sim",
+                bpf=options.bpf,
                 workers=options.workers,
                 watcher=progress.watcher(quiet=options.quiet),
                 command=job.command,
@@ -116,7 +118,15 @@ def _resume(files: Sequence[Path], options: Options) -> int:
     with _interruptible(options.out):
         watcher = progress.watcher(quiet=options.quiet)
         scenario = files[0] if files else None
-        found = api.run(scenario, out=options.out, resume=True, workers=options.workers, watcher=watcher)
+        found = api.run(
+            scenario,
+            out=options.out,
+            resume=True,
+            engine=options.engine,
+            bpf=options.bpf,
+            workers=options.workers,
+            watcher=watcher,
+        )
     _show(found, options, first=True)
     return _end([found], options)
 
@@ -144,7 +154,13 @@ def _end(runs: Sequence[Run], options: Options) -> int:
             for run in runs:
                 assert run.folder is not None
                 report(run.folder, to=sys.stderr)
-    return 0 if all(outcome.passed for run in runs for outcome in run.expectations) else 1
+    failed = any(doubt.failed for run in runs for doubt in run.doubts)
+    return 0 if not failed and all(outcome.passed for run in runs for outcome in run.expectations) else 1
+
+
+def _engine(options: Options) -> list[str]:
+    """The words that choose the engine again."""
+    return [*(["--engine", options.engine] if options.engine else []), *(["--bpf"] if options.bpf else [])]
 
 
 @contextmanager
@@ -183,16 +199,17 @@ def _dry_run(texts: Sequence[tuple[str, str]], options: Options) -> int:
             }
         )
         if not options.json:
-            print("\n".join(_plan(scenario.title, scenario.repeat, cells)))
+            how = "in real time" if options.engine == "kernel" else "simulated"
+            print("\n".join(_plan(scenario.title, scenario.repeat, cells, how)))
     if options.json:
         print(json.dumps({"schema": output.SCHEMA, "plans": plans}, indent=2, ensure_ascii=False))
     return 0
 
 
-def _plan(title: str, repeat: int, cells: Sequence[Mapping[str, Any]]) -> list[str]:
+def _plan(title: str, repeat: int, cells: Sequence[Mapping[str, Any]], how: str) -> list[str]:
     from kneepoint import human
 
-    simulated = human.duration(sum(cell["duration_ns"] for cell in cells) * repeat)
+    length = human.duration(sum(cell["duration_ns"] for cell in cells) * repeat)
     rows = [["cell", "axes", "flows", "rate", "rtt", "BDP", "buffer", "length"]]
     for cell in cells:
         rate, bdp = cell["rate_bits_per_sec"], cell["bdp_bytes"]
@@ -209,7 +226,7 @@ def _plan(title: str, repeat: int, cells: Sequence[Mapping[str, Any]]) -> list[s
             ]
         )
     left = [False, True, True, False, False, False, False, False]
-    head = f"{title}: {len(cells)} cells x {repeat} repetitions = {len(cells) * repeat} runs, {simulated} simulated"
+    head = f"{title}: {len(cells)} cells x {repeat} repetitions = {len(cells) * repeat} runs, {length} {how}"
     return [head, "", *output.aligned(rows, left=left)]
 
 

@@ -193,7 +193,7 @@ def _sentence(text: str) -> str:
 
 
 def warnings(run: ReportRun) -> list[str]:
-    found = list(run.stats.warnings)
+    found = [doubt.line for doubt in run.run.doubts] + list(run.stats.warnings)
     if run.meta.get("status") not in (None, "complete"):
         found.insert(0, f"This run is {run.meta['status']}: what stands here is of the repetitions that were finished.")
     return found

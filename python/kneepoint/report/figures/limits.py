@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kneepoint.metrics import LIMITS
+from kneepoint.metrics import LIMITED_BY
 from kneepoint.report import marks, palette, theme
 from kneepoint.report.run import ReportRun
 
@@ -12,7 +12,8 @@ name = "limits"
 title = "What limited each flow"
 summary = (
     "Share of each flow's steady part in which the congestion window, pacing, the receive window, the send buffer "
-    'or the application held data back; "other" is the rest (handshake, recovery without permission to send). '
+    'or the application held data back; "other" is the rest (handshake, recovery without permission to send). A real '
+    "kernel does not tell the congestion window from pacing: there the rest is of both. "
     "Means over the repetitions."
 )
 #: More flows than this are shown as the mean of their kind.
@@ -27,6 +28,7 @@ WORDS = {
     "rwnd": "receive window",
     "sndbuf": "send buffer",
     "app": "application",
+    "cwnd_or_pacing": "window or pacing",
     "other": "other",
 }
 
@@ -79,7 +81,7 @@ def _by_flow(run: ReportRun) -> dict[tuple[int, int], dict[str, float]]:
     alone = flows.set_column(flows.schema.get_field_index("group"), "group", flows["flow"])
     found = {}
     for part in groups.of_flows(alone, cells):
-        shares = {limit: part.values[f"limited_by.{limit}"] for limit in (*LIMITS, "other")}
+        shares = {limit: part.values[f"limited_by.{limit}"] for limit in LIMITED_BY}
         found[part.cell, part.group] = {
             limit: float(np.mean(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0
             for limit, values in shares.items()

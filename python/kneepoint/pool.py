@@ -1,8 +1,7 @@
-"""Runs repetitions on a pool of threads; the engine releases the GIL, so each thread uses a core of its own."""
+"""Runs repetitions on a pool of threads: each simulates without the GIL, or waits for a lab of its own."""
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -20,11 +19,11 @@ _TICK_SEC = 0.1
 class Watcher:
     """Hears of progress; this one keeps it to itself. `running` comes from the working threads."""
 
-    def start(self, title: str, asked: int, done: int) -> None:
-        """A run of `asked` repetitions begins, `done` of which were kept from earlier."""
+    def start(self, title: str, asked: int, done: int, expectation: str = "") -> None:
+        """A run of `asked` repetitions begins, `done` of which were kept from earlier; `expectation` says how long."""
 
     def running(self, key: Key, share: float) -> None:
-        """A repetition has reached that share of its virtual time."""
+        """A repetition has reached that share of its time, virtual or real."""
 
     def finished(self, key: Key) -> None:
         """A repetition is complete."""
@@ -36,8 +35,8 @@ class Watcher:
         """The run has ended, one way or another."""
 
 
-class Simulated(Protocol):
-    """What is asked of a scenario here: `_core.Scenario`, or a stand-in of the tests."""
+class Engine(Protocol):
+    """What is asked of an engine here: one of `engines`, or a stand-in of the tests."""
 
     @property
     def cells(self) -> list[dict[str, Any]]: ...
@@ -47,7 +46,6 @@ class Simulated(Protocol):
         index: int,
         rep: int,
         *,
-        capture: bool = False,
         cancel: Any = None,
         progress: Callable[[int], object] | None = None,
     ) -> Any: ...
@@ -60,18 +58,13 @@ def order(cells: int, repeat: int, kept: Iterable[Key] = ()) -> list[Key]:
     return [(cell, rep) for rep in range(repeat) for cell in range(cells) if (cell, rep) not in done]
 
 
-def default_workers() -> int:
-    """As many as this process may use processors."""
-    return len(os.sched_getaffinity(0))
-
-
 def execute(
-    scenario: Simulated,
+    engine: Engine,
     keys: Sequence[Key],
     keep: Callable[[Key, Any], None],
     *,
     cancel: Any,
-    workers: int | None = None,
+    workers: int,
     watcher: Watcher | None = None,
 ) -> None:
     """Runs every repetition of `keys` and hands each output to `keep`, from the thread that made it.
@@ -80,7 +73,7 @@ def execute(
     goes on after every thread has ended.
     """
     watcher = watcher or Watcher()
-    lengths = {int(cell["index"]): max(int(cell["duration_ns"]), 1) for cell in scenario.cells}
+    lengths = {int(cell["index"]): max(int(cell["duration_ns"]), 1) for cell in engine.cells}
     pending, lock, stopped = iter(keys), threading.Lock(), threading.Event()
 
     def work() -> None:
@@ -104,7 +97,7 @@ def execute(
         def progress(now_ns: int) -> None:
             watcher.running(key, min(now_ns / lengths[cell], 1.0))
 
-        keep(key, scenario.run_cell(cell, rep, cancel=cancel, progress=progress))
+        keep(key, engine.run_cell(cell, rep, cancel=cancel, progress=progress))
         with lock:
             watcher.finished(key)
 
@@ -112,7 +105,7 @@ def execute(
         stopped.set()
         cancel.cancel()
 
-    count = max(1, min(workers or default_workers(), len(keys)))
+    count = max(1, min(workers, len(keys)))
     with ThreadPoolExecutor(count, thread_name_prefix="kneepoint") as pool:
         try:
             waiting = {pool.submit(work) for _ in range(count)}

@@ -1,4 +1,4 @@
-"""The pool of threads, against a stand-in for the simulator."""
+"""The pool of threads, against a stand-in for an pool."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kneepoint import engine
+from kneepoint import pool
 from kneepoint.errors import Cancelled, EngineError
 
 
@@ -37,7 +37,6 @@ class Fake:
         index: int,
         rep: int,
         *,
-        capture: bool = False,
         cancel: Any = None,
         progress: Callable[[int], object] | None = None,
     ) -> Any:
@@ -63,27 +62,27 @@ class Fake:
 
 
 def test_repetitions_come_before_cells_so_that_pairs_are_kept() -> None:
-    assert engine.order(2, 2) == [(0, 0), (1, 0), (0, 1), (1, 1)]
-    assert engine.order(2, 2, kept=[(1, 0), (0, 1)]) == [(0, 0), (1, 1)]
+    assert pool.order(2, 2) == [(0, 0), (1, 0), (0, 1), (1, 1)]
+    assert pool.order(2, 2, kept=[(1, 0), (0, 1)]) == [(0, 0), (1, 1)]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_every_repetition_is_run_once_by_no_more_threads_than_asked(workers: int) -> None:
     fake, kept = Fake(), {}
-    engine.execute(fake, engine.order(3, 4), kept.__setitem__, cancel=Stop(), workers=workers)
+    pool.execute(fake, pool.order(3, 4), kept.__setitem__, cancel=Stop(), workers=workers)
     assert sorted(kept) == [(cell, rep) for cell in range(3) for rep in range(4)]
     assert all(output == key for key, output in kept.items())
     assert fake.most <= workers
 
 
 def test_nothing_to_run_is_no_error() -> None:
-    engine.execute(Fake(), [], lambda key, output: None, cancel=Stop())
+    pool.execute(Fake(), [], lambda key, output: None, cancel=Stop(), workers=1)
 
 
 def test_an_error_stops_the_rest_and_is_raised() -> None:
     fake, kept = Fake(fail=(1, 0)), {}
     with pytest.raises(EngineError, match="cannot be run"):
-        engine.execute(fake, engine.order(3, 50), kept.__setitem__, cancel=Stop(), workers=2)
+        pool.execute(fake, pool.order(3, 50), kept.__setitem__, cancel=Stop(), workers=2)
     assert len(fake.started) < 20
     assert fake.now == 0
     assert (1, 0) not in kept
@@ -92,31 +91,31 @@ def test_an_error_stops_the_rest_and_is_raised() -> None:
 def test_ctrl_c_waits_for_the_threads_and_goes_on() -> None:
     """The interrupt comes where Python delivers it: in the main thread, between two ticks."""
 
-    class Impatient(engine.Watcher):
+    class Impatient(pool.Watcher):
         def tick(self) -> None:
             raise KeyboardInterrupt
 
     fake, stop = Fake(forever=True), Stop()
     with pytest.raises(KeyboardInterrupt):
-        engine.execute(fake, engine.order(3, 5), lambda key, output: None, cancel=stop, workers=2, watcher=Impatient())
+        pool.execute(fake, pool.order(3, 5), lambda key, output: None, cancel=stop, workers=2, watcher=Impatient())
     assert stop.set
     assert fake.now == 0
     assert len(fake.started) == 2
 
 
 def test_progress_reaches_the_watcher_as_shares() -> None:
-    class Listening(engine.Watcher):
+    class Listening(pool.Watcher):
         def __init__(self) -> None:
             self.shares: list[float] = []
-            self.done: list[engine.Key] = []
+            self.done: list[pool.Key] = []
 
-        def running(self, key: engine.Key, share: float) -> None:
+        def running(self, key: pool.Key, share: float) -> None:
             self.shares.append(share)
 
-        def finished(self, key: engine.Key) -> None:
+        def finished(self, key: pool.Key) -> None:
             self.done.append(key)
 
     watcher = Listening()
-    engine.execute(Fake(), [(0, 0)], lambda key, output: None, cancel=Stop(), watcher=watcher)
+    pool.execute(Fake(), [(0, 0)], lambda key, output: None, cancel=Stop(), workers=1, watcher=watcher)
     assert watcher.shares == [0.0, 0.0, 0.25, 0.5, 0.75, 1.0]
     assert watcher.done == [(0, 0)]

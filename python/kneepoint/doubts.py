@@ -1,0 +1,50 @@
+"""Repetitions whose figures are not to be trusted as they stand: the link fell behind, a program failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Why some repetitions of a cell are doubtful. `failed`: a program of the scenario ended badly."""
+
+    cell: int
+    reps: tuple[int, ...]
+    text: str
+    failed: bool = False
+
+    @property
+    def where(self) -> str:
+        """`cell 0, repetitions 1 and 3`."""
+        numbers = [str(rep) for rep in self.reps]
+        listed = numbers[0] if len(numbers) == 1 else f"{', '.join(numbers[:-1])} and {numbers[-1]}"
+        return f"cell {self.cell}, repetition{'s' if len(numbers) > 1 else ''} {listed}"
+
+    @property
+    def line(self) -> str:
+        """The whole as one sentence."""
+        return f"{self.where}: {'failed: ' if self.failed else ''}{self.text}"
+
+
+def of_run(meta: Mapping[str, Any]) -> list[Doubt]:
+    """From the `repetitions` of `run.json`; alike in several repetitions of a cell, said once."""
+    found: dict[tuple[int, bool, str], list[int]] = {}
+    for entry in meta.get("repetitions", ()):
+        for failed, texts in ((True, entry["failures"]), (False, entry["warnings"])):
+            for text in texts:
+                found.setdefault((entry["cell"], failed, text), []).append(entry["rep"])
+    return [Doubt(cell, tuple(reps), text, failed) for (cell, failed, text), reps in sorted(found.items(), key=_place)]
+
+
+def cells(doubts: Sequence[Doubt]) -> set[int]:
+    """Cells that stand under some doubt."""
+    return {doubt.cell for doubt in doubts}
+
+
+def _place(item: tuple[tuple[int, bool, str], list[int]]) -> tuple[int, bool, list[int]]:
+    """Failures of a cell come first."""
+    (cell, failed, _), reps = item
+    return cell, not failed, reps

@@ -1,0 +1,83 @@
+"""The engines: what can run the repetitions of a scenario. A run names one; both fill the same tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import human
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from . import _core
+
+NAMES = ("sim", "kernel")
+"""sim: the packet-level simulator, the default. kernel: the host's own TCP stack in a lab."""
+
+LAB_SECONDS = 1.5
+"""What a lab needs beside its scenario's duration: interpreters, namespaces, the end of connections."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is run: a scenario that was read, its text and name, and where programs may leave what they print.
+
+    `bpf`: the kernel engine takes our build of an algorithm also where the kernel has its own.
+    """
+
+    scenario: _core.Scenario
+    text: str
+    file: str
+    output: Path | None = None
+    bpf: bool = False
+
+
+class Simulator:
+    """The simulator in this process; each thread that calls it uses a processor of its own."""
+
+    def __init__(self, scenario: _core.Scenario) -> None:
+        self.scenario = scenario
+        self.cells = scenario.cells
+
+    def run_cell(
+        self, index: int, rep: int, *, cancel: Any = None, progress: Callable[[int], object] | None = None
+    ) -> dict[str, pa.Table]:
+        """The tables of one repetition."""
+        from . import tables
+
+        return tables.of_simulator(self.scenario.run_cell(index, rep, cancel=cancel, progress=progress))
+
+
+@contextmanager
+def of(name: str, job: Job) -> Iterator[Any]:
+    """The engine of that name, ready to run the job's repetitions, with what it needs of the host until the end."""
+    if name == "sim":
+        yield Simulator(job.scenario)
+        return
+    from . import kernel
+
+    with kernel.engine(job) as found:
+        yield found
+
+
+def default_workers(name: str) -> int:
+    """How many repetitions run at once: one per processor that this process may use; one on the kernel, where they
+    would take time from each other that the clock does not stop for."""
+    return len(os.sched_getaffinity(0)) if name == "sim" else 1
+
+
+def expectation(name: str, cells: Sequence[Mapping[str, Any]], keys: Sequence[tuple[int, int]], workers: int) -> str:
+    """What to say before a run of those repetitions begins; empty where it takes as long as it takes."""
+    if name == "sim" or not keys:
+        return ""
+    lengths = {int(cell["index"]): int(cell["duration_ns"]) for cell in cells}
+    seconds = sum(lengths[cell] / 1e9 + LAB_SECONDS for cell, _ in keys) / min(workers, len(keys))
+    text = f"in real time, about {human.duration(round(seconds * 1e9))}"
+    if workers > 1:
+        text += f"; {workers} labs at once share the processors and may disturb each other"
+    return text

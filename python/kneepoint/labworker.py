@@ -1,0 +1,70 @@
+"""One repetition of one cell on the kernel: a process that enters a lab, runs, writes its tables and ends.
+
+    python -m kneepoint.labworker < REQUEST
+
+REQUEST is an object: `scenario` `file` (text and name), `cell` `rep`, `algorithms` (what the kernel calls each of the
+scenario's), `output` (folder for what programs print), `part` (file for the tables), `parent` (the process that asks).
+Standard output gets lines of JSON: `{"t_ns": …}` now and then, `{"error": CLASS, "message": …}`, `{"done": true}`.
+
+Until the lab has run, nothing is imported that starts a thread: a process with threads may not make user namespaces,
+and what it forks may not wait for their locks.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from .errors import KneepointError
+
+
+def main() -> int:
+    """Exit code 0 when the repetition was run and written, 1 when it was refused or failed."""
+    request = json.load(sys.stdin)
+    try:
+        # Returns in a child that is the first process of the lab; this one waits for it and ends as it does.
+        _core.enter_lab(request["parent"])
+        _run(request)
+    except KneepointError as error:
+        _say({"error": type(error).__name__, "message": str(error)})
+        return 1
+    except OSError as error:
+        _say({"error": "EngineError", "message": f"{error.filename or request['part']}: {error.strerror}."})
+        return 1
+    _say({"done": True})
+    return 0
+
+
+def _run(request: Mapping[str, Any]) -> None:
+    scenario = _core.parse(request["scenario"], request["file"])
+    output = Path(request["output"])
+    measured = scenario.run_in_lab(
+        request["cell"],
+        request["rep"],
+        algorithms=request["algorithms"],
+        output=str(output),
+        progress=lambda t_ns: _say({"t_ns": t_ns}),
+    )
+    from . import folder, programs, tables
+
+    found = tables.of_lab(measured)
+    found["programs"], failures = programs.read(found["programs"], output)
+    note = {
+        "data_packets": measured.data_packets,
+        "lab": json.loads(measured.facts),
+        "warnings": list(measured.warnings),
+        "failures": failures,
+    }
+    folder.write_streams(Path(request["part"]), tables.with_note(found, note))
+
+
+def _say(said: Mapping[str, Any]) -> None:
+    print(json.dumps(said), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
