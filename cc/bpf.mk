@@ -27,6 +27,16 @@ $(BPF_OUT)/%.bpf.o: cc/%.c $(wildcard cc/*.h) cc/bpf.mk
 	@mkdir -p $(@D)
 	$(BPF_CLANG) $(BPF_TARGET) $(BPF_CFLAGS) $(BPF_INCLUDE) $(BPF_DEFINES) -c $< -o $@
 
+# The kernel's own algorithm, recorded (bpf/record.h).
+RECORD_OBJECTS := $(patsubst bpf/%.bpf.c,$(BPF_OUT)/%.bpf.o,$(wildcard bpf/record_*.bpf.c))
+
+.PHONY: bpf-record
+bpf-record: $(RECORD_OBJECTS)
+
+$(BPF_OUT)/record_%.bpf.o: bpf/record_%.bpf.c bpf/record.h $(wildcard cc/*.h) cc/bpf.mk
+	@mkdir -p $(@D)
+	$(BPF_CLANG) $(BPF_TARGET) $(BPF_CFLAGS) $(BPF_INCLUDE) $(BPF_DEFINES) -c $< -o $@
+
 # Our algorithm beside the kernel's own, compared on every op of a live flow (tests/kernel/shadow.h).
 SHADOW_OBJECTS := $(patsubst tests/kernel/%.bpf.c,$(BPF_OUT)/%.bpf.o,$(wildcard tests/kernel/shadow_*.bpf.c))
 

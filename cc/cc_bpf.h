@@ -350,18 +350,21 @@ cc_bpf_write(struct sock *sk, const struct cc_in *in, const struct cc_out *out)
 		bpf_sk_storage_delete(&alg##_store, sk);               \
 	}
 
-/* A program whose op returns nothing; `set` puts its arguments into `in`. */
-#define CC_BPF_VOID(alg, op, set, ...)                                \
-	SEC("struct_ops/" #op)                                        \
-	void BPF_PROG(alg##_bpf_##op, struct sock *sk, ##__VA_ARGS__) \
-	{                                                             \
-		struct alg##_block *b = alg##_begin(sk);              \
-                                                                      \
-		if (!b)                                               \
-			return;                                       \
-		set;                                                  \
-		alg##_core_##op(b);                                   \
-		cc_bpf_write(sk, &b->in, &b->out);                    \
+/* BPF_PROG() behind a macro, so that a list of arguments is expanded first. */
+#define CC_BPF_PROG(name, ...) BPF_PROG(name, ##__VA_ARGS__)
+
+/* A program whose op returns nothing. */
+#define CC_BPF_VOID(alg, op)                                                \
+	SEC("struct_ops/" #op)                                              \
+	void CC_BPF_PROG(alg##_bpf_##op, struct sock *sk, CC_BPF_ARGS_##op) \
+	{                                                                   \
+		struct alg##_block *b = alg##_begin(sk);                    \
+                                                                            \
+		if (!b)                                                     \
+			return;                                             \
+		CC_BPF_SET_##op;                                            \
+		alg##_core_##op(b);                                         \
+		cc_bpf_write(sk, &b->in, &b->out);                          \
 	}
 
 /* A program that returns out.ret, or `fallback` without a block. */
@@ -387,34 +390,36 @@ cc_bpf_write(struct sock *sk, const struct cc_in *in, const struct cc_out *out)
 	CC_BPF_U32(alg, undo_cwnd, cc_max(tp->snd_cwnd, tp->prior_cwnd))
 #define CC_BPF_OP_min_tso_segs(alg) CC_BPF_U32(alg, min_tso_segs, 2)
 #define CC_BPF_OP_sndbuf_expand(alg) CC_BPF_U32(alg, sndbuf_expand, 2)
-#define CC_BPF_OP_cong_avoid(alg) \
-	CC_BPF_VOID(alg, cong_avoid, b->in.acked = acked, u32 ack, u32 acked)
-#define CC_BPF_OP_set_state(alg) \
-	CC_BPF_VOID(alg, set_state, b->in.state = new_state, u8 new_state)
-#define CC_BPF_OP_cwnd_event(alg) \
-	CC_BPF_VOID(alg, cwnd_event, b->in.event = event, u32 event)
-#define CC_BPF_OP_in_ack_event(alg)                                     \
-	CC_BPF_VOID(alg, in_ack_event,                                  \
-		    b->in.ack_flags =                                   \
-			    flags & CC_BPF_CA_ACK_ECE ? CC_ACK_ECE : 0, \
-		    u32 flags)
-#define CC_BPF_OP_pkts_acked(alg)                                    \
-	CC_BPF_VOID(alg, pkts_acked,                                 \
-		    (b->in.acked = sample->pkts_acked,               \
-		     b->in.ack_rtt_us = sample->rtt_us,              \
-		     b->in.ack_in_flight_bytes = sample->in_flight), \
-		    const struct ack_sample *sample)
+/* An op's arguments after the socket, and their places in `in` of a block b. */
+#define CC_BPF_ARGS_cong_avoid u32 ack, u32 acked
+#define CC_BPF_SET_cong_avoid b->in.acked = acked
+#define CC_BPF_ARGS_set_state u8 new_state
+#define CC_BPF_SET_set_state b->in.state = new_state
+#define CC_BPF_ARGS_cwnd_event u32 event
+#define CC_BPF_SET_cwnd_event b->in.event = event
+#define CC_BPF_ARGS_in_ack_event u32 flags
+#define CC_BPF_SET_in_ack_event \
+	b->in.ack_flags = flags & CC_BPF_CA_ACK_ECE ? CC_ACK_ECE : 0
+#define CC_BPF_ARGS_pkts_acked const struct ack_sample *sample
+#define CC_BPF_SET_pkts_acked                                                 \
+	(b->in.acked = sample->pkts_acked, b->in.ack_rtt_us = sample->rtt_us, \
+	 b->in.ack_in_flight_bytes = sample->in_flight)
 #ifdef CC_BPF_CONG_CONTROL_2
-#define CC_BPF_OP_cong_control(alg)                                        \
-	CC_BPF_VOID(alg, cong_control,                                     \
-		    (b->in.ack_flags = 0, cc_bpf_read_sample(rs, &b->in)), \
-		    const struct rate_sample *rs)
+#define CC_BPF_ARGS_cong_control const struct rate_sample *rs
+#define CC_BPF_SET_cong_control \
+	(b->in.ack_flags = 0, cc_bpf_read_sample(rs, &b->in))
 #else
-#define CC_BPF_OP_cong_control(alg)                                           \
-	CC_BPF_VOID(alg, cong_control,                                        \
-		    (b->in.ack_flags = flag, cc_bpf_read_sample(rs, &b->in)), \
-		    u32 ack, u32 flag, const struct rate_sample *rs)
+#define CC_BPF_ARGS_cong_control u32 ack, u32 flag, const struct rate_sample *rs
+#define CC_BPF_SET_cong_control \
+	(b->in.ack_flags = flag, cc_bpf_read_sample(rs, &b->in))
 #endif
+
+#define CC_BPF_OP_cong_avoid(alg) CC_BPF_VOID(alg, cong_avoid)
+#define CC_BPF_OP_set_state(alg) CC_BPF_VOID(alg, set_state)
+#define CC_BPF_OP_cwnd_event(alg) CC_BPF_VOID(alg, cwnd_event)
+#define CC_BPF_OP_in_ack_event(alg) CC_BPF_VOID(alg, in_ack_event)
+#define CC_BPF_OP_pkts_acked(alg) CC_BPF_VOID(alg, pkts_acked)
+#define CC_BPF_OP_cong_control(alg) CC_BPF_VOID(alg, cong_control)
 
 #define CC_BPF_PROGRAM(alg, op) CC_BPF_OP_##op(alg)
 #define CC_BPF_MEMBER(alg, op) .op = (void *)alg##_bpf_##op,
