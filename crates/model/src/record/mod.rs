@@ -89,7 +89,7 @@ macro_rules! table {
         }
 
         #[doc = concat!("One row of `", $name, "`.")]
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
         pub struct $row {
             $(#[doc = $doc] pub $column: $type,)*
         }

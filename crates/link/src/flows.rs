@@ -1,0 +1,106 @@
+//! Which connection a packet belongs to, and what became of each.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+use knee_model::record::Histogram;
+use serde::{Deserialize, Serialize};
+
+use crate::{LinkConfig, SERVICE_PORT};
+
+/// Both ends of a packet, as its headers say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Tuple {
+    pub source: Ipv4Addr,
+    pub destination: Ipv4Addr,
+    pub source_port: u16,
+    pub destination_port: u16,
+}
+
+/// What the link did to one connection's packets in the data direction.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FlowReport {
+    /// As its data packets have it; `None`: everything that is not IPv4.
+    pub tuple: Option<Tuple>,
+    /// Which `[[flow]]` table its addresses belong to.
+    pub group: u32,
+    /// Flow number, when its port tells it.
+    pub number: Option<u32>,
+    /// Packets with payload that came in.
+    pub data_pkts: u64,
+    /// Lost by the path's own loss.
+    pub path_lost_pkts: u64,
+    /// Dropped by the queue.
+    pub queue_dropped_pkts: u64,
+    /// Waits in the queue after the warm-up, µs.
+    pub queue_delay_us: Histogram,
+}
+
+/// The connections seen in one direction, by a dense index.
+pub struct Flows {
+    by_tuple: HashMap<Option<Tuple>, u32>,
+    /// The last packet's, because packets come in trains.
+    last: (Option<Tuple>, u32),
+    groups: HashMap<Ipv4Addr, u32>,
+    ports: std::ops::Range<u32>,
+    pub reports: Vec<FlowReport>,
+}
+
+impl Flows {
+    pub fn new(config: &LinkConfig) -> Flows {
+        let mut groups = HashMap::new();
+        for (number, group) in config.groups.iter().enumerate() {
+            groups.insert(group.sender, number as u32);
+            groups.insert(group.receiver, number as u32);
+        }
+        let first = u32::from(config.first_port);
+        Flows {
+            by_tuple: HashMap::new(),
+            last: (None, u32::MAX),
+            groups,
+            ports: first..first + config.flows,
+            reports: Vec::new(),
+        }
+    }
+
+    /// The connection's index.
+    #[inline]
+    pub fn index(&mut self, tuple: Option<Tuple>) -> u32 {
+        if self.last.0 == tuple && self.last.1 != u32::MAX {
+            return self.last.1;
+        }
+        let index = match self.by_tuple.get(&tuple) {
+            Some(&index) => index,
+            None => self.add(tuple),
+        };
+        self.last = (tuple, index);
+        index
+    }
+
+    fn add(&mut self, tuple: Option<Tuple>) -> u32 {
+        let group = tuple.and_then(|tuple| {
+            self.groups
+                .get(&tuple.source)
+                .or_else(|| self.groups.get(&tuple.destination))
+        });
+        let number = tuple.and_then(|tuple| {
+            let port = match (tuple.source_port, tuple.destination_port) {
+                (SERVICE_PORT, port) | (port, SERVICE_PORT) => u32::from(port),
+                _ => return None,
+            };
+            self.ports.contains(&port).then(|| port - self.ports.start)
+        });
+        let index = self.reports.len() as u32;
+        self.reports.push(FlowReport {
+            tuple,
+            group: group.copied().unwrap_or(0),
+            number,
+            data_pkts: 0,
+            path_lost_pkts: 0,
+            queue_dropped_pkts: 0,
+            queue_delay_us: Histogram::default(),
+        });
+        self.by_tuple.insert(tuple, index);
+        index
+    }
+}

@@ -1,0 +1,274 @@
+//! One direction of the path, without a clock: loss, bottleneck, delay and the
+//! far host's interrupt moderation, on the times they are told.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use knee_model::loss::Loss;
+use knee_model::packet::{Ecn, Packet};
+use knee_model::queue::Queue;
+use knee_model::units::{Nanos, Rate};
+
+/// What happens to packets on their way.
+pub trait Sink {
+    /// The path's own loss took it.
+    fn lost(&mut self, packet: Packet);
+    /// The queue dropped it.
+    fn dropped(&mut self, packet: Packet);
+    /// Its last bit has left the bottleneck, after `waited` in the queue.
+    fn left(&mut self, packet: &Packet, at_ns: u64, waited: Nanos);
+    /// The far host's NIC hands these to its stack, packets of one flow in order.
+    fn arrived(&mut self, flow: u32, at_ns: u64, packets: &[Passing]);
+}
+
+/// A packet between the bottleneck and the far host.
+#[derive(Clone, Copy, Debug)]
+pub struct Passing {
+    pub handle: u32,
+    pub bytes: u32,
+    /// Busy period of the bottleneck and when it left there; `None`: no rate.
+    pub left: Option<(u32, u64)>,
+}
+
+/// Counters of the bottleneck, as the `queue` table has them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counters {
+    pub sent_pkts: u64,
+    pub sent_bytes: u64,
+    pub dropped_pkts: u64,
+    pub marked_pkts: u64,
+    pub lost_pkts: u64,
+    /// Most bytes waiting since it was last read.
+    pub max_bytes: u64,
+}
+
+/// Packets that all take the same time, oldest first.
+struct Line {
+    delay_ns: u64,
+    packets: VecDeque<(u64, u32, Passing)>,
+}
+
+#[derive(Default)]
+struct Nic {
+    next_interrupt_ns: u64,
+    pending: Vec<Passing>,
+}
+
+struct Bottleneck {
+    rate: Rate,
+    queue: Box<dyn Queue>,
+    /// Time on the wire of the size last seen: nearly all are alike.
+    wire_time: (u32, u64),
+    /// The packet being sent, its end, how long it waited.
+    sending: Option<(u64, Packet, Nanos)>,
+    /// Counts the times it began to work after a rest.
+    period: u32,
+}
+
+/// One direction.
+pub struct Pipe {
+    loss: Option<Box<dyn Loss>>,
+    bottleneck: Option<Bottleneck>,
+    lines: Vec<Line>,
+    /// By flow.
+    line_of: Vec<u32>,
+    nics: Vec<Nic>,
+    interrupts: BinaryHeap<Reverse<(u64, u32)>>,
+    coalesce_ns: u64,
+    pub counters: Counters,
+    scratch: Vec<Packet>,
+}
+
+impl Pipe {
+    /// `bottleneck`: the rate and the queue before it; `None`: unlimited.
+    pub fn new(
+        loss: Option<Box<dyn Loss>>,
+        bottleneck: Option<(Rate, Box<dyn Queue>)>,
+        coalesce: Nanos,
+    ) -> Pipe {
+        Pipe {
+            loss,
+            bottleneck: bottleneck.map(|(rate, queue)| Bottleneck {
+                rate,
+                queue,
+                wire_time: (0, 0),
+                sending: None,
+                period: 0,
+            }),
+            lines: Vec::new(),
+            line_of: Vec::new(),
+            nics: Vec::new(),
+            interrupts: BinaryHeap::new(),
+            coalesce_ns: coalesce.0,
+            counters: Counters::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// A flow's delay, before its first packet. Flows come in order of their index.
+    pub fn add_flow(&mut self, delay: Nanos) {
+        let line = self.lines.iter().position(|line| line.delay_ns == delay.0);
+        let line = line.unwrap_or_else(|| {
+            self.lines.push(Line {
+                delay_ns: delay.0,
+                packets: VecDeque::new(),
+            });
+            self.lines.len() - 1
+        });
+        self.line_of.push(line as u32);
+        self.nics.push(Nic::default());
+    }
+
+    pub fn flows(&self) -> usize {
+        self.nics.len()
+    }
+
+    /// A packet enters. Whatever was due before `now_ns` has been done by [`Self::advance`].
+    #[inline]
+    pub fn enter(&mut self, now_ns: u64, packet: Packet, sink: &mut impl Sink) {
+        if let Some(loss) = &mut self.loss
+            && loss.lose()
+        {
+            self.counters.lost_pkts += 1;
+            sink.lost(packet);
+            return;
+        }
+        let Some(bottleneck) = &mut self.bottleneck else {
+            self.count(&packet);
+            sink.left(&packet, now_ns, Nanos::ZERO);
+            self.delay(now_ns, &packet, None);
+            return;
+        };
+        bottleneck
+            .queue
+            .enqueue(Nanos(now_ns), packet, &mut self.scratch);
+        if bottleneck.sending.is_none() {
+            bottleneck.period = bottleneck.period.wrapping_add(1);
+            bottleneck.send_next(now_ns, &mut self.scratch);
+        }
+        self.counters.max_bytes = self.counters.max_bytes.max(bottleneck.queue.len_bytes());
+        self.tell_drops(sink);
+    }
+
+    /// When something happens next.
+    #[inline]
+    pub fn next_ns(&self) -> Option<u64> {
+        let sending = self.bottleneck.as_ref().and_then(|b| b.sending.as_ref());
+        let lines = self
+            .lines
+            .iter()
+            .filter_map(|line| line.packets.front().map(|(at_ns, ..)| *at_ns));
+        let interrupt = self.interrupts.peek().map(|Reverse((at_ns, _))| *at_ns);
+        lines
+            .chain(sending.map(|(at_ns, ..)| *at_ns))
+            .chain(interrupt)
+            .min()
+    }
+
+    /// Does everything that is due at `now_ns` or before, in order of time.
+    pub fn advance(&mut self, now_ns: u64, sink: &mut impl Sink) {
+        while let Some(at_ns) = self.next_ns().filter(|&at_ns| at_ns <= now_ns) {
+            self.step(at_ns, sink);
+        }
+    }
+
+    fn step(&mut self, at_ns: u64, sink: &mut impl Sink) {
+        if let Some(bottleneck) = &mut self.bottleneck
+            && let Some((end_ns, packet, waited)) = bottleneck.sending
+            && end_ns == at_ns
+        {
+            bottleneck.send_next(at_ns, &mut self.scratch);
+            let left = Some((bottleneck.period, at_ns));
+            self.count(&packet);
+            sink.left(&packet, at_ns, waited);
+            self.delay(at_ns, &packet, left);
+            self.tell_drops(sink);
+            return;
+        }
+        let due = |line: &Line| line.packets.front().is_some_and(|&(due, ..)| due == at_ns);
+        if let Some(line) = self.lines.iter_mut().find(|line| due(line)) {
+            let (_, flow, passing) = line.packets.pop_front().expect("its head is due");
+            self.reach_nic(flow, at_ns, passing, sink);
+            return;
+        }
+        if let Some(Reverse((_, flow))) = self.interrupts.pop() {
+            let nic = &mut self.nics[flow as usize];
+            nic.next_interrupt_ns = at_ns + self.coalesce_ns;
+            let mut pending = std::mem::take(&mut nic.pending);
+            sink.arrived(flow, at_ns, &pending);
+            pending.clear();
+            self.nics[flow as usize].pending = pending;
+        }
+    }
+
+    /// A NIC that has not interrupted for the moderation interval does so at
+    /// once; else packets wait for the interval's end, as in the simulator.
+    #[inline]
+    fn reach_nic(&mut self, flow: u32, at_ns: u64, passing: Passing, sink: &mut impl Sink) {
+        let nic = &mut self.nics[flow as usize];
+        if !nic.pending.is_empty() {
+            nic.pending.push(passing);
+        } else if at_ns >= nic.next_interrupt_ns {
+            nic.next_interrupt_ns = at_ns + self.coalesce_ns;
+            sink.arrived(flow, at_ns, &[passing]);
+        } else {
+            nic.pending.push(passing);
+            self.interrupts.push(Reverse((nic.next_interrupt_ns, flow)));
+        }
+    }
+
+    fn delay(&mut self, at_ns: u64, packet: &Packet, left: Option<(u32, u64)>) {
+        let line = &mut self.lines[self.line_of[packet.flow as usize] as usize];
+        let passing = Passing {
+            handle: packet.handle,
+            bytes: packet.bytes,
+            left,
+        };
+        line.packets
+            .push_back((at_ns + line.delay_ns, packet.flow, passing));
+    }
+
+    fn count(&mut self, packet: &Packet) {
+        self.counters.sent_pkts += 1;
+        self.counters.sent_bytes += u64::from(packet.bytes);
+        // Senders never mark, so the queue did.
+        self.counters.marked_pkts += u64::from(packet.ecn == Ecn::Ce);
+    }
+
+    fn tell_drops(&mut self, sink: &mut impl Sink) {
+        for packet in self.scratch.drain(..) {
+            self.counters.dropped_pkts += 1;
+            sink.dropped(packet);
+        }
+    }
+
+    /// Packets and bytes waiting, and how long the bytes take to leave.
+    pub fn backlog(&self) -> (u32, u64, Nanos) {
+        self.bottleneck.as_ref().map_or((0, 0, Nanos::ZERO), |b| {
+            let bytes = b.queue.len_bytes();
+            (b.queue.len_pkts(), bytes, b.rate.transmit_time(bytes))
+        })
+    }
+
+    /// Most bytes waiting since the last call.
+    pub fn take_max_bytes(&mut self) -> u64 {
+        let (_, bytes, _) = self.backlog();
+        std::mem::replace(&mut self.counters.max_bytes, bytes)
+    }
+}
+
+impl Bottleneck {
+    fn send_next(&mut self, now_ns: u64, dropped: &mut Vec<Packet>) {
+        self.sending = self.queue.dequeue(Nanos(now_ns), dropped).map(|packet| {
+            let waited = Nanos(now_ns) - packet.enqueued;
+            if self.wire_time.0 != packet.bytes {
+                let time = self.rate.transmit_time(u64::from(packet.bytes));
+                self.wire_time = (packet.bytes, time.0);
+            }
+            (now_ns + self.wire_time.1, packet, waited)
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! The path on made-up times: nothing early, nothing lost from the account,
+//! the rate exact however late the caller is.
+
+use knee_model::queue::Fifo;
+use knee_model::scenario::BufferLimit;
+use proptest::prelude::*;
+
+use super::*;
+
+#[derive(Default)]
+struct Log {
+    lost: usize,
+    dropped: usize,
+    left: Vec<(u32, u64)>,
+    arrived: Vec<(u32, u64, u32)>,
+}
+
+impl Sink for Log {
+    fn lost(&mut self, _packet: Packet) {
+        self.lost += 1;
+    }
+    fn dropped(&mut self, _packet: Packet) {
+        self.dropped += 1;
+    }
+    fn left(&mut self, packet: &Packet, at_ns: u64, _waited: Nanos) {
+        self.left.push((packet.handle, at_ns));
+    }
+    fn arrived(&mut self, flow: u32, at_ns: u64, packets: &[Passing]) {
+        let entries = packets.iter().map(|passing| (flow, at_ns, passing.handle));
+        self.arrived.extend(entries);
+    }
+}
+
+fn packet(handle: u32, flow: u32, bytes: u32) -> Packet {
+    Packet {
+        handle,
+        bytes,
+        flow,
+        ecn: Ecn::NotEct,
+        enqueued: Nanos::ZERO,
+    }
+}
+
+/// 12 Mbit/s: 1500 bytes take 1 ms.
+fn pipe(limit: BufferLimit, coalesce: Nanos) -> Pipe {
+    let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
+    let mut pipe = Pipe::new(None, Some((rate, Box::new(Fifo::new(limit)))), coalesce);
+    pipe.add_flow(Nanos::from_ms(10));
+    pipe.add_flow(Nanos::from_ms(3));
+    pipe
+}
+
+#[test]
+fn packets_leave_at_the_rate_however_late_the_caller_is() {
+    let mut pipe = pipe(BufferLimit::Unlimited, Nanos::ZERO);
+    let mut log = Log::default();
+    for handle in 0..100 {
+        pipe.enter(5_000, packet(handle, 0, 1_500), &mut log);
+    }
+    // One late call does it all.
+    pipe.advance(1_000_000_000, &mut log);
+    for (n, &(handle, at_ns)) in log.left.iter().enumerate() {
+        assert_eq!(handle, n as u32);
+        assert_eq!(at_ns, 5_000 + (n as u64 + 1) * 1_000_000);
+    }
+    assert_eq!(log.arrived.last(), Some(&(0, 5_000 + 110_000_000, 99)));
+}
+
+#[test]
+fn interrupts_keep_their_distance_and_take_all_that_came_meanwhile() {
+    let mut pipe = pipe(BufferLimit::Unlimited, Nanos::from_ms(4));
+    let mut log = Log::default();
+    for handle in 0..8 {
+        pipe.enter(0, packet(handle, 1, 1_500), &mut log);
+    }
+    pipe.advance(u64::MAX - 1, &mut log);
+    let times: Vec<u64> = log
+        .arrived
+        .iter()
+        .map(|&(_, at_ns, _)| at_ns / 1_000_000)
+        .collect();
+    // The first at once (1 ms + 3 ms), then every 4 ms.
+    assert_eq!(times, [4, 8, 8, 8, 8, 12, 12, 12]);
+}
+
+proptest! {
+    #[test]
+    fn every_packet_is_accounted_for_in_order_and_never_early(
+        arrivals in prop::collection::vec((0u64..3_000_000, 0u32..2, 40u32..1_500), 1..300),
+        limit_pkts in 1u32..40,
+        coalesce_us in 0u64..5_000,
+        step_ns in 1u64..5_000_000,
+    ) {
+        let mut pipe = pipe(BufferLimit::Packets(limit_pkts), Nanos::from_us(coalesce_us));
+        let mut log = Log::default();
+        let mut now_ns = 0;
+        let mut entered = Vec::new();
+        for (handle, &(gap_ns, flow, bytes)) in arrivals.iter().enumerate() {
+            now_ns += gap_ns;
+            pipe.advance(now_ns, &mut log);
+            pipe.enter(now_ns, packet(handle as u32, flow, bytes), &mut log);
+            entered.push((now_ns, flow, bytes));
+        }
+        while let Some(next_ns) = pipe.next_ns() {
+            now_ns = next_ns.max(now_ns) + step_ns;
+            pipe.advance(now_ns, &mut log);
+        }
+        prop_assert_eq!(log.arrived.len() + log.dropped + log.lost, arrivals.len());
+        prop_assert_eq!(pipe.backlog().0, 0);
+        let mut last = [None; 2];
+        for &(flow, at_ns, handle) in &log.arrived {
+            let (entered_ns, entered_flow, bytes) = entered[handle as usize];
+            prop_assert_eq!(flow, entered_flow);
+            let delay_ns = [10_000_000, 3_000_000][flow as usize];
+            let wire_ns = u64::from(bytes) * 8 * 1_000 / 12;
+            prop_assert!(at_ns >= entered_ns + wire_ns + delay_ns, "early");
+            prop_assert!(last[flow as usize] < Some(handle), "out of order");
+            last[flow as usize] = Some(handle);
+        }
+    }
+}

@@ -1,0 +1,476 @@
+//! The link at work: a thread per direction, each with its own half of the path.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use knee_model::packet::Packet;
+use knee_model::queue;
+use knee_model::record::QueueSample;
+use knee_model::rng::Stream;
+use knee_model::units::Nanos;
+use nix::poll::{PollFd, PollFlags};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+use crate::buffers::Buffers;
+use crate::flows::{FlowReport, Flows};
+use crate::meter::{DirectionReport, Handed, Meter};
+use crate::pipe::{Passing, Pipe, Sink};
+use crate::tun::HEADER_BYTES;
+use crate::wire::{self, HEAD_BYTES, Piece};
+use crate::{LinkConfig, Nic};
+
+/// Packets read before the path is looked after again: at 10 Gbit/s of
+/// super-packets 64 take 3 ms, of wire packets 80 us.
+const READ_BATCH: usize = 32;
+/// Waiting for less than this is done awake: going to sleep and waking up
+/// takes 5 to 50 us here, and would make the packet late.
+const SPIN_NS: u64 = 10_000;
+/// Most memory of packets under way: 10 Gbit/s for 0.8 s.
+const MOST_HELD_BYTES: usize = 1 << 30;
+/// The largest number of packets merged into one: GRO's 64 kB of small packets.
+const MOST_PIECES: usize = 64;
+
+/// Why the link ended.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    #[error("the link cannot {what}: {source}")]
+    System {
+        what: &'static str,
+        source: io::Error,
+    },
+}
+
+fn failed(what: &'static str) -> impl Fn(nix::Error) -> LinkError {
+    move |error| LinkError::System {
+        what,
+        source: error.into(),
+    }
+}
+
+/// What a link did in its life.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// The bottleneck over time; `cell` and `rep` are for the caller to fill.
+    pub queue: Vec<QueueSample>,
+    /// Connections of the data direction, in order of appearance.
+    pub flows: Vec<FlowReport>,
+    /// Data, then back.
+    pub directions: [DirectionReport; 2],
+    /// Did the kernel grant real-time priority?
+    pub realtime: bool,
+}
+
+/// Carries packets between the devices until `stop` becomes readable.
+///
+/// `start_ns`: the run's beginning on CLOCK_MONOTONIC; times in the report count from it.
+///
+/// # Errors
+/// A device or a thread fails. Bad packets are no error: they pass as they are.
+pub fn run(
+    config: &LinkConfig,
+    sender: OwnedFd,
+    receiver: OwnedFd,
+    start_ns: u64,
+    stop: BorrowedFd<'_>,
+) -> Result<Report, LinkError> {
+    let stopped = AtomicBool::new(false);
+    let wake = [(); 2].map(|()| EventFd::from_flags(EfdFlags::EFD_NONBLOCK));
+    let [Ok(wake_data), Ok(wake_back)] = wake else {
+        return Err(failed("make an event descriptor")(nix::Error::last()));
+    };
+    let least_rtt = config.groups.iter().map(|group| group.rtt).min();
+    let least_rtt = least_rtt.unwrap_or(config.path.rtt);
+    let data = Direction::new(config, true, &sender, &receiver, start_ns);
+    let back = Direction::new(config, false, &receiver, &sender, start_ns);
+    let (stopped, wake_data, wake_back) = (&stopped, wake_data.as_fd(), wake_back.as_fd());
+    std::thread::scope(|scope| {
+        let data = spawn(scope, "data", move || data.run(stopped, wake_data))?;
+        let back = spawn(scope, "back", move || back.run(stopped, wake_back))?;
+        let waited = wait_for(stop);
+        stopped.store(true, Ordering::Relaxed);
+        for wake in [wake_data, wake_back] {
+            // Its only failure is a counter that is full, which wakes as well.
+            let _ = nix::unistd::write(wake, &1u64.to_ne_bytes());
+        }
+        let [data, back] =
+            [data, back].map(|thread| thread.join().expect("a direction does not panic"));
+        waited.map_err(failed("wait"))?;
+        let (data, back) = (data?, back?);
+        Ok(Report {
+            queue: data.queue,
+            flows: data.flows.reports,
+            directions: [
+                data.meter.finish(config.path.rate, least_rtt),
+                back.meter.finish(None, least_rtt),
+            ],
+            realtime: data.realtime && back.realtime,
+        })
+    })
+}
+
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope std::thread::Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<std::thread::ScopedJoinHandle<'scope, T>, LinkError> {
+    std::thread::Builder::new()
+        .name(name.into())
+        .spawn_scoped(scope, work)
+        .map_err(|source| LinkError::System {
+            what: "start a thread",
+            source,
+        })
+}
+
+fn wait_for(stop: BorrowedFd<'_>) -> nix::Result<()> {
+    let mut fds = [PollFd::new(stop, PollFlags::POLLIN)];
+    loop {
+        match nix::poll::poll(&mut fds, nix::poll::PollTimeout::NONE) {
+            Err(nix::Error::EINTR) => {}
+            other => return other.map(|_| ()),
+        }
+    }
+}
+
+/// Nanoseconds of CLOCK_MONOTONIC.
+pub fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("the clock is always there");
+    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
+}
+
+/// One direction: what it reads from, the path, what it writes to.
+struct Direction<'a> {
+    from: BorrowedFd<'a>,
+    pipe: Pipe,
+    outlet: Outlet<'a>,
+    config: &'a LinkConfig,
+    is_data: bool,
+    start_ns: u64,
+    next_sample_ns: u64,
+    queue: Vec<QueueSample>,
+}
+
+/// What is left of a direction.
+struct Done {
+    queue: Vec<QueueSample>,
+    flows: Flows,
+    meter: Meter,
+    realtime: bool,
+}
+
+/// Where packets go, and what is noted about them.
+struct Outlet<'a> {
+    to: BorrowedFd<'a>,
+    buffers: Buffers,
+    flows: Flows,
+    meter: Meter,
+    gro: bool,
+    measure_from_ns: u64,
+}
+
+impl<'a> Direction<'a> {
+    fn new(
+        config: &'a LinkConfig,
+        is_data: bool,
+        from: &'a OwnedFd,
+        to: &'a OwnedFd,
+        start_ns: u64,
+    ) -> Direction<'a> {
+        let path = &config.path;
+        let Nic { coalesce, gro, .. } = if is_data {
+            config.receiver
+        } else {
+            config.sender
+        };
+        let (loss, bottleneck) = if is_data {
+            let kind = queue::find(path.queue).expect("the scenario names a queue of the registry");
+            let bottleneck = path.rate.map(|rate| (rate, (kind.build)(path.buffer)));
+            (
+                path.loss.build(Stream::new(config.seed, "path.loss")),
+                bottleneck,
+            )
+        } else {
+            let stream = Stream::new(config.seed, "path.ack_loss");
+            (path.ack_loss.build(stream), None)
+        };
+        Direction {
+            from: from.as_fd(),
+            pipe: Pipe::new(loss, bottleneck, coalesce),
+            outlet: Outlet {
+                to: to.as_fd(),
+                buffers: Buffers::default(),
+                flows: Flows::new(config),
+                meter: Meter::default(),
+                gro,
+                measure_from_ns: start_ns + config.warmup.0,
+            },
+            config,
+            is_data,
+            start_ns,
+            next_sample_ns: if is_data {
+                start_ns + config.sample_interval.0
+            } else {
+                u64::MAX
+            },
+            queue: Vec::new(),
+        }
+    }
+
+    fn run(mut self, stopped: &AtomicBool, wake: BorrowedFd<'_>) -> Result<Done, LinkError> {
+        let realtime = be_punctual();
+        while !stopped.load(Ordering::Relaxed) {
+            let read = self.read_batch()?;
+            let now_ns = monotonic_ns();
+            self.pipe.advance(now_ns, &mut self.outlet);
+            while self.next_sample_ns <= now_ns {
+                self.sample();
+            }
+            if read == READ_BATCH {
+                continue;
+            }
+            let next_ns = self.pipe.next_ns().unwrap_or(u64::MAX);
+            let next_ns = next_ns.min(self.next_sample_ns);
+            let now_ns = monotonic_ns();
+            if next_ns > now_ns + SPIN_NS {
+                self.sleep(next_ns - now_ns - SPIN_NS / 2, wake)?;
+            }
+        }
+        self.outlet.meter.report.cpu_ns = thread_cpu_ns();
+        Ok(Done {
+            queue: self.queue,
+            flows: self.outlet.flows,
+            meter: self.outlet.meter,
+            realtime,
+        })
+    }
+
+    /// Until a packet comes, or for that long.
+    fn sleep(&mut self, ns: u64, wake: BorrowedFd<'_>) -> Result<(), LinkError> {
+        self.outlet.meter.report.syscalls += 1;
+        let mut fds = [
+            PollFd::new(self.from, PollFlags::POLLIN),
+            PollFd::new(wake, PollFlags::POLLIN),
+        ];
+        let timeout = TimeSpec::from_duration(Duration::from_nanos(ns.min(1_000_000_000)));
+        match nix::poll::ppoll(&mut fds, Some(timeout), None) {
+            Ok(_) | Err(nix::Error::EINTR) => Ok(()),
+            Err(error) => Err(failed("wait")(error)),
+        }
+    }
+
+    /// Reads what is there, up to a batch; returns how many packets it was.
+    fn read_batch(&mut self) -> Result<usize, LinkError> {
+        let from = if self.is_data {
+            self.config.sender
+        } else {
+            self.config.receiver
+        };
+        let large = from.tso || self.config.path.mtu_bytes > 1_500;
+        for count in 0..READ_BATCH {
+            if self.outlet.buffers.held_bytes > MOST_HELD_BYTES {
+                return Ok(count);
+            }
+            let mut room = self.outlet.buffers.room(large);
+            self.outlet.meter.report.syscalls += 1;
+            match nix::unistd::read(self.from, &mut room) {
+                Ok(len) if len > HEADER_BYTES => self.admit(room, len),
+                Ok(_) | Err(nix::Error::EAGAIN | nix::Error::EINTR) => {
+                    self.outlet.buffers.give_back(room);
+                    return Ok(count);
+                }
+                Err(error) => return Err(failed("read from its device")(error)),
+            }
+        }
+        Ok(READ_BATCH)
+    }
+
+    /// A packet was read: each of its wire packets enters the path.
+    fn admit(&mut self, data: Vec<u8>, len: usize) {
+        let head = wire::head(&data[HEADER_BYTES..len]);
+        let now_ns = monotonic_ns();
+        self.pipe.advance(now_ns, &mut self.outlet);
+        let flow = self.outlet.flows.index(head.tuple);
+        while self.pipe.flows() <= flow as usize {
+            let group = self.outlet.flows.reports[self.pipe.flows()].group as usize;
+            let rtt = self
+                .config
+                .groups
+                .get(group)
+                .map_or(self.config.path.rtt, |group| group.rtt);
+            let forward = Nanos(rtt.0 / 2);
+            self.pipe
+                .add_flow(if self.is_data { forward } else { rtt - forward });
+        }
+        let buffers = &mut self.outlet.buffers;
+        let packet_bytes = len - HEADER_BYTES;
+        let header_bytes = usize::from(head.bytes);
+        let overhead = self.config.path.overhead_bytes;
+        let payload = packet_bytes - header_bytes;
+        let buffer = buffers.keep(data, len, head);
+        let segment = match buffers.gso_size(buffer) {
+            0 => payload.max(1),
+            size => size,
+        };
+        let pieces = payload.div_ceil(segment).max(1);
+        if head.tcp && payload > 0 {
+            self.outlet.flows.reports[flow as usize].data_pkts += pieces as u64;
+        }
+        let packet = |handle, bytes| Packet {
+            handle,
+            bytes,
+            flow,
+            ecn: head.ecn,
+            enqueued: Nanos(now_ns),
+        };
+        if self.config.path.keep_super_packets || pieces == 1 {
+            let handle = buffers.cut(buffer, header_bytes, packet_bytes);
+            let bytes = payload as u32 + pieces as u32 * (u32::from(head.bytes) + overhead);
+            self.pipe
+                .enter(now_ns, packet(handle, bytes), &mut self.outlet);
+            return;
+        }
+        // All are named before the first may leave and free the buffer.
+        let handles: Vec<(u32, u32)> = (0..pieces)
+            .map(|n| {
+                let start = header_bytes + n * segment;
+                let end = (start + segment).min(packet_bytes);
+                let bytes = (end - start) as u32 + u32::from(head.bytes) + overhead;
+                (buffers.cut(buffer, start, end), bytes)
+            })
+            .collect();
+        for (handle, bytes) in handles {
+            self.pipe
+                .enter(now_ns, packet(handle, bytes), &mut self.outlet);
+        }
+    }
+
+    fn sample(&mut self) {
+        let (pkts, bytes, delay) = self.pipe.backlog();
+        let max_bytes = self.pipe.take_max_bytes();
+        let counters = self.pipe.counters;
+        self.queue.push(QueueSample {
+            cell: 0,
+            rep: 0,
+            t_ns: (self.next_sample_ns - self.start_ns) as i64,
+            hop: 0,
+            queue_pkts: i64::from(pkts),
+            queue_bytes: bytes as i64,
+            queue_bytes_max: max_bytes as i64,
+            queue_delay_us: delay.as_us() as i64,
+            sent_pkts: counters.sent_pkts as i64,
+            sent_bytes: counters.sent_bytes as i64,
+            dropped_pkts: counters.dropped_pkts as i64,
+            marked_pkts: counters.marked_pkts as i64,
+            lost_pkts: counters.lost_pkts as i64,
+        });
+        self.next_sample_ns += self.config.sample_interval.0;
+    }
+}
+
+impl Sink for Outlet<'_> {
+    fn lost(&mut self, packet: Packet) {
+        self.flows.reports[packet.flow as usize].path_lost_pkts += 1;
+        self.buffers.release(packet.handle);
+    }
+
+    fn dropped(&mut self, packet: Packet) {
+        self.flows.reports[packet.flow as usize].queue_dropped_pkts += 1;
+        self.buffers.release(packet.handle);
+    }
+
+    #[inline]
+    fn left(&mut self, packet: &Packet, at_ns: u64, waited: Nanos) {
+        if at_ns >= self.measure_from_ns {
+            let flow = &mut self.flows.reports[packet.flow as usize];
+            flow.queue_delay_us.add(waited.as_us());
+        }
+        self.buffers.set_ecn(packet.handle, packet.ecn);
+    }
+
+    fn arrived(&mut self, _flow: u32, at_ns: u64, packets: &[Passing]) {
+        let mut rest = packets;
+        while !rest.is_empty() {
+            let count = self.hand_over(rest);
+            let actual_ns = monotonic_ns();
+            for passing in &rest[..count] {
+                let handed = Handed {
+                    ideal_ns: at_ns,
+                    left: passing.left,
+                    bytes: passing.bytes,
+                };
+                self.meter.handed_over(handed, actual_ns);
+                self.buffers.release(passing.handle);
+            }
+            rest = &rest[count..];
+        }
+    }
+}
+
+impl Outlet<'_> {
+    /// Writes the first packet, or the first few as one; returns how many.
+    fn hand_over(&mut self, packets: &[Passing]) -> usize {
+        let mut count = 1;
+        if self.gro && packets.len() > 1 {
+            let pieces = self.pieces(packets);
+            count = wire::merged(&pieces);
+        }
+        self.meter.report.syscalls += 1;
+        if count == 1
+            && let Some(bytes) = self.buffers.as_read(packets[0].handle)
+        {
+            let written = nix::unistd::write(self.to, bytes);
+            self.note(written);
+            return 1;
+        }
+        let pieces = self.pieces(&packets[..count]);
+        let mut head = [0; HEAD_BYTES];
+        let (head_bytes, vnet) = wire::build(&pieces, &mut head);
+        let vnet = vnet.bytes();
+        let mut slices = Vec::with_capacity(count + 2);
+        slices.push(io::IoSlice::new(&vnet));
+        slices.push(io::IoSlice::new(&head[..head_bytes]));
+        slices.extend(
+            pieces
+                .iter()
+                .map(|piece| io::IoSlice::new(&piece.packet[piece.start..piece.end])),
+        );
+        let written = nix::sys::uio::writev(self.to, &slices);
+        self.note(written);
+        count
+    }
+
+    fn pieces(&self, packets: &[Passing]) -> Vec<Piece<'_>> {
+        packets
+            .iter()
+            .take(MOST_PIECES)
+            .map(|passing| self.buffers.piece(passing.handle))
+            .collect()
+    }
+
+    /// A device that does not take a packet has lost it, as a full ring would.
+    fn note(&mut self, written: nix::Result<usize>) {
+        self.meter.report.refused_pkts += u64::from(written.is_err());
+    }
+}
+
+/// Timers without slack, and real-time priority where that is allowed; the
+/// kernel's throttle of real-time threads (95 %) keeps the machine alive.
+fn be_punctual() -> bool {
+    // SAFETY: both calls take integers or a struct that outlives them.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1);
+        let mut param: libc::sched_param = std::mem::zeroed();
+        param.sched_priority = 1;
+        libc::sched_setscheduler(0, libc::SCHED_FIFO, &param) == 0
+    }
+}
+
+fn thread_cpu_ns() -> u64 {
+    let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("a thread has a clock");
+    used.tv_sec() as u64 * 1_000_000_000 + used.tv_nsec() as u64
+}
