@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import harmonic_mean
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ def over_tests(tests: list[Measured]) -> Measured:
     them, and the means of their percentiles."""
     rates = [test.requests_per_sec for test in tests if test.requests_per_sec]
     return Measured(
-        requests_per_sec=len(rates) / sum(1 / rate for rate in rates) if rates else None,
+        requests_per_sec=harmonic_mean(rates) if rates else None,
         latency_us_p50=_mean([test.latency_us_p50 for test in tests]),
         latency_us_p95=_mean([test.latency_us_p95 for test in tests]),
         latency_us_p99=_mean([test.latency_us_p99 for test in tests]),
