@@ -1,0 +1,224 @@
+"""The front of the kernel engine, against a stand-in for the lab's worker: what is said, kept, marked and refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import kneepoint
+from kneepoint import engines, kernel, output
+from kneepoint.errors import EngineError, KernelUnsupported, MissingTable, RunFolderError, UsageError
+from kneepoint.pool import Key, Watcher
+from support import SMALL, Ended
+
+Use = Callable[[str], None]
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Use:
+    """Makes the kernel engine start the stand-in in some mode; nothing is loaded into a kernel."""
+
+    def choose(mode: str) -> None:
+        @contextmanager
+        def engine(job: engines.Job) -> Iterator[kernel.Kernel]:
+            standin = Path(__file__).with_name("standin.py")
+            yield kernel.Kernel(job, {"bbr1": "bbr", "cubic": "cubic"}, (sys.executable, str(standin), mode))
+
+        monkeypatch.setattr(kernel, "engine", engine)
+
+    return choose
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that gets a line per worker: its pid, cell, repetition and the names of algorithms."""
+    file = tmp_path / "log"
+    monkeypatch.setenv("STANDIN_LOG", str(file))
+    return file
+
+
+def test_a_kernel_run_has_its_own_tables_and_says_what_its_labs_were(use: Use, tmp_path: Path, log: Path) -> None:
+    use("good")
+    run = kneepoint.run(SMALL, engine="kernel", out=tmp_path / "run")
+    assert run.complete
+    assert set(run.runs["engine"].to_pylist()) == {"kernel"}
+    assert run.runs["data_packets"].to_pylist() == [7] * 6
+    assert run.links["backend"].to_pylist() == ["user"] * 6
+    assert len(run.cpu) == 6
+    assert run.programs["requests_per_sec"].to_pylist() == [1000.0] * 6
+    assert run.meta["labs"] == [{"kernel": "6.18", "mtu": 1500}, {"kernel": "6.18", "mtu": 1501}]
+    assert [(entry["cell"], entry["lab"]) for entry in run.meta["repetitions"]] == [(0, 0)] * 3 + [(1, 1)] * 3
+    assert all((tmp_path / "run" / file).is_file() for file in run.programs["output"].to_pylist())
+    assert not (tmp_path / "run" / "parts").exists()
+    assert json.loads(log.read_text().split(maxsplit=3)[3].splitlines()[0]) == {"bbr1": "bbr", "cubic": "cubic"}
+
+
+def test_a_run_in_memory_is_the_same(use: Use, tmp_path: Path) -> None:
+    use("good")
+    here, there = kneepoint.run(SMALL, engine="kernel"), kneepoint.run(SMALL, engine="kernel", out=tmp_path / "run")
+    for name in ("runs", "flows", "samples", "queue", "events", "cpu", "links", "programs"):
+        assert here.table(name).arrow().equals(there.table(name).arrow()), name
+    assert here.meta["repetitions"] == there.meta["repetitions"]
+
+
+def test_repetitions_run_one_at_a_time_unless_asked_otherwise(use: Use) -> None:
+    class Listening(Watcher):
+        text = ""
+
+        def start(self, title: str, asked: int, done: int, expectation: str = "") -> None:
+            self.text = expectation
+
+    use("good")
+    assert engines.default_workers("kernel") == 1
+    watcher = Listening()
+    kneepoint.run(SMALL, engine="kernel", watcher=watcher)
+    # 6 repetitions of 2 s, and what a lab needs beside them.
+    assert watcher.text == "in real time, about 21 s"
+    kneepoint.run(SMALL, engine="kernel", workers=2, watcher=watcher)
+    assert "2 labs at once share the processors and may disturb each other" in watcher.text
+    kneepoint.run(SMALL, watcher=watcher)
+    assert watcher.text == ""
+
+
+def test_what_a_kernel_does_not_tell_is_absent_and_the_rest_is_window_or_pacing(use: Use) -> None:
+    use("good")
+    run = kneepoint.run(SMALL, engine="kernel")
+    for group in run.summary.groups:
+        assert set(group.limited_by) == {"rwnd", "sndbuf", "app", "cwnd_or_pacing"}
+        assert sum(share.mean for share in group.limited_by.values()) == pytest.approx(1.0)
+        assert "rto_count" not in group.metrics and "tlp_count" not in group.metrics
+    assert "cwnd or pacing 100 %" in output.as_text(run)
+    assert run.json()["cells"][0]["metrics"]["limited_by"]["cwnd_or_pacing"] > 0.9
+
+
+def test_a_worker_that_was_killed_is_told_with_its_signal_and_its_place(use: Use) -> None:
+    use("killed")
+    with pytest.raises(EngineError, match=r"<text>: cell 0, repetition 0: the lab was ended by SIGKILL"):
+        kneepoint.run(SMALL, engine="kernel")
+
+
+def test_errors_of_a_lab_come_back_as_what_they_are(use: Use) -> None:
+    use("refused")
+    with pytest.raises(KernelUnsupported, match="cell 0, repetition 0: no such thing here; try another"):
+        kneepoint.run(SMALL, engine="kernel")
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("broken", "the lab ended with exit code 3 before it was done. It last said: Traceback: it fell over"),
+        ("babbling", "the lab said b'hello', which is no line of its protocol"),
+    ],
+)
+def test_a_worker_that_breaks_leaves_its_last_words(use: Use, mode: str, said: str) -> None:
+    use(mode)
+    with pytest.raises(EngineError) as raised:
+        kneepoint.run(SMALL, engine="kernel")
+    assert said in str(raised.value)
+
+
+def test_an_error_leaves_nothing_behind(use: Use, tmp_path: Path) -> None:
+    use("killed")
+    with pytest.raises(EngineError):
+        kneepoint.run(SMALL, engine="kernel", out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_interruption_ends_the_lab_keeps_what_is_done_and_is_resumed(use: Use, tmp_path: Path, log: Path) -> None:
+    class Impatient(Watcher):
+        def __init__(self) -> None:
+            self.hung = False
+
+        def running(self, key: Key, share: float) -> None:
+            self.hung = self.hung or (key == (0, 1) and share > 0)
+
+        def tick(self) -> None:
+            if self.hung:
+                raise KeyboardInterrupt
+
+    use("hanging")
+    with pytest.raises(KeyboardInterrupt):
+        kneepoint.run(SMALL, engine="kernel", out=tmp_path / "run", watcher=Impatient())
+    for line in log.read_text().splitlines():
+        assert not Path(f"/proc/{line.split()[0]}").exists(), "a worker outlived its run"
+    begun = kneepoint.open(tmp_path / "run")
+    assert begun.meta["status"] == "interrupted"
+    assert [(entry["cell"], entry["rep"]) for entry in begun.meta["repetitions"]] == [(0, 0), (1, 0)]
+    use("good")
+    with pytest.raises(RunFolderError, match="got --engine sim; this run was begun with --engine kernel"):
+        kneepoint.run(out=tmp_path / "run", resume=True, engine="sim")
+    run = kneepoint.run(out=tmp_path / "run", resume=True)
+    assert run.complete and len(run.meta["repetitions"]) == 6
+    assert [session["repetitions"] for session in run.meta["sessions"]] == [2, 4]
+
+
+def test_doubtful_repetitions_are_marked_in_text_and_json(use: Use) -> None:
+    use("doubtful")
+    run = kneepoint.run(SMALL, engine="kernel")
+    lines = output.as_text(run).splitlines()
+    assert any(line.startswith("bbr1*") for line in lines)
+    assert any(line.startswith("cubic ") for line in lines)
+    assert "* cell 1, repetitions 0, 1 and 2: the link reached 4.10 of 10 Gbit/s" in lines
+    found = run.json()
+    assert "cell 1, repetitions 0, 1 and 2: the link reached 4.10 of 10 Gbit/s" in found["warnings"]
+    assert found["runs"][0]["failed"] is False
+
+
+def test_a_client_that_fails_marks_its_repetition_and_fails_the_run(
+    use: Use, call: Callable[..., Ended], small: Path
+) -> None:
+    use("failing")
+    ended = call("run", small, "--engine", "kernel", "--out", "run")
+    assert ended.code == 1
+    assert "* cell 0, repetition 1: failed: the client `redis-benchmark` ended with exit code 3." in ended.out
+    assert "last words" in ended.out
+    ended = call("run", small, "--engine", "kernel", "--out", "again", "--json")
+    assert ended.code == 1
+    assert json.loads(ended.out)["runs"][0]["failed"] is True
+
+
+def test_the_command_that_runs_it_again_names_the_engine(use: Use, call: Callable[..., Ended], small: Path) -> None:
+    use("good")
+    assert call("run", small, "--engine", "kernel", "--bpf", "--out", "run").code == 0
+    meta = json.loads(Path("run/run.json").read_text())
+    assert meta["command"] == f"knee run {small} --engine kernel --bpf"
+    assert (meta["engine"], meta["bpf"]) == ("kernel", True)
+
+
+def test_packets_of_a_kernel_run_cannot_be_had_again(use: Use, call: Callable[..., Ended], small: Path) -> None:
+    use("good")
+    call("run", small, "--engine", "kernel", "--out", "run")
+    ended = call("export", "run", "--format", "pcapng", "--out", "x.pcapng")
+    assert ended.code == 2 and "keeps no packets" in ended.err
+    assert call("export", "run", "--format", "csv", "--out", "csv").code == 0
+    assert {file.stem for file in Path("csv").iterdir()} >= {"cpu", "links", "programs"}
+
+
+def test_tables_of_the_other_engine_are_missing_with_the_reason(small_run: Path) -> None:
+    with pytest.raises(MissingTable, match="only runs with --engine kernel have it"):
+        _ = kneepoint.open(small_run).links
+    with pytest.raises(MissingTable, match="got the table 'links'"):
+        _ = kneepoint.run(SMALL).links
+
+
+def test_engines_that_are_none_are_refused() -> None:
+    with pytest.raises(UsageError, match='got "netem"; expected one of sim, kernel'):
+        kneepoint.run(SMALL, engine="netem")
+    with pytest.raises(UsageError, match="expected the engine kernel"):
+        kneepoint.run(SMALL, bpf=True)
+
+
+def test_a_worker_finds_this_package_wherever_it_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `json.py` in the user's folder must not come before Python's own."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "json.py").write_text("raise SystemExit('the wrong json')")
+    environment = kernel._environment()
+    first = environment["PYTHONPATH"].split(os.pathsep)[0]
+    assert (Path(first) / "kneepoint" / "labworker.py").is_file()
+    assert environment["PYTHONSAFEPATH"] == "1"
