@@ -70,10 +70,17 @@ def gallery(names: Sequence[str], options: Options) -> int:
     for name in names or known:
         text, _ = api.read_scenario(scenarios.path(name))
         file = f"gallery/{name}.toml"
-        api.parse(text, file)
+        scenario = api.parse(text, file)
+        if not names and options.engine != "kernel" and _runs_programs(scenario):
+            print(f"{file}: runs programs, which needs a lab; left out without --engine kernel.", file=sys.stderr)
+            continue
         command = record.command_line("knee", "gallery", name, *_engine(options))
         jobs.append(_Job(text, file, parent / name, name, command))
     return _run_all(jobs, options)
+
+
+def _runs_programs(scenario: Any) -> bool:
+    return any(flow["workload"] == "programs" for cell in scenario.cells for flow in cell["flows"])
 
 
 @dataclass(frozen=True)
