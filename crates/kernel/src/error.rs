@@ -1,12 +1,93 @@
 //! What can go wrong with the kernel engine.
 
+use std::io;
+
 /// Why something could not be done on the real kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// A system call failed: what for, and why.
     #[error("{what}: {source}")]
-    System {
-        what: String,
-        source: std::io::Error,
+    System { what: String, source: io::Error },
+
+    /// Namespaces are not to be had.
+    #[error(
+        "a lab needs its own {what}, and the kernel refuses them: {source}. {hint} \
+         See user_namespaces(7) and namespaces(7)"
+    )]
+    NoNamespaces {
+        what: &'static str,
+        source: io::Error,
+        hint: String,
     },
+
+    /// `/dev/net/tun` is not to be had.
+    #[error(
+        "a lab needs /dev/net/tun, which cannot be used: {source}. As root: `modprobe tun`; \
+         if it is there, its permissions should be 0666; in a container, pass the device in \
+         (`--device /dev/net/tun`)"
+    )]
+    NoTun { source: io::Error },
+
+    /// The running kernel lacks what the scenario asks for.
+    #[error("{what}; this kernel {lacks}. {hint}")]
+    Unsupported {
+        what: String,
+        lacks: String,
+        hint: String,
+    },
+
+    /// A process of the lab ended before its work was done.
+    #[error("the lab's {role} {how} before the run's end; nothing of this repetition is kept")]
+    ChildDied { role: String, how: String },
+
+    /// A process of the lab failed and said why.
+    #[error("the lab's {role}: {message}")]
+    Child { role: String, message: String },
+
+    /// A server program did not listen in time.
+    #[error(
+        "flow.{group}.server: `{command}` has not begun to listen within {seconds} s{last_words}. \
+         Let it listen on the address {address} or on all, and stay in the foreground"
+    )]
+    NeverListened {
+        group: usize,
+        command: String,
+        seconds: u64,
+        address: std::net::Ipv4Addr,
+        last_words: String,
+    },
+
+    /// A command cannot be run.
+    #[error("flow.{group}.{role}: cannot run `{command}`: {why}")]
+    Command {
+        group: usize,
+        role: &'static str,
+        command: String,
+        why: String,
+    },
+
+    /// The caller asked to stop.
+    #[error("the repetition was cancelled before its end")]
+    Cancelled,
+}
+
+impl KernelError {
+    /// For `map_err` on a system call: what it was for.
+    pub fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> KernelError {
+        let what = what.into();
+        move |source| KernelError::System {
+            what,
+            source: source.into(),
+        }
+    }
+
+    /// Would another kernel or another system's settings do?
+    pub fn is_unsupported(&self) -> bool {
+        matches!(
+            self,
+            KernelError::NoNamespaces { .. }
+                | KernelError::NoTun { .. }
+                | KernelError::Unsupported { .. }
+        )
+    }
 }

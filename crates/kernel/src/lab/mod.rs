@@ -1,1 +1,26 @@
 //! Labs: network namespaces, their processes and the devices that join them.
+//!
+//! Nothing of a lab has a name that outlives it: its namespaces are held by
+//! descriptors, its devices by the link, and every process belongs to a PID
+//! namespace whose first process ends all others with it. That first process
+//! ends with the one that asked for the lab. There is nothing to sweep.
+
+mod build;
+mod child;
+mod enter;
+mod facts;
+mod namespace;
+pub mod netem;
+pub(crate) mod netlink;
+mod program;
+mod settings;
+
+pub use build::{Addresses, FIRST_PORT, Lab, check_flows};
+pub use child::{Child, Ended, spawn};
+pub use enter::enter;
+pub use facts::Facts;
+pub use namespace::Namespace;
+pub use program::{Program, await_listener};
+
+/// Name of each host's device.
+pub const DEVICE: &str = "knee0";

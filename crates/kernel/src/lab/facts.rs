@@ -1,0 +1,106 @@
+//! What a lab was: settings as they stood, for `run.json`.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use knee_model::scenario::{Cell, Host};
+use nix::unistd::geteuid;
+use serde::Serialize;
+
+use super::settings;
+
+/// Facts of one repetition's lab.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Facts {
+    /// Release of the running kernel.
+    pub kernel: String,
+    /// Jiffies per second, where the kernel tells its configuration.
+    pub hz: Option<u32>,
+    /// Made in a user namespace, without root?
+    pub rootless: bool,
+    /// What emulated the path: `user` or `netem`.
+    pub backend: String,
+    pub available_congestion_control: String,
+    pub sender: HostFacts,
+    pub receiver: HostFacts,
+    /// The link's own measurements and what sampling cost.
+    pub measured: BTreeMap<String, f64>,
+}
+
+/// Facts of one side's host.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct HostFacts {
+    /// Addresses, by `[[flow]]` table.
+    pub addresses: Vec<String>,
+    pub mtu_bytes: u32,
+    pub tso: bool,
+    pub gso_max_bytes: u32,
+    /// Merging of packets that arrive, and how long the NIC gathers them.
+    pub gro: bool,
+    pub rx_coalesce_us: u64,
+    pub initcwnd: u32,
+    pub quickack: bool,
+    /// `default`: what the kernel gives such a device.
+    pub qdisc: String,
+    /// As read back.
+    pub sysctls: BTreeMap<String, String>,
+}
+
+impl HostFacts {
+    /// Of the namespace that the caller is in.
+    pub fn here(cell: &Cell, host: &Host, addresses: Vec<String>) -> HostFacts {
+        HostFacts {
+            addresses,
+            mtu_bytes: cell.path.mtu_bytes,
+            tso: host.gso_max_bytes > 0,
+            gso_max_bytes: host.gso_max_bytes,
+            gro: host.gro,
+            rx_coalesce_us: host.rx_coalesce.as_us(),
+            initcwnd: host.initcwnd,
+            quickack: host.quickack,
+            qdisc: settings::qdisc(host).unwrap_or("default").to_owned(),
+            sysctls: settings::read_sysctls(host).into_iter().collect(),
+        }
+    }
+}
+
+impl Facts {
+    /// Of the machine.
+    pub fn here() -> Facts {
+        let read = |file: &str| {
+            fs::read_to_string(file)
+                .unwrap_or_default()
+                .trim()
+                .to_owned()
+        };
+        Facts {
+            kernel: read("/proc/sys/kernel/osrelease"),
+            hz: kernel_hz(),
+            // Inside of the user namespace everybody is root; the map tells.
+            rootless: !geteuid().is_root() || !read("/proc/self/uid_map").ends_with("4294967295"),
+            available_congestion_control: read(
+                "/proc/sys/net/ipv4/tcp_available_congestion_control",
+            ),
+            ..Facts::default()
+        }
+    }
+}
+
+/// HZ of the running kernel, from its configuration.
+fn kernel_hz() -> Option<u32> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let text = read_config_gz()
+        .or_else(|| fs::read_to_string(format!("/boot/config-{}", release.trim())).ok())?;
+    text.lines()
+        .find_map(|line| line.strip_prefix("CONFIG_HZ=")?.parse().ok())
+}
+
+fn read_config_gz() -> Option<String> {
+    use std::io::Read;
+    let file = fs::File::open("/proc/config.gz").ok()?;
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(file)
+        .read_to_string(&mut text)
+        .ok()?;
+    Some(text)
+}

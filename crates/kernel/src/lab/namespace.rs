@@ -1,0 +1,43 @@
+//! A network namespace without a name.
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use nix::sched::{CloneFlags, setns, unshare};
+
+use super::enter::refused;
+use crate::KernelError;
+
+/// A network namespace; it ends with the last descriptor, process and device in it.
+#[derive(Debug)]
+pub struct Namespace {
+    fd: OwnedFd,
+}
+
+impl Namespace {
+    /// A new one, which the caller is in from here on.
+    pub fn new() -> Result<Namespace, KernelError> {
+        unshare(CloneFlags::CLONE_NEWNET)
+            .map_err(|error| refused("network namespaces", "max_net_namespaces", error))?;
+        Namespace::current()
+    }
+
+    /// The one that the calling thread is in.
+    pub fn current() -> Result<Namespace, KernelError> {
+        let file = "/proc/thread-self/ns/net";
+        let fd = File::open(file).map_err(KernelError::system(format!("open {file}")))?;
+        Ok(Namespace { fd: fd.into() })
+    }
+
+    /// The calling thread goes there.
+    pub fn enter(&self) -> Result<(), KernelError> {
+        setns(&self.fd, CloneFlags::CLONE_NEWNET)
+            .map_err(KernelError::system("enter a lab's network namespace"))
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

@@ -1,0 +1,152 @@
+//! The kernel's own emulation of a path: netem for delay and loss, a token
+//! bucket and a queue for the bottleneck, in a router between two hosts.
+//!
+//! ```text
+//! sender ── to-sender [router] to-receiver ── receiver
+//!           netem: back delay, ACK loss        netem: loss, data delay
+//!                                              └ tbf: rate
+//!                                                └ the queue
+//! ```
+//!
+//! netem holds a packet before it hands it to the queue below, so the data
+//! direction's delay is in front of the bottleneck and not behind it as in
+//! Kneepoint's own link; round-trip time, queue and rate are the same.
+
+use std::fmt::Write as _;
+use std::net::Ipv4Addr;
+
+use knee_link::LinkConfig;
+use knee_model::loss::LossSpec;
+use knee_model::scenario::{BufferLimit, Path};
+use knee_model::units::{Nanos, Rate};
+
+/// The router's device towards the sending hosts.
+pub const TO_SENDER: &str = "to-sender";
+/// The router's device towards the receiving hosts.
+pub const TO_RECEIVER: &str = "to-receiver";
+
+/// Bytes of Ethernet that the kernel counts with a packet; the scenario's
+/// rate and buffer count IP.
+const ETHERNET_BYTES: i64 = 14;
+/// What netem may hold: more than any path's bandwidth-delay product in packets.
+const HELD_PKTS: u32 = 10_000_000;
+/// The token bucket's depth in time: what a late timer can make up for. Longer
+/// and a burst leaves faster than the rate.
+const BURST: Nanos = Nanos::from_us(250);
+/// The largest limit that tbf takes.
+const UNLIMITED_BYTES: u64 = i32::MAX as u64;
+/// More than any device's rate: a class without a limit of its own.
+const CLASS_RATE: &str = "1000gbit";
+
+/// What the kernel's own emulation cannot do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unsupported {
+    #[error("path.loss: netem loses packets at random only, got \"{0}\"; use path.backend = \"user\"")]
+    Loss(&'static str),
+    #[error(
+        "path.buffer: tbf holds at most {UNLIMITED_BYTES} bytes, got {0}; use path.backend = \"user\""
+    )]
+    Buffer(u64),
+}
+
+/// The commands for `tc -batch`, run in the router.
+///
+/// # Errors
+/// The scenario asks for what qdiscs do not have.
+pub fn commands(config: &LinkConfig) -> Result<String, Unsupported> {
+    let path = &config.path;
+    let least = config.groups.iter().map(|group| group.rtt.0).min();
+    let data_delay = Nanos(least.unwrap_or(path.rtt.0) / 2);
+    let mut batch = String::new();
+    let mut line = |text: String| {
+        let _ = writeln!(batch, "qdisc add dev {text}");
+    };
+    let data = netem(data_delay, &path.loss)?;
+    let overhead = i64::from(path.overhead_bytes) - ETHERNET_BYTES;
+    line(format!(
+        "{TO_RECEIVER} root handle 1: stab overhead {overhead} {data}"
+    ));
+    if let Some(rate) = path.rate {
+        line(format!(
+            "{TO_RECEIVER} parent 1:1 handle 2: {}",
+            bottleneck(rate, path)?
+        ));
+        if let Some(queue) = queue(path) {
+            line(format!("{TO_RECEIVER} parent 2:1 handle 3: {queue}"));
+        }
+    }
+    let delays: Vec<(Ipv4Addr, Nanos)> = config
+        .groups
+        .iter()
+        .map(|group| (group.sender, group.rtt.saturating_sub(data_delay)))
+        .collect();
+    back(&mut batch, &delays, path)?;
+    Ok(batch)
+}
+
+fn back(
+    batch: &mut String,
+    delays: &[(Ipv4Addr, Nanos)],
+    path: &Path,
+) -> Result<(), Unsupported> {
+    let first = delays.first().map_or(path.rtt, |&(_, delay)| delay);
+    if delays.iter().all(|&(_, delay)| delay == first) {
+        let netem = netem(first, &path.ack_loss)?;
+        let _ = writeln!(batch, "qdisc add dev {TO_SENDER} root handle 1: {netem}");
+        return Ok(());
+    }
+    let _ = writeln!(batch, "qdisc add dev {TO_SENDER} root handle 1: htb default 1");
+    for (number, &(sender, delay)) in delays.iter().enumerate() {
+        let class = number + 1;
+        let netem = netem(delay, &path.ack_loss)?;
+        let _ = writeln!(
+            batch,
+            "class add dev {TO_SENDER} parent 1: classid 1:{class:x} htb rate {CLASS_RATE} quantum 65536\n\
+             qdisc add dev {TO_SENDER} parent 1:{class:x} {netem}\n\
+             filter add dev {TO_SENDER} parent 1: protocol ip u32 match ip dst {sender}/32 flowid 1:{class:x}"
+        );
+    }
+    Ok(())
+}
+
+fn netem(delay: Nanos, loss: &LossSpec) -> Result<String, Unsupported> {
+    let mut text = format!(
+        "netem limit {HELD_PKTS} delay {}.{:03}us",
+        delay.as_us(),
+        delay.0 % 1_000
+    );
+    if loss.share > 0.0 {
+        if loss.kind != LossSpec::NONE.kind {
+            return Err(Unsupported::Loss(loss.kind));
+        }
+        let _ = write!(text, " loss random {}%", loss.share * 100.0);
+    }
+    Ok(text)
+}
+
+fn bottleneck(rate: Rate, path: &Path) -> Result<String, Unsupported> {
+    let packet = u64::from(path.mtu_bytes + path.overhead_bytes);
+    let burst = rate.bytes_in(BURST).max(2 * packet);
+    let limit = match path.buffer {
+        BufferLimit::Bytes(bytes) if bytes > UNLIMITED_BYTES => {
+            return Err(Unsupported::Buffer(bytes));
+        }
+        BufferLimit::Bytes(bytes) => bytes,
+        BufferLimit::Packets(_) | BufferLimit::Unlimited => UNLIMITED_BYTES,
+    };
+    Ok(format!(
+        "tbf rate {}bit burst {burst} limit {limit}",
+        rate.bits_per_sec()
+    ))
+}
+
+/// The queue below the token bucket, `None` for the one that tbf brings: a
+/// FIFO of bytes.
+fn queue(path: &Path) -> Option<String> {
+    match (path.queue, path.buffer) {
+        ("fifo", BufferLimit::Packets(packets)) => Some(format!("pfifo limit {packets}")),
+        ("fifo", _) => None,
+        (name, BufferLimit::Packets(packets)) => Some(format!("{name} limit {packets}")),
+        (name, _) => Some(name.to_owned()),
+    }
+}
