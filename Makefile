@@ -51,6 +51,10 @@ test-python: $(VENV)/.dev ## tests of the front, the report, the house and the k
 	@tools/need.sh --optional clang-16 libbpf bpftool ip tshark chromium
 	$(BIN)/pytest -q
 
+.PHONY: replay
+replay: $(VENV)/.dev ## record a million ACKs of the kernel's own reno, cubic and bbr, and replay them (root; docs/replay.md)
+	$(BIN)/python tests/kernel/recording.py
+
 .PHONY: bench
 bench: $(VENV)/.core ## speed, memory and start-up time, with the facts of this machine
 	@tools/machine.sh

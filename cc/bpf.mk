@@ -36,13 +36,3 @@ bpf-record: $(RECORD_OBJECTS)
 $(BPF_OUT)/record_%.bpf.o: bpf/record_%.bpf.c bpf/record.h $(wildcard cc/*.h) cc/bpf.mk
 	@mkdir -p $(@D)
 	$(BPF_CLANG) $(BPF_TARGET) $(BPF_CFLAGS) $(BPF_INCLUDE) $(BPF_DEFINES) -c $< -o $@
-
-# Our algorithm beside the kernel's own, compared on every op of a live flow (tests/kernel/shadow.h).
-SHADOW_OBJECTS := $(patsubst tests/kernel/%.bpf.c,$(BPF_OUT)/%.bpf.o,$(wildcard tests/kernel/shadow_*.bpf.c))
-
-.PHONY: bpf-shadow
-bpf-shadow: $(SHADOW_OBJECTS)
-
-$(BPF_OUT)/shadow_%.bpf.o: tests/kernel/shadow_%.bpf.c tests/kernel/shadow.h $(wildcard cc/*.[ch]) cc/bpf.mk
-	@mkdir -p $(@D)
-	$(BPF_CLANG) $(BPF_TARGET) $(BPF_CFLAGS) $(BPF_INCLUDE) $(BPF_DEFINES) -Icc -DCC_BPF_SHADOW -c $< -o $@

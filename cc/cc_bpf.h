@@ -424,21 +424,12 @@ cc_bpf_write(struct sock *sk, const struct cc_in *in, const struct cc_out *out)
 #define CC_BPF_PROGRAM(alg, op) CC_BPF_OP_##op(alg)
 #define CC_BPF_MEMBER(alg, op) .op = (void *)alg##_bpf_##op,
 
-/* All but the registration, which CC_BPF_SHADOW leaves to the test that
- * includes an algorithm to run it beside the kernel's own. */
-#define CC_BPF_CORES(alg, state_type, PARAMS, OPS) \
-	CC_BPF_BLOCK(alg, state_type)              \
-	PARAMS(CC_BPF_PARAM)                       \
-	OPS(CC_BPF_CORE)                           \
-	CC_BPF_CALL(alg, OPS)                      \
-	CC_BPF_STORE(alg, PARAMS)
-
-#ifdef CC_BPF_SHADOW
 #define CC_ALGORITHM(alg, state_type, PARAMS, OPS, alg_flags, ...) \
-	CC_BPF_CORES(alg, state_type, PARAMS, OPS)
-#else
-#define CC_ALGORITHM(alg, state_type, PARAMS, OPS, alg_flags, ...) \
-	CC_BPF_CORES(alg, state_type, PARAMS, OPS)                 \
+	CC_BPF_BLOCK(alg, state_type)                              \
+	PARAMS(CC_BPF_PARAM)                                       \
+	OPS(CC_BPF_CORE)                                           \
+	CC_BPF_CALL(alg, OPS)                                      \
+	CC_BPF_STORE(alg, PARAMS)                                  \
 	CC_BPF_INIT(alg)                                           \
 	OPS(CC_BPF_PROGRAM)                                        \
 	SEC(".struct_ops")                                         \
@@ -448,7 +439,6 @@ cc_bpf_write(struct sock *sk, const struct cc_in *in, const struct cc_out *out)
 		.flags = alg_flags,                                \
 		.name = "knee_" #alg,                              \
 	};
-#endif
 
 #endif /* CC_BPF_REPLAY */
 

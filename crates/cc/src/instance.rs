@@ -137,4 +137,9 @@ impl Instance {
     pub fn state(&self) -> &[u64] {
         &self.state
     }
+
+    /// The same memory, for one who tries what an op does from another state. Ops are total for every state.
+    pub fn state_mut(&mut self) -> &mut [u64] {
+        &mut self.state
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use knee_cc::{Algorithm, CcOut, Instance, Op};
 
+use super::cubic::{self, WithKernelsK};
 use super::op_record::OpRecord;
 use super::report::{Cause, Difference, Field, Report};
 
@@ -16,13 +17,11 @@ pub struct Replay {
 
 struct Flow {
     ours: Instance,
+    with_kernels_k: Option<WithKernelsK>,
     next: u32,
     /// A record is missing: what follows cannot be compared, since the state is not known.
     is_cut: bool,
 }
-
-/// Word of cubic's state that holds K, after five parameters and five of the state's own; a test holds it to that.
-const CUBIC_K_WORD: usize = 10;
 
 impl Replay {
     /// A replay through our algorithm of this name, with the parameters at their defaults, which are the kernel's.
@@ -37,10 +36,14 @@ impl Replay {
     /// Replays one op. The first one of a flow is its `init`; a flow without is left out.
     pub fn feed(&mut self, record: &OpRecord) {
         let Some(op) = record.op() else { return };
-        let flow = self.flows.entry(record.flow).or_insert_with(|| Flow {
-            ours: Instance::new(self.algorithm, &[]).expect("defaults are in range"),
-            next: 0,
-            is_cut: false,
+        let flow = self.flows.entry(record.flow).or_insert_with(|| {
+            let ours = Instance::new(self.algorithm, &[]).expect("defaults are in range");
+            Flow {
+                with_kernels_k: WithKernelsK::of(&ours),
+                ours,
+                next: 0,
+                is_cut: false,
+            }
         });
         if !flow.is_cut && record.number != flow.next {
             flow.is_cut = true;
@@ -54,32 +57,26 @@ impl Replay {
         self.report.ops += 1;
         self.report.acks += u64::from(record.is_ack());
 
-        let before = flow.ours.clone();
-        let out = call(&mut flow.ours, op, record);
-        let mut cause = None;
-        if out != record.out {
-            cause = Some(Cause::Unexplained);
-            // The clock may have ticked between the recorder's look at it and the kernel's.
-            let mut later = *record;
-            later.input.jiffies = later.input.jiffies.wrapping_add(1);
-            let mut ours_later = before;
-            if call(&mut ours_later, op, &later) == record.out {
-                cause = Some(Cause::Jiffy);
-                // The next op is compared from the state that the kernel has.
-                flow.ours = ours_later;
-            } else if self.algorithm.name() == "cubic" && cubic_k(&flow.ours) != record.kernel_k {
-                cause = Some(Cause::CubeRoot);
-            }
-        }
+        let step = step(&mut flow.ours, op, record);
+        let is_cube_root = flow
+            .with_kernels_k
+            .as_mut()
+            .is_some_and(|twin| twin.explains(op, record));
+        let cause = match step {
+            Step { is_jiffy: true, .. } => Cause::Jiffy,
+            _ if cubic::overflows(op, record) && flow.with_kernels_k.is_some() => Cause::Overflow,
+            _ if is_cube_root => Cause::CubeRoot,
+            _ => Cause::Unexplained,
+        };
         for field in Field::ALL {
-            let (ours, kernels) = (field.of(&out), field.of(&record.out));
+            let (ours, kernels) = (field.of(&step.out), field.of(&record.out));
             if ours == kernels {
                 self.report.equal[field as usize] += u64::from(record.is_ack());
             } else {
                 self.report.note(Difference {
                     op,
                     field,
-                    cause: cause.expect("a field differs, so the blocks do"),
+                    cause,
                     flow: record.flow,
                     number: record.number,
                     before: field.of(&record.out_before()),
@@ -97,15 +94,45 @@ impl Replay {
     }
 }
 
+/// What came of one op.
+pub(super) struct Step {
+    out: CcOut,
+    kernels: CcOut,
+    /// Different, but equal with the next jiffy.
+    is_jiffy: bool,
+}
+
+impl Step {
+    /// Is it what the kernel did, or was but the clock another?
+    pub(super) fn is_equal(&self) -> bool {
+        self.out == self.kernels || self.is_jiffy
+    }
+}
+
+/// Gives the op to `ours`. Where the clock ticked between the recorder's look at it and the kernel's, `ours` has
+/// the kernel's clock afterwards.
+pub(super) fn step(ours: &mut Instance, op: Op, record: &OpRecord) -> Step {
+    let before = ours.clone();
+    let out = call(ours, op, record);
+    let mut is_jiffy = false;
+    if out != record.out {
+        let mut later = *record;
+        later.input.jiffies = later.input.jiffies.wrapping_add(1);
+        let mut ours_later = before;
+        is_jiffy = call(&mut ours_later, op, &later) == record.out;
+        if is_jiffy {
+            *ours = ours_later;
+        }
+    }
+    Step {
+        out,
+        kernels: record.out,
+        is_jiffy,
+    }
+}
+
 fn call(ours: &mut Instance, op: Op, record: &OpRecord) -> CcOut {
     let mut out = record.out_before();
     ours.call(op, &record.input, &mut out);
     out
-}
-
-/// cubic's K, 2^-10 s.
-fn cubic_k(cubic: &Instance) -> u32 {
-    let pair = cubic.state()[CUBIC_K_WORD / 2].to_ne_bytes();
-    let at = CUBIC_K_WORD % 2 * 4;
-    u32::from_ne_bytes(pair[at..at + 4].try_into().expect("four bytes"))
 }

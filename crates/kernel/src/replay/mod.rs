@@ -6,6 +6,7 @@
 //! where it decided otherwise. Only recording needs root.
 
 mod compare;
+mod cubic;
 mod file;
 mod op_record;
 mod recorder;

@@ -62,6 +62,9 @@ pub enum Cause {
     Jiffy,
     /// cubic: the kernel's cube root, a table and one Newton step, gave another K.
     CubeRoot,
+    /// cubic: the window is so large (above 5.9 million segments) that its product with beta leaves 32 bits in the
+    /// kernel.
+    Overflow,
     /// None of these.
     Unexplained,
 }
@@ -71,6 +74,7 @@ impl fmt::Display for Cause {
         f.write_str(match self {
             Cause::Jiffy => "jiffy",
             Cause::CubeRoot => "cube root",
+            Cause::Overflow => "overflow",
             Cause::Unexplained => "unexplained",
         })
     }

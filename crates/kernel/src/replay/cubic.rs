@@ -1,0 +1,93 @@
+//! The one difference by design: the kernel's cube root is a table and one Newton step, ours is exact.
+
+use knee_cc::{Instance, Op};
+
+use super::compare::step;
+use super::op_record::OpRecord;
+
+/// Where K and the begin of the epoch lie in cubic's state, in words of 32 bits: after five parameters. A test
+/// holds them to that.
+const K_WORD: usize = 10;
+const EPOCH_START_WORD: usize = 12;
+
+/// The default of cubic's parameter `beta`, 1/1024.
+const BETA: u32 = 717;
+
+/// Our cubic, but with the kernel's K: where it does what the kernel did and ours does not, the cube root is why.
+pub(super) struct WithKernelsK(Instance);
+
+impl WithKernelsK {
+    /// One that begins as `ours` does; none for an algorithm without K.
+    pub(super) fn of(ours: &Instance) -> Option<Self> {
+        (ours.algorithm().name() == "cubic").then(|| WithKernelsK(ours.clone()))
+    }
+
+    /// Takes the op too. Is the cube root enough to tell why ours may differ from the kernel here?
+    ///
+    /// The op that begins an epoch takes the root and uses it at once, and what it sets holds for its jiffy. There
+    /// K cannot be given in time.
+    pub(super) fn explains(&mut self, op: Op, record: &OpRecord) -> bool {
+        let is_equal = step(&mut self.0, op, record).is_equal();
+        let begins = word(&self.0, EPOCH_START_WORD) == record.input.jiffies
+            && word(&self.0, K_WORD) != record.kernel_k;
+        set_word(&mut self.0, K_WORD, record.kernel_k);
+        is_equal || begins
+    }
+}
+
+/// Is this a loss at a window whose product with beta (717 / 1024) leaves the 32 bits that the kernel has for it?
+/// Ours has 64.
+pub(super) fn overflows(op: Op, record: &OpRecord) -> bool {
+    op == Op::Ssthresh && record.input.snd_cwnd.checked_mul(BETA).is_none()
+}
+
+pub(super) fn word(of: &Instance, at: usize) -> u32 {
+    let pair = of.state()[at / 2].to_ne_bytes();
+    let from = at % 2 * 4;
+    u32::from_ne_bytes([pair[from], pair[from + 1], pair[from + 2], pair[from + 3]])
+}
+
+fn set_word(of: &mut Instance, at: usize, value: u32) {
+    let pair = &mut of.state_mut()[at / 2];
+    let mut bytes = pair.to_ne_bytes();
+    let from = at % 2 * 4;
+    bytes[from..from + 4].copy_from_slice(&value.to_ne_bytes());
+    *pair = u64::from_ne_bytes(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knee_cc::{CcIn, CcOut, find};
+
+    /// 2^40 / 410 is what a window of one segment below W_max is under the root (`cc/cubic.c`).
+    #[test]
+    fn k_and_the_epoch_lie_where_the_replay_reads_them() {
+        let mut cubic = Instance::new(find("cubic").unwrap(), &[]).unwrap();
+        let mut input = CcIn {
+            hz: 250,
+            jiffies: 4711,
+            snd_cwnd_clamp: u32::MAX,
+            is_cwnd_limited: 1,
+            acked: 1,
+            ..CcIn::default()
+        };
+        cubic.call(Op::Init, &input, &mut CcOut::default());
+        let mut out = CcOut {
+            snd_cwnd: 100,
+            ..CcOut::default()
+        };
+        cubic.call(Op::Ssthresh, &input, &mut out);
+        input.jiffies += 10;
+        out = CcOut {
+            snd_cwnd: 70,
+            snd_ssthresh: 70,
+            ..CcOut::default()
+        };
+        cubic.call(Op::CongAvoid, &input, &mut out);
+
+        let under_the_root = (1u64 << 40) / 410 * 30;
+        assert_eq!(word(&cubic, K_WORD), (under_the_root as f64).cbrt() as u32);
+        assert_eq!(word(&cubic, EPOCH_START_WORD), input.jiffies);
+    }
+}
