@@ -1,0 +1,242 @@
+//! `struct tcp_info` as bytes: decoded field by field, so that a kernel that
+//! knows fewer fields gives nulls and one that knows more is read as far as we know.
+//!
+//! Source: include/uapi/linux/tcp.h, Linux 4.19 to 6.18: fields are only ever appended.
+
+/// A socket's `tcp_info`, as long as the kernel made it.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpInfo<'a>(pub &'a [u8]);
+
+/// Longest that we read.
+pub const KNOWN_BYTES: usize = 280;
+
+macro_rules! fields {
+    ($($name:ident: $type:ty, $at:literal, $doc:literal;)*) => {
+        impl TcpInfo<'_> {
+            $(
+                #[doc = $doc]
+                #[inline]
+                pub fn $name(&self) -> Option<$type> {
+                    const BYTES: usize = size_of::<$type>();
+                    let bytes = self.0.get($at..$at + BYTES)?;
+                    Some(<$type>::from_ne_bytes(bytes.try_into().expect("as many as asked")))
+                }
+            )*
+        }
+    };
+}
+
+fields! {
+    state: u8, 0, "TCP state, 1 is ESTABLISHED.";
+    ca_state: u8, 1, "0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss.";
+    retransmits: u8, 2, "Timeouts in a row.";
+    probes: u8, 3, "Window probes in a row.";
+    backoff: u8, 4, "Doublings of the timeout.";
+    options: u8, 5, "Bits of negotiated options.";
+    wscales: u8, 6, "Window scales, the sender's in the low bits.";
+    flags: u8, 7, "Bit 0: the delivery rate was application-limited.";
+    rto_us: u32, 8, "Retransmission timeout.";
+    ato_us: u32, 12, "Delayed-ACK timeout.";
+    snd_mss: u32, 16, "Payload of a full segment sent.";
+    rcv_mss: u32, 20, "The far end's, estimated.";
+    unacked: u32, 24, "Segments.";
+    sacked: u32, 28, "Segments.";
+    lost: u32, 32, "Segments.";
+    retrans: u32, 36, "Segments.";
+    last_data_sent_ms: u32, 44, "Since.";
+    last_data_recv_ms: u32, 52, "Since.";
+    last_ack_recv_ms: u32, 56, "Since.";
+    pmtu: u32, 60, "Bytes.";
+    rcv_ssthresh: u32, 64, "Bytes.";
+    srtt_us: u32, 68, "Smoothed RTT.";
+    rttvar_us: u32, 72, "RTT variation.";
+    snd_ssthresh: u32, 76, "Segments.";
+    snd_cwnd: u32, 80, "Segments.";
+    advmss: u32, 84, "Bytes.";
+    reordering: u32, 88, "Segments.";
+    rcv_rtt_us: u32, 92, "Receiver's estimate.";
+    rcv_space: u32, 96, "Bytes.";
+    total_retrans: u32, 100, "Segments so far.";
+    pacing_rate: u64, 104, "Bytes per second; ~0: unlimited.";
+    max_pacing_rate: u64, 112, "Bytes per second; ~0: unlimited.";
+    bytes_acked: u64, 120, "So far.";
+    bytes_received: u64, 128, "So far.";
+    segs_out: u32, 136, "So far.";
+    segs_in: u32, 140, "So far.";
+    notsent_bytes: u32, 144, "Written and not sent.";
+    min_rtt_us: u32, 148, "~0: none yet.";
+    data_segs_in: u32, 152, "So far.";
+    data_segs_out: u32, 156, "So far.";
+    delivery_rate: u64, 160, "Bytes per second.";
+    busy_us: u64, 168, "Time with data outstanding.";
+    rwnd_limited_us: u64, 176, "Time limited by the receive window.";
+    sndbuf_limited_us: u64, 184, "Time limited by the send buffer.";
+    delivered: u32, 192, "Segments so far.";
+    delivered_ce: u32, 196, "Segments so far.";
+    bytes_sent: u64, 200, "So far, with retransmissions.";
+    bytes_retrans: u64, 208, "So far.";
+    dsack_dups: u32, 216, "So far.";
+    reord_seen: u32, 220, "So far.";
+    rcv_ooopack: u32, 224, "So far.";
+    snd_wnd: u32, 228, "Bytes.";
+    rcv_wnd: u32, 232, "Bytes.";
+    rehash: u32, 236, "So far.";
+    total_rto: u16, 240, "So far.";
+    total_rto_recoveries: u16, 242, "So far.";
+    total_rto_time_ms: u32, 244, "So far.";
+    received_ce: u32, 248, "Packets so far.";
+    delivered_e1_bytes: u32, 252, "So far.";
+    delivered_e0_bytes: u32, 256, "So far.";
+    delivered_ce_bytes: u32, 260, "So far.";
+    received_e1_bytes: u32, 264, "So far.";
+    received_e0_bytes: u32, 268, "So far.";
+    received_ce_bytes: u32, 272, "So far.";
+}
+
+impl TcpInfo<'_> {
+    /// Segments in flight, as tcp_packets_in_flight() has them.
+    pub fn inflight(&self) -> u32 {
+        let part = |value: Option<u32>| value.unwrap_or(0);
+        (part(self.unacked()) + part(self.retrans()))
+            .saturating_sub(part(self.sacked()) + part(self.lost()))
+    }
+
+    /// Do the two tell of the same moment, but for the clocks that always run?
+    pub fn is_at_rest_since(&self, earlier: &TcpInfo<'_>) -> bool {
+        // Times since (44 .. 60) and the busy times (168 .. 192) go on by themselves.
+        const CLOCKS: [std::ops::Range<usize>; 2] = [44..60, 168..192];
+        self.0.len() == earlier.0.len()
+            && self
+                .0
+                .iter()
+                .zip(earlier.0)
+                .enumerate()
+                .all(|(at, (a, b))| a == b || CLOCKS.iter().any(|clock| clock.contains(&at)))
+    }
+}
+
+/// What BBR tells (`struct tcp_bbr_info`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BbrInfo {
+    pub bw_bytes_per_sec: u64,
+    pub min_rtt_us: u32,
+    pub pacing_gain: f64,
+    pub cwnd_gain: f64,
+}
+
+impl BbrInfo {
+    /// `None`: shorter than any kernel's.
+    pub fn decode(bytes: &[u8]) -> Option<BbrInfo> {
+        let word = |n: usize| {
+            Some(u32::from_ne_bytes(
+                bytes.get(n * 4..n * 4 + 4)?.try_into().ok()?,
+            ))
+        };
+        // Gains are in 1/256 (BBR_UNIT).
+        let gain = |n: usize| Some(f64::from(word(n)?) / 256.0);
+        Some(BbrInfo {
+            bw_bytes_per_sec: u64::from(word(0)?) | u64::from(word(1)?) << 32,
+            min_rtt_us: word(2)?,
+            pacing_gain: gain(3)?,
+            cwnd_gain: gain(4)?,
+        })
+    }
+}
+
+/// What Vegas tells (`struct tcpvegas_info`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VegasInfo {
+    pub enabled: u32,
+    pub rttcnt: u32,
+    pub rtt_us: u32,
+    pub minrtt_us: u32,
+}
+
+impl VegasInfo {
+    /// `None`: shorter than any kernel's.
+    pub fn decode(bytes: &[u8]) -> Option<VegasInfo> {
+        let word = |n: usize| {
+            Some(u32::from_ne_bytes(
+                bytes.get(n * 4..n * 4 + 4)?.try_into().ok()?,
+            ))
+        };
+        Some(VegasInfo {
+            enabled: word(0)?,
+            rttcnt: word(1)?,
+            rtt_us: word(2)?,
+            minrtt_us: word(3)?,
+        })
+    }
+}
+
+/// What DCTCP tells (`struct tcp_dctcp_info`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DctcpInfo {
+    pub enabled: u16,
+    pub ce_state: u16,
+    /// Share of marked bytes; the kernel has it in 1/1024.
+    pub alpha: f64,
+    pub ab_ecn_bytes: u32,
+    pub ab_tot_bytes: u32,
+}
+
+impl DctcpInfo {
+    /// `None`: shorter than any kernel's.
+    pub fn decode(bytes: &[u8]) -> Option<DctcpInfo> {
+        let half = |at: usize| Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
+        let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        Some(DctcpInfo {
+            enabled: half(0)?,
+            ce_state: half(2)?,
+            alpha: f64::from(word(4)?) / 1024.0,
+            ab_ecn_bytes: word(8)?,
+            ab_tot_bytes: word(12)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shorter_struct_of_an_older_kernel_gives_nulls_and_never_another_field() {
+        let bytes: Vec<u8> = (0..KNOWN_BYTES).map(|n| n as u8).collect();
+        let info = TcpInfo(&bytes[..232]);
+        assert_eq!(
+            info.snd_wnd(),
+            Some(u32::from_ne_bytes([228, 229, 230, 231]))
+        );
+        assert_eq!(info.rcv_wnd(), None);
+        assert_eq!(TcpInfo(&bytes[..230]).snd_wnd(), None, "cut within a field");
+        assert_eq!(TcpInfo(&[]).state(), None);
+    }
+
+    #[test]
+    fn longer_struct_of_a_newer_kernel_is_read_as_far_as_known() {
+        let bytes = vec![7; 400];
+        assert_eq!(TcpInfo(&bytes).received_ce_bytes(), Some(0x0707_0707));
+    }
+
+    #[test]
+    fn running_clocks_do_not_make_a_flow_move() {
+        let rest = vec![1; 248];
+        let mut later = rest.clone();
+        later[44] = 9;
+        later[170] = 9;
+        assert!(TcpInfo(&later).is_at_rest_since(&TcpInfo(&rest)));
+        later[80] = 9;
+        assert!(!TcpInfo(&later).is_at_rest_since(&TcpInfo(&rest)));
+    }
+
+    #[test]
+    fn bbr_gains_are_in_256ths_and_bandwidth_in_two_words() {
+        let words: [u32; 5] = [5, 1, 40_000, 739, 512];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let info = BbrInfo::decode(&bytes).unwrap();
+        assert_eq!(info.bw_bytes_per_sec, (1 << 32) + 5);
+        assert!((info.pacing_gain - 2.887).abs() < 1e-3);
+        assert_eq!(info.cwnd_gain, 2.0);
+        assert_eq!(BbrInfo::decode(&bytes[..19]), None);
+    }
+}
