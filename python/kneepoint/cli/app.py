@@ -167,6 +167,46 @@ def _gallery(names: tuple[str, ...], **options: Any) -> int:
     return running.gallery(names, Options(**options))
 
 
+@app.command(
+    "shell",
+    short_help="Run a command behind an emulated path.",
+    # What follows the command is the command's.
+    context_settings={"allow_interspersed_args": False},
+)
+@click.argument("command", metavar="[--] [CMD...]", nargs=-1, type=click.UNPROCESSED)
+@click.option("--rate", default="50Mbit/s", show_default=True, help="Rate towards the command, or 'unlimited'.")
+@click.option("--rtt", default="40ms", show_default=True, help="Base round-trip time.")
+@click.option("--loss", help="Loss towards the command: 1.5% at random, or 'periodic 0.1%'.")
+@click.option("--ack-loss", help="Loss of what the command sends.")
+@click.option("--buffer", help="Size of the queue: 1bdp, 256KiB, 170packets, 20ms.  [default: 1bdp]")
+@click.option("--queue", help="Kind of queue; `knee list queues`.")
+@click.option(
+    "--algorithm", default="cubic", show_default=True, help="Congestion control towards the command, the far end's."
+)
+@click.option("--bpf", is_flag=True, help="Our build of the algorithm, also where the kernel has its own.")
+@click.option(
+    "--set",
+    "set_",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Any other key of a scenario, as in path.mtu=1400B or receiver.tcp_rmem_max=6MiB.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="Do not say at the end what the link carried.")
+def _shell(command: tuple[str, ...], **given: Any) -> int:
+    """Run any command behind an emulated path: curl, a browser, by default your shell.
+
+    It has this machine's files, terminal and environment, and a network whose only way out is the path. The host's
+    loopback is at the name knee-host. Exit code: the command's.
+    """
+    from . import running, shelling
+
+    settings = running.assignments(given.pop("set_"))
+    for name in ("rate", "rtt", "loss", "ack_loss", "buffer", "queue"):
+        if (value := given.pop(name)) is not None:
+            settings[f"path.{name}"] = running.axis(value)
+    return shelling.shell(command, settings, **given)
+
+
 @app.command("list", short_help="List algorithms, queues, losses, workloads, keys, tables, scenarios.")
 @click.argument("what", required=False, metavar=f"[{'|'.join(LISTED)}]", type=click.Choice(LISTED))
 @_json
