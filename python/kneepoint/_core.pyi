@@ -1,6 +1,6 @@
 """The native module: the scenario parser and the simulator, with Arrow out. Conversions only; see `crates/py`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -35,6 +35,39 @@ class Output:
 
     def write_pcapng(self, path: str | PathLike[str], *, payload: bool = False) -> None:
         """Writes the packets captured, headers only unless `payload`; `EngineError` without `capture=True`."""
+
+class LabOutput:
+    """What one repetition of one cell produced on the kernel."""
+
+    @property
+    def flows(self) -> ArrowTable: ...
+    @property
+    def samples(self) -> ArrowTable: ...
+    @property
+    def tcp_info(self) -> ArrowTable:
+        """Further columns of `samples`, row by row beside it."""
+
+    @property
+    def queue(self) -> ArrowTable: ...
+    @property
+    def events(self) -> ArrowTable: ...
+    @property
+    def cpu(self) -> ArrowTable: ...
+    @property
+    def links(self) -> ArrowTable: ...
+    @property
+    def programs(self) -> ArrowTable: ...
+    @property
+    def data_packets(self) -> int:
+        """Data packets that entered the path."""
+
+    @property
+    def facts(self) -> str:
+        """What the lab was, as a JSON object."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What makes the figures doubtful."""
 
 class Scenario:
     """A scenario file, resolved into cells."""
@@ -82,8 +115,51 @@ class Scenario:
         `progress` is called now and then with the virtual time reached, in ns. Raises `Cancelled`, `EngineError`.
         """
 
+    def run_in_lab(
+        self,
+        index: int,
+        rep: int,
+        *,
+        algorithms: Mapping[str, str],
+        output: str,
+        progress: Callable[[int], object],
+    ) -> LabOutput:
+        """Runs one repetition on the kernel; only in a process that `enter_lab` returned in.
+
+        `algorithms`: what the kernel calls each of the scenario's. `output`: the folder for what programs print.
+        `progress` is called now and then with the time since the start, in ns. Raises `EngineError`,
+        `KernelUnsupported`.
+        """
+
+def enter_lab(parent: int) -> None:
+    """Makes this process, which has one thread, the first of a lab, and returns in a child of it; the caller waits for
+    that child and ends as it does. Both die with `parent`. Raises `EngineError`, `KernelUnsupported`."""
+
 def parse(text: str, file: str) -> Scenario:
     """Reads a scenario; `file` stands in errors. Raises `kneepoint.errors.ScenarioError`."""
+
+class ShellOutcome:
+    """How a command behind a path ended."""
+
+    @property
+    def exit_code(self) -> int:
+        """The command's, or 128 + the number of the signal that ended it; 127: there is none of that name."""
+
+    @property
+    def links(self) -> list[dict[str, Any]]:
+        """What the link carried towards the command and from it, one dict each: `forwarded_pkts` `forwarded_bytes`
+        int · `lost_pkts` `dropped_pkts` int or None (not told) · `achieved_rate_bits_per_sec` `added_delay_us_p99`
+        float or None."""
+
+    @property
+    def warnings(self) -> list[str]: ...
+
+def shell(scenario: Scenario, command: Sequence[str], algorithms: Mapping[str, str]) -> ShellOutcome:
+    """Runs a command behind the path of the scenario's first cell and returns when it has ended.
+
+    `algorithms`: what the kernel calls each that the scenario names. The command has this process's standard streams
+    and terminal. Raises `KernelUnsupported` or `EngineError` where there can be no lab.
+    """
 
 def algorithms() -> list[dict[str, Any]]:
     """`name summary source year use_when params` of each; a param is a dict `name min max default unit doc`."""

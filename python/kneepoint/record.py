@@ -12,8 +12,8 @@ published          value, figure, source and line of each [[published]]
 engine             "sim" or "kernel";  engine_version the version of kneepoint
 bpf                of the kernel engine: our build of each algorithm, also where the kernel has its own
 labs               of the kernel engine: the settings of each lab that differs from the others, read back
-repetitions        of the kernel engine, one per repetition: cell, rep, lab (position in labs), warnings (what makes its
-                   figures doubtful), failures (programs that ended badly)
+repetitions        of the kernel engine, one per repetition: cell, rep, lab (position in labs), measured (of the link, and
+                   what sampling cost), warnings (what makes its figures doubtful), failures (programs that ended badly)
 versions host      libraries; kernel, processor, number of processors
 command            what to type to run it again; `kneepoint.run(scenario)` for the API without a file
 sessions           one per start or resumption: started (UTC), wall_sec, workers, repetitions finished
@@ -88,9 +88,10 @@ def repetitions(engine: str, notes: Mapping[tuple[int, int], Mapping[str, Any]])
     labs: list[Any] = []
     rows = []
     for (cell, rep), note in notes.items():
-        if note["lab"] not in labs:
-            labs.append(note["lab"])
-        row = {"cell": cell, "rep": rep, "lab": labs.index(note["lab"])}
+        lab = {name: fact for name, fact in note["lab"].items() if name != "measured"}
+        if lab not in labs:
+            labs.append(lab)
+        row = {"cell": cell, "rep": rep, "lab": labs.index(lab), "measured": note["lab"].get("measured", {})}
         rows.append({**row, "warnings": note["warnings"], "failures": note["failures"]})
     return {"labs": labs, "repetitions": rows}
 

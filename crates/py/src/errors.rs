@@ -3,6 +3,8 @@
 use std::io;
 use std::path::Path;
 
+use knee_kernel::KernelError;
+use knee_kernel::shell::Refused;
 use knee_model::scenario::ScenarioError;
 use knee_sim::SimError;
 use pyo3::exceptions::PyOSError;
@@ -27,6 +29,24 @@ pub fn scenario(py: Python<'_>, error: &ScenarioError) -> PyErr {
 
 pub fn engine(py: Python<'_>, error: &SimError) -> PyErr {
     front_error(py, "EngineError", error.to_string())
+}
+
+pub fn kernel(py: Python<'_>, error: &KernelError) -> PyErr {
+    let class = match error {
+        KernelError::Cancelled => "Cancelled",
+        error if error.is_unsupported() => "KernelUnsupported",
+        _ => "EngineError",
+    };
+    front_error(py, class, error.to_string())
+}
+
+pub fn refused(py: Python<'_>, refused: Refused) -> PyErr {
+    let class = if refused.unsupported {
+        "KernelUnsupported"
+    } else {
+        "EngineError"
+    };
+    front_error(py, class, refused.message)
 }
 
 pub fn not_captured(py: Python<'_>) -> PyErr {

@@ -13,7 +13,7 @@ use crate::run::{Cancel, Output, simulate};
 /// A scenario file, resolved into cells.
 #[pyclass(frozen, module = "kneepoint._core")]
 pub struct Scenario {
-    scenario: model::Scenario,
+    pub(crate) scenario: model::Scenario,
 }
 
 /// Reads a scenario; `file` stands in errors.
@@ -98,11 +98,23 @@ impl Scenario {
         cancel: Option<Py<Cancel>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Output> {
-        let cell = self.scenario.cells.get(index).ok_or_else(|| {
+        simulate(
+            py,
+            self.cell(index)?,
+            rep,
+            capture,
+            cancel.as_ref(),
+            progress.as_ref(),
+        )
+    }
+}
+
+impl Scenario {
+    fn cell(&self, index: usize) -> PyResult<&Cell> {
+        self.scenario.cells.get(index).ok_or_else(|| {
             let count = self.scenario.cells.len();
             PyIndexError::new_err(format!("cell {index} of a scenario with {count} cells"))
-        })?;
-        simulate(py, cell, rep, capture, cancel.as_ref(), progress.as_ref())
+        })
     }
 }
 

@@ -1,0 +1,184 @@
+"""The kernel engine end to end, through the command line: the same scenario on both engines, as root and as an ordinary
+user, with programs of the scenario's own, and what is said when those fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kneepoint
+from kneepoint import _core, tables
+
+DEMO = """\
+title = "The demo's path, shorter and slower"
+duration = "6s"
+warmup = "2s"
+repeat = 2
+[path]
+rate = "20Mbit/s"
+rtt = "40ms"
+[[flow]]
+algorithm = ["cubic", "reno", "bbr1"]
+"""
+
+REDIS = """\
+title = "Redis"
+duration = "20s"
+repeat = 1
+[path]
+rate = "50Mbit/s"
+rtt = "10ms"
+[[flow]]
+algorithm = ["cubic", "bbr1"]
+server = "redis-server --bind {server} --port 5201 --protected-mode no --save '' --appendonly no"
+client = "redis-benchmark -h {server} -p 5201 -t set,get -n 2000 -c 10 --csv"
+"""
+
+PROGRAMS = """\
+title = "A client of one line"
+duration = "5s"
+repeat = 1
+[path]
+rate = "50Mbit/s"
+rtt = "10ms"
+[[flow]]
+algorithm = "cubic"
+client = "sh -c 'echo to {server}; CLIENT'"
+"""
+
+USERS = ("root", "nobody")
+
+
+@pytest.fixture(params=USERS)
+def user(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Root, and an ordinary user who may write to `tmp_path` only."""
+    name: str = request.param
+    if name != "root":
+        if os.geteuid() != 0:
+            pytest.skip("only root can become another user")
+        owner = pwd.getpwnam(name)
+        os.chown(tmp_path, owner.pw_uid, owner.pw_gid)
+        for folder in (tmp_path, *tmp_path.parents[:-2]):
+            folder.chmod(folder.stat().st_mode | 0o055)
+    elif os.geteuid() != 0:
+        pytest.skip("not root")
+    tried = knee("run", "--dry-run", "--engine", "kernel", scenario(tmp_path, DEMO), cwd=tmp_path, user=name)
+    if tried.returncode:
+        pytest.skip(f"{name} cannot run kneepoint here: {tried.stderr.strip().splitlines()[-1:]}")
+    yield name
+
+
+def scenario(folder: Path, text: str) -> str:
+    (folder / "scenario.toml").write_text(text)
+    return "scenario.toml"
+
+
+def python_for(user: str) -> tuple[list[str], dict[str, str]]:
+    """An interpreter and an environment that reach kneepoint and what it needs. Where the interpreter that runs the
+    tests is closed to that user, the system's of the same version takes its place."""
+    package = Path(_core.__file__ or "").absolute().parent.parent
+    libraries = Path(json.__file__).parent.parent if user == "root" else Path(tables.pa.__file__).parent.parent
+    environment = {"PATH": os.environ["PATH"], "COLUMNS": "120", "HOME": "/nonexistent"}
+    if user == "root":
+        return [sys.executable], {**os.environ, **environment}
+    others = shutil.which(f"python3.{sys.version_info.minor}", path="/usr/local/bin:/usr/bin:/bin")
+    paths = os.pathsep.join([str(package), str(libraries)])
+    return [others or sys.executable], {**environment, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def knee(*words: str, cwd: Path, user: str = "root") -> subprocess.CompletedProcess[str]:
+    """`knee` as that user, to its end."""
+    python, environment = python_for(user)
+    become: dict[str, Any] = {}
+    if user != "root":
+        become = {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
+    return subprocess.run(
+        [*python, "-m", "kneepoint", *words],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        **become,
+    )
+
+
+def in_lab(*words: str, cwd: Path, user: str = "root", code: int = 0) -> subprocess.CompletedProcess[str]:
+    """`knee … --engine kernel`; skips, with the product's own reason, where there can be no lab."""
+    ended = knee(*words, "--engine", "kernel", cwd=cwd, user=user)
+    if ended.returncode == 2 and "a lab needs" in ended.stderr:
+        pytest.skip(ended.stderr.strip())
+    assert ended.returncode == code, ended.stderr + ended.stdout
+    return ended
+
+
+def test_the_demo_runs_on_both_engines_and_fills_the_same_tables(user: str, tmp_path: Path) -> None:
+    if user == "nobody" and "bbr" not in Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text():
+        pytest.skip("this kernel has no bbr of its own, and only root can load ours")
+    file = scenario(tmp_path, DEMO)
+    in_lab("run", file, "--out", "kernel", cwd=tmp_path, user=user)
+    assert knee("run", file, "--out", "sim", cwd=tmp_path, user=user).returncode == 0
+    kernel, sim = kneepoint.open(tmp_path / "kernel"), kneepoint.open(tmp_path / "sim")
+    for name in tables.of_engine("sim"):
+        own, common = kernel.table(name), sim.table(name)
+        assert own.columns[: len(common.columns)] == common.columns, name
+        assert len(own) > 0 or name == "events", name
+    assert len(kernel.links) == 2 * 6
+    assert {row["name"] for row in kernel.cpu.arrow().to_pylist()} >= {"cpu0"}
+    # Three algorithms that fill a link without loss: what it carries is its rate less the headers, on both engines.
+    for real, virtual in zip(kernel.summary.groups, sim.summary.groups, strict=True):
+        assert real.algorithm == virtual.algorithm
+        measured, expected = (g.metrics["goodput_bits_per_sec"].mean for g in (real, virtual))
+        assert measured == pytest.approx(expected, rel=0.1), real.algorithm
+        assert real.metrics["min_rtt_us"].mean == pytest.approx(40_000, rel=0.05)
+    lab = kernel.meta["labs"][0]
+    assert lab["rootless"] is (user != "root")
+    assert lab["kernel"] == os.uname().release
+
+
+def test_compare_runs_on_the_kernel(tmp_path: Path) -> None:
+    words = ("compare", "cubic", "reno", "bbr1", "--rate", "20Mbit/s", "--rtt", "20ms", "--duration", "3s")
+    ended = in_lab(*words, "--repeat", "2", "--json", cwd=tmp_path)
+    assert "in real time, about 27 s" in ended.stderr
+    cells = json.loads(ended.stdout)["cells"]
+    assert [cell["algorithm"] for cell in cells] == ["cubic", "reno", "bbr1"]
+    assert {cell["engine"] for cell in cells} == {"kernel"}
+    assert all(cell["metrics"]["goodput_bits_per_sec"]["mean"] > 15e6 for cell in cells)
+
+
+def test_redis_tells_its_requests_per_second_with_cubic_and_bbr1(tmp_path: Path) -> None:
+    for program in ("redis-server", "redis-benchmark"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+    ended = in_lab("run", scenario(tmp_path, REDIS), "--out", "run", "--json", cwd=tmp_path)
+    cells = json.loads(ended.stdout)["cells"]
+    assert [cell["algorithm"] for cell in cells] == ["cubic", "bbr1"]
+    for cell in cells:
+        # Ten clients, each with one request in 10 ms at best.
+        assert 300 < cell["metrics"]["requests_per_sec"]["mean"] <= 1000
+        assert cell["metrics"]["latency_us_p50"]["mean"] >= 10_000
+    run = kneepoint.open(tmp_path / "run")
+    assert run.programs["role"].to_pylist() == ["server", "client"] * 2
+    for output in run.programs["output"].to_pylist():
+        assert (tmp_path / "run" / output).is_file()
+
+
+def test_the_output_of_programs_is_kept_and_their_exit_code_is_the_runs(tmp_path: Path) -> None:
+    text = PROGRAMS.replace("CLIENT", "exit 0")
+    in_lab("run", scenario(tmp_path, text), "--out", "good", cwd=tmp_path)
+    [output] = kneepoint.open(tmp_path / "good").programs["output"].to_pylist()
+    assert (tmp_path / "good" / output).read_text() == "to 10.77.0.1\n"
+    text = PROGRAMS.replace("CLIENT", "echo cannot find it; exit 3")
+    ended = in_lab("run", scenario(tmp_path, text), "--out", "bad", cwd=tmp_path, code=1)
+    assert "failed: the client `sh -c " in ended.stdout
+    assert "ended with exit code 3. It last printed: to 10.77.0.1 / cannot find it" in ended.stdout
