@@ -12,8 +12,9 @@ published          value, figure, source and line of each [[published]]
 engine             "sim" or "kernel";  engine_version the version of kneepoint
 bpf                of the kernel engine: our build of each algorithm, also where the kernel has its own
 labs               of the kernel engine: the settings of each lab that differs from the others, read back
-repetitions        of the kernel engine, one per repetition: cell, rep, lab (position in labs), measured (of the link, and
-                   what sampling cost), warnings (what makes its figures doubtful), failures (programs that ended badly)
+repetitions        of the kernel engine, one per repetition: cell, rep, lab (position in labs), measured (of the link,
+                   and what sampling cost), warnings (what makes its figures doubtful), failures (programs that ended
+                   badly)
 versions host      libraries; kernel, processor, number of processors
 command            what to type to run it again; `kneepoint.run(scenario)` for the API without a file
 sessions           one per start or resumption: started (UTC), wall_sec, workers, repetitions finished

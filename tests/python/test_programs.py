@@ -123,3 +123,9 @@ def test_a_client_that_was_not_done_in_time_is_told_so(tmp_path: Path) -> None:
     _, [failure] = programs.read(pa.Table.from_pylist([row("client", "c", "c.txt", None, 15)]), tmp_path)
     assert "signal 15, because it was not done when the duration was over" in failure
     assert "It printed nothing." in failure
+
+
+def test_every_program_file_is_listed() -> None:
+    folder = Path(programs.__file__).parent
+    files = {path.stem for path in folder.glob("*.py")} - {"__init__", "measured"}
+    assert files == {module.__name__.rsplit(".", 1)[-1] for module in programs.PROGRAMS}
