@@ -63,6 +63,35 @@ def comparison(
     return toml(scenario)
 
 
+def axis(text: str | None) -> str | list[str] | None:
+    """`10ms,100ms` as a list; a single value as it is."""
+    parts = [part.strip() for part in text.split(",")] if text is not None else []
+    return parts if len(parts) > 1 else text
+
+
+def assignments(texts: Sequence[str]) -> dict[str, Any]:
+    """`KEY=VALUE` of --set: numbers, true and false as such, lists at commas, the rest as text."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not sign or not key.strip() or any(not part for part in key.split(".")):
+            raise UsageError(
+                f'--set: got "{text}"; expected KEY=VALUE, as in sender.initcwnd=20. `knee list keys` prints the keys.'
+            )
+        values = [_scalar(part.strip()) for part in value.split(",")]
+        found[key.strip()] = values if len(values) > 1 else values[0]
+    return found
+
+
+def _scalar(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
 def _warmup(duration: str) -> str:
     """A sixth of the duration, at most 5 s. What is no time is left to the parser, which refuses it where it stands."""
     from . import expressions

@@ -12,15 +12,21 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import click
 import pytest
+
+import kneepoint
 
 KNEE = (sys.executable, "-m", "kneepoint")
 BLOB = os.urandom(1_000_000)
+DEVICES = Path("/sys/class/net")
 # curl: seconds to connect, seconds in all.
 TIMES = "%{time_connect} %{time_total}\n"
 
@@ -54,8 +60,8 @@ def _possible() -> None:
         pytest.skip(f"no lab here: {tried.stderr.strip()}")
 
 
-def knee(*words: str, timeout: float = 60, user: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-    command = [*user, *KNEE, "shell", *words]
+def knee(*words: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    command = [*KNEE, "shell", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
 
 
@@ -67,26 +73,28 @@ def curl(*words: str) -> tuple[str, ...]:
 
 def lab_processes() -> set[str]:
     """Processes in another network namespace than ours, as `PID COMMAND`."""
-    ours = os.readlink("/proc/self/ns/net")
+    ours = Path("/proc/self/ns/net").readlink()
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if os.readlink(process / "ns/net") != ours:
+            if (process / "ns/net").readlink() != ours:
                 found.add(f"{process.name} {(process / 'comm').read_text().strip()}")
         except OSError:
             continue
     return found
 
 
-def wait_for(condition: object, what: str) -> None:
+def wait_for(condition: Callable[[], object], what: str) -> None:
     deadline = time.monotonic() + 5
-    while not condition():  # type: ignore[operator]
+    while not condition():
         assert time.monotonic() < deadline, what
         time.sleep(0.02)
 
 
 def test_a_download_takes_what_the_rate_allows_and_the_connection_the_rtt(port: int) -> None:
-    ran = knee("--rate", "20Mbit/s", "--rtt", "60ms", *curl("-o", "/dev/null", "-w", TIMES, f"http://knee-host:{port}/"))
+    ran = knee(
+        "--rate", "20Mbit/s", "--rtt", "60ms", *curl("-o", "/dev/null", "-w", TIMES, f"http://knee-host:{port}/")
+    )
     assert ran.returncode == 0, ran.stderr
     connect_sec, total_sec = map(float, ran.stdout.split())
     assert 0.060 <= connect_sec < 0.100
@@ -135,7 +143,7 @@ def test_a_signal_to_knee_reaches_the_command() -> None:
 @pytest.mark.parametrize("how", [signal.SIGKILL, None], ids=["kill -9", "command ends"])
 def test_nothing_is_left(how: signal.Signals | None) -> None:
     before = lab_processes()
-    devices = set(os.listdir("/sys/class/net"))
+    devices = set(DEVICES.iterdir())
     script = "sleep 300 & echo ready; read line"
     process = subprocess.Popen(
         [*KNEE, "shell", "--quiet", "--", "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -150,23 +158,40 @@ def test_nothing_is_left(how: signal.Signals | None) -> None:
         process.send_signal(how)
     process.wait(timeout=20)
     wait_for(lambda: not lab_processes() - before, f"left: {lab_processes() - before}")
-    assert set(os.listdir("/sys/class/net")) == devices
+    assert set(DEVICES.iterdir()) == devices
     process.stdout.close()
 
 
-def test_an_ordinary_user_needs_no_root(port: int) -> None:
+@pytest.fixture
+def nobody(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """The words that run Python with this package as the user nobody; skips where that cannot be."""
     if os.geteuid() != 0:
         pytest.skip("the other tests are run by an ordinary user")
     if shutil.which("setpriv") is None:
         pytest.skip("needs setpriv (Debian: util-linux)")
-    user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "env", "HOME=/tmp")
-    if subprocess.run([*user, *KNEE, "--version"], capture_output=True, check=False).returncode:
-        pytest.skip("the user nobody cannot read this installation")
+    # What is installed may lie where nobody may look; the system's Python does not.
+    copy = tmp_path_factory.mktemp("nobody")
+    for package in (kneepoint, click):
+        source = Path(package.__file__).parent
+        shutil.copytree(source, copy / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (copy, *copy.parents):
+        if folder.stat().st_uid == os.geteuid() and folder.is_relative_to(tempfile.gettempdir()):
+            folder.chmod(0o755 if folder != Path(tempfile.gettempdir()) else 0o1777)
+    user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all")
+    words = (*user, "env", "HOME=/", f"PYTHONPATH={copy}", "/usr/bin/python3")
+    tried = subprocess.run([*words, "-m", "kneepoint", "--help"], capture_output=True, text=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"the system's Python does not run this package as nobody: {tried.stderr.strip()[-200:]}")
+    return words
+
+
+def test_an_ordinary_user_needs_no_root(port: int, nobody: tuple[str, ...]) -> None:
     program = (
         f"import os, urllib.request as r; print(os.getuid(), len(r.urlopen('http://knee-host:{port}/').read()), "
         "open('/proc/self/status').read().split('CapEff:')[1].split()[0])"
     )
-    ran = knee("--rtt", "20ms", "--", sys.executable, "-c", program, user=user)
+    command = [*nobody, "-m", "kneepoint", "shell", "--rtt", "20ms", "--", "/usr/bin/python3", "-c", program]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd="/")
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.split() == ["65534", str(len(BLOB)), "0" * 16]
 
@@ -208,12 +233,26 @@ def test_a_port_where_nobody_listens_is_a_reset_and_ipv6_has_no_route() -> None:
 
 
 def test_the_far_end_sends_with_the_algorithm_asked_for(port: int) -> None:
-    """Seen in the lab's own namespace would be the wrong end: the summary of the far end's sockets is in /proc of knee."""
-    ran = knee("--algorithm", "reno", "--rtt", "10ms", *curl("-o", "/dev/null", f"http://knee-host:{port}/"))
-    assert ran.returncode == 0, ran.stderr
+    """Read of the relay's socket, in its namespace, while it sends."""
+    if os.geteuid() != 0 or shutil.which("nsenter") is None or shutil.which("ss") is None:
+        pytest.skip("looking into the far end needs root, nsenter and ss")
+    before = lab_processes()
+    words = ("--rate", "2Mbit/s", "--algorithm", "reno", *curl("-o", "/dev/null", f"http://knee-host:{port}/"))
+    with subprocess.Popen([*KNEE, "shell", *words]) as process:
+
+        def sending() -> str:
+            relays = [entry.split()[0] for entry in lab_processes() - before if entry.endswith(" relay")]
+            looked = [("nsenter", "-t", pid, "-n", "ss", "-tinHO", f"sport = :{port}") for pid in relays]
+            return "".join(subprocess.run(look, capture_output=True, text=True, check=True).stdout for look in looked)
+
+        wait_for(lambda: "reno" in sending(), "no socket of the far end has the algorithm reno")
+        process.terminate()
+
+
+def test_an_algorithm_that_is_not_there_is_refused_with_a_suggestion() -> None:
     refused = knee("--algorithm", "renno", "--", "true")
     assert refused.returncode == 2
-    assert '"reno"' in refused.stderr, "a suggestion"
+    assert '"reno"' in refused.stderr
 
 
 def test_several_values_of_a_setting_are_refused() -> None:
@@ -267,10 +306,8 @@ def test_an_interactive_shell_has_the_terminal_and_job_control() -> None:
         assert os.waitstatus_to_exitcode(ended[1]) == 5
     finally:
         os.close(terminal)
-        try:
+        with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
 
 
 def test_a_browser_loads_a_page_through_the_path(port: int, tmp_path: Path) -> None:
@@ -280,7 +317,9 @@ def test_a_browser_loads_a_page_through_the_path(port: int, tmp_path: Path) -> N
     flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"]
     page = tmp_path / "page.html"
     page.write_text("hello")
-    alone = subprocess.run([chromium, *flags, "--dump-dom", page.as_uri()], capture_output=True, timeout=60, check=False)
+    alone = subprocess.run(
+        [chromium, *flags, "--dump-dom", page.as_uri()], capture_output=True, timeout=60, check=False
+    )
     if alone.returncode:
         pytest.skip("chromium does not start here without a lab either")
     script = f"fetch('http://knee-host:{port}/').then(a=>a.arrayBuffer()).then(b=>document.title=b.byteLength)"

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kneepoint import compose, human
-from kneepoint.cli import running
 from kneepoint.errors import UsageError
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -67,7 +66,7 @@ def test_set_refuses_a_table_that_is_a_value() -> None:
 
 
 def test_set_reads_numbers_lists_and_texts() -> None:
-    found = running.assignments(
+    found = compose.assignments(
         ["sender.initcwnd=10,20", "receiver.gro=false", "flow.bytes=1MB", "path.loss=periodic 0.1%"]
     )
     assert found == {

@@ -146,13 +146,15 @@ def _compare(algorithms: tuple[str, ...], **given: Any) -> int:
     ALGO is a name, each run by itself, or one mix that shares the path: cubic:1,bbr1:2. An option with a list
     (--rtt 10ms,100ms) is an axis.
     """
+    from kneepoint import compose
+
     from . import running
 
     settings: dict[str, Any] = {
-        name: running.axis(given.pop(name)) for name in ("rate", "rtt", "loss", "buffer", "queue")
+        name: compose.axis(given.pop(name)) for name in ("rate", "rtt", "loss", "buffer", "queue")
     }
     settings |= {name: given.pop(name) for name in ("duration", "warmup", "repeat", "seed", "workload")}
-    settings["set"] = running.assignments(given.pop("set_"))
+    settings["set"] = compose.assignments(given.pop("set_"))
     return running.compare(algorithms, settings, Options(**given))
 
 
@@ -198,12 +200,14 @@ def _shell(command: tuple[str, ...], **given: Any) -> int:
     It has this machine's files, terminal and environment, and a network whose only way out is the path. The host's
     loopback is at the name knee-host. Exit code: the command's.
     """
-    from . import running, shelling
+    from kneepoint import compose
 
-    settings = running.assignments(given.pop("set_"))
+    from . import shelling
+
+    settings = compose.assignments(given.pop("set_"))
     for name in ("rate", "rtt", "loss", "ack_loss", "buffer", "queue"):
         if (value := given.pop(name)) is not None:
-            settings[f"path.{name}"] = running.axis(value)
+            settings[f"path.{name}"] = compose.axis(value)
     return shelling.shell(command, settings, **given)
 
 

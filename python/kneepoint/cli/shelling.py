@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kneepoint import _core, api, compose, human
+from kneepoint import _core, compose, human
 from kneepoint.errors import UsageError
 
 _FILE = "<command line>"
@@ -37,7 +37,7 @@ def _scenario(settings: Mapping[str, Any], algorithm: str) -> _core.Scenario:
         repeat=1,
         set={"sample_interval": "1h", **settings},
     )
-    scenario = api.parse(text, _FILE)
+    scenario = _core.parse(text, _FILE)
     if len(scenario.cells) > 1:
         axes = ", ".join(f"{key}={value}" for key, value in scenario.cells[0]["axes"])
         raise UsageError(

@@ -41,7 +41,9 @@ const CLASS_RATE: &str = "1000gbit";
 /// What the kernel's own emulation cannot do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
-    #[error("path.loss: netem loses packets at random only, got \"{0}\"; use path.backend = \"user\"")]
+    #[error(
+        "path.loss: netem loses packets at random only, got \"{0}\"; use path.backend = \"user\""
+    )]
     Loss(&'static str),
     #[error(
         "path.buffer: tbf holds at most {UNLIMITED_BYTES} bytes, got {0}; use path.backend = \"user\""
@@ -84,18 +86,17 @@ pub fn commands(config: &LinkConfig) -> Result<String, Unsupported> {
     Ok(batch)
 }
 
-fn back(
-    batch: &mut String,
-    delays: &[(Ipv4Addr, Nanos)],
-    path: &Path,
-) -> Result<(), Unsupported> {
+fn back(batch: &mut String, delays: &[(Ipv4Addr, Nanos)], path: &Path) -> Result<(), Unsupported> {
     let first = delays.first().map_or(path.rtt, |&(_, delay)| delay);
     if delays.iter().all(|&(_, delay)| delay == first) {
         let netem = netem(first, &path.ack_loss)?;
         let _ = writeln!(batch, "qdisc add dev {TO_SENDER} root handle 1: {netem}");
         return Ok(());
     }
-    let _ = writeln!(batch, "qdisc add dev {TO_SENDER} root handle 1: htb default 1");
+    let _ = writeln!(
+        batch,
+        "qdisc add dev {TO_SENDER} root handle 1: htb default 1"
+    );
     for (number, &(sender, delay)) in delays.iter().enumerate() {
         let class = number + 1;
         let netem = netem(delay, &path.ack_loss)?;
