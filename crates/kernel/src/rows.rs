@@ -1,0 +1,448 @@
+//! From what the kernel and the link say to rows of the tables.
+
+use knee_link::{DirectionReport, FlowReport, Report};
+use knee_model::record::{self, Event, Link, Sample, TcpInfoSample};
+use knee_model::scenario::WorkloadSpec;
+use knee_model::units::Nanos;
+
+use crate::collect::sock_diag::Diag;
+use crate::collect::tcp_info::TcpInfo;
+use crate::run::Output;
+use crate::sampler::{Book, Sampler, Track};
+use crate::traffic::{EndReport, Progress};
+
+/// What every row of a flow begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct Id {
+    pub cell: i32,
+    pub rep: i32,
+    pub t_ns: i64,
+    pub flow: i32,
+}
+
+/// Bits per second of a rate in bytes; `None`: unlimited, which Linux writes as ~0.
+fn limited_bits_per_sec(bytes_per_sec: Option<u64>) -> Option<i64> {
+    bytes_per_sec
+        .filter(|&rate| rate != u64::MAX)
+        .map(bits_per_sec)
+}
+
+fn bits_per_sec(bytes_per_sec: u64) -> i64 {
+    i64::try_from(bytes_per_sec.saturating_mul(8)).unwrap_or(i64::MAX)
+}
+
+fn count(value: Option<impl Into<u64>>) -> i64 {
+    value.map_or(0, |value| value.into() as i64)
+}
+
+fn maybe(value: Option<impl Into<u64>>) -> Option<i64> {
+    value.map(|value| value.into() as i64)
+}
+
+pub fn event(id: Id, event: &'static str, info: &TcpInfo<'_>) -> Event {
+    Event {
+        cell: id.cell,
+        rep: id.rep,
+        t_ns: id.t_ns,
+        flow: id.flow,
+        event,
+        snd_cwnd: count(info.snd_cwnd()),
+        snd_ssthresh: count(info.snd_ssthresh()),
+    }
+}
+
+/// A sample and its further columns.
+pub fn sample(
+    id: Id,
+    diag: &Diag<'_>,
+    info: &TcpInfo<'_>,
+    bytes_read: u64,
+    rcvbuf_bytes: i64,
+) -> (Sample, TcpInfoSample) {
+    let memory = diag.memory;
+    let sample = Sample {
+        cell: id.cell,
+        rep: id.rep,
+        t_ns: id.t_ns,
+        flow: id.flow,
+        ca_state: i32::from(info.ca_state().unwrap_or(0)),
+        snd_cwnd: count(info.snd_cwnd()),
+        snd_ssthresh: count(info.snd_ssthresh()),
+        inflight: i64::from(info.inflight()),
+        unacked: count(info.unacked()),
+        sacked: count(info.sacked()),
+        lost: count(info.lost()),
+        retrans: count(info.retrans()),
+        total_retrans: count(info.total_retrans()),
+        data_segs_out: count(info.data_segs_out()),
+        srtt_us: count(info.srtt_us()),
+        rttvar_us: count(info.rttvar_us()),
+        min_rtt_us: count(info.min_rtt_us().filter(|&us| us != u32::MAX)),
+        rto_us: count(info.rto_us()),
+        backoff: i32::from(info.backoff().unwrap_or(0)),
+        pacing_rate_bits_per_sec: limited_bits_per_sec(info.pacing_rate()),
+        delivery_rate_bits_per_sec: bits_per_sec(info.delivery_rate().unwrap_or(0)),
+        delivery_rate_app_limited: info.flags().is_some_and(|flags| flags & 1 != 0),
+        delivered: count(info.delivered()),
+        delivered_ce: count(info.delivered_ce()),
+        bytes_sent: count(info.bytes_sent()),
+        bytes_retrans: count(info.bytes_retrans()),
+        bytes_acked: count(info.bytes_acked()),
+        bytes_read: bytes_read as i64,
+        notsent_bytes: count(info.notsent_bytes()),
+        snd_wnd_bytes: count(info.snd_wnd()),
+        sndbuf_bytes: count(memory.map(|memory| memory.sndbuf)),
+        rcvbuf_bytes,
+        busy_us: count(info.busy_us()),
+        rwnd_limited_us: count(info.rwnd_limited_us()),
+        sndbuf_limited_us: count(info.sndbuf_limited_us()),
+        reordering: count(info.reordering()) as i32,
+        reord_seen: count(info.reord_seen()) as i32,
+        dsack_dups: count(info.dsack_dups()),
+        bbr_bw_bits_per_sec: diag
+            .bbr
+            .map(|bbr| bits_per_sec(bbr.bw_bytes_per_sec))
+            .filter(|&bw| bw > 0),
+        bbr_min_rtt_us: diag
+            .bbr
+            .map(|bbr| i64::from(bbr.min_rtt_us))
+            .filter(|&us| us != i64::from(u32::MAX)),
+        bbr_pacing_gain: diag.bbr.map(|bbr| bbr.pacing_gain),
+        bbr_cwnd_gain: diag.bbr.map(|bbr| bbr.cwnd_gain),
+        // The kernel does not tell it, and gains alone do not settle it.
+        cc_phase: "",
+    };
+    (sample, further(diag, info))
+}
+
+fn further(diag: &Diag<'_>, info: &TcpInfo<'_>) -> TcpInfoSample {
+    let (memory, vegas, dctcp) = (diag.memory, diag.vegas, diag.dctcp);
+    let wscales = info.wscales().unwrap_or(0);
+    TcpInfoSample {
+        tcp_state: i32::from(diag.state),
+        retransmits: i32::from(info.retransmits().unwrap_or(0)),
+        probes: i32::from(info.probes().unwrap_or(0)),
+        options: i32::from(info.options().unwrap_or(0)),
+        snd_wscale: i32::from(wscales & 0xf),
+        rcv_wscale: i32::from(wscales >> 4),
+        ato_us: count(info.ato_us()),
+        snd_mss_bytes: count(info.snd_mss()),
+        rcv_mss_bytes: count(info.rcv_mss()),
+        last_data_sent_ms: count(info.last_data_sent_ms()),
+        last_data_recv_ms: count(info.last_data_recv_ms()),
+        last_ack_recv_ms: count(info.last_ack_recv_ms()),
+        pmtu_bytes: count(info.pmtu()),
+        rcv_ssthresh_bytes: count(info.rcv_ssthresh()),
+        advmss_bytes: count(info.advmss()),
+        rcv_rtt_us: count(info.rcv_rtt_us()),
+        rcv_space_bytes: count(info.rcv_space()),
+        max_pacing_rate_bits_per_sec: limited_bits_per_sec(info.max_pacing_rate()),
+        bytes_received: maybe(info.bytes_received()),
+        segs_out: maybe(info.segs_out()),
+        segs_in: maybe(info.segs_in()),
+        data_segs_in: maybe(info.data_segs_in()),
+        rcv_ooopack: maybe(info.rcv_ooopack()),
+        rcv_wnd_bytes: maybe(info.rcv_wnd()),
+        rehash: maybe(info.rehash()),
+        total_rto: maybe(info.total_rto()),
+        total_rto_recoveries: maybe(info.total_rto_recoveries()),
+        total_rto_time_ms: maybe(info.total_rto_time_ms()),
+        received_ce: maybe(info.received_ce()),
+        delivered_e1_bytes: maybe(info.delivered_e1_bytes()),
+        delivered_e0_bytes: maybe(info.delivered_e0_bytes()),
+        delivered_ce_bytes: maybe(info.delivered_ce_bytes()),
+        received_e1_bytes: maybe(info.received_e1_bytes()),
+        received_e0_bytes: maybe(info.received_e0_bytes()),
+        received_ce_bytes: maybe(info.received_ce_bytes()),
+        vegas_enabled: vegas.map(|vegas| i64::from(vegas.enabled)),
+        vegas_rttcnt: vegas.map(|vegas| i64::from(vegas.rttcnt)),
+        vegas_rtt_us: vegas.map(|vegas| i64::from(vegas.rtt_us)),
+        vegas_minrtt_us: vegas.map(|vegas| i64::from(vegas.minrtt_us)),
+        dctcp_enabled: dctcp.map(|dctcp| i64::from(dctcp.enabled)),
+        dctcp_ce_state: dctcp.map(|dctcp| i64::from(dctcp.ce_state)),
+        dctcp_alpha: dctcp.map(|dctcp| dctcp.alpha),
+        dctcp_ab_ecn_bytes: dctcp.map(|dctcp| i64::from(dctcp.ab_ecn_bytes)),
+        dctcp_ab_tot_bytes: dctcp.map(|dctcp| i64::from(dctcp.ab_tot_bytes)),
+        mem_rmem_bytes: memory.map(|memory| i64::from(memory.rmem_alloc)),
+        mem_wmem_bytes: memory.map(|memory| i64::from(memory.wmem_alloc)),
+        mem_wmem_queued_bytes: memory.map(|memory| i64::from(memory.wmem_queued)),
+        mem_drops: memory.map(|memory| i64::from(memory.drops)),
+    }
+}
+
+/// The reports of a run's processes.
+pub struct Reports<'a> {
+    pub link: Report,
+    /// By flow number.
+    pub sender: &'a [EndReport],
+    pub receiver: &'a [EndReport],
+    pub start_ns: u64,
+    /// When the run ended, since its start.
+    pub ended_ns: u64,
+}
+
+/// Fills what is left of the output: samples, flows, events, queue, links.
+pub fn finish(sampler: Sampler, reports: Reports<'_>, output: &mut Output) {
+    let measured = &mut output.facts.measured;
+    let mut fact = |name: &str, value: f64| measured.insert(name.into(), value);
+    fact("samples", sampler.count as f64);
+    fact("samples_missed", sampler.missed as f64);
+    let cost_us = sampler.cost_ns as f64 / 1e3 / sampler.count.max(1) as f64;
+    fact("sample_cost_us_mean", cost_us);
+    if let Some(late_us) = sampler.late_us.quantile(0.99) {
+        fact("sample_late_us_p99", late_us);
+    }
+    let syscalls: u64 = reports.link.directions.iter().map(|d| d.syscalls).sum();
+    fact("link_syscalls", syscalls as f64);
+    fact("link_realtime", f64::from(u8::from(reports.link.realtime)));
+    if sampler.missed * 20 > sampler.count {
+        output.warnings.push(format!(
+            "{} of {} samples could not be taken in time and are left out",
+            sampler.missed,
+            sampler.missed + sampler.count
+        ));
+    }
+    let mut book = sampler.book;
+    for index in 0..book.tracks.len() {
+        let row = flow_row(&book, index, &reports);
+        output.flows.push(row);
+        note_turning_points(&mut book, index, reports.start_ns);
+    }
+    let (cell, rep) = (book.cell.index as i32, book.rep as i32);
+    output.data_packets = reports.link.flows.iter().map(|flow| flow.data_pkts).sum();
+    for mut row in reports.link.queue {
+        // The link outlives the run by the time that reports take.
+        if row.t_ns <= reports.ended_ns as i64 {
+            (row.cell, row.rep) = (cell, rep);
+            output.queue.push(row);
+        }
+    }
+    let rate = book.cell.path.rate;
+    for (direction, report) in ["data", "back"].into_iter().zip(&reports.link.directions) {
+        let asked = rate.filter(|_| direction == "data");
+        let row = link_row(
+            cell,
+            rep,
+            direction,
+            asked.map(|rate| rate.bits_per_sec()),
+            report,
+            reports.ended_ns,
+        );
+        if !row.kept_up {
+            output.warnings.push(fell_behind(&row, report));
+        }
+        output.links.push(row);
+    }
+    output.samples = book.rows;
+    output.tcp_info = book.more;
+    output.events = book.events;
+}
+
+fn link_row(
+    cell: i32,
+    rep: i32,
+    direction: &'static str,
+    asked_bits_per_sec: Option<u64>,
+    report: &DirectionReport,
+    ended_ns: u64,
+) -> Link {
+    Link {
+        cell,
+        rep,
+        direction,
+        backend: "user",
+        asked_rate_bits_per_sec: asked_bits_per_sec.map(|rate| rate as i64),
+        achieved_rate_bits_per_sec: report.achieved_rate_bits_per_sec,
+        rate_error_pct: report.rate_error_pct,
+        added_delay_us_p50: report.added_delay_us.quantile(0.50),
+        added_delay_us_p99: report.added_delay_us.quantile(0.99),
+        added_delay_us_max: report.added_delay_us.quantile(1.0),
+        late_pkts: Some(report.late_pkts as i64),
+        forwarded_pkts: report.forwarded_pkts as i64,
+        forwarded_bytes: report.forwarded_bytes as i64,
+        cpu_pct: Some(report.cpu_ns as f64 * 100.0 / ended_ns.max(1) as f64),
+        kept_up: report.kept_up,
+    }
+}
+
+/// How the link missed its bounds, in words.
+fn fell_behind(row: &Link, report: &DirectionReport) -> String {
+    let mut words = format!("the link did not keep up ({} direction)", row.direction);
+    if let (Some(error), Some(achieved)) = (row.rate_error_pct, row.achieved_rate_bits_per_sec) {
+        words += &format!(
+            ": {:.1} Mbit/s, {error:+.2} % off what was asked",
+            achieved / 1e6
+        );
+    }
+    if let Some(late_us) = row.added_delay_us_p99 {
+        words += &format!("; 1 % of packets left more than {late_us:.0} us late");
+    }
+    if report.refused_pkts > 0 {
+        words += &format!(
+            "; {} packets were refused by the far device",
+            report.refused_pkts
+        );
+    }
+    words
+}
+
+/// Openings and ends, which samples do not see.
+fn note_turning_points(book: &mut Book, index: usize, start_ns: u64) {
+    let Some(flow) = book.flows.get(index) else {
+        return;
+    };
+    let progress = book.shared.get(flow.number);
+    let last = std::mem::take(&mut book.tracks[index].last);
+    for (event_name, slot) in [
+        ("open", &progress.opened_ns),
+        ("established", &progress.established_ns),
+        ("complete", &progress.completed_ns),
+        ("closed", &progress.closed_ns),
+    ] {
+        let Some(at_ns) = Progress::when(slot) else {
+            continue;
+        };
+        let id = Id {
+            cell: book.cell.index as i32,
+            rep: book.rep as i32,
+            t_ns: at_ns as i64 - start_ns as i64,
+            flow: index as i32,
+        };
+        let opening = matches!(event_name, "open" | "established");
+        let info = if opening { &[][..] } else { &last };
+        book.events.push(event(id, event_name, &TcpInfo(info)));
+    }
+    book.tracks[index].last = last;
+}
+
+/// What the link says of a flow.
+fn link_flow<'a>(book: &Book, index: usize, flows: &'a [FlowReport]) -> Option<&'a FlowReport> {
+    flows.iter().find(|flow| match book.tracks[index].external {
+        None => flow.number == Some(index as u32),
+        Some([own, far]) => flow.tuple.is_some_and(|tuple| {
+            (tuple.source, tuple.source_port) == (v4(own.0), own.1)
+                && (tuple.destination, tuple.destination_port) == (v4(far.0), far.1)
+        }),
+    })
+}
+
+fn v4(address: std::net::IpAddr) -> std::net::Ipv4Addr {
+    match address {
+        std::net::IpAddr::V4(address) => address,
+        std::net::IpAddr::V6(_) => std::net::Ipv4Addr::UNSPECIFIED,
+    }
+}
+
+fn flow_row(book: &Book, index: usize, reports: &Reports<'_>) -> record::Flow {
+    let track = &book.tracks[index];
+    let spec = &book.cell.flows[track.group];
+    let own = book.flows.get(index);
+    let progress = own.map(|flow| book.shared.get(flow.number));
+    let since_start = |at_ns: u64| at_ns.saturating_sub(reports.start_ns);
+    // A connection that has closed left its last word with the generator.
+    let last_word = own.and_then(|flow| reports.sender.get(flow.number as usize));
+    let bytes = match last_word {
+        Some(report) if !report.tcp_info.is_empty() => &report.tcp_info,
+        _ => &track.last,
+    };
+    let info = TcpInfo(bytes);
+
+    let open_ns = match own {
+        Some(flow) => flow.open.0,
+        None => track.first_ns.unwrap_or(0),
+    };
+    let completed_ns = progress
+        .and_then(|progress| Progress::when(&progress.completed_ns))
+        .map(since_start);
+    let end_ns = completed_ns
+        .unwrap_or(match track.external {
+            // A program's connection ends when it is seen no more.
+            Some(_) => track.last_ns,
+            None => reports.ended_ns,
+        })
+        .max(open_ns);
+    // A flow done before the steady part began counts as a whole.
+    let baseline =
+        Some(track.baseline).filter(|baseline| (open_ns.max(1)..end_ns).contains(&baseline.t_ns));
+    let steady_ns = end_ns - baseline.map_or(open_ns, |baseline| baseline.t_ns);
+    let baseline = baseline.unwrap_or_default();
+    let seconds = steady_ns as f64 / 1e9;
+    let per_sec = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
+
+    let bytes_read = book.bytes_read(index, &info);
+    let bytes_sent = info.bytes_sent().unwrap_or(0);
+    let since = |now: Option<u64>, then: u64| now.unwrap_or(0).saturating_sub(then) as i64;
+    let busy_us = since(info.busy_us(), baseline.busy_us);
+    let (total_retrans, data_segs_out) = (count(info.total_retrans()), count(info.data_segs_out()));
+    let mean = |sum: u64| match track.samples {
+        0 => 0.0,
+        samples => sum as f64 / samples as f64,
+    };
+    let asks = matches!(spec.workload, WorkloadSpec::RequestResponse { .. });
+    let latency_us = own
+        .and_then(|flow| reports.receiver.get(flow.number as usize))
+        .map(|report| &report.latency_us)
+        .filter(|_| asks);
+    let latency = |share: f64| latency_us.and_then(|latency| latency.quantile(share));
+    let link = link_flow(book, index, &reports.link.flows);
+    let queue = link.map(|link| &link.queue_delay_us);
+    let waited = |share: f64| queue.and_then(|queue| queue.quantile(share));
+    record::Flow {
+        cell: book.cell.index as i32,
+        rep: book.rep as i32,
+        flow: index as i32,
+        group: track.group as i32,
+        name: spec.name.clone(),
+        algorithm: spec.algorithm.clone(),
+        workload: spec.workload.kind().name,
+        start_ns: open_ns as i64,
+        end_ns: completed_ns.map(|ns| ns as i64),
+        completion_us: completed_ns
+            .filter(|_| !asks)
+            .map(|ns| Nanos(ns - open_ns.min(ns)).as_us() as i64),
+        goodput_bits_per_sec: per_sec(bytes_read.saturating_sub(baseline.bytes_read) as f64 * 8.0),
+        throughput_bits_per_sec: per_sec(
+            bytes_sent.saturating_sub(baseline.bytes_sent) as f64 * 8.0,
+        ),
+        bytes_read: bytes_read as i64,
+        bytes_acked: count(info.bytes_acked()),
+        bytes_sent: bytes_sent as i64,
+        bytes_retrans: count(info.bytes_retrans()),
+        data_segs_out,
+        total_retrans,
+        retransmit_pct: match data_segs_out {
+            0 => 0.0,
+            sent => total_retrans as f64 * 100.0 / sent as f64,
+        },
+        path_lost_pkts: link.map_or(0, |link| link.path_lost_pkts as i64),
+        queue_dropped_pkts: link.map_or(0, |link| link.queue_dropped_pkts as i64),
+        srtt_us_mean: track.srtt_us.mean(),
+        srtt_us_p50: track.srtt_us.quantile(0.50),
+        srtt_us_p95: track.srtt_us.quantile(0.95),
+        srtt_us_p99: track.srtt_us.quantile(0.99),
+        min_rtt_us: maybe(info.min_rtt_us().filter(|&us| us != u32::MAX)),
+        queue_delay_us_mean: queue.and_then(|queue| queue.mean()),
+        queue_delay_us_p50: waited(0.50),
+        queue_delay_us_p95: waited(0.95),
+        queue_delay_us_p99: waited(0.99),
+        snd_cwnd_mean: mean(track.cwnd_sum),
+        inflight_mean: mean(track.inflight_sum),
+        cwnd_limited_us: None,
+        rwnd_limited_us: since(info.rwnd_limited_us(), baseline.rwnd_limited_us),
+        sndbuf_limited_us: since(info.sndbuf_limited_us(), baseline.sndbuf_limited_us),
+        pacing_limited_us: None,
+        app_limited_us: (Nanos(steady_ns).as_us() as i64 - busy_us).max(0),
+        rto_count: maybe(info.total_rto()),
+        recovery_count: None,
+        undo_count: None,
+        tlp_count: None,
+        requests: latency_us.map(|latency| latency.count() as i64),
+        requests_per_sec: latency_us.map(|latency| per_sec(latency.count() as f64)),
+        latency_us_p50: latency(0.50),
+        latency_us_p95: latency(0.95),
+        latency_us_p99: latency(0.99),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! One end of one connection: a socket and the application at it.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use knee_model::units::{Nanos, Rate};
+use knee_model::workload::App;
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt,
+    socket, sockopt,
+};
+
+use crate::collect::tcp_info::KNOWN_BYTES;
+
+/// Options of a socket that the scenario settles.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    pub congestion: &'a str,
+    pub max_pacing_rate: Option<Rate>,
+    pub nodelay: bool,
+}
+
+/// A TCP socket with the scenario's options.
+pub fn open(options: Options<'_>) -> nix::Result<OwnedFd> {
+    let fd = socket(
+        AddressFamily::Inet,
+        SockType::Stream,
+        SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC,
+        None,
+    )?;
+    setsockopt(&fd, sockopt::ReuseAddr, &true)?;
+    setsockopt(&fd, sockopt::TcpCongestion, &options.congestion.into())?;
+    if options.nodelay {
+        setsockopt(&fd, sockopt::TcpNoDelay, &true)?;
+    }
+    if let Some(rate) = options.max_pacing_rate {
+        let bytes_per_sec: u64 = rate.bits_per_sec() / 8;
+        // SAFETY: the option takes an unsigned long, which is eight bytes here.
+        let result = unsafe {
+            libc::setsockopt(
+                fd.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_MAX_PACING_RATE,
+                (&raw const bytes_per_sec).cast(),
+                size_of::<u64>() as libc::socklen_t,
+            )
+        };
+        nix::Error::result(result)?;
+    }
+    Ok(fd)
+}
+
+/// Begins to listen.
+pub fn listen_at(fd: &OwnedFd, address: Ipv4Addr, port: u16) -> nix::Result<()> {
+    bind(
+        fd.as_raw_fd(),
+        &SockaddrIn::from(SocketAddrV4::new(address, port)),
+    )?;
+    listen(fd, Backlog::MAXCONN)
+}
+
+/// Begins to connect, from a port of its own.
+pub fn connect_from(fd: &OwnedFd, own: (Ipv4Addr, u16), far: (Ipv4Addr, u16)) -> nix::Result<()> {
+    bind(
+        fd.as_raw_fd(),
+        &SockaddrIn::from(SocketAddrV4::new(own.0, own.1)),
+    )?;
+    match connect(
+        fd.as_raw_fd(),
+        &SockaddrIn::from(SocketAddrV4::new(far.0, far.1)),
+    ) {
+        Err(nix::Error::EINPROGRESS) | Ok(()) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// What a turn of the connection came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    pub read_bytes: u64,
+    /// The far end has closed its side.
+    pub far_closed: bool,
+}
+
+/// One end.
+pub struct Connection {
+    pub fd: OwnedFd,
+    pub app: Box<dyn App>,
+    far_closed: bool,
+    closed: bool,
+}
+
+impl Connection {
+    pub fn new(fd: OwnedFd, app: Box<dyn App>) -> Connection {
+        Connection {
+            fd,
+            app,
+            far_closed: false,
+            closed: false,
+        }
+    }
+
+    /// Reads what there is, then writes what the application has and the socket takes.
+    ///
+    /// `scratch` is what is read into and written from: its content means nothing.
+    pub fn turn(&mut self, scratch: &mut [u8], clock: impl Fn() -> Nanos) -> io::Result<Turn> {
+        let mut turn = Turn::default();
+        while !self.far_closed {
+            // MSG_TRUNC: TCP discards the bytes instead of copying them, tcp(7).
+            match self.receive(scratch) {
+                Ok(0) => self.far_closed = true,
+                Ok(bytes) => {
+                    turn.read_bytes += bytes as u64;
+                    self.app.read(clock(), bytes as u64);
+                }
+                Err(nix::Error::EAGAIN) => break,
+                Err(nix::Error::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        loop {
+            let bytes = self.app.next_write_bytes(clock());
+            if bytes == 0 || self.closed {
+                break;
+            }
+            let length = usize::try_from(bytes)
+                .unwrap_or(usize::MAX)
+                .min(scratch.len());
+            match nix::sys::socket::send(
+                self.fd.as_raw_fd(),
+                &scratch[..length],
+                nix::sys::socket::MsgFlags::MSG_NOSIGNAL,
+            ) {
+                Ok(taken) => self.app.wrote(clock(), taken as u64),
+                Err(nix::Error::EAGAIN) => break,
+                Err(nix::Error::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let over = self.app.closes() || self.far_closed && self.app.next_write_bytes(clock()) == 0;
+        if over && !self.closed {
+            self.closed = true;
+            let _ =
+                nix::sys::socket::shutdown(self.fd.as_raw_fd(), nix::sys::socket::Shutdown::Write);
+        }
+        turn.far_closed = self.far_closed;
+        Ok(turn)
+    }
+
+    fn receive(&self, scratch: &mut [u8]) -> nix::Result<usize> {
+        nix::sys::socket::recv(
+            self.fd.as_raw_fd(),
+            scratch,
+            nix::sys::socket::MsgFlags::MSG_TRUNC,
+        )
+    }
+
+    /// Have both ends said that they are done?
+    pub fn is_over(&self) -> bool {
+        self.closed && self.far_closed
+    }
+
+    /// The kernel's last word on the socket.
+    pub fn tcp_info(&self) -> Vec<u8> {
+        let mut bytes = vec![0; KNOWN_BYTES];
+        let mut length = bytes.len() as libc::socklen_t;
+        // SAFETY: the buffer is as long as said.
+        let result = unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                bytes.as_mut_ptr().cast(),
+                &mut length,
+            )
+        };
+        bytes.truncate(if result == 0 { length as usize } else { 0 });
+        bytes
+    }
+}
+
+/// Why the connection could not be made, if that is so.
+pub fn pending_error(fd: &OwnedFd) -> Option<io::Error> {
+    match nix::sys::socket::getsockopt(fd, sockopt::SocketError) {
+        Ok(0) => None,
+        Ok(code) => Some(io::Error::from_raw_os_error(code)),
+        Err(error) => Some(error.into()),
+    }
+}

@@ -1,0 +1,292 @@
+//! One side's process: listens, connects, and lets the applications run.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
+
+use knee_link::SERVICE_PORT;
+use knee_model::record::Histogram;
+use knee_model::scenario::Cell;
+use knee_model::units::Nanos;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::socket::{SockFlag, SockaddrIn, accept4, getpeername};
+use serde::{Deserialize, Serialize};
+
+use super::connection::{self, Connection, Options};
+use super::{Flow, Progress, Shared};
+use crate::KernelError;
+use crate::clock::monotonic_ns;
+use crate::lab::{Addresses, FIRST_PORT};
+
+/// Longest single read and write.
+const SCRATCH_BYTES: usize = 256 * 1024;
+const EVENTS: usize = 512;
+/// epoll's name for the descriptor that says stop, and for listeners above it.
+const STOP: u64 = u64::MAX;
+const LISTENER: u64 = 1 << 32;
+
+/// Which end of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Sender,
+    Receiver,
+}
+
+/// What a generator has to do.
+pub struct Plan<'a> {
+    pub cell: &'a Cell,
+    pub side: Side,
+    pub flows: &'a [Flow],
+    pub addresses: &'a [Addresses],
+    /// What the kernel calls a scenario's algorithm.
+    pub congestion: &'a dyn Fn(&str) -> String,
+    pub shared: Shared,
+    pub start_ns: u64,
+}
+
+/// What became of one end.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct EndReport {
+    /// Requests answered in the steady part.
+    pub latency_us: Histogram,
+    /// The last `tcp_info` of a connection that has closed; empty: it has not.
+    pub tcp_info: Vec<u8>,
+}
+
+/// Runs one side until `stop` is readable. Reports come by flow number.
+///
+/// # Errors
+/// A socket cannot be made, or a connection fails: with the flow and why.
+pub fn generate(plan: &Plan<'_>, stop: BorrowedFd<'_>) -> Result<Vec<EndReport>, KernelError> {
+    let mut generator = Generator {
+        plan,
+        epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
+            .map_err(KernelError::system("make an epoll"))?,
+        listeners: Vec::new(),
+        ends: HashMap::new(),
+        reports: vec![EndReport::default(); plan.flows.len()],
+        scratch: vec![0; SCRATCH_BYTES],
+        latencies: Vec::new(),
+    };
+    generator.watch(stop, EpollFlags::EPOLLIN, STOP)?;
+    generator.listen()?;
+    generator.run()?;
+    Ok(generator.reports)
+}
+
+struct Generator<'a> {
+    plan: &'a Plan<'a>,
+    epoll: Epoll,
+    listeners: Vec<OwnedFd>,
+    /// By flow number.
+    ends: HashMap<u32, Connection>,
+    reports: Vec<EndReport>,
+    scratch: Vec<u8>,
+    latencies: Vec<Nanos>,
+}
+
+impl Generator<'_> {
+    fn opens(&self, flow: &Flow) -> bool {
+        flow.receiver_opens == (self.plan.side == Side::Receiver)
+    }
+
+    fn address(&self, group: usize, own: bool) -> Ipv4Addr {
+        let addresses = self.plan.addresses[group];
+        if own == (self.plan.side == Side::Sender) {
+            addresses.sender
+        } else {
+            addresses.receiver
+        }
+    }
+
+    /// A socket with what the scenario says of this side.
+    fn socket(&self, flow: &Flow) -> Result<OwnedFd, KernelError> {
+        let (cell, spec) = (self.plan.cell, &self.plan.cell.flows[flow.group]);
+        let (algorithm, rate) = match self.plan.side {
+            Side::Sender => (&spec.algorithm, spec.max_pacing_rate),
+            Side::Receiver => (&cell.receiver.algorithm, None),
+        };
+        let congestion = (self.plan.congestion)(algorithm);
+        let options = Options {
+            congestion: &congestion,
+            max_pacing_rate: rate,
+            nodelay: flow.receiver_opens,
+        };
+        connection::open(options).map_err(|error| match error {
+            nix::Error::ENOENT => KernelError::Unsupported {
+                what: format!("flow.{}.algorithm = \"{algorithm}\"", flow.group),
+                lacks: format!("has no congestion control \"{congestion}\""),
+                hint: "See `knee list algorithms` for what it has and what can be loaded.".into(),
+            },
+            nix::Error::EPERM => KernelError::Unsupported {
+                what: format!("flow.{}.algorithm = \"{algorithm}\"", flow.group),
+                lacks: format!("keeps the congestion control \"{congestion}\" for root"),
+                hint: "Run as root, or have it allowed: net.ipv4.tcp_allowed_congestion_control."
+                    .into(),
+            },
+            error => KernelError::system(format!("make a socket of flow {}", flow.number))(error),
+        })
+    }
+
+    fn watch(&self, fd: impl AsFd, flags: EpollFlags, name: u64) -> Result<(), KernelError> {
+        self.epoll
+            .add(fd, EpollEvent::new(flags, name))
+            .map_err(KernelError::system("watch a socket"))
+    }
+
+    /// One listener for each `[[flow]]` whose far end opens.
+    fn listen(&mut self) -> Result<(), KernelError> {
+        let mut last = None;
+        for flow in self.plan.flows {
+            if self.opens(flow) || last == Some(flow.group) {
+                continue;
+            }
+            last = Some(flow.group);
+            let fd = self.socket(flow)?;
+            connection::listen_at(&fd, self.address(flow.group, true), SERVICE_PORT).map_err(
+                KernelError::system(format!("listen for flow.{}", flow.group)),
+            )?;
+            self.watch(
+                &fd,
+                EpollFlags::EPOLLIN,
+                LISTENER + self.listeners.len() as u64,
+            )?;
+            self.listeners.push(fd);
+        }
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<(), KernelError> {
+        let mut to_open: Vec<&Flow> = self
+            .plan
+            .flows
+            .iter()
+            .filter(|flow| self.opens(flow))
+            .collect();
+        // The last is the next.
+        to_open.sort_by_key(|flow| std::cmp::Reverse((flow.open, flow.number)));
+        let mut events = vec![EpollEvent::empty(); EVENTS];
+        loop {
+            let now_ns = monotonic_ns();
+            while let Some(flow) = to_open.last()
+                && self.plan.start_ns + flow.open.0 <= now_ns
+            {
+                let flow = to_open.pop().expect("it is there");
+                self.connect(flow)?;
+            }
+            let timeout = match to_open.last() {
+                None => EpollTimeout::NONE,
+                Some(flow) => {
+                    let left_ns = (self.plan.start_ns + flow.open.0).saturating_sub(now_ns);
+                    let millis = left_ns.div_ceil(1_000_000).min(60_000) as u16;
+                    EpollTimeout::from(millis)
+                }
+            };
+            let count = match self.epoll.wait(&mut events, timeout) {
+                Ok(count) => count,
+                Err(nix::Error::EINTR) => 0,
+                Err(error) => return Err(KernelError::system("wait for sockets")(error)),
+            };
+            for event in &events[..count] {
+                match event.data() {
+                    STOP => return Ok(()),
+                    name if name >= LISTENER => self.accept((name - LISTENER) as usize)?,
+                    number => self.serve(number as u32)?,
+                }
+            }
+        }
+    }
+
+    fn connect(&mut self, flow: &Flow) -> Result<(), KernelError> {
+        let progress = self.plan.shared.get(flow.number);
+        Progress::note(&progress.opened_ns, monotonic_ns());
+        let fd = self.socket(flow)?;
+        let own = (
+            self.address(flow.group, true),
+            FIRST_PORT + flow.number as u16,
+        );
+        let far = (self.address(flow.group, false), SERVICE_PORT);
+        connection::connect_from(&fd, own, far)
+            .map_err(KernelError::system(format!("connect flow {}", flow.number)))?;
+        self.add(flow, fd)
+    }
+
+    fn accept(&mut self, listener: usize) -> Result<(), KernelError> {
+        loop {
+            use std::os::fd::{AsRawFd, FromRawFd};
+            let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+            let fd = match accept4(self.listeners[listener].as_raw_fd(), flags) {
+                // SAFETY: the kernel has just given it to us.
+                Ok(fd) => unsafe { OwnedFd::from_raw_fd(fd) },
+                Err(nix::Error::EAGAIN) => return Ok(()),
+                Err(nix::Error::EINTR | nix::Error::ECONNABORTED) => continue,
+                Err(error) => return Err(KernelError::system("accept a connection")(error)),
+            };
+            let Ok(peer) = getpeername::<SockaddrIn>(fd.as_raw_fd()) else {
+                continue;
+            };
+            let number = u32::from(peer.port().wrapping_sub(FIRST_PORT));
+            if let Some(&flow) = self.plan.flows.get(number as usize) {
+                self.add(&flow, fd)?;
+            }
+        }
+    }
+
+    fn add(&mut self, flow: &Flow, fd: OwnedFd) -> Result<(), KernelError> {
+        let apps = self.plan.cell.flows[flow.group].workload.apps();
+        let apps = apps.expect("programs have no flows here");
+        let app = match self.plan.side {
+            Side::Sender => apps.sender,
+            Side::Receiver => apps.receiver,
+        };
+        let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
+        self.watch(&fd, flags | EpollFlags::EPOLLRDHUP, u64::from(flow.number))?;
+        self.ends.insert(flow.number, Connection::new(fd, app));
+        Ok(())
+    }
+
+    /// Something happened at a connection.
+    fn serve(&mut self, number: u32) -> Result<(), KernelError> {
+        let Some(end) = self.ends.get_mut(&number) else {
+            return Ok(());
+        };
+        let progress = self.plan.shared.get(number);
+        let failed = |error: std::io::Error| KernelError::Child {
+            role: "connection".into(),
+            message: format!("flow {number} failed: {error}"),
+        };
+        if Progress::when(&progress.established_ns).is_none() {
+            if let Some(error) = connection::pending_error(&end.fd) {
+                return Err(failed(error));
+            }
+            Progress::note(&progress.established_ns, monotonic_ns());
+        }
+        let turn = end
+            .turn(&mut self.scratch, || Nanos(monotonic_ns()))
+            .map_err(failed)?;
+        if self.plan.side == Side::Receiver {
+            progress
+                .bytes_read
+                .fetch_add(turn.read_bytes, Ordering::Relaxed);
+            if let Some(at) = end.app.completed() {
+                Progress::note(&progress.completed_ns, at.0);
+            }
+            end.app.take_latencies(&mut self.latencies);
+            let measured = monotonic_ns() >= self.plan.start_ns + self.plan.cell.warmup.0;
+            for latency in self.latencies.drain(..).filter(|_| measured) {
+                self.reports[number as usize]
+                    .latency_us
+                    .add(latency.as_us());
+            }
+        }
+        if end.is_over() {
+            self.reports[number as usize].tcp_info = end.tcp_info();
+            self.ends.remove(&number);
+            if self.plan.side == Side::Sender {
+                Progress::note(&progress.closed_ns, monotonic_ns());
+            }
+        }
+        Ok(())
+    }
+}
