@@ -154,8 +154,8 @@ class RunFolder:
             parts.mkdir(exist_ok=True)
         except OSError as error:
             raise cannot_write(parts, error) from None
-        with self._replacing(parts / _part_name(key)) as temporary:
-            write_streams(temporary, streams)
+        with self._replacing(parts / _part_name(key)) as temporary, pa.OSFile(str(temporary), "wb") as sink:
+            write_streams(sink, streams)
 
     @property
     def output(self) -> Path:
@@ -173,7 +173,8 @@ class RunFolder:
         """The tables of a repetition kept."""
         file = self.path / "parts" / _part_name(key)
         try:
-            return read_streams(file)
+            with pa.OSFile(str(file), "rb") as source:
+                return read_streams(source)
         except (OSError, pa.ArrowInvalid) as error:
             raise RunFolderError(f"{file}: cannot be read: {error}. Remove it and --resume again.") from None
 
@@ -281,22 +282,20 @@ class _Rows:
         self._waiting, self._rows = [], 0
 
 
-def write_streams(file: Path, found: Mapping[str, pa.Table]) -> None:
+def write_streams(sink: pa.NativeFile, found: Mapping[str, pa.Table]) -> None:
     """Writes tables as Arrow streams, one after the other, each with its name in the schema."""
-    with pa.OSFile(str(file), "wb") as sink:
-        for name, table in found.items():
-            whole = table.replace_schema_metadata({**(table.schema.metadata or {}), _NAME: name}).combine_chunks()
-            with pa.ipc.new_stream(sink, whole.schema, options=_WRITE_PART) as writer:
-                writer.write_table(whole)
+    for name, table in found.items():
+        whole = table.replace_schema_metadata({**(table.schema.metadata or {}), _NAME: name}).combine_chunks()
+        with pa.ipc.new_stream(sink, whole.schema, options=_WRITE_PART) as writer:
+            writer.write_table(whole)
 
 
-def read_streams(file: Path) -> dict[str, pa.Table]:
+def read_streams(source: pa.NativeFile) -> dict[str, pa.Table]:
     """The tables that `write_streams` wrote."""
     found = {}
-    with pa.OSFile(str(file), "rb") as source:
-        while source.tell() < source.size():
-            table = pa.ipc.open_stream(source, options=_READ_PART).read_all()
-            found[table.schema.metadata[_NAME].decode()] = table
+    while source.tell() < source.size():
+        table = pa.ipc.open_stream(source, options=_READ_PART).read_all()
+        found[table.schema.metadata[_NAME].decode()] = table
     return found
 
 

@@ -14,16 +14,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+
+import pyarrow as pa
 
 from . import _core, errors, folder
 from .engines import Job
 from .errors import Cancelled, EngineError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _POLL_SEC = 0.1
 """How often a waiting thread looks whether the run was cancelled."""
@@ -49,21 +48,23 @@ class Kernel:
         self, index: int, rep: int, *, cancel: Any = None, progress: Callable[[int], object] | None = None
     ) -> dict[str, pa.Table]:
         """The tables of one repetition. Raises `EngineError`, `KernelUnsupported`, `Cancelled`."""
-        with tempfile.TemporaryDirectory(prefix="kneepoint-") as scratch:
-            part = Path(scratch) / "part.arrow"
-            request = {
-                "scenario": self.job.text,
-                "file": self.job.file,
-                "cell": index,
-                "rep": rep,
-                "algorithms": self.names,
-                "output": str((self.job.output or Path(scratch) / "output").absolute()),
-                "part": str(part),
-                "parent": os.getpid(),
-            }
-            with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr:
-                self._converse(request, stderr, cancel, progress)
-            return folder.read_streams(part)
+        request = {
+            "scenario": self.job.text,
+            "file": self.job.file,
+            "cell": index,
+            "rep": rep,
+            "algorithms": self.names,
+            "parent": os.getpid(),
+        }
+        with ExitStack() as stack:
+            # Files without a name: nothing is left of them, however this process ends.
+            part = stack.enter_context(tempfile.TemporaryFile())
+            stderr = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace"))
+            output = self.job.output or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kneepoint-")))
+            request |= {"part": part.fileno(), "output": str(output.absolute())}
+            self._converse(request, stderr, cancel, progress)
+            with pa.OSFile(f"/proc/self/fd/{part.fileno()}", "rb") as source:
+                return folder.read_streams(source)
 
     def _converse(
         self,
@@ -80,6 +81,7 @@ class Kernel:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
+            pass_fds=(request["part"],),
             env=_environment(),
             start_new_session=True,
         )

@@ -3,7 +3,7 @@
     python -m kneepoint.labworker < REQUEST
 
 REQUEST is an object: `scenario` `file` (text and name), `cell` `rep`, `algorithms` (what the kernel calls each of the
-scenario's), `output` (folder for what programs print), `part` (file for the tables), `parent` (the process that asks).
+scenario's), `output` (folder for what programs print), `part` (descriptor for the tables), `parent` (who asks).
 Standard output gets lines of JSON: `{"t_ns": …}` now and then, `{"error": CLASS, "message": …}`, `{"done": true}`.
 
 Until the lab has run, nothing is imported that starts a thread: a process with threads may not make user namespaces,
@@ -13,6 +13,7 @@ and what it forks may not wait for their locks.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +26,8 @@ from .errors import KneepointError
 def main() -> int:
     """Exit code 0 when the repetition was run and written, 1 when it was refused or failed."""
     request = json.load(sys.stdin)
+    # Forks keep it, programs of the scenario do not get it.
+    os.set_inheritable(request["part"], False)
     try:
         # Returns in a child that is the first process of the lab; this one waits for it and ends as it does.
         _core.enter_lab(request["parent"])
@@ -33,7 +36,8 @@ def main() -> int:
         _say({"error": type(error).__name__, "message": str(error)})
         return 1
     except OSError as error:
-        _say({"error": "EngineError", "message": f"{error.filename or request['part']}: {error.strerror}."})
+        where = error.filename or "the temporary file for the tables"
+        _say({"error": "EngineError", "message": f"{where}: {error.strerror}. Make room, or set TMPDIR."})
         return 1
     _say({"done": True})
     return 0
@@ -51,6 +55,8 @@ def _run(request: Mapping[str, Any]) -> None:
         output=str(output),
         progress=lambda t_ns: _say({"t_ns": t_ns}),
     )
+    import pyarrow as pa
+
     from . import folder, programs, tables
 
     found = tables.of_lab(measured)
@@ -61,7 +67,8 @@ def _run(request: Mapping[str, Any]) -> None:
         "warnings": list(measured.warnings),
         "failures": failures,
     }
-    folder.write_streams(Path(request["part"]), tables.with_note(found, note))
+    with pa.PythonFile(os.fdopen(request["part"], "wb"), mode="w") as sink:
+        folder.write_streams(sink, tables.with_note(found, note))
 
 
 def _say(said: Mapping[str, Any]) -> None:

@@ -88,7 +88,8 @@ def main(mode: str) -> Iterator[int]:
         "warnings": ["the link reached 4.10 of 10 Gbit/s"] if doubtful else [],
         "failures": failures,
     }
-    folder.write_streams(Path(request["part"]), tables.with_note(found, note))
+    with pa.PythonFile(os.fdopen(request["part"], "wb"), mode="w") as sink:
+        folder.write_streams(sink, tables.with_note(found, note))
     say(done=True)
     yield 0
 
