@@ -1,12 +1,72 @@
 //! One repetition of one cell on the kernel, from the Python process that a lab
 //! begins as.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use knee_kernel::run::{Options, run_in_lab};
+use knee_model::scenario::Cell;
+use knee_model::units::Nanos;
 use pyo3::prelude::*;
 
+use crate::arrow::ArrowTable;
 use crate::errors;
+
+/// What one repetition of one cell produced on the kernel.
+#[pyclass(frozen, get_all, module = "kneepoint._core")]
+pub struct LabOutput {
+    flows: Py<ArrowTable>,
+    samples: Py<ArrowTable>,
+    tcp_info: Py<ArrowTable>,
+    queue: Py<ArrowTable>,
+    events: Py<ArrowTable>,
+    cpu: Py<ArrowTable>,
+    links: Py<ArrowTable>,
+    programs: Py<ArrowTable>,
+    data_packets: u64,
+    /// Of the lab, as a JSON object.
+    facts: String,
+    warnings: Vec<String>,
+}
 
 /// Makes the calling process the first of a lab; see `knee_kernel::lab::enter`.
 #[pyfunction]
 pub fn enter_lab(py: Python<'_>, parent: i32) -> PyResult<()> {
     knee_kernel::lab::enter(parent).map_err(|error| errors::kernel(py, &error))
+}
+
+/// Runs the cell; raises what the watcher raised, or what went wrong.
+pub fn run(
+    py: Python<'_>,
+    cell: &Cell,
+    rep: u32,
+    congestion: BTreeMap<String, String>,
+    output: PathBuf,
+    progress: &Py<PyAny>,
+) -> PyResult<LabOutput> {
+    let options = Options { congestion, output };
+    let mut raised = None;
+    // The interpreter is held throughout: this process does nothing else, and
+    // its forks must not find a lock in a thread that they do not have.
+    let result = run_in_lab(cell, rep, &options, &mut |now: Nanos| {
+        raised = progress.call1(py, (now.0,)).err();
+        raised.is_none()
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let found = result.map_err(|error| errors::kernel(py, &error))?;
+    Ok(LabOutput {
+        flows: Py::new(py, ArrowTable::new(found.flows))?,
+        samples: Py::new(py, ArrowTable::new(found.samples))?,
+        tcp_info: Py::new(py, ArrowTable::new(found.tcp_info))?,
+        queue: Py::new(py, ArrowTable::new(found.queue))?,
+        events: Py::new(py, ArrowTable::new(found.events))?,
+        cpu: Py::new(py, ArrowTable::new(found.cpu))?,
+        links: Py::new(py, ArrowTable::new(found.links))?,
+        programs: Py::new(py, ArrowTable::new(found.programs))?,
+        data_packets: found.data_packets,
+        facts: serde_json::to_string(&found.facts).expect("facts are plain data"),
+        warnings: found.warnings,
+    })
 }

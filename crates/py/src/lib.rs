@@ -14,11 +14,15 @@ mod arrow;
 #[cfg(feature = "python")]
 mod errors;
 #[cfg(feature = "python")]
+mod kernel;
+#[cfg(feature = "python")]
 mod registry;
 #[cfg(feature = "python")]
 mod run;
 #[cfg(feature = "python")]
 mod scenario;
+#[cfg(feature = "python")]
+mod shell;
 
 #[cfg(feature = "python")]
 #[pyo3::pymodule]
@@ -26,9 +30,13 @@ mod _core {
     #[pymodule_export]
     use crate::arrow::ArrowTable;
     #[pymodule_export]
+    use crate::kernel::{LabOutput, enter_lab};
+    #[pymodule_export]
     use crate::registry::{algorithms, keys, losses, queues, tables, version, workloads};
     #[pymodule_export]
     use crate::run::{Cancel, Output};
     #[pymodule_export]
     use crate::scenario::{Scenario, parse};
+    #[pymodule_export]
+    use crate::shell::{ShellOutcome, shell};
 }

@@ -65,6 +65,11 @@ impl HostFacts {
 }
 
 impl Facts {
+    /// As an object of JSON.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("facts are plain data")
+    }
+
     /// Of the machine.
     pub fn here() -> Facts {
         let read = |file: &str| {
