@@ -8,7 +8,7 @@ use knee_model::units::Nanos;
 use crate::collect::sock_diag::Diag;
 use crate::collect::tcp_info::TcpInfo;
 use crate::run::Output;
-use crate::sampler::{Book, Sampler, Track};
+use crate::sampler::{Book, Sampler};
 use crate::traffic::{EndReport, Progress};
 
 /// What every row of a flow begins with.

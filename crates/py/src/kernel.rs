@@ -66,7 +66,7 @@ pub fn run(
         links: Py::new(py, ArrowTable::new(found.links))?,
         programs: Py::new(py, ArrowTable::new(found.programs))?,
         data_packets: found.data_packets,
-        facts: serde_json::to_string(&found.facts).expect("facts are plain data"),
+        facts: found.facts.to_json(),
         warnings: found.warnings,
     })
 }

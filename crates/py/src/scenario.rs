@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use knee_kernel::run::Options;
 use knee_model::scenario::{self as model, BufferLimit, Cell};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -11,7 +10,6 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::errors;
 use crate::kernel::{self, LabOutput};
-use crate::kernel::{LabOutput, run_in_lab};
 use crate::run::{Cancel, Output, simulate};
 
 /// A scenario file, resolved into cells.
@@ -110,25 +108,6 @@ impl Scenario {
             cancel.as_ref(),
             progress.as_ref(),
         )
-    }
-
-    /// Runs one repetition of one cell on the kernel, in a process that
-    /// `enter_lab` returned in.
-    #[pyo3(signature = (index, rep, *, algorithms, output, progress))]
-    fn run_in_lab(
-        &self,
-        py: Python<'_>,
-        index: usize,
-        rep: u32,
-        algorithms: BTreeMap<String, String>,
-        output: PathBuf,
-        progress: Py<PyAny>,
-    ) -> PyResult<LabOutput> {
-        let options = Options {
-            congestion: algorithms,
-            output,
-        };
-        run_in_lab(py, self.cell(index)?, rep, &options, &progress)
     }
 
     /// Runs one repetition of one cell on the kernel, in a process that
