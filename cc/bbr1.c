@@ -37,6 +37,8 @@
  *	  of 1/1024 s; a few wireless drivers set another.
  *	- The drain gain follows from the high gain (65536 / high_gain), equal
  *	  to Linux' 88/256 at the default.
+ *	None of it showed in a million ACKs of Linux 6.18, replayed: after each
+ *	op the window, the rate and all else were equal (docs/replay.md).
  */
 #include "bbr_aggregation.h"
 #include "bbr_full_pipe.h"

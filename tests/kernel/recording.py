@@ -36,6 +36,9 @@ class Course:
     offloads: bool = False
 
 
+# After at least this share of the ACKs, over all courses, our window is the kernel's.
+CWND_SHARE = {"reno": 0.999, "cubic": 0.999, "bbr1": 0.99}
+
 COURSES = (
     Course(200_000_000, 96 * 1024),
     Course(100_000_000, 512 * 1024),
@@ -140,9 +143,9 @@ class Replayed:
             before, told = self.kinds.get(kind, (0, first))
             self.kinds[kind] = (before + int(count), told)
 
-    def differing(self, cause: str) -> int:
-        """Values that differ for this cause."""
-        return sum(count for kind, (count, _) in self.kinds.items() if kind.endswith(f"({cause})"))
+    def differing(self, cause: str, field: str = "") -> int:
+        """Values that differ for this cause, of one field or of all."""
+        return sum(count for kind, (count, _) in self.kinds.items() if kind.endswith(f"{field} ({cause})"))
 
     def share(self, name: str) -> float:
         """Share of the ACKs after which this field is equal."""
@@ -185,6 +188,8 @@ def main() -> None:
                     recording.unlink()
                 turn += 1
             print(f"TOTAL {algorithm}: {lost} records lost, {total}", flush=True)
+            if total.differing("unexplained") or total.share("snd_cwnd") < CWND_SHARE[algorithm]:
+                sys.exit(f"{algorithm} differs from the kernel's own; the first of each kind stands above")
 
 
 if __name__ == "__main__":
