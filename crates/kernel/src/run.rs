@@ -145,17 +145,9 @@ impl<'a> Repetition<'a> {
         ))?;
         let sampler = Sampler::new(cell, rep, flows, &lab, shared)?;
         let config = lab.link_config(cell, seed, flows.len() as u32);
-        let (sender, receiver) = lab.tuns.take().expect("a fresh lab has its devices");
-        let start_link = |start_ns| {
-            lab::spawn("link", || {
-                knee_link::run(&config, sender, receiver, start_ns, stop.as_fd()).map_err(|error| {
-                    KernelError::Child {
-                        role: "link".into(),
-                        message: error.to_string(),
-                    }
-                })
-            })
-        };
+        let joint = lab.joint.take().expect("a fresh lab has its path");
+        let start_link =
+            |start_ns| lab::spawn("link", || joint.carry(&config, start_ns, stop.as_fd()));
         let mut repetition_programs = Vec::new();
         let mut clients = Vec::new();
         if !options.output.is_dir() {

@@ -4,12 +4,12 @@ use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
 use knee_link::{Group, LinkConfig, Nic, Offloads, open_tun};
-use knee_model::scenario::{Cell, Host, WorkloadSpec};
+use knee_model::scenario::{Backend, Cell, Host, WorkloadSpec};
 use netlink_packet_route::route::RouteMetric;
 
 use super::facts::HostFacts;
 use super::netlink::Netlink;
-use super::{DEVICE, Facts, Namespace, settings};
+use super::{DEVICE, Facts, Joint, Namespace, netem, settings};
 use crate::KernelError;
 
 /// Connecting ends bind this port plus the flow's number.
@@ -39,45 +39,62 @@ impl Addresses {
 pub struct Lab {
     pub sender: Namespace,
     pub receiver: Namespace,
-    /// The devices' other ends, for the link to read and write.
-    pub tuns: Option<(OwnedFd, OwnedFd)>,
+    /// The path between them, for the link's process to take.
+    pub joint: Option<Joint>,
     pub addresses: Vec<Addresses>,
     pub facts: Facts,
 }
 
 impl Lab {
-    /// Makes the hosts of a cell. `congestion`: what the kernel calls a
-    /// scenario's algorithm.
+    /// Makes the hosts of a cell and what joins them. `congestion`: what the
+    /// kernel calls a scenario's algorithm.
     ///
     /// The caller is the first process of a lab ([`super::enter`]) and ends up
-    /// in the receiver's namespace.
+    /// in a namespace of the lab's.
     pub fn build(cell: &Cell, congestion: &dyn Fn(&str) -> String) -> Result<Lab, KernelError> {
-        let mut lab = Lab::hosts(cell, congestion)?;
-        lab.facts.backend = "user".into();
-        Ok(lab)
-    }
-
-    fn hosts(cell: &Cell, congestion: &dyn Fn(&str) -> String) -> Result<Lab, KernelError> {
         let addresses: Vec<Addresses> = (0..cell.flows.len()).map(Addresses::of).collect();
+        let by_kernel = wants_netem(cell, &addresses)?;
         let mut facts = Facts::here();
+        let (sender, receiver, joint) = if by_kernel {
+            let (sender, receiver) = (Namespace::new()?, Namespace::new()?);
+            let router = netem::join(&sender, &receiver)?;
+            (sender, receiver, Joint::Router(router))
+        } else {
+            let (sender, sender_tun) = with_tun(&cell.sender)?;
+            let (receiver, receiver_tun) = with_tun(&cell.receiver)?;
+            let joint = Joint::Tuns {
+                sender: sender_tun,
+                receiver: receiver_tun,
+            };
+            (sender, receiver, joint)
+        };
 
-        let sender = Namespace::new()?;
+        sender.enter()?;
         let ends: Vec<_> = addresses.iter().map(|a| (a.sender, a.receiver)).collect();
-        let (sender_tun, sender_facts) = host(cell, &cell.sender, &ends, &|group| {
+        facts.sender = host(cell, &cell.sender, &ends, &|group| {
             let flow = &cell.flows[group];
             is_programs(&flow.workload).then(|| congestion(&flow.algorithm))
         })?;
-        let receiver = Namespace::new()?;
+        if by_kernel {
+            netem::introduce(cell, &cell.sender, true, &ends)?;
+        }
+        receiver.enter()?;
         let ends: Vec<_> = addresses.iter().map(|a| (a.receiver, a.sender)).collect();
-        let (receiver_tun, receiver_facts) = host(cell, &cell.receiver, &ends, &|group| {
+        facts.receiver = host(cell, &cell.receiver, &ends, &|group| {
             is_programs(&cell.flows[group].workload).then(|| congestion(&cell.receiver.algorithm))
         })?;
-        facts.sender = sender_facts;
-        facts.receiver = receiver_facts;
+        if by_kernel {
+            netem::introduce(cell, &cell.receiver, false, &ends)?;
+        }
+        if let Joint::Router(router) = &joint {
+            router.enter()?;
+            netem::shape(&link_config(cell, &addresses, 0, 0))?;
+        }
+        facts.backend = joint.backend().into();
         Ok(Lab {
             sender,
             receiver,
-            tuns: Some((sender_tun, receiver_tun)),
+            joint: Some(joint),
             addresses,
             facts,
         })
@@ -85,30 +102,61 @@ impl Lab {
 
     /// What the link has to be.
     pub fn link_config(&self, cell: &Cell, seed: u64, flows: u32) -> LinkConfig {
-        let nic = |host: &Host| Nic {
-            tso: host.gso_max_bytes > 0,
-            coalesce: host.rx_coalesce,
-            gro: host.gro,
-        };
-        let groups = self.addresses.iter().zip(&cell.flows);
-        LinkConfig {
-            path: cell.path.clone(),
-            groups: groups
-                .map(|(addresses, flow)| Group {
-                    sender: addresses.sender,
-                    receiver: addresses.receiver,
-                    rtt: flow.rtt,
-                })
-                .collect(),
-            first_port: FIRST_PORT,
-            flows,
-            seed,
-            warmup: cell.warmup,
-            sample_interval: cell.sample_interval,
-            receiver: nic(&cell.receiver),
-            sender: nic(&cell.sender),
-        }
+        link_config(cell, &self.addresses, seed, flows)
     }
+}
+
+fn link_config(cell: &Cell, addresses: &[Addresses], seed: u64, flows: u32) -> LinkConfig {
+    let nic = |host: &Host| Nic {
+        tso: host.gso_max_bytes > 0,
+        coalesce: host.rx_coalesce,
+        gro: host.gro,
+    };
+    let groups = addresses.iter().zip(&cell.flows);
+    LinkConfig {
+        path: cell.path.clone(),
+        groups: groups
+            .map(|(addresses, flow)| Group {
+                sender: addresses.sender,
+                receiver: addresses.receiver,
+                rtt: flow.rtt,
+            })
+            .collect(),
+        first_port: FIRST_PORT,
+        flows,
+        seed,
+        warmup: cell.warmup,
+        sample_interval: cell.sample_interval,
+        receiver: nic(&cell.receiver),
+        sender: nic(&cell.sender),
+    }
+}
+
+/// Is the path to be the kernel's own emulation?
+///
+/// # Errors
+/// It is asked for, and this kernel lacks a part of it.
+fn wants_netem(cell: &Cell, addresses: &[Addresses]) -> Result<bool, KernelError> {
+    let config = link_config(cell, addresses, 0, 0);
+    match cell.path.backend {
+        Backend::User => Ok(false),
+        Backend::Netem => netem::check(&config).map(|()| true),
+        Backend::Auto if netem::is_faster(&cell.path) => match netem::check(&config) {
+            Err(KernelError::Unsupported { .. }) => Ok(false),
+            checked => checked.map(|()| true),
+        },
+        Backend::Auto => Ok(false),
+    }
+}
+
+/// A host's namespace with its device, and the device's other end.
+fn with_tun(host: &Host) -> Result<(Namespace, OwnedFd), KernelError> {
+    let namespace = Namespace::new()?;
+    let offloads = Offloads {
+        tso: host.gso_max_bytes > 0,
+    };
+    let tun = open_tun(DEVICE, offloads).map_err(|source| KernelError::NoTun { source })?;
+    Ok((namespace, tun))
 }
 
 fn is_programs(workload: &WorkloadSpec) -> bool {
@@ -135,11 +183,7 @@ fn host(
     host: &Host,
     ends: &[(Ipv4Addr, Ipv4Addr)],
     congctl: &dyn Fn(usize) -> Option<String>,
-) -> Result<(OwnedFd, HostFacts), KernelError> {
-    let offloads = Offloads {
-        tso: host.gso_max_bytes > 0,
-    };
-    let tun = open_tun(DEVICE, offloads).map_err(|source| KernelError::NoTun { source })?;
+) -> Result<HostFacts, KernelError> {
     let mut netlink = Netlink::new()?;
     settings::set_sysctls(host)?;
     settings::set_device(&mut netlink, host, cell.path.mtu_bytes)?;
@@ -153,5 +197,5 @@ fn host(
         netlink.add_route(DEVICE, far, own, metrics)?;
     }
     let own = ends.iter().map(|(own, _)| own.to_string()).collect();
-    Ok((tun, HostFacts::here(cell, host, own)))
+    Ok(HostFacts::here(cell, host, own))
 }

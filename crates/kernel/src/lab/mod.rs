@@ -9,6 +9,7 @@ mod build;
 mod child;
 mod enter;
 mod facts;
+mod joint;
 mod namespace;
 pub mod netem;
 pub(crate) mod netlink;
@@ -19,6 +20,7 @@ pub use build::{Addresses, FIRST_PORT, Lab, check_flows};
 pub use child::{Child, Ended, spawn};
 pub use enter::enter;
 pub use facts::Facts;
+pub use joint::Joint;
 pub use namespace::Namespace;
 pub use program::{Program, await_listener};
 

@@ -14,7 +14,6 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
-use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Pid, pipe2, read, write};
 
 use super::command::{self, Identity};
@@ -23,6 +22,7 @@ use super::porter::Porter;
 use super::relay::{self, Relay};
 use super::{Carried, Outcome, Request, User, leave_terminal, routes};
 use crate::KernelError;
+use crate::clock::monotonic_ns;
 use crate::lab::netlink::Netlink;
 use crate::lab::{Child, DEVICE, Lab, spawn};
 
@@ -89,17 +89,12 @@ fn lay_routes(lab: &Lab, cell: &Cell, algorithm: &str) -> Result<(), KernelError
 /// The link ends when the descriptor is written to.
 fn start_link(lab: &mut Lab, cell: &Cell) -> Result<(EventFd, Child), KernelError> {
     let config = lab.link_config(cell, cell.seed, 0);
-    let (sender, receiver) = lab.tuns.take().expect("the lab was just built");
+    let joint = lab.joint.take().expect("the lab was just built");
     let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC)
         .map_err(KernelError::system("make the link's stop"))?;
     let link = spawn("link", || {
         leave_terminal("link")?;
-        knee_link::run(&config, sender, receiver, monotonic_ns(), stop.as_fd()).map_err(|error| {
-            KernelError::Child {
-                role: "link".into(),
-                message: error.to_string(),
-            }
-        })
+        joint.carry(&config, monotonic_ns(), stop.as_fd())
     })?;
     Ok((stop, link))
 }
@@ -244,9 +239,4 @@ fn carried(direction: &DirectionReport) -> Carried {
         achieved_rate_bits_per_sec: direction.achieved_rate_bits_per_sec,
         added_delay_us_p99: late_us,
     }
-}
-
-fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("the clock is always there");
-    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }

@@ -12,6 +12,14 @@
 //! direction's delay is in front of the bottleneck and not behind it as in
 //! Kneepoint's own link; round-trip time, queue and rate are the same.
 
+mod ethtool;
+mod router;
+mod stats;
+mod watch;
+
+pub use router::{check, introduce, join, shape};
+pub use watch::run as watch;
+
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
@@ -149,5 +157,99 @@ fn queue(path: &Path) -> Option<String> {
         ("fifo", _) => None,
         (name, BufferLimit::Packets(packets)) => Some(format!("{name} limit {packets}")),
         (name, _) => Some(name.to_owned()),
+    }
+}
+
+/// Does the kernel's emulation carry more than Kneepoint's own link, which is
+/// exact at what it reaches? The own link holds 2 Gbit/s of wire packets beside
+/// the hosts on two processors.
+pub fn is_faster(path: &Path) -> bool {
+    const USER_RATE_BITS_PER_SEC: u64 = 2_000_000_000;
+    path.rate
+        .is_none_or(|rate| rate.bits_per_sec() > USER_RATE_BITS_PER_SEC)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knee_link::{Group, Nic};
+
+    fn config(rtts_ms: &[u64]) -> LinkConfig {
+        let nic = Nic {
+            tso: true,
+            coalesce: Nanos::ZERO,
+            gro: true,
+        };
+        LinkConfig {
+            path: Path {
+                rate: Rate::from_bits_per_sec(100_000_000),
+                rtt: Nanos::from_ms(40),
+                loss: LossSpec::NONE,
+                ack_loss: LossSpec::NONE,
+                buffer: BufferLimit::Bytes(500_000),
+                queue: "fifo",
+                mtu_bytes: 1500,
+                overhead_bytes: 0,
+                backend: knee_model::scenario::Backend::Netem,
+                keep_super_packets: false,
+            },
+            groups: (1..)
+                .zip(rtts_ms)
+                .map(|(host, &rtt)| Group {
+                    sender: Ipv4Addr::new(10, 77, 0, host),
+                    receiver: Ipv4Addr::new(10, 78, 0, host),
+                    rtt: Nanos::from_ms(rtt),
+                })
+                .collect(),
+            first_port: 10_000,
+            flows: 1,
+            seed: 1,
+            warmup: Nanos::ZERO,
+            sample_interval: Nanos::from_ms(10),
+            receiver: nic,
+            sender: nic,
+        }
+    }
+
+    #[test]
+    fn rate_and_buffer_count_ip_and_the_delay_is_shared_by_both_directions() {
+        assert_eq!(
+            commands(&config(&[40])).unwrap(),
+            "qdisc add dev to-receiver root handle 1: stab overhead -14 netem limit 10000000 delay 20000.000us\n\
+             qdisc add dev to-receiver parent 1:1 handle 2: tbf rate 100000000bit burst 3125 limit 500000\n\
+             qdisc add dev to-sender root handle 1: netem limit 10000000 delay 20000.000us\n"
+        );
+    }
+
+    #[test]
+    fn groups_of_different_rtt_differ_on_the_way_back() {
+        let text = commands(&config(&[20, 80])).unwrap();
+        assert!(text.contains(
+            "to-receiver root handle 1: stab overhead -14 netem limit 10000000 delay 10000.000us"
+        ));
+        assert!(text.contains("parent 1:1 netem limit 10000000 delay 10000.000us"));
+        assert!(text.contains("parent 1:2 netem limit 10000000 delay 70000.000us"));
+        assert!(text.contains("match ip dst 10.77.0.2/32 flowid 1:2"));
+    }
+
+    #[test]
+    fn loss_that_netem_does_not_have_is_refused() {
+        let mut config = config(&[40]);
+        config.path.loss = LossSpec {
+            kind: "periodic",
+            share: 0.001,
+        };
+        assert_eq!(commands(&config), Err(Unsupported::Loss("periodic")));
+    }
+
+    #[test]
+    fn a_buffer_of_packets_is_a_queue_of_its_own() {
+        let mut config = config(&[40]);
+        config.path.buffer = BufferLimit::Packets(170);
+        let text = commands(&config).unwrap();
+        assert!(
+            text.contains("parent 2:1 handle 3: pfifo limit 170"),
+            "{text}"
+        );
     }
 }

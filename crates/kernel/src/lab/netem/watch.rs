@@ -10,10 +10,10 @@ use knee_model::units::{Nanos, Rate};
 use nix::net::if_::if_nametoindex;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, clock_gettime};
 
 use super::stats::{Counters, Reader, Which};
 use super::{TO_RECEIVER, TO_SENDER};
+use crate::clock::monotonic_ns;
 
 /// As of Kneepoint's own link: a rate further off is another path.
 const RATE_ERROR_PCT: f64 = 0.5;
@@ -155,9 +155,4 @@ fn stopped(stop: BorrowedFd<'_>, then_ns: u64) -> io::Result<bool> {
             Err(error) => return Err(error.into()),
         }
     }
-}
-
-fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("the clock is always there");
-    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }

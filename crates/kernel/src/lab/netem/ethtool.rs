@@ -1,0 +1,46 @@
+//! Offloads of a device, as `ethtool -K` sets them.
+
+use std::os::fd::AsRawFd;
+
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+
+use crate::KernelError;
+
+/// Commands of linux/ethtool.h that turn an offload on or off.
+pub const TSO: u32 = 0x1f;
+pub const GRO: u32 = 0x2c;
+
+/// `struct ethtool_value`.
+#[repr(C)]
+struct Value {
+    command: u32,
+    data: u32,
+}
+
+nix::ioctl_write_ptr_bad!(siocethtool, libc::SIOCETHTOOL, libc::ifreq);
+
+/// Turns an offload of a device of this thread's network namespace on or off.
+pub fn set(device: &str, command: u32, on: bool) -> Result<(), KernelError> {
+    let what = || format!("set the offload {command:#x} of {device}");
+    let socket = socket(
+        AddressFamily::Inet,
+        SockType::Datagram,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )
+    .map_err(KernelError::system(what()))?;
+    let mut value = Value {
+        command,
+        data: u32::from(on),
+    };
+    // SAFETY: an all-zero ifreq is valid, its fields are integers and bytes.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: the request and the value that it points to outlive the call.
+    unsafe { siocethtool(socket.as_raw_fd(), &request) }
+        .map(drop)
+        .map_err(KernelError::system(what()))
+}
