@@ -46,8 +46,6 @@ def main() -> int:
 def _run(request: Mapping[str, Any]) -> None:
     scenario = _core.parse(request["scenario"], request["file"])
     output = Path(request["output"])
-    if any(flow["workload"] == "programs" for flow in scenario.cells[request["cell"]]["flows"]):
-        output.mkdir(parents=True, exist_ok=True)
     measured = scenario.run_in_lab(
         request["cell"],
         request["rep"],

@@ -9,7 +9,7 @@ use knee_model::record::{
     CpuSample, CpuSamples, Events, Flows, Links, Program as ProgramRow, Programs, QueueSamples,
     Samples, TcpInfoSamples,
 };
-use knee_model::scenario::{Cell, WorkloadSpec};
+use knee_model::scenario::{Cell, FlowSpec, WorkloadSpec};
 use knee_model::units::Nanos;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
@@ -150,7 +150,8 @@ impl<'a> Repetition<'a> {
             |start_ns| lab::spawn("link", || joint.carry(&config, start_ns, stop.as_fd()));
         let mut repetition_programs = Vec::new();
         let mut clients = Vec::new();
-        if !options.output.is_dir() {
+        let programs = |flow: &FlowSpec| matches!(flow.workload, WorkloadSpec::Programs { .. });
+        if cell.flows.iter().any(programs) && !options.output.is_dir() {
             std::fs::create_dir_all(&options.output).map_err(KernelError::system(format!(
                 "make the folder {}",
                 options.output.display()
