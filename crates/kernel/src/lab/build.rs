@@ -55,6 +55,8 @@ impl Lab {
         let addresses: Vec<Addresses> = (0..cell.flows.len()).map(Addresses::of).collect();
         let by_kernel = wants_netem(cell, &addresses)?;
         let mut facts = Facts::here();
+        // Of this one only its children are of use: they have tables of sockets of their own.
+        let _nursery = Namespace::new()?;
         let (sender, receiver, joint) = if by_kernel {
             let (sender, receiver) = (Namespace::new()?, Namespace::new()?);
             let router = netem::join(&sender, &receiver)?;

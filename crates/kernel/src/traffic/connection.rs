@@ -30,6 +30,13 @@ pub fn open(options: Options<'_>) -> nix::Result<OwnedFd> {
         None,
     )?;
     setsockopt(&fd, sockopt::ReuseAddr, &true)?;
+    // However the process ends, its sockets end with it. Else the kernel would keep
+    // what they have not sent, and with it their namespace, for minutes.
+    let at_once = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    setsockopt(&fd, sockopt::Linger, &at_once)?;
     setsockopt(&fd, sockopt::TcpCongestion, &options.congestion.into())?;
     if options.nodelay {
         setsockopt(&fd, sockopt::TcpNoDelay, &true)?;
@@ -75,12 +82,15 @@ pub fn connect_from(fd: &OwnedFd, own: (Ipv4Addr, u16), far: (Ipv4Addr, u16)) ->
     }
 }
 
+/// Reads, and writes, in one turn: a fast connection leaves time to the others.
+const MOST_CALLS: usize = 16;
+
 /// What a turn of the connection came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
     pub read_bytes: u64,
-    /// The far end has closed its side.
-    pub far_closed: bool,
+    /// There is more to do, and no event will say so again.
+    pub goes_on: bool,
 }
 
 /// One end.
@@ -106,23 +116,50 @@ impl Connection {
     /// `scratch` is what is read into and written from: its content means nothing.
     pub fn turn(&mut self, scratch: &mut [u8], clock: impl Fn() -> Nanos) -> io::Result<Turn> {
         let mut turn = Turn::default();
-        while !self.far_closed {
+        let all_read = self.read(scratch, &clock, &mut turn.read_bytes)?;
+        let all_written = self.write(scratch, &clock)?;
+        let over = self.app.closes() || self.far_closed && self.app.next_write_bytes(clock()) == 0;
+        if over && !self.closed {
+            self.closed = true;
+            let _ =
+                nix::sys::socket::shutdown(self.fd.as_raw_fd(), nix::sys::socket::Shutdown::Write);
+        }
+        turn.goes_on = !(all_read && all_written);
+        Ok(turn)
+    }
+
+    /// True: there was no more to read.
+    fn read(
+        &mut self,
+        scratch: &mut [u8],
+        clock: &impl Fn() -> Nanos,
+        read_bytes: &mut u64,
+    ) -> io::Result<bool> {
+        for _ in 0..MOST_CALLS {
+            if self.far_closed {
+                return Ok(true);
+            }
             // MSG_TRUNC: TCP discards the bytes instead of copying them, tcp(7).
             match self.receive(scratch) {
                 Ok(0) => self.far_closed = true,
                 Ok(bytes) => {
-                    turn.read_bytes += bytes as u64;
+                    *read_bytes += bytes as u64;
                     self.app.read(clock(), bytes as u64);
                 }
-                Err(nix::Error::EAGAIN) => break,
+                Err(nix::Error::EAGAIN) => return Ok(true),
                 Err(nix::Error::EINTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        loop {
+        Ok(false)
+    }
+
+    /// True: nothing more can be written now.
+    fn write(&mut self, scratch: &[u8], clock: &impl Fn() -> Nanos) -> io::Result<bool> {
+        for _ in 0..MOST_CALLS {
             let bytes = self.app.next_write_bytes(clock());
             if bytes == 0 || self.closed {
-                break;
+                return Ok(true);
             }
             let length = usize::try_from(bytes)
                 .unwrap_or(usize::MAX)
@@ -133,19 +170,12 @@ impl Connection {
                 nix::sys::socket::MsgFlags::MSG_NOSIGNAL,
             ) {
                 Ok(taken) => self.app.wrote(clock(), taken as u64),
-                Err(nix::Error::EAGAIN) => break,
+                Err(nix::Error::EAGAIN) => return Ok(true),
                 Err(nix::Error::EINTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        let over = self.app.closes() || self.far_closed && self.app.next_write_bytes(clock()) == 0;
-        if over && !self.closed {
-            self.closed = true;
-            let _ =
-                nix::sys::socket::shutdown(self.fd.as_raw_fd(), nix::sys::socket::Shutdown::Write);
-        }
-        turn.far_closed = self.far_closed;
-        Ok(turn)
+        Ok(false)
     }
 
     fn receive(&self, scratch: &mut [u8]) -> nix::Result<usize> {

@@ -1,16 +1,24 @@
 //! One side's process: listens, connects, and lets the applications run.
 
 use std::collections::HashMap;
+use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use knee_link::SERVICE_PORT;
 use knee_model::record::Histogram;
 use knee_model::scenario::Cell;
 use knee_model::units::Nanos;
+use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::socket::{SockFlag, SockaddrIn, accept4, getpeername};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{
+    ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags,
+};
 use serde::{Deserialize, Serialize};
 
 use super::connection::{self, Connection, Options};
@@ -22,8 +30,10 @@ use crate::lab::{Addresses, FIRST_PORT};
 /// Longest single read and write.
 const SCRATCH_BYTES: usize = 256 * 1024;
 const EVENTS: usize = 512;
-/// epoll's name for the descriptor that says stop, and for listeners above it.
+/// epoll's name for the descriptor that says stop, for the timer of the next
+/// opening, and for listeners from the last one on.
 const STOP: u64 = u64::MAX;
+const TIMER: u64 = u64::MAX - 1;
 const LISTENER: u64 = 1 << 32;
 
 /// Which end of the data.
@@ -59,28 +69,44 @@ pub struct EndReport {
 /// # Errors
 /// A socket cannot be made, or a connection fails: with the flow and why.
 pub fn generate(plan: &Plan<'_>, stop: BorrowedFd<'_>) -> Result<Vec<EndReport>, KernelError> {
+    allow_descriptors().map_err(KernelError::system("raise the limit of open files"))?;
     let mut generator = Generator {
         plan,
+        stop,
+        timer: TimerFd::new(TimerClock::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC)
+            .map_err(KernelError::system("make a timer"))?,
         epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
             .map_err(KernelError::system("make an epoll"))?,
         listeners: Vec::new(),
         ends: HashMap::new(),
+        unfinished: Vec::new(),
         reports: vec![EndReport::default(); plan.flows.len()],
         scratch: vec![0; SCRATCH_BYTES],
         latencies: Vec::new(),
     };
     generator.watch(stop, EpollFlags::EPOLLIN, STOP)?;
+    generator.watch(&generator.timer, EpollFlags::EPOLLIN, TIMER)?;
     generator.listen()?;
     generator.run()?;
     Ok(generator.reports)
 }
 
+/// As many as the system lets us have: thousands of connections need one each.
+fn allow_descriptors() -> nix::Result<()> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard)
+}
+
 struct Generator<'a> {
     plan: &'a Plan<'a>,
+    stop: BorrowedFd<'a>,
+    timer: TimerFd,
     epoll: Epoll,
     listeners: Vec<OwnedFd>,
     /// By flow number.
     ends: HashMap<u32, Connection>,
+    /// Connections that broke off their turn to let others have one.
+    unfinished: Vec<u32>,
     reports: Vec<EndReport>,
     scratch: Vec<u8>,
     latencies: Vec<Nanos>,
@@ -175,13 +201,19 @@ impl Generator<'_> {
                 let flow = to_open.pop().expect("it is there");
                 self.connect(flow)?;
             }
-            let timeout = match to_open.last() {
-                None => EpollTimeout::NONE,
-                Some(flow) => {
-                    let left_ns = (self.plan.start_ns + flow.open.0).saturating_sub(now_ns);
-                    let millis = left_ns.div_ceil(1_000_000).min(60_000) as u16;
-                    EpollTimeout::from(millis)
-                }
+            if let Some(flow) = to_open.last() {
+                let at =
+                    TimeSpec::from_duration(Duration::from_nanos(self.plan.start_ns + flow.open.0));
+                self.timer
+                    .set(
+                        Expiration::OneShot(at),
+                        TimerSetTimeFlags::TFD_TIMER_ABSTIME,
+                    )
+                    .map_err(KernelError::system("set a timer"))?;
+            }
+            let timeout = match self.unfinished.is_empty() {
+                true => EpollTimeout::NONE,
+                false => EpollTimeout::ZERO,
             };
             let count = match self.epoll.wait(&mut events, timeout) {
                 Ok(count) => count,
@@ -191,9 +223,16 @@ impl Generator<'_> {
             for event in &events[..count] {
                 match event.data() {
                     STOP => return Ok(()),
+                    // Set anew before the next wait; a passed one stays readable.
+                    TIMER => {
+                        let _ = self.timer.unset();
+                    }
                     name if name >= LISTENER => self.accept((name - LISTENER) as usize)?,
                     number => self.serve(number as u32)?,
                 }
+            }
+            for number in std::mem::take(&mut self.unfinished) {
+                self.serve(number)?;
             }
         }
     }
@@ -248,23 +287,38 @@ impl Generator<'_> {
 
     /// Something happened at a connection.
     fn serve(&mut self, number: u32) -> Result<(), KernelError> {
+        match self.turn(number) {
+            // The far end may be gone already when all are told to stop.
+            Err(_) if self.is_told_to_stop() => Ok(()),
+            Err(error) => Err(KernelError::Child {
+                role: "connection".into(),
+                message: format!("flow {number} failed: {error}"),
+            }),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn is_told_to_stop(&self) -> bool {
+        let mut fds = [PollFd::new(self.stop, PollFlags::POLLIN)];
+        matches!(nix::poll::poll(&mut fds, PollTimeout::ZERO), Ok(1))
+    }
+
+    fn turn(&mut self, number: u32) -> io::Result<()> {
         let Some(end) = self.ends.get_mut(&number) else {
             return Ok(());
         };
         let progress = self.plan.shared.get(number);
-        let failed = |error: std::io::Error| KernelError::Child {
-            role: "connection".into(),
-            message: format!("flow {number} failed: {error}"),
-        };
         if Progress::when(&progress.established_ns).is_none() {
             if let Some(error) = connection::pending_error(&end.fd) {
-                return Err(failed(error));
+                return Err(error);
             }
             Progress::note(&progress.established_ns, monotonic_ns());
         }
-        let turn = end
-            .turn(&mut self.scratch, || Nanos(monotonic_ns()))
-            .map_err(failed)?;
+        let turn = end.turn(&mut self.scratch, || Nanos(monotonic_ns()))?;
+        if turn.goes_on {
+            self.unfinished.push(number);
+        }
+        let report = &mut self.reports[number as usize];
         if self.plan.side == Side::Receiver {
             progress
                 .bytes_read
@@ -275,14 +329,12 @@ impl Generator<'_> {
             end.app.take_latencies(&mut self.latencies);
             let measured = monotonic_ns() >= self.plan.start_ns + self.plan.cell.warmup.0;
             for latency in self.latencies.drain(..).filter(|_| measured) {
-                self.reports[number as usize]
-                    .latency_us
-                    .add(latency.as_us());
+                report.latency_us.add(latency.as_us());
             }
         }
-        if end.is_over() {
-            self.reports[number as usize].tcp_info = end.tcp_info();
-            self.ends.remove(&number);
+        // Its socket stays: a FIN may have to be sent again.
+        if end.is_over() && report.tcp_info.is_empty() {
+            report.tcp_info = end.tcp_info();
             if self.plan.side == Side::Sender {
                 Progress::note(&progress.closed_ns, monotonic_ns());
             }
