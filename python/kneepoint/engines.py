@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import human
+from .errors import KernelUnsupported
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,6 +64,20 @@ def of(name: str, job: Job) -> Iterator[Any]:
 
     with kernel.engine(job) as found:
         yield found
+
+
+@contextmanager
+def algorithms(scenario: _core.Scenario, file: str, *, bpf: bool) -> Iterator[dict[str, str]]:
+    """What the kernel calls each algorithm of a scenario, all of which it has until the end.
+
+    `bpf`: our build also where the kernel has its own. Raises `KernelUnsupported`, `EngineError` where that cannot be.
+    """
+    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
+    names = {name: {"bbr1": "bbr"}.get(name, name) for name in scenario.algorithms}
+    missing = sorted(name for name in names if names[name] not in available)
+    if missing or bpf:
+        raise KernelUnsupported(f"{file}: this kernel has no {', '.join(missing) or 'BPF builds loaded'}.")
+    yield names
 
 
 def default_workers(name: str) -> int:

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from . import errors, folder
+from . import engines, errors, folder
 from .engines import Job
 from .errors import Cancelled, EngineError
 
@@ -113,17 +113,8 @@ def engine(job: Job) -> Iterator[Kernel]:
 
     Raises `KernelUnsupported` or `EngineError` where that cannot be.
     """
-    yield Kernel(job, _built_in(job))
-
-
-def _built_in(job: Job) -> dict[str, str]:
-    """What the kernel calls the scenario's algorithms, all of which it must have."""
-    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
-    names = {name: {"bbr1": "bbr"}.get(name, name) for name in job.scenario.algorithms}
-    missing = sorted(name for name in names if names[name] not in available)
-    if missing or job.bpf:
-        raise errors.KernelUnsupported(f"{job.file}: this kernel has no {', '.join(missing) or 'BPF builds loaded'}.")
-    return names
+    with engines.algorithms(job.scenario, job.file, bpf=job.bpf) as names:
+        yield Kernel(job, names)
 
 
 def _environment() -> dict[str, str]:

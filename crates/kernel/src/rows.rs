@@ -224,6 +224,7 @@ pub fn finish(sampler: Sampler, reports: Reports<'_>, output: &mut Output) {
             cell,
             rep,
             direction,
+            output.facts.backend,
             asked.map(|rate| rate.bits_per_sec()),
             report,
             reports.ended_ns,
@@ -242,25 +243,28 @@ fn link_row(
     cell: i32,
     rep: i32,
     direction: &'static str,
+    backend: &'static str,
     asked_bits_per_sec: Option<u64>,
     report: &DirectionReport,
     ended_ns: u64,
 ) -> Link {
+    // Of the kernel's emulation neither lateness nor processor time is known.
+    let is_ours = backend == "user";
     Link {
         cell,
         rep,
         direction,
-        backend: "user",
+        backend,
         asked_rate_bits_per_sec: asked_bits_per_sec.map(|rate| rate as i64),
         achieved_rate_bits_per_sec: report.achieved_rate_bits_per_sec,
         rate_error_pct: report.rate_error_pct,
         added_delay_us_p50: report.added_delay_us.quantile(0.50),
         added_delay_us_p99: report.added_delay_us.quantile(0.99),
         added_delay_us_max: report.added_delay_us.quantile(1.0),
-        late_pkts: Some(report.late_pkts as i64),
+        late_pkts: is_ours.then_some(report.late_pkts as i64),
         forwarded_pkts: report.forwarded_pkts as i64,
         forwarded_bytes: report.forwarded_bytes as i64,
-        cpu_pct: Some(report.cpu_ns as f64 * 100.0 / ended_ns.max(1) as f64),
+        cpu_pct: is_ours.then_some(report.cpu_ns as f64 * 100.0 / ended_ns.max(1) as f64),
         kept_up: report.kept_up,
     }
 }

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kneepoint import _core, compose, human
+from kneepoint import _core, compose, engines, human
 from kneepoint.errors import UsageError
 
 _FILE = "<command line>"
@@ -17,8 +17,8 @@ def shell(command: Sequence[str], settings: Mapping[str, Any], *, algorithm: str
     """`knee shell`. Returns the command's exit code, 128 + N when signal N ended it."""
     command = list(command) or [os.environ.get("SHELL", "/bin/sh")]
     scenario = _scenario(settings, algorithm)
-    with _core.load_for_run(scenario.algorithms, ours=bpf) as loaded:
-        outcome = _core.shell(scenario, command, loaded.names)
+    with engines.algorithms(scenario, _FILE, bpf=bpf) as names:
+        outcome = _core.shell(scenario, command, names)
     if not quiet:
         for line in (_measured(outcome.links), *outcome.warnings):
             print(f"knee shell: {line}", file=sys.stderr)

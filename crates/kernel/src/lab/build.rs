@@ -92,7 +92,7 @@ impl Lab {
             router.enter()?;
             netem::shape(&link_config(cell, &addresses, 0, 0))?;
         }
-        facts.backend = joint.backend().into();
+        facts.backend = joint.backend();
         Ok(Lab {
             sender,
             receiver,

@@ -19,7 +19,7 @@ pub struct Facts {
     /// Made in a user namespace, without root?
     pub rootless: bool,
     /// What emulated the path: `user` or `netem`.
-    pub backend: String,
+    pub backend: &'static str,
     pub available_congestion_control: String,
     pub sender: HostFacts,
     pub receiver: HostFacts,
