@@ -39,6 +39,7 @@ rate = "50Mbit/s"
 rtt = "10ms"
 [[flow]]
 algorithm = ["cubic", "bbr1"]
+workload = "programs"
 server = "redis-server --bind {server} --port 5201 --protected-mode no --save '' --appendonly no"
 client = "redis-benchmark -h {server} -p 5201 -t set,get -n 2000 -c 10 --csv"
 """
@@ -52,6 +53,7 @@ rate = "50Mbit/s"
 rtt = "10ms"
 [[flow]]
 algorithm = "cubic"
+workload = "programs"
 client = "sh -c 'echo to {server}; CLIENT'"
 """
 

@@ -57,7 +57,7 @@ def measured(request: dict[str, Any], exit_code: int) -> tuple[dict[str, pa.Tabl
     name = f"c{cell:06d}-r{rep:04d}-client.0.txt"
     (here / name).write_text("Summary:\n  throughput summary: 1000.00 requests per second\nlast words\n")
     client = {"cell": cell, "rep": rep, "group": 0, "role": "client", "command": "redis-benchmark", "start_ns": 0}
-    rows = [{**client, "exit_code": exit_code, "output": f"output/{name}"}]
+    rows = [{**client, "exit_code": exit_code, "output": name}]
     found["programs"], failures = programs.read(rows_of("programs", rows), here)
     return found, failures
 

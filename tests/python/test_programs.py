@@ -95,7 +95,7 @@ def test_a_program_that_nobody_knows_is_none() -> None:
 
 
 def row(role: str, command: str, output: str, code: int | None = 0, signal: int | None = None) -> dict[str, Any]:
-    return {"role": role, "command": command, "output": f"output/{output}", "exit_code": code, "signal": signal}
+    return {"role": role, "command": command, "output": output, "exit_code": code, "signal": signal}
 
 
 def test_what_clients_printed_becomes_columns_of_programs(tmp_path: Path) -> None:

@@ -36,11 +36,14 @@ def find(command: str) -> ModuleType | None:
 
 def read(programs: pa.Table, folder: Path) -> tuple[pa.Table, list[str]]:
     """The `programs` table with the columns of what clients printed about themselves, and a text for each client that
-    failed. `folder` holds the files that column `output` names."""
+    failed. `folder` holds the files that column `output` names; it is `output/` of the run's folder."""
     import pyarrow as pa
 
     from kneepoint import columns
 
+    at = programs.schema.get_field_index("output")
+    files = [f"output/{name}" for name in programs["output"].to_pylist()]
+    programs = programs.set_column(at, programs.schema.field(at), pa.array(files, pa.string()))
     rows = programs.to_pylist()
     measured, failures = [], []
     for row in rows:

@@ -1,4 +1,8 @@
-"""`redis-benchmark`: requests per second and latency, from its plain text, `-q` and `--csv`."""
+"""`redis-benchmark`: requests per second and latency, from its plain text, `-q` and `--csv`.
+
+Its latency ends with the first bytes of an answer; requests per second count whole ones. An answer of many packets that
+dribbles in shows in the second only.
+"""
 
 from __future__ import annotations
 
