@@ -29,6 +29,8 @@ class Course:
     rate_bits_per_sec: int
     buffer_bytes: int
     drops_per_mille: int = 0
+    # Of a policer before the bottleneck, with a bucket of 100 kB; 0: none.
+    policed_bits_per_sec: int = 0
     pattern: str = "bulk"
     flows: int = 1
     seconds: float = 8
@@ -57,6 +59,8 @@ COURSES = (
     Course(50_000_000, 128 * 1024, flows=4, pattern="short", drops_per_mille=20),
     Course(50_000_000, 128 * 1024, flows=2, pattern="capped", drops_per_mille=2),
     Course(20_000_000, 16 * 1024, flows=2, pattern="bursts", drops_per_mille=20),
+    Course(200_000_000, 256 * 1024, policed_bits_per_sec=20_000_000, seconds=15),
+    Course(100_000_000, 512 * 1024, policed_bits_per_sec=5_000_000, flows=2, pattern="bursts", seconds=15),
 )
 
 
@@ -92,13 +96,16 @@ def recorded(program: Path, algorithm: str, objects: Path, into: Path) -> Iterat
 
 
 def impair(lab: Lab, router: str, course: Course) -> None:
-    """Random drops on the way to the receiver, and offloads as the course has them."""
+    """Drops on the way to the receiver, and offloads, as the course has them."""
+    rules = []
     if course.drops_per_mille:
-        rules = (
-            "table ip knee { chain forward { type filter hook forward priority 0; "
-            f'oifname "to-b" numgen random mod 1000 < {course.drops_per_mille} drop; }}; }}'
-        )
-        run("ip", "netns", "exec", router, "nft", rules)
+        rules.append(f"numgen random mod 1000 < {course.drops_per_mille} drop")
+    if course.policed_bits_per_sec:
+        rules.append(f"limit rate over {course.policed_bits_per_sec // 8} bytes/second burst 100 kbytes drop")
+    if rules:
+        chain = "".join(f'oifname "to-b" {rule}; ' for rule in rules)
+        table = f"table ip knee {{ chain forward {{ type filter hook forward priority 0; {chain}}}; }}"
+        run("ip", "netns", "exec", router, "nft", table)
     if not course.offloads:
         for host in (lab.sender, lab.receiver):
             run("ip", "netns", "exec", host, "ethtool", "-K", "veth0", "tso", "off", "gso", "off", "gro", "off")
