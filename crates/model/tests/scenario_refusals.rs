@@ -170,45 +170,45 @@ warm_up = "1s""#,
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 bufer = "1bdp""#,
-            r#"s.toml:6: path.bufer: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead. Did you mean "buffer"?"#,
+            r#"s.toml:6: path.bufer: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead, backend, super_packets. Did you mean "buffer"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 tcp_wmem_max = "4MiB""#,
-            r#"s.toml:6: path.tcp_wmem_max: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead. Did you mean "sender.tcp_wmem_max"?"#,
+            r#"s.toml:6: path.tcp_wmem_max: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead, backend, super_packets. Did you mean "sender.tcp_wmem_max"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 colour = "red""#,
-            "s.toml:6: path.colour: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead. Remove it, or choose one of these.",
+            "s.toml:6: path.colour: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 [sender]
 initcwmd = 10"#,
-            r#"s.toml:7: sender.initcwmd: unknown key; known here: hz, tcp_wmem_min, tcp_wmem_default, tcp_wmem_max, tcp_rmem_min, tcp_rmem_default, tcp_rmem_max, tcp_limit_output_bytes, tcp_slow_start_after_idle, tcp_rto_min, tcp_comp_sack_delay, tcp_comp_sack_nr, pacing, initcwnd, gso_max, gro, rx_coalesce. Did you mean "initcwnd"?"#,
+            r#"s.toml:7: sender.initcwmd: unknown key; known here: hz, tcp_wmem_min, tcp_wmem_default, tcp_wmem_max, tcp_rmem_min, tcp_rmem_default, tcp_rmem_max, tcp_limit_output_bytes, tcp_slow_start_after_idle, tcp_rto_min, tcp_comp_sack_delay, tcp_comp_sack_nr, pacing, qdisc, tcp_ecn, quickack, initcwnd, gso_max, gro, rx_coalesce. Did you mean "initcwnd"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 [sender]
 algorithm = "cubic""#,
-            r#"s.toml:7: sender.algorithm: unknown key; known here: hz, tcp_wmem_min, tcp_wmem_default, tcp_wmem_max, tcp_rmem_min, tcp_rmem_default, tcp_rmem_max, tcp_limit_output_bytes, tcp_slow_start_after_idle, tcp_rto_min, tcp_comp_sack_delay, tcp_comp_sack_nr, pacing, initcwnd, gso_max, gro, rx_coalesce. Did you mean "flow.algorithm"?"#,
+            r#"s.toml:7: sender.algorithm: unknown key; known here: hz, tcp_wmem_min, tcp_wmem_default, tcp_wmem_max, tcp_rmem_min, tcp_rmem_default, tcp_rmem_max, tcp_limit_output_bytes, tcp_slow_start_after_idle, tcp_rto_min, tcp_comp_sack_delay, tcp_comp_sack_nr, pacing, qdisc, tcp_ecn, quickack, initcwnd, gso_max, gro, rx_coalesce. Did you mean "flow.algorithm"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 cuont = 2"#,
-            r#"s.toml:9: flow.0.cuont: unknown key; known here: algorithm, name, workload, bytes, write, request, response, connections, depth, requests, count, start, stagger, rtt, max_pacing_rate. Did you mean "count"?"#,
+            r#"s.toml:9: flow.0.cuont: unknown key; known here: algorithm, name, workload, bytes, write, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, max_pacing_rate. Did you mean "count"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 bbr2.drain_gain = 3"#,
-            r#"s.toml:9: flow.0.bbr2: unknown key; known here: algorithm, name, workload, bytes, write, request, response, connections, depth, requests, count, start, stagger, rtt, max_pacing_rate. Did you mean "bbr1"?"#,
+            r#"s.toml:9: flow.0.bbr2: unknown key; known here: algorithm, name, workload, bytes, write, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, max_pacing_rate. Did you mean "bbr1"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
@@ -279,13 +279,13 @@ reno.beta = 700"#,
             r#"[path.extra]
 x = 1
 [path]"#,
-            "s.toml:3: path.extra: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead. Remove it, or choose one of these.",
+            "s.toml:3: path.extra: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             "[path]",
             r#"[path]
 "a\nb" = 1"#,
-            r#"s.toml:4: path.a\nb: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead. Remove it, or choose one of these."#,
+            r#"s.toml:4: path.a\nb: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these."#,
         ),
     ]);
 }
@@ -788,13 +788,13 @@ algorithm = "cubic""#,
             r#"[[flow]]
 algorithm = "cubic""#,
             "flow = 3",
-            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead. Remove it, or choose one of these.",
+            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"[[flow]]
 algorithm = "cubic""#,
             "flow = [3]",
-            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead. Remove it, or choose one of these.",
+            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"[[flow]]

@@ -309,7 +309,7 @@ fn every_byte_is_accounted_for(cell: &Cell, output: &Output) -> Result<(), TestC
 
         let spec = &cell.flows[flows.group[flow] as usize];
         match spec.workload {
-            WorkloadSpec::Bulk { .. } => {}
+            WorkloadSpec::Bulk { .. } | WorkloadSpec::Programs { .. } => {}
             WorkloadSpec::Transfer { bytes, .. } => {
                 prop_assert!(account.written_bytes <= bytes);
                 prop_assert_eq!(

@@ -1,7 +1,7 @@
 //! A cell in words: what reports print and `run.json` keeps.
 
 use super::keys::Section;
-use super::{BufferLimit, Cell, FlowSpec, Host, Pacing, WorkloadSpec};
+use super::{Backend, BufferLimit, Cell, FlowSpec, Host, Pacing, WorkloadSpec};
 use crate::loss::LossSpec;
 use crate::units::{Nanos, Rate};
 
@@ -107,6 +107,18 @@ fn path(facts: &mut Facts, cell: &Cell) {
     facts.key(section, "queue", path.queue);
     facts.key(section, "mtu", format!("{}B", path.mtu_bytes));
     facts.key(section, "overhead", format!("{}B", path.overhead_bytes));
+    let backend = match path.backend {
+        Backend::Auto => "auto",
+        Backend::User => "user",
+        Backend::Netem => "netem",
+    };
+    facts.key(section, "backend", backend);
+    let treatment = if path.keep_super_packets {
+        "keep"
+    } else {
+        "split"
+    };
+    facts.key(section, "super_packets", treatment);
 }
 
 fn host(facts: &mut Facts, section: Section, host: &Host) {
@@ -138,6 +150,9 @@ fn host(facts: &mut Facts, section: Section, host: &Host) {
         Pacing::Fq => "fq",
     };
     facts.key(section, "pacing", pacing);
+    facts.key(section, "qdisc", host.qdisc.as_deref().unwrap_or("default"));
+    facts.key(section, "tcp_ecn", host.tcp_ecn);
+    facts.key(section, "quickack", host.quickack);
     facts.key(section, "initcwnd", host.initcwnd);
     facts.key(section, "gso_max", bytes(host.gso_max_bytes.into()));
     facts.key(section, "gro", host.gro);

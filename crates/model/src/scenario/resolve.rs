@@ -195,8 +195,12 @@ impl Resolver<'_> {
             queue: self.name(section, "queue"),
             mtu_bytes,
             overhead_bytes,
-            backend: Backend::Auto,
-            keep_super_packets: false,
+            backend: match self.name(section, "backend") {
+                "user" => Backend::User,
+                "netem" => Backend::Netem,
+                _ => Backend::Auto,
+            },
+            keep_super_packets: self.name(section, "super_packets") == "keep",
         })
     }
 
@@ -340,9 +344,11 @@ impl Resolver<'_> {
                 "fq" => Pacing::Fq,
                 _ => Pacing::Internal,
             },
-            qdisc: None,
-            tcp_ecn: 2,
-            quickack: false,
+            qdisc: Some(self.name(section, "qdisc"))
+                .filter(|&name| name != "default")
+                .map(str::to_owned),
+            tcp_ecn: self.count(section, "tcp_ecn") as u8,
+            quickack: self.flag(section, "quickack"),
             initcwnd: self.count(section, "initcwnd") as u32,
             gso_max_bytes,
             gro: self.flag(section, "gro"),
@@ -444,6 +450,25 @@ impl Resolver<'_> {
                     _ => None,
                 },
             },
+            "programs" => {
+                let Some(client) = self.optional_text(section, "client") else {
+                    let line = self
+                        .point
+                        .get(section, "workload")
+                        .map_or(1, |(_, entry)| entry.line);
+                    let problem = Problem::Missing {
+                        key: section.path_of("client"),
+                        expected: "the command that workload \"programs\" runs".into(),
+                        next: "Add client = \"redis-benchmark -h {server}\" or another command in [[flow]]."
+                            .into(),
+                    };
+                    return Err(self.error(line, problem));
+                };
+                WorkloadSpec::Programs {
+                    server: self.optional_text(section, "server"),
+                    client,
+                }
+            }
             other => unreachable!("workload {other} is in the registry but not resolved"),
         })
     }

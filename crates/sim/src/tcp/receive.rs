@@ -53,6 +53,8 @@ pub struct Receiver {
     // ACK policy.
     quick: u32,
     pingpong: bool,
+    /// The route says to acknowledge everything at once (RTAX_QUICKACK).
+    quickack_route: bool,
     /// Delayed-ACK estimate, jiffies; 0: no data yet.
     ato: u64,
     ato_min_jiffies: u64,
@@ -112,6 +114,7 @@ impl Receiver {
             last_tsecr_ms: 0,
             quick: 0,
             pingpong: false,
+            quickack_route: conf.host.quickack,
             ato: 0,
             ato_min_jiffies: conf.us_to_jiffies(ATO_MIN_US),
             lrcvtime: 0,
@@ -371,7 +374,7 @@ impl Receiver {
     }
 
     fn in_quickack_mode(&self) -> bool {
-        self.quick > 0 && !self.pingpong
+        self.quickack_route || self.quick > 0 && !self.pingpong
     }
 
     /// Would reporting this range push out blocks that no ACK has told yet,

@@ -50,6 +50,7 @@ pub struct World<'a> {
 
 impl<'a> World<'a> {
     pub fn new(cell: &'a Cell, rep: u32, options: &Options) -> Result<World<'a>, SimError> {
+        refuse_lab_settings(cell)?;
         // Repetition k of every cell with the same seed draws alike: pairs.
         let seed = cell
             .seed
@@ -575,4 +576,19 @@ impl<'a> World<'a> {
         self.flows[flow as usize].dropped_bytes += u64::from(self.slab.get(handle).payload_bytes);
         self.slab.release(handle);
     }
+}
+
+/// Refuses what the scenario asks for and only a lab has, instead of leaving it out.
+fn refuse_lab_settings(cell: &Cell) -> Result<(), SimError> {
+    for (side, host) in [("sender", &cell.sender), ("receiver", &cell.receiver)] {
+        if let Some(qdisc) = &host.qdisc {
+            let what = format!("{side}.qdisc = \"{qdisc}\" puts a qdisc on a host's interface");
+            return Err(SimError::NeedsLab { what });
+        }
+    }
+    if cell.path.keep_super_packets {
+        let what = "path.super_packets = \"keep\" leaves TSO packets whole".into();
+        return Err(SimError::NeedsLab { what });
+    }
+    Ok(())
 }

@@ -175,6 +175,20 @@ pub(super) static PATH: &[Key] = &[
         "link-layer bytes per packet that the rate and the buffer count besides",
         "kneepoint; Ethernet: 14B, with FCS, preamble and gap 38B",
     ),
+    key(
+        "backend",
+        Kind::Name("back end", || vec!["auto", "user", "netem"]),
+        Value("auto"),
+        "what emulates the path in a lab: Kneepoint's own link, or netem and qdiscs where the kernel has them; auto: the one that is there and faster",
+        "kneepoint; tc-netem(8)",
+    ),
+    key(
+        "super_packets",
+        Kind::Name("treatment", || vec!["split", "keep"]),
+        Value("split"),
+        "does a lab's link cut TSO packets into wire packets before loss, queue and rate see them? keep: faster, and less true; only a lab can",
+        "kneepoint",
+    ),
 ];
 
 const SYSCTL: &str = "Linux 6.18, Documentation/networking/ip-sysctl.rst";
@@ -264,6 +278,42 @@ pub(super) static HOST: &[Key] = &[
         Value("internal"),
         "who spaces packets: TCP's timer for algorithms that ask for it, or the fq qdisc for every socket",
         "Linux, net/ipv4/tcp_output.c, net/sched/sch_fq.c",
+    ),
+    key(
+        "qdisc",
+        Kind::Name("qdisc", || {
+            vec![
+                "default",
+                "noqueue",
+                "pfifo",
+                "bfifo",
+                "pfifo_fast",
+                "fq",
+                "fq_codel",
+                "codel",
+                "sfq",
+                "cake",
+                "pie",
+                "fq_pie",
+            ]
+        }),
+        Value("default"),
+        "qdisc of the host's interface, with its defaults; only a lab has them, and those that its kernel has",
+        "tc(8)",
+    ),
+    key(
+        "tcp_ecn",
+        Kind::Count { min: 0, max: 2 },
+        Value("2"),
+        "Explicit Congestion Notification: 0 off, 1 ask for it and accept it, 2 accept it; the simulator's queues do not mark, so there it changes nothing",
+        SYSCTL,
+    ),
+    key(
+        "quickack",
+        Kind::Flag,
+        Value("false"),
+        "is every segment acknowledged at once?",
+        "ip-route(8), quickack",
     ),
     key(
         "initcwnd",
@@ -395,6 +445,20 @@ pub(super) static FLOW: &[Key] = &[
         Value("unlimited"),
         "requests per connection, after which it closes",
         "memtier_benchmark(1), -n",
+    ),
+    key(
+        "server",
+        Kind::Line,
+        Words("none: the client needs no server, or brings its own"),
+        "command of the server, at the sender's host; {server} and {client} stand for the hosts' addresses",
+        "kneepoint",
+    ),
+    key(
+        "client",
+        Kind::Line,
+        Words("none"),
+        "command of the client, at the receiver's host; its end ends the flow",
+        "kneepoint",
     ),
     key(
         "count",
