@@ -1,6 +1,8 @@
 //! From what the kernel and the link say to rows of the tables.
 
-use knee_link::{DirectionReport, FlowReport, Report};
+use std::collections::HashMap;
+
+use knee_link::{DirectionReport, FlowReport, Report, Tuple};
 use knee_model::record::{self, Event, Link, Sample, TcpInfoSample};
 use knee_model::scenario::WorkloadSpec;
 use knee_model::units::Nanos;
@@ -8,7 +10,7 @@ use knee_model::units::Nanos;
 use crate::collect::sock_diag::Diag;
 use crate::collect::tcp_info::TcpInfo;
 use crate::run::Output;
-use crate::sampler::{Book, Sampler};
+use crate::sampler::{Book, Sampler, Track};
 use crate::traffic::{EndReport, Progress};
 
 /// What every row of a flow begins with.
@@ -78,7 +80,8 @@ pub fn sample(
         srtt_us: count(info.srtt_us()),
         rttvar_us: count(info.rttvar_us()),
         min_rtt_us: count(info.min_rtt_us().filter(|&us| us != u32::MAX)),
-        rto_us: count(info.rto_us()),
+        // Linux keeps the timeout as doubled.
+        rto_us: count(info.rto_us()) >> info.backoff().unwrap_or(0).min(31),
         backoff: i32::from(info.backoff().unwrap_or(0)),
         pacing_rate_bits_per_sec: limited_bits_per_sec(info.pacing_rate()),
         delivery_rate_bits_per_sec: bits_per_sec(info.delivery_rate().unwrap_or(0)),
@@ -109,8 +112,7 @@ pub fn sample(
             .filter(|&us| us != i64::from(u32::MAX)),
         bbr_pacing_gain: diag.bbr.map(|bbr| bbr.pacing_gain),
         bbr_cwnd_gain: diag.bbr.map(|bbr| bbr.cwnd_gain),
-        // The kernel does not tell it, and gains alone do not settle it.
-        cc_phase: "",
+        cc_phase: diag.bbr.map_or("", |bbr| bbr.phase()),
     };
     (sample, further(diag, info))
 }
@@ -203,8 +205,9 @@ pub fn finish(sampler: Sampler, reports: Reports<'_>, output: &mut Output) {
         ));
     }
     let mut book = sampler.book;
+    let link_flows = LinkFlows::new(&reports.link.flows);
     for index in 0..book.tracks.len() {
-        let row = flow_row(&book, index, &reports);
+        let row = flow_row(&book, index, &reports, &link_flows);
         output.flows.push(row);
         note_turning_points(&mut book, index, reports.start_ns);
     }
@@ -319,15 +322,38 @@ fn note_turning_points(book: &mut Book, index: usize, start_ns: u64) {
     book.tracks[index].last = last;
 }
 
-/// What the link says of a flow.
-fn link_flow<'a>(book: &Book, index: usize, flows: &'a [FlowReport]) -> Option<&'a FlowReport> {
-    flows.iter().find(|flow| match book.tracks[index].external {
-        None => flow.number == Some(index as u32),
-        Some([own, far]) => flow.tuple.is_some_and(|tuple| {
-            (tuple.source, tuple.source_port) == (v4(own.0), own.1)
-                && (tuple.destination, tuple.destination_port) == (v4(far.0), far.1)
-        }),
-    })
+/// What the link says of flows, by number and by the ends of a program's.
+struct LinkFlows<'a> {
+    by_number: HashMap<u32, &'a FlowReport>,
+    by_tuple: HashMap<Tuple, &'a FlowReport>,
+}
+
+impl<'a> LinkFlows<'a> {
+    fn new(reports: &'a [FlowReport]) -> LinkFlows<'a> {
+        let numbers = reports
+            .iter()
+            .filter_map(|report| Some((report.number?, report)));
+        let tuples = reports
+            .iter()
+            .filter_map(|report| Some((report.tuple?, report)));
+        LinkFlows {
+            by_number: numbers.collect(),
+            by_tuple: tuples.collect(),
+        }
+    }
+
+    fn get(&self, track: &Track, index: usize) -> Option<&'a FlowReport> {
+        let found = match track.external {
+            None => self.by_number.get(&(index as u32)),
+            Some([own, far]) => self.by_tuple.get(&Tuple {
+                source: v4(own.0),
+                destination: v4(far.0),
+                source_port: own.1,
+                destination_port: far.1,
+            }),
+        };
+        found.copied()
+    }
 }
 
 fn v4(address: std::net::IpAddr) -> std::net::Ipv4Addr {
@@ -337,7 +363,12 @@ fn v4(address: std::net::IpAddr) -> std::net::Ipv4Addr {
     }
 }
 
-fn flow_row(book: &Book, index: usize, reports: &Reports<'_>) -> record::Flow {
+fn flow_row(
+    book: &Book,
+    index: usize,
+    reports: &Reports<'_>,
+    link_flows: &LinkFlows<'_>,
+) -> record::Flow {
     let track = &book.tracks[index];
     let spec = &book.cell.flows[track.group];
     let own = book.flows.get(index);
@@ -388,7 +419,7 @@ fn flow_row(book: &Book, index: usize, reports: &Reports<'_>) -> record::Flow {
         .map(|report| &report.latency_us)
         .filter(|_| asks);
     let latency = |share: f64| latency_us.and_then(|latency| latency.quantile(share));
-    let link = link_flow(book, index, &reports.link.flows);
+    let link = link_flows.get(track, index);
     let queue = link.map(|link| &link.queue_delay_us);
     let waited = |share: f64| queue.and_then(|queue| queue.quantile(share));
     record::Flow {

@@ -141,6 +141,24 @@ impl BbrInfo {
             cwnd_gain: gain(4)?,
         })
     }
+
+    /// The phase, which follows from the gains: each has its own pair. Until the
+    /// first data is acked the gains are those of the SYN's ACK, which Linux hands
+    /// to BBR before it sets BBR up; then it begins in Startup.
+    /// Source: Linux 6.18, net/ipv4/tcp_bbr.c, bbr_init() and bbr_update_gains().
+    pub fn phase(&self) -> &'static str {
+        const HIGH: f64 = 739.0 / 256.0;
+        const DRAIN: f64 = 88.0 / 256.0;
+        match (self.pacing_gain, self.cwnd_gain) {
+            _ if self.bw_bytes_per_sec == 0 => "Startup",
+            (HIGH, HIGH) => "Startup",
+            (DRAIN, HIGH) => "Drain",
+            (_, 2.0) => "ProbeBw",
+            (1.0, 1.0) => "ProbeRtt",
+            // Gains of another kernel.
+            _ => "",
+        }
+    }
 }
 
 /// What Vegas tells (`struct tcpvegas_info`).
@@ -238,5 +256,23 @@ mod tests {
         assert!((info.pacing_gain - 2.887).abs() < 1e-3);
         assert_eq!(info.cwnd_gain, 2.0);
         assert_eq!(BbrInfo::decode(&bytes[..19]), None);
+    }
+
+    #[test]
+    fn each_pair_of_bbr_gains_is_one_phase() {
+        let phase = |pacing: u32, cwnd: u32| {
+            let words = [1, 0, 1, pacing, cwnd];
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            BbrInfo::decode(&bytes).unwrap().phase()
+        };
+        assert_eq!(phase(739, 739), "Startup");
+        assert_eq!(phase(88, 739), "Drain");
+        for pacing in [320, 192, 256] {
+            assert_eq!(phase(pacing, 512), "ProbeBw");
+        }
+        assert_eq!(phase(256, 256), "ProbeRtt");
+        assert_eq!(phase(300, 300), "");
+        let unset = [0; 20];
+        assert_eq!(BbrInfo::decode(&unset).unwrap().phase(), "Startup");
     }
 }

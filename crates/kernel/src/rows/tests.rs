@@ -54,3 +54,12 @@ fn kernel_without_a_field_gives_null_in_the_further_columns() {
     assert_eq!(more.total_rto, None);
     assert_eq!(row.delivered, 0);
 }
+
+#[test]
+fn timeout_is_told_without_its_doublings() {
+    let mut bytes = vec![0; 280];
+    bytes[4] = 2;
+    bytes[8..12].copy_from_slice(&800_000u32.to_ne_bytes());
+    let (row, _) = sample(ID, &diag(&bytes), &TcpInfo(&bytes), 0, 0);
+    assert_eq!((row.rto_us, row.backoff), (200_000, 2));
+}
