@@ -38,9 +38,9 @@ pub const TO_RECEIVER: &str = "to-receiver";
 const ETHERNET_BYTES: i64 = 14;
 /// What netem may hold: more than any path's bandwidth-delay product in packets.
 const HELD_PKTS: u32 = 10_000_000;
-/// The token bucket's depth in time: what a late timer can make up for. Longer
-/// and a burst leaves faster than the rate.
-const BURST: Nanos = Nanos::from_us(250);
+/// The token bucket's depth in time: what a late timer can make up for. More,
+/// and longer bursts leave faster than the rate.
+const BURST: Nanos = Nanos::from_ms(1);
 /// The largest limit that tbf takes.
 const UNLIMITED_BYTES: u64 = i32::MAX as u64;
 /// More than any device's rate: a class without a limit of its own.
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(
             commands(&config(&[40])).unwrap(),
             "qdisc add dev to-receiver root handle 1: stab overhead -14 netem limit 10000000 delay 20000.000us\n\
-             qdisc add dev to-receiver parent 1:1 handle 2: tbf rate 100000000bit burst 3125 limit 500000\n\
+             qdisc add dev to-receiver parent 1:1 handle 2: tbf rate 100000000bit burst 12500 limit 500000\n\
              qdisc add dev to-sender root handle 1: netem limit 10000000 delay 20000.000us\n"
         );
     }

@@ -328,10 +328,11 @@ fn load_rules(rules: &str) -> Result<(), KernelError> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| match error.kind() {
-            ErrorKind::NotFound => failed(
-                "relay: nft is not installed (Debian, Fedora, Arch: package nftables), \
-                 and `knee shell` needs it to take the lab's connections",
-            )(error),
+            ErrorKind::NotFound => KernelError::Unsupported {
+                what: "`knee shell` takes the lab's connections by rules of nft".into(),
+                lacks: "may take them, but the command nft is not installed".into(),
+                hint: "Install the package nftables.".into(),
+            },
             _ => failed(what)(error),
         })?;
     let mut input = nft.stdin.take().expect("a pipe was asked for");
@@ -343,11 +344,13 @@ fn load_rules(rules: &str) -> Result<(), KernelError> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    Err(failed(what)(io::Error::other(format!(
-        "{}: {said} (the kernel needs CONFIG_NFT_TPROXY and CONFIG_NFT_REJECT_IPV4)",
-        output.status
-    ))))
+    Err(KernelError::Unsupported {
+        what: "`knee shell` takes the lab's connections by rules of nft".into(),
+        lacks: format!("refused them: {}", said.lines().next().unwrap_or_default()),
+        hint: "It needs CONFIG_NF_TABLES_IPV4, CONFIG_NFT_TPROXY and CONFIG_NFT_REJECT_IPV4, \
+               built in or as modules."
+            .into(),
+    })
 }
 
 /// A relay of a browser needs more descriptors than the usual 1024.

@@ -1,0 +1,80 @@
+"""The kernel's own netem as a scenario's path; skipped, with what the kernel lacks, where it has none."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+KNEE = (sys.executable, "-m", "kneepoint")
+
+
+def run(tmp_path: Path, path: str, *flows: str) -> Path:
+    """The folder of a short run whose path is the kernel's."""
+    scenario = tmp_path / "netem.toml"
+    tables = "\n".join(f"[[flow]]\n{flow}" for flow in flows)
+    scenario.write_text(f'duration = "8s"\nwarmup = "3s"\n[path]\nbackend = "netem"\n{path}\n{tables}\n')
+    out = tmp_path / "out"
+    command = [*KNEE, "run", str(scenario), "--engine", "kernel", "--quiet", "--out", str(out)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    if ran.returncode and "needs the qdisc" in ran.stderr:
+        pytest.skip(ran.stderr.strip())
+    assert ran.returncode == 0, ran.stderr
+    return out
+
+
+def test_rate_delay_and_buffer_are_those_of_the_scenario(tmp_path: Path) -> None:
+    out = run(tmp_path, 'rate = "20Mbit/s"\nrtt = "40ms"', 'algorithm = "cubic"')
+    flow = pq.read_table(out / "flows.parquet").to_pylist()[0]
+    # 1448 of 1500 bytes are payload.
+    assert flow["goodput_bits_per_sec"] == pytest.approx(20e6 * 1448 / 1500, rel=0.02)
+    assert 40_000 <= flow["min_rtt_us"] < 42_000
+    data, back = pq.read_table(out / "links.parquet").to_pylist()
+    assert (data["backend"], back["backend"]) == ("netem", "netem")
+    assert data["achieved_rate_bits_per_sec"] == pytest.approx(20e6, rel=0.01)
+    queue = pq.read_table(out / "queue.parquet").to_pylist()
+    assert max(row["queue_bytes"] for row in queue) <= 100_000
+    assert queue[-1]["dropped_pkts"] > 0
+    assert queue[-1]["lost_pkts"] == 0
+
+
+def test_loss_is_told_from_drops_and_groups_have_rtts_of_their_own(tmp_path: Path) -> None:
+    near = 'algorithm = "cubic"\nrtt = "20ms"\nname = "near"'
+    far = 'algorithm = "cubic"\nrtt = "80ms"\nname = "far"'
+    out = run(tmp_path, 'rate = "20Mbit/s"\nrtt = "20ms"\nloss = "1%"', near, far)
+    flows = {row["name"]: row for row in pq.read_table(out / "flows.parquet").to_pylist()}
+    assert 20_000 <= flows["near"]["min_rtt_us"] < 22_000
+    assert 80_000 <= flows["far"]["min_rtt_us"] < 82_000
+    last = pq.read_table(out / "queue.parquet").to_pylist()[-1]
+    share = last["lost_pkts"] / (last["lost_pkts"] + last["dropped_pkts"] + last["sent_pkts"])
+    assert 0.004 < share < 0.018
+
+
+def test_a_kernel_without_netem_is_told_what_it_lacks(tmp_path: Path) -> None:
+    tried = subprocess.run(
+        [*KNEE, "shell", "--set", "path.backend=netem", "--", "true"], capture_output=True, text=True, check=False
+    )
+    if tried.returncode == 0:
+        pytest.skip(f"this kernel, {os.uname().release}, has netem")
+    assert tried.returncode == 2
+    assert "CONFIG_NET_SCH_NETEM" in tried.stderr or "namespaces" in tried.stderr
+    assert 'path.backend = "user"' in tried.stderr or "namespaces" in tried.stderr
+
+
+def test_the_choice_of_back_end_is_recorded(tmp_path: Path) -> None:
+    """auto takes Kneepoint's own link at rates which that holds, whatever the kernel has."""
+    scenario = tmp_path / "auto.toml"
+    flow = '[[flow]]\nalgorithm = "cubic"\n'
+    scenario.write_text(f'duration = "1s"\n[path]\nrate = "20Mbit/s"\nrtt = "10ms"\n{flow}')
+    out = tmp_path / "out"
+    command = [*KNEE, "run", str(scenario), "--engine", "kernel", "--quiet", "--out", str(out)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    if ran.returncode:
+        pytest.skip(f"no lab here: {ran.stderr.strip()}")
+    assert {row["backend"] for row in pq.read_table(out / "links.parquet").to_pylist()} == {"user"}
+    assert '"backend": "user"' in json.dumps(json.loads((out / "run.json").read_text()))
