@@ -191,9 +191,12 @@ pub fn finish(sampler: Sampler, reports: Reports<'_>, output: &mut Output) {
     fact("samples_missed", sampler.missed as f64);
     let cost_us = sampler.cost_ns as f64 / 1e3 / sampler.count.max(1) as f64;
     fact("sample_cost_us_mean", cost_us);
-    if let Some(late_us) = sampler.late_us.quantile(0.99) {
-        fact("sample_late_us_p99", late_us);
+    for (name, times) in [("late", &sampler.late_us), ("span", &sampler.span_us)] {
+        if let Some(us) = times.quantile(0.99) {
+            fact(&format!("sample_{name}_us_p99"), us);
+        }
     }
+    fact("sample_realtime", f64::from(u8::from(sampler.realtime)));
     let syscalls: u64 = reports.link.directions.iter().map(|d| d.syscalls).sum();
     fact("link_syscalls", syscalls as f64);
     fact("link_realtime", f64::from(u8::from(reports.link.realtime)));

@@ -14,7 +14,7 @@ use knee_model::units::Nanos;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::KernelError;
-use crate::clock::monotonic_ns;
+use crate::clock::{Punctual, monotonic_ns};
 use crate::collect::cpu::{self, Processor, Watched};
 use crate::lab::{self, Child, Ended, Facts, Lab, Program};
 use crate::rows::{self, Reports};
@@ -226,7 +226,10 @@ impl<'a> Repetition<'a> {
     }
 
     fn run(mut self, progress: &mut dyn FnMut(Nanos) -> bool) -> Result<Output, KernelError> {
+        let punctual = Punctual::new();
+        self.sampler.realtime = punctual.granted;
         let outcome = self.watch(progress);
+        drop(punctual);
         for program in &mut self.programs {
             program.stop();
         }

@@ -9,7 +9,7 @@ use knee_model::record::{Events, Histogram, Samples, TcpInfoSamples};
 use knee_model::scenario::Cell;
 
 use crate::KernelError;
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, thread_ns};
 use crate::collect::sock_diag::{CONNECTED, Diag, Extensions, SockDiag};
 use crate::collect::tcp_info::TcpInfo;
 use crate::lab::{Addresses, FIRST_PORT, Lab};
@@ -59,11 +59,15 @@ pub struct Sampler {
     pub book: Book,
     /// Samples left out because there was no time for them.
     pub missed: u64,
-    /// Time that sampling took, and how often it was done.
+    /// Processor time that sampling took, and how often it was done.
     pub cost_ns: u64,
     pub count: u64,
+    /// From the beginning of a sample to its end.
+    pub span_us: Histogram,
     /// How late the samples were.
     pub late_us: Histogram,
+    /// Had the sampler real-time priority?
+    pub realtime: bool,
 }
 
 /// What samples leave.
@@ -116,14 +120,16 @@ impl Sampler {
             },
             missed: 0,
             cost_ns: 0,
+            span_us: Histogram::default(),
             count: 0,
             late_us: Histogram::default(),
+            realtime: false,
         })
     }
 
     /// A row for each flow that moved; `t_ns` is when it was meant to be.
     pub fn sample(&mut self, t_ns: u64, start_ns: u64) -> Result<(), KernelError> {
-        let began_ns = monotonic_ns();
+        let (began_ns, used_ns) = (monotonic_ns(), thread_ns());
         self.late_us
             .add(began_ns.saturating_sub(start_ns + t_ns) / 1_000);
         self.count += 1;
@@ -140,7 +146,8 @@ impl Sampler {
                 self.book.take_sender(t_ns, &diag);
             })
             .map_err(KernelError::system("ask for the senders' sockets"))?;
-        self.cost_ns += monotonic_ns() - began_ns;
+        self.cost_ns += thread_ns() - used_ns;
+        self.span_us.add((monotonic_ns() - began_ns) / 1_000);
         Ok(())
     }
 
