@@ -5,33 +5,43 @@ use knee_cc::{Instance, Op};
 use super::compare::step;
 use super::op_record::OpRecord;
 
-/// Where K and the begin of the epoch lie in cubic's state, in words of 32 bits: after five parameters. A test
+/// Where K and the time of the last update lie in cubic's state, in words of 32 bits: after five parameters. A test
 /// holds them to that.
 const K_WORD: usize = 10;
-const EPOCH_START_WORD: usize = 12;
+const LAST_TIME_WORD: usize = 8;
 
 /// The default of cubic's parameter `beta`, 1/1024.
 const BETA: u32 = 717;
 
 /// Our cubic, but with the kernel's K: where it does what the kernel did and ours does not, the cube root is why.
-pub(super) struct WithKernelsK(Instance);
+pub(super) struct WithKernelsK {
+    cubic: Instance,
+    /// Its slope is still the one made with its own K.
+    is_stale: bool,
+}
 
 impl WithKernelsK {
     /// One that begins as `ours` does; none for an algorithm without K.
     pub(super) fn of(ours: &Instance) -> Option<Self> {
-        (ours.algorithm().name() == "cubic").then(|| WithKernelsK(ours.clone()))
+        (ours.algorithm().name() == "cubic").then(|| WithKernelsK {
+            cubic: ours.clone(),
+            is_stale: false,
+        })
     }
 
     /// Takes the op too. Is the cube root enough to tell why ours may differ from the kernel here?
     ///
-    /// The op that begins an epoch takes the root and uses it at once, and what it sets holds for its jiffy. There
-    /// K cannot be given in time.
+    /// The op that begins an epoch takes the root and makes a slope of it at once, which holds until the next
+    /// update of the slope. Until then K cannot be given in time.
     pub(super) fn explains(&mut self, op: Op, record: &OpRecord) -> bool {
-        let is_equal = step(&mut self.0, op, record).is_equal();
-        let begins = word(&self.0, EPOCH_START_WORD) == record.input.jiffies
-            && word(&self.0, K_WORD) != record.kernel_k;
-        set_word(&mut self.0, K_WORD, record.kernel_k);
-        is_equal || begins
+        let updated = word(&self.cubic, LAST_TIME_WORD);
+        let is_equal = step(&mut self.cubic, op, record).is_equal();
+        self.is_stale &= word(&self.cubic, LAST_TIME_WORD) == updated;
+        if word(&self.cubic, K_WORD) != record.kernel_k {
+            set_word(&mut self.cubic, K_WORD, record.kernel_k);
+            self.is_stale = true;
+        }
+        is_equal || self.is_stale
     }
 }
 
@@ -62,7 +72,7 @@ mod tests {
 
     /// 2^40 / 410 is what a window of one segment below W_max is under the root (`cc/cubic.c`).
     #[test]
-    fn k_and_the_epoch_lie_where_the_replay_reads_them() {
+    fn k_and_the_last_update_lie_where_the_replay_reads_them() {
         let mut cubic = Instance::new(find("cubic").unwrap(), &[]).unwrap();
         let mut input = CcIn {
             hz: 250,
@@ -88,6 +98,6 @@ mod tests {
 
         let under_the_root = (1u64 << 40) / 410 * 30;
         assert_eq!(word(&cubic, K_WORD), (under_the_root as f64).cbrt() as u32);
-        assert_eq!(word(&cubic, EPOCH_START_WORD), input.jiffies);
+        assert_eq!(word(&cubic, LAST_TIME_WORD), input.jiffies);
     }
 }
