@@ -42,7 +42,7 @@
  *	- Linux' cube root is a table and one Newton step (error 0.2 % on
  *	  average); ours is exact. K differs by at most a few ms, and some
  *	  increases come a few ACKs earlier or later: of a million ACKs of
- *	  Linux 6.18, replayed, 0.02 % left another snd_cwnd, each by this
+ *	  Linux 6.18, replayed, 0.03 % left another snd_cwnd, each by this
  *	  (docs/replay.md).
  *	- Where a product overflows 32 or 64 bits in Linux (windows above 5.9
  *	  million segments, in ssthresh; more than 346 s past K) ours does not,
