@@ -14,10 +14,15 @@ BPF_TARGET := -target bpf -mcpu=v3 -fno-jump-tables -D__TARGET_ARCH_$(subst aarc
 BPF_INCLUDE := -idirafter /usr/include/$(shell uname -m)-linux-gnu
 
 CC_NAMES := $(shell sed -n 's/^CC_ALGORITHM_FILE(\(.*\))$$/\1/p' cc/algorithms.def)
-BPF_OBJECTS := $(CC_NAMES:%=$(BPF_OUT)/%.bpf.o) $(CC_NAMES:%=$(BPF_OUT)/%.replay.bpf.o)
+BPF_OPS := $(CC_NAMES:%=$(BPF_OUT)/%.bpf.o)
+BPF_OBJECTS := $(BPF_OPS) $(CC_NAMES:%=$(BPF_OUT)/%.replay.bpf.o)
 
 .PHONY: bpf
 bpf: $(BPF_OBJECTS)
+
+# What the loader has in itself (crates/kernel/build.rs).
+.PHONY: bpf-ops
+bpf-ops: $(BPF_OPS)
 
 $(BPF_OUT)/%.replay.bpf.o: cc/%.c $(wildcard cc/*.h) cc/bpf.mk
 	@mkdir -p $(@D)

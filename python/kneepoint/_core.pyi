@@ -135,6 +135,32 @@ def enter_lab(parent: int) -> None:
     """Makes this process, which has one thread, the first of a lab, and returns in a child of it; the caller waits for
     that child and ends as it does. Both die with `parent`. Raises `EngineError`, `KernelUnsupported`."""
 
+class LoadedAlgorithms:
+    """Algorithms that the kernel has until this is closed; a context manager."""
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What the kernel calls each."""
+
+    def close(self) -> None: ...
+    def __enter__(self) -> LoadedAlgorithms: ...
+    def __exit__(self, kind: object, error: object, traceback: object) -> None: ...
+
+def load_for_run(algorithms: Sequence[str], *, ours: bool) -> LoadedAlgorithms:
+    """Sees to it that the kernel has the algorithms: its own builds where it has them and `ours` is false, else ours.
+    Raises `KernelUnsupported`."""
+
+def load(name: str, *, default_in: str | None = None) -> str:
+    """Loads our build of an algorithm, to stay; returns what the kernel calls it. `default_in`: a network namespace
+    whose new sockets get it. Raises `KernelUnsupported`."""
+
+def unload(name: str) -> list[dict[str, str]]:
+    """Takes our build out; sockets that still run it: `namespace` `source` `destination`. Raises `EngineError`."""
+
+def in_kernel() -> dict[str, dict[str, Any]]:
+    """Of each algorithm: `builtin` and `loaded` (what the kernel calls its own build and ours, or None), `loadable`,
+    `not_loadable` (why not, or None)."""
+
 def parse(text: str, file: str) -> Scenario:
     """Reads a scenario; `file` stands in errors. Raises `kneepoint.errors.ScenarioError`."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import human
-from .errors import KernelUnsupported
+from .errors import EngineError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,12 +72,12 @@ def algorithms(scenario: _core.Scenario, file: str, *, bpf: bool) -> Iterator[di
 
     `bpf`: our build also where the kernel has its own. Raises `KernelUnsupported`, `EngineError` where that cannot be.
     """
-    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
-    names = {name: {"bbr1": "bbr"}.get(name, name) for name in scenario.algorithms}
-    missing = sorted(name for name in names if names[name] not in available)
-    if missing or bpf:
-        raise KernelUnsupported(f"{file}: this kernel has no {', '.join(missing) or 'BPF builds loaded'}.")
-    yield names
+    try:
+        loaded = _core.load_for_run(sorted(scenario.algorithms), ours=bpf)
+    except EngineError as error:
+        raise type(error)(f"{file}: {error}") from None
+    with loaded:
+        yield dict(loaded.names)
 
 
 def default_workers(name: str) -> int:

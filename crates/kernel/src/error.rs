@@ -66,6 +66,22 @@ pub enum KernelError {
         why: String,
     },
 
+    /// An algorithm cannot be put into the kernel.
+    #[error("cannot load \"{name}\" into the kernel: {why}. {hint}")]
+    Load {
+        name: String,
+        why: String,
+        hint: String,
+    },
+
+    /// An algorithm cannot be taken out of the kernel.
+    #[error("cannot unload \"{name}\": {why}. {hint}")]
+    Unload {
+        name: String,
+        why: String,
+        hint: String,
+    },
+
     /// The caller asked to stop.
     #[error("the repetition was cancelled before its end")]
     Cancelled,
@@ -88,6 +104,7 @@ impl KernelError {
             KernelError::NoNamespaces { .. }
                 | KernelError::NoTun { .. }
                 | KernelError::Unsupported { .. }
+                | KernelError::Load { .. }
         )
     }
 }

@@ -16,6 +16,8 @@ mod errors;
 #[cfg(feature = "python")]
 mod kernel;
 #[cfg(feature = "python")]
+mod loader;
+#[cfg(feature = "python")]
 mod registry;
 #[cfg(feature = "python")]
 mod run;
@@ -31,6 +33,8 @@ mod _core {
     use crate::arrow::ArrowTable;
     #[pymodule_export]
     use crate::kernel::{LabOutput, enter_lab};
+    #[pymodule_export]
+    use crate::loader::{LoadedAlgorithms, in_kernel, load, load_for_run, unload};
     #[pymodule_export]
     use crate::registry::{algorithms, keys, losses, queues, tables, version, workloads};
     #[pymodule_export]

@@ -211,6 +211,31 @@ def _shell(command: tuple[str, ...], **given: Any) -> int:
     return shelling.shell(command, settings, **given)
 
 
+@app.command("load", short_help="Put algorithms into the running kernel.")
+@click.argument("algorithms", nargs=-1, required=True, metavar="ALGO...")
+@click.option("--default-in", metavar="NETNS", help="Make it the default of a network namespace: a name or a PID.")
+@_json
+def _load(algorithms: tuple[str, ...], default_in: str | None, json: bool) -> int:
+    """Put algorithms into the running kernel, without rebuilding it: sockets can choose knee_ALGO from then on.
+
+    They stay until `knee unload` or a reboot. It needs root and a kernel with BTF, 6.1 or later.
+    """
+    from . import loading
+
+    return loading.load(algorithms, default_in, json=json)
+
+
+@app.command("unload", short_help="Take them out again.")
+@click.argument("algorithms", nargs=-1, metavar="[ALGO...]")
+@click.option("--all", "all_", is_flag=True, help="Every algorithm that was loaded.")
+@_json
+def _unload(algorithms: tuple[str, ...], all_: bool, json: bool) -> int:
+    """Take algorithms out of the running kernel. Sockets that run one keep it until they close, and are named."""
+    from . import loading
+
+    return loading.unload(algorithms, every=all_, json=json)
+
+
 @app.command("list", short_help="List algorithms, queues, losses, workloads, keys, tables, scenarios.")
 @click.argument("what", required=False, metavar=f"[{'|'.join(LISTED)}]", type=click.Choice(LISTED))
 @_json

@@ -52,7 +52,11 @@ def _read(what: str) -> Any:
         ]
     if what == "tables":
         return columns.of_tables()
-    return getattr(_core, what)()
+    found = getattr(_core, what)()
+    if what == "algorithms":
+        status = _core.in_kernel()
+        return [{**entry, "kernel": status[entry["name"]]} for entry in found]
+    return found
 
 
 def _title(name: str) -> str:
@@ -67,6 +71,8 @@ def _entry(entry: Mapping[str, Any]) -> str:
     if entry.get("source"):
         year = f" ({entry['year']})" if entry.get("year") else ""
         lines += _wrapped(f"source: {entry['source']}{year}")
+    if "kernel" in entry:
+        lines += _wrapped(f"in this kernel: {_in_kernel(entry['kernel'])}")
     for param in entry.get("params") or ():
         unit = f" {param['unit']}" if param.get("unit") else ""
         doc = f"; {param['doc']}" if param.get("doc") else ""
@@ -74,6 +80,20 @@ def _entry(entry: Mapping[str, Any]) -> str:
             f"{entry['name']}.{param['name']} = {param['default']}{unit} ({param['min']} to {param['max']}){doc}"
         )
     return "\n".join(lines)
+
+
+def _in_kernel(status: Mapping[str, Any]) -> str:
+    """What the running kernel has of an algorithm, in words."""
+    has = []
+    if status["builtin"]:
+        has.append(f"built in as {status['builtin']}")
+    if status["loaded"]:
+        has.append(f"ours is loaded as {status['loaded']}")
+    elif status["loadable"]:
+        has.append("ours can be loaded (`knee load`)")
+    else:
+        has.append(f"ours cannot be loaded: {status['not_loadable']}")
+    return "; ".join(has)
 
 
 def _key(key: Mapping[str, Any]) -> str:

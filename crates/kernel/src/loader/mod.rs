@@ -1,1 +1,235 @@
 //! Puts algorithms into the running kernel, and takes them out again.
+//!
+//! An algorithm that stays is pinned below [`PINS`]; one for a run is held by a
+//! descriptor, so that it goes with the process however that ends. Kernels
+//! before 6.4 know neither: there a registration stays until it is taken back.
+
+mod default_in;
+mod objects;
+mod registration;
+mod requirements;
+mod users;
+
+pub use objects::is_built;
+pub use users::User;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use libbpf_rs::Link;
+
+use crate::KernelError;
+
+/// Where links of loaded algorithms are pinned.
+pub const PINS: &str = "/sys/fs/bpf/kneepoint";
+
+/// What the kernel calls our build of an algorithm.
+pub fn kernel_name(name: &str) -> String {
+    format!("knee_{name}")
+}
+
+/// What the kernel calls its own build of an algorithm, if it can have one.
+pub fn builtin_name(name: &str) -> &str {
+    match name {
+        "bbr1" => "bbr",
+        name => name,
+    }
+}
+
+/// What there is of an algorithm in this kernel.
+#[derive(Clone, Debug)]
+pub struct Status {
+    pub name: String,
+    /// The kernel's own build, by its name.
+    pub builtin: Option<String>,
+    /// Our build, by its name, when it is loaded.
+    pub loaded: Option<String>,
+    /// Why our build cannot be loaded here; `None`: it can.
+    pub not_loadable: Option<String>,
+}
+
+/// Every algorithm of the registry.
+pub fn list() -> Vec<Status> {
+    let available = available();
+    let has = |name: &str| {
+        available
+            .iter()
+            .any(|known| known == name)
+            .then(|| name.to_owned())
+    };
+    let refusal = requirements::check().err();
+    knee_cc::algorithms()
+        .iter()
+        .map(|algorithm| {
+            let name = algorithm.name();
+            Status {
+                name: name.to_owned(),
+                builtin: has(builtin_name(name)),
+                loaded: has(&kernel_name(name)),
+                not_loadable: match &refusal {
+                    Some((why, _)) => Some(why.clone()),
+                    None => (!is_built()).then(|| objects::NOT_BUILT.to_owned()),
+                },
+            }
+        })
+        .collect()
+}
+
+/// Congestion controls that sockets may choose now.
+pub fn available() -> Vec<String> {
+    fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        .unwrap_or_default()
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Loads our build of an algorithm, to stay. Returns what the kernel calls it.
+///
+/// `default_in`: a network namespace (a name below /run/netns, or a process) for
+/// whose new sockets it becomes the default.
+///
+/// # Errors
+/// No such algorithm, it is there already, or the kernel refuses: each says why.
+pub fn load(name: &str, default_in: Option<&str>) -> Result<String, KernelError> {
+    let called = kernel_name(name);
+    refuse_taken(name, &called)?;
+    let pin = pin_of(name);
+    if registration::has_links() {
+        fs::create_dir_all(PINS).map_err(|error| KernelError::Load {
+            name: name.into(),
+            why: format!("{PINS} cannot be made ({error})"),
+            hint: "Mount the BPF file system: mount -t bpf bpf /sys/fs/bpf.".into(),
+        })?;
+        let mut link = registration::register(name)?;
+        link.pin(&pin).map_err(|error| KernelError::Load {
+            name: name.into(),
+            why: format!("its link cannot be pinned to {} ({error})", pin.display()),
+            hint: "Mount the BPF file system: mount -t bpf bpf /sys/fs/bpf.".into(),
+        })?;
+        // The pin holds it from here on.
+        link.disconnect();
+    } else {
+        registration::register(name)?.disconnect();
+    }
+    if let Some(place) = default_in
+        && let Err(error) = default_in::set(name, &called, place)
+    {
+        unload(name)?;
+        return Err(error);
+    }
+    Ok(called)
+}
+
+/// Takes our build of an algorithm out of the kernel: no socket can choose it
+/// any more. Sockets that have it keep it until they close; they are returned.
+///
+/// # Errors
+/// It is not loaded, or the kernel refuses.
+pub fn unload(name: &str) -> Result<Vec<User>, KernelError> {
+    let called = kernel_name(name);
+    let pin = pin_of(name);
+    let refused = |why: String, hint: &str| KernelError::Unload {
+        name: name.into(),
+        why,
+        hint: hint.into(),
+    };
+    if !available().contains(&called) && !pin.exists() {
+        return Err(refused(
+            format!("this kernel has no {called}"),
+            "`knee list algorithms` says what is loaded.",
+        ));
+    }
+    default_in::restore(name)?;
+    let users = users::of(&called);
+    if pin.exists() {
+        fs::remove_file(&pin).map_err(|error| {
+            refused(
+                format!("{} cannot be removed ({error})", pin.display()),
+                "Run as root.",
+            )
+        })?;
+        // The folder goes with the last.
+        let _ = fs::remove_dir(PINS);
+    } else {
+        registration::unregister(&called).map_err(|why| {
+            refused(
+                why,
+                "A run of Kneepoint may hold it, or another program loaded it.",
+            )
+        })?;
+    }
+    Ok(users)
+}
+
+/// Names of our builds that are loaded now.
+pub fn loaded() -> Vec<String> {
+    let all = list().into_iter();
+    all.filter(|status| status.loaded.is_some())
+        .map(|status| status.name)
+        .collect()
+}
+
+/// Algorithms that a run needs, in the kernel while this lives.
+pub struct ForRun {
+    /// What the kernel calls each of the scenario's algorithms.
+    pub names: BTreeMap<String, String>,
+    _links: Vec<Link>,
+}
+
+/// Sees to it that the kernel has the algorithms: its own builds where it has
+/// them and `ours` is false, else ours, loaded for as long as the result lives.
+///
+/// # Errors
+/// As [`load`].
+pub fn for_run<'a>(
+    algorithms: impl IntoIterator<Item = &'a str>,
+    ours: bool,
+) -> Result<ForRun, KernelError> {
+    let available = available();
+    let has = |name: &str| available.iter().any(|known| known == name);
+    let (mut names, mut links) = (BTreeMap::new(), Vec::new());
+    for name in algorithms {
+        let (own, called) = (builtin_name(name), kernel_name(name));
+        if has(own) && !ours {
+            names.insert(name.to_owned(), own.to_owned());
+            continue;
+        }
+        if !has(&called) {
+            links.push(registration::register(name)?);
+        }
+        names.insert(name.to_owned(), called);
+    }
+    Ok(ForRun {
+        names,
+        _links: links,
+    })
+}
+
+fn pin_of(name: &str) -> PathBuf {
+    Path::new(PINS).join(name)
+}
+
+/// Refuses a name that the kernel has already.
+fn refuse_taken(name: &str, called: &str) -> Result<(), KernelError> {
+    if !available().iter().any(|known| known == called) {
+        return Ok(());
+    }
+    let (why, hint) = if pin_of(name).exists() {
+        (
+            format!("{called} is loaded already"),
+            format!("`knee unload {name}` takes it out."),
+        )
+    } else {
+        (
+            format!("the kernel has a {called} that `knee load` did not put there"),
+            "A run of Kneepoint may hold it, or another program loaded it; `bpftool struct_ops list` shows it.".into(),
+        )
+    };
+    Err(KernelError::Load {
+        name: name.into(),
+        why,
+        hint,
+    })
+}

@@ -1,0 +1,91 @@
+//! Builds the algorithms of cc/ as BPF objects, for both signatures of
+//! cong_control, and puts them into the crate: whoever has the package needs no
+//! compiler. Without clang the package is built all the same, and says so when
+//! an algorithm is to be loaded.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
+
+/// Compilers looked for, best first; BPF_CLANG names another.
+const COMPILERS: &[&str] = &[
+    "clang-16", "clang", "clang-22", "clang-21", "clang-20", "clang-19", "clang-18", "clang-17",
+    "clang-15", "clang-14",
+];
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let out = env::var("OUT_DIR").expect("cargo says where to");
+    println!("cargo::rerun-if-changed=../../cc");
+    println!("cargo::rerun-if-env-changed=BPF_CLANG");
+    let names = algorithms(&root);
+    let built = compiler().is_some_and(|compiler| {
+        build(&root, &compiler, &format!("{out}/new"), "")
+            && build(
+                &root,
+                &compiler,
+                &format!("{out}/old"),
+                "-DCC_BPF_CONG_CONTROL_2",
+            )
+    });
+    if !built {
+        println!(
+            "cargo::warning=algorithms of cc/ are not built for the kernel: that needs clang 14 or later, make and libbpf's headers (Debian: clang-16 make libbpf-dev)"
+        );
+    }
+    let mut code = String::from("pub static OBJECTS: &[Object] = &[\n");
+    for name in names.iter().filter(|_| built) {
+        writeln!(
+            code,
+            "    Object {{ name: {name:?}, with_flag: include_bytes!(\"{out}/new/{name}.bpf.o\"), without_flag: include_bytes!(\"{out}/old/{name}.bpf.o\") }},"
+        )
+        .expect("a string takes all");
+    }
+    code.push_str("];\n");
+    fs::write(format!("{out}/objects.rs"), code).expect("cargo's folder can be written");
+}
+
+fn algorithms(root: &Path) -> Vec<String> {
+    let list = root.join("cc/algorithms.def");
+    fs::read_to_string(&list)
+        .unwrap_or_else(|error| panic!("cannot read {}: {error}", list.display()))
+        .lines()
+        .filter_map(|line| line.strip_prefix("CC_ALGORITHM_FILE(")?.strip_suffix(')'))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn compiler() -> Option<String> {
+    let works = |name: &str| {
+        Command::new(name)
+            .args(["--print-targets"])
+            .output()
+            .is_ok_and(|said| {
+                said.status.success() && String::from_utf8_lossy(&said.stdout).contains("bpf")
+            })
+    };
+    if let Ok(named) = env::var("BPF_CLANG") {
+        return works(&named).then_some(named);
+    }
+    COMPILERS
+        .iter()
+        .find(|name| works(name))
+        .map(|name| (*name).to_owned())
+}
+
+/// By the rules of cc/bpf.mk, so that there is one place for how it is done.
+fn build(root: &Path, compiler: &str, out: &str, defines: &str) -> bool {
+    Command::new("make")
+        .current_dir(root)
+        .args(["-s", "-f", "cc/bpf.mk", "bpf-ops"])
+        .args([
+            format!("BPF_CLANG={compiler}"),
+            format!("BPF_OUT={out}"),
+            format!("BPF_DEFINES={defines}"),
+        ])
+        // cargo's jobs are not make's.
+        .env_remove("MAKEFLAGS")
+        .status()
+        .is_ok_and(|status| status.success())
+}
