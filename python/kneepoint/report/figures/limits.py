@@ -51,7 +51,7 @@ def shares(run: ReportRun) -> list[dict[str, object]]:
             at = 0.0
             # Bars are cut to a whole; a limit's clock may run a tick past the end.
             total = max(sum(spent.values()), 1.0)
-            for limit, word in WORDS.items():
+            for limit, word in told(run).items():
                 pct = 100.0 * spent.get(limit, 0.0) / total
                 rows.append(
                     {
@@ -68,6 +68,12 @@ def shares(run: ReportRun) -> list[dict[str, object]]:
                 )
                 at += pct
     return rows
+
+
+def told(run: ReportRun) -> dict[str, str]:
+    """`WORDS` of what the run's engine tells."""
+    known = {limit for _, group in run.measured for limit in group.limited_by}
+    return {limit: word for limit, word in WORDS.items() if limit in known}
 
 
 def _by_flow(run: ReportRun) -> dict[tuple[int, int], dict[str, float]]:
@@ -92,8 +98,9 @@ def _by_flow(run: ReportRun) -> dict[tuple[int, int], dict[str, float]]:
 def chart(run: ReportRun) -> Any:
     import altair as alt
 
-    rows = shares(run)[: ROWS_AT_MOST * len(WORDS)]
-    names = list(palette.LIMITS)
+    words = told(run)
+    rows = shares(run)[: ROWS_AT_MOST * len(words)]
+    names = [word for word in palette.LIMITS if word in words.values()]
     y = alt.Y(
         "row:N",
         title=None,
@@ -102,7 +109,7 @@ def chart(run: ReportRun) -> Any:
         scale=alt.Scale(paddingInner=0.22, paddingOuter=0.1),
     )
     x = alt.X("from:Q", title="Share of the flow's steady part (%)", scale=alt.Scale(domain=[0, 100], clamp=True))
-    fills = alt.Scale(domain=names, range=[fill for fill, _ in palette.LIMITS.values()])
+    fills = alt.Scale(domain=names, range=[palette.LIMITS[word][0] for word in names])
     tooltip = [
         alt.Tooltip("row:N", title="flow"),
         alt.Tooltip("condition:N"),
