@@ -54,16 +54,13 @@ pub fn check(config: &LinkConfig) -> Result<(), KernelError> {
     let mut netlink = Netlink::new()?;
     let bucket = config.path.rate.map(|_| "tbf");
     for kind in ["netem"].into_iter().chain(bucket) {
-        match netlink.set_qdisc("lo", kind) {
-            Err(KernelError::Unsupported { lacks, .. }) => {
-                return Err(KernelError::Unsupported {
-                    what: format!("path.backend = \"netem\" needs the qdisc {kind}"),
-                    lacks,
-                    hint: "Load the module, or use path.backend = \"user\".".into(),
-                });
-            }
-            // That it wants parameters tells that it is there.
-            Ok(()) | Err(_) => {}
+        // Another refusal is for want of parameters, and tells that it is there.
+        if let Err(KernelError::Unsupported { lacks, .. }) = netlink.set_qdisc("lo", kind) {
+            return Err(KernelError::Unsupported {
+                what: format!("path.backend = \"netem\" needs the qdisc {kind}"),
+                lacks,
+                hint: "Load the module, or use path.backend = \"user\".".into(),
+            });
         }
     }
     Ok(())
