@@ -242,7 +242,10 @@ pub fn finish(sampler: Sampler, reports: Reports<'_>, output: &mut Output) {
     }
     output.samples = book.rows;
     output.tcp_info = book.more;
-    output.events = book.events;
+    book.events.sort_by_key(|event| (event.t_ns, event.flow));
+    for event in book.events {
+        output.events.push(event);
+    }
 }
 
 fn link_row(
@@ -385,9 +388,11 @@ fn flow_row(
     };
     let info = TcpInfo(bytes);
 
-    let open_ns = match own {
-        Some(flow) => flow.open.0,
-        None => track.first_ns.unwrap_or(0),
+    let opened_ns = progress.and_then(|progress| Progress::when(&progress.opened_ns));
+    let open_ns = match (opened_ns, own) {
+        (Some(at_ns), _) => since_start(at_ns),
+        (None, Some(flow)) => flow.open.0,
+        (None, None) => track.first_ns.unwrap_or(0),
     };
     let completed_ns = progress
         .and_then(|progress| Progress::when(&progress.completed_ns))

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 
 use knee_link::SERVICE_PORT;
-use knee_model::record::{Events, Histogram, Samples, TcpInfoSamples};
+use knee_model::record::{Event, Histogram, Samples, TcpInfoSamples};
 use knee_model::scenario::Cell;
 
 use crate::KernelError;
@@ -79,7 +79,8 @@ pub struct Book {
     pub tracks: Vec<Track>,
     pub rows: Samples,
     pub more: TcpInfoSamples,
-    pub events: Events,
+    /// Not yet in order of time.
+    pub events: Vec<Event>,
     addresses: Vec<Addresses>,
     external: HashMap<Ends, usize>,
     measuring: bool,
@@ -113,7 +114,7 @@ impl Sampler {
                 tracks: flows.iter().map(track).collect(),
                 rows: Samples::default(),
                 more: TcpInfoSamples::default(),
-                events: Events::default(),
+                events: Vec::new(),
                 addresses: lab.addresses.clone(),
                 external: HashMap::new(),
                 measuring: false,
