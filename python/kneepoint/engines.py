@@ -72,6 +72,8 @@ def algorithms(scenario: _core.Scenario, file: str, *, bpf: bool) -> Iterator[di
 
     `bpf`: our build also where the kernel has its own. Raises `KernelUnsupported`, `EngineError` where that cannot be.
     """
+    from . import _core
+
     try:
         loaded = _core.load_for_run(sorted(scenario.algorithms), ours=bpf)
     except EngineError as error:

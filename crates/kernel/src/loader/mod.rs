@@ -1,8 +1,9 @@
 //! Puts algorithms into the running kernel, and takes them out again.
 //!
 //! An algorithm that stays is pinned below [`PINS`]; one for a run is held by a
-//! descriptor, so that it goes with the process however that ends. Kernels
-//! before 6.4 know neither: there a registration stays until it is taken back.
+//! descriptor, so that it goes with the process however that ends. Without the
+//! BPF file system, and on kernels before 6.4, which know no such links, a
+//! registration stays until it is taken back.
 
 mod default_in;
 mod objects;
@@ -95,23 +96,11 @@ pub fn available() -> Vec<String> {
 pub fn load(name: &str, default_in: Option<&str>) -> Result<String, KernelError> {
     let called = kernel_name(name);
     refuse_taken(name, &called)?;
-    let pin = pin_of(name);
-    if registration::has_links() {
-        fs::create_dir_all(PINS).map_err(|error| KernelError::Load {
-            name: name.into(),
-            why: format!("{PINS} cannot be made ({error})"),
-            hint: "Mount the BPF file system: mount -t bpf bpf /sys/fs/bpf.".into(),
-        })?;
-        let mut link = registration::register(name)?;
-        link.pin(&pin).map_err(|error| KernelError::Load {
-            name: name.into(),
-            why: format!("its link cannot be pinned to {} ({error})", pin.display()),
-            hint: "Mount the BPF file system: mount -t bpf bpf /sys/fs/bpf.".into(),
-        })?;
-        // The pin holds it from here on.
-        link.disconnect();
+    if registration::has_links() && has_bpffs() {
+        pin(name)?;
     } else {
-        registration::register(name)?.disconnect();
+        // Without a link the kernel keeps it until it is taken back.
+        registration::register(name, false)?.disconnect();
     }
     if let Some(place) = default_in
         && let Err(error) = default_in::set(name, &called, place)
@@ -197,7 +186,7 @@ pub fn for_run<'a>(
             continue;
         }
         if !has(&called) {
-            links.push(registration::register(name)?);
+            links.push(registration::register(name, registration::has_links())?);
         }
         names.insert(name.to_owned(), called);
     }
@@ -205,6 +194,27 @@ pub fn for_run<'a>(
         names,
         _links: links,
     })
+}
+
+/// Registers it by a link, which a pin holds.
+fn pin(name: &str) -> Result<(), KernelError> {
+    let pin = pin_of(name);
+    let refused = |error: &dyn std::fmt::Display| KernelError::Load {
+        name: name.into(),
+        why: format!("its link cannot be pinned to {} ({error})", pin.display()),
+        hint: "Nothing was loaded; see that the BPF file system can be written.".into(),
+    };
+    fs::create_dir_all(PINS).map_err(|error| refused(&error))?;
+    let mut link = registration::register(name, true)?;
+    link.pin(&pin).map_err(|error| refused(&error))?;
+    link.disconnect();
+    Ok(())
+}
+
+/// Is the BPF file system mounted where it belongs?
+fn has_bpffs() -> bool {
+    nix::sys::statfs::statfs("/sys/fs/bpf")
+        .is_ok_and(|found| found.filesystem_type() == nix::sys::statfs::BPF_FS_MAGIC)
 }
 
 fn pin_of(name: &str) -> PathBuf {

@@ -34,9 +34,9 @@ fn kernel_version() -> Option<(u32, u32)> {
     ))
 }
 
-/// Registers our build of an algorithm. It is there as long as the link, or its
-/// pin; on kernels without such links until it is unregistered.
-pub fn register(name: &str) -> Result<Link, KernelError> {
+/// Registers our build of an algorithm. `linked`: it is there as long as the
+/// link, or its pin; else until it is unregistered.
+pub fn register(name: &str, linked: bool) -> Result<Link, KernelError> {
     let cannot = |why: String, hint: String| KernelError::Load {
         name: name.into(),
         why,
@@ -70,7 +70,7 @@ pub fn register(name: &str) -> Result<Link, KernelError> {
             "Its BTF is not that of a TCP we know; please report it.".into(),
         )
     })?;
-    attach(name, bytes)
+    attach(name, bytes, linked)
 }
 
 /// The build for the running kernel's signature of cong_control.
@@ -99,21 +99,21 @@ fn cong_control_arguments(btf: &Btf<'_>) -> Option<usize> {
 }
 
 /// Loads the object and registers its struct_ops map.
-pub(super) fn attach(name: &str, bytes: &[u8]) -> Result<Link, KernelError> {
+pub(super) fn attach(name: &str, bytes: &[u8], linked: bool) -> Result<Link, KernelError> {
     LOG.lock().unwrap_or_else(PoisonError::into_inner).clear();
     let before = libbpf_rs::set_print(Some((PrintLevel::Info, |_, text| {
         LOG.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push_str(&text);
     })));
-    let attached = try_attach(name, bytes);
+    let attached = try_attach(name, bytes, linked);
     libbpf_rs::set_print(before);
     attached.map_err(|error| explain(name, &error))
 }
 
-fn try_attach(name: &str, bytes: &[u8]) -> libbpf_rs::Result<Link> {
+fn try_attach(name: &str, bytes: &[u8], linked: bool) -> libbpf_rs::Result<Link> {
     let mut open = ObjectBuilder::default().name(name)?.open_memory(bytes)?;
-    if has_links() {
+    if linked {
         for mut map in open
             .maps_mut()
             .filter(|map| map.map_type() == MapType::StructOps)
