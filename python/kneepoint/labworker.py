@@ -61,7 +61,7 @@ def _run(request: Mapping[str, Any]) -> None:
     found["programs"], failures = programs.read(found["programs"], output)
     note = {
         "data_packets": measured.data_packets,
-        "lab": json.loads(measured.facts),
+        "lab": {**json.loads(measured.facts), "algorithms": request["algorithms"]},
         "warnings": list(measured.warnings),
         "failures": failures,
     }

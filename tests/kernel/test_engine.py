@@ -184,3 +184,18 @@ def test_the_output_of_programs_is_kept_and_their_exit_code_is_the_runs(tmp_path
     ended = in_lab("run", scenario(tmp_path, text), "--out", "bad", cwd=tmp_path, code=1)
     assert "failed: the client `sh -c " in ended.stdout
     assert "ended with exit code 3. It last printed: to 10.77.0.1 / cannot find it" in ended.stdout
+
+
+def test_our_builds_run_where_the_kernel_has_its_own_and_are_gone_afterwards(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("loading BPF programs needs root")
+    if not all(found["loadable"] for found in _core.in_kernel().values()):
+        pytest.skip(str({name: found["not_loadable"] for name, found in _core.in_kernel().items()}))
+    text = DEMO.replace('"6s"', '"2s"').replace('"2s"\nrepeat = 2', '"500ms"\nrepeat = 1')
+    in_lab("run", scenario(tmp_path, text), "--bpf", "--out", "run", cwd=tmp_path)
+    run = kneepoint.open(tmp_path / "run")
+    assert run.meta["labs"][0]["algorithms"] == {"bbr1": "knee_bbr1", "cubic": "knee_cubic", "reno": "knee_reno"}
+    assert min(run.flows["goodput_bits_per_sec"].to_pylist()) > 15e6
+    # Sockets that are closing hold a congestion control for a moment; none of ours may be chosen any more.
+    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    assert not [name for name in available if name in ("knee_cubic", "knee_reno", "knee_bbr1")]
