@@ -211,6 +211,23 @@ def _shell(command: tuple[str, ...], **given: Any) -> int:
     return shelling.shell(command, settings, **given)
 
 
+@app.command("conform", short_help="Show how far the simulator and this kernel are apart.")
+@_out("Folder for the runs and the figure; by default the next free runs/conform-N.")
+@click.option("--quick", is_flag=True, help="Six short cells instead of the whole matrix.")
+@click.option("--resume", is_flag=True, help="Go on with the runs in --out.")
+@click.option("--workers", type=click.IntRange(min=1), help="Labs at once; by default one.")
+@_json
+@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+def _conform(out: Path | None, quick: bool, resume: bool, workers: int | None, json: bool, quiet: bool) -> int:
+    """Run a matrix of scenarios on both engines and compare them: goodput, round-trip time, retransmissions, shares.
+
+    The whole matrix takes about half an hour of real time. Exit code 1: something is outside its tolerance.
+    """
+    from . import conforming
+
+    return conforming.conformance(out, quick=quick, resume=resume, workers=workers, json=json, quiet=quiet)
+
+
 @app.command("load", short_help="Put algorithms into the running kernel.")
 @click.argument("algorithms", nargs=-1, required=True, metavar="ALGO...")
 @click.option("--default-in", metavar="NETNS", help="Make it the default of a network namespace: a name or a PID.")

@@ -1,0 +1,85 @@
+"""`knee conform`."""
+
+from __future__ import annotations
+
+import json as json_module
+from dataclasses import asdict
+from pathlib import Path
+
+from kneepoint import conform, human, progress
+from kneepoint.conform import Compared, Verdict
+from kneepoint.folder import next_free
+from kneepoint.output import SCHEMA, aligned
+
+_RUNS = Path("runs")
+
+
+def conformance(out: Path | None, *, quick: bool, resume: bool, workers: int | None, json: bool, quiet: bool) -> int:
+    """`knee conform`. Exit code 1 when something is outside its tolerance."""
+    folder = out or next_free(_RUNS, "conform")
+    pairs = conform.run(
+        conform.suites(quick=quick),
+        folder,
+        resume=resume,
+        workers=workers,
+        watch=lambda: progress.watcher(quiet=quiet),
+    )
+    compared = conform.compare(pairs)
+    judged = conform.verdicts(compared)
+    from kneepoint.report import overlay
+
+    figures = overlay.write(pairs, folder)
+    doubts = [f"{pair.suite}: {doubt.line}" for pair in pairs for doubt in pair.kernel.doubts]
+    if json:
+        found = {
+            "schema": SCHEMA,
+            "compared": [asdict(entry) for entry in compared],
+            "verdicts": [{**asdict(verdict), "ok": verdict.ok} for verdict in judged],
+            "warnings": doubts,
+            "folder": str(folder),
+        }
+        print(json_module.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(_table(compared)))
+        print("\nOver all cells")
+        print("\n".join(_verdict(verdict) for verdict in judged))
+        for doubt in doubts:
+            print(f"* {doubt}")
+        print(f"\nOverlay: {', '.join(str(figure) for figure in figures)}\nRuns: {folder}")
+    return 0 if all(verdict.ok for verdict in judged) else 1
+
+
+def _table(compared: list[Compared]) -> list[str]:
+    rows = [["scenario", "cell", "metric", "sim", "kernel", "difference", "tolerance", ""]]
+    for entry in compared:
+        word = "" if entry.ok is None else "ok" if entry.ok else "OUTSIDE"
+        unit = f" {entry.unit}" if entry.unit else ""
+        rows.append(
+            [
+                entry.suite,
+                entry.label or str(entry.cell),
+                entry.metric,
+                _value(entry.metric, entry.sim),
+                _value(entry.metric, entry.kernel),
+                f"{entry.difference:+.2f}{unit}",
+                entry.tolerance,
+                word,
+            ]
+        )
+    return aligned(rows, left=(True, True, True, False, False, False, True, True))
+
+
+def _value(metric: str, value: float) -> str:
+    if metric.endswith("_bits_per_sec"):
+        return human.quantity("rate", value)
+    if "_us" in metric:
+        return human.quantity("time", value)
+    return f"{value:.3f}"
+
+
+def _verdict(verdict: Verdict) -> str:
+    unit = f" {verdict.unit}" if verdict.unit else ""
+    word = "ok" if verdict.ok else "OUTSIDE"
+    return (
+        f"  {verdict.what}: {verdict.value:.3g}{unit} of {verdict.cells} cells, at most {verdict.limit:g}{unit}: {word}"
+    )
