@@ -48,7 +48,7 @@ test-rust: $(VENV)/.core ## unit, property and house tests of the crates
 
 .PHONY: test-python
 test-python: $(VENV)/.dev ## tests of the front, the report, the house and the kernel
-	@tools/need.sh --optional clang-16 libbpf bpftool ip tshark chromium
+	@tools/need.sh --optional clang-16 libbpf bpftool ip nft redis tshark chromium
 	$(BIN)/pytest -q
 
 .PHONY: replay
@@ -85,7 +85,8 @@ $(VENV)/.venv:
 	@touch $@
 
 $(VENV)/.core: $(VENV)/.venv $(CORE_SOURCES)
-	@tools/need.sh rust cc
+	@tools/need.sh rust cc make libelf
+	@tools/need.sh --optional clang-16 libbpf
 	@echo "Building the core and installing kneepoint into $(VENV)"
 	@$(DEVELOP)
 	@touch $@

@@ -26,11 +26,15 @@ check() {
     rust) need_rust ;;
     python) need_python ;;
     cc) command -v "${CC:-cc}" >/dev/null 2>&1 || miss "a C compiler" "gcc libc6-dev" ;;
+    make) command_or_miss make make ;;
+    libelf) [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ] || miss "libelf and zlib" "libelf-dev zlib1g-dev" ;;
     clang-16) command_or_miss clang-16 clang-16 ;;
     clang-format-16) command_or_miss clang-format-16 clang-format-16 ;;
     libbpf) [ -e /usr/include/bpf/bpf_helpers.h ] || miss libbpf libbpf-dev ;;
     bpftool) command_or_miss bpftool bpftool ;;
     ip) command_or_miss ip iproute2 ;;
+    nft) command_or_miss nft nftables ;;
+    redis) command_or_miss redis-server redis-server; command_or_miss redis-benchmark redis-tools ;;
     tshark) command_or_miss tshark tshark ;;
     chromium) command -v chromium-browser >/dev/null 2>&1 || command_or_miss chromium chromium ;;
     *) echo "need.sh: unknown thing \"$1\"" >&2; exit 2 ;;
@@ -74,7 +78,7 @@ install_missing() {
     fi
     echo "Missing:$missing_things. Install with: apt-get install$missing_packages (as root; elsewhere than on Debian, the like of it)." >&2
     if [ "$optional" = yes ]; then
-        echo "Going on without: the tests that need it are skipped and say so." >&2
+        echo "Going on without: what needs it is left out or skipped, and says so." >&2
     else
         exit 1
     fi
