@@ -61,6 +61,10 @@ bench: $(VENV)/.core ## speed, memory and start-up time, with the facts of this 
 	cargo bench --quiet --locked -p knee-sim
 	$(BIN)/python tools/bench_startup.py
 
+.PHONY: paired
+paired: $(VENV)/.core ## our builds in the kernel against the kernel's own, ten pairs each (needs root, ten minutes)
+	$(BIN)/python tools/paired_builds.py
+
 .PHONY: docs
 docs: $(VENV)/.core ## write the reference pages of docs/ from the registries
 	$(BIN)/python docs/generate.py
