@@ -1,0 +1,137 @@
+"""`knee load`, `knee unload` and `knee list algorithms`: our builds in the running kernel, and out of it again."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from building import ALGORITHMS
+from kneepoint import _core, tables
+from lab import available, registered_maps
+
+KNEE = (sys.executable, "-m", "kneepoint")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays(kernel: None) -> Iterator[None]:
+    if not all(status["loadable"] for status in _core.in_kernel().values()):
+        pytest.skip(f"algorithms cannot be loaded here: {_core.in_kernel()['reno']['not_loadable']}")
+    before = available()
+    yield
+    for name, status in _core.in_kernel().items():
+        if status["loaded"] and status["loaded"] not in before:
+            _core.unload(name)
+    assert sorted(available()) == sorted(before)
+
+
+def knee(*words: str, code: int = 0) -> str:
+    ended = subprocess.run([*KNEE, *words], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == code, ended.stderr + ended.stdout
+    assert "Traceback" not in ended.stderr
+    return ended.stdout if code == 0 else ended.stderr
+
+
+def listed() -> dict[str, dict[str, Any]]:
+    found = json.loads(knee("list", "algorithms", "--json"))["algorithms"]
+    return {entry["name"]: entry["kernel"] for entry in found}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_an_algorithm_is_loaded_listed_and_unloaded(name: str) -> None:
+    assert listed()[name]["loaded"] is None
+    assert f"sockets can choose knee_{name}" in knee("load", name)
+    assert f"knee_{name}" in available()
+    assert listed()[name]["loaded"] == f"knee_{name}"
+    with socket.socket() as chosen:
+        chosen.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, f"knee_{name}".encode())
+    knee("unload", name)
+    assert f"knee_{name}" not in available()
+    assert f"knee_{name}" not in registered_maps()
+
+
+def test_a_name_that_is_taken_is_refused() -> None:
+    knee("load", "reno")
+    assert "knee_reno" in knee("load", "reno", code=2)
+
+
+def test_an_unknown_name_is_refused_with_a_suggestion() -> None:
+    assert 'Did you mean "cubic"?' in knee("load", "cubci", code=2)
+    assert "cubci" in knee("unload", "cubci", code=2)
+
+
+def test_what_is_not_loaded_cannot_be_unloaded() -> None:
+    assert "this kernel has no knee_reno" in knee("unload", "reno", code=2)
+    assert "nothing is loaded" in knee("unload", "--all")
+
+
+def test_unloading_names_the_sockets_that_still_run_it() -> None:
+    knee("load", "reno")
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket() as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"knee_reno")
+        client.connect(listener.getsockname())
+        server, _ = listener.accept()
+        with server:
+            said = knee("unload", "reno")
+            port = client.getsockname()[1]
+            assert f"1 socket runs it until closed: 127.0.0.1:{port}" in said
+            assert "knee_reno" not in available()
+            # It goes on all the same.
+            client.sendall(b"x" * 100_000)
+            received = 0
+            while received < 100_000:
+                received += len(server.recv(1 << 16))
+
+
+def test_an_ordinary_user_is_refused_with_the_reason() -> None:
+    user = pwd.getpwnam("nobody")
+    package = Path(_core.__file__ or "").parent.parent
+    libraries = Path(tables.pa.__file__).parent.parent
+    program = "from kneepoint import _core\n_core.load('reno')"
+    ended = subprocess.run(
+        ["/usr/bin/python3", "-c", program],
+        user=user.pw_uid,
+        group=user.pw_gid,
+        extra_groups=[],
+        cwd="/",
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{package}:{libraries}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if "No module named" in ended.stderr or "Permission denied" in ended.stderr:
+        pytest.skip(f"nobody cannot import kneepoint here: {ended.stderr.strip().splitlines()[-1]}")
+    assert "KernelUnsupported" in ended.stderr
+    assert "CAP_BPF" in ended.stderr
+    assert "knee_reno" not in available()
+
+
+def test_what_a_run_has_loaded_goes_with_it_also_when_it_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(
+        'title = "long"\nduration = "60s"\n[path]\nrate = "10Mbit/s"\nrtt = "10ms"\n[[flow]]\nalgorithm = "cubic"\n'
+    )
+    words = [*KNEE, "run", "s.toml", "--engine", "kernel", "--bpf", "--out", "run", "--quiet"]
+    process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 20
+    while "knee_cubic" not in available():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    time.sleep(1)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    deadline = time.monotonic() + 5
+    while "knee_cubic" in available() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert "knee_cubic" not in available()
