@@ -135,3 +135,10 @@ def test_what_a_run_has_loaded_goes_with_it_also_when_it_is_killed(tmp_path: Pat
     while "knee_cubic" in available() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert "knee_cubic" not in available()
+
+
+@pytest.mark.parametrize("place", ["no-such-namespace", "2147483647"])
+def test_a_default_that_cannot_be_set_leaves_nothing_loaded(place: str) -> None:
+    said = knee("load", "reno", "--default-in", place, code=2)
+    assert f"there is no network namespace {place}" in said
+    assert "knee_reno" not in available()

@@ -105,7 +105,8 @@ pub fn load(name: &str, default_in: Option<&str>) -> Result<String, KernelError>
     if let Some(place) = default_in
         && let Err(error) = default_in::set(name, &called, place)
     {
-        unload(name)?;
+        // Nothing stays of what was only half done; the first error is the one to know.
+        let _ = unload(name);
         return Err(error);
     }
     Ok(called)

@@ -187,14 +187,19 @@ pub fn unregister(called: &str) -> Result<(), String> {
             continue;
         }
         let map = MapHandle::from_map_id(info.id).map_err(|error| error.to_string())?;
-        return map
-            .delete(&0u32.to_ne_bytes())
-            .map_err(|error| match error.kind() {
-                libbpf_rs::ErrorKind::Unsupported | libbpf_rs::ErrorKind::InvalidInput => {
-                    format!("a running program holds {called}, and it goes with that program")
-                }
-                _ => error.to_string(),
-            });
+        use libbpf_rs::ErrorKind::{InvalidInput, NotFound, Other, Unsupported};
+        match map.delete(&0u32.to_ne_bytes()) {
+            Ok(()) => return Ok(()),
+            // An earlier one of the name, on its way out (EINPROGRESS) or never
+            // registered (ENOENT).
+            Err(error) if matches!(error.kind(), Other | NotFound) => {}
+            Err(error) if matches!(error.kind(), Unsupported | InvalidInput) => {
+                return Err(format!(
+                    "a running program holds {called}, and it goes with that program"
+                ));
+            }
+            Err(error) => return Err(error.to_string()),
+        }
     }
     Err(format!(
         "no struct_ops map of the kernel is called {called}"
