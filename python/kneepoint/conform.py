@@ -2,6 +2,7 @@
 
 Both engines are measured the same way: the smoothed RTT is the median over the samples of the steady part, not over
 ACKs, which a kernel does not tell. The simulator is given the lab kernel's HZ, which no scenario can set there.
+Repetitions marked as doubtful (the link fell behind, the processors had no time left) are told and not compared.
 """
 
 from __future__ import annotations
@@ -122,7 +123,8 @@ def compare(pairs: Iterable[Pair]) -> list[Compared]:
 
 
 def _compare(pair: Pair) -> list[Compared]:
-    measured = {"sim": _measure(pair.sim), "kernel": _measure(pair.kernel)}
+    doubtful = {(doubt.cell, rep) for doubt in pair.kernel.doubts for rep in doubt.reps}
+    measured = {"sim": _measure(pair.sim, doubtful), "kernel": _measure(pair.kernel, doubtful)}
     found = []
     for cell in pair.kernel.meta["cells"]:
         index = int(cell["index"])
@@ -168,8 +170,9 @@ def _label(cell: Mapping[str, Any]) -> str:
     return " ".join(f"{key.split('.')[-1]}={value}" for key, value in cell["axes"])
 
 
-def _measure(run: Run) -> dict[int, dict[str, float]]:
-    """Means over repetitions, by cell."""
+def _measure(run: Run, doubtful: set[tuple[int, int]]) -> dict[int, dict[str, float]]:
+    """Means over repetitions, by cell. Those whose lab was not what was asked are left out, on both engines, unless
+    there is no other."""
     flows = run.flows.arrow()
     columns = {
         name: flows.column(name).to_numpy(zero_copy_only=False)
@@ -182,11 +185,15 @@ def _measure(run: Run) -> dict[int, dict[str, float]]:
         here = columns["cell"] == cell["index"]
         if not here.any():
             continue
+        sound = [rep for rep in np.unique(columns["rep"][here]) if (cell["index"], int(rep)) not in doubtful]
+        if sound:
+            here &= np.isin(columns["rep"], sound)
         goodput = columns["goodput_bits_per_sec"][here]
         reps = len(np.unique(columns["rep"][here]))
         sent = int(columns["data_segs_out"][here].sum())
         first = goodput[columns["group"][here] == 0].sum()
-        steady = (at["cell"] == cell["index"]) & (at["t_ns"] >= cell["warmup_ns"]) & (at["srtt_us"] > 0)
+        taken = np.isin(at["rep"], np.unique(columns["rep"][here]))
+        steady = (at["cell"] == cell["index"]) & taken & (at["t_ns"] >= cell["warmup_ns"]) & (at["srtt_us"] > 0)
         medians = [float(np.median(at["srtt_us"][steady & (at["rep"] == rep)])) for rep in np.unique(at["rep"][steady])]
         found[int(cell["index"])] = {
             "goodput_bits_per_sec": float(goodput.sum()) / reps,

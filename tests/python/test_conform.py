@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from kneepoint import _core, api, conform
 from kneepoint.conform import Compared, Pair
+from kneepoint.doubts import Doubt
 from kneepoint.report import overlay
+from kneepoint.results import Table
 
 SCENARIO = """
 title    = "two algorithms, with and without loss"
@@ -91,3 +94,16 @@ def test_the_overlay_shows_both_engines_with_units(alike: Pair, tmp_path: Path) 
     text = svg.read_text(encoding="utf-8")
     assert all(words in text for words in ("window, segments", "smoothed RTT, ms", "time, s", "sim", "kernel"))
     assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_repetition_whose_lab_fell_behind_is_not_compared() -> None:
+    slow = pair(SCENARIO.replace("RATE", "10Mbit/s"), SCENARIO.replace("RATE", "10Mbit/s"))
+    spoiled = slow.kernel.flows.arrow().to_pydict()
+    spoiled["goodput_bits_per_sec"] = [
+        0.0 if (cell, rep) == (0, 1) else value
+        for cell, rep, value in zip(spoiled["cell"], spoiled["rep"], spoiled["goodput_bits_per_sec"], strict=True)
+    ]
+    slow.kernel._tables["flows"] = Table(pa.table(spoiled))
+    assert max(abs(found.difference) for found in conform.compare([slow])) > 10
+    slow.kernel.__dict__["doubts"] = [Doubt(0, (1,), "the link did not keep up")]
+    assert max(abs(found.difference) for found in conform.compare([slow])) == 0
