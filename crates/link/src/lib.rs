@@ -12,6 +12,7 @@ mod flows;
 mod meter;
 mod pipe;
 mod run;
+mod sleep;
 mod tun;
 mod wire;
 

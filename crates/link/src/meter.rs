@@ -13,9 +13,9 @@ pub const RATE_ERROR_PCT: f64 = 0.5;
 pub const LATE_SHARE_OF_RTT: f64 = 0.01;
 /// A packet that leaves this much later than asked counts as late.
 pub const LATE: Nanos = Nanos::from_ms(1);
-/// Busy periods shorter than this say little of the rate: a late wake-up of
-/// 100 us is 0.5 % of 20 ms.
-const LEAST_BUSY_NS: u64 = 20_000_000;
+/// Busy periods shorter than this say little of the rate: a last packet that is
+/// 500 us late is 0.5 % of 100 ms.
+const LEAST_BUSY_NS: u64 = 100_000_000;
 /// Periods of which packets may still be under way.
 const OPEN_PERIODS: usize = 8;
 
@@ -35,6 +35,11 @@ pub struct DirectionReport {
     pub forwarded_bytes: u64,
     /// Not taken by the far device.
     pub refused_pkts: u64,
+    /// Dropped by the near device because the link did not read them in time,
+    /// unknown to the queue; `None`: the kernel does not tell.
+    pub overflowed_pkts: Option<u64>,
+    /// How often reading stopped because packets under way filled the memory allowed.
+    pub memory_full: u64,
     /// System calls of reading, writing and waiting.
     pub syscalls: u64,
     pub cpu_ns: u64,
@@ -128,7 +133,8 @@ impl Meter {
         let off = report
             .rate_error_pct
             .is_some_and(|error| error.abs() > RATE_ERROR_PCT);
-        report.kept_up = !late && !off && report.refused_pkts == 0;
+        let missed = report.refused_pkts + report.overflowed_pkts.unwrap_or(0) + report.memory_full;
+        report.kept_up = !late && !off && missed == 0;
         report
     }
 }

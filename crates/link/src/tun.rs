@@ -1,9 +1,11 @@
 //! TUN devices and the header that stands before each packet.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
+
+use nix::sched::{CloneFlags, setns};
 
 /// Bytes of `struct virtio_net_hdr` before each packet.
 pub const HEADER_BYTES: usize = 10;
@@ -19,6 +21,9 @@ const TUN_F_TSO_ECN: libc::c_ulong = 0x08;
 
 nix::ioctl_write_int!(set_offload, b'T', 208);
 nix::ioctl_write_ptr_bad!(set_iff, TUNSETIFF, libc::ifreq);
+nix::ioctl_read_bad!(get_iff, TUNGETIFF, libc::ifreq);
+nix::ioctl_none!(get_device_namespace, b'T', 227);
+const TUNGETIFF: libc::c_ulong = nix::request_code_read!(b'T', 210, size_of::<libc::c_uint>());
 const TUNSETIFF: libc::c_ulong = nix::request_code_write!(b'T', 202, size_of::<libc::c_int>());
 
 /// What the device takes off the stack's hands.
@@ -60,6 +65,43 @@ pub fn open_tun(name: &str, offloads: Offloads) -> io::Result<OwnedFd> {
         set_offload(file.as_raw_fd(), TUN_F_CSUM | tso)?;
     }
     Ok(file.into())
+}
+
+/// Packets of the stack that the device dropped because nobody read them in
+/// time. `None`: the kernel does not tell, for want of rights over the device's namespace.
+pub fn dropped_pkts(device: BorrowedFd<'_>) -> Option<u64> {
+    // SAFETY: an all-zero ifreq is valid, the descriptor is open, and a
+    // namespace's descriptor that the kernel returns is nobody else's.
+    let (request, namespace) = unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        get_iff(device.as_raw_fd(), &mut request).ok()?;
+        let namespace = get_device_namespace(device.as_raw_fd()).ok()?;
+        (request, OwnedFd::from_raw_fd(namespace))
+    };
+    let name: String = request
+        .ifr_name
+        .iter()
+        .take_while(|&&byte| byte != 0)
+        .map(|&byte| char::from(byte as u8))
+        .collect();
+    // A thread of its own enters, so that the caller stays where it is.
+    let look = move || {
+        setns(&namespace, CloneFlags::CLONE_NEWNET).ok()?;
+        sent_drops(
+            &fs::read_to_string("/proc/thread-self/net/dev").ok()?,
+            &name,
+        )
+    };
+    std::thread::spawn(look).join().ok()?
+}
+
+/// The `drop` column of what a device sent, from /proc/net/dev.
+fn sent_drops(table: &str, device: &str) -> Option<u64> {
+    let (_, columns) = table
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.trim() == device)?;
+    columns.split_whitespace().nth(11)?.parse().ok()
 }
 
 /// `struct virtio_net_hdr`: what the stack left undone about a packet.
@@ -108,5 +150,20 @@ impl VnetHeader {
             bytes[at..at + 2].copy_from_slice(&word.to_ne_bytes());
         }
         bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_of_a_device_are_found_in_the_kernels_table() {
+        let table = "Inter-|   Receive   |  Transmit\n\
+             face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls carrier compressed\n\
+             \x20   lo:       1       2    3    4    5     6          7         8        9      10   11   12   13    14      15         16\n\
+             \x20knee0:       0       0    0    1    0     0          0         0        0       0    0  345    0     0       0          0\n";
+        assert_eq!(sent_drops(table, "knee0"), Some(345));
+        assert_eq!(sent_drops(table, "knee"), None);
     }
 }

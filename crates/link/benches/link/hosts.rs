@@ -108,18 +108,6 @@ impl Hosts {
             });
         }
     }
-
-    /// Packets that the sender's device had no room for.
-    pub fn overflowed_pkts(&self) -> u64 {
-        self.sender.within(|| {
-            let table = fs::read_to_string("/proc/thread-self/net/dev").expect("readable");
-            let line = table.lines().find(|line| line.contains(DEVICE));
-            let field = line.and_then(|line| line.split_whitespace().nth(12));
-            field
-                .and_then(|field| field.parse().ok())
-                .expect("a device has a count of drops")
-        })
-    }
 }
 
 fn run(program: &str, arguments: &[&str]) {
