@@ -16,7 +16,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use crate::KernelError;
 use crate::clock::{Punctual, monotonic_ns};
 use crate::collect::cpu::{self, Processor, Watched};
-use crate::lab::{self, Child, Ended, Facts, Lab, Program};
+use crate::lab::{self, Child, Ended, Facts, Lab, Listeners, Program};
 use crate::rows::{self, Reports};
 use crate::sampler::Sampler;
 use crate::traffic::{self, EndReport, Flow, Plan, Progress, Shared, Side};
@@ -164,9 +164,11 @@ impl<'a> Repetition<'a> {
             if let Some(command) = server {
                 let file = output_file(&options.output, cell, rep, group, "server");
                 let addresses = lab.addresses[group];
+                lab.sender.enter()?;
+                let before = Listeners::here();
                 let mut program =
                     Program::start("server", group, command, &lab.sender, addresses, &file)?;
-                let ready = lab::await_listener(&mut program, addresses, SERVER_PATIENCE);
+                let ready = lab::await_listener(&mut program, &before, addresses, SERVER_PATIENCE);
                 if let Err(error) = ready {
                     program.stop();
                     return Err(error);
@@ -306,8 +308,10 @@ impl<'a> Repetition<'a> {
             }
         }
         for program in &mut self.programs {
+            // Also of clients it is noted when they ended.
+            let ended = program.poll();
             if program.role == "server"
-                && let Some(ended) = program.poll()
+                && let Some(ended) = ended
             {
                 return Err(KernelError::Command {
                     group: program.group,
@@ -321,7 +325,11 @@ impl<'a> Repetition<'a> {
                 });
             }
         }
-        Ok(())
+        let ours = self.generators.iter().chain([&self.link]);
+        let pids = ours
+            .map(|child| child.pid)
+            .chain(self.programs.iter().map(|program| program.pid));
+        lab::reap_orphans(|ended| pids.clone().any(|pid| pid == ended))
     }
 
     fn start_clients(&mut self, now_ns: u64) -> Result<(), KernelError> {

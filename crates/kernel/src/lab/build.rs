@@ -73,21 +73,23 @@ impl Lab {
 
         sender.enter()?;
         let ends: Vec<_> = addresses.iter().map(|a| (a.sender, a.receiver)).collect();
-        facts.sender = host(cell, &cell.sender, &ends, &|group| {
+        let netlink = &mut host(cell, &cell.sender, &ends, &|group| {
             let flow = &cell.flows[group];
             is_programs(&flow.workload).then(|| congestion(&flow.algorithm))
         })?;
         if by_kernel {
             netem::introduce(cell, &cell.sender, true, &ends)?;
         }
+        facts.sender = HostFacts::here(&cell.sender, &ends, netlink)?;
         receiver.enter()?;
         let ends: Vec<_> = addresses.iter().map(|a| (a.receiver, a.sender)).collect();
-        facts.receiver = host(cell, &cell.receiver, &ends, &|group| {
+        let netlink = &mut host(cell, &cell.receiver, &ends, &|group| {
             is_programs(&cell.flows[group].workload).then(|| congestion(&cell.receiver.algorithm))
         })?;
         if by_kernel {
             netem::introduce(cell, &cell.receiver, false, &ends)?;
         }
+        facts.receiver = HostFacts::here(&cell.receiver, &ends, netlink)?;
         if let Joint::Router(router) = &joint {
             router.enter()?;
             netem::shape(&link_config(cell, &addresses, 0, 0))?;
@@ -179,13 +181,13 @@ pub fn check_flows(flows: u32) -> Result<(), KernelError> {
 
 /// One side's host, in the namespace that the caller is in. `ends`: own and far
 /// address of each group; `congctl`: the route's congestion control, for
-/// programs that do not choose one.
+/// programs that do not choose one. Returns the way to the kernel's routing there.
 fn host(
     cell: &Cell,
     host: &Host,
     ends: &[(Ipv4Addr, Ipv4Addr)],
     congctl: &dyn Fn(usize) -> Option<String>,
-) -> Result<HostFacts, KernelError> {
+) -> Result<Netlink, KernelError> {
     let mut netlink = Netlink::new()?;
     settings::set_sysctls(host)?;
     settings::set_device(&mut netlink, host, cell.path.mtu_bytes)?;
@@ -198,6 +200,5 @@ fn host(
         metrics.extend(congctl(group).map(RouteMetric::CcAlgo));
         netlink.add_route(DEVICE, far, own, metrics)?;
     }
-    let own = ends.iter().map(|(own, _)| own.to_string()).collect();
-    Ok(HostFacts::here(cell, host, own))
+    Ok(netlink)
 }

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -53,6 +53,24 @@ pub(super) fn poll(pid: Pid) -> Option<Ended> {
         // It was waited for elsewhere, which nobody does.
         Err(nix::Error::ECHILD) => Some(Ended::Exited(0)),
         _ => None,
+    }
+}
+
+/// The first process of a PID namespace inherits the others' children. Takes leave
+/// of those that have ended; the caller's own are left for the caller to look at.
+pub fn reap_orphans(is_own: impl Fn(Pid) -> bool) -> Result<(), KernelError> {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    loop {
+        let ended = match waitid(Id::All, flags) {
+            Ok(WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..)) => pid,
+            Ok(_) | Err(nix::Error::ECHILD) => return Ok(()),
+            Err(nix::Error::EINTR) => continue,
+            Err(error) => return Err(KernelError::system("look for ended processes")(error)),
+        };
+        if is_own(ended) {
+            return Ok(());
+        }
+        waitpid(ended, None).map_err(KernelError::system("reap a process"))?;
     }
 }
 

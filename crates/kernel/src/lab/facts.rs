@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::Ipv4Addr;
 
-use knee_model::scenario::{Cell, Host};
+use knee_model::scenario::Host;
 use nix::unistd::geteuid;
 use serde::Serialize;
 
-use super::settings;
+use super::netlink::Netlink;
+use super::{DEVICE, ethtool, settings};
+use crate::KernelError;
 
 /// Facts of one repetition's lab.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -32,35 +35,41 @@ pub struct Facts {
 pub struct HostFacts {
     /// Addresses, by `[[flow]]` table.
     pub addresses: Vec<String>,
+    /// Of the host's device, as read back.
     pub mtu_bytes: u32,
     pub tso: bool,
     pub gso_max_bytes: u32,
-    /// Merging of packets that arrive, and how long the NIC gathers them.
+    /// Root qdisc of the device, as read back.
+    pub qdisc: String,
+    /// Merging of packets that arrive, and how long the NIC gathers them: the path does both.
     pub gro: bool,
     pub rx_coalesce_us: u64,
     pub initcwnd: u32,
     pub quickack: bool,
-    /// `default`: what the kernel gives such a device.
-    pub qdisc: String,
     /// As read back.
     pub sysctls: BTreeMap<String, String>,
 }
 
 impl HostFacts {
-    /// Of the namespace that the caller is in.
-    pub fn here(cell: &Cell, host: &Host, addresses: Vec<String>) -> HostFacts {
-        HostFacts {
-            addresses,
-            mtu_bytes: cell.path.mtu_bytes,
-            tso: host.gso_max_bytes > 0,
-            gso_max_bytes: host.gso_max_bytes,
+    /// Of the namespace that the caller is in. `ends`: own and far address of each group.
+    pub fn here(
+        host: &Host,
+        ends: &[(Ipv4Addr, Ipv4Addr)],
+        netlink: &mut Netlink,
+    ) -> Result<HostFacts, KernelError> {
+        let device = netlink.device(DEVICE)?;
+        Ok(HostFacts {
+            addresses: ends.iter().map(|(own, _)| own.to_string()).collect(),
+            mtu_bytes: device.mtu_bytes,
+            tso: ethtool::is_on(DEVICE, ethtool::ASK_TSO)?,
+            gso_max_bytes: device.gso_max_bytes,
+            qdisc: device.qdisc,
             gro: host.gro,
             rx_coalesce_us: host.rx_coalesce.as_us(),
             initcwnd: host.initcwnd,
             quickack: host.quickack,
-            qdisc: settings::qdisc(host).unwrap_or("default").to_owned(),
             sysctls: settings::read_sysctls(host).into_iter().collect(),
-        }
+        })
     }
 }
 

@@ -8,6 +8,7 @@
 mod build;
 mod child;
 mod enter;
+mod ethtool;
 mod facts;
 mod joint;
 mod namespace;
@@ -17,12 +18,12 @@ mod program;
 mod settings;
 
 pub use build::{Addresses, FIRST_PORT, Lab, check_flows};
-pub use child::{Child, Ended, spawn};
+pub use child::{Child, Ended, reap_orphans, spawn};
 pub use enter::enter;
 pub use facts::Facts;
 pub use joint::Joint;
 pub use namespace::Namespace;
-pub use program::{Program, await_listener};
+pub use program::{Listeners, Program, await_listener};
 
 /// Name of each host's device.
 pub const DEVICE: &str = "knee0";

@@ -26,6 +26,14 @@ const ROOT: TcHandle = TcHandle {
     minor: 0xffff,
 };
 
+/// A device as the kernel has it.
+#[derive(Clone, Debug, Default)]
+pub struct Device {
+    pub mtu_bytes: u32,
+    pub gso_max_bytes: u32,
+    pub qdisc: String,
+}
+
 /// A connection to the kernel's routing, in the namespace where it was made.
 pub struct Netlink {
     socket: Socket,
@@ -60,6 +68,27 @@ impl Netlink {
         message.attributes = attributes;
         self.ask(RouteNetlinkMessage::SetLink(message), 0)
             .map_err(KernelError::system(format!("set up {device}")))
+    }
+
+    /// What a device is now.
+    pub fn device(&mut self, device: &str) -> Result<Device, KernelError> {
+        let mut message = LinkMessage::default();
+        message.header.index = index(device)?;
+        let answer = self
+            .exchange(RouteNetlinkMessage::GetLink(message), 0)
+            .map_err(KernelError::system(format!("look at {device}")))?;
+        let mut found = Device::default();
+        if let Some(RouteNetlinkMessage::NewLink(link)) = answer {
+            for attribute in link.attributes {
+                match attribute {
+                    LinkAttribute::Mtu(bytes) => found.mtu_bytes = bytes,
+                    LinkAttribute::GsoMaxSize(bytes) => found.gso_max_bytes = bytes,
+                    LinkAttribute::Qdisc(kind) => found.qdisc = kind,
+                    _ => {}
+                }
+            }
+        }
+        Ok(found)
     }
 
     pub fn add_address(&mut self, device: &str, address: Ipv4Addr) -> Result<(), KernelError> {
@@ -139,8 +168,18 @@ impl Netlink {
         })
     }
 
-    /// Sends a request and waits for the kernel's answer.
+    /// Sends a request and waits for the kernel's consent.
     pub(crate) fn ask(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+        self.exchange(message, flags).map(drop)
+    }
+
+    /// Sends a request and waits for the kernel's consent; what it said before that.
+    fn exchange(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+    ) -> io::Result<Option<RouteNetlinkMessage>> {
+        let mut said = None;
         self.sequence += 1;
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
@@ -157,11 +196,15 @@ impl Netlink {
             if answer.header.sequence_number != self.sequence {
                 continue;
             }
-            if let NetlinkPayload::Error(error) = answer.payload {
-                return match error.code {
-                    None => Ok(()),
-                    Some(code) => Err(io::Error::from_raw_os_error(-code.get())),
-                };
+            match answer.payload {
+                NetlinkPayload::InnerMessage(message) => said = Some(message),
+                NetlinkPayload::Error(error) => {
+                    return match error.code {
+                        None => Ok(said),
+                        Some(code) => Err(io::Error::from_raw_os_error(-code.get())),
+                    };
+                }
+                _ => {}
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Programs of the user's, inside a lab.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
@@ -139,19 +140,39 @@ impl Program {
     }
 }
 
-/// Waits until something listens on an address of the namespace that the caller
-/// is in, besides what was there: a server is ready.
+/// TCP sockets that listen in a namespace.
+#[derive(Clone, Debug, Default)]
+pub struct Listeners(BTreeSet<String>);
+
+impl Listeners {
+    /// Of the namespace that the caller is in.
+    pub fn here() -> Listeners {
+        let tables = ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"]
+            .map(|file| std::fs::read_to_string(file).unwrap_or_default());
+        let rows = tables.iter().flat_map(|table| table.lines().skip(1));
+        let listening = rows.filter_map(|row| {
+            // The 4th column is the state, 0A to listen; the 10th is the inode.
+            let mut words = row.split_whitespace().skip(3);
+            (words.next()? == "0A").then(|| words.nth(5).map(str::to_owned))?
+        });
+        Listeners(listening.collect())
+    }
+}
+
+/// Waits until something listens in the namespace that the caller is in that did
+/// not `before` the server was started: the server is ready.
 ///
 /// # Errors
 /// The server ends, or does not listen in time.
 pub fn await_listener(
     server: &mut Program,
+    before: &Listeners,
     addresses: Addresses,
     at_most: Duration,
 ) -> Result<(), KernelError> {
     let deadline = Instant::now() + at_most;
     loop {
-        if listens() {
+        if !Listeners::here().0.is_subset(&before.0) {
             return Ok(());
         }
         if let Some(ended) = server.poll() {
@@ -177,17 +198,4 @@ pub fn await_listener(
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// Does any TCP socket listen here? State 0A of /proc/net/tcp, 4th column.
-fn listens() -> bool {
-    ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"]
-        .iter()
-        .filter_map(|file| std::fs::read_to_string(file).ok())
-        .any(|table| {
-            table
-                .lines()
-                .skip(1)
-                .any(|line| line.split_whitespace().nth(3) == Some("0A"))
-        })
 }

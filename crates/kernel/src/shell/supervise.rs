@@ -13,7 +13,6 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, pipe2, read, write};
 
 use super::command::{self, Identity};
@@ -24,7 +23,7 @@ use super::{Carried, Outcome, Request, User, leave_terminal, routes};
 use crate::KernelError;
 use crate::clock::monotonic_ns;
 use crate::lab::netlink::Netlink;
-use crate::lab::{Child, DEVICE, Lab, spawn};
+use crate::lab::{Child, DEVICE, Lab, reap_orphans, spawn};
 
 /// What the link may take to report once it is told to stop.
 const REPORT_TIME: Duration = Duration::from_secs(5);
@@ -155,7 +154,7 @@ fn attend(
         if let Some(child) = own.iter_mut().find_map(|child| child.poll().map(|_| child)) {
             return Err(child.died());
         }
-        reap_orphans(pid, own)?;
+        reap_orphans(|ended| ended == pid || own.iter().any(|child| child.pid == ended))?;
         let mut fds = [
             PollFd::new(ends.as_fd(), PollFlags::POLLIN),
             PollFd::new(signals.as_fd(), PollFlags::POLLIN),
@@ -184,24 +183,6 @@ fn pass_on(signals: &UnixDatagram, command: Pid) -> Result<(), KernelError> {
         let _ = kill(command, signal);
     }
     Ok(())
-}
-
-/// The first process of a PID namespace inherits the others' children; those
-/// that are its own are looked after elsewhere.
-fn reap_orphans(command: Pid, own: &[&mut Child]) -> Result<(), KernelError> {
-    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-    loop {
-        let ended = match waitid(Id::All, flags) {
-            Ok(WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..)) => pid,
-            Ok(_) | Err(nix::Error::ECHILD) => return Ok(()),
-            Err(nix::Error::EINTR) => continue,
-            Err(error) => return Err(KernelError::system("look for ended processes")(error)),
-        };
-        if ended == command || own.iter().any(|child| child.pid == ended) {
-            return Ok(());
-        }
-        waitpid(ended, None).map_err(KernelError::system("reap a process"))?;
-    }
 }
 
 fn outcome(exit_code: i32, mut warnings: Vec<String>, report: &Report) -> Outcome {

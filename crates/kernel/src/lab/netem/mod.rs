@@ -12,7 +12,6 @@
 //! direction's delay is in front of the bottleneck and not behind it as in
 //! Kneepoint's own link; round-trip time, queue and rate are the same.
 
-mod ethtool;
 mod router;
 mod stats;
 mod watch;

@@ -18,7 +18,8 @@ use netlink_packet_route::neighbour::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::net::if_::if_nametoindex;
 
-use super::{TO_RECEIVER, TO_SENDER, commands, ethtool};
+use super::super::ethtool;
+use super::{TO_RECEIVER, TO_SENDER, commands};
 use crate::KernelError;
 use crate::lab::netlink::Netlink;
 use crate::lab::{DEVICE, Namespace};

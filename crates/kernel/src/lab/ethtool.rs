@@ -6,9 +6,10 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 use crate::KernelError;
 
-/// Commands of linux/ethtool.h that turn an offload on or off.
+/// Commands of linux/ethtool.h that turn an offload on or off, and that ask.
 pub const TSO: u32 = 0x1f;
 pub const GRO: u32 = 0x2c;
+pub const ASK_TSO: u32 = 0x1e;
 
 /// `struct ethtool_value`.
 #[repr(C)]
@@ -21,18 +22,31 @@ nix::ioctl_write_ptr_bad!(siocethtool, libc::SIOCETHTOOL, libc::ifreq);
 
 /// Turns an offload of a device of this thread's network namespace on or off.
 pub fn set(device: &str, command: u32, on: bool) -> Result<(), KernelError> {
-    let what = || format!("set the offload {command:#x} of {device}");
+    exchange(device, command, u32::from(on))
+        .map(drop)
+        .map_err(KernelError::system(format!(
+            "set the offload {command:#x} of {device}"
+        )))
+}
+
+/// Is an offload of a device of this thread's network namespace on?
+pub fn is_on(device: &str, command: u32) -> Result<bool, KernelError> {
+    exchange(device, command, 0)
+        .map(|data| data != 0)
+        .map_err(KernelError::system(format!(
+            "read the offload {command:#x} of {device}"
+        )))
+}
+
+/// What the value holds after the command.
+fn exchange(device: &str, command: u32, data: u32) -> nix::Result<u32> {
     let socket = socket(
         AddressFamily::Inet,
         SockType::Datagram,
         SockFlag::SOCK_CLOEXEC,
         None,
-    )
-    .map_err(KernelError::system(what()))?;
-    let mut value = Value {
-        command,
-        data: u32::from(on),
-    };
+    )?;
+    let mut value = Value { command, data };
     // SAFETY: an all-zero ifreq is valid, its fields are integers and bytes.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
@@ -40,7 +54,7 @@ pub fn set(device: &str, command: u32, on: bool) -> Result<(), KernelError> {
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     // SAFETY: the request and the value that it points to outlive the call.
-    unsafe { siocethtool(socket.as_raw_fd(), &request) }
-        .map(drop)
-        .map_err(KernelError::system(what()))
+    unsafe { siocethtool(socket.as_raw_fd(), &request) }?;
+    // SAFETY: the kernel wrote there; the compiler does not see it behind the pointer.
+    Ok(unsafe { (&raw const value.data).read_volatile() })
 }

@@ -1,0 +1,210 @@
+"""What a lab is: settings that hold in it and nowhere else, as an ordinary user and as root, and servers that are ready
+before their clients."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kneepoint
+from test_engine import in_lab, python_for, scenario
+from test_faults import children, command, role, short
+
+SET = """\
+title = "Hosts unlike this one"
+duration = "2s"
+repeat = 1
+[path]
+rate = "20Mbit/s"
+rtt = "10ms"
+mtu = "1400B"
+[sender]
+tcp_wmem_default = "65536B"
+tcp_wmem_max = "1000000B"
+tcp_limit_output_bytes = "131072B"
+tcp_slow_start_after_idle = false
+initcwnd = 3
+gso_max = "0B"
+[receiver]
+tcp_rmem_default = "100000B"
+tcp_rmem_max = "2000000B"
+tcp_comp_sack_nr = 7
+[[flow]]
+algorithm = "cubic"
+"""
+
+LATE_SERVER = """\
+import os, socket, sys, time
+time.sleep(float(sys.argv[1]))
+server = socket.create_server((os.environ["KNEE_SERVER"], 7000))
+time.sleep(60)
+"""
+CLIENT = """\
+import os, socket
+socket.create_connection((os.environ["KNEE_SERVER"], 7000)).close()
+"""
+TWO_SERVERS = """\
+title = "Two servers, one of them slow"
+duration = "20s"
+repeat = 1
+[path]
+rate = "20Mbit/s"
+rtt = "10ms"
+[[flow]]
+algorithm = "cubic"
+workload = "programs"
+server = "python3 FOLDER/server.py 0"
+client = "python3 FOLDER/client.py"
+[[flow]]
+algorithm = "cubic"
+workload = "programs"
+server = "python3 FOLDER/server.py 2"
+client = "python3 FOLDER/client.py"
+"""
+
+BESIDE = """\
+title = "A short client beside a flow for the whole time"
+duration = "6s"
+repeat = 1
+[path]
+rate = "20Mbit/s"
+rtt = "10ms"
+[[flow]]
+algorithm = "cubic"
+[[flow]]
+algorithm = "cubic"
+workload = "programs"
+client = "sh -c 'sleep 0.5 & sleep 1'"
+"""
+
+
+def host_settings() -> dict[str, str]:
+    """The sysctls of this network namespace that a socket's behaviour depends on."""
+    found = {}
+    for file in sorted(Path("/proc/sys/net").rglob("*")):
+        if file.is_file() and file.parts[4] in ("ipv4", "core") and "conf" not in file.parts:
+            try:
+                found[str(file)] = file.read_text()
+            except OSError:
+                continue
+    return found
+
+
+def lab_of(folder: Path) -> dict[str, Any]:
+    [lab] = kneepoint.open(folder / "run").meta["labs"]
+    return dict(lab)
+
+
+def test_settings_hold_in_the_lab_as_the_kernel_tells_and_not_on_the_host(tmp_path: Path) -> None:
+    before = host_settings()
+    in_lab("run", scenario(tmp_path, SET), "--out", "run", cwd=tmp_path)
+    assert host_settings() == before
+    lab = lab_of(tmp_path)
+    sender, receiver = lab["sender"], lab["receiver"]
+    assert sender["sysctls"]["net.ipv4.tcp_wmem"] == "4096 65536 1000000"
+    assert sender["sysctls"]["net.ipv4.tcp_limit_output_bytes"] == "131072"
+    assert sender["sysctls"]["net.ipv4.tcp_slow_start_after_idle"] == "0"
+    assert receiver["sysctls"]["net.ipv4.tcp_rmem"] == "4096 100000 2000000"
+    assert receiver["sysctls"]["net.ipv4.tcp_comp_sack_nr"] == "7"
+    assert receiver["sysctls"]["net.ipv4.tcp_no_metrics_save"] == "1"
+    assert (sender["mtu_bytes"], receiver["mtu_bytes"]) == (1400, 1400)
+    assert (sender["tso"], receiver["tso"]) == (False, True)
+    assert sender["qdisc"] not in ("", "default")
+    assert sender["addresses"] == ["10.77.0.1"]
+    run = kneepoint.open(tmp_path / "run")
+    # 1400 bytes less 20 of IPv4, 20 of TCP and 12 of timestamps; less than that until the far end's offer is known.
+    assert max(run.samples["snd_mss_bytes"].to_pylist()) == 1348
+
+
+def test_a_client_waits_for_its_own_server_and_not_for_another(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(LATE_SERVER)
+    (tmp_path / "client.py").write_text(CLIENT)
+    in_lab("run", scenario(tmp_path, TWO_SERVERS.replace("FOLDER", str(tmp_path))), "--out", "run", cwd=tmp_path)
+    programs = kneepoint.open(tmp_path / "run").programs.arrow().to_pylist()
+    clients = [row for row in programs if row["role"] == "client"]
+    assert [row["exit_code"] for row in clients] == [0, 0]
+
+
+def test_the_time_of_a_client_is_its_own_beside_a_longer_flow(tmp_path: Path) -> None:
+    in_lab("run", scenario(tmp_path, BESIDE), "--out", "run", cwd=tmp_path)
+    [client] = kneepoint.open(tmp_path / "run").programs.arrow().to_pylist()
+    assert client["exit_code"] == 0
+    assert 1.0e6 <= client["wall_us"] < 4.0e6
+
+
+def test_the_first_process_of_a_lab_takes_all_others_with_it(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        command(tmp_path, short("60s")), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        deadline = time.monotonic() + 20
+        while "sender" not in map(role, children(process.pid)):
+            if process.poll() is not None:
+                pytest.skip(f"no lab here: {process.communicate()[1].strip()}")
+            assert time.monotonic() < deadline, "the lab did not come up"
+            time.sleep(0.05)
+        [sender] = [pid for pid in children(process.pid) if role(pid) == "sender"]
+        first = parent(sender)
+        below = children(first)
+        os.kill(first, signal.SIGKILL)
+        _, stderr = process.communicate(timeout=10)
+        assert process.returncode == 2
+        assert "SIGKILL" in stderr
+        assert "Traceback" not in stderr
+        deadline = time.monotonic() + 2
+        while any(Path(f"/proc/{pid}").exists() for pid in below) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_an_ordinary_user_is_told_of_the_limit_of_user_namespaces(tmp_path: Path) -> None:
+    """The limit is set in a user namespace of the test's own, in which the user is not root."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    scenario(tmp_path, short())
+    for folder in (tmp_path, *tmp_path.parents[:-2]):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    os.chown(tmp_path, 65534, -1)
+    python, environment = python_for("nobody")
+    words = [*python, "-m", "kneepoint", "run", "scenario.toml", "--engine", "kernel", "--out", "run"]
+    lower = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --reuid 65534 --clear-groups -- "$@"'
+    holder = subprocess.Popen(["unshare", "--user", "sleep", "60"], stderr=subprocess.DEVNULL)
+    try:
+        ours, theirs = Path("/proc/self/ns/user"), Path(f"/proc/{holder.pid}/ns/user")
+        deadline = time.monotonic() + 5
+        while holder.poll() is None and theirs.readlink() == ours.readlink():
+            assert time.monotonic() < deadline, "no user namespace came"
+            time.sleep(0.01)
+        if holder.poll() is not None:
+            pytest.skip("no user namespace here")
+        for table in ("uid_map", "gid_map"):
+            Path(f"/proc/{holder.pid}/{table}").write_text("0 0 65536")
+        ended = subprocess.run(
+            ["nsenter", "--target", str(holder.pid), "--user", "-S", "0", "-G", "0", "sh", "-c", lower, "sh", *words],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        holder.kill()
+        holder.wait()
+    assert ended.returncode == 2, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "a lab needs its own user namespace" in ended.stderr
+    assert "/proc/sys/user/max_user_namespaces, is 0" in ended.stderr
