@@ -13,7 +13,7 @@ pub const RATE_ERROR_PCT: f64 = 0.5;
 pub const LATE_SHARE_OF_RTT: f64 = 0.01;
 /// A packet that leaves this much later than asked counts as late.
 pub const LATE: Nanos = Nanos::from_ms(1);
-/// Busy periods shorter than this say little of the rate: a last packet that is
+/// Busy periods ideally shorter than this say little of the rate: a last packet that is
 /// 500 us late is 0.5 % of 100 ms.
 const LEAST_BUSY_NS: u64 = 100_000_000;
 /// Periods of which packets may still be under way.
@@ -52,6 +52,10 @@ struct Busy {
     period: u32,
     first_ns: u64,
     last_ns: u64,
+    /// The same without lateness. Whether the period counts goes by these: else
+    /// one stall would make a short period look like a long and slow one.
+    ideal_first_ns: u64,
+    ideal_last_ns: u64,
     /// Of all packets but the first: what left between the two times.
     bytes: u64,
 }
@@ -78,7 +82,8 @@ impl Meter {
         let Some((period, left_ns)) = packet.left else {
             return;
         };
-        let left_ns = left_ns + late_ns;
+        let ideal_ns = left_ns;
+        let left_ns = ideal_ns + late_ns;
         match self
             .open
             .iter_mut()
@@ -87,6 +92,7 @@ impl Meter {
         {
             Some(busy) => {
                 busy.last_ns = busy.last_ns.max(left_ns);
+                busy.ideal_last_ns = busy.ideal_last_ns.max(ideal_ns);
                 busy.bytes += u64::from(packet.bytes);
             }
             None => {
@@ -99,6 +105,8 @@ impl Meter {
                     period,
                     first_ns: left_ns,
                     last_ns: left_ns,
+                    ideal_first_ns: ideal_ns,
+                    ideal_last_ns: ideal_ns,
                     bytes: 0,
                 });
             }
@@ -106,9 +114,8 @@ impl Meter {
     }
 
     fn close(&mut self, busy: Busy) {
-        let span_ns = busy.last_ns - busy.first_ns;
-        if span_ns >= LEAST_BUSY_NS {
-            self.busy_ns += span_ns;
+        if busy.ideal_last_ns - busy.ideal_first_ns >= LEAST_BUSY_NS {
+            self.busy_ns += busy.last_ns - busy.first_ns;
             self.busy_bytes += busy.bytes;
         }
     }
@@ -181,6 +188,20 @@ mod tests {
         let report = meter.finish(Rate::from_bits_per_sec(100_000_000), Nanos::from_ms(10));
         assert!((report.rate_error_pct.unwrap() + 0.99).abs() < 0.01);
         assert!(report.late_pkts > 9_000);
+        assert!(!report.kept_up);
+    }
+
+    #[test]
+    fn stall_in_a_short_busy_period_is_late_but_no_rate_error() {
+        let mut meter = Meter::default();
+        for n in 0..10 {
+            // 1.2 ms of packets, the last one 150 ms late.
+            let late_ns = if n == 9 { 150_000_000 } else { 0 };
+            meter.handed_over(packet(n, n * 120_000), n * 120_000 + late_ns);
+        }
+        let report = meter.finish(Rate::from_bits_per_sec(100_000_000), Nanos::from_ms(10));
+        assert_eq!(report.rate_error_pct, None);
+        assert_eq!(report.late_pkts, 1);
         assert!(!report.kept_up);
     }
 }
