@@ -59,6 +59,7 @@ replay: $(VENV)/.dev ## record a million ACKs of the kernel's own reno, cubic an
 bench: $(VENV)/.core ## speed, memory and start-up time, with the facts of this machine
 	@tools/machine.sh
 	cargo bench --quiet --locked -p knee-sim
+	cargo bench --quiet --locked -p knee-link
 	$(BIN)/python tools/bench_startup.py
 
 .PHONY: paired
