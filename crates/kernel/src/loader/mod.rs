@@ -170,6 +170,7 @@ pub struct ForRun {
 
 /// Sees to it that the kernel has the algorithms: its own builds where it has
 /// them and `ours` is false, else ours, loaded for as long as the result lives.
+/// A build that another run holds is shared, and goes with that run.
 ///
 /// # Errors
 /// As [`load`].
@@ -187,7 +188,12 @@ pub fn for_run<'a>(
             continue;
         }
         if !has(&called) {
-            links.push(registration::register(name, registration::has_links())?);
+            match registration::register(name, registration::has_links()) {
+                Ok(link) => links.push(link),
+                // Another run was quicker: its build is ours too.
+                Err(_) if self::available().contains(&called) => {}
+                Err(error) => return Err(error),
+            }
         }
         names.insert(name.to_owned(), called);
     }
