@@ -20,7 +20,7 @@ use crate::buffers::Buffers;
 use crate::flows::{FlowReport, Flows};
 use crate::meter::{DirectionReport, Handed, Meter};
 use crate::pipe::{Passing, Pipe, Sink};
-use crate::sleep::Lead;
+use crate::sleep::{Lead, Patience, REST_NS};
 use crate::tun::{HEADER_BYTES, dropped_pkts};
 use crate::wire::{self, HEAD_BYTES, Piece};
 use crate::{LinkConfig, Nic};
@@ -154,6 +154,7 @@ struct Direction<'a> {
     next_sample_ns: u64,
     queue: Vec<QueueSample>,
     lead: Lead,
+    patience: Patience,
 }
 
 /// What is left of a direction.
@@ -220,11 +221,13 @@ impl<'a> Direction<'a> {
             },
             queue: Vec::new(),
             lead: Lead::default(),
+            patience: Patience::default(),
         }
     }
 
     fn run(mut self, stopped: &AtomicBool, wake: BorrowedFd<'_>) -> Result<Done, LinkError> {
         let realtime = be_punctual();
+        let mut idle_since_ns = monotonic_ns();
         while !stopped.load(Ordering::Relaxed) {
             let read = self.read_batch()?;
             let now_ns = monotonic_ns();
@@ -239,9 +242,15 @@ impl<'a> Direction<'a> {
             let next_ns = next_ns.min(self.next_sample_ns);
             let wake_ns = next_ns.saturating_sub(self.lead.ns());
             let now_ns = monotonic_ns();
-            if wake_ns > now_ns && !self.sleep(wake_ns - now_ns, wake)? {
-                self.lead.woke(monotonic_ns().saturating_sub(wake_ns));
+            if wake_ns > now_ns {
+                if !self.sleep(wake_ns - now_ns, wake)? {
+                    self.lead.woke(monotonic_ns().saturating_sub(wake_ns));
+                }
+            } else if read == 0 && self.patience.is_over(now_ns, now_ns - idle_since_ns) {
+                std::thread::sleep(Duration::from_nanos(REST_NS));
+                self.patience.rested();
             }
+            idle_since_ns = monotonic_ns();
         }
         self.outlet.meter.report.cpu_ns = thread_cpu_ns();
         self.outlet.meter.report.overflowed_pkts = dropped_pkts(self.from);

@@ -82,6 +82,7 @@ struct Measured {
     rate_error_pct: Vec<f64>,
     added_us_p50: Vec<f64>,
     added_us_p99: Vec<f64>,
+    back_added_us_p99: Vec<f64>,
     late_pct: Vec<f64>,
     syscalls_per_pkt: Vec<f64>,
     cpu_pct: Vec<f64>,
@@ -113,12 +114,13 @@ fn main() {
         SPAN.as_secs()
     );
     println!(
-        "{:<36} {:>14} {:>15} {:>12} {:>14} {:>14} {:>9} {:>10} {:>9} {:>8}",
+        "{:<36} {:>14} {:>15} {:>12} {:>14} {:>9} {:>14} {:>9} {:>10} {:>9} {:>8}",
         "offloads, between the hosts",
         "wire Gbit/s",
         "rate error %",
         "added us p50",
         "added us p99",
+        "back p99",
         "late packets %",
         "CPU %",
         "calls/pkt",
@@ -295,6 +297,8 @@ impl Measured {
         self.rate_error_pct.extend(data.rate_error_pct);
         self.added_us_p50.extend(data.added_delay_us.quantile(0.5));
         self.added_us_p99.extend(data.added_delay_us.quantile(0.99));
+        self.back_added_us_p99
+            .extend(back.added_delay_us.quantile(0.99));
         let pkts = data.forwarded_pkts.max(1) as f64;
         self.late_pct.push(data.late_pkts as f64 / pkts * 100.0);
         let calls = data.syscalls + back.syscalls;
@@ -314,10 +318,11 @@ impl Measured {
             return;
         }
         println!(
-            "{name:<36} {rate:>14} {:>15} {:>12.0} {:>14} {:>14.2} {:>9.0} {:>10.2} {:>9} {:>8}",
+            "{name:<36} {rate:>14} {:>15} {:>12.0} {:>14} {:>9.0} {:>14.2} {:>9.0} {:>10.2} {:>9} {:>8}",
             interval(&self.rate_error_pct),
             mean(&self.added_us_p50),
             interval(&self.added_us_p99),
+            mean(&self.back_added_us_p99),
             mean(&self.late_pct),
             mean(&self.cpu_pct),
             mean(&self.syscalls_per_pkt),
