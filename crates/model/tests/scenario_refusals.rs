@@ -246,7 +246,7 @@ loss = "periodc 1%""#,
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 workload = "bukl""#,
-            r#"s.toml:9: flow.0.workload: unknown workload "bukl"; known: bulk, transfer, request-response. Did you mean "bulk"?"#,
+            r#"s.toml:9: flow.0.workload: unknown workload "bukl"; known: bulk, transfer, request-response, programs. Did you mean "bulk"?"#,
         ),
         (
             r#"rtt = "100ms""#,
