@@ -113,6 +113,7 @@ def test_settings_hold_in_the_lab_as_the_kernel_tells_and_not_on_the_host(tmp_pa
     assert receiver["sysctls"]["net.ipv4.tcp_rmem"] == "4096 100000 2000000"
     assert receiver["sysctls"]["net.ipv4.tcp_comp_sack_nr"] == "7"
     assert receiver["sysctls"]["net.ipv4.tcp_no_metrics_save"] == "1"
+    assert receiver["sysctls"]["net.ipv4.tcp_orphan_retries"] == "5"
     assert (sender["mtu_bytes"], receiver["mtu_bytes"]) == (1400, 1400)
     assert (sender["tso"], receiver["tso"]) == (False, True)
     assert sender["qdisc"] not in ("", "default")
