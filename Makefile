@@ -59,7 +59,8 @@ replay: $(VENV)/.dev ## record a million ACKs of the kernel's own reno, cubic an
 bench: $(VENV)/.core ## speed, memory and start-up time, with the facts of this machine
 	@tools/machine.sh
 	cargo bench --quiet --locked -p knee-sim
-	cargo bench --quiet --locked -p knee-link
+	@tools/need.sh --optional ip ethtool
+	$(if $(filter 0,$(shell id -u)),,unshare --map-root-user )cargo bench --quiet --locked -p knee-link
 	$(BIN)/python tools/bench_startup.py
 
 .PHONY: paired

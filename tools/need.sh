@@ -33,6 +33,7 @@ check() {
     libbpf) [ -e /usr/include/bpf/bpf_helpers.h ] || miss libbpf libbpf-dev ;;
     bpftool) command_or_miss bpftool bpftool ;;
     ip) command_or_miss ip iproute2 ;;
+    ethtool) command_or_miss ethtool ethtool ;;
     nft) command_or_miss nft nftables ;;
     redis) command_or_miss redis-server redis-server; command_or_miss redis-benchmark redis-tools ;;
     tshark) command_or_miss tshark tshark ;;

@@ -10,7 +10,9 @@ mod copy;
 mod hosts;
 mod traffic;
 
+use std::fs::File;
 use std::os::fd::AsFd;
+use std::process::Command;
 use std::time::Duration;
 
 use hosts::{Hosts, RECEIVER, SENDER};
@@ -96,6 +98,16 @@ fn main() {
         .skip(1)
         .filter(|word| word != "--bench")
         .collect();
+    for needed in ["ip", "ethtool"] {
+        if Command::new(needed).arg("--version").output().is_err() {
+            println!("link: left out, because there is no `{needed}` here");
+            return;
+        }
+    }
+    if let Err(error) = File::open("/dev/net/tun") {
+        println!("link: left out, because /dev/net/tun cannot be opened: {error}");
+        return;
+    }
     let rounds = words.first().and_then(|word| word.parse().ok());
     let wanted = &words[usize::from(rounds.is_some())..];
     let cases: Vec<Case> = cases()
