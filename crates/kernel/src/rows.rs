@@ -183,6 +183,11 @@ pub struct Reports<'a> {
     pub ended_ns: u64,
 }
 
+/// A direction of the link has a thread, so a processor at most, and shares it with
+/// the stacks and the applications; one that is
+/// busier than this may have been the bottleneck.
+const BUSY_LINK_PCT: f64 = 50.0;
+
 /// Fills what is left of the output: samples, flows, events, queue, links.
 pub fn finish(sampler: Sampler, reports: Reports<'_>, output: &mut Output) {
     let measured = &mut output.facts.measured;
@@ -237,6 +242,11 @@ pub fn finish(sampler: Sampler, reports: Reports<'_>, output: &mut Output) {
         );
         if !row.kept_up {
             output.warnings.push(fell_behind(&row, report));
+        }
+        if let Some(cpu_pct) = row.cpu_pct.filter(|&pct| pct > BUSY_LINK_PCT) {
+            output.warnings.push(format!(
+                "the link used {cpu_pct:.0} % of a processor ({direction} direction): it, and not the path, may be what is measured"
+            ));
         }
         output.links.push(row);
     }
