@@ -208,6 +208,38 @@ static inline void cc_cong_avoid_ai(const struct cc_in *in, struct cc_out *out,
 }
 
 /*
+ * What Reno does (RFC 5681 section 3.1; Linux tcp_reno_*): the behaviour that
+ * many algorithms fall back to.
+ */
+/* No window below two segments after a loss (RFC 5681 section 3.1 (4)). */
+#define CC_MIN_SSTHRESH 2u
+
+static inline u32 cc_reno_ssthresh(const struct cc_out *out)
+{
+	return cc_max(out->snd_cwnd / 2, CC_MIN_SSTHRESH);
+}
+
+static inline void cc_reno_cong_avoid(const struct cc_in *in,
+				      struct cc_out *out, u32 acked)
+{
+	if (!cc_is_cwnd_limited(in, out))
+		return;
+	if (cc_in_slow_start(out)) {
+		acked = cc_slow_start(in, out, acked);
+		if (!acked)
+			return;
+	}
+	cc_cong_avoid_ai(in, out, out->snd_cwnd, acked);
+}
+
+/* The reduction was spurious: the window from before it. */
+static inline u32 cc_reno_undo_cwnd(const struct cc_in *in,
+				    const struct cc_out *out)
+{
+	return cc_max(out->snd_cwnd, in->prior_cwnd);
+}
+
+/*
  * Windowed maximum in constant space (K. Nichols; used by BBR over rounds):
  * the best, second and third best of the window, in the order they came.
  */

@@ -69,8 +69,6 @@
 #define CUBIC_MIN_CNT 2u
 /* Slope when at or above the target: 1 % per round trip (Linux). */
 #define CUBIC_PLATEAU_CNT 100u
-/* No window below two segments after a loss (RFC 9438 section 4.6). */
-#define CUBIC_MIN_SSTHRESH 2u
 
 /* HyStart. The two detectors, bits of the parameter `hystart`. */
 #define HYSTART_ACK_TRAIN 1u
@@ -321,7 +319,7 @@ static void cubic_ssthresh(struct cubic *s, const struct cc_in *in,
 	else
 		s->w_max = (u32)cwnd;
 	out->ret = cc_max((u32)(cwnd * s->beta / CUBIC_BETA_SCALE),
-			  CUBIC_MIN_SSTHRESH);
+			  CC_MIN_SSTHRESH);
 }
 
 static void cubic_cong_avoid(struct cubic *s, const struct cc_in *in,
@@ -344,7 +342,7 @@ static void cubic_undo_cwnd(struct cubic *s, const struct cc_in *in,
 			    struct cc_out *out)
 {
 	(void)s;
-	out->ret = cc_max(out->snd_cwnd, in->prior_cwnd);
+	out->ret = cc_reno_undo_cwnd(in, out);
 }
 
 /* After a timeout nothing learned about the path is trusted. */

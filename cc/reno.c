@@ -29,8 +29,6 @@
  */
 #include "cc_algorithm.h"
 
-/* RFC 5681 section 3.1 (4): no window below two segments after a loss. */
-#define RENO_MIN_SSTHRESH 2u
 #define RENO_BETA_SCALE 1024u
 
 /* clang-format off */
@@ -48,31 +46,21 @@ static void reno_ssthresh(struct reno *s, const struct cc_in *in,
 {
 	(void)in;
 	out->ret = cc_max((u32)((u64)out->snd_cwnd * s->beta / RENO_BETA_SCALE),
-			  RENO_MIN_SSTHRESH);
+			  CC_MIN_SSTHRESH);
 }
 
 static void reno_cong_avoid(struct reno *s, const struct cc_in *in,
 			    struct cc_out *out)
 {
-	u32 acked = in->acked;
-
 	(void)s;
-	if (!cc_is_cwnd_limited(in, out))
-		return;
-	if (cc_in_slow_start(out)) {
-		acked = cc_slow_start(in, out, acked);
-		if (!acked)
-			return;
-	}
-	cc_cong_avoid_ai(in, out, out->snd_cwnd, acked);
+	cc_reno_cong_avoid(in, out, in->acked);
 }
 
-/* The reduction was spurious: back to the window before it. */
 static void reno_undo_cwnd(struct reno *s, const struct cc_in *in,
 			   struct cc_out *out)
 {
 	(void)s;
-	out->ret = cc_max(out->snd_cwnd, in->prior_cwnd);
+	out->ret = cc_reno_undo_cwnd(in, out);
 }
 
 /* clang-format off */
