@@ -77,6 +77,11 @@ impl Flows {
         index
     }
 
+    /// The `[[flow]]` table of a connection's addresses: its hosts.
+    pub fn group(&self, index: u32) -> u32 {
+        self.reports[index as usize].group
+    }
+
     fn add(&mut self, tuple: Option<Tuple>) -> u32 {
         let group = tuple.and_then(|tuple| {
             self.groups

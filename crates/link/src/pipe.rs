@@ -61,6 +61,8 @@ struct Bottleneck {
     wire_time: (u32, u64),
     /// The packet being sent, its end, how long it waited.
     sending: Option<(u64, Packet, Nanos)>,
+    /// When the queue is asked again that holds its packets back.
+    retry_ns: Option<u64>,
     /// Counts the times it began to work after a rest.
     period: u32,
 }
@@ -93,6 +95,7 @@ impl Pipe {
                 queue,
                 wire_time: (0, 0),
                 sending: None,
+                retry_ns: None,
                 period: 0,
             }),
             lines: Vec::new(),
@@ -153,16 +156,13 @@ impl Pipe {
     /// When something happens next.
     #[inline]
     pub fn next_ns(&self) -> Option<u64> {
-        let sending = self.bottleneck.as_ref().and_then(|b| b.sending.as_ref());
+        let bottleneck = self.bottleneck.as_ref().and_then(Bottleneck::next_ns);
         let lines = self
             .lines
             .iter()
             .filter_map(|line| line.packets.front().map(|(at_ns, ..)| *at_ns));
         let interrupt = self.interrupts.peek().map(|Reverse((at_ns, _))| *at_ns);
-        lines
-            .chain(sending.map(|(at_ns, ..)| *at_ns))
-            .chain(interrupt)
-            .min()
+        lines.chain(bottleneck).chain(interrupt).min()
     }
 
     /// Does everything that is due at `now_ns` or before, in order of time.
@@ -174,14 +174,19 @@ impl Pipe {
 
     fn step(&mut self, at_ns: u64, sink: &mut impl Sink) {
         if let Some(bottleneck) = &mut self.bottleneck
-            && let Some((end_ns, packet, waited)) = bottleneck.sending
-            && end_ns == at_ns
+            && bottleneck.next_ns() == Some(at_ns)
         {
+            let sent = bottleneck.sending;
+            if sent.is_none() {
+                bottleneck.period = bottleneck.period.wrapping_add(1);
+            }
             bottleneck.send_next(at_ns, &mut self.scratch);
             let left = Some((bottleneck.period, at_ns));
-            self.count(&packet);
-            sink.left(&packet, at_ns, waited);
-            self.delay(at_ns, &packet, left);
+            if let Some((_, packet, waited)) = sent {
+                self.count(&packet);
+                sink.left(&packet, at_ns, waited);
+                self.delay(at_ns, &packet, left);
+            }
             self.tell_drops(sink);
             return;
         }
@@ -258,6 +263,14 @@ impl Pipe {
 }
 
 impl Bottleneck {
+    /// When the packet on the wire has left, or the queue is asked again.
+    fn next_ns(&self) -> Option<u64> {
+        match self.sending {
+            Some((end_ns, ..)) => Some(end_ns),
+            None => self.retry_ns,
+        }
+    }
+
     fn send_next(&mut self, now_ns: u64, dropped: &mut Vec<Packet>) {
         self.sending = self.queue.dequeue(Nanos(now_ns), dropped).map(|packet| {
             let waited = Nanos(now_ns) - packet.enqueued;
@@ -267,6 +280,10 @@ impl Bottleneck {
             }
             (now_ns + self.wire_time.1, packet, waited)
         });
+        self.retry_ns = match self.sending {
+            Some(_) => None,
+            None => self.queue.retry_at().map(|at| at.0),
+        };
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use knee_model::packet::Packet;
-use knee_model::queue;
 use knee_model::record::QueueSample;
 use knee_model::rng::Stream;
 use knee_model::units::Nanos;
@@ -190,8 +189,7 @@ impl<'a> Direction<'a> {
             config.sender
         };
         let (loss, bottleneck) = if is_data {
-            let kind = queue::find(path.queue).expect("the scenario names a queue of the registry");
-            let bottleneck = path.rate.map(|rate| (rate, (kind.build)(path.buffer)));
+            let bottleneck = path.build_queue(Stream::new(config.seed, "path.queue"));
             (
                 path.loss.build(Stream::new(config.seed, "path.loss")),
                 bottleneck,
@@ -336,11 +334,15 @@ impl<'a> Direction<'a> {
         if head.tcp && payload > 0 {
             self.outlet.flows.reports[flow as usize].data_pkts += pieces as u64;
         }
+        let host = self.outlet.flows.group(flow);
         let packet = |handle, bytes| Packet {
             handle,
             bytes,
             flow,
+            host,
             ecn: head.ecn,
+            dscp: head.dscp,
+            pure_ack: None,
             enqueued: Nanos(now_ns),
         };
         if self.config.path.keep_super_packets || pieces == 1 {

@@ -31,6 +31,7 @@ pub struct Head {
     /// Both ends, when it is IPv4.
     pub tuple: Option<Tuple>,
     pub ecn: Ecn,
+    pub dscp: u8,
     /// TCP over IPv4 without fragments: can be cut and merged.
     pub tcp: bool,
     /// Bytes before the payload; of anything but TCP the whole packet is payload.
@@ -43,6 +44,7 @@ pub fn head(packet: &[u8]) -> Head {
     let opaque = Head {
         tuple: None,
         ecn: Ecn::NotEct,
+        dscp: 0,
         tcp: false,
         bytes: 0,
         ip_bytes: 0,
@@ -84,6 +86,7 @@ pub fn head(packet: &[u8]) -> Head {
     Head {
         tuple,
         ecn,
+        dscp: packet[1] >> 2,
         tcp: tcp && bytes <= packet.len(),
         bytes: bytes as u16,
         ip_bytes: ip_bytes as u16,

@@ -6,6 +6,7 @@
 
 pub mod loss;
 pub mod packet;
+pub mod params;
 pub mod queue;
 pub mod record;
 pub mod rng;

@@ -3,10 +3,11 @@
 
 use knee_model::loss::{self, LossSpec};
 use knee_model::packet::{Ecn, Packet};
-use knee_model::queue::{QUEUES, Queue, QueueKind};
+use knee_model::params::Params;
+use knee_model::queue::{QUEUES, QueueKind, Setup};
 use knee_model::rng::Stream;
 use knee_model::scenario::{BufferLimit, WorkloadSpec};
-use knee_model::units::Nanos;
+use knee_model::units::{Nanos, Rate};
 use knee_model::workload::{App, WORKLOADS};
 
 const LIMITS: [BufferLimit; 3] = [
@@ -27,7 +28,13 @@ struct Passage {
 /// Offers 5,000 packets of five flows at random times and sizes, and takes some
 /// out in between, more slowly than they come.
 fn pass(kind: &QueueKind, limit: BufferLimit) -> Passage {
-    let mut queue: Box<dyn Queue> = (kind.build)(limit);
+    let mut queue = (kind.build)(Setup {
+        limit,
+        rate: Rate::from_bits_per_sec(20_000_000).unwrap(),
+        max_packet_bytes: 1_500,
+        rng: Stream::new(7, "draws"),
+        params: Params::defaults(kind.params),
+    });
     let mut rng = Stream::new(7, "queue");
     let mut now = Nanos::from_secs(1);
     let mut passage = Passage {
@@ -43,7 +50,10 @@ fn pass(kind: &QueueKind, limit: BufferLimit) -> Passage {
             handle,
             bytes: 40 + rng.next_u32() % 1_461,
             flow: rng.next_u32() % 5,
+            host: rng.next_u32() % 2,
             ecn: Ecn::NotEct,
+            dscp: 0,
+            pure_ack: None,
             enqueued: Nanos::ZERO,
         };
         passage.offered.push(packet);

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// What an event wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The bottleneck has finished sending a packet.
+    /// The bottleneck has finished sending a packet, or its queue lets one go.
     Link,
     /// The oldest packet of a delay line arrives.
     Delay(u32),

@@ -93,14 +93,23 @@ pub struct LinkCounters {
 
 /// The bottleneck in the data direction.
 pub struct Bottleneck {
-    rate: Option<Rate>,
     loss: Option<Box<dyn Loss>>,
+    /// `None`: unlimited.
+    link: Option<Link>,
+    pub counters: LinkCounters,
+    dropped: Vec<Packet>,
+}
+
+/// A limited rate and the queue before it.
+struct Link {
+    rate: Rate,
     queue: Box<dyn Queue>,
     /// Time on the wire of the packet size last seen: nearly all are alike.
     wire_time: (u32, u64),
-    sending: Option<Packet>,
-    pub counters: LinkCounters,
-    dropped: Vec<Packet>,
+    /// The packet on the wire and when its last bit leaves.
+    sending: Option<(u64, Packet)>,
+    /// When the queue is asked again that holds its packets back.
+    retry_ns: Option<u64>,
 }
 
 /// What became of a packet offered to the bottleneck.
@@ -114,17 +123,16 @@ pub enum Entry {
 }
 
 impl Bottleneck {
-    pub fn new(
-        rate: Option<Rate>,
-        loss: Option<Box<dyn Loss>>,
-        queue: Box<dyn Queue>,
-    ) -> Bottleneck {
+    pub fn new(loss: Option<Box<dyn Loss>>, link: Option<(Rate, Box<dyn Queue>)>) -> Bottleneck {
         Bottleneck {
-            rate,
             loss,
-            queue,
-            wire_time: (0, 0),
-            sending: None,
+            link: link.map(|(rate, queue)| Link {
+                rate,
+                queue,
+                wire_time: (0, 0),
+                sending: None,
+                retry_ns: None,
+            }),
             counters: LinkCounters::default(),
             dropped: Vec::new(),
         }
@@ -139,42 +147,33 @@ impl Bottleneck {
             self.counters.lost_pkts += 1;
             return Entry::Lost;
         }
-        if self.rate.is_none() {
+        let Some(link) = &mut self.link else {
             self.count_sent(&packet);
             return Entry::Through;
+        };
+        link.queue.enqueue(Nanos(now_ns), packet, &mut self.dropped);
+        if link.sending.is_none() {
+            link.send_next(events, now_ns, &mut self.dropped);
         }
-        self.queue.enqueue(Nanos(now_ns), packet, &mut self.dropped);
-        if self.sending.is_none() {
-            self.send_next(events, now_ns);
-        }
-        self.counters.max_bytes = self.counters.max_bytes.max(self.queue.len_bytes());
+        self.counters.max_bytes = self.counters.max_bytes.max(link.queue.len_bytes());
         Entry::Taken
     }
 
-    /// The packet whose last bit just left; starts the next.
+    /// The packet whose last bit leaves now, if there is one; starts the next.
     #[inline]
-    pub fn finish(&mut self, events: &mut EventQueue, now_ns: u64) -> Packet {
-        let packet = self
-            .sending
-            .take()
-            .expect("the link wakes when a packet has left");
-        self.count_sent(&packet);
-        self.send_next(events, now_ns);
-        packet
-    }
-
-    fn send_next(&mut self, events: &mut EventQueue, now_ns: u64) {
-        let Some(mut packet) = self.queue.dequeue(Nanos(now_ns), &mut self.dropped) else {
-            return;
+    pub fn wake(&mut self, events: &mut EventQueue, now_ns: u64) -> Option<Packet> {
+        let link = self.link.as_mut()?;
+        let left = match link.sending {
+            Some((end_ns, packet)) if end_ns == now_ns => Some(packet),
+            // Asked to look at the queue again, and a packet came meanwhile.
+            Some(_) => return None,
+            None => None,
         };
-        // From here on the field holds how long it waited.
-        packet.enqueued = Nanos(now_ns - packet.enqueued.0);
-        if self.wire_time.0 != packet.bytes {
-            let rate = self.rate.expect("only a limited link queues");
-            self.wire_time = (packet.bytes, rate.transmit_time(u64::from(packet.bytes)).0);
+        link.send_next(events, now_ns, &mut self.dropped);
+        if let Some(packet) = &left {
+            self.count_sent(packet);
         }
-        events.push(now_ns + self.wire_time.1, Target::Link);
-        self.sending = Some(packet);
+        left
     }
 
     fn count_sent(&mut self, packet: &Packet) {
@@ -193,31 +192,69 @@ impl Bottleneck {
     }
 
     pub fn len_pkts(&self) -> u32 {
-        self.queue.len_pkts()
+        self.link.as_ref().map_or(0, |link| link.queue.len_pkts())
     }
 
     pub fn len_bytes(&self) -> u64 {
-        self.queue.len_bytes()
+        self.link.as_ref().map_or(0, |link| link.queue.len_bytes())
     }
 
     /// How long what waits takes to leave.
     pub fn delay(&self) -> Nanos {
-        self.rate.map_or(Nanos::ZERO, |rate| {
-            rate.transmit_time(self.queue.len_bytes())
+        self.link.as_ref().map_or(Nanos::ZERO, |link| {
+            link.rate.transmit_time(link.queue.len_bytes())
         })
     }
 
     /// Most bytes waiting since the last call.
     pub fn take_max_bytes(&mut self) -> u64 {
-        std::mem::replace(&mut self.counters.max_bytes, self.queue.len_bytes())
+        let now_bytes = self.len_bytes();
+        std::mem::replace(&mut self.counters.max_bytes, now_bytes)
     }
 
     /// Every packet in the queue or on the wire, for a final account.
     pub fn drain(&mut self, now_ns: u64) -> Vec<Packet> {
-        let mut packets: Vec<Packet> = self.sending.take().into_iter().collect();
-        while let Some(packet) = self.queue.dequeue(Nanos(now_ns), &mut self.dropped) {
-            packets.push(packet);
+        let Some(link) = &mut self.link else {
+            return Vec::new();
+        };
+        let mut packets: Vec<Packet> = link.sending.take().map(|(_, p)| p).into_iter().collect();
+        let mut now = Nanos(now_ns);
+        loop {
+            match (
+                link.queue.dequeue(now, &mut self.dropped),
+                link.queue.retry_at(),
+            ) {
+                (Some(packet), _) => packets.push(packet),
+                (None, Some(at)) => now = at,
+                (None, None) => break,
+            }
         }
+        packets.append(&mut self.dropped);
         packets
+    }
+}
+
+impl Link {
+    fn send_next(&mut self, events: &mut EventQueue, now_ns: u64, dropped: &mut Vec<Packet>) {
+        self.sending = None;
+        let Some(mut packet) = self.queue.dequeue(Nanos(now_ns), dropped) else {
+            let retry_ns = self.queue.retry_at().map(|at| at.0);
+            if retry_ns != self.retry_ns
+                && let Some(at_ns) = retry_ns
+            {
+                events.push(at_ns, Target::Link);
+            }
+            self.retry_ns = retry_ns;
+            return;
+        };
+        // From here on the field holds how long it waited.
+        packet.enqueued = Nanos(now_ns - packet.enqueued.0);
+        if self.wire_time.0 != packet.bytes {
+            let time = self.rate.transmit_time(u64::from(packet.bytes));
+            self.wire_time = (packet.bytes, time.0);
+        }
+        let end_ns = now_ns + self.wire_time.1;
+        events.push(end_ns, Target::Link);
+        self.sending = Some((end_ns, packet));
     }
 }

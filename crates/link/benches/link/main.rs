@@ -18,6 +18,7 @@ use std::time::Duration;
 use hosts::{Hosts, RECEIVER, SENDER};
 use knee_link::{Group, LinkConfig, Nic, Report};
 use knee_model::loss::LossSpec;
+use knee_model::params::Params;
 use knee_model::scenario::{Backend, BufferLimit, Path};
 use knee_model::units::{Nanos, Rate};
 
@@ -247,6 +248,7 @@ fn config(rate_mbit_per_sec: u64, offload: Offload) -> LinkConfig {
             ack_loss: LossSpec::NONE,
             buffer: BufferLimit::Bytes(bdp_bytes.max(1 << 20)),
             queue: "fifo",
+            queue_params: Params::defaults(&[]),
             mtu_bytes: 1_500,
             overhead_bytes: 0,
             backend: Backend::User,

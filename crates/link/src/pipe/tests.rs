@@ -36,7 +36,10 @@ fn packet(handle: u32, flow: u32, bytes: u32) -> Packet {
         handle,
         bytes,
         flow,
+        host: 0,
         ecn: Ecn::NotEct,
+        dscp: 0,
+        pure_ack: None,
         enqueued: Nanos::ZERO,
     }
 }

@@ -12,7 +12,8 @@ pub(super) const KIND: QueueKind = QueueKind {
     name: "fifo",
     summary: "first in, first out; an arriving packet that does not fit is dropped",
     source: "Linux net/sched/sch_fifo.c (bfifo: bytes, pfifo: packets)",
-    build: |limit| Box::new(Fifo::new(limit)),
+    params: &[],
+    build: |setup| Box::new(Fifo::new(setup.limit)),
 };
 
 /// A FIFO limited in bytes or in packets.

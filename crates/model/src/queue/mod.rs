@@ -5,8 +5,10 @@ mod fifo;
 pub use fifo::Fifo;
 
 use crate::packet::Packet;
+use crate::params::{Param, Params};
+use crate::rng::Stream;
 use crate::scenario::BufferLimit;
-use crate::units::Nanos;
+use crate::units::{Nanos, Rate};
 
 /// A queue in front of a link. The link asks for a packet whenever it can send
 /// one; the queue decides which, and which packets are dropped or marked.
@@ -19,6 +21,12 @@ pub trait Queue: Send {
     /// dropped on the way out are appended to `dropped`.
     fn dequeue(&mut self, now: Nanos, dropped: &mut Vec<Packet>) -> Option<Packet>;
 
+    /// When to ask again, after a dequeue that gave nothing although packets
+    /// wait, because the queue itself holds them back. `None`: with the next packet.
+    fn retry_at(&self) -> Option<Nanos> {
+        None
+    }
+
     /// Packets waiting.
     fn len_pkts(&self) -> u32;
 
@@ -26,12 +34,26 @@ pub trait Queue: Send {
     fn len_bytes(&self) -> u64;
 }
 
+/// What a queue is built from.
+pub struct Setup {
+    pub limit: BufferLimit,
+    /// Of the link behind it.
+    pub rate: Rate,
+    /// Largest packet, as the rate and the limit count it.
+    pub max_packet_bytes: u32,
+    /// The queue's own draws.
+    pub rng: Stream,
+    /// Those of its kind.
+    pub params: Params,
+}
+
 /// A kind of queue that a scenario can name.
 pub struct QueueKind {
     pub name: &'static str,
     pub summary: &'static str,
     pub source: &'static str,
-    pub build: fn(BufferLimit) -> Box<dyn Queue>,
+    pub params: &'static [Param],
+    pub build: fn(Setup) -> Box<dyn Queue>,
 }
 
 /// Every queue, in the order `knee list queues` prints them.

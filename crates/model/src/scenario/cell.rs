@@ -1,6 +1,9 @@
 //! One cell of the matrix, resolved: what an engine runs.
 
 use crate::loss::LossSpec;
+use crate::params::Params;
+use crate::queue::{self, Queue, Setup};
+use crate::rng::Stream;
 use crate::units::{Nanos, Rate};
 
 /// One point of a scenario's matrix, every value resolved.
@@ -41,6 +44,8 @@ pub struct Path {
     pub buffer: BufferLimit,
     /// A name of [`crate::queue::QUEUES`].
     pub queue: &'static str,
+    /// Of that queue.
+    pub queue_params: Params,
     /// Largest IP packet.
     pub mtu_bytes: u32,
     /// Link-layer bytes that the rate and the buffer count besides.
@@ -51,6 +56,23 @@ pub struct Path {
     /// on them and not on wire packets: fast, and less true. The simulator
     /// always splits.
     pub keep_super_packets: bool,
+}
+
+impl Path {
+    /// The bottleneck's rate and a fresh queue before it; `None` when the rate is unlimited, as nothing waits then.
+    pub fn build_queue(&self, rng: Stream) -> Option<(Rate, Box<dyn Queue>)> {
+        let kind = queue::find(self.queue).expect("the scenario names a queue of the registry");
+        self.rate.map(|rate| {
+            let setup = Setup {
+                limit: self.buffer,
+                rate,
+                max_packet_bytes: self.mtu_bytes + self.overhead_bytes,
+                rng,
+                params: self.queue_params.clone(),
+            };
+            (rate, (kind.build)(setup))
+        })
+    }
 }
 
 /// What emulates the path in a lab.

@@ -13,6 +13,8 @@ use super::{
     WorkloadSpec,
 };
 use crate::loss::LossSpec;
+use crate::params::Params;
+use crate::queue;
 use crate::units::parse::{BufferSize, quoted};
 use crate::units::{Nanos, Rate};
 
@@ -193,6 +195,7 @@ impl Resolver<'_> {
             ack_loss: self.loss(section, "ack_loss"),
             buffer: self.buffer(rate, rtt, mtu_bytes + overhead_bytes)?,
             queue: self.name(section, "queue"),
+            queue_params: self.queue_params(section),
             mtu_bytes,
             overhead_bytes,
             backend: match self.name(section, "backend") {
@@ -202,6 +205,11 @@ impl Resolver<'_> {
             },
             keep_super_packets: self.name(section, "super_packets") == "keep",
         })
+    }
+
+    fn queue_params(&self, section: Section) -> Params {
+        let kind = queue::find(self.name(section, "queue")).expect("the registry checked the name");
+        Params::defaults(kind.params)
     }
 
     /// The queue's size in bytes or packets; what is a product with the rate

@@ -2,7 +2,6 @@
 
 use knee_cc::Instance;
 use knee_model::packet::Packet;
-use knee_model::queue;
 use knee_model::rng::Stream;
 use knee_model::scenario::{Cell, FlowSpec};
 use knee_model::units::Nanos;
@@ -63,7 +62,6 @@ impl<'a> World<'a> {
         // The hosts' ticks stand in no fixed relation to the run's start.
         let phase_ns = stream("clock").next_u64() % hosts[0].tick_ns;
         let path = &cell.path;
-        let kind = queue::find(path.queue).expect("the scenario names a queue of the registry");
         let mut world = World {
             cell,
             rep,
@@ -73,9 +71,8 @@ impl<'a> World<'a> {
             events: EventQueue::default(),
             slab: Slab::default(),
             bottleneck: Bottleneck::new(
-                path.rate,
                 path.loss.build(stream("path.loss")),
-                (kind.build)(path.buffer),
+                path.build_queue(stream("path.queue")),
             ),
             ack_loss: path.ack_loss.build(stream("path.ack_loss")),
             delays: Delays::default(),
@@ -210,7 +207,9 @@ impl<'a> World<'a> {
     fn dispatch(&mut self, target: Target) {
         match target {
             Target::Link => {
-                let packet = self.bottleneck.finish(&mut self.events, self.now_ns);
+                let Some(packet) = self.bottleneck.wake(&mut self.events, self.now_ns) else {
+                    return self.account_drops();
+                };
                 let flow = &mut self.flows[packet.flow as usize];
                 if flow.is_measured() {
                     flow.queue_delay_us.add(packet.enqueued.as_us());
@@ -549,7 +548,10 @@ impl<'a> World<'a> {
             handle,
             bytes: segment.ip_bytes() + self.cell.path.overhead_bytes,
             flow: from.flow(),
+            host: self.flows[from.flow() as usize].group,
             ecn: segment.ecn,
+            dscp: 0,
+            pure_ack: None,
             enqueued: Nanos(self.now_ns),
         };
         match self.bottleneck.enter(&mut self.events, self.now_ns, packet) {

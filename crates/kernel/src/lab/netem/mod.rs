@@ -172,6 +172,7 @@ pub fn is_faster(path: &Path) -> bool {
 mod tests {
     use super::*;
     use knee_link::{Group, Nic};
+    use knee_model::params::Params;
 
     fn config(rtts_ms: &[u64]) -> LinkConfig {
         let nic = Nic {
@@ -187,6 +188,7 @@ mod tests {
                 ack_loss: LossSpec::NONE,
                 buffer: BufferLimit::Bytes(500_000),
                 queue: "fifo",
+                queue_params: Params::defaults(&[]),
                 mtu_bytes: 1500,
                 overhead_bytes: 0,
                 backend: knee_model::scenario::Backend::Netem,
