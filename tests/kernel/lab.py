@@ -60,8 +60,11 @@ def available() -> list[str]:
     return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
 
 
-def registered_maps() -> list[str]:
-    return [entry["name"] for entry in json.loads(run("bpftool", "-j", "struct_ops", "list"))]
+def registered_maps() -> dict[str, int]:
+    """Maps of struct_ops by name. One that the kernel frees when its last socket is gone is not among them."""
+    maps = json.loads(run("bpftool", "-j", "struct_ops", "list"))
+    dumps = {entry["id"]: run("bpftool", "struct_ops", "dump", "id", entry["id"]) for entry in maps}
+    return {entry["name"]: entry["id"] for entry in maps if "STATE_TOBEFREE" not in dumps[entry["id"]]}
 
 
 @contextmanager
@@ -76,7 +79,7 @@ def registered_as(name: str, bpf_object: Path) -> Iterator[str]:
         try:
             yield name
         finally:
-            run("bpftool", "struct_ops", "unregister", "name", name)
+            run("bpftool", "struct_ops", "unregister", "id", registered_maps()[name])
             assert name not in available()
             assert name not in registered_maps()
 
