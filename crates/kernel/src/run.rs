@@ -72,7 +72,6 @@ pub fn run_in_lab(
     options: &Options,
     progress: &mut dyn FnMut(Nanos) -> bool,
 ) -> Result<Output, KernelError> {
-    refuse_parameters(cell)?;
     let congestion = |name: &str| {
         let known = options.congestion.get(name);
         known.cloned().unwrap_or_else(|| name.to_owned())
@@ -81,21 +80,6 @@ pub fn run_in_lab(
     lab::check_flows(flows.len() as u32)?;
     let lab = Lab::build(cell, &congestion)?;
     Repetition::start(cell, rep, options, lab, &flows, &congestion)?.run(progress)
-}
-
-/// The kernel's own algorithms have no parameters, and ours are loaded with
-/// their defaults.
-fn refuse_parameters(cell: &Cell) -> Result<(), KernelError> {
-    for (group, flow) in cell.flows.iter().enumerate() {
-        if let Some((name, value)) = flow.params.first() {
-            return Err(KernelError::Unsupported {
-                what: format!("flow.{group}.{}.{name} = {value}", flow.algorithm),
-                lacks: "runs algorithms with their default parameters".into(),
-                hint: "Leave it out, or simulate it.".into(),
-            });
-        }
-    }
-    Ok(())
 }
 
 /// A repetition under way.
