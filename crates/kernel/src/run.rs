@@ -72,6 +72,7 @@ pub fn run_in_lab(
     options: &Options,
     progress: &mut dyn FnMut(Nanos) -> bool,
 ) -> Result<Output, KernelError> {
+    refuse_blocking(cell)?;
     let congestion = |name: &str| {
         let known = options.congestion.get(name);
         known.cloned().unwrap_or_else(|| name.to_owned())
@@ -80,6 +81,18 @@ pub fn run_in_lab(
     lab::check_flows(flows.len() as u32)?;
     let lab = Lab::build(cell, &congestion)?;
     Repetition::start(cell, rep, options, lab, &flows, &congestion)?.run(progress)
+}
+
+/// The generators serve many connections by one thread each, which cannot wait in a write.
+fn refuse_blocking(cell: &Cell) -> Result<(), KernelError> {
+    match cell.flows.iter().position(|flow| flow.blocking) {
+        None => Ok(()),
+        Some(group) => Err(KernelError::Unsupported {
+            what: format!("flow.{group}.blocking = true"),
+            lacks: "writes without blocking".into(),
+            hint: "Leave it out, simulate it, or let a program of yours write (workload = \"programs\").".into(),
+        }),
+    }
 }
 
 /// A repetition under way.

@@ -76,6 +76,7 @@ impl Resolver<'_> {
             } else {
                 path.rtt
             },
+            blocking: self.flag(section, "blocking"),
             max_pacing_rate: self.rate(section, "max_pacing_rate"),
         })
     }
