@@ -41,7 +41,8 @@
 	OP(pkts_acked)    \
 	OP(min_tso_segs)  \
 	OP(sndbuf_expand) \
-	OP(in_ack_event)
+	OP(in_ack_event)  \
+	OP(skb_marked_lost)
 
 #define CC_OP_NUMBER(op) CC_OP_##op,
 enum cc_op_number { CC_ALL_OPS(CC_OP_NUMBER) CC_N_OPS };

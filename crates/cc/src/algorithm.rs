@@ -21,11 +21,13 @@ pub enum Op {
     MinTsoSegs,
     SndbufExpand,
     InAckEvent,
+    /// Exists in the simulator only: stock Linux does not tell of single packets.
+    SkbMarkedLost,
 }
 
 impl Op {
     /// Every op, in the order of their numbers.
-    pub const ALL: [Op; 11] = [
+    pub const ALL: [Op; 12] = [
         Op::Init,
         Op::Ssthresh,
         Op::CongAvoid,
@@ -37,6 +39,7 @@ impl Op {
         Op::MinTsoSegs,
         Op::SndbufExpand,
         Op::InAckEvent,
+        Op::SkbMarkedLost,
     ];
 }
 
