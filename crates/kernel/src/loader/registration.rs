@@ -134,7 +134,10 @@ fn explain(name: &str, error: &libbpf_rs::Error) -> KernelError {
     let log = LOG.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let (why, hint) = match error.kind() {
         libbpf_rs::ErrorKind::AlreadyExists => (
-            format!("the kernel has a congestion control of the name knee_{name}"),
+            format!(
+                "the kernel has a congestion control of the name {}",
+                super::kernel_name(name)
+            ),
             "Somebody loaded it meanwhile; `knee list algorithms` shows it.".into(),
         ),
         _ if log.contains("BEGIN PROG LOAD LOG") => {
