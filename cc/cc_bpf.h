@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * cc_bpf.h - the kernel shell: CC_ALGORITHM() becomes struct_ops programs and
- * the map `knee_NAME` that registers them.
+ * the map that registers them, of the name they get there.
  *
  * Every program does the same three things: copy kernel fields into `in` and
  * `out`, call the op, copy what changed back. State, in and out of a socket
@@ -470,11 +470,11 @@ static __always_inline void cc_bpf_clear(void *block, u32 bytes)
 	CC_BPF_INIT(alg)                                           \
 	OPS(CC_BPF_PROGRAM)                                        \
 	SEC(".struct_ops")                                         \
-	struct tcp_congestion_ops knee_##alg = {                   \
+	struct tcp_congestion_ops CC_KERNEL_NAME_OF(alg) = {       \
 		OPS(CC_BPF_MEMBER).init = (void *)alg##_bpf_init,  \
 		.release = (void *)alg##_bpf_release,              \
 		.flags = alg_flags,                                \
-		.name = "knee_" #alg,                              \
+		.name = CC_QUOTE(CC_KERNEL_NAME_OF(alg)),          \
 	};
 
 #endif /* CC_BPF_REPLAY */
