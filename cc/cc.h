@@ -146,6 +146,14 @@ struct cc_in {
 	u32 rs_has_tx;
 	u32 rs_tx_in_flight; /* in flight just after the sampled skb was sent */
 	u32 rs_lost;	     /* tp.lost now minus tp.lost when it was sent */
+
+	/*
+	 * argument of skb_marked_lost(), which stock Linux does not have: the
+	 * packet just counted in `lost`, as it was sent
+	 */
+	u32 lost_tx_in_flight; /* in flight just after it was sent */
+	u32 lost_tx_lost;      /* tp.lost when it was sent */
+	u32 lost_is_app_limited;
 };
 
 /*
@@ -189,6 +197,6 @@ struct cc_param {
 	const char *doc;  /* one line, and the source of the default */
 };
 
-#define CC_STATE_MAX_BYTES 512
+#define CC_STATE_MAX_BYTES 2048
 
 #endif

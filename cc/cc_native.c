@@ -106,6 +106,9 @@ static const struct cc_field in_fields[] = {
 	IN(rs_has_tx),
 	IN(rs_tx_in_flight),
 	IN(rs_lost),
+	IN(lost_tx_in_flight),
+	IN(lost_tx_lost),
+	IN(lost_is_app_limited),
 };
 
 static const struct cc_field out_fields[] = {

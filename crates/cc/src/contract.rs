@@ -123,6 +123,11 @@ mirror! {
         rs_tx_in_flight: u32,
         /// Marked lost since the sampled packet was sent.
         rs_lost: u32,
+        /// Argument of [`Op::SkbMarkedLost`](crate::Op::SkbMarkedLost): in flight just after that packet was sent.
+        lost_tx_in_flight: u32,
+        /// `lost` when it was sent.
+        lost_tx_lost: u32,
+        lost_is_app_limited: u32,
     }
 }
 
