@@ -79,7 +79,9 @@
 	P(pacing_margin, 1, 0, 50, "%",                                        \
 	  "share of bw not used, so that queues drain; Linux: 1")              \
 	P(policer_model, 1, 0, 1, "",                                          \
-	  "detect token-bucket policers and send at their rate (Linux: 1)")
+	  "detect token-bucket policers and send at their rate (Linux: 1)")    \
+	P(ack_aggregation, 1, 0, 1, "",                                        \
+	  "cwnd on top for ACKs that come in lumps; Linux 5.1 and later: 1")
 /* clang-format on */
 
 enum bbr1_mode {
@@ -301,8 +303,8 @@ static void bbr1_update_bw(struct bbr1 *s, const struct cc_in *in)
 static void bbr1_update_ack_aggregation(struct bbr1 *s, const struct cc_in *in,
 					const struct cc_out *out)
 {
-	if (!in->rs_acked_sacked || in->rs_delivered < 0 ||
-	    in->rs_interval_us <= 0)
+	if (!s->ack_aggregation || !in->rs_acked_sacked ||
+	    in->rs_delivered < 0 || in->rs_interval_us <= 0)
 		return;
 	if (s->round.start)
 		bbr_aggregation_new_round(&s->aggregation);

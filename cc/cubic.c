@@ -7,7 +7,7 @@
  * and then accelerates away in search of new room. Growth depends on time and
  * not on the round trip, so flows of unequal RTT grow alike. Where Reno would
  * be faster (short or slow paths), CUBIC follows Reno. HyStart ends slow start
- * before the queue overflows.
+ * before the queue overflows; HyStart++ (hystartpp.h) may do so in its place.
  *
  * Equations (W in segments, t in seconds since the epoch began)
  *	W(t)   = C (t - K)^3 + W_max		C = 0.4

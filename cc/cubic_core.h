@@ -10,6 +10,7 @@
 #define KNEE_CUBIC_CORE_H
 
 #include "cc_algorithm.h"
+#include "hystartpp.h"
 
 /* beta and the Reno-friendly slope are in units of 1/1024. */
 #define CUBIC_BETA_SCALE 1024u
@@ -36,9 +37,11 @@
 #define CUBIC_ACK_RATIO_FIRST (2u << CUBIC_ACK_RATIO_SHIFT)
 #define CUBIC_ACK_RATIO_MAX (32u << CUBIC_ACK_RATIO_SHIFT)
 
-/* HyStart. The two detectors, bits of the parameter `hystart`. */
+/* HyStart. The two detectors, bits of the parameter `hystart`; */
 #define HYSTART_ACK_TRAIN 1u
 #define HYSTART_DELAY 2u
+/* its other value, which is HyStart++ and takes neither. */
+#define HYSTART_PLUS_PLUS 4u
 /* Below this window leaving slow start early gains nothing. Segments. */
 #define HYSTART_LOW_WINDOW 16u
 /* ACKs at most this far apart are one train. us. */
@@ -62,8 +65,8 @@
 	  "release room to new flows by a lower W_max; RFC 9438 section 4.7")  \
 	P(tcp_friendliness, 1, 0, 1, "",                                       \
 	  "grow at least as Reno does; RFC 9438 section 4.3")                  \
-	P(hystart, 3, 0, 3, "",                                                \
-	  "early end of slow start: 0 off, 1 ACK train, 2 delay, 3 both (Linux)") \
+	P(hystart, 3, 0, 4, "",                                                \
+	  "early end of slow start: 0 off, 1 ACK train, 2 delay, 3 both (Linux), 4 HyStart++ (RFC 9406)") \
 	P(per_ack, CUBIC_PER_ACK, 0, 1, "",                                    \
 	  "count growth in ACKs, not packets: 1 as Linux before 4.0, 0 since")
 /* clang-format on */
@@ -89,6 +92,8 @@ struct cubic {
 	u32 last_ack_us;    /* last ACK of the train, us, wraps */
 	u32 round_rtt_us;   /* smallest RTT of the round */
 	u32 samples;	    /* RTT samples in the round, counted to 8 */
+
+	struct hystartpp hystartpp;
 };
 
 static void cubic_reset(struct cubic *s)
@@ -288,6 +293,7 @@ static void cubic_init(struct cubic *s, const struct cc_in *in,
 	(void)out;
 	cubic_reset(s);
 	hystart_round(s, in);
+	hystartpp_reset(&s->hystartpp, in);
 }
 
 static void cubic_ssthresh(struct cubic *s, const struct cc_in *in,
@@ -318,6 +324,8 @@ static void cubic_cong_avoid(struct cubic *s, const struct cc_in *in,
 	if (!cc_is_cwnd_limited(in, out))
 		return;
 	if (cc_in_slow_start(out)) {
+		if (s->hystart == HYSTART_PLUS_PLUS)
+			acked = hystartpp_growth(&s->hystartpp, in, out, acked);
 		acked = cc_slow_start(in, out, acked);
 		if (!acked)
 			return;
@@ -379,7 +387,9 @@ static void cubic_pkts_acked(struct cubic *s, const struct cc_in *in,
 	rtt_us = cc_max(cc_saturate((u64)in->ack_rtt_us), 1);
 	if (!s->delay_min_us || rtt_us < s->delay_min_us)
 		s->delay_min_us = rtt_us;
-	if (s->hystart && !s->found && cc_in_slow_start(out))
+	if (s->hystart == HYSTART_PLUS_PLUS)
+		hystartpp_sample(&s->hystartpp, in, out);
+	else if (s->hystart && !s->found && cc_in_slow_start(out))
 		hystart_update(s, in, out, rtt_us);
 }
 

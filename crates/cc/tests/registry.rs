@@ -133,19 +133,19 @@ fn an_unknown_parameter_is_refused_with_the_known_ones() {
     let err = Instance::new(find("reno").unwrap(), &[("gamma", 1)]).unwrap_err();
     assert_eq!(
         err.to_string(),
-        "reno: unknown parameter \"gamma\"; known: beta"
+        "reno: unknown parameter \"gamma\"; known: beta, hystart"
     );
 }
 
 #[test]
 fn a_parameter_out_of_range_is_refused_with_the_range() {
-    let err = Instance::new(find("cubic").unwrap(), &[("hystart", 4)]).unwrap_err();
+    let err = Instance::new(find("cubic").unwrap(), &[("hystart", 5)]).unwrap_err();
     assert!(matches!(
         err,
         ParamError::OutOfRange {
-            got: 4,
+            got: 5,
             min: 0,
-            max: 3,
+            max: 4,
             ..
         }
     ));

@@ -9,6 +9,7 @@ use knee_cc::{
 pub const MSS_BYTES: u32 = 1448;
 pub const HZ: u32 = 1000;
 
+#[derive(Clone)]
 pub struct Conn {
     algorithm: Instance,
     pub stack: CcIn,
