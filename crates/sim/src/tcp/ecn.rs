@@ -10,7 +10,7 @@ use knee_cc::{AckPrior, EcnMode, Event, Op};
 use knee_model::packet::Ecn;
 
 use super::input::AckFlags;
-use super::{CaState, Cx, Endpoint, State};
+use super::{CaState, Cx, Endpoint, NEVER, State};
 use crate::segment::{ACE, AE, CWR, ECE, SYN, Segment};
 
 /// Quick ACKs after a mark (tcp_enter_quickack_mode(sk, 2)).
@@ -362,7 +362,7 @@ impl Endpoint {
     fn ecn_event(&mut self, cx: &mut Cx, event: Event) {
         self.cc.event = event as u32;
         self.cc.ecn_echo = u32::from(self.ecn.demand_cwr);
-        self.cc.ack_delayed = u32::from(self.rx.is_ack_delayed());
+        self.cc.ack_delayed = u32::from(self.rx.delack_at_ns != NEVER);
         let out = self.call_cc_out(cx, Op::CwndEvent);
         if out.ack_prior != AckPrior::None as u32 {
             self.ecn.demand_cwr = out.ack_prior == AckPrior::Ece as u32;

@@ -132,7 +132,10 @@ impl Endpoint {
         }
         let readable = match segment.seq_len() {
             0 => 0,
-            _ => self.on_data(cx, segment),
+            _ => {
+                self.accept_cwr(segment);
+                self.on_data(cx, segment)
+            }
         };
         // tcp_data_snd_check(), then tcp_ack_snd_check()
         self.send_when_allowed(cx);

@@ -66,7 +66,7 @@ pub struct Receiver {
     /// (ICSK_ACK_PUSHED, ICSK_ACK_PUSHED2).
     ack_pushed: bool,
     ack_pushed_twice: bool,
-    delack_at_ns: u64,
+    pub(super) delack_at_ns: u64,
     compressed_acks: u32,
     compressed_rcv_nxt: u64,
     dup_acks: u8,
@@ -138,9 +138,6 @@ impl Receiver {
 
     pub fn rcv_nxt(&self) -> u64 {
         self.rcv_nxt
-    }
-    pub(super) fn is_ack_delayed(&self) -> bool {
-        self.delack_at_ns != NEVER
     }
     pub fn rcvbuf_bytes(&self) -> u64 {
         self.rcvbuf_bytes
@@ -426,7 +423,6 @@ impl Endpoint {
     /// payload that became readable. Applications read at once.
     pub(super) fn on_data(&mut self, cx: &mut Cx, segment: &Segment) -> u64 {
         let rto_jiffies = self.rto_jiffies(cx);
-        self.accept_cwr(segment);
         let rx = &mut self.rx;
         rx.bytes_arrived += u64::from(segment.payload_bytes);
         if segment.flags & FIN != 0 {
