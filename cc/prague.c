@@ -196,15 +196,18 @@ static void prague_grow(struct prague *s, const struct cc_in *in,
 	prague_set_frac(s, s->frac_cwnd + increase);
 }
 
-static void prague_step(const struct prague *s, const struct cc_in *in,
+static void prague_step(struct prague *s, const struct cc_in *in,
 			struct cc_out *out)
 {
 	u32 target = prague_target_cwnd(s);
 
+	if (out->snd_cwnd == target)
+		return;
 	if (out->snd_cwnd > target)
 		cc_set_cwnd(in, out, out->snd_cwnd - 1);
-	else if (out->snd_cwnd < target)
+	else
 		cc_set_cwnd(in, out, out->snd_cwnd + 1);
+	prague_scale_increase(s, in);
 }
 
 /* A round is over, and with short RTTs also as much time as they claim. */

@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{assert_within, cell, rows_of, run, run_captured, run_cell};
+use common::{assert_within, cell, rows_of, run, run_captured, run_cell, utilisation};
 use knee_model::units::Nanos;
 use knee_sim::{CapturedPacket, Output};
 
@@ -349,4 +349,86 @@ fn dctcp_fills_the_link_with_a_tenth_of_the_queue() {
         0.97,
         1.03,
     );
+}
+
+// ---- Prague ----------------------------------------------------------------------
+
+const ECT_1: u8 = 1;
+
+/// A path whose queue marks what waited longer than a millisecond, as an L4S queue does.
+fn prague_path(scenario: &str) -> Output {
+    let mut cell = cell(scenario);
+    cell.path.queue_params.set("ce_threshold", 1e6);
+    run_cell(&cell, 0, false)
+}
+
+/// Source: RFC 9331, section 4.1: ECT(1); RFC 9768 for the feedback it needs; without it, no ECN at all.
+#[test]
+fn prague_sends_ect_1_where_the_feedback_is_accurate() {
+    let output = run_captured(&marked_path("prague", "", "tcp_ecn = 5"));
+    assert!(output.capture.iter().all(|p| !p.outbound || p.ecn == ECT_1));
+    let acks = output.capture.iter().filter(|p| !p.outbound && !p.syn);
+    assert!(acks.clone().all(|p| p.ecn == ECT_0));
+    let output = run_captured(&marked_path("prague", "", "tcp_ecn = 1"));
+    assert!(output.capture.iter().all(|p| p.syn || p.ecn == NOT_ECT));
+}
+
+/// Source: draft-briscoe-iccrg-prague-congestion-control, section 1: full utilisation, queue about that of the AQM.
+#[test]
+fn prague_fills_the_link_with_a_millisecond_of_queue() {
+    for rtt in ["2ms", "10ms"] {
+        let scenario = marked_path("prague", "", "tcp_ecn = 3");
+        let scenario = scenario.replace("10ms", rtt).replace("4bdp", "1MiB");
+        let output = prague_path(&scenario.replace("6s", "20s"));
+        assert_eq!(output.flows.total_retrans[0], 0);
+        assert_within(
+            &format!("Prague's share of the link at {rtt}"),
+            utilisation(&output, 1e8),
+            0.95,
+            1.0,
+        );
+        assert_within(
+            &format!("99th percentile of the queue at {rtt}, us"),
+            output.flows.queue_delay_us_p99[0].unwrap(),
+            0.0,
+            1_500.0,
+        );
+        assert_exact(rtt, &output);
+    }
+}
+
+/// Goodput of a flow of 20 ms over that of one of 5 ms.
+fn long_over_short(algorithm: &str) -> f64 {
+    let output = prague_path(&format!(
+        r#"
+duration = "120s"
+warmup = "40s"
+[path]
+rate = "100Mbit/s"
+rtt = "5ms"
+buffer = "1MiB"
+queue = "step"
+[receiver]
+algorithm = "dctcp"
+tcp_ecn = 3
+[[flow]]
+algorithm = "{algorithm}"
+[[flow]]
+algorithm = "{algorithm}"
+rtt = "20ms"
+"#
+    ));
+    let goodput = &output.flows.goodput_bits_per_sec;
+    println!("{algorithm} {goodput:?}");
+    goodput[1] / goodput[0]
+}
+
+/// Source: draft-briscoe-iccrg-prague-congestion-control, section 2.4.4: RTTs below 25 ms count as such. Behind a
+/// threshold, which marks all or nothing for a round, shares come nearer and not equal.
+#[test]
+fn prague_gives_a_long_rtt_twice_the_share_that_dctcp_does() {
+    let (dctcp, prague) = (long_over_short("dctcp"), long_over_short("prague"));
+    assert_within("DCTCP, 20 ms over 5 ms", dctcp, 0.1, 0.3);
+    assert_within("Prague's share over DCTCP's", prague / dctcp, 2.0, 10.0);
+    assert_within("Prague, 20 ms over 5 ms", prague, 0.4, 1.0);
 }

@@ -169,7 +169,7 @@ impl Endpoint {
         // An ECT SYN comes of an algorithm that needs its like here: it is
         // refused unless it can read accurate feedback as well.
         let plain = segment.ecn == Ecn::NotEct || segment.has(AE);
-        if ecn.needed || tcp_ecn > 0 && plain {
+        if ecn.needed && !ecn.needs_accurate || tcp_ecn > 0 && plain {
             ecn.mode = EcnMode::Classic;
         }
     }
@@ -180,8 +180,12 @@ impl Endpoint {
         ecn.syn_ecn = segment.ecn;
         ecn.mode = match (ecn.asked, segment.flags & ACE) {
             (EcnMode::None, _) | (_, 0 | ACE) => EcnMode::None,
-            // Only ECE, with or without the bit once called NS: classic.
-            (_, flags) if flags & (ECE | CWR) == ECE => EcnMode::Classic,
+            // Only ECE, with or without the bit once called NS: classic, which
+            // is nothing to an algorithm that needs more.
+            (_, flags) if flags & (ECE | CWR) == ECE => match ecn.needs_accurate {
+                true => EcnMode::None,
+                false => EcnMode::Classic,
+            },
             (EcnMode::Accurate, _) => EcnMode::Accurate,
             (EcnMode::Classic, _) => EcnMode::None,
         };
@@ -214,8 +218,9 @@ impl Endpoint {
         if new_data && std::mem::take(&mut ecn.queue_cwr) {
             flags |= CWR;
         }
-        match new_data || ecn.needed {
-            true => (flags, ecn.ect),
+        // ECT(1) promises more than classic feedback can keep (RFC 9331).
+        match (new_data || ecn.needed) && ecn.ect == Ecn::Ect0 {
+            true => (flags, Ecn::Ect0),
             false => (flags, Ecn::NotEct),
         }
     }
