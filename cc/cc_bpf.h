@@ -37,11 +37,16 @@ char cc_license[] SEC("license") = "Dual MIT/GPL";
 		struct cc_out out;                            \
 	};
 
-/* A loader may set these before the object is loaded. */
-#define CC_BPF_PARAM(name, dflt, min, max, unit, doc) \
-	const volatile u32 param_##name = dflt;
+/* Parameters in the order of their list; a loader may set them in this section
+ * before the object is loaded. The last is there for lists without any. */
+#define CC_BPF_PARAM_INDEX(name, dflt, min, max, unit, doc) CC_PARAM_##name,
+#define CC_BPF_PARAM_DEFAULT(name, dflt, min, max, unit, doc) dflt,
+#define CC_BPF_PARAMS(PARAMS)                              \
+	enum { PARAMS(CC_BPF_PARAM_INDEX) CC_N_PARAMS };   \
+	const volatile u32 cc_params[CC_N_PARAMS + 1] SEC( \
+		".rodata.params") = { PARAMS(CC_BPF_PARAM_DEFAULT) 0 };
 #define CC_BPF_PARAM_SET(name, dflt, min, max, unit, doc) \
-	b->state.name = param_##name;
+	b->state.name = cc_params[CC_PARAM_##name];
 
 #define CC_BPF_CORE(alg, op)                                                 \
 	__attribute__((noinline)) int alg##_core_##op(struct alg##_block *b) \
@@ -200,6 +205,12 @@ struct tcp_congestion_ops {
 	void (*init)(void);
 	void (*release)(void);
 };
+
+/* The loader sets them there (crates/kernel/src/loader/registration.rs). */
+_Static_assert(__builtin_offsetof(struct tcp_congestion_ops, name) == 80 &&
+		       __builtin_offsetof(struct tcp_congestion_ops, flags) ==
+			       96,
+	       "the loader looks for name and flags elsewhere");
 
 /* CA_ACK_ECE of in_ack_event(), which numbers its flags anew. */
 #define CC_BPF_CA_ACK_ECE 0x4u
@@ -513,7 +524,7 @@ static __always_inline u32 cc_bpf_give_up(struct sock *sk, u32 alg_flags)
 
 #define CC_ALGORITHM(alg, state_type, PARAMS, OPS, alg_flags, ...) \
 	CC_BPF_BLOCK(alg, state_type)                              \
-	PARAMS(CC_BPF_PARAM)                                       \
+	CC_BPF_PARAMS(PARAMS)                                      \
 	OPS(CC_BPF_CORE)                                           \
 	CC_BPF_CALL(alg, OPS)                                      \
 	CC_BPF_STORE(alg, PARAMS)                                  \

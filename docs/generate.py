@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from kneepoint import _core, tables
 from kneepoint import columns as known
@@ -69,12 +71,43 @@ def algorithms() -> str:
     for item in _core.algorithms():
         text = f"## {item['name']}\n\n{sentence(item['summary'])} ({item['year']}).\n\n"
         text += f"Use when: {item['use_when']}.\n\nSource: {item['source']}\n"
-        if item["params"]:
-            header = ["parameter", "default", "least", "most", "unit", "meaning"]
-            fields = ("default", "min", "max", "unit", "doc")
-            rows = [[code(p["name"]), *(str(p[field]) for field in fields)] for p in item["params"]]
-            text += "\n" + table(header, rows)
-        parts.append(text)
+        parts.append(text + head_of(item["name"]) + parameters(item))
+    return "\n".join(parts)
+
+
+def head_of(name: str) -> str:
+    """What an algorithm's file says in its head: idea, equations, and where it differs from its source."""
+    comment = (DOCS.parent / "cc" / f"{name}.c").read_text(encoding="utf-8").split("/*\n", 1)[1].split("*/", 1)[0]
+    lines = [line.removeprefix(" *").removeprefix(" ") for line in comment.splitlines()]
+    title, body = lines[0], "\n".join(lines[1:]).expandtabs(8)
+    idea, rest = body.split("\nEquations", 1)
+    equations, rest = rest.split("\nSource: ", 1)
+    _, differs = rest.split("\nDiffers from source:\n", 1)
+    text = f"\n{sentence(title.split(' - ', 1)[1])}\n{idea.rstrip()}\n\n"
+    text += f"```text\nEquations{equations.rstrip()}\n```\n\n"
+    return text + f"Differs from source:\n\n{textwrap.dedent(differs).rstrip()}\n"
+
+
+def parameters(item: dict[str, Any]) -> str:
+    """The parameters of an algorithm or a queue, as a scenario writes them."""
+    if not item["params"]:
+        return ""
+    header = ["parameter", "default", "least", "most", "meaning"]
+    rows = []
+    for param in item["params"]:
+        counted = f" (counted in {param['unit']})" if param["unit"] else ""
+        meaning = "; ".join(text for text in (param["doc"] + counted, param["source"]) if text)
+        written = [code(param[field]) for field in ("default", "min", "max")]
+        rows.append([code(f"{item['name']}.{param['name']}"), *written, meaning])
+    return "\n" + table(header, rows)
+
+
+def queues() -> str:
+    """Every queue: what it does, and its parameters."""
+    parts = []
+    for item in _core.queues():
+        text = f"## {item['name']}\n\n{sentence(item['summary'])}.\n\nSource: {item['source']}\n"
+        parts.append(text + parameters(item))
     return "\n".join(parts)
 
 
@@ -91,7 +124,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "keys": keys,
     "columns": columns,
     "algorithms": algorithms,
-    "queues": lambda: kinds(_core.queues()),
+    "queues": queues,
     "losses": lambda: kinds(_core.losses()),
     "workloads": lambda: kinds(_core.workloads()),
 }

@@ -90,10 +90,6 @@ class Scenario:
         """
 
     @property
-    def algorithms(self) -> set[str]:
-        """Every algorithm that some connection's end uses."""
-
-    @property
     def expects(self) -> list[tuple[str, int]]:
         """(`assert`, line in the file) of each `[[expect]]`."""
 
@@ -146,9 +142,9 @@ class LoadedAlgorithms:
     def __enter__(self) -> LoadedAlgorithms: ...
     def __exit__(self, kind: object, error: object, traceback: object) -> None: ...
 
-def load_for_run(algorithms: Sequence[str], *, ours: bool) -> LoadedAlgorithms:
-    """Sees to it that the kernel has the algorithms: its own builds where it has them and `ours` is false, else ours.
-    Raises `KernelUnsupported`."""
+def load_for_run(scenario: Scenario, *, ours: bool) -> LoadedAlgorithms:
+    """Sees to it that the kernel has the algorithms of a scenario: its own builds where it has them, `ours` is false
+    and no parameter is set, else ours. Raises `KernelUnsupported`."""
 
 def load(name: str, *, default_in: str | None = None) -> str:
     """Loads our build of an algorithm, to stay; returns what the kernel calls it. `default_in`: a network namespace
@@ -158,8 +154,8 @@ def unload(name: str) -> list[dict[str, str]]:
     """Takes our build out; sockets that still run it: `namespace` `source` `destination`. Raises `EngineError`."""
 
 def in_kernel() -> dict[str, dict[str, Any]]:
-    """Of each algorithm: `builtin` and `loaded` (what the kernel calls its own build and ours, or None), `loadable`,
-    `not_loadable` (why not, or None)."""
+    """Of each algorithm: `builtin` and `loaded` (what the kernel calls its own build and ours, or None), `pin` (the
+    path that holds ours, or None), `loadable`, `not_loadable` (why not, or None)."""
 
 def parse(text: str, file: str) -> Scenario:
     """Reads a scenario; `file` stands in errors. Raises `kneepoint.errors.ScenarioError`."""
@@ -188,10 +184,11 @@ def shell(scenario: Scenario, command: Sequence[str], algorithms: Mapping[str, s
     """
 
 def algorithms() -> list[dict[str, Any]]:
-    """`name summary source year use_when params` of each; a param is a dict `name min max default unit doc`."""
+    """`name summary source year use_when params` of each. A param is a dict `name default min max` (as a scenario
+    writes them) `unit` (in which it is counted) `doc source`."""
 
 def queues() -> list[dict[str, Any]]:
-    """`name` `summary` `source` of each."""
+    """`name` `summary` `source` `params` of each; a param is a dict as of `algorithms`."""
 
 def losses() -> list[dict[str, Any]]:
     """`name` `summary` `source` of each."""

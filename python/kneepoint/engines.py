@@ -68,14 +68,15 @@ def of(name: str, job: Job) -> Iterator[Any]:
 
 @contextmanager
 def algorithms(scenario: _core.Scenario, file: str, *, bpf: bool) -> Iterator[dict[str, str]]:
-    """What the kernel calls each algorithm of a scenario, all of which it has until the end.
+    """What the kernel calls each algorithm of a scenario, by its name and the parameters that are set; it has all of
+    them until the end.
 
     `bpf`: our build also where the kernel has its own. Raises `KernelUnsupported`, `EngineError` where that cannot be.
     """
     from . import _core
 
     try:
-        loaded = _core.load_for_run(sorted(scenario.algorithms), ours=bpf)
+        loaded = _core.load_for_run(scenario, ours=bpf)
     except EngineError as error:
         raise type(error)(f"{file}: {error}") from None
     with loaded:

@@ -66,10 +66,16 @@ def test_every_item_carries_its_own_summary(kind: str) -> None:
             assert item["source"], f"{item['name']} does not say where its definition comes from"
 
 
+LEAST = 'duration = "1s"\n[path]\nrate = "10Mbit/s"\nrtt = "10ms"\n[[flow]]\n'
+
+
 def test_every_parameter_says_what_it_is_and_has_a_default_within_its_bounds() -> None:
     for algorithm in _core.algorithms():
         for param in algorithm["params"]:
-            assert param["min"] <= param["default"] <= param["max"], (algorithm["name"], param["name"])
+            # As a scenario takes them: what is outside its bounds is refused.
+            for text in (param["min"], param["default"], param["max"]):
+                line = f"{algorithm['name']}.{param['name']} = {text}"
+                _core.parse(f'{LEAST}algorithm = "{algorithm["name"]}"\n{line}\n', "s.toml")
             assert param["doc"]
 
 

@@ -16,11 +16,26 @@ from typing import Any
 
 import pytest
 
-from building import ALGORITHMS
+from building import ALGORITHMS, run
 from kneepoint import _core, tables
 from lab import available, registered_maps
 
+ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+PINNED = """
+mount -t bpf bpf /sys/fs/bpf && "$@" load reno && "$@" list algorithms --json
+ls /sys/fs/bpf/kneepoint && "$@" unload reno && test ! -e /sys/fs/bpf/kneepoint
+"""
 KNEE = (sys.executable, "-m", "kneepoint")
+
+LONG = """\
+title = "long"
+duration = "60s"
+[path]
+rate = "10Mbit/s"
+rtt = "10ms"
+[[flow]]
+algorithm = "cubic"
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +68,8 @@ def test_an_algorithm_is_loaded_listed_and_unloaded(name: str) -> None:
     assert f"sockets can choose knee_{name}" in knee("load", name)
     assert f"knee_{name}" in available()
     assert listed()[name]["loaded"] == f"knee_{name}"
+    # Not where every socket might take it unasked.
+    assert f"knee_{name}" not in ALLOWED.read_text().split()
     with socket.socket() as chosen:
         chosen.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, f"knee_{name}".encode())
     knee("unload", name)
@@ -73,6 +90,27 @@ def test_an_unknown_name_is_refused_with_a_suggestion() -> None:
 def test_what_is_not_loaded_cannot_be_unloaded() -> None:
     assert "this kernel has no knee_reno" in knee("unload", "reno", code=2)
     assert "nothing is loaded" in knee("unload", "--all")
+
+
+def test_unloading_all_passes_over_what_a_run_holds() -> None:
+    knee("load", "reno")
+    with _core.load_for_run(_core.parse(LONG, "s.toml"), ours=True) as run:
+        own = run.names["cubic"]
+        assert own.endswith("_cubic") and own != "knee_cubic"
+        knee("unload", "--all")
+        assert "knee_reno" not in available()
+        assert own in available()
+    assert own not in available()
+
+
+def test_two_runs_have_builds_of_their_own() -> None:
+    scenario = _core.parse(LONG, "s.toml")
+    with _core.load_for_run(scenario, ours=True) as first, _core.load_for_run(scenario, ours=True) as second:
+        names = {first.names["cubic"], second.names["cubic"]}
+        assert len(names) == 2
+        first.close()
+        assert second.names["cubic"] in available()
+    assert not names & set(available())
 
 
 def test_unloading_names_the_sockets_that_still_run_it() -> None:
@@ -118,13 +156,11 @@ def test_an_ordinary_user_is_refused_with_the_reason() -> None:
 
 
 def test_what_a_run_has_loaded_goes_with_it_also_when_it_is_killed(tmp_path: Path) -> None:
-    (tmp_path / "s.toml").write_text(
-        'title = "long"\nduration = "60s"\n[path]\nrate = "10Mbit/s"\nrtt = "10ms"\n[[flow]]\nalgorithm = "cubic"\n'
-    )
+    (tmp_path / "s.toml").write_text(LONG)
     words = [*KNEE, "run", "s.toml", "--engine", "kernel", "--bpf", "--out", "run", "--quiet"]
     process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 20
-    while "knee_cubic" not in available():
+    while not (own := [name for name in available() if name.endswith("_cubic")]):
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -132,9 +168,9 @@ def test_what_a_run_has_loaded_goes_with_it_also_when_it_is_killed(tmp_path: Pat
     process.send_signal(signal.SIGKILL)
     process.wait()
     deadline = time.monotonic() + 5
-    while "knee_cubic" in available() and time.monotonic() < deadline:
+    while own[0] in available() and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert "knee_cubic" not in available()
+    assert own[0] not in available()
 
 
 @pytest.mark.parametrize("place", ["no-such-namespace", "2147483647"])
@@ -142,3 +178,56 @@ def test_a_default_that_cannot_be_set_leaves_nothing_loaded(place: str) -> None:
     said = knee("load", "reno", "--default-in", place, code=2)
     assert f"there is no network namespace {place}" in said
     assert "knee_reno" not in available()
+
+
+def test_where_the_bpf_file_system_is_mounted_a_pin_holds_it() -> None:
+    # In a mount namespace of its own, so that the machine's mounts stay as they are.
+    words = ["unshare", "--mount", "sh", "-ec", PINNED, "sh", *KNEE]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    if "mount:" in ended.stderr:
+        pytest.skip(f"no BPF file system can be mounted here: {ended.stderr.strip()}")
+    assert ended.returncode == 0, ended.stderr
+    assert '"pin": "/sys/fs/bpf/kneepoint/reno"' in ended.stdout
+    # What the folder had, then the message; and the folder is gone.
+    assert ended.stdout.endswith("\nreno\nreno is unloaded\n")
+    assert "knee_reno" not in available()
+
+
+@pytest.fixture
+def namespace() -> Iterator[str]:
+    name = f"knee-{os.getpid()}-a"
+    run("ip", "netns", "add", name)
+    yield name
+    run("ip", "netns", "delete", name)
+
+
+def default_in_host() -> str:
+    return Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+
+
+def default_in(namespace: str) -> str:
+    return run("ip", "netns", "exec", namespace, "cat", "/proc/sys/net/ipv4/tcp_congestion_control").strip()
+
+
+def test_a_default_of_a_namespace_is_put_back(namespace: str) -> None:
+    host, before = default_in_host(), default_in(namespace)
+    knee("load", "reno", "--default-in", namespace)
+    assert default_in(namespace) == "knee_reno"
+    assert default_in_host() == host
+    knee("unload", "reno")
+    assert default_in(namespace) == before
+    assert not Path("/run/kneepoint").exists()
+    assert "knee_reno" not in available()
+
+
+@pytest.mark.parametrize("first", ["reno", "cubic"])
+def test_two_defaults_of_one_namespace_are_put_back_in_either_order(namespace: str, first: str) -> None:
+    before = default_in(namespace)
+    knee("load", "reno", "--default-in", namespace)
+    knee("load", "cubic", "--default-in", namespace)
+    assert default_in(namespace) == "knee_cubic"
+    knee("unload", first)
+    assert default_in(namespace) == ("knee_cubic" if first == "reno" else "knee_reno")
+    knee("unload", "cubic" if first == "reno" else "reno")
+    assert default_in(namespace) == before
+    assert not Path("/run/kneepoint").exists()

@@ -72,7 +72,7 @@ pub fn run_in_lab(
     options: &Options,
     progress: &mut dyn FnMut(Nanos) -> bool,
 ) -> Result<Output, KernelError> {
-    refuse_parameters(cell)?;
+    refuse_blocking(cell)?;
     let congestion = |name: &str| {
         let known = options.congestion.get(name);
         known.cloned().unwrap_or_else(|| name.to_owned())
@@ -83,19 +83,16 @@ pub fn run_in_lab(
     Repetition::start(cell, rep, options, lab, &flows, &congestion)?.run(progress)
 }
 
-/// The kernel's own algorithms have no parameters, and ours are loaded with
-/// their defaults.
-fn refuse_parameters(cell: &Cell) -> Result<(), KernelError> {
-    for (group, flow) in cell.flows.iter().enumerate() {
-        if let Some((name, value)) = flow.params.first() {
-            return Err(KernelError::Unsupported {
-                what: format!("flow.{group}.{}.{name} = {value}", flow.algorithm),
-                lacks: "runs algorithms with their default parameters".into(),
-                hint: "Leave it out, or simulate it.".into(),
-            });
-        }
+/// The generators serve many connections by one thread each, which cannot wait in a write.
+fn refuse_blocking(cell: &Cell) -> Result<(), KernelError> {
+    match cell.flows.iter().position(|flow| flow.blocking) {
+        None => Ok(()),
+        Some(group) => Err(KernelError::Unsupported {
+            what: format!("flow.{group}.blocking = true"),
+            lacks: "writes without blocking".into(),
+            hint: "Leave it out, simulate it, or let a program of yours write (workload = \"programs\").".into(),
+        }),
     }
-    Ok(())
 }
 
 /// A repetition under way.

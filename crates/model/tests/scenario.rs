@@ -226,7 +226,7 @@ fn every_scalar_key_but_those_of_the_whole_scenario_may_be_an_axis() {
 fn an_axis_multiplies_only_the_cells_it_acts_in() {
     let text = edited(
         "algorithm = \"cubic\"",
-        "algorithm = [\"cubic\", \"bbr1\"]\nbbr1.drain_gain = [88, 300]\nbbr1.cwnd_gain = 600",
+        "algorithm = [\"cubic\", \"bbr1\"]\nbbr1.drain_gain = [0.34375, 1.2]\nbbr1.cwnd_gain = 2.5",
     );
     let cells = read(&text).unwrap().cells;
     let seen: Vec<_> = cells
@@ -236,10 +236,28 @@ fn an_axis_multiplies_only_the_cells_it_acts_in() {
     let bbr1 = |drain| {
         vec![
             ("drain_gain".to_string(), drain),
-            ("cwnd_gain".to_string(), 600),
+            ("cwnd_gain".to_string(), 640),
         ]
     };
-    assert_eq!(seen, [(vec![], 1), (bbr1(88), 2), (bbr1(300), 2)]);
+    assert_eq!(seen, [(vec![], 1), (bbr1(88), 2), (bbr1(307), 2)]);
+}
+
+#[test]
+fn parameters_are_written_with_their_units() {
+    let text = edited(
+        "algorithm = \"cubic\"",
+        "algorithm = \"bbr1\"\nbbr1.probe_rtt_time = \"0.15s\"\nbbr1.pacing_margin = \"2%\"\nbbr1.cwnd_gain = 2",
+    );
+    let params = read(&text).unwrap().cells.remove(0).flows.remove(0).params;
+    let expected = [
+        ("probe_rtt_time", 150),
+        ("pacing_margin", 2),
+        ("cwnd_gain", 512),
+    ];
+    assert_eq!(
+        params,
+        expected.map(|(name, value)| (name.to_string(), value))
+    );
 }
 
 #[test]

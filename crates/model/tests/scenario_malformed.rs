@@ -39,7 +39,7 @@ rx_coalesce = "20us"
 
 [[flow]]
 algorithm = ["cubic", "bbr1"]
-bbr1.drain_gain = 300
+bbr1.drain_gain = 1.2
 workload = "transfer"
 bytes = "10MB"
 count = 4

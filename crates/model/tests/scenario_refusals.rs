@@ -202,13 +202,13 @@ algorithm = "cubic""#,
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 cuont = 2"#,
-            r#"s.toml:9: flow.0.cuont: unknown key; known here: algorithm, name, workload, bytes, write, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, max_pacing_rate. Did you mean "count"?"#,
+            r#"s.toml:9: flow.0.cuont: unknown key; known here: algorithm, name, workload, bytes, write, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "count"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 bbr2.drain_gain = 3"#,
-            r#"s.toml:9: flow.0.bbr2: unknown key; known here: algorithm, name, workload, bytes, write, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, max_pacing_rate. Did you mean "bbr1"?"#,
+            r#"s.toml:9: flow.0.bbr2: unknown key; known here: algorithm, name, workload, bytes, write, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "bbr1"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
@@ -468,19 +468,37 @@ name = "my flow""#,
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 cubic.beta = 2000"#,
-            "s.toml:9: flow.0.cubic.beta: got 2000; expected a whole number from 1 to 1024 (default 717).",
+            "s.toml:9: flow.0.cubic.beta: got 2000; expected a number from 0.001 to 1 (default 0.7002).",
         ),
         (
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 cubic.beta = "1""#,
-            r#"s.toml:9: flow.0.cubic.beta: got "1"; expected a whole number from 1 to 1024 (default 717)."#,
+            r#"s.toml:9: flow.0.cubic.beta: got "1"; expected a number from 0.001 to 1 (default 0.7002). Write it without quotes."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "bbr1"
+bbr1.probe_rtt_time = 150"#,
+            r#"s.toml:9: flow.0.bbr1.probe_rtt_time: got 150; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from "0s" to "5s" (default "200ms"). Write it with its unit, in quotes."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "bbr1"
+bbr1.probe_rtt_time = "1us""#,
+            r#"s.toml:9: flow.0.bbr1.probe_rtt_time: got "1us"; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from "0s" to "5s" (default "200ms"). It counts whole units of 1ms."#,
+        ),
+        (
+            r#"algorithm = "cubic""#,
+            r#"algorithm = "bbr1"
+bbr1.pacing_margin = "60%""#,
+            r#"s.toml:9: flow.0.bbr1.pacing_margin: got "60%"; expected a share such as "1.5%" from "0%" to "50%" (default "1%")."#,
         ),
         (
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 cubic = 3"#,
-            "s.toml:9: flow.0.cubic: got 3; expected a table of parameters. Write cubic.beta = 717.",
+            "s.toml:9: flow.0.cubic: got 3; expected a table of parameters. Write cubic.beta = 0.7002.",
         ),
         (
             r#"algorithm = "cubic""#,
@@ -661,8 +679,8 @@ depth = 2"#,
         (
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
-bbr1.drain_gain = 300"#,
-            r#"s.toml:9: flow.0.bbr1.drain_gain: got a parameter of bbr1; expected parameters of this flow's own algorithm. Remove it, or set algorithm = "bbr1"."#,
+bbr1.drain_gain = 1.2"#,
+            r#"s.toml:9: flow.0.bbr1.drain_gain: got a parameter of bbr1; expected parameters of this table's own algorithm. Remove it, or set algorithm = "bbr1"."#,
         ),
         (
             r#"algorithm = "cubic""#,

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict, PyList};
 
 use crate::errors;
+use crate::scenario::Scenario;
 
 /// Algorithms that the kernel has until this is closed; a context manager.
 #[pyclass(frozen, module = "kneepoint._core")]
@@ -37,14 +38,11 @@ impl LoadedAlgorithms {
 
 /// See `knee_kernel::loader::for_run`.
 #[pyfunction]
-#[pyo3(signature = (algorithms, *, ours))]
-pub fn load_for_run(
-    py: Python<'_>,
-    algorithms: Vec<String>,
-    ours: bool,
-) -> PyResult<LoadedAlgorithms> {
+#[pyo3(signature = (scenario, *, ours))]
+pub fn load_for_run(py: Python<'_>, scenario: &Scenario, ours: bool) -> PyResult<LoadedAlgorithms> {
+    let variants = scenario.variants();
     let held = py
-        .detach(|| loader::for_run(algorithms.iter().map(String::as_str), ours))
+        .detach(|| loader::for_run(&variants, ours))
         .map_err(|error| errors::kernel(py, &error))?;
     Ok(LoadedAlgorithms {
         names: held.names.clone(),
@@ -88,6 +86,7 @@ pub fn in_kernel(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let entry = PyDict::new(py);
         entry.set_item("builtin", status.builtin)?;
         entry.set_item("loaded", status.loaded)?;
+        entry.set_item("pin", status.pin.map(|pin| pin.display().to_string()))?;
         entry.set_item("loadable", status.not_loadable.is_none())?;
         entry.set_item("not_loadable", status.not_loadable)?;
         dict.set_item(status.name, entry)?;

@@ -9,20 +9,21 @@ use knee_model::{loss, queue, scenario};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::scenario::algorithm_param;
+
 #[pyfunction]
 pub fn algorithms(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
     for algorithm in knee_cc::algorithms() {
         let params = PyList::empty(py);
         for param in algorithm.params() {
-            let dict = PyDict::new(py);
-            dict.set_item("name", param.name)?;
-            dict.set_item("default", param.default)?;
-            dict.set_item("min", param.min)?;
-            dict.set_item("max", param.max)?;
-            dict.set_item("unit", param.unit)?;
-            dict.set_item("doc", param.doc)?;
-            params.append(dict)?;
+            params.append(described(
+                py,
+                &algorithm_param(param),
+                param.unit,
+                param.doc,
+                "",
+            )?)?;
         }
         let dict = PyDict::new(py);
         dict.set_item("name", algorithm.name())?;
@@ -38,12 +39,40 @@ pub fn algorithms(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
 
 #[pyfunction]
 pub fn queues(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
-    named(
-        py,
-        queue::QUEUES
-            .iter()
-            .map(|kind| (kind.name, kind.summary, kind.source)),
-    )
+    let list = PyList::empty(py);
+    for kind in queue::QUEUES {
+        let params = PyList::empty(py);
+        for param in kind.params {
+            let info = scenario::ParamInfo::of_queue(param);
+            params.append(described(py, &info, "", param.doc, param.source)?)?;
+        }
+        let dict = PyDict::new(py);
+        dict.set_item("name", kind.name)?;
+        dict.set_item("summary", kind.summary)?;
+        dict.set_item("source", kind.source)?;
+        dict.set_item("params", params)?;
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+/// A parameter: default and bounds as a scenario writes them, and the unit in which its owner counts.
+fn described<'py>(
+    py: Python<'py>,
+    info: &scenario::ParamInfo,
+    unit: &str,
+    doc: &str,
+    source: &str,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("name", &info.name)?;
+    dict.set_item("default", info.written(info.default))?;
+    dict.set_item("min", info.written(info.min))?;
+    dict.set_item("max", info.written(info.max))?;
+    dict.set_item("unit", unit)?;
+    dict.set_item("doc", doc)?;
+    dict.set_item("source", source)?;
+    Ok(dict)
 }
 
 #[pyfunction]

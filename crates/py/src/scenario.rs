@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use knee_kernel::loader::Variant;
 use knee_model::scenario::{self as model, BufferLimit, Cell};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -63,12 +64,6 @@ impl Scenario {
         PyList::new(py, cells)
     }
 
-    /// Every algorithm that some connection's end uses, sorted.
-    #[getter]
-    fn algorithms(&self) -> BTreeSet<&str> {
-        self.scenario.cells.iter().flat_map(algorithms_of).collect()
-    }
-
     /// (`assert`, line in the file) of each `[[expect]]`.
     #[getter]
     fn expects(&self) -> Vec<(&str, u32)> {
@@ -127,17 +122,21 @@ impl Scenario {
 }
 
 impl Scenario {
+    /// Every algorithm that some connection's end uses, with the parameters that are set.
+    pub fn variants(&self) -> BTreeSet<Variant> {
+        self.scenario
+            .cells
+            .iter()
+            .flat_map(Variant::of_cell)
+            .collect()
+    }
+
     fn cell(&self, index: usize) -> PyResult<&Cell> {
         self.scenario.cells.get(index).ok_or_else(|| {
             let count = self.scenario.cells.len();
             PyIndexError::new_err(format!("cell {index} of a scenario with {count} cells"))
         })
     }
-}
-
-fn algorithms_of(cell: &Cell) -> impl Iterator<Item = &str> {
-    let senders = cell.flows.iter().map(|flow| flow.algorithm.as_str());
-    senders.chain([cell.receiver.algorithm.as_str()])
 }
 
 fn cell_dict<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyDict>> {
@@ -175,18 +174,14 @@ fn cell_dict<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyDict>> 
     Ok(dict)
 }
 
+/// A parameter of an algorithm as a scenario writes it.
+pub fn algorithm_param(param: &knee_cc::Param) -> model::ParamInfo {
+    model::ParamInfo::of_algorithm(param.name, param.unit, param.default, param.min, param.max)
+}
+
 fn algorithm_info(algorithm: &knee_cc::Algorithm) -> model::AlgorithmInfo {
     model::AlgorithmInfo {
         name: algorithm.name().to_owned(),
-        params: algorithm
-            .params()
-            .iter()
-            .map(|param| model::ParamInfo {
-                name: param.name.to_owned(),
-                min: param.min,
-                max: param.max,
-                default: param.default,
-            })
-            .collect(),
+        params: algorithm.params().iter().map(algorithm_param).collect(),
     }
 }

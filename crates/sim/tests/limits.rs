@@ -118,6 +118,7 @@ rx_coalesce = "0s"
 [[flow]]
 algorithm = "{algorithm}"
 write = "{write}"
+blocking = true
 "#
         ));
         assert_within(
@@ -171,4 +172,45 @@ response = "500B"
             "{algorithm} is not limited by its window"
         );
     }
+}
+
+/// A nonblocking writer finds everything sent when it is woken, and that write marks the flow as limited by its
+/// application. BBR then never has a sample that counts, stays in STARTUP and overruns the buffer again and again.
+/// Source: measured on Linux 6.12.117 (user-mode, exact time, netem, GRO off): 19.7 % retransmitted and 75.3 ms for
+/// nonblocking writes, 0 % and 41.9 ms for blocking ones.
+#[test]
+fn bbr1_stays_in_startup_behind_a_send_buffer_that_a_nonblocking_writer_fills() {
+    let steady = |blocking: bool| {
+        let output = run(&format!(
+            r#"
+duration = "12s"
+warmup = "4s"
+[path]
+rate = "200Mbit/s"
+rtt = "40ms"
+buffer = "1bdp"
+[sender]
+tcp_limit_output_bytes = "1MiB"
+[receiver]
+gro = false
+rx_coalesce = "0s"
+[[flow]]
+algorithm = "bbr1"
+blocking = {blocking}
+"#
+        ));
+        output.flows.srtt_us_p50[0].expect("it ran") / 1e3
+    };
+    assert_within(
+        "nonblocking: srtt over that of Linux",
+        steady(false) / 75.35,
+        0.93,
+        1.07,
+    );
+    assert_within(
+        "blocking: srtt over that of Linux",
+        steady(true) / 41.92,
+        0.93,
+        1.07,
+    );
 }

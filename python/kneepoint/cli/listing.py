@@ -74,11 +74,10 @@ def _entry(entry: Mapping[str, Any]) -> str:
     if "kernel" in entry:
         lines += _wrapped(f"in this kernel: {_in_kernel(entry['kernel'])}")
     for param in entry.get("params") or ():
-        unit = f" {param['unit']}" if param.get("unit") else ""
-        doc = f"; {param['doc']}" if param.get("doc") else ""
-        lines += _wrapped(
-            f"{entry['name']}.{param['name']} = {param['default']}{unit} ({param['min']} to {param['max']}){doc}"
-        )
+        counted = f", counted in {param['unit']}" if param["unit"] else ""
+        bounds = f"{param['min']} to {param['max']}{counted}"
+        meaning = "; ".join(text for text in (param["doc"], param["source"]) if text)
+        lines += _wrapped(f"{entry['name']}.{param['name']} = {param['default']} ({bounds}); {meaning}")
     return "\n".join(lines)
 
 

@@ -6,7 +6,7 @@ import json as json_module
 from collections.abc import Mapping, Sequence
 
 from kneepoint import _core
-from kneepoint.errors import KernelUnsupported, UsageError
+from kneepoint.errors import EngineError, KernelUnsupported, UsageError
 from kneepoint.terms import suggest
 
 _SHOWN = 3
@@ -43,14 +43,22 @@ def unload(algorithms: Sequence[str], *, every: bool, json: bool) -> int:
         algorithms = [name for name, status in _core.in_kernel().items() if status["loaded"]]
     _check("unload", algorithms)
     done: dict[str, list[dict[str, str]]] = {}
+    failed: list[str] = []
     for name in algorithms:
-        done[name] = _core.unload(name)
+        try:
+            done[name] = _core.unload(name)
+        except EngineError as error:
+            # One that a run holds is no reason to keep the others.
+            failed.append(str(error))
+            continue
         if not json:
             print(f"{name} is unloaded{_still_used(done[name])}")
     if json:
         print(json_module.dumps({"schema": 1, "unloaded": done}, indent=2))
     elif not algorithms:
         print("nothing is loaded")
+    if failed:
+        raise EngineError("knee unload: " + "; ".join(failed))
     return 0
 
 

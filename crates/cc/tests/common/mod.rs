@@ -98,6 +98,7 @@ impl Conn {
             .snd_una
             .wrapping_add(self.stack.snd_cwnd * MSS_BYTES);
         self.op(Op::PktsAcked);
+        self.op(Op::InAckEvent);
         self.op(Op::CongAvoid);
     }
 

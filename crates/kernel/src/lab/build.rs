@@ -11,6 +11,7 @@ use super::facts::HostFacts;
 use super::netlink::Netlink;
 use super::{DEVICE, Facts, Joint, Namespace, netem, settings};
 use crate::KernelError;
+use crate::loader::Variant;
 
 /// Connecting ends bind this port plus the flow's number.
 pub const FIRST_PORT: u16 = 10_000;
@@ -75,7 +76,7 @@ impl Lab {
         let ends: Vec<_> = addresses.iter().map(|a| (a.sender, a.receiver)).collect();
         let netlink = &mut host(cell, &cell.sender, &ends, &|group| {
             let flow = &cell.flows[group];
-            is_programs(&flow.workload).then(|| congestion(&flow.algorithm))
+            is_programs(&flow.workload).then(|| congestion(&Variant::of_flow(flow).to_string()))
         })?;
         if by_kernel {
             netem::introduce(cell, &cell.sender, true, &ends)?;

@@ -29,47 +29,72 @@ pub fn set(name: &str, called: &str, place: &str) -> Result<(), KernelError> {
     })?;
     let before = before.trim().to_owned();
     let note = note_of(name);
-    fs::create_dir_all(NOTES)
-        .and_then(|()| fs::write(&note, format!("{}\n{before}\n", namespace.display())))
-        .map_err(|error| {
-            refused(
-                format!("{} cannot be written ({error})", note.display()),
-                "What is changed is noted there, so that it can be undone.",
-            )
-        })?;
+    write(&note, &namespace, &before).map_err(|error| {
+        refused(
+            format!("{} cannot be written ({error})", note.display()),
+            "What is changed is noted there, so that it can be undone.",
+        )
+    })?;
     let value = called.to_owned();
     within(&namespace, move || fs::write(SYSCTL, value)).map_err(|error| {
-        let _ = fs::remove_file(&note);
+        forget(&note);
         refused(
             format!("{place} does not take it as its default ({error})"),
-            "Namespaces other than the host's take only congestion controls that everybody may use \
-             (net.ipv4.tcp_allowed_congestion_control of the host); a route's `congctl` needs no such leave.",
+            "It needs CAP_NET_ADMIN there too; a route's `congctl` is another way.",
         )
     })
 }
 
 /// Puts back what was the default before the algorithm was.
-pub fn restore(name: &str) -> Result<(), KernelError> {
+///
+/// What somebody else made the default since stays; if it was one of ours, it
+/// is now to be followed by what was there before the two.
+pub fn restore(name: &str, called: &str) -> Result<(), KernelError> {
     let note = note_of(name);
-    let Ok(text) = fs::read_to_string(&note) else {
+    let Some((namespace, before)) = read(&note) else {
         return Ok(());
     };
-    if let Some((namespace, before)) = text.trim().split_once('\n') {
-        let before = before.to_owned();
-        // A namespace that is gone needs no restoring.
-        if Path::new(namespace).exists() {
-            within(Path::new(namespace), move || fs::write(SYSCTL, before)).map_err(|error| {
-                KernelError::Unload {
-                    name: name.into(),
-                    why: format!("the default of {namespace} cannot be put back ({error})"),
-                    hint: format!("Put it back by hand, then remove {}.", note.display()),
-                }
-            })?;
+    // A namespace that is gone needs no restoring.
+    if let Ok(now) = within(&namespace, || fs::read_to_string(SYSCTL))
+        && now.trim() == called
+    {
+        let before = before.clone();
+        within(&namespace, move || fs::write(SYSCTL, before)).map_err(|error| {
+            KernelError::Unload {
+                name: name.into(),
+                why: format!(
+                    "the default of {} cannot be put back ({error})",
+                    namespace.display()
+                ),
+                hint: format!("Put it back by hand, then remove {}.", note.display()),
+            }
+        })?;
+    }
+    for later in fs::read_dir(NOTES).into_iter().flatten().flatten() {
+        if read(&later.path()) == Some((namespace.clone(), called.to_owned())) {
+            // Without it, that default would stay after its algorithm, no more.
+            let _ = write(&later.path(), &namespace, &before);
         }
     }
-    let _ = fs::remove_file(&note);
-    let _ = fs::remove_dir(NOTES);
+    forget(&note);
     Ok(())
+}
+
+fn read(note: &Path) -> Option<(PathBuf, String)> {
+    let text = fs::read_to_string(note).ok()?;
+    let (namespace, before) = text.trim().split_once('\n')?;
+    Some((namespace.into(), before.to_owned()))
+}
+
+fn write(note: &Path, namespace: &Path, before: &str) -> io::Result<()> {
+    fs::create_dir_all(NOTES)?;
+    fs::write(note, format!("{}\n{before}\n", namespace.display()))
+}
+
+/// The folder goes with the last.
+fn forget(note: &Path) {
+    let _ = fs::remove_file(note);
+    let _ = fs::remove_dir(NOTES);
 }
 
 fn note_of(name: &str) -> PathBuf {

@@ -14,13 +14,15 @@ mod users;
 pub use objects::is_built;
 pub use users::User;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use knee_model::scenario::{Cell, FlowSpec};
 use libbpf_rs::Link;
 
 use crate::KernelError;
+use registration::{Build, Choosers};
 
 /// Where links of loaded algorithms are pinned.
 pub const PINS: &str = "/sys/fs/bpf/kneepoint";
@@ -46,6 +48,8 @@ pub struct Status {
     pub builtin: Option<String>,
     /// Our build, by its name, when it is loaded.
     pub loaded: Option<String>,
+    /// The pin that holds it; `None` also for one without: it goes with a run, or is unregistered.
+    pub pin: Option<PathBuf>,
     /// Why our build cannot be loaded here; `None`: it can.
     pub not_loadable: Option<String>,
 }
@@ -68,6 +72,7 @@ pub fn list() -> Vec<Status> {
                 name: name.to_owned(),
                 builtin: has(builtin_name(name)),
                 loaded: has(&kernel_name(name)),
+                pin: Some(pin_of(name)).filter(|pin| pin.exists()),
                 not_loadable: match &refusal {
                     Some((why, _)) => Some(why.clone()),
                     None => (!is_built()).then(|| objects::NOT_BUILT.to_owned()),
@@ -89,18 +94,30 @@ pub fn available() -> Vec<String> {
 /// Loads our build of an algorithm, to stay. Returns what the kernel calls it.
 ///
 /// `default_in`: a network namespace (a name below /run/netns, or a process) for
-/// whose new sockets it becomes the default.
+/// whose new sockets it becomes the default. Such an algorithm may be chosen by
+/// everybody, as a default must be.
 ///
 /// # Errors
 /// No such algorithm, it is there already, or the kernel refuses: each says why.
 pub fn load(name: &str, default_in: Option<&str>) -> Result<String, KernelError> {
     let called = kernel_name(name);
     refuse_taken(name, &called)?;
+    let who = match default_in {
+        Some(_) => Choosers::Everybody,
+        None => Choosers::Administrators,
+    };
     if registration::has_links() && has_bpffs() {
-        pin(name)?;
+        pin(name, who)?;
     } else {
         // Without a link the kernel keeps it until it is taken back.
-        registration::register(name, false)?.disconnect();
+        registration::register(&Build {
+            name,
+            called: &called,
+            params: &[],
+            linked: false,
+            who,
+        })?
+        .disconnect();
     }
     if let Some(place) = default_in
         && let Err(error) = default_in::set(name, &called, place)
@@ -131,7 +148,7 @@ pub fn unload(name: &str) -> Result<Vec<User>, KernelError> {
             "`knee list algorithms` says what is loaded.",
         ));
     }
-    default_in::restore(name)?;
+    default_in::restore(name, &called)?;
     let users = users::of(&called);
     if pin.exists() {
         fs::remove_file(&pin).map_err(|error| {
@@ -161,41 +178,93 @@ pub fn loaded() -> Vec<String> {
         .collect()
 }
 
+/// An algorithm with its parameters, as a flow of a scenario asks for it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Variant {
+    pub algorithm: String,
+    /// Those that are set, by name.
+    pub params: Vec<(String, u32)>,
+}
+
+impl Variant {
+    /// What the flow runs.
+    pub fn of_flow(flow: &FlowSpec) -> Variant {
+        Variant {
+            algorithm: flow.algorithm.clone(),
+            params: flow.params.clone(),
+        }
+    }
+
+    /// Every variant of a cell: its flows', and the far ends' algorithm.
+    pub fn of_cell(cell: &Cell) -> impl Iterator<Item = Variant> {
+        let far_end = Variant {
+            algorithm: cell.receiver.algorithm.clone(),
+            params: Vec::new(),
+        };
+        cell.flows
+            .iter()
+            .map(Variant::of_flow)
+            .chain(std::iter::once(far_end))
+    }
+}
+
+/// `cubic`, `bbr1(cwnd_gain = 600)`.
+impl std::fmt::Display for Variant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.algorithm)?;
+        if self.params.is_empty() {
+            return Ok(());
+        }
+        let set = self
+            .params
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"));
+        write!(f, "({})", set.collect::<Vec<_>>().join(", "))
+    }
+}
+
 /// Algorithms that a run needs, in the kernel while this lives.
 pub struct ForRun {
-    /// What the kernel calls each of the scenario's algorithms.
+    /// What the kernel calls each [`Variant`], by its text.
     pub names: BTreeMap<String, String>,
     _links: Vec<Link>,
 }
 
 /// Sees to it that the kernel has the algorithms: its own builds where it has
-/// them and `ours` is false, else ours, loaded for as long as the result lives.
-/// A build that another run holds is shared, and goes with that run.
+/// them, `ours` is false and no parameter is set; else ours, which somebody
+/// loaded to stay, or which are loaded under a name of this run's own for as
+/// long as the result lives.
 ///
 /// # Errors
 /// As [`load`].
-pub fn for_run<'a>(
-    algorithms: impl IntoIterator<Item = &'a str>,
-    ours: bool,
-) -> Result<ForRun, KernelError> {
+pub fn for_run(variants: &BTreeSet<Variant>, ours: bool) -> Result<ForRun, KernelError> {
     let available = available();
     let has = |name: &str| available.iter().any(|known| known == name);
     let (mut names, mut links) = (BTreeMap::new(), Vec::new());
-    for name in algorithms {
-        let (own, called) = (builtin_name(name), kernel_name(name));
-        if has(own) && !ours {
-            names.insert(name.to_owned(), own.to_owned());
-            continue;
-        }
-        if !has(&called) {
-            match registration::register(name, registration::has_links()) {
-                Ok(link) => links.push(link),
-                // Another run was quicker: its build is ours too.
-                Err(_) if self::available().contains(&called) => {}
-                Err(error) => return Err(error),
+    for variant in variants {
+        let name = variant.algorithm.as_str();
+        let plain = variant.params.is_empty();
+        let called = match (builtin_name(name), kernel_name(name)) {
+            (own, _) if plain && !ours && has(own) => own.to_owned(),
+            (_, loaded) if plain && has(&loaded) && pin_of(name).exists() => loaded,
+            (_, loaded) if !registration::has_links() && plain && has(&loaded) => loaded,
+            (_, shared) => {
+                // Without links a killed run leaves its build, which must then be found.
+                let called = match registration::has_links() || !plain {
+                    true => free_name(name),
+                    false => shared,
+                };
+                links.push(registration::register(&Build {
+                    name,
+                    called: &called,
+                    params: &variant.params,
+                    linked: registration::has_links(),
+                    who: Choosers::Administrators,
+                })?);
+                called
             }
-        }
-        names.insert(name.to_owned(), called);
+        };
+        names.insert(variant.to_string(), called);
     }
     Ok(ForRun {
         names,
@@ -203,8 +272,22 @@ pub fn for_run<'a>(
     })
 }
 
+/// A name for a run's own build that the kernel does not have: `k1a2b_bbr1`.
+/// It has room for 15 characters, which an algorithm's name may use up to 10 of.
+fn free_name(name: &str) -> String {
+    let mut number = std::process::id();
+    loop {
+        let mut called = format!("k{:04x}_{name}", number & 0xffff);
+        called.truncate(15);
+        if !available().contains(&called) {
+            return called;
+        }
+        number = number.wrapping_mul(31).wrapping_add(1);
+    }
+}
+
 /// Registers it by a link, which a pin holds.
-fn pin(name: &str) -> Result<(), KernelError> {
+fn pin(name: &str, who: Choosers) -> Result<(), KernelError> {
     let pin = pin_of(name);
     let refused = |error: &dyn std::fmt::Display| KernelError::Load {
         name: name.into(),
@@ -212,7 +295,13 @@ fn pin(name: &str) -> Result<(), KernelError> {
         hint: "Nothing was loaded; see that the BPF file system can be written.".into(),
     };
     fs::create_dir_all(PINS).map_err(|error| refused(&error))?;
-    let mut link = registration::register(name, true)?;
+    let mut link = registration::register(&Build {
+        name,
+        called: &kernel_name(name),
+        params: &[],
+        linked: true,
+        who,
+    })?;
     link.pin(&pin).map_err(|error| refused(&error))?;
     link.disconnect();
     Ok(())

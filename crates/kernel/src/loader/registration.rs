@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use libbpf_rs::btf::types::{FuncProto, Ptr, Struct};
 use libbpf_rs::btf::{Btf, ReferencesType, TypeId};
 use libbpf_rs::query::MapInfoIter;
-use libbpf_rs::{Link, MapCore, MapHandle, MapType, ObjectBuilder, PrintLevel};
+use libbpf_rs::{Error, Link, MapCore, MapHandle, MapType, ObjectBuilder, PrintLevel};
 
 use super::objects::{NOT_BUILT, OBJECTS, Object};
 use super::requirements;
@@ -14,6 +14,14 @@ use crate::KernelError;
 
 /// The map belongs to a link, and goes with it (Linux 6.4).
 const BPF_F_LINK: u32 = 1 << 13;
+/// The name of an algorithm in our build's `struct tcp_congestion_ops`, and the
+/// flags that follow (cc/cc_bpf.h, which asserts it).
+const NAME_AT: usize = 80;
+const FLAGS_AT: usize = 96;
+/// The section of its parameters.
+const PARAMS: &str = ".rodata.params";
+/// TCP_CONG_NON_RESTRICTED.
+const NON_RESTRICTED: u32 = 1;
 /// Lines of the verifier's log that stand in an error.
 const LOG_LINES: usize = 6;
 
@@ -34,9 +42,31 @@ fn kernel_version() -> Option<(u32, u32)> {
     ))
 }
 
-/// Registers our build of an algorithm. `linked`: it is there as long as the
-/// link, or its pin; else until it is unregistered.
-pub fn register(name: &str, linked: bool) -> Result<Link, KernelError> {
+/// Who may choose an algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choosers {
+    /// Sockets with CAP_NET_ADMIN over their network namespace.
+    Administrators,
+    /// Every socket. Only such an algorithm can be a namespace's default.
+    Everybody,
+}
+
+/// How an algorithm is registered.
+pub struct Build<'a> {
+    /// Of the registry.
+    pub name: &'a str,
+    /// What the kernel is to call it.
+    pub called: &'a str,
+    /// By name; the rest keep their defaults.
+    pub params: &'a [(String, u32)],
+    /// Is it there as long as the link, or its pin? Else until it is unregistered.
+    pub linked: bool,
+    pub who: Choosers,
+}
+
+/// Registers our build of an algorithm.
+pub fn register(build: &Build<'_>) -> Result<Link, KernelError> {
+    let name = build.name;
     let cannot = |why: String, hint: String| KernelError::Load {
         name: name.into(),
         why,
@@ -70,7 +100,7 @@ pub fn register(name: &str, linked: bool) -> Result<Link, KernelError> {
             "Its BTF is not that of a TCP we know; please report it.".into(),
         )
     })?;
-    attach(name, bytes, linked)
+    attach(build, bytes)
 }
 
 /// The build for the running kernel's signature of cong_control.
@@ -99,49 +129,94 @@ fn cong_control_arguments(btf: &Btf<'_>) -> Option<usize> {
 }
 
 /// Loads the object and registers its struct_ops map.
-pub(super) fn attach(name: &str, bytes: &[u8], linked: bool) -> Result<Link, KernelError> {
+fn attach(build: &Build<'_>, bytes: &[u8]) -> Result<Link, KernelError> {
     LOG.lock().unwrap_or_else(PoisonError::into_inner).clear();
     let before = libbpf_rs::set_print(Some((PrintLevel::Info, |_, text| {
         LOG.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push_str(&text);
     })));
-    let attached = try_attach(name, bytes, linked);
+    let attached = try_attach(build, bytes);
     libbpf_rs::set_print(before);
-    attached.map_err(|error| explain(name, &error))
+    attached.map_err(|error| explain(build, &error))
 }
 
-fn try_attach(name: &str, bytes: &[u8], linked: bool) -> libbpf_rs::Result<Link> {
-    let mut open = ObjectBuilder::default().name(name)?.open_memory(bytes)?;
-    if linked {
-        for mut map in open
-            .maps_mut()
-            .filter(|map| map.map_type() == MapType::StructOps)
-        {
-            let flags = map.map_flags();
-            map.set_map_flags(flags | BPF_F_LINK)?;
+fn try_attach(build: &Build<'_>, bytes: &[u8]) -> libbpf_rs::Result<Link> {
+    let unknown = || Error::from_raw_os_error(libc::EINVAL);
+    let mut open = ObjectBuilder::default()
+        .name(build.name)?
+        .open_memory(bytes)?;
+    for mut map in open.maps_mut() {
+        if map.map_type() == MapType::StructOps {
+            if build.linked {
+                let flags = map.map_flags();
+                map.set_map_flags(flags | BPF_F_LINK)?;
+            }
+            let ops = map.initial_value_mut().unwrap_or_default();
+            name_and_flags(build, ops).ok_or_else(unknown)?;
+        } else if map.name() == PARAMS && !build.params.is_empty() {
+            let values = map.initial_value_mut().unwrap_or_default();
+            set_params(build, values).ok_or_else(unknown)?;
         }
     }
     let mut object = open.load()?;
     let mut map = object
         .maps_mut()
         .find(|map| map.map_type() == MapType::StructOps)
-        .ok_or_else(|| libbpf_rs::Error::from_raw_os_error(libc::ENOENT))?;
+        .ok_or_else(|| Error::from_raw_os_error(libc::ENOENT))?;
     map.attach_struct_ops()
 }
 
-fn explain(name: &str, error: &libbpf_rs::Error) -> KernelError {
+/// Sets what it is called and who may choose it; `None` when this is not the struct that we know.
+fn name_and_flags(build: &Build<'_>, ops: &mut [u8]) -> Option<()> {
+    let own = super::kernel_name(build.name);
+    let named = ops.get_mut(NAME_AT..FLAGS_AT)?;
+    if named.split(|byte| *byte == 0).next() != Some(own.as_bytes()) {
+        return None;
+    }
+    named.fill(0);
+    named
+        .get_mut(..build.called.len())?
+        .copy_from_slice(build.called.as_bytes());
+    if build.who == Choosers::Everybody {
+        let flags: &mut [u8; 4] = ops.get_mut(FLAGS_AT..FLAGS_AT + 4)?.try_into().ok()?;
+        *flags = (u32::from_ne_bytes(*flags) | NON_RESTRICTED).to_ne_bytes();
+    }
+    Some(())
+}
+
+/// Sets parameters, which lie there as the algorithm lists them.
+fn set_params(build: &Build<'_>, values: &mut [u8]) -> Option<()> {
+    let listed = knee_cc::find(build.name)?.params();
+    for (name, value) in build.params {
+        let at = 4 * listed.iter().position(|param| param.name == name)?;
+        values
+            .get_mut(at..at + 4)?
+            .copy_from_slice(&value.to_ne_bytes());
+    }
+    Some(())
+}
+
+fn explain(build: &Build<'_>, error: &Error) -> KernelError {
+    let name = build.name;
     let log = LOG.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let (why, hint) = match error.kind() {
         libbpf_rs::ErrorKind::AlreadyExists => (
-            format!("the kernel has a congestion control of the name knee_{name}"),
+            format!(
+                "the kernel has a congestion control of the name {}",
+                build.called
+            ),
             "Somebody loaded it meanwhile; `knee list algorithms` shows it.".into(),
         ),
         _ if log.contains("BEGIN PROG LOAD LOG") => {
             let file = keep_log(name, &log);
             let lines: Vec<&str> = log
                 .lines()
-                .filter(|line| !line.starts_with("libbpf:") && !line.starts_with("processed"))
+                .filter(|line| {
+                    !["libbpf:", "processed", "--"]
+                        .iter()
+                        .any(|start| line.starts_with(start))
+                })
                 .collect();
             let last = lines[lines.len().saturating_sub(LOG_LINES)..].join(" / ");
             (
@@ -205,3 +280,6 @@ pub fn unregister(called: &str) -> Result<(), String> {
         "no struct_ops map of the kernel is called {called}"
     ))
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,7 @@ use crate::KernelError;
 use crate::clock::monotonic_ns;
 use crate::lab::netlink::Netlink;
 use crate::lab::{Child, DEVICE, Lab, reap_orphans, spawn};
+use crate::loader::Variant;
 
 /// What the link may take to report once it is told to stop.
 const REPORT_TIME: Duration = Duration::from_secs(5);
@@ -56,7 +57,7 @@ pub fn run(
         device: DEVICE.to_owned(),
         address: far_end,
         resolver: names.resolver,
-        algorithm: congestion(&cell.flows[0].algorithm),
+        algorithm: congestion(&Variant::of_flow(&cell.flows[0]).to_string()),
     };
     let mut relay = start_relay(&lab, far, porter)?;
     names

@@ -26,6 +26,7 @@ use super::{Flow, Progress, Shared};
 use crate::KernelError;
 use crate::clock::monotonic_ns;
 use crate::lab::{Addresses, FIRST_PORT};
+use crate::loader::Variant;
 
 /// Longest single read and write.
 const SCRATCH_BYTES: usize = 256 * 1024;
@@ -130,10 +131,10 @@ impl Generator<'_> {
     fn socket(&self, flow: &Flow) -> Result<OwnedFd, KernelError> {
         let (cell, spec) = (self.plan.cell, &self.plan.cell.flows[flow.group]);
         let (algorithm, rate) = match self.plan.side {
-            Side::Sender => (&spec.algorithm, spec.max_pacing_rate),
-            Side::Receiver => (&cell.receiver.algorithm, None),
+            Side::Sender => (Variant::of_flow(spec).to_string(), spec.max_pacing_rate),
+            Side::Receiver => (cell.receiver.algorithm.clone(), None),
         };
-        let congestion = (self.plan.congestion)(algorithm);
+        let congestion = (self.plan.congestion)(&algorithm);
         let options = Options {
             congestion: &congestion,
             max_pacing_rate: rate,

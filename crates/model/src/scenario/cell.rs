@@ -152,6 +152,8 @@ pub struct FlowSpec {
     pub stagger: Nanos,
     /// This flow's own base RTT.
     pub rtt: Nanos,
+    /// Does the sending application wait in write() for room in the send buffer?
+    pub blocking: bool,
     /// SO_MAX_PACING_RATE.
     pub max_pacing_rate: Option<Rate>,
 }

@@ -208,6 +208,7 @@ fn flow(facts: &mut Facts, section: Section, flow: &FlowSpec) {
     facts.key(section, "start", flow.start);
     facts.key(section, "stagger", flow.stagger);
     facts.key(section, "rtt", flow.rtt);
+    facts.key(section, "blocking", flow.blocking.to_string());
     facts.key(section, "max_pacing_rate", rate(flow.max_pacing_rate));
 }
 

@@ -96,6 +96,14 @@ impl Section {
         }
     }
 
+    /// The key that names whose parameters may stand in this table.
+    pub(super) fn owner_key(self) -> &'static str {
+        match self {
+            Section::Path => "queue",
+            _ => "algorithm",
+        }
+    }
+
     pub(super) fn doc_prefix(self) -> &'static str {
         match self {
             Section::Top => "",

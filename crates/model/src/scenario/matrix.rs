@@ -18,8 +18,8 @@ pub(super) struct Matrix {
     /// Indexes of the settings that are lists, in the order of the file.
     axes: Vec<usize>,
     by_key: HashMap<(Section, &'static str), usize>,
-    /// Indexes of each flow's algorithm parameters, in the order of the file.
-    params: Vec<Vec<usize>>,
+    /// Indexes of parameters of algorithms and queues, in the order of the file.
+    params: HashMap<Section, Vec<usize>>,
     n_cells: u64,
     pub(super) flow_lines: Vec<u32>,
     pub(super) n_expects: usize,
@@ -41,16 +41,13 @@ impl Matrix {
             n_published,
         } = content;
         let mut by_key = HashMap::new();
-        let mut params = vec![Vec::new(); flow_lines.len()];
+        let mut params: HashMap<Section, Vec<usize>> = HashMap::new();
         for (i, setting) in settings.iter().enumerate() {
             match (&setting.target, setting.section) {
                 (Target::Key(key), section) => {
                     by_key.insert((section, key.name), i);
                 }
-                (Target::Param { .. }, Section::Flow(flow)) => params[flow].push(i),
-                (Target::Param { .. }, _) => {
-                    unreachable!("only flows have parameters of algorithms")
-                }
+                (Target::Param { .. }, section) => params.entry(section).or_default().push(i),
             }
         }
         let mut axes: Vec<usize> = (0..settings.len())
@@ -117,14 +114,15 @@ impl Matrix {
                     .collect::<Vec<_>>()
             };
             match &setting.target {
-                Target::Param { algorithm, .. }
-                    if !used("algorithm").contains(&algorithm.as_str()) =>
+                Target::Param { owner, .. }
+                    if !used(setting.section.owner_key()).contains(&owner.as_str()) =>
                 {
+                    let key = setting.section.owner_key();
                     let problem = Problem::Value {
                         key: setting.path.clone(),
-                        got: format!("a parameter of {algorithm}"),
-                        expected: "parameters of this flow's own algorithm".into(),
-                        next: format!("Remove it, or set algorithm = \"{algorithm}\"."),
+                        got: format!("a parameter of {owner}"),
+                        expected: format!("parameters of this table's own {key}"),
+                        next: format!("Remove it, or set {key} = \"{owner}\"."),
                     };
                     return Err(ScenarioError::new(file, setting.line, problem));
                 }
@@ -182,17 +180,16 @@ impl<'a> Point<'a> {
         Some((setting, &setting.entries[self.chosen[i]]))
     }
 
-    /// Parameters that the file sets for the algorithm that the flow runs here.
-    pub(super) fn params(&self, flow: usize) -> Vec<(String, u32)> {
-        let chosen = self.matrix.params[flow]
-            .iter()
-            .map(|i| (&self.matrix.settings[*i], self.chosen[*i]));
+    /// Parameters that the file sets for the algorithm that the flow runs here, or for the path's queue.
+    pub(super) fn params(&self, section: Section) -> Vec<(String, f64)> {
+        let indexes = self.matrix.params.get(&section).into_iter().flatten();
+        let chosen = indexes.map(|i| (&self.matrix.settings[*i], self.chosen[*i]));
         chosen
             .filter(|(setting, _)| self.applies(setting))
             .filter_map(
                 |(setting, entry)| match (&setting.target, &setting.entries[entry].value) {
-                    (Target::Param { name, .. }, Value::Count(n)) => {
-                        Some((name.clone(), *n as u32))
+                    (Target::Param { name, .. }, Value::Param(value)) => {
+                        Some((name.clone(), *value))
                     }
                     _ => None,
                 },
@@ -219,7 +216,7 @@ impl<'a> Point<'a> {
                 .and_then(|(_, entry)| text_of(&entry.value))
         };
         match &setting.target {
-            Target::Param { algorithm, .. } => here("algorithm") == Some(algorithm),
+            Target::Param { owner, .. } => here(setting.section.owner_key()) == Some(owner),
             Target::Key(key) => {
                 let workloads = key.workloads();
                 workloads.is_empty()

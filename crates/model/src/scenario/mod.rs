@@ -11,12 +11,14 @@ mod keys;
 mod matrix;
 mod read;
 mod resolve;
+mod settings;
 mod value;
 
 pub use cell::*;
 pub use describe::{Fact, bdp_bytes, describe};
 pub use error::{Problem, ScenarioError};
 pub use keys::{KeyDoc, keys};
+pub use settings::{Form, ParamInfo};
 
 use crate::units::Nanos;
 
@@ -74,19 +76,10 @@ impl Names {
 }
 
 /// A congestion control that flows may use.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AlgorithmInfo {
     pub name: String,
     pub params: Vec<ParamInfo>,
-}
-
-/// A parameter of an algorithm, with its bounds (inclusive).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParamInfo {
-    pub name: String,
-    pub min: u32,
-    pub max: u32,
-    pub default: u32,
 }
 
 /// Reads a scenario. `file` is its name for error messages; what was composed

@@ -1,21 +1,24 @@
 //! From TOML text to settings: every key of the file with its checked values
 //! and the line it stands on.
 
+use std::borrow::Cow;
+
 use toml_edit::{Array, Document, Item, Key as TomlKey, Table, TableLike, Value as Toml};
 
 use super::error::{Problem, ScenarioError, nearest};
 use super::keys::{Default, Key, Section, TABLES};
 use super::value::{self, Value};
-use super::{AlgorithmInfo, Names, ParamInfo};
+use super::{Names, ParamInfo};
+use crate::queue;
 use crate::units::parse::quoted;
 
 /// What a setting sets.
 #[derive(Clone)]
 pub(super) enum Target {
     Key(&'static Key),
-    /// A parameter of an algorithm, in a flow's table.
+    /// A parameter of an algorithm, in a flow's table, or of a queue, in the path's.
     Param {
-        algorithm: String,
+        owner: String,
         name: String,
     },
 }
@@ -237,10 +240,8 @@ impl Reader<'_> {
                 let forms = || known.kind.forms();
                 let read_as = self.entries(&path, place.line, item, known.axis, &forms, &read)?;
                 settings.push(place.setting(section, Target::Key(known), path, read_as));
-            } else if let (Section::Flow(_), Some(algorithm)) =
-                (section, self.names.algorithm(name))
-            {
-                self.params(section, algorithm, item, place.line, settings)?;
+            } else if let Some(params) = self.params_of(section, name) {
+                self.params(section, name, &params, item, place.line, settings)?;
             } else {
                 return Err(self.error(place.line, self.unknown_key(section, name, path)));
             }
@@ -308,21 +309,36 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A flow's table of an algorithm's parameters: `bbr1.drain_gain = 300`.
+    /// Parameters of the algorithm or queue of that name, where its table may stand.
+    fn params_of(&self, section: Section, name: &str) -> Option<Cow<'_, [ParamInfo]>> {
+        match section {
+            Section::Flow(_) => {
+                let algorithm = self.names.algorithm(name)?;
+                Some(Cow::Borrowed(&algorithm.params))
+            }
+            Section::Path => {
+                let kind = queue::find(name)?;
+                Some(kind.params.iter().map(ParamInfo::of_queue).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// A table of parameters: `bbr3.drain_gain = 0.5`, `codel.target = "5ms"`.
     fn params(
         &self,
         section: Section,
-        algorithm: &AlgorithmInfo,
+        owner: &str,
+        params: &[ParamInfo],
         item: &Item,
         line: u32,
         settings: &mut Vec<Setting>,
     ) -> Result<(), ScenarioError> {
-        let of = section.path_of(&algorithm.name);
+        let of = section.path_of(owner);
         let table = item.as_table_like().ok_or_else(|| {
-            let example = algorithm
-                .params
+            let example = params
                 .first()
-                .map(|p| format!("Write {}.{} = {}.", algorithm.name, p.name, p.default));
+                .map(|p| format!("Write {owner}.{} = {}.", p.name, p.written(p.default)));
             self.error(
                 line,
                 not(
@@ -336,16 +352,12 @@ impl Reader<'_> {
         for (name, item) in table.iter() {
             let place = self.place(table, name, line);
             let path = format!("{of}.{}", clean(name));
-            let Some(info) = algorithm.params.iter().find(|param| param.name == name) else {
-                let known: Vec<String> = algorithm
-                    .params
-                    .iter()
-                    .map(|param| param.name.clone())
-                    .collect();
+            let Some(info) = params.iter().find(|param| param.name == name) else {
+                let known: Vec<String> = params.iter().map(|param| param.name.clone()).collect();
                 let problem = if known.is_empty() {
                     Problem::Value {
                         key: path,
-                        got: format!("a parameter of {}", algorithm.name),
+                        got: format!("a parameter of {owner}"),
                         expected: "none, because it has no parameters".into(),
                         next: "Remove it.".into(),
                     }
@@ -359,11 +371,11 @@ impl Reader<'_> {
                 };
                 return Err(self.error(place.line, problem));
             };
-            let forms = || forms_of(info);
-            let read = |toml: &Toml| read_param(info, &path, toml);
+            let forms = || info.forms();
+            let read = |toml: &Toml| info.read(&path, toml);
             let read_as = self.entries(&path, place.line, item, true, &forms, &read)?;
             let target = Target::Param {
-                algorithm: algorithm.name.clone(),
+                owner: owner.into(),
                 name: info.name.clone(),
             };
             settings.push(place.setting(section, target, path, read_as));
@@ -448,10 +460,15 @@ impl Reader<'_> {
 
     fn unknown_key(&self, section: Section, name: &str, path: String) -> Problem {
         let tables = if section == Section::Top { TABLES } else { &[] };
-        let algorithms = if matches!(section, Section::Flow(_)) {
-            self.names.algorithms.as_slice()
-        } else {
-            &[]
+        let owners: Vec<&str> = match section {
+            Section::Flow(_) => self
+                .names
+                .algorithms
+                .iter()
+                .map(|a| a.name.as_str())
+                .collect(),
+            Section::Path => queue::QUEUES.iter().map(|kind| kind.name).collect(),
+            _ => Vec::new(),
         };
         let here: Vec<&str> = section
             .keys()
@@ -469,12 +486,7 @@ impl Reader<'_> {
         .find(|other| other.keys().any(|key| key.name == name));
         let suggestion = match elsewhere {
             Some(other) => Some(format!("{}{name}", other.doc_prefix())),
-            None => nearest(
-                name,
-                here.iter()
-                    .copied()
-                    .chain(algorithms.iter().map(|a| a.name.as_str())),
-            ),
+            None => nearest(name, here.iter().copied().chain(owners)),
         };
         Problem::UnknownKey {
             key: path,
@@ -498,26 +510,6 @@ impl Reader<'_> {
 
 /// Reads one value: itself, and its label.
 type ReadOne<'r> = dyn Fn(&Toml) -> Result<(Value, String), Problem> + 'r;
-
-fn forms_of(param: &ParamInfo) -> String {
-    format!(
-        "a whole number from {} to {} (default {})",
-        param.min, param.max, param.default
-    )
-}
-
-fn read_param(param: &ParamInfo, path: &str, toml: &Toml) -> Result<(Value, String), Problem> {
-    let number = toml.as_integer().and_then(|n| u32::try_from(n).ok());
-    match number.filter(|n| (param.min..=param.max).contains(n)) {
-        Some(n) => Ok((Value::Count(n.into()), n.to_string())),
-        None => Err(Problem::Value {
-            key: path.into(),
-            got: value::shown(toml),
-            expected: forms_of(param),
-            next: String::new(),
-        }),
-    }
-}
 
 /// `path` is not what it should be.
 fn not(path: &str, item: &Item, expected: &str, next: String) -> Problem {

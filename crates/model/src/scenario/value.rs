@@ -24,6 +24,8 @@ pub(super) enum Value {
     Buffer(BufferSize),
     Name(&'static str),
     Text(String),
+    /// Of an algorithm or a queue, in its own unit.
+    Param(f64),
 }
 
 /// Reads `toml` as the value of a key of that `kind` at `path`.

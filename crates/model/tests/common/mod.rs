@@ -7,25 +7,30 @@ use knee_model::scenario::{AlgorithmInfo, Names, ParamInfo, Scenario, ScenarioEr
 
 /// Algorithms as a caller would pass them; bounds are of the tests alone.
 pub fn names() -> Names {
-    let info = |name: &str, params: &[(&str, u32, u32, u32)]| AlgorithmInfo {
+    let info = |name: &str, params: &[(&str, &str, u32, u32, u32)]| AlgorithmInfo {
         name: name.into(),
         params: params
             .iter()
-            .map(|&(name, min, max, default)| ParamInfo {
-                name: name.into(),
-                min,
-                max,
-                default,
+            .map(|&(name, unit, min, max, default)| {
+                ParamInfo::of_algorithm(name, unit, default, min, max)
             })
             .collect(),
     };
     Names {
         algorithms: vec![
             info("reno", &[]),
-            info("cubic", &[("beta", 1, 1024, 717), ("hystart", 0, 3, 3)]),
+            info(
+                "cubic",
+                &[("beta", "1/1024", 1, 1024, 717), ("hystart", "", 0, 3, 3)],
+            ),
             info(
                 "bbr1",
-                &[("drain_gain", 1, 1024, 88), ("cwnd_gain", 256, 1024, 512)],
+                &[
+                    ("drain_gain", "1/256", 1, 1024, 88),
+                    ("cwnd_gain", "1/256", 256, 1024, 512),
+                    ("probe_rtt_time", "ms", 0, 5000, 200),
+                    ("pacing_margin", "%", 0, 50, 1),
+                ],
             ),
         ],
     }

@@ -163,6 +163,8 @@ pub struct Endpoint {
     /// Where the last unsent skb begins, and up to where PSH was asked for.
     tail_seq: u64,
     pushed_seq: u64,
+    /// Does the application wait in write() for space?
+    blocking: bool,
     /// In the middle of a write(), possibly waiting for space.
     in_sendmsg: bool,
     qdisc_bytes: u64,
@@ -260,6 +262,7 @@ impl Endpoint {
             nospace: false,
             tail_seq: 0,
             pushed_seq: 0,
+            blocking: false,
             in_sendmsg: false,
             qdisc_bytes: 0,
             prior_wstamp_ns: 0,
@@ -280,6 +283,11 @@ impl Endpoint {
             inflight_integral: 0.0,
             integral_since_ns: 0,
         }
+    }
+
+    /// Without O_NONBLOCK a write() waits for space.
+    pub fn set_blocking(&mut self, blocking: bool) {
+        self.blocking = blocking;
     }
 
     /// SO_MAX_PACING_RATE: also makes TCP pace when nothing else does.

@@ -69,9 +69,9 @@ impl Endpoint {
     /// tcp_sendmsg(): takes what fills one skb; returns the bytes taken. A full
     /// skb goes out at once when nothing is queued before it.
     pub fn write(&mut self, cx: &mut Cx, bytes: u64) -> u64 {
-        if !self.in_sendmsg {
-            // Once per call, not when one that waited for space goes on: a
-            // sender limited by its buffer is not limited by its application.
+        if !(self.blocking && self.in_sendmsg) {
+            // Once per call, not when one that waited for space goes on. A
+            // nonblocking writer calls again, and everything before may be sent.
             self.rate_check_app_limited();
         }
         self.restart_after_idle(cx);

@@ -147,6 +147,7 @@ impl<'a> World<'a> {
             Side::Receiver,
             instance(&self.cell.receiver.algorithm, &[])?,
         );
+        sender.tcp.set_blocking(spec.blocking);
         if let Some(rate) = spec.max_pacing_rate {
             sender.tcp.set_max_pacing_rate(rate.bits_per_sec() / 8);
         }

@@ -501,6 +501,13 @@ pub(super) static FLOW: &[Key] = &[
         "kneepoint",
     ),
     key(
+        "blocking",
+        Kind::Flag,
+        Value("false"),
+        "does the sending application wait in write() for room in the send buffer? A nonblocking one writes anew when there is room, and a write that finds nothing unsent marks the flow as limited by its application: BBR then leaves its samples out. Only the simulator has blocking ones",
+        "socket(7), O_NONBLOCK; Linux, tcp_sendmsg_locked()",
+    ),
+    key(
         "max_pacing_rate",
         Kind::Rate,
         Value("unlimited"),

@@ -1,0 +1,198 @@
+//! The flows of a cell: what they run, when, and what they are called.
+
+use std::collections::HashSet;
+
+use super::Resolver;
+use crate::scenario::error::{Problem, ScenarioError};
+use crate::scenario::keys::Section;
+use crate::scenario::value::Value;
+use crate::scenario::{FlowSpec, Path, WorkloadSpec};
+use crate::units::Nanos;
+
+/// Most connections of a cell.
+const MAX_CONNECTIONS: u64 = 1_000_000;
+
+impl Resolver<'_> {
+    pub(super) fn flows(
+        &self,
+        duration: Nanos,
+        path: &Path,
+    ) -> Result<Vec<FlowSpec>, ScenarioError> {
+        let mut names = self.explicit_names()?;
+        let mut flows = Vec::with_capacity(self.matrix.flow_lines.len());
+        let mut connections = 0u64;
+        for i in 0..self.matrix.flow_lines.len() {
+            let section = Section::Flow(i);
+            let flow = self.flow(section, path, &mut names)?;
+            let per_flow = flow.workload.connections() as u64;
+            connections += flow.count as u64 * per_flow;
+            if connections > MAX_CONNECTIONS {
+                let expected = format!(
+                    "at most {MAX_CONNECTIONS} connections in all, and this makes {connections}"
+                );
+                let key = if flow.count == 1 && per_flow > 1 {
+                    "connections"
+                } else {
+                    "count"
+                };
+                return Err(self.refuse(section, key, expected, "Lower the count."));
+            }
+            self.check_starts(section, &flow, duration)?;
+            flows.push(flow);
+        }
+        Ok(flows)
+    }
+
+    fn flow(
+        &self,
+        section: Section,
+        path: &Path,
+        names: &mut HashSet<String>,
+    ) -> Result<FlowSpec, ScenarioError> {
+        let algorithm = self.text(section, "algorithm");
+        let name = self.optional_text(section, "name").unwrap_or_else(|| {
+            let numbered = (2..).map(|n| format!("{algorithm}_{n}"));
+            let mut free = std::iter::once(algorithm.clone())
+                .chain(numbered)
+                .filter(|name| !names.contains(name));
+            free.next().expect("there are more numbers than names")
+        });
+        names.insert(name.clone());
+        Ok(FlowSpec {
+            name,
+            algorithm,
+            params: self
+                .point
+                .params(section)
+                .into_iter()
+                .map(|(name, value)| (name, value as u32))
+                .collect(),
+            workload: self.workload(section)?,
+            count: self.count(section, "count") as u32,
+            start: self.duration(section, "start"),
+            stagger: self.duration(section, "stagger"),
+            rtt: if self.value(section, "rtt").is_some() {
+                self.duration(section, "rtt")
+            } else {
+                path.rtt
+            },
+            blocking: self.flag(section, "blocking"),
+            max_pacing_rate: self.rate(section, "max_pacing_rate"),
+        })
+    }
+
+    fn workload(&self, section: Section) -> Result<WorkloadSpec, ScenarioError> {
+        Ok(match self.name(section, "workload") {
+            "bulk" => WorkloadSpec::Bulk {
+                write_bytes: self.bytes(section, "write"),
+            },
+            "transfer" => {
+                if self.value(section, "bytes").is_none() {
+                    let line = self
+                        .point
+                        .get(section, "workload")
+                        .map_or(1, |(_, entry)| entry.line);
+                    let problem = Problem::Missing {
+                        key: section.path_of("bytes"),
+                        expected: "how much workload \"transfer\" carries".into(),
+                        next: "Add bytes = \"1MB\" or another amount in [[flow]].".into(),
+                    };
+                    return Err(self.error(line, problem));
+                }
+                WorkloadSpec::Transfer {
+                    bytes: self.bytes(section, "bytes"),
+                    write_bytes: self.bytes(section, "write"),
+                }
+            }
+            "request-response" => WorkloadSpec::RequestResponse {
+                request_bytes: self.bytes(section, "request"),
+                response_bytes: self.bytes(section, "response"),
+                connections: self.count(section, "connections") as u32,
+                depth: self.count(section, "depth") as u32,
+                requests: match self.value(section, "requests") {
+                    Some(Value::Count(n)) => Some(*n),
+                    _ => None,
+                },
+            },
+            "programs" => {
+                let Some(client) = self.optional_text(section, "client") else {
+                    let line = self
+                        .point
+                        .get(section, "workload")
+                        .map_or(1, |(_, entry)| entry.line);
+                    let problem = Problem::Missing {
+                        key: section.path_of("client"),
+                        expected: "the command that workload \"programs\" runs".into(),
+                        next: "Add client = \"redis-benchmark -h {server}\" or another command in [[flow]]."
+                            .into(),
+                    };
+                    return Err(self.error(line, problem));
+                };
+                WorkloadSpec::Programs {
+                    server: self.optional_text(section, "server"),
+                    client,
+                }
+            }
+            other => unreachable!("workload {other} is in the registry but not resolved"),
+        })
+    }
+
+    /// Names that the file gives to flows: no two alike, none of another algorithm.
+    fn explicit_names(&self) -> Result<HashSet<String>, ScenarioError> {
+        let mut names = HashSet::new();
+        for i in 0..self.matrix.flow_lines.len() {
+            let section = Section::Flow(i);
+            let Some(name) = self.optional_text(section, "name") else {
+                continue;
+            };
+            if name != self.text(section, "algorithm") && self.names.algorithm(&name).is_some() {
+                let expected = "a name that is not another algorithm's".into();
+                return Err(self.refuse(
+                    section,
+                    "name",
+                    expected,
+                    "Expectations could not tell them apart.",
+                ));
+            }
+            if !names.insert(name) {
+                let expected = "a name that no other [[flow]] has".into();
+                return Err(self.refuse(section, "name", expected, "Choose another."));
+            }
+        }
+        Ok(names)
+    }
+
+    fn check_starts(
+        &self,
+        section: Section,
+        flow: &FlowSpec,
+        duration: Nanos,
+    ) -> Result<(), ScenarioError> {
+        let before = format!(
+            "before the end of the run at {}",
+            self.label(Section::Top, "duration")
+        );
+        if flow.start >= duration {
+            return Err(self.refuse(
+                section,
+                "start",
+                before,
+                "Start it earlier, or lengthen the run.",
+            ));
+        }
+        let last = flow.start.0 as u128 + flow.stagger.0 as u128 * (flow.count as u128 - 1);
+        if last >= duration.0 as u128 {
+            let expected = format!(
+                "a stagger with which the last of {} flows starts {before}",
+                flow.count
+            );
+            return Err(self.refuse(
+                section,
+                "stagger",
+                expected,
+                "Shorten it, or lengthen the run.",
+            ));
+        }
+        Ok(())
+    }
+}
