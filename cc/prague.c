@@ -27,9 +27,10 @@
  * Differs from source:
  *	- Bursts: the draft limits a TSO packet to 250 us at the pacing rate.
  *	  The hook for it is not in stock Linux, whose TSO packets last 1 ms.
- *	- ECT(1) and AccECN: Linux up to 6.18 lets no algorithm ask for them.
- *	  There the host must (net.ipv4.tcp_ecn = 3), and what is sent is
- *	  ECT(0), which an L4S queue takes for classic traffic.
+ *	- ECT(1) and AccECN: algorithms of the kernel may ask for them from 7.0
+ *	  on, struct_ops may not. What is sent from here is ECT(0), which an L4S
+ *	  queue takes for classic traffic, and up to 6.19 the feedback is that of
+ *	  classic ECN, exact when the other end runs dctcp.
  *	- Without AccECN v0.6 swaps itself for Reno. This file keeps its window
  *	  and pacing, without RTT independence: one segment per round, half at
  *	  a loss.

@@ -58,7 +58,7 @@ fn agreed(sender: u8, receiver: u8) -> &'static str {
     }
 }
 
-/// Source: Linux 6.18, Documentation/networking/ip-sysctl.rst, tcp_ecn; RFC 9768, section 3.1.
+/// Source: Linux 7.0, Documentation/networking/ip-sysctl.rst, tcp_ecn; RFC 9768, section 3.1.
 #[test]
 fn hosts_agree_on_the_ecn_that_both_allow() {
     for (sender, receiver, expected) in [

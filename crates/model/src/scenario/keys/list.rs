@@ -305,7 +305,7 @@ pub(super) static HOST: &[Key] = &[
         "tcp_ecn",
         Kind::Count { min: 0, max: 5 },
         Value("2"),
-        "Explicit Congestion Notification: 0 off, 1 ask for it and accept it, 2 accept it; Accurate ECN (Linux 6.18): 3 ask for it and accept it, 4 accept it and ask for classic ECN, 5 accept it; an algorithm that needs ECN asks whatever this says",
+        "Explicit Congestion Notification: 0 off, 1 ask for it and accept it, 2 accept it; Accurate ECN, from Linux 7.0 on: 3 ask for it and accept it, 4 accept it and ask for classic ECN, 5 accept it; an algorithm that needs ECN asks whatever this says",
         SYSCTL,
     ),
     key(
