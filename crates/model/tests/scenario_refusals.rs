@@ -234,7 +234,7 @@ bbr2.drain_gain = 3"#,
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 queue = "codel""#,
-            r#"s.toml:6: path.queue: unknown queue "codel"; known: fifo."#,
+            r#"s.toml:6: path.queue: unknown queue "codel"; known: fifo, step."#,
         ),
         (
             r#"rtt = "100ms""#,

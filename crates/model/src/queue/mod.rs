@@ -1,6 +1,7 @@
 //! Queues at the bottleneck: one file each, one line each in [`QUEUES`].
 
 mod fifo;
+mod step;
 
 pub use fifo::Fifo;
 
@@ -57,7 +58,7 @@ pub struct QueueKind {
 }
 
 /// Every queue, in the order `knee list queues` prints them.
-pub const QUEUES: &[&QueueKind] = &[&fifo::KIND];
+pub const QUEUES: &[&QueueKind] = &[&fifo::KIND, &step::KIND];
 
 /// The queue of that name.
 pub fn find(name: &str) -> Option<&'static QueueKind> {
