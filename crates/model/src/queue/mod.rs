@@ -1,6 +1,9 @@
 //! Queues at the bottleneck: one file each, one line each in [`QUEUES`].
 
+mod codel;
 mod fifo;
+#[cfg(test)]
+mod testing;
 
 pub use fifo::Fifo;
 
@@ -57,7 +60,7 @@ pub struct QueueKind {
 }
 
 /// Every queue, in the order `knee list queues` prints them.
-pub const QUEUES: &[&QueueKind] = &[&fifo::KIND];
+pub const QUEUES: &[&QueueKind] = &[&fifo::KIND, &codel::KIND];
 
 /// The queue of that name.
 pub fn find(name: &str) -> Option<&'static QueueKind> {
