@@ -179,7 +179,12 @@ fn no_queue_drops_or_marks_a_packet_that_need_not_wait() {
             };
             queue.enqueue(now, packet, &mut dropped);
             let sent = queue.dequeue(now, &mut dropped).expect(kind.name);
-            assert_eq!((sent.handle, sent.ecn), (handle, Ecn::Ect0), "{}", kind.name);
+            assert_eq!(
+                (sent.handle, sent.ecn),
+                (handle, Ecn::Ect0),
+                "{}",
+                kind.name
+            );
             assert!(queue.dequeue(now, &mut dropped).is_none(), "{}", kind.name);
         }
         assert!(dropped.is_empty(), "{}", kind.name);

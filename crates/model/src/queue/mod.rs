@@ -2,6 +2,8 @@
 
 mod codel;
 mod fifo;
+mod flows;
+mod fq_codel;
 #[cfg(test)]
 mod testing;
 
@@ -60,7 +62,7 @@ pub struct QueueKind {
 }
 
 /// Every queue, in the order `knee list queues` prints them.
-pub const QUEUES: &[&QueueKind] = &[&fifo::KIND, &codel::KIND];
+pub const QUEUES: &[&QueueKind] = &[&fifo::KIND, &codel::KIND, &fq_codel::KIND];
 
 /// The queue of that name.
 pub fn find(name: &str) -> Option<&'static QueueKind> {
