@@ -4,6 +4,7 @@ mod codel;
 mod fifo;
 mod flows;
 mod fq_codel;
+mod fq_pie;
 mod pie;
 #[cfg(test)]
 mod testing;
@@ -63,7 +64,13 @@ pub struct QueueKind {
 }
 
 /// Every queue, in the order `knee list queues` prints them.
-pub const QUEUES: &[&QueueKind] = &[&fifo::KIND, &codel::KIND, &fq_codel::KIND, &pie::KIND];
+pub const QUEUES: &[&QueueKind] = &[
+    &fifo::KIND,
+    &codel::KIND,
+    &fq_codel::KIND,
+    &pie::KIND,
+    &fq_pie::KIND,
+];
 
 /// The queue of that name.
 pub fn find(name: &str) -> Option<&'static QueueKind> {

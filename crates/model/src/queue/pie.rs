@@ -150,15 +150,15 @@ pub(super) struct Settings {
     alpha: u64,
     beta: u64,
     ecn: bool,
-    /// Up to which probability ECN marks.
-    pub(super) mark_prob: u64,
+    mark_prob: u64,
     bytemode: bool,
     dq_rate_estimator: bool,
     max_packet_bytes: u64,
 }
 
 impl Settings {
-    pub(super) fn new(params: &Params, max_packet_bytes: u32) -> Settings {
+    /// `mark_prob`: up to which probability ECN marks.
+    pub(super) fn new(params: &Params, max_packet_bytes: u32, mark_prob: u64) -> Settings {
         let gain = |name| params.int(name) * (ONE / 1_000_000_000) / 16;
         Settings {
             target: Nanos(params.int("target")),
@@ -166,7 +166,7 @@ impl Settings {
             alpha: gain("alpha"),
             beta: gain("beta"),
             ecn: params.flag("ecn"),
-            mark_prob: percent(MARK_PERCENT),
+            mark_prob,
             bytemode: params.flag("bytemode"),
             dq_rate_estimator: params.flag("dq_rate_estimator"),
             max_packet_bytes: u64::from(max_packet_bytes),
@@ -470,7 +470,7 @@ impl PieQueue {
             fifo: Fifo::new(setup.limit),
             pie: Pie::default(),
             clock: Clock::UNSET,
-            settings: Settings::new(&setup.params, setup.max_packet_bytes),
+            settings: Settings::new(&setup.params, setup.max_packet_bytes, percent(MARK_PERCENT)),
             rng: setup.rng,
         }
     }

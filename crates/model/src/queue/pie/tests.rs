@@ -12,7 +12,7 @@ fn link(limit: BufferLimit, changed: &[(&str, f64)]) -> Link<PieQueue> {
 
 fn settings(changed: &[(&str, f64)]) -> Settings {
     let setup = setup(&KIND, BufferLimit::Unlimited, mbit(10), changed);
-    Settings::new(&setup.params, setup.max_packet_bytes)
+    Settings::new(&setup.params, setup.max_packet_bytes, percent(MARK_PERCENT))
 }
 
 fn ms(ms: u64) -> Nanos {
