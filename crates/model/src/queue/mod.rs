@@ -1,6 +1,13 @@
 //! Queues at the bottleneck: one file each, one line each in [`QUEUES`].
 
+mod codel;
 mod fifo;
+mod flows;
+mod fq_codel;
+mod fq_pie;
+mod pie;
+#[cfg(test)]
+mod testing;
 
 pub use fifo::Fifo;
 
@@ -57,7 +64,13 @@ pub struct QueueKind {
 }
 
 /// Every queue, in the order `knee list queues` prints them.
-pub const QUEUES: &[&QueueKind] = &[&fifo::KIND];
+pub const QUEUES: &[&QueueKind] = &[
+    &fifo::KIND,
+    &codel::KIND,
+    &fq_codel::KIND,
+    &pie::KIND,
+    &fq_pie::KIND,
+];
 
 /// The queue of that name.
 pub fn find(name: &str) -> Option<&'static QueueKind> {
