@@ -32,12 +32,18 @@ impl Fifo {
         }
     }
 
-    fn fits(&self, packet: &Packet) -> bool {
-        match self.limit {
-            BufferLimit::Unlimited => true,
-            BufferLimit::Bytes(limit) => self.bytes + u64::from(packet.bytes) <= limit,
-            BufferLimit::Packets(limit) => self.packets.len() < limit as usize,
-        }
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.bytes);
+        Some(packet)
+    }
+
+    /// Is there room for the packet?
+    #[inline]
+    pub(super) fn fits(&self, packet: &Packet) -> bool {
+        self.limit
+            .holds(self.len_pkts() + 1, self.bytes + u64::from(packet.bytes))
     }
 }
 
@@ -55,9 +61,7 @@ impl Queue for Fifo {
 
     #[inline]
     fn dequeue(&mut self, _now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
-        self.bytes -= u64::from(packet.bytes);
-        Some(packet)
+        self.pop()
     }
 
     fn len_pkts(&self) -> u32 {

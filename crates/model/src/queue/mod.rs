@@ -1,7 +1,14 @@
 //! Queues at the bottleneck: one file each, one line each in [`QUEUES`].
 
+mod codel;
 mod fifo;
+mod flows;
+mod fq_codel;
+mod fq_pie;
+mod pie;
 mod step;
+#[cfg(test)]
+mod testing;
 
 pub use fifo::Fifo;
 
@@ -58,7 +65,14 @@ pub struct QueueKind {
 }
 
 /// Every queue, in the order `knee list queues` prints them.
-pub const QUEUES: &[&QueueKind] = &[&fifo::KIND, &step::KIND];
+pub const QUEUES: &[&QueueKind] = &[
+    &fifo::KIND,
+    &codel::KIND,
+    &fq_codel::KIND,
+    &pie::KIND,
+    &fq_pie::KIND,
+    &step::KIND,
+];
 
 /// The queue of that name.
 pub fn find(name: &str) -> Option<&'static QueueKind> {
