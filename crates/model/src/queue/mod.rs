@@ -6,6 +6,7 @@ mod flows;
 mod fq_codel;
 mod fq_pie;
 mod pie;
+mod red;
 #[cfg(test)]
 mod testing;
 
@@ -70,6 +71,7 @@ pub const QUEUES: &[&QueueKind] = &[
     &fq_codel::KIND,
     &pie::KIND,
     &fq_pie::KIND,
+    &red::KIND,
 ];
 
 /// The queue of that name.
