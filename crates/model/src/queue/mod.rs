@@ -3,6 +3,7 @@
 mod codel;
 mod fifo;
 mod flows;
+mod fq;
 mod fq_codel;
 mod fq_pie;
 mod pie;
@@ -72,6 +73,7 @@ pub const QUEUES: &[&QueueKind] = &[
     &pie::KIND,
     &fq_pie::KIND,
     &red::KIND,
+    &fq::KIND,
 ];
 
 /// The queue of that name.
