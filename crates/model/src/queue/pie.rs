@@ -7,7 +7,7 @@
 //! ```
 //!
 //! both gains divided while p is small (RFC 8033 section 4.2). A burst of
-//! `150 ms` after a quiet time passes unharmed.
+//! 150 ms after a quiet time passes unharmed.
 //!
 //! Source: RFC 8033; Linux 6.12 net/sched/sch_pie.c, include/net/pie.h.
 //!
