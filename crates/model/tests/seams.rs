@@ -28,12 +28,16 @@ struct Passage {
 }
 
 fn build(kind: &QueueKind, limit: BufferLimit) -> Box<dyn Queue> {
+    build_with(kind, limit, Params::defaults(kind.params))
+}
+
+fn build_with(kind: &QueueKind, limit: BufferLimit, params: Params) -> Box<dyn Queue> {
     (kind.build)(Setup {
         limit,
         rate: Rate::from_bits_per_sec(20_000_000).unwrap(),
         max_packet_bytes: 1_500,
         rng: Stream::new(7, "draws"),
-        params: Params::defaults(kind.params),
+        params,
     })
 }
 
@@ -53,7 +57,10 @@ fn packet(handle: u32, bytes: u32) -> Packet {
 /// Offers 5,000 packets of five flows at random times and sizes, and takes some
 /// out in between, more slowly than they come.
 fn pass(kind: &QueueKind, limit: BufferLimit) -> Passage {
-    let mut queue = build(kind, limit);
+    pass_through(build(kind, limit))
+}
+
+fn pass_through(mut queue: Box<dyn Queue>) -> Passage {
     let mut rng = Stream::new(7, "queue");
     let mut now = Nanos::from_secs(1);
     let mut passage = Passage {
@@ -111,6 +118,35 @@ fn every_queue_accounts_for_every_byte_and_packet() {
                 "{} {limit:?}: packets",
                 kind.name
             );
+        }
+    }
+}
+
+#[test]
+fn every_queue_bears_the_least_and_the_most_of_each_parameter() {
+    for kind in QUEUES {
+        for param in kind.params {
+            assert!(
+                (param.min..=param.max).contains(&param.default),
+                "{}.{}",
+                kind.name,
+                param.name
+            );
+            for value in [param.min, param.max] {
+                for limit in LIMITS {
+                    let mut params = Params::defaults(kind.params);
+                    params.set(param.name, value);
+                    let passage = pass_through(build_with(kind, limit, params));
+                    let case = format!("{}.{} = {value}, {limit:?}", kind.name, param.name);
+                    let out = passage.sent.len() + passage.dropped.len();
+                    assert_eq!(
+                        passage.offered.len(),
+                        out + passage.left_pkts as usize,
+                        "{case}"
+                    );
+                    assert!(limit.holds(passage.most_pkts, passage.most_bytes), "{case}");
+                }
+            }
         }
     }
 }

@@ -3,9 +3,11 @@
 mod codel;
 mod fifo;
 mod flows;
+mod fq;
 mod fq_codel;
 mod fq_pie;
 mod pie;
+mod red;
 mod step;
 #[cfg(test)]
 mod testing;
@@ -72,6 +74,8 @@ pub const QUEUES: &[&QueueKind] = &[
     &pie::KIND,
     &fq_pie::KIND,
     &step::KIND,
+    &red::KIND,
+    &fq::KIND,
 ];
 
 /// The queue of that name.
