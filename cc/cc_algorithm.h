@@ -48,7 +48,9 @@
 enum cc_op_number { CC_ALL_OPS(CC_OP_NUMBER) CC_N_OPS };
 
 /* Flags of an algorithm, numbered as TCP_CONG_* in Linux. */
-#define CC_FLAG_NEEDS_ECN 0x2u
+#define CC_FLAG_NEEDS_ECN 0x2u	  /* asks for ECN, ECT on every packet */
+#define CC_FLAG_NEEDS_ACCECN 0x4u /* asks for AccECN; Linux 7.0 */
+#define CC_FLAG_ECT_1 0x8u	  /* ECT(1) in place of ECT(0); Linux 7.0 */
 
 /*
  * A parameter list is a macro over P(name, default, min, max, unit, doc); the

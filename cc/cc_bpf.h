@@ -118,6 +118,9 @@ struct sock {
 
 struct inet_connection_sock {
 	u8 icsk_ca_state : 5;
+	struct {
+		u8 pending;
+	} icsk_ack;
 };
 
 struct minmax_sample {
@@ -147,6 +150,7 @@ struct tcp_sock {
 	u32 prior_cwnd;
 	u32 snd_una;
 	u32 snd_nxt;
+	u32 rcv_nxt;
 	u32 packets_out;
 	u32 sacked_out;
 	u32 lost_out;
@@ -156,6 +160,7 @@ struct tcp_sock {
 	u32 delivered_ce;
 	u32 lost;
 	u32 app_limited;
+	u8 ecn_flags;
 	u32 srtt_us; /* us << 3 */
 	struct minmax rtt_min;
 	u32 mss_cache;
@@ -216,7 +221,31 @@ _Static_assert(__builtin_offsetof(struct tcp_congestion_ops, name) == 80 &&
 /* CA_ACK_ECE of in_ack_event(), which numbers its flags anew. */
 #define CC_BPF_CA_ACK_ECE 0x4u
 
+/* Flags that kernels up to 6.18 accept; they refuse an object with others. */
+#define CC_BPF_KNOWN_FLAGS CC_FLAG_NEEDS_ECN
+
+/* Bits of tp->ecn_flags; both modes while the handshake is under way. */
+#define CC_BPF_ECN_CLASSIC 0x1u
+#define CC_BPF_ECN_DEMAND_CWR 0x4u
+#define CC_BPF_ECN_ACCURATE 0x10u
+
+/* Bits of icsk_ack.pending. */
+#define CC_BPF_ACK_TIMER 0x2u
+#define CC_BPF_ACK_NOW 0x10u
+
 extern int CONFIG_HZ __kconfig;
+
+static __always_inline u32 cc_bpf_ecn_mode(u32 ecn_flags)
+{
+	switch (ecn_flags & (CC_BPF_ECN_CLASSIC | CC_BPF_ECN_ACCURATE)) {
+	case CC_BPF_ECN_CLASSIC:
+		return CC_ECN_CLASSIC;
+	case CC_BPF_ECN_ACCURATE:
+		return CC_ECN_ACCURATE;
+	default:
+		return CC_ECN_NONE;
+	}
+}
 
 static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
 					struct cc_out *out)
@@ -224,6 +253,7 @@ static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
 	const struct inet_connection_sock *icsk = (void *)sk;
 	const struct tcp_sock *tp = (void *)sk;
 	u32 srtt_us = tp->srtt_us;
+	u32 ecn_flags = tp->ecn_flags;
 
 	in->now_us = tp->tcp_mstamp;
 	in->clock_ns = tp->tcp_clock_cache;
@@ -261,6 +291,10 @@ static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
 	in->ca_state = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
 	in->is_cwnd_limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
 	in->random = bpf_get_prandom_u32();
+	in->ecn_mode = cc_bpf_ecn_mode(ecn_flags);
+	in->ecn_echo = (ecn_flags & CC_BPF_ECN_DEMAND_CWR) != 0;
+	in->rcv_nxt = tp->rcv_nxt;
+	in->ack_delayed = (icsk->icsk_ack.pending & CC_BPF_ACK_TIMER) != 0;
 
 	out->pacing_rate = in->pacing_rate;
 	out->pacing_status = in->pacing_status;
@@ -269,6 +303,10 @@ static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
 	out->snd_ssthresh = in->snd_ssthresh;
 	out->app_limited = in->app_limited;
 	out->ret = 0;
+	out->ack_prior = CC_ACK_PRIOR_NONE;
+	out->ack_prior_seq = 0;
+	out->ecn_echo = in->ecn_echo;
+	out->ack_now = 0;
 }
 
 static __always_inline void cc_bpf_read_sample(const struct rate_sample *rs,
@@ -327,6 +365,32 @@ static __always_inline void cc_bpf_clear(void *block, u32 bytes)
 		words[i] = 0;
 }
 
+static __always_inline void cc_bpf_echo(struct tcp_sock *tp, u32 ece)
+{
+	if (ece)
+		tp->ecn_flags |= CC_BPF_ECN_DEMAND_CWR;
+	else
+		tp->ecn_flags &= ~CC_BPF_ECN_DEMAND_CWR;
+}
+
+/* What cwnd_event() asks of the receiving half. */
+static __always_inline void cc_bpf_write_acks(struct sock *sk,
+					      const struct cc_in *in,
+					      const struct cc_out *out)
+{
+	struct inet_connection_sock *icsk = (void *)sk;
+	struct tcp_sock *tp = (void *)sk;
+
+	if (out->ack_prior) {
+		cc_bpf_echo(tp, out->ack_prior == CC_ACK_PRIOR_ECE);
+		bpf_tcp_send_ack(tp, out->ack_prior_seq);
+	}
+	if (out->ack_prior || out->ecn_echo != in->ecn_echo)
+		cc_bpf_echo(tp, out->ecn_echo);
+	if (out->ack_now)
+		icsk->icsk_ack.pending |= CC_BPF_ACK_NOW;
+}
+
 /*
  * The block exists from init() on. Before it (cong_control runs for the
  * SYN-ACK) and when its memory could not be had, ops leave the window alone.
@@ -362,12 +426,33 @@ static __always_inline void cc_bpf_clear(void *block, u32 bytes)
 		return b;                                                  \
 	}
 
-#define CC_BPF_INIT(alg)                                               \
+/*
+ * The stack sends ECT for an algorithm that needs ECN even when the other end
+ * refused it. Nobody would hear of a mark then: such a connection is Reno's.
+ */
+#define CC_BPF_SOL_TCP 6
+#define CC_BPF_TCP_CONGESTION 13
+
+static __always_inline u32 cc_bpf_give_up(struct sock *sk, u32 alg_flags)
+{
+	const struct tcp_sock *tp = (void *)sk;
+	char reno[] = "reno";
+
+	if (!(alg_flags & CC_FLAG_NEEDS_ECN) || cc_bpf_ecn_mode(tp->ecn_flags))
+		return 0;
+	return !bpf_setsockopt(sk, CC_BPF_SOL_TCP, CC_BPF_TCP_CONGESTION, reno,
+			       sizeof(reno));
+}
+
+#define CC_BPF_INIT(alg, alg_flags)                                    \
 	SEC("struct_ops/init")                                         \
 	void BPF_PROG(alg##_bpf_init, struct sock *sk)                 \
 	{                                                              \
-		struct alg##_block *b = alg##_create(sk);              \
+		struct alg##_block *b;                                 \
                                                                        \
+		if (cc_bpf_give_up(sk, alg_flags))                     \
+			return;                                        \
+		b = alg##_create(sk);                                  \
 		if (!b)                                                \
 			return;                                        \
 		alg##_call(CC_OP_init, b);                             \
@@ -383,8 +468,8 @@ static __always_inline void cc_bpf_clear(void *block, u32 bytes)
 /* BPF_PROG() behind a macro, so that a list of arguments is expanded first. */
 #define CC_BPF_PROG(name, ...) BPF_PROG(name, ##__VA_ARGS__)
 
-/* A program whose op returns nothing. */
-#define CC_BPF_VOID(alg, op)                                                \
+/* A program whose op returns nothing; `after` follows the write. */
+#define CC_BPF_VOID(alg, op, after)                                         \
 	SEC("struct_ops/" #op)                                              \
 	void CC_BPF_PROG(alg##_bpf_##op, struct sock *sk, CC_BPF_ARGS_##op) \
 	{                                                                   \
@@ -395,6 +480,7 @@ static __always_inline void cc_bpf_clear(void *block, u32 bytes)
 		CC_BPF_SET_##op;                                            \
 		alg##_core_##op(b);                                         \
 		cc_bpf_write(sk, &b->in, &b->out);                          \
+		after;                                                      \
 	}
 
 /* A program that returns out.ret, or `fallback` without a block. */
@@ -444,14 +530,15 @@ static __always_inline void cc_bpf_clear(void *block, u32 bytes)
 	(b->in.ack_flags = flag, cc_bpf_read_sample(rs, &b->in))
 #endif
 
-#define CC_BPF_OP_cong_avoid(alg) CC_BPF_VOID(alg, cong_avoid)
-#define CC_BPF_OP_set_state(alg) CC_BPF_VOID(alg, set_state)
-#define CC_BPF_OP_cwnd_event(alg) CC_BPF_VOID(alg, cwnd_event)
-#define CC_BPF_OP_in_ack_event(alg) CC_BPF_VOID(alg, in_ack_event)
+#define CC_BPF_OP_cong_avoid(alg) CC_BPF_VOID(alg, cong_avoid, )
+#define CC_BPF_OP_set_state(alg) CC_BPF_VOID(alg, set_state, )
+#define CC_BPF_OP_cwnd_event(alg) \
+	CC_BPF_VOID(alg, cwnd_event, cc_bpf_write_acks(sk, &b->in, &b->out))
+#define CC_BPF_OP_in_ack_event(alg) CC_BPF_VOID(alg, in_ack_event, )
 /* Stock Linux does not call it. */
 #define CC_BPF_OP_skb_marked_lost(alg)
-#define CC_BPF_OP_pkts_acked(alg) CC_BPF_VOID(alg, pkts_acked)
-#define CC_BPF_OP_cong_control(alg) CC_BPF_VOID(alg, cong_control)
+#define CC_BPF_OP_pkts_acked(alg) CC_BPF_VOID(alg, pkts_acked, )
+#define CC_BPF_OP_cong_control(alg) CC_BPF_VOID(alg, cong_control, )
 
 #define CC_BPF_PROGRAM(alg, op) CC_BPF_OP_##op(alg)
 #define CC_BPF_MEMBER(alg, op) CC_BPF_MEMBER_##op(alg)
@@ -475,13 +562,13 @@ static __always_inline void cc_bpf_clear(void *block, u32 bytes)
 	OPS(CC_BPF_CORE)                                           \
 	CC_BPF_CALL(alg, OPS)                                      \
 	CC_BPF_STORE(alg, PARAMS)                                  \
-	CC_BPF_INIT(alg)                                           \
+	CC_BPF_INIT(alg, alg_flags)                                \
 	OPS(CC_BPF_PROGRAM)                                        \
 	SEC(".struct_ops")                                         \
 	struct tcp_congestion_ops CC_KERNEL_NAME_OF(alg) = {       \
 		OPS(CC_BPF_MEMBER).init = (void *)alg##_bpf_init,  \
 		.release = (void *)alg##_bpf_release,              \
-		.flags = alg_flags,                                \
+		.flags = (alg_flags)&CC_BPF_KNOWN_FLAGS,           \
 		.name = CC_QUOTE(CC_KERNEL_NAME_OF(alg)),          \
 	};
 

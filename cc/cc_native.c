@@ -111,11 +111,17 @@ static const struct cc_field in_fields[] = {
 	IN(lost_tx_in_flight),
 	IN(lost_tx_lost),
 	IN(lost_is_app_limited),
+	IN(ecn_mode),
+	IN(ecn_echo),
+	IN(rcv_nxt),
+	IN(ack_delayed),
 };
 
 static const struct cc_field out_fields[] = {
-	OUT(pacing_rate),  OUT(pacing_status), OUT(snd_cwnd), OUT(snd_cwnd_cnt),
-	OUT(snd_ssthresh), OUT(app_limited),   OUT(ret),
+	OUT(pacing_rate),  OUT(pacing_status), OUT(snd_cwnd),
+	OUT(snd_cwnd_cnt), OUT(snd_ssthresh),  OUT(app_limited),
+	OUT(ret),	   OUT(ack_prior),     OUT(ack_prior_seq),
+	OUT(ecn_echo),	   OUT(ack_now),
 };
 
 static const struct cc_field info_fields[] = {

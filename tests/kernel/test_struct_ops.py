@@ -53,6 +53,14 @@ def test_bbr1_paces_near_the_rate_of_the_link(registered: str, lab: Lab) -> None
     assert 0.7 * lab.rate_bits_per_sec < median < 1.3 * lab.rate_bits_per_sec
 
 
+@pytest.mark.parametrize("registered", ["dctcp", "prague"], indirect=True)
+def test_a_flow_that_needs_ecn_and_gets_none_is_reno(registered: str, lab: Lab) -> None:
+    """A server whose algorithm does not need ECN refuses it to one whose does; ECT without an echo would be a lie."""
+    report, received_bytes = carry_flow(lab, registered, FLOW_BYTES, far_end="reno")
+    assert report["ran"] == "reno"
+    assert received_bytes == FLOW_BYTES
+
+
 def test_unregistering_leaves_nothing(registered: str) -> None:
     """The fixture unregisters and asserts; this test enrols every algorithm without a flow."""
     assert registered in available()

@@ -147,6 +147,16 @@ impl Algorithm {
         self.flags & 0x2 != 0
     }
 
+    /// Does the algorithm need Accurate ECN (Linux: TCP_CONG_NEEDS_ACCECN)?
+    pub fn needs_accurate_ecn(&self) -> bool {
+        self.flags & 0x4 != 0
+    }
+
+    /// Is what it sends ECT(1) rather than ECT(0) (Linux: TCP_CONG_ECT_1_NEGOTIATION)?
+    pub fn sends_ect_1(&self) -> bool {
+        self.flags & 0x8 != 0
+    }
+
     /// Memory per connection, bytes.
     pub fn state_bytes(&self) -> usize {
         self.state_bytes

@@ -64,7 +64,8 @@ proptest! {
                 snd_cwnd_cnt: input.snd_cwnd_cnt,
                 snd_ssthresh: input.snd_ssthresh,
                 app_limited: input.app_limited,
-                ret: 0,
+                ecn_echo: input.ecn_echo,
+                ..CcOut::default()
             };
             let before = input;
             instance.call(op, &input, &mut out);

@@ -6,6 +6,7 @@
 mod common;
 
 use common::{edited, read};
+use knee_model::queue::QUEUES;
 
 /// (passage of `GOOD`, what replaces it, the error).
 type Row = (&'static str, &'static str, &'static str);
@@ -146,6 +147,17 @@ fn a_value_without_its_unit_or_with_a_wrong_one_is_refused() {
 }
 
 #[test]
+fn an_unknown_queue_is_refused_with_those_of_the_registry() {
+    let known: Vec<&str> = QUEUES.iter().map(|kind| kind.name).collect();
+    let error = format!(
+        r#"s.toml:6: path.queue: unknown queue "ffio"; known: {}. Did you mean "fifo"?"#,
+        known.join(", ")
+    );
+    let file = edited(r#"rtt = "100ms""#, "rtt = \"100ms\"\nqueue = \"ffio\"");
+    assert_eq!(read(&file).unwrap_err().to_string(), error);
+}
+
+#[test]
 fn unknown_keys_and_names_are_refused_with_what_is_known() {
     refused(&[
         (
@@ -229,12 +241,6 @@ bbr2.drain_gain = 3"#,
             r#"algorithm = "cubic""#,
             "algorithm = 1",
             r#"s.toml:8: flow.0.algorithm: got 1; expected an algorithm's name such as "cubic"."#,
-        ),
-        (
-            r#"rtt = "100ms""#,
-            r#"rtt = "100ms"
-queue = "codel""#,
-            r#"s.toml:6: path.queue: unknown queue "codel"; known: fifo."#,
         ),
         (
             r#"rtt = "100ms""#,

@@ -13,6 +13,8 @@ pub const HZ: u32 = 1000;
 pub struct Conn {
     algorithm: Instance,
     pub stack: CcIn,
+    /// What the last op asked of the receiving half: `ack_prior`, `ack_prior_seq`, `ack_now`.
+    pub acks: (u32, u32, u32),
 }
 
 impl Conn {
@@ -34,7 +36,11 @@ impl Conn {
             ..CcIn::default()
         };
         let algorithm = Instance::new(find(name).unwrap(), params).unwrap();
-        let mut conn = Conn { algorithm, stack };
+        let mut conn = Conn {
+            algorithm,
+            stack,
+            acks: (0, 0, 0),
+        };
         conn.op(Op::Init);
         conn
     }
@@ -48,7 +54,8 @@ impl Conn {
             snd_cwnd_cnt: self.stack.snd_cwnd_cnt,
             snd_ssthresh: self.stack.snd_ssthresh,
             app_limited: self.stack.app_limited,
-            ret: 0,
+            ecn_echo: self.stack.ecn_echo,
+            ..CcOut::default()
         };
         self.algorithm.call(op, &self.stack, &mut out);
         assert!(out.snd_cwnd >= 1, "{op:?} set snd_cwnd to 0");
@@ -58,6 +65,8 @@ impl Conn {
         self.stack.snd_cwnd_cnt = out.snd_cwnd_cnt;
         self.stack.snd_ssthresh = out.snd_ssthresh;
         self.stack.app_limited = out.app_limited;
+        self.stack.ecn_echo = out.ecn_echo;
+        self.acks = (out.ack_prior, out.ack_prior_seq, out.ack_now);
         out.ret
     }
 

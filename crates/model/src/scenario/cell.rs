@@ -94,6 +94,18 @@ pub enum BufferLimit {
     Packets(u32),
 }
 
+impl BufferLimit {
+    /// Does a queue of so many packets and bytes keep the limit?
+    #[inline]
+    pub fn holds(self, pkts: u32, bytes: u64) -> bool {
+        match self {
+            BufferLimit::Unlimited => true,
+            BufferLimit::Bytes(limit) => bytes <= limit,
+            BufferLimit::Packets(limit) => pkts <= limit,
+        }
+    }
+}
+
 /// Who spaces a sender's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {

@@ -217,6 +217,7 @@ impl<'a> World<'a> {
                 }
                 let line = flow.line_to[Side::Receiver as usize];
                 let to = EndpointId::new(packet.flow, Side::Receiver);
+                self.slab.get_mut(packet.handle).ecn = packet.ecn;
                 self.delays
                     .push(&mut self.events, self.now_ns, line, to, packet.handle);
                 self.account_drops();
