@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * cc_bpf.h - the kernel shell: CC_ALGORITHM() becomes struct_ops programs and
- * the map `knee_NAME` that registers them.
+ * the map that registers them, of the name they get there.
  *
  * Every program does the same three things: copy kernel fields into `in` and
  * `out`, call the op, copy what changed back. State, in and out of a socket
@@ -284,9 +284,12 @@ static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
 	in->is_cwnd_limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
 	in->random = bpf_get_prandom_u32();
 	in->ecn_mode = cc_bpf_ecn_mode(ecn_flags);
-	in->ecn_echo = (ecn_flags & CC_BPF_ECN_DEMAND_CWR) != 0;
+	in->ack_state = 0;
+	if (ecn_flags & CC_BPF_ECN_DEMAND_CWR)
+		in->ack_state |= CC_ACK_STATE_ECHO;
+	if (icsk->icsk_ack.pending & CC_BPF_ACK_TIMER)
+		in->ack_state |= CC_ACK_STATE_DELAYED;
 	in->rcv_nxt = tp->rcv_nxt;
-	in->ack_delayed = (icsk->icsk_ack.pending & CC_BPF_ACK_TIMER) != 0;
 
 	out->pacing_rate = in->pacing_rate;
 	out->pacing_status = in->pacing_status;
@@ -297,7 +300,7 @@ static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
 	out->ret = 0;
 	out->ack_prior = CC_ACK_PRIOR_NONE;
 	out->ack_prior_seq = 0;
-	out->ecn_echo = in->ecn_echo;
+	out->ecn_echo = in->ack_state & CC_ACK_STATE_ECHO;
 	out->ack_now = 0;
 }
 
@@ -346,6 +349,17 @@ cc_bpf_write(struct sock *sk, const struct cc_in *in, const struct cc_out *out)
 					    CC_PACING_NONE, CC_PACING_NEEDED);
 }
 
+/* Clang calls memset() for a block this large, and BPF has none. */
+static __always_inline void cc_bpf_clear(void *block, u32 bytes)
+{
+	volatile u64 *words = block;
+	u32 i;
+
+#pragma clang loop unroll(disable)
+	for (i = 0; i < bytes / 8; i++)
+		words[i] = 0;
+}
+
 static __always_inline void cc_bpf_echo(struct tcp_sock *tp, u32 ece)
 {
 	if (ece)
@@ -366,7 +380,8 @@ static __always_inline void cc_bpf_write_acks(struct sock *sk,
 		cc_bpf_echo(tp, out->ack_prior == CC_ACK_PRIOR_ECE);
 		bpf_tcp_send_ack(tp, out->ack_prior_seq);
 	}
-	if (out->ack_prior || out->ecn_echo != in->ecn_echo)
+	if (out->ack_prior ||
+	    out->ecn_echo != (in->ack_state & CC_ACK_STATE_ECHO))
 		cc_bpf_echo(tp, out->ecn_echo);
 	if (out->ack_now)
 		icsk->icsk_ack.pending |= CC_BPF_ACK_NOW;
@@ -401,7 +416,7 @@ static __always_inline void cc_bpf_write_acks(struct sock *sk,
                                                                            \
 		if (!b)                                                    \
 			return b;                                          \
-		__builtin_memset(b, 0, sizeof(*b));                        \
+		cc_bpf_clear(b, sizeof(*b));                               \
 		PARAMS(CC_BPF_PARAM_SET)                                   \
 		cc_bpf_read(sk, &b->in, &b->out);                          \
 		return b;                                                  \
@@ -516,11 +531,26 @@ static __always_inline u32 cc_bpf_give_up(struct sock *sk, u32 alg_flags)
 #define CC_BPF_OP_cwnd_event(alg) \
 	CC_BPF_VOID(alg, cwnd_event, cc_bpf_write_acks(sk, &b->in, &b->out))
 #define CC_BPF_OP_in_ack_event(alg) CC_BPF_VOID(alg, in_ack_event, )
+/* Stock Linux does not call it. */
+#define CC_BPF_OP_skb_marked_lost(alg)
 #define CC_BPF_OP_pkts_acked(alg) CC_BPF_VOID(alg, pkts_acked, )
 #define CC_BPF_OP_cong_control(alg) CC_BPF_VOID(alg, cong_control, )
 
 #define CC_BPF_PROGRAM(alg, op) CC_BPF_OP_##op(alg)
-#define CC_BPF_MEMBER(alg, op) .op = (void *)alg##_bpf_##op,
+#define CC_BPF_MEMBER(alg, op) CC_BPF_MEMBER_##op(alg)
+#define CC_BPF_MEMBER_OF(alg, op) .op = (void *)alg##_bpf_##op,
+#define CC_BPF_MEMBER_init(alg) CC_BPF_MEMBER_OF(alg, init)
+#define CC_BPF_MEMBER_ssthresh(alg) CC_BPF_MEMBER_OF(alg, ssthresh)
+#define CC_BPF_MEMBER_cong_avoid(alg) CC_BPF_MEMBER_OF(alg, cong_avoid)
+#define CC_BPF_MEMBER_cong_control(alg) CC_BPF_MEMBER_OF(alg, cong_control)
+#define CC_BPF_MEMBER_undo_cwnd(alg) CC_BPF_MEMBER_OF(alg, undo_cwnd)
+#define CC_BPF_MEMBER_set_state(alg) CC_BPF_MEMBER_OF(alg, set_state)
+#define CC_BPF_MEMBER_cwnd_event(alg) CC_BPF_MEMBER_OF(alg, cwnd_event)
+#define CC_BPF_MEMBER_pkts_acked(alg) CC_BPF_MEMBER_OF(alg, pkts_acked)
+#define CC_BPF_MEMBER_min_tso_segs(alg) CC_BPF_MEMBER_OF(alg, min_tso_segs)
+#define CC_BPF_MEMBER_sndbuf_expand(alg) CC_BPF_MEMBER_OF(alg, sndbuf_expand)
+#define CC_BPF_MEMBER_in_ack_event(alg) CC_BPF_MEMBER_OF(alg, in_ack_event)
+#define CC_BPF_MEMBER_skb_marked_lost(alg)
 
 #define CC_ALGORITHM(alg, state_type, PARAMS, OPS, alg_flags, ...) \
 	CC_BPF_BLOCK(alg, state_type)                              \
@@ -531,11 +561,11 @@ static __always_inline u32 cc_bpf_give_up(struct sock *sk, u32 alg_flags)
 	CC_BPF_INIT(alg, alg_flags)                                \
 	OPS(CC_BPF_PROGRAM)                                        \
 	SEC(".struct_ops")                                         \
-	struct tcp_congestion_ops knee_##alg = {                   \
+	struct tcp_congestion_ops CC_KERNEL_NAME_OF(alg) = {       \
 		OPS(CC_BPF_MEMBER).init = (void *)alg##_bpf_init,  \
 		.release = (void *)alg##_bpf_release,              \
 		.flags = (alg_flags)&CC_BPF_KNOWN_FLAGS,           \
-		.name = "knee_" #alg,                              \
+		.name = CC_QUOTE(CC_KERNEL_NAME_OF(alg)),          \
 	};
 
 #endif /* CC_BPF_REPLAY */

@@ -1,11 +1,11 @@
-"""The files of cc/ run in the real kernel: each registers as knee_NAME and carries a TCP flow."""
+"""The files of cc/ run in the real kernel: each registers by its kernel name and carries a TCP flow."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from building import ALGORITHMS
+from building import ALGORITHMS, kernel_name
 from lab import Lab, available, carry_flow, laid_out, registered_as, registered_maps
 
 FLOW_BYTES = 24 * 1024 * 1024
@@ -21,7 +21,7 @@ def lab() -> Iterator[Lab]:
 @pytest.fixture(params=ALGORITHMS)
 def registered(request: pytest.FixtureRequest, kernel: None, bpf_objects: Path) -> Iterator[str]:
     """The algorithm's kernel name, registered for the time of the test."""
-    with registered_as(f"knee_{request.param}", bpf_objects / f"{request.param}.bpf.o") as name:
+    with registered_as(kernel_name(request.param), bpf_objects / f"{request.param}.bpf.o") as name:
         yield name
 
 

@@ -29,7 +29,10 @@ pub const PINS: &str = "/sys/fs/bpf/kneepoint";
 
 /// What the kernel calls our build of an algorithm.
 pub fn kernel_name(name: &str) -> String {
-    format!("knee_{name}")
+    knee_cc::find(name).map_or_else(
+        || format!("knee_{name}"),
+        |algorithm| algorithm.kernel_name().to_owned(),
+    )
 }
 
 /// What the kernel calls its own build of an algorithm, if it can have one.

@@ -323,7 +323,7 @@ impl Endpoint {
         for id in self.rtx.ids() {
             let seg = self.rtx.get(id);
             if id == head || now_us.saturating_sub(seg.sent_ns / 1_000) >= deadline_us {
-                self.mark_lost(id);
+                self.mark_lost(cx, id);
             }
         }
     }
