@@ -11,5 +11,6 @@ pub mod queue;
 pub mod record;
 pub mod rng;
 pub mod scenario;
+pub mod trace;
 pub mod units;
 pub mod workload;

@@ -240,7 +240,7 @@ queue = "codel""#,
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 loss = "periodc 1%""#,
-            r#"s.toml:6: path.loss: unknown loss "periodc"; known: random, periodic. Did you mean "periodic"?"#,
+            r#"s.toml:6: path.loss: unknown loss "periodc"; known: random, periodic, gilbert, trace. Did you mean "periodic"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
@@ -297,7 +297,7 @@ fn values_out_of_bounds_are_refused_with_the_bounds() {
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 loss = "100.1%""#,
-            r#"s.toml:6: path.loss: got "100.1%"; expected a share such as "1.5%" up to 100%, or a kind and its share such as "periodic 0.1%"."#,
+            r#"s.toml:6: path.loss: got "100.1%"; expected a share such as "1.5%" up to 100%, or a kind of loss: "periodic 0.1%", "gilbert 1% burst 5", "trace losses.txt"."#,
         ),
         (
             r#"rtt = "100ms""#,
@@ -309,7 +309,7 @@ loss = "-1%""#,
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 loss = 0.015"#,
-            r#"s.toml:6: path.loss: got the bare number 0.015; expected a share such as "1.5%" up to 100%, or a kind and its share such as "periodic 0.1%". Write it with its unit, in quotes."#,
+            r#"s.toml:6: path.loss: got the bare number 0.015; expected a share such as "1.5%" up to 100%, or a kind of loss: "periodic 0.1%", "gilbert 1% burst 5", "trace losses.txt". Write it with its unit, in quotes."#,
         ),
         (
             r#"rtt = "100ms""#,
@@ -321,7 +321,7 @@ loss = "1.5""#,
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 loss = "periodic""#,
-            r#"s.toml:6: path.loss: got "periodic"; expected a share such as "1.5%" up to 100%, or a kind and its share such as "periodic 0.1%"."#,
+            r#"s.toml:6: path.loss: got "periodic"; expected a share such as "1.5%" up to 100%, or a kind of loss: "periodic 0.1%", "gilbert 1% burst 5", "trace losses.txt"."#,
         ),
         (
             r#"rtt = "100ms""#,
@@ -1055,5 +1055,28 @@ fn what_was_composed_elsewhere_is_named_in_its_errors() {
             .to_string()
             .starts_with("<command line>:1: duration: got the bare number 3; "),
         "{error}"
+    );
+}
+
+#[test]
+fn files_that_cannot_be_used_are_refused_with_their_own_line() {
+    let refusal = |file: &str, loss: &str| {
+        let text = format!(
+            "duration = \"3s\"\n[path]\nrate = \"1Mbit/s\"\nrtt = \"10ms\"\nloss = \"{loss}\"\n[[flow]]\nalgorithm = \"cubic\"\n"
+        );
+        let error = knee_model::scenario::parse(&text, file, &common::names());
+        error.expect_err("the file is no good").to_string()
+    };
+    assert_eq!(
+        refusal("lab/s.toml", "trace bad.txt"),
+        "lab/s.toml:5: path.loss: lab/bad.txt:2: got \"x\"; expected the number of a packet from 19 to 100000000; numbers rise."
+    );
+    assert!(
+        refusal("s.toml", "trace none.txt")
+            .starts_with("s.toml:5: path.loss: none.txt: cannot be read: ")
+    );
+    assert_eq!(
+        refusal("s.toml", "gilbert 90% burst 5"),
+        "s.toml:5: path.loss: got \"gilbert 90% burst 5\"; expected a loss of at most 83.3333333333% when bursts are 5 packets long, because a packet that is not lost lies between two bursts."
     );
 }

@@ -2,7 +2,6 @@
 
 use super::keys::Section;
 use super::{Backend, BufferLimit, Cell, FlowSpec, Host, Pacing, WorkloadSpec};
-use crate::loss::LossSpec;
 use crate::units::{Nanos, Rate};
 
 /// Key, value with its unit, and what it means. Keys are those of the file;
@@ -60,8 +59,8 @@ fn path(facts: &mut Facts, cell: &Cell) {
         let doc = "the same in packets of path.mtu + path.overhead, rounded up";
         facts.derived(section, "bdp_pkts", bdp.div_ceil(packet_bytes), doc);
     }
-    facts.key(section, "loss", loss(&path.loss));
-    facts.key(section, "ack_loss", loss(&path.ack_loss));
+    facts.key(section, "loss", &path.loss);
+    facts.key(section, "ack_loss", &path.ack_loss);
     let sizes = match path.buffer {
         BufferLimit::Unlimited => None,
         BufferLimit::Bytes(bytes) => Some((format!("{bytes}B"), bytes, bytes / packet_bytes)),
@@ -219,15 +218,4 @@ fn rate(rate: Option<Rate>) -> String {
 /// Rate × RTT, rounded up: what fills the path.
 pub fn bdp_bytes(rate: Rate, rtt: Nanos) -> u64 {
     (rate.bits_per_sec() as u128 * rtt.0 as u128).div_ceil(8_000_000_000) as u64
-}
-
-/// `periodic 0.1% (every 1000th)`, `1.5%`.
-fn loss(loss: &LossSpec) -> String {
-    // Ten places and no trailing zeros: shares of the file come back as written.
-    let percent = format!("{:.10}", loss.share * 100.0);
-    let percent = percent.trim_end_matches('0').trim_end_matches('.');
-    match loss.kind {
-        "random" => format!("{percent}%"),
-        kind => format!("{kind} {percent}%"),
-    }
 }

@@ -204,9 +204,13 @@ impl Kind {
                 format!("one of {}", values.join(", "))
             }
             Kind::Flag => "true or false".into(),
-            Kind::Loss => format!(
-                "{SHARE_FORMS} up to 100%, or a kind and its share such as \"periodic 0.1%\""
-            ),
+            Kind::Loss => {
+                let kinds = loss::KINDS[1..].iter().map(|kind| kind.example);
+                format!(
+                    "{SHARE_FORMS} up to 100%, or a kind of loss: {}",
+                    quoted_list(kinds.collect())
+                )
+            }
             Kind::Buffer => BUFFER_FORMS.into(),
             Kind::Name(what, names) => format!("a {what}: {}", quoted_list(names())),
             Kind::Algorithm => "an algorithm's name such as \"cubic\"".into(),

@@ -10,6 +10,7 @@ use super::keys::{Default, Key, Section, TABLES};
 use super::value::{self, Value};
 use super::{Names, ParamInfo};
 use crate::queue;
+use crate::trace::Files;
 use crate::units::parse::quoted;
 
 /// What a setting sets.
@@ -236,7 +237,8 @@ impl Reader<'_> {
             let place = self.place(table, name, line);
             let path = section.path_of(&clean(name));
             if let Some(known) = section.keys().find(|key| key.name == name) {
-                let read = |toml: &Toml| value::read(&known.kind, &path, toml, self.names);
+                let read =
+                    |toml: &Toml| value::read(&known.kind, &path, toml, self.names, self.files());
                 let forms = || known.kind.forms();
                 let read_as = self.entries(&path, place.line, item, known.axis, &forms, &read)?;
                 settings.push(place.setting(section, Target::Key(known), path, read_as));
@@ -492,6 +494,13 @@ impl Reader<'_> {
             key: path,
             known: here.into_iter().map(String::from).collect(),
             suggestion,
+        }
+    }
+
+    fn files(&self) -> Files<'_> {
+        Files {
+            read: self.names.read_file,
+            scenario: self.file,
         }
     }
 

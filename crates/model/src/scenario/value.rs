@@ -5,7 +5,8 @@ use toml_edit::Value as Toml;
 use super::Names;
 use super::error::{Problem, nearest};
 use super::keys::{Kind, loss_names};
-use crate::loss::{self, LossSpec};
+use crate::loss::{LossError, LossSpec};
+use crate::trace::Files;
 use crate::units::parse::{self, BufferSize, UnitError, quoted};
 use crate::units::{Nanos, Rate};
 
@@ -36,6 +37,7 @@ pub(super) fn read(
     path: &str,
     toml: &Toml,
     names: &Names,
+    files: Files<'_>,
 ) -> Result<(Value, String), Problem> {
     let wrong = |next: &str| Problem::Value {
         key: path.into(),
@@ -77,7 +79,7 @@ pub(super) fn read(
         }
         (_, Toml::String(text)) => {
             let text = text.value();
-            Ok((read_text(kind, path, text, names)?, text.clone()))
+            Ok((read_text(kind, path, text, names, files)?, text.clone()))
         }
         (
             Kind::Duration { .. }
@@ -108,7 +110,7 @@ pub(super) fn read_default(kind: &Kind, text: &str) -> Value {
         }
         // The default algorithm of a far end need not be among those offered to flows.
         Kind::Algorithm => Value::Text(text.into()),
-        _ => read_text(kind, "", text, &Names::default()).expect(WHY),
+        _ => read_text(kind, "", text, &Names::default(), Files::NONE).expect(WHY),
     }
 }
 
@@ -123,7 +125,13 @@ fn count(kind: &Kind, n: u64) -> Option<Value> {
     fits.then_some(Value::Count(n))
 }
 
-fn read_text(kind: &Kind, path: &str, text: &str, names: &Names) -> Result<Value, Problem> {
+fn read_text(
+    kind: &Kind,
+    path: &str,
+    text: &str,
+    names: &Names,
+    files: Files<'_>,
+) -> Result<Value, Problem> {
     let unit = |error: UnitError| Problem::Unit {
         key: path.into(),
         error,
@@ -161,30 +169,23 @@ fn read_text(kind: &Kind, path: &str, text: &str, names: &Names) -> Result<Value
                 Err(wrong())
             }
         }
-        Kind::Loss => {
-            let (name, share) = match text.split_once(' ') {
-                Some((name, share))
-                    if !name.starts_with(|c: char| c.is_ascii_digit() || c == '-') =>
-                {
-                    (name, share)
-                }
-                _ if text.starts_with(|c: char| c.is_alphabetic()) => (text, ""),
-                _ => (loss::KINDS[0].name, text),
-            };
-            let found =
-                loss::find(name).ok_or_else(|| unknown(path, "loss", name, loss_names()))?;
-            if share.is_empty() {
-                return Err(wrong());
-            }
-            let share = parse::share(share).map_err(unit)?;
-            if share > 1.0 {
-                return Err(wrong());
-            }
-            Ok(Value::Loss(LossSpec {
-                kind: found.name,
-                share,
-            }))
-        }
+        Kind::Loss => LossSpec::read(text, files)
+            .map(Value::Loss)
+            .map_err(|error| match error {
+                LossError::Kind(name) => unknown(path, "loss", &name, loss_names()),
+                LossError::Unit(error) => unit(error),
+                LossError::Form => wrong(),
+                LossError::Impossible(expected) => Problem::Value {
+                    key: path.into(),
+                    got: quoted(text),
+                    expected,
+                    next: String::new(),
+                },
+                LossError::File(error) => Problem::File {
+                    key: path.into(),
+                    error,
+                },
+            }),
         Kind::Buffer => parse::buffer(text).map(Value::Buffer).map_err(unit),
         Kind::Figure => parse::figure(text)
             .map(|()| Value::Text(text.into()))

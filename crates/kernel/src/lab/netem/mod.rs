@@ -23,7 +23,7 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
 use knee_link::LinkConfig;
-use knee_model::loss::LossSpec;
+use knee_model::loss::{LossSpec, Pattern};
 use knee_model::scenario::{BufferLimit, Path};
 use knee_model::units::{Nanos, Rate};
 
@@ -49,7 +49,7 @@ const CLASS_RATE: &str = "1000gbit";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
     #[error(
-        "path.loss: netem loses packets at random only, got \"{0}\"; use path.backend = \"user\""
+        "path.loss: netem loses packets at random, independently or in bursts, got \"{0}\"; use path.backend = \"user\""
     )]
     Loss(&'static str),
     #[error(
@@ -124,10 +124,15 @@ fn netem(delay: Nanos, loss: &LossSpec) -> Result<String, Unsupported> {
         delay.0 % 1_000
     );
     if loss.share > 0.0 {
-        if loss.kind != LossSpec::NONE.kind {
-            return Err(Unsupported::Loss(loss.kind));
-        }
-        let _ = write!(text, " loss random {}%", loss.share * 100.0);
+        let _ = match (&loss.pattern, loss.kind) {
+            (Pattern::Share, "random") => write!(text, " loss random {}%", loss.share * 100.0),
+            (Pattern::Chain(chain), _) => {
+                let [p, r, h, k] = [chain.worsens, chain.mends, chain.bad_loss, chain.good_loss]
+                    .map(|share| share * 100.0);
+                write!(text, " loss gemodel {p}% {r}% {h}% {k}%")
+            }
+            (_, kind) => return Err(Unsupported::Loss(kind)),
+        };
     }
     Ok(text)
 }
@@ -239,8 +244,18 @@ mod tests {
         config.path.loss = LossSpec {
             kind: "periodic",
             share: 0.001,
+            pattern: Pattern::Share,
         };
         assert_eq!(commands(&config), Err(Unsupported::Loss("periodic")));
+    }
+
+    #[test]
+    fn loss_in_bursts_is_netems_own_with_its_four_parameters() {
+        let mut config = config(&[40]);
+        let files = knee_model::trace::Files::NONE;
+        config.path.loss = LossSpec::read("gilbert p 1% r 25% 1-h 75% 1-k 0.5%", files).unwrap();
+        let text = commands(&config).unwrap();
+        assert!(text.contains(" loss gemodel 1% 25% 75% 0.5%\n"), "{text}");
     }
 
     #[test]
