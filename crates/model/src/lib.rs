@@ -12,5 +12,6 @@ pub mod record;
 pub mod rng;
 pub mod scenario;
 pub mod trace;
+pub mod transit;
 pub mod units;
 pub mod workload;

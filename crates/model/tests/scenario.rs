@@ -215,6 +215,8 @@ fn every_scalar_key_but_those_of_the_whole_scenario_may_be_an_axis() {
             "claim",
             "repeat",
             "seed",
+            "path.outage",
+            "path.rtt_change",
             "flow.name",
             "expect.assert",
             "published.value",

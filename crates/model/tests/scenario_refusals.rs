@@ -100,7 +100,7 @@ fn a_value_without_its_unit_or_with_a_wrong_one_is_refused() {
         (
             r#"rate = "50Mbit/s""#,
             "rate = 50",
-            r#"s.toml:4: path.rate: got the bare number 50; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited", up to 10Tbit/s. Write it with its unit, in quotes."#,
+            r#"s.toml:4: path.rate: got the bare number 50; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited", up to 10Tbit/s, or "trace cellular" or "trace FILE.up". Write it with its unit, in quotes."#,
         ),
         (
             r#"rate = "50Mbit/s""#,
@@ -125,7 +125,7 @@ fn a_value_without_its_unit_or_with_a_wrong_one_is_refused() {
         (
             r#"rate = "50Mbit/s""#,
             r#"rate = "11Tbit/s""#,
-            r#"s.toml:4: path.rate: got "11Tbit/s"; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited", up to 10Tbit/s."#,
+            r#"s.toml:4: path.rate: got "11Tbit/s"; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited", up to 10Tbit/s, or "trace cellular" or "trace FILE.up"."#,
         ),
         (
             r#"rate = "50Mbit/s""#,
@@ -170,19 +170,19 @@ warm_up = "1s""#,
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 bufer = "1bdp""#,
-            r#"s.toml:6: path.bufer: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead, backend, super_packets. Did you mean "buffer"?"#,
+            r#"s.toml:6: path.bufer: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Did you mean "buffer"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 tcp_wmem_max = "4MiB""#,
-            r#"s.toml:6: path.tcp_wmem_max: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead, backend, super_packets. Did you mean "sender.tcp_wmem_max"?"#,
+            r#"s.toml:6: path.tcp_wmem_max: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Did you mean "sender.tcp_wmem_max"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 colour = "red""#,
-            "s.toml:6: path.colour: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:6: path.colour: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"rtt = "100ms""#,
@@ -279,13 +279,13 @@ reno.beta = 700"#,
             r#"[path.extra]
 x = 1
 [path]"#,
-            "s.toml:3: path.extra: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:3: path.extra: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             "[path]",
             r#"[path]
 "a\nb" = 1"#,
-            r#"s.toml:4: path.a\nb: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these."#,
+            r#"s.toml:4: path.a\nb: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these."#,
         ),
     ]);
 }
@@ -769,7 +769,7 @@ fn missing_tables_and_keys_are_refused_with_what_to_add() {
         (
             r#"rate = "50Mbit/s""#,
             "",
-            r#"s.toml:3: path.rate: missing; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited", up to 10Tbit/s. Add rate = "50Mbit/s" in [path]."#,
+            r#"s.toml:3: path.rate: missing; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited", up to 10Tbit/s, or "trace cellular" or "trace FILE.up". Add rate = "50Mbit/s" in [path]."#,
         ),
         (
             r#"rtt = "100ms""#,
@@ -806,13 +806,13 @@ algorithm = "cubic""#,
             r#"[[flow]]
 algorithm = "cubic""#,
             "flow = 3",
-            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"[[flow]]
 algorithm = "cubic""#,
             "flow = [3]",
-            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"[[flow]]

@@ -96,7 +96,7 @@ impl fmt::Display for LossSpec {
 }
 
 /// Ten places and no trailing zeros: shares of the file come back as written.
-fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     let percent = format!("{:.10}", share * 100.0);
     format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
 }
