@@ -188,19 +188,20 @@ impl<'a> Direction<'a> {
         } else {
             config.sender
         };
-        let (loss, bottleneck) = if is_data {
+        let (loss, policer, bottleneck) = if is_data {
             let bottleneck = path.build_queue(Stream::new(config.seed, "path.queue"));
             (
                 path.loss.build(Stream::new(config.seed, "path.loss")),
+                path.build_policer(),
                 bottleneck,
             )
         } else {
             let stream = Stream::new(config.seed, "path.ack_loss");
-            (path.ack_loss.build(stream), None)
+            (path.ack_loss.build(stream), None, None)
         };
         Direction {
             from: from.as_fd(),
-            pipe: Pipe::new(loss, bottleneck, coalesce),
+            pipe: Pipe::new(loss, policer, bottleneck, coalesce),
             outlet: Outlet {
                 to: to.as_fd(),
                 buffers: Buffers::default(),

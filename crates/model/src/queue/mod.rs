@@ -6,6 +6,7 @@ mod flows;
 mod fq_codel;
 mod fq_pie;
 mod pie;
+pub mod policer;
 #[cfg(test)]
 mod testing;
 

@@ -2,6 +2,7 @@
 
 use crate::loss::LossSpec;
 use crate::params::Params;
+use crate::queue::policer::{Policer, PolicerSpec};
 use crate::queue::{self, Queue, Setup};
 use crate::rng::Stream;
 use crate::units::{Nanos, Rate};
@@ -46,6 +47,8 @@ pub struct Path {
     pub queue: &'static str,
     /// Of that queue.
     pub queue_params: Params,
+    /// In front of the queue.
+    pub policer: Option<PolicerSpec>,
     /// Largest IP packet.
     pub mtu_bytes: u32,
     /// Link-layer bytes that the rate and the buffer count besides.
@@ -59,6 +62,11 @@ pub struct Path {
 }
 
 impl Path {
+    /// A fresh policer, if there is one.
+    pub fn build_policer(&self) -> Option<Policer> {
+        self.policer.map(Policer::new)
+    }
+
     /// The bottleneck's rate and a fresh queue before it; `None` when the rate is unlimited, as nothing waits then.
     pub fn build_queue(&self, rng: Stream) -> Option<(Rate, Box<dyn Queue>)> {
         let kind = queue::find(self.queue).expect("the scenario names a queue of the registry");

@@ -3,6 +3,7 @@
 use super::keys::Section;
 use super::{Backend, BufferLimit, Cell, FlowSpec, Host, Pacing, WorkloadSpec};
 use crate::loss::LossSpec;
+use crate::queue::policer::Action;
 use crate::units::{Nanos, Rate};
 
 /// Key, value with its unit, and what it means. Keys are those of the file;
@@ -105,6 +106,19 @@ fn path(facts: &mut Facts, cell: &Cell) {
         }
     }
     facts.key(section, "queue", path.queue);
+    facts.key(section, "policer_rate", rate(path.policer.map(|p| p.rate)));
+    if let Some(policer) = path.policer {
+        facts.key(
+            section,
+            "policer_burst",
+            format!("{}B", policer.burst_bytes),
+        );
+        let action = match policer.action {
+            Action::Drop => "drop",
+            Action::Mark => "mark",
+        };
+        facts.key(section, "policer_action", action);
+    }
     facts.key(section, "mtu", format!("{}B", path.mtu_bytes));
     facts.key(section, "overhead", format!("{}B", path.overhead_bytes));
     let backend = match path.backend {

@@ -12,6 +12,7 @@ use super::{Backend, BufferLimit, Cell, Expect, Host, Names, Pacing, Path, Publi
 use crate::loss::LossSpec;
 use crate::params::Params;
 use crate::queue;
+use crate::queue::policer::{Action, MAX_BURST_BYTES, PolicerSpec};
 use crate::units::parse::{BufferSize, quoted};
 use crate::units::{Nanos, Rate};
 
@@ -191,6 +192,7 @@ impl Resolver<'_> {
             buffer: self.buffer(rate, rtt, mtu_bytes + overhead_bytes)?,
             queue: self.name(section, "queue"),
             queue_params: self.queue_params(section),
+            policer: self.policer(mtu_bytes + overhead_bytes)?,
             mtu_bytes,
             overhead_bytes,
             backend: match self.name(section, "backend") {
@@ -200,6 +202,43 @@ impl Resolver<'_> {
             },
             keep_super_packets: self.name(section, "super_packets") == "keep",
         })
+    }
+
+    fn policer(&self, packet_bytes: u32) -> Result<Option<PolicerSpec>, ScenarioError> {
+        let section = Section::Path;
+        let Some(rate) = self.rate(section, "policer_rate") else {
+            let key = "policer_burst";
+            if self.value(section, key).is_none() {
+                return Ok(None);
+            }
+            let expected = "path.policer_rate beside it".into();
+            return Err(self.refuse(
+                section,
+                key,
+                expected,
+                "Without a rate there is no policer.",
+            ));
+        };
+        const DEFAULT_BURST: Nanos = Nanos::from_ms(250);
+        let packet = u64::from(packet_bytes);
+        let burst_bytes = match self.value(section, "policer_burst") {
+            Some(_) => self.bytes(section, "policer_burst"),
+            None => rate.bytes_in(DEFAULT_BURST).clamp(packet, MAX_BURST_BYTES),
+        };
+        if burst_bytes < packet {
+            let expected = format!(
+                "room for at least one packet of {packet_bytes}B (path.mtu + path.overhead)"
+            );
+            return Err(self.refuse(section, "policer_burst", expected, ""));
+        }
+        Ok(Some(PolicerSpec {
+            rate,
+            burst_bytes,
+            action: match self.name(section, "policer_action") {
+                "mark" => Action::Mark,
+                _ => Action::Drop,
+            },
+        }))
     }
 
     fn queue_params(&self, section: Section) -> Params {

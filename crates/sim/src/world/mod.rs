@@ -72,6 +72,7 @@ impl<'a> World<'a> {
             slab: Slab::default(),
             bottleneck: Bottleneck::new(
                 path.loss.build(stream("path.loss")),
+                path.build_policer(),
                 path.build_queue(stream("path.queue")),
             ),
             ack_loss: path.ack_loss.build(stream("path.ack_loss")),

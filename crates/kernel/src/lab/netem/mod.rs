@@ -56,6 +56,8 @@ pub enum Unsupported {
         "path.buffer: tbf holds at most {UNLIMITED_BYTES} bytes, got {0}; use path.backend = \"user\""
     )]
     Buffer(u64),
+    #[error("path.policer_rate: Kneepoint's own link has the policer; use path.backend = \"user\"")]
+    Policer,
 }
 
 /// The commands for `tc -batch`, run in the router.
@@ -64,6 +66,9 @@ pub enum Unsupported {
 /// The scenario asks for what qdiscs do not have.
 pub fn commands(config: &LinkConfig) -> Result<String, Unsupported> {
     let path = &config.path;
+    if path.policer.is_some() {
+        return Err(Unsupported::Policer);
+    }
     let least = config.groups.iter().map(|group| group.rtt.0).min();
     let data_delay = Nanos(least.unwrap_or(path.rtt.0) / 2);
     let mut batch = String::new();
@@ -164,8 +169,10 @@ fn queue(path: &Path) -> Option<String> {
 /// the hosts on two processors.
 pub fn is_faster(path: &Path) -> bool {
     const USER_RATE_BITS_PER_SEC: u64 = 2_000_000_000;
-    path.rate
-        .is_none_or(|rate| rate.bits_per_sec() > USER_RATE_BITS_PER_SEC)
+    path.policer.is_none()
+        && path
+            .rate
+            .is_none_or(|rate| rate.bits_per_sec() > USER_RATE_BITS_PER_SEC)
 }
 
 #[cfg(test)]
@@ -189,6 +196,7 @@ mod tests {
                 buffer: BufferLimit::Bytes(500_000),
                 queue: "fifo",
                 queue_params: Params::defaults(&[]),
+                policer: None,
                 mtu_bytes: 1500,
                 overhead_bytes: 0,
                 backend: knee_model::scenario::Backend::Netem,
@@ -252,5 +260,19 @@ mod tests {
             text.contains("parent 2:1 handle 3: pfifo limit 170"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_policer_is_left_to_the_own_link() {
+        let mut config = config(&[40]);
+        config.path.rate = None;
+        assert!(is_faster(&config.path));
+        config.path.policer = Some(knee_model::queue::policer::PolicerSpec {
+            rate: Rate::from_bits_per_sec(10_000_000).unwrap(),
+            burst_bytes: 64_000,
+            action: knee_model::queue::policer::Action::Drop,
+        });
+        assert!(!is_faster(&config.path));
+        assert_eq!(commands(&config), Err(Unsupported::Policer));
     }
 }
