@@ -1,6 +1,7 @@
 //! Queues at the bottleneck: one file each, one line each in [`QUEUES`].
 
 mod codel;
+mod dualpi2;
 mod fifo;
 mod flows;
 mod fq_codel;
@@ -69,6 +70,7 @@ pub const QUEUES: &[&QueueKind] = &[
     &fifo::KIND,
     &codel::KIND,
     &fq_codel::KIND,
+    &dualpi2::KIND,
     &pie::KIND,
     &fq_pie::KIND,
 ];
