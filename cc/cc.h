@@ -63,6 +63,10 @@ enum cc_ecn_mode {
 	CC_ECN_ACCURATE = 2, /* RFC 9768 */
 };
 
+/* in->ack_state */
+#define CC_ACK_STATE_ECHO 0x1u	  /* ACKs carry ECE (classic ECN) */
+#define CC_ACK_STATE_DELAYED 0x2u /* an ACK waits for its timer */
+
 /* out->ack_prior of cwnd_event() */
 enum cc_ack_prior {
 	CC_ACK_PRIOR_NONE = 0,
@@ -171,11 +175,11 @@ struct cc_in {
 	u32 lost_tx_in_flight; /* in flight just after it was sent */
 	u32 lost_tx_lost;      /* tp.lost when it was sent */
 	u32 lost_is_app_limited;
+
 	/* the receiving half */
-	u32 ecn_mode;	 /* enum cc_ecn_mode */
-	u32 ecn_echo;	 /* 0 or 1: ACKs carry ECE (classic ECN) */
-	u32 rcv_nxt;	 /* sequence number expected next, bytes */
-	u32 ack_delayed; /* 0 or 1: an ACK waits for its timer */
+	u32 ecn_mode;  /* enum cc_ecn_mode */
+	u32 ack_state; /* CC_ACK_STATE_* */
+	u32 rcv_nxt;   /* sequence number expected next, bytes */
 };
 
 /*

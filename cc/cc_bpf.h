@@ -292,9 +292,12 @@ static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
 	in->is_cwnd_limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
 	in->random = bpf_get_prandom_u32();
 	in->ecn_mode = cc_bpf_ecn_mode(ecn_flags);
-	in->ecn_echo = (ecn_flags & CC_BPF_ECN_DEMAND_CWR) != 0;
+	in->ack_state = 0;
+	if (ecn_flags & CC_BPF_ECN_DEMAND_CWR)
+		in->ack_state |= CC_ACK_STATE_ECHO;
+	if (icsk->icsk_ack.pending & CC_BPF_ACK_TIMER)
+		in->ack_state |= CC_ACK_STATE_DELAYED;
 	in->rcv_nxt = tp->rcv_nxt;
-	in->ack_delayed = (icsk->icsk_ack.pending & CC_BPF_ACK_TIMER) != 0;
 
 	out->pacing_rate = in->pacing_rate;
 	out->pacing_status = in->pacing_status;
@@ -305,7 +308,7 @@ static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
 	out->ret = 0;
 	out->ack_prior = CC_ACK_PRIOR_NONE;
 	out->ack_prior_seq = 0;
-	out->ecn_echo = in->ecn_echo;
+	out->ecn_echo = in->ack_state & CC_ACK_STATE_ECHO;
 	out->ack_now = 0;
 }
 
@@ -385,7 +388,8 @@ static __always_inline void cc_bpf_write_acks(struct sock *sk,
 		cc_bpf_echo(tp, out->ack_prior == CC_ACK_PRIOR_ECE);
 		bpf_tcp_send_ack(tp, out->ack_prior_seq);
 	}
-	if (out->ack_prior || out->ecn_echo != in->ecn_echo)
+	if (out->ack_prior ||
+	    out->ecn_echo != (in->ack_state & CC_ACK_STATE_ECHO))
 		cc_bpf_echo(tp, out->ecn_echo);
 	if (out->ack_now)
 		icsk->icsk_ack.pending |= CC_BPF_ACK_NOW;

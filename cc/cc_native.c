@@ -112,9 +112,8 @@ static const struct cc_field in_fields[] = {
 	IN(lost_tx_lost),
 	IN(lost_is_app_limited),
 	IN(ecn_mode),
-	IN(ecn_echo),
+	IN(ack_state),
 	IN(rcv_nxt),
-	IN(ack_delayed),
 };
 
 static const struct cc_field out_fields[] = {

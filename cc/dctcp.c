@@ -164,7 +164,7 @@ static void dctcp_packet_arrived(struct dctcp *s, const struct cc_in *in,
 				 struct cc_out *out, u32 ce)
 {
 	if (s->ce_state != ce) {
-		if (in->ack_delayed) {
+		if (in->ack_state & CC_ACK_STATE_DELAYED) {
 			out->ack_prior = s->ce_state ? CC_ACK_PRIOR_ECE
 						     : CC_ACK_PRIOR_PLAIN;
 			out->ack_prior_seq = s->prior_rcv_nxt;

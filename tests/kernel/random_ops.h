@@ -84,7 +84,7 @@ static void fill_out(struct block *b)
 	b->out.ret = 0;
 	b->out.ack_prior = CC_ACK_PRIOR_NONE;
 	b->out.ack_prior_seq = 0;
-	b->out.ecn_echo = b->in.ecn_echo;
+	b->out.ecn_echo = b->in.ack_state & CC_ACK_STATE_ECHO;
 	b->out.ack_now = 0;
 }
 
@@ -152,9 +152,9 @@ static void lively_step(struct sequence *q, struct block *b)
 		in->delivered_ce += 1 + below(q, in->rs_acked_sacked + 1);
 		in->ack_flags |= CC_ACK_ECE;
 	}
-	in->ecn_echo = b->out.ecn_echo;
 	in->rcv_nxt += in->mss_bytes;
-	in->ack_delayed = below(q, 2);
+	in->ack_state = (b->out.ecn_echo ? CC_ACK_STATE_ECHO : 0) |
+			(below(q, 2) ? CC_ACK_STATE_DELAYED : 0);
 	in->snd_una += in->acked * in->mss_bytes;
 	in->packets_out =
 		1 + below(q, in->snd_cwnd < 65536 ? in->snd_cwnd : 65536);

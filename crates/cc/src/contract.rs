@@ -134,12 +134,10 @@ mirror! {
         lost_is_app_limited: u32,
         /// An [`EcnMode`].
         ecn_mode: u32,
-        /// 0 or 1: ACKs carry ECE (classic ECN).
-        ecn_echo: u32,
+        /// `ACK_STATE_*` bits.
+        ack_state: u32,
         /// Sequence number expected next, bytes; wraps.
         rcv_nxt: u32,
-        /// 0 or 1: an ACK waits for its timer.
-        ack_delayed: u32,
     }
 }
 
@@ -248,6 +246,10 @@ pub enum AckPrior {
     Ece = 2,
 }
 
+/// `ack_state`: ACKs carry ECE (classic ECN).
+pub const ACK_STATE_ECHO: u32 = 0x1;
+/// `ack_state`: an ACK waits for its timer.
+pub const ACK_STATE_DELAYED: u32 = 0x2;
 /// `ack_flags`: the ACK carried ECE.
 pub const ACK_ECE: u32 = 0x40;
 /// `ack_flags`: the ACK moved `snd_una`.

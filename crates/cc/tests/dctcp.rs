@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Conn, MSS_BYTES};
-use knee_cc::{AckPrior, CaState, EcnMode, Event, Op};
+use knee_cc::{ACK_STATE_DELAYED, ACK_STATE_ECHO, AckPrior, CaState, EcnMode, Event, Op};
 
 fn dctcp(params: &[(&str, u32)]) -> Conn {
     let mut c = Conn::new("dctcp", params);
@@ -135,7 +135,10 @@ fn dctcp_without_ecn_is_reno() {
         (reno.cwnd(), reno.stack.snd_ssthresh)
     );
     c.event(Event::EcnIsCe);
-    assert_eq!((c.stack.ecn_echo, c.acks), (0, (0, 0, 0)));
+    assert_eq!(
+        ((c.stack.ack_state & ACK_STATE_ECHO), c.acks),
+        (0, (0, 0, 0))
+    );
 }
 
 // ---- the receiver ----------------------------------------------------------------------------------------------
@@ -143,7 +146,8 @@ fn dctcp_without_ecn_is_reno() {
 /// A packet arrives with or without a mark; an ACK for the one before may be waiting.
 fn arrive(c: &mut Conn, event: Event, ack_delayed: bool) -> (u32, u32, u32) {
     c.stack.rcv_nxt += MSS_BYTES;
-    c.stack.ack_delayed = ack_delayed.into();
+    let delayed = if ack_delayed { ACK_STATE_DELAYED } else { 0 };
+    c.stack.ack_state = c.stack.ack_state & ACK_STATE_ECHO | delayed;
     c.event(event);
     c.acks
 }
@@ -160,14 +164,14 @@ fn dctcp_receiver_acks_what_came_before_a_change_with_the_old_echo() {
         arrive(&mut c, Event::EcnIsCe, true),
         (AckPrior::Plain as u32, before, 1)
     );
-    assert_eq!(c.stack.ecn_echo, 1);
+    assert_eq!((c.stack.ack_state & ACK_STATE_ECHO), 1);
     assert_eq!(arrive(&mut c, Event::EcnIsCe, true), none);
     let before = c.stack.rcv_nxt;
     assert_eq!(
         arrive(&mut c, Event::EcnNoCe, true),
         (AckPrior::Ece as u32, before, 1)
     );
-    assert_eq!(c.stack.ecn_echo, 0);
+    assert_eq!((c.stack.ack_state & ACK_STATE_ECHO), 0);
 }
 
 #[test]
@@ -184,7 +188,7 @@ fn dctcp_receiver_without_a_waiting_ack_acks_the_change_alone() {
 fn dctcp_receiver_restores_an_echo_that_cwr_ended() {
     let mut c = dctcp(&[]);
     arrive(&mut c, Event::EcnIsCe, false);
-    c.stack.ecn_echo = 0;
+    c.stack.ack_state = 0;
     arrive(&mut c, Event::EcnIsCe, false);
-    assert_eq!(c.stack.ecn_echo, 1);
+    assert_eq!((c.stack.ack_state & ACK_STATE_ECHO), 1);
 }

@@ -46,6 +46,8 @@ fn loss() -> impl Strategy<Value = String> {
         4 => Just("0%".to_owned()),
         3 => (1u32..=500).prop_map(|tenths| format!("{}%", f64::from(tenths) / 10.0)),
         2 => (1u32..=500).prop_map(|tenths| format!("periodic {}%", f64::from(tenths) / 10.0)),
+        1 => (1u32..=500, 1u32..=40)
+            .prop_map(|(tenths, burst)| format!("gilbert {}% burst {burst}", f64::from(tenths) / 10.0)),
     ]
 }
 

@@ -3,7 +3,8 @@
 #![allow(dead_code)] // each test file uses its part
 
 use knee_cc::{
-    CaState, CcIn, CcOut, Event, INFINITE_SSTHRESH, Info, Instance, Op, PacingStatus, find,
+    ACK_STATE_ECHO, CaState, CcIn, CcOut, Event, INFINITE_SSTHRESH, Info, Instance, Op,
+    PacingStatus, find,
 };
 
 pub const MSS_BYTES: u32 = 1448;
@@ -54,7 +55,7 @@ impl Conn {
             snd_cwnd_cnt: self.stack.snd_cwnd_cnt,
             snd_ssthresh: self.stack.snd_ssthresh,
             app_limited: self.stack.app_limited,
-            ecn_echo: self.stack.ecn_echo,
+            ecn_echo: self.stack.ack_state & ACK_STATE_ECHO,
             ..CcOut::default()
         };
         self.algorithm.call(op, &self.stack, &mut out);
@@ -65,7 +66,7 @@ impl Conn {
         self.stack.snd_cwnd_cnt = out.snd_cwnd_cnt;
         self.stack.snd_ssthresh = out.snd_ssthresh;
         self.stack.app_limited = out.app_limited;
-        self.stack.ecn_echo = out.ecn_echo;
+        self.stack.ack_state = self.stack.ack_state & !ACK_STATE_ECHO | out.ecn_echo;
         self.acks = (out.ack_prior, out.ack_prior_seq, out.ack_now);
         out.ret
     }

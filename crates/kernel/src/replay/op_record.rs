@@ -47,7 +47,7 @@ impl OpRecord {
             snd_cwnd_cnt: self.input.snd_cwnd_cnt,
             snd_ssthresh: self.input.snd_ssthresh,
             app_limited: self.input.app_limited,
-            ecn_echo: self.input.ecn_echo,
+            ecn_echo: self.input.ack_state & knee_cc::ACK_STATE_ECHO,
             ..CcOut::default()
         }
     }

@@ -32,7 +32,7 @@ mod sack;
 mod sndbuf;
 mod timers;
 
-use knee_cc::{CaState, CcIn, CcOut, INFINITE_SSTHRESH, Instance, Op};
+use knee_cc::{ACK_STATE_ECHO, CaState, CcIn, CcOut, INFINITE_SSTHRESH, Instance, Op};
 use knee_model::record::Histogram;
 use knee_model::rng::Stream;
 use knee_model::scenario::Pacing;
@@ -386,7 +386,7 @@ impl Endpoint {
             snd_cwnd_cnt: cc.snd_cwnd_cnt,
             snd_ssthresh: cc.snd_ssthresh,
             app_limited: cc.app_limited,
-            ecn_echo: cc.ecn_echo,
+            ecn_echo: cc.ack_state & ACK_STATE_ECHO,
             ..CcOut::default()
         };
         self.alg.call(op, cc, &mut out);
