@@ -33,6 +33,9 @@
  *	  header.
  *	- exp() is a series here, a product of table entries in Linux: the
  *	  probabilities differ by less than 3 10^-5.
+ *	- Linux gives CDG the handshake's RTT before its init(); here init()
+ *	  takes it from srtt_us. The end that was connected to has it in Linux
+ *	  not; here it does.
  *	- Linux allows gradient windows of up to 256 rounds, powers of two;
  *	  here up to 32, any number. It has 32 bits for the products of
  *	  gradients (a rise of more than 100 s leaves them), we have 64.
@@ -345,9 +348,16 @@ static u32 cdg_reduces(struct cdg *s, const struct cc_in *in,
 
 /* ---- ops ---------------------------------------------------------------- */
 
+/*
+ * The handshake's RTT is the first sample. Without it the second round seldom
+ * had a rise of the smallest RTT, and the largest always rises there, from a
+ * burst of the initial window to one of twice that.
+ */
 static void cdg_init(struct cdg *s, const struct cc_in *in, struct cc_out *out)
 {
 	cdg_reset(s, in, out);
+	s->rtt.min_us = cc_min(in->srtt_us, CDG_MAX_RTT_US);
+	s->rtt.max_us = s->rtt.min_us;
 }
 
 static void cdg_cong_avoid(struct cdg *s, const struct cc_in *in,

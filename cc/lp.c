@@ -33,9 +33,11 @@
  *	  fraction: any sample below it takes one off, and only one higher by 64
  *	  adds. Where it comes above 1000 Hz the delay loses the remote part
  *	  altogether (1000 / rate is 0). Both as in Linux.
- *	- Linux hides the other end's clock behind a random offset, and its
- *	  arithmetic of 32 bits then wraps, as here. With tcp_timestamps = 2
- *	  there is no offset: so it is in the simulator.
+ *	- By default Linux adds a random offset to the other end's clock. The
+ *	  delay is then the offset, but for a trifle, and sowd of 32 bits cannot
+ *	  hold it: from 2^29 ms on no sign is ever seen, and LP is Reno, as
+ *	  measured in Linux 6.12. So here and in the simulator. It yields where
+ *	  the other end has net.ipv4.tcp_timestamps = 2, which adds none.
  */
 #include "cc_algorithm.h"
 
@@ -200,6 +202,6 @@ static void lp_pkts_acked(struct lp *s, const struct cc_in *in,
 CC_ALGORITHM(lp, struct lp, LP_PARAMS, LP_OPS, 0,
 	.summary = "low priority: halves, then stops, as soon as the one-way delay rises",
 	.source = "Kuzmanovic and Knightly, INFOCOM 2003; Linux 6.12 tcp_lp.c",
-	.use_when = "background transfers on paths above 10 ms; timestamps of 1 ms are too coarse below",
+	.use_when = "background transfers to hosts with tcp_timestamps = 2, on paths above 10 ms; else it is Reno",
 	.year = 2003)
 /* clang-format on */

@@ -379,3 +379,21 @@ fn cdg_slow_start_without_hystart_is_renos() {
     }
     assert_eq!(c.cwnd(), before + 100);
 }
+
+#[test]
+fn cdg_takes_the_handshakes_rtt_for_its_first_sample() {
+    // The smallest RTT rises from it: its gradient counts, and not the much larger one of the largest.
+    let backs_off = |srtt_us: u32, random: u32| {
+        let mut c = cdg(1000, &[]);
+        c.stack.srtt_us = srtt_us;
+        c.op(Op::Init);
+        c.stack.random = STAY;
+        assert!(!round(&mut c, RTT_US + 100, RTT_US + 100));
+        c.stack.random = random;
+        round(&mut c, RTT_US + 100, RTT_US + 5100)
+    };
+    let small = 1.0 - (-100.0 * 8.0 * 42e-6_f64).exp();
+    assert_probability(small, |random| backs_off(RTT_US, random));
+    let large = 1.0 - (-5000.0 * 8.0 * 42e-6_f64).exp();
+    assert_probability(large, |random| backs_off(0, random));
+}

@@ -1,4 +1,5 @@
-//! LP yields to a rise of the one-way delay, as Kuzmanovic and Knightly (2003) say, in Linux' arithmetic.
+//! LP yields to a rise of the one-way delay, as Kuzmanovic and Knightly (2003) say, in Linux' arithmetic. The other
+//! end's clock has no offset, as with net.ipv4.tcp_timestamps = 2.
 
 mod common;
 
@@ -15,6 +16,8 @@ struct Path {
     remote_hz: u32,
     /// Between two ACKs.
     step_ms: u32,
+    /// Added to the other end's clock.
+    offset: u32,
 }
 
 impl Path {
@@ -24,7 +27,8 @@ impl Path {
         let sent_ms = (c.stack.now_us / 1000) as u32 - rtt_ms;
         let arrived_ms = u64::from(sent_ms + owd_ms);
         c.stack.rcv_tsecr = sent_ms;
-        c.stack.rcv_tsval = (arrived_ms * u64::from(self.remote_hz) / 1000) as u32;
+        let remote = (arrived_ms * u64::from(self.remote_hz) / 1000) as u32;
+        c.stack.rcv_tsval = remote.wrapping_add(self.offset);
         c.stack.snd_una = c.stack.snd_una.wrapping_add(MSS_BYTES);
         c.stack.acked = 1;
         c.stack.ack_rtt_us = i64::from(rtt_ms) * 1000;
@@ -57,6 +61,7 @@ fn new_path(remote_hz: u32, step_ms: u32, params: &[(&str, u32)]) -> Path {
         conn,
         remote_hz,
         step_ms,
+        offset: 0,
     }
 }
 
@@ -209,4 +214,18 @@ fn lp_loss_and_undo_are_renos() {
     path.conn.lose();
     assert_eq!(path.conn.cwnd(), 500);
     assert_eq!(path.conn.op(Op::UndoCwnd), 1000);
+}
+
+#[test]
+fn lp_sees_no_sign_behind_a_random_clock_offset_as_linux_does_not() {
+    for offset in [1 << 29, 1 << 30, 3_000_000_000, 4_000_000_000] {
+        let mut path = new_path(1000, STEP_MS, &[]);
+        path.offset = offset;
+        path.ack(OWD_MS + 1, RTT_MS);
+        assert_eq!(path.acks_to_sign(OWD_MS, RTT_MS, 100), None, "{offset}");
+        for owd_ms in OWD_MS..200 {
+            let sign = path.acks_to_sign(owd_ms, 2 * owd_ms, 10);
+            assert_eq!(sign, None, "{offset}: {owd_ms} ms");
+        }
+    }
 }

@@ -99,6 +99,8 @@ pub struct Endpoint {
     pub cc: Box<CcIn>,
     alg: Instance,
     rng: Stream,
+    /// What the other end adds to its clock in timestamps (net.ipv4.tcp_timestamps = 1). The segments show it without.
+    peer_tsoffset: u32,
     has_cong_control: bool,
     ecn: EcnState,
 
@@ -192,7 +194,13 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    pub fn new(conf: &HostConf, alg: Instance, rng: Stream, nodelay: bool) -> Endpoint {
+    pub fn new(
+        conf: &HostConf,
+        alg: Instance,
+        rng: Stream,
+        peer_tsoffset: u32,
+        nodelay: bool,
+    ) -> Endpoint {
         let cc = CcIn {
             hz: conf.host.hz,
             snd_cwnd: TCP_INIT_CWND,
@@ -218,6 +226,7 @@ impl Endpoint {
             cc: Box::new(cc),
             alg,
             rng,
+            peer_tsoffset,
             snd_una: 0,
             snd_nxt: 0,
             write_seq: 1,

@@ -155,10 +155,12 @@ impl<'a> World<'a> {
                 "receiver"
             };
             let rng = stream(&format!("{name}.{label}"));
+            let peer_tsoffset = stream(&format!("{name}.{label}.peer_tsoffset")).next_u32();
             End::new(Endpoint::new(
                 &self.hosts[side as usize],
                 instance,
                 rng,
+                peer_tsoffset,
                 nodelay,
             ))
         };
