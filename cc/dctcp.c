@@ -40,9 +40,9 @@
  *	  reduction over one round trip; the paper cuts it at once.
  *	- Where the connection has no ECN, Linux swaps itself for Reno under the
  *	  name dctcp-reno; this file is Reno there.
- *	- Linux accounts in a window's alpha the packets of the ACK that ends it
- *	  since 6.15, before only when they were SACKed: by the order of
- *	  in_ack_event(), which is the stack's.
+ *	- Whether a window's alpha has the packets of the ACK that ends it
+ *	  depends on when the stack calls in_ack_event(): Linux 6.18 after it
+ *	  counted them, older ones before.
  */
 #include "cc_algorithm.h"
 

@@ -210,6 +210,14 @@ fn accurate_ecn_tells_every_mark() {
     }
 }
 
+/// Source: RFC 9768, section 1.3: counters, so that the next ACK tells what a lost one would have.
+#[test]
+fn accurate_ecn_misses_no_mark_when_acks_are_lost() {
+    let scenario = marked_path("dctcp", "tcp_ecn = 3", "tcp_ecn = 3");
+    let output = run(&scenario.replace("[sender]", "ack_loss = \"20%\"\n[sender]"));
+    assert_exact("a fifth of the ACKs lost", &output);
+}
+
 /// Source: RFC 3168, section 6.1.3: the echo says that there was a mark, not how many.
 #[test]
 fn classic_ecn_counts_more_marks_than_there_were() {
