@@ -36,6 +36,9 @@
  *	- The draft's max RTT is that of the last epoch; in Linux and here it
  *	  follows rises of at most 20 ms per sample and loses 5 % of what is
  *	  over min RTT per loss.
+ *	- Linux also saves max RTT and the last throughput for undo, but after
+ *	  the loss has changed them, so undo brings back what is there. Here
+ *	  only the time of the loss before is saved.
  *	- Where a product overflows 32 bits in Linux (131 s without a loss at
  *	  HZ 1000) ours does not, or saturates.
  */
@@ -75,18 +78,14 @@
 struct htcp {
 	CC_PARAM_FIELDS(HTCP_PARAMS)
 
-	u32 alpha;	 /* increase per round trip, 1/128 segment */
-	u32 beta;	 /* window kept at a loss, 1/128 */
-	u32 is_adaptive; /* 0 or 1: beta may follow the RTTs */
-	u32 pkts_acked;	 /* by the ACK that cong_avoid() will see */
-	u32 min_rtt;	 /* smallest RTT, jiffies; 0: none yet */
-	u32 max_rtt;	 /* largest RTT, with fading memory, jiffies */
-	u32 last_cong;	 /* when the last loss was, jiffies */
-
-	/* As they were before the last loss, for undo. */
-	u32 undo_last_cong; /* jiffies; 0: nothing to undo */
-	u32 undo_max_rtt;   /* jiffies */
-	u32 undo_old_max_b; /* packets/s */
+	u32 alpha;	    /* increase per round trip, 1/128 segment */
+	u32 beta;	    /* window kept at a loss, 1/128 */
+	u32 is_adaptive;    /* 0 or 1: beta may follow the RTTs */
+	u32 pkts_acked;	    /* by the ACK that cong_avoid() will see */
+	u32 min_rtt;	    /* smallest RTT, jiffies; 0: none yet */
+	u32 max_rtt;	    /* largest RTT, with fading memory, jiffies */
+	u32 last_cong;	    /* when the last loss was, jiffies */
+	u32 undo_last_cong; /* last_cong before it, jiffies; 0: no undo */
 
 	u32 packet_count; /* acked since last_time */
 	u32 last_time;	  /* start of the throughput sample, jiffies */
@@ -211,8 +210,6 @@ static void htcp_init(struct htcp *s, const struct cc_in *in,
 	s->max_rtt = 0;
 	s->last_cong = in->jiffies;
 	s->undo_last_cong = 0;
-	s->undo_max_rtt = 0;
-	s->undo_old_max_b = 0;
 	s->packet_count = 0;
 	s->last_time = 0;
 	s->b = 0;
@@ -259,8 +256,6 @@ static void htcp_undo_cwnd(struct htcp *s, const struct cc_in *in,
 {
 	if (s->undo_last_cong) {
 		s->last_cong = s->undo_last_cong;
-		s->max_rtt = s->undo_max_rtt;
-		s->old_max_b = s->undo_old_max_b;
 		s->undo_last_cong = 0;
 	}
 	out->ret = cc_reno_undo_cwnd(in, out);
@@ -278,8 +273,6 @@ static void htcp_set_state(struct htcp *s, const struct cc_in *in,
 		}
 	} else if (in->state != CC_CA_DISORDER) {
 		s->undo_last_cong = s->last_cong;
-		s->undo_max_rtt = s->max_rtt;
-		s->undo_old_max_b = s->old_max_b;
 		s->last_cong = in->jiffies;
 	}
 }

@@ -43,6 +43,8 @@ pub struct Account {
     pub arrived_bytes: u64,
     /// Lost by the path or dropped by the queue.
     pub dropped_bytes: u64,
+    /// Copies that the path made.
+    pub duplicated_bytes: u64,
     pub under_way_bytes: u64,
     pub written_bytes: u64,
     pub read_bytes: u64,

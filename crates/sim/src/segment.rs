@@ -45,6 +45,11 @@ impl Segment {
         self.flags & flag != 0
     }
 
+    /// Does it acknowledge and nothing else?
+    pub fn is_pure_ack(&self) -> bool {
+        self.payload_bytes == 0 && self.flags == ACK && self.sack.count == 0
+    }
+
     /// Sequence space used: payload, and one each for SYN and FIN.
     #[inline]
     pub fn seq_len(&self) -> u64 {

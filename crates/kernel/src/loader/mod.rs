@@ -276,8 +276,10 @@ pub fn for_run(variants: &BTreeSet<Variant>, ours: bool) -> Result<ForRun, Kerne
 }
 
 /// A name for a run's own build that the kernel does not have: `k1a2b_bbr1`.
-/// It has room for 15 characters, which an algorithm's name may use up to 10 of.
+/// It has room for 15 characters, of which the algorithm has 9; what is longer is cut.
 fn free_name(name: &str) -> String {
+    let shared = kernel_name(name);
+    let name = shared.strip_prefix("knee_").unwrap_or(name);
     let mut number = std::process::id();
     loop {
         let mut called = format!("k{:04x}_{name}", number & 0xffff);

@@ -1,7 +1,16 @@
 //! Queues at the bottleneck: one file each, one line each in [`QUEUES`].
 
+mod codel;
 mod fifo;
+mod flows;
+mod fq;
+mod fq_codel;
+mod fq_pie;
+mod pie;
+mod red;
 mod step;
+#[cfg(test)]
+mod testing;
 
 pub use fifo::Fifo;
 
@@ -58,7 +67,16 @@ pub struct QueueKind {
 }
 
 /// Every queue, in the order `knee list queues` prints them.
-pub const QUEUES: &[&QueueKind] = &[&fifo::KIND, &step::KIND];
+pub const QUEUES: &[&QueueKind] = &[
+    &fifo::KIND,
+    &codel::KIND,
+    &fq_codel::KIND,
+    &pie::KIND,
+    &fq_pie::KIND,
+    &step::KIND,
+    &red::KIND,
+    &fq::KIND,
+];
 
 /// The queue of that name.
 pub fn find(name: &str) -> Option<&'static QueueKind> {

@@ -366,8 +366,8 @@ impl Endpoint {
     /// The algorithm decides what the echo says.
     fn ecn_event(&mut self, cx: &mut Cx, event: Event) {
         self.cc.event = event as u32;
-        self.cc.ack_state = u32::from(self.ecn.demand_cwr) * ACK_STATE_ECHO
-            | u32::from(self.rx.delack_at_ns != NEVER) * ACK_STATE_DELAYED;
+        self.cc.ack_state = (u32::from(self.ecn.demand_cwr) * ACK_STATE_ECHO)
+            | (u32::from(self.rx.delack_at_ns != NEVER) * ACK_STATE_DELAYED);
         let out = self.call_cc_out(cx, Op::CwndEvent);
         if out.ack_prior != AckPrior::None as u32 {
             self.ecn.demand_cwr = out.ack_prior == AckPrior::Ece as u32;

@@ -4,7 +4,6 @@
 
 use super::Default::{Required, Value, Words};
 use super::{Default, Key, Kind};
-use crate::queue;
 use crate::units::Nanos;
 use crate::workload::WORKLOADS;
 
@@ -12,7 +11,7 @@ use crate::workload::WORKLOADS;
 const INT_MAX: u64 = i32::MAX as u64;
 const GIB: u64 = 1 << 30;
 
-const fn key(
+pub(super) const fn key(
     name: &'static str,
     kind: Kind,
     default: Default,
@@ -29,17 +28,17 @@ const fn key(
     }
 }
 
-const fn fixed(key: Key) -> Key {
+pub(super) const fn fixed(key: Key) -> Key {
     Key { axis: false, ..key }
 }
 
-const fn us(n: u64) -> Nanos {
+pub(super) const fn us(n: u64) -> Nanos {
     Nanos::from_us(n)
 }
-const fn ms(n: u64) -> Nanos {
+pub(super) const fn ms(n: u64) -> Nanos {
     Nanos::from_ms(n)
 }
-const fn secs(n: u64) -> Nanos {
+pub(super) const fn secs(n: u64) -> Nanos {
     Nanos::from_secs(n)
 }
 
@@ -106,87 +105,6 @@ pub(super) static TOP: &[Key] = &[
         },
         Value("10ms"),
         "how often flows and queues are sampled",
-        "kneepoint",
-    ),
-];
-
-pub(super) static PATH: &[Key] = &[
-    key(
-        "rate",
-        Kind::Rate,
-        Required("\"50Mbit/s\""),
-        "rate of the bottleneck, counting IP packets and path.overhead",
-        "kneepoint",
-    ),
-    key(
-        "rtt",
-        Kind::Duration {
-            min: us(1),
-            max: secs(60),
-        },
-        Required("\"100ms\""),
-        "base round-trip time, without queueing and transmission",
-        "kneepoint",
-    ),
-    key(
-        "loss",
-        Kind::Loss,
-        Value("0%"),
-        "packets lost in the data direction, before the queue",
-        "kneepoint",
-    ),
-    key(
-        "ack_loss",
-        Kind::Loss,
-        Value("0%"),
-        "packets lost against the data direction",
-        "kneepoint",
-    ),
-    key(
-        "buffer",
-        Kind::Buffer,
-        Words("1bdp; unlimited when path.rate is"),
-        "size of the bottleneck's queue; bdp is path.rate × path.rtt, times become bytes the same way, rounded up",
-        "one BDP: Villamizar, Song: CCR 24(5) 1994",
-    ),
-    key(
-        "queue",
-        Kind::Name("queue", || {
-            queue::QUEUES.iter().map(|kind| kind.name).collect()
-        }),
-        Value("fifo"),
-        "the bottleneck's queue discipline",
-        "kneepoint",
-    ),
-    key(
-        "mtu",
-        Kind::Bytes {
-            min: 576,
-            max: 65_535,
-        },
-        Value("1500B"),
-        "largest IP packet; with TCP timestamps 1500 B carry 1448 B of payload",
-        "RFC 894 (1500), RFC 791 (576)",
-    ),
-    key(
-        "overhead",
-        Kind::Bytes { min: 0, max: 1_000 },
-        Value("0B"),
-        "link-layer bytes per packet that the rate and the buffer count besides",
-        "kneepoint; Ethernet: 14B, with FCS, preamble and gap 38B",
-    ),
-    key(
-        "backend",
-        Kind::Name("back end", || vec!["auto", "user", "netem"]),
-        Value("auto"),
-        "what emulates the path in a lab: Kneepoint's own link, or netem and qdiscs where the kernel has them; auto: the one that is there and faster",
-        "kneepoint; tc-netem(8)",
-    ),
-    key(
-        "super_packets",
-        Kind::Name("treatment", || vec!["split", "keep"]),
-        Value("split"),
-        "does a lab's link cut TSO packets into wire packets before loss, queue and rate see them? keep: faster, and less true; only a lab can",
         "kneepoint",
     ),
 ];
