@@ -182,19 +182,19 @@ warm_up = "1s""#,
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 bufer = "1bdp""#,
-            r#"s.toml:6: path.bufer: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Did you mean "buffer"?"#,
+            r#"s.toml:6: path.bufer: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Did you mean "buffer"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 tcp_wmem_max = "4MiB""#,
-            r#"s.toml:6: path.tcp_wmem_max: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Did you mean "sender.tcp_wmem_max"?"#,
+            r#"s.toml:6: path.tcp_wmem_max: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Did you mean "sender.tcp_wmem_max"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 colour = "red""#,
-            "s.toml:6: path.colour: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:6: path.colour: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"rtt = "100ms""#,
@@ -285,13 +285,13 @@ reno.beta = 700"#,
             r#"[path.extra]
 x = 1
 [path]"#,
-            "s.toml:3: path.extra: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:3: path.extra: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             "[path]",
             r#"[path]
 "a\nb" = 1"#,
-            r#"s.toml:4: path.a\nb: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these."#,
+            r#"s.toml:4: path.a\nb: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these."#,
         ),
     ]);
 }
@@ -628,6 +628,19 @@ tcp_rmem_default = "64MiB""#,
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
+policer_burst = "64KiB""#,
+            r#"s.toml:6: path.policer_burst: got "64KiB"; expected path.policer_rate beside it. Without a rate there is no policer."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+policer_rate = "5Mbit/s"
+policer_burst = "1000B""#,
+            r#"s.toml:7: path.policer_burst: got "1000B"; expected room for at least one packet of 1500B (path.mtu + path.overhead)."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
 [sender]
 gso_max = "1000B""#,
             r#"s.toml:7: sender.gso_max: got "1000B"; expected 0B (off), or at least path.mtu, 1500B."#,
@@ -812,13 +825,13 @@ algorithm = "cubic""#,
             r#"[[flow]]
 algorithm = "cubic""#,
             "flow = 3",
-            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"[[flow]]
 algorithm = "cubic""#,
             "flow = [3]",
-            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"[[flow]]

@@ -1,12 +1,14 @@
 //! Queues at the bottleneck: one file each, one line each in [`QUEUES`].
 
 mod codel;
+mod dualpi2;
 mod fifo;
 mod flows;
 mod fq;
 mod fq_codel;
 mod fq_pie;
 mod pie;
+pub mod policer;
 mod red;
 mod step;
 #[cfg(test)]
@@ -71,6 +73,7 @@ pub const QUEUES: &[&QueueKind] = &[
     &fifo::KIND,
     &codel::KIND,
     &fq_codel::KIND,
+    &dualpi2::KIND,
     &pie::KIND,
     &fq_pie::KIND,
     &step::KIND,

@@ -77,11 +77,13 @@ impl<'a> World<'a> {
             bottleneck: Bottleneck::new(
                 Target::Link,
                 path.loss.build(stream("path.loss")),
+                path.build_policer(),
                 path.build_link(stream("path.queue"), boot_ns),
             ),
             ack_link: Bottleneck::new(
                 Target::AckLink,
                 path.ack_loss.build(stream("path.ack_loss")),
+                None,
                 path.build_ack_link(stream("path.ack_queue"), boot_ns),
             ),
             delays: Delays::default(),
