@@ -8,6 +8,7 @@
  * not only that it does. Where a classic sender halves its window at the first
  * mark, this one takes off alpha/2 of it, so a shallow K suffices to keep the
  * link busy. It owns the network it runs in: beside Reno it takes nearly all.
+ * Both ends need it, or Accurate ECN; else the connection has no ECN at all.
  *
  * Equations (w = snd_cwnd, segments; once per window of data)
  *	F = CE marked packets delivered / packets delivered
