@@ -107,6 +107,8 @@ impl<Q: Queue + ?Sized> Link<Q> {
                 waited: now - packet.enqueued,
                 packet,
             });
+            // Asked again when a queue says that holds its packets back.
+            self.busy_until = self.busy_until.or_else(|| self.queue.retry_at());
             now + self.rate.transmit_time(u64::from(packet.bytes))
         });
     }
