@@ -107,10 +107,12 @@ impl<Q: Queue + ?Sized> Link<Q> {
                 waited: now - packet.enqueued,
                 packet,
             });
-            // Asked again when a queue says that holds its packets back.
-            self.busy_until = self.busy_until.or_else(|| self.queue.retry_at());
             now + self.rate.transmit_time(u64::from(packet.bytes))
         });
+        if self.busy_until.is_none() {
+            // A queue that holds its packets back is asked again when it says.
+            self.busy_until = self.queue.retry_at();
+        }
     }
 
     fn note_drops(&mut self, now: Nanos) {

@@ -310,16 +310,16 @@ fn cake_keeps_responsive_flows_near_its_target() {
     let (from, to) = (Nanos::from_secs(10), Nanos::from_secs(60));
     for ecn in [Ecn::NotEct, Ecn::Ect0] {
         let mut link = link(&[("bandwidth", 2e7)]);
-        link.run_reno(4, Nanos::from_ms(40), Nanos::ZERO, to, ecn);
+        link.run_reno(16, Nanos::from_ms(40), Nanos::ZERO, to, ecn);
         let wait = link.mean_wait(from, to);
-        assert!(wait < Nanos::from_ms(15), "{wait} at a target of 5 ms");
+        assert!(wait < Nanos::from_ms(10), "{wait} at a target of 5 ms");
         let sent = link.sent_between(from, to).count() as u64 * 1_500;
         assert_share(
             "of the link",
             sent,
             mbit(20).bytes_in(to - from),
-            0.97,
-            0.03,
+            0.99,
+            0.01,
         );
         if ecn == Ecn::Ect0 {
             assert!(link.dropped.is_empty(), "marks do");
