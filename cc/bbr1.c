@@ -55,6 +55,10 @@
 /* Start phases to choose from: all but the draining one. */
 #define BBR1_CYCLE_START_PHASES 7u
 
+/* Below 1.2 Mbit/s a burst of one segment, else two. bytes/s. */
+#define BBR1_MIN_TSO_RATE (1200000u / 8)
+/* Longest burst. Segments. */
+#define BBR1_TSO_MAX_SEGS 127u
 /* Four segments keep a path with delayed ACKs moving. Segments. */
 #define BBR1_MIN_CWND 4u
 /* RTT assumed for the first pacing rate without a sample. us. */
@@ -75,7 +79,9 @@
 	P(pacing_margin, 1, 0, 50, "%",                                        \
 	  "share of bw not used, so that queues drain; Linux: 1")              \
 	P(policer_model, 1, 0, 1, "",                                          \
-	  "detect token-bucket policers and send at their rate (Linux: 1)")
+	  "detect token-bucket policers and send at their rate (Linux: 1)")    \
+	P(ack_aggregation, 1, 0, 1, "",                                        \
+	  "cwnd on top for ACKs that come in lumps; Linux 5.1 and later: 1")
 /* clang-format on */
 
 enum bbr1_mode {
@@ -127,16 +133,38 @@ static u64 bbr1_pacing_rate(const struct bbr1 *s, const struct cc_in *in,
 	return cc_min64(rate, in->max_pacing_rate);
 }
 
+static u32 bbr1_min_tso(u64 pacing_rate)
+{
+	return pacing_rate < BBR1_MIN_TSO_RATE ? 1 : 2;
+}
+
+/* Segments of the burst that the stack will send at this pacing rate. */
+static u32 bbr1_tso_goal(u64 pacing_rate, u32 mss_bytes)
+{
+	u64 bytes =
+		cc_min64(pacing_rate >> BBR_PACING_SHIFT, BBR_TSO_MAX_BYTES);
+	u32 segs = (u32)cc_div(bytes, mss_bytes);
+
+	return cc_min(cc_max(segs, bbr1_min_tso(pacing_rate)),
+		      BBR1_TSO_MAX_SEGS);
+}
+
+/* Room for whole bursts at both ends, and for ACKs of two segments each. */
+static u32 bbr1_with_bursts(u32 cwnd, u32 burst)
+{
+	return (cwnd + BBR_QUANTUM_BURSTS * burst + 1) & ~1u;
+}
+
 /* Segments of the burst that the stack will send. */
 static u32 bbr1_burst(const struct cc_in *in, const struct cc_out *out)
 {
-	return bbr_tso_goal(out->pacing_rate, in->mss_bytes);
+	return bbr1_tso_goal(out->pacing_rate, in->mss_bytes);
 }
 
 static u32 bbr1_add_quantum(const struct bbr1 *s, const struct cc_in *in,
 			    const struct cc_out *out, u32 cwnd)
 {
-	cwnd = bbr_add_quantum(cwnd, bbr1_burst(in, out));
+	cwnd = bbr1_with_bursts(cwnd, bbr1_burst(in, out));
 	/* With a small bdp 1.25 x rounds to nothing: make probing real. */
 	if (s->mode == BBR1_PROBE_BW && s->cycle_idx == 0)
 		cwnd += 2;
@@ -275,8 +303,8 @@ static void bbr1_update_bw(struct bbr1 *s, const struct cc_in *in)
 static void bbr1_update_ack_aggregation(struct bbr1 *s, const struct cc_in *in,
 					const struct cc_out *out)
 {
-	if (!in->rs_acked_sacked || in->rs_delivered < 0 ||
-	    in->rs_interval_us <= 0)
+	if (!s->ack_aggregation || !in->rs_acked_sacked ||
+	    in->rs_delivered < 0 || in->rs_interval_us <= 0)
 		return;
 	if (s->round.start)
 		bbr_aggregation_new_round(&s->aggregation);
@@ -379,7 +407,8 @@ static void bbr1_in_probe_rtt(struct bbr1 *s, const struct cc_in *in,
 static void bbr1_update_min_rtt(struct bbr1 *s, const struct cc_in *in,
 				struct cc_out *out)
 {
-	u32 expired = bbr_min_rtt_sample(&s->min_rtt, in, s->min_rtt_window);
+	u32 expired =
+		bbr_min_rtt_sample(&s->min_rtt, in, s->min_rtt_window * in->hz);
 
 	if (s->probe_rtt_time && expired && !s->idle_restart &&
 	    s->mode != BBR1_PROBE_RTT) {
@@ -549,7 +578,7 @@ static void bbr1_min_tso_segs(struct bbr1 *s, const struct cc_in *in,
 {
 	(void)s;
 	(void)in;
-	out->ret = bbr_min_tso(out->pacing_rate);
+	out->ret = bbr1_min_tso(out->pacing_rate);
 }
 
 /* Three windows of buffer: one in flight, and slow start even in recovery. */

@@ -228,9 +228,12 @@ pub fn finish(sampler: Sampler, reports: Reports<'_>, output: &mut Output) {
             output.queue.push(row);
         }
     }
-    let rate = book.cell.path.rate;
+    let path = &book.cell.path;
     for (direction, report) in ["data", "back"].into_iter().zip(&reports.link.directions) {
-        let asked = rate.filter(|_| direction == "data");
+        let asked = match direction {
+            "data" => path.constant_rate(),
+            _ => path.constant_ack_rate(),
+        };
         let row = link_row(
             cell,
             rep,

@@ -103,6 +103,10 @@ impl Buffers {
             ecn: held.head.ecn as u8,
             whole: start == usize::from(held.head.bytes) && end == packet_bytes,
         };
+        self.name(wire)
+    }
+
+    fn name(&mut self, wire: Wire) -> u32 {
         match self.free_wires.pop() {
             Some(free) => {
                 self.wires[free as usize] = wire;
@@ -113,6 +117,13 @@ impl Buffers {
                 (self.wires.len() - 1) as u32
             }
         }
+    }
+
+    /// Another name for the same wire packet.
+    pub fn copy(&mut self, handle: u32) -> u32 {
+        let wire = self.wires[handle as usize];
+        self.buffers[wire.buffer as usize].users += 1;
+        self.name(wire)
     }
 
     /// What the queue made of the ECN bits.

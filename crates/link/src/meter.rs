@@ -56,8 +56,9 @@ struct Busy {
     /// one stall would make a short period look like a long and slow one.
     ideal_first_ns: u64,
     ideal_last_ns: u64,
-    /// Of all packets but the first: what left between the two times.
+    /// Of all packets, and of the first: the others left between the two times.
     bytes: u64,
+    first_bytes: u64,
 }
 
 /// Measures one direction.
@@ -91,6 +92,12 @@ impl Meter {
             .find(|busy| busy.period == period)
         {
             Some(busy) => {
+                if ideal_ns < busy.ideal_first_ns {
+                    // The path let another overtake it.
+                    busy.first_ns = busy.first_ns.min(left_ns);
+                    busy.ideal_first_ns = ideal_ns;
+                    busy.first_bytes = u64::from(packet.bytes);
+                }
                 busy.last_ns = busy.last_ns.max(left_ns);
                 busy.ideal_last_ns = busy.ideal_last_ns.max(ideal_ns);
                 busy.bytes += u64::from(packet.bytes);
@@ -107,7 +114,8 @@ impl Meter {
                     last_ns: left_ns,
                     ideal_first_ns: ideal_ns,
                     ideal_last_ns: ideal_ns,
-                    bytes: 0,
+                    bytes: u64::from(packet.bytes),
+                    first_bytes: u64::from(packet.bytes),
                 });
             }
         }
@@ -116,7 +124,7 @@ impl Meter {
     fn close(&mut self, busy: Busy) {
         if busy.ideal_last_ns - busy.ideal_first_ns >= LEAST_BUSY_NS {
             self.busy_ns += busy.last_ns - busy.first_ns;
-            self.busy_bytes += busy.bytes;
+            self.busy_bytes += busy.bytes - busy.first_bytes;
         }
     }
 

@@ -2,13 +2,16 @@
 //! far host's interrupt moderation, on the times they are told.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use knee_model::loss::Loss;
 use knee_model::packet::{Ecn, Packet};
 use knee_model::queue::Queue;
 use knee_model::queue::policer::Policer;
-use knee_model::units::{Nanos, Rate};
+use knee_model::scenario::Link;
+use knee_model::trace::Schedule;
+use knee_model::transit::Transit;
+use knee_model::units::Nanos;
 
 /// What happens to packets on their way.
 pub trait Sink {
@@ -18,6 +21,8 @@ pub trait Sink {
     fn dropped(&mut self, packet: Packet);
     /// Its last bit has left the bottleneck, after `waited` in the queue.
     fn left(&mut self, packet: &Packet, at_ns: u64, waited: Nanos);
+    /// The path made a copy of it: another handle for the same content.
+    fn copy(&mut self, handle: u32) -> u32;
     /// The far host's NIC hands these to its stack, packets of one flow in order.
     fn arrived(&mut self, flow: u32, at_ns: u64, packets: &[Passing]);
 }
@@ -43,9 +48,11 @@ pub struct Counters {
     pub max_bytes: u64,
 }
 
-/// Packets that all take the same time, oldest first.
+/// Packets in order of arrival: all take the same time, or none overtakes another.
 struct Line {
     delay_ns: u64,
+    /// When the last one arrives.
+    latest_ns: u64,
     packets: VecDeque<(u64, u32, Passing)>,
 }
 
@@ -56,10 +63,8 @@ struct Nic {
 }
 
 struct Bottleneck {
-    rate: Rate,
+    schedule: Schedule,
     queue: Box<dyn Queue>,
-    /// Time on the wire of the size last seen: nearly all are alike.
-    wire_time: (u32, u64),
     /// The packet being sent, its end, how long it waited.
     sending: Option<(u64, Packet, Nanos)>,
     /// When the queue is asked again that holds its packets back.
@@ -73,9 +78,14 @@ pub struct Pipe {
     loss: Option<Box<dyn Loss>>,
     policer: Option<Policer>,
     bottleneck: Option<Bottleneck>,
+    /// Where packets do more than take their delay.
+    transit: Option<Box<Transit>>,
     lines: Vec<Line>,
     /// By flow.
     line_of: Vec<u32>,
+    /// Packets that keep no order, by their arrival and the order they set off in.
+    loose: BTreeMap<(u64, u64), (u32, Passing)>,
+    set_off: u64,
     nics: Vec<Nic>,
     interrupts: BinaryHeap<Reverse<(u64, u32)>>,
     coalesce_ns: u64,
@@ -84,26 +94,29 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// `bottleneck`: the rate and the queue before it; `None`: unlimited.
+    /// `link`: the bottleneck and the queue before it; `None`: unlimited.
     pub fn new(
         loss: Option<Box<dyn Loss>>,
         policer: Option<Policer>,
-        bottleneck: Option<(Rate, Box<dyn Queue>)>,
+        link: Option<Link>,
+        transit: Option<Box<Transit>>,
         coalesce: Nanos,
     ) -> Pipe {
         Pipe {
             loss,
             policer,
-            bottleneck: bottleneck.map(|(rate, queue)| Bottleneck {
-                rate,
+            bottleneck: link.map(|(schedule, queue)| Bottleneck {
+                schedule,
                 queue,
-                wire_time: (0, 0),
                 sending: None,
                 retry_ns: None,
                 period: 0,
             }),
+            transit,
             lines: Vec::new(),
             line_of: Vec::new(),
+            loose: BTreeMap::new(),
+            set_off: 0,
             nics: Vec::new(),
             interrupts: BinaryHeap::new(),
             coalesce_ns: coalesce.0,
@@ -114,16 +127,27 @@ impl Pipe {
 
     /// A flow's delay, before its first packet. Flows come in order of their index.
     pub fn add_flow(&mut self, delay: Nanos) {
+        let line = self.line(delay);
+        self.line_of.push(line);
+        self.nics.push(Nic::default());
+    }
+
+    /// From now on the flow's packets take this delay.
+    pub fn set_delay(&mut self, flow: usize, delay: Nanos) {
+        self.line_of[flow] = self.line(delay);
+    }
+
+    fn line(&mut self, delay: Nanos) -> u32 {
         let line = self.lines.iter().position(|line| line.delay_ns == delay.0);
         let line = line.unwrap_or_else(|| {
             self.lines.push(Line {
                 delay_ns: delay.0,
+                latest_ns: 0,
                 packets: VecDeque::new(),
             });
             self.lines.len() - 1
         });
-        self.line_of.push(line as u32);
-        self.nics.push(Nic::default());
+        line as u32
     }
 
     pub fn flows(&self) -> usize {
@@ -150,7 +174,7 @@ impl Pipe {
         let Some(bottleneck) = &mut self.bottleneck else {
             self.count(&packet);
             sink.left(&packet, now_ns, Nanos::ZERO);
-            self.delay(now_ns, &packet, None);
+            self.delay(now_ns, &packet, None, sink);
             return;
         };
         bottleneck
@@ -173,7 +197,9 @@ impl Pipe {
             .iter()
             .filter_map(|line| line.packets.front().map(|(at_ns, ..)| *at_ns));
         let interrupt = self.interrupts.peek().map(|Reverse((at_ns, _))| *at_ns);
-        lines.chain(bottleneck).chain(interrupt).min()
+        let loose = self.loose.keys().next().map(|&(at_ns, _)| at_ns);
+        let others = bottleneck.into_iter().chain(interrupt).chain(loose);
+        lines.chain(others).min()
     }
 
     /// Does everything that is due at `now_ns` or before, in order of time.
@@ -196,7 +222,7 @@ impl Pipe {
             if let Some((_, packet, waited)) = sent {
                 self.count(&packet);
                 sink.left(&packet, at_ns, waited);
-                self.delay(at_ns, &packet, left);
+                self.delay(at_ns, &packet, left, sink);
             }
             self.tell_drops(sink);
             return;
@@ -204,6 +230,13 @@ impl Pipe {
         let due = |line: &Line| line.packets.front().is_some_and(|&(due, ..)| due == at_ns);
         if let Some(line) = self.lines.iter_mut().find(|line| due(line)) {
             let (_, flow, passing) = line.packets.pop_front().expect("its head is due");
+            self.reach_nic(flow, at_ns, passing, sink);
+            return;
+        }
+        if let Some(entry) = self.loose.first_entry()
+            && entry.key().0 == at_ns
+        {
+            let (flow, passing) = entry.remove();
             self.reach_nic(flow, at_ns, passing, sink);
             return;
         }
@@ -233,15 +266,43 @@ impl Pipe {
         }
     }
 
-    fn delay(&mut self, at_ns: u64, packet: &Packet, left: Option<(u32, u64)>) {
+    #[inline]
+    fn delay(
+        &mut self,
+        at_ns: u64,
+        packet: &Packet,
+        left: Option<(u32, u64)>,
+        sink: &mut impl Sink,
+    ) {
         let line = &mut self.lines[self.line_of[packet.flow as usize] as usize];
         let passing = Passing {
             handle: packet.handle,
             bytes: packet.bytes,
             left,
         };
-        line.packets
-            .push_back((at_ns + line.delay_ns, packet.flow, passing));
+        let Some(transit) = &mut self.transit else {
+            line.packets
+                .push_back((at_ns + line.delay_ns, packet.flow, passing));
+            return;
+        };
+        let arrival = transit.pass(at_ns, line.delay_ns);
+        let copy = arrival.twice.then(|| Passing {
+            handle: sink.copy(packet.handle),
+            // It takes no time of the bottleneck.
+            left: None,
+            ..passing
+        });
+        for passing in [Some(passing), copy].into_iter().flatten() {
+            if transit.keeps_order() {
+                line.latest_ns = line.latest_ns.max(arrival.at_ns);
+                line.packets
+                    .push_back((line.latest_ns, packet.flow, passing));
+            } else {
+                self.set_off += 1;
+                self.loose
+                    .insert((arrival.at_ns, self.set_off), (packet.flow, passing));
+            }
+        }
     }
 
     fn count(&mut self, packet: &Packet) {
@@ -259,16 +320,16 @@ impl Pipe {
     }
 
     /// Packets and bytes waiting, and how long the bytes take to leave.
-    pub fn backlog(&self) -> (u32, u64, Nanos) {
+    pub fn backlog(&self, now_ns: u64) -> (u32, u64, Nanos) {
         self.bottleneck.as_ref().map_or((0, 0, Nanos::ZERO), |b| {
             let bytes = b.queue.len_bytes();
-            (b.queue.len_pkts(), bytes, b.rate.transmit_time(bytes))
+            (b.queue.len_pkts(), bytes, b.schedule.delay(now_ns, bytes))
         })
     }
 
     /// Most bytes waiting since the last call.
     pub fn take_max_bytes(&mut self) -> u64 {
-        let (_, bytes, _) = self.backlog();
+        let bytes = self.bottleneck.as_ref().map_or(0, |b| b.queue.len_bytes());
         std::mem::replace(&mut self.counters.max_bytes, bytes)
     }
 }
@@ -285,11 +346,8 @@ impl Bottleneck {
     fn send_next(&mut self, now_ns: u64, dropped: &mut Vec<Packet>) {
         self.sending = self.queue.dequeue(Nanos(now_ns), dropped).map(|packet| {
             let waited = Nanos(now_ns) - packet.enqueued;
-            if self.wire_time.0 != packet.bytes {
-                let time = self.rate.transmit_time(u64::from(packet.bytes));
-                self.wire_time = (packet.bytes, time.0);
-            }
-            (now_ns + self.wire_time.1, packet, waited)
+            let end_ns = self.schedule.end_ns(now_ns, packet.bytes);
+            (end_ns, packet, waited)
         });
         self.retry_ns = match self.sending {
             Some(_) => None,

@@ -104,8 +104,9 @@ pub fn run(
             queue: data.queue,
             flows: data.flows.reports,
             directions: [
-                data.meter.finish(config.path.rate, least_rtt),
-                back.meter.finish(None, least_rtt),
+                data.meter.finish(config.path.constant_rate(), least_rtt),
+                back.meter
+                    .finish(config.path.constant_ack_rate(), least_rtt),
             ],
             realtime: data.realtime && back.realtime,
         })
@@ -150,6 +151,8 @@ struct Direction<'a> {
     config: &'a LinkConfig,
     is_data: bool,
     start_ns: u64,
+    /// Changes of the route that have been.
+    route_changes: usize,
     next_sample_ns: u64,
     queue: Vec<QueueSample>,
     lead: Lead,
@@ -188,20 +191,25 @@ impl<'a> Direction<'a> {
         } else {
             config.sender
         };
-        let (loss, policer, bottleneck) = if is_data {
-            let bottleneck = path.build_queue(Stream::new(config.seed, "path.queue"));
+        let stream = |component: &str| Stream::new(config.seed, component);
+        let (loss, policer, link, transit) = if is_data {
             (
-                path.loss.build(Stream::new(config.seed, "path.loss")),
+                path.loss.build(stream("path.loss")),
                 path.build_policer(),
-                bottleneck,
+                path.build_link(stream("path.queue"), start_ns),
+                path.build_transit(stream, start_ns),
             )
         } else {
-            let stream = Stream::new(config.seed, "path.ack_loss");
-            (path.ack_loss.build(stream), None, None)
+            (
+                path.ack_loss.build(stream("path.ack_loss")),
+                None,
+                path.build_ack_link(stream("path.ack_queue"), start_ns),
+                path.build_ack_transit(stream, start_ns),
+            )
         };
         Direction {
             from: from.as_fd(),
-            pipe: Pipe::new(loss, policer, bottleneck, coalesce),
+            pipe: Pipe::new(loss, policer, link, transit, coalesce),
             outlet: Outlet {
                 to: to.as_fd(),
                 buffers: Buffers::default(),
@@ -213,6 +221,7 @@ impl<'a> Direction<'a> {
             config,
             is_data,
             start_ns,
+            route_changes: 0,
             next_sample_ns: if is_data {
                 start_ns + config.sample_interval.0
             } else {
@@ -230,7 +239,7 @@ impl<'a> Direction<'a> {
         while !stopped.load(Ordering::Relaxed) {
             let read = self.read_batch()?;
             let now_ns = monotonic_ns();
-            self.pipe.advance(now_ns, &mut self.outlet);
+            self.advance(now_ns);
             while self.next_sample_ns <= now_ns {
                 self.sample();
             }
@@ -308,18 +317,12 @@ impl<'a> Direction<'a> {
     fn admit(&mut self, data: Vec<u8>, len: usize) {
         let head = wire::head(&data[HEADER_BYTES..len]);
         let now_ns = monotonic_ns();
-        self.pipe.advance(now_ns, &mut self.outlet);
+        self.advance(now_ns);
+        let pure_ack = wire::pure_ack(&data[HEADER_BYTES..len], &head);
         let flow = self.outlet.flows.index(head.tuple);
         while self.pipe.flows() <= flow as usize {
-            let group = self.outlet.flows.reports[self.pipe.flows()].group as usize;
-            let rtt = self
-                .config
-                .groups
-                .get(group)
-                .map_or(self.config.path.rtt, |group| group.rtt);
-            let forward = Nanos(rtt.0 / 2);
-            self.pipe
-                .add_flow(if self.is_data { forward } else { rtt - forward });
+            let delay = self.delay(self.pipe.flows());
+            self.pipe.add_flow(delay);
         }
         let buffers = &mut self.outlet.buffers;
         let packet_bytes = len - HEADER_BYTES;
@@ -343,7 +346,7 @@ impl<'a> Direction<'a> {
             host,
             ecn: head.ecn,
             dscp: head.dscp,
-            pure_ack: None,
+            pure_ack,
             enqueued: Nanos(now_ns),
         };
         if self.config.path.keep_super_packets || pieces == 1 {
@@ -368,8 +371,35 @@ impl<'a> Direction<'a> {
         }
     }
 
+    /// Moves the path on to `now_ns`, and changes its route at the times asked for.
+    #[inline]
+    fn advance(&mut self, now_ns: u64) {
+        while let Some(change) = self.config.path.rtt_changes.get(self.route_changes)
+            && self.start_ns + change.at.0 <= now_ns
+        {
+            self.pipe
+                .advance(self.start_ns + change.at.0, &mut self.outlet);
+            self.route_changes += 1;
+            for flow in 0..self.pipe.flows() {
+                let delay = self.delay(flow);
+                self.pipe.set_delay(flow, delay);
+            }
+        }
+        self.pipe.advance(now_ns, &mut self.outlet);
+    }
+
+    /// A flow's present delay in this direction.
+    fn delay(&self, flow: usize) -> Nanos {
+        let path = &self.config.path;
+        let group = self.outlet.flows.reports[flow].group as usize;
+        let group = self.config.groups.get(group);
+        let rtt = group.map_or(path.rtt, |group| group.rtt);
+        let [forward, back] = path.delays(rtt, self.route_changes);
+        if self.is_data { forward } else { back }
+    }
+
     fn sample(&mut self) {
-        let (pkts, bytes, delay) = self.pipe.backlog();
+        let (pkts, bytes, delay) = self.pipe.backlog(self.next_sample_ns);
         let max_bytes = self.pipe.take_max_bytes();
         let counters = self.pipe.counters;
         self.queue.push(QueueSample {
@@ -409,6 +439,10 @@ impl Sink for Outlet<'_> {
             flow.queue_delay_us.add(waited.as_us());
         }
         self.buffers.set_ecn(packet.handle, packet.ecn);
+    }
+
+    fn copy(&mut self, handle: u32) -> u32 {
+        self.buffers.copy(handle)
     }
 
     fn arrived(&mut self, _flow: u32, at_ns: u64, packets: &[Passing]) {

@@ -18,8 +18,13 @@ pub const FIN: u8 = 0x01;
 pub const SYN: u8 = 0x02;
 pub const RST: u8 = 0x04;
 pub const PSH: u8 = 0x08;
+pub const ACK: u8 = 0x10;
 pub const URG: u8 = 0x20;
 pub const CWR: u8 = 0x80;
+/// Kinds of TCP options (RFC 9293, section 3.1; RFC 2018).
+const OPTION_END: u8 = 0;
+const OPTION_NONE: u8 = 1;
+const OPTION_SACK: u8 = 5;
 /// Longest headers: 60 bytes of IPv4, 60 of TCP.
 pub const HEAD_BYTES: usize = 120;
 /// Most payload of what GRO builds (GRO_LEGACY_MAX_SIZE less headers).
@@ -96,6 +101,28 @@ pub fn head(packet: &[u8]) -> Head {
 /// TCP's flags of a packet that [`head`] found to be TCP.
 pub fn flags(packet: &[u8], head: &Head) -> u8 {
     packet[usize::from(head.ip_bytes) + 13]
+}
+
+/// The acknowledgement number of a packet that has nothing else: no data, no
+/// other flag, no SACK blocks. `None`: it is no such packet.
+pub fn pure_ack(packet: &[u8], head: &Head) -> Option<u32> {
+    if !head.tcp || packet.len() > usize::from(head.bytes) || flags(packet, head) != ACK {
+        return None;
+    }
+    let ip = usize::from(head.ip_bytes);
+    let mut options = &packet[ip + TCP_BYTES..usize::from(head.bytes)];
+    while let Some((&kind, rest)) = options.split_first() {
+        options = match (kind, rest.first()) {
+            (OPTION_END, _) => break,
+            (OPTION_NONE, _) => rest,
+            (OPTION_SACK, _) => return None,
+            // A length counts the kind and itself.
+            (_, Some(&length)) => options.get(usize::from(length.max(2))..)?,
+            (_, None) => break,
+        };
+    }
+    let number = packet[ip + 8..ip + 12].try_into().expect("four bytes");
+    Some(u32::from_be_bytes(number))
 }
 
 /// One wire packet within a packet as read.

@@ -1,5 +1,7 @@
 //! What a packet costs in each queue, in and out, beside the FIFO.
 //!
+//! "nothing" holds one packet and is what the measurement itself costs.
+//!
 //! Three loads: a queue that stands at 100 packets of ten flows with a wait
 //! below every target (the common case), the same of a single flow, and one
 //! that stands at a wait above the targets, so that packets are dropped.
@@ -56,15 +58,39 @@ struct Bench {
     dropped: Vec<Packet>,
 }
 
+/// Hands out the packet it was given last.
+struct Nothing(Option<Packet>);
+
+impl Queue for Nothing {
+    #[inline]
+    fn enqueue(&mut self, now: Nanos, mut packet: Packet, _dropped: &mut Vec<Packet>) {
+        packet.enqueued = now;
+        self.0 = Some(packet);
+    }
+    #[inline]
+    fn dequeue(&mut self, _now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Packet> {
+        self.0.take()
+    }
+    fn len_pkts(&self) -> u32 {
+        u32::from(self.0.is_some())
+    }
+    fn len_bytes(&self) -> u64 {
+        self.0.map_or(0, |packet| u64::from(packet.bytes))
+    }
+}
+
+fn build(kind: &QueueKind) -> Box<dyn Queue> {
+    (kind.build)(Setup {
+        limit: BufferLimit::Packets(1_000),
+        rate: Rate::from_bits_per_sec(1_200_000_000).unwrap(),
+        max_packet_bytes: 1_500,
+        rng: Stream::new(1, "path.queue"),
+        params: Params::defaults(kind.params),
+    })
+}
+
 impl Bench {
-    fn new(kind: &QueueKind, load: &Load) -> Bench {
-        let queue = (kind.build)(Setup {
-            limit: BufferLimit::Packets(1_000),
-            rate: Rate::from_bits_per_sec(1_200_000_000).unwrap(),
-            max_packet_bytes: 1_500,
-            rng: Stream::new(1, "path.queue"),
-            params: Params::defaults(kind.params),
-        });
+    fn new(queue: Box<dyn Queue>, load: &Load) -> Bench {
         let mut bench = Bench {
             queue,
             now: Nanos::from_secs(1),
@@ -109,13 +135,15 @@ fn queues(c: &mut Criterion) {
     for load in LOADS {
         let mut group = c.benchmark_group(load.name);
         group.throughput(Throughput::Elements(u64::from(PACKETS)));
-        for kind in QUEUES {
-            let mut bench = Bench::new(kind, load);
+        let nothing: Box<dyn Queue> = Box::new(Nothing(None));
+        let queues = QUEUES.iter().map(|kind| (kind.name, build(kind)));
+        for (name, queue) in queues.chain([("nothing", nothing)]) {
+            let mut bench = Bench::new(queue, load);
             // Past the start: burst allowances, first drops.
             for _ in 0..20 {
                 bench.pass(load);
             }
-            group.bench_function(BenchmarkId::from_parameter(kind.name), |b| {
+            group.bench_function(BenchmarkId::from_parameter(name), |b| {
                 b.iter(|| bench.pass(load));
             });
         }

@@ -11,5 +11,7 @@ pub mod queue;
 pub mod record;
 pub mod rng;
 pub mod scenario;
+pub mod trace;
+pub mod transit;
 pub mod units;
 pub mod workload;

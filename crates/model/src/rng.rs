@@ -33,3 +33,24 @@ impl Stream {
         self.0.next_u64()
     }
 }
+
+/// Something that happens with a fixed probability.
+#[derive(Clone, Copy, Debug)]
+pub struct Chance {
+    /// A 53-bit draw below this is a hit; 53 bits, because that is what an f64 share can express.
+    threshold: u64,
+}
+
+impl Chance {
+    /// `share`: 0 ..= 1.
+    pub fn new(share: f64) -> Chance {
+        Chance {
+            threshold: (share * (1u64 << 53) as f64) as u64,
+        }
+    }
+
+    #[inline]
+    pub fn hits(self, rng: &mut Stream) -> bool {
+        rng.next_u64() >> 11 < self.threshold
+    }
+}

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{GOOD, edited, read};
-use knee_model::loss::LossSpec;
+use knee_model::loss::{LossSpec, Pattern};
 use knee_model::queue::policer::Action;
 use knee_model::scenario::{BufferLimit, Pacing, Published, WorkloadSpec, describe, keys};
 use knee_model::units::{Nanos, Rate};
@@ -79,7 +79,8 @@ fn the_documented_example_is_two_cells() {
             cell.path.loss,
             LossSpec {
                 kind: "random",
-                share: 0.015
+                share: 0.015,
+                pattern: Pattern::Share,
             }
         );
         assert_eq!(cell.path.buffer, BufferLimit::Bytes(62_500_000));
@@ -195,7 +196,8 @@ fn axes_follow_the_file_and_the_last_is_fastest() {
         scenario.cells[3].path.loss,
         LossSpec {
             kind: "periodic",
-            share: 0.015
+            share: 0.015,
+            pattern: Pattern::Share,
         }
     );
 }
@@ -214,6 +216,8 @@ fn every_scalar_key_but_those_of_the_whole_scenario_may_be_an_axis() {
             "claim",
             "repeat",
             "seed",
+            "path.outage",
+            "path.rtt_change",
             "flow.name",
             "expect.assert",
             "published.value",

@@ -101,7 +101,7 @@ fn a_value_without_its_unit_or_with_a_wrong_one_is_refused() {
         (
             r#"rate = "50Mbit/s""#,
             "rate = 50",
-            r#"s.toml:4: path.rate: got the bare number 50; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited", up to 10Tbit/s. Write it with its unit, in quotes."#,
+            r#"s.toml:4: path.rate: got the bare number 50; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited", up to 10Tbit/s, or "trace cellular" or "trace FILE.up". Write it with its unit, in quotes."#,
         ),
         (
             r#"rate = "50Mbit/s""#,
@@ -126,7 +126,7 @@ fn a_value_without_its_unit_or_with_a_wrong_one_is_refused() {
         (
             r#"rate = "50Mbit/s""#,
             r#"rate = "11Tbit/s""#,
-            r#"s.toml:4: path.rate: got "11Tbit/s"; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited", up to 10Tbit/s."#,
+            r#"s.toml:4: path.rate: got "11Tbit/s"; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited", up to 10Tbit/s, or "trace cellular" or "trace FILE.up"."#,
         ),
         (
             r#"rate = "50Mbit/s""#,
@@ -182,19 +182,19 @@ warm_up = "1s""#,
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 bufer = "1bdp""#,
-            r#"s.toml:6: path.bufer: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, mtu, overhead, backend, super_packets. Did you mean "buffer"?"#,
+            r#"s.toml:6: path.bufer: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Did you mean "buffer"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 tcp_wmem_max = "4MiB""#,
-            r#"s.toml:6: path.tcp_wmem_max: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, mtu, overhead, backend, super_packets. Did you mean "sender.tcp_wmem_max"?"#,
+            r#"s.toml:6: path.tcp_wmem_max: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Did you mean "sender.tcp_wmem_max"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 colour = "red""#,
-            "s.toml:6: path.colour: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:6: path.colour: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"rtt = "100ms""#,
@@ -246,7 +246,7 @@ bbr2.drain_gain = 3"#,
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 loss = "periodc 1%""#,
-            r#"s.toml:6: path.loss: unknown loss "periodc"; known: random, periodic. Did you mean "periodic"?"#,
+            r#"s.toml:6: path.loss: unknown loss "periodc"; known: random, periodic, gilbert, trace. Did you mean "periodic"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
@@ -285,13 +285,13 @@ reno.beta = 700"#,
             r#"[path.extra]
 x = 1
 [path]"#,
-            "s.toml:3: path.extra: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:3: path.extra: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             "[path]",
             r#"[path]
 "a\nb" = 1"#,
-            r#"s.toml:4: path.a\nb: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, mtu, overhead, backend, super_packets. Remove it, or choose one of these."#,
+            r#"s.toml:4: path.a\nb: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these."#,
         ),
     ]);
 }
@@ -303,7 +303,7 @@ fn values_out_of_bounds_are_refused_with_the_bounds() {
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 loss = "100.1%""#,
-            r#"s.toml:6: path.loss: got "100.1%"; expected a share such as "1.5%" up to 100%, or a kind and its share such as "periodic 0.1%"."#,
+            r#"s.toml:6: path.loss: got "100.1%"; expected a share such as "1.5%" up to 100%, or a kind of loss: "periodic 0.1%", "gilbert 1% burst 5", "trace losses.txt"."#,
         ),
         (
             r#"rtt = "100ms""#,
@@ -315,7 +315,7 @@ loss = "-1%""#,
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 loss = 0.015"#,
-            r#"s.toml:6: path.loss: got the bare number 0.015; expected a share such as "1.5%" up to 100%, or a kind and its share such as "periodic 0.1%". Write it with its unit, in quotes."#,
+            r#"s.toml:6: path.loss: got the bare number 0.015; expected a share such as "1.5%" up to 100%, or a kind of loss: "periodic 0.1%", "gilbert 1% burst 5", "trace losses.txt". Write it with its unit, in quotes."#,
         ),
         (
             r#"rtt = "100ms""#,
@@ -327,7 +327,7 @@ loss = "1.5""#,
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 loss = "periodic""#,
-            r#"s.toml:6: path.loss: got "periodic"; expected a share such as "1.5%" up to 100%, or a kind and its share such as "periodic 0.1%"."#,
+            r#"s.toml:6: path.loss: got "periodic"; expected a share such as "1.5%" up to 100%, or a kind of loss: "periodic 0.1%", "gilbert 1% burst 5", "trace losses.txt"."#,
         ),
         (
             r#"rtt = "100ms""#,
@@ -788,7 +788,7 @@ fn missing_tables_and_keys_are_refused_with_what_to_add() {
         (
             r#"rate = "50Mbit/s""#,
             "",
-            r#"s.toml:3: path.rate: missing; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited", up to 10Tbit/s. Add rate = "50Mbit/s" in [path]."#,
+            r#"s.toml:3: path.rate: missing; expected a rate such as "50Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or "unlimited", up to 10Tbit/s, or "trace cellular" or "trace FILE.up". Add rate = "50Mbit/s" in [path]."#,
         ),
         (
             r#"rtt = "100ms""#,
@@ -825,13 +825,13 @@ algorithm = "cubic""#,
             r#"[[flow]]
 algorithm = "cubic""#,
             "flow = 3",
-            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"[[flow]]
 algorithm = "cubic""#,
             "flow = [3]",
-            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"[[flow]]
@@ -1074,5 +1074,28 @@ fn what_was_composed_elsewhere_is_named_in_its_errors() {
             .to_string()
             .starts_with("<command line>:1: duration: got the bare number 3; "),
         "{error}"
+    );
+}
+
+#[test]
+fn files_that_cannot_be_used_are_refused_with_their_own_line() {
+    let refusal = |file: &str, loss: &str| {
+        let text = format!(
+            "duration = \"3s\"\n[path]\nrate = \"1Mbit/s\"\nrtt = \"10ms\"\nloss = \"{loss}\"\n[[flow]]\nalgorithm = \"cubic\"\n"
+        );
+        let error = knee_model::scenario::parse(&text, file, &common::names());
+        error.expect_err("the file is no good").to_string()
+    };
+    assert_eq!(
+        refusal("lab/s.toml", "trace bad.txt"),
+        "lab/s.toml:5: path.loss: lab/bad.txt:2: got \"x\"; expected the number of a packet from 19 to 100000000; numbers rise."
+    );
+    assert!(
+        refusal("s.toml", "trace none.txt")
+            .starts_with("s.toml:5: path.loss: none.txt: cannot be read: ")
+    );
+    assert_eq!(
+        refusal("s.toml", "gilbert 90% burst 5"),
+        "s.toml:5: path.loss: got \"gilbert 90% burst 5\"; expected a loss of at most 83.3333333333% when bursts are 5 packets long, because a packet that is not lost lies between two bursts."
     );
 }

@@ -7,6 +7,7 @@ use knee_model::params::Params;
 use knee_model::queue::{QUEUES, Queue, QueueKind, Setup};
 use knee_model::rng::Stream;
 use knee_model::scenario::{BufferLimit, WorkloadSpec};
+use knee_model::trace::Files;
 use knee_model::units::{Nanos, Rate};
 use knee_model::workload::{App, WORKLOADS};
 
@@ -28,12 +29,16 @@ struct Passage {
 }
 
 fn build(kind: &QueueKind, limit: BufferLimit) -> Box<dyn Queue> {
+    build_with(kind, limit, Params::defaults(kind.params))
+}
+
+fn build_with(kind: &QueueKind, limit: BufferLimit, params: Params) -> Box<dyn Queue> {
     (kind.build)(Setup {
         limit,
         rate: Rate::from_bits_per_sec(20_000_000).unwrap(),
         max_packet_bytes: 1_500,
         rng: Stream::new(7, "draws"),
-        params: Params::defaults(kind.params),
+        params,
     })
 }
 
@@ -53,7 +58,10 @@ fn packet(handle: u32, bytes: u32) -> Packet {
 /// Offers 5,000 packets of five flows at random times and sizes, and takes some
 /// out in between, more slowly than they come.
 fn pass(kind: &QueueKind, limit: BufferLimit) -> Passage {
-    let mut queue = build(kind, limit);
+    pass_through(build(kind, limit))
+}
+
+fn pass_through(mut queue: Box<dyn Queue>) -> Passage {
     let mut rng = Stream::new(7, "queue");
     let mut now = Nanos::from_secs(1);
     let mut passage = Passage {
@@ -111,6 +119,35 @@ fn every_queue_accounts_for_every_byte_and_packet() {
                 "{} {limit:?}: packets",
                 kind.name
             );
+        }
+    }
+}
+
+#[test]
+fn every_queue_bears_the_least_and_the_most_of_each_parameter() {
+    for kind in QUEUES {
+        for param in kind.params {
+            assert!(
+                (param.min..=param.max).contains(&param.default),
+                "{}.{}",
+                kind.name,
+                param.name
+            );
+            for value in [param.min, param.max] {
+                for limit in LIMITS {
+                    let mut params = Params::defaults(kind.params);
+                    params.set(param.name, value);
+                    let passage = pass_through(build_with(kind, limit, params));
+                    let case = format!("{}.{} = {value}, {limit:?}", kind.name, param.name);
+                    let out = passage.sent.len() + passage.dropped.len();
+                    assert_eq!(
+                        passage.offered.len(),
+                        out + passage.left_pkts as usize,
+                        "{case}"
+                    );
+                    assert!(limit.holds(passage.most_pkts, passage.most_bytes), "{case}");
+                }
+            }
         }
     }
 }
@@ -210,35 +247,62 @@ fn every_queue_does_the_same_twice() {
     }
 }
 
+/// A loss as a scenario writes it; files hold every tenth packet's loss.
+fn loss(text: &str) -> LossSpec {
+    let files = Files {
+        read: Some(|_| Ok("0000000001".into())),
+        scenario: "s.toml",
+    };
+    LossSpec::read(text, files).unwrap_or_else(|error| panic!("{text}: {error:?}"))
+}
+
+/// Losses of every kind, from its example and with other numbers in it.
+fn losses() -> Vec<LossSpec> {
+    let mut specs: Vec<LossSpec> = loss::KINDS.iter().map(|kind| loss(kind.example)).collect();
+    let further = ["1%", "10%", "50%", "periodic 1%", "periodic 50%"].map(loss);
+    specs.extend(further);
+    specs.extend(["gilbert 10% burst 2", "gilbert p 1% r 10% 1-h 60% 1-k 0.5%"].map(loss));
+    specs
+}
+
 #[test]
 fn every_loss_loses_the_share_it_was_asked_to() {
-    // 400,000 packets: four standard deviations of an independent loss of 1 %
-    // are 6 % of it.
-    const PACKETS: u32 = 400_000;
+    // 4,000,000 packets: at 1 % in bursts of 5 four standard deviations are 6 %
+    // of it, three times those of independent losses.
+    const PACKETS: u32 = 4_000_000;
+    for spec in losses() {
+        let mut process = spec.build(Stream::new(3, "loss")).expect("a share above 0");
+        let lost = (0..PACKETS).filter(|_| process.lose()).count();
+        let measured = lost as f64 / f64::from(PACKETS);
+        assert!(
+            (measured / spec.share - 1.0).abs() < 0.065,
+            "{spec}: {measured}"
+        );
+    }
     for kind in loss::KINDS {
-        for share in [0.01, 0.1, 0.5] {
-            let spec = LossSpec {
-                kind: kind.name,
-                share,
-            };
-            let mut process = spec.build(Stream::new(3, "loss")).expect("a share above 0");
-            let lost = (0..PACKETS).filter(|_| process.lose()).count();
-            let measured = lost as f64 / f64::from(PACKETS);
-            assert!(
-                (measured / share - 1.0).abs() < 0.065,
-                "{} {share}: {measured}",
-                kind.name
-            );
-        }
         let never = LossSpec {
-            kind: kind.name,
             share: 0.0,
+            ..loss(kind.example)
         };
         assert!(
             never.build(Stream::new(3, "loss")).is_none(),
             "{}",
             kind.name
         );
+    }
+}
+
+#[test]
+fn every_loss_reads_what_it_writes_and_does_the_same_twice() {
+    for spec in losses() {
+        let again = loss(&spec.to_string());
+        assert_eq!(again.to_string(), spec.to_string());
+        assert!((again.share / spec.share - 1.0).abs() < 1e-6, "{spec}");
+        let fate = || {
+            let mut process = spec.build(Stream::new(9, "loss")).expect("a share above 0");
+            (0..10_000).map(|_| process.lose()).collect::<Vec<_>>()
+        };
+        assert_eq!(fate(), fate(), "{spec}");
     }
 }
 

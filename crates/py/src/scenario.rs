@@ -24,6 +24,7 @@ pub struct Scenario {
 pub fn parse(py: Python<'_>, text: &str, file: &str) -> PyResult<Scenario> {
     let names = model::Names {
         algorithms: knee_cc::algorithms().iter().map(algorithm_info).collect(),
+        read_file: Some(|path| std::fs::read_to_string(path)),
     };
     match model::parse(text, file, &names) {
         Ok(scenario) => Ok(Scenario { scenario }),

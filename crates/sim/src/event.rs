@@ -12,8 +12,14 @@ use std::collections::{BTreeMap, BinaryHeap};
 pub enum Target {
     /// The bottleneck has finished sending a packet, or its queue lets one go.
     Link,
+    /// The same against the data direction.
+    AckLink,
     /// The oldest packet of a delay line arrives.
     Delay(u32),
+    /// A packet that keeps no order arrives.
+    Loose(u32),
+    /// The route changes: for the how many-th time, from 1.
+    Route(u32),
     /// A host's NIC hands what it gathered to the stack.
     Nic(EndpointId),
     /// A host's qdisc may release a packet.

@@ -23,6 +23,8 @@ pub struct Flow {
     pub dirty: bool,
     /// Payload lost or dropped on the path.
     pub dropped_bytes: u64,
+    /// Payload of copies that the path made.
+    pub duplicated_bytes: u64,
     pub path_lost_pkts: u64,
     pub queue_dropped_pkts: u64,
     pub queue_delay_us: Histogram,

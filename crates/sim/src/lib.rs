@@ -43,6 +43,8 @@ pub struct Account {
     pub arrived_bytes: u64,
     /// Lost by the path or dropped by the queue.
     pub dropped_bytes: u64,
+    /// Copies that the path made.
+    pub duplicated_bytes: u64,
     pub under_way_bytes: u64,
     pub written_bytes: u64,
     pub read_bytes: u64,
@@ -88,6 +90,8 @@ pub struct CapturedPacket {
     pub psh: bool,
     pub ece: bool,
     pub cwr: bool,
+    /// Once called NS.
+    pub ae: bool,
     /// The two ECN bits of the IP header.
     pub ecn: u8,
     /// Window field as on the wire (already scaled down after the SYN).

@@ -7,21 +7,28 @@ use knee_model::loss::Loss;
 use knee_model::packet::{Ecn, Packet};
 use knee_model::queue::Queue;
 use knee_model::queue::policer::Policer;
-use knee_model::units::{Nanos, Rate};
+use knee_model::scenario::Link as ModelLink;
+use knee_model::trace::Schedule;
+use knee_model::units::Nanos;
 
 use crate::event::{EndpointId, EventQueue, Target};
 
-/// Packets that all take the same time, in order of arrival.
+/// Packets in order of arrival: all take the same time, or none overtakes another.
 struct DelayLine {
     delay_ns: u64,
     packets: VecDeque<(u64, EndpointId, u32)>,
+    /// When the last one arrives that did not take that time.
+    latest_ns: u64,
 }
 
-/// Delay lines, one per distinct delay.
+/// Delay lines, one per distinct delay, and packets that keep no order.
 #[derive(Default)]
 pub struct Delays {
     lines: Vec<DelayLine>,
     by_delay: BTreeMap<u64, u32>,
+    /// Each with an event of its own, which names its place here.
+    loose: Vec<Option<(EndpointId, u32)>>,
+    free: Vec<u32>,
 }
 
 impl Delays {
@@ -31,6 +38,7 @@ impl Delays {
             self.lines.push(DelayLine {
                 delay_ns: delay.0,
                 packets: VecDeque::new(),
+                latest_ns: 0,
             });
             (self.lines.len() - 1) as u32
         })
@@ -45,12 +53,56 @@ impl Delays {
         to: EndpointId,
         handle: u32,
     ) {
-        let DelayLine { delay_ns, packets } = &mut self.lines[line as usize];
+        let DelayLine {
+            delay_ns, packets, ..
+        } = &mut self.lines[line as usize];
         let at_ns = now_ns + *delay_ns;
         if packets.is_empty() {
             events.push(at_ns, Target::Delay(line));
         }
         packets.push_back((at_ns, to, handle));
+    }
+
+    /// The line's delay.
+    pub fn delay_ns(&self, line: u32) -> u64 {
+        self.lines[line as usize].delay_ns
+    }
+
+    /// Puts a packet at the line's end that arrives at `at_ns`, but not before those ahead of it.
+    pub fn push_at(
+        &mut self,
+        events: &mut EventQueue,
+        at_ns: u64,
+        line: u32,
+        to: EndpointId,
+        handle: u32,
+    ) {
+        let DelayLine {
+            packets, latest_ns, ..
+        } = &mut self.lines[line as usize];
+        *latest_ns = at_ns.max(*latest_ns);
+        if packets.is_empty() {
+            events.push(*latest_ns, Target::Delay(line));
+        }
+        packets.push_back((*latest_ns, to, handle));
+    }
+
+    /// A packet that arrives at `at_ns` whatever is ahead of it.
+    pub fn push_loose(&mut self, events: &mut EventQueue, at_ns: u64, to: EndpointId, handle: u32) {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.loose.push(None);
+            (self.loose.len() - 1) as u32
+        });
+        self.loose[place as usize] = Some((to, handle));
+        events.push(at_ns, Target::Loose(place));
+    }
+
+    /// Takes the packet that keeps no order.
+    pub fn take_loose(&mut self, place: u32) -> (EndpointId, u32) {
+        self.free.push(place);
+        self.loose[place as usize]
+            .take()
+            .expect("a place wakes for a packet")
     }
 
     /// Takes the oldest packet of a line; the caller arms the line again.
@@ -74,9 +126,11 @@ impl Delays {
 
     /// Everything under way.
     pub fn handles(&self) -> impl Iterator<Item = (EndpointId, u32)> + '_ {
-        self.lines
+        let in_order = self
+            .lines
             .iter()
-            .flat_map(|line| line.packets.iter().map(|&(_, to, handle)| (to, handle)))
+            .flat_map(|line| line.packets.iter().map(|&(_, to, handle)| (to, handle)));
+        in_order.chain(self.loose.iter().flatten().copied())
     }
 }
 
@@ -92,8 +146,10 @@ pub struct LinkCounters {
     pub max_bytes: u64,
 }
 
-/// The bottleneck in the data direction.
+/// The bottleneck of a direction.
 pub struct Bottleneck {
+    /// What wakes it.
+    target: Target,
     loss: Option<Box<dyn Loss>>,
     policer: Option<Policer>,
     /// `None`: unlimited.
@@ -104,10 +160,8 @@ pub struct Bottleneck {
 
 /// A limited rate and the queue before it.
 struct Link {
-    rate: Rate,
+    schedule: Schedule,
     queue: Box<dyn Queue>,
-    /// Time on the wire of the packet size last seen: nearly all are alike.
-    wire_time: (u32, u64),
     /// The packet on the wire and when its last bit leaves.
     sending: Option<(u64, Packet)>,
     /// When the queue is asked again that holds its packets back.
@@ -126,17 +180,18 @@ pub enum Entry {
 
 impl Bottleneck {
     pub fn new(
+        target: Target,
         loss: Option<Box<dyn Loss>>,
         policer: Option<Policer>,
-        link: Option<(Rate, Box<dyn Queue>)>,
+        link: Option<ModelLink>,
     ) -> Bottleneck {
         Bottleneck {
+            target,
             loss,
             policer,
-            link: link.map(|(rate, queue)| Link {
-                rate,
+            link: link.map(|(schedule, queue)| Link {
+                schedule,
                 queue,
-                wire_time: (0, 0),
                 sending: None,
                 retry_ns: None,
             }),
@@ -145,7 +200,13 @@ impl Bottleneck {
         }
     }
 
-    /// Offers a packet. Packets that the policer or the queue drops are found by [`Self::take_dropped`].
+    /// Is there nothing in a packet's way?
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.loss.is_none() && self.link.is_none()
+    }
+
+    /// Offers a packet. Packets that the queue drops are found by [`Self::take_dropped`].
     #[inline]
     pub fn enter(&mut self, events: &mut EventQueue, now_ns: u64, mut packet: Packet) -> Entry {
         if let Some(loss) = &mut self.loss
@@ -166,7 +227,7 @@ impl Bottleneck {
         };
         link.queue.enqueue(Nanos(now_ns), packet, &mut self.dropped);
         if link.sending.is_none() {
-            link.send_next(events, now_ns, &mut self.dropped);
+            link.send_next(events, self.target, now_ns, &mut self.dropped);
         }
         self.counters.max_bytes = self.counters.max_bytes.max(link.queue.len_bytes());
         Entry::Taken
@@ -182,7 +243,7 @@ impl Bottleneck {
             Some(_) => return None,
             None => None,
         };
-        link.send_next(events, now_ns, &mut self.dropped);
+        link.send_next(events, self.target, now_ns, &mut self.dropped);
         if let Some(packet) = &left {
             self.count_sent(packet);
         }
@@ -213,9 +274,9 @@ impl Bottleneck {
     }
 
     /// How long what waits takes to leave.
-    pub fn delay(&self) -> Nanos {
+    pub fn delay(&self, now_ns: u64) -> Nanos {
         self.link.as_ref().map_or(Nanos::ZERO, |link| {
-            link.rate.transmit_time(link.queue.len_bytes())
+            link.schedule.delay(now_ns, link.queue.len_bytes())
         })
     }
 
@@ -248,26 +309,28 @@ impl Bottleneck {
 }
 
 impl Link {
-    fn send_next(&mut self, events: &mut EventQueue, now_ns: u64, dropped: &mut Vec<Packet>) {
+    fn send_next(
+        &mut self,
+        events: &mut EventQueue,
+        target: Target,
+        now_ns: u64,
+        dropped: &mut Vec<Packet>,
+    ) {
         self.sending = None;
         let Some(mut packet) = self.queue.dequeue(Nanos(now_ns), dropped) else {
             let retry_ns = self.queue.retry_at().map(|at| at.0);
             if retry_ns != self.retry_ns
                 && let Some(at_ns) = retry_ns
             {
-                events.push(at_ns, Target::Link);
+                events.push(at_ns, target);
             }
             self.retry_ns = retry_ns;
             return;
         };
         // From here on the field holds how long it waited.
         packet.enqueued = Nanos(now_ns - packet.enqueued.0);
-        if self.wire_time.0 != packet.bytes {
-            let time = self.rate.transmit_time(u64::from(packet.bytes));
-            self.wire_time = (packet.bytes, time.0);
-        }
-        let end_ns = now_ns + self.wire_time.1;
-        events.push(end_ns, Target::Link);
+        let end_ns = self.schedule.end_ns(now_ns, packet.bytes);
+        events.push(end_ns, target);
         self.sending = Some((end_ns, packet));
     }
 }

@@ -11,6 +11,11 @@ pub const SYN: u8 = 1;
 pub const FIN: u8 = 2;
 pub const ACK: u8 = 4;
 pub const PSH: u8 = 8;
+pub const ECE: u8 = 16;
+pub const CWR: u8 = 32;
+pub const AE: u8 = 64;
+/// The field that AccECN makes of the three (RFC 9768).
+pub const ACE: u8 = AE | CWR | ECE;
 
 /// A segment. After GRO one `Segment` may stand for several wire packets.
 /// Sequence numbers do not wrap: the SYN is 0, data begins at 1.
@@ -23,6 +28,10 @@ pub struct Segment {
     pub payload_bytes: u32,
     pub flags: u8,
     pub ecn: Ecn,
+    /// Wire packets that GRO merged into it.
+    pub packets: u16,
+    /// AccECN: bytes received with a CE mark, as the option of an ACK has them.
+    pub ce_bytes: u32,
     /// Sender's clock, ms, and the echo of the other's.
     pub tsval_ms: u32,
     pub tsecr_ms: u32,
@@ -34,6 +43,11 @@ pub struct Segment {
 impl Segment {
     pub fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
+    }
+
+    /// Does it acknowledge and nothing else?
+    pub fn is_pure_ack(&self) -> bool {
+        self.payload_bytes == 0 && self.flags == ACK && self.sack.count == 0
     }
 
     /// Sequence space used: payload, and one each for SYN and FIN.
@@ -118,6 +132,11 @@ impl Slab {
     #[inline]
     pub fn get(&self, handle: u32) -> &Segment {
         &self.entries[handle as usize]
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, handle: u32) -> &mut Segment {
+        &mut self.entries[handle as usize]
     }
 
     /// Frees the handle. The segment stays readable until the next insert.

@@ -12,6 +12,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::run_cell;
+use knee_model::queue::QUEUES;
 use knee_model::record::{Table, Values};
 use knee_model::scenario::{BufferLimit, Cell, WorkloadSpec};
 use knee_model::units::Nanos;
@@ -45,6 +46,8 @@ fn loss() -> impl Strategy<Value = String> {
         4 => Just("0%".to_owned()),
         3 => (1u32..=500).prop_map(|tenths| format!("{}%", f64::from(tenths) / 10.0)),
         2 => (1u32..=500).prop_map(|tenths| format!("periodic {}%", f64::from(tenths) / 10.0)),
+        1 => (1u32..=500, 1u32..=40)
+            .prop_map(|(tenths, burst)| format!("gilbert {}% burst {burst}", f64::from(tenths) / 10.0)),
     ]
 }
 
@@ -79,6 +82,11 @@ fn buffer() -> impl Strategy<Value = Buffer> {
         (1u64..=800).prop_map(Buffer::HundredthsOfBdp),
         (1u64..=100).prop_map(Buffer::Ms),
     ]
+}
+
+fn queue() -> impl Strategy<Value = &'static str> {
+    let names: Vec<_> = QUEUES.iter().map(|kind| kind.name).collect();
+    proptest::sample::select(names)
 }
 
 fn algorithm() -> impl Strategy<Value = &'static str> {
@@ -175,7 +183,7 @@ fn scenario() -> impl Strategy<Value = String> {
     (
         prop_oneof![9 => log_uniform(100.0, 1e6).prop_map(Some), 1 => Just(None)],
         log_uniform(100.0, 3e5),
-        buffer(),
+        (buffer(), queue()),
         loss(),
         loss(),
         host(),
@@ -187,7 +195,7 @@ fn scenario() -> impl Strategy<Value = String> {
         prop_oneof![3 => Just(1500u32), 1 => 576..=9000u32],
     )
         .prop_map(
-            |(rate_kbit, rtt_us, buffer, loss, ack_loss, sender, receiver, flows, length, warmup_pct, seed, mtu)| {
+            |(rate_kbit, rtt_us, (buffer, queue), loss, ack_loss, sender, receiver, flows, length, warmup_pct, seed, mtu)| {
                 // As long as 3,000 packets take, or six round trips, and not forever.
                 let packets_us = rate_kbit.map_or(0, |kbit| 3_000 * 12_000_000 / (kbit * 1_000));
                 let most_us = packets_us.max(6 * rtt_us).min(20_000_000);
@@ -211,7 +219,7 @@ fn scenario() -> impl Strategy<Value = String> {
                 format!(
                     "duration = \"{duration_us}us\"\nwarmup = \"{warmup_us}us\"\nseed = {seed}\n\
                      sample_interval = \"{sample_us}us\"\n\
-                     [path]\n{link}rtt = \"{rtt_us}us\"\nloss = \"{loss}\"\nack_loss = \"{ack_loss}\"\nmtu = \"{mtu}B\"\n\
+                     [path]\n{link}queue = \"{queue}\"\nrtt = \"{rtt_us}us\"\nloss = \"{loss}\"\nack_loss = \"{ack_loss}\"\nmtu = \"{mtu}B\"\n\
                      [sender]\n{sender}[receiver]\n{receiver}{}",
                     flow_tables
                 )

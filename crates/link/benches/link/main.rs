@@ -19,7 +19,8 @@ use hosts::{Hosts, RECEIVER, SENDER};
 use knee_link::{Group, LinkConfig, Nic, Report};
 use knee_model::loss::LossSpec;
 use knee_model::params::Params;
-use knee_model::scenario::{Backend, BufferLimit, Path};
+use knee_model::scenario::{AckLink, Backend, BufferLimit, Path};
+use knee_model::transit::TransitSpec;
 use knee_model::units::{Nanos, Rate};
 
 const ROUNDS: usize = 5;
@@ -244,6 +245,11 @@ fn config(rate_mbit_per_sec: u64, offload: Offload) -> LinkConfig {
         path: Path {
             rate,
             rtt: RTT,
+            rate_trace: None,
+            rtt_changes: Vec::new(),
+            outages: Vec::new(),
+            transit: TransitSpec::NONE,
+            ack: AckLink::OPEN,
             loss: LossSpec::NONE,
             ack_loss: LossSpec::NONE,
             buffer: BufferLimit::Bytes(bdp_bytes.max(1 << 20)),

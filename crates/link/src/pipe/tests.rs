@@ -4,6 +4,7 @@
 use knee_model::queue::Fifo;
 use knee_model::queue::policer::{Action, PolicerSpec};
 use knee_model::scenario::BufferLimit;
+use knee_model::units::Rate;
 use proptest::prelude::*;
 
 use super::*;
@@ -12,6 +13,7 @@ use super::*;
 struct Log {
     lost: usize,
     dropped: usize,
+    copies: usize,
     left: Vec<(u32, u64)>,
     arrived: Vec<(u32, u64, u32)>,
 }
@@ -25,6 +27,10 @@ impl Sink for Log {
     }
     fn left(&mut self, packet: &Packet, at_ns: u64, _waited: Nanos) {
         self.left.push((packet.handle, at_ns));
+    }
+    fn copy(&mut self, handle: u32) -> u32 {
+        self.copies += 1;
+        handle
     }
     fn arrived(&mut self, flow: u32, at_ns: u64, packets: &[Passing]) {
         let entries = packets.iter().map(|passing| (flow, at_ns, passing.handle));
@@ -48,12 +54,9 @@ fn packet(handle: u32, flow: u32, bytes: u32) -> Packet {
 /// 12 Mbit/s: 1500 bytes take 1 ms.
 fn pipe(limit: BufferLimit, coalesce: Nanos) -> Pipe {
     let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
-    let mut pipe = Pipe::new(
-        None,
-        None,
-        Some((rate, Box::new(Fifo::new(limit)))),
-        coalesce,
-    );
+    let schedule = Schedule::new(rate, None, &[], 0);
+    let link: Link = (schedule, Box::new(Fifo::new(limit)));
+    let mut pipe = Pipe::new(None, None, Some(link), None, coalesce);
     pipe.add_flow(Nanos::from_ms(10));
     pipe.add_flow(Nanos::from_ms(3));
     pipe
@@ -195,7 +198,7 @@ proptest! {
             pipe.advance(now_ns, &mut log);
         }
         prop_assert_eq!(log.arrived.len() + log.dropped + log.lost, arrivals.len());
-        prop_assert_eq!(pipe.backlog().0, 0);
+        prop_assert_eq!(pipe.backlog(now_ns).0, 0);
         let mut last = [None; 2];
         for &(flow, at_ns, handle) in &log.arrived {
             let (entered_ns, entered_flow, bytes) = entered[handle as usize];

@@ -32,6 +32,13 @@ impl Fifo {
         }
     }
 
+    /// Appends a packet that [`Self::fits`].
+    #[inline]
+    pub(super) fn push(&mut self, packet: Packet) {
+        self.bytes += u64::from(packet.bytes);
+        self.packets.push_back(packet);
+    }
+
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
@@ -52,8 +59,7 @@ impl Queue for Fifo {
     fn enqueue(&mut self, now: Nanos, mut packet: Packet, dropped: &mut Vec<Packet>) {
         packet.enqueued = now;
         if self.fits(&packet) {
-            self.bytes += u64::from(packet.bytes);
-            self.packets.push_back(packet);
+            self.push(packet);
         } else {
             dropped.push(packet);
         }

@@ -95,19 +95,25 @@ impl<S> Flows<S> {
     }
 
     /// Makes room for flows up to and without `count`.
+    #[inline]
     pub(super) fn grow(&mut self, count: usize, state: impl Fn() -> S) {
-        while self.flows.len() < count {
-            self.flows.push(Flow {
-                head: NONE,
-                tail: NONE,
-                next: NONE,
-                listed: false,
-                deficit: 0,
-                bytes: 0,
-                pkts: 0,
-                state: state(),
-            });
+        if self.flows.len() < count {
+            self.append_flows(count, state);
         }
+    }
+
+    #[cold]
+    fn append_flows(&mut self, count: usize, state: impl Fn() -> S) {
+        self.flows.resize_with(count, || Flow {
+            head: NONE,
+            tail: NONE,
+            next: NONE,
+            listed: false,
+            deficit: 0,
+            bytes: 0,
+            pkts: 0,
+            state: state(),
+        });
     }
 
     #[inline]

@@ -10,7 +10,7 @@
 
 use super::flows::{Flows, Hash};
 use super::fq_codel::{FLOWS, QUANTUM, quantum};
-use super::pie::{self, Clock, Pie, Settings, Verdict};
+use super::pie::{self, Clock, Pie, Settings};
 use super::{Queue, QueueKind, Setup};
 use crate::packet::Packet;
 use crate::params::{Param, Unit};
@@ -99,8 +99,7 @@ impl Queue for FqPie {
         if !self.limit.holds(pkts, bytes) {
             pie.dropped();
             dropped.push(packet);
-        } else if pie.judge(&self.settings, &mut packet, flow.bytes, &mut self.rng) == Verdict::Drop
-        {
+        } else if pie.drops(&self.settings, &mut packet, flow.bytes, &mut self.rng) {
             dropped.push(packet);
         } else {
             packet.enqueued = now;

@@ -5,10 +5,13 @@ mod codel;
 mod dualpi2;
 mod fifo;
 mod flows;
+mod fq;
 mod fq_codel;
 mod fq_pie;
 mod pie;
 pub mod policer;
+mod red;
+mod step;
 #[cfg(test)]
 mod testing;
 
@@ -75,6 +78,9 @@ pub const QUEUES: &[&QueueKind] = &[
     &cake::KIND,
     &pie::KIND,
     &fq_pie::KIND,
+    &step::KIND,
+    &red::KIND,
+    &fq::KIND,
 ];
 
 /// The queue of that name.

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! both gains divided while p is small (RFC 8033 section 4.2). A burst of
-//! `150 ms` after a quiet time passes unharmed.
+//! 150 ms after a quiet time passes unharmed.
 //!
 //! Source: RFC 8033; Linux 6.12 net/sched/sch_pie.c, include/net/pie.h.
 //!
@@ -215,13 +215,6 @@ impl Default for Pie {
     }
 }
 
-/// What becomes of an arriving packet.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Verdict {
-    Enter,
-    Drop,
-}
-
 impl Pie {
     /// A new measurement, and a new burst allowance.
     fn start(&mut self) {
@@ -232,25 +225,25 @@ impl Pie {
         self.dq_rate = 0;
     }
 
-    /// What is to become of an arriving packet, for which there is room; marks it where that does.
+    /// Is an arriving packet dropped, for which there is room? It may be marked instead.
     #[inline]
-    pub(super) fn judge(
+    pub(super) fn drops(
         &mut self,
         settings: &Settings,
         packet: &mut Packet,
         backlog_bytes: u64,
         rng: &mut Stream,
-    ) -> Verdict {
+    ) -> bool {
         if !self.wants_drop(settings, packet, backlog_bytes, rng)
             || settings.ecn && self.prob <= settings.mark_prob && packet.mark_ce()
         {
-            return Verdict::Enter;
+            return false;
         }
         self.dropped();
-        Verdict::Drop
+        true
     }
 
-    /// A packet was dropped, by [`Self::judge`] or for want of room.
+    /// A packet was dropped, by [`Self::drops`] or for want of room.
     #[inline]
     pub(super) fn dropped(&mut self) {
         self.accu_prob = 0;
@@ -489,18 +482,18 @@ impl Queue for PieQueue {
             self.clock = Clock::start(&self.settings, now, now);
         }
         self.catch_up(now);
+        packet.enqueued = now;
         let backlog_bytes = self.fifo.len_bytes();
         if !self.fifo.fits(&packet) {
             self.pie.dropped();
             dropped.push(packet);
         } else if self
             .pie
-            .judge(&self.settings, &mut packet, backlog_bytes, &mut self.rng)
-            == Verdict::Drop
+            .drops(&self.settings, &mut packet, backlog_bytes, &mut self.rng)
         {
             dropped.push(packet);
         } else {
-            self.fifo.enqueue(now, packet, dropped);
+            self.fifo.push(packet);
         }
     }
 

@@ -1,10 +1,14 @@
 //! One cell of the matrix, resolved: what an engine runs.
 
+use std::sync::Arc;
+
 use crate::loss::LossSpec;
 use crate::params::Params;
 use crate::queue::policer::{Policer, PolicerSpec};
 use crate::queue::{self, Queue, Setup};
 use crate::rng::Stream;
+use crate::trace::{Outage, RateTrace, Schedule};
+use crate::transit::{Transit, TransitSpec};
 use crate::units::{Nanos, Rate};
 
 /// One point of a scenario's matrix, every value resolved.
@@ -31,13 +35,23 @@ pub struct Cell {
     pub flows: Vec<FlowSpec>,
 }
 
-/// The path: one bottleneck in the data direction, delay both ways.
+/// The path: one bottleneck in the data direction, perhaps one against it, delay both ways.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// `None`: unlimited, packets never wait.
+    /// `None`: unlimited, packets never wait. Of a trace the mean.
     pub rate: Option<Rate>,
+    /// When packets may leave, where the rate is not constant.
+    pub rate_trace: Option<Arc<RateTrace>>,
     /// Base round-trip time, without queueing and transmission.
     pub rtt: Nanos,
+    /// The route changes, in order of time.
+    pub rtt_changes: Vec<RttChange>,
+    /// The link sends nothing, in either direction; in order of time.
+    pub outages: Vec<Outage>,
+    /// Behind the bottleneck, in the data direction.
+    pub transit: TransitSpec,
+    /// The bottleneck against the data direction.
+    pub ack: AckLink,
     /// Loss in the data direction, before the queue.
     pub loss: LossSpec,
     /// Loss of what travels against the data.
@@ -61,26 +75,147 @@ pub struct Path {
     pub keep_super_packets: bool,
 }
 
+/// The bottleneck against the data direction.
+#[derive(Clone, Debug)]
+pub struct AckLink {
+    /// As [`Path::rate`].
+    pub rate: Option<Rate>,
+    pub rate_trace: Option<Arc<RateTrace>>,
+    pub buffer: BufferLimit,
+    /// A name of [`crate::queue::QUEUES`], with its default parameters.
+    pub queue: &'static str,
+}
+
+impl AckLink {
+    /// No limit.
+    pub const OPEN: AckLink = AckLink {
+        rate: None,
+        rate_trace: None,
+        buffer: BufferLimit::Unlimited,
+        queue: "fifo",
+    };
+}
+
+/// From some time on the path is as long as this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RttChange {
+    /// After the run's start.
+    pub at: Nanos,
+    /// In the place of `path.rtt`.
+    pub rtt: Nanos,
+}
+
+/// The schedule of a limited link, and a fresh queue before it.
+pub type Link = (Schedule, Box<dyn Queue>);
+
 impl Path {
     /// A fresh policer, if there is one.
     pub fn build_policer(&self) -> Option<Policer> {
         self.policer.map(Policer::new)
     }
 
-    /// The bottleneck's rate and a fresh queue before it; `None` when the rate is unlimited, as nothing waits then.
-    pub fn build_queue(&self, rng: Stream) -> Option<(Rate, Box<dyn Queue>)> {
-        let kind = queue::find(self.queue).expect("the scenario names a queue of the registry");
-        self.rate.map(|rate| {
-            let setup = Setup {
-                limit: self.buffer,
-                rate,
-                max_packet_bytes: self.mtu_bytes + self.overhead_bytes,
-                rng,
-                params: self.queue_params.clone(),
-            };
-            (rate, (kind.build)(setup))
+    /// The bottleneck; `None` when the rate is unlimited, as nothing waits then.
+    /// `origin_ns`: the run's start on the engine's clock.
+    pub fn build_link(&self, rng: Stream, origin_ns: u64) -> Option<Link> {
+        let rate = self.rate?;
+        let schedule = Schedule::new(rate, self.rate_trace.clone(), &self.outages, origin_ns);
+        let params = self.queue_params.clone();
+        let queue = self.build_queue(self.queue, params, rate, self.buffer, rng);
+        Some((schedule, queue))
+    }
+
+    /// The same against the data direction.
+    pub fn build_ack_link(&self, rng: Stream, origin_ns: u64) -> Option<Link> {
+        let ack = &self.ack;
+        let rate = ack.rate?;
+        let schedule = Schedule::new(rate, ack.rate_trace.clone(), &self.outages, origin_ns);
+        let params = Params::defaults(kind_of(ack.queue).params);
+        let queue = self.build_queue(ack.queue, params, rate, ack.buffer, rng);
+        Some((schedule, queue))
+    }
+
+    fn build_queue(
+        &self,
+        name: &str,
+        params: Params,
+        rate: Rate,
+        limit: BufferLimit,
+        rng: Stream,
+    ) -> Box<dyn Queue> {
+        (kind_of(name).build)(Setup {
+            limit,
+            rate,
+            max_packet_bytes: self.mtu_bytes + self.overhead_bytes,
+            rng,
+            params,
         })
     }
+
+    /// What happens to data behind the bottleneck; `None`: it takes its delay.
+    pub fn build_transit(
+        &self,
+        stream: impl Fn(&str) -> Stream,
+        origin_ns: u64,
+    ) -> Option<Box<Transit>> {
+        let outages = match self.rate {
+            Some(_) => Vec::new(),
+            None => self.outages.clone(),
+        };
+        let spec = TransitSpec {
+            outages,
+            ..self.transit.clone()
+        };
+        spec.build(stream, origin_ns)
+    }
+
+    /// The same against the data direction, where nothing is at random.
+    pub fn build_ack_transit(
+        &self,
+        stream: impl Fn(&str) -> Stream,
+        origin_ns: u64,
+    ) -> Option<Box<Transit>> {
+        let outages = match self.ack.rate {
+            Some(_) => Vec::new(),
+            None => self.outages.clone(),
+        };
+        let spec = TransitSpec {
+            aggregate: self.transit.aggregate,
+            outages,
+            ..TransitSpec::NONE
+        };
+        spec.build(stream, origin_ns)
+    }
+
+    /// The rate that a busy bottleneck always has; `None`: it has none, or none that stays.
+    pub fn constant_rate(&self) -> Option<Rate> {
+        self.rate
+            .filter(|_| self.rate_trace.is_none() && self.outages.is_empty())
+    }
+
+    /// The same of the link against the data direction.
+    pub fn constant_ack_rate(&self) -> Option<Rate> {
+        let ack = &self.ack;
+        ack.rate
+            .filter(|_| ack.rate_trace.is_none() && self.outages.is_empty())
+    }
+
+    /// A flow's one-way delays, toward the receiver and back, once the route has
+    /// changed so often. Flows with a round-trip time of their own change by as much.
+    pub fn delays(&self, flow_rtt: Nanos, changes: usize) -> [Nanos; 2] {
+        let rtt = match changes.checked_sub(1) {
+            None => flow_rtt,
+            Some(last) => {
+                let longer = (flow_rtt + self.rtt_changes[last].rtt).saturating_sub(self.rtt);
+                longer.max(Nanos::from_us(1))
+            }
+        };
+        let forward = Nanos(rtt.0 / 2);
+        [forward, rtt - forward]
+    }
+}
+
+fn kind_of(queue: &str) -> &'static queue::QueueKind {
+    queue::find(queue).expect("the scenario names a queue of the registry")
 }
 
 /// What emulates the path in a lab.

@@ -1,9 +1,13 @@
 //! A cell in words: what reports print and `run.json` keeps.
 
+use std::sync::Arc;
+
 use super::keys::Section;
-use super::{Backend, BufferLimit, Cell, FlowSpec, Host, Pacing, WorkloadSpec};
-use crate::loss::LossSpec;
+use super::{Backend, BufferLimit, Cell, FlowSpec, Host, Pacing, Path, RttChange, WorkloadSpec};
+use crate::loss::percent;
 use crate::queue::policer::Action;
+use crate::trace::{Outage, RateTrace};
+use crate::transit::Distribution;
 use crate::units::{Nanos, Rate};
 
 /// Key, value with its unit, and what it means. Keys are those of the file;
@@ -48,7 +52,15 @@ impl Facts {
 fn path(facts: &mut Facts, cell: &Cell) {
     let (section, path) = (Section::Path, &cell.path);
     let packet_bytes = (path.mtu_bytes + path.overhead_bytes) as u64;
-    facts.key(section, "rate", rate(path.rate));
+    facts.key(section, "rate", link_rate(path.rate, &path.rate_trace));
+    if let (Some(mean), Some(trace)) = (path.rate, &path.rate_trace) {
+        facts.derived(
+            section,
+            "mean_rate",
+            mean,
+            &format!("mean of the trace, which is {} long", trace.length()),
+        );
+    }
     facts.key(section, "rtt", path.rtt);
     let bdp_bytes = path.rate.map(|rate| bdp_bytes(rate, path.rtt));
     if let Some(bdp) = bdp_bytes {
@@ -56,13 +68,16 @@ fn path(facts: &mut Facts, cell: &Cell) {
             section,
             "bdp_bytes",
             bdp,
-            "path.rate × path.rtt, rounded up",
+            match path.rate_trace {
+                None => "path.rate × path.rtt, rounded up",
+                Some(_) => "path.mean_rate × path.rtt, rounded up",
+            },
         );
         let doc = "the same in packets of path.mtu + path.overhead, rounded up";
         facts.derived(section, "bdp_pkts", bdp.div_ceil(packet_bytes), doc);
     }
-    facts.key(section, "loss", loss(&path.loss));
-    facts.key(section, "ack_loss", loss(&path.ack_loss));
+    facts.key(section, "loss", &path.loss);
+    facts.key(section, "ack_loss", &path.ack_loss);
     let sizes = match path.buffer {
         BufferLimit::Unlimited => None,
         BufferLimit::Bytes(bytes) => Some((format!("{bytes}B"), bytes, bytes / packet_bytes)),
@@ -101,7 +116,10 @@ fn path(facts: &mut Facts, cell: &Cell) {
                 section,
                 "buffer_drain",
                 drain,
-                "queueing delay when the buffer is full",
+                match path.rate_trace {
+                    None => "queueing delay when the buffer is full",
+                    Some(_) => "queueing delay when the buffer is full, at path.mean_rate",
+                },
             );
         }
     }
@@ -119,6 +137,7 @@ fn path(facts: &mut Facts, cell: &Cell) {
         };
         facts.key(section, "policer_action", action);
     }
+    transit(facts, path);
     facts.key(section, "mtu", format!("{}B", path.mtu_bytes));
     facts.key(section, "overhead", format!("{}B", path.overhead_bytes));
     let backend = match path.backend {
@@ -133,6 +152,55 @@ fn path(facts: &mut Facts, cell: &Cell) {
         "split"
     };
     facts.key(section, "super_packets", treatment);
+}
+
+/// What makes the path less than even, as far as the scenario has it.
+fn transit(facts: &mut Facts, path: &Path) {
+    let (section, transit) = (Section::Path, &path.transit);
+    if transit.jitter > Nanos::ZERO {
+        facts.key(section, "jitter", transit.jitter);
+        let distribution = match transit.distribution {
+            Distribution::Uniform => "uniform",
+            Distribution::Normal => "normal",
+        };
+        facts.key(section, "jitter_distribution", distribution);
+        facts.key(section, "jitter_reorders", transit.jitter_reorders);
+    }
+    if transit.reorder > 0.0 {
+        facts.key(section, "reorder", percent(transit.reorder));
+        facts.key(section, "reorder_delay", transit.reorder_delay);
+    }
+    if transit.duplicate > 0.0 {
+        facts.key(section, "duplicate", percent(transit.duplicate));
+    }
+    if transit.aggregate > Nanos::ZERO {
+        facts.key(section, "aggregate", transit.aggregate);
+    }
+    let join = |texts: Vec<String>| texts.join(", ");
+    if !path.outages.is_empty() {
+        let text = |outage: &Outage| format!("{} for {}", outage.start, outage.length);
+        facts.key(
+            section,
+            "outage",
+            join(path.outages.iter().map(text).collect()),
+        );
+    }
+    if !path.rtt_changes.is_empty() {
+        let text = |change: &RttChange| format!("{} to {}", change.at, change.rtt);
+        let texts = path.rtt_changes.iter().map(text).collect();
+        facts.key(section, "rtt_change", join(texts));
+    }
+    let ack = &path.ack;
+    if ack.rate.is_some() {
+        facts.key(section, "ack_rate", link_rate(ack.rate, &ack.rate_trace));
+        let buffer = match ack.buffer {
+            BufferLimit::Unlimited => "unlimited".into(),
+            BufferLimit::Bytes(bytes) => format!("{bytes}B"),
+            BufferLimit::Packets(n) => format!("{n}packets"),
+        };
+        facts.key(section, "ack_buffer", buffer);
+        facts.key(section, "ack_queue", ack.queue);
+    }
 }
 
 fn host(facts: &mut Facts, section: Section, host: &Host) {
@@ -226,6 +294,13 @@ fn flow(facts: &mut Facts, section: Section, flow: &FlowSpec) {
     facts.key(section, "max_pacing_rate", rate(flow.max_pacing_rate));
 }
 
+fn link_rate(mean: Option<Rate>, trace: &Option<Arc<RateTrace>>) -> String {
+    match trace {
+        Some(trace) => format!("trace {}", trace.name),
+        None => rate(mean),
+    }
+}
+
 fn rate(rate: Option<Rate>) -> String {
     rate.map_or("unlimited".into(), |rate| rate.to_string())
 }
@@ -233,15 +308,4 @@ fn rate(rate: Option<Rate>) -> String {
 /// Rate × RTT, rounded up: what fills the path.
 pub fn bdp_bytes(rate: Rate, rtt: Nanos) -> u64 {
     (rate.bits_per_sec() as u128 * rtt.0 as u128).div_ceil(8_000_000_000) as u64
-}
-
-/// `periodic 0.1% (every 1000th)`, `1.5%`.
-fn loss(loss: &LossSpec) -> String {
-    // Ten places and no trailing zeros: shares of the file come back as written.
-    let percent = format!("{:.10}", loss.share * 100.0);
-    let percent = percent.trim_end_matches('0').trim_end_matches('.');
-    match loss.kind {
-        "random" => format!("{percent}%"),
-        kind => format!("{kind} {percent}%"),
-    }
 }

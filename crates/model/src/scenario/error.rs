@@ -1,5 +1,6 @@
 //! What is wrong with a scenario file, said in one paragraph.
 
+use crate::trace::FileError;
 use crate::units::parse::{UnitError, did_you_mean, quoted};
 
 /// A scenario that cannot be used: where, and why.
@@ -51,6 +52,13 @@ pub enum Problem {
         key: String,
         #[source]
         error: UnitError,
+    },
+    /// A file that the value names.
+    #[error("{key}: {error}")]
+    File {
+        key: String,
+        #[source]
+        error: FileError,
     },
     /// A value, or how it stands to others, is not possible.
     #[error("{key}: got {got}; expected {expected}.{}", spaced(.next))]

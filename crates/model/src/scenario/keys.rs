@@ -2,8 +2,10 @@
 //! and the documentation prints.
 
 mod list;
+mod path;
 
-use list::{EXPECT, FLOW, HOST, PATH, PUBLISHED, RECEIVER, TOP};
+use list::{EXPECT, FLOW, HOST, PUBLISHED, RECEIVER, TOP};
+use path::PATH;
 
 use crate::loss;
 use crate::units::Nanos;
@@ -159,6 +161,12 @@ pub(super) enum Kind {
         max: Nanos,
     },
     Rate,
+    /// A rate, or a trace of one.
+    LinkRate,
+    Share,
+    /// Times, as one text or as a list of them that is no axis.
+    Outages,
+    RttChanges,
     Bytes {
         min: u64,
         max: u64,
@@ -189,11 +197,26 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// Does a list belong to the value, and make no axis?
+    pub(super) fn takes_list(&self) -> bool {
+        matches!(self, Kind::Outages | Kind::RttChanges)
+    }
+
     /// What may be written, as errors and help say it.
     pub(super) fn forms(&self) -> String {
         match self {
             Kind::Duration { min, max } => format!("{DURATION_FORMS} from {min} to {max}"),
             Kind::Rate => format!("{RATE_FORMS}, up to 10Tbit/s"),
+            Kind::LinkRate => {
+                format!("{RATE_FORMS}, up to 10Tbit/s, or \"trace cellular\" or \"trace FILE.up\"")
+            }
+            Kind::Share => format!("{SHARE_FORMS} up to 100%"),
+            Kind::Outages => {
+                "an outage such as \"10s for 2s\", or a list of such, in order of time".into()
+            }
+            Kind::RttChanges => {
+                "a change such as \"20s to 80ms\", or a list of such, in order of time".into()
+            }
             Kind::Bytes { min, max } => format!("{BYTES_FORMS} from {min}B to {max}B"),
             Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
             Kind::CountOrUnlimited { min, max } => {
@@ -204,9 +227,13 @@ impl Kind {
                 format!("one of {}", values.join(", "))
             }
             Kind::Flag => "true or false".into(),
-            Kind::Loss => format!(
-                "{SHARE_FORMS} up to 100%, or a kind and its share such as \"periodic 0.1%\""
-            ),
+            Kind::Loss => {
+                let kinds = loss::KINDS[1..].iter().map(|kind| kind.example);
+                format!(
+                    "{SHARE_FORMS} up to 100%, or a kind of loss: {}",
+                    quoted_list(kinds.collect())
+                )
+            }
             Kind::Buffer => BUFFER_FORMS.into(),
             Kind::Name(what, names) => format!("a {what}: {}", quoted_list(names())),
             Kind::Algorithm => "an algorithm's name such as \"cubic\"".into(),

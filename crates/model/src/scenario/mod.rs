@@ -20,6 +20,7 @@ pub use error::{Problem, ScenarioError};
 pub use keys::{KeyDoc, keys};
 pub use settings::{Form, ParamInfo};
 
+use crate::trace::ReadFile;
 use crate::units::Nanos;
 
 /// A scenario file, read and checked.
@@ -65,6 +66,8 @@ pub struct Published {
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     pub algorithms: Vec<AlgorithmInfo>,
+    /// How the files are read that a scenario names; `None`: it may name none.
+    pub read_file: Option<ReadFile>,
 }
 
 impl Names {

@@ -10,6 +10,7 @@ use super::keys::{Default, Key, Section, TABLES};
 use super::value::{self, Value};
 use super::{Names, ParamInfo};
 use crate::queue;
+use crate::trace::Files;
 use crate::units::parse::quoted;
 
 /// What a setting sets.
@@ -236,9 +237,15 @@ impl Reader<'_> {
             let place = self.place(table, name, line);
             let path = section.path_of(&clean(name));
             if let Some(known) = section.keys().find(|key| key.name == name) {
-                let read = |toml: &Toml| value::read(&known.kind, &path, toml, self.names);
+                let read =
+                    |toml: &Toml| value::read(&known.kind, &path, toml, self.names, self.files());
                 let forms = || known.kind.forms();
-                let read_as = self.entries(&path, place.line, item, known.axis, &forms, &read)?;
+                let read_as = match item {
+                    Item::Value(toml) if known.kind.takes_list() => {
+                        (false, vec![self.entry(place.line, toml, &read)?])
+                    }
+                    _ => self.entries(&path, place.line, item, known.axis, &forms, &read)?,
+                };
                 settings.push(place.setting(section, Target::Key(known), path, read_as));
             } else if let Some(params) = self.params_of(section, name) {
                 self.params(section, name, &params, item, place.line, settings)?;
@@ -393,11 +400,7 @@ impl Reader<'_> {
         forms: &dyn Fn() -> String,
         read: &ReadOne<'_>,
     ) -> Result<(bool, Vec<Entry>), ScenarioError> {
-        let entry = |toml: &Toml| {
-            let line = toml.span().map_or(line, |span| self.line(span.start));
-            let (value, label) = read(toml).map_err(|problem| self.error(line, problem))?;
-            Ok(Entry { value, label, line })
-        };
+        let entry = |toml: &Toml| self.entry(line, toml, read);
         match item {
             Item::Value(Toml::Array(list)) if may_be_axis => {
                 Ok((true, self.list(path, line, list, forms, &entry)?))
@@ -409,6 +412,13 @@ impl Reader<'_> {
             Item::Value(toml) => Ok((false, vec![entry(toml)?])),
             other => Err(self.error(line, not(path, other, &forms(), String::new()))),
         }
+    }
+
+    /// One value of a key that stands at `line`.
+    fn entry(&self, line: u32, toml: &Toml, read: &ReadOne<'_>) -> Result<Entry, ScenarioError> {
+        let line = toml.span().map_or(line, |span| self.line(span.start));
+        let (value, label) = read(toml).map_err(|problem| self.error(line, problem))?;
+        Ok(Entry { value, label, line })
     }
 
     fn list(
@@ -492,6 +502,13 @@ impl Reader<'_> {
             key: path,
             known: here.into_iter().map(String::from).collect(),
             suggestion,
+        }
+    }
+
+    fn files(&self) -> Files<'_> {
+        Files {
+            read: self.names.read_file,
+            scenario: self.file,
         }
     }
 

@@ -1,11 +1,14 @@
 //! One value of a key, read and checked against the key's kind and bounds.
 
+use std::sync::Arc;
+
 use toml_edit::Value as Toml;
 
-use super::Names;
 use super::error::{Problem, nearest};
 use super::keys::{Kind, loss_names};
-use crate::loss::{self, LossSpec};
+use super::{Names, RttChange};
+use crate::loss::{LossError, LossSpec};
+use crate::trace::{self, Files, Outage, RateTrace};
 use crate::units::parse::{self, BufferSize, UnitError, quoted};
 use crate::units::{Nanos, Rate};
 
@@ -15,6 +18,10 @@ pub(super) enum Value {
     Duration(Nanos),
     /// `None`: unlimited.
     Rate(Option<Rate>),
+    Trace(Arc<RateTrace>),
+    Share(f64),
+    Outages(Vec<Outage>),
+    RttChanges(Vec<RttChange>),
     Bytes(u64),
     Count(u64),
     /// A count's `unlimited`.
@@ -36,6 +43,7 @@ pub(super) fn read(
     path: &str,
     toml: &Toml,
     names: &Names,
+    files: Files<'_>,
 ) -> Result<(Value, String), Problem> {
     let wrong = |next: &str| Problem::Value {
         key: path.into(),
@@ -75,13 +83,23 @@ pub(super) fn read(
         (Kind::Count { .. } | Kind::CountOrUnlimited { .. } | Kind::Choice(_) | Kind::Flag, _) => {
             Err(wrong(""))
         }
+        (Kind::Outages | Kind::RttChanges, Toml::Array(list)) => {
+            let texts: Option<Vec<&str>> = list.iter().map(Toml::as_str).collect();
+            let texts = texts.filter(|texts| !texts.is_empty());
+            let text = texts.ok_or_else(|| wrong(""))?.join(", ");
+            Ok((read_text(kind, path, &text, names, files)?, text))
+        }
         (_, Toml::String(text)) => {
             let text = text.value();
-            Ok((read_text(kind, path, text, names)?, text.clone()))
+            Ok((read_text(kind, path, text, names, files)?, text.clone()))
         }
         (
             Kind::Duration { .. }
             | Kind::Rate
+            | Kind::LinkRate
+            | Kind::Share
+            | Kind::Outages
+            | Kind::RttChanges
             | Kind::Bytes { .. }
             | Kind::Loss
             | Kind::Buffer
@@ -108,7 +126,7 @@ pub(super) fn read_default(kind: &Kind, text: &str) -> Value {
         }
         // The default algorithm of a far end need not be among those offered to flows.
         Kind::Algorithm => Value::Text(text.into()),
-        _ => read_text(kind, "", text, &Names::default()).expect(WHY),
+        _ => read_text(kind, "", text, &Names::default(), Files::NONE).expect(WHY),
     }
 }
 
@@ -123,7 +141,13 @@ fn count(kind: &Kind, n: u64) -> Option<Value> {
     fits.then_some(Value::Count(n))
 }
 
-fn read_text(kind: &Kind, path: &str, text: &str, names: &Names) -> Result<Value, Problem> {
+fn read_text(
+    kind: &Kind,
+    path: &str,
+    text: &str,
+    names: &Names,
+    files: Files<'_>,
+) -> Result<Value, Problem> {
     let unit = |error: UnitError| Problem::Unit {
         key: path.into(),
         error,
@@ -143,7 +167,57 @@ fn read_text(kind: &Kind, path: &str, text: &str, names: &Names) -> Result<Value
                 Err(wrong())
             }
         }
-        Kind::Rate => {
+        Kind::LinkRate if text.split(' ').next() == Some("trace") => {
+            let name = text["trace".len()..].trim();
+            if name.is_empty() {
+                return Err(wrong());
+            }
+            let known: Vec<&str> = trace::bundled().collect();
+            // A name without a dot or folder is no file's.
+            if !name.contains(['.', '/']) && !known.contains(&name) {
+                return Err(unknown(path, "trace", name, known));
+            }
+            RateTrace::find(name, files)
+                .map(Value::Trace)
+                .map_err(|error| Problem::File {
+                    key: path.into(),
+                    error,
+                })
+        }
+        Kind::Share => match parse::share(text).map_err(unit)? {
+            share if share <= 1.0 => Ok(Value::Share(share)),
+            _ => Err(wrong()),
+        },
+        Kind::Outages => {
+            let read = |(start, length)| Outage { start, length };
+            let list: Vec<Outage> = pairs(text, " for ", &wrong, &unit)?
+                .into_iter()
+                .map(read)
+                .collect();
+            let apart = list
+                .windows(2)
+                .all(|two| two[0].start + two[0].length < two[1].start);
+            if apart && list.iter().all(|outage| outage.length > Nanos::ZERO) {
+                Ok(Value::Outages(list))
+            } else {
+                Err(wrong())
+            }
+        }
+        Kind::RttChanges => {
+            let read = |(at, rtt)| RttChange { at, rtt };
+            let list: Vec<RttChange> = pairs(text, " to ", &wrong, &unit)?
+                .into_iter()
+                .map(read)
+                .collect();
+            let fits = |rtt: Nanos| (Nanos::from_us(1)..=Nanos::from_secs(60)).contains(&rtt);
+            let in_order = list.windows(2).all(|two| two[0].at < two[1].at);
+            if in_order && list.iter().all(|change| fits(change.rtt)) {
+                Ok(Value::RttChanges(list))
+            } else {
+                Err(wrong())
+            }
+        }
+        Kind::Rate | Kind::LinkRate => {
             const MAX_BITS_PER_SEC: u64 = 10_000_000_000_000;
             let rate = parse::rate(text).map_err(unit)?;
             let fits = rate.is_none_or(|rate| rate.bits_per_sec() <= MAX_BITS_PER_SEC);
@@ -161,30 +235,23 @@ fn read_text(kind: &Kind, path: &str, text: &str, names: &Names) -> Result<Value
                 Err(wrong())
             }
         }
-        Kind::Loss => {
-            let (name, share) = match text.split_once(' ') {
-                Some((name, share))
-                    if !name.starts_with(|c: char| c.is_ascii_digit() || c == '-') =>
-                {
-                    (name, share)
-                }
-                _ if text.starts_with(|c: char| c.is_alphabetic()) => (text, ""),
-                _ => (loss::KINDS[0].name, text),
-            };
-            let found =
-                loss::find(name).ok_or_else(|| unknown(path, "loss", name, loss_names()))?;
-            if share.is_empty() {
-                return Err(wrong());
-            }
-            let share = parse::share(share).map_err(unit)?;
-            if share > 1.0 {
-                return Err(wrong());
-            }
-            Ok(Value::Loss(LossSpec {
-                kind: found.name,
-                share,
-            }))
-        }
+        Kind::Loss => LossSpec::read(text, files)
+            .map(Value::Loss)
+            .map_err(|error| match error {
+                LossError::Kind(name) => unknown(path, "loss", &name, loss_names()),
+                LossError::Unit(error) => unit(error),
+                LossError::Form => wrong(),
+                LossError::Impossible(expected) => Problem::Value {
+                    key: path.into(),
+                    got: quoted(text),
+                    expected,
+                    next: String::new(),
+                },
+                LossError::File(error) => Problem::File {
+                    key: path.into(),
+                    error,
+                },
+            }),
         Kind::Buffer => parse::buffer(text).map(Value::Buffer).map_err(unit),
         Kind::Figure => parse::figure(text)
             .map(|()| Value::Text(text.into()))
@@ -237,6 +304,28 @@ fn read_text(kind: &Kind, path: &str, text: &str, names: &Names) -> Result<Value
             Err(wrong())
         }
     }
+}
+
+/// `10s for 2s, 20s for 1s`: the times on both sides of the word, none above a day.
+fn pairs(
+    text: &str,
+    word: &str,
+    wrong: &dyn Fn() -> Problem,
+    unit: &dyn Fn(UnitError) -> Problem,
+) -> Result<Vec<(Nanos, Nanos)>, Problem> {
+    let time = |text: &str| {
+        let time = parse::duration(text.trim()).map_err(unit)?;
+        if time > Nanos::from_secs(86_400) {
+            return Err(wrong());
+        }
+        Ok(time)
+    };
+    text.split(',')
+        .map(|one| {
+            let (first, second) = one.split_once(word).ok_or_else(wrong)?;
+            Ok((time(first)?, time(second)?))
+        })
+        .collect()
 }
 
 pub(super) fn unknown(path: &str, what: &'static str, got: &str, known: Vec<&str>) -> Problem {

@@ -16,6 +16,7 @@ pub fn cell(text: &str) -> Cell {
     };
     let names = Names {
         algorithms: knee_cc::algorithms().iter().map(known).collect(),
+        read_file: None,
     };
     let mut scenario = scenario::parse(text, "benchmark", &names).expect("a valid scenario");
     assert_eq!(

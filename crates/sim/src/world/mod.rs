@@ -1,15 +1,15 @@
 //! The world of one run: flows, path and clock, and the loop that moves them.
 
 use knee_cc::Instance;
-use knee_model::packet::Packet;
 use knee_model::rng::Stream;
 use knee_model::scenario::{Cell, FlowSpec};
+use knee_model::transit::Transit;
 use knee_model::units::Nanos;
 
 use crate::event::{EndpointId, EventQueue, Side, Target};
 use crate::flow::{End, Flow};
 use crate::nic::{self, Arrival};
-use crate::path::{Bottleneck, Delays, Entry};
+use crate::path::{Bottleneck, Delays};
 use crate::segment::{Segment, Slab};
 use crate::tcp::{Cx, Endpoint, HostConf, NEVER};
 use crate::{Options, Output, Progress, SimError};
@@ -20,6 +20,7 @@ const UPTIME_NS: u64 = 100_000_000_000;
 /// Events between two calls of the progress callback.
 const EVENTS_PER_PROGRESS: u32 = 1 << 14;
 
+mod out;
 mod records;
 
 pub struct World<'a> {
@@ -32,8 +33,10 @@ pub struct World<'a> {
     events: EventQueue,
     slab: Slab,
     bottleneck: Bottleneck,
-    ack_loss: Option<Box<dyn knee_model::loss::Loss>>,
+    ack_link: Bottleneck,
     delays: Delays,
+    /// Behind the link toward each side, where packets do more than take their delay.
+    transits: [Option<Box<Transit>>; 2],
     boot_ns: u64,
     now_ns: u64,
     /// Flows that changed since the last sample.
@@ -62,6 +65,7 @@ impl<'a> World<'a> {
         // The hosts' ticks stand in no fixed relation to the run's start.
         let phase_ns = stream("clock").next_u64() % hosts[0].tick_ns;
         let path = &cell.path;
+        let boot_ns = UPTIME_NS + phase_ns;
         let mut world = World {
             cell,
             rep,
@@ -71,14 +75,24 @@ impl<'a> World<'a> {
             events: EventQueue::default(),
             slab: Slab::default(),
             bottleneck: Bottleneck::new(
+                Target::Link,
                 path.loss.build(stream("path.loss")),
                 path.build_policer(),
-                path.build_queue(stream("path.queue")),
+                path.build_link(stream("path.queue"), boot_ns),
             ),
-            ack_loss: path.ack_loss.build(stream("path.ack_loss")),
+            ack_link: Bottleneck::new(
+                Target::AckLink,
+                path.ack_loss.build(stream("path.ack_loss")),
+                None,
+                path.build_ack_link(stream("path.ack_queue"), boot_ns),
+            ),
             delays: Delays::default(),
-            boot_ns: UPTIME_NS + phase_ns,
-            now_ns: UPTIME_NS + phase_ns,
+            transits: [
+                path.build_ack_transit(stream, boot_ns),
+                path.build_transit(stream, boot_ns),
+            ],
+            boot_ns,
+            now_ns: boot_ns,
             dirty: Vec::new(),
             unfinished: 0,
             output: Output::default(),
@@ -98,6 +112,11 @@ impl<'a> World<'a> {
         world
             .events
             .push(world.boot_ns + cell.sample_interval.0, Target::Sample);
+        for (number, change) in path.rtt_changes.iter().enumerate() {
+            world
+                .events
+                .push(boot_ns + change.at.0, Target::Route(number as u32 + 1));
+        }
         if cell.warmup > Nanos::ZERO {
             world
                 .events
@@ -152,11 +171,7 @@ impl<'a> World<'a> {
         if let Some(rate) = spec.max_pacing_rate {
             sender.tcp.set_max_pacing_rate(rate.bits_per_sec() / 8);
         }
-        let forward = Nanos(spec.rtt.0 / 2);
-        let line_to = [
-            self.delays.line(spec.rtt - forward),
-            self.delays.line(forward),
-        ];
+        let line_to = self.lines_to(spec.rtt, 0);
         let open_ns = self.boot_ns + spec.start.0 + spec.stagger.0 * u64::from(member);
         self.events
             .push(open_ns, Target::Open(self.flows.len() as u32));
@@ -169,6 +184,7 @@ impl<'a> World<'a> {
             line_to,
             dirty: false,
             dropped_bytes: 0,
+            duplicated_bytes: 0,
             path_lost_pkts: 0,
             queue_dropped_pkts: 0,
             queue_delay_us: Default::default(),
@@ -176,6 +192,12 @@ impl<'a> World<'a> {
             measured: None,
         });
         Ok(())
+    }
+
+    /// Delay lines toward the sender and the receiver, after so many changes of the route.
+    fn lines_to(&mut self, rtt: Nanos, changes: usize) -> [u32; 2] {
+        let [forward, back] = self.cell.path.delays(rtt, changes);
+        [self.delays.line(back), self.delays.line(forward)]
     }
 
     /// Runs to the end of the duration, or until every flow's work is complete.
@@ -216,13 +238,31 @@ impl<'a> World<'a> {
                 if flow.is_measured() {
                     flow.queue_delay_us.add(packet.enqueued.as_us());
                 }
-                let line = flow.line_to[Side::Receiver as usize];
                 let to = EndpointId::new(packet.flow, Side::Receiver);
-                self.delays
-                    .push(&mut self.events, self.now_ns, line, to, packet.handle);
+                self.slab.get_mut(packet.handle).ecn = packet.ecn;
+                self.set_off(to, packet.handle);
                 self.account_drops();
             }
+            Target::AckLink => {
+                if let Some(packet) = self.ack_link.wake(&mut self.events, self.now_ns) {
+                    self.slab.get_mut(packet.handle).ecn = packet.ecn;
+                    self.set_off(EndpointId::new(packet.flow, Side::Sender), packet.handle);
+                }
+                self.release_dropped_acks();
+            }
             Target::Delay(line) => self.on_delay(line),
+            Target::Loose(place) => {
+                let (to, handle) = self.delays.take_loose(place);
+                if self.arrive(to, self.now_ns, handle) {
+                    self.deliver(to, handle);
+                }
+            }
+            Target::Route(changes) => {
+                for number in 0..self.flows.len() {
+                    let spec = &self.cell.flows[self.flows[number].group as usize];
+                    self.flows[number].line_to = self.lines_to(spec.rtt, changes as usize);
+                }
+            }
             Target::Nic(id) => self.interrupt(id),
             Target::Timer(id) => self.on_timer(id),
             Target::Tick => {
@@ -282,14 +322,19 @@ impl<'a> World<'a> {
             self.arrive(to, at_ns, handle);
         }
         if deliver {
-            let segment = self.slab.get(handle).clone();
-            self.slab.release(handle);
-            if self.options.capture && to.side() == Side::Sender {
-                self.capture(to.flow(), false, &segment);
-            }
-            let read = self.receive(to, &segment);
-            self.wake_app(to, read);
+            self.deliver(to, handle);
         }
+    }
+
+    /// A packet goes to the stack alone.
+    fn deliver(&mut self, to: EndpointId, handle: u32) {
+        let segment = self.slab.get(handle).clone();
+        self.slab.release(handle);
+        if self.options.capture && to.side() == Side::Sender {
+            self.capture(to.flow(), false, &segment);
+        }
+        let read = self.receive(to, &segment);
+        self.wake_app(to, read);
     }
 
     /// A packet reaches a NIC at `at_ns`; true: it interrupts at once.
@@ -483,102 +528,6 @@ impl<'a> World<'a> {
                 _ => self.events.push(due_ns, Target::Timer(id)),
             }
         }
-    }
-
-    // ---- the way out -----------------------------------------------------
-
-    fn send_out(&mut self, from: EndpointId) {
-        let mut out = std::mem::take(&mut self.out);
-        for handle in out.drain(..) {
-            let departure_ns = self.slab.get(handle).departure_ns;
-            if departure_ns > self.now_ns {
-                let egress = &mut self.flows[from.flow() as usize].end(from.side()).egress;
-                if egress.is_empty() {
-                    self.events.push(departure_ns, Target::Egress(from));
-                }
-                egress.push_back((departure_ns, handle));
-            } else {
-                self.enter_path(from, handle);
-            }
-        }
-        self.out = out;
-    }
-
-    /// The qdisc releases what is due.
-    fn release(&mut self, from: EndpointId) {
-        let mut bytes = 0;
-        loop {
-            let egress = &mut self.flows[from.flow() as usize].end(from.side()).egress;
-            match egress.front() {
-                Some(&(departure_ns, handle)) if departure_ns <= self.now_ns => {
-                    egress.pop_front();
-                    bytes += self.slab.get(handle).ip_bytes();
-                    self.enter_path(from, handle);
-                }
-                Some(&(departure_ns, _)) => {
-                    self.events.push(departure_ns, Target::Egress(from));
-                    break;
-                }
-                None => break,
-            }
-        }
-        self.with_endpoint(from, |tcp, cx| tcp.on_qdisc_sent(cx, bytes));
-    }
-
-    #[inline]
-    fn enter_path(&mut self, from: EndpointId, handle: u32) {
-        if self.options.capture && from.side() == Side::Sender {
-            let segment = self.slab.get(handle).clone();
-            self.capture(from.flow(), true, &segment);
-        }
-        let segment = self.slab.get(handle);
-        let to = EndpointId::new(from.flow(), from.side().other());
-        let line = self.flows[from.flow() as usize].line_to[to.side() as usize];
-        if from.side() == Side::Receiver {
-            if let Some(loss) = &mut self.ack_loss
-                && loss.lose()
-            {
-                self.slab.release(handle);
-                return;
-            }
-            self.delays
-                .push(&mut self.events, self.now_ns, line, to, handle);
-            return;
-        }
-        self.output.data_packets += u64::from(segment.payload_bytes > 0);
-        let packet = Packet {
-            handle,
-            bytes: segment.ip_bytes() + self.cell.path.overhead_bytes,
-            flow: from.flow(),
-            host: self.flows[from.flow() as usize].group,
-            ecn: segment.ecn,
-            dscp: 0,
-            pure_ack: None,
-            enqueued: Nanos(self.now_ns),
-        };
-        match self.bottleneck.enter(&mut self.events, self.now_ns, packet) {
-            Entry::Taken => self.account_drops(),
-            Entry::Through => self
-                .delays
-                .push(&mut self.events, self.now_ns, line, to, handle),
-            Entry::Lost => {
-                self.flows[from.flow() as usize].path_lost_pkts += 1;
-                self.drop_packet(from.flow(), handle);
-            }
-        }
-    }
-
-    #[inline]
-    fn account_drops(&mut self) {
-        while let Some(packet) = self.bottleneck.take_dropped() {
-            self.flows[packet.flow as usize].queue_dropped_pkts += 1;
-            self.drop_packet(packet.flow, packet.handle);
-        }
-    }
-
-    fn drop_packet(&mut self, flow: u32, handle: u32) {
-        self.flows[flow as usize].dropped_bytes += u64::from(self.slab.get(handle).payload_bytes);
-        self.slab.release(handle);
     }
 }
 

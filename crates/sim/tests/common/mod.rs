@@ -32,6 +32,7 @@ pub fn cell(text: &str) -> Cell {
     };
     let names = Names {
         algorithms: knee_cc::algorithms().iter().map(known).collect(),
+        read_file: None,
     };
     let mut scenario =
         scenario::parse(text, "test", &names).unwrap_or_else(|error| panic!("{error}\n{text}"));

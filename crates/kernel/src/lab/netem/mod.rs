@@ -23,7 +23,7 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
 use knee_link::LinkConfig;
-use knee_model::loss::LossSpec;
+use knee_model::loss::{LossSpec, Pattern};
 use knee_model::scenario::{BufferLimit, Path};
 use knee_model::units::{Nanos, Rate};
 
@@ -49,15 +49,17 @@ const CLASS_RATE: &str = "1000gbit";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
     #[error(
-        "path.loss: netem loses packets at random only, got \"{0}\"; use path.backend = \"user\""
+        "path.loss: netem loses packets at random, independently or in bursts, got \"{0}\"; use path.backend = \"user\""
     )]
     Loss(&'static str),
     #[error(
         "path.buffer: tbf holds at most {UNLIMITED_BYTES} bytes, got {0}; use path.backend = \"user\""
     )]
     Buffer(u64),
-    #[error("path.policer_rate: Kneepoint's own link has the policer; use path.backend = \"user\"")]
-    Policer,
+    #[error(
+        "path.{0}: netem and tbf do not do it as Kneepoint's link does; use path.backend = \"user\""
+    )]
+    Key(&'static str),
 }
 
 /// The commands for `tc -batch`, run in the router.
@@ -66,8 +68,8 @@ pub enum Unsupported {
 /// The scenario asks for what qdiscs do not have.
 pub fn commands(config: &LinkConfig) -> Result<String, Unsupported> {
     let path = &config.path;
-    if path.policer.is_some() {
-        return Err(Unsupported::Policer);
+    if let Some(key) = beyond(path) {
+        return Err(Unsupported::Key(key));
     }
     let least = config.groups.iter().map(|group| group.rtt.0).min();
     let data_delay = Nanos(least.unwrap_or(path.rtt.0) / 2);
@@ -96,6 +98,24 @@ pub fn commands(config: &LinkConfig) -> Result<String, Unsupported> {
         .collect();
     back(&mut batch, &delays, path)?;
     Ok(batch)
+}
+
+/// A key of the path that qdiscs have nothing for, or something else: netem's
+/// jitter and reordering act before the bottleneck.
+fn beyond(path: &Path) -> Option<&'static str> {
+    let transit = &path.transit;
+    let asked = [
+        (path.rate_trace.is_some(), "rate"),
+        (path.policer.is_some(), "policer_rate"),
+        (!path.rtt_changes.is_empty(), "rtt_change"),
+        (!path.outages.is_empty(), "outage"),
+        (transit.jitter > Nanos::ZERO, "jitter"),
+        (transit.reorder > 0.0, "reorder"),
+        (transit.duplicate > 0.0, "duplicate"),
+        (transit.aggregate > Nanos::ZERO, "aggregate"),
+        (path.ack.rate.is_some(), "ack_rate"),
+    ];
+    asked.iter().find(|(asked, _)| *asked).map(|(_, key)| *key)
 }
 
 fn back(batch: &mut String, delays: &[(Ipv4Addr, Nanos)], path: &Path) -> Result<(), Unsupported> {
@@ -129,10 +149,15 @@ fn netem(delay: Nanos, loss: &LossSpec) -> Result<String, Unsupported> {
         delay.0 % 1_000
     );
     if loss.share > 0.0 {
-        if loss.kind != LossSpec::NONE.kind {
-            return Err(Unsupported::Loss(loss.kind));
-        }
-        let _ = write!(text, " loss random {}%", loss.share * 100.0);
+        let _ = match (&loss.pattern, loss.kind) {
+            (Pattern::Share, "random") => write!(text, " loss random {}%", loss.share * 100.0),
+            (Pattern::Chain(chain), _) => {
+                let [p, r, h, k] = [chain.worsens, chain.mends, chain.bad_loss, chain.good_loss]
+                    .map(|share| share * 100.0);
+                write!(text, " loss gemodel {p}% {r}% {h}% {k}%")
+            }
+            (_, kind) => return Err(Unsupported::Loss(kind)),
+        };
     }
     Ok(text)
 }
@@ -180,6 +205,9 @@ mod tests {
     use super::*;
     use knee_link::{Group, Nic};
     use knee_model::params::Params;
+    use knee_model::scenario::{AckLink, RttChange};
+    use knee_model::trace::{Files, Outage, RateTrace};
+    use knee_model::transit::TransitSpec;
 
     fn config(rtts_ms: &[u64]) -> LinkConfig {
         let nic = Nic {
@@ -191,6 +219,11 @@ mod tests {
             path: Path {
                 rate: Rate::from_bits_per_sec(100_000_000),
                 rtt: Nanos::from_ms(40),
+                rate_trace: None,
+                rtt_changes: Vec::new(),
+                outages: Vec::new(),
+                transit: TransitSpec::NONE,
+                ack: AckLink::OPEN,
                 loss: LossSpec::NONE,
                 ack_loss: LossSpec::NONE,
                 buffer: BufferLimit::Bytes(500_000),
@@ -247,8 +280,58 @@ mod tests {
         config.path.loss = LossSpec {
             kind: "periodic",
             share: 0.001,
+            pattern: Pattern::Share,
         };
         assert_eq!(commands(&config), Err(Unsupported::Loss("periodic")));
+    }
+
+    #[test]
+    fn loss_in_bursts_is_netems_own_with_its_four_parameters() {
+        let mut config = config(&[40]);
+        config.path.loss =
+            LossSpec::read("gilbert p 1% r 25% 1-h 75% 1-k 0.5%", Files::NONE).unwrap();
+        let text = commands(&config).unwrap();
+        assert!(text.contains(" loss gemodel 1% 25% 75% 0.5%\n"), "{text}");
+    }
+
+    #[test]
+    fn what_qdiscs_do_otherwise_is_refused_with_its_key() {
+        let refused = |change: &dyn Fn(&mut Path)| {
+            let mut config = config(&[40]);
+            change(&mut config.path);
+            commands(&config).unwrap_err().to_string()
+        };
+        let time = Nanos::from_ms(5);
+        let ten = Rate::from_bits_per_sec(10_000_000);
+        let outage = Outage {
+            start: time,
+            length: time,
+        };
+        let change = RttChange {
+            at: time,
+            rtt: time,
+        };
+        let trace = RateTrace::find("wifi", Files::NONE).unwrap();
+        for (key, text) in [
+            ("jitter", refused(&|path| path.transit.jitter = time)),
+            ("reorder", refused(&|path| path.transit.reorder = 0.01)),
+            ("duplicate", refused(&|path| path.transit.duplicate = 0.01)),
+            ("aggregate", refused(&|path| path.transit.aggregate = time)),
+            ("outage", refused(&|path| path.outages.push(outage))),
+            ("rtt_change", refused(&|path| path.rtt_changes.push(change))),
+            ("ack_rate", refused(&|path| path.ack.rate = ten)),
+            (
+                "rate",
+                refused(&|path| path.rate_trace = Some(trace.clone())),
+            ),
+        ] {
+            assert_eq!(
+                text,
+                format!(
+                    "path.{key}: netem and tbf do not do it as Kneepoint's link does; use path.backend = \"user\""
+                )
+            );
+        }
     }
 
     #[test]
@@ -273,6 +356,6 @@ mod tests {
             action: knee_model::queue::policer::Action::Drop,
         });
         assert!(!is_faster(&config.path));
-        assert_eq!(commands(&config), Err(Unsupported::Policer));
+        assert_eq!(commands(&config), Err(Unsupported::Key("policer_rate")));
     }
 }

@@ -51,6 +51,7 @@ const PAIRS: [Pair; 2] = [
 /// Has this kernel what a path needs? `Ok(())`, or what it lacks. Looks in a
 /// network namespace of its own, in which it leaves the caller.
 pub fn check(config: &LinkConfig) -> Result<(), KernelError> {
+    batch(config)?;
     Namespace::new()?;
     let mut netlink = Netlink::new()?;
     let bucket = config.path.rate.map(|_| "tbf");
@@ -123,12 +124,15 @@ pub fn shape(config: &LinkConfig) -> Result<(), KernelError> {
             add_neighbour(&mut netlink, pair.device, host, pair.host)?;
         }
     }
-    let batch = commands(config).map_err(|error| KernelError::Unsupported {
+    run_tc(&batch(config)?)
+}
+
+fn batch(config: &LinkConfig) -> Result<String, KernelError> {
+    commands(config).map_err(|error| KernelError::Unsupported {
         what: error.to_string(),
         lacks: "has no such qdisc".into(),
         hint: "Use path.backend = \"user\".".into(),
-    })?;
-    run_tc(&batch)
+    })
 }
 
 /// Finishes a host, whose namespace the caller is in: who answers for the far

@@ -167,7 +167,7 @@ fn pie_never_drops_while_two_packets_wait_or_fewer_or_the_wait_is_short() {
         let mut pie = pie(probability, delay);
         pie.burst = burst;
         let dropped = (0..1_000)
-            .filter(|_| pie.judge(&settings, &mut packet(0), backlog, &mut rng) == Verdict::Drop)
+            .filter(|_| pie.drops(&settings, &mut packet(0), backlog, &mut rng))
             .count();
         assert_eq!(dropped > 0, drops, "{probability}, {delay}, {backlog}");
     }
@@ -180,7 +180,7 @@ fn pie_spaces_its_drops_as_section_5_4_says() {
     let settings = settings(&[]);
     let mut pie = pie(0.05, ms(20));
     let drops: Vec<i32> = (0..100_000)
-        .filter(|_| pie.judge(&settings, &mut packet(0), 100_000, &mut rng) == Verdict::Drop)
+        .filter(|_| pie.drops(&settings, &mut packet(0), 100_000, &mut rng))
         .collect();
     let gaps: Vec<i32> = drops.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(gaps.len() > 1_000);
@@ -197,7 +197,7 @@ fn pie_drops_small_packets_less_in_byte_mode() {
         (0..100_000)
             .filter(|_| {
                 let mut packet = Packet { bytes, ..packet(0) };
-                pie.judge(settings, &mut packet, 100_000, rng) == Verdict::Drop
+                pie.drops(settings, &mut packet, 100_000, rng)
             })
             .count() as f64
     };
@@ -228,9 +228,10 @@ fn pie_marks_up_to_10_percent_and_drops_beyond() {
                 ecn: code,
                 ..packet(0)
             };
-            match pie.judge(&settings, &mut packet, 100_000, &mut rng) {
-                Verdict::Drop => dropped += 1,
-                Verdict::Enter => marked += u32::from(packet.ecn == Ecn::Ce),
+            if pie.drops(&settings, &mut packet, 100_000, &mut rng) {
+                dropped += 1;
+            } else {
+                marked += u32::from(packet.ecn == Ecn::Ce);
             }
         }
         let expected = (marks, !marks);

@@ -4,7 +4,6 @@
 
 use super::Default::{Required, Value, Words};
 use super::{Default, Key, Kind};
-use crate::queue::{self, policer::MAX_BURST_BYTES};
 use crate::units::Nanos;
 use crate::workload::WORKLOADS;
 
@@ -12,7 +11,7 @@ use crate::workload::WORKLOADS;
 const INT_MAX: u64 = i32::MAX as u64;
 const GIB: u64 = 1 << 30;
 
-const fn key(
+pub(super) const fn key(
     name: &'static str,
     kind: Kind,
     default: Default,
@@ -29,17 +28,17 @@ const fn key(
     }
 }
 
-const fn fixed(key: Key) -> Key {
+pub(super) const fn fixed(key: Key) -> Key {
     Key { axis: false, ..key }
 }
 
-const fn us(n: u64) -> Nanos {
+pub(super) const fn us(n: u64) -> Nanos {
     Nanos::from_us(n)
 }
-const fn ms(n: u64) -> Nanos {
+pub(super) const fn ms(n: u64) -> Nanos {
     Nanos::from_ms(n)
 }
-const fn secs(n: u64) -> Nanos {
+pub(super) const fn secs(n: u64) -> Nanos {
     Nanos::from_secs(n)
 }
 
@@ -106,111 +105,6 @@ pub(super) static TOP: &[Key] = &[
         },
         Value("10ms"),
         "how often flows and queues are sampled",
-        "kneepoint",
-    ),
-];
-
-pub(super) static PATH: &[Key] = &[
-    key(
-        "rate",
-        Kind::Rate,
-        Required("\"50Mbit/s\""),
-        "rate of the bottleneck, counting IP packets and path.overhead",
-        "kneepoint",
-    ),
-    key(
-        "rtt",
-        Kind::Duration {
-            min: us(1),
-            max: secs(60),
-        },
-        Required("\"100ms\""),
-        "base round-trip time, without queueing and transmission",
-        "kneepoint",
-    ),
-    key(
-        "loss",
-        Kind::Loss,
-        Value("0%"),
-        "packets lost in the data direction, before the queue",
-        "kneepoint",
-    ),
-    key(
-        "ack_loss",
-        Kind::Loss,
-        Value("0%"),
-        "packets lost against the data direction",
-        "kneepoint",
-    ),
-    key(
-        "buffer",
-        Kind::Buffer,
-        Words("1bdp; unlimited when path.rate is"),
-        "size of the bottleneck's queue; bdp is path.rate × path.rtt, times become bytes the same way, rounded up",
-        "one BDP: Villamizar, Song: CCR 24(5) 1994",
-    ),
-    key(
-        "queue",
-        Kind::Name("queue", || {
-            queue::QUEUES.iter().map(|kind| kind.name).collect()
-        }),
-        Value("fifo"),
-        "the bottleneck's queue discipline",
-        "kneepoint",
-    ),
-    key(
-        "policer_rate",
-        Kind::Rate,
-        Value("unlimited"),
-        "rate of a token bucket in front of the queue, counting as path.rate does; what exceeds it is dropped or marked at once; unlimited: there is none",
-        "RFC 2697; Linux net/sched/act_police.c",
-    ),
-    key(
-        "policer_burst",
-        Kind::Bytes {
-            min: 576,
-            max: MAX_BURST_BYTES,
-        },
-        Words("what path.policer_rate brings in 250ms; at least a packet"),
-        "size of the token bucket",
-        "Cisco ME 3800X and 3600X configuration guide: police, 250 ms",
-    ),
-    key(
-        "policer_action",
-        Kind::Name("action", || vec!["drop", "mark"]),
-        Value("drop"),
-        "what happens to packets that exceed; mark: ECN's CE, and a drop where the sender does not understand ECN",
-        "RFC 3168; Linux net/sched/act_police.c",
-    ),
-    key(
-        "mtu",
-        Kind::Bytes {
-            min: 576,
-            max: 65_535,
-        },
-        Value("1500B"),
-        "largest IP packet; with TCP timestamps 1500 B carry 1448 B of payload",
-        "RFC 894 (1500), RFC 791 (576)",
-    ),
-    key(
-        "overhead",
-        Kind::Bytes { min: 0, max: 1_000 },
-        Value("0B"),
-        "link-layer bytes per packet that the rate and the buffer count besides",
-        "kneepoint; Ethernet: 14B, with FCS, preamble and gap 38B",
-    ),
-    key(
-        "backend",
-        Kind::Name("back end", || vec!["auto", "user", "netem"]),
-        Value("auto"),
-        "what emulates the path in a lab: Kneepoint's own link, or netem and qdiscs where the kernel has them; auto: the one that is there and faster",
-        "kneepoint; tc-netem(8)",
-    ),
-    key(
-        "super_packets",
-        Kind::Name("treatment", || vec!["split", "keep"]),
-        Value("split"),
-        "does a lab's link cut TSO packets into wire packets before loss, queue and rate see them? keep: faster, and less true; only a lab can",
         "kneepoint",
     ),
 ];
@@ -327,9 +221,9 @@ pub(super) static HOST: &[Key] = &[
     ),
     key(
         "tcp_ecn",
-        Kind::Count { min: 0, max: 2 },
+        Kind::Count { min: 0, max: 5 },
         Value("2"),
-        "Explicit Congestion Notification: 0 off, 1 ask for it and accept it, 2 accept it; the simulator's queues do not mark, so there it changes nothing",
+        "Explicit Congestion Notification: 0 off, 1 ask for it and accept it, 2 accept it; Accurate ECN, from Linux 7.0 on: 3 ask for it and accept it, 4 accept it and ask for classic ECN, 5 accept it; an algorithm that needs ECN asks whatever this says",
         SYSCTL,
     ),
     key(

@@ -1,0 +1,80 @@
+//! Westwood+ comes back to what the path carried.
+
+mod common;
+
+use common::{Conn, MSS_BYTES};
+
+const RTT_US: u32 = 100_000;
+
+/// Rounds of `cwnd` packets at a base RTT of 100 ms.
+fn steady(cwnd: u32, rtt_us: u32) -> Conn {
+    let mut c = Conn::new("westwood", &[]);
+    c.stack.snd_ssthresh = 2;
+    for _ in 0..60 {
+        c.stack.snd_cwnd = cwnd;
+        c.round(rtt_us);
+    }
+    c
+}
+
+#[test]
+fn westwood_restores_the_bandwidth_delay_product_after_recovery() {
+    let mut c = steady(200, RTT_US);
+    c.lose();
+    let ratio = f64::from(c.cwnd()) / 200.0;
+    assert!(
+        (0.93..=1.03).contains(&ratio),
+        "{ratio}: a random loss on an empty path costs nothing"
+    );
+    assert_eq!(c.stack.snd_ssthresh, c.cwnd());
+}
+
+#[test]
+fn westwood_gives_up_what_stood_in_the_queue() {
+    let mut c = steady(100, RTT_US);
+    // The same bandwidth, with as much again in the queue.
+    for _ in 0..60 {
+        c.stack.snd_cwnd = 200;
+        c.round(2 * RTT_US);
+    }
+    c.lose();
+    let ratio = f64::from(c.cwnd()) / 100.0;
+    assert!(
+        (0.9..=1.1).contains(&ratio),
+        "{ratio}: bw times the least RTT"
+    );
+}
+
+#[test]
+fn westwood_keeps_the_bandwidth_over_a_timeout() {
+    let mut c = steady(200, RTT_US);
+    c.time_out();
+    let ratio = f64::from(c.stack.snd_ssthresh) / 200.0;
+    assert!((0.93..=1.03).contains(&ratio), "{ratio}");
+    assert_eq!(c.cwnd(), 1);
+}
+
+#[test]
+fn westwood_counts_a_packet_once_when_duplicates_told_of_it() {
+    let rate = |duplicates: u32| {
+        let mut c = Conn::new("westwood", &[]);
+        c.stack.snd_ssthresh = 2;
+        c.stack.snd_cwnd = 100;
+        for _ in 0..400 {
+            for _ in 0..duplicates {
+                c.pass_us(500);
+                c.op(knee_cc::Op::InAckEvent);
+            }
+            c.pass_us(u64::from(10 - duplicates) * 500);
+            c.stack.snd_cwnd = 100;
+            c.ack(10, RTT_US.into());
+        }
+        c.lose();
+        c.cwnd()
+    };
+    let (without, with) = (rate(0), rate(6));
+    assert!(
+        with.abs_diff(without) <= without / 20,
+        "{with} and {without} of {MSS_BYTES} B"
+    );
+}

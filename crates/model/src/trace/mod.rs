@@ -1,0 +1,11 @@
+//! Traces: what was recorded of a real path, in files beside the scenario; and
+//! when a link sends that follows one.
+
+mod files;
+mod rate;
+mod schedule;
+
+pub(crate) use files::lines;
+pub use files::{FileError, Files, ReadFile};
+pub use rate::{Cursor, OPPORTUNITY_BYTES, RateTrace, bundled};
+pub use schedule::{Outage, Outages, Schedule};
