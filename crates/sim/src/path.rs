@@ -337,6 +337,8 @@ impl Link {
 
 #[cfg(test)]
 mod tests {
+    use knee_model::units::Rate;
+
     use super::*;
 
     /// Lets a packet out every 5 ms and not before.
@@ -389,7 +391,8 @@ mod tests {
     fn a_queue_that_holds_packets_back_is_asked_again_when_it_says() {
         let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
         let queue = Box::new(HoldBack::default());
-        let mut bottleneck = Bottleneck::new(None, None, Some((rate, queue)));
+        let schedule = Schedule::new(rate, None, &[], 0);
+        let mut bottleneck = Bottleneck::new(Target::Link, None, None, Some((schedule, queue)));
         let mut events = EventQueue::default();
         for handle in 0..5 {
             let packet = Packet {

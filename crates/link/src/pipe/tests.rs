@@ -52,10 +52,13 @@ fn packet(handle: u32, flow: u32, bytes: u32) -> Packet {
 }
 
 /// 12 Mbit/s: 1500 bytes take 1 ms.
-fn pipe(limit: BufferLimit, coalesce: Nanos) -> Pipe {
+fn link(queue: Box<dyn Queue>) -> Link {
     let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
-    let schedule = Schedule::new(rate, None, &[], 0);
-    let link: Link = (schedule, Box::new(Fifo::new(limit)));
+    (Schedule::new(rate, None, &[], 0), queue)
+}
+
+fn pipe(limit: BufferLimit, coalesce: Nanos) -> Pipe {
+    let link = link(Box::new(Fifo::new(limit)));
     let mut pipe = Pipe::new(None, None, Some(link), None, coalesce);
     pipe.add_flow(Nanos::from_ms(10));
     pipe.add_flow(Nanos::from_ms(3));
@@ -131,9 +134,8 @@ impl Queue for HoldBack {
 
 #[test]
 fn a_queue_that_holds_packets_back_is_asked_again_when_it_says() {
-    let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
-    let queue = Box::new(HoldBack::default());
-    let mut pipe = Pipe::new(None, None, Some((rate, queue)), Nanos::ZERO);
+    let link = link(Box::new(HoldBack::default()));
+    let mut pipe = Pipe::new(None, None, Some(link), None, Nanos::ZERO);
     pipe.add_flow(Nanos::ZERO);
     let mut log = Log::default();
     for handle in 0..4 {
@@ -162,8 +164,8 @@ fn a_policer_drops_before_the_queue_and_counts_as_it() {
     });
     for bottleneck in [true, false] {
         let queue = || -> Box<dyn Queue> { Box::new(Fifo::new(BufferLimit::Unlimited)) };
-        let bottleneck = bottleneck.then(|| (rate, queue()));
-        let mut pipe = Pipe::new(None, Some(policer.clone()), bottleneck, Nanos::ZERO);
+        let bottleneck = bottleneck.then(|| link(queue()));
+        let mut pipe = Pipe::new(None, Some(policer.clone()), bottleneck, None, Nanos::ZERO);
         pipe.add_flow(Nanos::ZERO);
         let mut log = Log::default();
         for handle in 0..5 {
