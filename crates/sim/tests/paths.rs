@@ -49,7 +49,11 @@ fn nothing_leaves_in_an_outage_and_the_flow_comes_back() {
         assert_eq!(sent_at(start + 10), sent_at(end), "from {start} ms on");
         assert!(sent_at(end) < sent_at(end + 500), "after {end} ms");
     }
-    assert!(output.flows.rto_count[0] >= Some(1), "{:?}", output.flows.rto_count);
+    assert!(
+        output.flows.rto_count[0] >= Some(1),
+        "{:?}",
+        output.flows.rto_count
+    );
     // What waited, a full buffer of 66 packets, leaves at 20 Mbit/s: 50 in 30 ms.
     let after = (sent_at(7_030) - sent_at(7_000)) as f64;
     assert_within("packets in 30 ms after the outage", after, 49.0, 51.0);
