@@ -1,5 +1,6 @@
 //! Queues at the bottleneck: one file each, one line each in [`QUEUES`].
 
+mod cake;
 mod codel;
 mod dualpi2;
 mod fifo;
@@ -74,6 +75,7 @@ pub const QUEUES: &[&QueueKind] = &[
     &codel::KIND,
     &fq_codel::KIND,
     &dualpi2::KIND,
+    &cake::KIND,
     &pie::KIND,
     &fq_pie::KIND,
     &step::KIND,

@@ -109,6 +109,10 @@ impl<Q: Queue + ?Sized> Link<Q> {
             });
             now + self.rate.transmit_time(u64::from(packet.bytes))
         });
+        if self.busy_until.is_none() {
+            // A queue that holds its packets back is asked again when it says.
+            self.busy_until = self.queue.retry_at();
+        }
     }
 
     fn note_drops(&mut self, now: Nanos) {
