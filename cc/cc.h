@@ -117,6 +117,9 @@ struct cc_in {
 
 	u32 snd_una; /* sequence numbers, bytes */
 	u32 snd_nxt;
+	/* TCP timestamps of the last segment; both 0: the option is not used */
+	u32 rcv_tsval; /* the other end's clock, in a unit that it chooses */
+	u32 rcv_tsecr; /* ours as echoed: now_us / 1000 when that was sent, ms */
 
 	u32 packets_out; /* sent and not cumulatively acked */
 	u32 sacked_out;

@@ -132,7 +132,13 @@ struct minmax {
 	struct minmax_sample s[3];
 };
 
+struct tcp_options_received {
+	u32 rcv_tsval;
+	u32 rcv_tsecr;
+};
+
 struct tcp_sock {
+	struct tcp_options_received rx_opt;
 	u64 tcp_mstamp;
 	u64 tcp_clock_cache;
 	u64 tcp_wstamp_ns;
@@ -264,6 +270,8 @@ static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
 	in->prior_cwnd = tp->prior_cwnd;
 	in->snd_una = tp->snd_una;
 	in->snd_nxt = tp->snd_nxt;
+	in->rcv_tsval = tp->rx_opt.rcv_tsval;
+	in->rcv_tsecr = tp->rx_opt.rcv_tsecr;
 	in->packets_out = tp->packets_out;
 	in->sacked_out = tp->sacked_out;
 	in->lost_out = tp->lost_out;

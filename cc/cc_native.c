@@ -68,6 +68,8 @@ static const struct cc_field in_fields[] = {
 	IN(prior_cwnd),
 	IN(snd_una),
 	IN(snd_nxt),
+	IN(rcv_tsval),
+	IN(rcv_tsecr),
 	IN(packets_out),
 	IN(sacked_out),
 	IN(lost_out),

@@ -8,6 +8,7 @@
  * not only that it does. Where a classic sender halves its window at the first
  * mark, this one takes off alpha/2 of it, so a shallow K suffices to keep the
  * link busy. It owns the network it runs in: beside Reno it takes nearly all.
+ * Both ends need it, or Accurate ECN; else the connection has no ECN at all.
  *
  * Equations (w = snd_cwnd, segments; once per window of data)
  *	F = CE marked packets delivered / packets delivered
@@ -40,9 +41,9 @@
  *	  reduction over one round trip; the paper cuts it at once.
  *	- Where the connection has no ECN, Linux swaps itself for Reno under the
  *	  name dctcp-reno; this file is Reno there.
- *	- Linux accounts in a window's alpha the packets of the ACK that ends it
- *	  since 6.15, before only when they were SACKed: by the order of
- *	  in_ack_event(), which is the stack's.
+ *	- Whether a window's alpha has the packets of the ACK that ends it
+ *	  depends on when the stack calls in_ack_event(): Linux 6.18 after it
+ *	  counted them, older ones before.
  */
 #include "cc_algorithm.h"
 

@@ -131,6 +131,10 @@ static void lively_step(struct sequence *q, struct block *b)
 	in->clock_ns = in->now_us * 1000;
 	in->wstamp_ns = in->clock_ns + below(q, 2) * below(q, q->rtt_us * 100);
 	in->lsndtime = in->jiffies - (below(q, 16) ? 0 : below(q, 1000));
+	/* A remote clock of 1 ms, some way ahead, after up to half an RTT. */
+	in->rcv_tsecr = (u32)((in->now_us - q->rtt_us) / 1000);
+	in->rcv_tsval =
+		in->rcv_tsecr + 1000 + in->random % 1024 * q->rtt_us / 2048000;
 	in->pacing_rate = b->out.pacing_rate;
 	in->pacing_status = b->out.pacing_status;
 	in->snd_cwnd = b->out.snd_cwnd;

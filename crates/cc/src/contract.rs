@@ -58,6 +58,10 @@ mirror! {
         snd_una: u32,
         /// Sequence number, bytes; wraps.
         snd_nxt: u32,
+        /// Timestamp of the last segment, in a unit that the other end chooses; 0 without timestamps.
+        rcv_tsval: u32,
+        /// Our timestamp as that segment echoed it, ms; 0 without timestamps.
+        rcv_tsecr: u32,
         packets_out: u32,
         sacked_out: u32,
         lost_out: u32,

@@ -533,3 +533,97 @@ value  = "bbr1.goodput / cubic.goodput"
         ]
     );
 }
+
+/// The cell of [`GOOD`] with more keys in `[path]`.
+fn with_path(keys: &str) -> Result<knee_model::scenario::Cell, String> {
+    let text = edited("rtt = \"100ms\"", &format!("rtt = \"100ms\"\n{keys}"));
+    let scenario = read(&text).map_err(|error| error.to_string())?;
+    Ok(scenario.cells[0].clone())
+}
+
+#[test]
+fn a_trace_stands_for_its_mean_where_a_rate_is_asked_for() {
+    let text = edited("rate = \"50Mbit/s\"", "rate = \"trace wifi\"");
+    let cell = read(&text).unwrap().cells[0].clone();
+    let trace = cell.path.rate_trace.as_ref().expect("a trace");
+    assert_eq!(cell.path.rate, Some(trace.mean()));
+    let facts = describe(&cell);
+    let fact = |key: &str| facts.iter().find(|(k, ..)| k == key).expect("described");
+    assert_eq!(fact("path.rate").1, "trace wifi");
+    let bdp = knee_model::scenario::bdp_bytes(trace.mean(), cell.path.rtt);
+    assert_eq!(fact("path.bdp_bytes").1, bdp.to_string());
+    assert!(fact("path.bdp_bytes").2.contains("path.mean_rate"));
+}
+
+#[test]
+fn a_trace_that_is_not_there_or_no_trace_is_refused() {
+    let refusal = |rate: &str| {
+        let text = edited("rate = \"50Mbit/s\"", &format!("rate = \"{rate}\""));
+        read(&text).unwrap_err().to_string()
+    };
+    assert!(refusal("trace wify").contains(
+        "path.rate: unknown trace \"wify\"; known: cellular, wifi, satellite. Did you mean \"wifi\"?"
+    ));
+    assert!(refusal("trace none.up").contains("path.rate: none.up: cannot be read"));
+    assert!(refusal("trace lab/bad.txt").contains(
+        "path.rate: lab/bad.txt:2: got \"18 x\"; expected whole milliseconds, from 17 to 86400000."
+    ));
+    assert!(refusal("trace").contains("path.rate: got \"trace\"; expected a rate"));
+}
+
+#[test]
+fn times_of_outages_and_routes_are_a_text_or_a_list_and_no_axis() {
+    let one = with_path("outage = \"10s for 2s\"\nrtt_change = \"20s to 80ms\"").unwrap();
+    assert_eq!(one.path.outages.len(), 1);
+    assert_eq!(one.path.rtt_changes[0].rtt, Nanos::from_ms(80));
+    let two = with_path("outage = [\"10s for 2s\", \"15s for 500ms\"]").unwrap();
+    assert!(two.axes.iter().all(|(key, _)| key != "path.outage"));
+    let facts = describe(&two);
+    let fact = facts.iter().find(|(key, ..)| key == "path.outage").unwrap();
+    assert_eq!(fact.1, "10s for 2s, 15s for 500ms");
+    for wrong in [
+        "outage = [\"10s for 5s\", \"12s for 1s\"]",
+        "outage = [\"10s for 0s\"]",
+        "outage = [\"10s\"]",
+        "outage = []",
+        "outage = 10",
+        "rtt_change = [\"10s to 20ms\", \"5s to 20ms\"]",
+        "rtt_change = \"10s to 0ms\"",
+    ] {
+        let error = with_path(wrong).unwrap_err();
+        assert!(error.contains("in order of time"), "{wrong}: {error}");
+    }
+}
+
+#[test]
+fn uneven_paths_describe_themselves_as_they_are_written() {
+    let keys = [
+        ("jitter", "\"2ms\""),
+        ("jitter_distribution", "\"normal\""),
+        ("jitter_reorders", "true"),
+        ("reorder", "\"1%\""),
+        ("reorder_delay", "\"5ms\""),
+        ("duplicate", "\"0.1%\""),
+        ("aggregate", "\"4ms\""),
+        ("outage", "\"1s for 100ms\""),
+        ("rtt_change", "\"2s to 80ms\""),
+        ("ack_rate", "\"1Mbit/s\""),
+        ("ack_buffer", "\"50packets\""),
+        ("ack_queue", "\"fifo\""),
+        ("loss", "\"gilbert 1% burst 5\""),
+    ];
+    let lines: String = keys
+        .iter()
+        .filter(|(key, _)| !GOOD.contains(&format!("\n{key} =")))
+        .map(|(key, value)| format!("{key} = {value}\n"))
+        .collect();
+    let facts = describe(&with_path(&lines).unwrap());
+    for (key, value) in keys {
+        let path = format!("path.{key}");
+        let fact = facts.iter().find(|(found, ..)| *found == path);
+        let fact = fact.unwrap_or_else(|| panic!("{path} is described"));
+        if lines.contains(&format!("{key} = ")) {
+            assert_eq!(fact.1, value.trim_matches('"'), "{path}");
+        }
+    }
+}

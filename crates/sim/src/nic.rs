@@ -108,6 +108,7 @@ mod tests {
             flags: ACK,
             ecn: Ecn::NotEct,
             packets: 1,
+            option_bytes: 0,
             ce_bytes: 0,
             tsval_ms: 7,
             tsecr_ms: 5,

@@ -21,20 +21,20 @@ struct DelayLine {
     latest_ns: u64,
 }
 
-/// Delay lines, one per distinct delay, and packets that keep no order.
+/// Delay lines, one per distinct delay and kind, and packets that keep no order.
 #[derive(Default)]
 pub struct Delays {
     lines: Vec<DelayLine>,
-    by_delay: BTreeMap<u64, u32>,
+    by_delay: BTreeMap<(u64, bool), u32>,
     /// Each with an event of its own, which names its place here.
     loose: Vec<Option<(EndpointId, u32)>>,
     free: Vec<u32>,
 }
 
 impl Delays {
-    /// The line with this delay.
-    pub fn line(&mut self, delay: Nanos) -> u32 {
-        *self.by_delay.entry(delay.0).or_insert_with(|| {
+    /// The line with this delay; `apart`: of those that share none with the others.
+    pub fn line(&mut self, delay: Nanos, apart: bool) -> u32 {
+        *self.by_delay.entry((delay.0, apart)).or_insert_with(|| {
             self.lines.push(DelayLine {
                 delay_ns: delay.0,
                 packets: VecDeque::new(),

@@ -30,7 +30,9 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Wire packets that GRO merged into it.
     pub packets: u16,
-    /// AccECN: bytes received with a CE mark, as the option of an ACK has them.
+    /// The AccECN option's size, 0 without one, and its count of bytes
+    /// received with a CE mark.
+    pub option_bytes: u8,
     pub ce_bytes: u32,
     /// Sender's clock, ms, and the echo of the other's.
     pub tsval_ms: u32,
@@ -73,7 +75,7 @@ impl Segment {
             0 => 0,
             n => 4 + 8 * u32::from(n),
         };
-        header + sack + self.payload_bytes
+        header + sack + u32::from(self.option_bytes) + self.payload_bytes
     }
 }
 

@@ -210,6 +210,14 @@ fn accurate_ecn_tells_every_mark() {
     }
 }
 
+/// Source: RFC 9768, section 1.3: counters, so that the next ACK tells what a lost one would have.
+#[test]
+fn accurate_ecn_misses_no_mark_when_acks_are_lost() {
+    let scenario = marked_path("dctcp", "tcp_ecn = 3", "tcp_ecn = 3");
+    let output = run(&scenario.replace("[sender]", "ack_loss = \"20%\"\n[sender]"));
+    assert_exact("a fifth of the ACKs lost", &output);
+}
+
 /// Source: RFC 3168, section 6.1.3: the echo says that there was a mark, not how many.
 #[test]
 fn classic_ecn_counts_more_marks_than_there_were() {
@@ -246,7 +254,7 @@ struct Sawtooth {
     period_rtts: f64,
 }
 
-fn sawtooth(rate: &str, k: f64) -> Sawtooth {
+fn sawtooth(rate: &str, k: u32) -> Sawtooth {
     let mut cell = cell(&format!(
         r#"
 duration = "1s"
@@ -256,6 +264,7 @@ rate = "{rate}"
 rtt = "100us"
 buffer = "2MiB"
 queue = "step"
+step.ce_packets = {k}
 [sender]
 gso_max = "0B"
 {NO_GRO}
@@ -270,7 +279,6 @@ count = 2
 stagger = "1ms"
 "#
     ));
-    cell.path.queue_params.set("ce_packets", k);
     cell.sample_interval = Nanos::from_us(2);
     let output = run_cell(&cell, 0, false);
     assert_eq!(output.flows.total_retrans, [0, 0]);
@@ -310,7 +318,7 @@ fn two_dctcp_flows_keep_the_queue_of_the_paper() {
     const N: f64 = 2.0;
     for (rate, rate_bits_per_sec, k) in [("1Gbit/s", 1e9, 20.0), ("10Gbit/s", 1e10, 65.0)] {
         let pipe_pkts = rate_bits_per_sec * 100e-6 / 8.0 / 1500.0 + k;
-        let measured = sawtooth(rate, k);
+        let measured = sawtooth(rate, k as u32);
         for (what, measured, law) in [
             ("maximum", measured.max_pkts, k + N),
             (
@@ -414,11 +422,12 @@ fn dctcp_fills_the_link_with_a_tenth_of_the_queue() {
 
 const ECT_1: u8 = 1;
 
-/// A path whose queue marks what waited longer than a millisecond, as an L4S queue does.
-fn prague_path(scenario: &str) -> Output {
-    let mut cell = cell(scenario);
-    cell.path.queue_params.set("ce_threshold", 1e6);
-    run_cell(&cell, 0, false)
+/// A queue that marks what waited longer than a millisecond, as an L4S queue does.
+fn with_a_millisecond(scenario: &str) -> String {
+    scenario.replace(
+        "queue = \"step\"",
+        "queue = \"step\"\nstep.ce_threshold = \"1ms\"",
+    )
 }
 
 /// Source: RFC 9331, section 4.1: ECT(1); RFC 9768 for the feedback it needs; without it, no ECN at all.
@@ -438,7 +447,7 @@ fn prague_fills_the_link_with_a_millisecond_of_queue() {
     for rtt in ["2ms", "10ms"] {
         let scenario = marked_path("prague", "", "tcp_ecn = 3");
         let scenario = scenario.replace("10ms", rtt).replace("4bdp", "1MiB");
-        let output = prague_path(&scenario.replace("6s", "20s"));
+        let output = run(&with_a_millisecond(&scenario.replace("6s", "20s")));
         assert_eq!(output.flows.total_retrans[0], 0);
         assert_within(
             &format!("Prague's share of the link at {rtt}"),
@@ -458,7 +467,7 @@ fn prague_fills_the_link_with_a_millisecond_of_queue() {
 
 /// Goodput of a flow of 20 ms over that of one of 5 ms.
 fn long_over_short(algorithm: &str) -> f64 {
-    let output = prague_path(&format!(
+    let output = run(&with_a_millisecond(&format!(
         r#"
 duration = "120s"
 warmup = "40s"
@@ -476,7 +485,7 @@ algorithm = "{algorithm}"
 algorithm = "{algorithm}"
 rtt = "20ms"
 "#
-    ));
+    )));
     let goodput = &output.flows.goodput_bits_per_sec;
     println!("{algorithm} {goodput:?}");
     goodput[1] / goodput[0]
@@ -490,4 +499,36 @@ fn prague_gives_a_long_rtt_twice_the_share_that_dctcp_does() {
     assert_within("DCTCP, 20 ms over 5 ms", dctcp, 0.1, 0.3);
     assert_within("Prague's share over DCTCP's", prague / dctcp, 2.0, 10.0);
     assert_within("Prague, 20 ms over 5 ms", prague, 0.4, 1.0);
+}
+
+/// Source: RFC 9332, sections 1 and 2.1: about equal rates, a queue of a millisecond for the one, the AQM's target
+/// of 15 ms for the other.
+#[test]
+fn prague_shares_a_coupled_queue_with_cubic_and_hardly_waits() {
+    for rate in ["40Mbit/s", "120Mbit/s"] {
+        let output = run(&format!(
+            r#"
+duration = "100s"
+warmup = "20s"
+[path]
+rate = "{rate}"
+rtt = "10ms"
+buffer = "1000packets"
+queue = "dualpi2"
+[receiver]
+tcp_ecn = 3
+[[flow]]
+algorithm = "prague"
+[[flow]]
+algorithm = "cubic"
+"#
+        ));
+        let flows = &output.flows;
+        let ratio = flows.goodput_bits_per_sec[0] / flows.goodput_bits_per_sec[1];
+        assert_within(&format!("Prague over CUBIC at {rate}"), ratio, 0.67, 1.5);
+        let waited = |flow: usize| flows.queue_delay_us_mean[flow].unwrap();
+        assert_within("Prague's mean wait, us", waited(0), 0.0, 1_000.0);
+        assert_within("CUBIC's mean wait, us", waited(1), 10_000.0, 20_000.0);
+        assert_eq!(flows.total_retrans[0], 0, "Prague lost packets");
+    }
 }

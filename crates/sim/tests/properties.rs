@@ -3,7 +3,9 @@
 //! Method: thousands of random scenarios, as text, through the parser and the
 //! simulator: 1-4 groups of flows, all algorithms and workloads, rates of
 //! 100 kbit/s to 1 Gbit/s and none, RTTs of 0.1-300 ms, hardly any buffer or a lot,
-//! loss up to half of the packets, small socket buffers, offloads on and off.
+//! loss up to half of the packets, independent and in bursts, a third of the paths
+//! uneven (jitter, reordering, duplicates, outages, route changes, aggregation, slow
+//! links for ACKs), some at the rate of a trace, small socket buffers, offloads on and off.
 //! Each is as long as some thousands of packets take. The generator's seed is
 //! fixed, so that a failure is everyone's failure; PROPTEST_CASES asks for more cases.
 
@@ -179,13 +181,63 @@ fn flow() -> impl Strategy<Value = (String, u64, u64)> {
         )
 }
 
+/// How a rate is written, and what it is in kbit/s; `None`: unlimited.
+fn rate() -> impl Strategy<Value = (String, Option<u64>)> {
+    prop_oneof![
+        9 => log_uniform(100.0, 1e6).prop_map(|kbit| (format!("{kbit}kbit/s"), Some(kbit))),
+        1 => Just(("unlimited".to_owned(), None)),
+        2 => proptest::sample::select(vec![("cellular", 4_394), ("wifi", 12_829), ("satellite", 3_679)])
+            .prop_map(|(name, kbit)| (format!("trace {name}"), Some(kbit))),
+    ]
+}
+
+/// What makes a path uneven; times that depend on the run's length are in per cent of it.
+#[derive(Clone, Debug)]
+struct Uneven {
+    keys: String,
+    outage_pct: Option<(u64, u64)>,
+    route: Option<(u64, u64)>,
+}
+
+fn uneven() -> impl Strategy<Value = Uneven> {
+    fn maybe(text: impl Strategy<Value = String> + 'static) -> impl Strategy<Value = String> {
+        prop_oneof![2 => Just(String::new()), 1 => text]
+    }
+    let some = (
+        maybe((log_uniform(1.0, 5e4), any::<bool>(), any::<bool>()).prop_map(|(us, normal, reorders)| {
+            let distribution = if normal { "normal" } else { "uniform" };
+            format!(
+                "jitter = \"{us}us\"\njitter_distribution = \"{distribution}\"\njitter_reorders = {reorders}\n"
+            )
+        })),
+        maybe((1u32..=500, log_uniform(1.0, 5e4)).prop_map(|(tenths, us)| {
+            format!("reorder = \"{}%\"\nreorder_delay = \"{us}us\"\n", f64::from(tenths) / 10.0)
+        })),
+        maybe((1u32..=500).prop_map(|tenths| format!("duplicate = \"{}%\"\n", f64::from(tenths) / 10.0))),
+        maybe(log_uniform(1.0, 2e4).prop_map(|us| format!("aggregate = \"{us}us\"\n"))),
+        maybe((log_uniform(20.0, 1e5), 1u32..=200).prop_map(|(kbit, packets)| {
+            format!("ack_rate = \"{kbit}kbit/s\"\nack_buffer = \"{packets}packets\"\n")
+        })),
+        prop_oneof![2 => Just(None), 1 => (0u64..=90, 1u64..=40).prop_map(Some)],
+        prop_oneof![2 => Just(None), 1 => (0u64..=90, log_uniform(100.0, 3e5)).prop_map(Some)],
+    );
+    prop_oneof![
+        2 => Just(Uneven { keys: String::new(), outage_pct: None, route: None }),
+        1 => some.prop_map(|(jitter, reorder, duplicate, aggregate, ack, outage_pct, route)| Uneven {
+            keys: jitter + &reorder + &duplicate + &aggregate + &ack,
+            outage_pct,
+            route,
+        }),
+    ]
+}
+
 fn scenario() -> impl Strategy<Value = String> {
     (
-        prop_oneof![9 => log_uniform(100.0, 1e6).prop_map(Some), 1 => Just(None)],
+        rate(),
         log_uniform(100.0, 3e5),
         (buffer(), queue()),
-        loss(),
-        loss(),
+        (loss(), loss()),
+        uneven(),
         host(),
         host(),
         proptest::collection::vec(flow(), 1..=4),
@@ -195,7 +247,7 @@ fn scenario() -> impl Strategy<Value = String> {
         prop_oneof![3 => Just(1500u32), 1 => 576..=9000u32],
     )
         .prop_map(
-            |(rate_kbit, rtt_us, (buffer, queue), loss, ack_loss, sender, receiver, flows, length, warmup_pct, seed, mtu)| {
+            |((rate, rate_kbit), rtt_us, (buffer, queue), (loss, ack_loss), uneven, sender, receiver, flows, length, warmup_pct, seed, mtu)| {
                 // As long as 3,000 packets take, or six round trips, and not forever.
                 let packets_us = rate_kbit.map_or(0, |kbit| 3_000 * 12_000_000 / (kbit * 1_000));
                 let most_us = packets_us.max(6 * rtt_us).min(20_000_000);
@@ -212,10 +264,17 @@ fn scenario() -> impl Strategy<Value = String> {
                         )
                     })
                     .collect();
-                let link = match rate_kbit {
-                    Some(kbit) => format!("rate = \"{kbit}kbit/s\"\nbuffer = \"{}\"\n", buffer.text(kbit, rtt_us, mtu)),
-                    None => "rate = \"unlimited\"\n".to_owned(),
-                };
+                let mut link = format!("rate = \"{rate}\"\n{}", uneven.keys);
+                if let Some(kbit) = rate_kbit {
+                    link += &format!("buffer = \"{}\"\n", buffer.text(kbit, rtt_us, mtu));
+                }
+                if let Some((start_pct, length_pct)) = uneven.outage_pct {
+                    let (start_us, length_us) = (duration_us * start_pct / 100, duration_us * length_pct / 100);
+                    link += &format!("outage = [\"{start_us}us for {}us\"]\n", length_us.max(1));
+                }
+                if let Some((at_pct, rtt_us)) = uneven.route {
+                    link += &format!("rtt_change = \"{}us to {rtt_us}us\"\n", duration_us * at_pct / 100);
+                }
                 format!(
                     "duration = \"{duration_us}us\"\nwarmup = \"{warmup_us}us\"\nseed = {seed}\n\
                      sample_interval = \"{sample_us}us\"\n\
@@ -275,14 +334,14 @@ fn no_value_is_negative_or_not_finite<T: Table>(table: &T) -> Result<(), TestCas
     Ok(())
 }
 
-/// sent = arrived + dropped + under way; nothing is read that was not written,
+/// sent + duplicated = arrived + dropped + under way; nothing is read that was not written,
 /// and nothing twice.
 fn every_byte_is_accounted_for(cell: &Cell, output: &Output) -> Result<(), TestCaseError> {
     let flows = &output.flows;
     prop_assert_eq!(output.accounts.len(), flows.rows());
     for (flow, account) in output.accounts.iter().enumerate() {
         prop_assert_eq!(
-            account.sent_bytes,
+            account.sent_bytes + account.duplicated_bytes,
             account.arrived_bytes + account.dropped_bytes + account.under_way_bytes,
             "flow {}: {:?}",
             flow,
@@ -367,7 +426,7 @@ fn the_path_keeps_its_bounds(cell: &Cell, output: &Output) -> Result<(), TestCas
         entered == found || entered == found + 1,
         "{entered} entered, {found} found"
     );
-    if let Some(rate) = path.rate {
+    if let Some(rate) = path.rate.filter(|_| path.rate_trace.is_none()) {
         let most_bits = rate.bits_per_sec() as f64 * cell.duration.0 as f64 / 1e9;
         prop_assert!(
             queue.sent_bytes[last] as f64 * 8.0 <= most_bits + 1.0,

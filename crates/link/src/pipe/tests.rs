@@ -3,7 +3,10 @@
 
 use knee_model::queue::Fifo;
 use knee_model::queue::policer::{Action, PolicerSpec};
+use knee_model::rng::Stream;
 use knee_model::scenario::BufferLimit;
+use knee_model::trace::Outage;
+use knee_model::transit::TransitSpec;
 use knee_model::units::Rate;
 use proptest::prelude::*;
 
@@ -177,7 +180,107 @@ fn a_policer_drops_before_the_queue_and_counts_as_it() {
     }
 }
 
+/// As [`pipe`], with a transit behind the bottleneck.
+fn uneven(limit: BufferLimit, spec: &TransitSpec) -> Pipe {
+    let mut pipe = pipe(limit, Nanos::ZERO);
+    pipe.transit = spec.build(|component| Stream::new(1, component), 0);
+    pipe
+}
+
+#[test]
+fn bursts_arrive_at_multiples_of_the_interval_and_a_delay() {
+    let spec = TransitSpec {
+        aggregate: Nanos::from_ms(4),
+        ..TransitSpec::NONE
+    };
+    let mut pipe = uneven(BufferLimit::Unlimited, &spec);
+    let mut log = Log::default();
+    for handle in 0..8 {
+        pipe.enter(0, packet(handle, 0, 1_500), &mut log);
+    }
+    pipe.advance(u64::MAX - 1, &mut log);
+    let times = log.arrived.iter().map(|&(_, at_ns, _)| at_ns / 1_000_000);
+    // They leave the bottleneck at 1 … 8 ms and take 10 ms from 4 or 8 ms on.
+    assert_eq!(times.collect::<Vec<_>>(), [14, 14, 14, 14, 18, 18, 18, 18]);
+}
+
+#[test]
+fn outage_stops_the_bottleneck_and_moves_what_comes_behind() {
+    let outage = Outage {
+        start: Nanos::from_ms(2),
+        length: Nanos::from_ms(5),
+    };
+    let mut pipe = pipe(BufferLimit::Unlimited, Nanos::ZERO);
+    let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
+    let bottleneck = pipe.bottleneck.as_mut().unwrap();
+    bottleneck.schedule = Schedule::new(rate, None, &[outage], 0);
+    let mut log = Log::default();
+    for handle in 0..4 {
+        pipe.enter(500_000, packet(handle, 0, 1_500), &mut log);
+    }
+    pipe.advance(u64::MAX - 1, &mut log);
+    let left: Vec<u64> = log.left.iter().map(|&(_, at_ns)| at_ns / 100_000).collect();
+    assert_eq!(left, [15, 75, 85, 95]);
+}
+
+#[test]
+fn shorter_route_overtakes_what_is_under_way() {
+    let mut pipe = pipe(BufferLimit::Unlimited, Nanos::ZERO);
+    let mut log = Log::default();
+    pipe.enter(0, packet(0, 0, 1_500), &mut log);
+    pipe.advance(2_000_000, &mut log);
+    pipe.set_delay(0, Nanos::from_ms(3));
+    pipe.enter(2_000_000, packet(1, 0, 1_500), &mut log);
+    pipe.advance(u64::MAX - 1, &mut log);
+    assert_eq!(log.arrived, [(0, 6_000_000, 1), (0, 11_000_000, 0)]);
+}
+
 proptest! {
+    #[test]
+    fn uneven_path_accounts_for_every_packet_and_copy(
+        arrivals in prop::collection::vec((0u64..3_000_000, 0u32..2, 40u32..1_500), 1..300),
+        limit_pkts in 1u32..40,
+        (jitter_us, jitter_reorders) in (0u64..20_000, any::<bool>()),
+        (reorder, duplicate) in (0.0..0.5f64, 0.0..0.5f64),
+        aggregate_us in 0u64..5_000,
+        reorders in any::<bool>(),
+    ) {
+        let spec = TransitSpec {
+            jitter: Nanos::from_us(jitter_us),
+            jitter_reorders,
+            reorder: if reorders { reorder } else { 0.0 },
+            reorder_delay: Nanos::from_ms(2),
+            duplicate,
+            aggregate: Nanos::from_us(aggregate_us),
+            ..TransitSpec::NONE
+        };
+        let mut pipe = uneven(BufferLimit::Packets(limit_pkts), &spec);
+        let keeps_order = pipe.transit.as_ref().is_none_or(|transit| transit.keeps_order());
+        let mut log = Log::default();
+        let mut now_ns = 0;
+        for (handle, &(gap_ns, flow, bytes)) in arrivals.iter().enumerate() {
+            now_ns += gap_ns;
+            pipe.advance(now_ns, &mut log);
+            pipe.enter(now_ns, packet(handle as u32, flow, bytes), &mut log);
+        }
+        pipe.advance(u64::MAX - 1, &mut log);
+        prop_assert_eq!(pipe.next_ns(), None);
+        prop_assert_eq!(log.arrived.len() + log.dropped, arrivals.len() + log.copies);
+        let mut seen = std::collections::HashMap::new();
+        let mut last = [0; 2];
+        for &(flow, at_ns, handle) in &log.arrived {
+            *seen.entry(handle).or_insert(0) += 1;
+            let (_, left_ns) = log.left.iter().find(|(left, _)| *left == handle).unwrap();
+            prop_assert!(at_ns >= *left_ns, "it arrived before it left");
+            if keeps_order {
+                prop_assert!(last[flow as usize] <= handle, "out of order");
+                last[flow as usize] = handle;
+            }
+        }
+        prop_assert!(seen.values().all(|&times| times <= 2));
+        prop_assert_eq!(seen.values().filter(|&&times| times == 2).count(), log.copies);
+    }
+
     #[test]
     fn every_packet_is_accounted_for_in_order_and_never_early(
         arrivals in prop::collection::vec((0u64..3_000_000, 0u32..2, 40u32..1_500), 1..300),

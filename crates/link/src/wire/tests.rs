@@ -155,3 +155,26 @@ fn packets_that_are_no_tcp_are_one_opaque_payload() {
         assert_eq!(head.bytes, 0);
     }
 }
+
+#[test]
+fn only_an_ack_without_anything_else_is_a_pure_one() {
+    let ack = |payload: usize, flags: u8, options: [u8; 12]| {
+        let mut packet = read(payload, 0, flags)[HEADER_BYTES..].to_vec();
+        packet[28..32].copy_from_slice(&77_000u32.to_be_bytes());
+        packet[40..52].copy_from_slice(&options);
+        let head = head(&packet);
+        pure_ack(&packet, &head)
+    };
+    // Two NOPs, then a timestamp (kind 8, 10 bytes); or 10 bytes of SACK.
+    let timestamp = [1, 1, 8, 10, 0, 0, 0, 5, 0, 0, 0, 7];
+    let sack = [1, 1, 5, 10, 0, 0, 0, 5, 0, 0, 0, 7];
+    assert_eq!(ack(0, 0, timestamp), Some(77_000));
+    assert_eq!(ack(0, 0, [0; 12]), Some(77_000));
+    assert_eq!(ack(0, 0, sack), None);
+    assert_eq!(ack(1, 0, timestamp), None);
+    assert_eq!(ack(0, PSH, timestamp), None);
+    // ECN's echo (RFC 3168) tells something else besides.
+    assert_eq!(ack(0, 0x40, timestamp), None);
+    // A length that leads out of the header.
+    assert_eq!(ack(0, 0, [8, 200, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), None);
+}

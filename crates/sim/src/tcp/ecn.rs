@@ -20,8 +20,6 @@ const ACE_START: u32 = 5;
 const ACE_MASK: u32 = 7;
 /// Marks after which AccECN acks at once (RFC 9768, section 3.2.2.5.1).
 const CE_PER_ACK: u32 = 2;
-/// SACK blocks beside which the option's CE counter still fits.
-const SACKS_BESIDE_OPTION: u8 = 2;
 /// The option's counters are of 24 bits.
 const OPTION_MASK: u32 = 0xff_ffff;
 
@@ -91,8 +89,19 @@ impl EcnState {
         self.ce_since_ack = 0;
     }
 
+    /// The option on an ACK with so many SACK blocks: all three counters, two
+    /// where there is no more room, none where there is none.
+    pub fn option_bytes(&self, sack_blocks: u8) -> u8 {
+        match sack_blocks {
+            _ if self.mode != EcnMode::Accurate => 0,
+            0 | 1 => 12,
+            2 => 8,
+            _ => 0,
+        }
+    }
+
     /// The CE counter as the option has it.
-    pub fn option_bytes(&self) -> u32 {
+    pub fn option_ce_bytes(&self) -> u32 {
         self.received_ce_bytes & OPTION_MASK
     }
 
@@ -265,9 +274,8 @@ impl Endpoint {
     fn accurate_marks(&mut self, segment: &Segment, delivered: u32, delivered_bytes: u64) -> u32 {
         let ace = ace_count(segment.flags);
         let delta = ace.wrapping_sub(ACE_START + self.cc.delivered_ce) & ACE_MASK;
-        let has_option = segment.payload_bytes == 0 && segment.sack.count <= SACKS_BESIDE_OPTION;
         let mut marked_bytes = None;
-        if has_option {
+        if segment.option_bytes > 0 {
             let bytes = segment.ce_bytes.wrapping_sub(self.ecn.delivered_ce_bytes) & OPTION_MASK;
             // Half the range ahead is behind: an older ACK.
             if bytes <= OPTION_MASK / 2 {

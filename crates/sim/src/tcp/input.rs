@@ -126,6 +126,8 @@ impl Endpoint {
 
     fn on_established(&mut self, cx: &mut Cx, segment: &Segment) -> u64 {
         self.rx.note_timestamp(segment);
+        self.cc.rcv_tsval = segment.tsval_ms;
+        self.cc.rcv_tsecr = segment.tsecr_ms;
         self.ecn_on_arrival(segment);
         if segment.has(ACK) {
             self.on_ack(cx, segment);

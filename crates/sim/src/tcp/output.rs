@@ -484,7 +484,11 @@ impl Endpoint {
             flags: flags | ecn_flags,
             ecn,
             packets: 1,
-            ce_bytes: self.ecn.option_bytes(),
+            option_bytes: match flags & SYN != 0 || payload_bytes > 0 {
+                true => 0,
+                false => self.ecn.option_bytes(sack.count),
+            },
+            ce_bytes: self.ecn.option_ce_bytes(),
             // Data carries the time of its departure, as its skb does.
             tsval_ms: (departure_ns.max(cx.now_ns) / 1_000_000) as u32,
             tsecr_ms: self.rx.ts_recent_ms(),

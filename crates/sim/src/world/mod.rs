@@ -197,7 +197,12 @@ impl<'a> World<'a> {
     /// Delay lines toward the sender and the receiver, after so many changes of the route.
     fn lines_to(&mut self, rtt: Nanos, changes: usize) -> [u32; 2] {
         let [forward, back] = self.cell.path.delays(rtt, changes);
-        [self.delays.line(back), self.delays.line(forward)]
+        // Directions share lines while packets take their delay and nothing else.
+        let apart = self.transits.iter().any(Option::is_some);
+        [
+            self.delays.line(back, false),
+            self.delays.line(forward, apart),
+        ]
     }
 
     /// Runs to the end of the duration, or until every flow's work is complete.
@@ -211,6 +216,7 @@ impl<'a> World<'a> {
             if t_ns > end_ns {
                 break;
             }
+            debug_assert!(t_ns >= self.now_ns, "{target:?} is in the past");
             self.now_ns = t_ns;
             self.dispatch(target);
             until_progress -= 1;

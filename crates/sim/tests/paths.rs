@@ -1,0 +1,159 @@
+//! Paths that are not even: what each key does to a flow, as far as it can be
+//! told in advance.
+
+mod common;
+
+use common::{PAYLOAD_SHARE, assert_within, run, run_captured};
+use knee_sim::Output;
+
+/// One long flow over a path of these keys.
+fn text(path: &str, flow: &str) -> String {
+    format!(
+        "duration = \"10s\"\nwarmup = \"2s\"\n[path]\n{path}\n[sender]\ntcp_wmem_max = \"64MiB\"\n\
+         [[flow]]\nalgorithm = \"cubic\"\n{flow}"
+    )
+}
+
+fn goodput_mbit(output: &Output) -> f64 {
+    output.flows.goodput_bits_per_sec[0] / 1e6
+}
+
+#[test]
+fn trace_carries_its_mean_rate() {
+    // Packets of 1500 bytes use 1500 of an opportunity's 1504, and the next one
+    // begins in the rest.
+    let text = text(
+        "rate = \"trace wifi\"\nrtt = \"20ms\"\nbuffer = \"4bdp\"",
+        "",
+    );
+    let cell = common::cell(&text);
+    let mean = cell.path.rate.expect("a trace has a mean").bits_per_sec() as f64;
+    // Eight seconds from 2 s on are one turn of the trace.
+    let utilisation = common::utilisation(&run(&text), mean);
+    assert_within("share of the trace's mean rate", utilisation, 0.97, 1.0);
+}
+
+#[test]
+fn nothing_leaves_in_an_outage_and_the_flow_comes_back() {
+    let output = run(&text(
+        "rate = \"20Mbit/s\"\nrtt = \"40ms\"\noutage = [\"3s for 500ms\", \"6s for 1s\"]",
+        "",
+    ));
+    let queue = &output.queue;
+    let sent_at = |ms: i64| {
+        let row = queue.t_ns.iter().position(|&t_ns| t_ns >= ms * 1_000_000);
+        queue.sent_pkts[row.expect("within the run")]
+    };
+    // A packet on the wire at the start is finished afterwards.
+    for (start, end) in [(3_000, 3_500), (6_000, 7_000)] {
+        assert_eq!(sent_at(start + 10), sent_at(end), "from {start} ms on");
+        assert!(sent_at(end) < sent_at(end + 500), "after {end} ms");
+    }
+    assert!(
+        output.flows.rto_count[0] >= Some(1),
+        "{:?}",
+        output.flows.rto_count
+    );
+    // What waited, a full buffer of 66 packets, leaves at 20 Mbit/s: 50 in 30 ms.
+    let after = (sent_at(7_030) - sent_at(7_000)) as f64;
+    assert_within("packets in 30 ms after the outage", after, 49.0, 51.0);
+    assert!(sent_at(9_990) > sent_at(9_500), "it goes on");
+}
+
+#[test]
+fn route_change_moves_the_round_trip_time_of_every_flow() {
+    let output = run_captured(&text(
+        "rate = \"10Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"20packets\"\nrtt_change = \"5s to 90ms\"",
+        "max_pacing_rate = \"1Mbit/s\"\n[[flow]]\nalgorithm = \"reno\"\nrtt = \"60ms\"\nmax_pacing_rate = \"1Mbit/s\"",
+    ));
+    let srtt_ms = |flow: i32, second: i64| {
+        let mut rows = common::rows_of(&output.samples, flow);
+        let row = rows.find(|&row| output.samples.t_ns[row] >= second * 1_000_000_000);
+        output.samples.srtt_us[row.expect("a flow is sampled")] as f64 / 1e3
+    };
+    // Transmission, interrupts and delayed ACKs add some ms.
+    assert_within("flow of 40 ms before, ms", srtt_ms(0, 4), 40.0, 46.0);
+    assert_within("flow of 60 ms before, ms", srtt_ms(1, 4), 60.0, 66.0);
+    assert_within("flow of 90 ms after, ms", srtt_ms(0, 9), 90.0, 96.0);
+    assert_within("flow of 110 ms after, ms", srtt_ms(1, 9), 110.0, 116.0);
+}
+
+#[test]
+fn jitter_that_keeps_order_reorders_nothing() {
+    let path = |keys: &str| {
+        text(
+            &format!(
+                "rate = \"20Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"unlimited\"\njitter = \"3ms\"\n{keys}"
+            ),
+            "max_pacing_rate = \"10Mbit/s\"",
+        )
+    };
+    let kept = run(&path(""));
+    assert_eq!(kept.flows.total_retrans[0], 0);
+    assert!(kept.samples.reord_seen.iter().all(|&seen| seen == 0));
+    let loose = run(&path("jitter_reorders = true"));
+    assert!(loose.samples.reord_seen.iter().any(|&seen| seen > 0));
+}
+
+#[test]
+fn packets_that_overtake_are_seen_as_reordering() {
+    let output = run(&text(
+        "rate = \"20Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"unlimited\"\nreorder = \"2%\"\nreorder_delay = \"5ms\"",
+        "max_pacing_rate = \"10Mbit/s\"",
+    ));
+    assert!(output.samples.reord_seen.iter().any(|&seen| seen > 0));
+    assert_within(
+        "Mbit/s paced at 10",
+        goodput_mbit(&output),
+        10.0 * PAYLOAD_SHARE * 0.97,
+        10.0,
+    );
+}
+
+#[test]
+fn duplicates_are_told_by_dsack_and_change_no_rate() {
+    let output = run(&text(
+        "rate = \"20Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"unlimited\"\nduplicate = \"1%\"",
+        "max_pacing_rate = \"10Mbit/s\"",
+    ));
+    let account = &output.accounts[0];
+    let share = account.duplicated_bytes as f64 / account.sent_bytes as f64;
+    assert_within("share of bytes that come twice", share, 0.007, 0.013);
+    let told = output.samples.dsack_dups.last().copied().unwrap_or(0);
+    assert!(
+        told as u64 * 1_448 * 10 > account.duplicated_bytes * 9,
+        "{told}"
+    );
+    assert_eq!(output.flows.total_retrans[0], 0);
+}
+
+#[test]
+fn slow_link_for_acks_bounds_the_data_rate() {
+    // An ACK of 52 bytes stands for two packets of 1448 bytes or, after GRO, for
+    // more; 20 kbit/s are 48 ACKs a second. An open link carries far more data.
+    let slow = run(&text(
+        "rate = \"100Mbit/s\"\nrtt = \"40ms\"\nack_rate = \"20kbit/s\"\nack_buffer = \"5packets\"",
+        "",
+    ));
+    let open = run(&text("rate = \"100Mbit/s\"\nrtt = \"40ms\"", ""));
+    let delay_ms = slow.flows.srtt_us_mean[0].expect("it ran") / 1e3 - 40.0;
+    // Five ACKs wait, one is on the wire: 6 × 20.8 ms at most.
+    assert_within("ms that ACKs wait", delay_ms, 40.0, 200.0);
+    assert!(goodput_mbit(&open) > 85.0, "{}", goodput_mbit(&open));
+    assert!(goodput_mbit(&slow) < goodput_mbit(&open));
+}
+
+#[test]
+fn aggregation_adds_half_an_interval_each_way() {
+    let srtt_ms = |keys: &str| {
+        let output = run(&text(
+            &format!("rate = \"20Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"unlimited\"\n{keys}"),
+            "max_pacing_rate = \"5Mbit/s\"",
+        ));
+        output.flows.srtt_us_mean[0].expect("it ran") / 1e3
+    };
+    let added = srtt_ms("aggregate = \"10ms\"") - srtt_ms("");
+    // Data waits for 5 ms on average; 20 ms later its ACK, a whole number of
+    // intervals, is just too late for its own and waits for up to 10 ms.
+    assert_within("ms more", added, 5.0, 16.0);
+}
