@@ -40,6 +40,7 @@
  *	None of it showed in a million ACKs of Linux 6.18, replayed: after each
  *	op the window, the rate and all else were equal (docs/replay.md).
  */
+#include "bbr1_burst.h"
 #include "bbr_aggregation.h"
 #include "bbr_full_pipe.h"
 #include "bbr_min_rtt.h"
@@ -55,10 +56,6 @@
 /* Start phases to choose from: all but the draining one. */
 #define BBR1_CYCLE_START_PHASES 7u
 
-/* Below 1.2 Mbit/s a burst of one segment, else two. bytes/s. */
-#define BBR1_MIN_TSO_RATE (1200000u / 8)
-/* Longest burst. Segments. */
-#define BBR1_TSO_MAX_SEGS 127u
 /* Four segments keep a path with delayed ACKs moving. Segments. */
 #define BBR1_MIN_CWND 4u
 /* RTT assumed for the first pacing rate without a sample. us. */
@@ -131,28 +128,6 @@ static u64 bbr1_pacing_rate(const struct bbr1 *s, const struct cc_in *in,
 	u64 rate = bbr_bytes_per_sec(bw, gain, in->mss_bytes, s->pacing_margin);
 
 	return cc_min64(rate, in->max_pacing_rate);
-}
-
-static u32 bbr1_min_tso(u64 pacing_rate)
-{
-	return pacing_rate < BBR1_MIN_TSO_RATE ? 1 : 2;
-}
-
-/* Segments of the burst that the stack will send at this pacing rate. */
-static u32 bbr1_tso_goal(u64 pacing_rate, u32 mss_bytes)
-{
-	u64 bytes =
-		cc_min64(pacing_rate >> BBR_PACING_SHIFT, BBR_TSO_MAX_BYTES);
-	u32 segs = (u32)cc_div(bytes, mss_bytes);
-
-	return cc_min(cc_max(segs, bbr1_min_tso(pacing_rate)),
-		      BBR1_TSO_MAX_SEGS);
-}
-
-/* Room for whole bursts at both ends, and for ACKs of two segments each. */
-static u32 bbr1_with_bursts(u32 cwnd, u32 burst)
-{
-	return (cwnd + BBR_QUANTUM_BURSTS * burst + 1) & ~1u;
 }
 
 /* Segments of the burst that the stack will send. */

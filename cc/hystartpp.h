@@ -30,6 +30,8 @@
 #ifndef KNEE_HYSTARTPP_H
 #define KNEE_HYSTARTPP_H
 
+#include "cc_algorithm.h"
+
 /* RFC 9406 section 4.3: MIN_RTT_THRESH, MAX_RTT_THRESH, us; */
 #define HYSTARTPP_RISE_MIN_US 4000u
 #define HYSTARTPP_RISE_MAX_US 16000u

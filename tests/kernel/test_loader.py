@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from building import ALGORITHMS, run
+from building import ALGORITHMS, kernel_name, run
 from kneepoint import _core, tables
 from lab import available, registered_maps
 
