@@ -172,8 +172,8 @@ struct Link {
 pub enum Entry {
     /// Waits, is being sent, or was dropped.
     Taken,
-    /// The link is unlimited: it is through already.
-    Through,
+    /// The link is unlimited: it is through already, marked perhaps.
+    Through(Ecn),
     /// Lost before the queue.
     Lost,
 }
@@ -223,7 +223,7 @@ impl Bottleneck {
         }
         let Some(link) = &mut self.link else {
             self.count_sent(&packet);
-            return Entry::Through;
+            return Entry::Through(packet.ecn);
         };
         link.queue.enqueue(Nanos(now_ns), packet, &mut self.dropped);
         if link.sending.is_none() {

@@ -80,3 +80,30 @@ fn what_a_policer_drops_counts_as_dropped_by_the_queue() {
     let waited_us = output.queue.queue_delay_us.iter().max();
     assert!(waited_us < Some(&5_000), "{waited_us:?} us");
 }
+
+#[test]
+fn a_policer_that_marks_drops_nothing_that_understands_ecn() {
+    for rate in ["100Mbit/s", "unlimited"] {
+        let output = common::run(&format!(
+            r#"
+duration = "10s"
+[path]
+rate = "{rate}"
+rtt = "20ms"
+buffer = "unlimited"
+policer_rate = "10Mbit/s"
+policer_burst = "64KiB"
+policer_action = "mark"
+[sender]
+tcp_ecn = 1
+[receiver]
+tcp_ecn = 1
+[[flow]]
+algorithm = "reno"
+"#
+        ));
+        let marks = output.samples.delivered_ce.iter().max();
+        assert!(marks > Some(&10), "{marks:?} marks echoed at {rate}");
+        assert_eq!(dropped(&output), 0.0, "{rate}");
+    }
+}

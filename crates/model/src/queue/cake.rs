@@ -371,7 +371,10 @@ impl Cake {
                 if tin.deficit <= 0 {
                     tin.deficit += tin.quantum;
                 }
-                self.current = (self.current + 1) % self.tins.len();
+                self.current += 1;
+                if self.current == self.tins.len() {
+                    self.current = 0;
+                }
             }
         }
         let mut best = (Nanos::MAX, 0);
@@ -452,7 +455,7 @@ impl Cake {
     fn charge(&mut self, t: usize, i: usize, packet: &Packet, now: Nanos) {
         let bytes = (u64::from(packet.bytes) + self.overhead).max(self.mpu);
         let tin = &mut self.tins[t];
-        tin.flows[i].deficit -= bytes.cast_signed();
+        tin.flows[i].deficit -= bytes as i32;
         tin.deficit -= bytes.cast_signed();
         if self.rate == 0 {
             return;

@@ -38,14 +38,16 @@ pub(super) enum Set {
     Decaying,
 }
 
+/// A cache line.
 #[derive(Clone)]
+#[repr(align(64))]
 pub(super) struct Flow {
     pub(super) head: u32,
     pub(super) tail: u32,
     next: u32,
     prev: u32,
-    pub(super) deficit: i64,
-    pub(super) bytes: u64,
+    pub(super) deficit: i32,
+    pub(super) bytes: u32,
     /// The flow it is reserved for.
     tag: u32,
     host: u16,
@@ -53,11 +55,25 @@ pub(super) struct Flow {
     pub(super) cobalt: Cobalt,
 }
 
-#[derive(Clone, Copy, Default)]
+const _: () = assert!(size_of::<Flow>() == 64);
+
+#[derive(Clone, Copy)]
 struct Host {
     tag: u32,
     bulk_flows: u32,
+    /// [`WHOLE`] / `bulk_flows`: each one's part of a turn.
+    part: u32,
 }
+
+impl Host {
+    fn set_bulk_flows(&mut self, flows: u32) {
+        self.bulk_flows = flows;
+        self.part = WHOLE / flows.max(1);
+    }
+}
+
+/// The whole turn of a flow.
+const WHOLE: u32 = 1 << 16;
 
 #[derive(Clone, Copy)]
 pub(super) struct List {
@@ -85,7 +101,7 @@ pub(super) struct Tin {
     /// Bytes it may send in this round, when nothing shapes.
     pub(super) deficit: i64,
     pub(super) quantum: i64,
-    pub(super) flow_quantum: i64,
+    pub(super) flow_quantum: i32,
     /// Bytes per second above which it gives way; 0: no shaper.
     pub(super) rate: u64,
     /// When it keeps its rate again.
@@ -125,7 +141,7 @@ impl Packets {
             self.nodes[flow.tail as usize].next = at;
         }
         flow.tail = at;
-        flow.bytes += u64::from(packet.bytes);
+        flow.bytes += packet.bytes;
         self.count += 1;
         self.bytes += u64::from(packet.bytes);
     }
@@ -154,7 +170,7 @@ impl Packets {
         }
         self.nodes[at as usize].next = self.free;
         self.free = at;
-        flow.bytes -= u64::from(packet.bytes);
+        flow.bytes -= packet.bytes;
         self.count -= 1;
         self.bytes -= u64::from(packet.bytes);
         packet
@@ -175,16 +191,21 @@ impl Tin {
             set: Set::None,
             cobalt: Cobalt::default(),
         };
+        let host = Host {
+            tag: 0,
+            bulk_flows: 0,
+            part: WHOLE,
+        };
         Tin {
             flows: vec![flow; QUEUES].into(),
-            hosts: vec![Host::default(); QUEUES].into(),
+            hosts: vec![host; QUEUES].into(),
             lists: [EMPTY; 3],
             sparse_flows: 0,
             bulk_flows: 0,
             pkts: 0,
             deficit: 0,
             quantum: i64::from(quantum),
-            flow_quantum: i64::from(flow_quantum),
+            flow_quantum: flow_quantum.cast_signed(),
             rate,
             time_next: Nanos::ZERO,
             settings,
@@ -236,8 +257,9 @@ impl Tin {
     fn count_host(&mut self, i: usize, more: bool) {
         let flow = &self.flows[i];
         if flow.set == Set::Bulk {
-            let count = &mut self.hosts[usize::from(flow.host)].bulk_flows;
-            *count = if more { *count + 1 } else { *count - 1 };
+            let host = &mut self.hosts[usize::from(flow.host)];
+            let flows = host.bulk_flows;
+            host.set_bulk_flows(if more { flows + 1 } else { flows - 1 });
         }
     }
 
@@ -257,12 +279,12 @@ impl Tin {
     /// Bytes of a flow's turn: the quantum, divided among its host's bulk
     /// flows; `dither`, below 2^16, is what rounding takes and gives.
     #[inline]
-    pub(super) fn turn_bytes(&self, i: usize, hosts: bool, dither: impl FnOnce() -> u32) -> i64 {
-        let load = self.hosts[usize::from(self.flows[i].host)].bulk_flows;
-        if !hosts || load <= 1 {
+    pub(super) fn turn_bytes(&self, i: usize, hosts: bool, dither: impl FnOnce() -> u32) -> i32 {
+        let part = self.hosts[usize::from(self.flows[i].host)].part;
+        if !hosts || part == WHOLE {
             return self.flow_quantum;
         }
-        (self.flow_quantum * (65_536 / i64::from(load)) + i64::from(dither())) >> 16
+        ((i64::from(self.flow_quantum) * i64::from(part) + i64::from(dither())) >> 16) as i32
     }
 
     pub(super) fn append(&mut self, list: usize, i: usize) {
@@ -298,8 +320,8 @@ impl Tin {
     }
 
     /// The queue with most bytes, and how many.
-    pub(super) fn fattest(&self) -> Option<(u64, usize)> {
-        let mut fattest: Option<(u64, usize)> = None;
+    pub(super) fn fattest(&self) -> Option<(u32, usize)> {
+        let mut fattest: Option<(u32, usize)> = None;
         for list in [NEW, OLD] {
             let mut i = self.lists[list].head;
             while i != NONE {

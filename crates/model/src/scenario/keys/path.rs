@@ -74,7 +74,7 @@ pub(super) static PATH: &[Key] = &[
     ),
     key(
         "policer_action",
-        Kind::Name("action", || vec!["drop", "mark"]),
+        Kind::Name("treatment", || vec!["drop", "mark"]),
         Value("drop"),
         "what happens to packets that exceed; mark: ECN's CE, and a drop where the sender does not understand ECN",
         "RFC 3168; Linux net/sched/act_police.c",
