@@ -111,7 +111,8 @@ impl Transit {
     pub fn pass(&mut self, now_ns: u64, delay_ns: u64) -> Arrival {
         let mut leaves_ns = self.outages.up_at(now_ns);
         if self.aggregate_ns > 0 {
-            let since = leaves_ns - self.origin_ns;
+            // A lab has traffic before the run begins: it leaves at the beginning.
+            let since = leaves_ns.saturating_sub(self.origin_ns);
             leaves_ns = self.origin_ns + since.next_multiple_of(self.aggregate_ns);
         }
         let mut delay_ns = if self.jitter_ns > 0 {
@@ -207,5 +208,15 @@ mod tests {
             let arrival = transit.pass(at_ms(now_ms), at_ms(10));
             assert_eq!(arrival.at_ns, at_ms(leaves_ms + 10));
         }
+    }
+
+    #[test]
+    fn packet_from_before_the_run_leaves_when_it_begins() {
+        let spec = TransitSpec {
+            aggregate: Nanos::from_ms(4),
+            ..TransitSpec::NONE
+        };
+        let mut transit = *spec.build(|name| Stream::new(1, name), 9_000).unwrap();
+        assert_eq!(transit.pass(2_000, 10).at_ns, 9_010);
     }
 }

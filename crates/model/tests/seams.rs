@@ -312,6 +312,15 @@ fn finite_specs() -> Vec<(WorkloadSpec, u64, u64)> {
     vec![
         (WorkloadSpec::Bulk { write_bytes: 1_000 }, u64::MAX, 0),
         (
+            WorkloadSpec::OnOff {
+                on: Nanos::from_ms(100),
+                off: Nanos::from_ms(100),
+                write_bytes: 1_000,
+            },
+            u64::MAX,
+            0,
+        ),
+        (
             WorkloadSpec::Transfer {
                 bytes: 100_003,
                 write_bytes: 128,

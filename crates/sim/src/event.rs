@@ -28,6 +28,8 @@ pub enum Target {
     Timer(EndpointId),
     /// The coarse timers of this instant are due.
     Tick,
+    /// An application begins to write.
+    App(EndpointId),
     /// A connection is opened.
     Open(u32),
     /// The warm-up is over.

@@ -40,6 +40,8 @@ pub struct End {
     pub egress: VecDeque<(u64, u32)>,
     /// When the event queue wakes this end next; NEVER: not at all.
     pub armed_ns: u64,
+    /// When its application is asked again; NEVER: when something happens.
+    pub app_wakes_ns: u64,
 }
 
 impl End {
@@ -49,6 +51,7 @@ impl End {
             nic: Nic::default(),
             egress: VecDeque::new(),
             armed_ns: NEVER,
+            app_wakes_ns: NEVER,
         }
     }
 }

@@ -157,3 +157,27 @@ fn aggregation_adds_half_an_interval_each_way() {
     // intervals, is just too late for its own and waits for up to 10 ms.
     assert_within("ms more", added, 5.0, 16.0);
 }
+
+#[test]
+fn on_off_traffic_takes_its_share_of_the_time() {
+    let output = run(&text(
+        "rate = \"10Mbit/s\"\nrtt = \"10ms\"",
+        "workload = \"on-off\"\non = \"300ms\"\noff = \"700ms\"",
+    ));
+    // On for 30 % of the time; what it has written by then, a send buffer of some
+    // windows, is still sent.
+    let full = 10.0 * PAYLOAD_SHARE;
+    assert_within("Mbit/s", goodput_mbit(&output), 0.28 * full, 0.45 * full);
+    let queue = &output.queue;
+    let quiet = queue
+        .sent_pkts
+        .windows(2)
+        .filter(|two| two[0] == two[1])
+        .count();
+    assert_within(
+        "share of quiet samples",
+        quiet as f64 / queue.sent_pkts.len() as f64,
+        0.5,
+        0.72,
+    );
+}

@@ -137,6 +137,9 @@ fn workload() -> impl Strategy<Value = String> {
     let write = || prop_oneof![Just(131_072u64), log_uniform(1.0, 3e5)];
     prop_oneof![
         3 => Just("workload = \"bulk\"\n".to_owned()),
+        1 => (log_uniform(1e3, 1e6), log_uniform(1e3, 1e6)).prop_map(|(on_us, off_us)| {
+            format!("workload = \"on-off\"\non = \"{on_us}us\"\noff = \"{off_us}us\"\n")
+        }),
         // Small writes make an event each: few bytes in those.
         3 => (log_uniform(1.0, 3e6), write()).prop_map(|(bytes, write)| {
             let bytes = bytes.min(write * 2_000);
@@ -376,7 +379,9 @@ fn every_byte_is_accounted_for(cell: &Cell, output: &Output) -> Result<(), TestC
 
         let spec = &cell.flows[flows.group[flow] as usize];
         match spec.workload {
-            WorkloadSpec::Bulk { .. } | WorkloadSpec::Programs { .. } => {}
+            WorkloadSpec::Bulk { .. }
+            | WorkloadSpec::OnOff { .. }
+            | WorkloadSpec::Programs { .. } => {}
             WorkloadSpec::Transfer { bytes, .. } => {
                 prop_assert!(account.written_bytes <= bytes);
                 prop_assert_eq!(

@@ -1,6 +1,6 @@
 //! One side's process: listens, connects, and lets the applications run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -81,6 +81,7 @@ pub fn generate(plan: &Plan<'_>, stop: BorrowedFd<'_>) -> Result<Vec<EndReport>,
         listeners: Vec::new(),
         ends: HashMap::new(),
         unfinished: Vec::new(),
+        sleeping: BTreeSet::new(),
         reports: vec![EndReport::default(); plan.flows.len()],
         scratch: vec![0; SCRATCH_BYTES],
         latencies: Vec::new(),
@@ -108,6 +109,8 @@ struct Generator<'a> {
     ends: HashMap<u32, Connection>,
     /// Connections that broke off their turn to let others have one.
     unfinished: Vec<u32>,
+    /// Connections whose application begins to write at a time, in order of time.
+    sleeping: BTreeSet<(u64, u32)>,
     reports: Vec<EndReport>,
     scratch: Vec<u8>,
     latencies: Vec<Nanos>,
@@ -202,9 +205,16 @@ impl Generator<'_> {
                 let flow = to_open.pop().expect("it is there");
                 self.connect(flow)?;
             }
-            if let Some(flow) = to_open.last() {
-                let at =
-                    TimeSpec::from_duration(Duration::from_nanos(self.plan.start_ns + flow.open.0));
+            while let Some(&(at_ns, number)) = self.sleeping.first()
+                && at_ns <= now_ns
+            {
+                self.sleeping.pop_first();
+                self.serve(number)?;
+            }
+            let opens_ns = to_open.last().map(|flow| self.plan.start_ns + flow.open.0);
+            let wakes_ns = self.sleeping.first().map(|&(at_ns, _)| at_ns);
+            if let Some(next_ns) = opens_ns.into_iter().chain(wakes_ns).min() {
+                let at = TimeSpec::from_duration(Duration::from_nanos(next_ns));
                 self.timer
                     .set(
                         Expiration::OneShot(at),
@@ -315,9 +325,15 @@ impl Generator<'_> {
             }
             Progress::note(&progress.established_ns, monotonic_ns());
         }
+        let wakes_at = end.app.wakes_at(Nanos(monotonic_ns()));
         let turn = end.turn(&mut self.scratch, || Nanos(monotonic_ns()))?;
         if turn.goes_on {
             self.unfinished.push(number);
+        }
+        // Either time may be in the pause in which it did not write.
+        let wakes_at = wakes_at.or_else(|| end.app.wakes_at(Nanos(monotonic_ns())));
+        if let Some(at) = wakes_at {
+            self.sleeping.insert((at.0, number));
         }
         let report = &mut self.reports[number as usize];
         if self.plan.side == Side::Receiver {

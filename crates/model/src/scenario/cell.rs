@@ -320,6 +320,12 @@ pub enum WorkloadSpec {
     Bulk { write_bytes: u64 },
     /// `bytes` in writes of `write_bytes`, then close: completion time.
     Transfer { bytes: u64, write_bytes: u64 },
+    /// Data without end for `on`, in writes of `write_bytes`, then none for `off`, and so on.
+    OnOff {
+        on: Nanos,
+        off: Nanos,
+        write_bytes: u64,
+    },
     /// Clients at the receiver ask servers at the sender: latency and requests per second.
     RequestResponse {
         request_bytes: u64,

@@ -262,6 +262,15 @@ fn flow(facts: &mut Facts, section: Section, flow: &FlowSpec) {
             facts.key(section, "bytes", format!("{bytes}B"));
             facts.key(section, "write", format!("{write_bytes}B"));
         }
+        WorkloadSpec::OnOff {
+            on,
+            off,
+            write_bytes,
+        } => {
+            facts.key(section, "on", on);
+            facts.key(section, "off", off);
+            facts.key(section, "write", format!("{write_bytes}B"));
+        }
         WorkloadSpec::Programs { server, client } => {
             if let Some(server) = server {
                 facts.key(section, "server", server);

@@ -3,6 +3,7 @@
 //! with its TCP, the kernel engine with real sockets.
 
 mod bulk;
+mod on_off;
 mod programs;
 mod request_response;
 mod transfer;
@@ -22,6 +23,12 @@ pub trait App: Send {
 
     /// `bytes` were read, in order.
     fn read(&mut self, now: Nanos, bytes: u64);
+
+    /// When it begins to write, while it would not and nothing it reads would
+    /// change that: it is asked again then.
+    fn wakes_at(&self, _now: Nanos) -> Option<Nanos> {
+        None
+    }
 
     /// Has it written all that it ever will, so that it closes its side?
     fn closes(&self) -> bool {
@@ -58,6 +65,7 @@ pub struct WorkloadKind {
 pub const WORKLOADS: &[&WorkloadKind] = &[
     &bulk::KIND,
     &transfer::KIND,
+    &on_off::KIND,
     &request_response::KIND,
     &programs::KIND,
 ];
@@ -67,6 +75,7 @@ impl WorkloadSpec {
         match self {
             WorkloadSpec::Bulk { .. } => &bulk::KIND,
             WorkloadSpec::Transfer { .. } => &transfer::KIND,
+            WorkloadSpec::OnOff { .. } => &on_off::KIND,
             WorkloadSpec::RequestResponse { .. } => &request_response::KIND,
             WorkloadSpec::Programs { .. } => &programs::KIND,
         }
@@ -87,6 +96,11 @@ impl WorkloadSpec {
         Some(match *self {
             WorkloadSpec::Bulk { write_bytes } => bulk::apps(write_bytes),
             WorkloadSpec::Transfer { bytes, write_bytes } => transfer::apps(bytes, write_bytes),
+            WorkloadSpec::OnOff {
+                on,
+                off,
+                write_bytes,
+            } => on_off::apps(on, off, write_bytes),
             WorkloadSpec::RequestResponse {
                 request_bytes,
                 response_bytes,

@@ -280,6 +280,10 @@ impl<'a> World<'a> {
                 }
                 self.events.recycle(due);
             }
+            Target::App(id) => {
+                self.flows[id.flow() as usize].end(id.side()).app_wakes_ns = NEVER;
+                self.pump(id);
+            }
             Target::Egress(id) => self.release(id),
             Target::Open(flow) => self.open(flow),
             Target::Warm => {
@@ -454,6 +458,14 @@ impl<'a> World<'a> {
                 tcp.push(&mut cx);
             }
         }
+        if let Some(at) = app.wakes_at(now) {
+            let wakes_ns = &mut flow.ends[id.side() as usize].app_wakes_ns;
+            if *wakes_ns != at.0 {
+                *wakes_ns = at.0;
+                self.events.push(at.0, Target::App(id));
+            }
+        }
+        let tcp = &mut flow.ends[id.side() as usize].tcp;
         let over = app.closes() || tcp.rx.fin_received() && app.next_write_bytes(now) == 0;
         if over && tcp.close() || wrote && tcp.is_blocked() {
             self.with_endpoint(id, |tcp, cx| tcp.push(cx));

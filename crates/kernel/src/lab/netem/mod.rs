@@ -56,9 +56,7 @@ pub enum Unsupported {
         "path.buffer: tbf holds at most {UNLIMITED_BYTES} bytes, got {0}; use path.backend = \"user\""
     )]
     Buffer(u64),
-    #[error(
-        "path.{0}: netem and tbf do not do it as Kneepoint's link does; use path.backend = \"user\""
-    )]
+    #[error("path.{0}: netem and tbf do not do it as Kneepoint's link does")]
     Key(&'static str),
 }
 
@@ -327,9 +325,7 @@ mod tests {
         ] {
             assert_eq!(
                 text,
-                format!(
-                    "path.{key}: netem and tbf do not do it as Kneepoint's link does; use path.backend = \"user\""
-                )
+                format!("path.{key}: netem and tbf do not do it as Kneepoint's link does")
             );
         }
     }

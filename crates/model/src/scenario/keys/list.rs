@@ -321,6 +321,26 @@ pub(super) static FLOW: &[Key] = &[
         "iperf3(1), -l",
     ),
     key(
+        "on",
+        Kind::Duration {
+            min: ms(1),
+            max: secs(86_400),
+        },
+        Value("1s"),
+        "how long the application writes",
+        "kneepoint",
+    ),
+    key(
+        "off",
+        Kind::Duration {
+            min: ms(1),
+            max: secs(86_400),
+        },
+        Value("1s"),
+        "how long it then pauses, once the write() it is in is done",
+        "kneepoint",
+    ),
+    key(
         "request",
         Kind::Bytes { min: 1, max: GIB },
         Value("1B"),

@@ -104,6 +104,11 @@ impl Resolver<'_> {
                     write_bytes: self.bytes(section, "write"),
                 }
             }
+            "on-off" => WorkloadSpec::OnOff {
+                on: self.duration(section, "on"),
+                off: self.duration(section, "off"),
+                write_bytes: self.bytes(section, "write"),
+            },
             "request-response" => WorkloadSpec::RequestResponse {
                 request_bytes: self.bytes(section, "request"),
                 response_bytes: self.bytes(section, "response"),
