@@ -433,12 +433,10 @@ impl<'a> World<'a> {
         };
         let tcp = &mut flow.ends[id.side() as usize].tcp;
         let mut wrote = false;
-        let mut pauses = false;
-        loop {
+        let pauses = loop {
             let bytes = app.next_write_bytes(now);
             if bytes == 0 || !tcp.is_writable() {
-                pauses = bytes == 0;
-                break;
+                break bytes == 0;
             }
             let mut cx = Cx {
                 now_ns: self.now_ns,
@@ -453,7 +451,7 @@ impl<'a> World<'a> {
             if taken == bytes {
                 tcp.push(&mut cx);
             }
-        }
+        };
         let wakes_at = if pauses { app.wakes_at(now) } else { None };
         let over = app.closes() || tcp.rx.fin_received() && app.next_write_bytes(now) == 0;
         if over && tcp.close() || wrote && tcp.is_blocked() {
