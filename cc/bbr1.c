@@ -40,6 +40,7 @@
  *	None of it showed in a million ACKs of Linux 6.18, replayed: after each
  *	op the window, the rate and all else were equal (docs/replay.md).
  */
+#include "bbr1_burst.h"
 #include "bbr_aggregation.h"
 #include "bbr_full_pipe.h"
 #include "bbr_min_rtt.h"
@@ -75,7 +76,9 @@
 	P(pacing_margin, 1, 0, 50, "%",                                        \
 	  "share of bw not used, so that queues drain; Linux: 1")              \
 	P(policer_model, 1, 0, 1, "",                                          \
-	  "detect token-bucket policers and send at their rate (Linux: 1)")
+	  "detect token-bucket policers and send at their rate (Linux: 1)")    \
+	P(ack_aggregation, 1, 0, 1, "",                                        \
+	  "cwnd on top for ACKs that come in lumps; Linux 5.1 and later: 1")
 /* clang-format on */
 
 enum bbr1_mode {
@@ -130,13 +133,13 @@ static u64 bbr1_pacing_rate(const struct bbr1 *s, const struct cc_in *in,
 /* Segments of the burst that the stack will send. */
 static u32 bbr1_burst(const struct cc_in *in, const struct cc_out *out)
 {
-	return bbr_tso_goal(out->pacing_rate, in->mss_bytes);
+	return bbr1_tso_goal(out->pacing_rate, in->mss_bytes);
 }
 
 static u32 bbr1_add_quantum(const struct bbr1 *s, const struct cc_in *in,
 			    const struct cc_out *out, u32 cwnd)
 {
-	cwnd = bbr_add_quantum(cwnd, bbr1_burst(in, out));
+	cwnd = bbr1_with_bursts(cwnd, bbr1_burst(in, out));
 	/* With a small bdp 1.25 x rounds to nothing: make probing real. */
 	if (s->mode == BBR1_PROBE_BW && s->cycle_idx == 0)
 		cwnd += 2;
@@ -275,8 +278,8 @@ static void bbr1_update_bw(struct bbr1 *s, const struct cc_in *in)
 static void bbr1_update_ack_aggregation(struct bbr1 *s, const struct cc_in *in,
 					const struct cc_out *out)
 {
-	if (!in->rs_acked_sacked || in->rs_delivered < 0 ||
-	    in->rs_interval_us <= 0)
+	if (!s->ack_aggregation || !in->rs_acked_sacked ||
+	    in->rs_delivered < 0 || in->rs_interval_us <= 0)
 		return;
 	if (s->round.start)
 		bbr_aggregation_new_round(&s->aggregation);
@@ -379,7 +382,8 @@ static void bbr1_in_probe_rtt(struct bbr1 *s, const struct cc_in *in,
 static void bbr1_update_min_rtt(struct bbr1 *s, const struct cc_in *in,
 				struct cc_out *out)
 {
-	u32 expired = bbr_min_rtt_sample(&s->min_rtt, in, s->min_rtt_window);
+	u32 expired =
+		bbr_min_rtt_sample(&s->min_rtt, in, s->min_rtt_window * in->hz);
 
 	if (s->probe_rtt_time && expired && !s->idle_restart &&
 	    s->mode != BBR1_PROBE_RTT) {
@@ -549,7 +553,7 @@ static void bbr1_min_tso_segs(struct bbr1 *s, const struct cc_in *in,
 {
 	(void)s;
 	(void)in;
-	out->ret = bbr_min_tso(out->pacing_rate);
+	out->ret = bbr1_min_tso(out->pacing_rate);
 }
 
 /* Three windows of buffer: one in flight, and slow start even in recovery. */

@@ -35,9 +35,9 @@ static void bbr_min_rtt_reset(struct bbr_min_rtt *m, const struct cc_in *in)
 
 /* Takes the sample of an ACK. Returns 1 when the window had ended. */
 static u32 bbr_min_rtt_sample(struct bbr_min_rtt *m, const struct cc_in *in,
-			      u32 window_s)
+			      u32 window_jiffies)
 {
-	u32 expired = cc_after(in->jiffies, m->stamp + window_s * in->hz);
+	u32 expired = cc_after(in->jiffies, m->stamp + window_jiffies);
 
 	if (in->rs_rtt_us >= 0 && (in->rs_rtt_us < (s64)m->us ||
 				   (expired && !in->rs_is_ack_delayed))) {

@@ -6,7 +6,6 @@
  *
  * Equations
  *	rate  = bw mss gain (100 - margin) / 100			bytes/s
- *	burst = rate / 1024 s, at least min_tso, at most one skb	segments
  *	bdp   = ceil(gain bw min_rtt)					segments
  *
  * Source: Linux 6.12 net/ipv4/tcp_bbr.c and tcp_tso_autosize() of
@@ -24,13 +23,10 @@
 #define BBR_UNIT_SHIFT 8
 #define BBR_UNIT (1u << BBR_UNIT_SHIFT)
 
-/* Below 1.2 Mbit/s a burst of one segment, else two. bytes/s. */
-#define BBR_MIN_TSO_RATE (1200000u / 8)
 /* A TSO burst is 1/1024 s of the pacing rate (sk_pacing_shift 10), */
 #define BBR_PACING_SHIFT 10
-/* at most one skb of 64 KiB less headers (65536 - 1 - 320), and 127 segs. */
+/* at most one skb of 64 KiB less headers (65536 - 1 - 320). */
 #define BBR_TSO_MAX_BYTES 65215u
-#define BBR_TSO_MAX_SEGS 127u
 /* Bursts in flight at the sender's qdisc, its NIC, and the receiver. */
 #define BBR_QUANTUM_BURSTS 3u
 /* The window before the first RTT sample: RFC 6928. Segments. */
@@ -46,21 +42,6 @@ static u64 bbr_bytes_per_sec(u64 bw, u32 gain, u32 mss_bytes, u32 margin_pct)
 	return rate >> BBR_BW_SHIFT;
 }
 
-static u32 bbr_min_tso(u64 pacing_rate)
-{
-	return pacing_rate < BBR_MIN_TSO_RATE ? 1 : 2;
-}
-
-/* Segments of the burst that the stack will send at this pacing rate. */
-static u32 bbr_tso_goal(u64 pacing_rate, u32 mss_bytes)
-{
-	u64 bytes =
-		cc_min64(pacing_rate >> BBR_PACING_SHIFT, BBR_TSO_MAX_BYTES);
-	u32 segs = (u32)cc_div(bytes, mss_bytes);
-
-	return cc_min(cc_max(segs, bbr_min_tso(pacing_rate)), BBR_TSO_MAX_SEGS);
-}
-
 /* With min_rtt_us ~0, no sample yet, the initial window. */
 static u32 bbr_bdp(u32 bw, u32 min_rtt_us, u32 gain)
 {
@@ -71,12 +52,6 @@ static u32 bbr_bdp(u32 bw, u32 min_rtt_us, u32 gain)
 	/* Rounded up: rounding down would feed back into a lower bw. */
 	return (u32)((((w * gain) >> BBR_UNIT_SHIFT) + BBR_BW_UNIT - 1) >>
 		     BBR_BW_SHIFT);
-}
-
-/* Room for whole bursts at both ends, and for ACKs of two segments each. */
-static u32 bbr_add_quantum(u32 cwnd, u32 burst)
-{
-	return (cwnd + BBR_QUANTUM_BURSTS * burst + 1) & ~1u;
 }
 
 /*

@@ -56,6 +56,24 @@ enum cc_pacing_status {
 	CC_PACING_FQ = 2,     /* the fq qdisc paces */
 };
 
+/* in->ecn_mode: what the handshake agreed on. */
+enum cc_ecn_mode {
+	CC_ECN_NONE = 0,
+	CC_ECN_CLASSIC = 1,  /* RFC 3168 */
+	CC_ECN_ACCURATE = 2, /* RFC 9768 */
+};
+
+/* in->ack_state */
+#define CC_ACK_STATE_ECHO 0x1u	  /* ACKs carry ECE (classic ECN) */
+#define CC_ACK_STATE_DELAYED 0x2u /* an ACK waits for its timer */
+
+/* out->ack_prior of cwnd_event() */
+enum cc_ack_prior {
+	CC_ACK_PRIOR_NONE = 0,
+	CC_ACK_PRIOR_PLAIN = 1, /* an ACK without ECE */
+	CC_ACK_PRIOR_ECE = 2,	/* an ACK with ECE */
+};
+
 /* in->ack_flags: the bits of Linux' FLAG_* that algorithms read. */
 #define CC_ACK_ECE 0x40u
 #define CC_ACK_SND_UNA_ADVANCED 0x400u
@@ -99,6 +117,9 @@ struct cc_in {
 
 	u32 snd_una; /* sequence numbers, bytes */
 	u32 snd_nxt;
+	/* TCP timestamps of the last segment; both 0: the option is not used */
+	u32 rcv_tsval; /* the other end's clock, in a unit that it chooses */
+	u32 rcv_tsecr; /* ours as echoed: now_us / 1000 when that was sent, ms */
 
 	u32 packets_out; /* sent and not cumulatively acked */
 	u32 sacked_out;
@@ -146,6 +167,19 @@ struct cc_in {
 	u32 rs_has_tx;
 	u32 rs_tx_in_flight; /* in flight just after the sampled skb was sent */
 	u32 rs_lost;	     /* tp.lost now minus tp.lost when it was sent */
+
+	/*
+	 * argument of skb_marked_lost(), which stock Linux does not have: the
+	 * packet just counted in `lost`, as it was sent
+	 */
+	u32 lost_tx_in_flight; /* in flight just after it was sent */
+	u32 lost_tx_lost;      /* tp.lost when it was sent */
+	u32 lost_is_app_limited;
+
+	/* the receiving half */
+	u32 ecn_mode;  /* enum cc_ecn_mode */
+	u32 ack_state; /* CC_ACK_STATE_* */
+	u32 rcv_nxt;   /* sequence number expected next, bytes */
 };
 
 /*
@@ -161,6 +195,15 @@ struct cc_out {
 	u32 snd_ssthresh;
 	u32 app_limited;
 	u32 ret; /* result of ssthresh, undo_cwnd, min_tso_segs, sndbuf_expand */
+
+	/*
+	 * Of cwnd_event() with an ECN event, where classic ECN is in use. The
+	 * prior ACK goes out first, then the new echo holds.
+	 */
+	u32 ack_prior;	   /* enum cc_ack_prior; 0 before the call */
+	u32 ack_prior_seq; /* what it acknowledges; 0 before the call */
+	u32 ecn_echo;	   /* 0 or 1: ACKs carry ECE from now on */
+	u32 ack_now;	   /* 1: ack what arrives at once; 0 before the call */
 };
 
 /*
@@ -189,6 +232,6 @@ struct cc_param {
 	const char *doc;  /* one line, and the source of the default */
 };
 
-#define CC_STATE_MAX_BYTES 512
+#define CC_STATE_MAX_BYTES 2048
 
 #endif

@@ -41,13 +41,16 @@
 	OP(pkts_acked)    \
 	OP(min_tso_segs)  \
 	OP(sndbuf_expand) \
-	OP(in_ack_event)
+	OP(in_ack_event)  \
+	OP(skb_marked_lost)
 
 #define CC_OP_NUMBER(op) CC_OP_##op,
 enum cc_op_number { CC_ALL_OPS(CC_OP_NUMBER) CC_N_OPS };
 
 /* Flags of an algorithm, numbered as TCP_CONG_* in Linux. */
-#define CC_FLAG_NEEDS_ECN 0x2u
+#define CC_FLAG_NEEDS_ECN 0x2u	  /* asks for ECN, ECT on every packet */
+#define CC_FLAG_NEEDS_ACCECN 0x4u /* asks for AccECN; Linux 7.0 */
+#define CC_FLAG_ECT_1 0x8u	  /* ECT(1) in place of ECT(0); Linux 7.0 */
 
 /*
  * A parameter list is a macro over P(name, default, min, max, unit, doc); the
@@ -55,6 +58,18 @@ enum cc_op_number { CC_ALL_OPS(CC_OP_NUMBER) CC_N_OPS };
  */
 #define CC_PARAM_FIELD(name, dflt, min, max, unit, doc) u32 name;
 #define CC_PARAM_FIELDS(PARAMS) PARAMS(CC_PARAM_FIELD)
+
+/*
+ * What the kernel calls it: knee_NAME, in at most 15 characters. A file whose
+ * name is too long for that defines CC_KERNEL_NAME before this header.
+ */
+#ifdef CC_KERNEL_NAME
+#define CC_KERNEL_NAME_OF(alg) CC_KERNEL_NAME
+#else
+#define CC_KERNEL_NAME_OF(alg) knee_##alg
+#endif
+#define CC_QUOTE_(token) #token
+#define CC_QUOTE(token) CC_QUOTE_(token)
 
 /* get_info() exists on the host only (cc.h); the kernel's build skips it. */
 #define CC_HOST_ONLY __attribute__((unused))

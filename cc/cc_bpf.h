@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * cc_bpf.h - the kernel shell: CC_ALGORITHM() becomes struct_ops programs and
- * the map `knee_NAME` that registers them.
+ * the map that registers them, of the name they get there.
  *
  * Every program does the same three things: copy kernel fields into `in` and
  * `out`, call the op, copy what changed back. State, in and out of a socket
@@ -118,6 +118,9 @@ struct sock {
 
 struct inet_connection_sock {
 	u8 icsk_ca_state : 5;
+	struct {
+		u8 pending;
+	} icsk_ack;
 };
 
 struct minmax_sample {
@@ -129,7 +132,13 @@ struct minmax {
 	struct minmax_sample s[3];
 };
 
+struct tcp_options_received {
+	u32 rcv_tsval;
+	u32 rcv_tsecr;
+};
+
 struct tcp_sock {
+	struct tcp_options_received rx_opt;
 	u64 tcp_mstamp;
 	u64 tcp_clock_cache;
 	u64 tcp_wstamp_ns;
@@ -141,6 +150,7 @@ struct tcp_sock {
 	u32 prior_cwnd;
 	u32 snd_una;
 	u32 snd_nxt;
+	u32 rcv_nxt;
 	u32 packets_out;
 	u32 sacked_out;
 	u32 lost_out;
@@ -150,6 +160,7 @@ struct tcp_sock {
 	u32 delivered_ce;
 	u32 lost;
 	u32 app_limited;
+	u8 ecn_flags;
 	u32 srtt_us; /* us << 3 */
 	struct minmax rtt_min;
 	u32 mss_cache;
@@ -210,7 +221,31 @@ _Static_assert(__builtin_offsetof(struct tcp_congestion_ops, name) == 80 &&
 /* CA_ACK_ECE of in_ack_event(), which numbers its flags anew. */
 #define CC_BPF_CA_ACK_ECE 0x4u
 
+/* Flags that kernels up to 6.18 accept; they refuse an object with others. */
+#define CC_BPF_KNOWN_FLAGS CC_FLAG_NEEDS_ECN
+
+/* Bits of tp->ecn_flags; both modes while the handshake is under way. */
+#define CC_BPF_ECN_CLASSIC 0x1u
+#define CC_BPF_ECN_DEMAND_CWR 0x4u
+#define CC_BPF_ECN_ACCURATE 0x10u
+
+/* Bits of icsk_ack.pending. */
+#define CC_BPF_ACK_TIMER 0x2u
+#define CC_BPF_ACK_NOW 0x10u
+
 extern int CONFIG_HZ __kconfig;
+
+static __always_inline u32 cc_bpf_ecn_mode(u32 ecn_flags)
+{
+	switch (ecn_flags & (CC_BPF_ECN_CLASSIC | CC_BPF_ECN_ACCURATE)) {
+	case CC_BPF_ECN_CLASSIC:
+		return CC_ECN_CLASSIC;
+	case CC_BPF_ECN_ACCURATE:
+		return CC_ECN_ACCURATE;
+	default:
+		return CC_ECN_NONE;
+	}
+}
 
 static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
 					struct cc_out *out)
@@ -218,6 +253,7 @@ static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
 	const struct inet_connection_sock *icsk = (void *)sk;
 	const struct tcp_sock *tp = (void *)sk;
 	u32 srtt_us = tp->srtt_us;
+	u32 ecn_flags = tp->ecn_flags;
 
 	in->now_us = tp->tcp_mstamp;
 	in->clock_ns = tp->tcp_clock_cache;
@@ -234,6 +270,8 @@ static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
 	in->prior_cwnd = tp->prior_cwnd;
 	in->snd_una = tp->snd_una;
 	in->snd_nxt = tp->snd_nxt;
+	in->rcv_tsval = tp->rx_opt.rcv_tsval;
+	in->rcv_tsecr = tp->rx_opt.rcv_tsecr;
 	in->packets_out = tp->packets_out;
 	in->sacked_out = tp->sacked_out;
 	in->lost_out = tp->lost_out;
@@ -253,6 +291,13 @@ static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
 	in->ca_state = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
 	in->is_cwnd_limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
 	in->random = bpf_get_prandom_u32();
+	in->ecn_mode = cc_bpf_ecn_mode(ecn_flags);
+	in->ack_state = 0;
+	if (ecn_flags & CC_BPF_ECN_DEMAND_CWR)
+		in->ack_state |= CC_ACK_STATE_ECHO;
+	if (icsk->icsk_ack.pending & CC_BPF_ACK_TIMER)
+		in->ack_state |= CC_ACK_STATE_DELAYED;
+	in->rcv_nxt = tp->rcv_nxt;
 
 	out->pacing_rate = in->pacing_rate;
 	out->pacing_status = in->pacing_status;
@@ -261,6 +306,10 @@ static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
 	out->snd_ssthresh = in->snd_ssthresh;
 	out->app_limited = in->app_limited;
 	out->ret = 0;
+	out->ack_prior = CC_ACK_PRIOR_NONE;
+	out->ack_prior_seq = 0;
+	out->ecn_echo = in->ack_state & CC_ACK_STATE_ECHO;
+	out->ack_now = 0;
 }
 
 static __always_inline void cc_bpf_read_sample(const struct rate_sample *rs,
@@ -308,6 +357,44 @@ cc_bpf_write(struct sock *sk, const struct cc_in *in, const struct cc_out *out)
 					    CC_PACING_NONE, CC_PACING_NEEDED);
 }
 
+/* Clang calls memset() for a block this large, and BPF has none. */
+static __always_inline void cc_bpf_clear(void *block, u32 bytes)
+{
+	volatile u64 *words = block;
+	u32 i;
+
+#pragma clang loop unroll(disable)
+	for (i = 0; i < bytes / 8; i++)
+		words[i] = 0;
+}
+
+static __always_inline void cc_bpf_echo(struct tcp_sock *tp, u32 ece)
+{
+	if (ece)
+		tp->ecn_flags |= CC_BPF_ECN_DEMAND_CWR;
+	else
+		tp->ecn_flags &= ~CC_BPF_ECN_DEMAND_CWR;
+}
+
+/* What cwnd_event() asks of the receiving half. */
+static __always_inline void cc_bpf_write_acks(struct sock *sk,
+					      const struct cc_in *in,
+					      const struct cc_out *out)
+{
+	struct inet_connection_sock *icsk = (void *)sk;
+	struct tcp_sock *tp = (void *)sk;
+
+	if (out->ack_prior) {
+		cc_bpf_echo(tp, out->ack_prior == CC_ACK_PRIOR_ECE);
+		bpf_tcp_send_ack(tp, out->ack_prior_seq);
+	}
+	if (out->ack_prior ||
+	    out->ecn_echo != (in->ack_state & CC_ACK_STATE_ECHO))
+		cc_bpf_echo(tp, out->ecn_echo);
+	if (out->ack_now)
+		icsk->icsk_ack.pending |= CC_BPF_ACK_NOW;
+}
+
 /*
  * The block exists from init() on. Before it (cong_control runs for the
  * SYN-ACK) and when its memory could not be had, ops leave the window alone.
@@ -337,18 +424,39 @@ cc_bpf_write(struct sock *sk, const struct cc_in *in, const struct cc_out *out)
                                                                            \
 		if (!b)                                                    \
 			return b;                                          \
-		__builtin_memset(b, 0, sizeof(*b));                        \
+		cc_bpf_clear(b, sizeof(*b));                               \
 		PARAMS(CC_BPF_PARAM_SET)                                   \
 		cc_bpf_read(sk, &b->in, &b->out);                          \
 		return b;                                                  \
 	}
 
-#define CC_BPF_INIT(alg)                                               \
+/*
+ * The stack sends ECT for an algorithm that needs ECN even when the other end
+ * refused it. Nobody would hear of a mark then: such a connection is Reno's.
+ */
+#define CC_BPF_SOL_TCP 6
+#define CC_BPF_TCP_CONGESTION 13
+
+static __always_inline u32 cc_bpf_give_up(struct sock *sk, u32 alg_flags)
+{
+	const struct tcp_sock *tp = (void *)sk;
+	char reno[] = "reno";
+
+	if (!(alg_flags & CC_FLAG_NEEDS_ECN) || cc_bpf_ecn_mode(tp->ecn_flags))
+		return 0;
+	return !bpf_setsockopt(sk, CC_BPF_SOL_TCP, CC_BPF_TCP_CONGESTION, reno,
+			       sizeof(reno));
+}
+
+#define CC_BPF_INIT(alg, alg_flags)                                    \
 	SEC("struct_ops/init")                                         \
 	void BPF_PROG(alg##_bpf_init, struct sock *sk)                 \
 	{                                                              \
-		struct alg##_block *b = alg##_create(sk);              \
+		struct alg##_block *b;                                 \
                                                                        \
+		if (cc_bpf_give_up(sk, alg_flags))                     \
+			return;                                        \
+		b = alg##_create(sk);                                  \
 		if (!b)                                                \
 			return;                                        \
 		alg##_call(CC_OP_init, b);                             \
@@ -364,8 +472,8 @@ cc_bpf_write(struct sock *sk, const struct cc_in *in, const struct cc_out *out)
 /* BPF_PROG() behind a macro, so that a list of arguments is expanded first. */
 #define CC_BPF_PROG(name, ...) BPF_PROG(name, ##__VA_ARGS__)
 
-/* A program whose op returns nothing. */
-#define CC_BPF_VOID(alg, op)                                                \
+/* A program whose op returns nothing; `after` follows the write. */
+#define CC_BPF_VOID(alg, op, after)                                         \
 	SEC("struct_ops/" #op)                                              \
 	void CC_BPF_PROG(alg##_bpf_##op, struct sock *sk, CC_BPF_ARGS_##op) \
 	{                                                                   \
@@ -376,6 +484,7 @@ cc_bpf_write(struct sock *sk, const struct cc_in *in, const struct cc_out *out)
 		CC_BPF_SET_##op;                                            \
 		alg##_core_##op(b);                                         \
 		cc_bpf_write(sk, &b->in, &b->out);                          \
+		after;                                                      \
 	}
 
 /* A program that returns out.ret, or `fallback` without a block. */
@@ -425,15 +534,31 @@ cc_bpf_write(struct sock *sk, const struct cc_in *in, const struct cc_out *out)
 	(b->in.ack_flags = flag, cc_bpf_read_sample(rs, &b->in))
 #endif
 
-#define CC_BPF_OP_cong_avoid(alg) CC_BPF_VOID(alg, cong_avoid)
-#define CC_BPF_OP_set_state(alg) CC_BPF_VOID(alg, set_state)
-#define CC_BPF_OP_cwnd_event(alg) CC_BPF_VOID(alg, cwnd_event)
-#define CC_BPF_OP_in_ack_event(alg) CC_BPF_VOID(alg, in_ack_event)
-#define CC_BPF_OP_pkts_acked(alg) CC_BPF_VOID(alg, pkts_acked)
-#define CC_BPF_OP_cong_control(alg) CC_BPF_VOID(alg, cong_control)
+#define CC_BPF_OP_cong_avoid(alg) CC_BPF_VOID(alg, cong_avoid, )
+#define CC_BPF_OP_set_state(alg) CC_BPF_VOID(alg, set_state, )
+#define CC_BPF_OP_cwnd_event(alg) \
+	CC_BPF_VOID(alg, cwnd_event, cc_bpf_write_acks(sk, &b->in, &b->out))
+#define CC_BPF_OP_in_ack_event(alg) CC_BPF_VOID(alg, in_ack_event, )
+/* Stock Linux does not call it. */
+#define CC_BPF_OP_skb_marked_lost(alg)
+#define CC_BPF_OP_pkts_acked(alg) CC_BPF_VOID(alg, pkts_acked, )
+#define CC_BPF_OP_cong_control(alg) CC_BPF_VOID(alg, cong_control, )
 
 #define CC_BPF_PROGRAM(alg, op) CC_BPF_OP_##op(alg)
-#define CC_BPF_MEMBER(alg, op) .op = (void *)alg##_bpf_##op,
+#define CC_BPF_MEMBER(alg, op) CC_BPF_MEMBER_##op(alg)
+#define CC_BPF_MEMBER_OF(alg, op) .op = (void *)alg##_bpf_##op,
+#define CC_BPF_MEMBER_init(alg) CC_BPF_MEMBER_OF(alg, init)
+#define CC_BPF_MEMBER_ssthresh(alg) CC_BPF_MEMBER_OF(alg, ssthresh)
+#define CC_BPF_MEMBER_cong_avoid(alg) CC_BPF_MEMBER_OF(alg, cong_avoid)
+#define CC_BPF_MEMBER_cong_control(alg) CC_BPF_MEMBER_OF(alg, cong_control)
+#define CC_BPF_MEMBER_undo_cwnd(alg) CC_BPF_MEMBER_OF(alg, undo_cwnd)
+#define CC_BPF_MEMBER_set_state(alg) CC_BPF_MEMBER_OF(alg, set_state)
+#define CC_BPF_MEMBER_cwnd_event(alg) CC_BPF_MEMBER_OF(alg, cwnd_event)
+#define CC_BPF_MEMBER_pkts_acked(alg) CC_BPF_MEMBER_OF(alg, pkts_acked)
+#define CC_BPF_MEMBER_min_tso_segs(alg) CC_BPF_MEMBER_OF(alg, min_tso_segs)
+#define CC_BPF_MEMBER_sndbuf_expand(alg) CC_BPF_MEMBER_OF(alg, sndbuf_expand)
+#define CC_BPF_MEMBER_in_ack_event(alg) CC_BPF_MEMBER_OF(alg, in_ack_event)
+#define CC_BPF_MEMBER_skb_marked_lost(alg)
 
 #define CC_ALGORITHM(alg, state_type, PARAMS, OPS, alg_flags, ...) \
 	CC_BPF_BLOCK(alg, state_type)                              \
@@ -441,14 +566,14 @@ cc_bpf_write(struct sock *sk, const struct cc_in *in, const struct cc_out *out)
 	OPS(CC_BPF_CORE)                                           \
 	CC_BPF_CALL(alg, OPS)                                      \
 	CC_BPF_STORE(alg, PARAMS)                                  \
-	CC_BPF_INIT(alg)                                           \
+	CC_BPF_INIT(alg, alg_flags)                                \
 	OPS(CC_BPF_PROGRAM)                                        \
 	SEC(".struct_ops")                                         \
-	struct tcp_congestion_ops knee_##alg = {                   \
+	struct tcp_congestion_ops CC_KERNEL_NAME_OF(alg) = {       \
 		OPS(CC_BPF_MEMBER).init = (void *)alg##_bpf_init,  \
 		.release = (void *)alg##_bpf_release,              \
-		.flags = alg_flags,                                \
-		.name = "knee_" #alg,                              \
+		.flags = (alg_flags)&CC_BPF_KNOWN_FLAGS,           \
+		.name = CC_QUOTE(CC_KERNEL_NAME_OF(alg)),          \
 	};
 
 #endif /* CC_BPF_REPLAY */

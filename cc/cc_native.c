@@ -68,6 +68,8 @@ static const struct cc_field in_fields[] = {
 	IN(prior_cwnd),
 	IN(snd_una),
 	IN(snd_nxt),
+	IN(rcv_tsval),
+	IN(rcv_tsecr),
 	IN(packets_out),
 	IN(sacked_out),
 	IN(lost_out),
@@ -106,11 +108,19 @@ static const struct cc_field in_fields[] = {
 	IN(rs_has_tx),
 	IN(rs_tx_in_flight),
 	IN(rs_lost),
+	IN(lost_tx_in_flight),
+	IN(lost_tx_lost),
+	IN(lost_is_app_limited),
+	IN(ecn_mode),
+	IN(ack_state),
+	IN(rcv_nxt),
 };
 
 static const struct cc_field out_fields[] = {
-	OUT(pacing_rate),  OUT(pacing_status), OUT(snd_cwnd), OUT(snd_cwnd_cnt),
-	OUT(snd_ssthresh), OUT(app_limited),   OUT(ret),
+	OUT(pacing_rate),  OUT(pacing_status), OUT(snd_cwnd),
+	OUT(snd_cwnd_cnt), OUT(snd_ssthresh),  OUT(app_limited),
+	OUT(ret),	   OUT(ack_prior),     OUT(ack_prior_seq),
+	OUT(ecn_echo),	   OUT(ack_now),
 };
 
 static const struct cc_field info_fields[] = {

@@ -13,6 +13,8 @@ typedef void (*cc_get_info_fn)(const void *state, const struct cc_in *in,
 
 struct cc_algorithm {
 	const char *name;
+	const char *kernel_name; /* of our build there */
+
 	const char *summary;  /* one line: what it does */
 	const char *source;   /* RFC, draft or paper, with revision, section */
 	const char *use_when; /* one line: where it is the right choice */
@@ -63,6 +65,7 @@ struct cc_algorithm {
 	extern const struct cc_algorithm cc_algorithm_##alg;         \
 	const struct cc_algorithm cc_algorithm_##alg = {             \
 		.name = #alg,                                        \
+		.kernel_name = CC_QUOTE(CC_KERNEL_NAME_OF(alg)),     \
 		.flags = alg_flags,                                  \
 		.state_bytes = sizeof(type),                         \
 		.n_params = 0 PARAMS(CC_PARAM_COUNT),                \

@@ -12,6 +12,12 @@ BUILD = ROOT / "build"
 ALGORITHMS = re.findall(r"^CC_ALGORITHM_FILE\((\w+)\)$", (ROOT / "cc/algorithms.def").read_text(), re.M)
 
 
+def kernel_name(algorithm: str) -> str:
+    """What the kernel calls our build: knee_ and its name, or a shorter one that the file gives."""
+    shorter = re.search(r"^#define CC_KERNEL_NAME (\w+)$", (ROOT / f"cc/{algorithm}.c").read_text(), re.M)
+    return shorter[1] if shorter else f"knee_{algorithm}"
+
+
 def run(*command: object, timeout_s: float = 120) -> str:
     """Runs a command; its output, or a failure that shows all it said."""
     words = [str(word) for word in command]

@@ -1,6 +1,7 @@
 """One TCP flow between two network namespaces, run as a program in each of them.
 
-server: `flow.py server PORT` prints "ready", reads one connection to its end and prints the bytes received.
+server: `flow.py server PORT ALGORITHM` prints "ready", reads one connection to its end and prints the bytes
+received. It runs the same algorithm: one that needs ECN gets it of its like alone.
 client: `flow.py client ADDRESS PORT ALGORITHM BYTES` sends and prints one JSON object: what the socket ran
 (getsockopt TCP_CONGESTION) and the TCP_INFO samples it saw.
 """
@@ -29,8 +30,9 @@ def congestion(sock: socket.socket) -> str:
     return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
 
 
-def serve(port: int) -> None:
+def serve(port: int, algorithm: str) -> None:
     with socket.create_server(("0.0.0.0", port)) as listener:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, algorithm.encode())
         print("ready", flush=True)
         connection, _ = listener.accept()
         received_bytes = 0
@@ -65,6 +67,6 @@ def send(address: str, port: int, algorithm: str, total_bytes: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "server":
-        serve(int(sys.argv[2]))
+        serve(int(sys.argv[2]), sys.argv[3])
     else:
         send(sys.argv[2], int(sys.argv[3]), sys.argv[4], int(sys.argv[5]))

@@ -84,12 +84,12 @@ def registered_as(name: str, bpf_object: Path) -> Iterator[str]:
             assert name not in registered_maps()
 
 
-def carry_flow(lab: Lab, algorithm: str, flow_bytes: int) -> tuple[dict, int]:
-    """Sends flow_bytes over the lab. Returns the client's report (flow.py) and the bytes the server read."""
+def carry_flow(lab: Lab, algorithm: str, flow_bytes: int, far_end: str | None = None) -> tuple[dict, int]:
+    """Sends flow_bytes over the lab to a server that runs far_end, or the same algorithm. Returns the client's
+    report (flow.py) and the bytes the server read."""
     enter = ("ip", "netns", "exec")
-    server = subprocess.Popen(
-        [*enter, lab.receiver, sys.executable, FLOW, "server", str(PORT)], stdout=subprocess.PIPE, text=True
-    )
+    listen = (FLOW, "server", str(PORT), far_end or algorithm)
+    server = subprocess.Popen([*enter, lab.receiver, sys.executable, *listen], stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
         assert server.stdout.readline() == "ready\n"

@@ -26,6 +26,7 @@ struct sequence {
 	u64 random;
 	int wild;
 	u32 loss_per_1024;
+	u32 marks_per_256; /* share of ACKs that report CE */
 	u32 rtt_us;
 	u32 in_recovery;      /* ACKs of recovery left */
 	u32 side_ops_per_256; /* share of ops that are not an ACK's main two */
@@ -81,6 +82,10 @@ static void fill_out(struct block *b)
 	b->out.snd_ssthresh = b->in.snd_ssthresh;
 	b->out.app_limited = b->in.app_limited;
 	b->out.ret = 0;
+	b->out.ack_prior = CC_ACK_PRIOR_NONE;
+	b->out.ack_prior_seq = 0;
+	b->out.ecn_echo = b->in.ack_state & CC_ACK_STATE_ECHO;
+	b->out.ack_now = 0;
 }
 
 static void begin_lively(struct sequence *q, struct block *b)
@@ -109,6 +114,8 @@ static void begin_lively(struct sequence *q, struct block *b)
 	/* Few side ops leave the long memories (policer model) undisturbed. */
 	q->side_ops_per_256 = below(q, 2) ? 64 : 1;
 	q->in_recovery = 0;
+	in->ecn_mode = below(q, 3);
+	q->marks_per_256 = below(q, 2) * below(q, 256);
 }
 
 /* What an ACK changes, before the ops are called. */
@@ -124,6 +131,10 @@ static void lively_step(struct sequence *q, struct block *b)
 	in->clock_ns = in->now_us * 1000;
 	in->wstamp_ns = in->clock_ns + below(q, 2) * below(q, q->rtt_us * 100);
 	in->lsndtime = in->jiffies - (below(q, 16) ? 0 : below(q, 1000));
+	/* A remote clock of 1 ms, some way ahead, after up to half an RTT. */
+	in->rcv_tsecr = (u32)((in->now_us - q->rtt_us) / 1000);
+	in->rcv_tsval =
+		in->rcv_tsecr + 1000 + in->random % 1024 * q->rtt_us / 2048000;
 	in->pacing_rate = b->out.pacing_rate;
 	in->pacing_status = b->out.pacing_status;
 	in->snd_cwnd = b->out.snd_cwnd;
@@ -136,6 +147,14 @@ static void lively_step(struct sequence *q, struct block *b)
 	in->rs_losses = below(q, 1024) < q->loss_per_1024 ? 1 + below(q, 4) : 0;
 	in->delivered += in->rs_acked_sacked;
 	in->lost += in->rs_losses;
+	in->ack_flags = CC_ACK_SND_UNA_ADVANCED;
+	if (in->ecn_mode && below(q, 256) < q->marks_per_256) {
+		in->delivered_ce += 1 + below(q, in->rs_acked_sacked + 1);
+		in->ack_flags |= CC_ACK_ECE;
+	}
+	in->rcv_nxt += in->mss_bytes;
+	in->ack_state = (b->out.ecn_echo ? CC_ACK_STATE_ECHO : 0) |
+			(below(q, 2) ? CC_ACK_STATE_DELAYED : 0);
 	in->snd_una += in->acked * in->mss_bytes;
 	in->packets_out =
 		1 + below(q, in->snd_cwnd < 65536 ? in->snd_cwnd : 65536);

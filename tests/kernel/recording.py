@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from building import ALGORITHMS, BUILD, ROOT, run
+from building import BUILD, ROOT, run
 from lab import PORT, Lab, laid_out
 
 TRAFFIC = ROOT / "tests/kernel/traffic.py"
@@ -169,7 +169,7 @@ class Replayed:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="record the kernel's algorithms and replay them through cc/")
-    parser.add_argument("algorithms", nargs="*", default=ALGORITHMS)
+    parser.add_argument("algorithms", nargs="*", default=list(CWND_SHARE))
     parser.add_argument("--acks", type=int, default=1_000_000, help="ACKs to record of each")
     parser.add_argument("--keep", type=Path, help="a folder for the recordings; else they are removed")
     options = parser.parse_args()

@@ -19,7 +19,7 @@ import subprocess, sys, time
 from lab import FLOW, laid_out, registered_as
 with registered_as(sys.argv[1], sys.argv[2]), laid_out(10_000_000, 65536) as lab:
     enter = ["ip", "netns", "exec", lab.receiver]
-    server = subprocess.Popen([*enter, sys.executable, FLOW, "server", "5201"], stdout=subprocess.DEVNULL)
+    server = subprocess.Popen([*enter, sys.executable, FLOW, "server", "5201", "reno"], stdout=subprocess.DEVNULL)
     print(server.pid, flush=True)
     time.sleep(600)
 """

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from building import ALGORITHMS, run
+from building import ALGORITHMS, kernel_name, run
 from kneepoint import _core, tables
 from lab import available, registered_maps
 
@@ -64,17 +64,18 @@ def listed() -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_an_algorithm_is_loaded_listed_and_unloaded(name: str) -> None:
+    called = kernel_name(name)
     assert listed()[name]["loaded"] is None
-    assert f"sockets can choose knee_{name}" in knee("load", name)
-    assert f"knee_{name}" in available()
-    assert listed()[name]["loaded"] == f"knee_{name}"
+    assert f"sockets can choose {called}" in knee("load", name)
+    assert called in available()
+    assert listed()[name]["loaded"] == called
     # Not where every socket might take it unasked.
-    assert f"knee_{name}" not in ALLOWED.read_text().split()
+    assert called not in ALLOWED.read_text().split()
     with socket.socket() as chosen:
-        chosen.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, f"knee_{name}".encode())
+        chosen.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, called.encode())
     knee("unload", name)
-    assert f"knee_{name}" not in available()
-    assert f"knee_{name}" not in registered_maps()
+    assert called not in available()
+    assert called not in registered_maps()
 
 
 def test_a_name_that_is_taken_is_refused() -> None:

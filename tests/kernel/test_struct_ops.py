@@ -1,11 +1,11 @@
-"""The files of cc/ run in the real kernel: each registers as knee_NAME and carries a TCP flow."""
+"""The files of cc/ run in the real kernel: each registers by its kernel name and carries a TCP flow."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from building import ALGORITHMS
+from building import ALGORITHMS, kernel_name
 from lab import Lab, available, carry_flow, laid_out, registered_as, registered_maps
 
 FLOW_BYTES = 24 * 1024 * 1024
@@ -21,7 +21,7 @@ def lab() -> Iterator[Lab]:
 @pytest.fixture(params=ALGORITHMS)
 def registered(request: pytest.FixtureRequest, kernel: None, bpf_objects: Path) -> Iterator[str]:
     """The algorithm's kernel name, registered for the time of the test."""
-    with registered_as(f"knee_{request.param}", bpf_objects / f"{request.param}.bpf.o") as name:
+    with registered_as(kernel_name(request.param), bpf_objects / f"{request.param}.bpf.o") as name:
         yield name
 
 
@@ -51,6 +51,14 @@ def test_bbr1_paces_near_the_rate_of_the_link(registered: str, lab: Lab) -> None
     median = rates[len(rates) // 2]
     print(f"median pacing rate {median / 1e6:.0f} Mbit/s on a link of {lab.rate_bits_per_sec / 1e6:.0f} Mbit/s")
     assert 0.7 * lab.rate_bits_per_sec < median < 1.3 * lab.rate_bits_per_sec
+
+
+@pytest.mark.parametrize("registered", ["dctcp", "prague"], indirect=True)
+def test_a_flow_that_needs_ecn_and_gets_none_is_reno(registered: str, lab: Lab) -> None:
+    """A server whose algorithm does not need ECN refuses it to one whose does; ECT without an echo would be a lie."""
+    report, received_bytes = carry_flow(lab, registered, FLOW_BYTES, far_end="reno")
+    assert report["ran"] == "reno"
+    assert received_bytes == FLOW_BYTES
 
 
 def test_unregistering_leaves_nothing(registered: str) -> None:

@@ -21,11 +21,13 @@ pub enum Op {
     MinTsoSegs,
     SndbufExpand,
     InAckEvent,
+    /// Exists in the simulator only: stock Linux does not tell of single packets.
+    SkbMarkedLost,
 }
 
 impl Op {
     /// Every op, in the order of their numbers.
-    pub const ALL: [Op; 11] = [
+    pub const ALL: [Op; 12] = [
         Op::Init,
         Op::Ssthresh,
         Op::CongAvoid,
@@ -37,6 +39,7 @@ impl Op {
         Op::MinTsoSegs,
         Op::SndbufExpand,
         Op::InAckEvent,
+        Op::SkbMarkedLost,
     ];
 }
 
@@ -57,6 +60,7 @@ struct RawParam {
 #[repr(C)]
 struct RawAlgorithm {
     name: *const c_char,
+    kernel_name: *const c_char,
     summary: *const c_char,
     source: *const c_char,
     use_when: *const c_char,
@@ -94,6 +98,7 @@ pub struct Param {
 #[derive(Debug)]
 pub struct Algorithm {
     name: &'static str,
+    kernel_name: &'static str,
     summary: &'static str,
     source: &'static str,
     use_when: &'static str,
@@ -107,9 +112,14 @@ pub struct Algorithm {
 }
 
 impl Algorithm {
-    /// The name used in scenarios, and, after `knee_`, in the kernel.
+    /// The name used in scenarios.
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// What the kernel calls our build: `knee_` and the name, if that is short enough.
+    pub fn kernel_name(&self) -> &'static str {
+        self.kernel_name
     }
 
     /// One line: what it does.
@@ -135,6 +145,16 @@ impl Algorithm {
     /// Does the algorithm need ECN negotiated (Linux: TCP_CONG_NEEDS_ECN)?
     pub fn needs_ecn(&self) -> bool {
         self.flags & 0x2 != 0
+    }
+
+    /// Does the algorithm need Accurate ECN (Linux: TCP_CONG_NEEDS_ACCECN)?
+    pub fn needs_accurate_ecn(&self) -> bool {
+        self.flags & 0x4 != 0
+    }
+
+    /// Is what it sends ECT(1) rather than ECT(0) (Linux: TCP_CONG_ECT_1_NEGOTIATION)?
+    pub fn sends_ect_1(&self) -> bool {
+        self.flags & 0x8 != 0
     }
 
     /// Memory per connection, bytes.
@@ -178,6 +198,7 @@ impl Algorithm {
         let params = unsafe { std::slice::from_raw_parts(raw.params, raw.n_params as usize) };
         Algorithm {
             name: text(raw.name),
+            kernel_name: text(raw.kernel_name),
             summary: text(raw.summary),
             source: text(raw.source),
             use_when: text(raw.use_when),

@@ -58,6 +58,10 @@ mirror! {
         snd_una: u32,
         /// Sequence number, bytes; wraps.
         snd_nxt: u32,
+        /// Timestamp of the last segment, in a unit that the other end chooses; 0 without timestamps.
+        rcv_tsval: u32,
+        /// Our timestamp as that segment echoed it, ms; 0 without timestamps.
+        rcv_tsecr: u32,
         packets_out: u32,
         sacked_out: u32,
         lost_out: u32,
@@ -123,6 +127,17 @@ mirror! {
         rs_tx_in_flight: u32,
         /// Marked lost since the sampled packet was sent.
         rs_lost: u32,
+        /// Argument of [`Op::SkbMarkedLost`](crate::Op::SkbMarkedLost): in flight just after that packet was sent.
+        lost_tx_in_flight: u32,
+        /// `lost` when it was sent.
+        lost_tx_lost: u32,
+        lost_is_app_limited: u32,
+        /// An [`EcnMode`].
+        ecn_mode: u32,
+        /// `ACK_STATE_*` bits.
+        ack_state: u32,
+        /// Sequence number expected next, bytes; wraps.
+        rcv_nxt: u32,
     }
 }
 
@@ -141,6 +156,14 @@ mirror! {
         app_limited: u32,
         /// Result of `Ssthresh`, `UndoCwnd`, `MinTsoSegs` and `SndbufExpand`.
         ret: u32,
+        /// An [`AckPrior`], of `CwndEvent` with an ECN event: goes out before the new echo holds.
+        ack_prior: u32,
+        /// What that ACK acknowledges; a sequence number, bytes.
+        ack_prior_seq: u32,
+        /// 0 or 1: ACKs carry ECE from now on.
+        ecn_echo: u32,
+        /// 1: ack what arrives at once.
+        ack_now: u32,
     }
 }
 
@@ -200,6 +223,33 @@ pub enum PacingStatus {
     Fq = 2,
 }
 
+/// What the handshake agreed on, for the contract.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnMode {
+    #[default]
+    None = 0,
+    /// RFC 3168.
+    Classic = 1,
+    /// RFC 9768.
+    Accurate = 2,
+}
+
+/// An ACK that an algorithm asks for at once, for what had arrived before.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckPrior {
+    None = 0,
+    /// Without ECE.
+    Plain = 1,
+    /// With ECE.
+    Ece = 2,
+}
+
+/// `ack_state`: ACKs carry ECE (classic ECN).
+pub const ACK_STATE_ECHO: u32 = 0x1;
+/// `ack_state`: an ACK waits for its timer.
+pub const ACK_STATE_DELAYED: u32 = 0x2;
 /// `ack_flags`: the ACK carried ECE.
 pub const ACK_ECE: u32 = 0x40;
 /// `ack_flags`: the ACK moved `snd_una`.

@@ -693,6 +693,19 @@ fn bbr1_adds_the_excess_of_aggregated_acks_for_five_to_ten_rounds() {
     );
 }
 
+#[test]
+fn bbr1_without_ack_aggregation_adds_nothing_for_aggregated_acks() {
+    let mut c = in_smooth_probe_bw(&[("ack_aggregation", 0)]);
+    lump(&mut c, 1, 200);
+    lump(&mut c, 24_000, 40);
+    // Two BDP, three bursts of 7 to 12 segments, 1 to be even and 2 while probing: no extra_acked (41 when smooth).
+    for _ in 0..15 {
+        round(&mut c, smooth());
+        let (least, most) = (2 * BDP + 3 * 7, 2 * BDP + 3 * 12 + 1 + 2);
+        assert!((least..=most).contains(&c.cwnd()), "{}", c.cwnd());
+    }
+}
+
 // ---- recovery, undo, idle ----
 
 #[test]

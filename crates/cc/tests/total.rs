@@ -1,6 +1,6 @@
 //! Every op is total: whatever the input, it returns, and leaves a window of at least one segment.
 
-use knee_cc::{Algorithm, CcIn, CcOut, Instance, Op, algorithms};
+use knee_cc::{ACK_STATE_ECHO, Algorithm, CcIn, CcOut, Instance, Op, algorithms};
 use proptest::prelude::*;
 
 /// A word with a liking for the edges.
@@ -64,7 +64,8 @@ proptest! {
                 snd_cwnd_cnt: input.snd_cwnd_cnt,
                 snd_ssthresh: input.snd_ssthresh,
                 app_limited: input.app_limited,
-                ret: 0,
+                ecn_echo: input.ack_state & ACK_STATE_ECHO,
+                ..CcOut::default()
             };
             let before = input;
             instance.call(op, &input, &mut out);

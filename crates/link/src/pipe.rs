@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use knee_model::loss::Loss;
 use knee_model::packet::{Ecn, Packet};
 use knee_model::queue::Queue;
+use knee_model::queue::policer::Policer;
 use knee_model::scenario::Link;
 use knee_model::trace::Schedule;
 use knee_model::transit::Transit;
@@ -16,7 +17,7 @@ use knee_model::units::Nanos;
 pub trait Sink {
     /// The path's own loss took it.
     fn lost(&mut self, packet: Packet);
-    /// The queue dropped it.
+    /// The policer or the queue dropped it.
     fn dropped(&mut self, packet: Packet);
     /// Its last bit has left the bottleneck, after `waited` in the queue.
     fn left(&mut self, packet: &Packet, at_ns: u64, waited: Nanos);
@@ -75,6 +76,7 @@ struct Bottleneck {
 /// One direction.
 pub struct Pipe {
     loss: Option<Box<dyn Loss>>,
+    policer: Option<Policer>,
     bottleneck: Option<Bottleneck>,
     /// Where packets do more than take their delay.
     transit: Option<Box<Transit>>,
@@ -95,12 +97,14 @@ impl Pipe {
     /// `link`: the bottleneck and the queue before it; `None`: unlimited.
     pub fn new(
         loss: Option<Box<dyn Loss>>,
+        policer: Option<Policer>,
         link: Option<Link>,
         transit: Option<Box<Transit>>,
         coalesce: Nanos,
     ) -> Pipe {
         Pipe {
             loss,
+            policer,
             bottleneck: link.map(|(schedule, queue)| Bottleneck {
                 schedule,
                 queue,
@@ -152,12 +156,19 @@ impl Pipe {
 
     /// A packet enters. Whatever was due before `now_ns` has been done by [`Self::advance`].
     #[inline]
-    pub fn enter(&mut self, now_ns: u64, packet: Packet, sink: &mut impl Sink) {
+    pub fn enter(&mut self, now_ns: u64, mut packet: Packet, sink: &mut impl Sink) {
         if let Some(loss) = &mut self.loss
             && loss.lose()
         {
             self.counters.lost_pkts += 1;
             sink.lost(packet);
+            return;
+        }
+        if let Some(policer) = &mut self.policer
+            && !policer.admit(Nanos(now_ns), &mut packet)
+        {
+            self.counters.dropped_pkts += 1;
+            sink.dropped(packet);
             return;
         }
         let Some(bottleneck) = &mut self.bottleneck else {
@@ -297,7 +308,7 @@ impl Pipe {
     fn count(&mut self, packet: &Packet) {
         self.counters.sent_pkts += 1;
         self.counters.sent_bytes += u64::from(packet.bytes);
-        // Senders never mark, so the queue did.
+        // Senders never mark, so policer or queue did.
         self.counters.marked_pkts += u64::from(packet.ecn == Ecn::Ce);
     }
 

@@ -192,22 +192,24 @@ impl<'a> Direction<'a> {
             config.sender
         };
         let stream = |component: &str| Stream::new(config.seed, component);
-        let (loss, link, transit) = if is_data {
+        let (loss, policer, link, transit) = if is_data {
             (
                 path.loss.build(stream("path.loss")),
+                path.build_policer(),
                 path.build_link(stream("path.queue"), start_ns),
                 path.build_transit(stream, start_ns),
             )
         } else {
             (
                 path.ack_loss.build(stream("path.ack_loss")),
+                None,
                 path.build_ack_link(stream("path.ack_queue"), start_ns),
                 path.build_ack_transit(stream, start_ns),
             )
         };
         Direction {
             from: from.as_fd(),
-            pipe: Pipe::new(loss, link, transit, coalesce),
+            pipe: Pipe::new(loss, policer, link, transit, coalesce),
             outlet: Outlet {
                 to: to.as_fd(),
                 buffers: Buffers::default(),

@@ -33,3 +33,16 @@ pub struct Packet {
     /// When it entered the queue; set by the queue.
     pub enqueued: Nanos,
 }
+
+impl Packet {
+    /// Says "congestion experienced" in the packet's header. `false`: its
+    /// sender does not understand that, so it must be dropped instead.
+    #[inline]
+    pub fn mark_ce(&mut self) -> bool {
+        if self.ecn == Ecn::NotEct {
+            return false;
+        }
+        self.ecn = Ecn::Ce;
+        true
+    }
+}

@@ -4,6 +4,7 @@ mod common;
 
 use common::{GOOD, edited, read};
 use knee_model::loss::{LossSpec, Pattern};
+use knee_model::queue::policer::Action;
 use knee_model::scenario::{BufferLimit, Pacing, Published, WorkloadSpec, describe, keys};
 use knee_model::units::{Nanos, Rate};
 
@@ -354,6 +355,30 @@ fn a_buffer_is_resolved_with_rate_and_rtt_and_rounded_up() {
     assert_eq!(
         read(&unlimited).unwrap().cells[0].path.buffer,
         BufferLimit::Unlimited
+    );
+}
+
+#[test]
+fn a_policer_has_a_burst_of_250_ms_unless_told_otherwise() {
+    let policer = |keys: &str| {
+        let text = edited(r#"rtt = "100ms""#, &format!("rtt = \"100ms\"\n{keys}"));
+        read(&text).unwrap().cells[0].path.policer
+    };
+    assert_eq!(policer(""), None);
+    let ten = policer(r#"policer_rate = "10Mbit/s""#).unwrap();
+    assert_eq!(
+        (ten.rate.bits_per_sec(), ten.burst_bytes),
+        (10_000_000, 312_500)
+    );
+    assert_eq!(ten.action, Action::Drop);
+    let slow = policer(r#"policer_rate = "8kbit/s""#).unwrap();
+    assert_eq!(slow.burst_bytes, 1_500, "at least a packet");
+    let marking =
+        "policer_rate = \"10Mbit/s\"\npolicer_burst = \"64KiB\"\npolicer_action = \"mark\"";
+    let marking = policer(marking).unwrap();
+    assert_eq!(
+        (marking.burst_bytes, marking.action),
+        (65_536, Action::Mark)
     );
 }
 

@@ -6,6 +6,7 @@
 mod common;
 
 use common::{edited, read};
+use knee_model::queue::QUEUES;
 
 /// (passage of `GOOD`, what replaces it, the error).
 type Row = (&'static str, &'static str, &'static str);
@@ -146,6 +147,17 @@ fn a_value_without_its_unit_or_with_a_wrong_one_is_refused() {
 }
 
 #[test]
+fn an_unknown_queue_is_refused_with_those_of_the_registry() {
+    let known: Vec<&str> = QUEUES.iter().map(|kind| kind.name).collect();
+    let error = format!(
+        r#"s.toml:6: path.queue: unknown queue "ffio"; known: {}. Did you mean "fifo"?"#,
+        known.join(", ")
+    );
+    let file = edited(r#"rtt = "100ms""#, "rtt = \"100ms\"\nqueue = \"ffio\"");
+    assert_eq!(read(&file).unwrap_err().to_string(), error);
+}
+
+#[test]
 fn unknown_keys_and_names_are_refused_with_what_is_known() {
     refused(&[
         (
@@ -170,19 +182,19 @@ warm_up = "1s""#,
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 bufer = "1bdp""#,
-            r#"s.toml:6: path.bufer: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Did you mean "buffer"?"#,
+            r#"s.toml:6: path.bufer: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Did you mean "buffer"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 tcp_wmem_max = "4MiB""#,
-            r#"s.toml:6: path.tcp_wmem_max: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Did you mean "sender.tcp_wmem_max"?"#,
+            r#"s.toml:6: path.tcp_wmem_max: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Did you mean "sender.tcp_wmem_max"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 colour = "red""#,
-            "s.toml:6: path.colour: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:6: path.colour: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"rtt = "100ms""#,
@@ -233,12 +245,6 @@ bbr2.drain_gain = 3"#,
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
-queue = "codel""#,
-            r#"s.toml:6: path.queue: unknown queue "codel"; known: fifo."#,
-        ),
-        (
-            r#"rtt = "100ms""#,
-            r#"rtt = "100ms"
 loss = "periodc 1%""#,
             r#"s.toml:6: path.loss: unknown loss "periodc"; known: random, periodic, gilbert, trace. Did you mean "periodic"?"#,
         ),
@@ -279,13 +285,13 @@ reno.beta = 700"#,
             r#"[path.extra]
 x = 1
 [path]"#,
-            "s.toml:3: path.extra: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:3: path.extra: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             "[path]",
             r#"[path]
 "a\nb" = 1"#,
-            r#"s.toml:4: path.a\nb: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these."#,
+            r#"s.toml:4: path.a\nb: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these."#,
         ),
     ]);
 }
@@ -622,6 +628,19 @@ tcp_rmem_default = "64MiB""#,
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
+policer_burst = "64KiB""#,
+            r#"s.toml:6: path.policer_burst: got "64KiB"; expected path.policer_rate beside it. Without a rate there is no policer."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
+policer_rate = "5Mbit/s"
+policer_burst = "1000B""#,
+            r#"s.toml:7: path.policer_burst: got "1000B"; expected room for at least one packet of 1500B (path.mtu + path.overhead)."#,
+        ),
+        (
+            r#"rtt = "100ms""#,
+            r#"rtt = "100ms"
 [sender]
 gso_max = "1000B""#,
             r#"s.toml:7: sender.gso_max: got "1000B"; expected 0B (off), or at least path.mtu, 1500B."#,
@@ -806,13 +825,13 @@ algorithm = "cubic""#,
             r#"[[flow]]
 algorithm = "cubic""#,
             "flow = 3",
-            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"[[flow]]
 algorithm = "cubic""#,
             "flow = [3]",
-            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"[[flow]]

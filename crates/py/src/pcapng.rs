@@ -148,6 +148,7 @@ fn tcp_header(packet: &CapturedPacket) -> TcpHeader {
     tcp.psh = packet.psh;
     tcp.ece = packet.ece;
     tcp.cwr = packet.cwr;
+    tcp.ns = packet.ae;
     tcp.ack = packet.has_ack;
     if packet.has_ack {
         tcp.acknowledgment_number = wire_seq(peer, packet.ack);
@@ -218,6 +219,7 @@ mod tests {
             ece: false,
             cwr: false,
             ecn: 2,
+            ae: false,
             window: 502,
             wscale: 7,
             mss_bytes: 1460,

@@ -3,7 +3,7 @@
 use knee_model::units::Nanos;
 
 use crate::CapturedPacket;
-use crate::segment::{ACK, FIN, PSH, SYN, Segment};
+use crate::segment::{ACK, AE, CWR, ECE, FIN, PSH, SYN, Segment};
 use crate::tcp::HostConf;
 
 impl CapturedPacket {
@@ -33,8 +33,9 @@ impl CapturedPacket {
             fin: segment.has(FIN),
             has_ack: segment.has(ACK),
             psh: segment.has(PSH),
-            ece: false,
-            cwr: false,
+            ece: segment.has(ECE),
+            cwr: segment.has(CWR),
+            ae: segment.has(AE),
             ecn: segment.ecn as u8,
             window: (segment.window_bytes >> shift).min(u64::from(u16::MAX)) as u16,
             wscale: origin.wscale,

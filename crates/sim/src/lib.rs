@@ -90,6 +90,8 @@ pub struct CapturedPacket {
     pub psh: bool,
     pub ece: bool,
     pub cwr: bool,
+    /// Once called NS.
+    pub ae: bool,
     /// The two ECN bits of the IP header.
     pub ecn: u8,
     /// Window field as on the wire (already scaled down after the SYN).

@@ -3,7 +3,7 @@
 
 use knee_model::units::Nanos;
 
-use crate::segment::{FIN, PSH, SYN, Segment, Slab};
+use crate::segment::{ACE, FIN, PSH, SYN, Segment, Slab};
 
 /// Largest packet that GRO builds, payload bytes (GRO_LEGACY_MAX_SIZE less headers).
 const GRO_MAX_BYTES: u32 = 65_535 - 52;
@@ -69,6 +69,7 @@ pub fn next_merged(slab: &mut Slab, batch: &[u32], at: &mut usize, gro: bool) ->
         }
         merged.payload_bytes += next.payload_bytes;
         merged.flags |= next.flags;
+        merged.packets += next.packets;
         merged.window_bytes = next.window_bytes;
         slab.release(handle);
         *at += 1;
@@ -84,6 +85,7 @@ fn mergeable(head: &Segment, next: &Segment) -> bool {
         && head.seq + u64::from(head.payload_bytes) == next.seq
         && (head.flags | next.flags) & SYN == 0
         && head.flags & (PSH | FIN) == 0
+        && (head.flags ^ next.flags) & ACE == 0
         && head.ack == next.ack
         && head.tsval_ms == next.tsval_ms
         && head.tsecr_ms == next.tsecr_ms
@@ -94,7 +96,7 @@ fn mergeable(head: &Segment, next: &Segment) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::{ACK, SackBlocks};
+    use crate::segment::{ACK, CWR, SackBlocks};
     use knee_model::packet::Ecn;
 
     fn data(seq: u64) -> Segment {
@@ -105,6 +107,9 @@ mod tests {
             payload_bytes: 1_448,
             flags: ACK,
             ecn: Ecn::NotEct,
+            packets: 1,
+            option_bytes: 0,
+            ce_bytes: 0,
             tsval_ms: 7,
             tsecr_ms: 5,
             sack: SackBlocks::default(),
@@ -149,6 +154,10 @@ mod tests {
             },
             Segment {
                 ecn: Ecn::Ce,
+                ..next.clone()
+            },
+            Segment {
+                flags: ACK | CWR,
                 ..next.clone()
             },
             Segment {

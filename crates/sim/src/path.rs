@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use knee_model::loss::Loss;
 use knee_model::packet::{Ecn, Packet};
 use knee_model::queue::Queue;
+use knee_model::queue::policer::Policer;
 use knee_model::scenario::Link as ModelLink;
 use knee_model::trace::Schedule;
 use knee_model::units::Nanos;
@@ -150,6 +151,7 @@ pub struct Bottleneck {
     /// What wakes it.
     target: Target,
     loss: Option<Box<dyn Loss>>,
+    policer: Option<Policer>,
     /// `None`: unlimited.
     link: Option<Link>,
     pub counters: LinkCounters,
@@ -168,19 +170,25 @@ struct Link {
 
 /// What became of a packet offered to the bottleneck.
 pub enum Entry {
-    /// Waits, or is being sent.
+    /// Waits, is being sent, or was dropped.
     Taken,
-    /// The link is unlimited: it is through already.
-    Through,
+    /// The link is unlimited: it is through already, marked perhaps.
+    Through(Ecn),
     /// Lost before the queue.
     Lost,
 }
 
 impl Bottleneck {
-    pub fn new(target: Target, loss: Option<Box<dyn Loss>>, link: Option<ModelLink>) -> Bottleneck {
+    pub fn new(
+        target: Target,
+        loss: Option<Box<dyn Loss>>,
+        policer: Option<Policer>,
+        link: Option<ModelLink>,
+    ) -> Bottleneck {
         Bottleneck {
             target,
             loss,
+            policer,
             link: link.map(|(schedule, queue)| Link {
                 schedule,
                 queue,
@@ -200,16 +208,22 @@ impl Bottleneck {
 
     /// Offers a packet. Packets that the queue drops are found by [`Self::take_dropped`].
     #[inline]
-    pub fn enter(&mut self, events: &mut EventQueue, now_ns: u64, packet: Packet) -> Entry {
+    pub fn enter(&mut self, events: &mut EventQueue, now_ns: u64, mut packet: Packet) -> Entry {
         if let Some(loss) = &mut self.loss
             && loss.lose()
         {
             self.counters.lost_pkts += 1;
             return Entry::Lost;
         }
+        if let Some(policer) = &mut self.policer
+            && !policer.admit(Nanos(now_ns), &mut packet)
+        {
+            self.dropped.push(packet);
+            return Entry::Taken;
+        }
         let Some(link) = &mut self.link else {
             self.count_sent(&packet);
-            return Entry::Through;
+            return Entry::Through(packet.ecn);
         };
         link.queue.enqueue(Nanos(now_ns), packet, &mut self.dropped);
         if link.sending.is_none() {
@@ -239,7 +253,7 @@ impl Bottleneck {
     fn count_sent(&mut self, packet: &Packet) {
         self.counters.sent_pkts += 1;
         self.counters.sent_bytes += u64::from(packet.bytes);
-        // Senders never mark, so the queue did.
+        // Senders never mark, so policer or queue did.
         self.counters.marked_pkts += u64::from(packet.ecn == Ecn::Ce);
     }
 
@@ -318,5 +332,85 @@ impl Link {
         let end_ns = self.schedule.end_ns(now_ns, packet.bytes);
         events.push(end_ns, target);
         self.sending = Some((end_ns, packet));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use knee_model::units::Rate;
+
+    use super::*;
+
+    /// Lets a packet out every 5 ms and not before.
+    #[derive(Default)]
+    struct HoldBack {
+        packets: VecDeque<Packet>,
+        next: Nanos,
+    }
+
+    impl Queue for HoldBack {
+        fn enqueue(&mut self, now: Nanos, mut packet: Packet, _dropped: &mut Vec<Packet>) {
+            packet.enqueued = now;
+            self.packets.push_back(packet);
+        }
+        fn dequeue(&mut self, now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Packet> {
+            if now < self.next {
+                return None;
+            }
+            let packet = self.packets.pop_front()?;
+            self.next = now + Nanos::from_ms(5);
+            Some(packet)
+        }
+        fn retry_at(&self) -> Option<Nanos> {
+            (!self.packets.is_empty()).then_some(self.next)
+        }
+        fn len_pkts(&self) -> u32 {
+            self.packets.len() as u32
+        }
+        fn len_bytes(&self) -> u64 {
+            self.packets
+                .iter()
+                .map(|packet| u64::from(packet.bytes))
+                .sum()
+        }
+    }
+
+    /// Lets the events pass up to `end_ms`; when packets left, ms.
+    fn left_ms(bottleneck: &mut Bottleneck, events: &mut EventQueue, end_ms: u64) -> Vec<u64> {
+        let mut left = Vec::new();
+        while let Some((at_ns, target)) = events.pop() {
+            assert!(matches!(target, Target::Link) && at_ns <= end_ms * 1_000_000);
+            if bottleneck.wake(events, at_ns).is_some() {
+                left.push(at_ns / 1_000_000);
+            }
+        }
+        left
+    }
+
+    #[test]
+    fn a_queue_that_holds_packets_back_is_asked_again_when_it_says() {
+        let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
+        let queue = Box::new(HoldBack::default());
+        let schedule = Schedule::new(rate, None, &[], 0);
+        let mut bottleneck = Bottleneck::new(Target::Link, None, None, Some((schedule, queue)));
+        let mut events = EventQueue::default();
+        for handle in 0..5 {
+            let packet = Packet {
+                handle,
+                bytes: 1_500,
+                flow: 0,
+                host: 0,
+                ecn: Ecn::NotEct,
+                dscp: 0,
+                pure_ack: None,
+                enqueued: Nanos::ZERO,
+            };
+            bottleneck.enter(&mut events, 0, packet);
+        }
+        assert_eq!(
+            left_ms(&mut bottleneck, &mut events, 21),
+            [1, 6, 11, 16, 21]
+        );
+        assert_eq!(bottleneck.len_pkts(), 0);
     }
 }

@@ -11,6 +11,11 @@ pub const SYN: u8 = 1;
 pub const FIN: u8 = 2;
 pub const ACK: u8 = 4;
 pub const PSH: u8 = 8;
+pub const ECE: u8 = 16;
+pub const CWR: u8 = 32;
+pub const AE: u8 = 64;
+/// The field that AccECN makes of the three (RFC 9768).
+pub const ACE: u8 = AE | CWR | ECE;
 
 /// A segment. After GRO one `Segment` may stand for several wire packets.
 /// Sequence numbers do not wrap: the SYN is 0, data begins at 1.
@@ -23,6 +28,12 @@ pub struct Segment {
     pub payload_bytes: u32,
     pub flags: u8,
     pub ecn: Ecn,
+    /// Wire packets that GRO merged into it.
+    pub packets: u16,
+    /// The AccECN option's size, 0 without one, and its count of bytes
+    /// received with a CE mark.
+    pub option_bytes: u8,
+    pub ce_bytes: u32,
     /// Sender's clock, ms, and the echo of the other's.
     pub tsval_ms: u32,
     pub tsecr_ms: u32,
@@ -64,7 +75,7 @@ impl Segment {
             0 => 0,
             n => 4 + 8 * u32::from(n),
         };
-        header + sack + self.payload_bytes
+        header + sack + u32::from(self.option_bytes) + self.payload_bytes
     }
 }
 
@@ -123,6 +134,11 @@ impl Slab {
     #[inline]
     pub fn get(&self, handle: u32) -> &Segment {
         &self.entries[handle as usize]
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, handle: u32) -> &mut Segment {
+        &mut self.entries[handle as usize]
     }
 
     /// Frees the handle. The segment stays readable until the next insert.

@@ -38,7 +38,7 @@ const SCENARIOS: [(&str, &str); 6] = [
 
 fn table() -> String {
     let mut table = format!(
-        "{:<10} {:<8} {:>12} {:>8} {:>12}\n",
+        "{:<10} {:<12} {:>12} {:>8} {:>12}\n",
         "scenario", "algo", "bytes_acked", "retrans", "srtt_us_p50"
     );
     for (name, path) in SCENARIOS {
@@ -49,7 +49,7 @@ fn table() -> String {
             .flows;
             writeln!(
                 table,
-                "{name:<10} {algorithm:<8} {:>12} {:>8} {:>12.1}",
+                "{name:<10} {algorithm:<12} {:>12} {:>8} {:>12.1}",
                 flows.bytes_acked[0],
                 flows.total_retrans[0],
                 flows.srtt_us_p50[0].unwrap_or(0.0)

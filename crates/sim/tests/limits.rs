@@ -55,7 +55,14 @@ algorithm = "{algorithm}"
             0.9,
             1.0,
         );
-        assert_eq!(main_limit(flows), "rwnd", "{algorithm}");
+        // BBR 2 and 3 spread what the window lets out, so that their pacing shows and not the window behind it.
+        if !algorithm.starts_with("bbr2") && !algorithm.starts_with("bbr3") {
+            assert_eq!(main_limit(flows), "rwnd", "{algorithm}");
+        }
+        assert!(
+            flows.cwnd_limited_us[0].expect("the simulator knows") < 1_000_000,
+            "{algorithm}"
+        );
     }
 }
 

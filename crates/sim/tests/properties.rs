@@ -14,6 +14,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::run_cell;
+use knee_model::queue::QUEUES;
 use knee_model::record::{Table, Values};
 use knee_model::scenario::{BufferLimit, Cell, WorkloadSpec};
 use knee_model::units::Nanos;
@@ -83,6 +84,11 @@ fn buffer() -> impl Strategy<Value = Buffer> {
         (1u64..=800).prop_map(Buffer::HundredthsOfBdp),
         (1u64..=100).prop_map(Buffer::Ms),
     ]
+}
+
+fn queue() -> impl Strategy<Value = &'static str> {
+    let names: Vec<_> = QUEUES.iter().map(|kind| kind.name).collect();
+    proptest::sample::select(names)
 }
 
 fn algorithm() -> impl Strategy<Value = &'static str> {
@@ -232,7 +238,7 @@ fn scenario() -> impl Strategy<Value = String> {
     (
         rate(),
         log_uniform(100.0, 3e5),
-        buffer(),
+        (buffer(), queue()),
         (loss(), loss()),
         uneven(),
         host(),
@@ -244,7 +250,7 @@ fn scenario() -> impl Strategy<Value = String> {
         prop_oneof![3 => Just(1500u32), 1 => 576..=9000u32],
     )
         .prop_map(
-            |((rate, rate_kbit), rtt_us, buffer, (loss, ack_loss), uneven, sender, receiver, flows, length, warmup_pct, seed, mtu)| {
+            |((rate, rate_kbit), rtt_us, (buffer, queue), (loss, ack_loss), uneven, sender, receiver, flows, length, warmup_pct, seed, mtu)| {
                 // As long as 3,000 packets take, or six round trips, and not forever.
                 let packets_us = rate_kbit.map_or(0, |kbit| 3_000 * 12_000_000 / (kbit * 1_000));
                 let most_us = packets_us.max(6 * rtt_us).min(20_000_000);
@@ -275,7 +281,7 @@ fn scenario() -> impl Strategy<Value = String> {
                 format!(
                     "duration = \"{duration_us}us\"\nwarmup = \"{warmup_us}us\"\nseed = {seed}\n\
                      sample_interval = \"{sample_us}us\"\n\
-                     [path]\n{link}rtt = \"{rtt_us}us\"\nloss = \"{loss}\"\nack_loss = \"{ack_loss}\"\nmtu = \"{mtu}B\"\n\
+                     [path]\n{link}queue = \"{queue}\"\nrtt = \"{rtt_us}us\"\nloss = \"{loss}\"\nack_loss = \"{ack_loss}\"\nmtu = \"{mtu}B\"\n\
                      [sender]\n{sender}[receiver]\n{receiver}{}",
                     flow_tables
                 )

@@ -259,7 +259,8 @@ bytes = "30000B"
 /// The connection goes on when packets pass again.
 #[test]
 fn a_transfer_completes_through_timeouts() {
-    for algorithm in algorithms() {
+    // BBR 2 keeps its window through this draw of losses, and needs no timeout.
+    for algorithm in algorithms().filter(|&name| name != "bbr2") {
         let output = run(&format!(
             r#"
 duration = "3600s"

@@ -113,7 +113,8 @@ fn the_first_flight_is_the_initial_window() {
 /// Opening takes a round trip, the first window half of one more.
 #[test]
 fn ten_packets_arrive_in_one_and_a_half_round_trips() {
-    for algorithm in algorithms() {
+    // Hybla begins with a window of RTT / 25 ms segments, as in Linux.
+    for algorithm in algorithms().filter(|&name| name != "hybla") {
         let output = run(&format!(
             r#"
 duration = "2s"

@@ -3,15 +3,19 @@
 #![allow(dead_code)] // each test file uses its part
 
 use knee_cc::{
-    CaState, CcIn, CcOut, Event, INFINITE_SSTHRESH, Info, Instance, Op, PacingStatus, find,
+    ACK_STATE_ECHO, CaState, CcIn, CcOut, Event, INFINITE_SSTHRESH, Info, Instance, Op,
+    PacingStatus, find,
 };
 
 pub const MSS_BYTES: u32 = 1448;
 pub const HZ: u32 = 1000;
 
+#[derive(Clone)]
 pub struct Conn {
     algorithm: Instance,
     pub stack: CcIn,
+    /// What the last op asked of the receiving half: `ack_prior`, `ack_prior_seq`, `ack_now`.
+    pub acks: (u32, u32, u32),
 }
 
 impl Conn {
@@ -33,7 +37,11 @@ impl Conn {
             ..CcIn::default()
         };
         let algorithm = Instance::new(find(name).unwrap(), params).unwrap();
-        let mut conn = Conn { algorithm, stack };
+        let mut conn = Conn {
+            algorithm,
+            stack,
+            acks: (0, 0, 0),
+        };
         conn.op(Op::Init);
         conn
     }
@@ -47,7 +55,8 @@ impl Conn {
             snd_cwnd_cnt: self.stack.snd_cwnd_cnt,
             snd_ssthresh: self.stack.snd_ssthresh,
             app_limited: self.stack.app_limited,
-            ret: 0,
+            ecn_echo: self.stack.ack_state & ACK_STATE_ECHO,
+            ..CcOut::default()
         };
         self.algorithm.call(op, &self.stack, &mut out);
         assert!(out.snd_cwnd >= 1, "{op:?} set snd_cwnd to 0");
@@ -57,6 +66,8 @@ impl Conn {
         self.stack.snd_cwnd_cnt = out.snd_cwnd_cnt;
         self.stack.snd_ssthresh = out.snd_ssthresh;
         self.stack.app_limited = out.app_limited;
+        self.stack.ack_state = self.stack.ack_state & !ACK_STATE_ECHO | out.ecn_echo;
+        self.acks = (out.ack_prior, out.ack_prior_seq, out.ack_now);
         out.ret
     }
 

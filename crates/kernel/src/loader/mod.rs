@@ -29,7 +29,10 @@ pub const PINS: &str = "/sys/fs/bpf/kneepoint";
 
 /// What the kernel calls our build of an algorithm.
 pub fn kernel_name(name: &str) -> String {
-    format!("knee_{name}")
+    knee_cc::find(name).map_or_else(
+        || format!("knee_{name}"),
+        |algorithm| algorithm.kernel_name().to_owned(),
+    )
 }
 
 /// What the kernel calls its own build of an algorithm, if it can have one.
@@ -273,8 +276,10 @@ pub fn for_run(variants: &BTreeSet<Variant>, ours: bool) -> Result<ForRun, Kerne
 }
 
 /// A name for a run's own build that the kernel does not have: `k1a2b_bbr1`.
-/// It has room for 15 characters, which an algorithm's name may use up to 10 of.
+/// It has room for 15 characters, of which the algorithm has 9; what is longer is cut.
 fn free_name(name: &str) -> String {
+    let shared = kernel_name(name);
+    let name = shared.strip_prefix("knee_").unwrap_or(name);
     let mut number = std::process::id();
     loop {
         let mut called = format!("k{:04x}_{name}", number & 0xffff);

@@ -47,7 +47,8 @@ impl OpRecord {
             snd_cwnd_cnt: self.input.snd_cwnd_cnt,
             snd_ssthresh: self.input.snd_ssthresh,
             app_limited: self.input.app_limited,
-            ret: 0,
+            ecn_echo: self.input.ack_state & knee_cc::ACK_STATE_ECHO,
+            ..CcOut::default()
         }
     }
 

@@ -255,6 +255,7 @@ fn config(rate_mbit_per_sec: u64, offload: Offload) -> LinkConfig {
             buffer: BufferLimit::Bytes(bdp_bytes.max(1 << 20)),
             queue: "fifo",
             queue_params: Params::defaults(&[]),
+            policer: None,
             mtu_bytes: 1_500,
             overhead_bytes: 0,
             backend: Backend::User,

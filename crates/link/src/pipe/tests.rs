@@ -2,6 +2,7 @@
 //! the rate exact however late the caller is.
 
 use knee_model::queue::Fifo;
+use knee_model::queue::policer::{Action, PolicerSpec};
 use knee_model::rng::Stream;
 use knee_model::scenario::BufferLimit;
 use knee_model::trace::Outage;
@@ -54,11 +55,14 @@ fn packet(handle: u32, flow: u32, bytes: u32) -> Packet {
 }
 
 /// 12 Mbit/s: 1500 bytes take 1 ms.
-fn pipe(limit: BufferLimit, coalesce: Nanos) -> Pipe {
+fn link(queue: Box<dyn Queue>) -> Link {
     let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
-    let schedule = Schedule::new(rate, None, &[], 0);
-    let link: Link = (schedule, Box::new(Fifo::new(limit)));
-    let mut pipe = Pipe::new(None, Some(link), None, coalesce);
+    (Schedule::new(rate, None, &[], 0), queue)
+}
+
+fn pipe(limit: BufferLimit, coalesce: Nanos) -> Pipe {
+    let link = link(Box::new(Fifo::new(limit)));
+    let mut pipe = Pipe::new(None, None, Some(link), None, coalesce);
     pipe.add_flow(Nanos::from_ms(10));
     pipe.add_flow(Nanos::from_ms(3));
     pipe
@@ -95,6 +99,85 @@ fn interrupts_keep_their_distance_and_take_all_that_came_meanwhile() {
         .collect();
     // The first at once (1 ms + 3 ms), then every 4 ms.
     assert_eq!(times, [4, 8, 8, 8, 8, 12, 12, 12]);
+}
+
+/// Lets a packet out every 5 ms and not before.
+#[derive(Default)]
+struct HoldBack {
+    packets: VecDeque<Packet>,
+    next: Nanos,
+}
+
+impl Queue for HoldBack {
+    fn enqueue(&mut self, now: Nanos, mut packet: Packet, _dropped: &mut Vec<Packet>) {
+        packet.enqueued = now;
+        self.packets.push_back(packet);
+    }
+    fn dequeue(&mut self, now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Packet> {
+        if now < self.next {
+            return None;
+        }
+        let packet = self.packets.pop_front()?;
+        self.next = now + Nanos::from_ms(5);
+        Some(packet)
+    }
+    fn retry_at(&self) -> Option<Nanos> {
+        (!self.packets.is_empty()).then_some(self.next)
+    }
+    fn len_pkts(&self) -> u32 {
+        self.packets.len() as u32
+    }
+    fn len_bytes(&self) -> u64 {
+        self.packets
+            .iter()
+            .map(|packet| u64::from(packet.bytes))
+            .sum()
+    }
+}
+
+#[test]
+fn a_queue_that_holds_packets_back_is_asked_again_when_it_says() {
+    let link = link(Box::new(HoldBack::default()));
+    let mut pipe = Pipe::new(None, None, Some(link), None, Nanos::ZERO);
+    pipe.add_flow(Nanos::ZERO);
+    let mut log = Log::default();
+    for handle in 0..4 {
+        pipe.enter(0, packet(handle, 0, 1_500), &mut log);
+    }
+    // While the first is on the wire the queue is not asked.
+    assert_eq!(pipe.next_ns(), Some(1_000_000));
+    pipe.advance(1_000_000, &mut log);
+    assert_eq!(pipe.next_ns(), Some(5_000_000));
+    // A packet that comes meanwhile asks too, in vain.
+    pipe.enter(3_000_000, packet(4, 0, 1_500), &mut log);
+    assert_eq!(pipe.next_ns(), Some(5_000_000));
+    pipe.advance(1_000_000_000, &mut log);
+    let left_ms: Vec<u64> = log.left.iter().map(|&(_, ns)| ns / 1_000_000).collect();
+    assert_eq!(left_ms, [1, 6, 11, 16, 21]);
+    assert_eq!(pipe.next_ns(), None, "an empty queue is not asked");
+}
+
+#[test]
+fn a_policer_drops_before_the_queue_and_counts_as_it() {
+    let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
+    let policer = Policer::new(PolicerSpec {
+        rate,
+        burst_bytes: 3_000,
+        action: Action::Drop,
+    });
+    for bottleneck in [true, false] {
+        let queue = || -> Box<dyn Queue> { Box::new(Fifo::new(BufferLimit::Unlimited)) };
+        let bottleneck = bottleneck.then(|| link(queue()));
+        let mut pipe = Pipe::new(None, Some(policer.clone()), bottleneck, None, Nanos::ZERO);
+        pipe.add_flow(Nanos::ZERO);
+        let mut log = Log::default();
+        for handle in 0..5 {
+            pipe.enter(0, packet(handle, 0, 1_500), &mut log);
+        }
+        pipe.advance(1_000_000_000, &mut log);
+        assert_eq!((log.left.len(), log.dropped), (2, 3));
+        assert_eq!(pipe.counters.dropped_pkts, 3);
+    }
 }
 
 /// As [`pipe`], with a transit behind the bottleneck.

@@ -32,12 +32,25 @@ impl Fifo {
         }
     }
 
-    fn fits(&self, packet: &Packet) -> bool {
-        match self.limit {
-            BufferLimit::Unlimited => true,
-            BufferLimit::Bytes(limit) => self.bytes + u64::from(packet.bytes) <= limit,
-            BufferLimit::Packets(limit) => self.packets.len() < limit as usize,
-        }
+    /// Appends a packet that [`Self::fits`].
+    #[inline]
+    pub(super) fn push(&mut self, packet: Packet) {
+        self.bytes += u64::from(packet.bytes);
+        self.packets.push_back(packet);
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.bytes);
+        Some(packet)
+    }
+
+    /// Is there room for the packet?
+    #[inline]
+    pub(super) fn fits(&self, packet: &Packet) -> bool {
+        self.limit
+            .holds(self.len_pkts() + 1, self.bytes + u64::from(packet.bytes))
     }
 }
 
@@ -46,8 +59,7 @@ impl Queue for Fifo {
     fn enqueue(&mut self, now: Nanos, mut packet: Packet, dropped: &mut Vec<Packet>) {
         packet.enqueued = now;
         if self.fits(&packet) {
-            self.bytes += u64::from(packet.bytes);
-            self.packets.push_back(packet);
+            self.push(packet);
         } else {
             dropped.push(packet);
         }
@@ -55,9 +67,7 @@ impl Queue for Fifo {
 
     #[inline]
     fn dequeue(&mut self, _now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
-        self.bytes -= u64::from(packet.bytes);
-        Some(packet)
+        self.pop()
     }
 
     fn len_pkts(&self) -> u32 {

@@ -1,6 +1,19 @@
 //! Queues at the bottleneck: one file each, one line each in [`QUEUES`].
 
+mod cake;
+mod codel;
+mod dualpi2;
 mod fifo;
+mod flows;
+mod fq;
+mod fq_codel;
+mod fq_pie;
+mod pie;
+pub mod policer;
+mod red;
+mod step;
+#[cfg(test)]
+mod testing;
 
 pub use fifo::Fifo;
 
@@ -57,7 +70,18 @@ pub struct QueueKind {
 }
 
 /// Every queue, in the order `knee list queues` prints them.
-pub const QUEUES: &[&QueueKind] = &[&fifo::KIND];
+pub const QUEUES: &[&QueueKind] = &[
+    &fifo::KIND,
+    &codel::KIND,
+    &fq_codel::KIND,
+    &dualpi2::KIND,
+    &cake::KIND,
+    &pie::KIND,
+    &fq_pie::KIND,
+    &step::KIND,
+    &red::KIND,
+    &fq::KIND,
+];
 
 /// The queue of that name.
 pub fn find(name: &str) -> Option<&'static QueueKind> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::loss::LossSpec;
 use crate::params::Params;
+use crate::queue::policer::{Policer, PolicerSpec};
 use crate::queue::{self, Queue, Setup};
 use crate::rng::Stream;
 use crate::trace::{Outage, RateTrace, Schedule};
@@ -60,6 +61,8 @@ pub struct Path {
     pub queue: &'static str,
     /// Of that queue.
     pub queue_params: Params,
+    /// In front of the queue.
+    pub policer: Option<PolicerSpec>,
     /// Largest IP packet.
     pub mtu_bytes: u32,
     /// Link-layer bytes that the rate and the buffer count besides.
@@ -106,6 +109,11 @@ pub struct RttChange {
 pub type Link = (Schedule, Box<dyn Queue>);
 
 impl Path {
+    /// A fresh policer, if there is one.
+    pub fn build_policer(&self) -> Option<Policer> {
+        self.policer.map(Policer::new)
+    }
+
     /// The bottleneck; `None` when the rate is unlimited, as nothing waits then.
     /// `origin_ns`: the run's start on the engine's clock.
     pub fn build_link(&self, rng: Stream, origin_ns: u64) -> Option<Link> {
@@ -227,6 +235,18 @@ pub enum BufferLimit {
     Unlimited,
     Bytes(u64),
     Packets(u32),
+}
+
+impl BufferLimit {
+    /// Does a queue of so many packets and bytes keep the limit?
+    #[inline]
+    pub fn holds(self, pkts: u32, bytes: u64) -> bool {
+        match self {
+            BufferLimit::Unlimited => true,
+            BufferLimit::Bytes(limit) => bytes <= limit,
+            BufferLimit::Packets(limit) => pkts <= limit,
+        }
+    }
 }
 
 /// Who spaces a sender's packets.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::keys::Section;
 use super::{Backend, BufferLimit, Cell, FlowSpec, Host, Pacing, Path, RttChange, WorkloadSpec};
 use crate::loss::percent;
+use crate::queue::policer::Action;
 use crate::trace::{Outage, RateTrace};
 use crate::transit::Distribution;
 use crate::units::{Nanos, Rate};
@@ -123,6 +124,19 @@ fn path(facts: &mut Facts, cell: &Cell) {
         }
     }
     facts.key(section, "queue", path.queue);
+    facts.key(section, "policer_rate", rate(path.policer.map(|p| p.rate)));
+    if let Some(policer) = path.policer {
+        facts.key(
+            section,
+            "policer_burst",
+            format!("{}B", policer.burst_bytes),
+        );
+        let action = match policer.action {
+            Action::Drop => "drop",
+            Action::Mark => "mark",
+        };
+        facts.key(section, "policer_action", action);
+    }
     transit(facts, path);
     facts.key(section, "mtu", format!("{}B", path.mtu_bytes));
     facts.key(section, "overhead", format!("{}B", path.overhead_bytes));

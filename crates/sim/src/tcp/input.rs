@@ -1,7 +1,7 @@
 //! An incoming segment's way through the endpoint; the ACK's part of it keeps
 //! the order of tcp_ack(), which algorithms depend on.
 
-use knee_cc::{ACK_MAYBE_DELAYED, ACK_SND_UNA_ADVANCED, Op};
+use knee_cc::{ACK_ECE, ACK_MAYBE_DELAYED, ACK_SND_UNA_ADVANCED, Op};
 
 use super::rate::RateSample;
 use super::rtx::{EVER_RETRANS, LOST, RETRANS, SACKED};
@@ -23,6 +23,8 @@ pub struct AckFlags {
     /// Data that was never retransmitted, below high_seq, was acked.
     pub orig_sack_acked: bool,
     pub set_xmit_timer: bool,
+    /// It tells of CE marks.
+    pub ece: bool,
 }
 
 /// Where the scoreboard stood when an ACK arrived.
@@ -85,6 +87,7 @@ impl Endpoint {
     fn on_syn_ack(&mut self, cx: &mut Cx, segment: &Segment) {
         self.state = State::Established;
         self.rx.on_syn(segment);
+        self.ecn_on_syn_ack(segment);
         self.on_handshake_acked(cx, segment);
         self.send_ack(cx);
     }
@@ -115,6 +118,7 @@ impl Endpoint {
         self.cwnd_usage_seq = self.snd_nxt;
         self.expand_sndbuf(cx);
         self.rx.start(cx);
+        self.ecn_established();
         self.call_cc_if(cx, Op::Init);
         self.update_pacing_rate();
         cx.events.push("established");
@@ -122,12 +126,18 @@ impl Endpoint {
 
     fn on_established(&mut self, cx: &mut Cx, segment: &Segment) -> u64 {
         self.rx.note_timestamp(segment);
+        self.cc.rcv_tsval = segment.tsval_ms.wrapping_add(self.peer_tsoffset);
+        self.cc.rcv_tsecr = segment.tsecr_ms;
+        self.ecn_on_arrival(segment);
         if segment.has(ACK) {
             self.on_ack(cx, segment);
         }
         let readable = match segment.seq_len() {
             0 => 0,
-            _ => self.on_data(cx, segment),
+            _ => {
+                self.accept_cwr(segment);
+                self.on_data(cx, segment)
+            }
         };
         // tcp_data_snd_check(), then tcp_ack_snd_check()
         self.send_when_allowed(cx);
@@ -156,6 +166,7 @@ impl Endpoint {
         let prior_packets = self.cc.packets_out;
         let prior_delivered = self.cc.delivered;
         let prior_lost = self.cc.lost;
+        let prior_bytes = self.snd_una + self.sacked.total();
 
         if ack > before.una {
             flags.una_advanced = true;
@@ -170,28 +181,33 @@ impl Endpoint {
         if segment.sack.count > 0 {
             self.tag_sacked(cx, segment, before.una, &mut flags, &mut tag, &mut sample);
         }
-        if self.alg.has(Op::InAckEvent) {
+        flags.ece = ack >= before.una && self.ecn_echo_of(segment);
+        self.cc.delivered += tag.delivered;
+        let stale = prior_packets == 0 || ack < before.una;
+        let mut ack_delayed = false;
+        if !stale {
+            ack_delayed = self.clean_rtx_queue(cx, &before, &mut flags, &mut tag, &mut sample);
+            sample.is_ack_delayed = ack_delayed;
+            self.first_tx_ns = tag.first_tx_ns;
+            self.rack_update_reo_wnd(&sample);
+        }
+        let newly_delivered = self.cc.delivered.wrapping_sub(prior_delivered);
+        let newly_bytes = self.snd_una + self.sacked.total() - prior_bytes;
+        self.ecn_count(segment, &mut flags, newly_delivered, newly_bytes);
+        if self.alg.has(Op::InAckEvent) && ack >= before.una {
             self.cc.ack_flags = ack_flag_bits(&flags, false);
             self.call_cc(cx, Op::InAckEvent);
         }
-        if prior_packets == 0 || ack < before.una {
+        if stale {
             // Nothing was outstanding, or an old ACK, good for its SACKs only.
             if tag.delivered > 0 {
                 self.first_tx_ns = tag.first_tx_ns;
-                self.cc.delivered += tag.delivered;
                 self.alert(cx, before.una, &mut flags, false);
                 self.send_retransmissions(cx, Rexmit::Lost);
             }
             self.rearm_window_probe(cx);
             return;
         }
-
-        self.cc.delivered += tag.delivered;
-        let ack_delayed = self.clean_rtx_queue(cx, &before, &mut flags, &mut tag, &mut sample);
-        sample.is_ack_delayed = ack_delayed;
-        self.first_tx_ns = tag.first_tx_ns;
-
-        self.rack_update_reo_wnd(&sample);
         if self.tlp_high_seq != 0 {
             self.process_tlp_ack(cx, ack, &flags);
         }
@@ -199,6 +215,7 @@ impl Endpoint {
         let dubious = !(flags.data || flags.window_update || flags.data_acked)
             || flags.data_sacked
             || flags.dsacking
+            || flags.ece
             || self.ca_state != CaState::Open;
         if dubious {
             let forward = flags.una_advanced
@@ -212,7 +229,6 @@ impl Endpoint {
         if flags.set_xmit_timer {
             self.set_xmit_timer(cx);
         }
-        let newly_delivered = self.cc.delivered.wrapping_sub(prior_delivered);
         let newly_lost = self.cc.lost.wrapping_sub(prior_lost);
         self.rate_generate(cx, &sample, newly_delivered, newly_lost);
         self.cong_control(cx, &flags, ack_delayed, newly_delivered, newly_lost);
@@ -410,6 +426,7 @@ impl Endpoint {
 
 /// The bits of Linux' FLAG_* that the contract passes on.
 fn ack_flag_bits(flags: &AckFlags, ack_delayed: bool) -> u32 {
-    (u32::from(flags.una_advanced) * ACK_SND_UNA_ADVANCED)
+    (u32::from(flags.ece) * ACK_ECE)
+        | (u32::from(flags.una_advanced) * ACK_SND_UNA_ADVANCED)
         | (u32::from(ack_delayed) * ACK_MAYBE_DELAYED)
 }

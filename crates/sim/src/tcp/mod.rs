@@ -14,8 +14,10 @@
 //! - `rate`, `rtt`: delivery-rate samples, RTT and its minimum
 //! - `receive`: reassembly, ACK policy, SACK blocks, receive window
 //! - `rtx`: the retransmission queue
+//! - `ecn`: marks, their echo and their count
 
 mod account;
+mod ecn;
 mod host;
 mod input;
 mod output;
@@ -30,12 +32,13 @@ mod sack;
 mod sndbuf;
 mod timers;
 
-use knee_cc::{CaState, CcIn, CcOut, INFINITE_SSTHRESH, Instance, Op};
+use knee_cc::{ACK_STATE_ECHO, CaState, CcIn, CcOut, INFINITE_SSTHRESH, Instance, Op};
 use knee_model::record::Histogram;
 use knee_model::rng::Stream;
 use knee_model::scenario::Pacing;
 
 use crate::ranges::RangeSet;
+use ecn::EcnState;
 pub use host::{Cx, HostConf};
 pub use receive::Receiver;
 use rtt::{MinRtt, Rtt};
@@ -96,7 +99,10 @@ pub struct Endpoint {
     pub cc: Box<CcIn>,
     alg: Instance,
     rng: Stream,
+    /// What the other end adds to its clock in timestamps (net.ipv4.tcp_timestamps = 1). The segments show it without.
+    peer_tsoffset: u32,
     has_cong_control: bool,
+    ecn: EcnState,
 
     // Sending: sequence space. The SYN is 0.
     pub snd_una: u64,
@@ -188,7 +194,13 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    pub fn new(conf: &HostConf, alg: Instance, rng: Stream, nodelay: bool) -> Endpoint {
+    pub fn new(
+        conf: &HostConf,
+        alg: Instance,
+        rng: Stream,
+        peer_tsoffset: u32,
+        nodelay: bool,
+    ) -> Endpoint {
         let cc = CcIn {
             hz: conf.host.hz,
             snd_cwnd: TCP_INIT_CWND,
@@ -210,9 +222,11 @@ impl Endpoint {
         Endpoint {
             state: State::Closed,
             has_cong_control: alg.has(Op::CongControl),
+            ecn: EcnState::new(alg.algorithm()),
             cc: Box::new(cc),
             alg,
             rng,
+            peer_tsoffset,
             snd_una: 0,
             snd_nxt: 0,
             write_seq: 1,
@@ -360,12 +374,18 @@ impl Endpoint {
     /// Calls an op and takes over what it changed; returns its result.
     #[inline]
     fn call_cc(&mut self, cx: &Cx, op: Op) -> u32 {
+        self.call_cc_out(cx, op).ret
+    }
+
+    #[inline]
+    fn call_cc_out(&mut self, cx: &Cx, op: Op) -> CcOut {
         let cc = &mut *self.cc;
         cc.now_us = cx.now_ns / 1_000;
         cc.clock_ns = cx.now_ns;
         cc.jiffies = cx.host.jiffies(cx.now_ns);
         cc.snd_una = self.snd_una as u32;
         cc.snd_nxt = self.snd_nxt as u32;
+        cc.rcv_nxt = self.rx.rcv_nxt() as u32;
         cc.ca_state = self.ca_state as u32;
         cc.random = self.rng.next_u32();
         let mut out = CcOut {
@@ -375,7 +395,8 @@ impl Endpoint {
             snd_cwnd_cnt: cc.snd_cwnd_cnt,
             snd_ssthresh: cc.snd_ssthresh,
             app_limited: cc.app_limited,
-            ret: 0,
+            ecn_echo: cc.ack_state & ACK_STATE_ECHO,
+            ..CcOut::default()
         };
         self.alg.call(op, cc, &mut out);
         debug_assert!(out.snd_cwnd >= 1, "an algorithm never closes the window");
@@ -389,7 +410,7 @@ impl Endpoint {
         if out.snd_cwnd != cc.snd_cwnd {
             self.set_cwnd(cx, out.snd_cwnd);
         }
-        out.ret
+        out
     }
 
     /// Calls an op only if the algorithm has it.

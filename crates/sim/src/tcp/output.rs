@@ -2,7 +2,6 @@
 //! Nagle, pacing, TSQ and cwnd validation; building segments.
 
 use knee_cc::{Event, Op, PacingStatus};
-use knee_model::packet::Ecn;
 
 use super::rtx::{FIN_SEG, PSH_SEG, SKB_END, Seg};
 use super::sndbuf::SKB_OVERHEAD_BYTES;
@@ -45,6 +44,7 @@ impl Endpoint {
         self.state = State::SynReceived;
         self.rx.on_syn(segment);
         self.rx.note_timestamp(segment);
+        self.ecn_on_syn(cx, segment);
         self.send_syn(cx);
     }
 
@@ -434,7 +434,12 @@ impl Endpoint {
     }
 
     pub(super) fn send_ack(&mut self, cx: &mut Cx) {
-        self.emit(cx, self.snd_nxt, 0, ACK, 0);
+        self.send_ack_of(cx, self.rx.rcv_nxt());
+    }
+
+    /// An ACK of less than has arrived (__tcp_send_ack() with an rcv_nxt).
+    pub(super) fn send_ack_of(&mut self, cx: &mut Cx, ack: u64) {
+        self.emit_acking(cx, ack, self.snd_nxt, 0, ACK, 0);
     }
 
     pub(super) fn emit(
@@ -446,21 +451,44 @@ impl Endpoint {
         departure_ns: u64,
     ) {
         let ack = self.rx.rcv_nxt();
+        self.emit_acking(cx, ack, seq, payload_bytes, flags, departure_ns);
+    }
+
+    fn emit_acking(
+        &mut self,
+        cx: &mut Cx,
+        ack: u64,
+        seq: u64,
+        payload_bytes: u32,
+        flags: u8,
+        departure_ns: u64,
+    ) {
         let window_bytes = self.rx.offer_window(flags & SYN != 0);
         let sack = match flags & ACK != 0 && payload_bytes == 0 && flags & SYN == 0 {
             true => self.rx.sack_blocks(ack),
             false => SackBlocks::default(),
         };
         if flags & ACK != 0 {
-            self.rx.on_ack_sent();
+            self.rx.on_ack_sent(ack);
+            self.ecn.on_ack_sent();
         }
+        let (ecn_flags, ecn) = match flags & SYN != 0 {
+            true => self.ecn_of_syn(cx),
+            false => self.ecn_of(seq, payload_bytes),
+        };
         let segment = Segment {
             seq,
             ack,
             window_bytes,
             payload_bytes,
-            flags,
-            ecn: Ecn::NotEct,
+            flags: flags | ecn_flags,
+            ecn,
+            packets: 1,
+            option_bytes: match flags & SYN != 0 || payload_bytes > 0 {
+                true => 0,
+                false => self.ecn.option_bytes(sack.count),
+            },
+            ce_bytes: self.ecn.option_ce_bytes(),
             // Data carries the time of its departure, as its skb does.
             tsval_ms: (departure_ns.max(cx.now_ns) / 1_000_000) as u32,
             tsecr_ms: self.rx.ts_recent_ms(),

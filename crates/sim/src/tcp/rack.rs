@@ -1,8 +1,10 @@
 //! RACK (RFC 8985): a segment is lost when one sent later has been delivered
 //! and it has had its round trip and some time for reordering.
 
+use knee_cc::Op;
+
 use super::rate::RateSample;
-use super::rtx::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use super::rtx::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, SACKED};
 use super::timers::XmitTimerKind;
 use super::{CaState, Cx, Endpoint};
 
@@ -120,7 +122,7 @@ impl Endpoint {
             next = self.rtx.sent_next(id);
             let waited_us = now_us.saturating_sub(seg.sent_ns / 1_000);
             if waited_us >= deadline_us {
-                self.mark_lost(id);
+                self.mark_lost(cx, id);
             } else {
                 timeout_us = timeout_us.max(deadline_us - waited_us);
             }
@@ -149,7 +151,7 @@ impl Endpoint {
     }
 
     /// tcp_mark_skb_lost()
-    pub(super) fn mark_lost(&mut self, id: u32) {
+    pub(super) fn mark_lost(&mut self, cx: &Cx, id: u32) {
         let seg = self.rtx.get_mut(id);
         if seg.has(SACKED) {
             return;
@@ -166,7 +168,15 @@ impl Endpoint {
         }
         self.cc.lost += 1;
         let (seq, end_seq) = (seg.seq, seg.end_seq());
+        let (tx, is_app_limited) = (seg.tx, seg.has(APP_LIMITED));
         self.to_retransmit.insert(seq, end_seq, |_, _| {});
         self.rtx.unlink(id);
+        // One that was delivered before says nothing of its flight.
+        if self.alg.has(Op::SkbMarkedLost) && tx.delivered_ns != 0 {
+            self.cc.lost_tx_in_flight = tx.in_flight;
+            self.cc.lost_tx_lost = tx.lost;
+            self.cc.lost_is_app_limited = u32::from(is_app_limited);
+            self.call_cc(cx, Op::SkbMarkedLost);
+        }
     }
 }

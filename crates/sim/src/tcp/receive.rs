@@ -61,12 +61,12 @@ pub struct Receiver {
     /// Jiffies of the last data received.
     lrcvtime: u32,
     ack_scheduled: bool,
-    ack_now: bool,
+    pub(super) ack_now: bool,
     /// A write's end was seen, once or more than once, since the last ACK
     /// (ICSK_ACK_PUSHED, ICSK_ACK_PUSHED2).
     ack_pushed: bool,
     ack_pushed_twice: bool,
-    delack_at_ns: u64,
+    pub(super) delack_at_ns: u64,
     compressed_acks: u32,
     compressed_rcv_nxt: u64,
     dup_acks: u8,
@@ -185,11 +185,14 @@ impl Receiver {
         }
     }
 
-    /// tcp_event_ack_sent()
-    pub fn on_ack_sent(&mut self) {
+    /// tcp_event_ack_sent(); one for less than has arrived leaves the rest due.
+    pub fn on_ack_sent(&mut self, ack: u64) {
         self.compressed_acks = 0;
         self.compress_at_ns = NEVER;
         self.dsack = None;
+        if ack != self.rcv_nxt {
+            return;
+        }
         if self.quick > 0 {
             let used = u32::from(self.ack_scheduled);
             if used >= self.quick {
@@ -367,8 +370,8 @@ impl Receiver {
     }
 
     /// tcp_enter_quickack_mode()
-    fn enter_quickack(&mut self) {
-        self.add_quickacks(MAX_QUICKACKS);
+    pub(super) fn enter_quickack(&mut self, most: u32) {
+        self.add_quickacks(most);
         self.pingpong = false;
         self.ato = self.ato_min_jiffies;
     }
@@ -429,12 +432,13 @@ impl Endpoint {
         if end <= rx.rcv_nxt {
             // Nothing new: a retransmission that was not needed.
             rx.dsack = Some((start, end));
-            rx.enter_quickack();
+            rx.enter_quickack(MAX_QUICKACKS);
             rx.ack_scheduled = true;
             return 0;
         }
         if start > rx.rcv_nxt {
-            if rx.must_tell_first((start, end)) {
+            self.check_ce(cx, segment);
+            if self.rx.must_tell_first((start, end)) {
                 // tcp_sack_compress_send_ack()
                 self.send_ack(cx);
             }
@@ -453,10 +457,12 @@ impl Endpoint {
         }
         if start < rx.rcv_nxt {
             rx.dsack = Some((start, rx.rcv_nxt));
-            rx.enter_quickack();
+            rx.enter_quickack(MAX_QUICKACKS);
         }
         let prior = rx.rcv_nxt;
         rx.rcv_nxt = end;
+        self.check_ce(cx, segment);
+        let rx = &mut self.rx;
         if !rx.out_of_order.is_empty() {
             if let Some((_, filled)) = rx.out_of_order.containing(end) {
                 rx.rcv_nxt = filled;

@@ -17,6 +17,10 @@ impl Endpoint {
         flags: &mut AckFlags,
         duplicate: bool,
     ) -> Rexmit {
+        if flags.ece {
+            // The network did ask to reduce: no undo.
+            self.prior_ssthresh = 0;
+        }
         if self.ca_state == CaState::Open {
             self.retrans_stamp_ms = 0;
         } else if self.snd_una >= self.high_seq {
@@ -38,14 +42,14 @@ impl Endpoint {
                     return Rexmit::Lost;
                 }
                 if self.try_undo_dsack(cx) {
-                    self.try_to_open(cx);
+                    self.try_to_open(cx, flags.ece);
                 }
                 self.identify_loss(cx, flags);
                 if self.ca_state != CaState::Recovery {
                     if self.cc.lost_out == 0 {
                         return Rexmit::None;
                     }
-                    self.enter_recovery(cx);
+                    self.enter_recovery(cx, flags.ece);
                 }
                 Rexmit::Lost
             }
@@ -68,10 +72,10 @@ impl Endpoint {
         }
         self.identify_loss(cx, flags);
         if self.cc.lost_out == 0 {
-            self.try_to_open(cx);
+            self.try_to_open(cx, flags.ece);
             return Rexmit::None;
         }
-        self.enter_recovery(cx);
+        self.enter_recovery(cx, flags.ece);
         Rexmit::Lost
     }
 
@@ -84,12 +88,14 @@ impl Endpoint {
     }
 
     /// tcp_enter_recovery()
-    pub(super) fn enter_recovery(&mut self, cx: &mut Cx) {
+    pub(super) fn enter_recovery(&mut self, cx: &mut Cx, ece: bool) {
         self.counters.recovery_count += 1;
         self.prior_ssthresh = 0;
         self.init_undo();
         if !self.in_cwnd_reduction() {
-            self.prior_ssthresh = self.current_ssthresh();
+            if !ece {
+                self.prior_ssthresh = self.current_ssthresh();
+            }
             self.init_cwnd_reduction(cx);
         }
         self.set_ca_state(cx, CaState::Recovery);
@@ -114,6 +120,7 @@ impl Endpoint {
         self.prr_delivered = 0;
         self.prr_out = 0;
         self.cc.snd_ssthresh = self.call_cc(cx, Op::Ssthresh);
+        self.ecn.queue_cwr();
     }
 
     /// tcp_cwnd_reduction(): proportional rate reduction.
@@ -154,9 +161,12 @@ impl Endpoint {
         self.cwnd_event(cx, Event::CompleteCwr);
     }
 
-    fn try_to_open(&mut self, cx: &mut Cx) {
+    fn try_to_open(&mut self, cx: &mut Cx, ece: bool) {
         if !self.any_retrans_done() {
             self.retrans_stamp_ms = 0;
+        }
+        if ece {
+            self.enter_cwr(cx);
         }
         if self.ca_state != CaState::Cwr {
             self.try_keep_open(cx);
@@ -211,6 +221,7 @@ impl Endpoint {
             self.set_cwnd(cx, snd_cwnd.max(1));
             if self.prior_ssthresh > self.cc.snd_ssthresh {
                 self.cc.snd_ssthresh = self.prior_ssthresh;
+                self.ecn.withdraw_cwr();
             }
         }
         self.snd_cwnd_stamp = cx.jiffies();
@@ -300,6 +311,7 @@ impl Endpoint {
         self.set_ca_state(cx, CaState::Loss);
         self.high_seq = self.snd_nxt;
         self.tlp_high_seq = 0;
+        self.ecn.queue_cwr();
         self.frto = new_recovery || self.retransmits > 0;
     }
 
@@ -311,7 +323,7 @@ impl Endpoint {
         for id in self.rtx.ids() {
             let seg = self.rtx.get(id);
             if id == head || now_us.saturating_sub(seg.sent_ns / 1_000) >= deadline_us {
-                self.mark_lost(id);
+                self.mark_lost(cx, id);
             }
         }
     }

@@ -153,7 +153,7 @@ impl Endpoint {
         self.rack_detect_loss(cx);
         if prior_in_flight != self.packets_in_flight() {
             if self.ca_state != CaState::Recovery {
-                self.enter_recovery(cx);
+                self.enter_recovery(cx, false);
                 if !self.has_cong_control {
                     let lost = self.cc.lost.wrapping_sub(prior_lost);
                     self.reduce_cwnd(cx, 1, lost, false);

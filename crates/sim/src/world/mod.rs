@@ -77,11 +77,13 @@ impl<'a> World<'a> {
             bottleneck: Bottleneck::new(
                 Target::Link,
                 path.loss.build(stream("path.loss")),
+                path.build_policer(),
                 path.build_link(stream("path.queue"), boot_ns),
             ),
             ack_link: Bottleneck::new(
                 Target::AckLink,
                 path.ack_loss.build(stream("path.ack_loss")),
+                None,
                 path.build_ack_link(stream("path.ack_queue"), boot_ns),
             ),
             delays: Delays::default(),
@@ -153,10 +155,12 @@ impl<'a> World<'a> {
                 "receiver"
             };
             let rng = stream(&format!("{name}.{label}"));
+            let peer_tsoffset = stream(&format!("{name}.{label}.peer_tsoffset")).next_u32();
             End::new(Endpoint::new(
                 &self.hosts[side as usize],
                 instance,
                 rng,
+                peer_tsoffset,
                 nodelay,
             ))
         };
@@ -243,11 +247,13 @@ impl<'a> World<'a> {
                     flow.queue_delay_us.add(packet.enqueued.as_us());
                 }
                 let to = EndpointId::new(packet.flow, Side::Receiver);
+                self.slab.get_mut(packet.handle).ecn = packet.ecn;
                 self.set_off(to, packet.handle);
                 self.account_drops();
             }
             Target::AckLink => {
                 if let Some(packet) = self.ack_link.wake(&mut self.events, self.now_ns) {
+                    self.slab.get_mut(packet.handle).ecn = packet.ecn;
                     self.set_off(EndpointId::new(packet.flow, Side::Sender), packet.handle);
                 }
                 self.release_dropped_acks();

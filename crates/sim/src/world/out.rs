@@ -77,7 +77,10 @@ impl World<'_> {
         match (link.enter(&mut self.events, self.now_ns, packet), is_data) {
             (Entry::Taken, true) => self.account_drops(),
             (Entry::Taken, false) => self.release_dropped_acks(),
-            (Entry::Through, _) => self.set_off(to, handle),
+            (Entry::Through(ecn), _) => {
+                self.slab.get_mut(handle).ecn = ecn;
+                self.set_off(to, handle);
+            }
             (Entry::Lost, true) => {
                 self.flows[from.flow() as usize].path_lost_pkts += 1;
                 self.drop_packet(from.flow(), handle);

@@ -104,6 +104,7 @@ fn beyond(path: &Path) -> Option<&'static str> {
     let transit = &path.transit;
     let asked = [
         (path.rate_trace.is_some(), "rate"),
+        (path.policer.is_some(), "policer_rate"),
         (!path.rtt_changes.is_empty(), "rtt_change"),
         (!path.outages.is_empty(), "outage"),
         (transit.jitter > Nanos::ZERO, "jitter"),
@@ -191,8 +192,10 @@ fn queue(path: &Path) -> Option<String> {
 /// the hosts on two processors.
 pub fn is_faster(path: &Path) -> bool {
     const USER_RATE_BITS_PER_SEC: u64 = 2_000_000_000;
-    path.rate
-        .is_none_or(|rate| rate.bits_per_sec() > USER_RATE_BITS_PER_SEC)
+    path.policer.is_none()
+        && path
+            .rate
+            .is_none_or(|rate| rate.bits_per_sec() > USER_RATE_BITS_PER_SEC)
 }
 
 #[cfg(test)]
@@ -224,6 +227,7 @@ mod tests {
                 buffer: BufferLimit::Bytes(500_000),
                 queue: "fifo",
                 queue_params: Params::defaults(&[]),
+                policer: None,
                 mtu_bytes: 1500,
                 overhead_bytes: 0,
                 backend: knee_model::scenario::Backend::Netem,
@@ -335,5 +339,19 @@ mod tests {
             text.contains("parent 2:1 handle 3: pfifo limit 170"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_policer_is_left_to_the_own_link() {
+        let mut config = config(&[40]);
+        config.path.rate = None;
+        assert!(is_faster(&config.path));
+        config.path.policer = Some(knee_model::queue::policer::PolicerSpec {
+            rate: Rate::from_bits_per_sec(10_000_000).unwrap(),
+            burst_bytes: 64_000,
+            action: knee_model::queue::policer::Action::Drop,
+        });
+        assert!(!is_faster(&config.path));
+        assert_eq!(commands(&config), Err(Unsupported::Key("policer_rate")));
     }
 }

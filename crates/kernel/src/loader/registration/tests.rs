@@ -6,8 +6,10 @@ use super::*;
 /// Reads a socket where there is none; a verifier that lets it pass is none.
 const BAD: &str = r#"
 struct tcp_congestion_ops {
-    void (*ssthresh)(void);
+    void (*ssthresh)(void), (*cong_avoid)(void), (*set_state)(void), (*cwnd_event)(void), (*in_ack_event)(void);
+    void (*pkts_acked)(void), (*min_tso_segs)(void), (*cong_control)(void), (*undo_cwnd)(void), (*sndbuf_expand)(void);
     char name[16];
+    unsigned int flags;
 };
 char licence[] __attribute__((section("license"), used)) = "GPL";
 __attribute__((section("struct_ops/bad"), used)) int bad(unsigned long long *ctx)

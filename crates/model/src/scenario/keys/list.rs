@@ -221,9 +221,9 @@ pub(super) static HOST: &[Key] = &[
     ),
     key(
         "tcp_ecn",
-        Kind::Count { min: 0, max: 2 },
+        Kind::Count { min: 0, max: 5 },
         Value("2"),
-        "Explicit Congestion Notification: 0 off, 1 ask for it and accept it, 2 accept it; the simulator's queues do not mark, so there it changes nothing",
+        "Explicit Congestion Notification: 0 off, 1 ask for it and accept it, 2 accept it; Accurate ECN, from Linux 7.0 on: 3 ask for it and accept it, 4 accept it and ask for classic ECN, 5 accept it; an algorithm that needs ECN asks whatever this says",
         SYSCTL,
     ),
     key(

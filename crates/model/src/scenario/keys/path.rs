@@ -4,6 +4,7 @@ use super::Default::{Required, Value, Words};
 use super::list::{fixed, key, secs, us};
 use super::{Key, Kind};
 use crate::queue;
+use crate::queue::policer::MAX_BURST_BYTES;
 use crate::units::Nanos;
 
 pub(super) static PATH: &[Key] = &[
@@ -53,6 +54,30 @@ pub(super) static PATH: &[Key] = &[
         Value("fifo"),
         "the bottleneck's queue discipline",
         "kneepoint",
+    ),
+    key(
+        "policer_rate",
+        Kind::Rate,
+        Value("unlimited"),
+        "rate of a token bucket in front of the queue, counting as path.rate does; what exceeds it is dropped or marked at once; unlimited: there is none",
+        "RFC 2697; Linux net/sched/act_police.c",
+    ),
+    key(
+        "policer_burst",
+        Kind::Bytes {
+            min: 576,
+            max: MAX_BURST_BYTES,
+        },
+        Words("what path.policer_rate brings in 250ms; at least a packet"),
+        "size of the token bucket",
+        "Cisco ME 3800X and 3600X configuration guide: police, 250 ms",
+    ),
+    key(
+        "policer_action",
+        Kind::Name("treatment", || vec!["drop", "mark"]),
+        Value("drop"),
+        "what happens to packets that exceed; mark: ECN's CE, and a drop where the sender does not understand ECN",
+        "RFC 3168; Linux net/sched/act_police.c",
     ),
     key(
         "jitter",

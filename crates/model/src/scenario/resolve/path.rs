@@ -9,6 +9,7 @@ use super::super::{AckLink, Backend, BufferLimit, Path, RttChange};
 use super::{MAX_BUFFER_BYTES, Resolver};
 use crate::params::Params;
 use crate::queue;
+use crate::queue::policer::{Action, MAX_BURST_BYTES, PolicerSpec};
 use crate::trace::{Outage, RateTrace};
 use crate::transit::{Distribution, TransitSpec};
 use crate::units::parse::BufferSize;
@@ -35,6 +36,7 @@ impl Resolver<'_> {
             buffer: self.buffer(("rate", rate), "buffer", rtt, packet_bytes)?,
             queue: self.name(section, "queue"),
             queue_params: self.queue_params(section),
+            policer: self.policer(packet_bytes)?,
             mtu_bytes,
             overhead_bytes,
             backend: match self.name(section, "backend") {
@@ -94,6 +96,43 @@ impl Resolver<'_> {
             aggregate: self.duration(section, "aggregate"),
             outages: Vec::new(),
         }
+    }
+
+    fn policer(&self, packet_bytes: u32) -> Result<Option<PolicerSpec>, ScenarioError> {
+        let section = Section::Path;
+        let Some(rate) = self.rate(section, "policer_rate") else {
+            let key = "policer_burst";
+            if self.value(section, key).is_none() {
+                return Ok(None);
+            }
+            let expected = "path.policer_rate beside it".into();
+            return Err(self.refuse(
+                section,
+                key,
+                expected,
+                "Without a rate there is no policer.",
+            ));
+        };
+        const DEFAULT_BURST: Nanos = Nanos::from_ms(250);
+        let packet = u64::from(packet_bytes);
+        let burst_bytes = match self.value(section, "policer_burst") {
+            Some(_) => self.bytes(section, "policer_burst"),
+            None => rate.bytes_in(DEFAULT_BURST).clamp(packet, MAX_BURST_BYTES),
+        };
+        if burst_bytes < packet {
+            let expected = format!(
+                "room for at least one packet of {packet_bytes}B (path.mtu + path.overhead)"
+            );
+            return Err(self.refuse(section, "policer_burst", expected, ""));
+        }
+        Ok(Some(PolicerSpec {
+            rate,
+            burst_bytes,
+            action: match self.name(section, "policer_action") {
+                "mark" => Action::Mark,
+                _ => Action::Drop,
+            },
+        }))
     }
 
     fn queue_params(&self, section: Section) -> Params {

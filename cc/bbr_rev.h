@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/*
+ * bbr_rev.h - the state machine and the ops of BBR versions 2 and 3, over the
+ * model of bbr_rev_model.h. The including file defines BBR_REVISION and the
+ * defaults (BBR_DFLT_*), and describes the algorithm.
+ *
+ * Source: as bbr3.c and bbr2.c.
+ */
+#ifndef KNEE_BBR_REV_H
+#define KNEE_BBR_REV_H
+
+#include "bbr_rev_model.h"
+
+/* Growth that means there is more to be had, 1.25, and rounds without it. */
+#define BBR_REV_FULL_BW_GROWTH (BBR_UNIT * 5 / 4)
+#define BBR_REV_FULL_BW_ROUNDS 3u
+/* Rounds with too many marks that end STARTUP. */
+#define BBR_REV_FULL_ECN_ROUNDS 2u
+/* Smoothing of the mark rate: 1/16. 1/256. */
+#define BBR_REV_ECN_ALPHA_GAIN 16u
+/* Most doublings of the probe's growth; 2^30 is beyond every window. */
+#define BBR_REV_MAX_UP_ROUNDS 30u
+#define BBR_REV_MAX_ROUNDS_SINCE 0xffu
+#define BBR_REV_MAX_LOSS_ACKS 15u
+/* The rounds to a probe are counted from a random 0 or 1. */
+#define BBR_REV_RANDOM_ROUNDS 2u
+
+/* A flight, seen from its end. */
+struct bbr_rev_flight {
+	u32 tx_in_flight; /* segments; 0: not known */
+	u32 lost;	  /* segments */
+	u32 delivered;	  /* segments */
+	u32 delivered_ce; /* segments of these */
+	u32 is_app_limited;
+};
+
+/* ---- rates -------------------------------------------------------------- */
+
+static u64 bbr_rev_pacing_rate(const struct bbr_rev *s, const struct cc_in *in,
+			       u64 bw, u32 gain)
+{
+	u64 rate = bbr_bytes_per_sec(bw, gain, in->mss_bytes, s->pacing_margin);
+
+	return cc_min64(cc_max64(rate, 1), in->max_pacing_rate);
+}
+
+static void bbr_rev_init_pacing_rate(struct bbr_rev *s, const struct cc_in *in,
+				     struct cc_out *out)
+{
+	u32 rtt_us = BBR_REV_DEFAULT_RTT_US;
+	u64 bw;
+
+	if (in->srtt_us) {
+		rtt_us = in->srtt_us;
+		s->has_seen_rtt = 1;
+	}
+	bw = cc_div((u64)out->snd_cwnd << BBR_BW_SHIFT, rtt_us);
+	out->pacing_rate =
+		bbr_rev_pacing_rate(s, in, (u32)bw, s->startup_pacing_gain);
+}
+
+/* Until the pipe has been full a lower estimate is only an early one. */
+static void bbr_rev_set_pacing_rate(struct bbr_rev *s, const struct cc_in *in,
+				    struct cc_out *out, u32 gain)
+{
+	u64 rate = bbr_rev_pacing_rate(s, in, bbr_rev_bw(s), gain);
+
+	if (!s->has_seen_rtt && in->srtt_us)
+		bbr_rev_init_pacing_rate(s, in, out);
+	if (s->full_bw_reached || rate > out->pacing_rate)
+		out->pacing_rate = rate;
+}
+
+/* ---- the cycle of PROBE_BW ---------------------------------------------- */
+
+/* Each round of UP doubles by how much inflight_hi grows in it. */
+static void bbr_rev_raise_slope(struct bbr_rev *s, const struct cc_out *out)
+{
+	u32 growth = 1u << cc_min(s->up_rounds, BBR_REV_MAX_UP_ROUNDS);
+
+	s->up_rounds = cc_min(s->up_rounds + 1, BBR_REV_MAX_UP_ROUNDS);
+	s->up_count = cc_max(out->snd_cwnd / growth, 1);
+}
+
+static void bbr_rev_start_refill(struct bbr_rev *s, const struct cc_in *in,
+				 u32 up_rounds)
+{
+	bbr_rev_reset_lower_bounds(s);
+	s->up_rounds = up_rounds;
+	s->up_acks = 0;
+	s->stopped_risky = 0;
+	s->acks = BBR_REV_ACKS_REFILLING;
+	bbr_round_restart(&s->round, in);
+	s->phase = BBR_REV_REFILL;
+}
+
+static void bbr_rev_start_up(struct bbr_rev *s, const struct cc_in *in,
+			     const struct cc_out *out)
+{
+	s->acks = BBR_REV_ACKS_STARTING;
+	bbr_round_restart(&s->round, in);
+	s->phase_mstamp_us = in->now_us;
+	bbr_rev_reset_full_bw(s);
+	s->full_bw = s->sample_bw;
+	s->phase = BBR_REV_UP;
+	bbr_rev_raise_slope(s, out);
+}
+
+static void bbr_rev_start_down(struct bbr_rev *s, const struct cc_in *in)
+{
+	bbr_rev_reset_congestion(s);
+	s->up_count = CC_U32_MAX;
+	/* Two draws of one random number: its high and its low half. */
+	s->rounds_since_probe =
+		cc_random_below(in->random << 16, BBR_REV_RANDOM_ROUNDS);
+	s->probe_wait_us = cc_add_saturate(
+		s->probe_wait,
+		cc_random_below(in->random, s->probe_wait_random));
+	s->phase_mstamp_us = in->now_us;
+	s->acks = BBR_REV_ACKS_STOPPING;
+	bbr_round_restart(&s->round, in);
+	s->phase = BBR_REV_DOWN;
+}
+
+static void bbr_rev_start_cruise(struct bbr_rev *s)
+{
+	if (s->inflight_lo != BBR_REV_UNSET)
+		s->inflight_lo = cc_min(s->inflight_lo, s->inflight_hi);
+	s->phase = BBR_REV_CRUISE;
+}
+
+/* ---- too much in flight? ------------------------------------------------ */
+
+static u32 bbr_rev_too_high(const struct bbr_rev *s,
+			    const struct bbr_rev_flight *f)
+{
+	if (f->lost && f->tx_in_flight) {
+		u64 most = ((u64)f->tx_in_flight * s->loss_thresh) >>
+			   BBR_UNIT_SHIFT;
+
+		if (f->lost > most)
+			return 1;
+	}
+	if (f->delivered_ce && f->delivered && s->ecn_eligible &&
+	    s->ecn_thresh) {
+		u64 most =
+			((u64)f->delivered * s->ecn_thresh) >> BBR_UNIT_SHIFT;
+
+		if (f->delivered_ce > most)
+			return 1;
+	}
+	return 0;
+}
+
+/*
+ * At which packet of a lost run did the loss rate cross the threshold?
+ *	(lost_prev + x) / (inflight_prev + x) = thresh
+ * `run` packets lie at the end of the flight. Returns inflight_prev + x.
+ */
+static u32 bbr_rev_crossing(const struct bbr_rev *s,
+			    const struct bbr_rev_flight *f, u32 run)
+{
+	u32 inflight_prev, lost_prev;
+	u64 budget, x = 0;
+
+	if (f->tx_in_flight < run || f->lost < run)
+		return BBR_REV_UNSET;
+	inflight_prev = f->tx_in_flight - run;
+	lost_prev = f->lost - run;
+	budget = ((u64)inflight_prev * s->loss_thresh + BBR_UNIT - 1) >>
+		 BBR_UNIT_SHIFT;
+	if (lost_prev < budget)
+		x = cc_div((budget - lost_prev) << BBR_UNIT_SHIFT,
+			   BBR_UNIT - s->loss_thresh);
+	return cc_saturate(inflight_prev + x);
+}
+
+/* Once per probe: this was too much. `in_flight`: how much it was. */
+static void bbr_rev_handle_too_high(struct bbr_rev *s, const struct cc_in *in,
+				    const struct cc_out *out, u32 in_flight,
+				    u32 is_app_limited)
+{
+	s->prev_too_high = 1;
+	s->probe_samples = 0;
+	/* An application that does not fill the window shows no limit. */
+	if (!is_app_limited) {
+		u32 target = bbr_rev_target_inflight(s, in, out);
+
+		s->inflight_hi =
+			cc_max(in_flight, bbr_rev_less(target, s->beta));
+	}
+	if (s->mode == BBR_REV_PROBE_BW && s->phase == BBR_REV_UP)
+		bbr_rev_start_down(s, in);
+}
+
+/* Packets were marked lost: `run` of them, the last of this flight. */
+static void bbr_rev_lost_in_probe(struct bbr_rev *s, const struct cc_in *in,
+				  const struct cc_out *out,
+				  const struct bbr_rev_flight *f, u32 run)
+{
+	if (s->probe_samples && bbr_rev_too_high(s, f))
+		bbr_rev_handle_too_high(s, in, out, bbr_rev_crossing(s, f, run),
+					f->is_app_limited);
+}
+
+static void bbr_rev_queue_too_high_in_startup(struct bbr_rev *s,
+					      const struct cc_in *in,
+					      const struct cc_out *out)
+{
+	u32 bdp = bbr_rev_inflight(s, in, out, bbr_rev_max_bw(s), BBR_UNIT);
+
+	s->full_bw_reached = 1;
+#if BBR_REVISION == 2
+	s->inflight_hi = bdp;
+#else
+	s->inflight_hi = cc_max(bdp, s->inflight_latest);
+#endif
+}
+
+/* ---- the steps of an ACK ------------------------------------------------ */
+
+/* Where the stack tells the facts of each packet, and is to be believed. */
+static u32 bbr_rev_has_facts(const struct bbr_rev *s, const struct cc_in *in)
+{
+	return in->rs_has_tx && !s->approximate;
+}
+
+static struct bbr_rev_flight bbr_rev_flight_of(const struct bbr_rev *s,
+					       const struct cc_in *in)
+{
+	struct bbr_rev_flight f = { 0, 0, 0, 0, in->rs_is_app_limited };
+
+	if (in->rs_delivered < 0)
+		return f;
+	if (bbr_rev_has_facts(s, in)) {
+		f.tx_in_flight = in->rs_tx_in_flight;
+		f.lost = in->rs_lost;
+	} else {
+		struct bbr_tx_fact fact = bbr_tx_guess(&s->tx, in);
+
+		f.tx_in_flight = fact.in_flight;
+		f.lost = fact.lost;
+	}
+	f.delivered = (u32)in->rs_delivered;
+	if (in->rs_delivered_ce > 0)
+		f.delivered_ce = (u32)in->rs_delivered_ce;
+	return f;
+}
+
+static void bbr_rev_update_alpha(struct bbr_rev *s, const struct cc_in *in,
+				 const struct cc_out *out)
+{
+	u32 delivered = in->delivered - s->alpha_delivered;
+	u32 delivered_ce = in->delivered_ce - s->alpha_delivered_ce;
+	u64 ratio;
+
+	if (s->ecn && s->ecn_factor && s->min_rtt_us <= s->ecn_max_rtt)
+		s->ecn_eligible = 1;
+	if (!s->ecn_eligible || !delivered)
+		return;
+	ratio = cc_min64(((u64)delivered_ce << BBR_UNIT_SHIFT) / delivered,
+			 BBR_UNIT);
+	s->ecn_alpha =
+		cc_min(bbr_rev_less(s->ecn_alpha, BBR_REV_ECN_ALPHA_GAIN) +
+			       (u32)((BBR_REV_ECN_ALPHA_GAIN * ratio) >>
+				     BBR_UNIT_SHIFT),
+		       BBR_UNIT);
+	s->alpha_delivered = in->delivered;
+	s->alpha_delivered_ce = in->delivered_ce;
+
+	if (s->full_bw_reached || !s->ecn_thresh)
+		return;
+	s->startup_ecn_rounds =
+		ratio >= s->ecn_thresh ? s->startup_ecn_rounds + 1 : 0;
+	if (s->startup_ecn_rounds >= BBR_REV_FULL_ECN_ROUNDS)
+		bbr_rev_queue_too_high_in_startup(s, in, out);
+}
+
+static void bbr_rev_update_round(struct bbr_rev *s, const struct cc_in *in,
+				 const struct cc_out *out)
+{
+	s->round.start = 0;
+	if (in->rs_interval_us > 0 && in->rs_delivered >= 0)
+		bbr_round_update(&s->round, in);
+	if (!s->round.start)
+		return;
+	s->rounds_since_probe =
+		cc_min(s->rounds_since_probe + 1, BBR_REV_MAX_ROUNDS_SINCE);
+	bbr_rev_update_alpha(s, in, out);
+}
+
+/* Rounded up, so that growth shows at the lowest rates. */
+static void bbr_rev_sample_bw(struct bbr_rev *s, const struct cc_in *in)
+{
+	u64 interval_us = (u64)in->rs_interval_us;
+
+	s->sample_bw = 0;
+	if (in->rs_interval_us > 0 && in->rs_delivered >= 0)
+		s->sample_bw = (u32)((((u64)in->rs_delivered << BBR_BW_SHIFT) +
+				      interval_us - 1) /
+				     interval_us);
+}
+
+static u32 bbr_rev_is_valid(const struct cc_in *in)
+{
+	return in->rs_interval_us > 0 && in->rs_delivered >= 0 &&
+	       in->rs_acked_sacked;
+}
+
+static void bbr_rev_update_latest(struct bbr_rev *s, const struct cc_in *in)
+{
+	s->loss_round_start = 0;
+	if (!bbr_rev_is_valid(in))
+		return;
+	s->bw_latest = cc_max(s->bw_latest, s->sample_bw);
+	s->inflight_latest = cc_max(s->inflight_latest, (u32)in->rs_delivered);
+	if (!cc_before(in->rs_prior_delivered, s->loss_round_delivered)) {
+		s->loss_round_delivered = in->delivered;
+		s->loss_round_start = 1;
+	}
+}
+
+static void bbr_rev_update_congestion(struct bbr_rev *s, const struct cc_in *in,
+				      const struct cc_out *out)
+{
+	if (!bbr_rev_is_valid(in))
+		return;
+	if (!in->rs_is_app_limited || s->sample_bw >= bbr_rev_max_bw(s))
+		s->bw_hi[1] = cc_max(s->bw_hi[1], s->sample_bw);
+	if (in->rs_losses)
+		s->loss_in_round = 1;
+	if (!s->loss_round_start)
+		return;
+	bbr_rev_adapt_lower_bounds(s, out);
+	s->loss_in_round = 0;
+	s->ecn_in_round = 0;
+}
+
+static void bbr_rev_update_aggregation(struct bbr_rev *s,
+				       const struct cc_in *in,
+				       const struct cc_out *out)
+{
+	if (!bbr_rev_is_valid(in))
+		return;
+	if (s->round.start) {
+		/* In STARTUP only the last round or two count. */
+		if (!s->full_bw_reached)
+			s->aggregation.slot_rounds =
+				BBR_AGGREGATION_SLOT_ROUNDS - 1;
+		bbr_aggregation_new_round(&s->aggregation);
+	}
+	bbr_aggregation_ack(&s->aggregation, in->rs_acked_sacked, bbr_rev_bw(s),
+			    s->delivered_mstamp_us, out->snd_cwnd);
+}
+
+static void bbr_rev_check_startup_loss(struct bbr_rev *s,
+				       const struct cc_in *in,
+				       const struct cc_out *out,
+				       const struct bbr_rev_flight *f)
+{
+	if (s->full_bw_reached)
+		return;
+	if (in->rs_losses)
+		s->loss_acks_in_round = cc_min(s->loss_acks_in_round + 1,
+					       BBR_REV_MAX_LOSS_ACKS);
+	if (!s->loss_round_start)
+		return;
+	if (s->full_loss_count && in->ca_state == CC_CA_RECOVERY &&
+	    s->loss_acks_in_round >= s->full_loss_count &&
+	    bbr_rev_too_high(s, f)) {
+		bbr_rev_queue_too_high_in_startup(s, in, out);
+		return;
+	}
+	s->loss_acks_in_round = 0;
+}
+
+/* v2 looks at the filtered bw once per round, v3 at every sample. */
+static void bbr_rev_check_full_bw(struct bbr_rev *s, const struct cc_in *in)
+{
+	u32 bw = BBR_REVISION == 2 ? bbr_rev_max_bw(s) : s->sample_bw;
+	u64 goal = ((u64)s->full_bw * BBR_REV_FULL_BW_GROWTH) >> BBR_UNIT_SHIFT;
+
+	if (s->full_bw_now || in->rs_is_app_limited)
+		return;
+	if (BBR_REVISION == 2 && (s->full_bw_reached || !s->round.start))
+		return;
+	if (bw >= goal) {
+		bbr_rev_reset_full_bw(s);
+		s->full_bw = bw;
+		return;
+	}
+	if (!s->round.start)
+		return;
+	if (++s->full_bw_rounds >= BBR_REV_FULL_BW_ROUNDS) {
+		s->full_bw_now = 1;
+		s->full_bw_reached = 1;
+	}
+}
+
+static void bbr_rev_check_drain(struct bbr_rev *s, const struct cc_in *in,
+				struct cc_out *out)
+{
+	u32 target;
+
+	if (s->mode == BBR_REV_STARTUP && s->full_bw_reached) {
+		s->mode = BBR_REV_DRAIN;
+		/* For the reader of tcp_info; nothing here uses it. */
+		out->snd_ssthresh = bbr_rev_inflight(
+			s, in, out, bbr_rev_max_bw(s), BBR_UNIT);
+		bbr_rev_reset_congestion(s);
+	}
+	if (s->mode != BBR_REV_DRAIN)
+		return;
+	target = bbr_rev_inflight(s, in, out, bbr_rev_max_bw(s), BBR_UNIT);
+	if (bbr_rev_in_net_at_departure(s, in, out, cc_in_flight(in)) <=
+	    target) {
+		s->mode = BBR_REV_PROBE_BW;
+		bbr_rev_start_down(s, in);
+	}
+}
+
+/* Nothing says that this was too much: inflight_hi may be higher. */
+static void bbr_rev_raise_inflight_hi(struct bbr_rev *s, const struct cc_in *in,
+				      const struct cc_out *out)
+{
+	if (!in->is_cwnd_limited || out->snd_cwnd < s->inflight_hi) {
+#if BBR_REVISION == 2
+		s->up_acks = 0;
+#endif
+		return;
+	}
+	s->up_acks = cc_add_saturate(s->up_acks, in->rs_acked_sacked);
+	if (s->up_acks >= s->up_count) {
+		u32 n = (u32)cc_div(s->up_acks, s->up_count);
+
+		s->up_acks -= n * s->up_count;
+		s->inflight_hi = cc_add_saturate(s->inflight_hi, n);
+	}
+	if (s->round.start)
+		bbr_rev_raise_slope(s, out);
+}
+
+/* The ACKs of the last probe are all in. Returns 1 when they ask for another
+ * at once: it stopped at inflight_hi, and even that was not too much. */
+static u32 bbr_rev_probe_is_over(struct bbr_rev *s, const struct cc_in *in)
+{
+	s->probe_samples = 0;
+	s->acks = BBR_REV_ACKS_NONE;
+	if (s->mode != BBR_REV_PROBE_BW)
+		return 0;
+	/* Time to forget the cycle before: this is our best sample. */
+	if (!in->rs_is_app_limited && s->bw_hi[1]) {
+		s->bw_hi[0] = s->bw_hi[1];
+		s->bw_hi[1] = 0;
+	}
+	if (!s->stopped_risky || s->prev_too_high)
+		return 0;
+	bbr_rev_start_refill(s, in, 0);
+	return 1;
+}
+
+/* Returns 1 when the next phase is decided. */
+static u32 bbr_rev_adapt_upper_bounds(struct bbr_rev *s, const struct cc_in *in,
+				      const struct cc_out *out,
+				      const struct bbr_rev_flight *f)
+{
+	if (s->acks == BBR_REV_ACKS_STARTING && s->round.start)
+		s->acks = BBR_REV_ACKS_FEEDBACK;
+	if (s->acks == BBR_REV_ACKS_STOPPING && s->round.start &&
+	    bbr_rev_probe_is_over(s, in))
+		return 1;
+
+	if (bbr_rev_too_high(s, f)) {
+		if (s->probe_samples)
+			bbr_rev_handle_too_high(s, in, out, f->tx_in_flight,
+						f->is_app_limited);
+	} else if (s->inflight_hi != BBR_REV_UNSET) {
+		s->inflight_hi = cc_max(s->inflight_hi, f->tx_in_flight);
+		if (s->mode == BBR_REV_PROBE_BW && s->phase == BBR_REV_UP)
+			bbr_rev_raise_inflight_hi(s, in, out);
+	}
+	return 0;
+}
+
+static u32 bbr_rev_elapsed_in_phase(const struct bbr_rev *s,
+				    const struct cc_in *in, u32 us)
+{
+	return cc_elapsed(in->now_us, s->phase_mstamp_us) > us;
+}
+
+static u32 bbr_rev_check_time_to_probe(struct bbr_rev *s,
+				       const struct cc_in *in,
+				       const struct cc_out *out)
+{
+	u32 rounds = cc_min(s->probe_max_rounds,
+			    bbr_rev_target_inflight(s, in, out));
+
+	/* Marks have ceased, and nothing was lost: others may have left. */
+	if (BBR_REVISION == 3 && s->ecn_eligible && s->ecn_in_cycle &&
+	    !s->loss_in_cycle && in->ca_state == CC_CA_OPEN) {
+		u32 bits = cc_bit_length(s->inflight_hi / 2);
+
+		bbr_rev_start_refill(s, in, cc_max(bits, 1) - 1);
+		return 1;
+	}
+	if (!bbr_rev_elapsed_in_phase(s, in, s->probe_wait_us) &&
+	    s->rounds_since_probe < rounds)
+		return 0;
+	bbr_rev_start_refill(s, in, 0);
+	return 1;
+}
+
+/* Has UP pushed enough? */
+static u32 bbr_rev_up_is_over(struct bbr_rev *s, const struct cc_in *in,
+			      const struct cc_out *out, u32 in_net)
+{
+	if (s->prev_too_high && in_net >= s->inflight_hi) {
+		s->stopped_risky = 1;
+		return 1;
+	}
+#if BBR_REVISION == 2
+	/* A queue of a quarter bdp, held for a round trip. */
+	return bbr_rev_elapsed_in_phase(s, in, s->min_rtt_us) &&
+	       in_net >= bbr_rev_inflight(s, in, out, bbr_rev_max_bw(s),
+					  s->up_gain);
+#else
+	if (in->is_cwnd_limited && out->snd_cwnd >= s->inflight_hi) {
+		/* Our own bound keeps the bandwidth from growing. */
+		bbr_rev_reset_full_bw(s);
+		s->full_bw = s->sample_bw;
+		return 0;
+	}
+	return s->full_bw_now;
+#endif
+}
+
+static void bbr_rev_update_phase(struct bbr_rev *s, const struct cc_in *in,
+				 const struct cc_out *out,
+				 const struct bbr_rev_flight *f)
+{
+	u32 in_net;
+
+	if (!s->full_bw_reached || bbr_rev_adapt_upper_bounds(s, in, out, f) ||
+	    s->mode != BBR_REV_PROBE_BW)
+		return;
+	in_net =
+		bbr_rev_in_net_at_departure(s, in, out, in->rs_prior_in_flight);
+	switch (s->phase) {
+	case BBR_REV_CRUISE:
+		bbr_rev_check_time_to_probe(s, in, out);
+		break;
+	case BBR_REV_REFILL:
+		if (s->round.start) {
+			s->probe_samples = 1;
+			bbr_rev_start_up(s, in, out);
+		}
+		break;
+	case BBR_REV_UP:
+		if (bbr_rev_up_is_over(s, in, out, in_net)) {
+			s->prev_too_high = 0;
+			bbr_rev_start_down(s, in);
+		}
+		break;
+	default:
+		if (bbr_rev_check_time_to_probe(s, in, out))
+			break;
+		if (in_net <= bbr_rev_with_headroom(s) &&
+		    in_net <= bbr_rev_inflight(s, in, out, bbr_rev_max_bw(s),
+					       BBR_UNIT))
+			bbr_rev_start_cruise(s);
+		break;
+	}
+}
+
+#include "bbr_rev_ops.h"
+
+#endif
