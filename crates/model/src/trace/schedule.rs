@@ -32,10 +32,6 @@ impl Outages {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.ahead.is_empty()
-    }
-
     /// `now_ns`, or the end of the outage at that time. Times do not fall between calls.
     pub fn up_at(&mut self, now_ns: u64) -> u64 {
         while let Some(&(start_ns, end_ns)) = self.ahead.front() {
@@ -65,10 +61,7 @@ impl Outages {
 
 /// When a link is done with a packet.
 #[derive(Clone, Debug)]
-pub struct Schedule {
-    course: Course,
-    outages: Outages,
-}
+pub struct Schedule(Course);
 
 #[derive(Clone, Debug)]
 enum Course {
@@ -77,7 +70,14 @@ enum Course {
         /// Time on the wire of the packet size last seen: nearly all are alike.
         wire_time: (u32, u64),
     },
-    Trace(Cursor),
+    Interrupted {
+        rate: Rate,
+        outages: Outages,
+    },
+    Trace {
+        cursor: Cursor,
+        outages: Outages,
+    },
 }
 
 impl Schedule {
@@ -88,50 +88,58 @@ impl Schedule {
         outages: &[Outage],
         origin_ns: u64,
     ) -> Schedule {
-        Schedule {
-            course: match trace {
-                None => Course::Constant {
-                    rate,
-                    wire_time: (0, 0),
-                },
-                Some(trace) => Course::Trace(Cursor::new(trace, origin_ns)),
+        let is_interrupted = !outages.is_empty();
+        let outages = Outages::new(outages, origin_ns);
+        Schedule(match trace {
+            Some(trace) => Course::Trace {
+                cursor: Cursor::new(trace, origin_ns),
+                outages,
             },
-            outages: Outages::new(outages, origin_ns),
-        }
+            None if is_interrupted => Course::Interrupted { rate, outages },
+            None => Course::Constant {
+                rate,
+                wire_time: (0, 0),
+            },
+        })
     }
 
     /// When the last bit of a packet leaves that the link takes at `now_ns`, after
     /// all before it have left.
     #[inline]
     pub fn end_ns(&mut self, now_ns: u64, bytes: u32) -> u64 {
-        match &mut self.course {
+        match &mut self.0 {
             Course::Constant { rate, wire_time } => {
                 if wire_time.0 != bytes {
                     *wire_time = (bytes, rate.transmit_time(u64::from(bytes)).0);
                 }
-                if self.outages.is_empty() {
-                    now_ns + wire_time.1
-                } else {
-                    self.outages.end_ns(now_ns, wire_time.1)
-                }
+                now_ns + wire_time.1
             }
-            Course::Trace(cursor) => {
-                cursor.end_ns(now_ns, bytes.into(), |at_ns| self.outages.up_at(at_ns))
-            }
+            uneven => uneven.end_ns(now_ns, bytes.into()),
         }
     }
 
     /// How long `bytes` that wait at `now_ns` take to leave.
     pub fn delay(&self, now_ns: u64, bytes: u64) -> Nanos {
-        let mut outages = self.outages.clone();
-        let end_ns = match &self.course {
-            Course::Constant { rate, .. } => outages.end_ns(now_ns, rate.transmit_time(bytes).0),
-            Course::Trace(_) if bytes == 0 => now_ns,
-            Course::Trace(cursor) => cursor
-                .clone()
-                .end_ns(now_ns, bytes, |at_ns| outages.up_at(at_ns)),
-        };
+        if bytes == 0 {
+            return Nanos::ZERO;
+        }
+        let end_ns = self.0.clone().end_ns(now_ns, bytes);
         Nanos(end_ns - now_ns)
+    }
+}
+
+impl Course {
+    #[inline(never)]
+    fn end_ns(&mut self, now_ns: u64, bytes: u64) -> u64 {
+        match self {
+            Course::Constant { rate, .. } => now_ns + rate.transmit_time(bytes).0,
+            Course::Interrupted { rate, outages } => {
+                outages.end_ns(now_ns, rate.transmit_time(bytes).0)
+            }
+            Course::Trace { cursor, outages } => {
+                cursor.end_ns(now_ns, bytes, |at_ns| outages.up_at(at_ns))
+            }
+        }
     }
 }
 

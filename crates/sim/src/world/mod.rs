@@ -439,10 +439,10 @@ impl<'a> World<'a> {
         };
         let tcp = &mut flow.ends[id.side() as usize].tcp;
         let mut wrote = false;
-        loop {
+        let pauses = loop {
             let bytes = app.next_write_bytes(now);
             if bytes == 0 || !tcp.is_writable() {
-                break;
+                break bytes == 0;
             }
             let mut cx = Cx {
                 now_ns: self.now_ns,
@@ -457,20 +457,25 @@ impl<'a> World<'a> {
             if taken == bytes {
                 tcp.push(&mut cx);
             }
-        }
-        if let Some(at) = app.wakes_at(now) {
-            let wakes_ns = &mut flow.ends[id.side() as usize].app_wakes_ns;
-            if *wakes_ns != at.0 {
-                *wakes_ns = at.0;
-                self.events.push(at.0, Target::App(id));
-            }
-        }
-        let tcp = &mut flow.ends[id.side() as usize].tcp;
+        };
+        let wakes_at = if pauses { app.wakes_at(now) } else { None };
         let over = app.closes() || tcp.rx.fin_received() && app.next_write_bytes(now) == 0;
         if over && tcp.close() || wrote && tcp.is_blocked() {
             self.with_endpoint(id, |tcp, cx| tcp.push(cx));
         } else if wrote {
             self.with_endpoint(id, |_, _| {});
+        }
+        if let Some(at) = wakes_at {
+            self.wake_app_at(id, at.0);
+        }
+    }
+
+    /// Asks a pausing application again at that time.
+    fn wake_app_at(&mut self, id: EndpointId, at_ns: u64) {
+        let wakes_ns = &mut self.flows[id.flow() as usize].end(id.side()).app_wakes_ns;
+        if *wakes_ns != at_ns {
+            *wakes_ns = at_ns;
+            self.events.push(at_ns, Target::App(id));
         }
     }
 
