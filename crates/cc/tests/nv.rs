@@ -1,0 +1,92 @@
+//! NV keeps its pad in the queue, and judges only by many ACKs.
+
+mod common;
+
+use common::{Conn, MSS_BYTES};
+use knee_cc::{CaState, Op};
+
+const BASE_US: u32 = 1_000;
+const BDP: u32 = 100;
+
+/// A round of single ACKs on a path of 100 packets per base RTT.
+fn round(c: &mut Conn) {
+    let cwnd = c.cwnd();
+    let rtt_us = BASE_US * cwnd.max(BDP) / BDP;
+    for _ in 0..cwnd {
+        c.pass_us(u64::from((rtt_us / cwnd).max(1)));
+        c.stack.ack_in_flight_bytes = cwnd * MSS_BYTES;
+        c.ack(1, rtt_us.into());
+    }
+}
+
+/// In avoidance, with the base RTT learned.
+fn in_avoidance() -> Conn {
+    let mut c = Conn::new("nv", &[]);
+    c.stack.snd_ssthresh = 2;
+    c.stack.snd_cwnd = BDP;
+    for _ in 0..3 {
+        round(&mut c);
+    }
+    c
+}
+
+#[test]
+fn nv_settles_with_about_its_pad_in_the_queue() {
+    let mut c = in_avoidance();
+    for _ in 0..200 {
+        round(&mut c);
+    }
+    let queued = c.cwnd() - BDP;
+    assert!((6..=14).contains(&queued), "{queued} of 10 packets");
+}
+
+#[test]
+fn nv_takes_a_third_of_what_is_too_much() {
+    let mut c = in_avoidance();
+    c.stack.snd_cwnd = 2 * BDP;
+    for _ in 0..4 {
+        round(&mut c);
+    }
+    assert!(c.cwnd() < 2 * BDP - 20, "{}", c.cwnd());
+    assert!(c.cwnd() > BDP);
+}
+
+#[test]
+fn nv_does_not_judge_by_a_few_acks() {
+    let mut c = in_avoidance();
+    c.stack.snd_cwnd = 2 * BDP;
+    let before = c.cwnd();
+    for _ in 0..30 {
+        c.pass_us(20);
+        c.stack.ack_in_flight_bytes = 2 * BDP * MSS_BYTES;
+        c.ack(1, i64::from(2 * BASE_US));
+    }
+    assert!(c.cwnd() >= before, "{}", c.cwnd());
+}
+
+#[test]
+fn nv_keeps_four_fifths_at_a_loss() {
+    let mut c = in_avoidance();
+    c.stack.snd_cwnd = 1_000;
+    assert_eq!(c.op(Op::Ssthresh), 799);
+}
+
+#[test]
+fn nv_grows_at_half_the_pace_after_a_timeout() {
+    let grown = |timeouts: u32| {
+        let mut c = in_avoidance();
+        for _ in 0..timeouts {
+            c.time_out();
+            c.set_state(CaState::Open);
+        }
+        c.stack.snd_ssthresh = 2;
+        c.stack.snd_cwnd = 50;
+        c.stack.snd_cwnd_cnt = 0;
+        for _ in 0..6 {
+            round(&mut c);
+        }
+        c.cwnd() - 50
+    };
+    let (fast, slow) = (grown(0), grown(1));
+    assert!(slow < fast && slow > 0, "{slow} and {fast}");
+}
