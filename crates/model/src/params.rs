@@ -57,6 +57,14 @@ impl Params {
         self.values[i] = value;
     }
 
+    /// Has none been set to another value than its default?
+    pub fn are_defaults(&self) -> bool {
+        self.list
+            .iter()
+            .zip(&self.values)
+            .all(|(param, value)| param.default == *value)
+    }
+
     /// # Panics
     /// When the owner has no such parameter.
     pub fn get(&self, name: &str) -> f64 {

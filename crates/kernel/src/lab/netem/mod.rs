@@ -104,6 +104,7 @@ fn beyond(path: &Path) -> Option<&'static str> {
     let transit = &path.transit;
     let asked = [
         (path.rate_trace.is_some(), "rate"),
+        (!has_qdisc(path), "queue"),
         (path.policer.is_some(), "policer_rate"),
         (!path.rtt_changes.is_empty(), "rtt_change"),
         (!path.outages.is_empty(), "outage"),
@@ -176,14 +177,23 @@ fn bottleneck(rate: Rate, path: &Path) -> Result<String, Unsupported> {
     ))
 }
 
+/// Is the path's queue a qdisc with the same limit? Qdiscs count packets, take
+/// their parameters in words of their own, and red, cake and others theirs too.
+fn has_qdisc(path: &Path) -> bool {
+    const BY_PACKETS: &[&str] = &["codel", "fq_codel", "pie", "fq_pie", "fq"];
+    path.queue == "fifo"
+        || BY_PACKETS.contains(&path.queue)
+            && path.queue_params.are_defaults()
+            && matches!(path.buffer, BufferLimit::Packets(_))
+}
+
 /// The queue below the token bucket, `None` for the one that tbf brings: a
 /// FIFO of bytes.
 fn queue(path: &Path) -> Option<String> {
     match (path.queue, path.buffer) {
         ("fifo", BufferLimit::Packets(packets)) => Some(format!("pfifo limit {packets}")),
-        ("fifo", _) => None,
         (name, BufferLimit::Packets(packets)) => Some(format!("{name} limit {packets}")),
-        (name, _) => Some(name.to_owned()),
+        _ => None,
     }
 }
 
@@ -339,6 +349,18 @@ mod tests {
             text.contains("parent 2:1 handle 3: pfifo limit 170"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_queue_is_a_qdisc_only_with_a_limit_in_packets() {
+        let mut config = config(&[40]);
+        config.path.queue = "fq_codel";
+        assert_eq!(commands(&config), Err(Unsupported::Key("queue")));
+        config.path.buffer = BufferLimit::Packets(170);
+        let text = commands(&config).unwrap();
+        assert!(text.contains("handle 3: fq_codel limit 170"), "{text}");
+        config.path.queue = "cake";
+        assert_eq!(commands(&config), Err(Unsupported::Key("queue")));
     }
 
     #[test]
