@@ -291,3 +291,47 @@ bytes = "400001B"
         assert_eq!(flows.bytes_read[0], 400_001);
     }
 }
+
+/// After a timeout that proved spurious, a retransmission may be under way of a segment that is no longer marked lost.
+/// Method: slow and duplicating, with a buffer of one packet and a link for the ACKs that drops most of them.
+#[test]
+fn a_retransmission_that_an_undo_left_under_way_is_counted_once() {
+    let output = run(r#"
+duration = "1400ms"
+seed = 2533724802
+sample_interval = "1ms"
+[path]
+rate = "339kbit/s"
+rtt = "100us"
+buffer = "1packet"
+mtu = "6010B"
+reorder = "18.9%"
+reorder_delay = "7251us"
+duplicate = "8.4%"
+ack_rate = "29kbit/s"
+ack_buffer = "1packets"
+[sender]
+hz = 100
+gso_max = "0B"
+[receiver]
+tcp_rmem_default = "32737B"
+tcp_rmem_max = "330037B"
+hz = 100
+gro = false
+[[flow]]
+algorithm = "reno"
+count = 2
+"#);
+    let samples = &output.samples;
+    assert!(events(&output, "undo") > 0, "nothing proved spurious");
+    for row in 0..samples.t_ns.len() {
+        let outstanding = samples.unacked[row] - samples.sacked[row];
+        assert!(
+            samples.retrans[row] <= outstanding,
+            "{} retransmitted of {outstanding} outstanding, flow {} at {} ns",
+            samples.retrans[row],
+            samples.flow[row],
+            samples.t_ns[row]
+        );
+    }
+}

@@ -169,7 +169,11 @@ impl Endpoint {
         self.cc.lost += 1;
         let (seq, end_seq) = (seg.seq, seg.end_seq());
         let (tx, is_app_limited) = (seg.tx, seg.has(APP_LIMITED));
-        self.to_retransmit.insert(seq, end_seq, |_, _| {});
+        // Undo takes the mark from a segment, not its retransmission: marked anew, it is not sent
+        // again before the timeout (tcp_xmit_retransmit_queue() skips it), and not counted twice.
+        if !seg.has(RETRANS) {
+            self.to_retransmit.insert(seq, end_seq, |_, _| {});
+        }
         self.rtx.unlink(id);
         // One that was delivered before says nothing of its flight.
         if self.alg.has(Op::SkbMarkedLost) && tx.delivered_ns != 0 {

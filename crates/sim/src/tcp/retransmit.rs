@@ -67,12 +67,14 @@ impl Endpoint {
     pub(super) fn retransmit(&mut self, cx: &mut Cx, id: u32, segs: u32) {
         let departure_ns = self.transmit_again(cx, id, segs);
         for i in 0..segs {
-            self.rtx.get_mut(id.wrapping_add(i)).flags |= RETRANS;
+            let seg = self.rtx.get_mut(id.wrapping_add(i));
+            // After an undo the timer may repeat a segment whose last retransmission still counts.
+            self.cc.retrans_out += u32::from(!seg.has(RETRANS));
+            seg.flags |= RETRANS;
         }
         let last = self.rtx.get(id.wrapping_add(segs - 1));
         self.to_retransmit
             .remove(self.rtx.get(id).seq, last.end_seq());
-        self.cc.retrans_out += segs;
         if self.retrans_stamp_ms == 0 {
             self.retrans_stamp_ms = (departure_ns / 1_000_000) as u32;
         }
