@@ -22,7 +22,7 @@
  *
  *	         bw grows < 25 % in 3 rounds, or 6 ACKs with loss and > 2 %
  *	STARTUP ------------------------------> DRAIN ---in flight <= bdp--.
- *	 2.77                                   0.34                       |
+ *	 2.77                                   0.34    or after 3 rounds  |
  *	                                                                   v
  *	    .--2 to 3 s, or 63 rounds--- CRUISE <--drained--------------- DOWN
  *	    v                             1.0                             0.91
@@ -38,8 +38,11 @@
  *	- Where the stack does not tell of each packet what was in flight and
  *	  lost (stock Linux), both are rebuilt (bbr_tx.h), and losses of one ACK
  *	  are judged together. The parameter `approximate` does so everywhere.
- *	- The draft's DRAIN gain is 0.5 and bounded by 3 rounds since revision
- *	  05; google's is 0.34 without a bound, as here (drain_gain).
+ *	- DRAIN paces at google's 0.34 (drain_gain; the draft: 0.5) and ends
+ *	  after the draft's 3 rounds at the latest (drain_rounds; google: never).
+ *	- The draft's return to the probe that a spurious loss ended is here,
+ *	  google's file lacks it. The bounds to return to are those from before
+ *	  the first mark: google saves them later, when a mark may have cut them.
  *	- An ACK of a tail loss probe begins a new round of maxima here; google
  *	  keeps the old ones.
  *	- google's fast path for application-limited flows saves time, not
@@ -51,6 +54,7 @@
 #define BBR_REVISION 3
 #define BBR_DFLT_STARTUP_PACING_GAIN 710
 #define BBR_DFLT_STARTUP_CWND_GAIN 512
+#define BBR_DFLT_DRAIN_ROUNDS 3
 #define BBR_DFLT_DOWN_GAIN 232
 #define BBR_DFLT_UP_CWND_GAIN 576
 #define BBR_DFLT_FULL_LOSS_COUNT 6

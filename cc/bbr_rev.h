@@ -189,8 +189,10 @@ static void bbr_rev_handle_too_high(struct bbr_rev *s, const struct cc_in *in,
 		s->inflight_hi =
 			cc_max(in_flight, bbr_rev_less(target, s->beta));
 	}
-	if (s->mode == BBR_REV_PROBE_BW && s->phase == BBR_REV_UP)
+	if (s->mode == BBR_REV_PROBE_BW && s->phase == BBR_REV_UP) {
+		s->undo_probe = BBR_REV_UNDO_UP;
 		bbr_rev_start_down(s, in);
+	}
 }
 
 /* Packets were marked lost: `run` of them, the last of this flight. */
@@ -368,6 +370,7 @@ static void bbr_rev_check_startup_loss(struct bbr_rev *s,
 	if (s->full_loss_count && in->ca_state == CC_CA_RECOVERY &&
 	    s->loss_acks_in_round >= s->full_loss_count &&
 	    bbr_rev_too_high(s, f)) {
+		s->undo_probe = BBR_REV_UNDO_STARTUP;
 		bbr_rev_queue_too_high_in_startup(s, in, out);
 		return;
 	}
@@ -397,13 +400,26 @@ static void bbr_rev_check_full_bw(struct bbr_rev *s, const struct cc_in *in)
 	}
 }
 
+static u32 bbr_rev_drain_is_over(const struct bbr_rev *s,
+				 const struct cc_in *in,
+				 const struct cc_out *out)
+{
+	u32 target = bbr_rev_inflight(s, in, out, bbr_rev_max_bw(s), BBR_UNIT);
+
+	/* The bandwidth was overrated: only a next cycle can correct it. */
+	if (s->drain_rounds &&
+	    s->round.count - s->drain_start_round > s->drain_rounds)
+		return 1;
+	return bbr_rev_in_net_at_departure(s, in, out, cc_in_flight(in)) <=
+	       target;
+}
+
 static void bbr_rev_check_drain(struct bbr_rev *s, const struct cc_in *in,
 				struct cc_out *out)
 {
-	u32 target;
-
 	if (s->mode == BBR_REV_STARTUP && s->full_bw_reached) {
 		s->mode = BBR_REV_DRAIN;
+		s->drain_start_round = s->round.count;
 		/* For the reader of tcp_info; nothing here uses it. */
 		out->snd_ssthresh = bbr_rev_inflight(
 			s, in, out, bbr_rev_max_bw(s), BBR_UNIT);
@@ -411,9 +427,7 @@ static void bbr_rev_check_drain(struct bbr_rev *s, const struct cc_in *in,
 	}
 	if (s->mode != BBR_REV_DRAIN)
 		return;
-	target = bbr_rev_inflight(s, in, out, bbr_rev_max_bw(s), BBR_UNIT);
-	if (bbr_rev_in_net_at_departure(s, in, out, cc_in_flight(in)) <=
-	    target) {
+	if (bbr_rev_drain_is_over(s, in, out)) {
 		s->mode = BBR_REV_PROBE_BW;
 		bbr_rev_start_down(s, in);
 	}

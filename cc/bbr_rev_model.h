@@ -39,6 +39,8 @@
 	  "cwnd over bdp in STARTUP and DRAIN; v3: 2, v2: 2.89")               \
 	P(drain_gain, 88, 16, 255, "1/256",                                    \
 	  "pacing gain of DRAIN; google: 0.34, draft-ietf-ccwg-bbr-05: 0.5")   \
+	P(drain_rounds, BBR_DFLT_DRAIN_ROUNDS, 0, 255, "rounds",               \
+	  "rounds after which DRAIN ends, 0: any; v3: 3, of the draft; v2: 0") \
 	P(up_gain, 320, 257, 1023, "1/256",                                    \
 	  "pacing gain of ProbeBW_UP; 1.25")                                   \
 	P(down_gain, BBR_DFLT_DOWN_GAIN, 64, 255, "1/256",                     \
@@ -107,6 +109,13 @@ enum bbr_rev_acks {
 	BBR_REV_ACKS_STOPPING,
 };
 
+/* The probe that losses ended: what to return to when they prove spurious. */
+enum bbr_rev_undo {
+	BBR_REV_UNDO_NONE,
+	BBR_REV_UNDO_STARTUP,
+	BBR_REV_UNDO_UP,
+};
+
 struct bbr_rev {
 	CC_PARAM_FIELDS(BBR_REV_PARAMS)
 
@@ -124,6 +133,7 @@ struct bbr_rev {
 
 	struct bbr_round round;
 	u32 rounds_since_probe;
+	u32 drain_start_round;	  /* round.count at the begin of DRAIN */
 	u32 loss_round_delivered; /* the loss round ends at in->delivered */
 	u32 loss_round_start;	  /* 0 or 1: this ACK begins one */
 
@@ -139,6 +149,8 @@ struct bbr_rev {
 	u32 inflight_latest; /* most delivered in an interval of the round */
 
 	/* the same before the last loss, for undo */
+	u32 undo_is_saved; /* 0 or 1: of the recovery under way */
+	u32 undo_probe;	   /* enum bbr_rev_undo */
 	u32 undo_bw_lo;
 	u32 undo_inflight_lo;
 	u32 undo_inflight_hi;
@@ -346,10 +358,26 @@ static void bbr_rev_reset_congestion(struct bbr_rev *s)
 	s->inflight_latest = 0;
 }
 
+/* Once per recovery, before it changes anything. */
+static void bbr_rev_save_bounds(struct bbr_rev *s)
+{
+	if (BBR_REVISION == 3 && s->undo_is_saved)
+		return;
+	s->undo_is_saved = 1;
+	s->undo_probe = BBR_REV_UNDO_NONE;
+	s->undo_bw_lo = s->bw_lo;
+	s->undo_inflight_lo = s->inflight_lo;
+	s->undo_inflight_hi = s->inflight_hi;
+}
+
 /* The first loss begins a round of its own: a whole round of deliveries shows
  * best what the path still takes. */
 static void bbr_rev_note_loss(struct bbr_rev *s, const struct cc_in *in)
 {
+	/* Packets are marked before the stack enters recovery, and a mark may
+	 * end the probe. */
+	if (BBR_REVISION == 3)
+		bbr_rev_save_bounds(s);
 	if (!s->loss_in_round)
 		s->loss_round_delivered = in->delivered;
 	s->loss_in_round = 1;

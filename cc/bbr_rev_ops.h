@@ -182,6 +182,7 @@ static void bbr_rev_init(struct bbr_rev *s, const struct cc_in *in,
 
 	bbr_round_reset(&s->round, in);
 	s->rounds_since_probe = 0;
+	s->drain_start_round = 0;
 	s->loss_round_delivered = in->delivered + 1;
 	s->loss_round_start = 0;
 
@@ -197,6 +198,8 @@ static void bbr_rev_init(struct bbr_rev *s, const struct cc_in *in,
 	s->inflight_hi = BBR_REV_UNSET;
 	bbr_rev_reset_lower_bounds(s);
 	bbr_rev_reset_congestion(s);
+	s->undo_is_saved = 0;
+	s->undo_probe = BBR_REV_UNDO_NONE;
 	s->undo_bw_lo = 0;
 	s->undo_inflight_lo = 0;
 	s->undo_inflight_hi = 0;
@@ -283,6 +286,8 @@ static void bbr_rev_cong_control(struct bbr_rev *s, const struct cc_in *in,
 			in->rs_delivered > 0 ? (u32)in->rs_delivered : 0;
 	}
 	s->prev_ca_state = in->ca_state;
+	if (in->ca_state < CC_CA_RECOVERY)
+		s->undo_is_saved = 0;
 	s->loss_in_cycle |= f.lost > 0;
 	s->ecn_in_cycle |= f.delivered_ce > 0;
 	bbr_tx_after_ack(&s->tx, in, out->snd_cwnd);
@@ -307,23 +312,38 @@ static void bbr_rev_ssthresh(struct bbr_rev *s, const struct cc_in *in,
 			     struct cc_out *out)
 {
 	bbr_rev_save_cwnd(s, out);
-	s->undo_bw_lo = s->bw_lo;
-	s->undo_inflight_lo = s->inflight_lo;
-	s->undo_inflight_hi = s->inflight_hi;
+	bbr_rev_save_bounds(s);
 	(void)in;
 	out->ret = out->snd_ssthresh;
+}
+
+/* What the loss broke off begins anew, when PROBE_RTT is not in the way. */
+static void bbr_rev_resume_probe(struct bbr_rev *s, const struct cc_in *in)
+{
+	if (s->undo_probe == BBR_REV_UNDO_STARTUP &&
+	    s->mode != BBR_REV_STARTUP) {
+		s->full_bw_reached = 0;
+		s->loss_acks_in_round = 0;
+		if (s->mode != BBR_REV_PROBE_RTT)
+			s->mode = BBR_REV_STARTUP;
+	} else if (s->undo_probe == BBR_REV_UNDO_UP &&
+		   s->mode == BBR_REV_PROBE_BW && s->phase != BBR_REV_UP) {
+		bbr_rev_start_refill(s, in, 0);
+	}
+	s->undo_probe = BBR_REV_UNDO_NONE;
 }
 
 /* The loss was none: take back what was given up for it. */
 static void bbr_rev_undo_cwnd(struct bbr_rev *s, const struct cc_in *in,
 			      struct cc_out *out)
 {
-	(void)in;
 	bbr_rev_reset_full_bw(s);
 	s->loss_in_round = 0;
 	s->bw_lo = cc_max(s->bw_lo, s->undo_bw_lo);
 	s->inflight_lo = cc_max(s->inflight_lo, s->undo_inflight_lo);
 	s->inflight_hi = cc_max(s->inflight_hi, s->undo_inflight_hi);
+	if (BBR_REVISION == 3)
+		bbr_rev_resume_probe(s, in);
 	out->ret = cc_max(s->prior_cwnd, 1);
 }
 

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 fn main() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cc");
+    // At run time: env!() would keep the path of the tree that a copied target folder was built in.
+    let root = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    let dir = Path::new(&root).join("../../cc");
     println!("cargo::rerun-if-changed={}", dir.display());
 
     let list = dir.join("algorithms.def");

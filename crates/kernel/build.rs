@@ -15,7 +15,9 @@ const COMPILERS: &[&str] = &[
 ];
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // At run time: env!() would keep the path of the tree that a copied target folder was built in.
+    let manifest = env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    let root = Path::new(&manifest).join("../..");
     let out = env::var("OUT_DIR").expect("cargo says where to");
     println!("cargo::rerun-if-changed=../../cc");
     println!("cargo::rerun-if-env-changed=BPF_CLANG");

@@ -5,8 +5,11 @@
     reason = "each test binary compiles this and uses a part of it"
 )]
 
+pub mod bbr;
+
 use knee_model::record::Samples;
 use knee_model::scenario::{self, AlgorithmInfo, Cell, Names};
+use knee_model::trace::ReadFile;
 use knee_sim::{Options, Output};
 
 /// Payload's share of a full packet: MTU 1500 with TCP timestamps.
@@ -26,13 +29,22 @@ tcp_rmem_max = "1GiB"
 
 /// The only cell of the scenario.
 pub fn cell(text: &str) -> Cell {
+    read_cell(text, None)
+}
+
+/// The same of a scenario that names files.
+pub fn cell_with_files(text: &str, read_file: ReadFile) -> Cell {
+    read_cell(text, Some(read_file))
+}
+
+fn read_cell(text: &str, read_file: Option<ReadFile>) -> Cell {
     let known = |algorithm: &knee_cc::Algorithm| AlgorithmInfo {
         name: algorithm.name().to_owned(),
         params: Vec::new(),
     };
     let names = Names {
         algorithms: knee_cc::algorithms().iter().map(known).collect(),
-        read_file: None,
+        read_file,
     };
     let mut scenario =
         scenario::parse(text, "test", &names).unwrap_or_else(|error| panic!("{error}\n{text}"));
