@@ -51,6 +51,10 @@ test-python: $(VENV)/.dev ## tests of the front, the report, the house and the k
 	@tools/need.sh --optional clang-16 libbpf bpftool ip nft redis tshark chromium
 	$(BIN)/pytest -q
 
+.PHONY: equality
+equality: $(VENV)/.dev ## a million random op sequences per algorithm, host against BPF bytecode (root, ten minutes)
+	EQUALITY_SEQUENCES=1000000 $(BIN)/pytest -q -s tests/kernel/test_ops.py -k byte_for_byte
+
 .PHONY: replay
 replay: $(VENV)/.dev ## record a million ACKs of the kernel's own reno, cubic and bbr, and replay them (root; docs/replay.md)
 	$(BIN)/python tests/kernel/recording.py

@@ -1,6 +1,6 @@
 # Builds the algorithms of cc/ as BPF objects into build/bpf/:
 #   NAME.bpf.o         struct_ops; `bpftool struct_ops register` makes it the congestion control knee_NAME
-#   NAME.replay.bpf.o  the same ops as a program that runs one op on a block given by user space (tests)
+#   NAME.replay.bpf.o  the same ops as a program that runs them on blocks given by user space (tests)
 # Included by the root Makefile; alone: make -f cc/bpf.mk bpf
 
 BPF_CLANG ?= clang-16

@@ -10,8 +10,8 @@
  *
  * Each op becomes one global function over that block. The verifier checks a
  * global function once, and the same function serves struct_ops here and the
- * replay program (CC_BPF_REPLAY), which runs single ops on a block given by
- * user space, so that their results can be compared with the host build.
+ * replay program (CC_BPF_REPLAY), which runs ops on blocks given by user space,
+ * so that their results can be compared with the host build.
  *
  * Needs Linux 6.10 (cong_control with ack and flag); -DCC_BPF_CONG_CONTROL_2
  * builds for 6.4 to 6.9, whose cong_control has two arguments.
@@ -72,32 +72,46 @@ char cc_license[] SEC("license") = "Dual MIT/GPL";
 
 #ifdef CC_BPF_REPLAY
 
+/* Most ops of one run of the program. */
+#define CC_REPLAY_OPS 512
+
 struct cc_replay {
-	u32 op; /* enum cc_op_number */
+	u32 n_ops; /* to run, of the first entries of the map */
 };
 
-#define CC_ALGORITHM(alg, state_type, PARAMS, OPS, alg_flags, ...) \
-	CC_BPF_BLOCK(alg, state_type)                              \
-	OPS(CC_BPF_CORE)                                           \
-	CC_BPF_CALL(alg, OPS)                                      \
-	struct {                                                   \
-		__uint(type, BPF_MAP_TYPE_ARRAY);                  \
-		__uint(map_flags, BPF_F_MMAPABLE);                 \
-		__uint(max_entries, 1);                            \
-		__type(key, u32);                                  \
-		__type(value, struct alg##_block);                 \
-	} replay_block SEC(".maps");                               \
-	SEC("syscall")                                             \
-	int replay(struct cc_replay *ctx)                          \
-	{                                                          \
-		u32 zero = 0;                                      \
-		struct alg##_block *b =                            \
-			bpf_map_lookup_elem(&replay_block, &zero); \
-                                                                   \
-		if (!b)                                            \
-			return 1;                                  \
-		alg##_call(ctx->op, b);                            \
-		return 0;                                          \
+/* Each entry is a block and the op to run on it. The ops of one run know nothing
+ * of each other: user space chains them, as it has the host's results already. */
+#define CC_ALGORITHM(alg, state_type, PARAMS, OPS, alg_flags, ...)     \
+	CC_BPF_BLOCK(alg, state_type)                                  \
+	OPS(CC_BPF_CORE)                                               \
+	CC_BPF_CALL(alg, OPS)                                          \
+	struct alg##_entry {                                           \
+		struct alg##_block block;                              \
+		u64 op; /* enum cc_op_number */                        \
+	};                                                             \
+	struct {                                                       \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                      \
+		__uint(map_flags, BPF_F_MMAPABLE);                     \
+		__uint(max_entries, CC_REPLAY_OPS);                    \
+		__type(key, u32);                                      \
+		__type(value, struct alg##_entry);                     \
+	} replay_entries SEC(".maps");                                 \
+	static long alg##_replay_one(u32 i, void *ctx)                 \
+	{                                                              \
+		struct alg##_entry *e =                                \
+			bpf_map_lookup_elem(&replay_entries, &i);      \
+                                                                       \
+		(void)ctx;                                             \
+		if (!e)                                                \
+			return 1;                                      \
+		alg##_call((u32)e->op, &e->block);                     \
+		return 0;                                              \
+	}                                                              \
+	SEC("syscall")                                                 \
+	int replay(struct cc_replay *ctx)                              \
+	{                                                              \
+		return bpf_loop(ctx->n_ops, alg##_replay_one, 0, 0) != \
+		       ctx->n_ops;                                     \
 	}
 
 #else

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * replay_ops ALGORITHM OBJECT OPS - runs the same random op sequences on the
- * host build and on the BPF bytecode in the kernel, and compares state, in and
- * out byte for byte after every op. Needs root.
+ * replay_ops ALGORITHM OBJECT SEQUENCES - runs the same random op sequences on
+ * the host build and on the BPF bytecode in the kernel, and compares state, in
+ * and out byte for byte after every op. Needs root.
  *
- * OBJECT is build/bpf/ALGORITHM.replay.bpf.o: its program runs one op on the
- * block that lies in its one map, which is mapped into this process.
+ * A sequence begins with a fresh state; what counts is how many of them were
+ * run to their end. One in 64 is long enough for the memories of seconds and
+ * of dozens of rounds, the others are about the first ops.
+ *
+ * OBJECT is build/bpf/ALGORITHM.replay.bpf.o: one run of its program runs as
+ * many ops as its map has entries, each on the block of its own entry. The host
+ * goes ahead; the kernel starts every op from where the host did.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,11 +23,24 @@
 
 #include "random_ops.h"
 
-#define OPS_PER_SEQUENCE 500
+#define LONG_SEQUENCE_OPS 500
+#define SHORT_SEQUENCE_OPS 20
+#define LONG_SEQUENCE_ONE_IN 64
+#define MOST_ENTRIES 512
+
+/* What the host made of an entry, and of where it stands. */
+struct result {
+	struct block after;
+	u64 seed;
+	u32 step;
+	u32 op;
+};
 
 struct machine {
 	int program;
-	void *block;	 /* the map's value: state, in, out */
+	char *entries; /* the map: each state, in, out, op */
+	u32 n_entries;
+	u32 entry_bytes;
 	u32 state_bytes; /* up to `in`: the state and its padding */
 };
 
@@ -40,42 +58,47 @@ static int open_machine(struct machine *m, const struct cc_algorithm *a,
 		return 1;
 	}
 	program = bpf_object__find_program_by_name(object, "replay");
-	map = bpf_object__find_map_by_name(object, "replay_block");
+	map = bpf_object__find_map_by_name(object, "replay_entries");
 	if (!program || !map) {
 		fprintf(stderr,
-			"replay_ops: %s: no program replay or map replay_block\n",
+			"replay_ops: %s: no program replay or map replay_entries\n",
 			path);
 		return 1;
 	}
 	m->program = bpf_program__fd(program);
 	m->state_bytes = (a->state_bytes + 7) & ~7u;
 	value_bytes = bpf_map__value_size(map);
-	expected_bytes =
-		m->state_bytes + sizeof(struct cc_in) + sizeof(struct cc_out);
+	expected_bytes = m->state_bytes + sizeof(struct cc_in) +
+			 sizeof(struct cc_out) + sizeof(u64);
 	if (value_bytes != expected_bytes) {
 		fprintf(stderr,
-			"replay_ops: %s: block of %u bytes, on the host %u\n",
+			"replay_ops: %s: entry of %u bytes, on the host %u\n",
 			path, value_bytes, expected_bytes);
 		return 1;
 	}
-	m->block = mmap(0, sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
-			MAP_SHARED, bpf_map__fd(map), 0);
-	if (m->block == MAP_FAILED) {
-		fprintf(stderr, "replay_ops: cannot map the block: %s\n",
+	m->entry_bytes = value_bytes;
+	m->n_entries = bpf_map__max_entries(map);
+	if (m->n_entries > MOST_ENTRIES)
+		m->n_entries = MOST_ENTRIES;
+	m->entries =
+		mmap(0, (size_t)m->n_entries * value_bytes,
+		     PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	if (m->entries == MAP_FAILED) {
+		fprintf(stderr, "replay_ops: cannot map the entries: %s\n",
 			strerror(errno));
 		return 1;
 	}
 	return 0;
 }
 
-static int run_in_kernel(const struct machine *m, u32 op)
+static int run_in_kernel(const struct machine *m, u32 n)
 {
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &op,
-		    .ctx_size_in = sizeof(op));
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &n,
+		    .ctx_size_in = sizeof(n));
 
 	if (bpf_prog_test_run_opts(m->program, &opts) || opts.retval) {
-		fprintf(stderr, "replay_ops: op %u: %s, program returned %u\n",
-			op, strerror(errno), opts.retval);
+		fprintf(stderr, "replay_ops: %u ops: %s, program returned %u\n",
+			n, strerror(errno), opts.retval);
 		return 1;
 	}
 	return 0;
@@ -98,15 +121,69 @@ static u32 compare(const char *part, const void *host, const void *kernel,
 	return 0;
 }
 
-int main(int argc, char **argv)
+/* Runs the first n entries in the kernel; each must give what the host did. */
+static int check(const struct machine *m, const struct cc_algorithm *a,
+		 const struct result *results, u32 n)
 {
-	const struct cc_algorithm *a = 0;
-	struct machine m;
-	u64 n_ops, done = 0, changed = 0, seed;
 	u32 i;
 
+	if (run_in_kernel(m, n))
+		return 1;
+	for (i = 0; i < n; i++) {
+		const struct result *r = &results[i];
+		const char *state = m->entries + (size_t)i * m->entry_bytes;
+		const char *in = state + m->state_bytes;
+		const char *out = in + sizeof(r->after.in);
+
+		if (compare("state", r->after.state, state, m->state_bytes) +
+		    compare("in", &r->after.in, in, sizeof(r->after.in)) +
+		    compare("out", &r->after.out, out, sizeof(r->after.out))) {
+			fprintf(stderr,
+				"replay_ops: %s: host and kernel differ at seed %llu, op %u of number %u\n",
+				a->name, r->seed, r->step, r->op);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Puts an op before the kernel, and runs it on the host. Returns whether it
+ * changed something. */
+static int prepare(const struct machine *m, const struct cc_algorithm *a,
+		   struct block *b, u32 op, u32 i, struct result *r)
+{
+	char *entry = m->entries + (size_t)i * m->entry_bytes;
+	char *in = entry + m->state_bytes;
+	char *out = in + sizeof(b->in);
+	u64 op_number = op;
+	int changed;
+
+	memcpy(entry, b->state, m->state_bytes);
+	memcpy(in, &b->in, sizeof(b->in));
+	memcpy(out, &b->out, sizeof(b->out));
+	memcpy(out + sizeof(b->out), &op_number, sizeof(op_number));
+	a->ops[op](b->state, &b->in, &b->out);
+	changed = memcmp(entry, b->state, m->state_bytes) ||
+		  memcmp(in, &b->in, sizeof(b->in)) ||
+		  memcmp(out, &b->out, sizeof(b->out));
+	memcpy(r->after.state, b->state, m->state_bytes);
+	r->after.in = b->in;
+	r->after.out = b->out;
+	r->op = op;
+	return changed;
+}
+
+int main(int argc, char **argv)
+{
+	static struct result results[MOST_ENTRIES];
+	const struct cc_algorithm *a = 0;
+	struct machine m;
+	u64 n_sequences, done = 0, changed = 0, seed;
+	u32 i, n = 0;
+
 	if (argc != 4) {
-		fprintf(stderr, "usage: replay_ops ALGORITHM OBJECT OPS\n");
+		fprintf(stderr,
+			"usage: replay_ops ALGORITHM OBJECT SEQUENCES\n");
 		return 2;
 	}
 	for (i = 0; i < cc_n_algorithms; i++)
@@ -118,44 +195,37 @@ int main(int argc, char **argv)
 	}
 	if (open_machine(&m, a, argv[2]))
 		return 1;
-	n_ops = strtoull(argv[3], 0, 10);
+	n_sequences = strtoull(argv[3], 0, 10);
 
-	for (seed = 1; done < n_ops; seed++) {
+	for (seed = 1; seed <= n_sequences; seed++) {
 		struct sequence q;
 		struct block b;
+		u32 length;
 
 		begin_sequence(&q, seed, a, &b);
-		for (i = 0; i < OPS_PER_SEQUENCE; i++) {
+		length = below(&q, LONG_SEQUENCE_ONE_IN)
+				 ? 1 + below(&q, SHORT_SEQUENCE_OPS)
+				 : LONG_SEQUENCE_OPS;
+		for (i = 0; i < length; i++) {
 			u32 op = next_op(&q, &b, i);
-			struct block before = b;
-			char *kernel = m.block;
 
 			if (!a->ops[op])
 				continue;
-			memcpy(kernel, b.state, m.state_bytes);
-			memcpy(kernel + m.state_bytes, &b.in, sizeof(b.in));
-			memcpy(kernel + m.state_bytes + sizeof(b.in), &b.out,
-			       sizeof(b.out));
-			if (run_in_kernel(&m, op))
-				return 1;
-			a->ops[op](b.state, &b.in, &b.out);
-			if (compare("state", b.state, kernel, m.state_bytes) +
-			    compare("in", &b.in, kernel + m.state_bytes,
-				    sizeof(b.in)) +
-			    compare("out", &b.out,
-				    kernel + m.state_bytes + sizeof(b.in),
-				    sizeof(b.out))) {
-				fprintf(stderr,
-					"replay_ops: %s: host and kernel differ at seed %llu, op %u of number %u\n",
-					a->name, seed, i, op);
-				return 1;
-			}
-			changed += memcmp(&before, &b, sizeof(b)) != 0;
+			results[n].seed = seed;
+			results[n].step = i;
+			changed += prepare(&m, a, &b, op, n, &results[n]);
 			done++;
+			if (++n < m.n_entries)
+				continue;
+			if (check(&m, a, results, n))
+				return 1;
+			n = 0;
 		}
 	}
+	if (n && check(&m, a, results, n))
+		return 1;
 	/* Ops that change nothing compare equal without proving anything. */
-	printf("%s: %llu ops equal, %llu of them changed something\n", a->name,
-	       done, changed);
+	printf("%s: %llu sequences equal, %llu ops, %llu of them changed something\n",
+	       a->name, n_sequences, done, changed);
 	return changed > done / 4 ? 0 : 1;
 }
