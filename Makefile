@@ -52,7 +52,7 @@ test-python: $(VENV)/.dev ## tests of the front, the report, the house and the k
 	$(BIN)/pytest -q
 
 .PHONY: equality
-equality: $(VENV)/.dev ## a million random op sequences per algorithm, host against BPF bytecode (root, ten minutes)
+equality: $(VENV)/.dev ## a million random op sequences per algorithm, host against BPF bytecode (root)
 	EQUALITY_SEQUENCES=1000000 $(BIN)/pytest -q -s tests/kernel/test_ops.py -k byte_for_byte
 
 .PHONY: replay

@@ -8,7 +8,7 @@ import pytest
 from building import ALGORITHMS, BUILD, ROOT, missing_tools, run
 
 FUZZ_OPS = 1_000_000
-# Each from a fresh state, of 12 to 16 ops in the mean. `make equality` asks for a million.
+# Each from a fresh state, of 11 to 16 ops in the mean. `make equality` asks for a million.
 SEQUENCES = int(os.environ.get("EQUALITY_SEQUENCES", "100000"))
 C_FLAGS = ("-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-Icc")
 # Sequence numbers and counters wrap by design, so the checks of unsigned arithmetic stay off.
