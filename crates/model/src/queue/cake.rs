@@ -397,17 +397,19 @@ impl Cake {
         dropped: &mut Vec<Packet>,
     ) -> Option<Packet> {
         let tin = &mut self.tins[t];
-        let mut order = if decaying {
-            &[DECAYING, NEW, OLD][..]
-        } else {
-            &[NEW, OLD]
+        let [new, old, emptied] = tin.heads;
+        let (mut list, mut head) = match () {
+            _ if decaying && emptied != NONE => (DECAYING, emptied),
+            _ if new != NONE => (NEW, new),
+            _ => (OLD, old),
         };
-        let (list, i) = loop {
-            let first = |list: &usize| (*list, tin.lists[*list].head);
-            let (list, head) = order.iter().map(first).find(|(_, head)| *head != NONE)?;
+        let i = loop {
+            if head == NONE {
+                return None;
+            }
             let i = head as usize;
             if tin.flows[i].deficit > 0 {
-                break (list, i);
+                break i;
             }
             // Its turn is over: it goes on among the bulk flows.
             if tin.flows[i].set == Set::Sparse {
@@ -417,9 +419,14 @@ impl Cake {
             let dither = &mut self.rng;
             let bytes = tin.turn_bytes(i, self.hosts, || dither.next_u32() >> 16);
             tin.flows[i].deficit += bytes;
+            if list == OLD {
+                head = tin.rotate(OLD);
+                continue;
+            }
             tin.unlink(list, i);
             tin.append(OLD, i);
-            order = &[NEW, OLD];
+            list = if tin.heads[NEW] == NONE { OLD } else { NEW };
+            head = tin.heads[list];
         };
         let Tin {
             flows,

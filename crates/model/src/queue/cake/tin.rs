@@ -75,18 +75,7 @@ impl Host {
 /// The whole turn of a flow.
 const WHOLE: u32 = 1 << 16;
 
-#[derive(Clone, Copy)]
-pub(super) struct List {
-    pub(super) head: u32,
-    tail: u32,
-}
-
-const EMPTY: List = List {
-    head: NONE,
-    tail: NONE,
-};
-
-/// The three rotations, as indices of [`Tin::lists`].
+/// The three rotations, as indices of [`Tin::heads`].
 pub(super) const NEW: usize = 0;
 pub(super) const OLD: usize = 1;
 pub(super) const DECAYING: usize = 2;
@@ -94,7 +83,9 @@ pub(super) const DECAYING: usize = 2;
 pub(super) struct Tin {
     pub(super) flows: Box<[Flow]>,
     hosts: Box<[Host]>,
-    pub(super) lists: [List; 3],
+    /// First flow of each rotation. Its flows are a ring, so that the first
+    /// becomes the last by one step: most of what a busy tin does.
+    pub(super) heads: [u32; 3],
     pub(super) sparse_flows: u32,
     pub(super) bulk_flows: u32,
     pub(super) pkts: u32,
@@ -199,7 +190,7 @@ impl Tin {
         Tin {
             flows: vec![flow; QUEUES].into(),
             hosts: vec![host; QUEUES].into(),
-            lists: [EMPTY; 3],
+            heads: [NONE; 3],
             sparse_flows: 0,
             bulk_flows: 0,
             pkts: 0,
@@ -287,29 +278,38 @@ impl Tin {
         ((i64::from(self.flow_quantum) * i64::from(part) + i64::from(dither())) >> 16) as i32
     }
 
+    /// Puts a flow at a rotation's end.
     pub(super) fn append(&mut self, list: usize, i: usize) {
-        let tail = self.lists[list].tail;
-        self.flows[i].next = NONE;
-        self.flows[i].prev = tail;
-        if tail == NONE {
-            self.lists[list].head = i as u32;
-        } else {
-            self.flows[tail as usize].next = i as u32;
+        let head = self.heads[list];
+        let at = i as u32;
+        if head == NONE {
+            self.heads[list] = at;
+            (self.flows[i].prev, self.flows[i].next) = (at, at);
+            return;
         }
-        self.lists[list].tail = i as u32;
+        let tail = std::mem::replace(&mut self.flows[head as usize].prev, at);
+        self.flows[tail as usize].next = at;
+        (self.flows[i].prev, self.flows[i].next) = (tail, head);
+    }
+
+    /// The first flow becomes the last; returns the one that is the first now.
+    #[inline]
+    pub(super) fn rotate(&mut self, list: usize) -> u32 {
+        let next = self.flows[self.heads[list] as usize].next;
+        self.heads[list] = next;
+        next
     }
 
     pub(super) fn unlink(&mut self, list: usize, i: usize) {
         let Flow { next, prev, .. } = self.flows[i];
-        if prev == NONE {
-            self.lists[list].head = next;
-        } else {
-            self.flows[prev as usize].next = next;
+        if next == i as u32 {
+            self.heads[list] = NONE;
+            return;
         }
-        if next == NONE {
-            self.lists[list].tail = prev;
-        } else {
-            self.flows[next as usize].prev = prev;
+        self.flows[prev as usize].next = next;
+        self.flows[next as usize].prev = prev;
+        if self.heads[list] == i as u32 {
+            self.heads[list] = next;
         }
     }
 
@@ -323,13 +323,14 @@ impl Tin {
     pub(super) fn fattest(&self) -> Option<(u32, usize)> {
         let mut fattest: Option<(u32, usize)> = None;
         for list in [NEW, OLD] {
-            let mut i = self.lists[list].head;
+            let head = self.heads[list];
+            let mut i = head;
             while i != NONE {
                 let flow = &self.flows[i as usize];
                 if flow.head != NONE && fattest.is_none_or(|(most, _)| flow.bytes > most) {
                     fattest = Some((flow.bytes, i as usize));
                 }
-                i = flow.next;
+                i = if flow.next == head { NONE } else { flow.next };
             }
         }
         fattest
