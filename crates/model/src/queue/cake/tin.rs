@@ -335,7 +335,10 @@ impl Tin {
                 break;
             }
         }
-        while rounds > 0 {
+        if rounds == 0 {
+            return;
+        }
+        loop {
             let flow = &mut self.flows[at as usize];
             flow.deficit += rounds * self.hosts[usize::from(flow.host)].turn;
             at = flow.next;
