@@ -99,7 +99,7 @@ impl Divisor {
     #[inline]
     fn quotient(self, n: u64) -> u64 {
         // Right, or one less because of the rounding.
-        let q = (u128::from(n) * u128::from(self.inverse) >> 64) as u64;
+        let q = ((u128::from(n) * u128::from(self.inverse)) >> 64) as u64;
         q + u64::from(n - q * self.by >= self.by)
     }
 }

@@ -323,7 +323,7 @@ impl Tin {
         let first = self.heads[OLD];
         let mut rounds = Turn::MAX;
         let mut at = first;
-        while rounds > 0 {
+        loop {
             let flow = &self.flows[at as usize];
             let turn = self.turn(flow);
             if flow.deficit + turn > 0 {
@@ -334,9 +334,6 @@ impl Tin {
             if at == first {
                 break;
             }
-        }
-        if rounds == 0 {
-            return;
         }
         loop {
             let flow = &mut self.flows[at as usize];
