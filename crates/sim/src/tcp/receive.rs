@@ -230,10 +230,7 @@ impl Receiver {
 
     /// Free space, as window: the buffer less what waits out of order.
     fn space(&self) -> u64 {
-        let waiting = match self.out_of_order.total() {
-            0 => 0,
-            bytes => (bytes << RATIO_SHIFT) / self.scaling_ratio,
-        };
+        let waiting = (self.out_of_order.total() << RATIO_SHIFT) / self.scaling_ratio;
         self.win_from_space(self.rcvbuf_bytes.saturating_sub(waiting))
     }
 
