@@ -43,7 +43,7 @@ impl CapturedPacket {
             tsval_ms: segment.tsval_ms,
             tsecr_ms: segment.tsecr_ms,
             sack,
-            sack_count: segment.sack.count,
+            sack_count: segment.sack.count(),
         }
     }
 }

@@ -203,7 +203,7 @@ impl Bottleneck {
     /// Is there nothing in a packet's way?
     #[inline]
     pub fn is_open(&self) -> bool {
-        self.loss.is_none() && self.link.is_none()
+        self.loss.is_none() && self.policer.is_none() && self.link.is_none()
     }
 
     /// Offers a packet. Packets that the queue drops are found by [`Self::take_dropped`].

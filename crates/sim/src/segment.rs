@@ -19,7 +19,11 @@ pub const ACE: u8 = AE | CWR | ECE;
 
 /// A segment. After GRO one `Segment` may stand for several wire packets.
 /// Sequence numbers do not wrap: the SYN is 0, data begins at 1.
+///
+/// Thousands are under way at a time, so that one is seldom in the nearest
+/// cache: it takes one line of it.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct Segment {
     pub seq: u64,
     pub ack: u64,
@@ -42,6 +46,8 @@ pub struct Segment {
     pub departure_ns: u64,
 }
 
+const _: () = assert!(size_of::<Segment>() == 64);
+
 impl Segment {
     pub fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
@@ -49,7 +55,7 @@ impl Segment {
 
     /// Does it acknowledge and nothing else?
     pub fn is_pure_ack(&self) -> bool {
-        self.payload_bytes == 0 && self.flags == ACK && self.sack.count == 0
+        self.payload_bytes == 0 && self.flags == ACK && self.sack.is_empty()
     }
 
     /// Sequence space used: payload, and one each for SYN and FIN.
@@ -71,7 +77,7 @@ impl Segment {
         } else {
             HEADER_BYTES
         };
-        let sack = match self.sack.count {
+        let sack = match self.sack.count() {
             0 => 0,
             n => 4 + 8 * u32::from(n),
         };
@@ -80,31 +86,58 @@ impl Segment {
 }
 
 /// SACK blocks in the order sent; three fit beside timestamps (RFC 2018).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SackBlocks {
+///
+/// Few segments have any, and those that have none are a cache line.
+#[derive(Clone, Debug, Default)]
+pub struct SackBlocks(Option<Box<Blocks>>);
+
+#[derive(Clone, Debug, Default)]
+struct Blocks {
     /// Bytes relative to the segment's `ack`, wrapping: a DSACK lies below it.
-    relative: [(u32, u32); Self::MAX],
-    pub count: u8,
-    /// Is the first block a DSACK (RFC 2883)?
-    pub dsack: bool,
+    relative: [(u32, u32); SackBlocks::MAX],
+    count: u8,
+    dsack: bool,
 }
 
 impl SackBlocks {
     pub const MAX: usize = 3;
 
+    /// Adds a block; what comes behind the third is left out.
     pub fn push(&mut self, ack: u64, (start, end): (u64, u64)) {
-        if usize::from(self.count) < Self::MAX {
-            self.relative[usize::from(self.count)] =
+        let blocks = self.0.get_or_insert_default();
+        if usize::from(blocks.count) < Self::MAX {
+            blocks.relative[usize::from(blocks.count)] =
                 (start.wrapping_sub(ack) as u32, end.wrapping_sub(ack) as u32);
-            self.count += 1;
+            blocks.count += 1;
         }
+    }
+
+    /// Adds a DSACK (RFC 2883), which comes first.
+    pub fn push_dsack(&mut self, ack: u64, block: (u64, u64)) {
+        self.push(ack, block);
+        self.0.get_or_insert_default().dsack = true;
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    #[inline]
+    pub fn count(&self) -> u8 {
+        self.0.as_ref().map_or(0, |blocks| blocks.count)
+    }
+
+    /// Is the first block a DSACK?
+    pub fn has_dsack(&self) -> bool {
+        self.0.as_ref().is_some_and(|blocks| blocks.dsack)
     }
 
     /// The blocks as sequence ranges, given the `ack` of their segment.
     pub fn blocks(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let absolute = move |offset: u32| ack.wrapping_add_signed(i64::from(offset as i32));
-        self.relative[..usize::from(self.count)]
-            .iter()
+        let some = self.0.iter();
+        some.flat_map(|blocks| &blocks.relative[..usize::from(blocks.count)])
             .map(move |&(start, end)| (absolute(start), absolute(end)))
     }
 }
@@ -136,9 +169,13 @@ impl Slab {
         &self.entries[handle as usize]
     }
 
+    /// The packet left a queue with these ECN bits. All that queues do to them
+    /// is to mark, so that an unmarked segment need not be looked at.
     #[inline]
-    pub fn get_mut(&mut self, handle: u32) -> &mut Segment {
-        &mut self.entries[handle as usize]
+    pub fn carry_mark(&mut self, handle: u32, ecn: Ecn) {
+        if ecn == Ecn::Ce {
+            self.entries[handle as usize].ecn = Ecn::Ce;
+        }
     }
 
     /// Frees the handle. The segment stays readable until the next insert.

@@ -15,10 +15,11 @@
 //! Differs from Linux: a packet tells one host, whose flows all go to one far
 //! host, so isolation of sources, of destinations and of both are one; flows
 //! are hashed by number; sizes are those on the wire, where Linux' memory
-//! limit counts kernel memory; roots are computed, not iterated; the path's
-//! buffer is a limit besides the queue's own. There is no splitting of GSO
-//! packets (links do that), no ingress mode, no autorate, no framing of ATM or
-//! PTM and no washing of DSCPs.
+//! limit counts kernel memory; roots are computed, not iterated; what dividing
+//! a turn among a host's flows leaves over adds up, where Linux rounds each
+//! turn by a random draw; the path's buffer is a limit besides the queue's
+//! own. There is no splitting of GSO packets (links do that), no ingress mode,
+//! no autorate, no framing of ATM or PTM and no washing of DSCPs.
 
 mod cobalt;
 mod tin;
@@ -31,7 +32,7 @@ use crate::rng::Stream;
 use crate::scenario::BufferLimit;
 use crate::units::Nanos;
 use cobalt::Settings;
-use tin::{DECAYING, NEW, NONE, OLD, Packets, QUEUES, Set, Tin};
+use tin::{DECAYING, NEW, NONE, OLD, Packets, QUEUES, Set, Tin, turn_of};
 
 const LINUX: &str = "tc-cake(8); Linux net/sched/sch_cake.c: cake_init()";
 
@@ -214,6 +215,7 @@ impl Cake {
         };
         let mtu = u64::from(setup.max_packet_bytes);
         let interval = params.int("rtt");
+        let hosts = params.flag("host_isolation");
         let tins = match params.int("tins") {
             8.. => 8,
             4.. => 4,
@@ -234,7 +236,7 @@ impl Cake {
                 0 => mtu,
                 rate => (rate >> 12).min(mtu).max(300),
             };
-            Tin::new(rate, weight, flow_quantum as u32, settings)
+            Tin::new(rate, weight, flow_quantum as u32, hosts, settings)
         };
         let auto_limit = match u128::from(rate) * u128::from(interval) * 4 / 1_000_000_000 {
             0 => u64::MAX,
@@ -248,7 +250,7 @@ impl Cake {
                 0 => auto_limit.min(LIMIT_PKTS * mtu),
                 bytes => bytes,
             },
-            hosts: params.flag("host_isolation"),
+            hosts,
             flows: params.flag("flow_isolation"),
             ack_filter: match params.int("ack_filter") {
                 0 => AckFilter::No,
@@ -279,9 +281,7 @@ impl Cake {
             (false, true) => packet.host,
             (false, false) => 0,
         };
-        let hash = self.hash.bucket(tag);
-        let host_hash = self.hash.bucket(packet.host);
-        (t, self.tins[t].find(tag, hash, packet.host, host_hash))
+        (t, self.tins[t].find(tag, packet.host, &self.hash))
     }
 
     /// A shaper that rested does not send what it missed.
@@ -300,18 +300,20 @@ impl Cake {
     #[inline]
     fn activate(&mut self, t: usize, i: usize) {
         let tin = &mut self.tins[t];
-        match tin.flows[i].set {
-            Set::None | Set::Decaying => {
-                if tin.flows[i].set == Set::Decaying {
-                    tin.unlink(DECAYING, i);
-                }
-                tin.append(NEW, i);
-                tin.set(i, Set::Sparse);
-                tin.flows[i].deficit = tin.turn_bytes(i, self.hosts, || 0);
-            }
-            Set::SparseWait => tin.set(i, Set::Bulk),
-            Set::Sparse | Set::Bulk => {}
+        let set = tin.flows[i].set;
+        if matches!(set, Set::Bulk | Set::Sparse) {
+            return;
         }
+        if set == Set::SparseWait {
+            tin.set(i, Set::Bulk);
+            return;
+        }
+        if set == Set::Decaying {
+            tin.unlink(DECAYING, i);
+        }
+        tin.append(NEW, i);
+        tin.set(i, Set::Sparse);
+        tin.flows[i].deficit = tin.turn(&tin.flows[i]);
     }
 
     /// An ACK of the flow whose last packet is an ACK too that makes it
@@ -397,29 +399,29 @@ impl Cake {
         dropped: &mut Vec<Packet>,
     ) -> Option<Packet> {
         let tin = &mut self.tins[t];
-        let mut order = if decaying {
-            &[DECAYING, NEW, OLD][..]
+        let mut list = if decaying && tin.heads[DECAYING] != NONE {
+            DECAYING
         } else {
-            &[NEW, OLD]
+            NEW
         };
-        let (list, i) = loop {
-            let first = |list: &usize| (*list, tin.lists[*list].head);
-            let (list, head) = order.iter().map(first).find(|(_, head)| *head != NONE)?;
-            let i = head as usize;
+        let i = loop {
+            if list == NEW && tin.heads[NEW] == NONE {
+                list = OLD;
+                break tin.next_old()?;
+            }
+            let i = tin.heads[list] as usize;
             if tin.flows[i].deficit > 0 {
-                break (list, i);
+                break i;
             }
             // Its turn is over: it goes on among the bulk flows.
             if tin.flows[i].set == Set::Sparse {
                 let empty = tin.flows[i].head == NONE;
                 tin.set(i, if empty { Set::SparseWait } else { Set::Bulk });
             }
-            let dither = &mut self.rng;
-            let bytes = tin.turn_bytes(i, self.hosts, || dither.next_u32() >> 16);
-            tin.flows[i].deficit += bytes;
+            tin.flows[i].deficit += tin.turn(&tin.flows[i]);
             tin.unlink(list, i);
             tin.append(OLD, i);
-            order = &[NEW, OLD];
+            list = NEW;
         };
         let Tin {
             flows,
@@ -428,9 +430,10 @@ impl Cake {
             ..
         } = tin;
         let flow = &mut flows[i];
-        while let Some(mut packet) = self.packets.pop(flow) {
+        while let Some(first) = self.packets.first_mut(flow) {
             *pkts -= 1;
-            let drops = flow.cobalt.drops(settings, &mut packet, now, &mut self.rng);
+            let drops = flow.cobalt.drops(settings, first, now, &mut self.rng);
+            let packet = self.packets.remove(flow, NONE);
             // The last packet of a queue may be marked, but not dropped.
             if !drops || flow.head == NONE {
                 self.charge(t, i, &packet, now);
@@ -455,7 +458,7 @@ impl Cake {
     fn charge(&mut self, t: usize, i: usize, packet: &Packet, now: Nanos) {
         let bytes = (u64::from(packet.bytes) + self.overhead).max(self.mpu);
         let tin = &mut self.tins[t];
-        tin.flows[i].deficit -= bytes as i32;
+        tin.flows[i].deficit -= turn_of(bytes as u32);
         tin.deficit -= bytes.cast_signed();
         if self.rate == 0 {
             return;

@@ -178,7 +178,7 @@ impl Endpoint {
             self.snd_una = ack;
         }
         self.integrate(cx.now_ns);
-        if segment.sack.count > 0 {
+        if !segment.sack.is_empty() {
             self.tag_sacked(cx, segment, before.una, &mut flags, &mut tag, &mut sample);
         }
         flags.ece = ack >= before.una && self.ecn_echo_of(segment);

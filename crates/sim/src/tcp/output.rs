@@ -486,7 +486,7 @@ impl Endpoint {
             packets: 1,
             option_bytes: match flags & SYN != 0 || payload_bytes > 0 {
                 true => 0,
-                false => self.ecn.option_bytes(sack.count),
+                false => self.ecn.option_bytes(sack.count()),
             },
             ce_bytes: self.ecn.option_ce_bytes(),
             // Data carries the time of its departure, as its skb does.

@@ -214,8 +214,7 @@ impl Receiver {
     pub fn sack_blocks(&self, ack: u64) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         if let Some(dsack) = self.dsack {
-            blocks.push(ack, dsack);
-            blocks.dsack = true;
+            blocks.push_dsack(ack, dsack);
         }
         for &sack in &self.sacks[..self.num_sacks] {
             blocks.push(ack, sack);

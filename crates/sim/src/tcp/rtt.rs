@@ -2,9 +2,9 @@
 //! windowed minimum.
 
 use super::HostConf;
+use super::host::RTO_MAX_US;
 
-/// TCP_RTO_MAX and TCP_TIMEOUT_INIT.
-const RTO_MAX_US: u64 = 120_000_000;
+/// TCP_TIMEOUT_INIT
 const TIMEOUT_INIT_US: u64 = 1_000_000;
 
 /// tcp_rtt_estimator() and tcp_set_rto().
@@ -88,8 +88,7 @@ impl Rtt {
 
     /// With exponential backoff.
     pub fn backed_off_jiffies(&self, conf: &HostConf, backoff: u32) -> u64 {
-        let max = conf.us_to_jiffies(RTO_MAX_US);
-        (self.rto_jiffies(conf) << backoff.min(16)).min(max)
+        (self.rto_jiffies(conf) << backoff.min(16)).min(conf.rto_max_jiffies)
     }
 }
 

@@ -50,7 +50,7 @@ impl Endpoint {
     ) {
         let prior_highest = self.highest_sacked();
         let mut blocks = segment.sack.blocks(segment.ack);
-        if segment.sack.dsack
+        if segment.sack.has_dsack()
             && let Some((start, end)) = blocks.next()
         {
             self.on_dsack(start, end, prior_una, flags, tag);

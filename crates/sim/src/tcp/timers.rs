@@ -28,7 +28,7 @@ impl Endpoint {
     /// tcp_reset_xmit_timer(): a departure time in the future delays it.
     pub(super) fn arm_xmit_timer(&mut self, cx: &Cx, kind: XmitTimerKind, jiffies: u64) {
         let pacing_delay_ns = self.cc.wstamp_ns.saturating_sub(cx.now_ns);
-        let jiffies = jiffies + pacing_delay_ns.div_ceil(cx.host.tick_ns);
+        let jiffies = jiffies + cx.host.ns_to_jiffies(pacing_delay_ns);
         self.xmit_timer = XmitTimer {
             kind,
             at_ns: cx.host.timer_at(cx.now_ns, jiffies),

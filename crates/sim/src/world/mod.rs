@@ -247,13 +247,13 @@ impl<'a> World<'a> {
                     flow.queue_delay_us.add(packet.enqueued.as_us());
                 }
                 let to = EndpointId::new(packet.flow, Side::Receiver);
-                self.slab.get_mut(packet.handle).ecn = packet.ecn;
+                self.slab.carry_mark(packet.handle, packet.ecn);
                 self.set_off(to, packet.handle);
                 self.account_drops();
             }
             Target::AckLink => {
                 if let Some(packet) = self.ack_link.wake(&mut self.events, self.now_ns) {
-                    self.slab.get_mut(packet.handle).ecn = packet.ecn;
+                    self.slab.carry_mark(packet.handle, packet.ecn);
                     self.set_off(EndpointId::new(packet.flow, Side::Sender), packet.handle);
                 }
                 self.release_dropped_acks();

@@ -78,7 +78,7 @@ impl World<'_> {
             (Entry::Taken, true) => self.account_drops(),
             (Entry::Taken, false) => self.release_dropped_acks(),
             (Entry::Through(ecn), _) => {
-                self.slab.get_mut(handle).ecn = ecn;
+                self.slab.carry_mark(handle, ecn);
                 self.set_off(to, handle);
             }
             (Entry::Lost, true) => {

@@ -1,5 +1,6 @@
 //! One tin: its flows, the hosts they belong to, and whose turn it is.
 
+use super::Hash;
 use super::cobalt::{Cobalt, Settings};
 use crate::packet::Packet;
 use crate::units::Nanos;
@@ -46,7 +47,8 @@ pub(super) struct Flow {
     pub(super) tail: u32,
     next: u32,
     prev: u32,
-    pub(super) deficit: i32,
+    /// What it may send in this round, [`Turn`]; 0 or below: its turn is over.
+    pub(super) deficit: Turn,
     pub(super) bytes: u32,
     /// The flow it is reserved for.
     tag: u32,
@@ -61,32 +63,20 @@ const _: () = assert!(size_of::<Flow>() == 64);
 struct Host {
     tag: u32,
     bulk_flows: u32,
-    /// [`WHOLE`] / `bulk_flows`: each one's part of a turn.
-    part: u32,
+    /// Of each of them: the quantum, divided among them.
+    turn: Turn,
 }
 
-impl Host {
-    fn set_bulk_flows(&mut self, flows: u32) {
-        self.bulk_flows = flows;
-        self.part = WHOLE / flows.max(1);
-    }
+/// Bytes a flow may send, in units of 1/4096: what is left of a quantum that
+/// is divided among a host's flows adds up, and is not rounded away.
+pub(super) type Turn = i32;
+
+#[inline]
+pub(super) fn turn_of(bytes: u32) -> Turn {
+    (bytes << 12).cast_signed()
 }
 
-/// The whole turn of a flow.
-const WHOLE: u32 = 1 << 16;
-
-#[derive(Clone, Copy)]
-pub(super) struct List {
-    pub(super) head: u32,
-    tail: u32,
-}
-
-const EMPTY: List = List {
-    head: NONE,
-    tail: NONE,
-};
-
-/// The three rotations, as indices of [`Tin::lists`].
+/// The three rotations, as indices of [`Tin::heads`].
 pub(super) const NEW: usize = 0;
 pub(super) const OLD: usize = 1;
 pub(super) const DECAYING: usize = 2;
@@ -94,14 +84,18 @@ pub(super) const DECAYING: usize = 2;
 pub(super) struct Tin {
     pub(super) flows: Box<[Flow]>,
     hosts: Box<[Host]>,
-    pub(super) lists: [List; 3],
+    /// First flow of each rotation. Its flows are a ring, so that the first
+    /// becomes the last by one step: most of what a busy tin does.
+    pub(super) heads: [u32; 3],
     pub(super) sparse_flows: u32,
     pub(super) bulk_flows: u32,
     pub(super) pkts: u32,
     /// Bytes it may send in this round, when nothing shapes.
     pub(super) deficit: i64,
     pub(super) quantum: i64,
-    pub(super) flow_quantum: i32,
+    /// A flow's turn, undivided, and whether hosts divide it.
+    turn: Turn,
+    divides: bool,
     /// Bytes per second above which it gives way; 0: no shaper.
     pub(super) rate: u64,
     /// When it keeps its rate again.
@@ -117,6 +111,11 @@ impl Packets {
             count: 0,
             bytes: 0,
         }
+    }
+
+    #[inline]
+    pub(super) fn first_mut(&mut self, flow: &Flow) -> Option<&mut Packet> {
+        (flow.head != NONE).then(|| &mut self.nodes[flow.head as usize].packet)
     }
 
     pub(super) fn get(&self, at: u32) -> (&Packet, u32) {
@@ -178,7 +177,14 @@ impl Packets {
 }
 
 impl Tin {
-    pub(super) fn new(rate: u64, quantum: u32, flow_quantum: u32, settings: Settings) -> Tin {
+    /// `flow_quantum`: bytes of a flow's turn; `divides`: the flows of a host share it.
+    pub(super) fn new(
+        rate: u64,
+        quantum: u32,
+        flow_quantum: u32,
+        divides: bool,
+        settings: Settings,
+    ) -> Tin {
         let flow = Flow {
             head: NONE,
             tail: NONE,
@@ -194,18 +200,19 @@ impl Tin {
         let host = Host {
             tag: 0,
             bulk_flows: 0,
-            part: WHOLE,
+            turn: turn_of(flow_quantum),
         };
         Tin {
             flows: vec![flow; QUEUES].into(),
             hosts: vec![host; QUEUES].into(),
-            lists: [EMPTY; 3],
+            heads: [NONE; 3],
             sparse_flows: 0,
             bulk_flows: 0,
             pkts: 0,
             deficit: 0,
             quantum: i64::from(quantum),
-            flow_quantum: flow_quantum.cast_signed(),
+            turn: turn_of(flow_quantum),
+            divides,
             rate,
             time_next: Nanos::ZERO,
             settings,
@@ -218,10 +225,11 @@ impl Tin {
         self.sparse_flows + self.bulk_flows > 0
     }
 
-    /// The queue of the flow `tag`, whose hash is `hash`: the one reserved for
-    /// it, else one that is free, else it shares its first.
+    /// The queue of the flow `tag`: the one reserved for it, else one that is
+    /// free, else it shares its first.
     #[inline]
-    pub(super) fn find(&mut self, tag: u32, hash: usize, host: u32, host_hash: usize) -> usize {
+    pub(super) fn find(&mut self, tag: u32, host: u32, hashes: &Hash) -> usize {
+        let hash = hashes.bucket(tag);
         let flow = &self.flows[hash];
         if flow.tag == tag && flow.set != Set::None {
             return hash;
@@ -240,7 +248,7 @@ impl Tin {
         // Where flows share a queue its host is that of the last.
         self.count_host(i, false);
         self.flows[i].tag = tag;
-        self.flows[i].host = self.find_host(host, host_hash) as u16;
+        self.flows[i].host = self.find_host(host, hashes.bucket(host)) as u16;
         self.count_host(i, true);
         i
     }
@@ -258,8 +266,13 @@ impl Tin {
         let flow = &self.flows[i];
         if flow.set == Set::Bulk {
             let host = &mut self.hosts[usize::from(flow.host)];
-            let flows = host.bulk_flows;
-            host.set_bulk_flows(if more { flows + 1 } else { flows - 1 });
+            host.bulk_flows = match more {
+                true => host.bulk_flows + 1,
+                false => host.bulk_flows - 1,
+            };
+            if self.divides {
+                host.turn = self.turn / host.bulk_flows.max(1).cast_signed();
+            }
         }
     }
 
@@ -276,40 +289,86 @@ impl Tin {
         self.count_host(i, true);
     }
 
-    /// Bytes of a flow's turn: the quantum, divided among its host's bulk
-    /// flows; `dither`, below 2^16, is what rounding takes and gives.
     #[inline]
-    pub(super) fn turn_bytes(&self, i: usize, hosts: bool, dither: impl FnOnce() -> u32) -> i32 {
-        let part = self.hosts[usize::from(self.flows[i].host)].part;
-        if !hosts || part == WHOLE {
-            return self.flow_quantum;
-        }
-        ((i64::from(self.flow_quantum) * i64::from(part) + i64::from(dither())) >> 16) as i32
+    pub(super) fn turn(&self, flow: &Flow) -> Turn {
+        self.hosts[usize::from(flow.host)].turn
     }
 
-    pub(super) fn append(&mut self, list: usize, i: usize) {
-        let tail = self.lists[list].tail;
-        self.flows[i].next = NONE;
-        self.flows[i].prev = tail;
-        if tail == NONE {
-            self.lists[list].head = i as u32;
-        } else {
-            self.flows[tail as usize].next = i as u32;
+    /// The first of the old flows that may send, after as many turns of all
+    /// as that takes.
+    #[inline]
+    pub(super) fn next_old(&mut self) -> Option<usize> {
+        let first = self.heads[OLD];
+        if first == NONE {
+            return None;
         }
-        self.lists[list].tail = i as u32;
+        let mut at = first;
+        loop {
+            let flow = &mut self.flows[at as usize];
+            if flow.deficit > 0 {
+                self.heads[OLD] = at;
+                return Some(at as usize);
+            }
+            flow.deficit += self.hosts[usize::from(flow.host)].turn;
+            at = flow.next;
+            if at == first {
+                self.skip_rounds();
+            }
+        }
+    }
+
+    /// Gives the old flows the turns of all rounds at once after which none of
+    /// them may send yet. Flows that share a host's turn have many such rounds.
+    fn skip_rounds(&mut self) {
+        let first = self.heads[OLD];
+        let mut rounds = Turn::MAX;
+        let mut at = first;
+        loop {
+            let flow = &self.flows[at as usize];
+            let turn = self.turn(flow);
+            if flow.deficit + turn > 0 {
+                return;
+            }
+            rounds = rounds.min(-flow.deficit / turn);
+            at = flow.next;
+            if at == first {
+                break;
+            }
+        }
+        loop {
+            let flow = &mut self.flows[at as usize];
+            flow.deficit += rounds * self.hosts[usize::from(flow.host)].turn;
+            at = flow.next;
+            if at == first {
+                break;
+            }
+        }
+    }
+
+    /// Puts a flow at a rotation's end.
+    pub(super) fn append(&mut self, list: usize, i: usize) {
+        let head = self.heads[list];
+        let at = i as u32;
+        if head == NONE {
+            self.heads[list] = at;
+            (self.flows[i].prev, self.flows[i].next) = (at, at);
+            return;
+        }
+        let tail = std::mem::replace(&mut self.flows[head as usize].prev, at);
+        self.flows[tail as usize].next = at;
+        (self.flows[i].prev, self.flows[i].next) = (tail, head);
     }
 
     pub(super) fn unlink(&mut self, list: usize, i: usize) {
         let Flow { next, prev, .. } = self.flows[i];
-        if prev == NONE {
-            self.lists[list].head = next;
-        } else {
-            self.flows[prev as usize].next = next;
+        if next == i as u32 {
+            self.heads[list] = NONE;
+            return;
         }
-        if next == NONE {
-            self.lists[list].tail = prev;
-        } else {
-            self.flows[next as usize].prev = prev;
+        self.flows[prev as usize].next = next;
+        self.flows[next as usize].prev = prev;
+        if self.heads[list] == i as u32 {
+            self.heads[list] = next;
         }
     }
 
@@ -323,13 +382,14 @@ impl Tin {
     pub(super) fn fattest(&self) -> Option<(u32, usize)> {
         let mut fattest: Option<(u32, usize)> = None;
         for list in [NEW, OLD] {
-            let mut i = self.lists[list].head;
+            let head = self.heads[list];
+            let mut i = head;
             while i != NONE {
                 let flow = &self.flows[i as usize];
                 if flow.head != NONE && fattest.is_none_or(|(most, _)| flow.bytes > most) {
                     fattest = Some((flow.bytes, i as usize));
                 }
-                i = flow.next;
+                i = if flow.next == head { NONE } else { flow.next };
             }
         }
         fattest
