@@ -164,37 +164,37 @@ fn unknown_keys_and_names_are_refused_with_what_is_known() {
             r#"duration = "10s""#,
             r#"duration = "10s"
 duratoin = "1s""#,
-            r#"s.toml:2: duratoin: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, sender, receiver, flow, expect, published. Did you mean "duration"?"#,
+            r#"s.toml:2: duratoin: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, hop, sender, receiver, flow, expect, published. Did you mean "duration"?"#,
         ),
         (
             r#"duration = "10s""#,
             r#"duration = "10s"
 warm_up = "1s""#,
-            r#"s.toml:2: warm_up: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, sender, receiver, flow, expect, published. Did you mean "warmup"?"#,
+            r#"s.toml:2: warm_up: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, hop, sender, receiver, flow, expect, published. Did you mean "warmup"?"#,
         ),
         (
             r#"duration = "10s""#,
             r#"duration = "10s"
 [pth]"#,
-            r#"s.toml:2: pth: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, sender, receiver, flow, expect, published. Did you mean "path"?"#,
+            r#"s.toml:2: pth: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, hop, sender, receiver, flow, expect, published. Did you mean "path"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 bufer = "1bdp""#,
-            r#"s.toml:6: path.bufer: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Did you mean "buffer"?"#,
+            r#"s.toml:6: path.bufer: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, overhead, mtu, backend, super_packets. Did you mean "buffer"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 tcp_wmem_max = "4MiB""#,
-            r#"s.toml:6: path.tcp_wmem_max: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Did you mean "sender.tcp_wmem_max"?"#,
+            r#"s.toml:6: path.tcp_wmem_max: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, overhead, mtu, backend, super_packets. Did you mean "sender.tcp_wmem_max"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 colour = "red""#,
-            "s.toml:6: path.colour: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:6: path.colour: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, overhead, mtu, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"rtt = "100ms""#,
@@ -214,13 +214,13 @@ algorithm = "cubic""#,
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 cuont = 2"#,
-            r#"s.toml:9: flow.0.cuont: unknown key; known here: algorithm, name, workload, bytes, write, on, off, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "count"?"#,
+            r#"s.toml:9: flow.0.cuont: unknown key; known here: algorithm, name, hops, workload, bytes, write, on, off, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "count"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 bbr2.drain_gain = 3"#,
-            r#"s.toml:9: flow.0.bbr2: unknown key; known here: algorithm, name, workload, bytes, write, on, off, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "bbr1"?"#,
+            r#"s.toml:9: flow.0.bbr2: unknown key; known here: algorithm, name, hops, workload, bytes, write, on, off, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "bbr1"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
@@ -285,13 +285,13 @@ reno.beta = 700"#,
             r#"[path.extra]
 x = 1
 [path]"#,
-            "s.toml:3: path.extra: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:3: path.extra: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, overhead, mtu, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             "[path]",
             r#"[path]
 "a\nb" = 1"#,
-            r#"s.toml:4: path.a\nb: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these."#,
+            r#"s.toml:4: path.a\nb: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, overhead, mtu, backend, super_packets. Remove it, or choose one of these."#,
         ),
     ]);
 }
@@ -814,7 +814,7 @@ algorithm = "cubic""#,
         (
             "[path]",
             "path = 3",
-            r#"s.toml:4: rate: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, sender, receiver, flow, expect, published. Did you mean "path.rate"?"#,
+            r#"s.toml:4: rate: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, hop, sender, receiver, flow, expect, published. Did you mean "path.rate"?"#,
         ),
         (
             "[path]",
@@ -825,13 +825,13 @@ algorithm = "cubic""#,
             r#"[[flow]]
 algorithm = "cubic""#,
             "flow = 3",
-            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, overhead, mtu, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"[[flow]]
 algorithm = "cubic""#,
             "flow = [3]",
-            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, overhead, mtu, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"[[flow]]
@@ -996,7 +996,7 @@ value = "cubic.goodput""#,
             r#"duration = "10s""#,
             r#"duration = "10s"
 publshed = []"#,
-            r#"s.toml:2: publshed: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, sender, receiver, flow, expect, published. Did you mean "published"?"#,
+            r#"s.toml:2: publshed: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, hop, sender, receiver, flow, expect, published. Did you mean "published"?"#,
         ),
     ]);
 }
