@@ -41,7 +41,7 @@ pub struct Cell {
 
 impl Cell {
     /// Every hop, in the data direction.
-    pub fn hops(&self) -> impl Iterator<Item = &Path> {
+    pub fn hops(&self) -> impl DoubleEndedIterator<Item = &Path> {
         std::iter::once(&self.path).chain(&self.further)
     }
 
@@ -232,6 +232,15 @@ impl Path {
 
 fn kind_of(queue: &str) -> &'static queue::QueueKind {
     queue::find(queue).expect("the scenario names a queue of the registry")
+}
+
+/// The streams of a hop's components, from the run's. The first hop draws as a
+/// path of one hop does.
+pub fn hop_streams(hop: usize, run: impl Fn(&str) -> Stream) -> impl Fn(&str) -> Stream {
+    move |component| match hop {
+        0 => run(component),
+        n => run(&format!("hop.{n}.{component}")),
+    }
 }
 
 /// Which of a flow's hops is its last one in each direction, and how long the

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use knee_model::packet::Packet;
 use knee_model::rng::Stream;
-use knee_model::scenario::{FlowSpec, Path, last_legs};
+use knee_model::scenario::{FlowSpec, Path, hop_streams, last_legs};
 use knee_model::transit::Transit;
 use knee_model::units::Nanos;
 
@@ -25,12 +25,9 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// Hop number `n`, fresh. The first one draws as a path of one hop does.
+    /// Hop number `n`, fresh.
     pub fn new(n: u32, hop: &Path, stream: impl Fn(&str) -> Stream, boot_ns: u64) -> Hop {
-        let stream = |component: &str| match n {
-            0 => stream(component),
-            n => stream(&format!("hop.{n}.{component}")),
-        };
+        let stream = hop_streams(n as usize, stream);
         Hop {
             data: Bottleneck::new(
                 Target::Link(n),
@@ -45,8 +42,8 @@ impl Hop {
                 hop.build_ack_link(stream("path.ack_queue"), boot_ns),
             ),
             transits: [
-                hop.build_ack_transit(stream, boot_ns),
-                hop.build_transit(stream, boot_ns),
+                hop.build_ack_transit(&stream, boot_ns),
+                hop.build_transit(&stream, boot_ns),
             ],
             route_changes: 0,
         }
