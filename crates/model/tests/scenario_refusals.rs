@@ -1078,6 +1078,37 @@ fn what_was_composed_elsewhere_is_named_in_its_errors() {
 }
 
 #[test]
+fn hops_that_do_not_fit_together_are_refused() {
+    let refusal = |text: &str| {
+        let text = format!("duration = \"3s\"\n{text}");
+        let parsed = knee_model::scenario::parse(&text, "s.toml", &common::names());
+        parsed.expect_err("the hops are no good").to_string()
+    };
+    let hop = "[[hop]]\nrate = \"1Mbit/s\"\nrtt = \"20ms\"\n";
+    let flow = "[[flow]]\nalgorithm = \"cubic\"\n";
+    assert_eq!(
+        refusal(&format!("[path]\nrate = \"1Mbit/s\"\n{hop}{flow}")),
+        "s.toml:3: path.rate: got a key of one hop, where [[hop]] tables make the path; expected in [path] only mtu, backend, super_packets, which hold for all hops. Move it into the [[hop]] tables."
+    );
+    assert_eq!(
+        refusal(&format!("[[hop]]\nrate = \"1Mbit/s\"\n{flow}")),
+        "s.toml:2: hop.0.rtt: missing; expected a length of time such as \"100ms\" (ns, us, ms, s, min, h) from 1us to 60s. Add rtt = \"100ms\" in [[hop]]."
+    );
+    assert_eq!(
+        refusal(&format!("{hop}{hop}{flow}hops = \"2..3\"\n")),
+        "s.toml:10: flow.0.hops: got \"2..3\"; expected hops that the file has: there are 2. Count the [[hop]] tables from 1."
+    );
+    assert_eq!(
+        refusal(&format!("{hop}{hop}{flow}rtt = \"30ms\"\n")),
+        "s.toml:10: flow.0.rtt: got \"30ms\"; expected at least 40ms, what its hops take. Leave it out to have just that, or shorten the hops."
+    );
+    assert!(
+        refusal(&format!("{hop}{flow}hops = \"2..1\"\n"))
+            .starts_with("s.toml:7: flow.0.hops: got \"2..1\"; expected a hop such as")
+    );
+}
+
+#[test]
 fn files_that_cannot_be_used_are_refused_with_their_own_line() {
     let refusal = |file: &str, loss: &str| {
         let text = format!(
