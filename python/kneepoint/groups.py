@@ -186,12 +186,14 @@ def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Fl
 
 
 def _utilisation(queue: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> dict[tuple[int, int], float]:
-    """Share of the first bottleneck's capacity that left it between warm-up and the last row."""
+    """Share of the bottleneck's capacity that left it between warm-up and the last row; of several hops, the narrowest."""
     import pyarrow.compute as pc
 
     names = ["cell", "rep", "t_ns", "sent_bytes"]
-    first_hop = queue.select([*names, "hop"]).filter(pc.equal(queue["hop"], 0))
-    columns = [first_hop[name].to_numpy().astype(np.int64) for name in names]
+    hops = {number: int(spec.get("bottleneck_hop", 0)) for number, spec in cells.items()}
+    wanted = pa.array([hops[number] for number in queue["cell"].to_pylist()], pa.int32())
+    bottleneck = queue.select(names).filter(pc.equal(queue["hop"], wanted))
+    columns = [bottleneck[name].to_numpy().astype(np.int64) for name in names]
     if not len(columns[0]):
         return {}
     order = np.lexsort(columns[2::-1])

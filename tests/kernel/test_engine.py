@@ -45,6 +45,30 @@ server = "redis-server --bind {server} --port 5201 --protected-mode no --save ''
 client = "redis-benchmark -h {server} -p 5201 -t set,get -n 2000 -c 10 --csv"
 """
 
+HOPS = """\
+title = "Two hops"
+duration = "5s"
+warmup = "1s"
+repeat = 1
+[[hop]]
+rate = "20Mbit/s"
+rtt = "10ms"
+[[hop]]
+rate = "5Mbit/s"
+rtt = "20ms"
+[[flow]]
+name = "both"
+algorithm = "cubic"
+[[flow]]
+name = "first"
+algorithm = "cubic"
+hops = "1"
+[[flow]]
+name = "second"
+algorithm = "cubic"
+hops = "2"
+"""
+
 PROGRAMS = """\
 title = "A client of one line"
 duration = "5s"
@@ -186,6 +210,23 @@ def test_compare_runs_on_the_kernel(tmp_path: Path) -> None:
     assert [cell["algorithm"] for cell in cells] == ["cubic", "reno", "bbr1"]
     assert {cell["engine"] for cell in cells} == {"kernel"}
     assert all(cell["metrics"]["goodput_bits_per_sec"]["mean"] > 15e6 for cell in cells)
+
+
+def test_flows_cross_their_own_hops_of_a_path_of_two(tmp_path: Path) -> None:
+    in_lab("run", scenario(tmp_path, HOPS), "--out", "run", cwd=tmp_path)
+    run = kneepoint.open(tmp_path / "run")
+    flows = {row["name"]: row for row in run.flows.arrow().to_pylist()}
+    # Base RTTs are those of the hops crossed; the far hop's link is shared by two.
+    assert 30_000 <= flows["both"]["min_rtt_us"] < 34_000
+    assert 20_000 <= flows["second"]["min_rtt_us"] < 24_000
+    assert 10_000 <= flows["first"]["min_rtt_us"] < 13_000
+    shared = flows["both"]["goodput_bits_per_sec"] + flows["second"]["goodput_bits_per_sec"]
+    assert 0.85 * 5e6 < shared / 0.965 < 1.01 * 5e6
+    queue = run.queue.to_pandas()
+    assert set(queue["hop"]) == {0, 1}
+    last = queue.sort_values("t_ns").groupby("hop").last()
+    # What the first hop sends besides is the first flow's, which ends there.
+    assert last["sent_pkts"][0] > last["sent_pkts"][1]
 
 
 def test_redis_tells_its_requests_per_second_with_cubic_and_bbr1(tmp_path: Path) -> None:

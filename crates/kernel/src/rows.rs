@@ -228,11 +228,11 @@ pub fn finish(sampler: Sampler, reports: Reports<'_>, output: &mut Output) {
             output.queue.push(row);
         }
     }
-    let path = &book.cell.path;
+    let last_hop = book.cell.hops().next_back().expect("a path has a hop");
     for (direction, report) in ["data", "back"].into_iter().zip(&reports.link.directions) {
         let asked = match direction {
-            "data" => path.constant_rate(),
-            _ => path.constant_ack_rate(),
+            "data" => last_hop.constant_rate(),
+            _ => book.cell.path.constant_ack_rate(),
         };
         let row = link_row(
             cell,

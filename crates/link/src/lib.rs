@@ -8,6 +8,7 @@
 //! rate does not suffer, and the next packet is on time again.
 
 mod buffers;
+mod chain;
 mod flows;
 mod meter;
 mod pipe;
@@ -22,9 +23,10 @@ pub use run::{LinkError, Report, run};
 pub use tun::{Offloads, open_tun};
 
 use std::net::Ipv4Addr;
+use std::ops::Range;
 
 use knee_model::scenario::Path;
-use knee_model::units::Nanos;
+use knee_model::units::{Nanos, Rate};
 
 /// Port that the listening side of every connection uses.
 pub const SERVICE_PORT: u16 = 5201;
@@ -32,7 +34,10 @@ pub const SERVICE_PORT: u16 = 5201;
 /// What a link has to be.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
+    /// The first hop in the data direction.
     pub path: Path,
+    /// The hops behind it.
+    pub further: Vec<Path>,
     /// In the order of the scenario's `[[flow]]` tables.
     pub groups: Vec<Group>,
     /// Connecting ends bind `first_port + flow number`.
@@ -51,11 +56,27 @@ pub struct LinkConfig {
 }
 
 /// A `[[flow]]` table's own hosts and path length.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Group {
     pub sender: Ipv4Addr,
     pub receiver: Ipv4Addr,
     pub rtt: Nanos,
+    /// The hops between them, in the data direction.
+    pub hops: Range<usize>,
+}
+
+impl LinkConfig {
+    /// Every hop, in the data direction.
+    pub fn hops(&self) -> impl DoubleEndedIterator<Item = &Path> {
+        std::iter::once(&self.path).chain(&self.further)
+    }
+
+    /// The rate that each direction's last bottleneck always has, data and
+    /// back: what a direction's achieved rate is held against.
+    pub fn constant_rates(&self) -> [Option<Rate>; 2] {
+        let last = self.hops().next_back().and_then(Path::constant_rate);
+        [last, self.path.constant_ack_rate()]
+    }
 }
 
 /// A host's NIC.

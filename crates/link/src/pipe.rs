@@ -23,7 +23,8 @@ pub trait Sink {
     fn left(&mut self, packet: &Packet, at_ns: u64, waited: Nanos);
     /// The path made a copy of it: another handle for the same content.
     fn copy(&mut self, handle: u32) -> u32;
-    /// The far host's NIC hands these to its stack, packets of one flow in order.
+    /// The far host's NIC hands these to its stack, packets of one flow in order;
+    /// or one reaches the end of a pipe that is not the flow's last.
     fn arrived(&mut self, flow: u32, at_ns: u64, packets: &[Passing]);
 }
 
@@ -56,8 +57,9 @@ struct Line {
     packets: VecDeque<(u64, u32, Passing)>,
 }
 
-#[derive(Default)]
 struct Nic {
+    /// Does the flow end behind this pipe? Else its packets go on at once.
+    is_end: bool,
     next_interrupt_ns: u64,
     pending: Vec<Passing>,
 }
@@ -125,11 +127,16 @@ impl Pipe {
         }
     }
 
-    /// A flow's delay, before its first packet. Flows come in order of their index.
-    pub fn add_flow(&mut self, delay: Nanos) {
+    /// A flow's delay, before its first packet, and whether the far host is
+    /// behind this pipe. Flows come in order of their index.
+    pub fn add_flow(&mut self, delay: Nanos, is_end: bool) {
         let line = self.line(delay);
         self.line_of.push(line);
-        self.nics.push(Nic::default());
+        self.nics.push(Nic {
+            is_end,
+            next_interrupt_ns: 0,
+            pending: Vec::new(),
+        });
     }
 
     /// From now on the flow's packets take this delay.
@@ -148,10 +155,6 @@ impl Pipe {
             self.lines.len() - 1
         });
         line as u32
-    }
-
-    pub fn flows(&self) -> usize {
-        self.nics.len()
     }
 
     /// A packet enters. Whatever was due before `now_ns` has been done by [`Self::advance`].
@@ -209,7 +212,8 @@ impl Pipe {
         }
     }
 
-    fn step(&mut self, at_ns: u64, sink: &mut impl Sink) {
+    /// The one thing that is due at `at_ns`, which [`Self::next_ns`] told.
+    pub fn step(&mut self, at_ns: u64, sink: &mut impl Sink) {
         if let Some(bottleneck) = &mut self.bottleneck
             && bottleneck.next_ns() == Some(at_ns)
         {
@@ -255,7 +259,9 @@ impl Pipe {
     #[inline]
     fn reach_nic(&mut self, flow: u32, at_ns: u64, passing: Passing, sink: &mut impl Sink) {
         let nic = &mut self.nics[flow as usize];
-        if !nic.pending.is_empty() {
+        if !nic.is_end {
+            sink.arrived(flow, at_ns, &[passing]);
+        } else if !nic.pending.is_empty() {
             nic.pending.push(passing);
         } else if at_ns >= nic.next_interrupt_ns {
             nic.next_interrupt_ns = at_ns + self.coalesce_ns;

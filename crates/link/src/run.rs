@@ -1,6 +1,7 @@
 //! The link at work: a thread per direction, each with its own half of the path.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use knee_model::packet::Packet;
 use knee_model::record::QueueSample;
 use knee_model::rng::Stream;
+use knee_model::scenario::{Path, hop_streams, last_legs};
 use knee_model::units::Nanos;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -16,6 +18,7 @@ use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::buffers::Buffers;
+use crate::chain::Chain;
 use crate::flows::{FlowReport, Flows};
 use crate::meter::{DirectionReport, Handed, Meter};
 use crate::pipe::{Passing, Pipe, Sink};
@@ -84,6 +87,7 @@ pub fn run(
     };
     let least_rtt = config.groups.iter().map(|group| group.rtt).min();
     let least_rtt = least_rtt.unwrap_or(config.path.rtt);
+    let [data_rate, back_rate] = config.constant_rates();
     let data = Direction::new(config, true, &sender, &receiver, start_ns);
     let back = Direction::new(config, false, &receiver, &sender, start_ns);
     let (stopped, wake_data, wake_back) = (&stopped, wake_data.as_fd(), wake_back.as_fd());
@@ -104,9 +108,8 @@ pub fn run(
             queue: data.queue,
             flows: data.flows.reports,
             directions: [
-                data.meter.finish(config.path.constant_rate(), least_rtt),
-                back.meter
-                    .finish(config.path.constant_ack_rate(), least_rtt),
+                data.meter.finish(data_rate, least_rtt),
+                back.meter.finish(back_rate, least_rtt),
             ],
             realtime: data.realtime && back.realtime,
         })
@@ -146,13 +149,14 @@ pub fn monotonic_ns() -> u64 {
 /// One direction: what it reads from, the path, what it writes to.
 struct Direction<'a> {
     from: BorrowedFd<'a>,
-    pipe: Pipe,
+    chain: Chain,
     outlet: Outlet<'a>,
     config: &'a LinkConfig,
     is_data: bool,
     start_ns: u64,
-    /// Changes of the route that have been.
-    route_changes: usize,
+    /// Every hop's changes of the route, in order of time, and how many have been.
+    route_changes: Vec<(u64, usize)>,
+    routes_changed: usize,
     next_sample_ns: u64,
     queue: Vec<QueueSample>,
     lead: Lead,
@@ -185,31 +189,48 @@ impl<'a> Direction<'a> {
         to: &'a OwnedFd,
         start_ns: u64,
     ) -> Direction<'a> {
-        let path = &config.path;
         let Nic { coalesce, gro, .. } = if is_data {
             config.receiver
         } else {
             config.sender
         };
-        let stream = |component: &str| Stream::new(config.seed, component);
-        let (loss, policer, link, transit) = if is_data {
-            (
-                path.loss.build(stream("path.loss")),
-                path.build_policer(),
-                path.build_link(stream("path.queue"), start_ns),
-                path.build_transit(stream, start_ns),
-            )
-        } else {
-            (
-                path.ack_loss.build(stream("path.ack_loss")),
-                None,
-                path.build_ack_link(stream("path.ack_queue"), start_ns),
-                path.build_ack_transit(stream, start_ns),
-            )
+        let pipe = |(n, hop): (usize, &Path)| {
+            let run = |component: &str| Stream::new(config.seed, component);
+            let stream = hop_streams(n, run);
+            let (loss, policer, link, transit) = if is_data {
+                (
+                    hop.loss.build(stream("path.loss")),
+                    hop.build_policer(),
+                    hop.build_link(stream("path.queue"), start_ns),
+                    hop.build_transit(&stream, start_ns),
+                )
+            } else {
+                (
+                    hop.ack_loss.build(stream("path.ack_loss")),
+                    None,
+                    hop.build_ack_link(stream("path.ack_queue"), start_ns),
+                    hop.build_ack_transit(&stream, start_ns),
+                )
+            };
+            Pipe::new(loss, policer, link, transit, coalesce)
         };
+        let mut pipes: Vec<Pipe> = config.hops().enumerate().map(pipe).collect();
+        let base = i64::from(config.path.overhead_bytes);
+        let overhead = |hop: &Path| i64::from(hop.overhead_bytes) - base;
+        let mut overheads: Vec<i64> = config.hops().map(overhead).collect();
+        if !is_data {
+            pipes.reverse();
+            overheads.reverse();
+        }
+        let changes = config.hops().enumerate().flat_map(|(n, hop)| {
+            let changes = hop.rtt_changes.iter();
+            changes.map(move |change| (start_ns + change.at.0, n))
+        });
+        let mut route_changes: Vec<(u64, usize)> = changes.collect();
+        route_changes.sort_unstable();
         Direction {
             from: from.as_fd(),
-            pipe: Pipe::new(loss, policer, link, transit, coalesce),
+            chain: Chain::new(pipes, overheads),
             outlet: Outlet {
                 to: to.as_fd(),
                 buffers: Buffers::default(),
@@ -221,7 +242,8 @@ impl<'a> Direction<'a> {
             config,
             is_data,
             start_ns,
-            route_changes: 0,
+            route_changes,
+            routes_changed: 0,
             next_sample_ns: if is_data {
                 start_ns + config.sample_interval.0
             } else {
@@ -246,7 +268,7 @@ impl<'a> Direction<'a> {
             if read == READ_BATCH {
                 continue;
             }
-            let next_ns = self.pipe.next_ns().unwrap_or(u64::MAX);
+            let next_ns = self.chain.next_ns().unwrap_or(u64::MAX);
             let next_ns = next_ns.min(self.next_sample_ns);
             let wake_ns = next_ns.saturating_sub(self.lead.ns());
             let now_ns = monotonic_ns();
@@ -320,9 +342,9 @@ impl<'a> Direction<'a> {
         self.advance(now_ns);
         let pure_ack = wire::pure_ack(&data[HEADER_BYTES..len], &head);
         let flow = self.outlet.flows.index(head.tuple);
-        while self.pipe.flows() <= flow as usize {
-            let delay = self.delay(self.pipe.flows());
-            self.pipe.add_flow(delay);
+        while self.chain.flows() <= flow as usize {
+            let (stretch, delays) = self.legs(self.chain.flows());
+            self.chain.add_flow(stretch, &delays);
         }
         let buffers = &mut self.outlet.buffers;
         let packet_bytes = len - HEADER_BYTES;
@@ -352,7 +374,7 @@ impl<'a> Direction<'a> {
         if self.config.path.keep_super_packets || pieces == 1 {
             let handle = buffers.cut(buffer, header_bytes, packet_bytes);
             let bytes = payload as u32 + pieces as u32 * (u32::from(head.bytes) + overhead);
-            self.pipe
+            self.chain
                 .enter(now_ns, packet(handle, bytes), &mut self.outlet);
             return;
         }
@@ -366,7 +388,7 @@ impl<'a> Direction<'a> {
             })
             .collect();
         for (handle, bytes) in handles {
-            self.pipe
+            self.chain
                 .enter(now_ns, packet(handle, bytes), &mut self.outlet);
         }
     }
@@ -374,49 +396,65 @@ impl<'a> Direction<'a> {
     /// Moves the path on to `now_ns`, and changes its route at the times asked for.
     #[inline]
     fn advance(&mut self, now_ns: u64) {
-        while let Some(change) = self.config.path.rtt_changes.get(self.route_changes)
-            && self.start_ns + change.at.0 <= now_ns
+        while let Some(&(at_ns, _)) = self.route_changes.get(self.routes_changed)
+            && at_ns <= now_ns
         {
-            self.pipe
-                .advance(self.start_ns + change.at.0, &mut self.outlet);
-            self.route_changes += 1;
-            for flow in 0..self.pipe.flows() {
-                let delay = self.delay(flow);
-                self.pipe.set_delay(flow, delay);
+            self.chain.advance(at_ns, &mut self.outlet);
+            self.routes_changed += 1;
+            for flow in 0..self.chain.flows() {
+                let (_, delays) = self.legs(flow);
+                self.chain.set_delays(flow, &delays);
             }
         }
-        self.pipe.advance(now_ns, &mut self.outlet);
+        self.chain.advance(now_ns, &mut self.outlet);
     }
 
-    /// A flow's present delay in this direction.
-    fn delay(&self, flow: usize) -> Nanos {
-        let path = &self.config.path;
+    /// The pipes that a flow passes, and its present delay behind each pipe.
+    fn legs(&self, flow: usize) -> (RangeInclusive<usize>, Vec<Nanos>) {
+        let rtts: Vec<Nanos> = self.config.hops().map(|hop| hop.rtt).collect();
         let group = self.outlet.flows.reports[flow].group as usize;
-        let group = self.config.groups.get(group);
-        let rtt = group.map_or(path.rtt, |group| group.rtt);
-        let [forward, back] = path.delays(rtt, self.route_changes);
-        if self.is_data { forward } else { back }
+        let (hops, rtt) = match self.config.groups.get(group) {
+            Some(group) => (group.hops.clone(), group.rtt),
+            None => (0..rtts.len(), Nanos(rtts.iter().map(|rtt| rtt.0).sum())),
+        };
+        let [data_end, ack_end] = last_legs(&rtts, hops.clone(), rtt);
+        let (last, rest) = if self.is_data { data_end } else { ack_end };
+        let changes = &self.route_changes[..self.routes_changed];
+        let delay = |(n, hop): (usize, &Path)| {
+            let rtt = if n == last { rest } else { hop.rtt };
+            let changed = changes.iter().filter(|&&(_, at)| at == n).count();
+            let [forward, back] = hop.delays(rtt, changed);
+            if self.is_data { forward } else { back }
+        };
+        let mut delays: Vec<Nanos> = self.config.hops().enumerate().map(delay).collect();
+        if self.is_data {
+            return (hops.start..=hops.end - 1, delays);
+        }
+        delays.reverse();
+        (rtts.len() - hops.end..=rtts.len() - 1 - hops.start, delays)
     }
 
     fn sample(&mut self) {
-        let (pkts, bytes, delay) = self.pipe.backlog(self.next_sample_ns);
-        let max_bytes = self.pipe.take_max_bytes();
-        let counters = self.pipe.counters;
-        self.queue.push(QueueSample {
-            cell: 0,
-            rep: 0,
-            t_ns: (self.next_sample_ns - self.start_ns) as i64,
-            hop: 0,
-            queue_pkts: i64::from(pkts),
-            queue_bytes: bytes as i64,
-            queue_bytes_max: max_bytes as i64,
-            queue_delay_us: delay.as_us() as i64,
-            sent_pkts: counters.sent_pkts as i64,
-            sent_bytes: counters.sent_bytes as i64,
-            dropped_pkts: counters.dropped_pkts as i64,
-            marked_pkts: counters.marked_pkts as i64,
-            lost_pkts: counters.lost_pkts as i64,
-        });
+        for (hop, pipe) in (0..).zip(&mut self.chain.pipes) {
+            let (pkts, bytes, delay) = pipe.backlog(self.next_sample_ns);
+            let max_bytes = pipe.take_max_bytes();
+            let counters = pipe.counters;
+            self.queue.push(QueueSample {
+                cell: 0,
+                rep: 0,
+                t_ns: (self.next_sample_ns - self.start_ns) as i64,
+                hop,
+                queue_pkts: i64::from(pkts),
+                queue_bytes: bytes as i64,
+                queue_bytes_max: max_bytes as i64,
+                queue_delay_us: delay.as_us() as i64,
+                sent_pkts: counters.sent_pkts as i64,
+                sent_bytes: counters.sent_bytes as i64,
+                dropped_pkts: counters.dropped_pkts as i64,
+                marked_pkts: counters.marked_pkts as i64,
+                lost_pkts: counters.lost_pkts as i64,
+            });
+        }
         self.next_sample_ns += self.config.sample_interval.0;
     }
 }

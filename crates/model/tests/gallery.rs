@@ -35,17 +35,23 @@ fn every_scenario_parses_and_prints_its_bdp_and_buffer() {
             parse(&text, &name, &common::names()).unwrap_or_else(|error| panic!("{error}"));
         for cell in &scenario.cells {
             let facts = describe(cell);
-            let has = |key: &str| facts.iter().any(|(k, ..)| k == key);
-            assert!(
-                has("path.buffer"),
-                "{name}: cell {} prints its buffer",
-                cell.index
-            );
-            assert!(
-                cell.path.rate.is_none() || has("path.bdp_bytes") && has("path.bdp_pkts"),
-                "{name}: cell {} prints its BDP",
-                cell.index
-            );
+            for (n, hop) in cell.hops().enumerate() {
+                let table = match cell.further.is_empty() {
+                    true => "path".to_owned(),
+                    false => format!("hop.{n}"),
+                };
+                let has = |key: &str| facts.iter().any(|(k, ..)| *k == format!("{table}.{key}"));
+                assert!(
+                    has("buffer"),
+                    "{name}: cell {} prints the buffer of {table}",
+                    cell.index
+                );
+                assert!(
+                    hop.rate.is_none() || has("bdp_bytes") && has("bdp_pkts"),
+                    "{name}: cell {} prints the BDP of {table}",
+                    cell.index
+                );
+            }
         }
     }
 }

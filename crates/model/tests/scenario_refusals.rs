@@ -164,37 +164,37 @@ fn unknown_keys_and_names_are_refused_with_what_is_known() {
             r#"duration = "10s""#,
             r#"duration = "10s"
 duratoin = "1s""#,
-            r#"s.toml:2: duratoin: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, sender, receiver, flow, expect, published. Did you mean "duration"?"#,
+            r#"s.toml:2: duratoin: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, hop, sender, receiver, flow, expect, published. Did you mean "duration"?"#,
         ),
         (
             r#"duration = "10s""#,
             r#"duration = "10s"
 warm_up = "1s""#,
-            r#"s.toml:2: warm_up: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, sender, receiver, flow, expect, published. Did you mean "warmup"?"#,
+            r#"s.toml:2: warm_up: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, hop, sender, receiver, flow, expect, published. Did you mean "warmup"?"#,
         ),
         (
             r#"duration = "10s""#,
             r#"duration = "10s"
 [pth]"#,
-            r#"s.toml:2: pth: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, sender, receiver, flow, expect, published. Did you mean "path"?"#,
+            r#"s.toml:2: pth: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, hop, sender, receiver, flow, expect, published. Did you mean "path"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 bufer = "1bdp""#,
-            r#"s.toml:6: path.bufer: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Did you mean "buffer"?"#,
+            r#"s.toml:6: path.bufer: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, overhead, mtu, backend, super_packets. Did you mean "buffer"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 tcp_wmem_max = "4MiB""#,
-            r#"s.toml:6: path.tcp_wmem_max: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Did you mean "sender.tcp_wmem_max"?"#,
+            r#"s.toml:6: path.tcp_wmem_max: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, overhead, mtu, backend, super_packets. Did you mean "sender.tcp_wmem_max"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 colour = "red""#,
-            "s.toml:6: path.colour: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:6: path.colour: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, overhead, mtu, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"rtt = "100ms""#,
@@ -214,13 +214,13 @@ algorithm = "cubic""#,
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 cuont = 2"#,
-            r#"s.toml:9: flow.0.cuont: unknown key; known here: algorithm, name, workload, bytes, write, on, off, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "count"?"#,
+            r#"s.toml:9: flow.0.cuont: unknown key; known here: algorithm, name, hops, workload, bytes, write, on, off, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "count"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 bbr2.drain_gain = 3"#,
-            r#"s.toml:9: flow.0.bbr2: unknown key; known here: algorithm, name, workload, bytes, write, on, off, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "bbr1"?"#,
+            r#"s.toml:9: flow.0.bbr2: unknown key; known here: algorithm, name, hops, workload, bytes, write, on, off, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "bbr1"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
@@ -285,13 +285,13 @@ reno.beta = 700"#,
             r#"[path.extra]
 x = 1
 [path]"#,
-            "s.toml:3: path.extra: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:3: path.extra: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, overhead, mtu, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             "[path]",
             r#"[path]
 "a\nb" = 1"#,
-            r#"s.toml:4: path.a\nb: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these."#,
+            r#"s.toml:4: path.a\nb: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, overhead, mtu, backend, super_packets. Remove it, or choose one of these."#,
         ),
     ]);
 }
@@ -814,7 +814,7 @@ algorithm = "cubic""#,
         (
             "[path]",
             "path = 3",
-            r#"s.toml:4: rate: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, sender, receiver, flow, expect, published. Did you mean "path.rate"?"#,
+            r#"s.toml:4: rate: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, hop, sender, receiver, flow, expect, published. Did you mean "path.rate"?"#,
         ),
         (
             "[path]",
@@ -825,13 +825,13 @@ algorithm = "cubic""#,
             r#"[[flow]]
 algorithm = "cubic""#,
             "flow = 3",
-            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, overhead, mtu, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"[[flow]]
 algorithm = "cubic""#,
             "flow = [3]",
-            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, mtu, overhead, backend, super_packets. Remove it, or choose one of these.",
+            "s.toml:7: path.flow: unknown key; known here: rate, rtt, loss, ack_loss, buffer, queue, policer_rate, policer_burst, policer_action, jitter, jitter_distribution, jitter_reorders, reorder, reorder_delay, duplicate, aggregate, outage, rtt_change, ack_rate, ack_buffer, ack_queue, overhead, mtu, backend, super_packets. Remove it, or choose one of these.",
         ),
         (
             r#"[[flow]]
@@ -996,7 +996,7 @@ value = "cubic.goodput""#,
             r#"duration = "10s""#,
             r#"duration = "10s"
 publshed = []"#,
-            r#"s.toml:2: publshed: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, sender, receiver, flow, expect, published. Did you mean "published"?"#,
+            r#"s.toml:2: publshed: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, hop, sender, receiver, flow, expect, published. Did you mean "published"?"#,
         ),
     ]);
 }
@@ -1074,6 +1074,37 @@ fn what_was_composed_elsewhere_is_named_in_its_errors() {
             .to_string()
             .starts_with("<command line>:1: duration: got the bare number 3; "),
         "{error}"
+    );
+}
+
+#[test]
+fn hops_that_do_not_fit_together_are_refused() {
+    let refusal = |text: &str| {
+        let text = format!("duration = \"3s\"\n{text}");
+        let parsed = knee_model::scenario::parse(&text, "s.toml", &common::names());
+        parsed.expect_err("the hops are no good").to_string()
+    };
+    let hop = "[[hop]]\nrate = \"1Mbit/s\"\nrtt = \"20ms\"\n";
+    let flow = "[[flow]]\nalgorithm = \"cubic\"\n";
+    assert_eq!(
+        refusal(&format!("[path]\nrate = \"1Mbit/s\"\n{hop}{flow}")),
+        "s.toml:3: path.rate: got a key of one hop, where [[hop]] tables make the path; expected in [path] only mtu, backend, super_packets, which hold for all hops. Move it into the [[hop]] tables."
+    );
+    assert_eq!(
+        refusal(&format!("[[hop]]\nrate = \"1Mbit/s\"\n{flow}")),
+        "s.toml:2: hop.0.rtt: missing; expected a length of time such as \"100ms\" (ns, us, ms, s, min, h) from 1us to 60s. Add rtt = \"100ms\" in [[hop]]."
+    );
+    assert_eq!(
+        refusal(&format!("{hop}{hop}{flow}hops = \"2..3\"\n")),
+        "s.toml:10: flow.0.hops: got \"2..3\"; expected hops that the file has: there are 2. Count the [[hop]] tables from 1."
+    );
+    assert_eq!(
+        refusal(&format!("{hop}{hop}{flow}rtt = \"30ms\"\n")),
+        "s.toml:10: flow.0.rtt: got \"30ms\"; expected at least 40ms, what its hops take. Leave it out to have just that, or shorten the hops."
+    );
+    assert!(
+        refusal(&format!("{hop}{flow}hops = \"2..1\"\n"))
+            .starts_with("s.toml:7: flow.0.hops: got \"2..1\"; expected a hop such as")
     );
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use knee_kernel::loader::Variant;
-use knee_model::scenario::{self as model, BufferLimit, Cell};
+use knee_model::scenario::{self as model, BufferLimit, Cell, Path};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -141,8 +141,13 @@ impl Scenario {
 }
 
 fn cell_dict<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyDict>> {
-    let rate = cell.path.rate;
-    let (buffer_bytes, buffer_pkts) = match cell.path.buffer {
+    // The bottleneck is the hop with the least rate, the first of those alike.
+    let slowness =
+        |(_, hop): &(usize, &Path)| hop.rate.map_or(u64::MAX, |rate| rate.bits_per_sec());
+    let narrowest = cell.hops().enumerate().min_by_key(slowness);
+    let (bottleneck_hop, bottleneck) = narrowest.expect("a path has a hop");
+    let (rate, rtt) = (bottleneck.rate, cell.rtt());
+    let (buffer_bytes, buffer_pkts) = match bottleneck.buffer {
         BufferLimit::Unlimited => (None, None),
         BufferLimit::Bytes(bytes) => (Some(bytes), None),
         BufferLimit::Packets(packets) => (None, Some(packets)),
@@ -163,12 +168,10 @@ fn cell_dict<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyDict>> 
     dict.set_item("describe", model::describe(cell))?;
     dict.set_item("duration_ns", cell.duration.0)?;
     dict.set_item("warmup_ns", cell.warmup.0)?;
+    dict.set_item("bottleneck_hop", bottleneck_hop)?;
     dict.set_item("rate_bits_per_sec", rate.map(|rate| rate.bits_per_sec()))?;
-    dict.set_item("rtt_ns", cell.path.rtt.0)?;
-    dict.set_item(
-        "bdp_bytes",
-        rate.map(|rate| model::bdp_bytes(rate, cell.path.rtt)),
-    )?;
+    dict.set_item("rtt_ns", rtt.0)?;
+    dict.set_item("bdp_bytes", rate.map(|rate| model::bdp_bytes(rate, rtt)))?;
     dict.set_item("buffer_bytes", buffer_bytes)?;
     dict.set_item("buffer_pkts", buffer_pkts)?;
     dict.set_item("flows", flows)?;

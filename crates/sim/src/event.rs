@@ -10,15 +10,15 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// What an event wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The bottleneck has finished sending a packet, or its queue lets one go.
-    Link,
+    /// A hop's bottleneck has finished sending a packet, or its queue lets one go.
+    Link(u32),
     /// The same against the data direction.
-    AckLink,
+    AckLink(u32),
     /// The oldest packet of a delay line arrives.
     Delay(u32),
     /// A packet that keeps no order arrives.
     Loose(u32),
-    /// The route changes: for the how many-th time, from 1.
+    /// A hop's length changes.
     Route(u32),
     /// A host's NIC hands what it gathered to the stack.
     Nic(EndpointId),

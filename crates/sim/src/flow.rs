@@ -17,8 +17,7 @@ pub struct Flow {
     /// Index of its `[[flow]]`.
     pub group: u32,
     pub open_ns: u64,
-    /// Delay line toward each side.
-    pub line_to: [u32; 2],
+    pub lines: Lines,
     /// Changed since its last sample.
     pub dirty: bool,
     /// Payload lost or dropped on the path.
@@ -30,6 +29,14 @@ pub struct Flow {
     pub queue_delay_us: Histogram,
     pub latency_us: Histogram,
     pub measured: Option<Baseline>,
+}
+
+/// A connection's delay lines behind each hop, toward each side.
+pub enum Lines {
+    /// The path has one hop.
+    One([u32; 2]),
+    /// The first hop that the connection crosses, and the lines from there on.
+    Several(u32, Vec<[u32; 2]>),
 }
 
 /// One end with what the world keeps beside it.

@@ -13,35 +13,49 @@ use knee_model::units::Nanos;
 
 use crate::event::{EndpointId, EventQueue, Target};
 
+/// Where packets come to when they have taken their delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Next {
+    /// The host that they are for.
+    Host,
+    /// Another hop of the path.
+    Hop(u32),
+}
+
 /// Packets in order of arrival: all take the same time, or none overtakes another.
 struct DelayLine {
     delay_ns: u64,
+    next: Next,
     packets: VecDeque<(u64, EndpointId, u32)>,
     /// When the last one arrives that did not take that time.
     latest_ns: u64,
 }
 
-/// Delay lines, one per distinct delay and kind, and packets that keep no order.
+/// Delay lines, one per distinct delay, kind and end, and packets that keep no order.
 #[derive(Default)]
 pub struct Delays {
     lines: Vec<DelayLine>,
-    by_delay: BTreeMap<(u64, bool), u32>,
+    by_delay: BTreeMap<(u64, u32, Next), u32>,
     /// Each with an event of its own, which names its place here.
-    loose: Vec<Option<(EndpointId, u32)>>,
+    loose: Vec<Option<(EndpointId, u32, Next)>>,
     free: Vec<u32>,
 }
 
 impl Delays {
-    /// The line with this delay; `apart`: of those that share none with the others.
-    pub fn line(&mut self, delay: Nanos, apart: bool) -> u32 {
-        *self.by_delay.entry((delay.0, apart)).or_insert_with(|| {
-            self.lines.push(DelayLine {
-                delay_ns: delay.0,
-                packets: VecDeque::new(),
-                latest_ns: 0,
-            });
-            (self.lines.len() - 1) as u32
-        })
+    /// The line with this delay and end; lines of another `kind` share none with it.
+    pub fn line(&mut self, delay: Nanos, kind: u32, next: Next) -> u32 {
+        *self
+            .by_delay
+            .entry((delay.0, kind, next))
+            .or_insert_with(|| {
+                self.lines.push(DelayLine {
+                    delay_ns: delay.0,
+                    next,
+                    packets: VecDeque::new(),
+                    latest_ns: 0,
+                });
+                (self.lines.len() - 1) as u32
+            })
     }
 
     #[inline]
@@ -68,6 +82,12 @@ impl Delays {
         self.lines[line as usize].delay_ns
     }
 
+    /// Where the line ends.
+    #[inline]
+    pub fn next(&self, line: u32) -> Next {
+        self.lines[line as usize].next
+    }
+
     /// Puts a packet at the line's end that arrives at `at_ns`, but not before those ahead of it.
     pub fn push_at(
         &mut self,
@@ -87,18 +107,25 @@ impl Delays {
         packets.push_back((*latest_ns, to, handle));
     }
 
-    /// A packet that arrives at `at_ns` whatever is ahead of it.
-    pub fn push_loose(&mut self, events: &mut EventQueue, at_ns: u64, to: EndpointId, handle: u32) {
+    /// A packet of this line that arrives at `at_ns` whatever is ahead of it.
+    pub fn push_loose(
+        &mut self,
+        events: &mut EventQueue,
+        at_ns: u64,
+        line: u32,
+        to: EndpointId,
+        handle: u32,
+    ) {
         let place = self.free.pop().unwrap_or_else(|| {
             self.loose.push(None);
             (self.loose.len() - 1) as u32
         });
-        self.loose[place as usize] = Some((to, handle));
+        self.loose[place as usize] = Some((to, handle, self.next(line)));
         events.push(at_ns, Target::Loose(place));
     }
 
     /// Takes the packet that keeps no order.
-    pub fn take_loose(&mut self, place: u32) -> (EndpointId, u32) {
+    pub fn take_loose(&mut self, place: u32) -> (EndpointId, u32, Next) {
         self.free.push(place);
         self.loose[place as usize]
             .take()
@@ -130,7 +157,8 @@ impl Delays {
             .lines
             .iter()
             .flat_map(|line| line.packets.iter().map(|&(_, to, handle)| (to, handle)));
-        in_order.chain(self.loose.iter().flatten().copied())
+        let loose = self.loose.iter().flatten();
+        in_order.chain(loose.map(|&(to, handle, _)| (to, handle)))
     }
 }
 

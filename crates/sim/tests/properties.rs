@@ -5,7 +5,8 @@
 //! 100 kbit/s to 1 Gbit/s and none, RTTs of 0.1-300 ms, hardly any buffer or a lot,
 //! loss up to half of the packets, independent and in bursts, a third of the paths
 //! uneven (jitter, reordering, duplicates, outages, route changes, aggregation, slow
-//! links for ACKs), some at the rate of a trace, small socket buffers, offloads on and off.
+//! links for ACKs), some at the rate of a trace, a fourth of two or three such hops of which
+//! each flow crosses some, small socket buffers, offloads on and off.
 //! Each is as long as some thousands of packets take. The generator's seed is
 //! fixed, so that a failure is everyone's failure; PROPTEST_CASES asks for more cases.
 
@@ -251,6 +252,7 @@ fn scenario() -> impl Strategy<Value = String> {
     )
         .prop_map(
             |((rate, rate_kbit), rtt_us, (buffer, queue), (loss, ack_loss), uneven, sender, receiver, flows, length, warmup_pct, seed, mtu)| {
+                let n_hops = [1, 1, 1, 1, 1, 1, 2, 3][seed as usize % 8];
                 // As long as 3,000 packets take, or six round trips, and not forever.
                 let packets_us = rate_kbit.map_or(0, |kbit| 3_000 * 12_000_000 / (kbit * 1_000));
                 let most_us = packets_us.max(6 * rtt_us).min(20_000_000);
@@ -259,9 +261,11 @@ fn scenario() -> impl Strategy<Value = String> {
                 let sample_us = (duration_us / 20).max(10);
                 let flow_tables: String = flows
                     .into_iter()
-                    .map(|(text, start_pct, stagger_pct)| {
+                    .enumerate()
+                    .map(|(number, (text, start_pct, stagger_pct))| {
+                        let hops = hops_crossed(n_hops, seed as usize + number, &text);
                         format!(
-                            "{text}start = \"{}us\"\nstagger = \"{}us\"\n",
+                            "{text}{hops}start = \"{}us\"\nstagger = \"{}us\"\n",
                             duration_us * start_pct / 100,
                             duration_us * stagger_pct / 100
                         )
@@ -278,15 +282,37 @@ fn scenario() -> impl Strategy<Value = String> {
                 if let Some((at_pct, rtt_us)) = uneven.route {
                     link += &format!("rtt_change = \"{}us to {rtt_us}us\"\n", duration_us * at_pct / 100);
                 }
+                let hop = format!(
+                    "{link}queue = \"{queue}\"\nrtt = \"{rtt_us}us\"\nloss = \"{loss}\"\nack_loss = \"{ack_loss}\"\n"
+                );
+                let hops = match n_hops {
+                    1 => hop,
+                    n => format!("[[hop]]\n{hop}").repeat(n),
+                };
+                let (before, after) = if n_hops == 1 { (hops.as_str(), "") } else { ("", hops.as_str()) };
                 format!(
                     "duration = \"{duration_us}us\"\nwarmup = \"{warmup_us}us\"\nseed = {seed}\n\
                      sample_interval = \"{sample_us}us\"\n\
-                     [path]\n{link}queue = \"{queue}\"\nrtt = \"{rtt_us}us\"\nloss = \"{loss}\"\nack_loss = \"{ack_loss}\"\nmtu = \"{mtu}B\"\n\
+                     [path]\n{before}mtu = \"{mtu}B\"\n{after}\
                      [sender]\n{sender}[receiver]\n{receiver}{}",
                     flow_tables
                 )
             },
         )
+}
+
+/// The hops that a flow crosses, of so many; a flow with an RTT of its own crosses one,
+/// because several may take longer.
+fn hops_crossed(n_hops: usize, choice: usize, flow: &str) -> String {
+    if n_hops == 1 {
+        return String::new();
+    }
+    let first = choice % n_hops;
+    let more = match flow.contains("\nrtt = ") {
+        true => 0,
+        false => choice / n_hops % (n_hops - first),
+    };
+    format!("hops = \"{}..{}\"\n", first + 1, first + more + 1)
 }
 
 // ---- what must hold ----------------------------------------------------------
@@ -415,44 +441,46 @@ fn every_byte_is_accounted_for(cell: &Cell, output: &Output) -> Result<(), TestC
 /// limit, and every packet that entered is somewhere.
 fn the_path_keeps_its_bounds(cell: &Cell, output: &Output) -> Result<(), TestCaseError> {
     let queue = &output.queue;
-    let last = queue.rows() - 1;
-    let path = &cell.path;
-    let entered = output
-        .capture
-        .iter()
-        .filter(|packet| packet.outbound)
-        .count() as i64;
-    let found = queue.sent_pkts[last]
-        + queue.dropped_pkts[last]
-        + queue.lost_pkts[last]
-        + queue.queue_pkts[last];
-    // One more may be on the wire.
-    prop_assert!(
-        entered == found || entered == found + 1,
-        "{entered} entered, {found} found"
-    );
-    if let Some(rate) = path.rate.filter(|_| path.rate_trace.is_none()) {
-        let most_bits = rate.bits_per_sec() as f64 * cell.duration.0 as f64 / 1e9;
-        prop_assert!(
-            queue.sent_bytes[last] as f64 * 8.0 <= most_bits + 1.0,
-            "faster than the link"
-        );
-    }
-    let most = match path.buffer {
-        BufferLimit::Unlimited => None,
-        BufferLimit::Bytes(bytes) => Some(bytes),
-        BufferLimit::Packets(packets) => {
-            Some(u64::from(packets) * u64::from(path.mtu_bytes + path.overhead_bytes))
+    for (number, path) in cell.hops().enumerate() {
+        let rows: Vec<usize> = (0..queue.rows())
+            .filter(|&row| queue.hop[row] as usize == number)
+            .collect();
+        let last = *rows.last().expect("every hop is sampled at the end");
+        // Of several hops the bytes' account alone tells what entered each.
+        if cell.further.is_empty() {
+            let outbound = output.capture.iter().filter(|packet| packet.outbound);
+            let entered = outbound.count() as i64;
+            let found = queue.sent_pkts[last]
+                + queue.dropped_pkts[last]
+                + queue.lost_pkts[last]
+                + queue.queue_pkts[last];
+            // One more may be on the wire.
+            prop_assert!(
+                entered == found || entered == found + 1,
+                "{entered} entered, {found} found"
+            );
         }
-    };
-    if let (Some(most), Some(_)) = (most, path.rate) {
-        prop_assert!(
-            queue
-                .queue_bytes_max
-                .iter()
-                .all(|&bytes| bytes as u64 <= most),
-            "more than the buffer holds"
-        );
+        if let Some(rate) = path.rate.filter(|_| path.rate_trace.is_none()) {
+            let most_bits = rate.bits_per_sec() as f64 * cell.duration.0 as f64 / 1e9;
+            prop_assert!(
+                queue.sent_bytes[last] as f64 * 8.0 <= most_bits + 1.0,
+                "faster than the link"
+            );
+        }
+        let most = match path.buffer {
+            BufferLimit::Unlimited => None,
+            BufferLimit::Bytes(bytes) => Some(bytes),
+            BufferLimit::Packets(packets) => {
+                Some(u64::from(packets) * u64::from(path.mtu_bytes + path.overhead_bytes))
+            }
+        };
+        if let (Some(most), Some(_)) = (most, path.rate) {
+            prop_assert!(
+                rows.iter()
+                    .all(|&row| queue.queue_bytes_max[row] as u64 <= most),
+                "more than the buffer holds"
+            );
+        }
     }
     Ok(())
 }

@@ -120,11 +120,13 @@ fn link_config(cell: &Cell, addresses: &[Addresses], seed: u64, flows: u32) -> L
     let groups = addresses.iter().zip(&cell.flows);
     LinkConfig {
         path: cell.path.clone(),
+        further: cell.further.clone(),
         groups: groups
             .map(|(addresses, flow)| Group {
                 sender: addresses.sender,
                 receiver: addresses.receiver,
                 rtt: flow.rtt,
+                hops: flow.hops.clone(),
             })
             .collect(),
         first_port: FIRST_PORT,
@@ -146,6 +148,8 @@ fn wants_netem(cell: &Cell, addresses: &[Addresses]) -> Result<bool, KernelError
     match cell.path.backend {
         Backend::User => Ok(false),
         Backend::Netem => netem::check(&config).map(|()| true),
+        // netem stands in for one bottleneck.
+        Backend::Auto if !cell.further.is_empty() => Ok(false),
         Backend::Auto if netem::is_faster(&cell.path) => match netem::check(&config) {
             Err(KernelError::Unsupported { .. }) => Ok(false),
             checked => checked.map(|()| true),

@@ -261,10 +261,12 @@ fn config(rate_mbit_per_sec: u64, offload: Offload) -> LinkConfig {
             backend: Backend::User,
             keep_super_packets: offload == Offload::Kept,
         },
+        further: Vec::new(),
         groups: vec![Group {
             sender: SENDER.parse().expect("an address"),
             receiver: RECEIVER.parse().expect("an address"),
             rtt: RTT,
+            hops: 0..1,
         }],
         first_port: 10_000,
         flows: 0,

@@ -63,8 +63,8 @@ fn link(queue: Box<dyn Queue>) -> Link {
 fn pipe(limit: BufferLimit, coalesce: Nanos) -> Pipe {
     let link = link(Box::new(Fifo::new(limit)));
     let mut pipe = Pipe::new(None, None, Some(link), None, coalesce);
-    pipe.add_flow(Nanos::from_ms(10));
-    pipe.add_flow(Nanos::from_ms(3));
+    pipe.add_flow(Nanos::from_ms(10), true);
+    pipe.add_flow(Nanos::from_ms(3), true);
     pipe
 }
 
@@ -139,7 +139,7 @@ impl Queue for HoldBack {
 fn a_queue_that_holds_packets_back_is_asked_again_when_it_says() {
     let link = link(Box::new(HoldBack::default()));
     let mut pipe = Pipe::new(None, None, Some(link), None, Nanos::ZERO);
-    pipe.add_flow(Nanos::ZERO);
+    pipe.add_flow(Nanos::ZERO, true);
     let mut log = Log::default();
     for handle in 0..4 {
         pipe.enter(0, packet(handle, 0, 1_500), &mut log);
@@ -169,7 +169,7 @@ fn a_policer_drops_before_the_queue_and_counts_as_it() {
         let queue = || -> Box<dyn Queue> { Box::new(Fifo::new(BufferLimit::Unlimited)) };
         let bottleneck = bottleneck.then(|| link(queue()));
         let mut pipe = Pipe::new(None, Some(policer.clone()), bottleneck, None, Nanos::ZERO);
-        pipe.add_flow(Nanos::ZERO);
+        pipe.add_flow(Nanos::ZERO, true);
         let mut log = Log::default();
         for handle in 0..5 {
             pipe.enter(0, packet(handle, 0, 1_500), &mut log);

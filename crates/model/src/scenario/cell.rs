@@ -1,5 +1,6 @@
 //! One cell of the matrix, resolved: what an engine runs.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::loss::LossSpec;
@@ -29,13 +30,28 @@ pub struct Cell {
     pub seed: u64,
     /// How often flows and queues are sampled.
     pub sample_interval: Nanos,
+    /// The first hop in the data direction: of most scenarios the only one.
     pub path: Path,
+    /// The hops behind it, in the data direction.
+    pub further: Vec<Path>,
     pub sender: Host,
     pub receiver: Host,
     pub flows: Vec<FlowSpec>,
 }
 
-/// The path: one bottleneck in the data direction, perhaps one against it, delay both ways.
+impl Cell {
+    /// Every hop, in the data direction.
+    pub fn hops(&self) -> impl DoubleEndedIterator<Item = &Path> {
+        std::iter::once(&self.path).chain(&self.further)
+    }
+
+    /// Base round-trip time of a flow that crosses every hop.
+    pub fn rtt(&self) -> Nanos {
+        Nanos(self.hops().map(|hop| hop.rtt.0).sum())
+    }
+}
+
+/// A hop of the path: one bottleneck in the data direction, perhaps one against it, delay both ways.
 #[derive(Clone, Debug)]
 pub struct Path {
     /// `None`: unlimited, packets never wait. Of a trace the mean.
@@ -218,6 +234,27 @@ fn kind_of(queue: &str) -> &'static queue::QueueKind {
     queue::find(queue).expect("the scenario names a queue of the registry")
 }
 
+/// The streams of a hop's components, from the run's. The first hop draws as a
+/// path of one hop does.
+pub fn hop_streams(hop: usize, run: impl Fn(&str) -> Stream) -> impl Fn(&str) -> Stream {
+    move |component| match hop {
+        0 => run(component),
+        n => run(&format!("hop.{n}.{component}")),
+    }
+}
+
+/// Which of a flow's hops is its last one in each direction, and how long the
+/// flow's own base RTT leaves it: what the others on the way take comes off.
+///
+/// `rtts`: of every hop of the path; the data's last hop first, then the ACKs'.
+pub fn last_legs(rtts: &[Nanos], hops: Range<usize>, flow_rtt: Nanos) -> [(usize, Nanos); 2] {
+    [hops.end - 1, hops.start].map(|last| {
+        let others = hops.clone().filter(|&hop| hop != last);
+        let before = Nanos(others.map(|hop| rtts[hop].0).sum());
+        (last, flow_rtt.saturating_sub(before))
+    })
+}
+
 /// What emulates the path in a lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
@@ -305,8 +342,10 @@ pub struct FlowSpec {
     /// Start of the first connection; each further one starts `stagger` later.
     pub start: Nanos,
     pub stagger: Nanos,
-    /// This flow's own base RTT.
+    /// Base RTT of this flow.
     pub rtt: Nanos,
+    /// The hops that it crosses: the first, and the one behind the last.
+    pub hops: Range<usize>,
     /// Does the sending application wait in write() for room in the send buffer?
     pub blocking: bool,
     /// SO_MAX_PACING_RATE.

@@ -22,12 +22,20 @@ pub fn describe(cell: &Cell) -> Vec<Fact> {
     facts.key(Section::Top, "repeat", cell.repeat);
     facts.key(Section::Top, "seed", cell.seed);
     facts.key(Section::Top, "sample_interval", cell.sample_interval);
-    path(&mut facts, cell);
+    match &cell.further[..] {
+        [] => hop(&mut facts, Section::Path, &cell.path, cell.path.rtt),
+        _ => {
+            for (i, path) in cell.hops().enumerate() {
+                hop(&mut facts, Section::Hop(i), path, cell.rtt());
+            }
+        }
+    }
+    whole(&mut facts, &cell.path);
     host(&mut facts, Section::Sender, &cell.sender);
     host(&mut facts, Section::Receiver, &cell.receiver);
     facts.key(Section::Receiver, "algorithm", &cell.receiver.algorithm);
     for (i, spec) in cell.flows.iter().enumerate() {
-        flow(&mut facts, Section::Flow(i), spec);
+        flow(&mut facts, Section::Flow(i), spec, 1 + cell.further.len());
     }
     facts.0
 }
@@ -49,8 +57,12 @@ impl Facts {
     }
 }
 
-fn path(facts: &mut Facts, cell: &Cell) {
-    let (section, path) = (Section::Path, &cell.path);
+/// One hop; `whole_rtt`: what its BDP is reckoned with.
+fn hop(facts: &mut Facts, section: Section, path: &Path, whole_rtt: Nanos) {
+    let times_rtt = match section {
+        Section::Hop(_) => "the rtt of all hops together",
+        _ => "path.rtt",
+    };
     let packet_bytes = (path.mtu_bytes + path.overhead_bytes) as u64;
     facts.key(section, "rate", link_rate(path.rate, &path.rate_trace));
     if let (Some(mean), Some(trace)) = (path.rate, &path.rate_trace) {
@@ -62,17 +74,14 @@ fn path(facts: &mut Facts, cell: &Cell) {
         );
     }
     facts.key(section, "rtt", path.rtt);
-    let bdp_bytes = path.rate.map(|rate| bdp_bytes(rate, path.rtt));
+    let bdp_bytes = path.rate.map(|rate| bdp_bytes(rate, whole_rtt));
     if let Some(bdp) = bdp_bytes {
-        facts.derived(
-            section,
-            "bdp_bytes",
-            bdp,
-            match path.rate_trace {
-                None => "path.rate × path.rtt, rounded up",
-                Some(_) => "path.mean_rate × path.rtt, rounded up",
-            },
-        );
+        let rate = section.path_of(match path.rate_trace {
+            None => "rate",
+            Some(_) => "mean_rate",
+        });
+        let doc = format!("{rate} × {times_rtt}, rounded up");
+        facts.derived(section, "bdp_bytes", bdp, &doc);
         let doc = "the same in packets of path.mtu + path.overhead, rounded up";
         facts.derived(section, "bdp_pkts", bdp.div_ceil(packet_bytes), doc);
     }
@@ -103,24 +112,20 @@ fn path(facts: &mut Facts, cell: &Cell) {
         );
         if let Some(bdp) = bdp_bytes {
             let share = format!("{:.2}", bytes as f64 / bdp as f64);
-            facts.derived(
-                section,
-                "buffer_bdp",
-                share,
-                "the buffer as a multiple of path.bdp_bytes",
+            let doc = format!(
+                "the buffer as a multiple of {}",
+                section.path_of("bdp_bytes")
             );
+            facts.derived(section, "buffer_bdp", share, &doc);
         }
         if let Some(rate) = path.rate {
             let drain = format!("{:.3}ms", rate.transmit_time(bytes).0 as f64 / 1e6);
-            facts.derived(
-                section,
-                "buffer_drain",
-                drain,
-                match path.rate_trace {
-                    None => "queueing delay when the buffer is full",
-                    Some(_) => "queueing delay when the buffer is full, at path.mean_rate",
-                },
-            );
+            let at = match path.rate_trace {
+                None => String::new(),
+                Some(_) => format!(", at {}", section.path_of("mean_rate")),
+            };
+            let doc = format!("queueing delay when the buffer is full{at}");
+            facts.derived(section, "buffer_drain", drain, &doc);
         }
     }
     facts.key(section, "queue", path.queue);
@@ -137,9 +142,14 @@ fn path(facts: &mut Facts, cell: &Cell) {
         };
         facts.key(section, "policer_action", action);
     }
-    transit(facts, path);
-    facts.key(section, "mtu", format!("{}B", path.mtu_bytes));
+    transit(facts, section, path);
     facts.key(section, "overhead", format!("{}B", path.overhead_bytes));
+}
+
+/// What holds for all hops alike.
+fn whole(facts: &mut Facts, path: &Path) {
+    let section = Section::Whole;
+    facts.key(section, "mtu", format!("{}B", path.mtu_bytes));
     let backend = match path.backend {
         Backend::Auto => "auto",
         Backend::User => "user",
@@ -155,8 +165,8 @@ fn path(facts: &mut Facts, cell: &Cell) {
 }
 
 /// What makes the path less than even, as far as the scenario has it.
-fn transit(facts: &mut Facts, path: &Path) {
-    let (section, transit) = (Section::Path, &path.transit);
+fn transit(facts: &mut Facts, section: Section, path: &Path) {
+    let transit = &path.transit;
     if transit.jitter > Nanos::ZERO {
         facts.key(section, "jitter", transit.jitter);
         let distribution = match transit.distribution {
@@ -241,7 +251,7 @@ fn host(facts: &mut Facts, section: Section, host: &Host) {
     facts.key(section, "rx_coalesce", host.rx_coalesce);
 }
 
-fn flow(facts: &mut Facts, section: Section, flow: &FlowSpec) {
+fn flow(facts: &mut Facts, section: Section, flow: &FlowSpec, n_hops: usize) {
     facts.key(section, "name", &flow.name);
     facts.key(section, "algorithm", &flow.algorithm);
     for (name, value) in &flow.params {
@@ -299,6 +309,10 @@ fn flow(facts: &mut Facts, section: Section, flow: &FlowSpec) {
     facts.key(section, "start", flow.start);
     facts.key(section, "stagger", flow.stagger);
     facts.key(section, "rtt", flow.rtt);
+    if n_hops > 1 {
+        let hops = format!("{}..{}", flow.hops.start + 1, flow.hops.end);
+        facts.key(section, "hops", hops);
+    }
     facts.key(section, "blocking", flow.blocking.to_string());
     facts.key(section, "max_pacing_rate", rate(flow.max_pacing_rate));
 }

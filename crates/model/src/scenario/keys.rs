@@ -5,7 +5,7 @@ mod list;
 mod path;
 
 use list::{EXPECT, FLOW, HOST, PUBLISHED, RECEIVER, TOP};
-use path::PATH;
+use path::{HOP, WHOLE};
 
 use crate::loss;
 use crate::units::Nanos;
@@ -66,6 +66,10 @@ pub fn keys() -> Vec<KeyDoc> {
 pub(super) enum Section {
     Top,
     Path,
+    /// `[path]` of a file whose hops have tables of their own.
+    Whole,
+    /// `[[hop]]`.
+    Hop(usize),
     Sender,
     Receiver,
     Flow(usize),
@@ -78,7 +82,9 @@ impl Section {
     pub(super) fn keys(self) -> impl Iterator<Item = &'static Key> {
         let (first, second): (&[Key], &[Key]) = match self {
             Section::Top => (TOP, &[]),
-            Section::Path => (PATH, &[]),
+            Section::Path => (HOP, WHOLE),
+            Section::Whole => (WHOLE, &[]),
+            Section::Hop(_) => (HOP, &[]),
             Section::Sender => (HOST, &[]),
             Section::Receiver => (HOST, RECEIVER),
             Section::Flow(_) => (FLOW, &[]),
@@ -91,6 +97,7 @@ impl Section {
     /// `path.rtt`, `flow.0.count`.
     pub(super) fn path_of(self, key: &str) -> String {
         match self {
+            Section::Hop(i) => format!("hop.{i}.{key}"),
             Section::Flow(i) => format!("flow.{i}.{key}"),
             Section::Expect(i) => format!("expect.{i}.{key}"),
             Section::Published(i) => format!("published.{i}.{key}"),
@@ -101,7 +108,7 @@ impl Section {
     /// The key that names whose parameters may stand in this table.
     pub(super) fn owner_key(self) -> &'static str {
         match self {
-            Section::Path => "queue",
+            Section::Path | Section::Hop(_) => "queue",
             _ => "algorithm",
         }
     }
@@ -109,7 +116,8 @@ impl Section {
     pub(super) fn doc_prefix(self) -> &'static str {
         match self {
             Section::Top => "",
-            Section::Path => "path.",
+            Section::Path | Section::Whole => "path.",
+            Section::Hop(_) => "hop.",
             Section::Sender => "sender.",
             Section::Receiver => "receiver.",
             Section::Flow(_) => "flow.",
@@ -120,7 +128,15 @@ impl Section {
 }
 
 /// The tables a file may hold besides top-level keys.
-pub(super) const TABLES: &[&str] = &["path", "sender", "receiver", "flow", "expect", "published"];
+pub(super) const TABLES: &[&str] = &[
+    "path",
+    "hop",
+    "sender",
+    "receiver",
+    "flow",
+    "expect",
+    "published",
+];
 
 /// What holds when a file does not set a key.
 #[derive(Clone, Copy, Debug)]
@@ -167,6 +183,8 @@ pub(super) enum Kind {
     /// Times, as one text or as a list of them that is no axis.
     Outages,
     RttChanges,
+    /// One hop or several in a row, counted from 1.
+    Hops,
     Bytes {
         min: u64,
         max: u64,
@@ -216,6 +234,9 @@ impl Kind {
             }
             Kind::RttChanges => {
                 "a change such as \"20s to 80ms\", or a list of such, in order of time".into()
+            }
+            Kind::Hops => {
+                "a hop such as \"2\", or hops in a row such as \"1..3\", from 1 on".into()
             }
             Kind::Bytes { min, max } => format!("{BYTES_FORMS} from {min}B to {max}B"),
             Kind::Count { min, max } => format!("a whole number from {min} to {max}"),

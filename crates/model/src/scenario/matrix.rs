@@ -21,6 +21,7 @@ pub(super) struct Matrix {
     /// Indexes of parameters of algorithms and queues, in the order of the file.
     params: HashMap<Section, Vec<usize>>,
     n_cells: u64,
+    pub(super) n_hops: usize,
     pub(super) flow_lines: Vec<u32>,
     pub(super) n_expects: usize,
     pub(super) n_published: usize,
@@ -36,6 +37,7 @@ impl Matrix {
     pub(super) fn new(content: Content, file: &str) -> Result<Matrix, ScenarioError> {
         let Content {
             settings,
+            n_hops,
             flow_lines,
             n_expects,
             n_published,
@@ -60,6 +62,7 @@ impl Matrix {
             by_key,
             params,
             n_cells: 1,
+            n_hops,
             flow_lines,
             n_expects,
             n_published,

@@ -81,6 +81,8 @@ impl Place {
 /// A file's content: settings checked one by one, not yet against each other.
 pub(super) struct Content {
     pub(super) settings: Vec<Setting>,
+    /// Number of `[[hop]]` tables; 0: `[path]` is the only hop.
+    pub(super) n_hops: usize,
     /// Lines of the `[[flow]]` tables.
     pub(super) flow_lines: Vec<u32>,
     /// Number of `[[expect]]` tables.
@@ -89,6 +91,8 @@ pub(super) struct Content {
     pub(super) n_published: usize,
 }
 
+/// Most `[[hop]]` tables: as long as paths get, an IP packet's time to live.
+const MAX_HOP_TABLES: usize = 64;
 /// Most `[[flow]]` tables: far above what a person writes, far below what hurts.
 const MAX_FLOW_TABLES: usize = 10_000;
 
@@ -128,13 +132,33 @@ impl Reader<'_> {
     fn content(&self, root: &Table) -> Result<Content, ScenarioError> {
         let mut content = Content {
             settings: Vec::new(),
+            n_hops: 0,
             flow_lines: Vec::new(),
             n_expects: 0,
             n_published: 0,
         };
         self.section(Section::Top, root, 1, &mut content.settings)?;
+        let hops = self.tables(root, "hop")?;
+        if hops.len() > MAX_HOP_TABLES {
+            let got = format!("{} [[hop]] tables", hops.len());
+            let problem = Problem::Value {
+                key: "hop".into(),
+                got,
+                expected: format!("at most {MAX_HOP_TABLES}"),
+                next: String::new(),
+            };
+            return Err(self.error(hops[MAX_HOP_TABLES].1, problem));
+        }
+        let path = match hops.len() {
+            0 => Section::Path,
+            _ => Section::Whole,
+        };
+        content.n_hops = hops.len();
+        for (i, (table, line)) in hops.into_iter().enumerate() {
+            self.section(Section::Hop(i), table, line, &mut content.settings)?;
+        }
         for (name, section) in [
-            ("path", Section::Path),
+            ("path", path),
             ("sender", Section::Sender),
             ("receiver", Section::Receiver),
         ] {
@@ -279,6 +303,7 @@ impl Reader<'_> {
                 Default::Required(example) => {
                     let header = match section {
                         Section::Top => String::new(),
+                        Section::Hop(_) => " in [[hop]]".into(),
                         Section::Flow(_) => " in [[flow]]".into(),
                         Section::Expect(_) => " in [[expect]]".into(),
                         Section::Published(_) => " in [[published]]".into(),
@@ -323,7 +348,7 @@ impl Reader<'_> {
                 let algorithm = self.names.algorithm(name)?;
                 Some(Cow::Borrowed(&algorithm.params))
             }
-            Section::Path => {
+            Section::Path | Section::Hop(_) => {
                 let kind = queue::find(name)?;
                 Some(kind.params.iter().map(ParamInfo::of_queue).collect())
             }
@@ -469,6 +494,19 @@ impl Reader<'_> {
     }
 
     fn unknown_key(&self, section: Section, name: &str, path: String) -> Problem {
+        let of_hop = |key: &Key| key.name == name || queue::find(name).is_some();
+        if section == Section::Whole && Section::Hop(0).keys().any(of_hop) {
+            let whole: Vec<&str> = section.keys().map(|key| key.name).collect();
+            return Problem::Value {
+                key: path,
+                got: "a key of one hop, where [[hop]] tables make the path".into(),
+                expected: format!(
+                    "in [path] only {}, which hold for all hops",
+                    whole.join(", ")
+                ),
+                next: "Move it into the [[hop]] tables.".into(),
+            };
+        }
         let tables = if section == Section::Top { TABLES } else { &[] };
         let owners: Vec<&str> = match section {
             Section::Flow(_) => self
@@ -477,7 +515,7 @@ impl Reader<'_> {
                 .iter()
                 .map(|a| a.name.as_str())
                 .collect(),
-            Section::Path => queue::QUEUES.iter().map(|kind| kind.name).collect(),
+            Section::Path | Section::Hop(_) => queue::QUEUES.iter().map(|kind| kind.name).collect(),
             _ => Vec::new(),
         };
         let here: Vec<&str> = section

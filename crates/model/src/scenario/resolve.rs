@@ -9,7 +9,7 @@ use super::keys::Section;
 use super::matrix::{Matrix, Point};
 use super::read::Entry;
 use super::value::Value;
-use super::{Cell, Expect, Host, Names, Pacing, Published, Scenario};
+use super::{Cell, Expect, Host, Names, Pacing, Path, Published, Scenario};
 use crate::loss::LossSpec;
 use crate::units::parse::quoted;
 use crate::units::{Nanos, Rate};
@@ -136,8 +136,15 @@ impl Resolver<'_> {
 
     fn cell(&self, index: u32) -> Result<Cell, ScenarioError> {
         let (duration, sample_interval) = self.times()?;
-        let path = self.path()?;
-        let flows = self.flows(duration, &path)?;
+        let mut hops = self.hops()?.into_iter();
+        let path = hops.next().expect("a path has a hop");
+        let further: Vec<Path> = hops.collect();
+        let rtts: Vec<Nanos> = [&path]
+            .into_iter()
+            .chain(&further)
+            .map(|hop| hop.rtt)
+            .collect();
+        let flows = self.flows(duration, &rtts)?;
         Ok(Cell {
             index,
             title: self
@@ -153,6 +160,7 @@ impl Resolver<'_> {
             sender: self.host(Section::Sender, path.mtu_bytes)?,
             receiver: self.host(Section::Receiver, path.mtu_bytes)?,
             path,
+            further,
             flows,
         })
     }

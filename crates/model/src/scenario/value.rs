@@ -22,6 +22,8 @@ pub(super) enum Value {
     Share(f64),
     Outages(Vec<Outage>),
     RttChanges(Vec<RttChange>),
+    /// The first and the last, from 1.
+    Hops(usize, usize),
     Bytes(u64),
     Count(u64),
     /// A count's `unlimited`.
@@ -215,6 +217,14 @@ fn read_text(
                 Ok(Value::RttChanges(list))
             } else {
                 Err(wrong())
+            }
+        }
+        Kind::Hops => {
+            let (first, last) = text.split_once("..").unwrap_or((text, text));
+            let number = |text: &str| text.trim().parse().ok().filter(|&n: &usize| n > 0);
+            match (number(first), number(last)) {
+                (Some(first), Some(last)) if first <= last => Ok(Value::Hops(first, last)),
+                _ => Err(wrong()),
             }
         }
         Kind::Rate | Kind::LinkRate => {

@@ -3,13 +3,12 @@
 use knee_cc::Instance;
 use knee_model::rng::Stream;
 use knee_model::scenario::{Cell, FlowSpec};
-use knee_model::transit::Transit;
 use knee_model::units::Nanos;
 
 use crate::event::{EndpointId, EventQueue, Side, Target};
 use crate::flow::{End, Flow};
 use crate::nic::{self, Arrival};
-use crate::path::{Bottleneck, Delays};
+use crate::path::{Delays, Next};
 use crate::segment::{Segment, Slab};
 use crate::tcp::{Cx, Endpoint, HostConf, NEVER};
 use crate::{Options, Output, Progress, SimError};
@@ -20,8 +19,11 @@ const UPTIME_NS: u64 = 100_000_000_000;
 /// Events between two calls of the progress callback.
 const EVENTS_PER_PROGRESS: u32 = 1 << 14;
 
+mod hop;
 mod out;
 mod records;
+
+use hop::Hop;
 
 pub struct World<'a> {
     cell: &'a Cell,
@@ -32,11 +34,11 @@ pub struct World<'a> {
     flows: Vec<Flow>,
     events: EventQueue,
     slab: Slab,
-    bottleneck: Bottleneck,
-    ack_link: Bottleneck,
+    /// In the data direction; never empty.
+    hops: Vec<Hop>,
     delays: Delays,
-    /// Behind the link toward each side, where packets do more than take their delay.
-    transits: [Option<Box<Transit>>; 2],
+    /// How long each packet has waited so far, by its handle; of paths of several hops only.
+    waited: Vec<Nanos>,
     boot_ns: u64,
     now_ns: u64,
     /// Flows that changed since the last sample.
@@ -64,7 +66,6 @@ impl<'a> World<'a> {
         ];
         // The hosts' ticks stand in no fixed relation to the run's start.
         let phase_ns = stream("clock").next_u64() % hosts[0].tick_ns;
-        let path = &cell.path;
         let boot_ns = UPTIME_NS + phase_ns;
         let mut world = World {
             cell,
@@ -74,23 +75,12 @@ impl<'a> World<'a> {
             flows: Vec::new(),
             events: EventQueue::default(),
             slab: Slab::default(),
-            bottleneck: Bottleneck::new(
-                Target::Link,
-                path.loss.build(stream("path.loss")),
-                path.build_policer(),
-                path.build_link(stream("path.queue"), boot_ns),
-            ),
-            ack_link: Bottleneck::new(
-                Target::AckLink,
-                path.ack_loss.build(stream("path.ack_loss")),
-                None,
-                path.build_ack_link(stream("path.ack_queue"), boot_ns),
-            ),
+            hops: (0..)
+                .zip(cell.hops())
+                .map(|(n, hop)| Hop::new(n, hop, stream, boot_ns))
+                .collect(),
             delays: Delays::default(),
-            transits: [
-                path.build_ack_transit(stream, boot_ns),
-                path.build_transit(stream, boot_ns),
-            ],
+            waited: Vec::new(),
             boot_ns,
             now_ns: boot_ns,
             dirty: Vec::new(),
@@ -112,10 +102,10 @@ impl<'a> World<'a> {
         world
             .events
             .push(world.boot_ns + cell.sample_interval.0, Target::Sample);
-        for (number, change) in path.rtt_changes.iter().enumerate() {
-            world
-                .events
-                .push(boot_ns + change.at.0, Target::Route(number as u32 + 1));
+        for (n, hop) in (0..).zip(cell.hops()) {
+            for change in &hop.rtt_changes {
+                world.events.push(boot_ns + change.at.0, Target::Route(n));
+            }
         }
         if cell.warmup > Nanos::ZERO {
             world
@@ -173,7 +163,7 @@ impl<'a> World<'a> {
         if let Some(rate) = spec.max_pacing_rate {
             sender.tcp.set_max_pacing_rate(rate.bits_per_sec() / 8);
         }
-        let line_to = self.lines_to(spec.rtt, 0);
+        let lines = self.lines_behind(spec);
         let open_ns = self.boot_ns + spec.start.0 + spec.stagger.0 * u64::from(member);
         self.events
             .push(open_ns, Target::Open(self.flows.len() as u32));
@@ -183,7 +173,7 @@ impl<'a> World<'a> {
             apps,
             group,
             open_ns,
-            line_to,
+            lines,
             dirty: false,
             dropped_bytes: 0,
             duplicated_bytes: 0,
@@ -194,17 +184,6 @@ impl<'a> World<'a> {
             measured: None,
         });
         Ok(())
-    }
-
-    /// Delay lines toward the sender and the receiver, after so many changes of the route.
-    fn lines_to(&mut self, rtt: Nanos, changes: usize) -> [u32; 2] {
-        let [forward, back] = self.cell.path.delays(rtt, changes);
-        // Directions share lines while packets take their delay and nothing else.
-        let apart = self.transits.iter().any(Option::is_some);
-        [
-            self.delays.line(back, false),
-            self.delays.line(forward, apart),
-        ]
     }
 
     /// Runs to the end of the duration, or until every flow's work is complete.
@@ -238,39 +217,37 @@ impl<'a> World<'a> {
     #[inline]
     fn dispatch(&mut self, target: Target) {
         match target {
-            Target::Link => {
-                let Some(packet) = self.bottleneck.wake(&mut self.events, self.now_ns) else {
-                    return self.account_drops();
+            Target::Link(hop) => {
+                let link = &mut self.hops[hop as usize].data;
+                let Some(packet) = link.wake(&mut self.events, self.now_ns) else {
+                    return self.account_drops(hop);
                 };
-                let flow = &mut self.flows[packet.flow as usize];
-                if flow.is_measured() {
-                    flow.queue_delay_us.add(packet.enqueued.as_us());
-                }
-                let to = EndpointId::new(packet.flow, Side::Receiver);
                 self.slab.carry_mark(packet.handle, packet.ecn);
-                self.set_off(to, packet.handle);
-                self.account_drops();
+                self.leave(hop, &packet);
+                self.account_drops(hop);
             }
-            Target::AckLink => {
-                if let Some(packet) = self.ack_link.wake(&mut self.events, self.now_ns) {
+            Target::AckLink(hop) => {
+                let link = &mut self.hops[hop as usize].ack;
+                if let Some(packet) = link.wake(&mut self.events, self.now_ns) {
                     self.slab.carry_mark(packet.handle, packet.ecn);
-                    self.set_off(EndpointId::new(packet.flow, Side::Sender), packet.handle);
+                    let to = EndpointId::new(packet.flow, Side::Sender);
+                    self.set_off(hop, to, packet.handle);
                 }
-                self.release_dropped_acks();
+                self.release_dropped_acks(hop);
             }
-            Target::Delay(line) => self.on_delay(line),
-            Target::Loose(place) => {
-                let (to, handle) = self.delays.take_loose(place);
-                if self.arrive(to, self.now_ns, handle) {
-                    self.deliver(to, handle);
+            Target::Delay(line) => match self.delays.next(line) {
+                Next::Host => self.on_delay(line),
+                Next::Hop(hop) => self.reach_hop(hop, line),
+            },
+            Target::Loose(place) => match self.delays.take_loose(place) {
+                (to, handle, Next::Host) => {
+                    if self.arrive(to, self.now_ns, handle) {
+                        self.deliver(to, handle);
+                    }
                 }
-            }
-            Target::Route(changes) => {
-                for number in 0..self.flows.len() {
-                    let spec = &self.cell.flows[self.flows[number].group as usize];
-                    self.flows[number].line_to = self.lines_to(spec.rtt, changes as usize);
-                }
-            }
+                (to, handle, Next::Hop(hop)) => self.enter_hop(hop, to, handle),
+            },
+            Target::Route(hop) => self.change_route(hop),
             Target::Nic(id) => self.interrupt(id),
             Target::Timer(id) => self.on_timer(id),
             Target::Tick => {

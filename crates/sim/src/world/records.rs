@@ -4,6 +4,7 @@ use knee_model::record::{Event, QueueSample, Sample};
 use knee_model::units::Nanos;
 
 use super::World;
+use super::hop::Hop;
 use crate::event::Side;
 use crate::flow::{Flow, RowId};
 use crate::segment::Segment;
@@ -43,23 +44,24 @@ impl World<'_> {
 
     pub(super) fn sample(&mut self) {
         let (cell, rep, t_ns) = (self.cell.index as i32, self.rep as i32, self.t_ns());
-        let link = &mut self.bottleneck;
-        let queue_bytes_max = link.take_max_bytes();
-        self.output.queue.push(QueueSample {
-            cell,
-            rep,
-            t_ns,
-            hop: 0,
-            queue_pkts: i64::from(link.len_pkts()),
-            queue_bytes: link.len_bytes() as i64,
-            queue_bytes_max: queue_bytes_max as i64,
-            queue_delay_us: link.delay(self.now_ns).as_us() as i64,
-            sent_pkts: link.counters.sent_pkts as i64,
-            sent_bytes: link.counters.sent_bytes as i64,
-            dropped_pkts: link.counters.dropped_pkts as i64,
-            marked_pkts: link.counters.marked_pkts as i64,
-            lost_pkts: link.counters.lost_pkts as i64,
-        });
+        for (hop, Hop { data: link, .. }) in (0..).zip(&mut self.hops) {
+            let queue_bytes_max = link.take_max_bytes();
+            self.output.queue.push(QueueSample {
+                cell,
+                rep,
+                t_ns,
+                hop,
+                queue_pkts: i64::from(link.len_pkts()),
+                queue_bytes: link.len_bytes() as i64,
+                queue_bytes_max: queue_bytes_max as i64,
+                queue_delay_us: link.delay(self.now_ns).as_us() as i64,
+                sent_pkts: link.counters.sent_pkts as i64,
+                sent_bytes: link.counters.sent_bytes as i64,
+                dropped_pkts: link.counters.dropped_pkts as i64,
+                marked_pkts: link.counters.marked_pkts as i64,
+                lost_pkts: link.counters.lost_pkts as i64,
+            });
+        }
         // In flow order, so that tables do not depend on who moved first.
         self.dirty.sort_unstable();
         for i in 0..self.dirty.len() {
@@ -86,9 +88,11 @@ impl World<'_> {
         }
         self.sample();
         let mut under_way = vec![0u64; self.flows.len()];
-        for packet in self.bottleneck.drain(self.now_ns) {
-            under_way[packet.flow as usize] +=
-                u64::from(self.slab.get(packet.handle).payload_bytes);
+        for hop in &mut self.hops {
+            for packet in hop.data.drain(self.now_ns) {
+                under_way[packet.flow as usize] +=
+                    u64::from(self.slab.get(packet.handle).payload_bytes);
+            }
         }
         for (to, handle) in self.delays.handles() {
             if to.side() == Side::Receiver {

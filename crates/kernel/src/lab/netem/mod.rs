@@ -56,6 +56,8 @@ pub enum Unsupported {
         "path.buffer: tbf holds at most {UNLIMITED_BYTES} bytes, got {0}; use path.backend = \"user\""
     )]
     Buffer(u64),
+    #[error("hop: qdiscs stand in for one bottleneck; use path.backend = \"user\"")]
+    Hops,
     #[error("path.{0}: netem and tbf do not do it as Kneepoint's link does")]
     Key(&'static str),
 }
@@ -66,6 +68,9 @@ pub enum Unsupported {
 /// The scenario asks for what qdiscs do not have.
 pub fn commands(config: &LinkConfig) -> Result<String, Unsupported> {
     let path = &config.path;
+    if !config.further.is_empty() {
+        return Err(Unsupported::Hops);
+    }
     if let Some(key) = beyond(path) {
         return Err(Unsupported::Key(key));
     }
@@ -243,12 +248,14 @@ mod tests {
                 backend: knee_model::scenario::Backend::Netem,
                 keep_super_packets: false,
             },
+            further: Vec::new(),
             groups: (1..)
                 .zip(rtts_ms)
                 .map(|(host, &rtt)| Group {
                     sender: Ipv4Addr::new(10, 77, 0, host),
                     receiver: Ipv4Addr::new(10, 78, 0, host),
                     rtt: Nanos::from_ms(rtt),
+                    hops: 0..1,
                 })
                 .collect(),
             first_port: 10_000,
@@ -259,6 +266,17 @@ mod tests {
             receiver: nic,
             sender: nic,
         }
+    }
+
+    #[test]
+    fn second_hop_is_refused_with_the_back_end_that_has_it() {
+        let mut config = config(&[40]);
+        config.further.push(config.path.clone());
+        let refusal = commands(&config).unwrap_err().to_string();
+        assert_eq!(
+            refusal,
+            "hop: qdiscs stand in for one bottleneck; use path.backend = \"user\""
+        );
     }
 
     #[test]

@@ -295,6 +295,13 @@ pub(super) static FLOW: &[Key] = &[
         "kneepoint",
     )),
     key(
+        "hops",
+        Kind::Hops,
+        Words("all"),
+        "the [[hop]] tables that it crosses, counted from 1 in the data direction",
+        "kneepoint",
+    ),
+    key(
         "workload",
         Kind::Name("workload", || {
             WORKLOADS.iter().map(|kind| kind.name).collect()

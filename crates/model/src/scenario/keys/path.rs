@@ -1,4 +1,4 @@
-//! The keys of `[path]`.
+//! The keys of `[path]`, and of `[[hop]]`.
 
 use super::Default::{Required, Value, Words};
 use super::list::{fixed, key, secs, us};
@@ -7,7 +7,8 @@ use crate::queue;
 use crate::queue::policer::MAX_BURST_BYTES;
 use crate::units::Nanos;
 
-pub(super) static PATH: &[Key] = &[
+/// Of each hop. A `[path]` is one.
+pub(super) static HOP: &[Key] = &[
     key(
         "rate",
         Kind::LinkRate,
@@ -175,6 +176,17 @@ pub(super) static PATH: &[Key] = &[
         "kneepoint",
     ),
     key(
+        "overhead",
+        Kind::Bytes { min: 0, max: 1_000 },
+        Value("0B"),
+        "link-layer bytes per packet that the rate and the buffer count besides",
+        "kneepoint; Ethernet: 14B, with FCS, preamble and gap 38B",
+    ),
+];
+
+/// Of the path as a whole.
+pub(super) static WHOLE: &[Key] = &[
+    key(
         "mtu",
         Kind::Bytes {
             min: 576,
@@ -183,13 +195,6 @@ pub(super) static PATH: &[Key] = &[
         Value("1500B"),
         "largest IP packet; with TCP timestamps 1500 B carry 1448 B of payload",
         "RFC 894 (1500), RFC 791 (576)",
-    ),
-    key(
-        "overhead",
-        Kind::Bytes { min: 0, max: 1_000 },
-        Value("0B"),
-        "link-layer bytes per packet that the rate and the buffer count besides",
-        "kneepoint; Ethernet: 14B, with FCS, preamble and gap 38B",
     ),
     key(
         "backend",

@@ -1,12 +1,13 @@
 //! The flows of a cell: what they run, when, and what they are called.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use super::Resolver;
 use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::keys::Section;
 use crate::scenario::value::Value;
-use crate::scenario::{FlowSpec, Path, WorkloadSpec};
+use crate::scenario::{FlowSpec, WorkloadSpec};
 use crate::units::Nanos;
 
 /// Most connections of a cell.
@@ -16,14 +17,14 @@ impl Resolver<'_> {
     pub(super) fn flows(
         &self,
         duration: Nanos,
-        path: &Path,
+        rtts: &[Nanos],
     ) -> Result<Vec<FlowSpec>, ScenarioError> {
         let mut names = self.explicit_names()?;
         let mut flows = Vec::with_capacity(self.matrix.flow_lines.len());
         let mut connections = 0u64;
         for i in 0..self.matrix.flow_lines.len() {
             let section = Section::Flow(i);
-            let flow = self.flow(section, path, &mut names)?;
+            let flow = self.flow(section, rtts, &mut names)?;
             let per_flow = flow.workload.connections() as u64;
             connections += flow.count as u64 * per_flow;
             if connections > MAX_CONNECTIONS {
@@ -46,7 +47,7 @@ impl Resolver<'_> {
     fn flow(
         &self,
         section: Section,
-        path: &Path,
+        rtts: &[Nanos],
         names: &mut HashSet<String>,
     ) -> Result<FlowSpec, ScenarioError> {
         let algorithm = self.text(section, "algorithm");
@@ -58,6 +59,7 @@ impl Resolver<'_> {
             free.next().expect("there are more numbers than names")
         });
         names.insert(name.clone());
+        let hops = self.flow_hops(section, rtts.len())?;
         Ok(FlowSpec {
             name,
             algorithm,
@@ -71,14 +73,54 @@ impl Resolver<'_> {
             count: self.count(section, "count") as u32,
             start: self.duration(section, "start"),
             stagger: self.duration(section, "stagger"),
-            rtt: if self.value(section, "rtt").is_some() {
-                self.duration(section, "rtt")
-            } else {
-                path.rtt
-            },
+            rtt: self.flow_rtt(section, rtts, hops.clone())?,
+            hops,
             blocking: self.flag(section, "blocking"),
             max_pacing_rate: self.rate(section, "max_pacing_rate"),
         })
+    }
+
+    fn flow_hops(&self, section: Section, n_hops: usize) -> Result<Range<usize>, ScenarioError> {
+        match self.value(section, "hops") {
+            None => Ok(0..n_hops),
+            Some(&Value::Hops(first, last)) if last <= n_hops => Ok(first - 1..last),
+            Some(_) => {
+                let (expected, next) = match self.matrix.n_hops {
+                    0 => (
+                        "\"1\", because [path] is the only hop",
+                        "[[hop]] tables make more.",
+                    ),
+                    _ => ("hops that the file has", "Count the [[hop]] tables from 1."),
+                };
+                let expected = format!("{expected}: there are {n_hops}");
+                Err(self.refuse(section, "hops", expected, next))
+            }
+        }
+    }
+
+    /// Its own base RTT, which is at least what all but one of its hops take.
+    fn flow_rtt(
+        &self,
+        section: Section,
+        rtts: &[Nanos],
+        hops: Range<usize>,
+    ) -> Result<Nanos, ScenarioError> {
+        let sum = |hops: &[Nanos]| Nanos(hops.iter().map(|rtt| rtt.0).sum());
+        let crossed = &rtts[hops];
+        if self.value(section, "rtt").is_none() {
+            return Ok(sum(crossed));
+        }
+        let rtt = self.duration(section, "rtt");
+        if crossed.len() > 1 && rtt < sum(crossed) {
+            let expected = format!("at least {}, what its hops take", sum(crossed));
+            return Err(self.refuse(
+                section,
+                "rtt",
+                expected,
+                "Leave it out to have just that, or shorten the hops.",
+            ));
+        }
+        Ok(rtt)
     }
 
     fn workload(&self, section: Section) -> Result<WorkloadSpec, ScenarioError> {

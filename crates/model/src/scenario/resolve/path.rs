@@ -16,73 +16,95 @@ use crate::units::parse::BufferSize;
 use crate::units::{Nanos, Rate};
 
 impl Resolver<'_> {
-    pub(super) fn path(&self) -> Result<Path, ScenarioError> {
-        let section = Section::Path;
-        let (rate, rate_trace) = self.link_rate("rate");
+    /// Every hop, in the data direction: `[path]`, or the `[[hop]]` tables.
+    pub(super) fn hops(&self) -> Result<Vec<Path>, ScenarioError> {
+        let sections: Vec<Section> = match self.matrix.n_hops {
+            0 => vec![Section::Path],
+            n => (0..n).map(Section::Hop).collect(),
+        };
+        // A BDP is that of the path as a whole, wherever the bottleneck is.
+        let rtts = sections.iter().map(|&hop| self.duration(hop, "rtt").0);
+        let whole_rtt = Nanos(rtts.sum());
+        sections
+            .into_iter()
+            .map(|section| self.hop(section, whole_rtt))
+            .collect()
+    }
+
+    fn hop(&self, section: Section, whole_rtt: Nanos) -> Result<Path, ScenarioError> {
+        let whole = match section {
+            Section::Hop(_) => Section::Whole,
+            path => path,
+        };
+        let (rate, rate_trace) = self.link_rate(section, "rate");
         let rtt = self.duration(section, "rtt");
-        let mtu_bytes = self.bytes(section, "mtu") as u32;
+        let mtu_bytes = self.bytes(whole, "mtu") as u32;
         let overhead_bytes = self.bytes(section, "overhead") as u32;
         let packet_bytes = mtu_bytes + overhead_bytes;
         Ok(Path {
             rate,
             rate_trace,
             rtt,
-            rtt_changes: self.rtt_changes(),
-            outages: self.outages(),
-            transit: self.transit(),
-            ack: self.ack_link(rtt, packet_bytes)?,
+            rtt_changes: self.rtt_changes(section),
+            outages: self.outages(section),
+            transit: self.transit(section),
+            ack: self.ack_link(section, whole_rtt, packet_bytes)?,
             loss: self.loss(section, "loss"),
             ack_loss: self.loss(section, "ack_loss"),
-            buffer: self.buffer(("rate", rate), "buffer", rtt, packet_bytes)?,
+            buffer: self.buffer(section, ("rate", rate), "buffer", whole_rtt, packet_bytes)?,
             queue: self.name(section, "queue"),
             queue_params: self.queue_params(section),
-            policer: self.policer(packet_bytes)?,
+            policer: self.policer(section, packet_bytes)?,
             mtu_bytes,
             overhead_bytes,
-            backend: match self.name(section, "backend") {
+            backend: match self.name(whole, "backend") {
                 "user" => Backend::User,
                 "netem" => Backend::Netem,
                 _ => Backend::Auto,
             },
-            keep_super_packets: self.name(section, "super_packets") == "keep",
+            keep_super_packets: self.name(whole, "super_packets") == "keep",
         })
     }
 
-    fn ack_link(&self, rtt: Nanos, packet_bytes: u32) -> Result<AckLink, ScenarioError> {
-        let (rate, rate_trace) = self.link_rate("ack_rate");
+    fn ack_link(
+        &self,
+        section: Section,
+        rtt: Nanos,
+        packet_bytes: u32,
+    ) -> Result<AckLink, ScenarioError> {
+        let (rate, rate_trace) = self.link_rate(section, "ack_rate");
         Ok(AckLink {
             rate,
             rate_trace,
-            buffer: self.buffer(("ack_rate", rate), "ack_buffer", rtt, packet_bytes)?,
-            queue: self.name(Section::Path, "ack_queue"),
+            buffer: self.buffer(section, ("ack_rate", rate), "ack_buffer", rtt, packet_bytes)?,
+            queue: self.name(section, "ack_queue"),
         })
     }
 
     /// A link's rate, of a trace the mean, and the trace.
-    fn link_rate(&self, key: &str) -> (Option<Rate>, Option<Arc<RateTrace>>) {
-        match self.value(Section::Path, key) {
+    fn link_rate(&self, section: Section, key: &str) -> (Option<Rate>, Option<Arc<RateTrace>>) {
+        match self.value(section, key) {
             Some(Value::Trace(trace)) => (Some(trace.mean()), Some(trace.clone())),
-            _ => (self.rate(Section::Path, key), None),
+            _ => (self.rate(section, key), None),
         }
     }
 
-    fn rtt_changes(&self) -> Vec<RttChange> {
-        match self.value(Section::Path, "rtt_change") {
+    fn rtt_changes(&self, section: Section) -> Vec<RttChange> {
+        match self.value(section, "rtt_change") {
             Some(Value::RttChanges(changes)) => changes.clone(),
             _ => Vec::new(),
         }
     }
 
-    fn outages(&self) -> Vec<Outage> {
-        match self.value(Section::Path, "outage") {
+    fn outages(&self, section: Section) -> Vec<Outage> {
+        match self.value(section, "outage") {
             Some(Value::Outages(outages)) => outages.clone(),
             _ => Vec::new(),
         }
     }
 
     /// But for outages, which concern links without a rate alone.
-    fn transit(&self) -> TransitSpec {
-        let section = Section::Path;
+    fn transit(&self, section: Section) -> TransitSpec {
         TransitSpec {
             jitter: self.duration(section, "jitter"),
             distribution: match self.name(section, "jitter_distribution") {
@@ -98,14 +120,17 @@ impl Resolver<'_> {
         }
     }
 
-    fn policer(&self, packet_bytes: u32) -> Result<Option<PolicerSpec>, ScenarioError> {
-        let section = Section::Path;
+    fn policer(
+        &self,
+        section: Section,
+        packet_bytes: u32,
+    ) -> Result<Option<PolicerSpec>, ScenarioError> {
         let Some(rate) = self.rate(section, "policer_rate") else {
             let key = "policer_burst";
             if self.value(section, key).is_none() {
                 return Ok(None);
             }
-            let expected = "path.policer_rate beside it".into();
+            let expected = format!("{} beside it", section.path_of("policer_rate"));
             return Err(self.refuse(
                 section,
                 key,
@@ -148,6 +173,7 @@ impl Resolver<'_> {
     /// is rounded up to whole bytes.
     fn buffer(
         &self,
+        section: Section,
         (rate_key, rate): (&str, Option<Rate>),
         key: &str,
         rtt: Nanos,
@@ -157,7 +183,6 @@ impl Resolver<'_> {
             numerator: 1,
             denominator: 1,
         };
-        let section = Section::Path;
         let size = match self.value(section, key) {
             Some(Value::Buffer(size)) => *size,
             _ if rate.is_none() => BufferSize::Unlimited,
@@ -173,7 +198,8 @@ impl Resolver<'_> {
             (BufferSize::Bytes(bytes), _) => Some(bytes as u128),
             (BufferSize::Time(_) | BufferSize::Bdp { .. }, None) => {
                 let expected = format!(
-                    "bytes, packets or \"unlimited\", because path.{rate_key} is \"unlimited\""
+                    "bytes, packets or \"unlimited\", because {} is \"unlimited\"",
+                    section.path_of(rate_key)
                 );
                 return Err(self.refuse(section, key, expected, "A time and a BDP need a rate."));
             }
@@ -199,8 +225,13 @@ impl Resolver<'_> {
             String::new()
         } else {
             format!(
-                " of path.{rate_key} {} and path.rtt {rtt}",
-                rate.map(|r| r.to_string()).unwrap_or_default()
+                " of {} {} and {} {rtt}",
+                section.path_of(rate_key),
+                rate.map(|r| r.to_string()).unwrap_or_default(),
+                match section {
+                    Section::Hop(_) => "the hops' rtt together",
+                    _ => "path.rtt",
+                },
             )
         };
         match bytes {
