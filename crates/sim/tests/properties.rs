@@ -145,6 +145,9 @@ fn workload() -> impl Strategy<Value = String> {
             let bytes = bytes.min(write * 2_000);
             format!("workload = \"transfer\"\nbytes = \"{bytes}B\"\nwrite = \"{write}B\"\n")
         }),
+        1 => (1.0..100.0f64, log_uniform(1.0, 1e4)).prop_map(|(per_sec, from)| {
+            format!("workload = \"web\"\narrivals = \"{per_sec:.2}/s\"\nsizes = \"pareto from {from}B to 3MB\"\n")
+        }),
         3 => (log_uniform(1.0, 1e5), log_uniform(1.0, 1e5), 1..=3u32, 1..=8u32, prop_oneof![
             Just("\"unlimited\"".to_owned()),
             (1..=50u32).prop_map(|n| n.to_string()),
@@ -342,6 +345,7 @@ fn no_value_is_negative_or_not_finite<T: Table>(table: &T) -> Result<(), TestCas
 fn every_byte_is_accounted_for(cell: &Cell, output: &Output) -> Result<(), TestCaseError> {
     let flows = &output.flows;
     prop_assert_eq!(output.accounts.len(), flows.rows());
+    let connections = cell.connections(0);
     for (flow, account) in output.accounts.iter().enumerate() {
         prop_assert_eq!(
             account.sent_bytes + account.duplicated_bytes,
@@ -390,6 +394,13 @@ fn every_byte_is_accounted_for(cell: &Cell, output: &Output) -> Result<(), TestC
                     "flow {}: {:?}",
                     flow,
                     account
+                );
+            }
+            WorkloadSpec::Web { .. } => {
+                prop_assert!(account.written_bytes <= connections[flow].bytes);
+                prop_assert_eq!(
+                    flows.completion_us[flow].is_some(),
+                    account.read_bytes == connections[flow].bytes
                 );
             }
             WorkloadSpec::RequestResponse {

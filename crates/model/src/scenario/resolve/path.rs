@@ -35,7 +35,7 @@ impl Resolver<'_> {
             ack_loss: self.loss(section, "ack_loss"),
             buffer: self.buffer(("rate", rate), "buffer", rtt, packet_bytes)?,
             queue: self.name(section, "queue"),
-            queue_params: self.queue_params(section),
+            queue_params: self.queue_params("queue"),
             policer: self.policer(packet_bytes)?,
             mtu_bytes,
             overhead_bytes,
@@ -55,6 +55,7 @@ impl Resolver<'_> {
             rate_trace,
             buffer: self.buffer(("ack_rate", rate), "ack_buffer", rtt, packet_bytes)?,
             queue: self.name(Section::Path, "ack_queue"),
+            queue_params: self.queue_params("ack_queue"),
         })
     }
 
@@ -135,10 +136,12 @@ impl Resolver<'_> {
         }))
     }
 
-    fn queue_params(&self, section: Section) -> Params {
-        let kind = queue::find(self.name(section, "queue")).expect("the registry checked the name");
+    /// Of the queue that `key` names.
+    fn queue_params(&self, key: &str) -> Params {
+        let section = Section::Path;
+        let kind = queue::find(self.name(section, key)).expect("the registry checked the name");
         let mut params = Params::defaults(kind.params);
-        for (name, value) in self.point.params(section) {
+        for (name, value) in self.point.params(section, key) {
             params.set(&name, value);
         }
         params
