@@ -147,7 +147,7 @@ def test_aggregation_holds_packets_in_both_directions(runs: dict[str, Run]) -> N
 def test_jitter_reorders_only_where_it_may(runs: dict[str, Run]) -> None:
     for cell, reorders in ((0, False), (1, True)):
         samples = rows(runs["jitter"].samples, cell=cell)
-        assert (samples["reord_seen"][-1] > 0) is reorders
+        assert bool(samples["reord_seen"][-1] > 0) is reorders
         assert 16_000 <= flow(runs["jitter"], cell)["min_rtt_us"] < 19_000
     assert flow(runs["jitter"], 0)["total_retrans"] == 0
 
@@ -181,8 +181,8 @@ def test_on_off_source_pauses(runs: dict[str, Run]) -> None:
     for begins in (0, 1_000):
         on = at(samples, "bytes_read", begins + 390) - at(samples, "bytes_read", begins + 50)
         assert on * 8 / 340e3 > 5, "Mbit/s while it is on"
-        # What is in the queue, 60 kB at 50 Mbit/s, is through in 10 ms, and its ACKs with it.
-        assert at(samples, "bytes_read", begins + 480) == at(samples, "bytes_read", begins + 950)
+        # What the send buffer and the queue hold, some 300 kB, is through in 50 ms.
+        assert at(samples, "bytes_read", begins + 600) == at(samples, "bytes_read", begins + 950)
 
 
 def test_web_transfers_are_those_of_the_simulator(runs: dict[str, Run], tmp_path: Path) -> None:
