@@ -48,7 +48,8 @@ SCENARIOS = {
     "reorder": path('reorder = "5%"\nreorder_delay = "5ms"', PACED, rtt='"20ms"'),
     "duplicate": path('duplicate = "3%"', PACED),
     "ack": path(
-        'ack_rate = "100kbit/s"\nack_buffer = "100packets"\nack_queue = ["fifo", "codel"]\nack_codel.interval = "20ms"'
+        'ack_rate = "50kbit/s"\nack_buffer = "100packets"\nack_queue = "cake"\nack_cake.ack_filter = [0, 2]',
+        "[receiver]\ngro = false\n" + FLOW,
     ),
     "web": path("", ON_OFF),
 }
@@ -166,14 +167,13 @@ def test_duplicates_are_reported_by_dsack(runs: dict[str, Run]) -> None:
 
 def test_link_for_acks_has_its_rate_and_its_queue(runs: dict[str, Run]) -> None:
     run = runs["ack"]
-    for cell in (0, 1):
-        [back] = [row for row in run.links.arrow().to_pylist() if row["cell"] == cell and row["direction"] == "back"]
-        assert back["asked_rate_bits_per_sec"] == 100_000
-        assert back["forwarded_bytes"] * 8 / 2.5 == pytest.approx(100_000, rel=0.1)
-    fifo, codel = (flow(run, cell)["srtt_us_p50"] for cell in (0, 1))
-    # A hundred ACKs of 52 bytes wait for 400 ms; CoDel keeps far fewer.
-    assert fifo > 250_000
-    assert codel < fifo / 2
+    back = [row for row in run.links.arrow().to_pylist() if row["direction"] == "back"]
+    assert [row["asked_rate_bits_per_sec"] for row in back] == [50_000, 50_000]
+    assert all(row["forwarded_bytes"] * 8 / 2.5 < 1.05 * 50_000 for row in back)
+    # 120 ACKs a second of two packets each are 2.8 Mbit/s. Without those that a later one makes needless it is more.
+    plain, filtered = (flow(run, cell)["goodput_bits_per_sec"] for cell in (0, 1))
+    assert plain < 10e6
+    assert filtered > 1.5 * plain
 
 
 def test_on_off_source_pauses(runs: dict[str, Run]) -> None:

@@ -692,7 +692,7 @@ fn web_traffic_is_asked_for_by_load_or_by_arrivals() {
     for (keys, why) in [
         (
             "",
-            "s.toml:9: flow.0.load: is missing; expected how much traffic workload \"web\" makes. Add load = \"20Mbit/s\", or arrivals = \"50/s\", in [[flow]].",
+            "s.toml:9: flow.0.load: missing; expected how much traffic workload \"web\" makes. Add load = \"20Mbit/s\", or arrivals = \"50/s\", in [[flow]].",
         ),
         (
             "load = \"1Mbit/s\"\narrivals = \"5/s\"",
