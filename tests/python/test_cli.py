@@ -309,9 +309,8 @@ def test_mahimahi_trace_of_a_scenario_is_what_it_asks_for(
     refused(call("export", small, "--format", "mahimahi", "--out", "d.down", "--cell", "2"), "got cell 2")
     refused(call("export", small_run, "--format", "mahimahi", "--out", "d.down", "--rep", "3"), "repetition 3")
     for rate, why in (("unlimited", "is unlimited"), ("1kbit/s", "lets no packet leave"), ("10Tbit/s", "more than")):
-        small.write_text(SMALL.replace('"10Mbit/s"', f'"{rate}"'))
+        small.write_text(SMALL.replace('"10Mbit/s"', f'"{rate}"\nbuffer = "10packets"'))
         refused(call("export", small, "--format", "mahimahi", "--out", "d.down"), why)
-    small.write_text(SMALL.replace('"10Mbit/s"', '"unlimited"'))
     assert not (tmp_path / "d.down").exists()
 
 
