@@ -71,6 +71,16 @@ fn adding_web_traffic_changes_no_draw_of_others() {
 }
 
 #[test]
+fn flows_that_stay_keep_their_numbers_in_every_repetition() {
+    let after = "arrivals = \"5/s\"\n[[flow]]\nalgorithm = \"reno\"\ncount = 2";
+    let cell = cell(&text("", after));
+    for rep in 0..3 {
+        let groups: Vec<usize> = cell.connections(rep).iter().map(|c| c.group).collect();
+        assert_eq!(groups[..3], [1, 1, 0]);
+    }
+}
+
+#[test]
 fn repetitions_of_cells_with_the_same_seed_meet_the_same_transfers() {
     let of = |algorithm: &str| {
         let text = text("", "load = \"5Mbit/s\"").replace("cubic", algorithm);

@@ -45,11 +45,15 @@ impl Cell {
     }
 
     /// Every connection that an engine itself opens in a repetition, in the order
-    /// of their flow numbers; the user's programs open their own.
+    /// of their flow numbers; the user's programs open their own. What is drawn comes
+    /// last: each repetition draws another number, and the others keep theirs.
     pub fn connections(&self, rep: u32) -> Vec<Connection> {
         let seed = self.rep_seed(rep);
         let mut list = Vec::new();
-        for (group, spec) in self.flows.iter().enumerate() {
+        let is_drawn = |spec: &FlowSpec| matches!(spec.workload, WorkloadSpec::Web { .. });
+        let mut groups: Vec<_> = self.flows.iter().enumerate().collect();
+        groups.sort_by_key(|(_, spec)| is_drawn(spec));
+        for (group, spec) in groups {
             for member in 0..spec.count {
                 let connection = |index, open, bytes| Connection {
                     group,
