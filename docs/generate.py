@@ -127,6 +127,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "queues": queues,
     "losses": lambda: kinds(_core.losses()),
     "workloads": lambda: kinds(_core.workloads()),
+    "sizes": lambda: kinds(_core.sizes()),
 }
 
 

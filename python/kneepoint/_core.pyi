@@ -97,6 +97,10 @@ class Scenario:
     def published(self) -> list[tuple[str, str, str, int]]:
         """(`value`, `figure`, `source`, line of `value` in the file) of each `[[published]]`."""
 
+    def rate_trace(self, index: int) -> str | None:
+        """The bottleneck of a cell in mahimahi's format: one turn of its trace, or as long as the run where its rate
+        stays; None where it has no limit, or one too small for a packet."""
+
     def run_cell(
         self,
         index: int,
@@ -189,6 +193,9 @@ def algorithms() -> list[dict[str, Any]]:
 
 def queues() -> list[dict[str, Any]]:
     """`name` `summary` `source` `params` of each; a param is a dict as of `algorithms`."""
+
+def sizes() -> list[dict[str, Any]]:
+    """Distributions of the sizes of workload web: `name` `summary` `source` `example`."""
 
 def losses() -> list[dict[str, Any]]:
     """`name` `summary` `source` of each."""

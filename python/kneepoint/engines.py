@@ -95,7 +95,7 @@ def expectation(name: str, cells: Sequence[Mapping[str, Any]], keys: Sequence[tu
         return ""
     lengths = {int(cell["index"]): int(cell["duration_ns"]) for cell in cells}
     seconds = sum(lengths[cell] / 1e9 + LAB_SECONDS for cell, _ in keys) / min(workers, len(keys))
-    endless = all(flow["workload"] in ("bulk", "on-off") for cell in cells for flow in cell["flows"])
+    endless = all(flow["workload"] in ("bulk", "on-off", "web") for cell in cells for flow in cell["flows"])
     text = f"in real time, {'about' if endless else 'at most'} {human.duration(round(seconds * 1e9))}"
     if workers > 1:
         text += f"; {workers} labs at once share the processors and may disturb each other"

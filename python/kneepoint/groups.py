@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .metrics import LIMITS, MEASURED, METRICS, Metric
+from .metrics import LIMITS, MEASURED, METRICS, TRANSFERS, Metric
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -38,12 +38,13 @@ def of_flows(flows: pa.Table, cells: Mapping[int, Mapping[str, Any]], programs: 
     rows = _Rows(flows, ("cell", "group", "rep"))
     if not rows.starts.size:
         return []
-    columns = {metric.name: rows.combine(metric) for metric in METRICS}
+    rates = _rates(rows, cells)
+    columns = {metric.name: rows.combine(metric, rates.get(metric.column)) for metric in METRICS}
     if programs is not None:
         columns |= _told_by_programs(rows, programs, columns)
     columns |= _limits(rows, cells)
     columns["members"] = rows.sizes.astype(np.float64)
-    transfers = np.array([text == "transfer" for text in rows.texts("workload")], dtype=np.float64)
+    transfers = np.array([text in TRANSFERS for text in rows.texts("workload")], dtype=np.float64)
     columns["unfinished"] = rows.sum(transfers * np.isnan(rows.column("completion_us")))
     names, algorithms, workloads = (rows.first_texts(name) for name in ("name", "algorithm", "workload"))
     return [
@@ -65,10 +66,13 @@ def of_cells(flows: pa.Table, queue: pa.Table | None, cells: Mapping[int, Mappin
     rows = _Rows(flows, ("cell", "rep"))
     if not rows.starts.size:
         return []
-    goodput = rows.column("goodput_bits_per_sec")
-    total, squares = rows.sum(goodput), rows.sum(goodput**2)
+    goodput = _rates(rows, cells)["goodput_bits_per_sec"]
+    # What comes and goes has no share of the link to compare.
+    stays = _are(rows, "web", within=False)
+    shares, members = goodput * stays, rows.sum(stays)
+    total, squares = rows.sum(goodput), rows.sum(shares**2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        jain = np.where((rows.sizes > 1) & (squares > 0), total**2 / (rows.sizes * squares), np.nan)
+        jain = np.where((members > 1) & (squares > 0), rows.sum(shares) ** 2 / (members * squares), np.nan)
     used = _utilisation(queue, cells) if queue is not None else {}
     parts = []
     for first, end in _runs(rows.keys[0]):
@@ -112,13 +116,14 @@ class _Rows:
     def sum(self, values: Floats) -> Floats:
         return np.add.reduceat(values, self.starts)
 
-    def combine(self, metric: Metric) -> Floats:
-        """The metric's value of each range; NaN where no member has one."""
+    def combine(self, metric: Metric, values: Floats | None = None) -> Floats:
+        """The metric's value of each range; NaN where no member has one. `values` takes the column's place."""
         if metric.how == "pooled":
             top, bottom = (self.sum(self.column(name)) for name in metric.column.split("/"))
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(bottom > 0, 100 * top / bottom, 0.0)
-        values = self.column(metric.column)
+        if values is None:
+            values = self.column(metric.column)
         known = ~np.isnan(values)
         counts = self.sum(known.astype(np.float64))
         if metric.how == "percentile":
@@ -158,18 +163,39 @@ def _told_by_programs(rows: _Rows, programs: pa.Table, columns: Mapping[str, Flo
     return found
 
 
+def _are(rows: _Rows, workload: str, *, within: bool = True) -> Floats:
+    """1 for each row of that workload and 0 for the others; the other way round with `within=False`."""
+    return np.array([(text == workload) == within for text in rows.texts("workload")], dtype=np.float64)
+
+
+def _steady(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> tuple[Floats, Floats, Floats]:
+    """Of each row, ns: when it was opened, when the run's steady part had begun and it was open, and when it ended."""
+    ends, opened = rows.column("end_ns"), rows.column("start_ns")
+    ends = np.where(np.isnan(ends), _of_cells(rows, cells, "duration_ns"), ends)
+    return opened, np.maximum(opened, _of_cells(rows, cells, "warmup_ns")), ends
+
+
+def _of_cells(rows: _Rows, cells: Mapping[int, Mapping[str, Any]], name: str) -> Floats:
+    return np.repeat([float(cells[int(cell)][name]) for cell in rows.keys[0]], rows.sizes)
+
+
+def _rates(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Floats]:
+    """Rates of each row that may be added up. Of a flow that stays, its own; of a transfer that came and went, what it
+    carried in the steady part over the whole of that part: thousands of them never shared the link."""
+    _, begins, ends = _steady(rows, cells)
+    length = _of_cells(rows, cells, "duration_ns") - _of_cells(rows, cells, "warmup_ns")
+    part = np.maximum(ends - begins, 0.0) / length
+    part = np.where(_are(rows, "web") > 0, part, 1.0)
+    names = ("goodput_bits_per_sec", "throughput_bits_per_sec")
+    return {name: rows.column(name) * part for name in names}
+
+
 def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Floats]:
     """Shares of the members' steady parts: from the later of warm-up and opening to the end of work or of the run.
 
     A flow that was done before the warm-up ended counts from its opening, as in `flows`.
     """
-
-    def of_cells(name: str) -> Floats:
-        return np.repeat([float(cells[int(cell)][name]) for cell in rows.keys[0]], rows.sizes)
-
-    ends, opened = rows.column("end_ns"), rows.column("start_ns")
-    ends = np.where(np.isnan(ends), of_cells("duration_ns"), ends)
-    begins = np.maximum(opened, of_cells("warmup_ns"))
+    opened, begins, ends = _steady(rows, cells)
     steady_us = rows.sum((ends - np.where(begins < ends, begins, opened)) / 1e3)
     shares = {}
     with np.errstate(divide="ignore", invalid="ignore"):

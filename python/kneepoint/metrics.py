@@ -23,6 +23,10 @@ MEASURED = ("requests_per_sec", "latency_us_p50", "latency_us_p95", "latency_us_
 """Metrics that external programs tell of themselves, and that no flow of theirs has."""
 
 
+TRANSFERS = ("transfer", "web")
+"""Workloads whose flows are complete at some time."""
+
+
 @dataclass(frozen=True)
 class Metric:
     """One value per group and repetition.
@@ -101,7 +105,7 @@ ALIASES = {
 
 def compared(workload: str) -> tuple[str, ...]:
     """Metrics that verdicts compare for a workload; the first is the one that matters most."""
-    if workload == "transfer":
+    if workload in TRANSFERS:
         return ("completion_us_p50", "srtt_us_p95", "queue_delay_us_p95")
     if workload == "request-response":
         return ("latency_us_p95", "requests_per_sec", "queue_delay_us_p95")

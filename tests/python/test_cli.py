@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import kneepoint
 from kneepoint import metrics
 from support import SMALL, Ended, knee, tables_of
 
@@ -278,6 +279,39 @@ def test_pcapng_is_of_one_repetition(call: Call, small_run: Path, tmp_path: Path
         call("export", small_run, "--format", "pcapng", "--out", "none/c.pcapng"), "none/c.pcapng: cannot be written"
     )
     assert [file.name for file in tmp_path.iterdir()] == ["a.pcapng"]
+
+
+def test_mahimahi_trace_of_a_run_has_the_rate_of_every_second_within_a_packet(
+    call: Call, small_run: Path, tmp_path: Path
+) -> None:
+    assert call("export", small_run, "--format", "mahimahi", "--out", "a.down", "--cell", "1", "--rep", "2").code == 0
+    times_ms = [int(line) for line in (tmp_path / "a.down").read_text().splitlines()]
+    assert times_ms == sorted(times_ms)
+    queue = kneepoint.open(small_run).queue.arrow().to_pylist()
+    rows = {row["t_ns"]: row["sent_bytes"] for row in queue if (row["cell"], row["rep"]) == (1, 2)}
+    assert len(rows) == 200
+    for t_ns, sent_bytes in rows.items():
+        packets = sum(ms <= t_ns / 1e6 for ms in times_ms)
+        assert packets == pytest.approx(sent_bytes / 1504, abs=1), t_ns
+    (tmp_path / "again.toml").write_text(SMALL.replace('"10Mbit/s"', '"trace a.down"').replace('"1%"', '"0%"'))
+    again = call("export", "again.toml", "--format", "mahimahi", "--out", "b.down")
+    assert again.code == 0, again.err
+    assert (tmp_path / "b.down").read_text() == (tmp_path / "a.down").read_text()
+
+
+def test_mahimahi_trace_of_a_scenario_is_what_it_asks_for(
+    call: Call, small: Path, small_run: Path, tmp_path: Path
+) -> None:
+    ended = call("export", small, "--format", "mahimahi", "--out", "c.down")
+    # 10 Mbit/s for 2 s.
+    assert ended.out == "mahimahi: c.down (the rate that cell 0 asks for: 1662 packets of 1504 bytes in 2 s)\n"
+    assert (tmp_path / "c.down").read_text().startswith("2\n3\n4\n5\n7\n")
+    refused(call("export", small, "--format", "mahimahi", "--out", "d.down", "--cell", "2"), "got cell 2")
+    refused(call("export", small_run, "--format", "mahimahi", "--out", "d.down", "--rep", "3"), "repetition 3")
+    for rate, why in (("unlimited", "is unlimited"), ("1kbit/s", "lets no packet leave"), ("10Tbit/s", "more than")):
+        small.write_text(SMALL.replace('"10Mbit/s"', f'"{rate}"\nbuffer = "10packets"'))
+        refused(call("export", small, "--format", "mahimahi", "--out", "d.down"), why)
+    assert not (tmp_path / "d.down").exists()
 
 
 def test_the_report_is_written_into_the_folder(call: Call, small: Path, tmp_path: Path) -> None:

@@ -125,6 +125,24 @@ def test_jain_index_of_equal_and_of_unequal_flows() -> None:
     assert "jain" not in alone.metrics
 
 
+def test_goodput_of_transfers_that_come_and_go_is_over_the_whole_steady_part() -> None:
+    # Warm-up 1 s of 10 s. In the 9 s: 90 bit/s for 1 s, for the 2 s of a transfer that began in the warm-up, and for
+    # the last 3 s of one that is not complete. The first was done before and carried nothing in them.
+    times = ((0, 0.5), (4, 5), (0.5, 3), (7, None))
+    rows = [
+        flow(0, 0, 90.0, workload="web", group=1, start_ns=start * 1e9, end_ns=end and end * 1e9)
+        for start, end in times
+    ]
+    table = flows([flow(0, 0, 40.0), *rows, flow(1, 0, 40.0)])
+    summary = stats.summarise(table, None, [cell(0, [], "cubic", "web"), cell(1, [], "cubic")])
+    web = summary.groups[1]
+    assert web.metrics["goodput_bits_per_sec"].mean == pytest.approx(60)
+    total, alone = summary.totals
+    assert total.metrics["goodput_bits_per_sec"].mean == pytest.approx(100)
+    assert "jain" not in total.metrics, "one flow stays"
+    assert alone.metrics["goodput_bits_per_sec"].mean == 40
+
+
 def test_utilisation_leaves_the_warm_up_out() -> None:
     # 100 Mbit/s; between 1 s and 10 s 56.25 MB of 112.5 MB left: a half. What left before 1 s does not count.
     queue = pa.table(

@@ -77,7 +77,7 @@ pub fn run_in_lab(
         let known = options.congestion.get(name);
         known.cloned().unwrap_or_else(|| name.to_owned())
     };
-    let flows = traffic::flows(cell);
+    let flows = traffic::flows(cell, rep);
     lab::check_flows(flows.len() as u32)?;
     let lab = Lab::build(cell, &congestion)?;
     Repetition::start(cell, rep, options, lab, &flows, &congestion)?.run(progress)
@@ -131,17 +131,13 @@ impl<'a> Repetition<'a> {
         flows: &'a [Flow],
         congestion: &dyn Fn(&str) -> String,
     ) -> Result<Repetition<'a>, KernelError> {
-        // As the simulator does: repetition k of every cell draws alike.
-        let seed = cell
-            .seed
-            .wrapping_add(u64::from(rep).wrapping_mul(0xd1b5_4a32_d192_ed03));
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC)
             .map_err(KernelError::system("make an event descriptor"))?;
         let shared = Shared::new(flows.len()).map_err(KernelError::system(
             "share memory between the lab's processes",
         ))?;
         let sampler = Sampler::new(cell, rep, flows, &lab, shared)?;
-        let config = lab.link_config(cell, seed, flows.len() as u32);
+        let config = lab.link_config(cell, cell.rep_seed(rep), flows.len() as u32);
         let joint = lab.joint.take().expect("a fresh lab has its path");
         let start_link =
             |start_ns| lab::spawn("link", || joint.carry(&config, start_ns, stop.as_fd()));

@@ -627,3 +627,107 @@ fn uneven_paths_describe_themselves_as_they_are_written() {
         }
     }
 }
+
+#[test]
+fn queue_of_acks_takes_parameters_of_its_own() {
+    let cell = with_path(
+        "queue = \"codel\"\ncodel.target = \"7ms\"\nack_rate = \"1Mbit/s\"\nack_queue = \"codel\"\nack_codel.target = \"9ms\"",
+    )
+    .unwrap();
+    let ms = |params: &knee_model::params::Params| params.int("target") / 1_000_000;
+    assert_eq!(ms(&cell.path.queue_params), 7);
+    assert_eq!(ms(&cell.path.ack.queue_params), 9);
+    let plain = with_path("ack_rate = \"1Mbit/s\"\nack_queue = \"pie\"").unwrap();
+    assert!(plain.path.ack.queue_params.are_defaults());
+
+    let axis = edited(
+        "rtt = \"100ms\"",
+        "rtt = \"100ms\"\nack_queue = [\"fifo\", \"codel\"]\nack_codel.target = [\"5ms\", \"9ms\"]",
+    );
+    let scenario = read(&axis).unwrap();
+    let labels: Vec<_> = scenario.cells.iter().map(|cell| &cell.axes[..]).collect();
+    assert_eq!(labels.len(), 3, "a fifo has no target: {labels:?}");
+    assert_eq!(labels[2][1], ("path.ack_codel.target".into(), "9ms".into()));
+
+    for (keys, why) in [
+        (
+            "ack_codel.target = \"9ms\"",
+            "path.ack_codel.target: got a parameter of codel; expected parameters of this table's own ack_queue. Remove it, or set ack_queue = \"codel\".",
+        ),
+        (
+            "queue = \"codel\"\nack_codel.target = \"9ms\"",
+            "expected parameters of this table's own ack_queue",
+        ),
+        (
+            "ack_queue = \"codel\"\nack_codel.targt = \"9ms\"",
+            "path.ack_codel.targt: unknown key",
+        ),
+        ("ack_coddel.target = \"9ms\"", "Did you mean \"ack_codel\"?"),
+    ] {
+        let error = with_path(keys).unwrap_err();
+        assert!(error.contains(why), "{keys}: {error}");
+    }
+}
+
+/// A flow with these keys, as the only one.
+fn with_flow(keys: &str) -> Result<knee_model::scenario::Cell, String> {
+    let text = format!("{}{keys}\n", common::GOOD);
+    let scenario = read(&text).map_err(|error| error.to_string())?;
+    Ok(scenario.cells[0].clone())
+}
+
+#[test]
+fn web_traffic_is_asked_for_by_load_or_by_arrivals() {
+    let gap_ns = |keys: &str| {
+        let cell = with_flow(&format!("workload = \"web\"\n{keys}")).unwrap();
+        match &cell.flows[0].workload {
+            WorkloadSpec::Web { arrivals, .. } => arrivals.gap_ns,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(gap_ns("arrivals = \"50/s\""), 20e6);
+    // 1.71125 MB at 10 Mbit/s.
+    let gap = gap_ns("load = \"10Mbit/s\"\nsizes = \"web-search\"");
+    assert!((gap / 1_369e6 - 1.0).abs() < 1e-6, "{gap}");
+    for (keys, why) in [
+        (
+            "",
+            "s.toml:9: flow.0.load: missing; expected how much traffic workload \"web\" makes. Add load = \"20Mbit/s\", or arrivals = \"50/s\", in [[flow]].",
+        ),
+        (
+            "load = \"1Mbit/s\"\narrivals = \"5/s\"",
+            "flow.0.arrivals: got \"5/s\"; expected it alone, without flow.0.load. Remove one of them.",
+        ),
+        (
+            "load = \"unlimited\"",
+            "flow.0.load: got \"unlimited\"; expected a rate",
+        ),
+        (
+            "load = \"9Tbit/s\"",
+            "flow.0.load: got \"9Tbit/s\"; expected at most 1000000 connections",
+        ),
+        (
+            "arrivals = \"1000000/s\"",
+            "flow.0.arrivals: got \"1000000/s\"; expected at most 1000000 connections",
+        ),
+        ("arrivals = 5", "flow.0.arrivals: got the bare number 5"),
+        ("arrivals = \"5\"", "a number per second such as \"50/s\""),
+        (
+            "load = \"1Mbit/s\"\nsizes = \"parreto\"",
+            "unknown distribution \"parreto\"; known: pareto, lognormal, web-search, data-mining, cdf. Did you mean \"pareto\"?",
+        ),
+        (
+            "load = \"1Mbit/s\"\nsizes = \"pareto shape 1.2 from 9\"",
+            "flow.0.sizes: ",
+        ),
+        (
+            "load = \"1Mbit/s\"\nsizes = \"cdf none.txt\"",
+            "flow.0.sizes: none.txt: cannot be read",
+        ),
+    ] {
+        let error = with_flow(&format!("workload = \"web\"\n{keys}")).unwrap_err();
+        assert!(error.contains(why), "{keys}: {error}");
+    }
+    let error = with_flow("load = \"1Mbit/s\"").unwrap_err();
+    assert!(error.contains("got a key of workload web"), "{error}");
+}

@@ -214,13 +214,13 @@ algorithm = "cubic""#,
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 cuont = 2"#,
-            r#"s.toml:9: flow.0.cuont: unknown key; known here: algorithm, name, hops, workload, bytes, write, on, off, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "count"?"#,
+            r#"s.toml:9: flow.0.cuont: unknown key; known here: algorithm, name, hops, workload, bytes, write, on, off, load, arrivals, arrival_process, sizes, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "count"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 bbr2.drain_gain = 3"#,
-            r#"s.toml:9: flow.0.bbr2: unknown key; known here: algorithm, name, hops, workload, bytes, write, on, off, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "bbr1"?"#,
+            r#"s.toml:9: flow.0.bbr2: unknown key; known here: algorithm, name, hops, workload, bytes, write, on, off, load, arrivals, arrival_process, sizes, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "bbr1"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
@@ -252,7 +252,7 @@ loss = "periodc 1%""#,
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 workload = "bukl""#,
-            r#"s.toml:9: flow.0.workload: unknown workload "bukl"; known: bulk, transfer, on-off, request-response, programs. Did you mean "bulk"?"#,
+            r#"s.toml:9: flow.0.workload: unknown workload "bukl"; known: bulk, transfer, on-off, request-response, web, programs. Did you mean "bulk"?"#,
         ),
         (
             r#"rtt = "100ms""#,

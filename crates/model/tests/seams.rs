@@ -9,6 +9,8 @@ use knee_model::rng::Stream;
 use knee_model::scenario::{BufferLimit, WorkloadSpec};
 use knee_model::trace::Files;
 use knee_model::units::{Nanos, Rate};
+use knee_model::workload::sizes::SizeSpec;
+use knee_model::workload::web::{ArrivalProcess, Arrivals};
 use knee_model::workload::{App, WORKLOADS};
 
 const LIMITS: [BufferLimit; 3] = [
@@ -340,6 +342,18 @@ fn finite_specs() -> Vec<(WorkloadSpec, u64, u64)> {
             17 * 44,
         ),
         (
+            WorkloadSpec::Web {
+                arrivals: Arrivals {
+                    gap_ns: 1e6,
+                    process: ArrivalProcess::Poisson,
+                    sizes: SizeSpec::read("web-search", Files::NONE).expect("a distribution"),
+                },
+                write_bytes: 4_000,
+            },
+            23_456,
+            0,
+        ),
+        (
             WorkloadSpec::Programs {
                 server: None,
                 client: "true".into(),
@@ -375,7 +389,7 @@ fn every_workload_moves_the_bytes_it_was_asked_to() {
             .iter()
             .find(|(spec, ..)| spec.kind().name == kind.name)
             .unwrap_or_else(|| panic!("{}: add a spec of it to this test", kind.name));
-        let Some(mut apps) = spec.apps() else {
+        let Some(mut apps) = spec.apps(*down) else {
             assert_eq!(
                 kind.name, "programs",
                 "the user's own move their bytes themselves"

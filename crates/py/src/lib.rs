@@ -36,7 +36,7 @@ mod _core {
     #[pymodule_export]
     use crate::loader::{LoadedAlgorithms, in_kernel, load, load_for_run, unload};
     #[pymodule_export]
-    use crate::registry::{algorithms, keys, losses, queues, tables, version, workloads};
+    use crate::registry::{algorithms, keys, losses, queues, sizes, tables, version, workloads};
     #[pymodule_export]
     use crate::run::{Cancel, Output};
     #[pymodule_export]

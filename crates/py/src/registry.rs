@@ -5,6 +5,7 @@ use knee_model::record::{
     TcpInfoSamples, Values,
 };
 use knee_model::workload::WORKLOADS;
+use knee_model::workload::sizes::SIZES;
 use knee_model::{loss, queue, scenario};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -83,6 +84,21 @@ pub fn losses(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
             .iter()
             .map(|kind| (kind.name, kind.summary, kind.source)),
     )
+}
+
+/// Distributions of the sizes of workload web.
+#[pyfunction]
+pub fn sizes(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let list = named(
+        py,
+        SIZES
+            .iter()
+            .map(|kind| (kind.name, kind.summary, kind.source)),
+    )?;
+    for (item, kind) in list.iter().zip(SIZES) {
+        item.set_item("example", kind.example)?;
+    }
+    Ok(list)
 }
 
 #[pyfunction]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use knee_kernel::loader::Variant;
 use knee_model::scenario::{self as model, BufferLimit, Cell, Path};
+use knee_model::trace::RateTrace;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -104,6 +105,21 @@ impl Scenario {
             cancel.as_ref(),
             progress.as_ref(),
         )
+    }
+
+    /// The bottleneck of a cell in mahimahi's format: one turn of its trace, or as
+    /// long as the run where its rate stays; `None` where it has no limit, or one
+    /// too small for a packet.
+    fn rate_trace(&self, py: Python<'_>, index: usize) -> PyResult<Option<String>> {
+        let cell = self.cell(index)?;
+        let path = &cell.path;
+        let Some(rate) = path.rate else {
+            return Ok(None);
+        };
+        Ok(py.detach(|| match &path.rate_trace {
+            Some(trace) => Some(trace.write()),
+            None => RateTrace::constant(rate, cell.duration).map(|trace| trace.write()),
+        }))
     }
 
     /// Runs one repetition of one cell on the kernel, in a process that

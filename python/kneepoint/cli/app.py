@@ -15,7 +15,7 @@ from kneepoint import engines
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-LISTED = ("algorithms", "queues", "losses", "workloads", "keys", "tables", "scenarios")
+LISTED = ("algorithms", "queues", "losses", "workloads", "sizes", "keys", "tables", "scenarios")
 """What `knee list` can print."""
 
 _PATH = click.Path(path_type=Path)
@@ -253,7 +253,7 @@ def _unload(algorithms: tuple[str, ...], all_: bool, json: bool) -> int:
     return loading.unload(algorithms, every=all_, json=json)
 
 
-@app.command("list", short_help="List algorithms, queues, losses, workloads, keys, tables, scenarios.")
+@app.command("list", short_help="List algorithms, queues, losses, workloads, sizes, keys, tables, scenarios.")
 @click.argument("what", required=False, metavar=f"[{'|'.join(LISTED)}]", type=click.Choice(LISTED))
 @_json
 def _list(what: str | None, json: bool) -> int:
@@ -294,18 +294,25 @@ def _report(run: Path, out: Path | None, figure: str | None, format: str, condit
 @click.option(
     "--format",
     required=True,
-    type=click.Choice(("csv", "pcapng")),
-    help="csv: every table; pcapng: the packets of one repetition.",
+    type=click.Choice(("csv", "pcapng", "mahimahi")),
+    help="csv: every table; pcapng: the packets of one repetition; mahimahi: the rate of its bottleneck, or of a "
+    "scenario's, as a trace.",
 )
-@click.option("--out", required=True, metavar="PATH", type=_PATH, help="A folder for csv, a file for pcapng.")
-@click.option("--cell", default=0, show_default=True, type=click.IntRange(min=0), help="pcapng: cell of the matrix.")
-@click.option("--rep", default=0, show_default=True, type=click.IntRange(min=0), help="pcapng: repetition, from 0.")
+@click.option("--out", required=True, metavar="PATH", type=_PATH, help="A folder for csv, a file for the others.")
+@click.option(
+    "--cell", default=0, show_default=True, type=click.IntRange(min=0), help="pcapng, mahimahi: cell of the matrix."
+)
+@click.option(
+    "--rep", default=0, show_default=True, type=click.IntRange(min=0), help="pcapng, mahimahi: repetition, from 0."
+)
 def _export(run: Path, format: str, out: Path, cell: int, rep: int) -> int:
     """Export a run for other tools."""
     from . import exporting
 
     if format == "csv":
         exporting.csv(run, out)
+    elif format == "mahimahi":
+        exporting.mahimahi(run, out, cell, rep)
     else:
         exporting.pcapng(run, out, cell, rep)
     return 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -64,11 +65,7 @@ def pcapng(run: Path, out: Path, cell: int, rep: int) -> None:
 
     found = api.open(run)
     meta = found.meta
-    if cell >= len(meta["cells"]) or rep >= meta["repeat"]:
-        raise UsageError(
-            f"{run}: got cell {cell}, repetition {rep}; expected a cell below {len(meta['cells'])} and a repetition "
-            f"below {meta['repeat']}. `knee run --dry-run` prints the cells."
-        )
+    _check_cell(run, meta, cell, rep)
     if meta["engine"] != "sim":
         raise UsageError(
             f"{run}: was run with --engine {meta['engine']}, which keeps no packets and cannot repeat them; expected a "
@@ -81,6 +78,90 @@ def pcapng(run: Path, out: Path, cell: int, rep: int) -> None:
     except OSError as error:
         raise cannot_write(out, error) from None
     print(f"pcapng: {out} (cell {cell}, repetition {rep}; headers only, sequence numbers and lengths are whole)")
+
+
+def mahimahi(source: Path, out: Path, cell: int, rep: int) -> None:
+    """The rate of a bottleneck as a trace for mm-link: what a run's delivered, or what a scenario's file says."""
+    if source.is_dir():
+        text, what = _delivered(source, cell, rep), f"what left the bottleneck in cell {cell}, repetition {rep}"
+    else:
+        text, what = _asked(source, cell), f"the rate that cell {cell} asks for"
+    try:
+        temporary = out.with_name(f".{out.name}.tmp")
+        temporary.write_text(text, encoding="ascii")
+        temporary.replace(out)
+    except OSError as error:
+        raise cannot_write(out, error) from None
+    seconds = int(text.rsplit(maxsplit=1)[-1]) / 1e3
+    print(f"mahimahi: {out} ({what}: {text.count(chr(10))} packets of {OPPORTUNITY_BYTES} bytes in {seconds:g} s)")
+
+
+OPPORTUNITY_BYTES = 1504
+"""A line of a trace: 1500 bytes and the four of the TUN device's header."""
+
+MOST_OPPORTUNITIES = 50_000_000
+"""Some 400 MB of text."""
+
+
+def _delivered(run: Path, cell: int, rep: int) -> str:
+    """The bytes that left the first bottleneck, in packets of a trace: each when the last of its bytes had left, on the
+    line between two rows of `queue`."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    found = api.open(run)
+    _check_cell(run, found.meta, cell, rep)
+    queue = found.queue.arrow()
+    for name, value in (("cell", cell), ("rep", rep), ("hop", 0)):
+        queue = queue.filter(pc.equal(queue[name], value))
+    t_ms = np.append(0.0, queue["t_ns"].to_numpy() / 1e6)
+    sent = np.append(0.0, queue["sent_bytes"].to_numpy())
+    count = int(sent[-1] // OPPORTUNITY_BYTES)
+    if not count:
+        raise UsageError(
+            f"{run}: nothing left the bottleneck in cell {cell}, repetition {rep}; expected a packet at least. A path "
+            'whose rate is "unlimited" has no bottleneck.'
+        )
+    # Where nothing was sent the line is level, and what follows has left at its end.
+    rises = np.append(True, np.diff(sent) > 0)
+    rises[:-1] |= rises[1:]
+    earned = np.interp(np.arange(1, count + 1) * OPPORTUNITY_BYTES, sent[rises], t_ms[rises])
+    return _lines(np.maximum(np.ceil(earned), 1).astype(int))
+
+
+def _asked(file: Path, cell: int) -> str:
+    text, name = api.read_scenario(file)
+    scenario = api.parse(text, name)
+    found = scenario.cells
+    if cell >= len(found):
+        raise UsageError(
+            f"{file}: got cell {cell}; expected a cell below {len(found)}. `knee run --dry-run` prints the cells."
+        )
+    rate, duration_ns = found[cell]["rate_bits_per_sec"], found[cell]["duration_ns"]
+    if rate and rate * duration_ns / 8e9 / OPPORTUNITY_BYTES > MOST_OPPORTUNITIES:
+        raise UsageError(
+            f"{file}: cell {cell} has more than {MOST_OPPORTUNITIES} packets in its duration; expected fewer, as each "
+            "is a line of the trace. Set a shorter duration: mm-link begins the trace anew at its end."
+        )
+    trace = scenario.rate_trace(cell)
+    if trace is None:
+        raise UsageError(
+            f"{file}: path.rate of cell {cell} lets no packet leave in its duration, or is unlimited; expected a rate "
+            "or a trace."
+        )
+    return trace
+
+
+def _lines(numbers: Any) -> str:
+    return "\n".join(map(str, numbers.tolist())) + "\n"
+
+
+def _check_cell(run: Path, meta: Mapping[str, Any], cell: int, rep: int) -> None:
+    if cell >= len(meta["cells"]) or rep >= meta["repeat"]:
+        raise UsageError(
+            f"{run}: got cell {cell}, repetition {rep}; expected a cell below {len(meta['cells'])} and a repetition "
+            f"below {meta['repeat']}. `knee run --dry-run` prints the cells."
+        )
 
 
 def _plain(table: pa.Table) -> pa.Table:

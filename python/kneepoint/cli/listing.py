@@ -33,7 +33,7 @@ def _overview(*, json: bool) -> None:
         what: list(found)
         if isinstance(found := _read(what), Mapping)
         else [e.get("name", e.get("path")) for e in found]
-        for what in ("algorithms", "queues", "losses", "workloads", "tables", "scenarios")
+        for what in ("algorithms", "queues", "losses", "workloads", "sizes", "tables", "scenarios")
     }
     keys = len(_core.keys())
     if json:

@@ -284,7 +284,7 @@ impl Generator<'_> {
     }
 
     fn add(&mut self, flow: &Flow, fd: OwnedFd) -> Result<(), KernelError> {
-        let apps = self.plan.cell.flows[flow.group].workload.apps();
+        let apps = self.plan.cell.flows[flow.group].workload.apps(flow.bytes);
         let apps = apps.expect("programs have no flows here");
         let app = match self.plan.side {
             Side::Sender => apps.sender,

@@ -19,26 +19,30 @@ pub struct Flow {
     pub group: usize,
     /// When it is opened, after the start.
     pub open: Nanos,
+    /// How much it carries, where the workload draws that.
+    pub bytes: u64,
     pub receiver_opens: bool,
 }
 
 /// Every connection that the engine itself opens; programs open their own.
-pub fn flows(cell: &Cell) -> Vec<Flow> {
-    let mut flows = Vec::new();
-    for (group, spec) in cell.flows.iter().enumerate() {
-        let Some(apps) = spec.workload.apps() else {
-            continue;
-        };
-        for member in 0..spec.count {
-            for _ in 0..spec.workload.connections() {
-                flows.push(Flow {
-                    number: flows.len() as u32,
-                    group,
-                    open: spec.start + spec.stagger * u64::from(member),
-                    receiver_opens: apps.receiver_opens,
-                });
-            }
-        }
-    }
-    flows
+pub fn flows(cell: &Cell, rep: u32) -> Vec<Flow> {
+    let receiver_opens: Vec<bool> = cell
+        .flows
+        .iter()
+        .map(|spec| {
+            spec.workload
+                .apps(0)
+                .is_some_and(|apps| apps.receiver_opens)
+        })
+        .collect();
+    (0..)
+        .zip(cell.connections(rep))
+        .map(|(number, connection)| Flow {
+            number,
+            group: connection.group,
+            open: connection.open,
+            bytes: connection.bytes,
+            receiver_opens: receiver_opens[connection.group],
+        })
+        .collect()
 }

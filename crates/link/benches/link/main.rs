@@ -249,7 +249,7 @@ fn config(rate_mbit_per_sec: u64, offload: Offload) -> LinkConfig {
             rtt_changes: Vec::new(),
             outages: Vec::new(),
             transit: TransitSpec::NONE,
-            ack: AckLink::OPEN,
+            ack: AckLink::open(),
             loss: LossSpec::NONE,
             ack_loss: LossSpec::NONE,
             buffer: BufferLimit::Bytes(bdp_bytes.max(1 << 20)),

@@ -11,6 +11,7 @@ use crate::rng::Stream;
 use crate::trace::{Outage, RateTrace, Schedule};
 use crate::transit::{Transit, TransitSpec};
 use crate::units::{Nanos, Rate};
+use crate::workload::web::Arrivals;
 
 /// One point of a scenario's matrix, every value resolved.
 #[derive(Clone, Debug)]
@@ -49,6 +50,62 @@ impl Cell {
     pub fn rtt(&self) -> Nanos {
         Nanos(self.hops().map(|hop| hop.rtt.0).sum())
     }
+
+    /// The seed of a repetition: number k of every cell with the same seed draws
+    /// alike, which makes pairs.
+    pub fn rep_seed(&self, rep: u32) -> u64 {
+        self.seed
+            .wrapping_add(u64::from(rep).wrapping_mul(0xd1b5_4a32_d192_ed03))
+    }
+
+    /// Every connection that an engine itself opens in a repetition, in the order
+    /// of their flow numbers; the user's programs open their own. What is drawn comes
+    /// last: each repetition draws another number, and the others keep theirs.
+    pub fn connections(&self, rep: u32) -> Vec<Connection> {
+        let seed = self.rep_seed(rep);
+        let mut list = Vec::new();
+        let is_drawn = |spec: &FlowSpec| matches!(spec.workload, WorkloadSpec::Web { .. });
+        let mut groups: Vec<_> = self.flows.iter().enumerate().collect();
+        groups.sort_by_key(|(_, spec)| is_drawn(spec));
+        for (group, spec) in groups {
+            for member in 0..spec.count {
+                let connection = |index, open, bytes| Connection {
+                    group,
+                    member,
+                    index,
+                    open,
+                    bytes,
+                };
+                let start = spec.start + spec.stagger * u64::from(member);
+                if let WorkloadSpec::Web { arrivals, .. } = &spec.workload {
+                    let stream = |what| Stream::new(seed, &format!("flow.{group}.{member}.{what}"));
+                    let drawn =
+                        arrivals.draw(start, self.duration, stream("arrivals"), stream("sizes"));
+                    let numbered = (0..).zip(drawn);
+                    list.extend(numbered.map(|(index, one)| connection(index, one.at, one.bytes)));
+                } else {
+                    let count = spec.workload.connections().unwrap_or(0);
+                    list.extend((0..count).map(|index| connection(index, start, 0)));
+                }
+            }
+        }
+        list
+    }
+}
+
+/// A connection that an engine opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// Index of its `[[flow]]`.
+    pub group: usize,
+    /// Which of the flows alike, from 0.
+    pub member: u32,
+    /// Which of that flow's connections.
+    pub index: u32,
+    /// When it is opened, after the start.
+    pub open: Nanos,
+    /// How much it carries, where the workload draws that; otherwise 0.
+    pub bytes: u64,
 }
 
 /// A hop of the path: one bottleneck in the data direction, perhaps one against it, delay both ways.
@@ -98,18 +155,24 @@ pub struct AckLink {
     pub rate: Option<Rate>,
     pub rate_trace: Option<Arc<RateTrace>>,
     pub buffer: BufferLimit,
-    /// A name of [`crate::queue::QUEUES`], with its default parameters.
+    /// A name of [`crate::queue::QUEUES`].
     pub queue: &'static str,
+    /// Of that queue.
+    pub queue_params: Params,
 }
 
 impl AckLink {
     /// No limit.
-    pub const OPEN: AckLink = AckLink {
-        rate: None,
-        rate_trace: None,
-        buffer: BufferLimit::Unlimited,
-        queue: "fifo",
-    };
+    pub fn open() -> AckLink {
+        let fifo = &queue::QUEUES[0];
+        AckLink {
+            rate: None,
+            rate_trace: None,
+            buffer: BufferLimit::Unlimited,
+            queue: fifo.name,
+            queue_params: Params::defaults(fifo.params),
+        }
+    }
 }
 
 /// From some time on the path is as long as this.
@@ -145,7 +208,7 @@ impl Path {
         let ack = &self.ack;
         let rate = ack.rate?;
         let schedule = Schedule::new(rate, ack.rate_trace.clone(), &self.outages, origin_ns);
-        let params = Params::defaults(kind_of(ack.queue).params);
+        let params = ack.queue_params.clone();
         let queue = self.build_queue(ack.queue, params, rate, ack.buffer, rng);
         Some((schedule, queue))
     }
@@ -353,7 +416,7 @@ pub struct FlowSpec {
 }
 
 /// What the application does with the connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum WorkloadSpec {
     /// Data without end, in writes of `write_bytes`.
     Bulk { write_bytes: u64 },
@@ -375,6 +438,11 @@ pub enum WorkloadSpec {
         depth: u32,
         /// Stop after so many per connection.
         requests: Option<u64>,
+    },
+    /// Transfers that come and go, each a connection of its own.
+    Web {
+        arrivals: Arrivals,
+        write_bytes: u64,
     },
     /// Programs of the user's, in a lab only: the server at the sender's host,
     /// the client at the receiver's. `{server}` in a command stands for the

@@ -9,6 +9,7 @@ use crate::queue::policer::Action;
 use crate::trace::{Outage, RateTrace};
 use crate::transit::Distribution;
 use crate::units::{Nanos, Rate};
+use crate::workload::web::ArrivalProcess;
 
 /// Key, value with its unit, and what it means. Keys are those of the file;
 /// what is derived has a key with its unit last: `path.bdp_bytes`.
@@ -279,6 +280,26 @@ fn flow(facts: &mut Facts, section: Section, flow: &FlowSpec, n_hops: usize) {
         } => {
             facts.key(section, "on", on);
             facts.key(section, "off", off);
+            facts.key(section, "write", format!("{write_bytes}B"));
+        }
+        WorkloadSpec::Web {
+            arrivals,
+            write_bytes,
+        } => {
+            let process = match arrivals.process {
+                ArrivalProcess::Poisson => "poisson",
+                ArrivalProcess::Regular => "regular",
+            };
+            let load = format!("{:.0}bit/s", arrivals.load_bits_per_sec());
+            facts.key(section, "load", load);
+            facts.derived(
+                section,
+                "arrivals_per_sec",
+                format!("{:.3}", arrivals.per_sec()),
+                "transfers per second in the long run",
+            );
+            facts.key(section, "arrival_process", process);
+            facts.key(section, "sizes", &arrivals.sizes);
             facts.key(section, "write", format!("{write_bytes}B"));
         }
         WorkloadSpec::Programs { server, client } => {

@@ -10,9 +10,9 @@ use path::{HOP, WHOLE};
 use crate::loss;
 use crate::units::Nanos;
 use crate::units::parse::{
-    BUFFER_FORMS, BYTES_FORMS, DURATION_FORMS, FIGURE_FORMS, RATE_FORMS, SHARE_FORMS,
+    BUFFER_FORMS, BYTES_FORMS, DURATION_FORMS, FIGURE_FORMS, PER_SEC_FORMS, RATE_FORMS, SHARE_FORMS,
 };
-use crate::workload::WORKLOADS;
+use crate::workload::{WORKLOADS, sizes};
 
 /// A key's description, for `knee list keys` and the docs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,14 +105,6 @@ impl Section {
         }
     }
 
-    /// The key that names whose parameters may stand in this table.
-    pub(super) fn owner_key(self) -> &'static str {
-        match self {
-            Section::Path | Section::Hop(_) => "queue",
-            _ => "algorithm",
-        }
-    }
-
     pub(super) fn doc_prefix(self) -> &'static str {
         match self {
             Section::Top => "",
@@ -200,6 +192,13 @@ pub(super) enum Kind {
     Choice(&'static [u64]),
     Flag,
     Loss,
+    /// Events per second.
+    PerSec {
+        min: f64,
+        max: f64,
+    },
+    /// A distribution of sizes.
+    Sizes,
     Buffer,
     /// A name of a registry: what it is called, and the names.
     Name(&'static str, fn() -> Vec<&'static str>),
@@ -255,6 +254,11 @@ impl Kind {
                     quoted_list(kinds.collect())
                 )
             }
+            Kind::PerSec { min, max } => format!("{PER_SEC_FORMS} from {min}/s to {max}/s"),
+            Kind::Sizes => {
+                let kinds = sizes::SIZES.iter().map(|kind| kind.example);
+                format!("a distribution: {}", quoted_list(kinds.collect()))
+            }
             Kind::Buffer => BUFFER_FORMS.into(),
             Kind::Name(what, names) => format!("a {what}: {}", quoted_list(names())),
             Kind::Algorithm => "an algorithm's name such as \"cubic\"".into(),
@@ -279,4 +283,9 @@ fn quoted_list(names: Vec<&str>) -> String {
 /// Names of the kinds of loss, which stand in a value and not in a key of their own.
 pub(super) fn loss_names() -> Vec<&'static str> {
     loss::KINDS.iter().map(|kind| kind.name).collect()
+}
+
+/// Names of the distributions of sizes.
+pub(super) fn size_names() -> Vec<&'static str> {
+    sizes::SIZES.iter().map(|kind| kind.name).collect()
 }

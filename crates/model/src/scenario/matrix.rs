@@ -117,10 +117,7 @@ impl Matrix {
                     .collect::<Vec<_>>()
             };
             match &setting.target {
-                Target::Param { owner, .. }
-                    if !used(setting.section.owner_key()).contains(&owner.as_str()) =>
-                {
-                    let key = setting.section.owner_key();
+                Target::Param { key, owner, .. } if !used(key).contains(&owner.as_str()) => {
                     let problem = Problem::Value {
                         key: setting.path.clone(),
                         got: format!("a parameter of {owner}"),
@@ -183,15 +180,15 @@ impl<'a> Point<'a> {
         Some((setting, &setting.entries[self.chosen[i]]))
     }
 
-    /// Parameters that the file sets for the algorithm that the flow runs here, or for the path's queue.
-    pub(super) fn params(&self, section: Section) -> Vec<(String, f64)> {
+    /// Parameters that the file sets for what `key` names here: the flow's algorithm, a queue of the path.
+    pub(super) fn params(&self, section: Section, key: &str) -> Vec<(String, f64)> {
         let indexes = self.matrix.params.get(&section).into_iter().flatten();
         let chosen = indexes.map(|i| (&self.matrix.settings[*i], self.chosen[*i]));
         chosen
             .filter(|(setting, _)| self.applies(setting))
             .filter_map(
                 |(setting, entry)| match (&setting.target, &setting.entries[entry].value) {
-                    (Target::Param { name, .. }, Value::Param(value)) => {
+                    (Target::Param { key: of, name, .. }, Value::Param(value)) if *of == key => {
                         Some((name.clone(), *value))
                     }
                     _ => None,
@@ -219,7 +216,7 @@ impl<'a> Point<'a> {
                 .and_then(|(_, entry)| text_of(&entry.value))
         };
         match &setting.target {
-            Target::Param { owner, .. } => here(setting.section.owner_key()) == Some(owner),
+            Target::Param { key, owner, .. } => here(key) == Some(owner),
             Target::Key(key) => {
                 let workloads = key.workloads();
                 workloads.is_empty()

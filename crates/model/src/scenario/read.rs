@@ -19,6 +19,8 @@ pub(super) enum Target {
     Key(&'static Key),
     /// A parameter of an algorithm, in a flow's table, or of a queue, in the path's.
     Param {
+        /// The key that names the owner: `algorithm`, `queue`, `ack_queue`.
+        key: &'static str,
         owner: String,
         name: String,
     },
@@ -47,6 +49,16 @@ pub(super) struct Setting {
     pub(super) is_axis: bool,
     pub(super) is_default: bool,
     pub(super) entries: Vec<Entry>,
+}
+
+/// What the names of tables begin with whose parameters are those of `ack_queue`.
+const ACK: &str = "ack_";
+
+/// Whose parameters a table holds.
+struct Owner<'n> {
+    /// The key that names it.
+    key: &'static str,
+    name: &'n str,
 }
 
 /// Where a key stands in the file.
@@ -271,8 +283,8 @@ impl Reader<'_> {
                     _ => self.entries(&path, place.line, item, known.axis, &forms, &read)?,
                 };
                 settings.push(place.setting(section, Target::Key(known), path, read_as));
-            } else if let Some(params) = self.params_of(section, name) {
-                self.params(section, name, &params, item, place.line, settings)?;
+            } else if let Some((owner, params)) = self.params_of(section, name) {
+                self.params((section, name), owner, &params, item, place.line, settings)?;
             } else {
                 return Err(self.error(place.line, self.unknown_key(section, name, path)));
             }
@@ -341,36 +353,46 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Parameters of the algorithm or queue of that name, where its table may stand.
-    fn params_of(&self, section: Section, name: &str) -> Option<Cow<'_, [ParamInfo]>> {
+    /// The algorithm or queue whose parameters stand in a table of that name, and they.
+    fn params_of<'n>(
+        &self,
+        section: Section,
+        name: &'n str,
+    ) -> Option<(Owner<'n>, Cow<'_, [ParamInfo]>)> {
         match section {
             Section::Flow(_) => {
                 let algorithm = self.names.algorithm(name)?;
-                Some(Cow::Borrowed(&algorithm.params))
+                let key = "algorithm";
+                Some((Owner { key, name }, Cow::Borrowed(&algorithm.params)))
             }
             Section::Path | Section::Hop(_) => {
+                let (key, name) = match name.strip_prefix(ACK) {
+                    Some(name) => ("ack_queue", name),
+                    None => ("queue", name),
+                };
                 let kind = queue::find(name)?;
-                Some(kind.params.iter().map(ParamInfo::of_queue).collect())
+                let params = kind.params.iter().map(ParamInfo::of_queue).collect();
+                Some((Owner { key, name }, params))
             }
             _ => None,
         }
     }
 
-    /// A table of parameters: `bbr3.drain_gain = 0.5`, `codel.target = "5ms"`.
+    /// A table of parameters: `bbr3.drain_gain = 0.5`, `codel.target = "5ms"`, `ack_codel.target = "5ms"`.
     fn params(
         &self,
-        section: Section,
-        owner: &str,
+        (section, prefix): (Section, &str),
+        Owner { key, name: owner }: Owner<'_>,
         params: &[ParamInfo],
         item: &Item,
         line: u32,
         settings: &mut Vec<Setting>,
     ) -> Result<(), ScenarioError> {
-        let of = section.path_of(owner);
+        let of = section.path_of(prefix);
         let table = item.as_table_like().ok_or_else(|| {
             let example = params
                 .first()
-                .map(|p| format!("Write {owner}.{} = {}.", p.name, p.written(p.default)));
+                .map(|p| format!("Write {prefix}.{} = {}.", p.name, p.written(p.default)));
             self.error(
                 line,
                 not(
@@ -407,6 +429,7 @@ impl Reader<'_> {
             let read = |toml: &Toml| info.read(&path, toml);
             let read_as = self.entries(&path, place.line, item, true, &forms, &read)?;
             let target = Target::Param {
+                key,
                 owner: owner.into(),
                 name: info.name.clone(),
             };
@@ -508,14 +531,17 @@ impl Reader<'_> {
             };
         }
         let tables = if section == Section::Top { TABLES } else { &[] };
-        let owners: Vec<&str> = match section {
+        let owners: Vec<String> = match section {
             Section::Flow(_) => self
                 .names
                 .algorithms
                 .iter()
-                .map(|a| a.name.as_str())
+                .map(|a| a.name.clone())
                 .collect(),
-            Section::Path | Section::Hop(_) => queue::QUEUES.iter().map(|kind| kind.name).collect(),
+            Section::Path | Section::Hop(_) => queue::QUEUES
+                .iter()
+                .flat_map(|kind| [kind.name.into(), format!("{ACK}{}", kind.name)])
+                .collect(),
             _ => Vec::new(),
         };
         let here: Vec<&str> = section
@@ -534,7 +560,12 @@ impl Reader<'_> {
         .find(|other| other.keys().any(|key| key.name == name));
         let suggestion = match elsewhere {
             Some(other) => Some(format!("{}{name}", other.doc_prefix())),
-            None => nearest(name, here.iter().copied().chain(owners)),
+            None => nearest(
+                name,
+                here.iter()
+                    .copied()
+                    .chain(owners.iter().map(String::as_str)),
+            ),
         };
         Problem::UnknownKey {
             key: path,

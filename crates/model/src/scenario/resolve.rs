@@ -13,6 +13,7 @@ use super::{Cell, Expect, Host, Names, Pacing, Path, Published, Scenario};
 use crate::loss::LossSpec;
 use crate::units::parse::quoted;
 use crate::units::{Nanos, Rate};
+use crate::workload::sizes::SizeSpec;
 
 /// Largest queue: far above any router's, far below what overflows.
 const MAX_BUFFER_BYTES: u128 = 1 << 40;
@@ -80,6 +81,8 @@ impl Resolver<'_> {
         flag: Flag => bool;
         share: Share => f64;
         loss: Loss => LossSpec;
+        per_sec: PerSec => f64;
+        sizes: Sizes => SizeSpec;
         name: Name => &'static str;
         text: Text => String;
     }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use toml_edit::Value as Toml;
 
 use super::error::{Problem, nearest};
-use super::keys::{Kind, loss_names};
+use super::keys::{Kind, loss_names, size_names};
 use super::{Names, RttChange};
 use crate::loss::{LossError, LossSpec};
 use crate::trace::{self, Files, Outage, RateTrace};
 use crate::units::parse::{self, BufferSize, UnitError, quoted};
 use crate::units::{Nanos, Rate};
+use crate::workload::sizes::{SizeError, SizeSpec};
 
 /// A value as its kind says.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub(super) enum Value {
     NoLimit,
     Flag(bool),
     Loss(LossSpec),
+    PerSec(f64),
+    Sizes(SizeSpec),
     Buffer(BufferSize),
     Name(&'static str),
     Text(String),
@@ -104,6 +107,8 @@ pub(super) fn read(
             | Kind::RttChanges
             | Kind::Bytes { .. }
             | Kind::Loss
+            | Kind::PerSec { .. }
+            | Kind::Sizes
             | Kind::Buffer
             | Kind::Figure,
             Toml::Integer(_) | Toml::Float(_),
@@ -258,6 +263,31 @@ fn read_text(
                     next: String::new(),
                 },
                 LossError::File(error) => Problem::File {
+                    key: path.into(),
+                    error,
+                },
+            }),
+        Kind::PerSec { min, max } => {
+            let per_sec = parse::per_sec(text).map_err(unit)?;
+            if (*min..=*max).contains(&per_sec) {
+                Ok(Value::PerSec(per_sec))
+            } else {
+                Err(wrong())
+            }
+        }
+        Kind::Sizes => SizeSpec::read(text, files)
+            .map(Value::Sizes)
+            .map_err(|error| match error {
+                SizeError::Kind(name) => unknown(path, "distribution", &name, size_names()),
+                SizeError::Unit(error) => unit(error),
+                SizeError::Form => wrong(),
+                SizeError::Impossible(expected) => Problem::Value {
+                    key: path.into(),
+                    got: quoted(text),
+                    expected,
+                    next: String::new(),
+                },
+                SizeError::File(error) => Problem::File {
                     key: path.into(),
                     error,
                 },

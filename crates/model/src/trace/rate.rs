@@ -89,6 +89,21 @@ impl RateTrace {
         })
     }
 
+    /// Of a link whose rate stays: opportunities as early as the rate has earned them,
+    /// for `length` rounded up to whole ms. `None`: there would be none in it.
+    pub fn constant(rate: Rate, length: Nanos) -> Option<RateTrace> {
+        const NS_PER_MS: u128 = 1_000_000;
+        let bit_ns = u128::from(OPPORTUNITY_BYTES) * 8 * 1_000_000_000;
+        let length_ns = u128::from(length.0).next_multiple_of(NS_PER_MS);
+        let bits_per_sec = u128::from(rate.bits_per_sec());
+        let earned_ms = |n: u128| (n * bit_ns).div_ceil(bits_per_sec).div_ceil(NS_PER_MS) as u32;
+        let count = length_ns * bits_per_sec / bit_ns;
+        (count > 0).then(|| RateTrace {
+            name: rate.to_string(),
+            opportunities_ms: (1..=count).map(earned_ms).collect(),
+        })
+    }
+
     /// Writes mahimahi's format.
     pub fn write(&self) -> String {
         let mut text = String::new();

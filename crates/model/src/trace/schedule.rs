@@ -218,6 +218,15 @@ mod tests {
         let trace = RateTrace::read("t", "t", "0\n1\n1\n7\n").unwrap();
         assert_eq!(trace.write(), "0\n1\n1\n7\n");
         assert_eq!(RateTrace::read("t", "t", &trace.write()).unwrap(), trace);
+        // 100 ms of a constant 1 Mbit/s are 8.3 packets: the rate is right within one.
+        let steady = RateTrace::constant(
+            Rate::from_bits_per_sec(1_000_000).unwrap(),
+            Nanos::from_ms(100),
+        );
+        let text = steady.unwrap().write();
+        assert_eq!(text, "13\n25\n37\n49\n61\n73\n85\n97\n");
+        let slow = Rate::from_bits_per_sec(1_000).unwrap();
+        assert_eq!(RateTrace::constant(slow, Nanos::from_ms(100)), None);
     }
 
     #[test]

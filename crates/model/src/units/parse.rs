@@ -15,6 +15,8 @@ pub const BYTES_FORMS: &str = "an amount of data such as \"256KiB\" (B, kB, MB, 
 /// Forms of a share.
 pub const SHARE_FORMS: &str = "a share such as \"1.5%\"";
 /// Forms of a queue's size.
+pub const PER_SEC_FORMS: &str = "a number per second such as \"50/s\"";
+
 pub const BUFFER_FORMS: &str =
     "a queue size such as \"1bdp\", \"256KiB\", \"170packets\", \"20ms\" or \"unlimited\"";
 /// Forms of a figure that others published.
@@ -114,6 +116,15 @@ pub fn share(text: &str) -> Result<f64, UnitError> {
     }
     // Both operands are exact below 2^53, so the quotient is correctly rounded.
     Ok(quantity.mantissa as f64 / 10f64.powi(quantity.places as i32 + 2))
+}
+
+/// `50/s`, `0.2/s`: the double nearest to it.
+pub fn per_sec(text: &str) -> Result<f64, UnitError> {
+    let quantity = Quantity::read(text, PER_SEC_FORMS)?;
+    if quantity.unit != "/s" {
+        return Err(quantity.unknown_unit(&[("/s", 1)]));
+    }
+    Ok(quantity.mantissa as f64 / 10f64.powi(quantity.places as i32))
 }
 
 /// `10.5Mbit/s`, `57ms`, `80kB`, `140000/s`, `1.5%`, or a bare ratio: says whether it is a figure.

@@ -6,7 +6,9 @@ mod bulk;
 mod on_off;
 mod programs;
 mod request_response;
+pub mod sizes;
 mod transfer;
+pub mod web;
 
 use crate::scenario::WorkloadSpec;
 use crate::units::Nanos;
@@ -67,6 +69,7 @@ pub const WORKLOADS: &[&WorkloadKind] = &[
     &transfer::KIND,
     &on_off::KIND,
     &request_response::KIND,
+    &web::KIND,
     &programs::KIND,
 ];
 
@@ -77,22 +80,24 @@ impl WorkloadSpec {
             WorkloadSpec::Transfer { .. } => &transfer::KIND,
             WorkloadSpec::OnOff { .. } => &on_off::KIND,
             WorkloadSpec::RequestResponse { .. } => &request_response::KIND,
+            WorkloadSpec::Web { .. } => &web::KIND,
             WorkloadSpec::Programs { .. } => &programs::KIND,
         }
     }
 
-    /// Connections that one flow of this workload opens; programs open as many
-    /// as they like.
-    pub fn connections(&self) -> u32 {
+    /// Connections that one flow of this workload opens, and at the same time;
+    /// `None`: at times of its own, or by programs as they like.
+    pub fn connections(&self) -> Option<u32> {
         match self {
-            WorkloadSpec::RequestResponse { connections, .. } => *connections,
-            _ => 1,
+            WorkloadSpec::RequestResponse { connections, .. } => Some(*connections),
+            WorkloadSpec::Web { .. } | WorkloadSpec::Programs { .. } => None,
+            _ => Some(1),
         }
     }
 
-    /// Fresh applications for one connection; `None`: programs of the user's,
-    /// which only a lab can run.
-    pub fn apps(&self) -> Option<Apps> {
+    /// Fresh applications for one connection, `bytes` long where sizes are drawn;
+    /// `None`: programs of the user's, which only a lab can run.
+    pub fn apps(&self, bytes: u64) -> Option<Apps> {
         Some(match *self {
             WorkloadSpec::Bulk { write_bytes } => bulk::apps(write_bytes),
             WorkloadSpec::Transfer { bytes, write_bytes } => transfer::apps(bytes, write_bytes),
@@ -108,6 +113,7 @@ impl WorkloadSpec {
                 requests,
                 ..
             } => request_response::apps(request_bytes, response_bytes, depth, requests),
+            WorkloadSpec::Web { write_bytes, .. } => transfer::apps(bytes, write_bytes),
             WorkloadSpec::Programs { .. } => return None,
         })
     }

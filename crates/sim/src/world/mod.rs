@@ -2,7 +2,7 @@
 
 use knee_cc::Instance;
 use knee_model::rng::Stream;
-use knee_model::scenario::{Cell, FlowSpec};
+use knee_model::scenario::{Cell, Connection, FlowSpec, WorkloadSpec};
 use knee_model::units::Nanos;
 
 use crate::event::{EndpointId, EventQueue, Side, Target};
@@ -55,10 +55,7 @@ pub struct World<'a> {
 impl<'a> World<'a> {
     pub fn new(cell: &'a Cell, rep: u32, options: &Options) -> Result<World<'a>, SimError> {
         refuse_lab_settings(cell)?;
-        // Repetition k of every cell with the same seed draws alike: pairs.
-        let seed = cell
-            .seed
-            .wrapping_add(u64::from(rep).wrapping_mul(0xd1b5_4a32_d192_ed03));
+        let seed = cell.rep_seed(rep);
         let stream = |component: &str| Stream::new(seed, component);
         let hosts = [
             HostConf::new(&cell.sender, cell.path.mtu_bytes),
@@ -91,13 +88,8 @@ impl<'a> World<'a> {
             batch: Vec::new(),
             latencies: Vec::new(),
         };
-        for (group, spec) in cell.flows.iter().enumerate() {
-            for member in 0..spec.count {
-                for connection in 0..spec.workload.connections() {
-                    let name = format!("flow.{group}.{member}.{connection}");
-                    world.add_flow(group as u32, member, spec, &name, &stream)?;
-                }
-            }
+        for connection in cell.connections(rep) {
+            world.add_flow(&connection, &stream)?;
         }
         world
             .events
@@ -117,12 +109,17 @@ impl<'a> World<'a> {
 
     fn add_flow(
         &mut self,
-        group: u32,
-        member: u32,
-        spec: &FlowSpec,
-        name: &str,
+        connection: &Connection,
         stream: &dyn Fn(&str) -> Stream,
     ) -> Result<(), SimError> {
+        let Connection {
+            group,
+            member,
+            index,
+            ..
+        } = *connection;
+        let spec = &self.cell.flows[group];
+        let name = format!("flow.{group}.{member}.{index}");
         let instance = |algorithm: &str, params: &[(String, u32)]| {
             let found = knee_cc::find(algorithm).ok_or_else(|| SimError::UnknownAlgorithm {
                 name: algorithm.to_owned(),
@@ -133,9 +130,8 @@ impl<'a> World<'a> {
                 .collect();
             Instance::new(found, &params).map_err(SimError::from)
         };
-        let apps = spec.workload.apps().ok_or_else(|| SimError::NeedsLab {
-            what: format!("flow \"{}\" runs programs", spec.name),
-        })?;
+        let apps = spec.workload.apps(connection.bytes);
+        let apps = apps.expect("programs' connections are their own");
         // A client that asks would set TCP_NODELAY, as redis-benchmark and netperf do.
         let nodelay = apps.receiver_opens;
         let end = |side: Side, instance| {
@@ -164,14 +160,14 @@ impl<'a> World<'a> {
             sender.tcp.set_max_pacing_rate(rate.bits_per_sec() / 8);
         }
         let lines = self.lines_behind(spec);
-        let open_ns = self.boot_ns + spec.start.0 + spec.stagger.0 * u64::from(member);
+        let open_ns = self.boot_ns + connection.open.0;
         self.events
             .push(open_ns, Target::Open(self.flows.len() as u32));
         self.unfinished += 1;
         self.flows.push(Flow {
             ends: [sender, receiver],
             apps,
-            group,
+            group: group as u32,
             open_ns,
             lines,
             dirty: false,
@@ -535,6 +531,11 @@ impl<'a> World<'a> {
 
 /// Refuses what the scenario asks for and only a lab has, instead of leaving it out.
 fn refuse_lab_settings(cell: &Cell) -> Result<(), SimError> {
+    let is_programs = |flow: &&FlowSpec| matches!(flow.workload, WorkloadSpec::Programs { .. });
+    if let Some(flow) = cell.flows.iter().find(is_programs) {
+        let what = format!("flow \"{}\" runs programs", flow.name);
+        return Err(SimError::NeedsLab { what });
+    }
     for (side, host) in [("sender", &cell.sender), ("receiver", &cell.receiver)] {
         if let Some(qdisc) = &host.qdisc {
             let what = format!("{side}.qdisc = \"{qdisc}\" puts a qdisc on a host's interface");

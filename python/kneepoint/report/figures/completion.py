@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+from kneepoint.metrics import TRANSFERS
 from kneepoint.report import marks, theme
 from kneepoint.report.run import ReportRun
 
@@ -18,7 +19,7 @@ POINTS_AT_MOST = 200
 
 
 def applies(run: ReportRun) -> bool:
-    return any(row["workload"] == "transfer" for row in run.flows)
+    return any(row["workload"] in TRANSFERS for row in run.flows)
 
 
 def chart(run: ReportRun) -> Any:
@@ -27,7 +28,7 @@ def chart(run: ReportRun) -> Any:
 
     times: dict[tuple[int, int], list[float | None]] = defaultdict(list)
     for row in run.flows:
-        if row["workload"] == "transfer":
+        if row["workload"] in TRANSFERS:
             times[row["cell"], row["group"]].append(row["completion_us"])
     rows: list[dict[str, Any]] = []
     for entrant in run.entrants:

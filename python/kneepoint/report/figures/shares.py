@@ -14,19 +14,29 @@ summary = "Goodput of every single flow, mean over the repetitions: the wider a 
 
 
 def applies(run: ReportRun) -> bool:
-    return any(len([f for e in run.entrants if e.cell == cell for f in e.flows]) > 1 for cell in run.cells)
+    found = _of_flows_that_stay(run)
+    return any(sum(of == cell for of, _ in found) > 1 for cell in run.cells)
+
+
+def _of_flows_that_stay(run: ReportRun) -> dict[tuple[int, int], list[float]]:
+    """Goodput in each repetition by cell and flow, without web transfers: those are others in each."""
+    goodputs: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for row in run.flows:
+        if row["workload"] != "web":
+            goodputs[row["cell"], row["flow"]].append(row["goodput_bits_per_sec"] or 0.0)
+    return goodputs
 
 
 def chart(run: ReportRun) -> Any:
     import altair as alt
 
-    goodputs: dict[tuple[int, int], list[float]] = defaultdict(list)
-    for row in run.flows:
-        goodputs[row["cell"], row["flow"]].append(row["goodput_bits_per_sec"] or 0.0)
+    goodputs = _of_flows_that_stay(run)
     rows = []
     for entrant in run.entrants:
         for k, flow in enumerate(entrant.flows):
-            values = goodputs[entrant.cell, flow]
+            values = goodputs.get((entrant.cell, flow))
+            if values is None:
+                continue
             rows.append(
                 {
                     **marks.entrant_words(run, entrant),

@@ -236,7 +236,7 @@ mod tests {
                 rtt_changes: Vec::new(),
                 outages: Vec::new(),
                 transit: TransitSpec::NONE,
-                ack: AckLink::OPEN,
+                ack: AckLink::open(),
                 loss: LossSpec::NONE,
                 ack_loss: LossSpec::NONE,
                 buffer: BufferLimit::Bytes(500_000),

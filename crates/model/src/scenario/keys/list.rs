@@ -348,6 +348,37 @@ pub(super) static FLOW: &[Key] = &[
         "kneepoint",
     ),
     key(
+        "load",
+        Kind::Rate,
+        Words("required by workload web, unless it has arrivals"),
+        "payload that transfers ask for in the long run: a rate over the mean of sizes gives how often they come. Sizes with a heavy tail are far from their mean in a short run",
+        "kneepoint",
+    ),
+    key(
+        "arrivals",
+        Kind::PerSec {
+            min: 1e-3,
+            max: 1e6,
+        },
+        Words("what load asks for"),
+        "how many transfers come, in the long run",
+        "kneepoint",
+    ),
+    key(
+        "arrival_process",
+        Kind::Name("process", || vec!["poisson", "regular"]),
+        Value("poisson"),
+        "when transfers come, from start to the run's end: independent of each other, or at even times",
+        "Paxson, Floyd: IEEE/ACM ToN 3(3) 1995: sessions of users arrive as a Poisson process",
+    ),
+    key(
+        "sizes",
+        Kind::Sizes,
+        Value("pareto"),
+        "how large transfers are; see below",
+        "kneepoint",
+    ),
+    key(
         "request",
         Kind::Bytes { min: 1, max: GIB },
         Value("1B"),

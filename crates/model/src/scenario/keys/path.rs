@@ -172,7 +172,7 @@ pub(super) static HOP: &[Key] = &[
             queue::QUEUES.iter().map(|kind| kind.name).collect()
         }),
         Value("fifo"),
-        "its queue discipline, with the default parameters",
+        "its queue discipline; its parameters stand behind ack_ and its name, as in ack_codel.target",
         "kneepoint",
     ),
     key(

@@ -9,6 +9,7 @@ use crate::scenario::keys::Section;
 use crate::scenario::value::Value;
 use crate::scenario::{FlowSpec, WorkloadSpec};
 use crate::units::Nanos;
+use crate::workload::web::{ArrivalProcess, Arrivals};
 
 /// Most connections of a cell.
 const MAX_CONNECTIONS: u64 = 1_000_000;
@@ -25,18 +26,27 @@ impl Resolver<'_> {
         for i in 0..self.matrix.flow_lines.len() {
             let section = Section::Flow(i);
             let flow = self.flow(section, rtts, &mut names)?;
-            let per_flow = flow.workload.connections() as u64;
+            let per_flow = match &flow.workload {
+                WorkloadSpec::Web { arrivals, .. } => {
+                    let seconds = duration.saturating_sub(flow.start).0 as f64 / 1e9;
+                    (arrivals.per_sec() * seconds) as u64
+                }
+                other => u64::from(other.connections().unwrap_or(1)),
+            };
             connections += flow.count as u64 * per_flow;
             if connections > MAX_CONNECTIONS {
                 let expected = format!(
                     "at most {MAX_CONNECTIONS} connections in all, and this makes {connections}"
                 );
-                let key = if flow.count == 1 && per_flow > 1 {
-                    "connections"
-                } else {
-                    "count"
+                let (key, next) = match &flow.workload {
+                    WorkloadSpec::Web { .. } if self.value(section, "load").is_some() => {
+                        ("load", "Ask for less, or for larger sizes.")
+                    }
+                    WorkloadSpec::Web { .. } => ("arrivals", "Ask for fewer."),
+                    _ if flow.count == 1 && per_flow > 1 => ("connections", "Lower the count."),
+                    _ => ("count", "Lower the count."),
                 };
-                return Err(self.refuse(section, key, expected, "Lower the count."));
+                return Err(self.refuse(section, key, expected, next));
             }
             self.check_starts(section, &flow, duration)?;
             flows.push(flow);
@@ -65,7 +75,7 @@ impl Resolver<'_> {
             algorithm,
             params: self
                 .point
-                .params(section)
+                .params(section, "algorithm")
                 .into_iter()
                 .map(|(name, value)| (name, value as u32))
                 .collect(),
@@ -161,6 +171,10 @@ impl Resolver<'_> {
                     _ => None,
                 },
             },
+            "web" => WorkloadSpec::Web {
+                arrivals: self.arrivals(section)?,
+                write_bytes: self.bytes(section, "write"),
+            },
             "programs" => {
                 let Some(client) = self.optional_text(section, "client") else {
                     let line = self
@@ -181,6 +195,48 @@ impl Resolver<'_> {
                 }
             }
             other => unreachable!("workload {other} is in the registry but not resolved"),
+        })
+    }
+
+    fn arrivals(&self, section: Section) -> Result<Arrivals, ScenarioError> {
+        let sizes = self.sizes(section, "sizes");
+        let load = self
+            .value(section, "load")
+            .map(|_| self.rate(section, "load"));
+        let per_sec = self
+            .value(section, "arrivals")
+            .map(|_| self.per_sec(section, "arrivals"));
+        let gap_ns = match (load, per_sec) {
+            (Some(Some(rate)), None) => sizes.mean_bytes() * 8.0 / rate.bits_per_sec() as f64 * 1e9,
+            (None, Some(per_sec)) => 1e9 / per_sec,
+            (Some(None), _) => {
+                let expected = "a rate such as \"20Mbit/s\"".into();
+                return Err(self.refuse(section, "load", expected, "No network carries more."));
+            }
+            (Some(_), Some(_)) => {
+                let expected = format!("it alone, without {}", section.path_of("load"));
+                return Err(self.refuse(section, "arrivals", expected, "Remove one of them."));
+            }
+            (None, None) => {
+                let line = self
+                    .point
+                    .get(section, "workload")
+                    .map_or(1, |(_, entry)| entry.line);
+                let problem = Problem::Missing {
+                    key: section.path_of("load"),
+                    expected: "how much traffic workload \"web\" makes".into(),
+                    next: "Add load = \"20Mbit/s\", or arrivals = \"50/s\", in [[flow]].".into(),
+                };
+                return Err(self.error(line, problem));
+            }
+        };
+        Ok(Arrivals {
+            gap_ns,
+            process: match self.name(section, "arrival_process") {
+                "regular" => ArrivalProcess::Regular,
+                _ => ArrivalProcess::Poisson,
+            },
+            sizes,
         })
     }
 

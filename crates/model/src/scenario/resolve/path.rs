@@ -53,7 +53,7 @@ impl Resolver<'_> {
             ack_loss: self.loss(section, "ack_loss"),
             buffer: self.buffer(section, ("rate", rate), "buffer", whole_rtt, packet_bytes)?,
             queue: self.name(section, "queue"),
-            queue_params: self.queue_params(section),
+            queue_params: self.queue_params(section, "queue"),
             policer: self.policer(section, packet_bytes)?,
             mtu_bytes,
             overhead_bytes,
@@ -78,6 +78,7 @@ impl Resolver<'_> {
             rate_trace,
             buffer: self.buffer(section, ("ack_rate", rate), "ack_buffer", rtt, packet_bytes)?,
             queue: self.name(section, "ack_queue"),
+            queue_params: self.queue_params(section, "ack_queue"),
         })
     }
 
@@ -160,10 +161,11 @@ impl Resolver<'_> {
         }))
     }
 
-    fn queue_params(&self, section: Section) -> Params {
-        let kind = queue::find(self.name(section, "queue")).expect("the registry checked the name");
+    /// Of the queue that `key` names.
+    fn queue_params(&self, section: Section, key: &str) -> Params {
+        let kind = queue::find(self.name(section, key)).expect("the registry checked the name");
         let mut params = Params::defaults(kind.params);
-        for (name, value) in self.point.params(section) {
+        for (name, value) in self.point.params(section, key) {
             params.set(&name, value);
         }
         params

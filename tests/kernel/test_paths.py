@@ -1,0 +1,205 @@
+"""What each key of an uneven path, and each workload that comes and goes, does to real TCP over the user-space link.
+
+Every scenario runs once, two labs at a time, and the tests read the tables."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kneepoint
+from kneepoint.results import Run
+
+HEAD = 'duration = "2500ms"\nwarmup = "500ms"\n[sender]\ntcp_wmem_max = "16MiB"\n'
+FLOW = '[[flow]]\nalgorithm = "cubic"\n'
+PACED = FLOW + 'max_pacing_rate = "5Mbit/s"\n'
+
+
+def path(keys: str, flow: str = FLOW, *, rate: str = '"50Mbit/s"', rtt: str = '"10ms"') -> str:
+    return f'{HEAD}[path]\nbackend = "user"\nrate = {rate}\nrtt = {rtt}\n{keys}\n{flow}'
+
+
+ON_OFF = """\
+[[flow]]
+algorithm = "cubic"
+workload = "on-off"
+on = "400ms"
+off = "600ms"
+[[flow]]
+algorithm = "reno"
+workload = "web"
+arrivals = "40/s"
+sizes = "lognormal"
+"""
+
+SCENARIOS = {
+    "loss": path('loss = ["gilbert 2% burst 5", "trace lost.txt"]'),
+    "trace": path('outage = "2s for 300ms"', rate='"trace steps.up"'),
+    "route": path('rtt_change = "1500ms to 60ms"', PACED),
+    "aggregate": path('aggregate = "20ms"', PACED, rtt='"20ms"'),
+    "jitter": path('jitter = "4ms"\njitter_reorders = [false, true]', PACED, rtt='"20ms"'),
+    "reorder": path('reorder = "5%"\nreorder_delay = "5ms"', PACED, rtt='"20ms"'),
+    "duplicate": path('duplicate = "3%"', PACED),
+    "ack": path(
+        'ack_rate = "50kbit/s"\nack_buffer = "100packets"\nack_queue = "cake"\nack_cake.ack_filter = [0, 2]',
+        "[receiver]\ngro = false\n" + FLOW,
+    ),
+    "web": path("", ON_OFF),
+}
+
+
+def knee(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kneepoint", *words], cwd=cwd, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """Each scenario's run on the kernel."""
+    folder = tmp_path_factory.mktemp("paths")
+    (folder / "lost.txt").write_text("0\n" * 49 + "1\n")
+    # A second of 12 Mbit/s and one of 6 Mbit/s, in packets of 1504 bytes.
+    steps = [*range(1, 1001), *range(1002, 2001, 2)]
+    (folder / "steps.up").write_text("".join(f"{ms}\n" for ms in steps))
+
+    def run(name: str) -> Run:
+        (folder / f"{name}.toml").write_text(SCENARIOS[name])
+        ended = knee("run", f"{name}.toml", "--engine", "kernel", "--out", name, "-q", cwd=folder)
+        if ended.returncode == 2 and "a lab needs" in ended.stderr:
+            pytest.skip(ended.stderr.strip())
+        assert ended.returncode == 0, f"{name}: {ended.stderr}{ended.stdout}"
+        return kneepoint.open(folder / name)
+
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(SCENARIOS, pool.map(run, SCENARIOS), strict=True))
+
+
+def rows(table: Any, **values: int) -> dict[str, np.ndarray[Any, Any]]:
+    """The columns of the rows with these values."""
+    columns = {name: np.array(table[name].to_pylist()) for name in table.columns}
+    chosen = np.all([columns[name] == value for name, value in values.items()], axis=0)
+    return {name: column[chosen] for name, column in columns.items()}
+
+
+def at(columns: dict[str, np.ndarray[Any, Any]], name: str, ms: int) -> float:
+    """The column's value at the last row before that time."""
+    before = np.searchsorted(columns["t_ns"], ms * 1_000_000, side="right") - 1
+    return float(columns[name][before])
+
+
+def flow(run: Run, cell: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = run.flows.arrow().to_pylist()[cell]
+    return found
+
+
+def test_gilbert_loses_its_share_in_bursts(runs: dict[str, Run]) -> None:
+    queue = rows(runs["loss"].queue, cell=0)
+    lost, sent = queue["lost_pkts"][-1], queue["sent_pkts"][-1]
+    # 2 % of n packets in bursts of 5: the share's deviation is sqrt(0.02 x 9 / n).
+    deviation = (0.02 * 9 / (lost + sent)) ** 0.5
+    assert lost / (lost + sent) == pytest.approx(0.02, abs=3 * deviation)
+    losses = np.diff(queue["lost_pkts"], prepend=0)
+    assert np.mean(losses[losses > 0]) > 2, "packets are lost several at a time"
+
+
+def test_loss_trace_loses_the_packets_that_it_says(runs: dict[str, Run]) -> None:
+    queue = rows(runs["loss"].queue, cell=1)
+    lost, others = queue["lost_pkts"][-1], queue["sent_pkts"][-1] + queue["dropped_pkts"][-1] + queue["queue_pkts"][-1]
+    # One may be on the wire.
+    assert lost in {(lost + others) // 50, (lost + others + 1) // 50}
+    assert lost > 10
+
+
+def test_rate_trace_carries_what_each_second_allows(runs: dict[str, Run]) -> None:
+    queue = rows(runs["trace"].queue, cell=0)
+    for begins, ends, mbit in ((500, 950, 12), (1_050, 1_950, 6)):
+        sent = at(queue, "sent_bytes", ends) - at(queue, "sent_bytes", begins)
+        assert sent * 8 / (ends - begins) / 1e3 == pytest.approx(mbit * 1504 / 1500, rel=0.05)
+
+
+def test_nothing_leaves_in_an_outage(runs: dict[str, Run]) -> None:
+    queue = rows(runs["trace"].queue, cell=0)
+    assert at(queue, "sent_pkts", 2_020) == at(queue, "sent_pkts", 2_290)
+    assert at(queue, "sent_pkts", 2_000) < at(queue, "sent_pkts", 2_020) + 20
+    assert at(queue, "sent_pkts", 2_400) > at(queue, "sent_pkts", 2_290)
+    assert at(queue, "queue_pkts", 2_280) > 0, "what came waits"
+
+
+def test_route_change_moves_the_round_trip_time(runs: dict[str, Run]) -> None:
+    samples = rows(runs["route"].samples, cell=0)
+    assert 10_000 <= at(samples, "srtt_us", 1_450) < 16_000
+    assert 60_000 <= at(samples, "srtt_us", 2_450) < 66_000
+
+
+def test_aggregation_holds_packets_in_both_directions(runs: dict[str, Run]) -> None:
+    # Data arrives 10 ms after a multiple of 20 ms, so its ACK waits for 10 ms more and takes 10.
+    assert 30_000 <= flow(runs["aggregate"])["min_rtt_us"] < 35_000
+    assert flow(runs["aggregate"])["srtt_us_p50"] > 32_000
+
+
+def test_jitter_reorders_only_where_it_may(runs: dict[str, Run]) -> None:
+    for cell, reorders in ((0, False), (1, True)):
+        samples = rows(runs["jitter"].samples, cell=cell)
+        assert bool(samples["reord_seen"][-1] > 0) is reorders
+        assert 16_000 <= flow(runs["jitter"], cell)["min_rtt_us"] < 19_000
+    assert flow(runs["jitter"], 0)["total_retrans"] == 0
+
+
+def test_reordered_packets_are_seen_as_such_and_not_lost(runs: dict[str, Run]) -> None:
+    samples = rows(runs["reorder"].samples, cell=0)
+    assert samples["reord_seen"][-1] > 0
+    assert flow(runs["reorder"])["path_lost_pkts"] == 0
+
+
+def test_duplicates_are_reported_by_dsack(runs: dict[str, Run]) -> None:
+    sent, dups = flow(runs["duplicate"])["data_segs_out"], rows(runs["duplicate"].samples, cell=0)["dsack_dups"][-1]
+    # Its deviation is a sixth of the expected count of 30, and ACKs may tell of two at once.
+    assert dups == pytest.approx(0.03 * sent, rel=0.6)
+
+
+def test_link_for_acks_has_its_rate_and_its_queue(runs: dict[str, Run]) -> None:
+    run = runs["ack"]
+    back = [row for row in run.links.arrow().to_pylist() if row["direction"] == "back"]
+    assert [row["asked_rate_bits_per_sec"] for row in back] == [50_000, 50_000]
+    assert all(row["forwarded_bytes"] * 8 / 2.5 < 1.05 * 50_000 for row in back)
+    # 120 ACKs a second of two packets each are 2.8 Mbit/s. Without those that a later one makes needless it is more.
+    plain, filtered = (flow(run, cell)["goodput_bits_per_sec"] for cell in (0, 1))
+    assert plain < 10e6
+    assert filtered > 1.5 * plain
+
+
+def test_on_off_source_pauses(runs: dict[str, Run]) -> None:
+    samples = rows(runs["web"].samples, cell=0, flow=0)
+    for begins in (0, 1_000):
+        on = at(samples, "bytes_read", begins + 390) - at(samples, "bytes_read", begins + 50)
+        assert on * 8 / 340e3 > 5, "Mbit/s while it is on"
+        # What the send buffer and the queue hold, some 300 kB, is through in 50 ms.
+        assert at(samples, "bytes_read", begins + 600) == at(samples, "bytes_read", begins + 950)
+
+
+def test_web_transfers_are_those_of_the_simulator(runs: dict[str, Run], tmp_path: Path) -> None:
+    (tmp_path / "web.toml").write_text(SCENARIOS["web"])
+    assert knee("run", "web.toml", "--out", "sim", "-q", cwd=tmp_path).returncode == 0
+    real, simulated = (
+        [row for row in run.flows.arrow().to_pylist() if row["workload"] == "web"]
+        for run in (runs["web"], kneepoint.open(tmp_path / "sim"))
+    )
+    assert len(real) == len(simulated) > 60
+    times: dict[str, list[float]] = {"real": [], "simulated": []}
+    for one, other in zip(real, simulated, strict=True):
+        assert one["start_ns"] == pytest.approx(other["start_ns"], abs=20e6)
+        if one["completion_us"] and other["completion_us"]:
+            assert one["bytes_read"] == other["bytes_read"]
+            times["real"].append(one["completion_us"])
+            times["simulated"].append(other["completion_us"])
+    assert len(times["real"]) > 0.9 * len(real)
+    medians = [statistics.median(found) for found in times.values()]
+    assert medians[0] == pytest.approx(medians[1], rel=0.3)
