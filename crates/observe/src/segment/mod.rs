@@ -2,11 +2,12 @@
 //!
 //! A Parquet file is read from its footer, which stands at the end: a file
 //! whose writer was killed cannot be read. So while `sockets-000001.parquet` is
-//! being written it is two files:
+//! being written it is three files:
 //!
 //! - `sockets-000001.parquet.part`, the file without its footer;
 //! - `sockets-000001.parquet.groups`, what the footer will say of each row
-//!   group, appended when the group is complete and on the disk.
+//!   group, appended when the group is complete and on the disk;
+//! - `sockets-000001.parquet.reserve`, room for the footer on a full disk.
 //!
 //! [`Writer::finish`] writes the footer and renames the part. [`recover`] does
 //! the same for a writer that is gone: the part is cut after the last row group
@@ -16,6 +17,7 @@ mod error;
 mod groups;
 mod keep;
 mod recover;
+mod reserve;
 mod writer;
 
 pub use error::Error;

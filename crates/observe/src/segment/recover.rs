@@ -1,14 +1,14 @@
 //! Whole files of what a killed writer left.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 use parquet::file::metadata::ParquetMetaDataWriter;
 
 use super::error::Error;
-use super::groups;
+use super::{groups, reserve};
 
 /// What became of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,9 +68,6 @@ pub(super) fn complete(file: &mut File, part: &Path) -> Result<Recovered, Error>
         .len();
     let found = groups::read(&groups_path, bytes).map_err(Error::io(&groups_path, "read"))?;
     let outcome = if let Some(found) = found {
-        file.set_len(found.end).map_err(Error::io(part, "cut"))?;
-        file.seek(SeekFrom::End(0))
-            .map_err(Error::io(part, "seek in"))?;
         let mut footer = Vec::new();
         ParquetMetaDataWriter::new(&mut footer, &found.metadata)
             .finish()
@@ -78,6 +75,11 @@ pub(super) fn complete(file: &mut File, part: &Path) -> Result<Recovered, Error>
                 path: part.into(),
                 reason: error.to_string(),
             })?;
+        // Now there is room for the footer on a full disk.
+        file.set_len(found.end).map_err(Error::io(part, "cut"))?;
+        remove(&reserve::beside(part))?;
+        file.seek(SeekFrom::End(0))
+            .map_err(Error::io(part, "seek in"))?;
         file.write_all(&footer)
             .map_err(Error::io(part, "write the footer of"))?;
         file.sync_all().map_err(Error::io(part, "write out"))?;
@@ -88,13 +90,18 @@ pub(super) fn complete(file: &mut File, part: &Path) -> Result<Recovered, Error>
             rows: found.metadata.file_metadata().num_rows(),
         }
     } else {
+        remove(&reserve::beside(part))?;
         fs::remove_file(part).map_err(Error::io(part, "remove"))?;
         Recovered::Empty
     };
-    match fs::remove_file(&groups_path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::io(&groups_path, "remove")(error))
-        }
-        _ => Ok(outcome),
+    remove(&groups_path)?;
+    Ok(outcome)
+}
+
+/// Removes a file that may be gone already.
+fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(path, "remove")(error)),
+        _ => Ok(()),
     }
 }

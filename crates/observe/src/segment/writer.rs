@@ -22,6 +22,7 @@ use super::error::Error;
 use super::groups;
 use super::keep::{keep, number};
 use super::recover::{Recovered, complete, lock};
+use super::reserve::Reserve;
 
 /// How a table is cut into row groups and segments.
 #[derive(Clone, Debug)]
@@ -81,6 +82,7 @@ struct Current {
     /// Writes through another descriptor of the same open file.
     parquet: ArrowWriter<File>,
     groups: File,
+    reserve: Reserve,
     began: Instant,
     group_began: Instant,
 }
@@ -239,6 +241,7 @@ impl Writer {
         })?;
         let now = Instant::now();
         self.current = Some(Current {
+            reserve: Reserve::new(&part),
             part,
             file,
             parquet,
@@ -328,6 +331,8 @@ impl Current {
             self.parquet.inner().sync_data()?;
         }
         let end = self.parquet.bytes_written() as u64;
+        // Room for the footer comes first: a group that is told of can be closed.
+        self.reserve.grow(self.groups.metadata()?.len())?;
         let group = self
             .parquet
             .flushed_row_groups()
