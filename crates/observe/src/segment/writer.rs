@@ -346,9 +346,8 @@ impl Current {
     }
 }
 
-/// zstd at its fastest: see `docs/observe.md` for what each codec costs.
-/// Dictionaries only for texts: a counter rarely repeats, and delta encoding is
-/// cheaper to write and smaller.
+/// zstd at its fastest level. Dictionaries only for texts: a counter rarely
+/// repeats, and its differences are short.
 fn properties(schema: &SchemaRef) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(
