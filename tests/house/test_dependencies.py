@@ -20,8 +20,9 @@ ALLOWED: dict[str, set[str]] = {
     "knee-model": set(),
     "knee-sim": {"knee-cc", "knee-model"},
     "knee-link": {"knee-model"},
-    "knee-kernel": {"knee-cc", "knee-model", "knee-link"},
-    "knee-py": {"knee-cc", "knee-model", "knee-sim", "knee-kernel"},
+    "knee-observe": {"knee-model"},
+    "knee-kernel": {"knee-cc", "knee-model", "knee-link", "knee-observe"},
+    "knee-py": {"knee-cc", "knee-model", "knee-sim", "knee-kernel", "knee-observe"},
 }
 # The model is pure: none of these may stand in it.
 IMPURE = re.compile(r"std::(fs|net|thread|process|env)\b|\b(Instant|SystemTime)::now\b|\bthread_rng\b")

@@ -1,0 +1,116 @@
+//! Addresses made unrecognisable before they touch the disk.
+
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// What becomes of addresses. A v4-mapped IPv6 address is treated as the IPv4
+/// address within it; unspecified addresses (`0.0.0.0`, `::`) name nobody and
+/// stay.
+#[derive(Clone)]
+pub enum Anonymiser {
+    /// They stay.
+    Keep,
+    /// Bits after the prefix are 0: `/24` and `/48` keep a site apart from
+    /// others and its hosts together. At most 32 and 128.
+    Truncate { v4_bits: u8, v6_bits: u8 },
+    /// A keyed hash stands for the address, as in `h1f0c…`: equal addresses
+    /// stay equal, and without the key none can be found by trying all.
+    Hash(Key),
+}
+
+/// The key of a keyed hash. It is never printed and never written.
+#[derive(Clone)]
+pub struct Key([u8; blake3::KEY_LEN]);
+
+impl Key {
+    /// A new key that nobody knows: two recordings cannot be joined on addresses.
+    ///
+    /// # Errors
+    /// The system has no randomness to give.
+    pub fn random() -> Result<Key, getrandom::Error> {
+        let mut bytes = [0; blake3::KEY_LEN];
+        getrandom::fill(&mut bytes)?;
+        Ok(Key(bytes))
+    }
+
+    /// A key of the user's, from a text of any length: recordings made with the
+    /// same one can be joined.
+    pub fn from_text(text: &str) -> Key {
+        const CONTEXT: &str = "Kneepoint address anonymisation v1";
+        Key(blake3::derive_key(CONTEXT, text.as_bytes()))
+    }
+}
+
+impl Anonymiser {
+    /// Replaces `text` by the address as it may be stored.
+    pub fn write(&self, address: IpAddr, text: &mut String) {
+        text.clear();
+        let address = match address {
+            IpAddr::V6(six) if !matches!(self, Anonymiser::Keep) => {
+                six.to_ipv4_mapped().map_or(address, IpAddr::V4)
+            }
+            _ => address,
+        };
+        match self {
+            _ if address.is_unspecified() => push(text, address),
+            Anonymiser::Keep => push(text, address),
+            Anonymiser::Truncate { v4_bits, v6_bits } => {
+                push(text, truncated(address, *v4_bits, *v6_bits))
+            }
+            Anonymiser::Hash(Key(key)) => {
+                let hash = match address {
+                    IpAddr::V4(four) => blake3::keyed_hash(key, &four.octets()),
+                    IpAddr::V6(six) => blake3::keyed_hash(key, &six.octets()),
+                };
+                // 64 bits: among a million addresses the chance that any two
+                // share one is 3e-8.
+                text.push('h');
+                hash.as_bytes()[..8].iter().for_each(|byte| {
+                    text.push(char::from(HEX[usize::from(byte >> 4)]));
+                    text.push(char::from(HEX[usize::from(byte & 15)]));
+                });
+            }
+        }
+    }
+}
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+fn truncated(address: IpAddr, v4_bits: u8, v6_bits: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(four) => {
+            let mask = u32::MAX
+                .checked_shl(32 - u32::from(v4_bits.min(32)))
+                .unwrap_or(0);
+            Ipv4Addr::from_bits(four.to_bits() & mask).into()
+        }
+        IpAddr::V6(six) => {
+            let mask = u128::MAX
+                .checked_shl(128 - u32::from(v6_bits.min(128)))
+                .unwrap_or(0);
+            Ipv6Addr::from_bits(six.to_bits() & mask).into()
+        }
+    }
+}
+
+/// The standard's text of an address; IPv4 by hand, because a recorder writes
+/// two per socket and `Display` takes three times as long.
+fn push(text: &mut String, address: IpAddr) {
+    match address {
+        IpAddr::V4(four) => {
+            for (position, octet) in four.octets().into_iter().enumerate() {
+                if position > 0 {
+                    text.push('.');
+                }
+                if octet >= 100 {
+                    text.push(char::from(b'0' + octet / 100));
+                }
+                if octet >= 10 {
+                    text.push(char::from(b'0' + octet / 10 % 10));
+                }
+                text.push(char::from(b'0' + octet % 10));
+            }
+        }
+        IpAddr::V6(six) => write!(text, "{six}").expect("a String takes everything"),
+    }
+}

@@ -1,0 +1,305 @@
+//! Columns under construction: dense values and a bit per row.
+//!
+//! A column costs nothing in a row that does not set it: memory is taken,
+//! zeroed, when the first value of a batch arrives, and a row without a value
+//! is a bit that stays 0. Arrow takes the memory over without a copy.
+
+use std::sync::Arc;
+
+use ahash::AHashMap;
+use arrow_array::builder::StringBuilder;
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, Int32Array, PrimitiveArray, StringArray,
+    new_null_array,
+};
+use arrow_buffer::{
+    ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer,
+};
+use arrow_schema::DataType;
+
+use crate::table::ROWS;
+
+/// A dictionary with more texts than this starts anew with the next batch:
+/// names that never repeat must not make memory grow.
+const NAMES_KEPT: usize = 1 << 16;
+
+/// One kind of column.
+pub trait Fill: Default {
+    fn data_type() -> DataType;
+    /// The first `rows` rows; the column is empty afterwards.
+    fn take(&mut self, rows: usize) -> ArrayRef;
+}
+
+/// A number as a column stores it.
+pub trait Number: ArrowNativeType {
+    type Arrow: ArrowPrimitiveType<Native = Self>;
+}
+impl Number for i32 {
+    type Arrow = Int32Type;
+}
+impl Number for i64 {
+    type Arrow = Int64Type;
+}
+impl Number for u64 {
+    type Arrow = UInt64Type;
+}
+impl Number for f64 {
+    type Arrow = Float64Type;
+}
+
+#[derive(Default)]
+struct Bits(Vec<u8>);
+
+impl Bits {
+    #[inline]
+    fn set(&mut self, row: usize) {
+        self.0[row >> 3] |= 1 << (row & 7);
+    }
+
+    #[inline]
+    fn get(&self, row: usize) -> bool {
+        self.0
+            .get(row >> 3)
+            .is_some_and(|byte| byte >> (row & 7) & 1 == 1)
+    }
+
+    fn allocate(&mut self) {
+        self.0 = vec![0; ROWS / 8];
+    }
+
+    fn take(&mut self, rows: usize) -> BooleanBuffer {
+        BooleanBuffer::new(Buffer::from_vec(std::mem::take(&mut self.0)), 0, rows)
+    }
+}
+
+/// Validity in Arrow's form: absent when every row has a value.
+fn nulls(valid: BooleanBuffer) -> Option<NullBuffer> {
+    Some(NullBuffer::new(valid)).filter(|nulls| nulls.null_count() > 0)
+}
+
+/// A column of numbers.
+#[derive(Default)]
+pub struct Numbers<T> {
+    values: Vec<T>,
+    valid: Bits,
+}
+
+impl<T: Number> Numbers<T> {
+    /// # Panics
+    /// `row` is not below [`ROWS`].
+    #[inline]
+    pub fn set(&mut self, row: usize, value: T) {
+        if self.values.is_empty() {
+            self.allocate();
+        }
+        self.values[row] = value;
+        self.valid.set(row);
+    }
+
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<T> {
+        self.valid.get(row).then(|| self.values[row])
+    }
+
+    #[cold]
+    fn allocate(&mut self) {
+        self.values = vec![T::default(); ROWS];
+        self.valid.allocate();
+    }
+}
+
+impl<T: Number> Fill for Numbers<T> {
+    fn data_type() -> DataType {
+        T::Arrow::DATA_TYPE
+    }
+
+    fn take(&mut self, rows: usize) -> ArrayRef {
+        if self.values.is_empty() {
+            return new_null_array(&T::Arrow::DATA_TYPE, rows);
+        }
+        let values = Buffer::from_vec(std::mem::take(&mut self.values));
+        Arc::new(PrimitiveArray::<T::Arrow>::new(
+            ScalarBuffer::new(values, 0, rows),
+            nulls(self.valid.take(rows)),
+        ))
+    }
+}
+
+/// A column of yes and no.
+#[derive(Default)]
+pub struct Flags {
+    values: Bits,
+    valid: Bits,
+}
+
+impl Flags {
+    /// # Panics
+    /// `row` is not below [`ROWS`].
+    #[inline]
+    pub fn set(&mut self, row: usize, value: bool) {
+        if self.valid.0.is_empty() {
+            self.values.allocate();
+            self.valid.allocate();
+        }
+        if value {
+            self.values.set(row);
+        }
+        self.valid.set(row);
+    }
+
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<bool> {
+        self.valid.get(row).then(|| self.values.get(row))
+    }
+}
+
+impl Fill for Flags {
+    fn data_type() -> DataType {
+        DataType::Boolean
+    }
+
+    fn take(&mut self, rows: usize) -> ArrayRef {
+        if self.valid.0.is_empty() {
+            return new_null_array(&DataType::Boolean, rows);
+        }
+        Arc::new(BooleanArray::new(
+            self.values.take(rows),
+            nulls(self.valid.take(rows)),
+        ))
+    }
+}
+
+/// A column of texts that differ from row to row. Rows are set in order.
+#[derive(Default)]
+pub struct Texts {
+    bytes: Vec<u8>,
+    offsets: Vec<i32>,
+    valid: Bits,
+}
+
+impl Texts {
+    /// # Panics
+    /// `row` is not below [`ROWS`], or a later row has been set already.
+    #[inline]
+    pub fn set(&mut self, row: usize, text: &str) {
+        if self.offsets.is_empty() {
+            self.offsets.reserve(ROWS + 1);
+            self.bytes.reserve(ROWS * 16);
+            self.valid.allocate();
+        }
+        assert!(
+            row < ROWS && self.offsets.len() <= row + 1,
+            "rows of a text column are set in order"
+        );
+        self.offsets.resize(row + 1, self.end());
+        self.bytes.extend_from_slice(text.as_bytes());
+        self.valid.set(row);
+    }
+
+    pub fn get(&self, row: usize) -> Option<&str> {
+        let from = *self.offsets.get(row)? as usize;
+        let to = self.offsets.get(row + 1).copied().unwrap_or(self.end()) as usize;
+        let text = std::str::from_utf8(&self.bytes[from..to]).expect("texts went in");
+        self.valid.get(row).then_some(text)
+    }
+
+    /// ROWS texts of less than 256 KiB each are below 2^31 together; a longer
+    /// one is not of a socket.
+    fn end(&self) -> i32 {
+        i32::try_from(self.bytes.len()).expect("a batch's texts are below 2 GiB")
+    }
+}
+
+impl Fill for Texts {
+    fn data_type() -> DataType {
+        DataType::Utf8
+    }
+
+    fn take(&mut self, rows: usize) -> ArrayRef {
+        if self.offsets.is_empty() {
+            return new_null_array(&DataType::Utf8, rows);
+        }
+        let end = self.end();
+        self.offsets.resize(rows + 1, end);
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(std::mem::take(&mut self.offsets)));
+        let bytes = Buffer::from_vec(std::mem::take(&mut self.bytes));
+        Arc::new(StringArray::new(
+            offsets,
+            bytes,
+            nulls(self.valid.take(rows)),
+        ))
+    }
+}
+
+/// A column of few distinct texts, stored as a dictionary.
+#[derive(Default)]
+pub struct Names {
+    keys: Numbers<i32>,
+    known: AHashMap<Box<str>, i32>,
+    names: Vec<Box<str>>,
+    /// The dictionary in Arrow's form, as of `names`' length then.
+    dictionary: Option<Arc<StringArray>>,
+    /// Neighbours are alike more often than not.
+    last: i32,
+}
+
+impl Names {
+    /// # Panics
+    /// `row` is not below [`ROWS`].
+    #[inline]
+    pub fn set(&mut self, row: usize, name: &str) {
+        let key = match self.names.get(self.last as usize) {
+            Some(last) if **last == *name => self.last,
+            _ => self.key(name),
+        };
+        self.last = key;
+        self.keys.set(row, key);
+    }
+
+    pub fn get(&self, row: usize) -> Option<&str> {
+        self.keys.get(row).map(|key| &*self.names[key as usize])
+    }
+
+    fn key(&mut self, name: &str) -> i32 {
+        if let Some(&key) = self.known.get(name) {
+            return key;
+        }
+        let key = i32::try_from(self.names.len())
+            .expect("fewer names than rows of a batch and those kept");
+        self.known.insert(name.into(), key);
+        self.names.push(name.into());
+        key
+    }
+}
+
+impl Fill for Names {
+    fn data_type() -> DataType {
+        DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+    }
+
+    fn take(&mut self, rows: usize) -> ArrayRef {
+        let keys = self.keys.take(rows);
+        let dictionary = match self.dictionary.take() {
+            Some(current) if current.len() == self.names.len() => current,
+            _ => {
+                let mut builder = StringBuilder::new();
+                self.names
+                    .iter()
+                    .for_each(|name| builder.append_value(name));
+                Arc::new(builder.finish())
+            }
+        };
+        if self.names.len() > NAMES_KEPT {
+            self.names.clear();
+            self.known.clear();
+        } else {
+            self.dictionary = Some(Arc::clone(&dictionary));
+        }
+        let keys = keys
+            .as_any()
+            .downcast_ref::<Int32Array>()
+            .expect("keys are 32 bits wide");
+        Arc::new(DictionaryArray::<Int32Type>::new(keys.clone(), dictionary))
+    }
+}

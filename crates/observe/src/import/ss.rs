@@ -1,0 +1,425 @@
+//! `ss` dumps of any iproute2 since 3.10, as rows of `sockets`.
+//!
+//! A dump is lines of sockets, each followed by lines that begin with a space
+//! (`-i`, `-m` …) or holding everything (`-O`). Header lines, empty lines and
+//! comments (`#`) are skipped; a line with a date, see [`super::ss_time`],
+//! begins a dump of that time. A line of details without a socket before it is
+//! a row without addresses.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+
+use super::ss_line::{Tokens, details};
+use super::ss_time;
+use crate::anonymise::Anonymiser;
+use crate::table::Table;
+use crate::tables::Sockets;
+
+/// Lines not understood that are kept to be shown.
+const SHOWN: usize = 5;
+/// Different unknown words that are counted apart.
+const WORDS: usize = 64;
+/// A longer line is not of ss. It bounds memory.
+const LINE_BYTES: usize = 1 << 20;
+const READ_BYTES: usize = 1 << 18;
+
+const STATES: [&[u8]; 12] = [
+    b"ESTAB",
+    b"SYN-SENT",
+    b"SYN-RECV",
+    b"FIN-WAIT-1",
+    b"FIN-WAIT-2",
+    b"TIME-WAIT",
+    b"UNCONN",
+    b"CLOSE-WAIT",
+    b"LAST-ACK",
+    b"LISTEN",
+    b"CLOSING",
+    b"NEW-SYN-RECV",
+];
+
+/// What an import found.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    pub bytes: u64,
+    pub lines: u64,
+    pub sockets: u64,
+    /// Lines of sockets other than TCP.
+    pub other_protocols: u64,
+    pub lines_not_understood: u64,
+    /// The first of them: file, line from 1, and the beginning of it.
+    pub first: Vec<(PathBuf, u64, String)>,
+    /// Words within lines understood that mean nothing to us, and how often.
+    pub unknown_words: BTreeMap<String, u64>,
+    /// Sockets whose dump says no time.
+    pub without_time: u64,
+}
+
+/// How to read dumps.
+#[derive(Clone)]
+pub struct Options {
+    pub anonymiser: Anonymiser,
+    /// The zone, in seconds east of UTC, of times that do not say theirs.
+    pub zone_s: Option<i32>,
+    /// What column `host` says.
+    pub host: Option<String>,
+}
+
+/// A parser of lines: pure, so it can be fed anything.
+pub struct Parser {
+    options: Options,
+    sockets: Sockets,
+    report: Report,
+    file: PathBuf,
+    /// Line of the current file, from 1.
+    line: u64,
+    t_unix_ns: Option<i64>,
+    /// What lines of details belong to.
+    current: Current,
+    /// For addresses being anonymised.
+    text: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Current {
+    Nothing,
+    Row(usize),
+    /// A socket that is left out: its details are, too.
+    Skipped,
+}
+
+impl Parser {
+    pub fn new(options: Options) -> Parser {
+        Parser {
+            options,
+            sockets: Sockets::default(),
+            report: Report::default(),
+            file: PathBuf::new(),
+            line: 0,
+            t_unix_ns: None,
+            current: Current::Nothing,
+            text: String::new(),
+        }
+    }
+
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Begins a file: its name may say when it was dumped.
+    pub fn file(&mut self, path: &Path) {
+        self.file = path.into();
+        self.line = 0;
+        self.current = Current::Nothing;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        self.t_unix_ns = ss_time::name(&name, self.options.zone_s);
+    }
+
+    /// Reads a line without its end; gives the batch that the line before filled.
+    #[inline]
+    pub fn line(&mut self, line: &[u8]) -> Option<RecordBatch> {
+        self.line += 1;
+        self.report.lines += 1;
+        match line.first() {
+            None | Some(b'\r') => None,
+            Some(b' ' | b'\t') => self.details_line(line),
+            Some(b'#') => {
+                self.current = Current::Nothing;
+                self.date(line);
+                None
+            }
+            Some(_) => self.socket_line(line),
+        }
+    }
+
+    /// A line too long to hold.
+    fn too_long(&mut self, beginning: &[u8]) {
+        self.line += 1;
+        self.report.lines += 1;
+        self.not_understood(beginning);
+    }
+
+    /// The rows that no batch has yet.
+    pub fn rest(&mut self) -> Option<RecordBatch> {
+        self.current = Current::Nothing;
+        (self.sockets.rows() > 0).then(|| self.sockets.take())
+    }
+
+    fn details_line(&mut self, line: &[u8]) -> Option<RecordBatch> {
+        let mut full = None;
+        let row = match self.current {
+            Current::Row(row) => row,
+            Current::Skipped => return None,
+            Current::Nothing => {
+                // Some shells indent dates and headers.
+                let trimmed = line.trim_ascii();
+                if trimmed.is_empty() || self.date(trimmed) {
+                    return None;
+                }
+                if memchr::memchr(b':', line).is_none() {
+                    self.not_understood(line);
+                    return None;
+                }
+                let (batch, row) = self.add_row();
+                full = batch;
+                row
+            }
+        };
+        self.details(line, row);
+        full
+    }
+
+    fn add_row(&mut self) -> (Option<RecordBatch>, usize) {
+        let full = self.sockets.is_full().then(|| self.sockets.take());
+        let row = self.sockets.add_row();
+        self.report.sockets += 1;
+        self.sockets.r#final.set(row, false);
+        match self.t_unix_ns {
+            Some(t_unix_ns) => self.sockets.t_unix_ns.set(row, t_unix_ns),
+            None => self.report.without_time += 1,
+        }
+        if let Some(host) = &self.options.host {
+            self.sockets.host.set(row, host);
+        }
+        (full, row)
+    }
+
+    fn details(&mut self, line: &[u8], row: usize) {
+        let words = &mut self.report.unknown_words;
+        details(line, &mut self.sockets, row, |word| {
+            // The key alone: values would make each one different.
+            let key = word.split(|byte| *byte == b':').next().unwrap_or(word);
+            let key = String::from_utf8_lossy(&key[..key.len().min(32)]).into_owned();
+            if words.len() < WORDS || words.contains_key(&key) {
+                *words.entry(key).or_default() += 1;
+            }
+        });
+    }
+
+    fn socket_line(&mut self, line: &[u8]) -> Option<RecordBatch> {
+        let mut tokens = Tokens(line);
+        let mut token = tokens.next()?;
+        match token {
+            b"State" | b"Netid" | b"Recv-Q" => {
+                self.current = Current::Nothing;
+                return None;
+            }
+            b"tcp" | b"mptcp" => token = tokens.next()?,
+            b"udp" | b"raw" | b"u_str" | b"u_dgr" | b"u_seq" | b"nl" | b"p_raw" | b"p_dgr"
+            | b"icmp6" | b"sctp" | b"dccp" | b"v_str" | b"v_dgr" | b"ti_rd" | b"ti_dg"
+            | b"ti_sq" | b"ti_st" | b"xdp" | b"???" => {
+                self.report.other_protocols += 1;
+                self.current = Current::Skipped;
+                return None;
+            }
+            _ => {}
+        }
+        let state = STATES.iter().find(|state| **state == token);
+        // A filter on one state hides its column.
+        let recv = if state.is_some() {
+            tokens.next()
+        } else {
+            Some(token)
+        };
+        let found = recv.and_then(number).and_then(|recv| {
+            let send = number(tokens.next()?)?;
+            let local = endpoint(tokens.next()?)?;
+            let remote = endpoint(tokens.next()?)?;
+            Some((recv, send, local, remote))
+        });
+        let Some((recv, send, local, remote)) = found else {
+            self.current = Current::Nothing;
+            if !self.date(line) {
+                self.not_understood(line);
+            }
+            return None;
+        };
+        let (full, row) = self.add_row();
+        self.current = Current::Row(row);
+        if let Some(state) = state {
+            self.sockets
+                .state
+                .set(row, std::str::from_utf8(state).expect("states are ASCII"));
+        }
+        self.sockets.recv_q_bytes.set(row, recv);
+        self.sockets.send_q_bytes.set(row, send);
+        self.address(local.address);
+        if !self.text.is_empty() {
+            self.sockets.local_addr.set(row, &self.text);
+        }
+        self.address(remote.address);
+        if !self.text.is_empty() {
+            self.sockets.remote_addr.set(row, &self.text);
+        }
+        if let Some(port) = local.port {
+            self.sockets.local_port.set(row, port);
+        }
+        if let Some(port) = remote.port {
+            self.sockets.remote_port.set(row, port);
+        }
+        if let Some(interface) = local.interface.or(remote.interface) {
+            self.sockets.interface.set(row, interface);
+        }
+        if !tokens.0.is_empty() {
+            self.details(tokens.0, row);
+        }
+        full
+    }
+
+    /// Leaves in `text` what may be stored of an address; nothing where it is a
+    /// name, of which a prefix has no meaning.
+    fn address(&mut self, address: &str) {
+        self.text.clear();
+        if matches!(self.options.anonymiser, Anonymiser::Keep) || address == "*" {
+            self.text.push_str(address);
+        } else if let Ok(address) = address.parse::<IpAddr>() {
+            self.options.anonymiser.write(address, &mut self.text);
+        }
+    }
+
+    /// Is it a line with the time of what follows?
+    fn date(&mut self, line: &[u8]) -> bool {
+        let time = std::str::from_utf8(line)
+            .ok()
+            .and_then(|text| ss_time::line(text, self.options.zone_s));
+        self.t_unix_ns = time.or(self.t_unix_ns);
+        time.is_some()
+    }
+
+    fn not_understood(&mut self, line: &[u8]) {
+        self.report.lines_not_understood += 1;
+        if self.report.first.len() < SHOWN {
+            let text = String::from_utf8_lossy(&line[..line.len().min(160)])
+                .trim()
+                .to_owned();
+            // What may not be stored must not be shown either.
+            let text = if matches!(self.options.anonymiser, Anonymiser::Keep) {
+                text
+            } else {
+                String::new()
+            };
+            self.report.first.push((self.file.clone(), self.line, text));
+        }
+    }
+}
+
+struct Endpoint<'a> {
+    address: &'a str,
+    interface: Option<&'a str>,
+    /// 0: any. `None`: a service's name, as ss prints without `-n`.
+    port: Option<i32>,
+}
+
+/// `10.0.0.1:443`, `[2001:db8::1]:443`, `::1:443` of older versions,
+/// `[fe80::1]%eth0:22`, `10.0.0.1%eth0:22`, `*:22`, `0.0.0.0:*`.
+fn endpoint(text: &[u8]) -> Option<Endpoint<'_>> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (address, port) = text.rsplit_once(':')?;
+    let port = match port {
+        "*" => Some(0),
+        "" => return None,
+        _ if port.as_bytes()[0].is_ascii_digit() => Some(i32::from(port.parse::<u16>().ok()?)),
+        _ => None,
+    };
+    let (address, interface) = match address.split_once('%') {
+        // Within brackets the scope stands before the closing one.
+        Some((address, interface)) => (address, Some(interface.trim_end_matches(']'))),
+        None => (address, None),
+    };
+    let address = address.trim_start_matches('[').trim_end_matches(']');
+    (!address.is_empty()).then_some(Endpoint {
+        address,
+        interface,
+        port,
+    })
+}
+
+fn number(text: &[u8]) -> Option<i64> {
+    if text.len() > 18 || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    Some(
+        text.iter()
+            .fold(0, |number, digit| number * 10 + i64::from(digit - b'0')),
+    )
+}
+
+/// Reads one file, plain, gzip or zstd, and hands batches to `sink`, whose error
+/// ends it. Memory does not depend on the file's size.
+///
+/// # Errors
+/// The file cannot be read, or the sink's.
+pub fn read<E: From<io::Error>>(
+    path: &Path,
+    parser: &mut Parser,
+    mut sink: impl FnMut(&Report, Option<RecordBatch>) -> Result<(), E>,
+) -> Result<(), E> {
+    parser.file(path);
+    let mut input = open(path)?;
+    let mut buffer = vec![0; READ_BYTES];
+    let mut held = 0;
+    // Of a line longer than the buffer may become: the rest is passed over.
+    let mut passing = false;
+    loop {
+        if held == buffer.len() {
+            if buffer.len() >= LINE_BYTES {
+                if !passing {
+                    parser.too_long(&buffer[..160]);
+                }
+                (passing, held) = (true, 0);
+            } else {
+                buffer.resize(buffer.len() * 2, 0);
+            }
+        }
+        let got = match input.read(&mut buffer[held..]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        parser.report.bytes += got as u64;
+        let filled = held + got;
+        let mut from = 0;
+        for end in memchr::memchr_iter(b'\n', &buffer[held..filled]).map(|at| held + at) {
+            if !std::mem::take(&mut passing)
+                && let Some(batch) = parser.line(&buffer[from..end])
+            {
+                sink(&parser.report, Some(batch))?;
+            }
+            from = end + 1;
+        }
+        if got == 0 {
+            if filled > from
+                && !passing
+                && let Some(batch) = parser.line(&buffer[from..filled])
+            {
+                sink(&parser.report, Some(batch))?;
+            }
+            return Ok(());
+        }
+        buffer.copy_within(from..filled, 0);
+        held = filled - from;
+        sink(&parser.report, None)?;
+    }
+}
+
+fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    let mut file = File::open(path)?;
+    let mut magic = [0; 4];
+    let mut got = 0;
+    while got < magic.len() {
+        match file.read(&mut magic[got..])? {
+            0 => break,
+            more => got += more,
+        }
+    }
+    let whole = io::Cursor::new(magic).take(got as u64).chain(file);
+    Ok(match magic {
+        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(whole))),
+        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::Decoder::new(whole)?),
+        _ => Box::new(whole),
+    })
+}

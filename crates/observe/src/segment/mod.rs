@@ -1,0 +1,26 @@
+//! Parquet files that outlive their writer.
+//!
+//! A Parquet file is read from its footer, which stands at the end: a file
+//! whose writer was killed cannot be read. So while `sockets-000001.parquet` is
+//! being written it is three files:
+//!
+//! - `sockets-000001.parquet.part`, the file without its footer;
+//! - `sockets-000001.parquet.groups`, what the footer will say of each row
+//!   group, appended when the group is complete and on the disk;
+//! - `sockets-000001.parquet.reserve`, room for the footer on a full disk.
+//!
+//! [`Writer::finish`] writes the footer and renames the part. [`recover`] does
+//! the same for a writer that is gone: the part is cut after the last row group
+//! that `groups` describes. A lock on the part tells the living from the dead.
+
+mod error;
+mod groups;
+mod keep;
+mod recover;
+mod reserve;
+mod writer;
+
+pub use error::Error;
+pub use keep::{Segment, keep, segments};
+pub use recover::{Recovered, recover};
+pub use writer::{Options, Writer};

@@ -1,0 +1,373 @@
+//! The writer of a table's segments.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, SchemaRef};
+use nix::fcntl::Flock;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::add_encoded_arrow_schema_to_metadata;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+
+use super::error::Error;
+use super::groups;
+use super::keep::{keep, number};
+use super::recover::{Recovered, complete, lock};
+use super::reserve::Reserve;
+
+/// How a table is cut into row groups and segments.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// A row group is closed when it has this many rows. Its encoded form is
+    /// what a writer holds in memory.
+    pub group_rows: usize,
+    /// It is closed by [`Writer::commit`] when it is this old: what may be lost.
+    pub group_age: Duration,
+    /// A segment is closed when it has this many bytes.
+    pub segment_bytes: u64,
+    /// It is closed when it is this old.
+    pub segment_age: Duration,
+    /// Bound of all whole segments of the folder; `None`: none.
+    pub keep_bytes: Option<u64>,
+    /// Is a row group on the disk, and not only with the kernel, before it
+    /// counts? Needed against power cuts, not against kill -9.
+    pub sync: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            group_rows: 1 << 17,
+            group_age: Duration::from_secs(10),
+            segment_bytes: 256 << 20,
+            segment_age: Duration::from_secs(3600),
+            keep_bytes: None,
+            sync: true,
+        }
+    }
+}
+
+/// Appends record batches to the segments of one table in one folder.
+///
+/// A writer that is dropped without [`finish`](Writer::finish) leaves what a
+/// killed one leaves.
+pub struct Writer {
+    dir: PathBuf,
+    table: String,
+    schema: SchemaRef,
+    options: Options,
+    properties: WriterProperties,
+    /// What stands in every footer: the Arrow schema with units and meanings.
+    about: Vec<KeyValue>,
+    current: Option<Current>,
+    next: u64,
+    closed: Vec<PathBuf>,
+    rows: u64,
+}
+
+/// The segment being written.
+struct Current {
+    part: PathBuf,
+    /// The part, locked for as long as its writer lives.
+    file: Flock<File>,
+    /// Writes through another descriptor of the same open file.
+    parquet: ArrowWriter<File>,
+    groups: File,
+    reserve: Reserve,
+    began: Instant,
+    group_began: Instant,
+}
+
+impl Writer {
+    /// A writer of `TABLE-NNNNNN.parquet` in `dir`, which is made if need be.
+    /// No file appears before the first row.
+    ///
+    /// # Errors
+    /// The folder cannot be made or read.
+    pub fn create(
+        dir: &Path,
+        table: &str,
+        schema: SchemaRef,
+        options: Options,
+    ) -> Result<Writer, Error> {
+        fs::create_dir_all(dir).map_err(Error::io(dir, "make the folder"))?;
+        let mut properties = properties(&schema);
+        add_encoded_arrow_schema_to_metadata(&schema, &mut properties);
+        let about = properties.key_value_metadata().cloned().unwrap_or_default();
+        let mut writer = Writer {
+            dir: dir.into(),
+            table: table.into(),
+            schema,
+            options,
+            properties,
+            about,
+            current: None,
+            next: 1,
+            closed: Vec::new(),
+            rows: 0,
+        };
+        writer.next = writer.first_free()?;
+        Ok(writer)
+    }
+
+    /// Appends rows. They outlive the writer once their row group is closed.
+    ///
+    /// # Errors
+    /// The disk is full or fails. What had been committed is whole then, as after
+    /// [`finish`](Writer::finish); the writer takes no more.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        if self.current.is_none() {
+            self.open()?;
+        }
+        let current = self.current.as_mut().expect("opened above");
+        if current.parquet.in_progress_rows() == 0 {
+            current.group_began = Instant::now();
+        }
+        self.rows += batch.num_rows() as u64;
+        match current.parquet.write(batch) {
+            Err(error) => Err(self.fail(error)),
+            Ok(()) if current.parquet.in_progress_rows() >= self.options.group_rows => {
+                self.close_group()
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Says that a sample is complete: closes the row group when it is old
+    /// enough, and the segment likewise.
+    ///
+    /// # Errors
+    /// As of [`write`](Writer::write).
+    pub fn commit(&mut self) -> Result<(), Error> {
+        match &self.current {
+            Some(current)
+                if current.parquet.in_progress_rows() > 0
+                    && current.group_began.elapsed() >= self.options.group_age =>
+            {
+                self.close_group()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Closes the last segment and tells the paths of all that were written and
+    /// still exist.
+    ///
+    /// # Errors
+    /// As of [`write`](Writer::write).
+    pub fn finish(mut self) -> Result<Vec<PathBuf>, Error> {
+        if self
+            .current
+            .as_ref()
+            .is_some_and(|current| current.parquet.in_progress_rows() > 0)
+        {
+            self.close_group()?;
+        }
+        self.close_segment()?;
+        self.closed.retain(|path| path.exists());
+        Ok(self.closed)
+    }
+
+    /// Rows written so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Memory held by the row group under construction.
+    pub fn memory_bytes(&self) -> usize {
+        self.current
+            .as_ref()
+            .map_or(0, |current| current.parquet.memory_size())
+    }
+
+    fn first_free(&self) -> Result<u64, Error> {
+        let mut last = 0;
+        for entry in fs::read_dir(&self.dir).map_err(Error::io(&self.dir, "read the folder"))? {
+            let path = entry
+                .map_err(Error::io(&self.dir, "read the folder"))?
+                .path();
+            // A part's number is taken as well.
+            let whole = if path
+                .extension()
+                .is_some_and(|extension| extension == "part")
+            {
+                path.with_extension("")
+            } else {
+                path
+            };
+            last = last.max(number(&whole).unwrap_or(0));
+        }
+        Ok(last + 1)
+    }
+
+    fn open(&mut self) -> Result<(), Error> {
+        let part = self
+            .dir
+            .join(format!("{}-{:06}.parquet.part", self.table, self.next));
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&part);
+        let file = file.map_err(Error::io(&part, "create"))?;
+        let file =
+            lock(file).ok_or_else(|| Error::io(&part, "lock")(io::ErrorKind::WouldBlock.into()))?;
+        let groups_path = groups::beside(&part);
+        let groups = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(&groups_path);
+        let groups = groups.map_err(Error::io(&groups_path, "create"))?;
+        let options = ArrowWriterOptions::new()
+            .with_properties(self.properties.clone())
+            .with_skip_arrow_metadata(true);
+        let other = file.try_clone().map_err(Error::io(&part, "hold"))?;
+        let parquet = ArrowWriter::try_new_with_options(other, Arc::clone(&self.schema), options)
+            .map_err(|error| Error::Parquet {
+            path: part.clone(),
+            reason: error.to_string(),
+        })?;
+        let now = Instant::now();
+        self.current = Some(Current {
+            reserve: Reserve::new(&part),
+            part,
+            file,
+            parquet,
+            groups,
+            began: now,
+            group_began: now,
+        });
+        self.next += 1;
+        Ok(())
+    }
+
+    fn close_group(&mut self) -> Result<(), Error> {
+        let current = self.current.as_mut().expect("a group is open");
+        match current.close_group(&self.about, self.options.sync) {
+            Err(error) => return Err(self.fail(error)),
+            Ok(bytes)
+                if bytes < self.options.segment_bytes
+                    && current.began.elapsed() < self.options.segment_age => {}
+            Ok(_) => self.close_segment()?,
+        }
+        Ok(())
+    }
+
+    fn close_segment(&mut self) -> Result<(), Error> {
+        let Some(current) = self.current.take() else {
+            return Ok(());
+        };
+        let Current {
+            part,
+            mut file,
+            parquet,
+            ..
+        } = current;
+        // Its buffer goes to the part's end, which is cut off below.
+        drop(parquet);
+        // The footer is written from `groups`, for the living and the dead alike.
+        if let Recovered::Whole { path, .. } = complete(&mut file, &part)? {
+            self.closed.push(path);
+        }
+        if let Some(bytes) = self.options.keep_bytes {
+            keep(&self.dir, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The error of a write, after the part has been made whole as far as it goes.
+    fn fail(&mut self, error: ParquetError) -> Error {
+        let part = self
+            .current
+            .as_ref()
+            .expect("what failed is open")
+            .part
+            .clone();
+        // The rest of the disk may not do for the footer; then the part stays,
+        // and `recover` makes it whole when there is space again.
+        let kept = match self.close_segment() {
+            Ok(()) => self.closed.last().cloned(),
+            Err(_) => None,
+        };
+        match &error {
+            ParquetError::External(source) if full(source.downcast_ref()) => {
+                Error::DiskFull { path: part, kept }
+            }
+            _ => Error::Parquet {
+                path: part,
+                reason: error.to_string(),
+            },
+        }
+    }
+}
+
+fn full(error: Option<&io::Error>) -> bool {
+    error.is_some_and(|error| {
+        matches!(
+            error.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        )
+    })
+}
+
+impl Current {
+    /// The row group is in the file, then in `groups`; the part's bytes so far.
+    fn close_group(&mut self, about: &[KeyValue], sync: bool) -> Result<u64, ParquetError> {
+        self.parquet.flush()?;
+        self.parquet.sync()?;
+        if sync {
+            self.parquet.inner().sync_data()?;
+        }
+        let end = self.parquet.bytes_written() as u64;
+        // Room for the footer comes first: a group that is told of can be closed.
+        self.reserve.grow(self.groups.metadata()?.len())?;
+        let group = self
+            .parquet
+            .flushed_row_groups()
+            .last()
+            .expect("one was flushed above");
+        groups::append(&mut self.groups, end, group, about)?;
+        if sync {
+            self.groups.sync_data()?;
+        }
+        Ok(end)
+    }
+}
+
+/// zstd at its fastest level. Dictionaries only for texts: a counter rarely
+/// repeats, and its differences are short.
+fn properties(schema: &SchemaRef) -> WriterProperties {
+    let mut builder = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(
+            ZstdLevel::try_new(1).expect("1 is a level of zstd"),
+        ))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
+        .set_dictionary_enabled(false)
+        .set_max_row_group_row_count(None);
+    for field in schema.fields() {
+        let path = ColumnPath::from(field.name().as_str());
+        builder = match field.data_type() {
+            DataType::Dictionary(..) | DataType::Utf8 => {
+                builder.set_column_dictionary_enabled(path, true)
+            }
+            DataType::Int32 | DataType::Int64 | DataType::UInt64 => {
+                builder.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED)
+            }
+            _ => builder,
+        };
+    }
+    builder.build()
+}
