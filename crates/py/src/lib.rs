@@ -25,6 +25,8 @@ mod run;
 mod scenario;
 #[cfg(feature = "python")]
 mod shell;
+#[cfg(feature = "python")]
+mod trace;
 
 #[cfg(feature = "python")]
 #[pyo3::pymodule]
@@ -43,4 +45,6 @@ mod _core {
     use crate::scenario::{Scenario, parse};
     #[pymodule_export]
     use crate::shell::{ShellOutcome, shell};
+    #[pymodule_export]
+    use crate::trace::{TraceBatch, trace_qdisc, trace_tcp};
 }
