@@ -38,8 +38,8 @@ struct trace_latency {
 
 /* Set by the loader; 0 asks for nothing. */
 struct trace_filter {
+	char device[16]; /* its name */
 	u32 netns;
-	s32 ifindex;
 };
 
 const volatile struct trace_filter filter SEC(".rodata.filter") = {};
@@ -96,6 +96,20 @@ struct sk_buff {
 
 #pragma clang attribute pop
 
+/* Is it the device that is asked for? */
+static __always_inline int trace_is_named(const struct net_device *dev)
+{
+	u32 i;
+
+	for (i = 0; i < 16; i++) {
+		if (dev->name[i] != filter.device[i])
+			return 0;
+		if (!filter.device[i])
+			break;
+	}
+	return 1;
+}
+
 /* The device's latencies, if it is asked for. */
 static __always_inline struct trace_latency *
 trace_of(const struct Qdisc *q, const struct netdev_queue *txq)
@@ -108,7 +122,7 @@ trace_of(const struct Qdisc *q, const struct netdev_queue *txq)
 	key.ifindex = dev->ifindex;
 	if (filter.netns && filter.netns != key.netns)
 		return 0;
-	if (filter.ifindex && filter.ifindex != key.ifindex)
+	if (filter.device[0] && !trace_is_named(dev))
 		return 0;
 	key.handle = q->handle;
 	found = bpf_map_lookup_elem(&latencies, &key);

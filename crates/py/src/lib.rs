@@ -27,6 +27,8 @@ mod scenario;
 mod shell;
 #[cfg(feature = "python")]
 mod trace;
+#[cfg(feature = "python")]
+mod units;
 
 #[cfg(feature = "python")]
 #[pyo3::pymodule]
@@ -38,7 +40,9 @@ mod _core {
     #[pymodule_export]
     use crate::loader::{LoadedAlgorithms, in_kernel, load, load_for_run, unload};
     #[pymodule_export]
-    use crate::registry::{algorithms, keys, losses, queues, tables, version, workloads};
+    use crate::registry::{
+        algorithms, keys, losses, queues, tables, trace_tables, version, workloads,
+    };
     #[pymodule_export]
     use crate::run::{Cancel, Output};
     #[pymodule_export]
@@ -47,4 +51,6 @@ mod _core {
     use crate::shell::{ShellOutcome, shell};
     #[pymodule_export]
     use crate::trace::{TraceBatch, trace_qdisc, trace_tcp};
+    #[pymodule_export]
+    use crate::units::duration_ns;
 }

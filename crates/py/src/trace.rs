@@ -97,14 +97,14 @@ pub fn trace_tcp<'py>(
 
 /// See `knee_kernel::trace::qdisc::trace`.
 #[pyfunction]
-#[pyo3(signature = (is_over, *, netns=None, ifindex=None))]
+#[pyo3(signature = (is_over, *, device=None, netns=None))]
 pub fn trace_qdisc<'py>(
     py: Python<'py>,
     is_over: Py<PyAny>,
+    device: Option<String>,
     netns: Option<u32>,
-    ifindex: Option<i32>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let filter = qdisc::QdiscFilter { netns, ifindex };
+    let filter = qdisc::QdiscFilter { device, netns };
     let mut raised = None;
     let ended = py.detach(|| {
         qdisc::trace(&filter, || {
@@ -164,7 +164,7 @@ fn cost<'py>(py: Python<'py>, cost: &Cost) -> PyResult<Bound<'py, PyDict>> {
     let programs = PyList::empty(py);
     for program in &cost.programs {
         let entry = PyDict::new(py);
-        entry.set_item("tracepoint", &program.tracepoint)?;
+        entry.set_item("at", &program.at)?;
         entry.set_item("runs", program.runs)?;
         entry.set_item("run_time_ns", program.run_time_ns)?;
         entry.set_item("missed", program.missed)?;

@@ -13,15 +13,30 @@ use crate::KernelError;
 const LOOK: Duration = Duration::from_millis(50);
 /// TRACE_BUCKETS of bpf/trace_qdisc.bpf.c.
 const BUCKETS: usize = 336;
+/// IFNAMSIZ: a device's name with the 0 at its end.
+const NAME_BYTES: usize = 16;
 /// Buckets to each power of two.
 const PER_OCTAVE: usize = 8;
 
 /// Which devices; by default all.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct QdiscFilter {
+    /// Name of the device, cut to the 15 characters that it can have.
+    pub device: Option<String>,
     /// Inode of the network namespace.
     pub netns: Option<u32>,
-    pub ifindex: Option<i32>,
+}
+
+impl QdiscFilter {
+    /// As `struct trace_filter` of bpf/trace_qdisc.bpf.c has it.
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; NAME_BYTES];
+        let name = self.device.as_deref().unwrap_or_default().as_bytes();
+        let length = name.len().min(NAME_BYTES - 1);
+        bytes[..length].copy_from_slice(&name[..length]);
+        bytes.extend(self.netns.unwrap_or(0).to_ne_bytes());
+        bytes
+    }
 }
 
 /// What was seen of the qdisc of one handle at one device.
@@ -76,12 +91,10 @@ pub fn trace(
     filter: &QdiscFilter,
     mut is_over: impl FnMut() -> bool,
 ) -> Result<Ended, KernelError> {
-    let mut bytes = filter.netns.unwrap_or(0).to_ne_bytes().to_vec();
-    bytes.extend(filter.ifindex.unwrap_or(0).to_ne_bytes());
     let mut attached = Attached::attach(&Wanted {
         name: "trace_qdisc",
         bytes: objects::QDISC,
-        filter: &bytes,
+        filter: &filter.to_bytes(),
         tracepoints: &["qdisc_enqueue", "qdisc_dequeue"],
         since: "5.15",
     })?;
@@ -107,7 +120,10 @@ fn read(key: &[u8], value: &[u8]) -> Option<QdiscLatency> {
     let word = |at: usize| Some(u32::from_ne_bytes(key.get(at..at + 4)?.try_into().ok()?));
     let number = |at: usize| Some(u64::from_ne_bytes(value.get(at..at + 8)?.try_into().ok()?));
     let text = |at: usize| {
-        let bytes = value.get(at..at + 16)?.split(|byte| *byte == 0).next()?;
+        let bytes = value
+            .get(at..at + NAME_BYTES)?
+            .split(|byte| *byte == 0)
+            .next()?;
         Some(String::from_utf8_lossy(bytes).into_owned())
     };
     const BUCKETS_AT: usize = 72;
