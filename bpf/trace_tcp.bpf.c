@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * trace_tcp.bpf.c - writes what happens to TCP connections into a ring buffer:
- * one record for each segment that reaches a connection, and one for each
- * change of state and each retransmission. Each has the sender's state.
+ * one record for each segment that reaches an established connection, and one
+ * for each change of state and each retransmission. Each has the sender's state.
  *
  * A segment is seen as it arrives, before the stack has looked at it: its
  * record holds what the ACKs before it have made of the connection.
@@ -198,13 +198,6 @@ struct sk_buff {
 
 #define TRACE_AF_INET 2
 
-/* States of a connection, include/net/tcp_states.h. */
-#define TRACE_FIN_WAIT1 4
-#define TRACE_FIN_WAIT2 5
-#define TRACE_CLOSE_WAIT 8
-#define TRACE_LAST_ACK 9
-#define TRACE_CLOSING 11
-
 /* Of a TCP header on the wire, RFC 9293 section 3.1. */
 struct trace_tcp_header {
 	__be16 source;
@@ -359,15 +352,17 @@ static __always_inline void trace_end(struct trace_record *r)
 							  : BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void trace_arrival(struct sock *sk,
-					  const struct sk_buff *skb)
+/* Fires in the established state alone: the ACKs of a connection that closes
+ * while it has data to send are not seen. */
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(trace_segment, struct sock *sk, struct sk_buff *skb)
 {
 	struct trace_record *r = trace_begin(sk, TRACE_SEGMENT);
 	struct trace_tcp_header header = {};
 	u32 header_bytes;
 
 	if (!r)
-		return;
+		return 0;
 	/* The stack has not pulled the header yet. */
 	bpf_probe_read_kernel(&header, sizeof(header), skb->data);
 	header_bytes = (header.offset >> 4) * 4;
@@ -377,28 +372,6 @@ static __always_inline void trace_arrival(struct sock *sk,
 	if (skb->len > header_bytes)
 		r->payload_bytes = skb->len - header_bytes;
 	trace_end(r);
-}
-
-SEC("tp_btf/tcp_probe")
-int BPF_PROG(trace_segment, struct sock *sk, struct sk_buff *skb)
-{
-	trace_arrival(sk, skb);
-	return 0;
-}
-
-/* A sender that has closed its end is no longer established, and often has
- * most of its data still to send; tcp_probe does not see its ACKs. */
-SEC("fentry/tcp_rcv_state_process")
-int BPF_PROG(trace_closing, struct sock *sk, struct sk_buff *skb)
-{
-	switch (sk->__sk_common.skc_state) {
-	case TRACE_FIN_WAIT1:
-	case TRACE_FIN_WAIT2:
-	case TRACE_CLOSE_WAIT:
-	case TRACE_LAST_ACK:
-	case TRACE_CLOSING:
-		trace_arrival(sk, skb);
-	}
 	return 0;
 }
 

@@ -235,14 +235,15 @@ def trace_tcp(
 ) -> dict[str, Any]:
     """Traces connections until `take`, called about twenty times a second, at first as soon as all is attached,
     returns something false; the last batch comes after that. Returns `lost` int and `cost`: `programs`, a list of dicts
-    `at` `runs` `run_time_ns` `missed`, and `not_measured` str or None. Raises what `take` raised, `KernelUnsupported`.
+    `tracepoint` `runs` `run_time_ns` `missed`, and `not_measured` str or None. Raises what `take` raised, `KernelUnsupported`.
     """
 
 def trace_qdisc(
     is_over: Callable[[], object], *, device: str | None = None, netns: int | None = None
 ) -> dict[str, Any]:
     """Measures waits in qdiscs until `is_over`, asked about twenty times a second, returns something true. Returns
-    `qdiscs`, a list of dicts with the fields of `kneepoint.observe.qdiscs.Latency`, and `lost` and `cost` as `trace_tcp`.
+    `qdiscs`, a list of dicts with the fields of `kneepoint.observe.qdiscs.Latency`, and `lost` and `cost` as
+    `trace_tcp` does.
     """
 
 def trace_tables() -> dict[str, list[dict[str, str]]]:

@@ -164,7 +164,7 @@ fn cost<'py>(py: Python<'py>, cost: &Cost) -> PyResult<Bound<'py, PyDict>> {
     let programs = PyList::empty(py);
     for program in &cost.programs {
         let entry = PyDict::new(py);
-        entry.set_item("at", &program.at)?;
+        entry.set_item("tracepoint", &program.tracepoint)?;
         entry.set_item("runs", program.runs)?;
         entry.set_item("run_time_ns", program.run_time_ns)?;
         entry.set_item("missed", program.missed)?;

@@ -93,9 +93,9 @@ def _connections(found: trace.Trace) -> Iterator[str]:
         yield from aligned([head, *body], left=[True, True, *[False] * 7])
         if len(rows) > _SHOWN:
             yield f"and {len(rows) - _SHOWN} more, which sent less; --json and connections.parquet have all"
-    counts = found.about["rows"]
+    counts, seconds, lost = found.about["rows"], found.about["seconds"], found.about["lost"]
     yield ""
-    yield f"{counts['acks']:,} segments and {counts['events']:,} events in {found.about['seconds']:.3g} s; {_lost(found.about['lost'])}"
+    yield f"{counts['acks']:,} segments and {counts['events']:,} events in {seconds:.3g} s; {_lost(lost)}"
     yield from _cost(found.about["cost"], found.about["seconds"])
 
 
@@ -140,8 +140,8 @@ def queues(*, device: str | None, netns: str | None, length: str | None, json: b
     if not found.latencies:
         where = f"of {device} " if device else ""
         print(
-            f"No packet went into a qdisc {where}in {human.duration(int(found.seconds * 1e9))}. A device whose qdisc is "
-            "noqueue has none, and an idle qdisc lets packets pass by; `tc qdisc` prints them."
+            f"No packet went into a qdisc {where}in {human.duration(int(found.seconds * 1e9))}. A device whose qdisc "
+            "is noqueue has none, and an idle qdisc lets packets pass by; `tc qdisc` prints them."
         )
     for one in found.latencies:
         for line in _histogram(one):
@@ -196,7 +196,9 @@ def _cost(cost: dict[str, Any], seconds: float) -> Iterator[str]:
     else:
         ran = [one for one in cost["programs"] if one["runs"]]
         spent_ns = sum(one["run_time_ns"] for one in ran)
-        each = ", ".join(f"{one['at']} {one['run_time_ns'] / one['runs']:.0f} ns x {one['runs']:,}" for one in ran)
+        each = ", ".join(
+            f"{one['tracepoint']} {one['run_time_ns'] / one['runs']:.0f} ns x {one['runs']:,}" for one in ran
+        )
         share = f", {human.quantity('share', spent_ns / 1e9 / seconds)} of a processor" if seconds else ""
         yield f"Cost in the kernel: {_time(spent_ns)} in all{share}" + (f" ({each})" if each else "")
     if "writing_cpu_sec" in cost:

@@ -61,7 +61,7 @@ class Trace:
         payload acknowledged, medians and extremes. None stands for what no row tells."""
         import duckdb
 
-        query = f"""
+        query = """
             with seen as (
                 select cookie, count(*) as rows, max(bytes_acked) - min(bytes_acked) as bytes_acked,
                        quantile_cont(snd_cwnd, 0.5) as snd_cwnd_p50, max(snd_cwnd) as snd_cwnd_max,

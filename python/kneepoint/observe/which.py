@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -79,7 +78,7 @@ def namespace(text: str) -> int:
     else:
         path = Path("/run/netns", text)
     try:
-        return os.stat(path).st_ino
+        return path.stat().st_ino
     except OSError as error:
         raise UsageError(
             f'--netns: got "{text}", and {path} cannot be looked at ({error.strerror}); expected a name that '

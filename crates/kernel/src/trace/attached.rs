@@ -3,8 +3,8 @@
 use std::{fs, io};
 
 use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::{Func, Typedef};
-use libbpf_rs::{Link, Map, MapCore, MapFlags, Object, ObjectBuilder, ProgramAttachType};
+use libbpf_rs::btf::types::Typedef;
+use libbpf_rs::{Link, Map, MapCore, MapFlags, Object, ObjectBuilder};
 
 use super::cost::{Cost, Meter};
 use crate::KernelError;
@@ -100,7 +100,7 @@ pub fn unreadable(error: libbpf_rs::Error) -> KernelError {
     KernelError::system("cannot read what the trace's programs wrote")(io::Error::other(error))
 }
 
-/// Does the running kernel have a tracepoint, or a function, of that name?
+/// Does the running kernel have a tracepoint of that name?
 fn tracepoints() -> Result<impl Fn(&str) -> bool, (String, String)> {
     let btf = Btf::from_vmlinux().map_err(|error| {
         (
@@ -111,7 +111,6 @@ fn tracepoints() -> Result<impl Fn(&str) -> bool, (String, String)> {
     Ok(move |name: &str| {
         btf.type_by_name::<Typedef<'_>>(&format!("btf_trace_{name}"))
             .is_some()
-            || btf.type_by_name::<Func<'_>>(name).is_some()
     })
 }
 
@@ -136,14 +135,10 @@ fn load(
         }
     }
     let object = open.load()?;
-    let mut links = Vec::new();
-    for program in object.progs_mut().filter(|program| program.autoload()) {
-        match program.attach() {
-            Ok(link) => links.push(link),
-            // Not every processor's kernel lets programs look on at functions.
-            Err(_) if matches!(program.attach_type(), ProgramAttachType::TraceFentry) => {}
-            Err(error) => return Err(error),
-        }
-    }
+    let links = object
+        .progs_mut()
+        .filter(|program| program.autoload())
+        .map(|program| program.attach())
+        .collect::<libbpf_rs::Result<Vec<Link>>>()?;
     Ok((object, links))
 }

@@ -9,8 +9,8 @@ use libbpf_rs::{Program, libbpf_sys};
 /// What one program cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramCost {
-    /// The tracepoint, or the function, that it looks on at.
-    pub at: String,
+    /// What it looks on at.
+    pub tracepoint: String,
     /// How often it ran, also for what the filter leaves out.
     pub runs: u64,
     pub run_time_ns: u64,
@@ -71,7 +71,7 @@ fn of(program: &Program<'_>) -> ProgramCost {
         )
     };
     ProgramCost {
-        at: section.rsplit('/').next().unwrap_or_default().to_owned(),
+        tracepoint: section.rsplit('/').next().unwrap_or_default().to_owned(),
         runs: info.run_cnt,
         run_time_ns: info.run_time_ns,
         missed: info.recursion_misses,

@@ -4,8 +4,9 @@
 use super::table;
 
 table! {
-    /// A connection's sender at each segment that arrives, as the segment finds
-    /// it: what the ACKs before it made of the connection.
+    /// A connection's sender at each segment that arrives at an established
+    /// socket, as the segment finds it: what the ACKs before it made of the
+    /// connection.
     "acks" Acks of Ack {
         t_ns: i64, "ns", "bpf_ktime_get_ns()", "time since the trace began, by the monotonic clock";
         cookie: i64, "", "SO_COOKIE", "number of the connection, unique since boot";
