@@ -30,7 +30,7 @@ PANELS = (
     Panel("srtt", "Smoothed RTT", "acks", "srtt_us", 1e-3, "ms"),
 )
 NO_THRESHOLD = 0x7FFFFFFF
-TURNING_POINTS = ("retransmit", "disorder", "cwr", "recovery", "loss")
+TURNING_POINTS = ("retransmit", "cwr", "recovery", "loss")
 
 
 def label(row: dict[str, Any]) -> str:

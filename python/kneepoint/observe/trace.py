@@ -77,8 +77,9 @@ class Trace:
         """
         given = {name: str(self._path(name)) for name in ("acks", "connections")}
         with duckdb.connect() as database:
-            found: list[dict[str, Any]] = database.execute(query, given).to_arrow_table().to_pylist()
-        return found
+            done = database.execute(query, given)
+            names = [column[0] for column in done.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in done.fetchall()]
 
 
 def is_trace(folder: Path) -> bool:

@@ -53,7 +53,7 @@ table! {
     "trace_events" TraceEvents of TraceEvent {
         t_ns: i64, "ns", "bpf_ktime_get_ns()", "time since the trace began, by the monotonic clock";
         cookie: i64, "", "SO_COOKIE", "number of the connection";
-        event: &'static str, "", "kneepoint", "open, established, fin_wait1, fin_wait2, closing, close_wait, last_ack, time_wait, closed; disorder, cwr, recovery, loss, and disorder_end, cwr_end, recovery_end, loss_end where none of them follows; retransmit";
+        event: &'static str, "", "kneepoint", "open, established, fin_wait1, fin_wait2, closing, close_wait, last_ack, time_wait, closed; cwr, recovery, loss, and cwr_end, recovery_end, loss_end where none of them follows; retransmit";
         snd_cwnd: i64, "segments", "tcp_info.tcpi_snd_cwnd", "congestion window as the event begins, before it has changed it";
         snd_ssthresh: i64, "segments", "tcp_info.tcpi_snd_ssthresh", "slow-start threshold then";
         snd_una: i64, "", "tcp_sock.snd_una", "first sequence number not acknowledged, modulo 2^32";
