@@ -1,0 +1,318 @@
+"""Live connections and queues, as `knee trace` sees them, against what the sockets and the qdisc say of themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from building import ROOT, missing_tools, run
+from kneepoint.cli import exporting
+from kneepoint.errors import KernelUnsupported, UsageError
+from kneepoint.observe import qdiscs, trace
+
+TRACED = ROOT / "tests/kernel/traced.py"
+PORT, OTHER_PORT = 5301, 5302
+SENT_BYTES = 3_000_000
+RATE_BITS_PER_SEC = 20_000_000
+BUFFER_BYTES = 60_000
+BURST_BYTES = 10_000
+KNEE = (sys.executable, "-m", "kneepoint", "trace")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two hosts, the first of which sends through a tbf."""
+
+    sender: str
+    receiver: str
+
+    def coalesced(self) -> int:
+        """Segments that reached a socket of the sender while it was busy, and were put into the one before them."""
+        lines = run("ip", "netns", "exec", self.sender, "cat", "/proc/net/netstat").splitlines()
+        names, values = (line.split() for line in lines if line.startswith("TcpExt:"))
+        return int(values[names.index("TCPBacklogCoalesce")])
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Pair]:
+    """TCP hands single packets down, which the tbf would split otherwise."""
+    if os.geteuid() != 0:
+        pytest.skip("tracing needs root")
+    if lacking := missing_tools("ip", "tc"):
+        pytest.skip(f"two network namespaces need {', '.join(lacking)} (Debian: iproute2)")
+    a, b = names = [f"knee-{os.getpid()}-t{role}" for role in "ab"]
+    try:
+        for ns in names:
+            run("ip", "netns", "add", ns)
+        run("ip", "link", "add", "traced0", "netns", a, "type", "veth", "peer", "name", "traced0", "netns", b)
+        for ns, address in zip(names, ("10.78.1.1/24", "10.78.1.2/24"), strict=True):
+            run("ip", "-n", ns, "address", "add", address, "dev", "traced0")
+            run("ip", "-n", ns, "link", "set", "traced0", "gso_max_segs", 1, "up")
+        shape = ("rate", f"{RATE_BITS_PER_SEC}bit", "burst", BURST_BYTES, "limit", BUFFER_BYTES)
+        run("tc", "-n", a, "qdisc", "add", "dev", "traced0", "root", "handle", "77:", "tbf", *shape)
+        yield Pair(a, b)
+    finally:
+        for ns in names:
+            subprocess.run(["ip", "netns", "delete", ns], capture_output=True, check=False)
+
+
+def within(namespace: str, *words: object) -> list[str]:
+    return ["ip", "netns", "exec", namespace, sys.executable, str(TRACED), *map(str, words)]
+
+
+@contextmanager
+def server(pair: Pair, port: int) -> Iterator[None]:
+    process = subprocess.Popen(within(pair.receiver, "server", port), stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def send(pair: Pair, port: int, sent_bytes: int = SENT_BYTES) -> dict[str, Any]:
+    """Sends, and returns what the sending socket said."""
+    said: dict[str, Any] = json.loads(run(*within(pair.sender, "client", "10.78.1.2", port, sent_bytes)))
+    return said
+
+
+@contextmanager
+def until_done() -> Iterator[tuple[threading.Event, threading.Event]]:
+    """(attached, stop): set by the trace and for the trace."""
+    attached, stop = threading.Event(), threading.Event()
+    try:
+        yield attached, stop
+    finally:
+        stop.set()
+
+
+@pytest.fixture(scope="module")
+def traced(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> tuple[trace.Trace, dict[str, Any], dict[str, Any]]:
+    """A trace of the connections to PORT while others go on, and what the two senders said of themselves."""
+    folder = tmp_path_factory.mktemp("trace") / "trace"
+    taken: list[Any] = []
+    with server(pair, PORT), server(pair, OTHER_PORT), until_done() as (attached, stop):
+
+        def tracing() -> None:
+            try:
+                taken.append(trace.connections(folder, port=PORT, stop=stop, progress=lambda *_: attached.set()))
+            except BaseException as error:
+                taken.append(error)
+                attached.set()
+
+        thread = threading.Thread(target=tracing)
+        thread.start()
+        assert attached.wait(20)
+        if taken:
+            pytest.skip(f"no trace here: {taken[0]}")
+        other = send(pair, OTHER_PORT, 200_000)
+        before = pair.coalesced()
+        ours = send(pair, PORT)
+        ours["coalesced"] = pair.coalesced() - before
+        stop.set()
+        thread.join(20)
+    if isinstance(taken[0], BaseException):
+        raise taken[0]
+    return taken[0], ours, other
+
+
+def rows_of(found: trace.Trace, cookie: int) -> list[dict[str, Any]]:
+    return [row for row in found.table("acks").to_pylist() if row["cookie"] == cookie]
+
+
+def test_every_segment_that_reached_the_established_sender_has_a_row_and_none_is_lost(traced: Any) -> None:
+    found, ours, _ = traced
+    rows = rows_of(found, ours["cookie"])
+    # tcpi_segs_in counts the SYN-ACK too, which finds no established socket.
+    assert len(rows) == ours["segments_in"] - 1 - ours["coalesced"]
+    assert found.about["lost"] == 0
+    times = [row["t_ns"] for row in rows]
+    assert times == sorted(times)
+
+
+def test_an_ack_finds_the_connection_as_its_socket_had_it(traced: Any) -> None:
+    found, ours, _ = traced
+    last = rows_of(found, ours["cookie"])[-1]
+    assert {name: last[name] for name in ours["noted"] if name != "unacked"} == {
+        name: value for name, value in ours["noted"].items() if name != "unacked"
+    }
+    # The byte that was sent after it was noted.
+    assert last["unacked"] == 1
+    assert last["snd_nxt"] == (last["snd_una"] + 1) % (1 << 32)
+    assert last["ack_seq"] == last["snd_nxt"]
+
+
+def test_what_is_acknowledged_only_grows_up_to_all_that_was_sent(traced: Any) -> None:
+    found, ours, _ = traced
+    rows = rows_of(found, ours["cookie"])
+    acked = [row["bytes_acked"] for row in rows]
+    assert acked == sorted(acked)
+    # The SYN counts as one.
+    assert acked[-1] == SENT_BYTES + 1
+    first = rows[0]["snd_una"]
+    assert (rows[-1]["snd_una"] - first) % (1 << 32) == acked[-1] - acked[0]
+
+
+def test_connections_to_another_port_leave_no_row(traced: Any) -> None:
+    found, ours, other = traced
+    connections = {row["cookie"]: row for row in found.table("connections").to_pylist()}
+    assert other["cookie"] not in connections
+    # The two ends are on one host, and each is a connection.
+    assert len(connections) == 2
+    mine = connections[ours["cookie"]]
+    assert (mine["source"], mine["source_port"]) == ("10.78.1.1", ours["port"])
+    assert (mine["destination"], mine["destination_port"]) == ("10.78.1.2", PORT)
+    assert {row["cookie"] for row in found.table("acks", ["cookie"]).to_pylist()} == set(connections)
+
+
+def test_events_tell_of_opening_recovery_and_retransmissions_in_the_words_of_a_run(traced: Any) -> None:
+    found, ours, _ = traced
+    events = [row for row in found.table("events").to_pylist() if row["cookie"] == ours["cookie"]]
+    words = [row["event"] for row in events]
+    assert words[:2] == ["open", "established"]
+    assert "fin_wait1" in words
+    # 60 kB of buffer do not hold what slow start sends.
+    resent = [row for row in events if row["event"] == "retransmit"]
+    assert ours["noted"]["total_retrans"] >= len(resent) > 0
+    assert all(row["payload_bytes"] > 0 for row in resent)
+    assert ("recovery" in words) or ("loss" in words)
+
+
+def test_the_cost_of_each_program_is_stated(traced: Any) -> None:
+    found, ours, _ = traced
+    cost = found.about["cost"]
+    assert cost["not_measured"] is None
+    probe = next(one for one in cost["programs"] if one["tracepoint"] == "tcp_probe")
+    assert probe["runs"] >= len(rows_of(found, ours["cookie"]))
+    # Some hundred ns on an idle machine; a thousand times more is no reading of a clock.
+    assert 0 < probe["run_time_ns"] / probe["runs"] < 1_000_000
+
+
+def test_the_report_of_a_trace_is_its_figure_with_a_line_per_sender(traced: Any, tmp_path: Path) -> None:
+    found, _, _ = traced
+    picture = tmp_path / "trace.svg"
+    exporting.report(found.folder, picture)
+    drawn = picture.read_text()
+    for words in ("10.78.1.2:5301", "Smoothed RTT", "(segments)", "(ms)", "Time (s)", "recovery"):
+        assert words in drawn
+    with pytest.raises(UsageError, match="is a trace"):
+        exporting.report(found.folder, figure="goodput")
+
+
+def test_nothing_of_a_trace_outlives_its_process_however_it_ends(pair: Pair, tmp_path: Path) -> None:
+    if lacking := missing_tools("bpftool"):
+        pytest.skip(f"listing programs needs {', '.join(lacking)}")
+    out = tmp_path / "killed"
+    process = subprocess.Popen([*KNEE, "--port", "1", "--out", out, "-q"])
+    try:
+        programs = awaited(lambda: ours_in_kernel(process.pid))
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+        awaited(lambda: not programs & ids_in_kernel())
+    finally:
+        process.kill()
+        process.wait()
+
+
+def ids_in_kernel() -> set[int]:
+    return {entry["id"] for entry in json.loads(run("bpftool", "-j", "prog", "list"))}
+
+
+def ours_in_kernel(pid: int) -> set[int]:
+    """Programs that the process holds, by what its descriptors say."""
+    found = set()
+    for info in Path(f"/proc/{pid}/fdinfo").glob("*"):
+        for line in info.read_text().splitlines():
+            if line.startswith("prog_id:"):
+                found.add(int(line.split()[1]))
+    return found & ids_in_kernel()
+
+
+def awaited(what: Any, seconds: float = 15) -> Any:
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return found
+
+
+def test_ctrl_c_ends_a_trace_with_what_was_seen_so_far(pair: Pair, tmp_path: Path) -> None:
+    out = tmp_path / "stopped"
+    process = subprocess.Popen(
+        [*KNEE, "10.78.1.2:5301", "--out", out, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        awaited(lambda: (out / ".acks.parquet.part").exists())
+        with server(pair, PORT):
+            send(pair, PORT, 50_000)
+        process.send_signal(signal.SIGINT)
+        said, complained = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0, complained
+    told = json.loads(said)
+    # Of the two ends only the one whose far end it is.
+    assert [(row["destination"], row["destination_port"]) for row in told["connections"]] == [("10.78.1.2", PORT)]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "acks.parquet",
+        "connections.parquet",
+        "events.parquet",
+        "trace.html",
+        "trace.json",
+    ]
+    assert 'src="http' not in (out / "trace.html").read_text()
+
+
+def test_an_ordinary_user_is_told_which_capabilities_it_takes_and_nothing_is_left(tmp_path: Path) -> None:
+    if os.geteuid() != 0 or missing_tools("setpriv"):
+        pytest.skip("giving up capabilities needs root and setpriv")
+    out = tmp_path / "refused"
+    words = ["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin", *KNEE, "--port", "80", "--out", str(out)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "CAP_PERFMON, CAP_BPF" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not out.exists()
+
+
+def test_waits_in_a_tbf_are_what_its_rate_and_its_limit_allow(pair: Pair) -> None:
+    with server(pair, PORT), until_done() as (_, stop):
+        thread = threading.Timer(1.0, stop.set)
+        sender = threading.Thread(target=send, args=(pair, PORT))
+        sender.start()
+        thread.start()
+        try:
+            found = qdiscs.qdiscs(device="traced0", netns=pair.sender, stop=stop)
+        except KernelUnsupported as error:
+            pytest.skip(f"no trace here: {error}")
+        finally:
+            sender.join()
+    assert [(one.device, one.kind, one.handle) for one in found.latencies] == [("traced0", "tbf", 0x770000)]
+    (one,) = found.latencies
+    assert one.measured > 100
+    assert sum(count for _, _, count in one.buckets) == one.measured
+    # A full buffer takes this long to leave; packets arriving at an empty one leave at once.
+    full_ns = BUFFER_BYTES * 8e9 / RATE_BITS_PER_SEC
+    median_ns, p95_ns = one.quantile_ns(0.5), one.quantile_ns(0.95)
+    assert median_ns is not None
+    assert p95_ns is not None
+    # A bulk flow keeps it filled: far from empty, and never beyond its limit but for a late timer.
+    assert p95_ns > full_ns / 4
+    assert median_ns < full_ns
+    assert one.buckets[0][0] < one.max_ns < full_ns + 50e6
+    assert found.lost == 0
