@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,51 +20,31 @@ from building import ROOT, missing_tools, run
 from kneepoint.cli import exporting
 from kneepoint.errors import KernelUnsupported, UsageError
 from kneepoint.observe import qdiscs, trace
+from lab import Lab, laid_out
 
 TRACED = ROOT / "tests/kernel/traced.py"
 PORT, OTHER_PORT = 5301, 5302
 SENT_BYTES = 3_000_000
 RATE_BITS_PER_SEC = 20_000_000
 BUFFER_BYTES = 60_000
-BURST_BYTES = 10_000
 KNEE = (sys.executable, "-m", "kneepoint", "trace")
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two hosts, the first of which sends through a tbf."""
-
-    sender: str
-    receiver: str
-
-    def coalesced(self) -> int:
-        """Segments that reached a socket of the sender while it was busy, and were put into the one before them."""
-        lines = run("ip", "netns", "exec", self.sender, "cat", "/proc/net/netstat").splitlines()
-        names, values = (line.split() for line in lines if line.startswith("TcpExt:"))
-        return int(values[names.index("TCPBacklogCoalesce")])
-
-
 @pytest.fixture(scope="module")
-def pair() -> Iterator[Pair]:
-    """TCP hands single packets down, which the tbf would split otherwise."""
+def lab() -> Iterator[Lab]:
+    """A router with a tbf between two hosts. TCP hands single packets down, which the tbf would split otherwise."""
     if os.geteuid() != 0:
         pytest.skip("tracing needs root")
-    if lacking := missing_tools("ip", "tc"):
-        pytest.skip(f"two network namespaces need {', '.join(lacking)} (Debian: iproute2)")
-    a, b = names = [f"knee-{os.getpid()}-t{role}" for role in "ab"]
-    try:
-        for ns in names:
-            run("ip", "netns", "add", ns)
-        run("ip", "link", "add", "traced0", "netns", a, "type", "veth", "peer", "name", "traced0", "netns", b)
-        for ns, address in zip(names, ("10.78.1.1/24", "10.78.1.2/24"), strict=True):
-            run("ip", "-n", ns, "address", "add", address, "dev", "traced0")
-            run("ip", "-n", ns, "link", "set", "traced0", "gso_max_segs", 1, "up")
-        shape = ("rate", f"{RATE_BITS_PER_SEC}bit", "burst", BURST_BYTES, "limit", BUFFER_BYTES)
-        run("tc", "-n", a, "qdisc", "add", "dev", "traced0", "root", "handle", "77:", "tbf", *shape)
-        yield Pair(a, b)
-    finally:
-        for ns in names:
-            subprocess.run(["ip", "netns", "delete", ns], capture_output=True, check=False)
+    with laid_out(RATE_BITS_PER_SEC, BUFFER_BYTES) as found:
+        run("ip", "-n", found.sender, "link", "set", "veth0", "gso_max_segs", 1)
+        yield found
+
+
+def coalesced(lab: Lab) -> int:
+    """Segments that reached a socket of the sender while it was busy, and were put into the one before them."""
+    lines = run("ip", "netns", "exec", lab.sender, "cat", "/proc/net/netstat").splitlines()
+    names, values = (line.split() for line in lines if line.startswith("TcpExt:"))
+    return int(values[names.index("TCPBacklogCoalesce")])
 
 
 def within(namespace: str, *words: object) -> list[str]:
@@ -73,8 +52,8 @@ def within(namespace: str, *words: object) -> list[str]:
 
 
 @contextmanager
-def server(pair: Pair, port: int) -> Iterator[None]:
-    process = subprocess.Popen(within(pair.receiver, "server", port), stdout=subprocess.PIPE, text=True)
+def server(lab: Lab, port: int) -> Iterator[None]:
+    process = subprocess.Popen(within(lab.receiver, "server", port), stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -84,9 +63,9 @@ def server(pair: Pair, port: int) -> Iterator[None]:
         process.communicate()
 
 
-def send(pair: Pair, port: int, sent_bytes: int = SENT_BYTES) -> dict[str, Any]:
+def send(lab: Lab, port: int, sent_bytes: int = SENT_BYTES) -> dict[str, Any]:
     """Sends, and returns what the sending socket said."""
-    said: dict[str, Any] = json.loads(run(*within(pair.sender, "client", "10.78.1.2", port, sent_bytes)))
+    said: dict[str, Any] = json.loads(run(*within(lab.sender, "client", lab.address, port, sent_bytes)))
     return said
 
 
@@ -101,11 +80,11 @@ def until_done() -> Iterator[tuple[threading.Event, threading.Event]]:
 
 
 @pytest.fixture(scope="module")
-def traced(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> tuple[trace.Trace, dict[str, Any], dict[str, Any]]:
+def traced(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> tuple[trace.Trace, dict[str, Any], dict[str, Any]]:
     """A trace of the connections to PORT while others go on, and what the two senders said of themselves."""
     folder = tmp_path_factory.mktemp("trace") / "trace"
     taken: list[Any] = []
-    with server(pair, PORT), server(pair, OTHER_PORT), until_done() as (attached, stop):
+    with server(lab, PORT), server(lab, OTHER_PORT), until_done() as (attached, stop):
 
         def tracing() -> None:
             try:
@@ -119,10 +98,10 @@ def traced(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> tuple[trace.
         assert attached.wait(20)
         if taken:
             pytest.skip(f"no trace here: {taken[0]}")
-        other = send(pair, OTHER_PORT, 200_000)
-        before = pair.coalesced()
-        ours = send(pair, PORT)
-        ours["coalesced"] = pair.coalesced() - before
+        other = send(lab, OTHER_PORT, 200_000)
+        before = coalesced(lab)
+        ours = send(lab, PORT)
+        ours["coalesced"] = coalesced(lab) - before
         stop.set()
         thread.join(20)
     if isinstance(taken[0], BaseException):
@@ -138,8 +117,8 @@ def test_every_segment_that_reached_the_established_sender_has_a_row_and_none_is
     found, ours, _ = traced
     rows = rows_of(found, ours["cookie"])
     # tcpi_segs_in counts the SYN-ACK too, which finds no established socket.
-    assert len(rows) == ours["segments_in"] - 1 - ours["coalesced"]
     assert found.about["lost"] == 0
+    assert len(rows) == ours["segments_in"] - 1 - ours["coalesced"]
     times = [row["t_ns"] for row in rows]
     assert times == sorted(times)
 
@@ -174,8 +153,8 @@ def test_connections_to_another_port_leave_no_row(traced: Any) -> None:
     # The two ends are on one host, and each is a connection.
     assert len(connections) == 2
     mine = connections[ours["cookie"]]
-    assert (mine["source"], mine["source_port"]) == ("10.78.1.1", ours["port"])
-    assert (mine["destination"], mine["destination_port"]) == ("10.78.1.2", PORT)
+    assert (mine["source"], mine["source_port"]) == ("10.77.1.2", ours["port"])
+    assert (mine["destination"], mine["destination_port"]) == ("10.77.2.2", PORT)
     assert {row["cookie"] for row in found.table("acks", ["cookie"]).to_pylist()} == set(connections)
 
 
@@ -207,13 +186,13 @@ def test_the_report_of_a_trace_is_its_figure_with_a_line_per_sender(traced: Any,
     picture = tmp_path / "trace.svg"
     exporting.report(found.folder, picture)
     drawn = picture.read_text()
-    for words in ("10.78.1.2:5301", "Smoothed RTT", "(segments)", "(ms)", "Time (s)", "recovery"):
+    for words in ("10.77.2.2:5301", "Smoothed RTT", "(segments)", "(ms)", "Time (s)", "recovery"):
         assert words in drawn
     with pytest.raises(UsageError, match="is a trace"):
         exporting.report(found.folder, figure="goodput")
 
 
-def test_nothing_of_a_trace_outlives_its_process_however_it_ends(pair: Pair, tmp_path: Path) -> None:
+def test_nothing_of_a_trace_outlives_its_process_however_it_ends(lab: Lab, tmp_path: Path) -> None:
     if lacking := missing_tools("bpftool"):
         pytest.skip(f"listing programs needs {', '.join(lacking)}")
     out = tmp_path / "killed"
@@ -250,15 +229,18 @@ def awaited(what: Any, seconds: float = 15) -> Any:
     return found
 
 
-def test_ctrl_c_ends_a_trace_with_what_was_seen_so_far(pair: Pair, tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_trace_with_what_was_seen_so_far(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "stopped"
     process = subprocess.Popen(
-        [*KNEE, "10.78.1.2:5301", "--out", out, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*KNEE, f"{lab.address}:{PORT}", "--out", out, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         awaited(lambda: (out / ".acks.parquet.part").exists())
-        with server(pair, PORT):
-            send(pair, PORT, 50_000)
+        with server(lab, PORT):
+            send(lab, PORT, 50_000)
         process.send_signal(signal.SIGINT)
         said, complained = process.communicate(timeout=20)
     finally:
@@ -267,7 +249,7 @@ def test_ctrl_c_ends_a_trace_with_what_was_seen_so_far(pair: Pair, tmp_path: Pat
     assert process.returncode == 0, complained
     told = json.loads(said)
     # Of the two ends only the one whose far end it is.
-    assert [(row["destination"], row["destination_port"]) for row in told["connections"]] == [("10.78.1.2", PORT)]
+    assert [(row["destination"], row["destination_port"]) for row in told["connections"]] == [(lab.address, PORT)]
     assert sorted(path.name for path in out.iterdir()) == [
         "acks.parquet",
         "connections.parquet",
@@ -290,29 +272,39 @@ def test_an_ordinary_user_is_told_which_capabilities_it_takes_and_nothing_is_lef
     assert not out.exists()
 
 
-def test_waits_in_a_tbf_are_what_its_rate_and_its_limit_allow(pair: Pair) -> None:
-    with server(pair, PORT), until_done() as (_, stop):
-        thread = threading.Timer(1.0, stop.set)
-        sender = threading.Thread(target=send, args=(pair, PORT))
-        sender.start()
+def test_waits_in_a_tbf_are_what_its_rate_and_its_limit_allow(lab: Lab) -> None:
+    router, found = f"knee-{os.getpid()}-r", []
+    with server(lab, PORT), until_done() as (attached, stop):
+
+        def measuring() -> None:
+            try:
+                watched = {"device": "to-b", "netns": router, "stop": stop}
+                found.append(qdiscs.qdiscs(**watched, progress=lambda _: attached.set()))
+            except KernelUnsupported as error:
+                found.append(error)
+                attached.set()
+
+        thread = threading.Thread(target=measuring)
         thread.start()
-        try:
-            found = qdiscs.qdiscs(device="traced0", netns=pair.sender, stop=stop)
-        except KernelUnsupported as error:
-            pytest.skip(f"no trace here: {error}")
-        finally:
-            sender.join()
-    assert [(one.device, one.kind, one.handle) for one in found.latencies] == [("traced0", "tbf", 0x770000)]
-    (one,) = found.latencies
-    assert one.measured > 100
+        assert attached.wait(20)
+        if found:
+            pytest.skip(f"no trace here: {found[0]}")
+        send(lab, PORT)
+        stop.set()
+        thread.join(20)
+    (one,) = found[0].latencies
+    assert (one.device, one.kind) == ("to-b", "tbf")
     assert sum(count for _, _, count in one.buckets) == one.measured
-    # A full buffer takes this long to leave; packets arriving at an empty one leave at once.
+    print(one.taken_in, one.measured, one.unknown, found[0].lost, found[0].cost, one.buckets)
+    # All that was sent went through it, and nothing was dropped after it was taken in.
+    assert one.measured >= SENT_BYTES / 1448
+    assert (one.taken_in - one.measured, one.unknown) == (0, 0)
+    # A full buffer takes this long to leave. Reno fills it, and packets that find it empty leave at once; a timer may
+    # be late on a busy machine.
     full_ns = BUFFER_BYTES * 8e9 / RATE_BITS_PER_SEC
     median_ns, p95_ns = one.quantile_ns(0.5), one.quantile_ns(0.95)
     assert median_ns is not None
     assert p95_ns is not None
-    # A bulk flow keeps it filled: far from empty, and never beyond its limit but for a late timer.
-    assert p95_ns > full_ns / 4
-    assert median_ns < full_ns
-    assert one.buckets[0][0] < one.max_ns < full_ns + 50e6
-    assert found.lost == 0
+    assert one.buckets[0][0] < median_ns < full_ns
+    assert full_ns / 2 < p95_ns <= one.max_ns < full_ns + 50e6
+    assert found[0].lost == 0

@@ -54,7 +54,7 @@ def connections(
             netns=netns,
             seconds=seconds,
             stop=stop,
-            progress=told,
+            progress=lambda rows, lost: told(f"{rows:,} segments, {_lost(lost)}"),
         )
     told.end()
     drawn = figure.save(found, folder / "trace.html") if figure.shown(found) else None
@@ -123,9 +123,10 @@ def queues(*, device: str | None, netns: str | None, length: str | None, json: b
     """`knee trace --qdisc`."""
     seconds = _seconds(length)
     told = _Progress(quiet)
-    told.say("Measuring until Ctrl-C" if seconds is None else f"Measuring for {length}")
     with _until_ctrl_c() as stop:
-        found = qdiscs.qdiscs(device=device, netns=netns, seconds=seconds, stop=stop)
+        found = qdiscs.qdiscs(
+            device=device, netns=netns, seconds=seconds, stop=stop, progress=lambda so_far: told(f"{so_far:.0f} s")
+        )
     told.end()
     if json:
         whole = {
@@ -229,17 +230,13 @@ class _Progress:
     def __init__(self, quiet: bool) -> None:
         self.shown = not quiet and sys.stderr.isatty()
         self._said = 0.0
-        self._begun = time.monotonic()
 
-    def __call__(self, rows: int, lost: int) -> None:
+    def __call__(self, words: str) -> None:
         now = time.monotonic()
-        if now - self._said >= _TELL_EVERY_SEC:
+        if self.shown and now - self._said >= _TELL_EVERY_SEC:
             self._said = now
-            self.say(f"{now - self._begun:.0f} s: {rows:,} segments, {_lost(lost)}; Ctrl-C ends it")
-
-    def say(self, words: str) -> None:
-        if self.shown:
-            print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{words}; Ctrl-C ends it", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
-        self.say("")
+        if self.shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,11 +96,13 @@ def qdiscs(
     netns: str | None = None,
     seconds: float | None = None,
     stop: threading.Event | None = None,
+    progress: Callable[[float], object] | None = None,
 ) -> QdiscTrace:
     """Measures how long packets wait in qdiscs, for `seconds` or until `stop` is set.
 
     `device` is a name, `netns` a network namespace: a name, a process or a path; without them all devices of the host.
-    A packet that a qdisc lets pass because it is empty does not wait, and is not seen.
+    A packet that a qdisc lets pass because it is empty does not wait, and is not seen. `progress` is called about
+    twenty times a second, at first as soon as the kernel measures, with the seconds since then.
 
     Raises UsageError, KernelUnsupported (no privilege, no BTF, no tracepoint).
     """
@@ -110,9 +112,10 @@ def qdiscs(
     def is_over() -> bool:
         nonlocal begun
         begun = begun or time.monotonic()
-        if stop is not None and stop.is_set():
-            return True
-        return seconds is not None and time.monotonic() - begun >= seconds
+        so_far = time.monotonic() - begun
+        if progress is not None:
+            progress(so_far)
+        return (stop is not None and stop.is_set()) or (seconds is not None and so_far >= seconds)
 
     found = _core.trace_qdisc(is_over, device=device, netns=inode)
     took = time.monotonic() - begun
