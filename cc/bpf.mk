@@ -32,6 +32,16 @@ $(BPF_OUT)/%.bpf.o: cc/%.c $(wildcard cc/*.h) cc/bpf.mk
 	@mkdir -p $(@D)
 	$(BPF_CLANG) $(BPF_TARGET) $(BPF_CFLAGS) $(BPF_INCLUDE) $(BPF_DEFINES) -c $< -o $@
 
+# What observes connections and queues (bpf/trace_*.bpf.c); the loader has it in itself too.
+TRACE_OBJECTS := $(patsubst bpf/%.bpf.c,$(BPF_OUT)/%.bpf.o,$(wildcard bpf/trace_*.bpf.c))
+
+.PHONY: bpf-trace
+bpf-trace: $(TRACE_OBJECTS)
+
+$(BPF_OUT)/trace_%.bpf.o: bpf/trace_%.bpf.c bpf/trace.h cc/bpf.mk
+	@mkdir -p $(@D)
+	$(BPF_CLANG) $(BPF_TARGET) $(BPF_CFLAGS) $(BPF_INCLUDE) -c $< -o $@
+
 # The kernel's own algorithm, recorded (bpf/record.h).
 RECORD_OBJECTS := $(patsubst bpf/%.bpf.c,$(BPF_OUT)/%.bpf.o,$(wildcard bpf/record_*.bpf.c))
 

@@ -65,6 +65,16 @@ def columns() -> str:
     return "\n".join(parts)
 
 
+def traced() -> str:
+    """Every column of what `knee trace` writes."""
+    header = ["column", "type", "unit", "meaning", "source"]
+    parts = []
+    for name, listed in _core.trace_tables().items():
+        rows = [[code(c["name"]), c["type"], c["unit"], c["doc"], c["source"]] for c in listed]
+        parts.append(f"### {name}\n\n{table(header, rows)}")
+    return "\n".join(parts)
+
+
 def algorithms() -> str:
     """Every algorithm: what it is, when to use it, its parameters."""
     parts = []
@@ -123,6 +133,7 @@ def kinds(items: list[dict[str, object]]) -> str:
 PARTS: dict[str, Callable[[], str]] = {
     "keys": keys,
     "columns": columns,
+    "trace": traced,
     "algorithms": algorithms,
     "queues": queues,
     "losses": lambda: kinds(_core.losses()),

@@ -1,7 +1,7 @@
 //! Builds the algorithms of cc/ as BPF objects, for both signatures of
-//! cong_control, and puts them into the crate: whoever has the package needs no
-//! compiler. Without clang the package is built all the same, and says so when
-//! an algorithm is to be loaded.
+//! cong_control, and the observing programs of bpf/, and puts them into the
+//! crate: whoever has the package needs no compiler. Without clang the package
+//! is built all the same, and says so when one is to be loaded.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -20,20 +20,18 @@ fn main() {
     let root = Path::new(&manifest).join("../..");
     let out = env::var("OUT_DIR").expect("cargo says where to");
     println!("cargo::rerun-if-changed=../../cc");
+    println!("cargo::rerun-if-changed=../../bpf");
     println!("cargo::rerun-if-env-changed=BPF_CLANG");
     let names = algorithms(&root);
     let built = compiler().is_some_and(|compiler| {
-        build(&root, &compiler, &format!("{out}/new"), "")
-            && build(
-                &root,
-                &compiler,
-                &format!("{out}/old"),
-                "-DCC_BPF_CONG_CONTROL_2",
-            )
+        let two = "-DCC_BPF_CONG_CONTROL_2";
+        build(&root, &compiler, "bpf-ops", &format!("{out}/new"), "")
+            && build(&root, &compiler, "bpf-ops", &format!("{out}/old"), two)
+            && build(&root, &compiler, "bpf-trace", &out, "")
     });
     if !built {
         println!(
-            "cargo::warning=algorithms of cc/ are not built for the kernel: that needs clang 14 or later, make and libbpf's headers (Debian: clang-16 make libbpf-dev)"
+            "cargo::warning=algorithms of cc/ and tracers of bpf/ are not built for the kernel: that needs clang 14 or later, make and libbpf's headers (Debian: clang-16 make libbpf-dev)"
         );
     }
     let mut code = String::from("pub static OBJECTS: &[Object] = &[\n");
@@ -45,6 +43,20 @@ fn main() {
         .expect("a string takes all");
     }
     code.push_str("];\n");
+    let mut tracers = String::new();
+    for name in ["tcp", "qdisc"] {
+        let bytes = match built {
+            true => format!("include_bytes!(\"{out}/trace_{name}.bpf.o\")"),
+            false => "&[]".into(),
+        };
+        writeln!(
+            tracers,
+            "pub static {}: &[u8] = {bytes};",
+            name.to_uppercase()
+        )
+        .expect("a string takes all");
+    }
+    fs::write(format!("{out}/tracers.rs"), tracers).expect("cargo's folder can be written");
     fs::write(format!("{out}/objects.rs"), code).expect("cargo's folder can be written");
 }
 
@@ -77,10 +89,10 @@ fn compiler() -> Option<String> {
 }
 
 /// By the rules of cc/bpf.mk, so that there is one place for how it is done.
-fn build(root: &Path, compiler: &str, out: &str, defines: &str) -> bool {
+fn build(root: &Path, compiler: &str, target: &str, out: &str, defines: &str) -> bool {
     Command::new("make")
         .current_dir(root)
-        .args(["-s", "-f", "cc/bpf.mk", "bpf-ops"])
+        .args(["-s", "-f", "cc/bpf.mk", target])
         .args([
             format!("BPF_CLANG={compiler}"),
             format!("BPF_OUT={out}"),

@@ -1,6 +1,7 @@
 """The native module: the scenario parser and the simulator, with Arrow out. Conversions only; see `crates/py`."""
 
 from collections.abc import Callable, Mapping, Sequence
+from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
 from typing import Any
 
@@ -211,3 +212,50 @@ def tables() -> Mapping[str, list[dict[str, Any]]]:
     links programs`: `name` `unit` `doc` `source` `type` of each."""
 
 def version() -> str: ...
+
+class TraceBatch:
+    """What came since the last batch."""
+
+    @property
+    def acks(self) -> ArrowTable: ...
+    @property
+    def events(self) -> ArrowTable: ...
+    @property
+    def connections(self) -> ArrowTable:
+        """Those that were closed; in the last batch, all that are left."""
+
+    @property
+    def lost(self) -> int:
+        """Records that found no room so far, in all."""
+
+def trace_tcp(
+    take: Callable[[TraceBatch], object],
+    *,
+    cookie: int | None = None,
+    netns: int | None = None,
+    port: int | None = None,
+    local_port: int | None = None,
+    remote_port: int | None = None,
+    address: tuple[IPv4Address | IPv6Address, int] | None = None,
+    local: tuple[IPv4Address | IPv6Address, int] | None = None,
+    remote: tuple[IPv4Address | IPv6Address, int] | None = None,
+) -> dict[str, Any]:
+    """Traces connections until `take`, called about twenty times a second, at first as soon as all is attached,
+    returns something false; the last batch comes after that. Returns `lost` int and `cost`: `programs`, a list of dicts
+    `tracepoint` `runs` `run_time_ns` `missed`, and `not_measured` str or None. Raises what `take`
+    raised, `KernelUnsupported`.
+    """
+
+def trace_qdisc(
+    is_over: Callable[[], object], *, device: str | None = None, netns: int | None = None
+) -> dict[str, Any]:
+    """Measures waits in qdiscs until `is_over`, asked about twenty times a second, returns something true. Returns
+    `qdiscs`, a list of dicts with the fields of `kneepoint.observe.qdiscs.Latency`, and `lost` and `cost` as
+    `trace_tcp` does.
+    """
+
+def trace_tables() -> dict[str, list[dict[str, str]]]:
+    """Columns of the tables of `trace_tcp`, in the form of `tables()`."""
+
+def duration_ns(what: str, text: str) -> int:
+    """`100ms` in nanoseconds. Raises `UsageError`, which begins with `what`."""

@@ -82,6 +82,10 @@ pub enum KernelError {
         hint: String,
     },
 
+    /// Tracepoints cannot be looked on at.
+    #[error("cannot trace: {why}. {hint}")]
+    Trace { why: String, hint: String },
+
     /// The caller asked to stop.
     #[error("the repetition was cancelled before its end")]
     Cancelled,
@@ -105,6 +109,7 @@ impl KernelError {
                 | KernelError::NoTun { .. }
                 | KernelError::Unsupported { .. }
                 | KernelError::Load { .. }
+                | KernelError::Trace { .. }
         )
     }
 }

@@ -11,6 +11,7 @@ mod rows;
 pub mod run;
 mod sampler;
 pub mod shell;
+pub mod trace;
 mod traffic;
 
 pub use error::KernelError;

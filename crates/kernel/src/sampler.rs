@@ -272,7 +272,7 @@ impl Book {
 }
 
 /// The event that a change of tcp_info's ca_state is, in the simulator's words.
-fn turning_point(was: u8, is: u8) -> Option<&'static str> {
+pub(crate) fn turning_point(was: u8, is: u8) -> Option<&'static str> {
     const CWR: u8 = 2;
     const RECOVERY: u8 = 3;
     const LOSS: u8 = 4;

@@ -27,6 +27,10 @@ pub fn scenario(py: Python<'_>, error: &ScenarioError) -> PyErr {
     front_error(py, "ScenarioError", error.to_string())
 }
 
+pub fn usage(py: Python<'_>, message: &str) -> PyErr {
+    front_error(py, "UsageError", message.to_owned())
+}
+
 pub fn engine(py: Python<'_>, error: &SimError) -> PyErr {
     front_error(py, "EngineError", error.to_string())
 }

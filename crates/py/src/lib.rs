@@ -25,6 +25,10 @@ mod run;
 mod scenario;
 #[cfg(feature = "python")]
 mod shell;
+#[cfg(feature = "python")]
+mod trace;
+#[cfg(feature = "python")]
+mod units;
 
 #[cfg(feature = "python")]
 #[pyo3::pymodule]
@@ -36,11 +40,17 @@ mod _core {
     #[pymodule_export]
     use crate::loader::{LoadedAlgorithms, in_kernel, load, load_for_run, unload};
     #[pymodule_export]
-    use crate::registry::{algorithms, keys, losses, queues, sizes, tables, version, workloads};
+    use crate::registry::{
+        algorithms, keys, losses, queues, sizes, tables, trace_tables, version, workloads,
+    };
     #[pymodule_export]
     use crate::run::{Cancel, Output};
     #[pymodule_export]
     use crate::scenario::{Scenario, parse};
     #[pymodule_export]
     use crate::shell::{ShellOutcome, shell};
+    #[pymodule_export]
+    use crate::trace::{TraceBatch, trace_qdisc, trace_tcp};
+    #[pymodule_export]
+    use crate::units::duration_ns;
 }

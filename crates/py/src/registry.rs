@@ -1,8 +1,8 @@
 //! What Kneepoint knows, as lists of dicts for `knee list` and the docs.
 
 use knee_model::record::{
-    Column, CpuSamples, Events, Flows, Links, Programs, QueueSamples, Samples, Table,
-    TcpInfoSamples, Values,
+    Acks, Column, Connections, CpuSamples, Events, Flows, Links, Programs, QueueSamples, Samples,
+    Table, TcpInfoSamples, TraceEvents, Values,
 };
 use knee_model::workload::WORKLOADS;
 use knee_model::workload::sizes::SIZES;
@@ -157,6 +157,16 @@ pub fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     add_table::<CpuSamples>(&dict)?;
     add_table::<Links>(&dict)?;
     add_table::<Programs>(&dict)?;
+    Ok(dict)
+}
+
+/// Columns of the tables that `knee trace` writes.
+#[pyfunction]
+pub fn trace_tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    add_table::<Acks>(&dict)?;
+    add_table::<TraceEvents>(&dict)?;
+    add_table::<Connections>(&dict)?;
     Ok(dict)
 }
 

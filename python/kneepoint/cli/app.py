@@ -253,6 +253,37 @@ def _unload(algorithms: tuple[str, ...], all_: bool, json: bool) -> int:
     return loading.unload(algorithms, every=all_, json=json)
 
 
+@app.command("trace", short_help="Trace live connections ACK by ACK, or waits in qdiscs.")
+@click.argument("connection", metavar="[CONNECTION]", required=False)
+@click.option("--port", type=click.IntRange(1, 65535), help="Connections with this port at either end.")
+@click.option("--address", metavar="PREFIX", help="Connections with an end within it: 192.0.2.0/24, 2001:db8::/32.")
+@click.option("--qdisc", is_flag=True, help="How long packets wait in the root qdisc of each device, instead.")
+@click.option("--device", metavar="DEV", help="With --qdisc: only this device.")
+@click.option("--netns", metavar="NETNS", help="Only this network namespace: a name, a PID or a path.  [default: all]")
+@click.option("--for", "length", metavar="TIME", help="How long, as in 10s.  [default: until Ctrl-C]")
+@_out("Folder of the tables and the figure; by default the next free runs/trace-N.")
+@_json
+@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+def _trace(connection: str | None, qdisc: bool, device: str | None, **given: Any) -> int:
+    """Trace live TCP connections of this host segment by segment: window, threshold, round-trip time, state.
+
+    CONNECTION is the far end, 192.0.2.1:443, or both, 192.0.2.7:40000-192.0.2.1:443, or a socket's cookie as `ss -e`
+    prints it, sk:1a2b. Needs root (CAP_BPF and CAP_PERFMON) and a kernel with BTF, 5.12 or later; the connections
+    themselves are not touched.
+    """
+    from . import tracing
+
+    if not qdisc:
+        if device is not None:
+            raise click.UsageError("--device is for --qdisc; a connection is chosen by CONNECTION, --port, --address.")
+        return tracing.connections(connection, **given)
+    chosen = {"CONNECTION": connection, "--port": given.pop("port"), "--address": given.pop("address")}
+    chosen["--out"] = given.pop("out")
+    if useless := [name for name, value in chosen.items() if value is not None]:
+        raise click.UsageError(f"{useless[0]} is not for --qdisc, which prints what it found; --device chooses one.")
+    return tracing.queues(device=device, **given)
+
+
 @app.command("list", short_help="List algorithms, queues, losses, workloads, sizes, keys, tables, scenarios.")
 @click.argument("what", required=False, metavar=f"[{'|'.join(LISTED)}]", type=click.Choice(LISTED))
 @_json

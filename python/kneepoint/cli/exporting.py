@@ -25,7 +25,11 @@ def report(
 ) -> None:
     """Writes the report, or one figure of it, and says where."""
     from kneepoint import report as reports
+    from kneepoint.observe import trace
 
+    if trace.is_trace(run):
+        _trace_report(run, out, figure, format, to)
+        return
     api.open(run)
     if figure is None:
         if condition is not None:
@@ -40,6 +44,18 @@ def report(
         target = out or run / f"{figure}.{format}"
         reports.save(run, figure, target, condition=condition or 0)
         print(f"Figure: {target}", file=to or sys.stdout)
+
+
+def _trace_report(run: Path, out: Path | None, figure: str | None, format: str, to: IO[str] | None) -> None:
+    """The figure of a trace, which is all of its report."""
+    from kneepoint.observe import figure as figures
+    from kneepoint.observe import trace
+
+    if figure not in (None, "trace"):
+        raise UsageError(f'{run}: is a trace, and got --figure "{figure}"; expected none, or "trace".')
+    target = out or run / ("trace.html" if figure is None else f"trace.{format}")
+    figures.save(trace.read(run), target)
+    print(f"Figure: {target}", file=to or sys.stdout)
 
 
 def csv(run: Path, out: Path) -> None:

@@ -6,9 +6,10 @@
 //! registration stays until it is taken back.
 
 mod default_in;
+pub(crate) mod log;
 mod objects;
 mod registration;
-mod requirements;
+pub(crate) mod requirements;
 mod users;
 
 pub use objects::is_built;
@@ -22,6 +23,7 @@ use knee_model::scenario::{Cell, FlowSpec};
 use libbpf_rs::Link;
 
 use crate::KernelError;
+pub(crate) use objects::NOT_BUILT;
 use registration::{Build, Choosers};
 
 /// Where links of loaded algorithms are pinned.
@@ -66,7 +68,7 @@ pub fn list() -> Vec<Status> {
             .any(|known| known == name)
             .then(|| name.to_owned())
     };
-    let refusal = requirements::check().err();
+    let refusal = requirements::check(requirements::STRUCT_OPS).err();
     knee_cc::algorithms()
         .iter()
         .map(|algorithm| {

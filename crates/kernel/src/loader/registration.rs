@@ -1,15 +1,12 @@
 //! Registers a struct_ops object with the kernel.
 
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
-
 use libbpf_rs::btf::types::{FuncProto, Ptr, Struct};
 use libbpf_rs::btf::{Btf, ReferencesType, TypeId};
 use libbpf_rs::query::MapInfoIter;
-use libbpf_rs::{Error, Link, MapCore, MapHandle, MapType, ObjectBuilder, PrintLevel};
+use libbpf_rs::{Error, Link, MapCore, MapHandle, MapType, ObjectBuilder};
 
 use super::objects::{NOT_BUILT, OBJECTS, Object};
-use super::requirements;
+use super::{log, requirements};
 use crate::KernelError;
 
 /// The map belongs to a link, and goes with it (Linux 6.4).
@@ -22,12 +19,6 @@ const FLAGS_AT: usize = 96;
 const PARAMS: &str = ".rodata.params";
 /// TCP_CONG_NON_RESTRICTED.
 const NON_RESTRICTED: u32 = 1;
-/// Lines of the verifier's log that stand in an error.
-const LOG_LINES: usize = 6;
-
-/// What libbpf says while an object is loaded; its printer is one for the process.
-static LOG: Mutex<String> = Mutex::new(String::new());
-
 /// Does this kernel hold struct_ops by links?
 pub fn has_links() -> bool {
     kernel_version().is_none_or(|version| version >= (6, 4))
@@ -86,7 +77,7 @@ pub fn register(build: &Build<'_>) -> Result<Link, KernelError> {
             )
         });
     };
-    requirements::check().map_err(|(why, hint)| cannot(why, hint))?;
+    requirements::check(requirements::STRUCT_OPS).map_err(|(why, hint)| cannot(why, hint))?;
     if kernel_version().is_some_and(|version| version < (6, 1)) {
         return Err(cannot(
             "its kernel is older than 6.1, where an interrupted algorithm can return garbage"
@@ -130,15 +121,8 @@ fn cong_control_arguments(btf: &Btf<'_>) -> Option<usize> {
 
 /// Loads the object and registers its struct_ops map.
 fn attach(build: &Build<'_>, bytes: &[u8]) -> Result<Link, KernelError> {
-    LOG.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    let before = libbpf_rs::set_print(Some((PrintLevel::Info, |_, text| {
-        LOG.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push_str(&text);
-    })));
-    let attached = try_attach(build, bytes);
-    libbpf_rs::set_print(before);
-    attached.map_err(|error| explain(build, &error))
+    let (attached, log) = log::of(|| try_attach(build, bytes));
+    attached.map_err(|error| explain(build, &error, &log))
 }
 
 fn try_attach(build: &Build<'_>, bytes: &[u8]) -> libbpf_rs::Result<Link> {
@@ -197,9 +181,7 @@ fn set_params(build: &Build<'_>, values: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-fn explain(build: &Build<'_>, error: &Error) -> KernelError {
-    let name = build.name;
-    let log = LOG.lock().unwrap_or_else(PoisonError::into_inner).clone();
+fn explain(build: &Build<'_>, error: &Error, log: &str) -> KernelError {
     let (why, hint) = match error.kind() {
         libbpf_rs::ErrorKind::AlreadyExists => (
             format!(
@@ -208,51 +190,13 @@ fn explain(build: &Build<'_>, error: &Error) -> KernelError {
             ),
             "Somebody loaded it meanwhile; `knee list algorithms` shows it.".into(),
         ),
-        _ if log.contains("BEGIN PROG LOAD LOG") => {
-            let file = keep_log(name, &log);
-            let lines: Vec<&str> = log
-                .lines()
-                .filter(|line| {
-                    !["libbpf:", "processed", "--"]
-                        .iter()
-                        .any(|start| line.starts_with(start))
-                })
-                .collect();
-            let last = lines[lines.len().saturating_sub(LOG_LINES)..].join(" / ");
-            (
-                format!("the verifier refuses it ({error}): {last}"),
-                format!("The whole log is in {}.", file.display()),
-            )
-        }
-        _ => {
-            let last = log.lines().last().unwrap_or_default().trim().to_owned();
-            let said = if last.is_empty() {
-                String::new()
-            } else {
-                format!("; libbpf says: {last}")
-            };
-            (
-                format!("{error}{said}"),
-                "See `dmesg` for what the kernel says.".into(),
-            )
-        }
+        _ => log::explained(build.name, error, log),
     };
     KernelError::Load {
-        name: name.into(),
+        name: build.name.into(),
         why,
         hint,
     }
-}
-
-/// Keeps the verifier's log, where the user may write.
-fn keep_log(name: &str, log: &str) -> PathBuf {
-    let file = std::env::temp_dir().join(format!(
-        "kneepoint-{name}-{}.verifier.log",
-        std::process::id()
-    ));
-    // The error matters more than its log.
-    let _ = std::fs::write(&file, log);
-    file
 }
 
 /// Takes back a registration that no link holds.

@@ -1,15 +1,26 @@
-//! What the kernel and the caller must have for struct_ops.
+//! What the kernel and the caller must have for BPF.
 
 use std::fs;
 use std::path::Path;
 
-/// CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF; CAP_SYS_ADMIN stands for all.
-const NEEDED: [(u32, &str); 3] = [(12, "CAP_NET_ADMIN"), (38, "CAP_PERFMON"), (39, "CAP_BPF")];
+/// A capability: its bit and its name.
+pub type Capability = (u32, &'static str);
+
+const NET_ADMIN: Capability = (12, "CAP_NET_ADMIN");
+const PERFMON: Capability = (38, "CAP_PERFMON");
+const BPF: Capability = (39, "CAP_BPF");
+/// Stands for PERFMON and BPF.
 const SYS_ADMIN: u32 = 21;
+
+/// To register algorithms.
+pub const STRUCT_OPS: &[Capability] = &[NET_ADMIN, PERFMON, BPF];
+/// To look on at tracepoints.
+pub const TRACING: &[Capability] = &[PERFMON, BPF];
+
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
-/// Why algorithms cannot be loaded here, and what would help.
-pub fn check() -> Result<(), (String, String)> {
+/// Why programs that need these cannot be loaded here, and what would help.
+pub fn check(needed: &[Capability]) -> Result<(), (String, String)> {
     if !Path::new(BTF).exists() {
         return Err((
             format!("there is no {BTF}"),
@@ -21,10 +32,11 @@ pub fn check() -> Result<(), (String, String)> {
     if !map.trim_end().ends_with("4294967295") {
         return Err((
             "this is a user namespace, whose root may not load BPF".into(),
-            "Load it as the host's root; labs of ordinary users can use it then.".into(),
+            "Do it as the host's root; labs of ordinary users can use what it loaded.".into(),
         ));
     }
-    let missing = missing(&fs::read_to_string("/proc/self/status").unwrap_or_default());
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let missing = missing(&status, needed);
     if !missing.is_empty() {
         return Err((
             format!(
@@ -38,16 +50,16 @@ pub fn check() -> Result<(), (String, String)> {
     Ok(())
 }
 
-fn missing(status: &str) -> Vec<&'static str> {
+fn missing(status: &str, needed: &[Capability]) -> Vec<&'static str> {
     let effective = status
         .lines()
         .find_map(|line| line.strip_prefix("CapEff:"))
         .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
         .unwrap_or(0);
     let has = |bit: u32| effective & (1 << bit) != 0;
-    NEEDED
+    needed
         .iter()
-        .filter(|&&(bit, name)| !has(bit) && (name == "CAP_NET_ADMIN" || !has(SYS_ADMIN)))
+        .filter(|&&one| !has(one.0) && (one == NET_ADMIN || !has(SYS_ADMIN)))
         .map(|&(_, name)| name)
         .collect()
 }
@@ -58,12 +70,15 @@ mod tests {
 
     #[test]
     fn capabilities_that_lack_are_named() {
-        assert_eq!(missing("CapEff:\t0000000000000000\n").len(), 3);
-        assert_eq!(
-            missing("CapEff:\t0000000000001000\n"),
-            ["CAP_PERFMON", "CAP_BPF"]
-        );
-        assert!(missing("CapEff:\t000001ffffffffff\n").is_empty());
-        assert_eq!(missing("CapEff:\t0000000000200000\n"), ["CAP_NET_ADMIN"]);
+        let none = "CapEff:\t0000000000000000\n";
+        let net_admin = "CapEff:\t0000000000001000\n";
+        let sys_admin = "CapEff:\t0000000000200000\n";
+        let all = "CapEff:\t000001ffffffffff\n";
+        assert_eq!(missing(none, STRUCT_OPS).len(), 3);
+        assert_eq!(missing(net_admin, STRUCT_OPS), ["CAP_PERFMON", "CAP_BPF"]);
+        assert!(missing(all, STRUCT_OPS).is_empty());
+        assert_eq!(missing(sys_admin, STRUCT_OPS), ["CAP_NET_ADMIN"]);
+        assert_eq!(missing(net_admin, TRACING), ["CAP_PERFMON", "CAP_BPF"]);
+        assert!(missing(sys_admin, TRACING).is_empty());
     }
 }

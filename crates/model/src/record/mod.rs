@@ -12,6 +12,7 @@ mod programs;
 mod queue;
 mod samples;
 mod tcp_info;
+mod trace;
 
 pub use cpu::{CpuSample, CpuSamples};
 pub use events::{Event, Events};
@@ -22,6 +23,7 @@ pub use programs::{Program, Programs};
 pub use queue::{QueueSample, QueueSamples};
 pub use samples::{Sample, Samples};
 pub use tcp_info::{TcpInfoSample, TcpInfoSamples};
+pub use trace::{Ack, Acks, Connection, Connections, TraceEvent, TraceEvents};
 
 /// A column's description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

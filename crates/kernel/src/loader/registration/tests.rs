@@ -50,7 +50,7 @@ fn compiled(code: &str) -> Vec<u8> {
 
 #[test]
 fn a_verifier_s_refusal_shows_its_last_lines_and_names_the_file_with_all() {
-    if requirements::check().is_err() || OBJECTS.is_empty() {
+    if requirements::check(requirements::STRUCT_OPS).is_err() || OBJECTS.is_empty() {
         return;
     }
     let bad = build("bad", "knee_bad");

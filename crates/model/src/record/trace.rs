@@ -1,0 +1,81 @@
+//! What `knee trace` writes of live connections: every segment that arrives,
+//! what happened, and who the connections are.
+
+use super::table;
+
+table! {
+    /// A connection's sender at each segment that arrives at an established
+    /// socket, as the segment finds it: what the ACKs before it made of the
+    /// connection.
+    "acks" Acks of Ack {
+        t_ns: i64, "ns", "bpf_ktime_get_ns()", "time since the trace began, by the monotonic clock";
+        cookie: i64, "", "SO_COOKIE", "number of the connection, unique since boot";
+        seq: i64, "", "TCP header of the segment", "its sequence number";
+        ack_seq: i64, "", "TCP header of the segment", "what it acknowledges: sequence numbers below this";
+        payload_bytes: i64, "bytes", "TCP header of the segment", "its payload; 0: an ACK and no more";
+        tcp_flags: i32, "", "TCP header of the segment", "bits: 1 FIN, 2 SYN, 4 RST, 8 PSH, 16 ACK, 32 URG, 64 ECE, 128 CWR";
+        snd_una: i64, "", "tcp_sock.snd_una", "first sequence number not acknowledged, modulo 2^32";
+        snd_nxt: i64, "", "tcp_sock.snd_nxt", "next sequence number to send, modulo 2^32";
+        snd_wnd_bytes: i64, "bytes", "tcp_info.tcpi_snd_wnd", "window that the far end allows";
+        rcv_wnd_bytes: i64, "bytes", "tcp_info.tcpi_rcv_wnd", "window offered to the far end";
+        ca_state: i32, "", "tcp_info.tcpi_ca_state", "0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss";
+        snd_cwnd: i64, "segments", "tcp_info.tcpi_snd_cwnd", "congestion window";
+        snd_ssthresh: i64, "segments", "tcp_info.tcpi_snd_ssthresh", "slow-start threshold; 2147483647 before the first congestion event";
+        inflight: i64, "segments", "Linux tcp_packets_in_flight()", "unacked - sacked - lost + retrans";
+        unacked: i64, "segments", "tcp_info.tcpi_unacked", "sent and not cumulatively acked";
+        sacked: i64, "segments", "tcp_info.tcpi_sacked", "of unacked: selectively acked";
+        lost: i64, "segments", "tcp_info.tcpi_lost", "of unacked: marked lost";
+        retrans: i64, "segments", "tcp_info.tcpi_retrans", "of unacked: retransmitted and not acked";
+        total_retrans: i64, "segments", "tcp_info.tcpi_total_retrans", "retransmissions so far";
+        data_segs_out: i64, "segments", "tcp_info.tcpi_data_segs_out", "data segments sent so far, with retransmissions";
+        srtt_us: i64, "us", "tcp_info.tcpi_rtt", "smoothed round-trip time; 0 before the first";
+        rttvar_us: i64, "us", "tcp_info.tcpi_rttvar", "round-trip time variation";
+        min_rtt_us: i64, "us", "tcp_info.tcpi_min_rtt", "least RTT of the window kept (300 s); 0 before the first";
+        backoff: i32, "", "tcp_info.tcpi_backoff", "times the timeout has doubled";
+        retransmits: i32, "", "tcp_info.tcpi_retransmits", "timeouts in a row without an answer";
+        pacing_rate_bits_per_sec: Option<i64>, "bit/s", "tcp_info.tcpi_pacing_rate", "sk_pacing_rate; counts payload, as Linux does; null: unlimited, before the first RTT";
+        delivery_rate_bits_per_sec: i64, "bit/s", "tcp_info.tcpi_delivery_rate", "last delivery-rate sample; 0 before the first";
+        delivery_rate_app_limited: bool, "", "tcp_info.tcpi_delivery_rate_app_limited", "was that sample limited by the application?";
+        delivered: i64, "segments", "tcp_info.tcpi_delivered", "delivered so far, with retransmissions";
+        delivered_ce: i64, "segments", "tcp_info.tcpi_delivered_ce", "of those: echoed as CE marked";
+        total_lost: i64, "segments", "tcp_sock.lost", "marked lost so far";
+        bytes_sent: i64, "bytes", "tcp_info.tcpi_bytes_sent", "payload sent so far, with retransmissions";
+        bytes_retrans: i64, "bytes", "tcp_info.tcpi_bytes_retrans", "of those: retransmitted";
+        bytes_acked: i64, "bytes", "tcp_info.tcpi_bytes_acked", "cumulatively acked so far";
+        notsent_bytes: i64, "bytes", "tcp_info.tcpi_notsent_bytes", "written by the application, not yet sent";
+        snd_mss_bytes: i64, "bytes", "tcp_sock.mss_cache", "payload bytes of a full segment sent";
+        reordering: i32, "segments", "tcp_info.tcpi_reordering", "reordering degree assumed";
+    }
+}
+
+table! {
+    /// Turning points of traced connections, in the words of a run's `events`.
+    "trace_events" TraceEvents of TraceEvent {
+        t_ns: i64, "ns", "bpf_ktime_get_ns()", "time since the trace began, by the monotonic clock";
+        cookie: i64, "", "SO_COOKIE", "number of the connection";
+        event: &'static str, "", "kneepoint", "open, established, fin_wait1, fin_wait2, closing, close_wait, last_ack, time_wait, closed; cwr, recovery, loss, and cwr_end, recovery_end, loss_end where none of them follows; retransmit";
+        snd_cwnd: i64, "segments", "tcp_info.tcpi_snd_cwnd", "congestion window as the event begins, before it has changed it";
+        snd_ssthresh: i64, "segments", "tcp_info.tcpi_snd_ssthresh", "slow-start threshold then";
+        snd_una: i64, "", "tcp_sock.snd_una", "first sequence number not acknowledged, modulo 2^32";
+        seq: Option<i64>, "", "tcp_skb_cb.seq", "of a retransmit: first sequence number sent again";
+        payload_bytes: Option<i64>, "bytes", "tcp_skb_cb.end_seq - seq", "of a retransmit: sequence numbers sent again, a FIN or SYN as one";
+    }
+}
+
+table! {
+    /// The connections of a trace, each written as it closes or as the trace ends.
+    "connections" Connections of Connection {
+        cookie: i64, "", "SO_COOKIE", "number of the connection, unique since boot";
+        netns: i64, "", "inode of /proc/PID/ns/net", "network namespace of the socket";
+        source: String, "", "inet_sock.inet_saddr", "address of this end";
+        source_port: i32, "", "inet_sock.inet_num", "port of this end";
+        destination: String, "", "inet_sock.inet_daddr", "address of the far end";
+        destination_port: i32, "", "inet_sock.inet_dport", "port of the far end";
+        algorithm: String, "", "TCP_CONGESTION", "congestion control, the last that was seen";
+        first_ns: i64, "ns", "kneepoint", "time of its first record";
+        last_ns: i64, "ns", "kneepoint", "time of its last record";
+        acks: i64, "", "kneepoint", "its rows of acks";
+        events: i64, "", "kneepoint", "its rows of events";
+        closed: bool, "", "kneepoint", "was it closed within the trace?";
+    }
+}

@@ -1,0 +1,1 @@
+"""What runs on this machine, looked on at: live connections and queues."""

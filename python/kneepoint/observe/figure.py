@@ -1,0 +1,222 @@
+"""A trace as a picture: windows, threshold, round-trip time and turning points of each connection over time."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kneepoint.errors import UsageError
+from kneepoint.observe.trace import Trace
+from kneepoint.report import export, palette, theme, thin
+from kneepoint.report.encode import Block
+from kneepoint.report.series import Panel
+
+SHOWN_AT_MOST = 12
+"""Connections that can be told apart; those that sent most are shown."""
+POINTS_AT_MOST = 120_000
+"""Of all lines together: what a browser draws at once."""
+PANEL_HEIGHT = 150
+AXIS_PIXELS = 52
+
+PANELS = (
+    Panel("cwnd", "Congestion window", "acks", "snd_cwnd", 1.0, "segments"),
+    Panel("ssthresh", "Slow-start threshold", "acks", "snd_ssthresh", 1.0, "segments"),
+    Panel("inflight", "In flight", "acks", "inflight", 1.0, "segments"),
+    Panel("srtt", "Smoothed RTT", "acks", "srtt_us", 1e-3, "ms"),
+)
+NO_THRESHOLD = 0x7FFFFFFF
+TURNING_POINTS = ("retransmit", "cwr", "recovery", "loss")
+
+
+def label(row: dict[str, Any]) -> str:
+    """A connection as the figure and the table call it."""
+    return f"{end(row['source'], row['source_port'])} to {end(row['destination'], row['destination_port'])}"
+
+
+def end(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def shown(trace: Trace) -> list[dict[str, Any]]:
+    """The connections of the figure: those that sent, or all if none did."""
+    rows = [row for row in trace.summary if row["acks"]]
+    return ([row for row in rows if row["bytes_acked"]] or rows)[:SHOWN_AT_MOST]
+
+
+def save(trace: Trace, path: Path) -> Path:
+    """Writes the figure as .html, which needs no network, .svg or .png."""
+    import vl_convert
+
+    ending = path.suffix.lower()
+    if ending not in (".html", ".svg", ".png"):
+        raise UsageError(f"{path}: got the ending {ending or 'of no kind'!r}; expected .html, .svg or .png.")
+    found = spec(trace)
+    if ending == ".html":
+        # Wide enough for the axes; the library offers to open charts in an online editor, which this page does not.
+        content = vl_convert.vegalite_to_html(found, bundle=True, renderer="canvas").encode("utf-8")
+    elif ending == ".svg":
+        content = vl_convert.vegalite_to_svg(found).encode("utf-8")
+    else:
+        content = vl_convert.vegalite_to_png(found, scale=export.PNG_PIXELS_PER_POINT)
+    export.write_file(path, content)
+    return path
+
+
+def spec(trace: Trace) -> dict[str, Any]:
+    """The figure's Vega-Lite specification, with its data. Raises UsageError: the trace has no segment."""
+    rows = shown(trace)
+    if not rows:
+        raise UsageError(f"{trace.folder}: no segment was traced, so that there is nothing to draw.")
+    with warnings.catch_warnings():
+        # Panels share one time axis on purpose.
+        warnings.filterwarnings("ignore", message="Automatically deduplicated selection parameter")
+        found: dict[str, Any] = _chart(trace, rows).to_dict()
+    found["config"] = theme.config()
+    found["datasets"] = {**found.get("datasets", {}), **data(trace, rows)}
+    # Editors and sources are of no use without a network.
+    found["usermeta"] = {"embedOptions": {"actions": {"export": True, "source": False, "editor": False}}}
+    return found
+
+
+def data(trace: Trace, rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """A data set per panel, thinned to the least and greatest value of each pixel column, and `turns`."""
+    labels = {row["cookie"]: label(row) for row in rows}
+    columns = max(POINTS_AT_MOST // (3 * len(PANELS) * len(rows)), 120)
+    end_ns = int(trace.about["seconds"] * 1e9)
+    sets: dict[str, list[dict[str, Any]]] = {panel.name: [] for panel in PANELS}
+    for (cookie, name), (t_ns, value) in _steps(trace, labels).items():
+        panel = next(panel for panel in PANELS if panel.name == name)
+        t_ns, value = thin.thin(t_ns, value, 0, max(end_ns, 1), min(columns, 1_000))
+        block = Block({"connection": labels[cookie]}, {"t": t_ns * 1e-9, "v": value * panel.scale})
+        sets[name] += block.rows()
+    sets["turns"] = _turns(trace, labels, min(columns, 1_000), max(end_ns, 1))
+    return sets
+
+
+def _steps(
+    trace: Trace, labels: dict[int, str]
+) -> dict[tuple[int, str], tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    """The rows at which each series changes, piece by piece: a trace may be larger than memory."""
+    gathered: dict[tuple[int, str], list[tuple[NDArray[np.int64], NDArray[np.float64]]]] = {}
+    last_ns: dict[int, int] = {}
+    names = ["t_ns", "cookie", *(panel.column for panel in PANELS)]
+    for batch in trace.batches("acks", names):
+        rows = {name: batch.column(name).to_numpy() for name in names}
+        for cookie in np.unique(rows["cookie"]):
+            if int(cookie) not in labels:
+                continue
+            mine = rows["cookie"] == cookie
+            t_ns = rows["t_ns"][mine]
+            last_ns[int(cookie)] = int(t_ns[-1])
+            for panel in PANELS:
+                value = rows[panel.column][mine].astype(np.float64)
+                if panel.name == "srtt":
+                    value[value == 0] = np.nan
+                if panel.name == "ssthresh":
+                    value[value >= NO_THRESHOLD] = np.nan
+                gathered.setdefault((int(cookie), panel.name), []).append(thin.steps(t_ns, value))
+    joined = {}
+    for key, parts in gathered.items():
+        t_ns = np.concatenate([part[0] for part in parts])
+        value = np.concatenate([part[1] for part in parts])
+        t_ns, value = thin.steps(t_ns, value)
+        if len(value):
+            # What holds at the connection's last row is drawn up to there.
+            joined[key] = (np.r_[t_ns, last_ns[key[0]]], np.r_[value, value[-1]])
+    return joined
+
+
+def _turns(trace: Trace, labels: dict[int, str], columns: int, end_ns: int) -> list[dict[str, Any]]:
+    """Turning points, one per kind, connection and pixel column."""
+    events = trace.table("events", ["t_ns", "cookie", "event"]).to_pydict()
+    seen: dict[tuple[str, int, int], float] = {}
+    for t_ns, cookie, event in zip(events["t_ns"], events["cookie"], events["event"], strict=True):
+        if cookie in labels and event in TURNING_POINTS:
+            seen.setdefault((event, cookie, t_ns * columns // end_ns), t_ns * 1e-9)
+    return [{"event": event, "connection": labels[cookie], "t": t} for (event, cookie, _), t in seen.items()]
+
+
+def _chart(trace: Trace, rows: Sequence[dict[str, Any]]) -> Any:
+    import altair as alt
+
+    labels = [label(row) for row in rows]
+    inks = [palette.colour(k) for k in range(len(labels))]
+    dashes = [palette.dash(k // len(palette.COLOURS)) for k in range(len(labels))]
+    legend = alt.Legend(title=None, columns=2, symbolSize=260)
+    colour = alt.Color("connection:N", scale=alt.Scale(domain=labels, range=inks), legend=legend)
+    dash = alt.StrokeDash("connection:N", scale=alt.Scale(domain=labels, range=dashes), legend=legend)
+    chosen = alt.selection_point(name="chosen", fields=["connection"], bind="legend", toggle="true")
+    zoom = alt.selection_interval(
+        name="zoom", encodings=["x"], bind="scales", zoom="wheel![event.shiftKey]", translate=True
+    )
+    faded = alt.condition(chosen, alt.value(1.0), alt.value(0.08))
+
+    def x(last: bool = False) -> Any:
+        axis = alt.Axis(title="Time (s)", tickCount=12) if last else alt.Axis(labels=False, ticks=False, title=None)
+        domain = [0, max(trace.about["seconds"], 1e-3)]
+        return alt.X("t:Q", scale=alt.Scale(domain=domain, nice=False), axis=axis)
+
+    def lines(panel: Panel, title: str, **style: Any) -> Any:
+        y = alt.Y(
+            "v:Q",
+            title=[title, f"({panel.unit})"],
+            scale=alt.Scale(zero=panel.name != "srtt"),
+            axis=alt.Axis(tickCount=4, minExtent=AXIS_PIXELS, maxExtent=AXIS_PIXELS),
+        )
+        tooltip = [
+            alt.Tooltip("connection:N"),
+            alt.Tooltip("t:Q", title="time (s)", format=".6f"),
+            alt.Tooltip("v:Q", title=f"{panel.title} ({panel.unit})", format=",.4~g"),
+        ]
+        encoding = {"color": colour, "opacity": faded, "tooltip": tooltip}
+        if "strokeDash" not in style:
+            encoding["strokeDash"] = dash
+        mark = alt.Chart(alt.NamedData(name=panel.name)).mark_line(interpolate="step-after", clip=True, **style)
+        return mark.encode(x=x(), y=y, **encoding)
+
+    panels = {panel.name: panel for panel in PANELS}
+    window = alt.layer(
+        lines(panels["ssthresh"], "Window, threshold", strokeWidth=1.0, strokeDash=[2, 3]),
+        lines(panels["cwnd"], "Window, threshold", strokeWidth=1.4),
+    )
+    turns = (
+        alt.Chart(alt.NamedData(name="turns"))
+        .mark_tick(thickness=1.5, clip=True)
+        .encode(
+            x=x(last=True),
+            y=alt.Y(
+                "event:N",
+                title=None,
+                scale=alt.Scale(domain=list(reversed(TURNING_POINTS))),
+                axis=alt.Axis(minExtent=AXIS_PIXELS, maxExtent=AXIS_PIXELS),
+            ),
+            color=colour,
+            opacity=faded,
+            tooltip=[alt.Tooltip("connection:N"), alt.Tooltip("event:N"), alt.Tooltip("t:Q", format=".6f")],
+        )
+    )
+    drawn = [
+        window.add_params(chosen),
+        lines(panels["inflight"], panels["inflight"].title, strokeWidth=1.2),
+        lines(panels["srtt"], panels["srtt"].title, strokeWidth=1.2),
+    ]
+    parts = [part.properties(width=theme.WIDTH, height=PANEL_HEIGHT) for part in drawn]
+    parts.append(turns.properties(width=theme.WIDTH, height=16 * len(TURNING_POINTS)))
+    words = f"Live connections, {trace.about['seconds']:.3g} s from {trace.about['began']}"
+    under = [
+        "Solid: congestion window; dotted: slow-start threshold. Click a name to single it out; drag to move along"
+    ]
+    under[0] += " time, Shift + wheel to zoom."
+    left_out = sum(1 for row in trace.summary if row["acks"]) - len(rows)
+    if left_out:
+        under.append(f"{left_out} further connections, which sent less, are in the tables.")
+    if trace.about["lost"]:
+        under.append(f"{trace.about['lost']} records were lost: the buffer was full.")
+    return alt.vconcat(*(part.add_params(zoom) for part in parts), spacing=10).properties(
+        title=alt.TitleParams(words, subtitle=under)
+    )

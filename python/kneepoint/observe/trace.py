@@ -1,0 +1,237 @@
+"""Live connections, segment by segment: a folder of Parquet tables.
+
+    trace = kneepoint.observe.trace.connections("slow", port=443, seconds=10)
+    trace.table("acks").to_pandas()
+
+A trace is a folder: `acks.parquet`, `events.parquet` and `connections.parquet`, whose columns carry unit, meaning and
+source in their metadata, and `trace.json`, which says what was asked, what it cost and what was lost.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kneepoint import _core, record
+from kneepoint.errors import RunFolderError, UsageError
+from kneepoint.folder import cannot_write
+from kneepoint.observe import which
+
+TABLES = ("acks", "events", "connections")
+ABOUT = "trace.json"
+_GROUP_ROWS = 1 << 17
+"""Rows of a row group of Parquet: some 5 MB once compressed."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A trace that was taken."""
+
+    folder: Path
+    about: dict[str, Any]
+    """What `trace.json` says: `began` (UTC), `seconds`, `asked`, `rows` by table, `lost`, `cost`, `host`."""
+
+    def table(self, name: str, columns: list[str] | None = None) -> pa.Table:
+        """One of `acks`, `events`, `connections`. Raises UsageError, RunFolderError."""
+        return pq.read_table(self._path(name), columns=columns)
+
+    def batches(self, name: str, columns: list[str]) -> Any:
+        """The same piece by piece, for what is larger than memory."""
+        return pq.ParquetFile(self._path(name)).iter_batches(columns=columns)
+
+    def _path(self, name: str) -> Path:
+        if name not in TABLES:
+            raise UsageError(f'got the table "{name}"; expected one of {", ".join(TABLES)}.')
+        return self.folder / f"{name}.parquet"
+
+    @cached_property
+    def summary(self) -> list[dict[str, Any]]:
+        """The connections, those that sent most first: their row of `connections`, and of their rows of `acks` the
+        payload acknowledged, medians and extremes. None stands for what no row tells."""
+        import duckdb
+
+        query = """
+            with seen as (
+                select cookie, count(*) as rows, max(bytes_acked) - min(bytes_acked) as bytes_acked,
+                       quantile_cont(snd_cwnd, 0.5) as snd_cwnd_p50, max(snd_cwnd) as snd_cwnd_max,
+                       quantile_cont(srtt_us, 0.5) filter (srtt_us > 0) as srtt_us_p50,
+                       quantile_cont(srtt_us, 0.95) filter (srtt_us > 0) as srtt_us_p95,
+                       min(min_rtt_us) filter (min_rtt_us > 0) as min_rtt_us,
+                       max(total_retrans) - min(total_retrans) as retransmitted
+                from read_parquet($acks) group by cookie
+            )
+            select connections.*, seen.* exclude (cookie, rows)
+            from read_parquet($connections) as connections left join seen using (cookie)
+            order by coalesce(bytes_acked, 0) desc, acks desc, cookie
+        """
+        given = {name: str(self._path(name)) for name in ("acks", "connections")}
+        with duckdb.connect() as database:
+            done = database.execute(query, given)
+            names = [column[0] for column in done.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in done.fetchall()]
+
+
+def is_trace(folder: Path) -> bool:
+    return (folder / ABOUT).is_file()
+
+
+def read(folder: Path) -> Trace:
+    """A trace taken before. Raises RunFolderError."""
+    try:
+        return Trace(folder, json.loads((folder / ABOUT).read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise RunFolderError(f"{folder}: is no trace that `knee trace` wrote: {error}.") from None
+
+
+def connections(
+    out: Path | str,
+    connection: str | None = None,
+    *,
+    port: int | None = None,
+    address: str | None = None,
+    netns: str | None = None,
+    seconds: float | None = None,
+    stop: threading.Event | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Trace:
+    """Traces live connections into the folder `out`, for `seconds` or until `stop` is set.
+
+    `connection` is the far end (`192.0.2.1:443`), both ends (`192.0.2.7:40000-192.0.2.1:443`) or a cookie (`sk:1a2b`);
+    `port` is that of either end, `address` a prefix that either end is within, `netns` the network namespace: a name,
+    a process or a path. All that is given must hold. `progress` is called about twenty times a second, at first as
+    soon as the kernel reports, with the rows of `acks` so far and the records lost so far.
+
+    Raises UsageError, RunFolderError (the folder cannot be written), KernelUnsupported (no privilege, no BTF, no
+    tracepoint).
+    """
+    folder = Path(out)
+    if connection is None and port is None and address is None:
+        raise UsageError("trace: got no connection; expected CONNECTION, a port or an address.")
+    asked: dict[str, Any] = which.connection(connection) if connection is not None else {}
+    if port is not None:
+        asked["port"] = port
+    if address is not None:
+        asked["address"] = which.prefix(address)
+    if netns is not None:
+        asked["netns"] = which.namespace(netns)
+    _check_free(folder)
+    about = {
+        "schema": 1,
+        "began": "",
+        "seconds": 0.0,
+        "asked": {"connection": connection, "port": port, "address": address, "netns": netns},
+        "engine_version": record.engine_version(),
+        "host": record.host(),
+    }
+    sink = _Sink(folder)
+    begun = ended = 0.0
+    used = 0.0
+
+    def take(batch: Any) -> bool:
+        nonlocal begun, ended, used
+        before = time.thread_time()
+        if not begun:
+            begun = time.monotonic()
+            about["began"] = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        sink.take(batch)
+        if progress is not None:
+            progress(sink.rows["acks"], batch.lost)
+        used += time.thread_time() - before
+        ended = time.monotonic()
+        is_over = (stop is not None and stop.is_set()) or (seconds is not None and ended - begun >= seconds)
+        return not is_over
+
+    try:
+        found = _core.trace_tcp(take, **asked)
+        sink.close()
+    except OSError as error:
+        sink.abandon()
+        raise cannot_write(folder, error) from None
+    except BaseException:
+        sink.abandon()
+        raise
+    about |= {"seconds": round(ended - begun, 3), "rows": sink.rows, "lost": found["lost"]}
+    about["cost"] = {**found["cost"], "writing_cpu_sec": round(used, 6)}
+    try:
+        _write(folder / ABOUT, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise cannot_write(folder, error) from None
+    return Trace(folder, about)
+
+
+def _check_free(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RunFolderError(
+            f"{folder}: is there already and not empty; expected a free name for the trace. Choose another --out."
+        )
+
+
+def _write(path: Path, text: str) -> None:
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+class _Sink:
+    """The tables of a trace, written as they come. They have their names when all of them are whole."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.rows = dict.fromkeys(TABLES, 0)
+        self._made = False
+        self._writers: dict[str, pq.ParquetWriter] = {}
+        self._held: dict[str, list[pa.Table]] = {name: [] for name in TABLES}
+
+    def take(self, batch: Any) -> None:
+        for name in TABLES:
+            table = pa.table(getattr(batch, name))
+            if name not in self._writers:
+                self._make()
+                self._writers[name] = pq.ParquetWriter(self._part(name), table.schema, compression="zstd")
+            if len(table):
+                self.rows[name] += len(table)
+                self._held[name].append(table)
+            if sum(map(len, self._held[name])) >= _GROUP_ROWS:
+                self._flush(name)
+
+    def close(self) -> None:
+        for name, writer in self._writers.items():
+            self._flush(name)
+            writer.close()
+        for name in self._writers:
+            self._part(name).replace(self.folder / f"{name}.parquet")
+
+    def abandon(self) -> None:
+        """Removes what is half done: the folder too, if this made it."""
+        for name, writer in self._writers.items():
+            with suppress(Exception):
+                writer.close()
+            with suppress(OSError):
+                self._part(name).unlink()
+        if self._made:
+            with suppress(OSError):
+                self.folder.rmdir()
+
+    def _make(self) -> None:
+        if not self.folder.exists():
+            self.folder.mkdir(parents=True)
+            self._made = True
+
+    def _flush(self, name: str) -> None:
+        if held := self._held[name]:
+            self._writers[name].write_table(pa.concat_tables(held))
+            self._held[name] = []
+
+    def _part(self, name: str) -> Path:
+        return self.folder / f".{name}.parquet.part"

@@ -1,0 +1,308 @@
+"""Live connections and queues, as `knee trace` sees them, against what the sockets and the qdisc say of themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from building import ROOT, missing_tools, run
+from kneepoint.cli import exporting
+from kneepoint.errors import KernelUnsupported, UsageError
+from kneepoint.observe import qdiscs, trace
+from lab import Lab, laid_out
+
+TRACED = ROOT / "tests/kernel/traced.py"
+PORT, OTHER_PORT = 5301, 5302
+SENT_BYTES = 3_000_000
+RATE_BITS_PER_SEC = 20_000_000
+BUFFER_BYTES = 60_000
+KNEE = (sys.executable, "-m", "kneepoint", "trace")
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    """A router with a tbf between two hosts. TCP hands single packets down, which the tbf would split otherwise."""
+    if os.geteuid() != 0:
+        pytest.skip("tracing needs root")
+    with laid_out(RATE_BITS_PER_SEC, BUFFER_BYTES) as found:
+        run("ip", "-n", found.sender, "link", "set", "veth0", "gso_max_segs", 1)
+        yield found
+
+
+def within(namespace: str, *words: object) -> list[str]:
+    return ["ip", "netns", "exec", namespace, sys.executable, str(TRACED), *map(str, words)]
+
+
+@contextmanager
+def server(lab: Lab, port: int) -> Iterator[None]:
+    process = subprocess.Popen(within(lab.receiver, "server", port), stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def send(lab: Lab, port: int, sent_bytes: int = SENT_BYTES) -> dict[str, Any]:
+    """Sends, and returns what the sending socket said."""
+    said: dict[str, Any] = json.loads(run(*within(lab.sender, "client", lab.address, port, sent_bytes)))
+    return said
+
+
+@contextmanager
+def until_done() -> Iterator[tuple[threading.Event, threading.Event]]:
+    """(attached, stop): set by the trace and for the trace."""
+    attached, stop = threading.Event(), threading.Event()
+    try:
+        yield attached, stop
+    finally:
+        stop.set()
+
+
+@pytest.fixture(scope="module")
+def traced(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> tuple[trace.Trace, dict[str, Any], dict[str, Any]]:
+    """A trace of the connections to PORT while others go on, and what the two senders said of themselves."""
+    folder = tmp_path_factory.mktemp("trace") / "trace"
+    taken: list[Any] = []
+    with server(lab, PORT), server(lab, OTHER_PORT), until_done() as (attached, stop):
+
+        def tracing() -> None:
+            try:
+                taken.append(trace.connections(folder, port=PORT, stop=stop, progress=lambda *_: attached.set()))
+            except BaseException as error:
+                taken.append(error)
+                attached.set()
+
+        thread = threading.Thread(target=tracing)
+        thread.start()
+        assert attached.wait(20)
+        if taken:
+            pytest.skip(f"no trace here: {taken[0]}")
+        other = send(lab, OTHER_PORT, 200_000)
+        ours = send(lab, PORT)
+        stop.set()
+        thread.join(20)
+    if isinstance(taken[0], BaseException):
+        raise taken[0]
+    return taken[0], ours, other
+
+
+def rows_of(found: trace.Trace, cookie: int) -> list[dict[str, Any]]:
+    return [row for row in found.table("acks").to_pylist() if row["cookie"] == cookie]
+
+
+def test_every_ack_has_a_row_and_none_is_lost(traced: Any) -> None:
+    """A row holds what the rows before it acknowledged and no more: an ACK without a row would leave a step."""
+    found, ours, _ = traced
+    rows = rows_of(found, ours["cookie"])
+    assert found.about["lost"] == 0
+    for row, following in pairwise(rows):
+        new = (row["ack_seq"] - row["snd_una"]) % (1 << 32)
+        advanced = new if new < 1 << 31 else 0
+        assert following["snd_una"] == (row["snd_una"] + advanced) % (1 << 32)
+    # 2,072 segments, an ACK for every second at least; tcpi_segs_in counts the SYN-ACK too, and segments that were put
+    # into others while the socket was busy.
+    assert SENT_BYTES / 1448 / 2 <= len(rows) <= ours["segments_in"] - 1
+    times = [row["t_ns"] for row in rows]
+    assert times == sorted(times)
+
+
+def test_an_ack_finds_the_connection_as_its_socket_had_it(traced: Any) -> None:
+    found, ours, _ = traced
+    last = rows_of(found, ours["cookie"])[-1]
+    assert {name: last[name] for name in ours["noted"] if name != "unacked"} == {
+        name: value for name, value in ours["noted"].items() if name != "unacked"
+    }
+    # The byte that was sent after it was noted.
+    assert last["unacked"] == 1
+    assert last["snd_nxt"] == (last["snd_una"] + 1) % (1 << 32)
+    assert last["ack_seq"] == last["snd_nxt"]
+
+
+def test_what_is_acknowledged_only_grows_up_to_all_that_was_sent(traced: Any) -> None:
+    found, ours, _ = traced
+    rows = rows_of(found, ours["cookie"])
+    acked = [row["bytes_acked"] for row in rows]
+    assert acked == sorted(acked)
+    # The SYN counts as one.
+    assert acked[-1] == SENT_BYTES + 1
+    first = rows[0]["snd_una"]
+    assert (rows[-1]["snd_una"] - first) % (1 << 32) == acked[-1] - acked[0]
+
+
+def test_connections_to_another_port_leave_no_row(traced: Any) -> None:
+    found, ours, other = traced
+    connections = {row["cookie"]: row for row in found.table("connections").to_pylist()}
+    assert other["cookie"] not in connections
+    # The two ends are on one host, and each is a connection.
+    assert len(connections) == 2
+    mine = connections[ours["cookie"]]
+    assert (mine["source"], mine["source_port"]) == ("10.77.1.2", ours["port"])
+    assert (mine["destination"], mine["destination_port"]) == ("10.77.2.2", PORT)
+    assert {row["cookie"] for row in found.table("acks", ["cookie"]).to_pylist()} == set(connections)
+
+
+def test_events_tell_of_opening_recovery_and_retransmissions_in_the_words_of_a_run(traced: Any) -> None:
+    found, ours, _ = traced
+    events = [row for row in found.table("events").to_pylist() if row["cookie"] == ours["cookie"]]
+    words = [row["event"] for row in events]
+    assert words[:2] == ["open", "established"]
+    assert "fin_wait1" in words
+    # 60 kB of buffer do not hold what slow start sends.
+    resent = [row for row in events if row["event"] == "retransmit"]
+    assert ours["noted"]["total_retrans"] >= len(resent) > 0
+    assert all(row["payload_bytes"] > 0 for row in resent)
+    assert ("recovery" in words) or ("loss" in words)
+
+
+def test_the_cost_of_each_program_is_stated(traced: Any) -> None:
+    found, ours, _ = traced
+    cost = found.about["cost"]
+    assert cost["not_measured"] is None
+    probe = next(one for one in cost["programs"] if one["tracepoint"] == "tcp_probe")
+    assert probe["runs"] >= len(rows_of(found, ours["cookie"]))
+    # Some hundred ns on an idle machine; a thousand times more is no reading of a clock.
+    assert 0 < probe["run_time_ns"] / probe["runs"] < 1_000_000
+
+
+def test_the_report_of_a_trace_is_its_figure_with_a_line_per_sender(traced: Any, tmp_path: Path) -> None:
+    found, _, _ = traced
+    picture = tmp_path / "trace.svg"
+    exporting.report(found.folder, picture)
+    drawn = picture.read_text()
+    for words in ("10.77.2.2:5301", "Smoothed RTT", "(segments)", "(ms)", "Time (s)", "recovery"):
+        assert words in drawn
+    with pytest.raises(UsageError, match="is a trace"):
+        exporting.report(found.folder, figure="goodput")
+
+
+def test_nothing_of_a_trace_outlives_its_process_however_it_ends(lab: Lab, tmp_path: Path) -> None:
+    if lacking := missing_tools("bpftool"):
+        pytest.skip(f"listing programs needs {', '.join(lacking)}")
+    out = tmp_path / "killed"
+    process = subprocess.Popen([*KNEE, "--port", "1", "--out", out, "-q"])
+    try:
+        programs = awaited(lambda: ours_in_kernel(process.pid))
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+        awaited(lambda: not programs & ids_in_kernel())
+    finally:
+        process.kill()
+        process.wait()
+
+
+def ids_in_kernel() -> set[int]:
+    return {entry["id"] for entry in json.loads(run("bpftool", "-j", "prog", "list"))}
+
+
+def ours_in_kernel(pid: int) -> set[int]:
+    """Programs that the process holds, by what its descriptors say."""
+    found = set()
+    for info in Path(f"/proc/{pid}/fdinfo").glob("*"):
+        for line in info.read_text().splitlines():
+            if line.startswith("prog_id:"):
+                found.add(int(line.split()[1]))
+    return found & ids_in_kernel()
+
+
+def awaited(what: Any, seconds: float = 15) -> Any:
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return found
+
+
+def test_ctrl_c_ends_a_trace_with_what_was_seen_so_far(lab: Lab, tmp_path: Path) -> None:
+    out = tmp_path / "stopped"
+    process = subprocess.Popen(
+        [*KNEE, f"{lab.address}:{PORT}", "--out", out, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        awaited(lambda: (out / ".acks.parquet.part").exists())
+        with server(lab, PORT):
+            send(lab, PORT, 50_000)
+        process.send_signal(signal.SIGINT)
+        said, complained = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0, complained
+    told = json.loads(said)
+    # Of the two ends only the one whose far end it is.
+    assert [(row["destination"], row["destination_port"]) for row in told["connections"]] == [(lab.address, PORT)]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "acks.parquet",
+        "connections.parquet",
+        "events.parquet",
+        "trace.html",
+        "trace.json",
+    ]
+    assert 'src="http' not in (out / "trace.html").read_text()
+
+
+def test_an_ordinary_user_is_told_which_capabilities_it_takes_and_nothing_is_left(tmp_path: Path) -> None:
+    if os.geteuid() != 0 or missing_tools("setpriv"):
+        pytest.skip("giving up capabilities needs root and setpriv")
+    out = tmp_path / "refused"
+    words = ["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin", *KNEE, "--port", "80", "--out", str(out)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "CAP_PERFMON, CAP_BPF" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not out.exists()
+
+
+def test_waits_in_a_tbf_are_what_its_rate_and_its_limit_allow(lab: Lab) -> None:
+    router, found = f"knee-{os.getpid()}-r", []
+    with server(lab, PORT), until_done() as (attached, stop):
+
+        def measuring() -> None:
+            try:
+                watched = {"device": "to-b", "netns": router, "stop": stop}
+                found.append(qdiscs.qdiscs(**watched, progress=lambda _: attached.set()))
+            except KernelUnsupported as error:
+                found.append(error)
+                attached.set()
+
+        thread = threading.Thread(target=measuring)
+        thread.start()
+        assert attached.wait(20)
+        if found:
+            pytest.skip(f"no trace here: {found[0]}")
+        send(lab, PORT)
+        stop.set()
+        thread.join(20)
+    (one,) = found[0].latencies
+    assert (one.device, one.kind) == ("to-b", "tbf")
+    assert sum(count for _, _, count in one.buckets) == one.measured
+    # Most of what it took in is seen to leave; a few leave a busy machine under another address than they came by.
+    assert one.taken_in >= 0.95 * SENT_BYTES / 1448
+    assert one.measured >= 0.95 * one.taken_in
+    assert one.unknown <= 0.05 * one.taken_in
+    # A full buffer takes this long to leave. Reno fills it, and packets that find it empty leave at once; a timer may
+    # be late on a busy machine.
+    full_ns = BUFFER_BYTES * 8e9 / RATE_BITS_PER_SEC
+    median_ns, p95_ns = one.quantile_ns(0.5), one.quantile_ns(0.95)
+    assert median_ns is not None
+    assert p95_ns is not None
+    assert one.buckets[0][0] < median_ns < full_ns
+    assert full_ns / 2 < p95_ns <= one.max_ns < full_ns + 50e6
+    assert found[0].lost == 0
