@@ -168,7 +168,7 @@ fn further(diag: &Diag<'_>, info: &TcpInfo<'_>) -> TcpInfoSample {
         mem_rmem_bytes: memory.map(|memory| i64::from(memory.rmem_alloc)),
         mem_wmem_bytes: memory.map(|memory| i64::from(memory.wmem_alloc)),
         mem_wmem_queued_bytes: memory.map(|memory| i64::from(memory.wmem_queued)),
-        mem_drops: memory.map(|memory| i64::from(memory.drops)),
+        mem_drops: memory.and_then(|memory| memory.drops).map(i64::from),
     }
 }
 
