@@ -18,6 +18,12 @@ class ArrowTable:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __len__(self) -> int: ...
 
+class ArrowBatches:
+    """A table in several batches. Every field's metadata has `unit`, `doc` and `source`."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __len__(self) -> int: ...
+
 class Output:
     """What one repetition of one cell produced."""
 
@@ -204,3 +210,12 @@ def tables() -> Mapping[str, list[dict[str, Any]]]:
     links programs`: `name` `unit` `doc` `source` `type` of each."""
 
 def version() -> str: ...
+
+def record(asked: str, stop: int, progress: Callable[[int, int], None] | None) -> str:
+    """Records sockets; `asked` and the report are JSON objects (`crates/kernel/src/record/`). Ends when `stop` is readable.
+
+    `progress` gets the sockets of the last dump and the rows so far, from another thread.
+    """
+
+def sockets(wanted: str) -> ArrowBatches:
+    """The TCP sockets as they are now; `wanted` is a JSON object."""

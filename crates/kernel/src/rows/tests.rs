@@ -2,7 +2,8 @@
 
 use super::*;
 
-fn diag(bytes: &[u8]) -> Diag<'_> {
+/// A socket of nothing but its `tcp_info`.
+pub(crate) fn diag(bytes: &[u8]) -> Diag<'_> {
     Diag {
         state: 1,
         timer: 0,

@@ -97,6 +97,18 @@ impl Filter {
         }
     }
 
+    /// Does it ask for what destroy events do not tell?
+    pub fn asks_for_mark_or_cgroup(&self) -> bool {
+        match self {
+            Filter::All(parts) | Filter::Any(parts) => {
+                parts.iter().any(Filter::asks_for_mark_or_cgroup)
+            }
+            Filter::Not(part) => part.asks_for_mark_or_cgroup(),
+            Filter::Mark { .. } | Filter::Cgroup(_) => true,
+            Filter::Port { .. } | Filter::Prefix { .. } => false,
+        }
+    }
+
     /// The condition as the kernel's program; empty: it holds for all.
     ///
     /// # Errors

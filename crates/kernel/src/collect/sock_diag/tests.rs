@@ -248,15 +248,6 @@ fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
 }
 
-fn has_mark(filter: &Filter) -> bool {
-    match filter {
-        Filter::All(parts) | Filter::Any(parts) => parts.iter().any(has_mark),
-        Filter::Not(part) => has_mark(part),
-        Filter::Mark { .. } => true,
-        _ => false,
-    }
-}
-
 #[test]
 fn kernel_running_a_filter_leaves_what_filtering_the_full_dump_leaves() {
     let sockets = Sockets::new();
@@ -268,7 +259,7 @@ fn kernel_running_a_filter_leaves_what_filtering_the_full_dump_leaves() {
     });
     let outcome = runner.run(&filters(ports.clone()), |filter| {
         // Marks are only for who may administer the network.
-        prop_assume!(is_root() || !has_mark(&filter));
+        prop_assume!(is_root() || !filter.asks_for_mark_or_cgroup());
         let mut diag = diag.borrow_mut();
         let full = dumped(&mut diag, Vec::new(), &ports, &filter);
         let wanted: Vec<u64> = (full.iter().filter(|&(_, &holds)| holds))

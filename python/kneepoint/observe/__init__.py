@@ -1,0 +1,1 @@
+"""Live hosts: recordings of their sockets and counters."""
