@@ -45,7 +45,14 @@ __all__ = [
     "sockets",
 ]
 
-_LAZY = {"run": "api", "compare": "api", "open": "api", "Run": "results", "Table": "results", "sockets": "observe.record"}
+_LAZY = {
+    "run": "api",
+    "compare": "api",
+    "open": "api",
+    "Run": "results",
+    "Table": "results",
+    "sockets": "observe.record",
+}
 
 
 def __getattr__(name: str) -> object:

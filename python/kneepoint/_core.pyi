@@ -210,9 +210,8 @@ def tables() -> Mapping[str, list[dict[str, Any]]]:
     links programs`: `name` `unit` `doc` `source` `type` of each."""
 
 def version() -> str: ...
-
 def record(asked: str, stop: int, progress: Callable[[int, int], None] | None) -> str:
-    """Records sockets; `asked` and the report are JSON objects (`crates/kernel/src/record/`). Ends when `stop` is readable.
+    """Records sockets until `stop` is readable; `asked` and the report are JSON objects (`crates/kernel/src/record/`).
 
     `progress` gets the sockets of the last dump and the rows so far, from another thread.
     """

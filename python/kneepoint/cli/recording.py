@@ -38,12 +38,13 @@ def _told(report: Report, out: str) -> list[str]:
     cpu, elapsed_us = report["cpu"], report["elapsed_us"]
     used_us = cpu["user_us"] + cpu["system_us"]
     share = 100 * used_us / elapsed_us if elapsed_us else 0.0
+    used, elapsed = human.quantity("time", used_us), human.quantity("time", elapsed_us)
     files = len(report["files"])
     return [
         f"{report['rows']:,} rows in {report['samples']:,} samples of up to {report['sockets_max']:,} sockets; "
         f"{report['final_rows']:,} of them when a socket was destroyed",
         f"{files} files, {human.quantity('bytes', report['bytes'])} in {out}",
-        f"cost: {share:.2f} % of a processor ({human.quantity('time', used_us)} in {human.quantity('time', elapsed_us)}, "
+        f"cost: {share:.2f} % of a processor ({used} in {elapsed}, "
         f"of that {human.quantity('time', cpu['system_us'])} in the kernel), "
         f"at most {human.quantity('bytes', report['peak_rss_bytes'])} of memory",
     ]
@@ -56,13 +57,20 @@ def _doubts(report: Report) -> list[str]:
         ("failed", lambda n: f"{n} samples could not be taken."),
         (
             "events_lost",
-            lambda n: f"{n} sockets were destroyed faster than their events could be taken: their final rows are missing.",
+            lambda n: (
+                f"{n} sockets were destroyed faster than their events could be taken: their final rows are missing."
+            ),
         ),
         (
             "final_left_out",
-            lambda n: f"{n} sockets were destroyed before a sample had told what the filters ask for; they have no final row.",
+            lambda n: (
+                f"{n} sockets were destroyed before a sample had told what the filters ask for; they have no final row."
+            ),
         ),
-        ("interrupted", lambda n: f"in {n} samples the kernel's table changed meanwhile: a socket may be missing or twice."),
+        (
+            "interrupted",
+            lambda n: f"in {n} samples the kernel's table changed meanwhile: a socket may be missing or twice.",
+        ),
         ("not_understood", lambda n: f"{n} answers of the kernel were no socket."),
     )
     lines = [say(report[key]) for key, say in counts if report.get(key)]

@@ -21,7 +21,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use knee_observe::segment::recover;
+use knee_observe::segment::{Recovered, recover};
 use knee_observe::{RecordBatch, Sockets, Table};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -148,12 +148,13 @@ impl<'a> Recorder<'a> {
     fn new(options: &'a Options) -> Result<Recorder<'a>, KernelError> {
         let mut report = Report::default();
         if options.dir.exists() {
-            let found = recover(&options.dir)?;
-            if !found.is_empty() {
-                let count = found.len();
-                report.notes.push(format!(
-                    "{count} files of an earlier recording that was killed are whole again"
-                ));
+            let whole = recover(&options.dir)?
+                .iter()
+                .filter(|(_, outcome)| matches!(outcome, Recovered::Whole { .. }))
+                .count();
+            if whole > 0 {
+                let text = "files of an earlier recording that was killed are whole again";
+                report.notes.push(format!("{whole} {text}"));
             }
         }
         let events = Events::start()
@@ -223,8 +224,17 @@ impl<'a> Recorder<'a> {
         let before = thread_cpu();
         let number = self.report.samples;
         let (table, mut full) = self.sockets.parts();
-        let (dump, rows) = dump(&mut self.rows, number, table, |table| Ok(full(table)?))?;
+        let outcome = dump(&mut self.rows, number, table, |table| Ok(full(table)?));
         drop(full);
+        let (dump, rows) = match outcome {
+            // One dump is missing; the next one may go well.
+            Err(error @ KernelError::System { .. }) if number > 0 => {
+                note(&mut self.report, error.to_string());
+                self.report.failed += 1;
+                return Ok(());
+            }
+            outcome => outcome?,
+        };
         let report = &mut self.report;
         report.dump_cpu = report.dump_cpu.plus(thread_cpu().since(before));
         report.samples += 1;

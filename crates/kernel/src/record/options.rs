@@ -17,7 +17,7 @@ use crate::collect::sockets::STATES;
 
 /// Which sockets, as texts.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct Wanted {
     /// `443`, `8000-8100`, `!22`; at either end.
     pub ports: Vec<String>,
@@ -41,7 +41,6 @@ pub struct Wanted {
 
 /// How a recording goes, as texts.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Asked {
     pub out: PathBuf,
     pub every: String,
@@ -119,10 +118,11 @@ impl Options {
                 }
             }
         }
-        if let Some(keep) = keep_bytes {
-            // What is being written is not deleted: it must be small beside the bound.
+        // What is being written counts too, and is not deleted.
+        let keep_bytes = keep_bytes.map(|keep: u64| {
             segment_bytes = segment_bytes.min(keep / 10).max(1 << 20);
-        }
+            keep.saturating_sub(segment_bytes)
+        });
         let duration = asked.duration.as_deref();
         Ok(Options {
             selection: Selection::new(&asked.wanted)?,

@@ -37,6 +37,8 @@ pub struct Report {
     pub samples: u64,
     /// Dumps left out because the one before took longer than the interval.
     pub missed: u64,
+    /// Dumps that the kernel refused or cut short after the first one.
+    pub failed: u64,
     /// Sockets of the last dump, and the most of any.
     pub sockets: u64,
     pub sockets_max: u64,
