@@ -266,3 +266,114 @@ fn set_wide(column: &mut Numbers<i64>, row: usize, value: Option<u64>) {
         column.set(row, value as i64);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use knee_observe::Table;
+
+    use super::*;
+    use crate::collect::sock_diag::Memory;
+    use crate::collect::tcp_info::{BbrInfo, DctcpInfo, KNOWN_BYTES, VegasInfo};
+    use crate::rows::tests::diag;
+
+    fn filled(diag: &Diag<'_>) -> Sockets {
+        let mut table = Sockets::default();
+        let row = table.add_row();
+        fill(&mut table, row, diag, &Anonymiser::Keep, &mut String::new());
+        fill_dumped(&mut table, row, diag);
+        table
+    }
+
+    /// Names of the columns without a value.
+    fn nulls(table: &mut Sockets) -> Vec<String> {
+        let batch = table.take();
+        let schema = batch.schema();
+        (schema.fields().iter().zip(batch.columns()))
+            .filter(|(_, column)| column.null_count() > 0)
+            .map(|(field, _)| field.name().clone())
+            .collect()
+    }
+
+    #[test]
+    fn kernel_that_tells_everything_leaves_only_what_others_fill() {
+        let info = [1; KNOWN_BYTES];
+        let everything = Diag {
+            timer: 1,
+            bbr: BbrInfo::decode(&[1; 52]),
+            vegas: VegasInfo::decode(&[1; 16]),
+            dctcp: DctcpInfo::decode(&[1; 16]),
+            memory: Some(Memory {
+                rmem_alloc: 1,
+                rcvbuf: 1,
+                wmem_alloc: 1,
+                sndbuf: 1,
+                fwd_alloc: 1,
+                wmem_queued: 1,
+                optmem: 1,
+                backlog: 1,
+                drops: Some(1),
+            }),
+            tos: Some(1),
+            tclass: Some(1),
+            v6only: Some(true),
+            class_id: Some(1),
+            ..diag(&info)
+        };
+        let by_others = [
+            "t_unix_ns",
+            "t_mono_ns",
+            "sample",
+            "host",
+            "netns",
+            "final",
+            "interface",
+            "uid",
+            "inode",
+            "cgroup_id",
+            "cgroup",
+            "mark",
+            "process",
+            "pid",
+            // Before Linux 4.15, or by ss.
+            "fackets",
+            "send_rate_bits_per_sec",
+            "qack",
+        ];
+        assert_eq!(nulls(&mut filled(&everything)), by_others);
+    }
+
+    #[test]
+    fn field_that_this_kernel_lacks_is_null_and_never_another_one() {
+        let info: Vec<u8> = (0..KNOWN_BYTES).map(|at| at as u8).collect();
+        // Linux 4.19 ends after reord_seen.
+        let mut table = filled(&diag(&info[..224]));
+        assert_eq!(
+            table.reord_seen.get(0),
+            Some(i32::from_ne_bytes([220, 221, 222, 223]))
+        );
+        let nulls = nulls(&mut table);
+        for later in ["rcv_ooopack", "snd_wnd_bytes", "rcv_wnd_bytes", "total_rto"] {
+            assert!(nulls.iter().any(|name| name == later), "{later}");
+        }
+    }
+
+    #[test]
+    fn units_are_those_of_a_run() {
+        let mut info = vec![0; KNOWN_BYTES];
+        info[4] = 2; // backoff
+        info[8..12].copy_from_slice(&800_000u32.to_ne_bytes());
+        info[104..112].copy_from_slice(&125_000u64.to_ne_bytes());
+        info[112..120].copy_from_slice(&u64::MAX.to_ne_bytes());
+        info[148..152].copy_from_slice(&u32::MAX.to_ne_bytes());
+        info[7] = 0b101;
+        let table = filled(&diag(&info));
+        assert_eq!(table.rto_us.get(0), Some(200_000));
+        assert_eq!(table.pacing_rate_bits_per_sec.get(0), Some(1_000_000));
+        assert_eq!(table.max_pacing_rate_bits_per_sec.get(0), None);
+        assert_eq!(table.min_rtt_us.get(0), Some(0));
+        assert_eq!(table.delivery_rate_app_limited.get(0), Some(true));
+        assert_eq!(table.fastopen_client_fail.get(0), Some(2));
+        assert_eq!(table.state.get(0), Some("ESTAB"));
+        assert_eq!(table.local_addr.get(0), Some("10.77.0.1"));
+    }
+}
