@@ -66,6 +66,7 @@ bench: $(VENV)/.core ## speed, memory and start-up time, with the facts of this 
 	@tools/need.sh --optional ip ethtool
 	$(if $(filter 0,$(shell id -u)),,unshare --map-root-user )cargo bench --quiet --locked -p knee-link
 	$(BIN)/python tools/bench_startup.py
+	$(BIN)/python tools/bench_record.py
 
 .PHONY: paired
 paired: $(VENV)/.core ## our builds in the kernel against the kernel's own, ten pairs each (needs root, ten minutes)

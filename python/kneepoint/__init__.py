@@ -3,7 +3,8 @@
     import kneepoint
     run = kneepoint.compare("cubic", "bbr1", rate="50Mbit/s", rtt="100ms", loss="1.5%")
 
-`run`, `compare` and `open` return a `Run` with its tables, statistics and verdicts. Nothing heavy is imported before
+`run`, `compare` and `open` return a `Run` with its tables, statistics and verdicts;
+`sockets` returns the TCP sockets of this host. Nothing heavy is imported before
 it is used.
 """
 
@@ -24,6 +25,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from .api import compare, open, run
+    from .observe.record import sockets
     from .results import Run, Table
 
 __all__ = [
@@ -40,9 +42,17 @@ __all__ = [
     "compare",
     "open",
     "run",
+    "sockets",
 ]
 
-_LAZY = {"run": "api", "compare": "api", "open": "api", "Run": "results", "Table": "results"}
+_LAZY = {
+    "run": "api",
+    "compare": "api",
+    "open": "api",
+    "Run": "results",
+    "Table": "results",
+    "sockets": "observe.record",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -19,6 +19,12 @@ class ArrowTable:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __len__(self) -> int: ...
 
+class ArrowBatches:
+    """A table in several batches. Every field's metadata has `unit`, `doc` and `source`."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __len__(self) -> int: ...
+
 class Output:
     """What one repetition of one cell produced."""
 
@@ -259,3 +265,11 @@ def trace_tables() -> dict[str, list[dict[str, str]]]:
 
 def duration_ns(what: str, text: str) -> int:
     """`100ms` in nanoseconds. Raises `UsageError`, which begins with `what`."""
+def record(asked: str, stop: int, progress: Callable[[int, int], None] | None) -> str:
+    """Records sockets until `stop` is readable; `asked` and the report are JSON objects (`crates/kernel/src/record/`).
+
+    `progress` gets the sockets of the last dump and the rows so far, from another thread.
+    """
+
+def sockets(wanted: str) -> ArrowBatches:
+    """The TCP sockets as they are now; `wanted` is a JSON object."""

@@ -86,6 +86,18 @@ pub enum KernelError {
     #[error("cannot trace: {why}. {hint}")]
     Trace { why: String, hint: String },
 
+    /// An option of a recording that cannot be meant.
+    #[error("{what}: got \"{got}\"; expected {expected}")]
+    Option {
+        what: &'static str,
+        got: String,
+        expected: String,
+    },
+
+    /// A file of a recording cannot be written.
+    #[error(transparent)]
+    Segment(#[from] knee_observe::segment::Error),
+
     /// The caller asked to stop.
     #[error("the repetition was cancelled before its end")]
     Cancelled,

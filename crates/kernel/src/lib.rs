@@ -6,6 +6,7 @@ pub mod collect;
 mod error;
 pub mod lab;
 pub mod loader;
+pub mod record;
 pub mod replay;
 mod rows;
 pub mod run;

@@ -23,13 +23,13 @@ pub struct Id {
 }
 
 /// Bits per second of a rate in bytes; `None`: unlimited, which Linux writes as ~0.
-fn limited_bits_per_sec(bytes_per_sec: Option<u64>) -> Option<i64> {
+pub fn limited_bits_per_sec(bytes_per_sec: Option<u64>) -> Option<i64> {
     bytes_per_sec
         .filter(|&rate| rate != u64::MAX)
         .map(bits_per_sec)
 }
 
-fn bits_per_sec(bytes_per_sec: u64) -> i64 {
+pub fn bits_per_sec(bytes_per_sec: u64) -> i64 {
     i64::try_from(bytes_per_sec.saturating_mul(8)).unwrap_or(i64::MAX)
 }
 
@@ -168,7 +168,7 @@ fn further(diag: &Diag<'_>, info: &TcpInfo<'_>) -> TcpInfoSample {
         mem_rmem_bytes: memory.map(|memory| i64::from(memory.rmem_alloc)),
         mem_wmem_bytes: memory.map(|memory| i64::from(memory.wmem_alloc)),
         mem_wmem_queued_bytes: memory.map(|memory| i64::from(memory.wmem_queued)),
-        mem_drops: memory.map(|memory| i64::from(memory.drops)),
+        mem_drops: memory.and_then(|memory| memory.drops).map(i64::from),
     }
 }
 
@@ -501,4 +501,4 @@ fn flow_row(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

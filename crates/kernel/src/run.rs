@@ -375,9 +375,9 @@ impl<'a> Repetition<'a> {
         }
         for (now, then) in cpu::processors().iter().zip(&self.cpu.at_start) {
             let [user, system, softirq, steal] = [
-                now.user_us - then.user_us,
+                now.programs_us() - then.programs_us(),
                 now.system_us - then.system_us,
-                now.softirq_us - then.softirq_us,
+                now.interrupts_us() - then.interrupts_us(),
                 now.steal_us - then.steal_us,
             ];
             self.cpu.rows.push(CpuSample {
@@ -479,9 +479,9 @@ impl<'a> Repetition<'a> {
             .iter()
             .zip(&self.cpu.at_start)
             .map(|(now, then)| {
-                (now.user_us - then.user_us)
+                (now.programs_us() - then.programs_us())
                     + (now.system_us - then.system_us)
-                    + (now.softirq_us - then.softirq_us)
+                    + (now.interrupts_us() - then.interrupts_us())
                     + (now.steal_us - then.steal_us)
             })
             .sum();

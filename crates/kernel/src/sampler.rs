@@ -10,7 +10,7 @@ use knee_model::scenario::Cell;
 
 use crate::KernelError;
 use crate::clock::{monotonic_ns, thread_ns};
-use crate::collect::sock_diag::{CONNECTED, Diag, Extensions, SockDiag};
+use crate::collect::sock_diag::{CONNECTED, Diag, Extensions, Family, Question, SockDiag};
 use crate::collect::tcp_info::TcpInfo;
 use crate::lab::{Addresses, FIRST_PORT, Lab};
 use crate::rows;
@@ -134,16 +134,17 @@ impl Sampler {
         self.late_us
             .add(began_ns.saturating_sub(start_ns + t_ns) / 1_000);
         self.count += 1;
-        let ipv4 = libc::AF_INET as u8;
+        const RECEIVERS: Question = Question::of(Family::V4, CONNECTED, Extensions::MEMORY);
+        const SENDERS: Question = Question::of(Family::V4, CONNECTED, Extensions::ALL);
         self.receivers
-            .dump(ipv4, CONNECTED, Extensions::MEMORY, |diag| {
+            .dump(&RECEIVERS, |diag| {
                 self.book.take_receiver(&diag);
             })
             .map_err(KernelError::system("ask for the receivers' sockets"))?;
         // The moment that the rows tell of.
         let t_ns = monotonic_ns() - start_ns;
         self.senders
-            .dump(ipv4, CONNECTED, Extensions::ALL, |diag| {
+            .dump(&SENDERS, |diag| {
                 self.book.take_sender(t_ns, &diag);
             })
             .map_err(KernelError::system("ask for the senders' sockets"))?;

@@ -19,5 +19,6 @@ pub mod table;
 pub mod tables;
 
 pub use anonymise::Anonymiser;
+pub use arrow_array::RecordBatch;
 pub use table::{Field, ROWS, Table};
 pub use tables::{Sockets, TABLES};

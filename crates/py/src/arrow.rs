@@ -73,6 +73,43 @@ impl ArrowTable {
     }
 }
 
+/// A table in several batches, for any library that speaks the Arrow PyCapsule
+/// interface: `pyarrow.table(t)`, `polars.DataFrame(t)`, ….
+#[pyclass(frozen, module = "kneepoint._core")]
+pub struct ArrowBatches {
+    /// One at least.
+    batches: Vec<RecordBatch>,
+}
+
+impl ArrowBatches {
+    /// # Panics
+    /// There is none: then nobody knows the columns.
+    pub fn new(batches: Vec<RecordBatch>) -> Self {
+        assert!(!batches.is_empty(), "a table has one batch at least");
+        ArrowBatches { batches }
+    }
+}
+
+#[pymethods]
+impl ArrowBatches {
+    fn __len__(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        let batches: Vec<_> = self.batches.iter().cloned().map(Ok).collect();
+        let batches = RecordBatchIterator::new(batches, self.batches[0].schema());
+        let stream = FFI_ArrowArrayStream::new(Box::new(batches));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+}
+
 /// The table as a record batch. Columns of plain numbers are lent, not copied:
 /// the batch keeps the table alive.
 fn record_batch<T: Table + RefUnwindSafe + Send + Sync + 'static>(table: T) -> RecordBatch {

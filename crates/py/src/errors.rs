@@ -38,6 +38,7 @@ pub fn engine(py: Python<'_>, error: &SimError) -> PyErr {
 pub fn kernel(py: Python<'_>, error: &KernelError) -> PyErr {
     let class = match error {
         KernelError::Cancelled => "Cancelled",
+        KernelError::Option { .. } => "UsageError",
         error if error.is_unsupported() => "KernelUnsupported",
         _ => "EngineError",
     };

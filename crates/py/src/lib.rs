@@ -18,6 +18,8 @@ mod kernel;
 #[cfg(feature = "python")]
 mod loader;
 #[cfg(feature = "python")]
+mod record;
+#[cfg(feature = "python")]
 mod registry;
 #[cfg(feature = "python")]
 mod run;
@@ -34,11 +36,13 @@ mod units;
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::arrow::ArrowTable;
+    use crate::arrow::{ArrowBatches, ArrowTable};
     #[pymodule_export]
     use crate::kernel::{LabOutput, enter_lab};
     #[pymodule_export]
     use crate::loader::{LoadedAlgorithms, in_kernel, load, load_for_run, unload};
+    #[pymodule_export]
+    use crate::record::{record, sockets};
     #[pymodule_export]
     use crate::registry::{
         algorithms, keys, losses, queues, sizes, tables, trace_tables, version, workloads,

@@ -253,6 +253,45 @@ def _unload(algorithms: tuple[str, ...], all_: bool, json: bool) -> int:
     return loading.unload(algorithms, every=all_, json=json)
 
 
+@app.command("record", short_help="Record every TCP socket of this host.")
+@click.option("--out", required=True, metavar="DIR", type=_PATH, help="Folder for the files, which may hold others.")
+@click.option("--every", default="1s", show_default=True, metavar="TIME", help="Between two samples.")
+@click.option("--for", "for_", metavar="TIME", help="End after this time; by default at Ctrl-C or SIGTERM.")
+@click.option("--keep", metavar="BYTES", help="Delete the oldest files beyond this much: 10GB.")
+@click.option("--rotate", metavar="BYTES|TIME", help="Begin new files at this size or age.  [default: 256MiB and 1h]")
+@click.option("--port", multiple=True, metavar="PORT", help="At either end: 443, 8000-8100; with ! before: not that.")
+@click.option("--address", multiple=True, metavar="PREFIX", help="At either end: 10.0.0.0/8, 2001:db8::1; ! likewise.")
+@click.option("--algorithm", multiple=True, metavar="NAME", help="With this congestion control.")
+@click.option("--state", multiple=True, metavar="STATE", help="As ss names it, or all.  [default: connected]")
+@click.option("--min-bytes", metavar="BYTES", help="With at least this much acked and received.")
+@click.option("--mark", metavar="N[/MASK]", help="With this SO_MARK.")
+@click.option("--cgroup", metavar="PATH", help="Of this cgroup v2.")
+@click.option("--netns", metavar="NAME|PID", help="Of this network namespace; by default of our own.")
+@click.option("--processes", is_flag=True, help="Name and PID of who holds a socket; up to 5 % of a processor.")
+@click.option("--anonymize", metavar="HOW", help="truncate[:V4BITS/V6BITS] or hash[:KEY], before the disk is touched.")
+@click.option("--no-host", is_flag=True, help="No counters of the host, its processors, devices and queues.")
+@_json
+@click.option("--quiet", "-q", is_flag=True, help="Nothing on stderr.")
+def _record(json: bool, quiet: bool, for_: str | None, no_host: bool, **given: Any) -> int:
+    """Record every TCP socket of this host at intervals, and the last state of each that closes, into Parquet.
+
+    An ordinary user may do it; what only root can be told (marks, processes of others) is then missing and named.
+    """
+    from . import recording
+
+    asked = {
+        "out": str(given.pop("out").absolute()),
+        "for": for_,
+        "host": not no_host,
+        "ports": given.pop("port"),
+        "addresses": given.pop("address"),
+        "algorithms": given.pop("algorithm"),
+        "states": given.pop("state"),
+        **given,
+    }
+    return recording.run(asked, json=json, quiet=quiet)
+
+
 @app.command("trace", short_help="Trace live connections ACK by ACK, or waits in qdiscs.")
 @click.argument("connection", metavar="[CONNECTION]", required=False)
 @click.option("--port", type=click.IntRange(1, 65535), help="Connections with this port at either end.")

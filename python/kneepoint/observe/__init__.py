@@ -1,1 +1,1 @@
-"""What runs on this machine, looked on at: live connections and queues."""
+"""What runs on this machine, looked on at: live connections, queues and counters, and recordings of them."""

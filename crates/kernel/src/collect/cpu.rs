@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use knee_observe::tables::Cpu;
+
 /// A thread that is watched.
 #[derive(Clone, Debug)]
 pub struct Watched {
@@ -69,19 +71,52 @@ impl Watched {
     }
 }
 
-/// One processor's times so far, µs.
+/// One processor's times so far, µs. Before Linux 2.6.33 the last are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Processor {
     pub number: u32,
     pub user_us: i64,
+    pub nice_us: i64,
     pub system_us: i64,
+    pub idle_us: i64,
+    pub iowait_us: i64,
+    pub irq_us: i64,
     pub softirq_us: i64,
     pub steal_us: i64,
+    pub guest_us: i64,
+    pub guest_nice_us: i64,
+}
+
+impl Processor {
+    /// In programs, of whatever priority.
+    pub fn programs_us(&self) -> i64 {
+        self.user_us + self.nice_us
+    }
+
+    /// In interrupts of both kinds.
+    pub fn interrupts_us(&self) -> i64 {
+        self.irq_us + self.softirq_us
+    }
 }
 
 /// Every processor, from `/proc/stat`.
 pub fn processors() -> Vec<Processor> {
     parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
+}
+
+/// Fills the processor's columns of a row.
+pub fn fill(table: &mut Cpu, row: usize, processor: &Processor) {
+    table.cpu.set(row, processor.number as i32);
+    table.user_us.set(row, processor.user_us);
+    table.nice_us.set(row, processor.nice_us);
+    table.system_us.set(row, processor.system_us);
+    table.idle_us.set(row, processor.idle_us);
+    table.iowait_us.set(row, processor.iowait_us);
+    table.irq_us.set(row, processor.irq_us);
+    table.softirq_us.set(row, processor.softirq_us);
+    table.steal_us.set(row, processor.steal_us);
+    table.guest_us.set(row, processor.guest_us);
+    table.guest_nice_us.set(row, processor.guest_nice_us);
 }
 
 fn parse(text: &str) -> Vec<Processor> {
@@ -95,13 +130,18 @@ fn parse(text: &str) -> Vec<Processor> {
             words.next();
             let ticks: Vec<i64> = words.filter_map(|word| word.parse().ok()).collect();
             let us = |n: usize| ticks.get(n).copied().unwrap_or(0) * TICK_US;
-            // user nice system idle iowait irq softirq steal
             Some(Processor {
                 number,
-                user_us: us(0) + us(1),
+                user_us: us(0),
+                nice_us: us(1),
                 system_us: us(2),
-                softirq_us: us(5) + us(6),
+                idle_us: us(3),
+                iowait_us: us(4),
+                irq_us: us(5),
+                softirq_us: us(6),
                 steal_us: us(7),
+                guest_us: us(8),
+                guest_nice_us: us(9),
             })
         })
         .collect()
@@ -118,11 +158,21 @@ mod tests {
         assert_eq!(found.len(), 2);
         let first = Processor {
             number: 0,
-            user_us: 110_000,
+            user_us: 100_000,
+            nice_us: 10_000,
             system_us: 20_000,
-            softirq_us: 60_000,
+            idle_us: 4_000_000,
+            iowait_us: 10_000,
+            irq_us: 10_000,
+            softirq_us: 50_000,
             steal_us: 30_000,
+            guest_us: 0,
+            guest_nice_us: 0,
         };
+        assert_eq!(
+            (first.programs_us(), first.interrupts_us()),
+            (110_000, 60_000)
+        );
         assert_eq!(found[0], first);
     }
 }

@@ -1,5 +1,11 @@
 //! What samples the kernel: one file a collector.
 
 pub mod cpu;
+pub mod nic;
+pub mod proc_net;
+pub mod processes;
+pub mod qdisc;
+pub mod routing;
 pub mod sock_diag;
+pub mod sockets;
 pub mod tcp_info;

@@ -122,6 +122,24 @@ pub struct BbrInfo {
     pub min_rtt_us: u32,
     pub pacing_gain: f64,
     pub cwnd_gain: f64,
+    /// What the longer struct of BBR 3 has besides.
+    pub v3: Option<Bbr3Info>,
+}
+
+/// The further fields of BBR 3's `struct tcp_bbr_info`.
+/// Source: google/bbr, branch v3, include/uapi/linux/inet_diag.h.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bbr3Info {
+    /// Bounds that are not set are ~0.
+    pub bw_hi_bytes_per_sec: u64,
+    pub bw_lo_bytes_per_sec: u64,
+    pub mode: u8,
+    pub phase: u8,
+    pub version: u8,
+    /// Segments.
+    pub inflight_lo: u32,
+    pub inflight_hi: u32,
+    pub extra_acked: u32,
 }
 
 impl BbrInfo {
@@ -132,13 +150,30 @@ impl BbrInfo {
                 bytes.get(n * 4..n * 4 + 4)?.try_into().ok()?,
             ))
         };
+        let wide = |n: usize| Some(u64::from(word(n)?) | u64::from(word(n + 1)?) << 32);
+        let v3 = || {
+            let &[mode, phase, _, version] = bytes.get(36..40)? else {
+                return None;
+            };
+            Some(Bbr3Info {
+                bw_hi_bytes_per_sec: wide(5)?,
+                bw_lo_bytes_per_sec: wide(7)?,
+                mode,
+                phase,
+                version,
+                inflight_lo: word(10)?,
+                inflight_hi: word(11)?,
+                extra_acked: word(12)?,
+            })
+        };
         // Gains are in 1/256 (BBR_UNIT).
         let gain = |n: usize| Some(f64::from(word(n)?) / 256.0);
         Some(BbrInfo {
-            bw_bytes_per_sec: u64::from(word(0)?) | u64::from(word(1)?) << 32,
+            bw_bytes_per_sec: wide(0)?,
             min_rtt_us: word(2)?,
             pacing_gain: gain(3)?,
             cwnd_gain: gain(4)?,
+            v3: v3(),
         })
     }
 
@@ -256,6 +291,24 @@ mod tests {
         assert!((info.pacing_gain - 2.887).abs() < 1e-3);
         assert_eq!(info.cwnd_gain, 2.0);
         assert_eq!(BbrInfo::decode(&bytes[..19]), None);
+    }
+
+    #[test]
+    fn longer_struct_of_bbr_3_is_read_and_a_cut_one_is_that_of_bbr_1() {
+        let mut bytes: Vec<u8> = (0..52).collect();
+        let word = |n: u8| u32::from_ne_bytes([n, n + 1, n + 2, n + 3]);
+        let v3 = BbrInfo::decode(&bytes).unwrap().v3.unwrap();
+        assert_eq!((v3.mode, v3.phase, v3.version), (36, 37, 39));
+        let wide = |n| u64::from(word(n)) | u64::from(word(n + 4)) << 32;
+        assert_eq!(
+            (v3.bw_hi_bytes_per_sec, v3.bw_lo_bytes_per_sec),
+            (wide(20), wide(28))
+        );
+        assert_eq!((v3.inflight_lo, v3.inflight_hi), (word(40), word(44)));
+        assert_eq!(v3.extra_acked, word(48));
+        bytes.pop();
+        let shorter = BbrInfo::decode(&bytes).unwrap();
+        assert_eq!((shorter.min_rtt_us, shorter.v3), (word(8), None));
     }
 
     #[test]

@@ -5,10 +5,10 @@ use std::net::IpAddr;
 
 use nix::sched::{CloneFlags, setns};
 
-use crate::collect::sock_diag::{Extensions, SockDiag};
+use crate::collect::sock_diag::{Extensions, Family, Question, SockDiag};
 
-/// Every state, listeners too.
-const ANY: u32 = 0xfff;
+/// Sockets in every state, listeners too.
+const EVERY: Question = Question::of(Family::Both, 0xfff, Extensions::ALL);
 
 /// A socket that runs an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,17 +52,15 @@ fn here(namespace: &str, called: &str) -> Vec<User> {
     let Ok(mut diag) = SockDiag::new() else {
         return users;
     };
-    for family in [libc::AF_INET, libc::AF_INET6] {
-        // A namespace that cannot be asked shows nothing.
-        let _ = diag.dump(family as u8, ANY, Extensions::ALL, |socket| {
-            if socket.congestion == Some(called) {
-                users.push(User {
-                    namespace: namespace.to_owned(),
-                    source: socket.source,
-                    destination: socket.destination,
-                });
-            }
-        });
-    }
+    // A namespace that cannot be asked shows nothing.
+    let _ = diag.dump(&EVERY, |socket| {
+        if socket.congestion == Some(called) {
+            users.push(User {
+                namespace: namespace.to_owned(),
+                source: socket.source,
+                destination: socket.destination,
+            });
+        }
+    });
     users
 }

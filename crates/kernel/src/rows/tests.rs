@@ -2,12 +2,19 @@
 
 use super::*;
 
-fn diag(bytes: &[u8]) -> Diag<'_> {
+/// A socket of nothing but its `tcp_info`.
+pub(crate) fn diag(bytes: &[u8]) -> Diag<'_> {
     Diag {
         state: 1,
+        timer: 0,
+        timer_retransmits: 0,
+        timer_ms: 0,
         source: ([10, 77, 0, 1].into(), 10_000),
         destination: ([10, 78, 0, 1].into(), 5_201),
+        interface: 0,
         cookie: 1,
+        rqueue_bytes: 0,
+        wqueue_bytes: 0,
         uid: 0,
         inode: 0,
         info: Some(TcpInfo(bytes)),
@@ -16,6 +23,13 @@ fn diag(bytes: &[u8]) -> Diag<'_> {
         vegas: None,
         dctcp: None,
         memory: None,
+        tos: None,
+        tclass: None,
+        v6only: None,
+        class_id: None,
+        mark: None,
+        cgroup_id: None,
+        protocol: None,
     }
 }
 

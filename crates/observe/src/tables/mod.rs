@@ -1,10 +1,24 @@
 //! The tables: a file and a line each. `docs/tables.md` lists them from here.
 
+mod counters;
+mod cpu;
+mod nic;
+mod qdisc;
 mod sockets;
 
+pub use counters::Counters;
+pub use cpu::Cpu;
+pub use nic::Nic;
+pub use qdisc::Qdisc;
 pub use sockets::Sockets;
 
 use crate::table::{Field, Table};
 
 /// Name and columns of every table.
-pub const TABLES: &[(&str, fn() -> Vec<Field>)] = &[(Sockets::NAME, Sockets::fields)];
+pub const TABLES: &[(&str, fn() -> Vec<Field>)] = &[
+    (Sockets::NAME, Sockets::fields),
+    (Counters::NAME, Counters::fields),
+    (Cpu::NAME, Cpu::fields),
+    (Qdisc::NAME, Qdisc::fields),
+    (Nic::NAME, Nic::fields),
+];

@@ -1,0 +1,75 @@
+//! The files of a recording: a writer for each table.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use knee_observe::Table;
+use knee_observe::segment::{Error, Options as Cut, Writer};
+use knee_observe::table::schema;
+
+use super::options::Options;
+
+/// Encoded rows that are held in memory at most.
+const GROUP_ROWS: usize = 1 << 15;
+
+/// A table under construction and the files that it goes to.
+pub struct Sink<T> {
+    pub table: T,
+    writer: Writer,
+}
+
+impl<T: Table> Sink<T> {
+    pub fn new(options: &Options) -> Result<Sink<T>, Error> {
+        let cut = Cut {
+            group_rows: GROUP_ROWS,
+            // Each interval's rows are in the file, for the kernel to keep: they
+            // outlive us. Against power cuts they are not, which would cost a
+            // wait for the disk in each interval.
+            group_age: Duration::ZERO,
+            sync: false,
+            segment_bytes: options.segment_bytes,
+            segment_age: options.segment_age,
+            keep_bytes: options.keep_bytes,
+        };
+        Ok(Sink {
+            table: T::default(),
+            writer: Writer::create(&options.dir, T::NAME, schema::<T>(), cut)?,
+        })
+    }
+
+    /// A new row's number.
+    pub fn row(&mut self) -> Result<usize, Error> {
+        if self.table.is_full() {
+            self.empty()?;
+        }
+        Ok(self.table.add_row())
+    }
+
+    pub fn empty(&mut self) -> Result<(), Error> {
+        write(&mut self.writer, &mut self.table)
+    }
+
+    /// The table and what writes it out when it is full.
+    pub fn parts(&mut self) -> (&mut T, impl FnMut(&mut T) -> Result<(), Error> + '_) {
+        let writer = &mut self.writer;
+        (&mut self.table, |table: &mut T| write(writer, table))
+    }
+
+    /// The interval's rows are complete.
+    pub fn commit(&mut self) -> Result<(), Error> {
+        self.empty()?;
+        self.writer.commit()
+    }
+
+    pub fn finish(mut self) -> Result<Vec<PathBuf>, Error> {
+        self.empty()?;
+        self.writer.finish()
+    }
+}
+
+fn write<T: Table>(writer: &mut Writer, table: &mut T) -> Result<(), Error> {
+    match table.rows() {
+        0 => Ok(()),
+        _ => writer.write(&table.take()),
+    }
+}

@@ -1,0 +1,382 @@
+//! Recording the TCP sockets of a namespace and the counters of its host.
+//!
+//! One thread dumps, fills rows and writes files, at each tick of a timer. A
+//! second one takes destroy events off the kernel's queue, so that none is lost
+//! while the first is at work. Both are in the namespace that is recorded; the
+//! caller's thread is not.
+
+mod events;
+mod files;
+mod host;
+mod known;
+mod moment;
+mod options;
+mod report;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use knee_observe::segment::{Recovered, recover};
+use knee_observe::{RecordBatch, Sockets, Table};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, setns};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+
+use crate::KernelError;
+use events::{Chunk, Events, GRACE};
+use files::Sink;
+use host::Host;
+use moment::{peak_rss_bytes, thread_cpu};
+pub use options::{Asked, Options, Selection, Wanted};
+pub use report::{Cpu, Report};
+use rows::Rows;
+
+/// Of an interval, at most, for finding out which process holds a socket.
+const PROCESSES_SHARE: u32 = 20;
+
+/// Records until the duration is over or `stop` becomes readable. `progress` is
+/// called after each sample, from another thread.
+///
+/// # Errors
+/// sock_diag or the namespace is not to be had, or a file cannot be written. Rows
+/// written so far are in whole files then.
+pub fn record(
+    options: &Options,
+    stop: BorrowedFd<'_>,
+    progress: &mut (dyn FnMut(&Report) + Send),
+) -> Result<Report, KernelError> {
+    within(&options.selection, || {
+        let mut recorder = Recorder::new(options)?;
+        let ended = recorder.run(stop, progress);
+        recorder.finish(ended)
+    })
+}
+
+/// The sockets as they are now, in batches of the table `sockets`.
+///
+/// # Errors
+/// sock_diag or the namespace is not to be had.
+pub fn sockets(selection: &Selection) -> Result<Vec<RecordBatch>, KernelError> {
+    within(selection, || {
+        let mut rows = Rows::new(selection.clone())?;
+        let mut table = Sockets::default();
+        let mut batches = Vec::new();
+        // A second dump has the processes that the first one asked for.
+        let dumps = 1 + u64::from(selection.processes);
+        for number in 0..dumps {
+            batches.clear();
+            table = Sockets::default();
+            dump(&mut rows, number, &mut table, |table| {
+                batches.push(table.take());
+                Ok(())
+            })?;
+            rows.find_processes(Duration::MAX);
+        }
+        batches.push(table.take());
+        Ok(batches)
+    })
+}
+
+/// Does it in a thread of its own, in the namespace asked for.
+fn within<T: Send>(
+    selection: &Selection,
+    work: impl FnOnce() -> Result<T, KernelError> + Send,
+) -> Result<T, KernelError> {
+    let work = || {
+        if let Some(netns) = &selection.netns {
+            let what = || format!("enter the network namespace \"{}\"", netns.name);
+            let file = File::open(&netns.path).map_err(KernelError::system(what()))?;
+            setns(file, CloneFlags::CLONE_NEWNET).map_err(KernelError::system(what()))?;
+        }
+        work()
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("record".to_owned())
+            .spawn_scoped(scope, work)
+            .map_err(KernelError::system("start a thread"))?;
+        thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// A dump; a filter that this kernel does not know is judged here instead.
+fn dump(
+    rows: &mut Rows,
+    sample: u64,
+    table: &mut Sockets,
+    mut full: impl FnMut(&mut Sockets) -> Result<(), KernelError>,
+) -> Result<(crate::collect::sock_diag::Dump, u64), KernelError> {
+    match rows.dump(sample, table, &mut full) {
+        Err(error) if is_refused(&error) && rows.filter_here() => {
+            rows.dump(sample, table, full).map_err(no_dump)?
+        }
+        outcome => outcome.map_err(no_dump)?,
+    }
+}
+
+/// No operation of that kind (EINVAL), or not for this user (EPERM: marks).
+fn is_refused(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EPERM))
+}
+
+fn no_dump(source: io::Error) -> KernelError {
+    KernelError::system("dump the sockets by sock_diag (CONFIG_INET_TCP_DIAG, module tcp_diag)")(
+        source,
+    )
+}
+
+struct Recorder<'a> {
+    options: &'a Options,
+    rows: Rows,
+    sockets: Sink<Sockets>,
+    host: Option<Host>,
+    events: Option<Events>,
+    report: Report,
+    began: Instant,
+}
+
+impl<'a> Recorder<'a> {
+    fn new(options: &'a Options) -> Result<Recorder<'a>, KernelError> {
+        let mut report = Report::default();
+        if options.dir.exists() {
+            let whole = recover(&options.dir)?
+                .iter()
+                .filter(|(_, outcome)| matches!(outcome, Recovered::Whole { .. }))
+                .count();
+            if whole > 0 {
+                let text = "files of an earlier recording that was killed are whole again";
+                report.notes.push(format!("{whole} {text}"));
+            }
+        }
+        let events = Events::start()
+            .inspect_err(|error| {
+                report.notes.push(format!(
+                    "{error}: rows of closed connections end with their last sample"
+                ));
+            })
+            .ok();
+        Ok(Recorder {
+            options,
+            rows: Rows::new(options.selection.clone())?,
+            sockets: Sink::new(options)?,
+            host: options.host.then(|| Host::new(options)).transpose()?,
+            events,
+            report,
+            began: Instant::now(),
+        })
+    }
+
+    fn run(
+        &mut self,
+        stop: BorrowedFd<'_>,
+        progress: &mut (dyn FnMut(&Report) + Send),
+    ) -> Result<&'static str, KernelError> {
+        let timer = timer(self.options.every).map_err(KernelError::system("make a timer"))?;
+        loop {
+            let rest = self
+                .options
+                .duration
+                .map(|all| all.saturating_sub(self.began.elapsed()));
+            if rest == Some(Duration::ZERO) {
+                return Ok("duration");
+            }
+            let wake = self
+                .events
+                .as_ref()
+                .map_or(timer.as_fd(), |events| events.wake.as_fd());
+            let mut fds = [timer.as_fd(), stop, wake].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+            // Rounded up, so that the end is not waited for in small steps.
+            let timeout = rest.map_or(PollTimeout::NONE, |rest| {
+                PollTimeout::try_from(rest + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX)
+            });
+            match poll(&mut fds, timeout) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(errno) => return Err(KernelError::system("wait for the timer")(errno)),
+            }
+            let [ticked, stopped, woken] = fds.map(|fd| fd.any().unwrap_or(false));
+            if stopped {
+                return Ok("stopped");
+            }
+            if woken {
+                self.take_events()?;
+            }
+            if ticked {
+                let ticks = ticks(&timer).map_err(KernelError::system("read the timer"))?;
+                self.report.missed += ticks.saturating_sub(1);
+                if ticks > 0 {
+                    self.sample()?;
+                    progress(&self.report);
+                }
+            }
+        }
+    }
+
+    fn sample(&mut self) -> Result<(), KernelError> {
+        let before = thread_cpu();
+        let number = self.report.samples;
+        let (table, mut full) = self.sockets.parts();
+        let outcome = dump(&mut self.rows, number, table, |table| Ok(full(table)?));
+        drop(full);
+        let (dump, rows) = match outcome {
+            // One dump is missing; the next one may go well.
+            Err(error @ KernelError::System { .. }) if number > 0 => {
+                note(&mut self.report, error.to_string());
+                self.report.failed += 1;
+                return Ok(());
+            }
+            outcome => outcome?,
+        };
+        let report = &mut self.report;
+        report.dump_cpu = report.dump_cpu.plus(thread_cpu().since(before));
+        report.samples += 1;
+        report.sockets = dump.sockets;
+        report.sockets_max = report.sockets_max.max(dump.sockets);
+        report.rows += rows;
+        report.interrupted += u64::from(dump.interrupted);
+        report.not_understood += dump.not_understood;
+        if number == 0 && dump.sockets > 0 && !self.rows.marks_told {
+            note(
+                report,
+                "marks of sockets are told to CAP_NET_ADMIN only: the column mark is null"
+                    .to_owned(),
+            );
+        }
+        self.take_events()?;
+        self.sockets.commit()?;
+        if let Some(host) = &mut self.host {
+            let report = &mut self.report;
+            host.sample(self.rows.place(), |text| note(report, text))?;
+        }
+        if self.options.selection.processes {
+            self.rows
+                .find_processes(self.options.every / PROCESSES_SHARE);
+            if self.rows.processes_denied() > 0 {
+                note(&mut self.report, "processes of other users cannot be looked into (CAP_SYS_PTRACE): their sockets have no process".to_owned());
+            }
+        }
+        self.tell_cost();
+        Ok(())
+    }
+
+    fn take_events(&mut self) -> Result<(), KernelError> {
+        let Some(events) = &self.events else {
+            return Ok(());
+        };
+        let _ = events.wake.read();
+        while let Ok(chunk) = events.chunks.try_recv() {
+            take_chunk(&chunk, &mut self.rows, &mut self.sockets, &mut self.report)?;
+        }
+        Ok(())
+    }
+
+    fn tell_cost(&mut self) {
+        let report = &mut self.report;
+        report.cpu = thread_cpu();
+        report.peak_rss_bytes = peak_rss_bytes();
+        report.elapsed_us = self.began.elapsed().as_micros() as i64;
+    }
+
+    /// Takes what events are still on their way and closes every file, also when
+    /// the run failed.
+    fn finish(mut self, ended: Result<&'static str, KernelError>) -> Result<Report, KernelError> {
+        let mut outcome = ended.map(|ended| self.report.ended = ended);
+        if let Some(events) = self.events.take() {
+            std::thread::sleep(GRACE);
+            let listened = events.stop(|chunk| {
+                if outcome.is_ok() {
+                    outcome =
+                        take_chunk(chunk, &mut self.rows, &mut self.sockets, &mut self.report);
+                }
+            });
+            self.tell_cost();
+            self.report.cpu = self.report.cpu.plus(listened.cpu);
+            self.report.events_lost = listened.lost;
+            self.report.event_overruns = listened.overruns;
+        }
+        let Recorder {
+            sockets,
+            host,
+            mut report,
+            ..
+        } = self;
+        let ends = [Some(sockets.finish()), host.map(Host::finish)];
+        for end in ends.into_iter().flatten() {
+            match end {
+                Ok(files) => report.files.extend(files),
+                // The first error is the reason for the others.
+                Err(error) => outcome = outcome.and(Err(error.into())),
+            }
+        }
+        outcome?;
+        report.bytes = report
+            .files
+            .iter()
+            .filter_map(|file| fs::metadata(file).ok())
+            .map(|about| about.len())
+            .sum();
+        report.peak_rss_bytes = peak_rss_bytes();
+        Ok(report)
+    }
+}
+
+fn take_chunk(
+    chunk: &Chunk,
+    rows: &mut Rows,
+    sockets: &mut Sink<Sockets>,
+    report: &mut Report,
+) -> Result<(), KernelError> {
+    for (now, body) in chunk.events() {
+        if sockets.table.is_full() {
+            sockets.empty()?;
+        }
+        match rows.destroyed(now, body, &mut sockets.table) {
+            Some(true) => {
+                report.rows += 1;
+                report.final_rows += 1;
+            }
+            Some(false) => {}
+            None => report.final_left_out += 1,
+        }
+    }
+    Ok(())
+}
+
+/// Each once.
+fn note(report: &mut Report, text: String) {
+    if !report.notes.contains(&text) {
+        report.notes.push(text);
+    }
+}
+
+/// Goes off at once and at each interval from then on.
+fn timer(every: Duration) -> nix::Result<TimerFd> {
+    let timer = TimerFd::new(
+        ClockId::CLOCK_MONOTONIC,
+        TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
+    )?;
+    let first = TimeSpec::from(Duration::from_nanos(1));
+    timer.set(
+        Expiration::IntervalDelayed(first, TimeSpec::from(every)),
+        TimerSetTimeFlags::empty(),
+    )?;
+    Ok(timer)
+}
+
+/// Times that it went off since the last look.
+fn ticks(timer: &TimerFd) -> nix::Result<u64> {
+    let mut count = [0; 8];
+    match nix::unistd::read(timer, &mut count) {
+        Ok(_) => Ok(u64::from_ne_bytes(count)),
+        Err(Errno::EAGAIN | Errno::EINTR) => Ok(0),
+        Err(errno) => Err(errno),
+    }
+}

@@ -1,0 +1,261 @@
+//! Rows of `sockets` from dumps and destroy events.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use knee_observe::{Sockets, Table};
+
+use super::known::{Entry, Known};
+use super::moment::Moment;
+use super::options::Selection;
+use crate::KernelError;
+use crate::collect::processes::Processes;
+use crate::collect::sock_diag::{Diag, Dump, Extensions, Family, Question, SockDiag};
+use crate::collect::sockets::{fill, fill_dumped};
+use crate::collect::tcp_info::TcpInfo;
+
+/// The clocks are read once for so many sockets, about as many as one answer holds.
+const SOCKETS_PER_MOMENT: u64 = 64;
+/// enum of inet_diag states.
+const ESTABLISHED: u32 = 1 << 1;
+
+/// Makes rows of what the kernel tells of the namespace in which it was made.
+pub struct Rows {
+    selection: Selection,
+    host: String,
+    netns: String,
+    diag: SockDiag,
+    question: Question,
+    /// The kernel does not run the filter: it is judged here.
+    filtered_here: bool,
+    known: Known,
+    processes: Processes,
+    /// Inodes whose process is looked for, with their cookies.
+    waiting: HashMap<u32, u64>,
+    text: String,
+    pub marks_told: bool,
+}
+
+impl Rows {
+    /// # Errors
+    /// sock_diag is not to be had.
+    pub fn new(selection: Selection) -> Result<Rows, KernelError> {
+        let diag = SockDiag::new().map_err(KernelError::system("reach sock_diag"))?;
+        // Thousands of conditions are too many for the kernel.
+        let compiled = selection.filter.compile();
+        let question = Question {
+            bytecode: compiled.clone().unwrap_or_default(),
+            ..Question::of(Family::Both, selection.states, Extensions::ALL_WITH_CLASSES)
+        };
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let netns = match &selection.netns {
+            Some(netns) => netns.name.clone(),
+            None => std::fs::read_link("/proc/thread-self/ns/net")
+                .map(|link| link.to_string_lossy().into_owned())
+                .unwrap_or_default(),
+        };
+        Ok(Rows {
+            selection,
+            host: host.trim_end().to_owned(),
+            netns,
+            diag,
+            question,
+            filtered_here: compiled.is_err(),
+            known: Known::default(),
+            processes: Processes::default(),
+            waiting: HashMap::new(),
+            text: String::new(),
+            marks_told: false,
+        })
+    }
+
+    pub fn place(&self) -> (&str, &str) {
+        (&self.host, &self.netns)
+    }
+
+    /// A row for each socket that is wanted. `full` empties the table when it has
+    /// no more room, and may refuse to go on.
+    ///
+    /// # Errors
+    /// The kernel refuses the dump, or `full` does.
+    pub fn dump<E>(
+        &mut self,
+        sample: u64,
+        table: &mut Sockets,
+        mut full: impl FnMut(&mut Sockets) -> Result<(), E>,
+    ) -> io::Result<Result<(Dump, u64), E>> {
+        let Rows {
+            selection,
+            host,
+            netns,
+            diag: socket,
+            question,
+            filtered_here,
+            known,
+            waiting,
+            processes,
+            text,
+            marks_told,
+        } = self;
+        let filtered_here = *filtered_here;
+        let (mut seen, mut rows) = (0u64, 0u64);
+        let mut failed = None;
+        let mut now = Moment::default();
+        known.begin();
+        let dump = socket.dump(question, |diag| {
+            if failed.is_some() || filtered_here && !selection.filter.matches(&diag) {
+                return;
+            }
+            if seen % SOCKETS_PER_MOMENT == 0 {
+                now = Moment::now();
+            }
+            seen += 1;
+            *marks_told |= diag.mark.is_some();
+            let entry = known.see(&diag);
+            if selection.processes && !entry.asked && entry.inode != 0 {
+                entry.asked = true;
+                processes.want(entry.inode);
+                waiting.insert(entry.inode, diag.cookie);
+            }
+            if !wanted(selection, diag.congestion, diag.info.as_ref()) {
+                return;
+            }
+            if table.is_full()
+                && let Err(error) = full(table)
+            {
+                failed = Some(error);
+                return;
+            }
+            let row = table.add_row();
+            rows += 1;
+            fill_place(table, row, now, host, netns);
+            table.sample.set(row, sample as i64);
+            table.r#final.set(row, false);
+            fill(table, row, &diag, &selection.anonymiser, text);
+            fill_dumped(table, row, &diag);
+            fill_interface(table, row, diag.interface);
+            fill_owner(table, row, entry);
+        })?;
+        known.end(seen);
+        Ok(match failed {
+            Some(error) => Err(error),
+            None => Ok((dump, rows)),
+        })
+    }
+
+    /// A kernel that refuses a filter of ours gives everything instead; true: it
+    /// was asked to filter until now.
+    pub fn filter_here(&mut self) -> bool {
+        let asked = !self.question.bytecode.is_empty();
+        self.question.bytecode.clear();
+        self.filtered_here = true;
+        asked
+    }
+
+    /// A row for a socket that was destroyed; the table has room. False: it is not
+    /// wanted; `None`: whether it is cannot be told.
+    pub fn destroyed(&mut self, now: Moment, body: &[u8], table: &mut Sockets) -> Option<bool> {
+        let Some(mut diag) = Diag::decode(body) else {
+            return Some(false);
+        };
+        let entry = self.known.get(diag.cookie);
+        let algorithm = entry.and_then(|entry| self.known.algorithm(entry));
+        diag.mark = entry.and_then(|entry| entry.mark);
+        diag.cgroup_id = entry.and_then(|entry| entry.cgroup_id);
+        let selection = &self.selection;
+        let told = entry.is_some()
+            || selection.algorithms.is_empty()
+                && selection.states & ESTABLISHED != 0
+                && !selection.filter.asks_for_mark_or_cgroup();
+        if !told {
+            return None;
+        }
+        if !selection.filter.matches(&diag) || !wanted(selection, algorithm, diag.info.as_ref()) {
+            self.known.forget(diag.cookie);
+            return Some(false);
+        }
+        let row = table.add_row();
+        fill_place(table, row, now, &self.host, &self.netns);
+        table.r#final.set(row, true);
+        fill(table, row, &diag, &selection.anonymiser, &mut self.text);
+        if let Some(name) = algorithm {
+            table.algorithm.set(row, name);
+        }
+        if let Some(entry) = entry {
+            fill_owner(table, row, entry);
+        }
+        self.known.forget(diag.cookie);
+        Some(true)
+    }
+
+    /// Looks for processes of sockets that are new, for at most about `budget`.
+    pub fn find_processes(&mut self, budget: Duration) {
+        let (known, waiting) = (&mut self.known, &mut self.waiting);
+        self.processes.walk(budget, |inode, process| {
+            if let Some(cookie) = waiting.remove(&inode) {
+                known.set_process(cookie, inode, Arc::clone(process));
+            }
+        });
+        let processes = &self.processes;
+        waiting.retain(|inode, _| processes.is_wanted(*inode));
+    }
+
+    /// Processes whose sockets cannot be told.
+    pub fn processes_denied(&self) -> u64 {
+        self.processes.denied()
+    }
+}
+
+fn wanted(selection: &Selection, algorithm: Option<&str>, info: Option<&TcpInfo<'_>>) -> bool {
+    let bytes = |info: &TcpInfo<'_>| {
+        info.bytes_acked()
+            .unwrap_or(0)
+            .saturating_add(info.bytes_received().unwrap_or(0))
+    };
+    let named = |algorithm| {
+        selection
+            .algorithms
+            .iter()
+            .any(|wanted| wanted == algorithm)
+    };
+    (selection.algorithms.is_empty() || algorithm.is_some_and(named))
+        && (selection.min_bytes == 0 || info.map_or(0, bytes) >= selection.min_bytes)
+}
+
+fn fill_place(table: &mut Sockets, row: usize, now: Moment, host: &str, netns: &str) {
+    table.t_unix_ns.set(row, now.unix_ns);
+    table.t_mono_ns.set(row, now.mono_ns);
+    table.host.set(row, host);
+    table.netns.set(row, netns);
+}
+
+fn fill_interface(table: &mut Sockets, row: usize, index: u32) {
+    // Few sockets are bound to a device; then it is asked for each time.
+    if index == 0 {
+        return;
+    }
+    match nix::net::if_::if_indextoname(index) {
+        Ok(name) => table.interface.set(row, &name.to_string_lossy()),
+        Err(_) => table.interface.set(row, &index.to_string()),
+    }
+}
+
+fn fill_owner(table: &mut Sockets, row: usize, entry: &Entry) {
+    if !entry.is_told() {
+        return;
+    }
+    table.uid.set(row, entry.uid.into());
+    table.inode.set(row, entry.inode.into());
+    if let Some(mark) = entry.mark {
+        table.mark.set(row, mark.into());
+    }
+    if let Some(id) = entry.cgroup_id {
+        table.cgroup_id.set(row, id);
+    }
+    if let Some(process) = &entry.process {
+        table.process.set(row, &process.comm);
+        table.pid.set(row, process.pid.into());
+    }
+}

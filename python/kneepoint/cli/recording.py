@@ -1,0 +1,77 @@
+"""`knee record`."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from kneepoint import human
+from kneepoint.observe.record import Report, record
+
+
+def run(asked: dict[str, Any], *, json: bool, quiet: bool) -> int:
+    """`knee record`."""
+    shown = sys.stderr.isatty() and not quiet
+    report = record(asked, progress=_progress if shown else None)
+    if shown:
+        print("\r\x1b[K", end="", file=sys.stderr)
+    if json:
+        print(json_module.dumps({"schema": 1, **report}, indent=2))
+        return 0
+    for line in _told(report, asked["out"]):
+        print(line)
+    if not quiet:
+        for line in _doubts(report):
+            print(f"knee record: {line}", file=sys.stderr)
+    return 0
+
+
+def _progress(sockets: int, rows: int) -> None:
+    """One line that is written over."""
+    print(f"\r\x1b[K{sockets:,} sockets, {rows:,} rows so far; Ctrl-C ends", end="", file=sys.stderr, flush=True)
+
+
+def _told(report: Report, out: str) -> list[str]:
+    """What was recorded, where it is and what it cost."""
+    cpu, elapsed_us = report["cpu"], report["elapsed_us"]
+    used_us = cpu["user_us"] + cpu["system_us"]
+    share = 100 * used_us / elapsed_us if elapsed_us else 0.0
+    used, elapsed = human.quantity("time", used_us), human.quantity("time", elapsed_us)
+    files = len(report["files"])
+    return [
+        f"{report['rows']:,} rows in {report['samples']:,} samples of up to {report['sockets_max']:,} sockets; "
+        f"{report['final_rows']:,} of them when a socket was destroyed",
+        f"{files} files, {human.quantity('bytes', report['bytes'])} in {out}",
+        f"cost: {share:.2f} % of a processor ({used} in {elapsed}, "
+        f"of that {human.quantity('time', cpu['system_us'])} in the kernel), "
+        f"at most {human.quantity('bytes', report['peak_rss_bytes'])} of memory",
+    ]
+
+
+def _doubts(report: Report) -> list[str]:
+    """What is missing from the recording."""
+    counts: tuple[tuple[str, Callable[[int], str]], ...] = (
+        ("missed", lambda n: f"{n} samples were left out: one took longer than the interval. Choose a longer --every."),
+        ("failed", lambda n: f"{n} samples could not be taken."),
+        (
+            "events_lost",
+            lambda n: (
+                f"{n} sockets were destroyed faster than their events could be taken: their final rows are missing."
+            ),
+        ),
+        (
+            "final_left_out",
+            lambda n: (
+                f"{n} sockets were destroyed before a sample had told what the filters ask for; they have no final row."
+            ),
+        ),
+        (
+            "interrupted",
+            lambda n: f"in {n} samples the kernel's table changed meanwhile: a socket may be missing or twice.",
+        ),
+        ("not_understood", lambda n: f"{n} answers of the kernel were no socket."),
+    )
+    lines = [say(report[key]) for key, say in counts if report.get(key)]
+    return lines + [f"{text}." for text in report["notes"]]

@@ -1,0 +1,218 @@
+"""Recordings by the command, of connections whose ends this test knows."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import kneepoint
+
+COMMAND = [sys.executable, "-m", "kneepoint", "record"]
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    """Every row of `sockets`, in the order of the files."""
+    return [row for path in sorted(folder.glob("sockets-*.parquet")) for row in pq.read_table(path).to_pylist()]
+
+
+@contextmanager
+def listening() -> Iterator[tuple[socket.socket, int]]:
+    with closing(socket.create_server(("127.0.0.1", 0), backlog=64)) as listener:
+        yield listener, listener.getsockname()[1]
+
+
+@contextmanager
+def recording(folder: Path, *options: str, before: tuple[str, ...] = ()) -> Iterator[subprocess.Popen[bytes]]:
+    """`knee record` under way, its first sample in the files."""
+    command = [*before, *COMMAND, "--out", str(folder), "--json", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        until = time.monotonic() + 20
+        while not list(folder.glob("cpu-*")) and process.poll() is None:
+            assert time.monotonic() < until, "no sample was taken"
+            time.sleep(0.02)
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ended(process: subprocess.Popen[bytes], by: int) -> dict[str, Any]:
+    process.send_signal(by)
+    said, complaints = process.communicate(timeout=20)
+    assert process.returncode == 0, complaints.decode()
+    report: dict[str, Any] = json.loads(said)
+    return report
+
+
+def exchange(listener: socket.socket, port: int, size: int) -> tuple[socket.socket, socket.socket]:
+    near = socket.create_connection(("127.0.0.1", port))
+    far, _ = listener.accept()
+    near.sendall(bytes(size))
+    assert len(far.recv(size, socket.MSG_WAITALL)) == size
+    return near, far
+
+
+def test_every_short_connection_has_its_final_row(tmp_path: Path) -> None:
+    with listening() as (listener, port), recording(tmp_path, "--port", str(port)) as process:
+        sizes = {}
+        for number in range(2_000):
+            near, far = exchange(listener, port, 1 + number)
+            sizes[near.getsockname()[1], number] = 1 + number
+            near.close()
+            far.close()
+        report = ended(process, signal.SIGTERM)
+    final = [row for row in rows(tmp_path) if row["final"]]
+    sent = sorted(row["bytes_sent"] for row in final if row["remote_port"] == port)
+    assert report["events_lost"] == 0
+    assert sent == sorted(sizes.values())
+    assert len({row["cookie"] for row in final}) == len(final)
+
+
+def test_final_row_knows_the_algorithm_and_the_owner_that_samples_told(tmp_path: Path) -> None:
+    options = ("--every", "100ms", "--processes")
+    with listening() as (listener, port), recording(tmp_path, "--port", str(port), *options) as process:
+        near, far = exchange(listener, port, 5)
+        time.sleep(1)
+        near.close()
+        far.close()
+        time.sleep(0.3)
+        ended(process, signal.SIGINT)
+    found = rows(tmp_path)
+    [last] = [row for row in found if row["final"] and row["remote_port"] == port]
+    samples = [row for row in found if row["cookie"] == last["cookie"] and not row["final"] and row["uid"] is not None]
+    for name in ("algorithm", "uid", "inode", "cgroup_id"):
+        assert last[name] == samples[-1][name] is not None, name
+    assert last["pid"] == os.getpid()
+    times = [row["t_mono_ns"] for row in samples]
+    assert times == sorted(times)
+    assert [row["sample"] for row in samples] == list(range(samples[0]["sample"], samples[-1]["sample"] + 1))
+
+
+def test_kill_9_costs_one_interval_at_most(tmp_path: Path) -> None:
+    from kneepoint import _core
+
+    every = 0.2
+    with listening() as (listener, port):
+        near, far = exchange(listener, port, 5)
+        with recording(tmp_path, "--port", str(port), "--every", "200ms") as process:
+            time.sleep(3 * every)
+            killed_ns = time.monotonic_ns()
+            process.kill()
+            process.wait()
+        _core.record(json.dumps({"out": str(tmp_path), "every": "1s", "for": "1ms", "host": False}), 0, None)
+        near.close()
+        far.close()
+    times = [row["t_mono_ns"] for row in rows(tmp_path) if row["local_port"] == port and row["t_mono_ns"] < killed_ns]
+    assert times
+    # A busy machine takes its samples late; what was taken an interval before the end is there.
+    assert killed_ns - max(times) < 3 * every * 1e9
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_host_s_counters_are_in_tables_of_their_own(tmp_path: Path) -> None:
+    subprocess.run([*COMMAND, "--out", str(tmp_path), "--for", "250ms", "--every", "100ms"], check=True)
+    counters = pq.read_table(next(tmp_path.glob("counters-*.parquet"))).to_pylist()
+    names = {(row["source"], row["name"]) for row in counters}
+    assert {("snmp", "Tcp.RetransSegs"), ("netstat", "TcpExt.TCPTimeouts"), ("sockstat", "TCP.inuse")} <= names
+    assert any(row["source"] == "softnet_stat" and row["cpu"] == 0 for row in counters)
+    cpus = pq.read_table(next(tmp_path.glob("cpu-*.parquet"))).to_pylist()
+    assert {row["cpu"] for row in cpus} == set(range(len({row["cpu"] for row in cpus})))
+    nics = pq.read_table(next(tmp_path.glob("nic-*.parquet"))).to_pylist()
+    loopback = [row["rx_bytes"] for row in nics if row["interface"] == "lo"]
+    assert loopback == sorted(loopback) and len(loopback) >= 2
+
+
+def test_addresses_that_were_anonymised_are_in_no_file(tmp_path: Path) -> None:
+    with listening() as (listener, port):
+        near, far = exchange(listener, port, 5)
+        options = ("--for", "150ms", "--every", "100ms", "--anonymize", "hash", "--port", str(port))
+        subprocess.run([*COMMAND, "--out", str(tmp_path), *options], check=True)
+        near.close()
+        far.close()
+    assert rows(tmp_path)
+    for path in tmp_path.iterdir():
+        found = path.read_bytes()
+        assert b"127.0.0.1" not in found and bytes((127, 0, 0, 1)) not in found, path
+
+
+def test_full_disk_ends_the_recording_with_what_it_had(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small disk needs root")
+    script = (
+        f"mount -t tmpfs -o size=2m none {tmp_path} && "
+        f"{' '.join(COMMAND)} --out {tmp_path} --every 10ms --for 20s --state all; "
+        f"echo $? && cp {tmp_path}/*.parquet {tmp_path}.kept"
+    )
+    kept = Path(f"{tmp_path}.kept")
+    kept.mkdir()
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True)
+    assert done.stdout.strip().endswith("2"), done.stdout + done.stderr
+    assert "no space" in done.stderr
+    assert sum(pq.read_table(path).num_rows for path in kept.glob("*.parquet")) > 0
+
+
+def test_ordinary_user_gets_what_can_be_read_and_is_told_what_cannot(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("becoming another user needs root")
+    if shutil.which("setpriv") is None:
+        pytest.skip("setpriv is missing (Debian: util-linux)")
+    tmp_path.chmod(0o777)
+    folder = Path("/tmp") / f"knee-record-{os.getpid()}"
+    other = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+    if subprocess.run([*other, sys.executable, "-c", "import kneepoint._core"], capture_output=True).returncode:
+        pytest.skip("another user cannot read this Python")
+    try:
+        with listening() as (listener, port):
+            near, far = exchange(listener, port, 5)
+            command = [*other, *COMMAND, "--out", str(folder), "--for", "1s", "--processes", "--port", str(port)]
+            done = subprocess.run(command, capture_output=True, text=True)
+            near.close()
+            far.close()
+        assert done.returncode == 0, done.stderr
+        assert "CAP_NET_ADMIN" in done.stderr and "CAP_SYS_PTRACE" in done.stderr
+        assert {row["uid"] for row in rows(folder)} == {0}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_one_dump_agrees_with_the_socket_s_own_tcp_info() -> None:
+    with listening() as (listener, port):
+        near, far = exchange(listener, port, 70_000)
+        table = kneepoint.sockets(ports=[port], processes=True)
+        found = {row["local_port"]: row for row in table.to_pylist()}
+        own = near.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 280)
+        row = found[near.getsockname()[1]]
+        near.close()
+        far.close()
+    word = [int.from_bytes(own[at : at + 4], sys.byteorder) for at in range(0, 104, 4)]
+    assert (row["state"], row["pid"], row["cookie"] > 0) == ("ESTAB", os.getpid(), True)
+    assert (row["snd_mss_bytes"], row["srtt_us"], row["snd_cwnd"]) == (word[4], word[17], word[20])
+    assert row["bytes_acked"] in (70_000, 70_001)
+    assert table.schema.field("srtt_us").metadata[b"unit"] == b"us"
+
+
+def test_option_that_cannot_be_meant_is_refused_with_what_is_expected(tmp_path: Path) -> None:
+    for option, value, expected in [
+        ("--port", "http", "8000-8100"),
+        ("--every", "1", "100ms"),
+        ("--netns", "no-such", "ip netns"),
+        ("--keep", "much", "KiB"),
+    ]:
+        done = subprocess.run(
+            [*COMMAND, "--out", str(tmp_path / "none"), option, value], capture_output=True, text=True
+        )
+        assert done.returncode == 2
+        assert expected in done.stderr and "Traceback" not in done.stderr
+        assert not (tmp_path / "none").exists()
