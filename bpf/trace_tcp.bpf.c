@@ -186,6 +186,7 @@ struct tcp_sock {
 struct tcp_skb_cb {
 	u32 seq;
 	u32 end_seq;
+	u32 ack_seq;
 };
 
 struct sk_buff {
@@ -203,8 +204,8 @@ struct trace_tcp_header {
 	__be16 source;
 	__be16 dest;
 	__be32 seq;
-	__be32 ack_seq;
-	u8 offset; /* in words of 32 bits, in the upper half */
+	__be32 ack_seq; /* of the first of several that were put together */
+	u8 offset;	/* in words of 32 bits, in the upper half */
 	u8 flags;
 	__be16 window;
 };
@@ -352,6 +353,17 @@ static __always_inline void trace_end(struct trace_record *r)
 							  : BPF_RB_NO_WAKEUP);
 }
 
+/* A number that the stack keeps beside the packet. */
+#define TRACE_CB(skb, field)                                                 \
+	({                                                                   \
+		u32 __value = 0;                                             \
+		bpf_probe_read_kernel(                                       \
+			&__value, sizeof(__value),                           \
+			(skb)->cb + bpf_core_field_offset(struct tcp_skb_cb, \
+							  field));           \
+		__value;                                                     \
+	})
+
 /* Fires in the established state alone: the ACKs of a connection that closes
  * while it has data to send are not seen. */
 SEC("tp_btf/tcp_probe")
@@ -366,8 +378,9 @@ int BPF_PROG(trace_segment, struct sock *sk, struct sk_buff *skb)
 	/* The stack has not pulled the header yet. */
 	bpf_probe_read_kernel(&header, sizeof(header), skb->data);
 	header_bytes = (header.offset >> 4) * 4;
-	r->seq = bpf_ntohl(header.seq);
-	r->ack_seq = bpf_ntohl(header.ack_seq);
+	r->seq = TRACE_CB(skb, seq);
+	/* Segments that wait for a busy socket are put together: the last ACK. */
+	r->ack_seq = TRACE_CB(skb, ack_seq);
 	r->tcp_flags = header.flags;
 	if (skb->len > header_bytes)
 		r->payload_bytes = skb->len - header_bytes;
@@ -407,18 +420,11 @@ SEC("tp_btf/tcp_retransmit_skb")
 int BPF_PROG(trace_retransmit, const struct sock *sk, const struct sk_buff *skb)
 {
 	struct trace_record *r = trace_begin(sk, TRACE_RETRANSMIT);
-	u32 seq, end_seq;
 
 	if (!r)
 		return 0;
-	bpf_probe_read_kernel(
-		&seq, sizeof(seq),
-		skb->cb + bpf_core_field_offset(struct tcp_skb_cb, seq));
-	bpf_probe_read_kernel(
-		&end_seq, sizeof(end_seq),
-		skb->cb + bpf_core_field_offset(struct tcp_skb_cb, end_seq));
-	r->seq = seq;
-	r->payload_bytes = end_seq - seq;
+	r->seq = TRACE_CB(skb, seq);
+	r->payload_bytes = TRACE_CB(skb, end_seq) - r->seq;
 	trace_end(r);
 	return 0;
 }
