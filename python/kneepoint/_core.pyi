@@ -247,8 +247,8 @@ def trace_tcp(
     remote: tuple[IPv4Address | IPv6Address, int] | None = None,
 ) -> dict[str, Any]:
     """Traces connections until `take`, called about twenty times a second, at first as soon as all is attached,
-    returns something false; the last batch comes after that. Returns `lost` int and `cost`: `programs`, a list of dicts
-    `tracepoint` `runs` `run_time_ns` `missed`, and `not_measured` str or None. Raises what `take`
+    returns something false; the last batch comes after that. Returns `lost` and `gaps` int and `cost`: `programs`, a
+    list of dicts `tracepoint` `runs` `run_time_ns` `missed`, and `not_measured` str or None. Raises what `take`
     raised, `KernelUnsupported`.
     """
 

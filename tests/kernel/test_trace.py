@@ -105,15 +105,24 @@ def rows_of(found: trace.Trace, cookie: int) -> list[dict[str, Any]]:
     return [row for row in found.table("acks").to_pylist() if row["cookie"] == cookie]
 
 
-def test_every_ack_has_a_row_and_none_is_lost(traced: Any) -> None:
-    """A row holds what the rows before it acknowledged and no more: an ACK without a row would leave a step."""
+def test_every_ack_has_a_row_or_its_absence_is_counted(traced: Any) -> None:
+    """A row holds what the rows before it acknowledged and no more: an ACK without a row leaves a step."""
+    found, _, _ = traced
+    assert found.about["lost"] == 0
+    steps = 0
+    for cookie in {row["cookie"] for row in found.table("connections").to_pylist()}:
+        for row, following in pairwise(rows_of(found, cookie)):
+            new = (row["ack_seq"] - row["snd_una"]) % (1 << 32)
+            advanced = new if new < 1 << 31 else 0
+            steps += following["snd_una"] != (row["snd_una"] + advanced) % (1 << 32)
+    assert steps == found.about["gaps"]
+    # A machine that is busy with other things makes some.
+    assert steps <= 0.02 * found.about["rows"]["acks"]
+
+
+def test_a_sender_has_a_row_for_each_segment_it_was_sent(traced: Any) -> None:
     found, ours, _ = traced
     rows = rows_of(found, ours["cookie"])
-    assert found.about["lost"] == 0
-    for row, following in pairwise(rows):
-        new = (row["ack_seq"] - row["snd_una"]) % (1 << 32)
-        advanced = new if new < 1 << 31 else 0
-        assert following["snd_una"] == (row["snd_una"] + advanced) % (1 << 32)
     # 2,072 segments, an ACK for every second at least; tcpi_segs_in counts the SYN-ACK too, and segments that were put
     # into others while the socket was busy.
     assert SENT_BYTES / 1448 / 2 <= len(rows) <= ours["segments_in"] - 1

@@ -91,6 +91,7 @@ pub fn trace_tcp<'py>(
     let ended = ended.map_err(|error| errors::kernel(py, &error))?;
     let dict = PyDict::new(py);
     dict.set_item("lost", ended.lost)?;
+    dict.set_item("gaps", ended.gaps)?;
     dict.set_item("cost", cost(py, &ended.cost)?)?;
     Ok(dict)
 }

@@ -96,6 +96,8 @@ def _connections(found: trace.Trace) -> Iterator[str]:
     counts, seconds, lost = found.about["rows"], found.about["seconds"], found.about["lost"]
     yield ""
     yield f"{counts['acks']:,} segments and {counts['events']:,} events in {seconds:.3g} s; {_lost(lost)}"
+    if gaps := found.about["gaps"]:
+        yield f"{gaps:,} gaps: an ACK found more acknowledged than the row before it tells; see docs/trace.md"
     yield from _cost(found.about["cost"], found.about["seconds"])
 
 

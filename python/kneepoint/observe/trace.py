@@ -40,7 +40,7 @@ class Trace:
 
     folder: Path
     about: dict[str, Any]
-    """What `trace.json` says: `began` (UTC), `seconds`, `asked`, `rows` by table, `lost`, `cost`, `host`."""
+    """What `trace.json` says: `began` (UTC), `seconds`, `asked`, `rows` by table, `lost`, `gaps`, `cost`, `host`."""
 
     def table(self, name: str, columns: list[str] | None = None) -> pa.Table:
         """One of `acks`, `events`, `connections`. Raises UsageError, RunFolderError."""
@@ -161,7 +161,7 @@ def connections(
     except BaseException:
         sink.abandon()
         raise
-    about |= {"seconds": round(ended - begun, 3), "rows": sink.rows, "lost": found["lost"]}
+    about |= {"seconds": round(ended - begun, 3), "rows": sink.rows, "lost": found["lost"], "gaps": found["gaps"]}
     about["cost"] = {**found["cost"], "writing_cpu_sec": round(used, 6)}
     try:
         _write(folder / ABOUT, json.dumps(about, indent=1, ensure_ascii=False) + "\n")

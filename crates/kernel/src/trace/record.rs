@@ -96,6 +96,19 @@ impl Record {
         self.kind == STATE && self.after == CLOSE
     }
 
+    /// The first sequence number not acknowledged before the segment, and after it.
+    pub fn acknowledged(&self) -> (u32, u32) {
+        let new = self.ack_seq.wrapping_sub(self.snd_una);
+        let sent = self.snd_nxt.wrapping_sub(self.snd_una);
+        // An old ACK, and one of what was never sent, say nothing.
+        let after = if new <= sent {
+            self.ack_seq
+        } else {
+            self.snd_una
+        };
+        (self.snd_una, after)
+    }
+
     /// The address of this end, IPv4 as such.
     pub fn source(&self) -> String {
         Ipv6Addr::from(self.local).to_canonical().to_string()
@@ -261,6 +274,23 @@ mod tests {
             ..record()
         };
         assert_eq!(row.ack(0).notsent_bytes, 100);
+    }
+
+    #[test]
+    fn only_an_ack_of_what_was_sent_advances_what_is_acknowledged() {
+        let of = |ack_seq| {
+            let record = Record {
+                snd_una: u32::MAX - 99,
+                snd_nxt: 100,
+                ack_seq,
+                ..record()
+            };
+            record.acknowledged().1
+        };
+        assert_eq!(of(50), 50);
+        assert_eq!(of(100), 100);
+        assert_eq!(of(101), u32::MAX - 99);
+        assert_eq!(of(u32::MAX - 200), u32::MAX - 99);
     }
 
     #[test]

@@ -37,6 +37,9 @@ pub struct Batch {
 pub struct Ended {
     /// Records that found no room, and what the programs could not look at.
     pub lost: u64,
+    /// Times that a segment found more acknowledged than the one before it had
+    /// left: the kernel did not run the program in between.
+    pub gaps: u64,
     pub cost: Cost,
 }
 
@@ -68,7 +71,6 @@ pub fn trace(
         })
         .map_err(unreadable)?;
     let ring = builder.build().map_err(unreadable)?;
-    drop(records);
     // SAFETY: the ring's descriptor is open while it lives, which is longer.
     let readable = unsafe { BorrowedFd::borrow_raw(ring.epoll_fd()) };
 
@@ -93,7 +95,8 @@ pub fn trace(
     rest.lost = attached.lost()? + missed;
     let lost = rest.lost;
     take(rest);
-    Ok(Ended { lost, cost })
+    let gaps = gathered.borrow().gaps;
+    Ok(Ended { lost, gaps, cost })
 }
 
 /// Takes what waits, a batch at most; how many.
@@ -110,6 +113,9 @@ struct Gathered {
     begin_ns: u64,
     batch: Batch,
     open: BTreeMap<u64, Connection>,
+    /// What the last segment of each left acknowledged.
+    acknowledged: BTreeMap<u64, u32>,
+    gaps: u64,
 }
 
 impl Gathered {
@@ -118,6 +124,8 @@ impl Gathered {
             begin_ns,
             batch: Batch::default(),
             open: BTreeMap::new(),
+            acknowledged: BTreeMap::new(),
+            gaps: 0,
         }
     }
 
@@ -159,6 +167,9 @@ impl Gathered {
             connection.last_ns = row.t_ns;
             connection.acks += 1;
             self.batch.acks.push(row);
+            let (before, after) = record.acknowledged();
+            let last = self.acknowledged.insert(record.cookie, after);
+            self.gaps += u64::from(last.is_some_and(|last| last != before));
         } else if let Some(row) = record.event(self.begin_ns) {
             connection.last_ns = row.t_ns;
             connection.events += 1;
@@ -166,6 +177,7 @@ impl Gathered {
         }
         if record.closes() {
             connection.closed = true;
+            self.acknowledged.remove(&record.cookie);
             self.batch.connections.push(connection);
         } else {
             self.open.insert(record.cookie, connection);

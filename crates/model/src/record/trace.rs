@@ -11,7 +11,7 @@ table! {
         t_ns: i64, "ns", "bpf_ktime_get_ns()", "time since the trace began, by the monotonic clock";
         cookie: i64, "", "SO_COOKIE", "number of the connection, unique since boot";
         seq: i64, "", "TCP header of the segment", "its sequence number";
-        ack_seq: i64, "", "TCP header of the segment", "what it acknowledges: sequence numbers below this";
+        ack_seq: i64, "", "tcp_skb_cb.ack_seq", "what it acknowledges: sequence numbers below this; of segments that were put together, what the last does";
         payload_bytes: i64, "bytes", "TCP header of the segment", "its payload; 0: an ACK and no more";
         tcp_flags: i32, "", "TCP header of the segment", "bits: 1 FIN, 2 SYN, 4 RST, 8 PSH, 16 ACK, 32 URG, 64 ECE, 128 CWR";
         snd_una: i64, "", "tcp_sock.snd_una", "first sequence number not acknowledged, modulo 2^32";
