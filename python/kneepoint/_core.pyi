@@ -265,6 +265,7 @@ def trace_tables() -> dict[str, list[dict[str, str]]]:
 
 def duration_ns(what: str, text: str) -> int:
     """`100ms` in nanoseconds. Raises `UsageError`, which begins with `what`."""
+
 def record(asked: str, stop: int, progress: Callable[[int, int], None] | None) -> str:
     """Records sockets until `stop` is readable; `asked` and the report are JSON objects (`crates/kernel/src/record/`).
 
