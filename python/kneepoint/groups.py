@@ -212,7 +212,7 @@ def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Fl
 
 
 def _utilisation(queue: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> dict[tuple[int, int], float]:
-    """Share of the bottleneck's capacity that left it between warm-up and the last row; of several hops, the narrowest."""
+    """Share of the capacity of the narrowest hop that left it between warm-up and the last row."""
     import pyarrow.compute as pc
 
     names = ["cell", "rep", "t_ns", "sent_bytes"]

@@ -1,17 +1,17 @@
 //! From TOML text to settings: every key of the file with its checked values
 //! and the line it stands on.
 
-use std::borrow::Cow;
-
 use toml_edit::{Array, Document, Item, Key as TomlKey, Table, TableLike, Value as Toml};
 
+use super::Names;
 use super::error::{Problem, ScenarioError, nearest};
 use super::keys::{Default, Key, Section, TABLES};
 use super::value::{self, Value};
-use super::{Names, ParamInfo};
 use crate::queue;
 use crate::trace::Files;
 use crate::units::parse::quoted;
+
+mod params;
 
 /// What a setting sets.
 #[derive(Clone)]
@@ -53,13 +53,6 @@ pub(super) struct Setting {
 
 /// What the names of tables begin with whose parameters are those of `ack_queue`.
 const ACK: &str = "ack_";
-
-/// Whose parameters a table holds.
-struct Owner<'n> {
-    /// The key that names it.
-    key: &'static str,
-    name: &'n str,
-}
 
 /// Where a key stands in the file.
 #[derive(Clone, Copy)]
@@ -349,91 +342,6 @@ impl Reader<'_> {
                     });
                 }
             }
-        }
-        Ok(())
-    }
-
-    /// The algorithm or queue whose parameters stand in a table of that name, and they.
-    fn params_of<'n>(
-        &self,
-        section: Section,
-        name: &'n str,
-    ) -> Option<(Owner<'n>, Cow<'_, [ParamInfo]>)> {
-        match section {
-            Section::Flow(_) => {
-                let algorithm = self.names.algorithm(name)?;
-                let key = "algorithm";
-                Some((Owner { key, name }, Cow::Borrowed(&algorithm.params)))
-            }
-            Section::Path | Section::Hop(_) => {
-                let (key, name) = match name.strip_prefix(ACK) {
-                    Some(name) => ("ack_queue", name),
-                    None => ("queue", name),
-                };
-                let kind = queue::find(name)?;
-                let params = kind.params.iter().map(ParamInfo::of_queue).collect();
-                Some((Owner { key, name }, params))
-            }
-            _ => None,
-        }
-    }
-
-    /// A table of parameters: `bbr3.drain_gain = 0.5`, `codel.target = "5ms"`, `ack_codel.target = "5ms"`.
-    fn params(
-        &self,
-        (section, prefix): (Section, &str),
-        Owner { key, name: owner }: Owner<'_>,
-        params: &[ParamInfo],
-        item: &Item,
-        line: u32,
-        settings: &mut Vec<Setting>,
-    ) -> Result<(), ScenarioError> {
-        let of = section.path_of(prefix);
-        let table = item.as_table_like().ok_or_else(|| {
-            let example = params
-                .first()
-                .map(|p| format!("Write {prefix}.{} = {}.", p.name, p.written(p.default)));
-            self.error(
-                line,
-                not(
-                    &of,
-                    item,
-                    "a table of parameters",
-                    example.unwrap_or_default(),
-                ),
-            )
-        })?;
-        for (name, item) in table.iter() {
-            let place = self.place(table, name, line);
-            let path = format!("{of}.{}", clean(name));
-            let Some(info) = params.iter().find(|param| param.name == name) else {
-                let known: Vec<String> = params.iter().map(|param| param.name.clone()).collect();
-                let problem = if known.is_empty() {
-                    Problem::Value {
-                        key: path,
-                        got: format!("a parameter of {owner}"),
-                        expected: "none, because it has no parameters".into(),
-                        next: "Remove it.".into(),
-                    }
-                } else {
-                    let suggestion = nearest(name, known.iter().map(String::as_str));
-                    Problem::UnknownKey {
-                        key: path,
-                        known,
-                        suggestion,
-                    }
-                };
-                return Err(self.error(place.line, problem));
-            };
-            let forms = || info.forms();
-            let read = |toml: &Toml| info.read(&path, toml);
-            let read_as = self.entries(&path, place.line, item, true, &forms, &read)?;
-            let target = Target::Param {
-                key,
-                owner: owner.into(),
-                name: info.name.clone(),
-            };
-            settings.push(place.setting(section, target, path, read_as));
         }
         Ok(())
     }
