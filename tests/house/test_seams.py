@@ -101,8 +101,10 @@ def test_every_scenario_of_the_gallery_parses_and_tells_its_bdp_and_buffer(path:
     assert scenario.cells
     for cell in scenario.cells:
         told = {key for key, _, _ in cell["describe"]}
-        assert "path.buffer" in told
-        assert cell["rate_bits_per_sec"] is None or "path.bdp_bytes" in told
+        hops = {key.rsplit(".", 1)[0] for key in told if key.startswith("hop.")} or {"path"}
+        for hop in hops:
+            assert f"{hop}.buffer" in told
+            assert f"{hop}.bdp_bytes" in told or cell["rate_bits_per_sec"] is None
 
 
 def test_the_gallery_is_package_data() -> None:
