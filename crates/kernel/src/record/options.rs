@@ -321,8 +321,9 @@ fn anonymiser(text: &str) -> Result<Anonymiser, KernelError> {
         }),
         ("truncate", Some(rest)) => bits(rest),
         ("hash", None) => {
-            let key = Key::random()
-                .map_err(|error| KernelError::system("make a key")(io::Error::other(error)))?;
+            let key = Key::random().map_err(|error| {
+                KernelError::system("make a key")(io::Error::other(error.to_string()))
+            })?;
             Some(Anonymiser::Hash(key))
         }
         ("hash", Some(key)) if !key.is_empty() => Some(Anonymiser::Hash(Key::from_text(key))),
