@@ -185,8 +185,8 @@ def ends(folder: Path) -> int:
     found = duckdb.sql(
         f"select count(distinct cookie) from read_parquet('{folder}/sockets-*.parquet') "
         "where final and (bytes_sent > 0 or bytes_received > 0)"
-    ).fetchone()
-    return int(found[0]) if found else 0
+    ).fetchall()
+    return int(found[0][0])
 
 
 if __name__ == "__main__":

@@ -19,13 +19,14 @@ pub struct Sink<T> {
 }
 
 impl<T: Table> Sink<T> {
-    pub fn new(options: &Options) -> Result<Sink<T>, Error> {
+    /// `lost` is what a kill may cost: rows are with the kernel, which keeps them,
+    /// when they are that old. A row group costs the same for one row as for hundreds.
+    pub fn new(options: &Options, lost: Duration) -> Result<Sink<T>, Error> {
         let cut = Cut {
             group_rows: GROUP_ROWS,
-            // Each interval's rows are in the file, for the kernel to keep: they
-            // outlive us. Against power cuts they are not, which would cost a
-            // wait for the disk in each interval.
-            group_age: Duration::ZERO,
+            group_age: lost,
+            // Nor do they outlive a power cut: that would cost a wait for the disk
+            // in each interval.
             sync: false,
             segment_bytes: options.segment_bytes,
             segment_age: options.segment_age,

@@ -1,6 +1,7 @@
 //! The host's own counters at each interval.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use knee_observe::segment::Error;
 use knee_observe::tables::{Counters, Cpu, Nic, Qdisc};
@@ -11,6 +12,9 @@ use super::options::Options;
 use crate::KernelError;
 use crate::collect::routing::Routing;
 use crate::collect::{cpu, nic, proc_net, qdisc};
+
+/// Counters count on: what is lost of them is not how far they came, only when.
+const LOST: Duration = Duration::from_secs(10);
 
 /// The tables besides `sockets`.
 pub struct Host {
@@ -26,10 +30,10 @@ impl Host {
     pub fn new(options: &Options) -> Result<Host, KernelError> {
         Ok(Host {
             routing: Routing::new().map_err(KernelError::system("reach the kernel's routing"))?,
-            counters: Sink::new(options)?,
-            cpu: Sink::new(options)?,
-            qdisc: Sink::new(options)?,
-            nic: Sink::new(options)?,
+            counters: Sink::new(options, LOST)?,
+            cpu: Sink::new(options, LOST)?,
+            qdisc: Sink::new(options, LOST)?,
+            nic: Sink::new(options, LOST)?,
             text: String::new(),
         })
     }

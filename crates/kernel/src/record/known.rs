@@ -1,8 +1,9 @@
 //! What is known of each socket from one dump to the next, by its cookie: a
 //! destroy event tells neither congestion control nor owner.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use ahash::AHashMap;
 
 use crate::collect::processes::Process;
 use crate::collect::sock_diag::Diag;
@@ -41,7 +42,7 @@ impl Entry {
 pub struct Known {
     entries: Vec<Entry>,
     free: Vec<u32>,
-    by_cookie: HashMap<u64, u32>,
+    by_cookie: AHashMap<u64, u32>,
     last: u32,
     dump: u64,
     algorithms: Vec<Box<str>>,
@@ -73,6 +74,10 @@ impl Known {
     /// The socket of a dump's row, with what the row tells of it.
     pub fn see(&mut self, diag: &Diag<'_>) -> &mut Entry {
         let at = self.find_or_add(diag.cookie);
+        self.tell(at, diag)
+    }
+
+    fn tell(&mut self, at: u32, diag: &Diag<'_>) -> &mut Entry {
         let algorithm = self.number(at, diag.congestion);
         let entry = &mut self.entries[at as usize];
         entry.seen = self.dump;
@@ -85,6 +90,15 @@ impl Known {
             entry.cgroup_id = diag.cgroup_id;
         }
         entry
+    }
+
+    /// The socket of a dump after which none will be asked for.
+    pub fn see_once(&mut self, diag: &Diag<'_>) -> &mut Entry {
+        if self.entries.is_empty() {
+            self.entries.push(Entry::default());
+        }
+        self.entries[0].algorithm = 0;
+        self.tell(0, diag)
     }
 
     pub fn get(&self, cookie: u64) -> Option<&Entry> {

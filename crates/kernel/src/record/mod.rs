@@ -65,7 +65,7 @@ pub fn record(
 /// sock_diag or the namespace is not to be had.
 pub fn sockets(selection: &Selection) -> Result<Vec<RecordBatch>, KernelError> {
     within(selection, || {
-        let mut rows = Rows::new(selection.clone())?;
+        let mut rows = Rows::new(selection.clone(), selection.processes)?;
         let mut table = Sockets::default();
         let mut batches = Vec::new();
         // A second dump has the processes that the first one asked for.
@@ -166,8 +166,8 @@ impl<'a> Recorder<'a> {
             .ok();
         Ok(Recorder {
             options,
-            rows: Rows::new(options.selection.clone())?,
-            sockets: Sink::new(options)?,
+            rows: Rows::new(options.selection.clone(), true)?,
+            sockets: Sink::new(options, Duration::ZERO)?,
             host: options.host.then(|| Host::new(options)).transpose()?,
             events,
             report,

@@ -36,12 +36,14 @@ pub struct Rows {
     waiting: HashMap<u32, u64>,
     text: String,
     pub marks_told: bool,
+    /// Will later dumps or events ask for what this one told?
+    remember: bool,
 }
 
 impl Rows {
     /// # Errors
     /// sock_diag is not to be had.
-    pub fn new(selection: Selection) -> Result<Rows, KernelError> {
+    pub fn new(selection: Selection, remember: bool) -> Result<Rows, KernelError> {
         let diag = SockDiag::new().map_err(KernelError::system("reach sock_diag"))?;
         // Thousands of conditions are too many for the kernel.
         let compiled = selection.filter.compile();
@@ -68,6 +70,7 @@ impl Rows {
             waiting: HashMap::new(),
             text: String::new(),
             marks_told: false,
+            remember,
         })
     }
 
@@ -98,6 +101,7 @@ impl Rows {
             processes,
             text,
             marks_told,
+            remember,
         } = self;
         let filtered_here = *filtered_here;
         let (mut seen, mut rows) = (0u64, 0u64);
@@ -113,7 +117,10 @@ impl Rows {
             }
             seen += 1;
             *marks_told |= diag.mark.is_some();
-            let entry = known.see(&diag);
+            let entry = match *remember {
+                true => known.see(&diag),
+                false => known.see_once(&diag),
+            };
             if selection.processes && !entry.asked && entry.inode != 0 {
                 entry.asked = true;
                 processes.want(entry.inode);
