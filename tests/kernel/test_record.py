@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -81,10 +82,10 @@ def test_every_short_connection_has_its_final_row(tmp_path: Path) -> None:
 
 
 def test_final_row_knows_the_algorithm_and_the_owner_that_samples_told(tmp_path: Path) -> None:
-    options = ("--every", "100ms", "--processes")
+    options = ("--every", "300ms", "--processes")
     with listening() as (listener, port), recording(tmp_path, "--port", str(port), *options) as process:
         near, far = exchange(listener, port, 5)
-        time.sleep(1)
+        time.sleep(2.4)  # eight pieces of the walk over all processes
         near.close()
         far.close()
         time.sleep(0.3)
@@ -201,6 +202,72 @@ def test_one_dump_agrees_with_the_socket_s_own_tcp_info() -> None:
     assert (row["snd_mss_bytes"], row["srtt_us"], row["snd_cwnd"]) == (word[4], word[17], word[20])
     assert row["bytes_acked"] in (70_000, 70_001)
     assert table.schema.field("srtt_us").metadata[b"unit"] == b"us"
+
+
+SS_WORDS = {
+    "cwnd": "snd_cwnd",
+    "ssthresh": "snd_ssthresh",
+    "mss": "snd_mss_bytes",
+    "rcvmss": "rcv_mss_bytes",
+    "advmss": "advmss_bytes",
+    "pmtu": "pmtu_bytes",
+    "bytes_sent": "bytes_sent",
+    "bytes_acked": "bytes_acked",
+    "bytes_received": "bytes_received",
+    "segs_out": "segs_out",
+    "segs_in": "segs_in",
+    "data_segs_out": "data_segs_out",
+    "data_segs_in": "data_segs_in",
+    "delivered": "delivered",
+    "rcv_space": "rcv_space_bytes",
+    "rcv_ssthresh": "rcv_ssthresh_bytes",
+    "snd_wnd": "snd_wnd_bytes",
+    "ino": "inode",
+}
+"""Words of ss that are whole numbers, and the columns that they are."""
+SS_MEMORY = {
+    "r": "mem_rmem_bytes",
+    "rb": "rcvbuf_bytes",
+    "t": "mem_wmem_bytes",
+    "tb": "sndbuf_bytes",
+    "f": "mem_forward_alloc_bytes",
+    "w": "mem_wmem_queued_bytes",
+    "o": "mem_optmem_bytes",
+    "bl": "mem_backlog_bytes",
+    "d": "mem_drops",
+}
+
+
+def test_every_number_that_ss_prints_is_that_of_our_dump() -> None:
+    if shutil.which("ss") is None:
+        pytest.skip("ss is missing (Debian: iproute2)")
+    with listening() as (listener, port):
+        held = [exchange(listener, port, size) for size in (1, 1_000, 300_000)]
+        time.sleep(0.3)  # delayed ACKs go out
+        found = {row["cookie"]: row for row in kneepoint.sockets(ports=[port]).to_pylist()}
+        printed = subprocess.run(
+            ["ss", "-tinemH", f"sport = :{port} or dport = :{port}"], capture_output=True, text=True, check=True
+        ).stdout
+        for near, far in held:
+            near.close()
+            far.close()
+    lines = printed.replace("\n\t", " ").splitlines()
+    assert len(lines) == len(found) == 6
+    compared = 0
+    for line in lines:
+        words = dict(word.split(":", 1) for word in line.split()[5:] if ":" in word)
+        row = found[int(words["sk"], 16)]
+        expected = {column: int(words[word]) for word, column in SS_WORDS.items() if word in words}
+        memory = re.findall("([a-z]+)([0-9]+)", words["skmem"])
+        expected |= {SS_MEMORY[word]: int(number) for word, number in memory}
+        srtt, rttvar = words["rtt"].split("/")
+        expected |= {"srtt_us": round(1e3 * float(srtt)), "rttvar_us": round(1e3 * float(rttvar))}
+        expected |= {"min_rtt_us": round(1e3 * float(words["minrtt"])), "rto_us": 1_000 * int(words["rto"])}
+        snd_wscale, rcv_wscale = words["wscale"].split(",")
+        expected |= {"snd_wscale": int(snd_wscale), "rcv_wscale": int(rcv_wscale)}
+        assert {column: row[column] for column in expected} == expected
+        compared += len(expected)
+    assert compared > 6 * 25
 
 
 def test_option_that_cannot_be_meant_is_refused_with_what_is_expected(tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::dir::{Dir, OwningIter};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, readlinkat};
 use nix::sys::stat::Mode;
+
+use crate::clock::thread_ns;
 
 /// A process that holds a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,10 +49,10 @@ impl Processes {
         self.wanted.entry(inode).or_insert(self.walks + 1);
     }
 
-    /// Walks on for at most about `budget`. Whoever holds a wanted inode is handed
+    /// Walks on for at most about `budget` of processor time. Whoever holds a wanted inode is handed
     /// to `found`, which is asked for once.
     pub fn walk(&mut self, budget: Duration, mut found: impl FnMut(u32, &Arc<Process>)) {
-        let began = Instant::now();
+        let began_ns = thread_ns();
         let mut looked = 0u32;
         while !self.wanted.is_empty() {
             if self.walk.is_none() {
@@ -75,7 +77,7 @@ impl Processes {
                 }
             }
             looked += 1;
-            if looked % 32 == 0 && began.elapsed() >= budget {
+            if looked.is_multiple_of(32) && Duration::from_nanos(thread_ns() - began_ns) >= budget {
                 return;
             }
         }

@@ -112,7 +112,7 @@ impl Rows {
             if failed.is_some() || filtered_here && !selection.filter.matches(&diag) {
                 return;
             }
-            if seen % SOCKETS_PER_MOMENT == 0 {
+            if seen.is_multiple_of(SOCKETS_PER_MOMENT) {
                 now = Moment::now();
             }
             seen += 1;

@@ -14,8 +14,11 @@ pub use sockets::Sockets;
 
 use crate::table::{Field, Table};
 
+/// The columns of a table.
+pub type Fields = fn() -> Vec<Field>;
+
 /// Name and columns of every table.
-pub const TABLES: &[(&str, fn() -> Vec<Field>)] = &[
+pub const TABLES: &[(&str, Fields)] = &[
     (Sockets::NAME, Sockets::fields),
     (Counters::NAME, Counters::fields),
     (Cpu::NAME, Cpu::fields),

@@ -367,7 +367,6 @@ fn every_short_connection_leaves_its_last_tcp_info() {
             break;
         }
     }
-    drop(check);
     assert_eq!(waiting, Vec::<u16>::new());
     assert_eq!(destroyed.lost().unwrap(), 0);
 }
