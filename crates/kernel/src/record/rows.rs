@@ -179,7 +179,10 @@ impl Rows {
         if !told {
             return None;
         }
-        if !selection.filter.matches(&diag) || !wanted(selection, algorithm, diag.info.as_ref()) {
+        // Of a socket that a dump had, the filter held; of one that was reset its
+        // event no longer has the far end.
+        let held = entry.is_some() || selection.filter.matches(&diag);
+        if !held || !wanted(selection, algorithm, diag.info.as_ref()) {
             self.known.forget(diag.cookie);
             return Some(false);
         }
