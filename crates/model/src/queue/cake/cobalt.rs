@@ -3,6 +3,11 @@
 //! CoDel's counter is not forgotten when the wait falls below the target, but
 //! runs down as it ran up. BLUE drops with a probability that rises when the
 //! buffer overflows and falls when the flow's queue is empty.
+//!
+//! The first wait above the target that a queue ever has is not given an
+//! interval: the packet after the first that waited so long is dropped. Linux
+//! computes 1/sqrt(count) when the count changes, and starts it at 0, so that
+//! the first drop is due at once. A slow start meets it, and ends there.
 
 use crate::packet::Packet;
 use crate::rng::Stream;
@@ -25,6 +30,8 @@ pub(super) struct Settings {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cobalt {
     count: u32,
+    /// 1 / sqrt(count), of 2^32; 0 until the count changes for the first time.
+    inv_sqrt: u32,
     /// Time of the next drop, or until which the state is kept.
     drop_next: Nanos,
     blue_timer: Nanos,
@@ -55,7 +62,7 @@ impl Cobalt {
         }
         self.dropping = false;
         if self.count > 0 && now >= self.drop_next {
-            self.count -= 1;
+            self.count_to(self.count - 1);
             self.drop_next = self.after(self.drop_next, settings);
         }
     }
@@ -88,11 +95,11 @@ impl Cobalt {
         let mut drop = false;
         if due && self.dropping {
             drop = !packet.mark_ce();
-            self.count = self.count.saturating_add(1);
+            self.count_to(self.count.saturating_add(1));
             self.drop_next = self.after(self.drop_next, settings);
         } else if due {
             while self.count > 0 && now >= self.drop_next {
-                self.count -= 1;
+                self.count_to(self.count - 1);
                 self.drop_next = self.after(self.drop_next, settings);
             }
         }
@@ -107,9 +114,15 @@ impl Cobalt {
         drop
     }
 
-    /// t + interval / sqrt(count), where a count of 0 is as 1.
+    /// Counts, where the root of 0 is as that of 1.
+    fn count_to(&mut self, count: u32) {
+        self.count = count;
+        self.inv_sqrt = (u64::MAX / u64::from(count.max(1))).isqrt() as u32;
+    }
+
+    /// t + interval / sqrt(count).
     fn after(&self, t: Nanos, settings: &Settings) -> Nanos {
-        let inv_sqrt = (u64::MAX / u64::from(self.count.max(1))).isqrt();
-        t + Nanos(((u128::from(settings.interval.0) * u128::from(inv_sqrt)) >> 32) as u64)
+        let wait = u128::from(settings.interval.0) * u128::from(self.inv_sqrt);
+        t + Nanos((wait >> 32) as u64)
     }
 }

@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use super::super::testing::{Link, MTU, mbit, packet, setup};
 use super::cobalt::Cobalt;
 use super::*;
@@ -325,6 +327,36 @@ fn cake_keeps_responsive_flows_near_its_target() {
             assert!(link.dropped.is_empty(), "marks do");
         }
     }
+}
+
+/// Method: packets a ms apart, each with the same wait; ms of the drops.
+#[test]
+fn cobalt_drops_early_in_its_first_wait_above_target_and_an_interval_into_later_ones() {
+    let settings = Settings {
+        target: Nanos::from_ms(5),
+        interval: Nanos::from_ms(100),
+        packet_time: Nanos::from_us(240),
+    };
+    let mut cobalt = Cobalt::default();
+    let mut rng = Stream::new(1, "path.queue");
+    let mut drops = |ms: Range<u64>, wait: Nanos| -> Vec<u64> {
+        ms.filter(|&ms| {
+            let now = Nanos::from_ms(ms);
+            let enqueued = now - wait;
+            let mut packet = Packet {
+                enqueued,
+                ..of(0, 0, 0)
+            };
+            cobalt.drops(&settings, &mut packet, now, &mut rng)
+        })
+        .collect()
+    };
+    let (short, long) = (Nanos::from_ms(4), Nanos::from_ms(6));
+    assert_eq!(drops(100..200, short), []);
+    // The second packet, and 100 ms / sqrt(2) later.
+    assert_eq!(drops(200..300, long), [201, 271]);
+    assert_eq!(drops(300..1_000, short), []);
+    assert_eq!(drops(1_000..1_150, long), [1_100]);
 }
 
 #[test]
