@@ -407,7 +407,7 @@ mod tests {
     fn left_ms(bottleneck: &mut Bottleneck, events: &mut EventQueue, end_ms: u64) -> Vec<u64> {
         let mut left = Vec::new();
         while let Some((at_ns, target)) = events.pop() {
-            assert!(matches!(target, Target::Link) && at_ns <= end_ms * 1_000_000);
+            assert!(matches!(target, Target::Link(_)) && at_ns <= end_ms * 1_000_000);
             if bottleneck.wake(events, at_ns).is_some() {
                 left.push(at_ns / 1_000_000);
             }
@@ -420,7 +420,7 @@ mod tests {
         let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
         let queue = Box::new(HoldBack::default());
         let schedule = Schedule::new(rate, None, &[], 0);
-        let mut bottleneck = Bottleneck::new(Target::Link, None, None, Some((schedule, queue)));
+        let mut bottleneck = Bottleneck::new(Target::Link(0), None, None, Some((schedule, queue)));
         let mut events = EventQueue::default();
         for handle in 0..5 {
             let packet = Packet {
