@@ -65,7 +65,7 @@ class Terminal:
         width, height = map(str, size)
         env = [f"{name}={value}" for name, value in environment.items()]
         watched = shlex.join(["env", "LC_ALL=C.UTF-8", "TERM=tmux-256color", *env, *COMMAND, *arguments])
-        script = f"stty -a >{self.left}.before; {watched}; echo exit $?; stty -a >{self.left}; exec cat"
+        script = f"stty -g >{self.left}.before; {watched}; echo exit $?; stty -g >{self.left}; exec cat"
         self.tmux("new-session", "-d", "-x", width, "-y", height, script)
 
     def tmux(self, *arguments: str) -> str:
@@ -160,6 +160,7 @@ def test_a_small_terminal_without_colours_gets_what_fits(tmp_path: Path, single:
         terminal.until(lambda text: "\nport=" in text, "no line for the filter")
         assert not re.search(r"\x1b\[([34][0-8]|9[0-7]|10[0-7])", "\n".join(terminal.screen(escapes=True)))
         terminal.keys("Escape")
+        terminal.until(lambda text: "\nport=" not in text, "the line did not go")
         terminal.tmux("resize-window", "-x", "12", "-y", "3")
         terminal.keys("Down", "q")
         terminal.ended()

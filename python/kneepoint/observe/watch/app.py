@@ -28,6 +28,7 @@ from .pages import ConnectionPage, HelpPage, Page
 from .sample import History, Sample, per_algorithm, take, total
 
 INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+SAID_S = 8.0
 PLAIN, BOLD, CHOSEN = Style(), Style(bold=True), Style(reverse=True)
 SORTED = Style(bold=True, underline=True)
 KEYS = "q quit  h help  / filter  <> sort  p pause  Enter page  r reverse  +- interval"
@@ -247,11 +248,8 @@ class Watch(App[None]):
             except KneepointError as error:
                 # A filter that the kernel does not take is dropped; the screen stays as it was.
                 self._asked = self._wanted
-                self._said = " ".join(str(error).split())
-                self._status()
+                self._say(" ".join(str(error).split()))
                 continue
-            if asked != self._wanted:
-                self._said = ""
             self._wanted, self.sample = asked, sample
             self.history.add(sample)
             wall, cpu = time.monotonic(), time.process_time()
@@ -286,8 +284,19 @@ class Watch(App[None]):
     def _status(self) -> None:
         main, width = self.screen_stack[0], self.size.width
         place = main.query_one(Connections).place
-        text = f"{place}  {self._said or KEYS}"
-        main.query_one("#status", Static).update(Content(text if len(text) <= width else text[: width - 1] + "…"))
+        keys = f"{place}  {KEYS}"
+        text = self._said or (keys if len(keys) <= width else keys[: width - 1] + "…")
+        main.query_one("#status", Static).update(Content(text))
+
+    def _say(self, text: str) -> None:
+        """Puts what went wrong in place of the keys, long enough to be read."""
+        self._said = text
+        self._status()
+        self.set_timer(SAID_S, self._unsay)
+
+    def _unsay(self) -> None:
+        self._said = ""
+        self._status()
 
     def on_moved(self, event: Moved) -> None:
         """Says which rows are seen."""
@@ -338,11 +347,10 @@ class Watch(App[None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Asks for it at once; what cannot be meant is said and nothing changes."""
-        self._said = ""
         try:
             self._asked = filters.parse(event.value)
         except UsageError as error:
-            self._said = str(error)
+            self._say(str(error))
         self._close_filter()
         self._now.set()
 

@@ -278,18 +278,45 @@ def sparkline(values: list[float], width: int) -> str:
     )
 
 
-IDENTITY_FIRST = "ca_state"
-"""The columns before this one tell who the socket is; the page has them last."""
+IDENTITY = {
+    "t_unix_ns",
+    "t_mono_ns",
+    "sample",
+    "host",
+    "netns",
+    "final",
+    "state",
+    "local_addr",
+    "local_port",
+    "remote_addr",
+    "remote_port",
+    "interface",
+    "cookie",
+    "uid",
+    "inode",
+    "cgroup_id",
+    "cgroup",
+    "mark",
+    "process",
+    "pid",
+    "algorithm",
+    "tos",
+    "tclass",
+    "class_id",
+    "v6only",
+}
+"""Columns that tell when and who, which the page has last."""
 
 
 def fields(sample: Sample, row: int) -> list[tuple[str, str]]:
     """Every column of the socket that is told, with its unit: first how it fares, then who it is."""
-    schema = sample.table.schema
-    told = []
-    for field, value in zip(schema, sample.table.slice(row, 1).to_pylist()[0].values(), strict=True):
+    values = sample.table.slice(row, 1).to_pylist()[0].values()
+    told: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
+    for field, value in zip(sample.table.schema, values, strict=True):
+        if value is None:
+            continue
         unit = (field.metadata or {}).get(b"unit", b"").decode()
         text = f"{value:.4g}" if isinstance(value, float) else str(value)
         text = text.lower() if isinstance(value, bool) else text
-        told.append((field.name, None if value is None else f"{text} {unit}".strip()))
-    turn = schema.get_field_index(IDENTITY_FIRST)
-    return [(name, text) for name, text in told[turn:] + told[:turn] if text is not None]
+        told[field.name in IDENTITY].append((field.name, f"{text} {unit}".strip()))
+    return told[0] + told[1]
