@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -78,12 +79,17 @@ async def draw(size: tuple[int, int]) -> None:
     name = f"watch-{size[0]}x{size[1]}"
     async with app.run_test(size=size) as pilot:
         await asyncio.sleep(SECONDS)
-        (PICTURES / f"{name}.svg").write_text(app.export_screenshot(title="knee watch"), encoding="utf-8")
+        write(name, app.export_screenshot(title="knee watch"))
         if size == SIZES[0]:
             await pilot.press("enter")
             await asyncio.sleep(1)
-            page = app.export_screenshot(title="knee watch: a connection")
-            (PICTURES / "watch-connection.svg").write_text(page, encoding="utf-8")
+            write("watch-connection", app.export_screenshot(title="knee watch: a connection"))
+
+
+def write(name: str, svg: str) -> None:
+    """Without the fonts that the exporter would have a browser load: monospace is on every machine."""
+    own = re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
+    (PICTURES / f"{name}.svg").write_text(own, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -126,7 +126,11 @@ def test_columns_fill_no_more_than_the_width(peer_width: int) -> None:
 def test_numbers_keep_within_their_columns() -> None:
     widths = {"whole": 5, "ms": 7, "pct": 6, "rate": 10, "bytes": 7, "count": 5}
     # Round-trip times have 32 bits of microseconds.
-    values = {"whole": [0, 65535], "ms": [0, 7, 999, 1_000, 99_999, 10**6, 2**32 - 1], "pct": [0, 0.0123, 9.96, 99.4, 99.6, 100]}
+    values = {
+        "whole": [0, 65535],
+        "ms": [0, 7, 999, 1_000, 99_999, 10**6, 2**32 - 1],
+        "pct": [0, 0.0123, 9.96, 99.4, 99.6, 100],
+    }
     for kind, width in widths.items():
         for value in values.get(kind, [0, 1, 999, 999.6, 1023.9, 99_999, 1e6, 123_456_789, 2**40]):
             assert len(view.number(kind, value)) <= width, (kind, value, view.number(kind, value))
