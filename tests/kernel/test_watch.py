@@ -82,7 +82,7 @@ class Terminal:
 
     def until(self, met: Callable[[str], object], what: str) -> list[str]:
         """The screen, once it is as asked for."""
-        latest = time.monotonic() + 8
+        latest = time.monotonic() + 20
         while True:
             lines = self.screen()
             if met("\n".join(lines)):
