@@ -219,7 +219,7 @@ class Watch(App[None]):
         yield Static(id="totals")
         yield Static(id="algorithms")
         yield Connections(self.sample, self._by)
-        yield Input(id="filter", compact=True)
+        yield Input(id="filter", compact=True, select_on_focus=False)
         yield Static(id="status")
 
     def on_mount(self) -> None:
