@@ -130,5 +130,5 @@ def test_the_front_starts_without_heavy_imports() -> None:
     """What `knee --help` imports decides how long it takes (less than 0.3 s is asked)."""
     program = "import sys, kneepoint.cli; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    heavy = {"altair", "jinja2", "numpy", "pandas", "polars", "pyarrow", "scipy", "vl_convert"}
+    heavy = {"altair", "jinja2", "numpy", "pandas", "polars", "pyarrow", "scipy", "textual", "vl_convert"}
     assert not heavy & set(loaded)

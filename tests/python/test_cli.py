@@ -359,7 +359,7 @@ def test_help_and_list_import_nothing_heavy(tmp_path: Path) -> None:
     program = (
         "import sys\nfrom kneepoint.cli import main\n"
         "try: main()\nexcept SystemExit: pass\n"
-        "heavy = {'pyarrow', 'numpy', 'scipy', 'rich', 'altair', 'pandas'}\n"
+        "heavy = {'pyarrow', 'numpy', 'scipy', 'rich', 'altair', 'pandas', 'textual'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
     for words in (["--help"], ["list"], ["list", "keys"], ["run", "--help"]):

@@ -86,6 +86,26 @@ def _planning(command: Command) -> Command:
     return command
 
 
+def _filtering(command: Command) -> Command:
+    """Which sockets `record` and `watch` look at."""
+    for option in (
+        click.option("--netns", metavar="NAME|PID", help="Of this network namespace; by default of our own."),
+        click.option("--cgroup", metavar="PATH", help="Of this cgroup v2."),
+        click.option("--mark", metavar="N[/MASK]", help="With this SO_MARK."),
+        click.option("--min-bytes", metavar="BYTES", help="With at least this much acked and received."),
+        click.option("--state", multiple=True, metavar="STATE", help="As ss names it, or all.  [default: connected]"),
+        click.option("--algorithm", multiple=True, metavar="NAME", help="With this congestion control."),
+        click.option(
+            "--address", multiple=True, metavar="PREFIX", help="At either end: 10.0.0.0/8, 2001:db8::1; ! likewise."
+        ),
+        click.option(
+            "--port", multiple=True, metavar="PORT", help="At either end: 443, 8000-8100; with ! before: not that."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def _version(context: click.Context, option: click.Parameter, asked: bool) -> None:
     if asked:
         from kneepoint.record import engine_version
@@ -259,14 +279,7 @@ def _unload(algorithms: tuple[str, ...], all_: bool, json: bool) -> int:
 @click.option("--for", "for_", metavar="TIME", help="End after this time; by default at Ctrl-C or SIGTERM.")
 @click.option("--keep", metavar="BYTES", help="Delete the oldest files beyond this much: 10GB.")
 @click.option("--rotate", metavar="BYTES|TIME", help="Begin new files at this size or age.  [default: 256MiB and 1h]")
-@click.option("--port", multiple=True, metavar="PORT", help="At either end: 443, 8000-8100; with ! before: not that.")
-@click.option("--address", multiple=True, metavar="PREFIX", help="At either end: 10.0.0.0/8, 2001:db8::1; ! likewise.")
-@click.option("--algorithm", multiple=True, metavar="NAME", help="With this congestion control.")
-@click.option("--state", multiple=True, metavar="STATE", help="As ss names it, or all.  [default: connected]")
-@click.option("--min-bytes", metavar="BYTES", help="With at least this much acked and received.")
-@click.option("--mark", metavar="N[/MASK]", help="With this SO_MARK.")
-@click.option("--cgroup", metavar="PATH", help="Of this cgroup v2.")
-@click.option("--netns", metavar="NAME|PID", help="Of this network namespace; by default of our own.")
+@_filtering
 @click.option("--processes", is_flag=True, help="Name and PID of who holds a socket; up to 5 % of a processor.")
 @click.option("--anonymize", metavar="HOW", help="truncate[:V4BITS/V6BITS] or hash[:KEY], before the disk is touched.")
 @click.option("--no-host", is_flag=True, help="No counters of the host, its processors, devices and queues.")
@@ -290,6 +303,25 @@ def _record(json: bool, quiet: bool, for_: str | None, no_host: bool, **given: A
         **given,
     }
     return recording.run(asked, json=json, quiet=quiet)
+
+
+@app.command("watch", short_help="Watch the TCP connections of this host, live.")
+@click.option("--every", default="1s", show_default=True, metavar="TIME", help="Between two samples.")
+@_filtering
+@click.option("--sort", default="acked_bits_per_sec", show_default=True, metavar="COLUMN", help="Order of the rows.")
+@click.option("--once", is_flag=True, help="Print one interval as text and end; needs no terminal.")
+@click.option("--rows", default=20, show_default=True, type=click.IntRange(min=0), help="With --once; 0: all.")
+@click.option("--json", is_flag=True, help="With --once, which it implies: print one JSON object instead.")
+def _watch(port: tuple[str, ...], address: tuple[str, ...], **given: Any) -> int:
+    """Watch the TCP connections of this host: rates, windows, round-trip times, and what holds each back.
+
+    Rates are those of the interval between two samples. Keys are on the page that `h` opens.
+    """
+    from . import watching
+
+    wanted = {"ports": port, "addresses": address, "algorithms": given.pop("algorithm"), "states": given.pop("state")}
+    wanted |= {name: given.pop(name) for name in ("min_bytes", "mark", "cgroup")}
+    return watching.run({name: value for name, value in wanted.items() if value}, **given)
 
 
 @app.command("trace", short_help="Trace live connections ACK by ACK, or waits in qdiscs.")

@@ -1,0 +1,78 @@
+"""One interval as text or JSON, for what is not a terminal."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import sys
+import time
+from typing import Any
+
+from .filters import Wanted
+from .sample import LIMITED, Group, Sample, per_algorithm, take, total
+from .view import COLUMNS, algorithms, cell, fitting, local, ordered, peer, peer_width, states, sums, titles
+
+WIDE = 200
+"""What a line of text may have; a table that is cut to a terminal's width could not be searched."""
+
+
+def measured(wanted: Wanted, every_s: float) -> Sample:
+    """Two samples, this far apart."""
+    first = take(wanted, None)
+    time.sleep(every_s)
+    return take(wanted, first)
+
+
+def as_text(sample: Sample, by: str, descending: bool, rows: int | None) -> None:
+    """Prints the totals, the algorithms and the first rows."""
+    print(states(sample, "", WIDE))
+    print(sums(total(sample), WIDE))
+    for line in algorithms(per_algorithm(sample), WIDE, WIDE):
+        print(line)
+    layout = fitting(WIDE, peer_width(sample))
+    print(" ".join(titles(layout)).rstrip())
+    for row in ordered(sample, by, descending)[:rows]:
+        print(" ".join(cell(sample, int(row), column, width) for column, width in layout).rstrip())
+
+
+def as_json(sample: Sample, by: str, descending: bool, rows: int | None) -> None:
+    """Prints one object; null: not known."""
+    shown = ordered(sample, by, descending)[:rows]
+    told = {
+        "schema": 1,
+        "elapsed_us": None if math.isnan(sample.elapsed_s) else round(1e6 * sample.elapsed_s),
+        "sockets": len(sample),
+        "states": sample.states.counts(),
+        "total": _group(total(sample)),
+        "algorithms": [_group(group) for group in per_algorithm(sample)],
+        "connections": [_connection(sample, int(row)) for row in shown],
+    }
+    json.dump(told, sys.stdout, indent=2)
+    print()
+
+
+def _group(group: Group) -> dict[str, Any]:
+    return {
+        key: _number(value) if isinstance(value, float) else value for key, value in dataclasses.asdict(group).items()
+    }
+
+
+def _connection(sample: Sample, row: int) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "cookie": int(sample.cookies[row]),
+        "local": local(sample, row),
+        "remote": peer(sample, row),
+        "state": sample.states[row],
+        "algorithm": sample.algorithms[row],
+        "limited_by": LIMITED[sample.limited[row]] or None,
+        "sent_bits_per_sec": _number(sample.values["sent_bits_per_sec"][row]),
+    }
+    named = {column.name for column in COLUMNS} - {"peer", "local_port", *told}
+    return told | {name: _number(sample.values[name][row]) for name in sorted(named)}
+
+
+def _number(value: float) -> float | int | None:
+    if not math.isfinite(value):
+        return None
+    return int(value) if value == int(value) else float(value)
