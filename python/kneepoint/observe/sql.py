@@ -62,11 +62,9 @@ def _tables(folder: Path) -> dict[str, list[Path]]:
         if match := _SEGMENT.fullmatch(path.name):
             found.setdefault(match["table"], []).append(path)
     if not found:
-        more = (
-            " A recording has its first whole file after --rotate or its end; the next one into the folder mends what a killed one left."
-            if _written(folder)
-            else ""
-        )
+        more = ""
+        if _written(folder):
+            more = " A recording has its first whole file at --rotate or its end; the next one mends what was killed."
         raise RunFolderError(f"{folder}: holds no table; expected Parquet files such as sockets-000001.parquet.{more}")
     return found
 
