@@ -26,6 +26,7 @@ from .errors import (
 if TYPE_CHECKING:
     from .api import compare, open, run
     from .observe.record import sockets
+    from .observe.sql import sql
     from .results import Run, Table
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "open",
     "run",
     "sockets",
+    "sql",
 ]
 
 _LAZY = {
@@ -52,6 +54,7 @@ _LAZY = {
     "Run": "results",
     "Table": "results",
     "sockets": "observe.record",
+    "sql": "observe.sql",
 }
 
 

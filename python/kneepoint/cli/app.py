@@ -324,6 +324,24 @@ def _watch(port: tuple[str, ...], address: tuple[str, ...], **given: Any) -> int
     return watching.run({name: value for name, value in wanted.items() if value}, **given)
 
 
+@app.command("sql", short_help="Ask a folder of tables in SQL.")
+@click.argument("query", metavar="QUERY")
+@click.argument("folder", metavar="DIR", type=_PATH)
+@_json
+@click.option("--csv", is_flag=True, help="Print CSV instead of a table.")
+def _sql(query: str, folder: Path, json: bool, csv: bool) -> int:
+    """Ask a folder of tables in DuckDB's SQL: what record, trace or run wrote.
+
+    Each table is a view of its name: knee sql 'select algorithm, count(*) from sockets group by all' DIR. `show
+    tables` lists them, `describe sockets` the columns of one.
+    """
+    from . import querying
+
+    if json and csv:
+        raise click.UsageError("got --json and --csv; expected one of them.")
+    return querying.query(query, folder, json=json, csv=csv)
+
+
 @app.command("trace", short_help="Trace live connections ACK by ACK, or waits in qdiscs.")
 @click.argument("connection", metavar="[CONNECTION]", required=False)
 @click.option("--port", type=click.IntRange(1, 65535), help="Connections with this port at either end.")
