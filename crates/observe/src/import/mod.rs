@@ -1,5 +1,7 @@
 //! What other tools wrote, as tables: a file per tool.
 
+mod lines;
+pub mod nginx;
 pub mod ss;
 mod ss_line;
 mod ss_time;
