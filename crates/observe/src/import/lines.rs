@@ -24,6 +24,8 @@ pub trait Lines {
     fn count_bytes(&mut self, bytes: u64);
     /// Reads a line without its end; gives the batch that the line before filled.
     fn line(&mut self, line: &[u8]) -> Option<RecordBatch>;
+    /// The rows that no batch has yet.
+    fn rest(&mut self) -> Option<RecordBatch>;
     /// A line too long to hold.
     fn too_long(&mut self, beginning: &[u8]);
 }

@@ -5,3 +5,5 @@ pub mod nginx;
 pub mod ss;
 mod ss_line;
 mod ss_time;
+
+pub use lines::{Lines, read};

@@ -325,6 +325,10 @@ impl Lines for Parser {
         Parser::line(self, line)
     }
 
+    fn rest(&mut self) -> Option<RecordBatch> {
+        Parser::rest(self)
+    }
+
     fn too_long(&mut self, beginning: &[u8]) {
         Parser::too_long(self, beginning);
     }

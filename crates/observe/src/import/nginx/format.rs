@@ -39,9 +39,13 @@ const NAMED: [(&str, &str); 1] = [(
 /// A format that cannot be read back.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FormatError {
-    #[error("the format has no variable; expected a log_format as in nginx.conf, such as '$remote_addr [$time_local] \"$request\" $status'")]
+    #[error(
+        "the format has no variable; expected a log_format as in nginx.conf, such as '$remote_addr [$time_local] \"$request\" $status'"
+    )]
     NoVariable,
-    #[error("${first} and ${second} touch: where the one ends and the other begins cannot be told; put a literal between them")]
+    #[error(
+        "${first} and ${second} touch: where the one ends and the other begins cannot be told; put a literal between them"
+    )]
     Touching { first: String, second: String },
     #[error("a '$' at byte {at} is followed by no variable name")]
     NoName { at: usize },
@@ -268,7 +272,13 @@ fn find(end: &Finder<'_>, rest: &[u8], kind: Kind, escape: Escape) -> Option<usi
 
 /// An odd number of them: the next character is escaped.
 fn ends_in_backslash(value: &[u8]) -> bool {
-    value.iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1
+    value
+        .iter()
+        .rev()
+        .take_while(|&&byte| byte == b'\\')
+        .count()
+        % 2
+        == 1
 }
 
 /// Is the space at `at` one of ", " or " : "?
@@ -346,9 +356,11 @@ mod tests {
 
     #[test]
     fn json_escape_lets_a_quote_stand_in_a_value() {
-        let format =
-            Format::compile(r#"{"agent":"$http_user_agent","status":$status}"#, Escape::Json)
-                .unwrap();
+        let format = Format::compile(
+            r#"{"agent":"$http_user_agent","status":$status}"#,
+            Escape::Json,
+        )
+        .unwrap();
         let line = r#"{"agent":"a \"b\" \\","status":200}"#;
         assert_eq!(split(&format, line).unwrap(), [r#"a \"b\" \\"#, "200"]);
     }

@@ -20,7 +20,6 @@ pub use conf::{ConfError, log_format};
 pub use format::{Escape, Format, FormatError};
 
 use super::lines::Lines;
-pub use super::lines::read;
 use crate::anonymise::Anonymiser;
 use table::Requests;
 
@@ -163,6 +162,10 @@ impl Lines for Parser {
     #[inline]
     fn line(&mut self, line: &[u8]) -> Option<RecordBatch> {
         Parser::line(self, line)
+    }
+
+    fn rest(&mut self) -> Option<RecordBatch> {
+        Parser::rest(self)
     }
 
     fn too_long(&mut self, beginning: &[u8]) {

@@ -192,7 +192,10 @@ mod tests {
     fn seconds_are_exact_in_the_unit_asked_for() {
         assert_eq!(seconds(b"0.123", 6), Some(123_000));
         assert_eq!(seconds(b"12", 6), Some(12_000_000));
-        assert_eq!(seconds(b"1766311200.037", 9), Some(1_766_311_200_037_000_000));
+        assert_eq!(
+            seconds(b"1766311200.037", 9),
+            Some(1_766_311_200_037_000_000)
+        );
         assert_eq!(seconds(b"0.1234567", 6), Some(123_456));
         for odd in [&b""[..], b"-", b".5", b"1.5s", b"-1", b"99999999999999.0"] {
             assert_eq!(seconds(odd, 9), None, "{}", String::from_utf8_lossy(odd));
@@ -211,7 +214,10 @@ mod tests {
     fn escapes_of_the_format_are_undone() {
         assert_eq!(text(br"a\x22\x5C\xE2\x82\xAC", Escape::Default), "a\"\\€");
         assert_eq!(text(br"a\xZZ\", Escape::Default), r"a\xZZ\");
-        assert_eq!(text(br#"a\"\\\n\u001f\q"#, Escape::Json), "a\"\\\n\u{1f}\\q");
+        assert_eq!(
+            text(br#"a\"\\\n\u001f\q"#, Escape::Json),
+            "a\"\\\n\u{1f}\\q"
+        );
         assert_eq!(text(br"a\x22", Escape::None), r"a\x22");
     }
 
