@@ -295,7 +295,7 @@ fn files_are_read_plain_or_compressed_in_pieces_of_any_size() {
         std::fs::write(&path, bytes).unwrap();
         let mut parser = Parser::new(options());
         let mut rows = 0;
-        read::<std::io::Error>(&path, &mut parser, |_, batch| {
+        read::<_, std::io::Error>(&path, &mut parser, |_, batch| {
             rows += batch.map_or(0, |batch| batch.num_rows());
             Ok(())
         })
