@@ -6,7 +6,8 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt64Type};
 use arrow_schema::DataType;
-use knee_observe::import::ss::{Options, Parser, read};
+use knee_observe::import::read;
+use knee_observe::import::ss::{Options, Parser};
 use knee_observe::{Anonymiser, Sockets, Table};
 use proptest::prelude::*;
 
@@ -294,7 +295,7 @@ fn files_are_read_plain_or_compressed_in_pieces_of_any_size() {
         std::fs::write(&path, bytes).unwrap();
         let mut parser = Parser::new(options());
         let mut rows = 0;
-        read::<std::io::Error>(&path, &mut parser, |_, batch| {
+        read::<_, std::io::Error>(&path, &mut parser, |_, batch| {
             rows += batch.map_or(0, |batch| batch.num_rows());
             Ok(())
         })

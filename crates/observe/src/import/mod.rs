@@ -1,5 +1,9 @@
 //! What other tools wrote, as tables: a file per tool.
 
+mod lines;
+pub mod nginx;
 pub mod ss;
 mod ss_line;
 mod ss_time;
+
+pub use lines::{Lines, read};

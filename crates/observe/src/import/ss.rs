@@ -7,13 +7,13 @@
 //! a row without addresses.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufReader, Read};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 
+use super::lines::Lines;
+pub use super::lines::read;
 use super::ss_line::{Tokens, details};
 use super::ss_time;
 use crate::anonymise::Anonymiser;
@@ -24,9 +24,6 @@ use crate::tables::Sockets;
 const SHOWN: usize = 5;
 /// Different unknown words that are counted apart.
 const WORDS: usize = 64;
-/// A longer line is not of ss. It bounds memory.
-const LINE_BYTES: usize = 1 << 20;
-const READ_BYTES: usize = 1 << 18;
 
 const STATES: [&[u8]; 12] = [
     b"ESTAB",
@@ -308,6 +305,35 @@ impl Parser {
     }
 }
 
+impl Lines for Parser {
+    type Report = Report;
+
+    fn report(&self) -> &Report {
+        &self.report
+    }
+
+    fn file(&mut self, path: &Path) {
+        Parser::file(self, path);
+    }
+
+    fn count_bytes(&mut self, bytes: u64) {
+        self.report.bytes += bytes;
+    }
+
+    #[inline]
+    fn line(&mut self, line: &[u8]) -> Option<RecordBatch> {
+        Parser::line(self, line)
+    }
+
+    fn rest(&mut self) -> Option<RecordBatch> {
+        Parser::rest(self)
+    }
+
+    fn too_long(&mut self, beginning: &[u8]) {
+        Parser::too_long(self, beginning);
+    }
+}
+
 struct Endpoint<'a> {
     address: &'a str,
     interface: Option<&'a str>,
@@ -347,79 +373,4 @@ fn number(text: &[u8]) -> Option<i64> {
         text.iter()
             .fold(0, |number, digit| number * 10 + i64::from(digit - b'0')),
     )
-}
-
-/// Reads one file, plain, gzip or zstd, and hands batches to `sink`, whose error
-/// ends it. Memory does not depend on the file's size.
-///
-/// # Errors
-/// The file cannot be read, or the sink's.
-pub fn read<E: From<io::Error>>(
-    path: &Path,
-    parser: &mut Parser,
-    mut sink: impl FnMut(&Report, Option<RecordBatch>) -> Result<(), E>,
-) -> Result<(), E> {
-    parser.file(path);
-    let mut input = open(path)?;
-    let mut buffer = vec![0; READ_BYTES];
-    let mut held = 0;
-    // Of a line longer than the buffer may become: the rest is passed over.
-    let mut passing = false;
-    loop {
-        if held == buffer.len() {
-            if buffer.len() >= LINE_BYTES {
-                if !passing {
-                    parser.too_long(&buffer[..160]);
-                }
-                (passing, held) = (true, 0);
-            } else {
-                buffer.resize(buffer.len() * 2, 0);
-            }
-        }
-        let got = match input.read(&mut buffer[held..]) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            other => other?,
-        };
-        parser.report.bytes += got as u64;
-        let filled = held + got;
-        let mut from = 0;
-        for end in memchr::memchr_iter(b'\n', &buffer[held..filled]).map(|at| held + at) {
-            if !std::mem::take(&mut passing)
-                && let Some(batch) = parser.line(&buffer[from..end])
-            {
-                sink(&parser.report, Some(batch))?;
-            }
-            from = end + 1;
-        }
-        if got == 0 {
-            if filled > from
-                && !passing
-                && let Some(batch) = parser.line(&buffer[from..filled])
-            {
-                sink(&parser.report, Some(batch))?;
-            }
-            return Ok(());
-        }
-        buffer.copy_within(from..filled, 0);
-        held = filled - from;
-        sink(&parser.report, None)?;
-    }
-}
-
-fn open(path: &Path) -> io::Result<Box<dyn Read>> {
-    let mut file = File::open(path)?;
-    let mut magic = [0; 4];
-    let mut got = 0;
-    while got < magic.len() {
-        match file.read(&mut magic[got..])? {
-            0 => break,
-            more => got += more,
-        }
-    }
-    let whole = io::Cursor::new(magic).take(got as u64).chain(file);
-    Ok(match magic {
-        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(whole))),
-        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::Decoder::new(whole)?),
-        _ => Box::new(whole),
-    })
 }
