@@ -67,7 +67,7 @@ COURSES = (
 def replay_program() -> Path:
     """The example `replay` of crates/kernel, built."""
     said = run(
-        "cargo", "build", "--quiet", "--locked", "-p", "knee-kernel", "--example", "replay",
+        "cargo", "build", "--quiet", "--locked", "--profile", "test", "-p", "knee-kernel", "--example", "replay",
         "--message-format=json", timeout_s=900,
     )  # fmt: skip
     artifacts = (json.loads(line) for line in said.splitlines())

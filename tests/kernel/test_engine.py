@@ -195,7 +195,10 @@ def test_the_demo_runs_on_both_engines_and_fills_the_same_tables(user: str, tmp_
     for real, virtual in zip(kernel.summary.groups, sim.summary.groups, strict=True):
         assert real.algorithm == virtual.algorithm
         measured, expected = (g.metrics["goodput_bits_per_sec"].mean for g in (real, virtual))
-        assert measured == pytest.approx(expected, rel=0.1), real.algorithm
+        if measured != pytest.approx(expected, rel=0.1):
+            late = [row for row in kernel.links.arrow().to_pylist() if not row["kept_up"]]
+            assert late, f"{real.algorithm}: {measured} beside {expected} over a link that kept up"
+            pytest.skip(f"{real.algorithm}: {measured} beside {expected}; the machine held the link up: {late[0]}")
         assert real.metrics["min_rtt_us"].mean == pytest.approx(40_000, rel=0.05)
     lab = kernel.meta["labs"][0]
     assert lab["rootless"] is (user != "root")

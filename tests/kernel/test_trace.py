@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -222,9 +223,11 @@ def ours_in_kernel(pid: int) -> set[int]:
     """Programs that the process holds, by what its descriptors say."""
     found = set()
     for info in Path(f"/proc/{pid}/fdinfo").glob("*"):
-        for line in info.read_text().splitlines():
-            if line.startswith("prog_id:"):
-                found.add(int(line.split()[1]))
+        # A descriptor may be closed between its listing and its reading.
+        with contextlib.suppress(FileNotFoundError):
+            for line in info.read_text().splitlines():
+                if line.startswith("prog_id:"):
+                    found.add(int(line.split()[1]))
     return found & ids_in_kernel()
 
 
