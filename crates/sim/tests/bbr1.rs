@@ -5,8 +5,8 @@
 mod common;
 
 use common::bbr::{
-    APP_LIMITED, BDP, Case, RATE, RTT_MS, bw_at, events, first, found_ms, least, most, names,
-    phases, rounds, row_at, rows_between,
+    APP_LIMITED, BDP, Case, RATE, RTT_MS, assert_startup_goes_on_after_probe_rtt, bw_at, events,
+    first, found_ms, least, most, names, phases, rounds, row_at, rows_between,
 };
 use common::{LARGE_BUFFERS, assert_within, run, utilisation};
 
@@ -100,16 +100,7 @@ fn probe_rtt_is_skipped_due_to_application_limited_sending() {
 
 #[test]
 fn probe_rtt_during_startup_returns_to_startup() {
-    let output = Case {
-        flow: APP_LIMITED,
-        seconds: 20,
-        ..Case::of("bbr1")
-    }
-    .run();
-    assert_eq!(
-        names(&phases(&output))[..3],
-        ["Startup", "ProbeRtt", "Startup"]
-    );
+    assert_startup_goes_on_after_probe_rtt("bbr1", 20);
 }
 
 #[test]

@@ -5,8 +5,9 @@ mod common;
 
 use common::assert_within;
 use common::bbr::{
-    APP_LIMITED, BDP, Case, NO_PROBE_RTT, RATE, RTT_MS, bw_at, each_nth_after, first, found_ms,
-    index_of, least, most, names, phases, rounds, row_at, rows_between,
+    APP_LIMITED, BDP, Case, NO_PROBE_RTT, RATE, RTT_MS, assert_startup_goes_on_after_probe_rtt,
+    bw_at, each_nth_after, first, found_ms, index_of, least, most, names, phases, rounds, row_at,
+    rows_between,
 };
 use common::utilisation;
 use knee_sim::Output;
@@ -317,16 +318,7 @@ fn probe_rtt_is_skipped_due_to_application_limited_sending() {
 
 #[test]
 fn probe_rtt_during_startup_returns_to_startup() {
-    let output = Case {
-        flow: APP_LIMITED,
-        seconds: 14,
-        ..Case::of("bbr3")
-    }
-    .run();
-    assert_eq!(
-        names(&phases(&output))[..3],
-        ["Startup", "ProbeRtt", "Startup"]
-    );
+    assert_startup_goes_on_after_probe_rtt("bbr3", 14);
 }
 
 #[test]

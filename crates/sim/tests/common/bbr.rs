@@ -256,3 +256,19 @@ pub fn used(output: &Output, from_ms: i64, to_ms: i64, rate_bits_per_sec: f64) -
     let seconds = (to_ms - from_ms) as f64 / 1e3;
     bytes as f64 * 8.0 / seconds / (rate_bits_per_sec * PAYLOAD_SHARE)
 }
+
+/// The first interval of PROBE_RTT, within the seconds, finds a flow in STARTUP that its application
+/// keeps there: it goes on with STARTUP.
+#[track_caller]
+pub fn assert_startup_goes_on_after_probe_rtt(algorithm: &'static str, seconds: u32) {
+    let output = Case {
+        flow: APP_LIMITED,
+        seconds,
+        ..Case::of(algorithm)
+    }
+    .run();
+    assert_eq!(
+        names(&phases(&output))[..3],
+        ["Startup", "ProbeRtt", "Startup"]
+    );
+}
