@@ -196,8 +196,10 @@ def test_the_demo_runs_on_both_engines_and_fills_the_same_tables(user: str, tmp_
         assert real.algorithm == virtual.algorithm
         measured, expected = (g.metrics["goodput_bits_per_sec"].mean for g in (real, virtual))
         if measured != pytest.approx(expected, rel=0.1):
-            late = [row for row in kernel.links.arrow().to_pylist() if not row["kept_up"]]
-            assert late, f"{real.algorithm}: {measured} beside {expected} over a link that kept up"
+            links = [row for row in kernel.links.arrow().to_pylist() if row["cell"] == real.cell]
+            # The machine is to blame only where it added a quarter of the round trip to the path.
+            late = [row for row in links if row["added_delay_us_p99"] > 10_000]
+            assert late, f"{real.algorithm}: {measured} beside {expected}; {links}"
             pytest.skip(f"{real.algorithm}: {measured} beside {expected}; the machine held the link up: {late[0]}")
         assert real.metrics["min_rtt_us"].mean == pytest.approx(40_000, rel=0.05)
     lab = kernel.meta["labs"][0]
