@@ -61,7 +61,7 @@ impl Replay {
         let is_cube_root = flow
             .with_kernels_k
             .as_mut()
-            .is_some_and(|twin| twin.explains(op, record));
+            .is_some_and(|twin| twin.explains(op, record, &flow.ours));
         let cause = match step {
             Step { is_jiffy: true, .. } => Cause::Jiffy,
             _ if cubic::overflows(op, record) && flow.with_kernels_k.is_some() => Cause::Overflow,

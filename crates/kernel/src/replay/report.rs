@@ -60,7 +60,7 @@ impl Field {
 pub enum Cause {
     /// With the next jiffy all is equal: the clock ticked between the recorder's look at it and the kernel's.
     Jiffy,
-    /// cubic: the kernel's cube root, a table and one Newton step, gave another K.
+    /// cubic: the kernel's cube root, a table and one Newton step, gave another K, no further off than it can be.
     CubeRoot,
     /// cubic: the window is so large (above 5.9 million segments) that its product with beta leaves 32 bits in the
     /// kernel.

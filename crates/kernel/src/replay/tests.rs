@@ -193,6 +193,20 @@ fn a_difference_is_told_with_both_values() {
     );
 }
 
+/// Just after the kernel took another K any difference is put down to the root; but not where no root gives that K.
+#[test]
+fn a_k_that_is_too_far_off_explains_nothing() {
+    let mut records = cubic_recording();
+    let at = records
+        .iter()
+        .position(|record| record.is_ack() && record.kernel_k > 500)
+        .unwrap();
+    records[at].kernel_k += records[at].kernel_k / 100;
+    records[at].out.snd_cwnd += 1;
+    let report = replayed("cubic", &records);
+    assert_eq!(report.differences(Cause::Unexplained), 1, "{report}");
+}
+
 /// cubic is replayed as reno: they share slow start, and part at the first loss.
 #[test]
 fn another_algorithm_is_told_from_the_one_recorded() {
