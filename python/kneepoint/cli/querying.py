@@ -1,0 +1,49 @@
+"""`knee sql`."""
+
+from __future__ import annotations
+
+import csv as csv_module
+import json as json_module
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kneepoint.observe import sql
+from kneepoint.output import aligned
+
+_AT_ONCE = 10_000
+
+
+def query(text: str, folder: Path, *, json: bool, csv: bool) -> int:
+    """Prints the answer: as a table, an object or CSV, of which the last needs no memory for all of it."""
+    with sql.answered(text, folder) as answer:
+        names = [column[0] for column in answer.description or ()]
+        rows = _rows(answer)
+        if csv:
+            writer = csv_module.writer(sys.stdout, lineterminator="\n")
+            writer.writerow(names)
+            writer.writerows(rows)
+        elif json:
+            listed = [dict(zip(names, map(sql.plain, row), strict=True)) for row in rows]
+            print(json_module.dumps({"schema": 1, "columns": names, "rows": listed}, indent=2))
+        elif names:
+            _show(names, list(rows))
+    return 0
+
+
+def _rows(answer: Any) -> Iterator[tuple[Any, ...]]:
+    while some := answer.fetchmany(_AT_ONCE):
+        yield from some
+
+
+def _show(names: list[str], rows: list[tuple[Any, ...]]) -> None:
+    """Columns of numbers to the right, others to the left."""
+    left = [not all(row[i] is None or _is_number(row[i]) for row in rows) for i in range(len(names))]
+    text = [["-" if value is None else str(value) for value in row] for row in rows]
+    for line in aligned([names, *text], left=left):
+        print(line)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
