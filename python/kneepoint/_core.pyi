@@ -277,11 +277,12 @@ def sockets(wanted: str) -> ArrowBatches:
     """The TCP sockets as they are now; `wanted` is a JSON object."""
 
 def import_ss(asked: str, progress: Callable[[int, int], object] | None) -> tuple[dict[str, Any], ArrowBatches | None]:
-    """Reads dumps of ss. `asked` is a JSON object: `files`, `out`, `strict`, `anonymize`, `zone_s`, `host`.
+    """Reads dumps of ss. `asked` is a JSON object: `files`, `out`, `strict`, `dry_run`, `anonymize`, `zone_s`,
+    `host`.
 
-    The report, and the rows where `out` is null; nothing is written and no row given back where there is none, or with
-    `strict` where a line is not understood. Raises `UsageError`, `RunFolderError`, `OSError` (a file) and what
-    `progress` raises.
+    The report, and the rows where `out` is null and `dry_run` false; nothing is written and no row given back where
+    there is none, or with `strict` where a line is not understood. Raises `UsageError`, `RunFolderError`, `OSError` (a
+    file) and what `progress` raises.
     """
 
 def recover(folder: Path) -> tuple[list[Path], list[Path]]:

@@ -26,6 +26,8 @@ struct Asked {
     /// `None`: the rows are handed back.
     out: Option<PathBuf>,
     strict: bool,
+    /// Rows are read and forgotten.
+    dry_run: bool,
     anonymize: Option<String>,
     zone_s: Option<i32>,
     host: Option<String>,
@@ -54,11 +56,15 @@ impl From<segment::Error> for Failure {
 enum Sink {
     Folder(Box<Staged>),
     Memory(Vec<RecordBatch>),
+    Nowhere,
 }
 
 impl Sink {
-    fn new(out: Option<&PathBuf>) -> Result<Sink, segment::Error> {
-        let Some(out) = out else {
+    fn new(asked: &Asked) -> Result<Sink, segment::Error> {
+        if asked.dry_run {
+            return Ok(Sink::Nowhere);
+        }
+        let Some(out) = &asked.out else {
             return Ok(Sink::Memory(Vec::new()));
         };
         let cut = Cut {
@@ -78,6 +84,7 @@ impl Sink {
                 batches.push(batch);
                 Ok(())
             }
+            Sink::Nowhere => Ok(()),
         }
     }
 }
@@ -105,17 +112,17 @@ pub fn import_ss<'py>(
     let mut parser = ss::Parser::new(ss::Options {
         anonymiser,
         zone_s: asked.zone_s,
-        host: asked.host,
+        host: asked.host.clone(),
     });
     let mut empty_files = Vec::new();
     let mut at = PathBuf::new();
     let ended = py.detach(|| -> Result<_, Failure> {
-        let mut sink = Sink::new(asked.out.as_ref())?;
+        let mut sink = Sink::new(&asked)?;
         let mut looked = Instant::now();
         for path in &asked.files {
             at.clone_from(path);
             let before = parser.report().bytes;
-            ss::read(path, &mut parser, |report, batch| {
+            ss::read::<Failure>(path, &mut parser, |report, batch| {
                 if let Some(batch) = batch {
                     sink.take(batch)?;
                 } else if looked.elapsed() >= LOOK {
@@ -135,6 +142,7 @@ pub fn import_ss<'py>(
         let refused = report.sockets == 0 || (asked.strict && report.lines_not_understood > 0);
         Ok(match sink {
             _ if refused => (Vec::new(), None),
+            Sink::Nowhere => (Vec::new(), None),
             Sink::Folder(staged) => (staged.finish()?, None),
             Sink::Memory(batches) => (Vec::new(), Some(ArrowBatches::new(batches))),
         })

@@ -35,6 +35,7 @@ def importing(command: Command) -> Command:
         click.option(
             "--anonymize", metavar="HOW", help="truncate[:V4BITS/V6BITS] or hash[:KEY], before the disk is touched."
         ),
+        click.option("--dry-run", is_flag=True, help="Read all, say what is not understood, write nothing."),
         click.option("--strict", is_flag=True, help="Import nothing when a line is not understood; exit code 1."),
         click.option(
             "--out",
@@ -98,6 +99,9 @@ def _told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
     from kneepoint import human
 
     files = len(report["files"])
+    if not files:
+        yield "nothing written: --dry-run"
+        return
     size = sum(Path(path).stat().st_size for path in report["files"])
     yield f"{report['rows']:,} rows of {report['dumps']:,} dumps from {report['lines']:,} lines"
     yield f"{files} {'file' if files == 1 else 'files'}, {human.quantity('bytes', size)} in {folder}"

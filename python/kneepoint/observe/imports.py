@@ -47,6 +47,8 @@ class Asked:
     anonymize: str | None = None
     zone: str | None = None
     host: str | None = None
+    dry_run: bool = False
+    """Read all and report, and write nothing."""
 
 
 def import_ss(
@@ -95,6 +97,7 @@ def _ss(asked: Asked, progress: Progress | None) -> tuple[dict[str, Any], Any]:
         "files": files,
         "out": None if asked.out is None else str(asked.out),
         "strict": asked.strict,
+        "dry_run": asked.dry_run,
         "anonymize": asked.anonymize,
         "zone_s": _zone_s(asked.zone),
         "host": asked.host,

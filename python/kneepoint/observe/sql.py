@@ -1,6 +1,6 @@
 """SQL over a folder of tables: recordings, imports, traces and runs alike.
 
-    table = kneepoint.sql("select algorithm, median(srtt_us) from sockets group by all", "rec")
+table = kneepoint.sql("select algorithm, median(srtt_us) from sockets group by all", "rec")
 """
 
 from __future__ import annotations
