@@ -107,7 +107,7 @@ pub fn import_ss<'py>(
             let message = format!("anonymize: expected {}", Anonymiser::FORMS);
             return Err(errors::usage(py, &message));
         }
-        Some(Err(error)) => return Err(io::Error::other(error).into()),
+        Some(Err(error)) => return Err(io::Error::other(error.to_string()).into()),
     };
     let mut parser = ss::Parser::new(ss::Options {
         anonymiser,

@@ -305,7 +305,7 @@ fn state(text: &str) -> Result<u32, KernelError> {
 
 fn anonymiser(text: &str) -> Result<Anonymiser, KernelError> {
     Anonymiser::from_text(text)
-        .map_err(|error| KernelError::system("make a key")(io::Error::other(error)))?
+        .map_err(|error| KernelError::system("make a key")(io::Error::other(error.to_string())))?
         // The key is not repeated: terminals are logged.
         .ok_or_else(|| {
             let how = text.split(':').next().unwrap_or(text);
