@@ -67,6 +67,7 @@ bench: $(VENV)/.core ## speed, memory and start-up time, with the facts of this 
 	$(if $(filter 0,$(shell id -u)),,unshare --map-root-user )cargo bench --quiet --locked -p knee-link
 	$(BIN)/python tools/bench_startup.py
 	$(BIN)/python tools/bench_record.py
+	$(BIN)/python tools/bench_import.py
 
 .PHONY: paired
 paired: $(VENV)/.core ## our builds in the kernel against the kernel's own, ten pairs each (needs root, ten minutes)

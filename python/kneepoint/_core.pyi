@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 class Cancel:
@@ -274,3 +275,16 @@ def record(asked: str, stop: int, progress: Callable[[int, int], None] | None) -
 
 def sockets(wanted: str) -> ArrowBatches:
     """The TCP sockets as they are now; `wanted` is a JSON object."""
+
+def import_ss(asked: str, progress: Callable[[int, int], object] | None) -> tuple[dict[str, Any], ArrowBatches | None]:
+    """Reads dumps of ss. `asked` is a JSON object: `files`, `out`, `strict`, `dry_run`, `anonymize`, `zone_s`,
+    `host`.
+
+    The report, and the rows where `out` is null and `dry_run` false; nothing is written and no row given back where
+    there is none, or with `strict` where a line is not understood. Raises `UsageError`, `RunFolderError`, `OSError` (a
+    file) and what `progress` raises.
+    """
+
+def recover(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Makes whole files of what killed writers left; those, and the parts whose writers live. Raises
+    `RunFolderError`."""

@@ -42,6 +42,32 @@ impl Key {
 }
 
 impl Anonymiser {
+    /// What [`from_text`](Anonymiser::from_text) reads, for messages. They must
+    /// not repeat what was got: it may hold a key, and terminals are logged.
+    pub const FORMS: &str = "none, truncate (to /24 and /48), truncate:V4BITS/V6BITS, hash (a new key that is forgotten) or hash:KEY";
+
+    /// From the text of a command line; `None`: not one of
+    /// [`FORMS`](Anonymiser::FORMS).
+    ///
+    /// # Errors
+    /// The system has no randomness to give for a key.
+    pub fn from_text(text: &str) -> Result<Option<Anonymiser>, getrandom::Error> {
+        let (how, rest) = text
+            .split_once(':')
+            .map_or((text, None), |(how, rest)| (how, Some(rest)));
+        Ok(match (how, rest) {
+            ("none", None) => Some(Anonymiser::Keep),
+            ("truncate", None) => Some(Anonymiser::Truncate {
+                v4_bits: 24,
+                v6_bits: 48,
+            }),
+            ("truncate", Some(rest)) => bits(rest),
+            ("hash", None) => Some(Anonymiser::Hash(Key::random()?)),
+            ("hash", Some(key)) if !key.is_empty() => Some(Anonymiser::Hash(Key::from_text(key))),
+            _ => None,
+        })
+    }
+
     /// Replaces `text` by the address as it may be stored.
     pub fn write(&self, address: IpAddr, text: &mut String) {
         text.clear();
@@ -72,6 +98,13 @@ impl Anonymiser {
             }
         }
     }
+}
+
+/// `16/32`.
+fn bits(text: &str) -> Option<Anonymiser> {
+    let (v4, v6) = text.split_once('/')?;
+    let (v4_bits, v6_bits) = (v4.parse().ok()?, v6.parse().ok()?);
+    (v4_bits <= 32 && v6_bits <= 128).then_some(Anonymiser::Truncate { v4_bits, v6_bits })
 }
 
 const HEX: &[u8; 16] = b"0123456789abcdef";

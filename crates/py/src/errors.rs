@@ -45,6 +45,11 @@ pub fn kernel(py: Python<'_>, error: &KernelError) -> PyErr {
     front_error(py, class, error.to_string())
 }
 
+/// What cannot be done in a folder of segments.
+pub fn segment(py: Python<'_>, error: &knee_observe::segment::Error) -> PyErr {
+    front_error(py, "RunFolderError", error.to_string())
+}
+
 pub fn refused(py: Python<'_>, refused: Refused) -> PyErr {
     let class = if refused.unsupported {
         "KernelUnsupported"

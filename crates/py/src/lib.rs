@@ -18,6 +18,8 @@ mod kernel;
 #[cfg(feature = "python")]
 mod loader;
 #[cfg(feature = "python")]
+mod observe;
+#[cfg(feature = "python")]
 mod record;
 #[cfg(feature = "python")]
 mod registry;
@@ -41,6 +43,8 @@ mod _core {
     use crate::kernel::{LabOutput, enter_lab};
     #[pymodule_export]
     use crate::loader::{LoadedAlgorithms, in_kernel, load, load_for_run, unload};
+    #[pymodule_export]
+    use crate::observe::{import_ss, recover};
     #[pymodule_export]
     use crate::record::{record, sockets};
     #[pymodule_export]

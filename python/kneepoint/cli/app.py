@@ -13,6 +13,8 @@ import click
 
 from kneepoint import engines
 
+from . import importing
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 LISTED = ("algorithms", "queues", "losses", "workloads", "sizes", "keys", "tables", "scenarios")
@@ -324,13 +326,16 @@ def _watch(port: tuple[str, ...], address: tuple[str, ...], **given: Any) -> int
     return watching.run({name: value for name, value in wanted.items() if value}, **given)
 
 
+app.add_command(importing.group)
+
+
 @app.command("sql", short_help="Ask a folder of tables in SQL.")
 @click.argument("query", metavar="QUERY")
 @click.argument("folder", metavar="DIR", type=_PATH)
 @_json
 @click.option("--csv", is_flag=True, help="Print CSV instead of a table.")
 def _sql(query: str, folder: Path, json: bool, csv: bool) -> int:
-    """Ask a folder of tables in DuckDB's SQL: what record, trace or run wrote.
+    """Ask a folder of tables in DuckDB's SQL: what record, import, trace or run wrote.
 
     Each table is a view of its name: knee sql 'select algorithm, count(*) from sockets group by all' DIR. `show
     tables` lists them, `describe sockets` the columns of one.

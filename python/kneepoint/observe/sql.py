@@ -1,4 +1,4 @@
-"""SQL over a folder of tables: recordings, traces and runs alike.
+"""SQL over a folder of tables: recordings, imports, traces and runs alike.
 
 table = kneepoint.sql("select algorithm, median(srtt_us) from sockets group by all", "rec")
 """
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kneepoint import _core
 from kneepoint.errors import RunFolderError, UsageError
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ _SEGMENT = re.compile(r"(?P<table>[A-Za-z]\w*?)(-\d{6,})?\.parquet")
 def sql(query: str, folder: Path | str) -> pyarrow.Table:
     """What DuckDB answers to `query`, in which each table of the folder is a view of that name.
 
-    Parts that a recorder has under way, or left when it was killed, are not seen. Raises UsageError (the query),
-    RunFolderError (no tables in the folder).
+    Segments that a killed recorder left are made whole before. Raises UsageError (the query), RunFolderError (no
+    tables in the folder).
     """
     with answered(query, folder) as answer:
         return answer.to_arrow_table()
@@ -57,14 +58,13 @@ def _tables(folder: Path) -> dict[str, list[Path]]:
     if not folder.is_dir():
         what = "is no folder" if folder.exists() else "is not there"
         raise RunFolderError(f"{folder}: {what}; expected one with tables, as `knee record` and `knee run` write it.")
+    _core.recover(folder)
     found: dict[str, list[Path]] = {}
     for path in sorted(folder.iterdir()):
         if match := _SEGMENT.fullmatch(path.name):
             found.setdefault(match["table"], []).append(path)
     if not found:
-        more = ""
-        if _written(folder):
-            more = " A recording has its first whole file at --rotate or its end; the next one mends what was killed."
+        more = " A recording under way has its first file after --rotate or its end." if _written(folder) else ""
         raise RunFolderError(f"{folder}: holds no table; expected Parquet files such as sockets-000001.parquet.{more}")
     return found
 

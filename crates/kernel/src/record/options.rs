@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use knee_model::units::parse;
 use knee_observe::Anonymiser;
-use knee_observe::anonymise::Key;
 use serde::Deserialize;
 
 use crate::KernelError;
@@ -305,35 +304,13 @@ fn state(text: &str) -> Result<u32, KernelError> {
 }
 
 fn anonymiser(text: &str) -> Result<Anonymiser, KernelError> {
-    let (how, rest) = text
-        .split_once(':')
-        .map_or((text, None), |(how, rest)| (how, Some(rest)));
-    let bits = |rest: &str| {
-        let (v4, v6) = rest.split_once('/')?;
-        let (v4_bits, v6_bits) = (v4.parse().ok()?, v6.parse().ok()?);
-        (v4_bits <= 32 && v6_bits <= 128).then_some(Anonymiser::Truncate { v4_bits, v6_bits })
-    };
-    let found = match (how, rest) {
-        ("none", None) => Some(Anonymiser::Keep),
-        ("truncate", None) => Some(Anonymiser::Truncate {
-            v4_bits: 24,
-            v6_bits: 48,
-        }),
-        ("truncate", Some(rest)) => bits(rest),
-        ("hash", None) => {
-            let key = Key::random().map_err(|error| {
-                KernelError::system("make a key")(io::Error::other(error.to_string()))
-            })?;
-            Some(Anonymiser::Hash(key))
-        }
-        ("hash", Some(key)) if !key.is_empty() => Some(Anonymiser::Hash(Key::from_text(key))),
-        _ => None,
-    };
-    found.ok_or_else(|| {
-        let forms = "none, truncate (to /24 and /48), truncate:V4BITS/V6BITS, hash (a new key that is forgotten) or hash:KEY";
+    Anonymiser::from_text(text)
+        .map_err(|error| KernelError::system("make a key")(io::Error::other(error.to_string())))?
         // The key is not repeated: terminals are logged.
-        wrong("anonymize", how, forms)
-    })
+        .ok_or_else(|| {
+            let how = text.split(':').next().unwrap_or(text);
+            wrong("anonymize", how, Anonymiser::FORMS)
+        })
 }
 
 fn netns(text: &str) -> Result<Netns, KernelError> {

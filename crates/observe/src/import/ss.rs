@@ -43,8 +43,11 @@ const STATES: [&[u8]; 12] = [
 /// What an import found.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
+    /// Of all files, once decompressed.
     pub bytes: u64,
     pub lines: u64,
+    /// Files and dates within them that sockets follow.
+    pub dumps: u64,
     pub sockets: u64,
     /// Lines of sockets other than TCP.
     pub other_protocols: u64,
@@ -76,6 +79,8 @@ pub struct Parser {
     /// Line of the current file, from 1.
     line: u64,
     t_unix_ns: Option<i64>,
+    /// Has the dump under way no socket yet?
+    dump_begins: bool,
     /// What lines of details belong to.
     current: Current,
     /// For addresses being anonymised.
@@ -99,6 +104,7 @@ impl Parser {
             file: PathBuf::new(),
             line: 0,
             t_unix_ns: None,
+            dump_begins: true,
             current: Current::Nothing,
             text: String::new(),
         }
@@ -112,6 +118,7 @@ impl Parser {
     pub fn file(&mut self, path: &Path) {
         self.file = path.into();
         self.line = 0;
+        self.dump_begins = true;
         self.current = Current::Nothing;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         self.t_unix_ns = ss_time::name(&name, self.options.zone_s);
@@ -175,6 +182,7 @@ impl Parser {
         let full = self.sockets.is_full().then(|| self.sockets.take());
         let row = self.sockets.add_row();
         self.report.sockets += 1;
+        self.report.dumps += u64::from(std::mem::take(&mut self.dump_begins));
         self.sockets.r#final.set(row, false);
         match self.t_unix_ns {
             Some(t_unix_ns) => self.sockets.t_unix_ns.set(row, t_unix_ns),
@@ -285,6 +293,7 @@ impl Parser {
             .ok()
             .and_then(|text| ss_time::line(text, self.options.zone_s));
         self.t_unix_ns = time.or(self.t_unix_ns);
+        self.dump_begins |= time.is_some();
         time.is_some()
     }
 

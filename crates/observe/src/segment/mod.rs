@@ -12,15 +12,19 @@
 //! [`Writer::finish`] writes the footer and renames the part. [`recover`] does
 //! the same for a writer that is gone: the part is cut after the last row group
 //! that `groups` describes. A lock on the part tells the living from the dead.
+//!
+//! [`Staged`] is for what can be done again: its segments appear when all are whole.
 
 mod error;
 mod groups;
 mod keep;
 mod recover;
 mod reserve;
+mod staged;
 mod writer;
 
 pub use error::Error;
 pub use keep::{Segment, keep, segments};
 pub use recover::{Recovered, recover};
+pub use staged::Staged;
 pub use writer::{Options, Writer};

@@ -8,6 +8,7 @@ use nix::fcntl::{Flock, FlockArg};
 use parquet::file::metadata::ParquetMetaDataWriter;
 
 use super::error::Error;
+use super::keep::number;
 use super::{groups, reserve};
 
 /// What became of a part.
@@ -30,9 +31,11 @@ pub fn recover(dir: &Path) -> Result<Vec<(PathBuf, Recovered)>, Error> {
     let mut parts = Vec::new();
     for entry in fs::read_dir(dir).map_err(Error::io(dir, "read the folder"))? {
         let path = entry.map_err(Error::io(dir, "read the folder"))?.path();
+        // Other programs have parts of their own, which are theirs to end.
         if path
             .extension()
             .is_some_and(|extension| extension == "part")
+            && number(&path.with_extension("")).is_some()
         {
             parts.push(path);
         }

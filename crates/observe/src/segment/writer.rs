@@ -115,7 +115,7 @@ impl Writer {
             closed: Vec::new(),
             rows: 0,
         };
-        writer.next = writer.first_free()?;
+        writer.next = first_free(&writer.dir)?;
         Ok(writer)
     }
 
@@ -192,27 +192,9 @@ impl Writer {
             .map_or(0, |current| current.parquet.memory_size())
     }
 
-    fn first_free(&self) -> Result<u64, Error> {
-        let mut last = 0;
-        for entry in fs::read_dir(&self.dir).map_err(Error::io(&self.dir, "read the folder"))? {
-            let path = entry
-                .map_err(Error::io(&self.dir, "read the folder"))?
-                .path();
-            // A part's number is taken as well.
-            let whole = if path
-                .extension()
-                .is_some_and(|extension| extension == "part")
-            {
-                path.with_extension("")
-            } else {
-                path
-            };
-            last = last.max(number(&whole).unwrap_or(0));
-        }
-        Ok(last + 1)
-    }
-
     fn open(&mut self) -> Result<(), Error> {
+        // An import may have put segments beside ours meanwhile.
+        self.next = self.next.max(first_free(&self.dir)?);
         let part = self
             .dir
             .join(format!("{}-{:06}.parquet.part", self.table, self.next));
@@ -311,6 +293,24 @@ impl Writer {
             },
         }
     }
+}
+
+/// The number after the last one that a segment or a part of the folder has.
+pub(super) fn first_free(dir: &Path) -> Result<u64, Error> {
+    let mut last = 0;
+    for entry in fs::read_dir(dir).map_err(Error::io(dir, "read the folder"))? {
+        let path = entry.map_err(Error::io(dir, "read the folder"))?.path();
+        let whole = if path
+            .extension()
+            .is_some_and(|extension| extension == "part")
+        {
+            path.with_extension("")
+        } else {
+            path
+        };
+        last = last.max(number(&whole).unwrap_or(0));
+    }
+    Ok(last + 1)
 }
 
 fn full(error: Option<&io::Error>) -> bool {

@@ -1,0 +1,123 @@
+//! Segments that appear all at once, or not at all.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use nix::fcntl::Flock;
+
+use super::error::Error;
+use super::recover::lock;
+use super::writer::{Options, Writer, first_free};
+
+/// Holds the segments until they are complete. What a killed import left in it
+/// goes with the next one.
+const STAGING: &str = ".importing";
+
+/// Writes the segments of one table beside a folder's others and moves them in
+/// when they are complete. Dropped before, it leaves nothing.
+///
+/// A recorder shows its rows as they come, because what it saw never comes
+/// again; an import can be done again, and half of one would be taken for all.
+pub struct Staged {
+    dir: PathBuf,
+    /// Was the folder made for this?
+    made: bool,
+    staging: PathBuf,
+    table: String,
+    /// Taken by [`finish`](Staged::finish).
+    writer: Option<Writer>,
+    _alone: Flock<File>,
+}
+
+impl Staged {
+    /// # Errors
+    /// The folder cannot be made or written, or another import writes into it.
+    pub fn create(
+        dir: &Path,
+        table: &str,
+        schema: SchemaRef,
+        options: Options,
+    ) -> Result<Staged, Error> {
+        let staging = dir.join(STAGING);
+        let made = !dir.exists();
+        fs::create_dir_all(&staging).map_err(Error::io(dir, "make the folder"))?;
+        let held = File::open(&staging).map_err(Error::io(&staging, "open"))?;
+        let alone = lock(held).ok_or_else(|| Error::Busy { path: dir.into() })?;
+        for entry in fs::read_dir(&staging).map_err(Error::io(&staging, "read the folder"))? {
+            let path = entry
+                .map_err(Error::io(&staging, "read the folder"))?
+                .path();
+            fs::remove_file(&path).map_err(Error::io(&path, "remove"))?;
+        }
+        Ok(Staged {
+            dir: dir.into(),
+            made,
+            table: table.into(),
+            writer: Some(Writer::create(&staging, table, schema, options)?),
+            staging,
+            _alone: alone,
+        })
+    }
+
+    /// # Errors
+    /// The disk is full or fails; then nothing of it will be seen.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        let writer = self.writer.as_mut().expect("not finished");
+        writer.write(batch).map_err(nothing_kept)
+    }
+
+    /// Moves the segments into the folder, under its next free numbers, and tells
+    /// their paths.
+    ///
+    /// # Errors
+    /// As of [`write`](Staged::write).
+    pub fn finish(mut self) -> Result<Vec<PathBuf>, Error> {
+        let writer = self.writer.take().expect("not finished");
+        let written = writer.finish().map_err(nothing_kept)?;
+        let mut moved = Vec::new();
+        for from in written {
+            let result = first_free(&self.dir).and_then(|number| {
+                let to = self.dir.join(format!("{}-{number:06}.parquet", self.table));
+                fs::rename(&from, &to).map_err(Error::io(&to, "move the segment to"))?;
+                Ok(to)
+            });
+            match result {
+                Ok(to) => moved.push(to),
+                Err(error) => {
+                    for path in moved {
+                        let _ = fs::remove_file(path);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(moved)
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        // Its part is closed before it goes.
+        self.writer = None;
+        let _ = fs::remove_dir_all(&self.staging);
+        if self.made {
+            // Not when segments are in it.
+            let _ = fs::remove_dir(&self.dir);
+        }
+    }
+}
+
+/// A full disk leaves a recording whole up to there; of an import nothing stays.
+fn nothing_kept(error: Error) -> Error {
+    match error {
+        Error::DiskFull { path, .. } => Error::Io {
+            path,
+            what: "write, so nothing was imported",
+            source: io::ErrorKind::StorageFull.into(),
+        },
+        other => other,
+    }
+}

@@ -1,0 +1,124 @@
+"""`knee import`: a subcommand per format."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from kneepoint.observe.imports import Asked, Progress
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Importer = Callable[["Asked", "Progress | None"], dict[str, Any]]
+
+_PATH = click.Path(path_type=Path)
+_WORDS_SHOWN = 10
+
+
+@click.group("import", short_help="Import what other tools wrote: dumps of ss.")
+def group() -> None:
+    """Import what other tools wrote about connections, as Parquet, for `knee sql`."""
+
+
+def importing(command: Command) -> Command:
+    """Arguments and options of every format."""
+    for decorate in (
+        click.option("--quiet", "-q", is_flag=True, help="Nothing on stderr."),
+        click.option("--json", is_flag=True, help="Print one JSON object instead of text."),
+        click.option("--host", metavar="NAME", help="Fills the column host."),
+        click.option("--zone", metavar="+HH:MM", help="Of times that do not say theirs.  [default: UTC]"),
+        click.option(
+            "--anonymize", metavar="HOW", help="truncate[:V4BITS/V6BITS] or hash[:KEY], before the disk is touched."
+        ),
+        click.option("--dry-run", is_flag=True, help="Read all, say what is not understood, write nothing."),
+        click.option("--strict", is_flag=True, help="Import nothing when a line is not understood; exit code 1."),
+        click.option(
+            "--out",
+            metavar="DIR",
+            type=_PATH,
+            help="Folder for the files, which may hold others; by default the next free runs/import-N.",
+        ),
+        click.argument("files", metavar="FILE...", nargs=-1, required=True, type=_PATH),
+    ):
+        command = decorate(command)
+    return command
+
+
+@group.command("ss", short_help="Dumps of ss, of any iproute2 since 3.10.")
+@importing
+def _ss(**given: Any) -> int:
+    """Import dumps of ss: a row of the table `sockets` for each TCP socket.
+
+    Any mix of -t -i -e -m -o -n -p -O, plain, gzip or zstd. The time of a dump is that of a line that `date` printed
+    before it, or of the file's name.
+    """
+    from kneepoint.observe import imports
+
+    return run("ss", imports.ss, **given)
+
+
+def run(name: str, importer: Importer, *, out: Path | None, json: bool, quiet: bool, **given: Any) -> int:
+    """Imports, and says what came of it."""
+    from kneepoint.folder import next_free
+    from kneepoint.observe import imports
+
+    folder = out or next_free(Path("runs"), "import")
+    is_shown = sys.stderr.isatty() and not quiet
+    refused = False
+    try:
+        report = importer(imports.Asked(out=folder, **given), _progress if is_shown else None)
+    except imports.NotUnderstood as error:
+        report, refused = error.report, True
+    finally:
+        if is_shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    if json:
+        print(json_module.dumps({"schema": 1, "imported": not refused, "folder": str(folder), **report}, indent=2))
+    elif not refused:
+        for line in _told(report, folder):
+            print(line)
+    if not quiet:
+        for line in _doubts(report):
+            print(f"knee import {name}: {line}", file=sys.stderr)
+    if refused:
+        print(f"knee import {name}: --strict: nothing was imported.", file=sys.stderr)
+    return 1 if refused else 0
+
+
+def _progress(done_bytes: int, rows: int) -> None:
+    """One line that is written over."""
+    print(f"\r\x1b[K{done_bytes >> 20:,} MiB, {rows:,} rows so far", end="", file=sys.stderr, flush=True)
+
+
+def _told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    from kneepoint import human
+
+    files = len(report["files"])
+    if not files:
+        yield "nothing written: --dry-run"
+        return
+    size = sum(Path(path).stat().st_size for path in report["files"])
+    yield f"{report['rows']:,} rows of {report['dumps']:,} dumps from {report['lines']:,} lines"
+    yield f"{files} {'file' if files == 1 else 'files'}, {human.quantity('bytes', size)} in {folder}"
+
+
+def _doubts(report: Mapping[str, Any]) -> Iterator[str]:
+    """What is not in the tables."""
+    from kneepoint.observe import imports
+
+    if count := report["lines_not_understood"]:
+        yield f"{count:,} of {report['lines']:,} lines are not understood; the first of them:"
+        yield from (f"  {line}" for line in imports.shown(report))
+    if words := report["unknown_words"]:
+        often = sorted(words.items(), key=lambda item: (-item[1], item[0]))[:_WORDS_SHOWN]
+        yield f"words that mean nothing to it: {', '.join(f'{word} ({count:,})' for word, count in often)}."
+    if count := report["rows_without_time"]:
+        yield f"{count:,} rows have no time: neither a line before their dump nor the file's name says one."
+    if count := report["other_protocols"]:
+        yield f"{count:,} sockets of other protocols than TCP were left out."
+    yield from (f"{path}: empty." for path in report["empty_files"])
