@@ -4,8 +4,8 @@
     run = kneepoint.compare("cubic", "bbr1", rate="50Mbit/s", rtt="100ms", loss="1.5%")
 
 `run`, `compare` and `open` return a `Run` with its tables, statistics and verdicts;
-`sockets` returns the TCP sockets of this host, `import_ss` those of dumps of ss,
-`sql` asks a folder of tables. Nothing heavy is imported before it is used.
+`sockets` returns the TCP sockets of this host, `import_ss` those of dumps of ss, `import_nginx` the requests of access
+logs, `sql` asks a folder of tables. Nothing heavy is imported before it is used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from .api import compare, open, run
-    from .observe.imports import import_ss
+    from .observe.imports import import_nginx, import_ss
     from .observe.record import sockets
     from .observe.sql import sql
     from .results import Run, Table
@@ -42,6 +42,7 @@ __all__ = [
     "Table",
     "UsageError",
     "compare",
+    "import_nginx",
     "import_ss",
     "open",
     "run",
@@ -55,6 +56,7 @@ _LAZY = {
     "open": "api",
     "Run": "results",
     "Table": "results",
+    "import_nginx": "observe.imports",
     "import_ss": "observe.imports",
     "sockets": "observe.record",
     "sql": "observe.sql",

@@ -285,6 +285,13 @@ def import_ss(asked: str, progress: Callable[[int, int], object] | None) -> tupl
     file) and what `progress` raises.
     """
 
+def import_nginx(
+    asked: str, progress: Callable[[int, int], object] | None
+) -> tuple[dict[str, Any], ArrowBatches | None]:
+    """Reads access logs of nginx, as `import_ss` dumps; instead of `zone_s` and `host`, `asked` has `format`, `conf`
+    (the text of a configuration, or null) and `escape`. Raises `UsageError` for a format too.
+    """
+
 def recover(folder: Path) -> tuple[list[Path], list[Path]]:
     """Makes whole files of what killed writers left; those, and the parts whose writers live. Raises
     `RunFolderError`."""

@@ -1,8 +1,7 @@
-"""`knee import ss` and `knee sql`, end to end on texts made by hand."""
+"""`knee import`, end to end, on texts made by hand and logs that nginx wrote."""
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import os
@@ -15,7 +14,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -37,6 +35,7 @@ NEWER = (
     "lastsnd:9896 lastrcv:10944 lastack:9864 pacing_rate 98.5Mbps delivery_rate 27.9Mbps delivered:6316 busy:3020ms "
     "rwnd_limited:2072ms(68.6%) retrans:0/5 dsack_dups:5 rcv_rtt:16.125 rcv_space:14400 rcv_ssthresh:65535 minrtt:1.907"
 )
+LOGS = Path(__file__).parents[2] / "crates/observe/tests/data/nginx"
 HEAD = "State Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n"
 DUMP = (
     f"Fri Aug 21 12:00:00 UTC 2026\n{HEAD}"
@@ -200,45 +199,45 @@ def test_what_a_killed_import_left_goes_with_the_next_one(call: Call, dump: Path
     assert parts_of(dump.parent / "in") == ["sockets-000001.parquet"]
 
 
-def test_sql_asks_runs_too_and_prints_a_table_json_or_csv(call: Call, small_run: Path) -> None:
-    query = "select algorithm, count(*) as flows, null as nothing from flows group by all order by algorithm"
-    assert call("sql", query, small_run).out.splitlines() == [
-        "algorithm  flows  nothing",
-        "---------  -----  -------",
-        "bbr1           3        -",
-        "cubic          3        -",
-    ]
-    listed = list(csv.reader(call("sql", query, small_run, "--csv").out.splitlines()))
-    assert listed == [["algorithm", "flows", "nothing"], ["bbr1", "3", ""], ["cubic", "3", ""]]
-    assert json.loads(call("sql", query, small_run, "--json").out)["rows"][0] == {
-        "algorithm": "bbr1",
-        "flows": 3,
-        "nothing": None,
-    }
-    assert kneepoint.sql(query, small_run)["flows"].to_pylist() == [3, 3]
+def test_an_access_log_becomes_requests_by_a_format_of_the_configuration(call: Call, tmp_path: Path) -> None:
+    conf = LOGS / "nginx.conf"
+    ended = call("import", "nginx", LOGS / "transport.log", "--conf", conf, "--format", "transport", "--out", "in")
+    assert (ended.code, ended.err) == (0, ""), ended.err
+    lines = (LOGS / "transport.log").read_text().splitlines()
+    assert ended.out.splitlines()[0] == f"{len(lines)} rows from {len(lines)} lines"
+    assert parts_of(tmp_path / "in") == ["requests-000001.parquet"]
+    found = pq.read_table(tmp_path / "in" / "requests-000001.parquet").to_pylist()
+    assert [row["srtt_us"] for row in found] == [int(line.split()[5]) for line in lines]
+    assert [row["t_unix_ns"] // 10**6 for row in found] == [int(line.split()[0].replace(".", "")) for line in lines]
+    asked = "select count(*) as n from requests where status = 200 and snd_cwnd is not null"
+    assert json.loads(call("sql", asked, "in", "--json").out)["rows"][0]["n"] > 0
 
 
-def test_sql_says_what_is_wrong_in_one_paragraph(call: Call, small_run: Path, tmp_path: Path) -> None:
-    refused(call("sql", "select * from nope", small_run), "nope", "Its tables are", "samples")
-    refused(call("sql", "select nope from flows", small_run), "nope")
-    refused(call("sql", "selec", small_run), "syntax error")
-    refused(call("sql", "select 1", tmp_path / "gone"), "gone: is not there")
-    refused(call("sql", "select 1", tmp_path), "holds no table")
-
-
-def test_sql_reads_folders_whose_name_is_a_pattern(call: Call, tmp_path: Path) -> None:
-    folder = tmp_path / "a[1]*'b"
-    folder.mkdir()
-    for number, columns in enumerate(({"x": [1]}, {"x": [2], "y": ["new"]}), 1):
-        pq.write_table(pa.table(columns), folder / f"things-{number:06}.parquet")
-    assert call("sql", "from things order by x", folder, "--csv").out == "x,y\n1,\n2,new\n"
-
-
-def test_sql_leaves_parts_of_other_programs_alone(call: Call, small_run: Path, tmp_path: Path) -> None:
-    pq.write_table(pa.table({"x": [1]}), tmp_path / "acks.parquet")
-    for name in (".acks.parquet.part", "acks.parquet.part"):
-        (tmp_path / name).write_bytes(b"under way")
-    assert call("sql", "select count(*) from acks", tmp_path).code == 0
-    assert (
-        (tmp_path / ".acks.parquet.part").read_bytes() == (tmp_path / "acks.parquet.part").read_bytes() == b"under way"
+def test_a_log_format_is_given_as_text_and_combined_is_known(tmp_path: Path) -> None:
+    combined = kneepoint.import_nginx(LOGS / "combined.log", strict=True)
+    assert "http_user_agent" in combined.column_names
+    (tmp_path / "own.log").write_text("0.250 16 10.0.0.1\n-\n1.000 20 10.0.0.2\n")
+    own = kneepoint.import_nginx(
+        tmp_path / "own.log", format="$request_time $tcpinfo_rtt $remote_addr", anonymize="truncate"
     )
+    assert own.to_pydict() == {
+        "request_time_us": [250_000, 1_000_000],
+        "srtt_us": [16, 20],
+        "remote_addr": ["10.0.0.0", "10.0.0.0"],
+    }
+    assert json.loads(own.schema.metadata[b"import"])["lines_not_understood"] == 1
+
+
+def test_a_format_that_cannot_be_read_back_is_refused(call: Call, tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("1 2\n")
+
+    def refuse(*options: object, says: str) -> None:
+        refused(call("import", "nginx", log, "--out", "in", *options), says)
+
+    refuse("--format", "$status$bytes_sent", says="log_format")
+    refuse("--format", "$status", "--escape", "xml", says="expected default, json or none")
+    refuse("--format", "nope", "--conf", LOGS / "nginx.conf", says="nginx.conf")
+    refuse("--conf", tmp_path / "gone", "--format", "x", says="gone: cannot be read")
+    refuse("--format", "[$status]", says="no request in it: 1 of 1 lines are not understood, as")
+    assert not (tmp_path / "in").exists()

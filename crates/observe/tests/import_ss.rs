@@ -6,8 +6,8 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt64Type};
 use arrow_schema::DataType;
-use knee_observe::import::read;
 use knee_observe::import::ss::{Options, Parser};
+use knee_observe::import::{Lines, read};
 use knee_observe::{Anonymiser, Sockets, Table};
 use proptest::prelude::*;
 

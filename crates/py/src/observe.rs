@@ -4,7 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use knee_observe::import::ss;
+use arrow_schema::SchemaRef;
+use knee_observe::import::{Counts, Lines, nginx, read, ss};
 use knee_observe::segment::{self, Options as Cut, Recovered, Staged};
 use knee_observe::{Anonymiser, RecordBatch, Sockets, Table, table};
 use pyo3::prelude::*;
@@ -29,8 +30,25 @@ struct Asked {
     /// Rows are read and forgotten.
     dry_run: bool,
     anonymize: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct AskedSs {
+    #[serde(flatten)]
+    asked: Asked,
     zone_s: Option<i32>,
     host: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct AskedNginx {
+    #[serde(flatten)]
+    asked: Asked,
+    /// A `log_format`, or the name of one within `conf`.
+    format: String,
+    /// The text of a configuration.
+    conf: Option<String>,
+    escape: Option<String>,
 }
 
 enum Failure {
@@ -60,7 +78,7 @@ enum Sink {
 }
 
 impl Sink {
-    fn new(asked: &Asked) -> Result<Sink, segment::Error> {
+    fn new(asked: &Asked, table: &str, schema: SchemaRef) -> Result<Sink, segment::Error> {
         if asked.dry_run {
             return Ok(Sink::Nowhere);
         }
@@ -73,8 +91,7 @@ impl Sink {
             sync: false,
             ..Cut::default()
         };
-        let schema = table::schema::<Sockets>();
-        Staged::create(out, Sockets::NAME, schema, cut).map(|staged| Sink::Folder(Box::new(staged)))
+        Staged::create(out, table, schema, cut).map(|staged| Sink::Folder(Box::new(staged)))
     }
 
     fn take(&mut self, batch: RecordBatch) -> Result<(), segment::Error> {
@@ -98,48 +115,143 @@ pub fn import_ss<'py>(
     asked: &str,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Bound<'py, PyDict>, Option<ArrowBatches>)> {
-    let asked: Asked = serde_json::from_str(asked)
-        .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
-    let anonymiser = match asked.anonymize.as_deref().map(Anonymiser::from_text) {
-        None => Anonymiser::Keep,
-        Some(Ok(Some(anonymiser))) => anonymiser,
+    let AskedSs {
+        asked,
+        zone_s,
+        host,
+    } = from_json(asked)?;
+    let mut parser = ss::Parser::new(ss::Options {
+        anonymiser: anonymiser(py, &asked)?,
+        zone_s,
+        host,
+    });
+    let rows = Rows {
+        table: Sockets::NAME,
+        schema: table::schema::<Sockets>(),
+    };
+    let (brought, batches) = bring(py, &asked, &mut parser, rows, progress.as_ref())?;
+    let told = told(py, parser.report())?;
+    brought.tell(&told)?;
+    Ok((told, batches))
+}
+
+/// Reads access logs of nginx, as [`import_ss`] reads dumps of ss.
+#[pyfunction]
+pub fn import_nginx<'py>(
+    py: Python<'py>,
+    asked: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Bound<'py, PyDict>, Option<ArrowBatches>)> {
+    let asked: AskedNginx = from_json(asked)?;
+    let usage = |error: String| errors::usage(py, &error);
+    let word = asked.escape.as_deref().unwrap_or("default");
+    let escape = nginx::Escape::parse(word).ok_or_else(|| {
+        usage(format!(
+            "escape: got {word:?}; expected default, json or none."
+        ))
+    })?;
+    let (text, escape) = match &asked.conf {
+        // nginx has this one without a directive, and refuses another of its name.
+        Some(conf) if asked.format != "combined" => nginx::log_format(conf, &asked.format)
+            .map_err(|error| usage(format!("conf: {error}.")))?,
+        _ => (asked.format, escape),
+    };
+    let format = nginx::Format::compile(&text, escape)
+        .map_err(|error| usage(format!("log_format: {error}.")))?;
+    let asked = asked.asked;
+    let mut parser = nginx::Parser::new(nginx::Options {
+        format,
+        anonymiser: anonymiser(py, &asked)?,
+    });
+    let rows = Rows {
+        table: nginx::TABLE,
+        schema: parser.schema(),
+    };
+    let (brought, batches) = bring(py, &asked, &mut parser, rows, progress.as_ref())?;
+    let report = parser.report();
+    let told = PyDict::new(py);
+    told.set_item("bytes", report.bytes)?;
+    told.set_item("lines", report.lines)?;
+    told.set_item("rows", report.requests)?;
+    told.set_item("lines_not_understood", report.lines_not_understood)?;
+    let first = report.first.iter().map(|odd| {
+        let text = format!("{}: {}", odd.reason, odd.text);
+        (odd.file.clone(), odd.line, text)
+    });
+    told.set_item("first_not_understood", first.collect::<Vec<_>>())?;
+    brought.tell(&told)?;
+    Ok((told, batches))
+}
+
+fn from_json<'a, T: Deserialize<'a>>(asked: &'a str) -> PyResult<T> {
+    serde_json::from_str(asked)
+        .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
+}
+
+fn anonymiser(py: Python<'_>, asked: &Asked) -> PyResult<Anonymiser> {
+    match asked.anonymize.as_deref().map(Anonymiser::from_text) {
+        None => Ok(Anonymiser::Keep),
+        Some(Ok(Some(anonymiser))) => Ok(anonymiser),
         Some(Ok(None)) => {
             let message = format!("anonymize: expected {}", Anonymiser::FORMS);
-            return Err(errors::usage(py, &message));
+            Err(errors::usage(py, &message))
         }
-        Some(Err(error)) => return Err(io::Error::other(error.to_string()).into()),
-    };
-    let mut parser = ss::Parser::new(ss::Options {
-        anonymiser,
-        zone_s: asked.zone_s,
-        host: asked.host.clone(),
-    });
+        Some(Err(error)) => Err(io::Error::other(error.to_string()).into()),
+    }
+}
+
+/// What an importer makes.
+struct Rows {
+    table: &'static str,
+    schema: SchemaRef,
+}
+
+/// Files read and written.
+struct Brought {
+    empty_files: Vec<PathBuf>,
+    files: Vec<PathBuf>,
+}
+
+impl Brought {
+    fn tell(&self, told: &Bound<'_, PyDict>) -> PyResult<()> {
+        told.set_item("empty_files", &self.empty_files)?;
+        told.set_item("files", &self.files)
+    }
+}
+
+fn bring<P: Lines + Send>(
+    py: Python<'_>,
+    asked: &Asked,
+    parser: &mut P,
+    Rows { table, schema }: Rows,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<(Brought, Option<ArrowBatches>)> {
     let mut empty_files = Vec::new();
     let mut at = PathBuf::new();
     let ended = py.detach(|| -> Result<_, Failure> {
-        let mut sink = Sink::new(&asked)?;
+        let mut sink = Sink::new(asked, table, schema)?;
         let mut looked = Instant::now();
         for path in &asked.files {
             at.clone_from(path);
-            let before = parser.report().bytes;
-            ss::read::<Failure>(path, &mut parser, |report, batch| {
+            let before = parser.counts().bytes;
+            read(path, parser, |counts, batch| -> Result<(), Failure> {
                 if let Some(batch) = batch {
                     sink.take(batch)?;
                 } else if looked.elapsed() >= LOOK {
                     looked = Instant::now();
-                    look(progress.as_ref(), report).map_err(Failure::Raised)?;
+                    look(progress, counts).map_err(Failure::Raised)?;
                 }
                 Ok(())
             })?;
-            if parser.report().bytes == before {
+            if parser.counts().bytes == before {
                 empty_files.push(path.clone());
             }
         }
         if let Some(batch) = parser.rest() {
             sink.take(batch)?;
         }
-        let report = parser.report();
-        let refused = report.sockets == 0 || (asked.strict && report.lines_not_understood > 0);
+        let counts = parser.counts();
+        let refused = counts.rows == 0 || (asked.strict && counts.lines_not_understood > 0);
         Ok(match sink {
             _ if refused => (Vec::new(), None),
             Sink::Nowhere => (Vec::new(), None),
@@ -147,22 +259,19 @@ pub fn import_ss<'py>(
             Sink::Memory(batches) => (Vec::new(), Some(ArrowBatches::new(batches))),
         })
     });
-    let (written, batches) = ended.map_err(|failure| match failure {
+    let (files, batches) = ended.map_err(|failure| match failure {
         Failure::Read(error) => errors::file(&error, &at),
         Failure::Write(error) => errors::segment(py, &error),
         Failure::Raised(error) => error,
     })?;
-    let told = told(py, parser.report())?;
-    told.set_item("empty_files", empty_files)?;
-    told.set_item("files", written)?;
-    Ok((told, batches))
+    Ok((Brought { empty_files, files }, batches))
 }
 
-fn look(progress: Option<&Py<PyAny>>, report: &ss::Report) -> PyResult<()> {
+fn look(progress: Option<&Py<PyAny>>, counts: Counts) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;
         match progress {
-            Some(progress) => progress.call1(py, (report.bytes, report.sockets)).map(drop),
+            Some(progress) => progress.call1(py, (counts.bytes, counts.rows)).map(drop),
             None => Ok(()),
         }
     })

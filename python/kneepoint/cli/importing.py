@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from kneepoint.observe.imports import Asked, Progress
+    from kneepoint.observe.imports import Progress
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Importer = Callable[["Asked", "Progress | None"], dict[str, Any]]
+Importer = Callable[[Any, "Progress | None"], dict[str, Any]]
 
 _PATH = click.Path(path_type=Path)
 _WORDS_SHOWN = 10
 
 
-@click.group("import", short_help="Import what other tools wrote: dumps of ss.")
+@click.group("import", short_help="Import what other tools wrote: dumps of ss, logs of nginx.")
 def group() -> None:
     """Import what other tools wrote about connections, as Parquet, for `knee sql`."""
 
@@ -30,8 +30,6 @@ def importing(command: Command) -> Command:
     for decorate in (
         click.option("--quiet", "-q", is_flag=True, help="Nothing on stderr."),
         click.option("--json", is_flag=True, help="Print one JSON object instead of text."),
-        click.option("--host", metavar="NAME", help="Fills the column host."),
-        click.option("--zone", metavar="+HH:MM", help="Of times that do not say theirs.  [default: UTC]"),
         click.option(
             "--anonymize", metavar="HOW", help="truncate[:V4BITS/V6BITS] or hash[:KEY], before the disk is touched."
         ),
@@ -50,6 +48,8 @@ def importing(command: Command) -> Command:
 
 
 @group.command("ss", short_help="Dumps of ss, of any iproute2 since 3.10.")
+@click.option("--host", metavar="NAME", help="Fills the column host.")
+@click.option("--zone", metavar="+HH:MM", help="Of times that do not say theirs.  [default: UTC]")
 @importing
 def _ss(**given: Any) -> int:
     """Import dumps of ss: a row of the table `sockets` for each TCP socket.
@@ -59,10 +59,43 @@ def _ss(**given: Any) -> int:
     """
     from kneepoint.observe import imports
 
-    return run("ss", imports.ss, **given)
+    return run("ss", imports.ss, imports.SsAsked, **given)
 
 
-def run(name: str, importer: Importer, *, out: Path | None, json: bool, quiet: bool, **given: Any) -> int:
+@group.command("nginx", short_help="Access logs of nginx, of any log_format.")
+@click.option(
+    "--format",
+    default="combined",
+    show_default=True,
+    metavar="TEXT|NAME",
+    help="The log_format, or the name of one in --conf.",
+)
+@click.option("--conf", metavar="FILE", type=_PATH, help="A configuration of nginx, for its log_format.")
+@click.option(
+    "--escape", default="default", show_default=True, metavar="WORD", help="Of --format: default, json, none."
+)
+@importing
+def _nginx(**given: Any) -> int:
+    """Import access logs of nginx: a row of the table `requests` for each line.
+
+    Variables whose meaning is known become typed columns with units, such as $tcpinfo_rtt, the column srtt_us; others
+    are text. Plain, gzip or zstd.
+    """
+    from kneepoint.observe import imports
+
+    return run("nginx", imports.nginx, imports.NginxAsked, **given)
+
+
+def run(
+    name: str,
+    importer: Importer,
+    asked: Callable[..., Any],
+    *,
+    out: Path | None,
+    json: bool,
+    quiet: bool,
+    **given: Any,
+) -> int:
     """Imports, and says what came of it."""
     from kneepoint.folder import next_free
     from kneepoint.observe import imports
@@ -71,7 +104,7 @@ def run(name: str, importer: Importer, *, out: Path | None, json: bool, quiet: b
     is_shown = sys.stderr.isatty() and not quiet
     refused = False
     try:
-        report = importer(imports.Asked(out=folder, **given), _progress if is_shown else None)
+        report = importer(asked(out=folder, **given), _progress if is_shown else None)
     except imports.NotUnderstood as error:
         report, refused = error.report, True
     finally:
@@ -98,12 +131,13 @@ def _progress(done_bytes: int, rows: int) -> None:
 def _told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
     from kneepoint import human
 
+    dumps = f" of {report['dumps']:,} dumps" if "dumps" in report else ""
+    yield f"{report['rows']:,} rows{dumps} from {report['lines']:,} lines"
     files = len(report["files"])
     if not files:
         yield "nothing written: --dry-run"
         return
     size = sum(Path(path).stat().st_size for path in report["files"])
-    yield f"{report['rows']:,} rows of {report['dumps']:,} dumps from {report['lines']:,} lines"
     yield f"{files} {'file' if files == 1 else 'files'}, {human.quantity('bytes', size)} in {folder}"
 
 
@@ -114,11 +148,11 @@ def _doubts(report: Mapping[str, Any]) -> Iterator[str]:
     if count := report["lines_not_understood"]:
         yield f"{count:,} of {report['lines']:,} lines are not understood; the first of them:"
         yield from (f"  {line}" for line in imports.shown(report))
-    if words := report["unknown_words"]:
+    if words := report.get("unknown_words"):
         often = sorted(words.items(), key=lambda item: (-item[1], item[0]))[:_WORDS_SHOWN]
         yield f"words that mean nothing to it: {', '.join(f'{word} ({count:,})' for word, count in often)}."
-    if count := report["rows_without_time"]:
+    if count := report.get("rows_without_time"):
         yield f"{count:,} rows have no time: neither a line before their dump nor the file's name says one."
-    if count := report["other_protocols"]:
+    if count := report.get("other_protocols"):
         yield f"{count:,} sockets of other protocols than TCP were left out."
     yield from (f"{path}: empty." for path in report["empty_files"])

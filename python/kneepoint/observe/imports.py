@@ -1,7 +1,7 @@
-"""What other tools wrote about connections, as the table `sockets`.
+"""What other tools wrote about connections, as tables: dumps of ss as `sockets`, logs of nginx as `requests`.
 
 table = kneepoint.import_ss(["ss-20260821T120000.txt.zst"])
-report = kneepoint.observe.imports.ss(Asked(["dumps/a.txt", "dumps/b.txt"], out="imported"))
+report = kneepoint.observe.imports.nginx(NginxAsked(["access.log"], out="imported"))
 """
 
 from __future__ import annotations
@@ -45,10 +45,26 @@ class Asked:
     out: Path | str | None = None
     strict: bool = False
     anonymize: str | None = None
-    zone: str | None = None
-    host: str | None = None
     dry_run: bool = False
     """Read all and report, and write nothing."""
+
+
+@dataclass(frozen=True)
+class SsAsked(Asked):
+    zone: str | None = None
+    """Of times that say none, such as `"+02:00"`."""
+    host: str | None = None
+    """What the column of that name says."""
+
+
+@dataclass(frozen=True)
+class NginxAsked(Asked):
+    format: str = "combined"
+    """A `log_format`, or the name of one in `conf`."""
+    conf: Path | str | None = None
+    """A configuration of nginx; the files that it includes are not followed."""
+    escape: str = "default"
+    """Of the format: default, json or none. One in `conf` says its own."""
 
 
 def import_ss(
@@ -67,16 +83,30 @@ def import_ss(
     none, by default UTC. `host` fills the column of that name.
     Raises UsageError (no such file, no sockets in it).
     """
-    import pyarrow
-
-    names = [files] if isinstance(files, (str, Path)) else files
-    report, found = _ss(Asked(names, None, strict, anonymize, zone, host), None)
-    table = pyarrow.table(found)
-    metadata = {**(table.schema.metadata or {}), b"import": json.dumps(report).encode()}
-    return table.replace_schema_metadata(metadata)
+    return _table(_ss(SsAsked(_names(files), None, strict, anonymize, zone=zone, host=host), None))
 
 
-def ss(asked: Asked, progress: Progress | None = None) -> dict[str, Any]:
+def import_nginx(
+    files: Sequence[Path | str] | Path | str,
+    *,
+    format: str = "combined",
+    conf: Path | str | None = None,
+    escape: str = "default",
+    strict: bool = False,
+    anonymize: str | None = None,
+) -> pyarrow.Table:
+    """The requests of access logs of nginx: a row of the table `requests` each, for what fits in memory.
+
+    `format` is a `log_format`, with `escape` as there, or the name of one in the configuration `conf`. Variables whose
+    meaning is known are typed columns with units, others text of their own names; `files`, `strict`, `anonymize` and
+    what is raised are those of `import_ss`. Raises UsageError (a format that no line can be read back by) too.
+    """
+    return _table(
+        _nginx(NginxAsked(_names(files), None, strict, anonymize, format=format, conf=conf, escape=escape), None)
+    )
+
+
+def ss(asked: SsAsked, progress: Progress | None = None) -> dict[str, Any]:
     """Writes the sockets of dumps of ss as segments `sockets-NNNNNN.parquet` beside what the folder `asked.out` holds.
 
     Memory does not depend on the files' sizes. All segments appear when they are complete, or none. What is returned
@@ -85,12 +115,46 @@ def ss(asked: Asked, progress: Progress | None = None) -> dict[str, Any]:
     return _ss(asked, progress)[0]
 
 
+def nginx(asked: NginxAsked, progress: Progress | None = None) -> dict[str, Any]:
+    """Writes the requests of access logs as segments `requests-NNNNNN.parquet`, as `ss` does sockets."""
+    return _nginx(asked, progress)[0]
+
+
 def shown(report: Mapping[str, Any]) -> list[str]:
     """The first lines not understood: `FILE:LINE: text`."""
     return [f"{file}:{line}: {text}".rstrip(" :") for file, line, text in report["first_not_understood"]]
 
 
-def _ss(asked: Asked, progress: Progress | None) -> tuple[dict[str, Any], Any]:
+def _ss(asked: SsAsked, progress: Progress | None) -> tuple[dict[str, Any], Any]:
+    given = {"zone_s": _zone_s(asked.zone), "host": asked.host}
+    return _imported(_core.import_ss, asked, given, progress, "TCP socket", "what `ss -tinem` prints")
+
+
+def _nginx(asked: NginxAsked, progress: Progress | None) -> tuple[dict[str, Any], Any]:
+    conf = None
+    if asked.conf is not None:
+        try:
+            conf = Path(asked.conf).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{asked.conf}: cannot be read: {error}. Give a configuration of nginx.") from None
+    given = {"format": asked.format, "conf": conf, "escape": asked.escape}
+    try:
+        return _imported(_core.import_nginx, asked, given, progress, "request", "lines of this log_format")
+    except UsageError as error:
+        what, _, text = str(error).partition(": ")
+        if conf is not None and what in ("conf", "log_format"):
+            raise UsageError(f"{asked.conf}: {text}") from None
+        raise
+
+
+def _imported(
+    importer: Callable[[str, Progress | None], tuple[dict[str, Any], Any]],
+    asked: Asked,
+    more: Mapping[str, Any],
+    progress: Progress | None,
+    row: str,
+    expected: str,
+) -> tuple[dict[str, Any], Any]:
     """The report, and the rows where no folder is asked for."""
     files = [str(file) for file in _readable(asked.files)]
     given = {
@@ -99,19 +163,32 @@ def _ss(asked: Asked, progress: Progress | None) -> tuple[dict[str, Any], Any]:
         "strict": asked.strict,
         "dry_run": asked.dry_run,
         "anonymize": asked.anonymize,
-        "zone_s": _zone_s(asked.zone),
-        "host": asked.host,
+        **more,
     }
     try:
-        found, rows = _core.import_ss(json.dumps(given), progress)
+        found, rows = importer(json.dumps(given), progress)
     except OSError as error:
         raise _unreadable(error.filename or asked.files[0], error) from None
     report = _plain(found)
     if asked.strict and report["lines_not_understood"]:
         raise NotUnderstood(report)
     if not report["rows"]:
-        raise UsageError(_nothing(files, report))
+        raise UsageError(_nothing(files, report, row, expected))
     return report, rows
+
+
+def _names(files: Sequence[Path | str] | Path | str) -> Sequence[Path | str]:
+    return [files] if isinstance(files, (str, Path)) else files
+
+
+def _table(imported: tuple[dict[str, Any], Any]) -> pyarrow.Table:
+    """The rows; the schema's metadata has the report under `import`."""
+    import pyarrow
+
+    report, rows = imported
+    table = pyarrow.table(rows)
+    metadata = {**(table.schema.metadata or {}), b"import": json.dumps(report).encode()}
+    return table.replace_schema_metadata(metadata)
 
 
 def _plain(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,17 +219,17 @@ def _unreadable(path: Path | str, error: OSError) -> UsageError:
     return UsageError(f"{path}: cannot be read: {error.strerror or error}. Give files, plain, gzip or zstd.")
 
 
-def _nothing(files: Sequence[str], report: Mapping[str, Any]) -> str:
+def _nothing(files: Sequence[str], report: Mapping[str, Any], row: str, expected: str) -> str:
     what = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
     if not report["lines"]:
-        return f"{what}: empty; expected what `ss -tinem` prints."
+        return f"{what}: empty; expected {expected}."
     if first := shown(report):
         lines = f"{report['lines_not_understood']:,} of {report['lines']:,} lines are not understood, as {first[0]}"
-    elif report["other_protocols"]:
+    elif report.get("other_protocols"):
         lines = f"{report['other_protocols']:,} sockets are of other protocols"
     else:
         lines = f"{report['lines']:,} lines"
-    return f"{what}: no TCP socket in it: {lines}. Expected what `ss -tinem` prints."
+    return f"{what}: no {row} in it: {lines}. Expected {expected}."
 
 
 def _zone_s(zone: str | None) -> int | None:

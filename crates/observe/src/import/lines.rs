@@ -13,11 +13,21 @@ const READ_BYTES: usize = 1 << 18;
 /// Of a line too long to hold, what its parser gets to show.
 const BEGINNING_BYTES: usize = 160;
 
-/// What makes rows of lines.
+/// How far an import is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Of all files, once decompressed.
+    pub bytes: u64,
+    pub rows: u64,
+    pub lines_not_understood: u64,
+}
+
+/// What makes rows of lines: pure, so it can be fed anything.
 pub trait Lines {
     type Report;
     /// What was found so far.
     fn report(&self) -> &Self::Report;
+    fn counts(&self) -> Counts;
     /// Begins a file.
     fn file(&mut self, path: &Path);
     /// Counts bytes read of it, once decompressed.
@@ -31,14 +41,14 @@ pub trait Lines {
 }
 
 /// Reads one file and hands batches to `sink`, whose error ends it. `sink` also
-/// gets the report, without a batch, after each read.
+/// gets the counts, without a batch, after each read.
 ///
 /// # Errors
 /// The file cannot be read, or the sink's.
 pub fn read<P: Lines, E: From<io::Error>>(
     path: &Path,
     parser: &mut P,
-    mut sink: impl FnMut(&P::Report, Option<RecordBatch>) -> Result<(), E>,
+    mut sink: impl FnMut(Counts, Option<RecordBatch>) -> Result<(), E>,
 ) -> Result<(), E> {
     parser.file(path);
     let mut input = open(path)?;
@@ -68,7 +78,7 @@ pub fn read<P: Lines, E: From<io::Error>>(
             if !std::mem::take(&mut passing)
                 && let Some(batch) = parser.line(&buffer[from..end])
             {
-                sink(parser.report(), Some(batch))?;
+                sink(parser.counts(), Some(batch))?;
             }
             from = end + 1;
         }
@@ -77,13 +87,13 @@ pub fn read<P: Lines, E: From<io::Error>>(
                 && !passing
                 && let Some(batch) = parser.line(&buffer[from..filled])
             {
-                sink(parser.report(), Some(batch))?;
+                sink(parser.counts(), Some(batch))?;
             }
             return Ok(());
         }
         buffer.copy_within(from..filled, 0);
         held = filled - from;
-        sink(parser.report(), None)?;
+        sink(parser.counts(), None)?;
     }
 }
 

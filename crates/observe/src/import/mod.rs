@@ -6,4 +6,4 @@ pub mod ss;
 mod ss_line;
 mod ss_time;
 
-pub use lines::{Lines, read};
+pub use lines::{Counts, Lines, read};

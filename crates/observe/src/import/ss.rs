@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 
-use super::lines::Lines;
-pub use super::lines::read;
+use super::lines::{Counts, Lines};
 use super::ss_line::{Tokens, details};
 use super::ss_time;
 use crate::anonymise::Anonymiser;
@@ -70,7 +69,7 @@ pub struct Options {
     pub host: Option<String>,
 }
 
-/// A parser of lines: pure, so it can be fed anything.
+/// Rows of the lines of dumps.
 pub struct Parser {
     options: Options,
     sockets: Sockets,
@@ -108,50 +107,6 @@ impl Parser {
             current: Current::Nothing,
             text: String::new(),
         }
-    }
-
-    pub fn report(&self) -> &Report {
-        &self.report
-    }
-
-    /// Begins a file: its name may say when it was dumped.
-    pub fn file(&mut self, path: &Path) {
-        self.file = path.into();
-        self.line = 0;
-        self.dump_begins = true;
-        self.current = Current::Nothing;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        self.t_unix_ns = ss_time::name(&name, self.options.zone_s);
-    }
-
-    /// Reads a line without its end; gives the batch that the line before filled.
-    #[inline]
-    pub fn line(&mut self, line: &[u8]) -> Option<RecordBatch> {
-        self.line += 1;
-        self.report.lines += 1;
-        match line.first() {
-            None | Some(b'\r') => None,
-            Some(b' ' | b'\t') => self.details_line(line),
-            Some(b'#') => {
-                self.current = Current::Nothing;
-                self.date(line);
-                None
-            }
-            Some(_) => self.socket_line(line),
-        }
-    }
-
-    /// A line too long to hold.
-    fn too_long(&mut self, beginning: &[u8]) {
-        self.line += 1;
-        self.report.lines += 1;
-        self.not_understood(beginning);
-    }
-
-    /// The rows that no batch has yet.
-    pub fn rest(&mut self) -> Option<RecordBatch> {
-        self.current = Current::Nothing;
-        (self.sockets.rows() > 0).then(|| self.sockets.take())
     }
 
     fn details_line(&mut self, line: &[u8]) -> Option<RecordBatch> {
@@ -321,25 +276,53 @@ impl Lines for Parser {
         &self.report
     }
 
-    fn file(&mut self, path: &Path) {
-        Parser::file(self, path);
+    fn counts(&self) -> Counts {
+        Counts {
+            bytes: self.report.bytes,
+            rows: self.report.sockets,
+            lines_not_understood: self.report.lines_not_understood,
+        }
     }
 
-    fn count_bytes(&mut self, bytes: u64) {
-        self.report.bytes += bytes;
+    /// Its name may say when it was dumped.
+    fn file(&mut self, path: &Path) {
+        self.file = path.into();
+        self.line = 0;
+        self.dump_begins = true;
+        self.current = Current::Nothing;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        self.t_unix_ns = ss_time::name(&name, self.options.zone_s);
     }
 
     #[inline]
     fn line(&mut self, line: &[u8]) -> Option<RecordBatch> {
-        Parser::line(self, line)
-    }
-
-    fn rest(&mut self) -> Option<RecordBatch> {
-        Parser::rest(self)
+        self.line += 1;
+        self.report.lines += 1;
+        match line.first() {
+            None | Some(b'\r') => None,
+            Some(b' ' | b'\t') => self.details_line(line),
+            Some(b'#') => {
+                self.current = Current::Nothing;
+                self.date(line);
+                None
+            }
+            Some(_) => self.socket_line(line),
+        }
     }
 
     fn too_long(&mut self, beginning: &[u8]) {
-        Parser::too_long(self, beginning);
+        self.line += 1;
+        self.report.lines += 1;
+        self.not_understood(beginning);
+    }
+
+    fn rest(&mut self) -> Option<RecordBatch> {
+        self.current = Current::Nothing;
+        (self.sockets.rows() > 0).then(|| self.sockets.take())
+    }
+
+    fn count_bytes(&mut self, bytes: u64) {
+        self.report.bytes += bytes;
     }
 }
 

@@ -19,7 +19,7 @@ use arrow_schema::SchemaRef;
 pub use conf::{ConfError, log_format};
 pub use format::{Escape, Format, FormatError};
 
-use super::lines::Lines;
+use super::lines::{Counts, Lines};
 use crate::anonymise::Anonymiser;
 use table::Requests;
 
@@ -57,7 +57,7 @@ pub struct Options {
     pub anonymiser: Anonymiser,
 }
 
-/// A parser of lines: pure, so it can be fed anything.
+/// Rows of the lines of logs of one format.
 pub struct Parser {
     requests: Requests,
     report: Report,
@@ -82,46 +82,6 @@ impl Parser {
     /// The columns: each with its unit, meaning and source.
     pub fn schema(&self) -> SchemaRef {
         self.requests.schema()
-    }
-
-    pub fn report(&self) -> &Report {
-        &self.report
-    }
-
-    /// Begins a file.
-    pub fn file(&mut self, path: &Path) {
-        self.file = path.into();
-        self.line = 0;
-    }
-
-    /// Reads a line without its end; gives the batch that the lines before filled.
-    #[inline]
-    pub fn line(&mut self, line: &[u8]) -> Option<RecordBatch> {
-        self.line += 1;
-        self.report.lines += 1;
-        // A log that came by way of Windows.
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if line.is_empty() {
-            return None;
-        }
-        let full = self.requests.is_full().then(|| self.requests.take());
-        match self.requests.add(line) {
-            Ok(()) => self.report.requests += 1,
-            Err(odd) => {
-                let reason = if self.shows {
-                    odd.to_string()
-                } else {
-                    odd.without_value()
-                };
-                self.not_understood(line, reason);
-            }
-        }
-        full
-    }
-
-    /// The rows that no batch has yet.
-    pub fn rest(&mut self) -> Option<RecordBatch> {
-        (self.requests.rows() > 0).then(|| self.requests.take())
     }
 
     #[cold]
@@ -151,21 +111,49 @@ impl Lines for Parser {
         &self.report
     }
 
-    fn file(&mut self, path: &Path) {
-        Parser::file(self, path);
+    fn counts(&self) -> Counts {
+        Counts {
+            bytes: self.report.bytes,
+            rows: self.report.requests,
+            lines_not_understood: self.report.lines_not_understood,
+        }
     }
 
-    fn count_bytes(&mut self, bytes: u64) {
-        self.report.bytes += bytes;
+    fn file(&mut self, path: &Path) {
+        self.file = path.into();
+        self.line = 0;
     }
 
     #[inline]
     fn line(&mut self, line: &[u8]) -> Option<RecordBatch> {
-        Parser::line(self, line)
+        self.line += 1;
+        self.report.lines += 1;
+        // A log that came by way of Windows.
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() {
+            return None;
+        }
+        let full = self.requests.is_full().then(|| self.requests.take());
+        match self.requests.add(line) {
+            Ok(()) => self.report.requests += 1,
+            Err(odd) => {
+                let reason = if self.shows {
+                    odd.to_string()
+                } else {
+                    odd.without_value()
+                };
+                self.not_understood(line, reason);
+            }
+        }
+        full
     }
 
     fn rest(&mut self) -> Option<RecordBatch> {
-        Parser::rest(self)
+        (self.requests.rows() > 0).then(|| self.requests.take())
+    }
+
+    fn count_bytes(&mut self, bytes: u64) {
+        self.report.bytes += bytes;
     }
 
     fn too_long(&mut self, beginning: &[u8]) {
