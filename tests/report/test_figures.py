@@ -166,7 +166,7 @@ def test_no_spike_of_a_flow_is_lost_on_the_way_to_the_page(case):
     assert len(blocks) == len(greatest) == 50
     for entrant in run.entrants:
         for flow in entrant.flows:
-            drawn = max(row["v"] for row in blocks[run.series.label(entrant, flow)].rows())
+            drawn = max(row["v"] for row in blocks[run.series.labels(entrant)[flow]].rows())
             assert drawn == pytest.approx(greatest[flow] * 1e-3, rel=1e-6)
     band = {block.constants["entrant"]: block for block in run.series.bands(condition)["srtt"]}
     for entrant in run.entrants:

@@ -78,36 +78,69 @@ def test_dropping_repeated_values_changes_no_step(rows):
         assert held(kept_t, kept_v, int(at)) == held(t, v, int(at))
 
 
+def band(t: np.ndarray, v: np.ndarray, edges: np.ndarray, end_ns: int) -> thin.Bands:
+    """Of one function."""
+    return thin.bands(np.zeros(len(t), dtype=np.int64), t, v, edges, np.full(len(t), end_ns))
+
+
 @settings(max_examples=200, deadline=None)
 @given(series, st.integers(1, 40))
 def test_bands_reach_every_value_of_the_series(rows, columns):
     t, v = rows
     edges = np.linspace(0, END_NS, columns + 1).round().astype(np.int64)
-    low, high = thin.column_extremes(t, v, edges, END_NS)
-    assert np.nanmin(low) == v.min() and np.nanmax(high) == v.max()
-    mean = thin.column_means(t, v, edges, END_NS)
-    both = np.isfinite(mean) & np.isfinite(low)
+    found = band(t, v, edges, END_NS)
+    assert found.least.min() == v.min() and found.greatest.max() == v.max()
+    assert found.column.tolist() == list(range(found.column[0], columns))
     slack = 1e-9 * max(1.0, np.abs(v).max())
-    assert np.all(mean[both] >= low[both] - slack) and np.all(mean[both] <= high[both] + slack)
+    assert np.all(found.mean >= found.least - slack) and np.all(found.mean <= found.greatest + slack)
+    # The mean over all columns is that of the series, over the time that it lives.
+    lived = np.diff(np.clip(edges, t[0], END_NS))[found.column]
+    area = (np.diff(np.r_[t, END_NS]) * v).sum()
+    assert np.isclose((found.mean * lived).sum(), area, rtol=1e-9, atol=slack * END_NS)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(series, min_size=1, max_size=5), st.integers(1, 20), st.data())
+def test_bands_of_many_functions_are_those_of_each(functions, columns, data):
+    edges = np.linspace(0, END_NS, columns + 1).round().astype(np.int64)
+    ends = [data.draw(st.integers(0, END_NS)) for _ in functions]
+    of = np.concatenate([np.full(len(t), number) for number, (t, _) in enumerate(functions)])
+    t, v = (np.concatenate(parts) for parts in zip(*functions, strict=True))
+    together = thin.bands(of, t, v, edges, np.array(ends)[of])
+    for number, (t, v) in enumerate(functions):
+        own = together.function == number
+        alone = band(t, v, edges, ends[number])
+        for name in ("column", "least", "mean", "greatest"):
+            assert np.array_equal(getattr(together, name)[own], getattr(alone, name))
 
 
 def test_a_spike_at_the_edge_of_a_column_that_the_next_row_ends_at_once_is_kept():
     t, v = np.array([0, 0, 50, 50]), np.array([9.0, 1.0, 7.0, 2.0])
-    low, high = thin.column_extremes(t, v, np.array([0, 50, 100]), 100)
-    assert low.tolist() == [1.0, 2.0] and high.tolist() == [9.0, 7.0]
+    found = band(t, v, np.array([0, 50, 100]), 100)
+    assert found.least.tolist() == [1.0, 2.0] and found.greatest.tolist() == [9.0, 7.0]
 
 
 def test_column_means_are_weighted_by_time():
     t, v = np.array([0, 30]), np.array([10.0, 20.0])
-    edges = np.array([0, 40, 80])
-    assert thin.column_means(t, v, edges, 80).tolist() == [12.5, 20.0]
+    assert band(t, v, np.array([0, 40, 80]), 80).mean.tolist() == [12.5, 20.0]
 
 
 def test_a_function_says_nothing_before_it_begins_nor_after_it_ends():
-    t, v = np.array([50]), np.array([7.0])
-    edges = np.array([0, 40, 80, 120, 160])
-    mean = thin.column_means(t, v, edges, 100)
-    assert np.isnan(mean[0]) and mean[1] == mean[2] == 7.0 and np.isnan(mean[3])
+    found = band(np.array([50]), np.array([7.0]), np.array([0, 40, 80, 120, 160]), 100)
+    assert found.column.tolist() == [1, 2] and found.mean.tolist() == [7.0, 7.0]
+
+
+def test_a_function_that_ends_where_it_begins_has_a_value():
+    found = band(np.array([80]), np.array([7.0]), np.array([0, 40, 80]), 80)
+    assert (found.column.tolist(), found.mean.tolist()) == ([1], [7.0])
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.floats(-1e6, 1e6)), min_size=1, max_size=60), st.floats(0, 1))
+def test_quantiles_by_column_are_those_of_each_columns_values(pairs, share):
+    column, value = np.array([c for c, _ in pairs]), np.array([v for _, v in pairs])
+    [found] = thin.quantiles_by_column(column, value, (share,))
+    expected = [np.quantile(value[column == c], share) for c in np.unique(column)]
+    assert np.allclose(found, expected, rtol=1e-9, atol=1e-6)
 
 
 def test_rows_without_a_value_are_no_rows():

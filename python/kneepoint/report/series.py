@@ -58,6 +58,31 @@ FLOW_PANELS = tuple(panel for panel in PANELS if panel.table == "samples")
 Steps = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
+@dataclass(frozen=True)
+class Samples:
+    """Rows of `samples` of one repetition, in the order of flows and then of times."""
+
+    rep: int
+    flow: NDArray[np.int64]
+    t_ns: NDArray[np.int64]
+    values: dict[str, NDArray[np.float64]]
+    """By panel; NaN where there is none."""
+    end_ns: dict[int, int]
+
+    def of(
+        self, panel: Panel, own: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Flow, time and value of those rows that have a value."""
+        value = self.values[panel.name]
+        known = own & np.isfinite(value)
+        return self.flow[known], self.t_ns[known], value[known]
+
+    def ends(self, flow: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The end of each row's flow."""
+        flows, rows = np.unique(flow, return_inverse=True)
+        return np.array([self.end_ns[int(flow)] for flow in flows], dtype=np.int64)[rows]
+
+
 class Series:
     """What the time-series figure and the page draw, computed once."""
 
@@ -87,14 +112,16 @@ class Series:
                 share = max(1, most * len(flows) // total)
                 picks = np.unique(np.linspace(0, len(flows) - 1, min(share, len(flows))).round().astype(int))
                 flows = [flows[k] for k in picks]
+            labels = self.labels(entrant)
             for flow in sorted(flows):
-                kept[entrant.cell, flow] = self.label(entrant, flow)
+                kept[entrant.cell, flow] = labels[flow]
         return dict(list(kept.items())[: max(most, 1)])
 
-    def label(self, entrant: Entrant, flow: int) -> str:
+    def labels(self, entrant: Entrant) -> dict[int, str]:
+        """By flow, in their order."""
         if len(entrant.flows) == 1:
-            return entrant.label
-        return f"{entrant.label} #{entrant.flows.index(flow) + 1}"
+            return {entrant.flows[0]: entrant.label}
+        return {flow: f"{entrant.label} #{number}" for number, flow in enumerate(entrant.flows, 1)}
 
     @cached_property
     def queue_labels(self) -> list[str]:
@@ -120,9 +147,7 @@ class Series:
         """panel -> a block per series: t in seconds, v in the panel's unit."""
         blocks: dict[str, list[Block]] = {panel.name: [] for panel in PANELS}
         for cell in condition.cells:
-            for flow, panel, steps, end_ns in self._cell(cell):
-                if flow >= 0 and (cell, flow) not in self.kept:
-                    continue
+            for flow, panel, steps, end_ns in self._drawn(cell):
                 entrant, label = self._owner(cell, flow)
                 t, v = thin.thin(*steps, 0, self.run.end_ns, self.columns)
                 if len(v) == 0:
@@ -136,32 +161,28 @@ class Series:
     def bands(self, condition: Condition) -> dict[str, list[Block]]:
         """panel -> a block per entrant: t, least, p25, median, p75, greatest over its flows."""
         blocks: dict[str, list[Block]] = {panel.name: [] for panel in FLOW_PANELS}
-        inks = {e.label: palette.colour(self.run.slots[e.algorithm]) for e in self.run.entrants}
+        t_s = self.edges_ns[:-1] * 1e-9
         for cell in condition.cells:
-            gathered: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
-            for flow, panel, steps, end_ns in self._cell(cell):
-                if panel.table != "samples" or len(steps[1]) == 0:
-                    continue
-                entrant, _ = self._owner(cell, flow)
-                low, high = thin.column_extremes(*steps, self.edges_ns, end_ns)
-                mean = thin.column_means(*steps, self.edges_ns, end_ns)
-                gathered.setdefault((panel.name, entrant), []).append((low, mean, high))
-            scales = {panel.name: panel.scale for panel in PANELS}
-            for (name, entrant), parts in gathered.items():
-                low, mean, high = (np.array(part) for part in zip(*parts, strict=True))
-                alive = np.isfinite(low).any(axis=0) & np.isfinite(mean).any(axis=0)
-                if not alive.any():
-                    continue
-                quartiles = np.nanpercentile(mean[:, alive], (25, 50, 75), axis=0)
-                columns = {
-                    "t": self.edges_ns[:-1][alive] * 1e-9,
-                    "low": np.nanmin(low[:, alive], axis=0) * scales[name],
-                    "q1": quartiles[0] * scales[name],
-                    "v": quartiles[1] * scales[name],
-                    "q3": quartiles[2] * scales[name],
-                    "high": np.nanmax(high[:, alive], axis=0) * scales[name],
-                }
-                blocks[name].append(Block({"entrant": entrant, "ink": inks[entrant]}, columns))
+            samples = self._samples(cell)
+            if samples is None:
+                continue
+            for entrant in (e for e in self.run.entrants if e.cell == cell):
+                own = np.isin(samples.flow, entrant.flows)
+                ink = palette.colour(self.run.slots[entrant.algorithm])
+                for panel in FLOW_PANELS:
+                    flow, t_ns, value = samples.of(panel, own)
+                    found = thin.bands(flow, t_ns, value, self.edges_ns, samples.ends(flow))
+                    if len(found.column) == 0:
+                        continue
+                    columns = np.unique(found.column)
+                    names = ("q1", "v", "q3", "low", "high")
+                    parts = thin.quantiles_by_column(found.column, found.mean, (0.25, 0.5, 0.75))
+                    parts += thin.quantiles_by_column(found.column, found.least, (0.0,))
+                    parts += thin.quantiles_by_column(found.column, found.greatest, (1.0,))
+                    values = {name: part * panel.scale for name, part in zip(names, parts, strict=True)}
+                    order = ("low", "q1", "v", "q3", "high")
+                    drawn = {"t": t_s[columns], **{name: values[name] for name in order}}
+                    blocks[panel.name].append(Block({"entrant": entrant.label, "ink": ink}, drawn))
         return blocks
 
     # --- reading ------------------------------------------------------------
@@ -170,14 +191,14 @@ class Series:
         rep = self.run.median_rep[entrant.cell]
         rows = [
             (row["goodput_bits_per_sec"] or 0.0, row["flow"])
-            for row in self.run.flows
-            if row["cell"] == entrant.cell and row["rep"] == rep and row["group"] == entrant.group
+            for row in self._rows_of.get((entrant.cell, rep), ())
+            if row["group"] == entrant.group
         ]
         return [flow for _, flow in sorted(rows)]
 
     @cached_property
     def _owners(self) -> dict[tuple[int, int], tuple[str, str]]:
-        return {(e.cell, flow): (e.label, self.label(e, flow)) for e in self.run.entrants for flow in e.flows}
+        return {(e.cell, flow): (e.label, label) for e in self.run.entrants for flow, label in self.labels(e).items()}
 
     def _owner(self, cell: int, flow: int) -> tuple[str, str]:
         """(entrant, series) that a flow's rows belong to; the queue belongs to a lone entrant, or to all."""
@@ -192,33 +213,50 @@ class Series:
         label = shared_queue([e.label for e in entrants])
         return label, label
 
-    def _cell(self, cell: int) -> Iterator[tuple[int, Panel, Steps, int]]:
-        """(flow, panel, steps, end) of the cell's median repetition; the queue is flow -1 - hop."""
+    def _drawn(self, cell: int) -> Iterator[tuple[int, Panel, Steps, int]]:
+        """(flow, panel, steps, end) of the flows whose own series are drawn; the queue is flow -1 - hop."""
+        samples = self._samples(cell)
+        if samples is None:
+            return
+        flows, first = np.unique(samples.flow, return_index=True)
+        stops = np.r_[first[1:], len(samples.flow)][: len(flows)]
+        for flow, begin, stop in zip(flows.tolist(), first, stops, strict=True):
+            if (cell, flow) in self.kept:
+                for panel in FLOW_PANELS:
+                    value = samples.values[panel.name][begin:stop]
+                    yield flow, panel, thin.steps(samples.t_ns[begin:stop], value), samples.end_ns[flow]
+        yield from self._queue(cell, samples.rep)
+
+    @cached_property
+    def _rows_of(self) -> dict[tuple[int, int], list[dict[str, Any]]]:
+        """(cell, repetition) -> rows of `flows`."""
+        found: dict[tuple[int, int], list[dict[str, Any]]] = {}
+        for row in self.run.flows:
+            found.setdefault((row["cell"], row["rep"]), []).append(row)
+        return found
+
+    def _samples(self, cell: int) -> Samples | None:
+        """Of the cell's median repetition."""
         rep = self.run.median_rep.get(cell)
         if rep is None:
-            return
-        ends = {
-            row["flow"]: row["end_ns"] if row["end_ns"] is not None else self.run.end_ns
-            for row in self.run.flows
-            if row["cell"] == cell and row["rep"] == rep
+            return None
+        found = self._columns("samples", ["flow", "t_ns", *(panel.column for panel in FLOW_PANELS)], cell, rep)
+        order = np.lexsort((found["t_ns"], found["flow"]))
+        values = {}
+        for panel in FLOW_PANELS:
+            value = found[panel.column][order].astype(np.float64)
+            if panel.name in ZERO_IS_NONE:
+                value[value == 0] = np.nan
+            value[value > NO_RATE_ABOVE] = np.nan
+            values[panel.name] = value
+        end_ns = {
+            row["flow"]: int(row["end_ns"] if row["end_ns"] is not None else self.run.end_ns)
+            for row in self._rows_of.get((cell, rep), ())
         }
-        names = ["flow", "t_ns", *(panel.column for panel in FLOW_PANELS)]
-        samples = self._columns("samples", names, cell, rep)
-        order = np.lexsort((samples["t_ns"], samples["flow"]))
-        samples = {name: column[order] for name, column in samples.items()}
-        flows, first = np.unique(samples["flow"], return_index=True)
-        stops = np.r_[first[1:], len(samples["flow"])][: len(flows)]
-        for flow, begin, stop in zip(flows, first, stops, strict=True):
-            if (cell, int(flow)) not in self._owners:
-                continue
-            t_ns = samples["t_ns"][begin:stop]
-            for panel in FLOW_PANELS:
-                value = samples[panel.column][begin:stop].astype(np.float64)
-                if panel.name in ZERO_IS_NONE:
-                    value[value == 0] = np.nan
-                value[value > NO_RATE_ABOVE] = np.nan
-                yield int(flow), panel, thin.steps(t_ns, value), int(ends.get(int(flow), self.run.end_ns))
-        yield from self._queue(cell, rep)
+        flow = found["flow"][order].astype(np.int64)
+        known = np.isin(flow, list(end_ns))
+        values = {name: value[known] for name, value in values.items()}
+        return Samples(rep, flow[known], found["t_ns"][order][known], values, end_ns)
 
     def _queue(self, cell: int, rep: int) -> Iterator[tuple[int, Panel, Steps, int]]:
         names = ["hop", "t_ns", "queue_bytes", "queue_bytes_max"]

@@ -9,6 +9,8 @@ that holds over the gap.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -61,48 +63,57 @@ def thin(t_ns: Ints, value: Floats, begin_ns: int, end_ns: int, columns: int) ->
     return t_ns[keep], value[keep]
 
 
-def column_means(t_ns: Ints, value: Floats, edges_ns: Ints, end_ns: int) -> Floats:
-    """The mean over time of a step function within each column; NaN outside its life.
+class Bands(NamedTuple):
+    """What each of many functions does in each column that it lives in, by function and column."""
 
-    `edges_ns` holds columns + 1 times; the function begins at its first row and
-    ends at `end_ns`.
+    function: Ints
+    column: Ints
+    least: Floats
+    mean: Floats
+    """Over the time that it lives there."""
+    greatest: Floats
+
+
+def bands(function: Ints, t_ns: Ints, value: Floats, edges_ns: Ints, ends_ns: Ints) -> Bands:
+    """Least, mean over time and greatest of many step functions, within each column.
+
+    Rows are in the order of their functions and then of their times. `edges_ns` holds columns + 1 times; a function
+    lives from its first row to `ends_ns`, given for each row, and its value is carried over columns without a row. A
+    row at a column's very edge is of the column that begins there.
     """
-    if len(value) == 0:
-        return np.full(len(edges_ns) - 1, np.nan)
-    stop = max(end_ns, int(t_ns[-1]))
-    nodes = np.r_[t_ns, stop].astype(np.float64)
-    area = np.r_[0.0, np.cumsum(np.diff(nodes) * value)]
-    at = np.clip(edges_ns.astype(np.float64), nodes[0], nodes[-1])
-    integral = np.interp(at, nodes, area)
-    alive = np.diff(at)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(alive > 0, np.diff(integral) / alive, np.nan)
-    # A function that ends where it begins (one row at the very end) still has a value.
-    if stop == t_ns[0]:
-        column = int(np.clip(np.searchsorted(edges_ns, stop, "right") - 1, 0, len(mean) - 1))
-        mean[column] = value[-1]
-    return mean
+    last = len(edges_ns) - 2
+    until = np.append(t_ns[1:], 0)
+    is_last = np.append(function[1:] != function[:-1], True) if len(t_ns) else np.zeros(0, dtype=bool)
+    until = np.where(is_last, np.maximum(ends_ns, t_ns), until)
+    begin = np.clip(np.searchsorted(edges_ns, t_ns, "right") - 1, 0, last)
+    # What lasts to an edge has no part of the column behind it.
+    stop = np.clip(np.searchsorted(edges_ns, np.maximum(until - 1, t_ns), "right") - 1, begin, last)
+    count = stop - begin + 1
+    row = np.repeat(np.arange(len(t_ns)), count)
+    column = begin[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    held = np.minimum(until[row], edges_ns[column + 1]) - np.maximum(t_ns[row], edges_ns[column])
+    held = np.maximum(held, 0).astype(np.float64)
+    of, here = function[row], value[row]
+    if len(row) == 0:
+        return Bands(of, column, here, here, here)
+    first = np.flatnonzero(np.r_[True, (of[1:] != of[:-1]) | (column[1:] != column[:-1])])
+    area, time = np.add.reduceat(here * held, first), np.add.reduceat(held, first)
+    # A function that lives for no time in a column still has a value there, its last.
+    lasting = here[np.r_[first[1:], len(row)] - 1]
+    mean = np.divide(area, time, out=lasting, where=time > 0)
+    return Bands(of[first], column[first], np.minimum.reduceat(here, first), mean, np.maximum.reduceat(here, first))
 
 
-def column_extremes(t_ns: Ints, value: Floats, edges_ns: Ints, end_ns: int) -> tuple[Floats, Floats]:
-    """The least and greatest value that a step function takes within each column,
-    the value carried in from before included; NaN outside its life."""
-    columns = len(edges_ns) - 1
-    low = np.full(columns, np.nan)
-    high = np.full(columns, np.nan)
-    if len(value) == 0:
-        return low, high
-    # Each column sees the rows inside it, of which several may stand at its very edge, and the one that holds as it
-    # begins.
-    begin = np.minimum(np.searchsorted(t_ns, edges_ns[:-1], "right") - 1, np.searchsorted(t_ns, edges_ns[:-1], "left"))
-    stop = np.searchsorted(t_ns, edges_ns[1:], "left")
-    stop[-1] = len(value)
-    begin = np.maximum(begin, 0)
-    alive = (stop > begin) & (edges_ns[:-1] <= max(end_ns, int(t_ns[-1])))
-    # reduceat takes every second range, [begin, stop); the row added at the end is in none of them.
-    ranges = np.column_stack((begin[alive], stop[alive])).ravel()
-    padded = np.append(value, value[-1])
-    if len(ranges):
-        low[alive] = np.minimum.reduceat(padded, ranges)[::2]
-        high[alive] = np.maximum.reduceat(padded, ranges)[::2]
-    return low, high
+def quantiles_by_column(column: Ints, value: Floats, shares: tuple[float, ...]) -> list[Floats]:
+    """Of the values of each column that has any, in its order: an array per share, 0 to 1, interpolated linearly."""
+    order = np.lexsort((value, column))
+    column, value = column[order], value[order]
+    first = np.flatnonzero(np.r_[True, column[1:] != column[:-1]])
+    more = np.diff(np.r_[first, len(column)]) - 1
+    found = []
+    for share in shares:
+        at = first + share * more
+        below = at.astype(np.int64)
+        above = np.minimum(below + 1, first + more)
+        found.append(value[below] + (value[above] - value[below]) * (at - below))
+    return found

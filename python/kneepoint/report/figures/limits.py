@@ -46,7 +46,7 @@ def shares(run: ReportRun) -> list[dict[str, object]]:
         if not single or len(entrant.flows) == 1:
             parts = [(entrant.label, {limit: found.mean for limit, found in group.limited_by.items()})]
         else:
-            parts = [(run.series.label(entrant, flow), by_flow[entrant.cell, flow]) for flow in entrant.flows]
+            parts = [(label, by_flow[entrant.cell, flow]) for flow, label in run.series.labels(entrant).items()]
         for label, spent in parts:
             at = 0.0
             # Bars are cut to a whole; a limit's clock may run a tick past the end.

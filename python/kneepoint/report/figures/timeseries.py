@@ -34,7 +34,7 @@ def labels(run: ReportRun) -> tuple[list[str], list[str], list[list[int]]]:
     turns: dict[str, int] = defaultdict(int)
     for entrant in run.entrants:
         ink = palette.colour(run.slots[entrant.algorithm])
-        names = [entrant.label] if series.as_bands else [series.label(entrant, flow) for flow in entrant.flows]
+        names = [entrant.label] if series.as_bands else list(series.labels(entrant).values())
         for label in names:
             if label not in look:
                 look[label] = ink, palette.dash(run.slots[entrant.algorithm] + turns[ink])
