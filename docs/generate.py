@@ -65,11 +65,11 @@ def columns() -> str:
     return "\n".join(parts)
 
 
-def traced() -> str:
-    """Every column of what `knee trace` writes."""
+def written(tables: dict[str, list[dict[str, str]]]) -> str:
+    """Every column of tables that the core names."""
     header = ["column", "type", "unit", "meaning", "source"]
     parts = []
-    for name, listed in _core.trace_tables().items():
+    for name, listed in tables.items():
         rows = [[code(c["name"]), c["type"], c["unit"], c["doc"], c["source"]] for c in listed]
         parts.append(f"### {name}\n\n{table(header, rows)}")
     return "\n".join(parts)
@@ -133,7 +133,8 @@ def kinds(items: list[dict[str, object]]) -> str:
 PARTS: dict[str, Callable[[], str]] = {
     "keys": keys,
     "columns": columns,
-    "trace": traced,
+    "record": lambda: written(_core.record_tables()),
+    "trace": lambda: written(_core.trace_tables()),
     "algorithms": algorithms,
     "queues": queues,
     "losses": lambda: kinds(_core.losses()),

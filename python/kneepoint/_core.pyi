@@ -261,6 +261,9 @@ def trace_qdisc(
     `trace_tcp` does.
     """
 
+def record_tables() -> dict[str, list[dict[str, str]]]:
+    """The same of the tables that `knee record` and importers write."""
+
 def trace_tables() -> dict[str, list[dict[str, str]]]:
     """Columns of the tables of `trace_tcp`, in the form of `tables()`."""
 

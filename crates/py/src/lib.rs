@@ -49,7 +49,8 @@ mod _core {
     use crate::record::{record, sockets};
     #[pymodule_export]
     use crate::registry::{
-        algorithms, keys, losses, queues, sizes, tables, trace_tables, version, workloads,
+        algorithms, keys, losses, queues, record_tables, sizes, tables, trace_tables, version,
+        workloads,
     };
     #[pymodule_export]
     use crate::run::{Cancel, Output};

@@ -1,5 +1,6 @@
 //! What Kneepoint knows, as lists of dicts for `knee list` and the docs.
 
+use arrow_schema::DataType;
 use knee_model::record::{
     Acks, Column, Connections, CpuSamples, Events, Flows, Links, Programs, QueueSamples, Samples,
     Table, TcpInfoSamples, TraceEvents, Values,
@@ -7,6 +8,7 @@ use knee_model::record::{
 use knee_model::workload::WORKLOADS;
 use knee_model::workload::sizes::SIZES;
 use knee_model::{loss, queue, scenario};
+use knee_observe::{Field, TABLES};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -170,23 +172,56 @@ pub fn trace_tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
+/// Columns of the tables that `knee record` and the importers write.
+#[pyfunction]
+pub fn record_tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let tables = PyDict::new(py);
+    for (name, fields) in TABLES {
+        let list = PyList::empty(py);
+        for Field { column, data_type } in fields() {
+            list.append(column_of(py, column, observed_type(&data_type))?)?;
+        }
+        tables.set_item(name, list)?;
+    }
+    Ok(tables)
+}
+
+fn observed_type(data_type: &DataType) -> &'static str {
+    match data_type {
+        DataType::Int32 => "int32",
+        DataType::Int64 => "int64",
+        DataType::UInt64 => "uint64",
+        DataType::Float64 => "float64",
+        DataType::Boolean => "bool",
+        // Names are the same text again and again, which dictionaries hold once.
+        _ => "text",
+    }
+}
+
+fn column_of<'py>(
+    py: Python<'py>,
+    Column {
+        name,
+        unit,
+        doc,
+        source,
+    }: Column,
+    kind: &str,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("name", name)?;
+    dict.set_item("type", kind)?;
+    dict.set_item("unit", unit)?;
+    dict.set_item("doc", doc)?;
+    dict.set_item("source", source)?;
+    Ok(dict)
+}
+
 fn add_table<T: Table>(tables: &Bound<'_, PyDict>) -> PyResult<()> {
     let list = PyList::empty(tables.py());
     let empty = T::default();
     for (column, values) in T::COLUMNS.iter().zip(empty.values()) {
-        let Column {
-            name,
-            unit,
-            doc,
-            source,
-        } = *column;
-        let dict = PyDict::new(tables.py());
-        dict.set_item("name", name)?;
-        dict.set_item("type", type_name(values))?;
-        dict.set_item("unit", unit)?;
-        dict.set_item("doc", doc)?;
-        dict.set_item("source", source)?;
-        list.append(dict)?;
+        list.append(column_of(tables.py(), *column, type_name(values))?)?;
     }
     tables.set_item(T::NAME, list)
 }
