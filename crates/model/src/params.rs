@@ -71,6 +71,11 @@ impl Params {
         self.values[self.position(name)]
     }
 
+    /// Each with its value, in the order of its owner.
+    pub fn entries(&self) -> impl Iterator<Item = (&'static Param, f64)> {
+        self.list.iter().zip(self.values.iter().copied())
+    }
+
     /// A whole number: ns, bytes, bits per second, a count.
     pub fn int(&self, name: &str) -> u64 {
         self.get(name) as u64

@@ -34,7 +34,7 @@ fn every_scenario_parses_and_prints_its_bdp_and_buffer() {
         let scenario =
             parse(&text, &name, &common::names()).unwrap_or_else(|error| panic!("{error}"));
         for cell in &scenario.cells {
-            let facts = describe(cell);
+            let facts = describe(cell, &common::names());
             for (n, hop) in cell.hops().enumerate() {
                 let table = match cell.further.is_empty() {
                     true => "path".to_owned(),

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{GOOD, edited, read};
+use common::{GOOD, edited, names, read};
 use knee_model::loss::{LossSpec, Pattern};
 use knee_model::queue::policer::Action;
 use knee_model::scenario::{BufferLimit, Pacing, Published, WorkloadSpec, describe, keys};
@@ -399,7 +399,7 @@ fn flows_that_would_share_a_name_are_numbered() {
 fn inline_tables_mean_what_headed_tables_mean() {
     let inline = "duration = \"10s\"\npath = { rate = \"50Mbit/s\", rtt = \"100ms\" }\nflow = [{ algorithm = \"cubic\" }]";
     let dotted = "duration = \"10s\"\npath.rate = \"50Mbit/s\"\npath.rtt = \"100ms\"\n[[flow]]\nalgorithm = \"cubic\"";
-    let facts = |text: &str| describe(&read(text).unwrap().cells[0]);
+    let facts = |text: &str| describe(&read(text).unwrap().cells[0], &names());
     assert_eq!(facts(inline), facts(GOOD));
     assert_eq!(facts(dotted), facts(GOOD));
     assert_eq!(facts(&GOOD.replace('\n', "\r\n")), facts(GOOD));
@@ -412,7 +412,7 @@ fn a_cell_describes_itself_in_bytes_packets_and_bdp() {
         "rtt = \"100ms\"",
         "rtt = \"100ms\"\nbuffer = \"0.5bdp\"\nloss = \"periodic 0.1%\"\noverhead = \"14B\"",
     );
-    let facts = describe(&read(&text).unwrap().cells[0]);
+    let facts = describe(&read(&text).unwrap().cells[0], &names());
     let value = |key: &str| {
         let found: Vec<&str> = facts
             .iter()
@@ -440,7 +440,7 @@ fn a_cell_describes_itself_in_bytes_packets_and_bdp() {
 /// What `describe` says of settings can be written into a file and means the same.
 #[test]
 fn described_settings_parse_back() {
-    let facts = describe(&read(GOOD).unwrap().cells[0]);
+    let facts = describe(&read(GOOD).unwrap().cells[0], &names());
     let derived = ["_bytes", "_pkts", "_bdp", "_drain"];
     let mut text = String::new();
     let mut flow = String::new();
@@ -451,7 +451,7 @@ fn described_settings_parse_back() {
         {
             continue;
         }
-        let bare = value.parse::<u64>().is_ok() || value == "true" || value == "false";
+        let bare = value.parse::<f64>().is_ok() || value == "true" || value == "false";
         let value = if bare { value } else { format!("\"{value}\"") };
         match key.strip_prefix("flow.0.") {
             Some(key) => flow += &format!("{key} = {value}\n"),
@@ -460,9 +460,25 @@ fn described_settings_parse_back() {
     }
     let again = read(&format!("{text}[[flow]]\n{flow}")).unwrap();
     assert_eq!(
-        describe(&again.cells[0]),
-        describe(&read(GOOD).unwrap().cells[0])
+        describe(&again.cells[0], &names()),
+        describe(&read(GOOD).unwrap().cells[0], &names())
     );
+}
+
+#[test]
+fn parameters_are_described_as_they_are_written() {
+    let text = edited(
+        "rtt = \"100ms\"",
+        "rtt = \"100ms\"\nqueue = \"fq_codel\"\nfq_codel.target = \"10ms\"\nack_rate = \"1Mbit/s\"\nack_queue = \"codel\"",
+    );
+    let text = format!("{text}bbr1.drain_gain = 0.5\n").replace("\"cubic\"", "\"bbr1\"");
+    let facts = describe(&read(&text).unwrap().cells[0], &names());
+    let fact = |key: &str| facts.iter().find(|(k, ..)| k == key).expect(key);
+    assert_eq!(fact("path.fq_codel.target").1, "10ms");
+    assert_eq!(fact("path.fq_codel.interval").1, "100ms"); // its default
+    assert_eq!(fact("path.ack_codel.target").1, "5ms");
+    assert_eq!(fact("flow.0.bbr1.drain_gain").1, "0.5");
+    assert_eq!(fact("flow.0.bbr1.probe_rtt_time").1, "200ms");
 }
 
 #[test]
@@ -547,7 +563,7 @@ fn a_trace_stands_for_its_mean_where_a_rate_is_asked_for() {
     let cell = read(&text).unwrap().cells[0].clone();
     let trace = cell.path.rate_trace.as_ref().expect("a trace");
     assert_eq!(cell.path.rate, Some(trace.mean()));
-    let facts = describe(&cell);
+    let facts = describe(&cell, &names());
     let fact = |key: &str| facts.iter().find(|(k, ..)| k == key).expect("described");
     assert_eq!(fact("path.rate").1, "trace wifi");
     let bdp = knee_model::scenario::bdp_bytes(trace.mean(), cell.path.rtt);
@@ -578,7 +594,7 @@ fn times_of_outages_and_routes_are_a_text_or_a_list_and_no_axis() {
     assert_eq!(one.path.rtt_changes[0].rtt, Nanos::from_ms(80));
     let two = with_path("outage = [\"10s for 2s\", \"15s for 500ms\"]").unwrap();
     assert!(two.axes.iter().all(|(key, _)| key != "path.outage"));
-    let facts = describe(&two);
+    let facts = describe(&two, &names());
     let fact = facts.iter().find(|(key, ..)| key == "path.outage").unwrap();
     assert_eq!(fact.1, "10s for 2s, 15s for 500ms");
     for wrong in [
@@ -617,7 +633,7 @@ fn uneven_paths_describe_themselves_as_they_are_written() {
         .filter(|(key, _)| !GOOD.contains(&format!("\n{key} =")))
         .map(|(key, value)| format!("{key} = {value}\n"))
         .collect();
-    let facts = describe(&with_path(&lines).unwrap());
+    let facts = describe(&with_path(&lines).unwrap(), &names());
     for (key, value) in keys {
         let path = format!("path.{key}");
         let fact = facts.iter().find(|(found, ..)| *found == path);

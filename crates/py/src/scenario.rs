@@ -23,11 +23,7 @@ pub struct Scenario {
 /// Reads a scenario; `file` stands in errors.
 #[pyfunction]
 pub fn parse(py: Python<'_>, text: &str, file: &str) -> PyResult<Scenario> {
-    let names = model::Names {
-        algorithms: knee_cc::algorithms().iter().map(algorithm_info).collect(),
-        read_file: Some(|path| std::fs::read_to_string(path)),
-    };
-    match model::parse(text, file, &names) {
+    match model::parse(text, file, &names()) {
         Ok(scenario) => Ok(Scenario { scenario }),
         Err(error) => Err(errors::scenario(py, &error)),
     }
@@ -181,7 +177,7 @@ fn cell_dict<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyDict>> 
     let dict = PyDict::new(py);
     dict.set_item("index", cell.index)?;
     dict.set_item("axes", &cell.axes)?;
-    dict.set_item("describe", model::describe(cell))?;
+    dict.set_item("describe", model::describe(cell, &names()))?;
     dict.set_item("duration_ns", cell.duration.0)?;
     dict.set_item("warmup_ns", cell.warmup.0)?;
     dict.set_item("bottleneck_hop", bottleneck_hop)?;
@@ -197,6 +193,14 @@ fn cell_dict<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyDict>> 
 /// A parameter of an algorithm as a scenario writes it.
 pub fn algorithm_param(param: &knee_cc::Param) -> model::ParamInfo {
     model::ParamInfo::of_algorithm(param.name, param.unit, param.default, param.min, param.max)
+}
+
+/// What scenarios may name.
+fn names() -> model::Names {
+    model::Names {
+        algorithms: knee_cc::algorithms().iter().map(algorithm_info).collect(),
+        read_file: Some(|path| std::fs::read_to_string(path)),
+    }
 }
 
 fn algorithm_info(algorithm: &knee_cc::Algorithm) -> model::AlgorithmInfo {

@@ -3,8 +3,13 @@
 use std::sync::Arc;
 
 use super::keys::Section;
-use super::{Backend, BufferLimit, Cell, FlowSpec, Host, Pacing, Path, RttChange, WorkloadSpec};
+use super::read::ACK;
+use super::{
+    Backend, BufferLimit, Cell, FlowSpec, Host, Names, Pacing, ParamInfo, Path, RttChange,
+    WorkloadSpec,
+};
 use crate::loss::percent;
+use crate::params::Params;
 use crate::queue::policer::Action;
 use crate::trace::{Outage, RateTrace};
 use crate::transit::Distribution;
@@ -15,8 +20,9 @@ use crate::workload::web::ArrivalProcess;
 /// what is derived has a key with its unit last: `path.bdp_bytes`.
 pub type Fact = (String, String, String);
 
-/// Every value of a cell, defaults and derived ones included.
-pub fn describe(cell: &Cell) -> Vec<Fact> {
+/// Every value of a cell, defaults and derived ones included. `names` are those that it was read with: they know
+/// how the parameters of algorithms are written.
+pub fn describe(cell: &Cell, names: &Names) -> Vec<Fact> {
     let mut facts = Facts(Vec::new());
     facts.key(Section::Top, "duration", cell.duration);
     facts.key(Section::Top, "warmup", cell.warmup);
@@ -36,7 +42,11 @@ pub fn describe(cell: &Cell) -> Vec<Fact> {
     host(&mut facts, Section::Receiver, &cell.receiver);
     facts.key(Section::Receiver, "algorithm", &cell.receiver.algorithm);
     for (i, spec) in cell.flows.iter().enumerate() {
-        flow(&mut facts, Section::Flow(i), spec, 1 + cell.further.len());
+        let section = Section::Flow(i);
+        facts.key(section, "name", &spec.name);
+        facts.key(section, "algorithm", &spec.algorithm);
+        algorithm_params(&mut facts, section, spec, names);
+        flow(&mut facts, section, spec, 1 + cell.further.len());
     }
     facts.0
 }
@@ -50,6 +60,13 @@ impl Facts {
         let key = key.unwrap_or_else(|| panic!("{} is in the registry", section.path_of(name)));
         self.0
             .push((section.path_of(name), value.to_string(), key.doc.into()));
+    }
+
+    /// A parameter of `owner`, as it is written.
+    fn param(&mut self, section: Section, owner: &str, info: &ParamInfo, value: f64, doc: &str) {
+        let written = info.written(value);
+        let key = format!("{owner}.{}", info.name);
+        self.derived(section, &key, written.trim_matches('"'), doc);
     }
 
     fn derived(&mut self, section: Section, name: &str, value: impl ToString, doc: &str) {
@@ -130,6 +147,7 @@ fn hop(facts: &mut Facts, section: Section, path: &Path, whole_rtt: Nanos) {
         }
     }
     facts.key(section, "queue", path.queue);
+    queue_params(facts, section, "", path.queue, &path.queue_params);
     facts.key(section, "policer_rate", rate(path.policer.map(|p| p.rate)));
     if let Some(policer) = path.policer {
         facts.key(
@@ -211,6 +229,7 @@ fn transit(facts: &mut Facts, section: Section, path: &Path) {
         };
         facts.key(section, "ack_buffer", buffer);
         facts.key(section, "ack_queue", ack.queue);
+        queue_params(facts, section, ACK, ack.queue, &ack.queue_params);
     }
 }
 
@@ -252,18 +271,31 @@ fn host(facts: &mut Facts, section: Section, host: &Host) {
     facts.key(section, "rx_coalesce", host.rx_coalesce);
 }
 
-fn flow(facts: &mut Facts, section: Section, flow: &FlowSpec, n_hops: usize) {
-    facts.key(section, "name", &flow.name);
-    facts.key(section, "algorithm", &flow.algorithm);
-    for (name, value) in &flow.params {
-        let key = format!("{}.{name}", flow.algorithm);
-        facts.derived(
+fn algorithm_params(facts: &mut Facts, section: Section, flow: &FlowSpec, names: &Names) {
+    let params = names.algorithm(&flow.algorithm).map(|a| &a.params[..]);
+    for info in params.unwrap_or_default() {
+        let set = flow.params.iter().find(|(name, _)| *name == info.name);
+        let value = set.map_or(info.default, |(_, value)| (*value).into());
+        let doc = format!("parameter of {}", flow.algorithm);
+        facts.param(section, &flow.algorithm, info, value, &doc);
+    }
+}
+
+/// `prefix`: what the names of tables begin with that hold this queue's parameters.
+fn queue_params(facts: &mut Facts, section: Section, prefix: &str, queue: &str, params: &Params) {
+    for (param, value) in params.entries() {
+        let info = ParamInfo::of_queue(param);
+        facts.param(
             section,
-            &key,
+            &format!("{prefix}{queue}"),
+            &info,
             value,
-            &format!("parameter of {}", flow.algorithm),
+            param.doc,
         );
     }
+}
+
+fn flow(facts: &mut Facts, section: Section, flow: &FlowSpec, n_hops: usize) {
     facts.key(section, "workload", flow.workload.kind().name);
     match &flow.workload {
         WorkloadSpec::Bulk { write_bytes } => {

@@ -52,7 +52,7 @@ pub(super) struct Setting {
 }
 
 /// What the names of tables begin with whose parameters are those of `ack_queue`.
-const ACK: &str = "ack_";
+pub(super) const ACK: &str = "ack_";
 
 /// Where a key stands in the file.
 #[derive(Clone, Copy)]
