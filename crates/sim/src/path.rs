@@ -285,6 +285,11 @@ impl Bottleneck {
         self.counters.marked_pkts += u64::from(packet.ecn == Ecn::Ce);
     }
 
+    #[inline]
+    pub fn has_dropped(&self) -> bool {
+        !self.dropped.is_empty()
+    }
+
     /// Packets dropped since the last call.
     #[inline]
     pub fn take_dropped(&mut self) -> Option<Packet> {

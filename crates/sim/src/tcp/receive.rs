@@ -230,8 +230,18 @@ impl Receiver {
 
     /// Free space, as window: the buffer less what waits out of order.
     fn space(&self) -> u64 {
-        let waiting = (self.out_of_order.total() << RATIO_SHIFT) / self.scaling_ratio;
+        let waiting = match self.out_of_order.total() {
+            // Most of the time, and a division is slow.
+            0 => 0,
+            bytes => (bytes << RATIO_SHIFT) / self.scaling_ratio,
+        };
         self.win_from_space(self.rcvbuf_bytes.saturating_sub(waiting))
+    }
+
+    /// Rounded up to what the scaled window field can say.
+    fn in_whole_units(&self, window: u64) -> u64 {
+        let unit = 1u64 << self.wscale;
+        (window + unit - 1) & !(unit - 1)
     }
 
     /// __tcp_select_window()
@@ -249,7 +259,7 @@ impl Receiver {
                 return 0;
             }
         }
-        free.min(self.rcv_ssthresh).next_multiple_of(unit)
+        self.in_whole_units(free.min(self.rcv_ssthresh))
     }
 
     /// tcp_select_window(): offers a window; its right edge never moves back.
@@ -260,7 +270,7 @@ impl Receiver {
         let current = (self.rcv_wup + self.rcv_wnd).saturating_sub(self.rcv_nxt);
         let mut window = self.select_window();
         if window < current {
-            window = current.next_multiple_of(1 << self.wscale);
+            window = self.in_whole_units(current);
         }
         self.rcv_wnd = window;
         self.rcv_wup = self.rcv_nxt;

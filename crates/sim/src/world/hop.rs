@@ -20,6 +20,7 @@ pub struct Hop {
     pub ack: Bottleneck,
     /// Behind the link toward each side, where packets do more than take their delay.
     pub transits: [Option<Box<Transit>>; 2],
+    overhead_bytes: u32,
     /// Changes of its length that have been.
     route_changes: usize,
 }
@@ -45,6 +46,7 @@ impl Hop {
                 hop.build_ack_transit(&stream, boot_ns),
                 hop.build_transit(&stream, boot_ns),
             ],
+            overhead_bytes: hop.overhead_bytes,
             route_changes: 0,
         }
     }
@@ -130,13 +132,9 @@ impl World<'_> {
             return self.set_off(hop, to, handle);
         }
         let segment = self.slab.get(handle);
-        let overhead_bytes = match hop {
-            0 => self.cell.path.overhead_bytes,
-            n => self.cell.further[n as usize - 1].overhead_bytes,
-        };
         let packet = Packet {
             handle,
-            bytes: segment.ip_bytes() + overhead_bytes,
+            bytes: segment.ip_bytes() + at.overhead_bytes,
             flow: to.flow(),
             host: self.flows[to.flow() as usize].group,
             ecn: segment.ecn,
@@ -200,7 +198,7 @@ impl World<'_> {
     }
 
     /// A packet is through a hop's link: its delay is next.
-    #[inline]
+    #[inline(always)]
     pub(super) fn set_off(&mut self, hop: u32, to: EndpointId, handle: u32) {
         let side = to.side() as usize;
         let flow = &self.flows[to.flow() as usize];
@@ -216,6 +214,7 @@ impl World<'_> {
         }
     }
 
+    #[inline(never)]
     fn pass_transit(&mut self, hop: u32, to: EndpointId, line: u32, handle: u32) {
         let Some(transit) = &mut self.hops[hop as usize].transits[to.side() as usize] else {
             return;
@@ -253,6 +252,7 @@ impl World<'_> {
         self.enter_hop(hop, to, handle);
     }
 
+    #[inline]
     pub(super) fn release_dropped_acks(&mut self, hop: u32) {
         while let Some(packet) = self.hops[hop as usize].ack.take_dropped() {
             self.slab.release(packet.handle);
@@ -261,6 +261,13 @@ impl World<'_> {
 
     #[inline]
     pub(super) fn account_drops(&mut self, hop: u32) {
+        if self.hops[hop as usize].data.has_dropped() {
+            self.account_dropped(hop);
+        }
+    }
+
+    #[cold]
+    fn account_dropped(&mut self, hop: u32) {
         while let Some(packet) = self.hops[hop as usize].data.take_dropped() {
             self.flows[packet.flow as usize].queue_dropped_pkts += 1;
             self.drop_packet(packet.flow, packet.handle);

@@ -42,11 +42,16 @@ impl World<'_> {
         self.with_endpoint(from, |tcp, cx| tcp.on_qdisc_sent(cx, bytes));
     }
 
+    #[cold]
+    fn capture_sent(&mut self, flow: u32, handle: u32) {
+        let segment = self.slab.get(handle).clone();
+        self.capture(flow, true, &segment);
+    }
+
     #[inline]
     fn enter_path(&mut self, from: EndpointId, handle: u32) {
         if self.options.capture && from.side() == Side::Sender {
-            let segment = self.slab.get(handle).clone();
-            self.capture(from.flow(), true, &segment);
+            self.capture_sent(from.flow(), handle);
         }
         let segment = self.slab.get(handle);
         let is_data = from.side() == Side::Sender;
