@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::KernelError;
 use crate::collect::proc_net;
 use crate::collect::routing::Routing;
-use crate::record::events::Events;
+use crate::record::events::{Events, GRACE};
 use crate::record::moment::{Moment, thread_cpu};
 use crate::record::pace::Pace;
 use crate::record::{Cpu, Selection, Wanted, within};
@@ -200,6 +200,10 @@ impl<'a> Exporter<'a> {
                 self.sampling.samples += 1;
                 self.sampling.interrupted += u64::from(dump.interrupted);
                 self.sampling.t_unix_ns = Moment::now().unix_ns;
+                if self.sampling.samples == 1 {
+                    // Whatever begins after the first sums are told is counted whole.
+                    std::thread::sleep(GRACE);
+                }
             }
             // Without a first one there is nothing to tell; later the next may go well.
             Err(error) if self.sampling.samples == 0 => return Err(error),

@@ -22,8 +22,13 @@ class Metric:
 
 TCP_COUNTERS = (
     Metric("bytes_sent", "kneepoint_tcp_sent_bytes", "Payload sent, retransmissions included.", "bytes"),
-    Metric("bytes_acked", "kneepoint_tcp_acked_bytes", "Payload that the far end acknowledged.", "bytes"),
-    Metric("bytes_received", "kneepoint_tcp_received_bytes", "Payload received in order.", "bytes"),
+    Metric(
+        "bytes_acked",
+        "kneepoint_tcp_acked_bytes",
+        "Payload that the far end acknowledged; a SYN or FIN is a byte.",
+        "bytes",
+    ),
+    Metric("bytes_received", "kneepoint_tcp_received_bytes", "Payload received in order; a FIN is a byte.", "bytes"),
     Metric("bytes_retrans", "kneepoint_tcp_retransmitted_bytes", "Payload sent again.", "bytes"),
     Metric("data_segs_out", "kneepoint_tcp_sent_data_segments", "Segments with payload sent.", "segments"),
     Metric("total_retrans", "kneepoint_tcp_retransmitted_segments", "Segments sent again, SYNs included.", "segments"),

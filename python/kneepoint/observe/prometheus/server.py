@@ -172,9 +172,11 @@ class _Listener(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Listener
-    server_version = "kneepoint"
-    sys_version = ""
     timeout = PATIENCE_S
+
+    def version_string(self) -> str:
+        """Nothing of Python."""
+        return "kneepoint"
 
     def do_GET(self) -> None:
         """The metrics."""
