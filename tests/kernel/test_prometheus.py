@@ -60,9 +60,13 @@ class Exporter:
 
     def after(self, samples: int) -> None:
         """Waits until so many more samples were taken."""
-        wanted, until = self.values("kneepoint_samples_total") + samples, time.monotonic() + 20
-        while self.values("kneepoint_samples_total") < wanted:
-            assert time.monotonic() < until, "no sample was taken"
+        self.until("kneepoint_samples_total", self.values("kneepoint_samples_total") + samples)
+
+    def until(self, name: str, least: float) -> None:
+        """Waits until it is as much."""
+        end = time.monotonic() + 20
+        while (value := self.values(name)) < least:
+            assert time.monotonic() < end, f"{name} is {value} and not {least}"
             time.sleep(0.02)
 
 
@@ -131,7 +135,7 @@ def test_every_byte_is_counted_once_also_of_connections_that_no_sample_saw() -> 
             sizes.append(1 + number)
             near.close()
             far.close()
-        exporter.after(2)
+        exporter.until("kneepoint_tcp_closed_connections_total", 400)
         for near, far in kept:
             near.sendall(bytes(500))
             assert len(far.recv(500, socket.MSG_WAITALL)) == 500
@@ -148,7 +152,8 @@ def test_every_byte_is_counted_once_also_of_connections_that_no_sample_saw() -> 
         for near, far in kept:
             near.close()
             far.close()
-        exporter.after(2)
+        exporter.until("kneepoint_tcp_closed_connections_total", 406)
+        exporter.after(1)
         assert exporter.values("kneepoint_tcp_closed_connections_total") == 406
         assert exporter.values("kneepoint_tcp_sent_bytes_total") == sum(sizes)
         assert exporter.values("kneepoint_lost_events_total") == 0
