@@ -159,6 +159,29 @@ def test_every_byte_is_counted_once_also_of_connections_that_no_sample_saw() -> 
         assert exporter.values("kneepoint_lost_events_total") == 0
 
 
+def test_connections_are_told_apart_by_cgroup_and_process() -> None:
+    comm = Path("/proc/self/comm").read_text().strip()
+    [cgroup] = re.findall(r"^0::(.*)$", Path("/proc/self/cgroup").read_text(), re.M) or [None]
+    ways = [("process", comm)]
+    if cgroup and Path("/sys/fs/cgroup", cgroup[1:]).is_dir():
+        ways.append(("cgroup", cgroup))
+    for name, value in ways:
+        with (
+            listening() as (listener, port),
+            exporting("--port", str(port), "--by", f"{name}={value},none") as exporter,
+        ):
+            near, far = exchange(listener, 1_000)
+            # Both ends are ours; who holds them is found in pieces of time.
+            end = time.monotonic() + 20
+            while exporter.values("kneepoint_tcp_sent_bytes_total", **{name: value}) < 1_000:
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            assert exporter.values("kneepoint_tcp_connections", **{name: value}) == 2
+            assert exporter.values("kneepoint_tcp_sent_bytes_total") == 1_000
+            near.close()
+            far.close()
+
+
 def test_no_counter_goes_back_while_connections_come_and_go() -> None:
     def counted(exporter: Exporter) -> dict[tuple[str, str], float]:
         return {

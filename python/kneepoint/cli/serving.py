@@ -24,7 +24,9 @@ def prometheus(where: str, asked: dict[str, Any]) -> int:
     return 0
 
 
-def _ready(urls: Sequence[str]) -> None:
+def _ready(urls: Sequence[str], absent: Sequence[str]) -> None:
+    for name in absent:
+        print(f'knee export: there is no cgroup "{name}" below /sys/fs/cgroup yet.', file=sys.stderr, flush=True)
     print(f"Metrics: {' '.join(urls)}", flush=True)
 
 

@@ -115,7 +115,7 @@ pub struct Owner<'a> {
     pub local_port: u16,
     pub cgroup_id: Option<u64>,
     pub process: Option<&'a str>,
-    /// Of a socket whose process was looked for, it is known that it has none of the names.
+    /// It was looked for everywhere, so that it has none of the names.
     pub process_looked_for: bool,
 }
 
@@ -138,6 +138,17 @@ impl Places {
                     add_below(&folder, at, &mut self.cgroups);
                 }
             }
+        }
+    }
+
+    /// Cgroups that are not there now; their services may come.
+    pub fn absent(&self) -> Vec<&str> {
+        match &self.by {
+            By::Cgroup(names) => (names.iter())
+                .filter(|name| cgroup_folder(name).is_none())
+                .map(String::as_str)
+                .collect(),
+            _ => Vec::new(),
         }
     }
 

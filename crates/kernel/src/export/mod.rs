@@ -117,6 +117,8 @@ pub struct Sampling {
 pub struct Snapshot<'a> {
     /// What groups are told apart by, besides the algorithm.
     pub by: Option<&'static str>,
+    /// Values of it that this host has nothing of now.
+    pub absent: Vec<&'a str>,
     pub groups: Vec<GroupView<'a>>,
     /// Counters of `/proc/net` as `Group.Name`, summed over processors.
     pub host: &'a BTreeMap<String, i64>,
@@ -251,6 +253,7 @@ impl<'a> Exporter<'a> {
     fn snapshot(&self) -> Snapshot<'_> {
         Snapshot {
             by: self.options.by.name(),
+            absent: self.tally.absent(),
             groups: self.tally.groups(),
             host: &self.host,
             queues: self.queues.views(),

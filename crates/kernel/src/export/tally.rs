@@ -54,6 +54,8 @@ struct Sums {
     values: Vec<String>,
     groups: Vec<Option<Box<Group>>>,
     by_process: bool,
+    /// There are processes that may not be looked into, whose any socket may be.
+    denied: bool,
 }
 
 impl Tally {
@@ -150,6 +152,7 @@ impl Tally {
             }
         });
         let processes = &self.processes;
+        self.sums.denied = processes.denied() > 0;
         wanted.retain(|inode, cookie| {
             let still = processes.is_wanted(*inode);
             if !still {
@@ -157,6 +160,11 @@ impl Tally {
             }
             still
         });
+    }
+
+    /// Values of the second label that this host has nothing of now.
+    pub fn absent(&self) -> Vec<&str> {
+        self.sums.places.absent()
     }
 
     pub fn groups(&self) -> Vec<GroupView<'_>> {
@@ -180,6 +188,7 @@ impl Sums {
         let groups = (0..Algorithms::MOST * values.len()).map(|_| None).collect();
         Sums {
             by_process: matches!(by, By::Process(_)),
+            denied: false,
             algorithms: Algorithms::default(),
             places: Places::new(by),
             values,
@@ -204,7 +213,7 @@ impl Sums {
             local_port: diag.source.1,
             cgroup_id: diag.cgroup_id,
             process: entry.process.as_ref().map(|process| &*process.comm),
-            process_looked_for: entry.asked && !entry.kept.waiting,
+            process_looked_for: entry.asked && !entry.kept.waiting && !self.denied,
         };
         let place = self.places.of(&owner);
         let at = self.algorithms.number(algorithm) * self.values.len() + place;

@@ -185,3 +185,23 @@ fn wait(fds: &[std::os::fd::BorrowedFd<'_>], timeout: PollTimeout) -> bool {
 
 /// Longer than an event is on its way through the kernel's work queue and the thread.
 pub const GRACE: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn piece_that_is_not_full_is_told_too() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let events = Events::start().unwrap();
+        drop(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+        drop(listener.accept().unwrap());
+        assert!(wait(&[events.wake.as_fd()], PollTimeout::from(10_000u16)));
+        let chunk = events.chunks.try_recv().unwrap();
+        assert!(chunk.events().count() >= 1);
+        assert!(chunk.bytes.len() < CHUNK_BYTES);
+        events.stop(|_| {});
+    }
+}

@@ -12,8 +12,10 @@ from kneepoint.observe.record import stop_signals
 from .server import Server, addresses
 
 
-def export(where: str, asked: dict[str, Any], *, ready: Callable[[Sequence[str]], None]) -> None:
-    """Answers at `where` until SIGINT, SIGTERM or SIGHUP comes. `ready` gets the URLs after the first sample.
+def export(where: str, asked: dict[str, Any], *, ready: Callable[[Sequence[str], Sequence[str]], None]) -> None:
+    """Answers at `where` until SIGINT, SIGTERM or SIGHUP comes.
+
+    After the first sample `ready` gets the URLs and the values of `asked["by"]` that this host has nothing of yet.
 
     `asked` has the options of `knee export --prometheus` as texts.
     Raises UsageError for a text that cannot be meant or an address that is not to be had, EngineError where the
@@ -27,7 +29,7 @@ def export(where: str, asked: dict[str, Any], *, ready: Callable[[Sequence[str]]
         server.publish(snapshot)
         if not told:
             told = True
-            ready(server.urls)
+            ready(server.urls, json.loads(snapshot)["absent"])
 
     try:
         with stop_signals() as stop:
