@@ -109,9 +109,13 @@ class Server:
 
     def close(self) -> None:
         """Ends it; answers under way are cut off with the process."""
+        # Each looks up only now and then, so they are told at once.
+        ends = [threading.Thread(target=server.shutdown) for server in self._servers if self._page is not None]
+        for end in ends:
+            end.start()
+        for end in ends:
+            end.join()
         for server in self._servers:
-            if self._page is not None:
-                server.shutdown()
             server.server_close()
 
 

@@ -200,6 +200,12 @@ fn one_value_too_many_is_refused() {
 }
 
 #[test]
+fn cgroup_that_is_not_there_is_named() {
+    let text = "cgroup=no/such/group";
+    assert_eq!(Driven::new(text).sums.places.absent(), ["no/such/group"]);
+}
+
+#[test]
 fn process_that_is_not_known_yet_is_waited_for_and_nothing_is_lost() {
     let mut driven = Driven::new("process=nginx");
     driven.sums.by_process = true;
