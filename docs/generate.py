@@ -14,6 +14,7 @@ from typing import Any
 
 from kneepoint import _core, tables
 from kneepoint import columns as known
+from kneepoint.observe.prometheus import catalogue
 
 DOCS = Path(__file__).resolve().parent
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -121,6 +122,30 @@ def queues() -> str:
     return "\n".join(parts)
 
 
+def metrics() -> str:
+    """Every metric of `knee export --prometheus`."""
+    parts = (
+        ("counter", "`algorithm`", (*catalogue.TCP_COUNTERS, catalogue.TCP_CLOSED)),
+        ("counter", "`algorithm`, `limit`", (catalogue.TCP_LIMITED,)),
+        ("gauge", "`algorithm`", (catalogue.TCP_CONNECTIONS,)),
+        ("histogram", "`algorithm`", catalogue.TCP_HISTOGRAMS),
+        ("counter", "", catalogue.HOST_COUNTERS),
+        ("gauge", "", catalogue.HOST_GAUGES),
+        ("counter", "`device`, `kind`", catalogue.QDISC_COUNTERS),
+        ("gauge", "`device`, `kind`", catalogue.QDISC_GAUGES),
+        ("counter", "", catalogue.SAMPLING_COUNTERS),
+        ("gauge", "", catalogue.SAMPLING_GAUGES),
+        ("counter", "`mode`", (catalogue.SAMPLING_CPU,)),
+        ("gauge", "`version`, `kernel`", (catalogue.BUILD_INFO,)),
+    )
+    rows = [
+        [code(metric.name + ("_total" if kind == "counter" else "")), kind, labels, metric.help]
+        for kind, labels, listed in parts
+        for metric in listed
+    ]
+    return table(["metric", "type", "labels", "meaning"], rows)
+
+
 def kinds(items: list[dict[str, object]]) -> str:
     last = "source" if "source" in items[0] else "keys"
     rows = []
@@ -137,6 +162,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "trace": lambda: written(_core.trace_tables()),
     "algorithms": algorithms,
     "queues": queues,
+    "metrics": metrics,
     "losses": lambda: kinds(_core.losses()),
     "workloads": lambda: kinds(_core.workloads()),
     "sizes": lambda: kinds(_core.sizes()),

@@ -1,4 +1,4 @@
-"""What recording costs, measured on real loopback sockets in a network namespace of its own.
+"""What recording and exporting cost, measured on real loopback sockets in a network namespace of its own.
 
     python tools/bench_record.py [--connections 50000] [--seconds 20]
 
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,9 +47,11 @@ def main() -> None:
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors", flush=True)
     with established(500):
         tell_recording(1_000, record(given.seconds))
+        tell_exporting(1_000, given.seconds)
     with established(given.connections):
         tell_dumps(given.pairs)
         tell_recording(2 * given.connections, record(given.seconds))
+        tell_exporting(2 * given.connections, given.seconds)
     tell_short(given.per_second, seconds=5)
 
 
@@ -142,6 +145,36 @@ def tell_recording(sockets: int, report: dict[str, object]) -> None:
         f"{report['samples']} samples, {report['missed']} missed; "
         f"memory {float(str(report['peak_rss_bytes'])) / 1e6:.0f} MB; "
         f"{float(str(report['bytes'])) / rows:.0f} bytes on disk per row",
+        flush=True,
+    )
+
+
+def tell_exporting(sockets: int, seconds: float) -> None:
+    """What a sample of `knee export --prometheus` costs, and being scraped twice for each."""
+    command = [sys.executable, "-m", "kneepoint", "export", "--prometheus", ":0", "--every", "1s"]
+    exporter = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert exporter.stdout is not None
+    url = exporter.stdout.readline().split()[1]
+
+    def told() -> dict[str, float]:
+        with urllib.request.urlopen(url) as answer:
+            lines = answer.read().decode().splitlines()
+        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
+
+    first = told()
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        time.sleep(0.5)
+        last = told()
+    exporter.terminate()
+    exporter.wait()
+    samples = last["kneepoint_samples_total"] - first["kneepoint_samples_total"]
+    spent = last["process_cpu_seconds_total"] - first["process_cpu_seconds_total"]
+    sampling = sum(last[name] - first[name] for name in last if name.startswith("kneepoint_sample_cpu_seconds_total"))
+    print(
+        f"exporting {sockets:,} sockets: {1e3 * spent / samples:.0f} ms of CPU per sample with two scrapes, of that "
+        f"{1e3 * sampling / samples:.0f} ms sampling; at one each 15 s {100 * spent / samples / 15:.2f} % of a "
+        f"processor; memory {last['process_resident_memory_bytes'] / 1e6:.0f} MB; {len(last)} series",
         flush=True,
     )
 

@@ -276,6 +276,12 @@ def record(asked: str, stop: int, progress: Callable[[int, int], None] | None) -
     `progress` gets the sockets of the last dump and the rows so far, from another thread.
     """
 
+def export(asked: str, stop: int, publish: Callable[[str], None]) -> None:
+    """Samples the sums over sockets until `stop` is readable; `asked` is a JSON object (`crates/kernel/src/export/`).
+
+    `publish` gets each sample as one, from another thread; what it raises ends it.
+    """
+
 def sockets(wanted: str) -> ArrowBatches:
     """The TCP sockets as they are now; `wanted` is a JSON object."""
 

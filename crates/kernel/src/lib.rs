@@ -4,6 +4,7 @@
 mod clock;
 pub mod collect;
 mod error;
+pub mod export;
 pub mod lab;
 pub mod loader;
 pub mod record;

@@ -14,6 +14,8 @@ mod arrow;
 #[cfg(feature = "python")]
 mod errors;
 #[cfg(feature = "python")]
+mod export;
+#[cfg(feature = "python")]
 mod kernel;
 #[cfg(feature = "python")]
 mod loader;
@@ -39,6 +41,8 @@ mod units;
 mod _core {
     #[pymodule_export]
     use crate::arrow::{ArrowBatches, ArrowTable};
+    #[pymodule_export]
+    use crate::export::export;
     #[pymodule_export]
     use crate::kernel::{LabOutput, enter_lab};
     #[pymodule_export]

@@ -88,8 +88,12 @@ def _planning(command: Command) -> Command:
     return command
 
 
+_FILTERS = ("port", "address", "algorithm", "state", "min_bytes", "mark", "cgroup", "netns")
+"""Options of `_filtering`."""
+
+
 def _filtering(command: Command) -> Command:
-    """Which sockets `record` and `watch` look at."""
+    """Which sockets `record`, `watch` and `export` look at."""
     for option in (
         click.option("--netns", metavar="NAME|PID", help="Of this network namespace; by default of our own."),
         click.option("--cgroup", metavar="PATH", help="Of this cgroup v2."),
@@ -414,24 +418,74 @@ def _report(run: Path, out: Path | None, figure: str | None, format: str, condit
     return 0
 
 
-@app.command("export", short_help="Export a run for other tools.")
-@click.argument("run", metavar="RUN", type=_PATH)
+@app.command("export", short_help="Export a run for other tools, or this host's TCP for Prometheus.")
+@click.argument("run", metavar="[RUN]", required=False, type=_PATH)
 @click.option(
     "--format",
-    required=True,
     type=click.Choice(("csv", "pcapng", "mahimahi")),
     help="csv: every table; pcapng: the packets of one repetition; mahimahi: the rate of its bottleneck, or of a "
     "scenario's, as a trace.",
 )
-@click.option("--out", required=True, metavar="PATH", type=_PATH, help="A folder for csv, a file for the others.")
+@click.option("--out", metavar="PATH", type=_PATH, help="A folder for csv, a file for the others.")
 @click.option(
     "--cell", default=0, show_default=True, type=click.IntRange(min=0), help="pcapng, mahimahi: cell of the matrix."
 )
 @click.option(
     "--rep", default=0, show_default=True, type=click.IntRange(min=0), help="pcapng, mahimahi: repetition, from 0."
 )
-def _export(run: Path, format: str, out: Path, cell: int, rep: int) -> int:
-    """Export a run for other tools."""
+@click.option(
+    "--prometheus",
+    metavar="[ADDRESS]:PORT",
+    help="Without RUN: serve sums over this host's TCP sockets; by default on loopback.",
+)
+@click.option("--every", default="15s", show_default=True, metavar="TIME", help="Between two samples, whoever asks.")
+@click.option(
+    "--by",
+    metavar="WHAT=A,B",
+    help="A second label with these values and other: port=443,8000-8100, cgroup=PATH or process=NAME.",
+)
+@_filtering
+@click.option("--grafana", metavar="FILE", type=_PATH, help="Write a dashboard for what --prometheus serves.")
+@click.option("--systemd", metavar="DIR", type=_PATH, help="Write units of --prometheus and of record.")
+def _export(**given: Any) -> int:
+    """Export a run for other tools: RUN with --format and --out.
+
+    Or serve TCP of this host to Prometheus: `knee export --prometheus :9757`. --grafana and --systemd write the files
+    that go with it.
+    """
+    ways = {
+        "RUN": ("run", "format", "out", "cell", "rep"),
+        "--prometheus": ("prometheus", "every", "by", *_FILTERS),
+        "--grafana": ("grafana",),
+        "--systemd": ("systemd",),
+    }
+    chosen = [way for way, names in ways.items() if given[names[0]] is not None]
+    if len(chosen) != 1:
+        raise click.UsageError(f"got {' and '.join(chosen) or 'nothing'}; expected one of {', '.join(ways)}.")
+    way = chosen[0]
+    for other, names in ways.items():
+        for name in names[1:] if other != way else ():
+            if click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+                raise click.UsageError(f"--{name.replace('_', '-')} is for {other}, and got {way}.")
+    if way == "RUN":
+        for name in ("format", "out"):
+            if given[name] is None:
+                raise click.UsageError(f"Missing option '--{name}'.")
+        return _export_run(*(given[name] for name in ways["RUN"]))
+    from . import serving
+
+    if way == "--prometheus":
+        asked = {name: given[name] for name in ways[way][1:]}
+        lists = {"port": "ports", "address": "addresses", "algorithm": "algorithms", "state": "states"}
+        return serving.prometheus(given["prometheus"], {lists.get(name, name): asked[name] for name in asked})
+    if way == "--grafana":
+        serving.grafana(given["grafana"])
+    else:
+        serving.systemd(given["systemd"])
+    return 0
+
+
+def _export_run(run: Path, format: str, out: Path, cell: int, rep: int) -> int:
     from . import exporting
 
     if format == "csv":

@@ -65,13 +65,13 @@ def record(asked: dict[str, Any], *, progress: Callable[[int, int], None] | None
     `asked` has the options of `knee record` as texts.
     Raises UsageError for a text that cannot be meant, EngineError where the kernel or the disk refuses.
     """
-    with _stop_signals() as stop:
+    with stop_signals() as stop:
         report: Report = json.loads(_core.record(json.dumps(asked), stop, progress))
     return report
 
 
 @contextmanager
-def _stop_signals() -> Iterator[int]:
+def stop_signals() -> Iterator[int]:
     """A descriptor that becomes readable when a signal asks to stop.
 
     The recorder waits without the interpreter: Python's handlers would only run when it has ended. The descriptor

@@ -97,8 +97,10 @@ impl TcpInfo<'_> {
     /// Segments in flight, as tcp_packets_in_flight() has them.
     pub fn inflight(&self) -> u32 {
         let part = |value: Option<u32>| value.unwrap_or(0);
-        (part(self.unacked()) + part(self.retrans()))
-            .saturating_sub(part(self.sacked()) + part(self.lost()))
+        // Saturating: what a broken kernel tells is no reason to end.
+        part(self.unacked())
+            .saturating_add(part(self.retrans()))
+            .saturating_sub(part(self.sacked()).saturating_add(part(self.lost())))
     }
 
     /// Do the two tell of the same moment, but for the clocks that always run?

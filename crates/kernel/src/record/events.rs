@@ -1,6 +1,8 @@
 //! The thread that keeps up with destroy events, whatever the recorder is doing.
 
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -68,8 +70,10 @@ pub struct Listened {
 /// The thread's other end.
 pub struct Events {
     pub chunks: Receiver<Chunk>,
-    /// Readable when pieces are full.
+    /// Readable when a piece waits.
     pub wake: EventFd,
+    /// Events that the kernel dropped until the last overrun, as it counts them.
+    pub lost: Arc<AtomicU64>,
     stop: EventFd,
     thread: std::thread::JoinHandle<Listened>,
 }
@@ -90,13 +94,16 @@ impl Events {
         };
         let (their_wake, their_stop) = (duplicate(&wake)?, duplicate(&stop)?);
         let (sender, chunks) = sync_channel(CHUNKS);
+        let lost = Arc::new(AtomicU64::new(0));
+        let their_lost = Arc::clone(&lost);
         let thread = std::thread::Builder::new()
             .name("destroyed".to_owned())
-            .spawn(move || listen(destroyed, &their_wake, &their_stop, &sender))
+            .spawn(move || listen(destroyed, &their_wake, &their_stop, &sender, &their_lost))
             .map_err(KernelError::system("start a thread"))?;
         Ok(Events {
             chunks,
             wake,
+            lost,
             stop,
             thread,
         })
@@ -118,7 +125,14 @@ fn listen(
     wake: &std::os::fd::OwnedFd,
     stop: &std::os::fd::OwnedFd,
     sender: &SyncSender<Chunk>,
+    lost: &AtomicU64,
 ) -> Listened {
+    // Each piece is told: an interval may be longer than the channel has room for.
+    let hand_over = |chunk: &mut Chunk| {
+        let gone = sender.send(std::mem::take(chunk)).is_err();
+        let _ = nix::unistd::write(wake, &1u64.to_ne_bytes());
+        gone
+    };
     let mut listened = Listened::default();
     let mut chunk = Chunk::default();
     let mut looks = 0;
@@ -134,14 +148,20 @@ fn listen(
         let received = destroyed.receive(|body| {
             chunk.push(now, body);
             if chunk.bytes.len() >= CHUNK_BYTES {
-                gone |= sender.send(std::mem::take(&mut chunk)).is_err();
-                let _ = nix::unistd::write(wake, &1u64.to_ne_bytes());
+                gone |= hand_over(&mut chunk);
             }
         });
-        listened.overruns += received.as_ref().map_or(0, |received| received.overruns);
+        let overruns = received.as_ref().map_or(0, |received| received.overruns);
+        listened.overruns += overruns;
+        if overruns > 0 {
+            lost.store(
+                destroyed.lost().unwrap_or(listened.overruns),
+                Ordering::Relaxed,
+            );
+        }
         looks += 1;
         if (looks >= LOOKS || stopping) && !chunk.bytes.is_empty() {
-            gone |= sender.send(std::mem::take(&mut chunk)).is_err();
+            gone |= hand_over(&mut chunk);
             looks = 0;
         }
         if stopping || gone || received.is_err() {
@@ -165,3 +185,23 @@ fn wait(fds: &[std::os::fd::BorrowedFd<'_>], timeout: PollTimeout) -> bool {
 
 /// Longer than an event is on its way through the kernel's work queue and the thread.
 pub const GRACE: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn piece_that_is_not_full_is_told_too() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let events = Events::start().unwrap();
+        drop(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+        drop(listener.accept().unwrap());
+        assert!(wait(&[events.wake.as_fd()], PollTimeout::from(10_000u16)));
+        let chunk = events.chunks.try_recv().unwrap();
+        assert!(chunk.events().count() >= 1);
+        assert!(chunk.bytes.len() < CHUNK_BYTES);
+        events.stop(|_| {});
+    }
+}

@@ -12,9 +12,9 @@ use crate::collect::sock_diag::Diag;
 /// event may still be on its way.
 const KEPT_DUMPS: u64 = 3;
 
-/// A socket.
+/// A socket, with what else is kept of it.
 #[derive(Clone, Debug, Default)]
-pub struct Entry {
+pub struct Entry<T> {
     cookie: u64,
     /// Who came after it in the last dump.
     next: u32,
@@ -28,9 +28,10 @@ pub struct Entry {
     pub process: Option<Arc<Process>>,
     /// Has its process been asked for?
     pub asked: bool,
+    pub kept: T,
 }
 
-impl Entry {
+impl<T> Entry<T> {
     /// Has a dump told its owner? Of TIME_WAIT it never does.
     pub fn is_told(&self) -> bool {
         self.algorithm != 0
@@ -39,8 +40,8 @@ impl Entry {
 
 /// The sockets.
 #[derive(Default)]
-pub struct Known {
-    entries: Vec<Entry>,
+pub struct Known<T = ()> {
+    entries: Vec<Entry<T>>,
     free: Vec<u32>,
     by_cookie: AHashMap<u64, u32>,
     last: u32,
@@ -48,7 +49,7 @@ pub struct Known {
     algorithms: Vec<Box<str>>,
 }
 
-impl Known {
+impl<T: Default> Known<T> {
     /// A dump begins.
     pub fn begin(&mut self) {
         self.dump += 1;
@@ -72,12 +73,12 @@ impl Known {
     }
 
     /// The socket of a dump's row, with what the row tells of it.
-    pub fn see(&mut self, diag: &Diag<'_>) -> &mut Entry {
+    pub fn see(&mut self, diag: &Diag<'_>) -> &mut Entry<T> {
         let at = self.find_or_add(diag.cookie);
         self.tell(at, diag)
     }
 
-    fn tell(&mut self, at: u32, diag: &Diag<'_>) -> &mut Entry {
+    fn tell(&mut self, at: u32, diag: &Diag<'_>) -> &mut Entry<T> {
         let algorithm = self.number(at, diag.congestion);
         let entry = &mut self.entries[at as usize];
         entry.seen = self.dump;
@@ -93,7 +94,7 @@ impl Known {
     }
 
     /// The socket of a dump after which none will be asked for.
-    pub fn see_once(&mut self, diag: &Diag<'_>) -> &mut Entry {
+    pub fn see_once(&mut self, diag: &Diag<'_>) -> &mut Entry<T> {
         if self.entries.is_empty() {
             self.entries.push(Entry::default());
         }
@@ -101,13 +102,13 @@ impl Known {
         self.tell(0, diag)
     }
 
-    pub fn get(&self, cookie: u64) -> Option<&Entry> {
+    pub fn get(&self, cookie: u64) -> Option<&Entry<T>> {
         let at = *self.by_cookie.get(&cookie)?;
         Some(&self.entries[at as usize])
     }
 
     /// Its algorithm's name.
-    pub fn algorithm(&self, entry: &Entry) -> Option<&str> {
+    pub fn algorithm(&self, entry: &Entry<T>) -> Option<&str> {
         let at = usize::from(entry.algorithm).checked_sub(1)?;
         Some(&self.algorithms[at])
     }
@@ -126,6 +127,13 @@ impl Known {
             if entry.inode == inode {
                 entry.process = Some(process);
             }
+        }
+    }
+
+    /// Changes what is kept of the socket, if it is known.
+    pub fn change(&mut self, cookie: u64, change: impl FnOnce(&mut T)) {
+        if let Some(&at) = self.by_cookie.get(&cookie) {
+            change(&mut self.entries[at as usize].kept);
         }
     }
 
@@ -195,7 +203,7 @@ mod tests {
 
     #[test]
     fn facts_of_the_last_dump_are_found_by_cookie_in_whatever_order_sockets_come() {
-        let mut known = Known::default();
+        let mut known = Known::<()>::default();
         for order in [[1, 2, 3, 4], [4, 2, 3, 1], [1, 3, 2, 4], [1, 2, 3, 4]] {
             known.begin();
             for cookie in order {
@@ -214,7 +222,7 @@ mod tests {
 
     #[test]
     fn time_wait_keeps_what_its_connection_told() {
-        let mut known = Known::default();
+        let mut known = Known::<()>::default();
         known.begin();
         known.see(&of(9, Some("cubic")));
         let mut rest = of(9, None);
@@ -226,7 +234,7 @@ mod tests {
 
     #[test]
     fn socket_without_a_destroy_event_is_forgotten_after_some_dumps() {
-        let mut known = Known::default();
+        let mut known = Known::<()>::default();
         known.begin();
         known.see(&of(1, Some("cubic")));
         known.see(&of(2, Some("cubic")));

@@ -5,29 +5,26 @@
 //! while the first is at work. Both are in the namespace that is recorded; the
 //! caller's thread is not.
 
-mod events;
+pub(crate) mod asking;
+pub(crate) mod events;
 mod files;
 mod host;
-mod known;
-mod moment;
+pub(crate) mod known;
+pub(crate) mod moment;
 mod options;
+pub(crate) mod pace;
 mod report;
-mod rows;
+pub(crate) mod rows;
 #[cfg(test)]
 mod tests;
 
 use std::fs::{self, File};
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use knee_observe::segment::{Recovered, recover};
 use knee_observe::{RecordBatch, Sockets, Table};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns};
-use nix::sys::time::TimeSpec;
-use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
 use crate::KernelError;
 use events::{Chunk, Events, GRACE};
@@ -35,6 +32,7 @@ use files::Sink;
 use host::Host;
 use moment::{peak_rss_bytes, thread_cpu};
 pub use options::{Asked, Options, Selection, Wanted};
+use pace::Pace;
 pub use report::{Cpu, Report};
 use rows::Rows;
 
@@ -73,7 +71,7 @@ pub fn sockets(selection: &Selection) -> Result<Vec<RecordBatch>, KernelError> {
         for number in 0..dumps {
             batches.clear();
             table = Sockets::default();
-            dump(&mut rows, number, &mut table, |table| {
+            rows.dump(number, &mut table, |table| {
                 batches.push(table.take());
                 Ok(())
             })?;
@@ -85,7 +83,7 @@ pub fn sockets(selection: &Selection) -> Result<Vec<RecordBatch>, KernelError> {
 }
 
 /// Does it in a thread of its own, in the namespace asked for.
-fn within<T: Send>(
+pub(crate) fn within<T: Send>(
     selection: &Selection,
     work: impl FnOnce() -> Result<T, KernelError> + Send,
 ) -> Result<T, KernelError> {
@@ -106,32 +104,6 @@ fn within<T: Send>(
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
-}
-
-/// A dump; a filter that this kernel does not know is judged here instead.
-fn dump(
-    rows: &mut Rows,
-    sample: u64,
-    table: &mut Sockets,
-    mut full: impl FnMut(&mut Sockets) -> Result<(), KernelError>,
-) -> Result<(crate::collect::sock_diag::Dump, u64), KernelError> {
-    match rows.dump(sample, table, &mut full) {
-        Err(error) if is_refused(&error) && rows.filter_here() => {
-            rows.dump(sample, table, full).map_err(no_dump)?
-        }
-        outcome => outcome.map_err(no_dump)?,
-    }
-}
-
-/// No operation of that kind (EINVAL), or not for this user (EPERM: marks).
-fn is_refused(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EPERM))
-}
-
-fn no_dump(source: io::Error) -> KernelError {
-    KernelError::system("dump the sockets by sock_diag (CONFIG_INET_TCP_DIAG, module tcp_diag)")(
-        source,
-    )
 }
 
 struct Recorder<'a> {
@@ -180,7 +152,7 @@ impl<'a> Recorder<'a> {
         stop: BorrowedFd<'_>,
         progress: &mut (dyn FnMut(&Report) + Send),
     ) -> Result<&'static str, KernelError> {
-        let timer = timer(self.options.every).map_err(KernelError::system("make a timer"))?;
+        let pace = Pace::new(self.options.every)?;
         loop {
             let rest = self
                 .options
@@ -189,33 +161,17 @@ impl<'a> Recorder<'a> {
             if rest == Some(Duration::ZERO) {
                 return Ok("duration");
             }
-            let wake = self
-                .events
-                .as_ref()
-                .map_or(timer.as_fd(), |events| events.wake.as_fd());
-            let mut fds = [timer.as_fd(), stop, wake].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-            // Rounded up, so that the end is not waited for in small steps.
-            let timeout = rest.map_or(PollTimeout::NONE, |rest| {
-                PollTimeout::try_from(rest + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX)
-            });
-            match poll(&mut fds, timeout) {
-                Ok(_) | Err(Errno::EINTR) => {}
-                Err(errno) => return Err(KernelError::system("wait for the timer")(errno)),
-            }
-            let [ticked, stopped, woken] = fds.map(|fd| fd.any().unwrap_or(false));
-            if stopped {
+            let due = pace.wait(stop, self.events.as_ref(), rest)?;
+            if due.stop {
                 return Ok("stopped");
             }
-            if woken {
+            if due.events {
                 self.take_events()?;
             }
-            if ticked {
-                let ticks = ticks(&timer).map_err(KernelError::system("read the timer"))?;
-                self.report.missed += ticks.saturating_sub(1);
-                if ticks > 0 {
-                    self.sample()?;
-                    progress(&self.report);
-                }
+            if due.ticks > 0 {
+                self.report.missed += due.ticks - 1;
+                self.sample()?;
+                progress(&self.report);
             }
         }
     }
@@ -224,7 +180,7 @@ impl<'a> Recorder<'a> {
         let before = thread_cpu();
         let number = self.report.samples;
         let (table, mut full) = self.sockets.parts();
-        let outcome = dump(&mut self.rows, number, table, |table| Ok(full(table)?));
+        let outcome = (self.rows).dump(number, table, |table| Ok(full(table)?));
         drop(full);
         let (dump, rows) = match outcome {
             // One dump is missing; the next one may go well.
@@ -354,29 +310,5 @@ fn take_chunk(
 fn note(report: &mut Report, text: String) {
     if !report.notes.contains(&text) {
         report.notes.push(text);
-    }
-}
-
-/// Goes off at once and at each interval from then on.
-fn timer(every: Duration) -> nix::Result<TimerFd> {
-    let timer = TimerFd::new(
-        ClockId::CLOCK_MONOTONIC,
-        TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
-    )?;
-    let first = TimeSpec::from(Duration::from_nanos(1));
-    timer.set(
-        Expiration::IntervalDelayed(first, TimeSpec::from(every)),
-        TimerSetTimeFlags::empty(),
-    )?;
-    Ok(timer)
-}
-
-/// Times that it went off since the last look.
-fn ticks(timer: &TimerFd) -> nix::Result<u64> {
-    let mut count = [0; 8];
-    match nix::unistd::read(timer, &mut count) {
-        Ok(_) => Ok(u64::from_ne_bytes(count)),
-        Err(Errno::EAGAIN | Errno::EINTR) => Ok(0),
-        Err(errno) => Err(errno),
     }
 }

@@ -11,8 +11,9 @@ use knee_observe::Anonymiser;
 use serde::Deserialize;
 
 use crate::KernelError;
-use crate::collect::sock_diag::{CONNECTED, End, Filter};
+use crate::collect::sock_diag::{CONNECTED, Diag, End, Filter};
 use crate::collect::sockets::STATES;
+use crate::collect::tcp_info::TcpInfo;
 
 /// Which sockets, as texts.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -165,6 +166,38 @@ impl Selection {
             },
             netns: wanted.netns.as_deref().map(netns).transpose()?,
             processes: wanted.processes,
+        })
+    }
+
+    /// Is a socket wanted for what the kernel is not asked to judge?
+    pub fn takes(&self, algorithm: Option<&str>, info: Option<&TcpInfo<'_>>) -> bool {
+        let bytes = |info: &TcpInfo<'_>| {
+            info.bytes_acked()
+                .unwrap_or(0)
+                .saturating_add(info.bytes_received().unwrap_or(0))
+        };
+        let named = |algorithm| self.algorithms.iter().any(|wanted| wanted == algorithm);
+        (self.algorithms.is_empty() || algorithm.is_some_and(named))
+            && (self.min_bytes == 0 || info.map_or(0, bytes) >= self.min_bytes)
+    }
+
+    /// Is a socket wanted that was destroyed, and that a dump had before (`known`) or
+    /// not? `None`: that cannot be told.
+    pub fn takes_destroyed(
+        &self,
+        known: bool,
+        algorithm: Option<&str>,
+        diag: &Diag<'_>,
+    ) -> Option<bool> {
+        const ESTABLISHED: u32 = 1 << 1;
+        let told = known
+            || self.algorithms.is_empty()
+                && self.states & ESTABLISHED != 0
+                && !self.filter.asks_for_mark_or_cgroup();
+        // Of a socket that a dump had, the filter held; of one that was reset its
+        // event no longer has the far end.
+        told.then(|| {
+            (known || self.filter.matches(diag)) && self.takes(algorithm, diag.info.as_ref())
         })
     }
 }

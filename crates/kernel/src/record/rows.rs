@@ -1,35 +1,29 @@
 //! Rows of `sockets` from dumps and destroy events.
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use knee_observe::{Sockets, Table};
 
+use super::asking::Asking;
 use super::known::{Entry, Known};
 use super::moment::Moment;
 use super::options::Selection;
 use crate::KernelError;
 use crate::collect::processes::Processes;
-use crate::collect::sock_diag::{Diag, Dump, Extensions, Family, Question, SockDiag};
+use crate::collect::sock_diag::{Diag, Dump, Extensions};
 use crate::collect::sockets::{fill, fill_dumped};
-use crate::collect::tcp_info::TcpInfo;
 
 /// The clocks are read once for so many sockets, about as many as one answer holds.
-const SOCKETS_PER_MOMENT: u64 = 64;
-/// enum of inet_diag states.
-const ESTABLISHED: u32 = 1 << 1;
+pub const SOCKETS_PER_MOMENT: u64 = 64;
 
 /// Makes rows of what the kernel tells of the namespace in which it was made.
 pub struct Rows {
     selection: Selection,
     host: String,
     netns: String,
-    diag: SockDiag,
-    question: Question,
-    /// The kernel does not run the filter: it is judged here.
-    filtered_here: bool,
+    asking: Asking,
     known: Known,
     processes: Processes,
     /// Inodes whose process is looked for, with their cookies.
@@ -44,13 +38,7 @@ impl Rows {
     /// # Errors
     /// sock_diag is not to be had.
     pub fn new(selection: Selection, remember: bool) -> Result<Rows, KernelError> {
-        let diag = SockDiag::new().map_err(KernelError::system("reach sock_diag"))?;
-        // Thousands of conditions are too many for the kernel.
-        let compiled = selection.filter.compile();
-        let question = Question {
-            bytecode: compiled.clone().unwrap_or_default(),
-            ..Question::of(Family::Both, selection.states, Extensions::ALL_WITH_CLASSES)
-        };
+        let asking = Asking::new(&selection, Extensions::ALL_WITH_CLASSES)?;
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let netns = match &selection.netns {
             Some(netns) => netns.name.clone(),
@@ -62,9 +50,7 @@ impl Rows {
             selection,
             host: host.trim_end().to_owned(),
             netns,
-            diag,
-            question,
-            filtered_here: compiled.is_err(),
+            asking,
             known: Known::default(),
             processes: Processes::default(),
             waiting: HashMap::new(),
@@ -83,19 +69,17 @@ impl Rows {
     ///
     /// # Errors
     /// The kernel refuses the dump, or `full` does.
-    pub fn dump<E>(
+    pub fn dump(
         &mut self,
         sample: u64,
         table: &mut Sockets,
-        mut full: impl FnMut(&mut Sockets) -> Result<(), E>,
-    ) -> io::Result<Result<(Dump, u64), E>> {
+        mut full: impl FnMut(&mut Sockets) -> Result<(), KernelError>,
+    ) -> Result<(Dump, u64), KernelError> {
         let Rows {
             selection,
             host,
             netns,
-            diag: socket,
-            question,
-            filtered_here,
+            asking,
             known,
             waiting,
             processes,
@@ -103,13 +87,12 @@ impl Rows {
             marks_told,
             remember,
         } = self;
-        let filtered_here = *filtered_here;
         let (mut seen, mut rows) = (0u64, 0u64);
         let mut failed = None;
         let mut now = Moment::default();
         known.begin();
-        let dump = socket.dump(question, |diag| {
-            if failed.is_some() || filtered_here && !selection.filter.matches(&diag) {
+        let dump = asking.dump(|diag| {
+            if failed.is_some() {
                 return;
             }
             if seen.is_multiple_of(SOCKETS_PER_MOMENT) {
@@ -126,7 +109,7 @@ impl Rows {
                 processes.want(entry.inode);
                 waiting.insert(entry.inode, diag.cookie);
             }
-            if !wanted(selection, diag.congestion, diag.info.as_ref()) {
+            if !selection.takes(diag.congestion, diag.info.as_ref()) {
                 return;
             }
             if table.is_full()
@@ -146,19 +129,10 @@ impl Rows {
             fill_owner(table, row, entry);
         })?;
         known.end(seen);
-        Ok(match failed {
+        match failed {
             Some(error) => Err(error),
             None => Ok((dump, rows)),
-        })
-    }
-
-    /// A kernel that refuses a filter of ours gives everything instead; true: it
-    /// was asked to filter until now.
-    pub fn filter_here(&mut self) -> bool {
-        let asked = !self.question.bytecode.is_empty();
-        self.question.bytecode.clear();
-        self.filtered_here = true;
-        asked
+        }
     }
 
     /// A row for a socket that was destroyed; the table has room. False: it is not
@@ -171,25 +145,20 @@ impl Rows {
         let algorithm = entry.and_then(|entry| self.known.algorithm(entry));
         diag.mark = entry.and_then(|entry| entry.mark);
         diag.cgroup_id = entry.and_then(|entry| entry.cgroup_id);
-        let selection = &self.selection;
-        let told = entry.is_some()
-            || selection.algorithms.is_empty()
-                && selection.states & ESTABLISHED != 0
-                && !selection.filter.asks_for_mark_or_cgroup();
-        if !told {
-            return None;
-        }
-        // Of a socket that a dump had, the filter held; of one that was reset its
-        // event no longer has the far end.
-        let held = entry.is_some() || selection.filter.matches(&diag);
-        if !held || !wanted(selection, algorithm, diag.info.as_ref()) {
+        if !(self.selection).takes_destroyed(entry.is_some(), algorithm, &diag)? {
             self.known.forget(diag.cookie);
             return Some(false);
         }
         let row = table.add_row();
         fill_place(table, row, now, &self.host, &self.netns);
         table.r#final.set(row, true);
-        fill(table, row, &diag, &selection.anonymiser, &mut self.text);
+        fill(
+            table,
+            row,
+            &diag,
+            &self.selection.anonymiser,
+            &mut self.text,
+        );
         if let Some(name) = algorithm {
             table.algorithm.set(row, name);
         }
@@ -218,22 +187,6 @@ impl Rows {
     }
 }
 
-fn wanted(selection: &Selection, algorithm: Option<&str>, info: Option<&TcpInfo<'_>>) -> bool {
-    let bytes = |info: &TcpInfo<'_>| {
-        info.bytes_acked()
-            .unwrap_or(0)
-            .saturating_add(info.bytes_received().unwrap_or(0))
-    };
-    let named = |algorithm| {
-        selection
-            .algorithms
-            .iter()
-            .any(|wanted| wanted == algorithm)
-    };
-    (selection.algorithms.is_empty() || algorithm.is_some_and(named))
-        && (selection.min_bytes == 0 || info.map_or(0, bytes) >= selection.min_bytes)
-}
-
 fn fill_place(table: &mut Sockets, row: usize, now: Moment, host: &str, netns: &str) {
     table.t_unix_ns.set(row, now.unix_ns);
     table.t_mono_ns.set(row, now.mono_ns);
@@ -252,7 +205,7 @@ fn fill_interface(table: &mut Sockets, row: usize, index: u32) {
     }
 }
 
-fn fill_owner(table: &mut Sockets, row: usize, entry: &Entry) {
+fn fill_owner(table: &mut Sockets, row: usize, entry: &Entry<()>) {
     if !entry.is_told() {
         return;
     }

@@ -43,6 +43,9 @@ impl Extensions {
     /// The IP header's classes besides.
     pub const ALL_WITH_CLASSES: Extensions =
         Extensions(Extensions::ALL.0 | 1 << (message::TOS - 1) | 1 << (message::TCLASS - 1));
+    /// tcp_info and the congestion control's name.
+    pub const INFO_AND_ALGORITHM: Extensions =
+        Extensions(1 << (message::INFO - 1) | 1 << (message::CONG - 1));
     /// Memory only.
     pub const MEMORY: Extensions = Extensions(1 << (message::SKMEMINFO - 1));
 }

@@ -1,0 +1,68 @@
+"""`knee export --prometheus`, `--grafana` and `--systemd`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kneepoint.errors import RunFolderError
+from kneepoint.folder import cannot_write
+
+_PACKAGED = Path(__file__).resolve().parent.parent / "packaging"
+_COMMAND = "/usr/local/bin/knee"
+"""As the units have it."""
+
+
+def prometheus(where: str, asked: dict[str, Any]) -> int:
+    """Answers until it is told to end."""
+    from kneepoint.observe.prometheus.exporter import export
+
+    export(where, asked, ready=_ready)
+    return 0
+
+
+def _ready(urls: Sequence[str], absent: Sequence[str]) -> None:
+    for name in absent:
+        print(f'knee export: there is no cgroup "{name}" below /sys/fs/cgroup yet.', file=sys.stderr, flush=True)
+    print(f"Metrics: {' '.join(urls)}", flush=True)
+
+
+def grafana(out: Path) -> None:
+    """Writes the dashboard."""
+    _write(out, (_PACKAGED / "grafana" / "kneepoint.json").read_text(encoding="utf-8"))
+    print(f"Dashboard: {out} (Grafana: Dashboards, New, Import)")
+
+
+def systemd(out: Path) -> None:
+    """Writes the units into a folder, with where this command is. Nothing is started."""
+    if not out.is_dir():
+        raise RunFolderError(f"{out}: is no folder; expected one for units, such as /etc/systemd/system.")
+    command = Path(shutil.which(sys.argv[0]) or sys.argv[0]).absolute()
+    if command.name != "knee":
+        # By `python -m kneepoint`: the command of the same environment.
+        command = Path(sys.executable).with_name("knee")
+    units = sorted((_PACKAGED / "systemd").glob("*.service"))
+    for unit in units:
+        _write(out / unit.name, unit.read_text(encoding="utf-8").replace(_COMMAND, str(command)))
+    print(f"Units: {', '.join(str(out / unit.name) for unit in units)}")
+    print("       systemctl daemon-reload; systemctl enable --now knee-exporter")
+    if command.is_relative_to("/home") or command.is_relative_to("/root"):
+        print(
+            f"knee export: the units run {command}, and may not look into home folders (ProtectHome). Install "
+            "kneepoint outside of them, such as in /opt/kneepoint, and write the units from there.",
+            file=sys.stderr,
+        )
+
+
+def _write(path: Path, text: str) -> None:
+    """The whole file or nothing."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise cannot_write(path, error) from None
