@@ -49,7 +49,8 @@ test-rust: $(VENV)/.core ## unit, property and house tests of the crates
 .PHONY: test-python
 test-python: $(VENV)/.dev ## tests of the front, the report, the house and the kernel
 	@tools/need.sh --optional clang-16 libbpf bpftool ip nft redis tshark chromium
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n auto --ignore tests/kernel
+	$(BIN)/pytest -q tests/kernel
 
 .PHONY: equality
 equality: $(VENV)/.dev ## a million random op sequences per algorithm, host against BPF bytecode (root)
