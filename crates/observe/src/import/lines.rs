@@ -97,7 +97,8 @@ pub fn read<P: Lines, E: From<io::Error>>(
     }
 }
 
-fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+/// What a file says once decompressed, if it is gzip or zstd.
+pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     let mut file = File::open(path)?;
     let mut magic = [0; 4];
     let mut got = 0;

@@ -2,6 +2,7 @@
 
 mod lines;
 pub mod nginx;
+pub mod pcap;
 pub mod ss;
 mod ss_line;
 mod ss_time;
