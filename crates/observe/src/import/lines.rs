@@ -19,7 +19,8 @@ pub struct Counts {
     /// Of all files, once decompressed.
     pub bytes: u64,
     pub rows: u64,
-    pub lines_not_understood: u64,
+    /// Lines, or packets.
+    pub not_understood: u64,
 }
 
 /// What makes rows of lines: pure, so it can be fed anything.

@@ -25,7 +25,7 @@ use self::file::{Next, Reader, Record};
 use self::packet::{Decoded, Endpoint, Segment};
 pub use self::rows::Filled;
 use self::rows::Rows;
-use super::lines;
+use super::lines::{self, Counts};
 use crate::anonymise::Anonymiser;
 
 /// Packets not understood that are kept to be shown.
@@ -148,6 +148,14 @@ impl Analyser {
 
     pub fn report(&self) -> &Report {
         &self.report
+    }
+
+    pub fn counts(&self) -> Counts {
+        Counts {
+            bytes: self.report.bytes,
+            rows: self.report.connections + self.report.ack_rows,
+            not_understood: self.report.packets_not_understood,
+        }
     }
 
     /// Closes out all connections; the rows that no batch has yet.
@@ -298,7 +306,7 @@ impl Analyser {
 }
 
 /// Reads one file and hands batches to `sink`, whose error ends it. `sink` also
-/// gets the report, without a batch, now and then. Files in the order of their
+/// gets the counts, without a batch, now and then. Files in the order of their
 /// times go on with each other's connections; one that begins earlier does not.
 ///
 /// # Errors
@@ -306,7 +314,7 @@ impl Analyser {
 pub fn read<E: From<io::Error>>(
     path: &Path,
     analyser: &mut Analyser,
-    mut sink: impl FnMut(&Report, Option<Filled>) -> Result<(), E>,
+    mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
 ) -> Result<(), E> {
     analyser.file(path);
     let Some(mut reader) = Reader::new(lines::open(path)?)? else {
@@ -330,14 +338,14 @@ pub fn read<E: From<io::Error>>(
             Next::End => break,
         }
         for filled in analyser.rows.take_filled() {
-            sink(&analyser.report, Some(filled))?;
+            sink(analyser.counts(), Some(filled))?;
         }
         if analyser.packet.is_multiple_of(STEP) {
             analyser.report.bytes = bytes_before + reader.bytes();
-            sink(&analyser.report, None)?;
+            sink(analyser.counts(), None)?;
         }
     }
     analyser.report.bytes = bytes_before + reader.bytes();
     analyser.report.dropped_by_capture = dropped_before + reader.dropped();
-    sink(&analyser.report, None)
+    sink(analyser.counts(), None)
 }
