@@ -5,7 +5,8 @@
 
 `run`, `compare` and `open` return a `Run` with its tables, statistics and verdicts;
 `sockets` returns the TCP sockets of this host, `import_ss` those of dumps of ss, `import_nginx` the requests of access
-logs, `sql` asks a folder of tables. Nothing heavy is imported before it is used.
+logs, `import_pcap` the connections of packet captures, `sql` asks a folder of tables. Nothing heavy is imported before it
+is used.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from .api import compare, open, run
-    from .observe.imports import import_nginx, import_ss
+    from .observe.imports import import_nginx, import_pcap, import_ss
     from .observe.record import sockets
     from .observe.sql import sql
     from .results import Run, Table
@@ -43,6 +44,7 @@ __all__ = [
     "UsageError",
     "compare",
     "import_nginx",
+    "import_pcap",
     "import_ss",
     "open",
     "run",
@@ -57,6 +59,7 @@ _LAZY = {
     "Run": "results",
     "Table": "results",
     "import_nginx": "observe.imports",
+    "import_pcap": "observe.imports",
     "import_ss": "observe.imports",
     "sockets": "observe.record",
     "sql": "observe.sql",
