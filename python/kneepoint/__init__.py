@@ -5,7 +5,7 @@
 
 `run`, `compare` and `open` return a `Run` with its tables, statistics and verdicts;
 `sockets` returns the TCP sockets of this host, `import_ss` those of dumps of ss, `import_nginx` the requests of access
-logs, `import_pcap` the connections of packet captures, `sql` asks a folder of tables. Nothing heavy is imported before it
+logs, `import_pcap` the connections of packet captures, `import_tcp_info` M-Lab's sockets, `sql` asks a folder of tables. Nothing heavy is imported before it
 is used.
 """
 
@@ -26,7 +26,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from .api import compare, open, run
-    from .observe.imports import import_nginx, import_pcap, import_ss
+    from .observe.imports import import_nginx, import_pcap, import_ss, import_tcp_info
     from .observe.record import sockets
     from .observe.sql import sql
     from .results import Run, Table
@@ -46,6 +46,7 @@ __all__ = [
     "import_nginx",
     "import_pcap",
     "import_ss",
+    "import_tcp_info",
     "open",
     "run",
     "sockets",
@@ -61,6 +62,7 @@ _LAZY = {
     "import_nginx": "observe.imports",
     "import_pcap": "observe.imports",
     "import_ss": "observe.imports",
+    "import_tcp_info": "observe.imports",
     "sockets": "observe.record",
     "sql": "observe.sql",
 }

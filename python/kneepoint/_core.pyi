@@ -301,6 +301,11 @@ def import_nginx(
     (the text of a configuration, or null) and `escape`. Raises `UsageError` for a format too.
     """
 
+def import_tcp_info(
+    asked: str, progress: Callable[[int, int], object] | None
+) -> tuple[dict[str, Any], ArrowBatches | None]:
+    """Reads files of M-Lab's tcp-info, as `import_ss` dumps; `asked` has no `zone_s`."""
+
 def import_pcap(
     asked: str, progress: Callable[[int, int], object] | None
 ) -> tuple[dict[str, Any], tuple[ArrowBatches, ArrowBatches] | None]:

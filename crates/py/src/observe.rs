@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use arrow_schema::SchemaRef;
-use knee_observe::import::{Counts, Lines, nginx, pcap, read, ss};
+use knee_observe::import::{Counts, Lines, nginx, pcap, read, ss, tcp_info};
 use knee_observe::segment::{self, Options as Cut, Recovered, Staged};
 use knee_observe::tables::{CaptureAcks, CaptureConnections};
 use knee_observe::{Anonymiser, RecordBatch, Sockets, Table, table};
@@ -50,6 +50,13 @@ struct AskedNginx {
     /// The text of a configuration.
     conf: Option<String>,
     escape: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct AskedTcpInfo {
+    #[serde(flatten)]
+    asked: Asked,
+    host: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -196,6 +203,36 @@ pub fn import_nginx<'py>(
         (odd.file.clone(), odd.line, text)
     });
     told.set_item("first_not_understood", first.collect::<Vec<_>>())?;
+    brought.tell(&told)?;
+    Ok((told, rows.map(|[rows]| rows)))
+}
+
+/// Reads files of M-Lab's tcp-info, as [`import_ss`] reads dumps of ss.
+#[pyfunction]
+pub fn import_tcp_info<'py>(
+    py: Python<'py>,
+    asked: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Bound<'py, PyDict>, Option<ArrowBatches>)> {
+    let AskedTcpInfo { asked, host } = from_json(asked)?;
+    let mut parser = tcp_info::Parser::new(tcp_info::Options {
+        anonymiser: anonymiser(py, &asked)?,
+        host,
+    });
+    let mut lines = OfLines {
+        parser: &mut parser,
+        table: Sockets::NAME,
+    };
+    let tables = [(Sockets::NAME, table::schema::<Sockets>())];
+    let (brought, rows) = bring(py, &asked, &mut lines, &tables, progress.as_ref())?;
+    let report = parser.report();
+    let told = PyDict::new(py);
+    told.set_item("bytes", report.bytes)?;
+    told.set_item("lines", report.lines)?;
+    told.set_item("rows", report.sockets)?;
+    told.set_item("rows_without_time", report.without_time)?;
+    told.set_item("lines_not_understood", report.lines_not_understood)?;
+    told.set_item("first_not_understood", report.first.clone())?;
     brought.tell(&told)?;
     Ok((told, rows.map(|[rows]| rows)))
 }

@@ -20,7 +20,7 @@ _PATH = click.Path(path_type=Path)
 _WORDS_SHOWN = 10
 
 
-@click.group("import", short_help="Import what other tools wrote: dumps of ss, logs of nginx, packet captures.")
+@click.group("import", short_help="Import what other tools wrote: dumps of ss, logs of nginx, captures, tcp-info.")
 def group() -> None:
     """Import what other tools wrote about connections, as Parquet, for `knee sql`."""
 
@@ -84,6 +84,19 @@ def _nginx(**given: Any) -> int:
     from kneepoint.observe import imports
 
     return run("nginx", imports.nginx, imports.NginxAsked, **given)
+
+
+@group.command("tcp-info", short_help="M-Lab's tcp-info files.")
+@click.option("--host", metavar="NAME", help="Fills the column host.  [default: as the file's metadata says]")
+@importing
+def _tcp_info(**given: Any) -> int:
+    """Import files of M-Lab's tcp-info: a row of the table `sockets` for each snapshot, as `knee record` writes them.
+
+    JSONL of ArchivalRecord, plain, gzip or zstd.
+    """
+    from kneepoint.observe import imports
+
+    return run("tcp-info", imports.tcp_info, imports.TcpInfoAsked, **given)
 
 
 @group.command("pcap", short_help="Packet captures: RTTs, retransmissions, inflight.")

@@ -1,5 +1,5 @@
-"""What other tools wrote about connections, as tables: dumps of ss as `sockets`, logs of nginx as `requests`, packet
-captures as `capture_acks` and `capture_connections`.
+"""What other tools wrote about connections, as tables: dumps of ss and M-Lab's tcp-info as `sockets`, logs of
+nginx as `requests`, packet captures as `capture_acks` and `capture_connections`.
 
 table = kneepoint.import_ss(["ss-20260821T120000.txt.zst"])
 report = kneepoint.observe.imports.nginx(NginxAsked(["access.log"], out="imported"))
@@ -65,6 +65,12 @@ class NginxAsked(Asked):
     """A configuration of nginx; the files that it includes are not followed."""
     escape: str = "default"
     """Of the format: default, json or none. One in `conf` says its own."""
+
+
+@dataclass(frozen=True)
+class TcpInfoAsked(Asked):
+    host: str | None = None
+    """What the column of that name says; None: the host in a file's metadata."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +146,20 @@ def import_pcap(
     return Captured(*(_table((report, part)) for part in rows))
 
 
+def import_tcp_info(
+    files: Sequence[Path | str] | Path | str,
+    *,
+    strict: bool = False,
+    anonymize: str | None = None,
+    host: str | None = None,
+) -> pyarrow.Table:
+    """The sockets of files of M-Lab's tcp-info (JSONL): a row of the table `sockets` each, decoded as `sockets()` does,
+    for what fits in memory. `files`, `strict`, `anonymize`, `host` and what is raised are those of `import_ss`; without
+    `host` it is that of a file's metadata.
+    """
+    return _table(_tcp_info(TcpInfoAsked(_names(files), None, strict, anonymize, host=host), None))
+
+
 def ss(asked: SsAsked, progress: Progress | None = None) -> dict[str, Any]:
     """Writes the sockets of dumps of ss as segments `sockets-NNNNNN.parquet` beside what the folder `asked.out` holds.
 
@@ -152,6 +172,11 @@ def ss(asked: SsAsked, progress: Progress | None = None) -> dict[str, Any]:
 def nginx(asked: NginxAsked, progress: Progress | None = None) -> dict[str, Any]:
     """Writes the requests of access logs as segments `requests-NNNNNN.parquet`, as `ss` does sockets."""
     return _nginx(asked, progress)[0]
+
+
+def tcp_info(asked: TcpInfoAsked, progress: Progress | None = None) -> dict[str, Any]:
+    """Writes the sockets of files of M-Lab's tcp-info as segments `sockets-NNNNNN.parquet`, as `ss` does those of dumps."""
+    return _tcp_info(asked, progress)[0]
 
 
 def pcap(asked: PcapAsked, progress: Progress | None = None) -> dict[str, Any]:
@@ -193,6 +218,11 @@ def _nginx(asked: NginxAsked, progress: Progress | None) -> tuple[dict[str, Any]
         if conf is not None and what in ("conf", "log_format"):
             raise UsageError(f"{asked.conf}: {text}") from None
         raise
+
+
+def _tcp_info(asked: TcpInfoAsked, progress: Progress | None) -> tuple[dict[str, Any], Any]:
+    given = {"host": asked.host}
+    return _imported(_core.import_tcp_info, asked, given, progress, "TCP socket", "JSONL of M-Lab's tcp-info")
 
 
 def _pcap(asked: PcapAsked, progress: Progress | None) -> tuple[dict[str, Any], Any]:

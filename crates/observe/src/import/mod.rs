@@ -6,5 +6,6 @@ pub mod pcap;
 pub mod ss;
 mod ss_line;
 mod ss_time;
+pub mod tcp_info;
 
 pub use lines::{Counts, Lines, read};

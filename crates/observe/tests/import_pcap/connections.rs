@@ -190,7 +190,7 @@ fn what_the_capture_dropped_is_told_and_what_it_has_late_is_not() {
         ack(120_000, 3 * MSS),
     ]));
     assert_eq!(dropped.connection("bytes_not_captured"), [Some(MSS.into())]);
-    assert_eq!(dropped.report.bytes_not_captured, MSS.into());
+    assert_eq!(dropped.report.bytes_not_captured, u64::from(MSS));
     // Interfaces with several queues: the ACK is captured before its data.
     let late = import(&at_client(&[
         data(100_000, 0, MSS),
