@@ -4,9 +4,9 @@
     run = kneepoint.compare("cubic", "bbr1", rate="50Mbit/s", rtt="100ms", loss="1.5%")
 
 `run`, `compare` and `open` return a `Run` with its tables, statistics and verdicts;
-`sockets` returns the TCP sockets of this host, `import_ss` those of dumps of ss, `import_nginx` the requests of access
-logs, `import_pcap` the connections of packet captures, `import_tcp_info` M-Lab's sockets, `sql` asks a folder of tables. Nothing heavy is imported before it
-is used.
+`sockets` returns the TCP sockets of this host, `import_ss` those of dumps of ss, `import_tcp_info` those of M-Lab's
+files, `import_nginx` the requests of access logs, `import_pcap` the connections of packet captures, `sql` asks a folder
+of tables. Nothing heavy is imported before it is used.
 """
 
 from __future__ import annotations

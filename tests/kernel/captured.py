@@ -1,6 +1,7 @@
-"""captured.py ADDRESS CAPTURE INFO BYTES: sends BYTES to the first that connects, with a capture of its device beside it.
+"""captured.py ADDRESS CAPTURE INFO BYTES: sends BYTES to the first that connects, and captures its device.
 
-When all is acknowledged it ends the capture and writes what TCP_INFO says then, before the connection closes.
+When all is acknowledged it ends the capture and writes what TCP_INFO says then, before the connection closes. With
+ADDRESS alone it is the one that connects, and reads to the end.
 """
 
 from __future__ import annotations
@@ -17,6 +18,11 @@ from pathlib import Path
 SIOCOUTQ = 0x5411
 INFO_BYTES = 280
 
+if len(sys.argv) == 2:
+    with socket.create_connection((sys.argv[1], 5201)) as reader:
+        while reader.recv(1 << 16):
+            pass
+    sys.exit()
 address, capture, info, size = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
 device = next(name for _, name in socket.if_nameindex() if name != "lo")
 dumpcap = subprocess.Popen(

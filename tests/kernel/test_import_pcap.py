@@ -26,7 +26,7 @@ loss = "1%"
 algorithm = "cubic"
 workload = "programs"
 server = "{python} {program} {{server}} {capture} {info} {size}"
-client = "{python} -c 'import socket; s = socket.create_connection((\\"{{server}}\\", 5201)); all(iter(lambda: s.recv(1 << 16), b\\"\\"))'"
+client = "{python} {program} {{server}}"
 """
 
 

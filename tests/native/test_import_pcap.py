@@ -1,4 +1,4 @@
-"""A simulated flow, exported and imported again, is what its own tables say, and what tshark says of the same packets."""
+"""A simulated flow, exported and imported again, is what its tables say, and what tshark says of the same packets."""
 
 from __future__ import annotations
 

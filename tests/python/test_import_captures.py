@@ -67,7 +67,9 @@ def test_a_capture_becomes_two_tables_that_sql_can_ask(call: Call, file: Path) -
 
 def test_intervals_are_rows_of_their_own(call: Call, file: Path) -> None:
     assert call("import", "pcap", file, "--out", "in", "--every", "1s").code == 0
-    found = json.loads(call("sql", "select t_unix_ns, rtt_samples, bytes_retrans from capture_acks", "in", "--json").out)
+    found = json.loads(
+        call("sql", "select t_unix_ns, rtt_samples, bytes_retrans from capture_acks", "in", "--json").out
+    )
     assert found["rows"] == [{"t_unix_ns": 10 * 10**9, "rtt_samples": 1, "bytes_retrans": 1000}]
     refused = call("import", "pcap", file, "--out", "in", "--every", "0s")
     assert refused.code == 2 and "every" in refused.err and "Traceback" not in refused.err

@@ -175,7 +175,7 @@ def nginx(asked: NginxAsked, progress: Progress | None = None) -> dict[str, Any]
 
 
 def tcp_info(asked: TcpInfoAsked, progress: Progress | None = None) -> dict[str, Any]:
-    """Writes the sockets of files of M-Lab's tcp-info as segments `sockets-NNNNNN.parquet`, as `ss` does those of dumps."""
+    """Writes the sockets of files of M-Lab's tcp-info, as `ss` does those of dumps."""
     return _tcp_info(asked, progress)[0]
 
 
