@@ -314,7 +314,7 @@ def _named(error: OSError, files: Sequence[str]) -> str:
 def _nothing(files: Sequence[str], report: Mapping[str, Any], row: str, expected: str) -> str:
     what = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
     unit = "packets" if "packets" in report else "lines"
-    if not report[unit]:
+    if not report[unit] and not shown(report):
         return f"{what}: empty; expected {expected}."
     found = f"{report[unit]:,} {unit}"
     if first := shown(report):

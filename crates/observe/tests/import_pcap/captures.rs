@@ -8,7 +8,7 @@ use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use etherparse::{PacketBuilder, TcpOptionElement};
-use knee_observe::import::pcap::{Analyser, Options, Report, read};
+use knee_observe::import::pcap::{Analyser, Filled, Options, Report, read, read_stream};
 
 /// Sequence numbers that wrap within the first segments.
 pub const CLIENT_ISN: u32 = u32::MAX - 2000;
@@ -267,6 +267,21 @@ pub fn import_files(options: Options, files: &[PathBuf]) -> Imported {
         })
         .unwrap();
     }
+    imported(analyser, filled)
+}
+
+pub fn import_bytes(options: Options, bytes: &[u8]) -> Imported {
+    let mut analyser = Analyser::new(options);
+    let mut filled = Vec::new();
+    read_stream(bytes, &mut analyser, |_, batch| {
+        filled.extend(batch);
+        Ok::<_, std::io::Error>(())
+    })
+    .unwrap();
+    imported(analyser, filled)
+}
+
+fn imported(mut analyser: Analyser, mut filled: Vec<Filled>) -> Imported {
     filled.extend(analyser.rest());
     let (acks, connections): (Vec<_>, Vec<_>) = filled
         .into_iter()
@@ -276,12 +291,6 @@ pub fn import_files(options: Options, files: &[PathBuf]) -> Imported {
         connections: connections.into_iter().map(|filled| filled.batch).collect(),
         report: analyser.report().clone(),
     }
-}
-
-pub fn import_bytes(options: Options, bytes: &[u8]) -> Imported {
-    let dir = tempfile::tempdir().unwrap();
-    let path = write(dir.path(), "capture", bytes);
-    import_files(options, &[path])
 }
 
 pub fn write(dir: &Path, name: &str, bytes: &[u8]) -> PathBuf {

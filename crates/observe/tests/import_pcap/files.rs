@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use knee_observe::import::pcap::{Analyser, Options, read};
+use knee_observe::import::pcap::{Analyser, Options, read, read_stream};
 use proptest::prelude::*;
 
 use crate::captures::*;
@@ -115,13 +115,16 @@ fn either_byte_order_and_either_unit_of_time_is_read() {
 #[test]
 fn compressed_captures_are_read() {
     let file = capture(&script());
+    let dir = tempfile::tempdir().unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(&file).unwrap();
-    let found = import_bytes(Options::default(), &gzip.finish().unwrap());
+    let gzip = write(dir.path(), "a.pcap.gz", &gzip.finish().unwrap());
+    let found = import_files(Options::default(), &[gzip]);
     assert_is_the_script(&found, "gzip");
     assert_eq!(found.report.bytes, file.len() as u64);
-    let found = import_bytes(Options::default(), &zstd::encode_all(&file[..], 1).unwrap());
-    assert_is_the_script(&found, "zstd");
+    let zstd = zstd::encode_all(&file[..], 1).unwrap();
+    let zstd = write(dir.path(), "a.pcap.zst", &zstd);
+    assert_is_the_script(&import_files(Options::default(), &[zstd]), "zstd");
 }
 
 /// The script as pcapng, with times in `per_us` units per microsecond.
@@ -296,10 +299,8 @@ proptest! {
             file[at] = byte;
         }
         file.truncate(end.index(file.len()) + 1);
-        let dir = tempfile::tempdir().unwrap();
-        let path = write(dir.path(), "capture", &file);
         let mut analyser = Analyser::new(Options::default());
-        let _ = read(&path, &mut analyser, |_, _| Ok::<_, std::io::Error>(()));
+        let _ = read_stream(&file[..], &mut analyser, |_, _| Ok::<_, std::io::Error>(()));
         analyser.rest();
     }
 

@@ -115,7 +115,15 @@ impl Connection {
     pub fn is_ended_by(&self, segment: &Segment) -> bool {
         let sender = &self.sides[self.from(segment)].sender;
         let is_opening = segment.has(SYN) && !segment.has(ACK);
-        is_opening && (self.opened_by.is_none() || sender.syns == 0 || sender.isn != segment.seq)
+        let is_other = if sender.syns == 0 {
+            // A SYN-ACK may be captured before its SYN, data not.
+            self.sides
+                .iter()
+                .any(|side| side.sender.counts.bytes_sent > 0)
+        } else {
+            sender.isn != segment.seq
+        };
+        is_opening && (self.opened_by.is_none() || is_other)
     }
 
     /// How it stands.

@@ -15,7 +15,7 @@ mod rows;
 mod sender;
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use ahash::AHashMap;
@@ -164,7 +164,8 @@ impl Analyser {
         self.rows.rest()
     }
 
-    fn file(&mut self, path: &Path) {
+    /// Begins a file.
+    pub fn file(&mut self, path: &Path) {
         self.path = path.into();
         self.packet = 0;
         self.begins = true;
@@ -314,10 +315,22 @@ impl Analyser {
 pub fn read<E: From<io::Error>>(
     path: &Path,
     analyser: &mut Analyser,
-    mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
+    sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
 ) -> Result<(), E> {
     analyser.file(path);
-    let Some(mut reader) = Reader::new(lines::open(path)?)? else {
+    read_stream(lines::open(path)?, analyser, sink)
+}
+
+/// The same of a capture that is not a file.
+///
+/// # Errors
+/// As of [`read`].
+pub fn read_stream<E: From<io::Error>>(
+    input: impl Read,
+    analyser: &mut Analyser,
+    mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
+) -> Result<(), E> {
+    let Some(mut reader) = Reader::new(input)? else {
         return Ok(());
     };
     let bytes_before = analyser.report.bytes;
