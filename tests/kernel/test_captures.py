@@ -14,14 +14,14 @@ import kneepoint
 from lab import available
 
 CAPTURED = Path(__file__).with_name("captured.py")
-SIZE = 1_500_000
+SIZE = 700_000
 SCENARIO = """\
 title = "A capture"
 duration = "20s"
 [path]
 rate = "20Mbit/s"
 rtt = "30ms"
-loss = "1%"
+loss = "2%"
 [[flow]]
 algorithm = "cubic"
 workload = "programs"
