@@ -7,6 +7,9 @@ use proptest::prelude::*;
 
 use crate::captures::*;
 
+/// With the times of packets in microseconds.
+type Packets = Vec<(u64, Vec<u8>)>;
+
 fn script() -> Vec<Seg> {
     let rest = [
         data(100_000, 0, MSS),
@@ -19,7 +22,7 @@ fn script() -> Vec<Seg> {
 }
 
 /// The script's packets with something before each.
-fn framed(before: impl Fn(&Seg) -> Vec<u8>) -> Vec<(u64, Vec<u8>)> {
+fn framed(before: impl Fn(&Seg) -> Vec<u8>) -> Packets {
     (script().iter())
         .map(|seg| (seg.t_us, [before(seg), packet(seg)].concat()))
         .collect()
@@ -51,7 +54,7 @@ fn every_link_type_leads_to_the_same_rows() {
         header[10] = if seg.from_client { 4 } else { 0 };
         header
     };
-    let links: [(&str, u32, Vec<(u64, Vec<u8>)>); 8] = [
+    let links: [(&str, u32, Packets); 8] = [
         ("raw", 101, framed(|_| Vec::new())),
         ("IPv4", 228, framed(|_| Vec::new())),
         ("Ethernet", 1, framed(|_| ethernet(&[0x0800]))),
