@@ -25,8 +25,9 @@ def segment(from_client: bool, seq: int, ack: int, size: int) -> bytes:
     """An IPv4 packet of a TCP segment with 20 bytes of header."""
     ends = (CLIENT, SERVER) if from_client else (SERVER, CLIENT)
     ports = (40000, 443) if from_client else (443, 40000)
+    first = (1000, 5000) if from_client else (5000, 1000)
     ip = struct.pack("!BBHHHBBH", 0x45, 0, 40 + size, 0, 0, 64, 6, 0) + b"".join(ends)
-    tcp = struct.pack("!HHIIBBHHH", *ports, 1000 + seq, 5000 + ack, 0x50, DATA if size else ACK, 500, 0, 0)
+    tcp = struct.pack("!HHIIBBHHH", *ports, first[0] + seq, first[1] + ack, 0x50, DATA if size else ACK, 500, 0, 0)
     return ip + tcp + bytes(size)
 
 
