@@ -4,8 +4,9 @@
     run = kneepoint.compare("cubic", "bbr1", rate="50Mbit/s", rtt="100ms", loss="1.5%")
 
 `run`, `compare` and `open` return a `Run` with its tables, statistics and verdicts;
-`sockets` returns the TCP sockets of this host, `import_ss` those of dumps of ss, `import_nginx` the requests of access
-logs, `sql` asks a folder of tables. Nothing heavy is imported before it is used.
+`sockets` returns the TCP sockets of this host, `import_ss` those of dumps of ss, `import_tcp_info` those of M-Lab's
+files, `import_nginx` the requests of access logs, `import_pcap` the connections of packet captures, `sql` asks a folder
+of tables. Nothing heavy is imported before it is used.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from .api import compare, open, run
-    from .observe.imports import import_nginx, import_ss
+    from .observe.imports import import_nginx, import_pcap, import_ss, import_tcp_info
     from .observe.record import sockets
     from .observe.sql import sql
     from .results import Run, Table
@@ -43,7 +44,9 @@ __all__ = [
     "UsageError",
     "compare",
     "import_nginx",
+    "import_pcap",
     "import_ss",
+    "import_tcp_info",
     "open",
     "run",
     "sockets",
@@ -57,7 +60,9 @@ _LAZY = {
     "Run": "results",
     "Table": "results",
     "import_nginx": "observe.imports",
+    "import_pcap": "observe.imports",
     "import_ss": "observe.imports",
+    "import_tcp_info": "observe.imports",
     "sockets": "observe.record",
     "sql": "observe.sql",
 }

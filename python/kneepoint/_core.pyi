@@ -301,6 +301,18 @@ def import_nginx(
     (the text of a configuration, or null) and `escape`. Raises `UsageError` for a format too.
     """
 
+def import_tcp_info(
+    asked: str, progress: Callable[[int, int], object] | None
+) -> tuple[dict[str, Any], ArrowBatches | None]:
+    """Reads files of M-Lab's tcp-info, as `import_ss` dumps; `asked` has no `zone_s`."""
+
+def import_pcap(
+    asked: str, progress: Callable[[int, int], object] | None
+) -> tuple[dict[str, Any], tuple[ArrowBatches, ArrowBatches] | None]:
+    """Reads packet captures, as `import_ss` dumps, into rows of `capture_acks` and `capture_connections`; instead of
+    `zone_s`, `asked` has `every_ns` (of an interval; null: per ACK).
+    """
+
 def recover(folder: Path) -> tuple[list[Path], list[Path]]:
     """Makes whole files of what killed writers left; those, and the parts whose writers live. Raises
     `RunFolderError`."""

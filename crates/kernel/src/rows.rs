@@ -8,10 +8,11 @@ use knee_model::scenario::WorkloadSpec;
 use knee_model::units::Nanos;
 
 use crate::collect::sock_diag::Diag;
-use crate::collect::tcp_info::TcpInfo;
 use crate::run::Output;
 use crate::sampler::{Book, Sampler, Track};
 use crate::traffic::{EndReport, Progress};
+use knee_observe::sock_diag::tcp_info::TcpInfo;
+use knee_observe::sock_diag::{bits_per_sec, limited_bits_per_sec};
 
 /// What every row of a flow begins with.
 #[derive(Clone, Copy, Debug)]
@@ -20,17 +21,6 @@ pub struct Id {
     pub rep: i32,
     pub t_ns: i64,
     pub flow: i32,
-}
-
-/// Bits per second of a rate in bytes; `None`: unlimited, which Linux writes as ~0.
-pub fn limited_bits_per_sec(bytes_per_sec: Option<u64>) -> Option<i64> {
-    bytes_per_sec
-        .filter(|&rate| rate != u64::MAX)
-        .map(bits_per_sec)
-}
-
-pub fn bits_per_sec(bytes_per_sec: u64) -> i64 {
-    i64::try_from(bytes_per_sec.saturating_mul(8)).unwrap_or(i64::MAX)
 }
 
 fn count(value: Option<impl Into<u64>>) -> i64 {

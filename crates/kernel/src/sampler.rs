@@ -11,10 +11,10 @@ use knee_model::scenario::Cell;
 use crate::KernelError;
 use crate::clock::{monotonic_ns, thread_ns};
 use crate::collect::sock_diag::{CONNECTED, Diag, Extensions, Family, Question, SockDiag};
-use crate::collect::tcp_info::TcpInfo;
 use crate::lab::{Addresses, FIRST_PORT, Lab};
 use crate::rows;
 use crate::traffic::{Flow, Shared};
+use knee_observe::sock_diag::tcp_info::TcpInfo;
 
 /// Both ends of a connection, the sender's first.
 pub type Ends = [(IpAddr, u16); 2];

@@ -15,6 +15,7 @@ pub mod anonymise;
 pub mod column;
 pub mod import;
 pub mod segment;
+pub mod sock_diag;
 pub mod table;
 pub mod tables;
 

@@ -1,12 +1,13 @@
 //! Imports of what other tools wrote, and folders that a killed recorder left.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use arrow_schema::SchemaRef;
-use knee_observe::import::{Counts, Lines, nginx, read, ss};
+use knee_observe::import::{Counts, Lines, nginx, pcap, read, ss, tcp_info};
 use knee_observe::segment::{self, Options as Cut, Recovered, Staged};
+use knee_observe::tables::{CaptureAcks, CaptureConnections};
 use knee_observe::{Anonymiser, RecordBatch, Sockets, Table, table};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -51,6 +52,22 @@ struct AskedNginx {
     escape: Option<String>,
 }
 
+#[derive(Deserialize)]
+struct AskedTcpInfo {
+    #[serde(flatten)]
+    asked: Asked,
+    host: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct AskedPcap {
+    #[serde(flatten)]
+    asked: Asked,
+    host: Option<String>,
+    /// A row per interval; `None`: per ACK.
+    every_ns: Option<i64>,
+}
+
 enum Failure {
     /// Of the file being read.
     Read(io::Error),
@@ -70,15 +87,20 @@ impl From<segment::Error> for Failure {
     }
 }
 
+/// A table's name and columns.
+type Described = (&'static str, SchemaRef);
+/// Rows of the table of that name.
+type Rows = (&'static str, RecordBatch);
+
 /// Where rows go.
 enum Sink {
     Folder(Box<Staged>),
-    Memory(Vec<RecordBatch>),
+    Memory(Vec<Rows>),
     Nowhere,
 }
 
 impl Sink {
-    fn new(asked: &Asked, table: &str, schema: SchemaRef) -> Result<Sink, segment::Error> {
+    fn new(asked: &Asked, tables: &[Described]) -> Result<Sink, segment::Error> {
         if asked.dry_run {
             return Ok(Sink::Nowhere);
         }
@@ -91,14 +113,14 @@ impl Sink {
             sync: false,
             ..Cut::default()
         };
-        Staged::create(out, table, schema, cut).map(|staged| Sink::Folder(Box::new(staged)))
+        Staged::create(out, tables, cut).map(|staged| Sink::Folder(Box::new(staged)))
     }
 
-    fn take(&mut self, batch: RecordBatch) -> Result<(), segment::Error> {
+    fn take(&mut self, rows: Rows) -> Result<(), segment::Error> {
         match self {
-            Sink::Folder(staged) => staged.write(&batch),
-            Sink::Memory(batches) => {
-                batches.push(batch);
+            Sink::Folder(staged) => staged.write(rows.0, &rows.1),
+            Sink::Memory(held) => {
+                held.push(rows);
                 Ok(())
             }
             Sink::Nowhere => Ok(()),
@@ -125,14 +147,15 @@ pub fn import_ss<'py>(
         zone_s,
         host,
     });
-    let rows = Rows {
+    let mut lines = OfLines {
+        parser: &mut parser,
         table: Sockets::NAME,
-        schema: table::schema::<Sockets>(),
     };
-    let (brought, batches) = bring(py, &asked, &mut parser, rows, progress.as_ref())?;
+    let tables = [(Sockets::NAME, table::schema::<Sockets>())];
+    let (brought, rows) = bring(py, &asked, &mut lines, &tables, progress.as_ref())?;
     let told = told(py, parser.report())?;
     brought.tell(&told)?;
-    Ok((told, batches))
+    Ok((told, rows.map(|[rows]| rows)))
 }
 
 /// Reads access logs of nginx, as [`import_ss`] reads dumps of ss.
@@ -163,11 +186,12 @@ pub fn import_nginx<'py>(
         format,
         anonymiser: anonymiser(py, &asked)?,
     });
-    let rows = Rows {
+    let tables = [(nginx::TABLE, parser.schema())];
+    let mut lines = OfLines {
+        parser: &mut parser,
         table: nginx::TABLE,
-        schema: parser.schema(),
     };
-    let (brought, batches) = bring(py, &asked, &mut parser, rows, progress.as_ref())?;
+    let (brought, rows) = bring(py, &asked, &mut lines, &tables, progress.as_ref())?;
     let report = parser.report();
     let told = PyDict::new(py);
     told.set_item("bytes", report.bytes)?;
@@ -180,7 +204,92 @@ pub fn import_nginx<'py>(
     });
     told.set_item("first_not_understood", first.collect::<Vec<_>>())?;
     brought.tell(&told)?;
-    Ok((told, batches))
+    Ok((told, rows.map(|[rows]| rows)))
+}
+
+/// Reads files of M-Lab's tcp-info, as [`import_ss`] reads dumps of ss.
+#[pyfunction]
+pub fn import_tcp_info<'py>(
+    py: Python<'py>,
+    asked: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Bound<'py, PyDict>, Option<ArrowBatches>)> {
+    let AskedTcpInfo { asked, host } = from_json(asked)?;
+    let mut parser = tcp_info::Parser::new(tcp_info::Options {
+        anonymiser: anonymiser(py, &asked)?,
+        host,
+    });
+    let mut lines = OfLines {
+        parser: &mut parser,
+        table: Sockets::NAME,
+    };
+    let tables = [(Sockets::NAME, table::schema::<Sockets>())];
+    let (brought, rows) = bring(py, &asked, &mut lines, &tables, progress.as_ref())?;
+    let report = parser.report();
+    let told = PyDict::new(py);
+    told.set_item("bytes", report.bytes)?;
+    told.set_item("lines", report.lines)?;
+    told.set_item("rows", report.sockets)?;
+    told.set_item("rows_without_time", report.without_time)?;
+    told.set_item("lines_not_understood", report.lines_not_understood)?;
+    told.set_item("first_not_understood", report.first.clone())?;
+    brought.tell(&told)?;
+    Ok((told, rows.map(|[rows]| rows)))
+}
+
+/// The report of an import of captures, and their rows.
+type Captured<'py> = (Bound<'py, PyDict>, Option<(ArrowBatches, ArrowBatches)>);
+
+/// Reads packet captures, as [`import_ss`] reads dumps of ss, into two tables.
+#[pyfunction]
+pub fn import_pcap<'py>(
+    py: Python<'py>,
+    asked: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Captured<'py>> {
+    let AskedPcap {
+        asked,
+        host,
+        every_ns,
+    } = from_json(asked)?;
+    let mut analyser = pcap::Analyser::new(pcap::Options {
+        anonymiser: anonymiser(py, &asked)?,
+        host,
+        every_ns,
+        ..pcap::Options::default()
+    });
+    let tables = [
+        (CaptureAcks::NAME, table::schema::<CaptureAcks>()),
+        (
+            CaptureConnections::NAME,
+            table::schema::<CaptureConnections>(),
+        ),
+    ];
+    let (brought, rows) = bring(py, &asked, &mut analyser, &tables, progress.as_ref())?;
+    let report = analyser.report();
+    let told = PyDict::new(py);
+    told.set_item("bytes", report.bytes)?;
+    told.set_item("packets", report.packets)?;
+    told.set_item("tcp_packets", report.tcp_packets)?;
+    told.set_item("rows", analyser.counts().rows)?;
+    told.set_item("connections", report.connections)?;
+    told.set_item("ack_rows", report.ack_rows)?;
+    told.set_item("other_packets", report.other_packets)?;
+    told.set_item("unknown_links", report.unknown_links.clone())?;
+    told.set_item("fragments", report.fragments)?;
+    told.set_item("captured_again", report.captured_again)?;
+    told.set_item("options_cut", report.options_cut)?;
+    told.set_item("packets_not_understood", report.packets_not_understood)?;
+    told.set_item("first_not_understood", report.first.clone())?;
+    told.set_item("dropped_by_capture", report.dropped_by_capture)?;
+    told.set_item("bytes_not_captured", report.bytes_not_captured)?;
+    told.set_item("one_way", report.one_way)?;
+    told.set_item("at_receiver", report.at_receiver)?;
+    told.set_item("in_the_middle", report.in_the_middle)?;
+    told.set_item("left", report.left)?;
+    told.set_item("forgotten", report.forgotten)?;
+    brought.tell(&told)?;
+    Ok((told, rows.map(<(ArrowBatches, ArrowBatches)>::from)))
 }
 
 fn from_json<'a, T: Deserialize<'a>>(asked: &'a str) -> PyResult<T> {
@@ -200,10 +309,64 @@ fn anonymiser(py: Python<'_>, asked: &Asked) -> PyResult<Anonymiser> {
     }
 }
 
-/// What an importer makes.
-struct Rows {
+/// What reads files and makes rows of them.
+trait Source: Send {
+    fn read(
+        &mut self,
+        path: &Path,
+        sink: impl FnMut(Counts, Option<Rows>) -> Result<(), Failure>,
+    ) -> Result<(), Failure>;
+    fn counts(&self) -> Counts;
+    /// The rows that no batch has yet.
+    fn rest(&mut self) -> Vec<Rows>;
+}
+
+struct OfLines<'a, P> {
+    parser: &'a mut P,
     table: &'static str,
-    schema: SchemaRef,
+}
+
+impl<P: Lines + Send> Source for OfLines<'_, P> {
+    fn read(
+        &mut self,
+        path: &Path,
+        mut sink: impl FnMut(Counts, Option<Rows>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let table = self.table;
+        read(path, self.parser, |counts, batch| {
+            sink(counts, batch.map(|batch| (table, batch)))
+        })
+    }
+
+    fn counts(&self) -> Counts {
+        self.parser.counts()
+    }
+
+    fn rest(&mut self) -> Vec<Rows> {
+        let rest = self.parser.rest();
+        rest.map(|batch| (self.table, batch)).into_iter().collect()
+    }
+}
+
+impl Source for pcap::Analyser {
+    fn read(
+        &mut self,
+        path: &Path,
+        mut sink: impl FnMut(Counts, Option<Rows>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        pcap::read(path, self, |counts, filled| {
+            sink(counts, filled.map(|filled| (filled.table, filled.batch)))
+        })
+    }
+
+    fn counts(&self) -> Counts {
+        pcap::Analyser::counts(self)
+    }
+
+    fn rest(&mut self) -> Vec<Rows> {
+        let rest = pcap::Analyser::rest(self).into_iter();
+        rest.map(|filled| (filled.table, filled.batch)).collect()
+    }
 }
 
 /// Files read and written.
@@ -219,44 +382,45 @@ impl Brought {
     }
 }
 
-fn bring<P: Lines + Send>(
+/// Reads all files; the rows of each table where no folder was given.
+fn bring<S: Source, const TABLES: usize>(
     py: Python<'_>,
     asked: &Asked,
-    parser: &mut P,
-    Rows { table, schema }: Rows,
+    source: &mut S,
+    tables: &[Described; TABLES],
     progress: Option<&Py<PyAny>>,
-) -> PyResult<(Brought, Option<ArrowBatches>)> {
+) -> PyResult<(Brought, Option<[ArrowBatches; TABLES]>)> {
     let mut empty_files = Vec::new();
     let mut at = PathBuf::new();
     let ended = py.detach(|| -> Result<_, Failure> {
-        let mut sink = Sink::new(asked, table, schema)?;
+        let mut sink = Sink::new(asked, tables)?;
         let mut looked = Instant::now();
         for path in &asked.files {
             at.clone_from(path);
-            let before = parser.counts().bytes;
-            read(path, parser, |counts, batch| -> Result<(), Failure> {
-                if let Some(batch) = batch {
-                    sink.take(batch)?;
+            let before = source.counts().bytes;
+            source.read(path, |counts, rows| {
+                if let Some(rows) = rows {
+                    sink.take(rows)?;
                 } else if looked.elapsed() >= LOOK {
                     looked = Instant::now();
                     look(progress, counts).map_err(Failure::Raised)?;
                 }
                 Ok(())
             })?;
-            if parser.counts().bytes == before {
+            if source.counts().bytes == before {
                 empty_files.push(path.clone());
             }
         }
-        if let Some(batch) = parser.rest() {
-            sink.take(batch)?;
+        for rows in source.rest() {
+            sink.take(rows)?;
         }
-        let counts = parser.counts();
-        let refused = counts.rows == 0 || (asked.strict && counts.lines_not_understood > 0);
+        let counts = source.counts();
+        let refused = counts.rows == 0 || (asked.strict && counts.not_understood > 0);
         Ok(match sink {
             _ if refused => (Vec::new(), None),
             Sink::Nowhere => (Vec::new(), None),
             Sink::Folder(staged) => (staged.finish()?, None),
-            Sink::Memory(batches) => (Vec::new(), Some(ArrowBatches::new(batches))),
+            Sink::Memory(held) => (Vec::new(), Some(by_table(held, tables))),
         })
     });
     let (files, batches) = ended.map_err(|failure| match failure {
@@ -265,6 +429,21 @@ fn bring<P: Lines + Send>(
         Failure::Raised(error) => error,
     })?;
     Ok((Brought { empty_files, files }, batches))
+}
+
+/// The batches of each table; one without rows where there is none.
+fn by_table<const TABLES: usize>(
+    mut held: Vec<Rows>,
+    tables: &[Described; TABLES],
+) -> [ArrowBatches; TABLES] {
+    tables.each_ref().map(|(name, schema)| {
+        let own = held.extract_if(.., |(table, _)| table == name);
+        let mut batches: Vec<_> = own.map(|(_, batch)| batch).collect();
+        if batches.is_empty() {
+            batches.push(RecordBatch::new_empty(schema.clone()));
+        }
+        ArrowBatches::new(batches)
+    })
 }
 
 fn look(progress: Option<&Py<PyAny>>, counts: Counts) -> PyResult<()> {

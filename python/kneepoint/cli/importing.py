@@ -20,7 +20,7 @@ _PATH = click.Path(path_type=Path)
 _WORDS_SHOWN = 10
 
 
-@click.group("import", short_help="Import what other tools wrote: dumps of ss, logs of nginx.")
+@click.group("import", short_help="Import what other tools wrote: dumps of ss, logs of nginx, captures, tcp-info.")
 def group() -> None:
     """Import what other tools wrote about connections, as Parquet, for `knee sql`."""
 
@@ -34,7 +34,7 @@ def importing(command: Command) -> Command:
             "--anonymize", metavar="HOW", help="truncate[:V4BITS/V6BITS] or hash[:KEY], before the disk is touched."
         ),
         click.option("--dry-run", is_flag=True, help="Read all, say what is not understood, write nothing."),
-        click.option("--strict", is_flag=True, help="Import nothing when a line is not understood; exit code 1."),
+        click.option("--strict", is_flag=True, help="Import nothing when something is not understood; exit code 1."),
         click.option(
             "--out",
             metavar="DIR",
@@ -86,6 +86,36 @@ def _nginx(**given: Any) -> int:
     return run("nginx", imports.nginx, imports.NginxAsked, **given)
 
 
+@group.command("tcp-info", short_help="M-Lab's tcp-info files.")
+@click.option("--host", metavar="NAME", help="Fills the column host.  [default: as the file's metadata says]")
+@importing
+def _tcp_info(**given: Any) -> int:
+    """Import files of M-Lab's tcp-info: a row of the table `sockets` for each snapshot, as `knee record` writes them.
+
+    JSONL of ArchivalRecord, plain, gzip or zstd.
+    """
+    from kneepoint.observe import imports
+
+    return run("tcp-info", imports.tcp_info, imports.TcpInfoAsked, **given)
+
+
+@group.command("pcap", short_help="Packet captures: RTTs, retransmissions, inflight.")
+@click.option("--every", metavar="TIME", help="A row per interval, such as 100ms, instead of per ACK.")
+@click.option("--host", metavar="NAME", help="Fills the columns host.")
+@importing
+def _pcap(**given: Any) -> int:
+    """Import packet captures: a row of the table `capture_connections` for each TCP connection, and one of
+    `capture_acks` for each ACK.
+
+    pcap or pcapng of Ethernet, raw IP, Linux cooked and loopback, plain, gzip or zstd; headers are enough (dumpcap -s
+    128). Files of one capture go in the order of their times. Round-trip times are the sender's where it was captured
+    there.
+    """
+    from kneepoint.observe import imports
+
+    return run("pcap", imports.pcap, imports.PcapAsked, **given)
+
+
 def run(
     name: str,
     importer: Importer,
@@ -131,8 +161,12 @@ def _progress(done_bytes: int, rows: int) -> None:
 def _told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
     from kneepoint import human
 
-    dumps = f" of {report['dumps']:,} dumps" if "dumps" in report else ""
-    yield f"{report['rows']:,} rows{dumps} from {report['lines']:,} lines"
+    if "packets" in report:
+        connections = f"{report['connections']:,} connections and {report['ack_rows']:,} rows of ACKs"
+        yield f"{connections} from {report['packets']:,} packets"
+    else:
+        dumps = f" of {report['dumps']:,} dumps" if "dumps" in report else ""
+        yield f"{report['rows']:,} rows{dumps} from {report['lines']:,} lines"
     files = len(report["files"])
     if not files:
         yield "nothing written: --dry-run"
@@ -145,8 +179,8 @@ def _doubts(report: Mapping[str, Any]) -> Iterator[str]:
     """What is not in the tables."""
     from kneepoint.observe import imports
 
-    if count := report["lines_not_understood"]:
-        yield f"{count:,} of {report['lines']:,} lines are not understood; the first of them:"
+    if told := imports.not_understood(report):
+        yield f"{told}; the first of them:"
         yield from (f"  {line}" for line in imports.shown(report))
     if words := report.get("unknown_words"):
         often = sorted(words.items(), key=lambda item: (-item[1], item[0]))[:_WORDS_SHOWN]
@@ -155,4 +189,32 @@ def _doubts(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count:,} rows have no time: neither a line before their dump nor the file's name says one."
     if count := report.get("other_protocols"):
         yield f"{count:,} sockets of other protocols than TCP were left out."
+    if "packets" in report:
+        yield from _doubts_of_capture(report)
     yield from (f"{path}: empty." for path in report["empty_files"])
+
+
+def _doubts_of_capture(report: Mapping[str, Any]) -> Iterator[str]:
+    """Why its numbers may not be what they seem."""
+    if count := report["at_receiver"]:
+        yield f"{count:,} connections were captured at the receiver of their data: rtt_us is that host's own there."
+    if count := report["in_the_middle"]:
+        yield f"{count:,} connections were captured between their ends: rtt_us is a part of the round trip there."
+    if count := report["one_way"]:
+        yield f"{count:,} connections have packets of one direction only: no RTT, no inflight."
+    if count := report["dropped_by_capture"]:
+        yield f"{count:,} packets were dropped by the capture, as it says."
+    if count := report["bytes_not_captured"]:
+        yield f"{count:,} bytes were acknowledged and are not in the capture: it dropped packets."
+    if count := report["options_cut"]:
+        yield f"{count:,} packets have their TCP options cut off; capture 128 bytes or more of each."
+    if count := report["captured_again"]:
+        yield f"{count:,} packets were captured again at another interface, and left out."
+    if count := report["fragments"]:
+        yield f"{count:,} fragments of IP packets were left out: they do not tell their segment's length."
+    for number, count in report["unknown_links"].items():
+        yield f"{count:,} packets have a link type that is not read: {number}."
+    if count := report["left"]:
+        yield f"{count:,} connections were ended to make room for others: more than 65,536 were open."
+    if report["forgotten"]:
+        yield "memory for what was outstanding ran out: some ACKs have no RTT."

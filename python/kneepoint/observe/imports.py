@@ -1,4 +1,5 @@
-"""What other tools wrote about connections, as tables: dumps of ss as `sockets`, logs of nginx as `requests`.
+"""What other tools wrote about connections, as tables: dumps of ss and M-Lab's tcp-info as `sockets`, logs of
+nginx as `requests`, packet captures as `capture_acks` and `capture_connections`.
 
 table = kneepoint.import_ss(["ss-20260821T120000.txt.zst"])
 report = kneepoint.observe.imports.nginx(NginxAsked(["access.log"], out="imported"))
@@ -11,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kneepoint import _core
 from kneepoint.errors import UsageError
@@ -26,14 +27,13 @@ _ZONE = re.compile(r"([+-])(\d\d):?(\d\d)")
 
 
 class NotUnderstood(UsageError):
-    """Lines that mean nothing to an importer that was told to be strict; `report` has the first of them."""
+    """Lines or packets that mean nothing to an importer that was told to be strict; `report` has the first of them."""
 
     def __init__(self, report: Mapping[str, Any]) -> None:
         self.report = dict(report)
-        first = shown(report)
         super().__init__(
-            f"{first[0]}: {report['lines_not_understood']:,} of {report['lines']:,} lines are not understood, and with "
-            "strict nothing is imported then. Mend or remove them, or import without strict."
+            f"{shown(report)[0]}: {not_understood(report)}, and with strict nothing is imported then. Mend or remove "
+            "them, or import without strict."
         )
 
 
@@ -65,6 +65,27 @@ class NginxAsked(Asked):
     """A configuration of nginx; the files that it includes are not followed."""
     escape: str = "default"
     """Of the format: default, json or none. One in `conf` says its own."""
+
+
+@dataclass(frozen=True)
+class TcpInfoAsked(Asked):
+    host: str | None = None
+    """What the column of that name says; None: the host in a file's metadata."""
+
+
+@dataclass(frozen=True)
+class PcapAsked(Asked):
+    every: str | None = None
+    """A row of `capture_acks` per interval, such as `"100ms"`; None: per ACK."""
+    host: str | None = None
+    """What the columns of that name say."""
+
+
+class Captured(NamedTuple):
+    """What packet captures tell."""
+
+    acks: pyarrow.Table
+    connections: pyarrow.Table
 
 
 def import_ss(
@@ -106,6 +127,39 @@ def import_nginx(
     )
 
 
+def import_pcap(
+    files: Sequence[Path | str] | Path | str,
+    *,
+    every: str | None = None,
+    strict: bool = False,
+    anonymize: str | None = None,
+    host: str | None = None,
+) -> Captured:
+    """The TCP connections of packet captures, pcap or pcapng: `connections` has a row for each, `acks` a row per ACK
+    that says something new to a sender of data, or per interval `every` (`"100ms"`), for what fits in memory.
+
+    Files of one capture stand in the order of their times; one that begins before the end of the one before it is a
+    capture of its own. RTTs are the sender's where the column `vantage` says sender. `files`, `strict`, `anonymize`,
+    `host` and what is raised are those of `import_ss`.
+    """
+    report, rows = _pcap(PcapAsked(_names(files), None, strict, anonymize, every=every, host=host), None)
+    return Captured(*(_table((report, part)) for part in rows))
+
+
+def import_tcp_info(
+    files: Sequence[Path | str] | Path | str,
+    *,
+    strict: bool = False,
+    anonymize: str | None = None,
+    host: str | None = None,
+) -> pyarrow.Table:
+    """The sockets of files of M-Lab's tcp-info (JSONL): a row of the table `sockets` each, decoded as `sockets()` does,
+    for what fits in memory. `files`, `strict`, `anonymize`, `host` and what is raised are those of `import_ss`; without
+    `host` it is that of a file's metadata.
+    """
+    return _table(_tcp_info(TcpInfoAsked(_names(files), None, strict, anonymize, host=host), None))
+
+
 def ss(asked: SsAsked, progress: Progress | None = None) -> dict[str, Any]:
     """Writes the sockets of dumps of ss as segments `sockets-NNNNNN.parquet` beside what the folder `asked.out` holds.
 
@@ -120,9 +174,28 @@ def nginx(asked: NginxAsked, progress: Progress | None = None) -> dict[str, Any]
     return _nginx(asked, progress)[0]
 
 
+def tcp_info(asked: TcpInfoAsked, progress: Progress | None = None) -> dict[str, Any]:
+    """Writes the sockets of files of M-Lab's tcp-info, as `ss` does those of dumps."""
+    return _tcp_info(asked, progress)[0]
+
+
+def pcap(asked: PcapAsked, progress: Progress | None = None) -> dict[str, Any]:
+    """Writes what packet captures tell as segments `capture_acks-NNNNNN.parquet` and
+    `capture_connections-NNNNNN.parquet`, as `ss` does sockets."""
+    return _pcap(asked, progress)[0]
+
+
 def shown(report: Mapping[str, Any]) -> list[str]:
-    """The first lines not understood: `FILE:LINE: text`."""
-    return [f"{file}:{line}: {text}".rstrip(" :") for file, line, text in report["first_not_understood"]]
+    """The first lines or packets not understood: `FILE:LINE: text`."""
+    between = ": packet " if "packets" in report else ":"
+    return [f"{file}{between}{number}: {text}".rstrip(" :") for file, number, text in report["first_not_understood"]]
+
+
+def not_understood(report: Mapping[str, Any]) -> str:
+    """How many were not; empty: none."""
+    unit = "packets" if "packets" in report else "lines"
+    count = report[f"{unit}_not_understood"]
+    return f"{count:,} of {report[unit]:,} {unit} are not understood" if count else ""
 
 
 def _ss(asked: SsAsked, progress: Progress | None) -> tuple[dict[str, Any], Any]:
@@ -147,6 +220,19 @@ def _nginx(asked: NginxAsked, progress: Progress | None) -> tuple[dict[str, Any]
         raise
 
 
+def _tcp_info(asked: TcpInfoAsked, progress: Progress | None) -> tuple[dict[str, Any], Any]:
+    given = {"host": asked.host}
+    return _imported(_core.import_tcp_info, asked, given, progress, "TCP socket", "JSONL of M-Lab's tcp-info")
+
+
+def _pcap(asked: PcapAsked, progress: Progress | None) -> tuple[dict[str, Any], Any]:
+    every_ns = None if asked.every is None else _core.duration_ns("every", asked.every)
+    if every_ns == 0:
+        raise UsageError(f'every: got "{asked.every}"; expected more than nothing, such as 100ms.')
+    given = {"every_ns": every_ns, "host": asked.host}
+    return _imported(_core.import_pcap, asked, given, progress, "TCP connection", "packet captures, pcap or pcapng")
+
+
 def _imported(
     importer: Callable[[str, Progress | None], tuple[dict[str, Any], Any]],
     asked: Asked,
@@ -168,9 +254,9 @@ def _imported(
     try:
         found, rows = importer(json.dumps(given), progress)
     except OSError as error:
-        raise _unreadable(error.filename or asked.files[0], error) from None
+        raise _unreadable(error.filename or _named(error, files), error) from None
     report = _plain(found)
-    if asked.strict and report["lines_not_understood"]:
+    if asked.strict and not_understood(report):
         raise NotUnderstood(report)
     if not report["rows"]:
         raise UsageError(_nothing(files, report, row, expected))
@@ -216,20 +302,32 @@ def _readable(files: Sequence[Path | str]) -> list[Path]:
 
 
 def _unreadable(path: Path | str, error: OSError) -> UsageError:
-    return UsageError(f"{path}: cannot be read: {error.strerror or error}. Give files, plain, gzip or zstd.")
+    why = error.strerror or str(error).removeprefix(f"{path}: ")
+    return UsageError(f"{path}: cannot be read: {why}. Give files, plain, gzip or zstd.")
+
+
+def _named(error: OSError, files: Sequence[str]) -> str:
+    """The file that an error without a number names."""
+    return next((file for file in files if str(error).startswith(f"{file}: ")), files[0])
 
 
 def _nothing(files: Sequence[str], report: Mapping[str, Any], row: str, expected: str) -> str:
     what = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
-    if not report["lines"]:
+    unit = "packets" if "packets" in report else "lines"
+    if not report[unit] and not shown(report):
         return f"{what}: empty; expected {expected}."
+    found = f"{report[unit]:,} {unit}"
     if first := shown(report):
-        lines = f"{report['lines_not_understood']:,} of {report['lines']:,} lines are not understood, as {first[0]}"
+        found = f"{not_understood(report)}, as {first[0]}"
+    elif report.get("unknown_links"):
+        found = f"{found} by link types that are not read: {_link_types(report)}"
     elif report.get("other_protocols"):
-        lines = f"{report['other_protocols']:,} sockets are of other protocols"
-    else:
-        lines = f"{report['lines']:,} lines"
-    return f"{what}: no {row} in it: {lines}. Expected {expected}."
+        found = f"{report['other_protocols']:,} sockets are of other protocols"
+    return f"{what}: no {row} in it: {found}. Expected {expected}."
+
+
+def _link_types(report: Mapping[str, Any]) -> str:
+    return ", ".join(str(number) for number in report["unknown_links"])
 
 
 def _zone_s(zone: str | None) -> int | None:

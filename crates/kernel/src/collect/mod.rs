@@ -7,5 +7,3 @@ pub mod processes;
 pub mod qdisc;
 pub mod routing;
 pub mod sock_diag;
-pub mod sockets;
-pub mod tcp_info;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::counter::{SHORT, WORD, moved_on};
 use super::histogram::{BYTES_PER_SEC, Histogram, PPM, SEGMENTS, TIME_US};
-use crate::collect::tcp_info::TcpInfo;
+use knee_observe::sock_diag::tcp_info::TcpInfo;
 
 /// A counter of `tcp_info` that only grows while its connection lasts.
 struct Counter {

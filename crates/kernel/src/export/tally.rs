@@ -13,13 +13,13 @@ use super::labels::{Algorithms, By, Owner, Places};
 use crate::KernelError;
 use crate::collect::processes::Processes;
 use crate::collect::sock_diag::{Diag, Dump, Extensions};
-use crate::collect::tcp_info::TcpInfo;
 use crate::record::Selection;
 use crate::record::asking::Asking;
 use crate::record::events::GRACE;
 use crate::record::known::{Entry, Known};
 use crate::record::moment::Moment;
 use crate::record::rows::SOCKETS_PER_MOMENT;
+use knee_observe::sock_diag::tcp_info::TcpInfo;
 
 /// `tcpi_state` of a socket that waits for connections.
 const LISTEN: u8 = 10;

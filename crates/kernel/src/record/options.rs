@@ -12,8 +12,8 @@ use serde::Deserialize;
 
 use crate::KernelError;
 use crate::collect::sock_diag::{CONNECTED, Diag, End, Filter};
-use crate::collect::sockets::STATES;
-use crate::collect::tcp_info::TcpInfo;
+use knee_observe::sock_diag::STATES;
+use knee_observe::sock_diag::tcp_info::TcpInfo;
 
 /// Which sockets, as texts.
 #[derive(Clone, Debug, Default, Deserialize)]

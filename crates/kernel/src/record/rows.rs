@@ -13,7 +13,7 @@ use super::options::Selection;
 use crate::KernelError;
 use crate::collect::processes::Processes;
 use crate::collect::sock_diag::{Diag, Dump, Extensions};
-use crate::collect::sockets::{fill, fill_dumped};
+use knee_observe::sock_diag::{fill, fill_dumped};
 
 /// The clocks are read once for so many sockets, about as many as one answer holds.
 pub const SOCKETS_PER_MOMENT: u64 = 64;

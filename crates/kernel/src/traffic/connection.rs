@@ -11,7 +11,7 @@ use nix::sys::socket::{
     socket, sockopt,
 };
 
-use crate::collect::tcp_info::KNOWN_BYTES;
+use knee_observe::sock_diag::tcp_info::KNOWN_BYTES;
 
 /// Options of a socket that the scenario settles.
 #[derive(Clone, Copy, Debug)]

@@ -19,7 +19,8 @@ pub struct Counts {
     /// Of all files, once decompressed.
     pub bytes: u64,
     pub rows: u64,
-    pub lines_not_understood: u64,
+    /// Lines, or packets.
+    pub not_understood: u64,
 }
 
 /// What makes rows of lines: pure, so it can be fed anything.
@@ -97,7 +98,8 @@ pub fn read<P: Lines, E: From<io::Error>>(
     }
 }
 
-fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+/// What a file says once decompressed, if it is gzip or zstd.
+pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     let mut file = File::open(path)?;
     let mut magic = [0; 4];
     let mut got = 0;

@@ -280,7 +280,7 @@ impl Lines for Parser {
         Counts {
             bytes: self.report.bytes,
             rows: self.report.sockets,
-            lines_not_understood: self.report.lines_not_understood,
+            not_understood: self.report.lines_not_understood,
         }
     }
 

@@ -16,8 +16,8 @@ use super::writer::{Options, Writer, first_free};
 /// goes with the next one.
 const STAGING: &str = ".importing";
 
-/// Writes the segments of one table beside a folder's others and moves them in
-/// when they are complete. Dropped before, it leaves nothing.
+/// Writes the segments of tables beside a folder's others and moves them in
+/// when all are complete. Dropped before, it leaves nothing.
 ///
 /// A recorder shows its rows as they come, because what it saw never comes
 /// again; an import can be done again, and half of one would be taken for all.
@@ -26,9 +26,8 @@ pub struct Staged {
     /// Was the folder made for this?
     made: bool,
     staging: PathBuf,
-    table: String,
-    /// Taken by [`finish`](Staged::finish).
-    writer: Option<Writer>,
+    /// With the names of their tables; taken by [`finish`](Staged::finish).
+    writers: Vec<(String, Writer)>,
     _alone: Flock<File>,
 }
 
@@ -37,8 +36,7 @@ impl Staged {
     /// The folder cannot be made or written, or another import writes into it.
     pub fn create(
         dir: &Path,
-        table: &str,
-        schema: SchemaRef,
+        tables: &[(&str, SchemaRef)],
         options: Options,
     ) -> Result<Staged, Error> {
         let staging = dir.join(STAGING);
@@ -52,20 +50,30 @@ impl Staged {
                 .path();
             fs::remove_file(&path).map_err(Error::io(&path, "remove"))?;
         }
-        Ok(Staged {
+        let mut staged = Staged {
             dir: dir.into(),
             made,
-            table: table.into(),
-            writer: Some(Writer::create(&staging, table, schema, options)?),
+            writers: Vec::new(),
             staging,
             _alone: alone,
-        })
+        };
+        for (table, schema) in tables {
+            let writer = Writer::create(&staged.staging, table, schema.clone(), options.clone())?;
+            staged.writers.push(((*table).to_owned(), writer));
+        }
+        Ok(staged)
     }
 
     /// # Errors
     /// The disk is full or fails; then nothing of it will be seen.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
-        let writer = self.writer.as_mut().expect("not finished");
+    ///
+    /// # Panics
+    /// It was not made for the table.
+    pub fn write(&mut self, table: &str, batch: &RecordBatch) -> Result<(), Error> {
+        let mut writers = self.writers.iter_mut();
+        let (_, writer) = writers
+            .find(|(name, _)| name == table)
+            .expect("tables are told at the beginning");
         writer.write(batch).map_err(nothing_kept)
     }
 
@@ -75,12 +83,15 @@ impl Staged {
     /// # Errors
     /// As of [`write`](Staged::write).
     pub fn finish(mut self) -> Result<Vec<PathBuf>, Error> {
-        let writer = self.writer.take().expect("not finished");
-        let written = writer.finish().map_err(nothing_kept)?;
+        let mut written = Vec::new();
+        for (table, writer) in self.writers.drain(..) {
+            let files = writer.finish().map_err(nothing_kept)?;
+            written.extend(files.into_iter().map(|from| (table.clone(), from)));
+        }
         let mut moved = Vec::new();
-        for from in written {
+        for (table, from) in written {
             let result = first_free(&self.dir).and_then(|number| {
-                let to = self.dir.join(format!("{}-{number:06}.parquet", self.table));
+                let to = self.dir.join(format!("{table}-{number:06}.parquet"));
                 fs::rename(&from, &to).map_err(Error::io(&to, "move the segment to"))?;
                 Ok(to)
             });
@@ -100,8 +111,8 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        // Its part is closed before it goes.
-        self.writer = None;
+        // Parts are closed before they go.
+        self.writers.clear();
         let _ = fs::remove_dir_all(&self.staging);
         if self.made {
             // Not when segments are in it.

@@ -1,11 +1,13 @@
 //! The tables: a file and a line each. `docs/tables.md` lists them from here.
 
+mod capture;
 mod counters;
 mod cpu;
 mod nic;
 mod qdisc;
 mod sockets;
 
+pub use capture::{CaptureAcks, CaptureConnections};
 pub use counters::Counters;
 pub use cpu::Cpu;
 pub use nic::Nic;
@@ -24,4 +26,6 @@ pub const TABLES: &[(&str, Fields)] = &[
     (Cpu::NAME, Cpu::fields),
     (Qdisc::NAME, Qdisc::fields),
     (Nic::NAME, Nic::fields),
+    (CaptureAcks::NAME, CaptureAcks::fields),
+    (CaptureConnections::NAME, CaptureConnections::fields),
 ];

@@ -18,7 +18,8 @@ use nix::sys::socket::{MsgFlags, recv};
 
 pub use destroyed::{Destroyed, Received};
 pub use filter::{End, Filter, TooLong};
-pub use message::{Diag, Memory};
+use knee_observe::sock_diag::attribute;
+pub use knee_observe::sock_diag::{Diag, Memory};
 use message::{answers, request};
 
 /// All states but LISTEN (10), TIME_WAIT (6), NEW_SYN_RECV (12) and CLOSE (7).
@@ -35,19 +36,19 @@ pub struct Extensions(u8);
 impl Extensions {
     /// tcp_info, congestion control and what it tells, memory.
     pub const ALL: Extensions = Extensions(
-        1 << (message::INFO - 1)
-            | 1 << (message::VEGASINFO - 1)
-            | 1 << (message::CONG - 1)
-            | 1 << (message::SKMEMINFO - 1),
+        1 << (attribute::INFO - 1)
+            | 1 << (attribute::VEGASINFO - 1)
+            | 1 << (attribute::CONG - 1)
+            | 1 << (attribute::SKMEMINFO - 1),
     );
     /// The IP header's classes besides.
     pub const ALL_WITH_CLASSES: Extensions =
-        Extensions(Extensions::ALL.0 | 1 << (message::TOS - 1) | 1 << (message::TCLASS - 1));
+        Extensions(Extensions::ALL.0 | 1 << (attribute::TOS - 1) | 1 << (attribute::TCLASS - 1));
     /// tcp_info and the congestion control's name.
     pub const INFO_AND_ALGORITHM: Extensions =
-        Extensions(1 << (message::INFO - 1) | 1 << (message::CONG - 1));
+        Extensions(1 << (attribute::INFO - 1) | 1 << (attribute::CONG - 1));
     /// Memory only.
-    pub const MEMORY: Extensions = Extensions(1 << (message::SKMEMINFO - 1));
+    pub const MEMORY: Extensions = Extensions(1 << (attribute::SKMEMINFO - 1));
 }
 
 /// Of which addresses the sockets are.

@@ -7,14 +7,11 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::message::{
-    BY_FAMILY, CONG, HEADER_BYTES, INFO, MESSAGE_BYTES, SKMEMINFO, answers, request,
-};
-use super::*;
+use knee_observe::sock_diag::MESSAGE_BYTES;
+use knee_observe::sock_diag::attribute::{BBRINFO, CGROUP_ID, CONG, INFO, MARK, SKMEMINFO};
 
-const BBRINFO: u16 = 16;
-const MARK: u16 = 15;
-const CGROUP_ID: u16 = 21;
+use super::message::{BY_FAMILY, HEADER_BYTES, answers, request};
+use super::*;
 
 /// A message with the attributes, as the kernel lays it out.
 fn message(sequence: u32, attributes: &[(u16, &[u8])]) -> Vec<u8> {

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::collect::tcp_info::KNOWN_BYTES;
 use crate::export::labels::{MOST_ALGORITHMS, MOST_VALUES, OTHER};
 use crate::rows::tests::diag;
+use knee_observe::sock_diag::tcp_info::KNOWN_BYTES;
 
 /// Offsets in `struct tcp_info`.
 const NOTSENT: usize = 144;

@@ -1,11 +1,10 @@
 //! Sockets as sock_diag tells of them, as rows of the table `sockets`.
 
-use knee_observe::column::{Number, Numbers};
-use knee_observe::{Anonymiser, Sockets};
-
-use super::sock_diag::Diag;
+use super::Diag;
 use super::tcp_info::TcpInfo;
-use crate::rows::{bits_per_sec, limited_bits_per_sec};
+use crate::anonymise::Anonymiser;
+use crate::column::{Number, Numbers};
+use crate::tables::Sockets;
 
 /// The states in the kernel's order, from 1, as ss names them.
 pub const STATES: [&str; 12] = [
@@ -252,6 +251,17 @@ fn fill_algorithm(table: &mut Sockets, row: usize, diag: &Diag<'_>) {
     }
 }
 
+/// Bits per second of a rate in bytes; `None`: unlimited, which Linux writes as ~0.
+pub fn limited_bits_per_sec(bytes_per_sec: Option<u64>) -> Option<i64> {
+    bytes_per_sec
+        .filter(|&rate| rate != u64::MAX)
+        .map(bits_per_sec)
+}
+
+pub fn bits_per_sec(bytes_per_sec: u64) -> i64 {
+    i64::try_from(bytes_per_sec.saturating_mul(8)).unwrap_or(i64::MAX)
+}
+
 #[inline]
 fn set<T: Number>(column: &mut Numbers<T>, row: usize, value: Option<impl Into<T>>) {
     if let Some(value) = value {
@@ -269,12 +279,23 @@ fn set_wide(column: &mut Numbers<i64>, row: usize, value: Option<u64>) {
 
 #[cfg(test)]
 mod tests {
-    use knee_observe::Table;
-
     use super::*;
-    use crate::collect::sock_diag::Memory;
-    use crate::collect::tcp_info::{BbrInfo, DctcpInfo, KNOWN_BYTES, VegasInfo};
-    use crate::rows::tests::diag;
+    use crate::sock_diag::tcp_info::{BbrInfo, DctcpInfo, KNOWN_BYTES, VegasInfo};
+    use crate::sock_diag::{AF_INET, MESSAGE_BYTES, Memory};
+    use crate::table::Table;
+
+    /// A socket of nothing but its `tcp_info`.
+    fn diag(info: &[u8]) -> Diag<'_> {
+        let mut head = [0; MESSAGE_BYTES];
+        (head[0], head[1]) = (AF_INET, 1);
+        head[8..12].copy_from_slice(&[10, 77, 0, 1]);
+        let diag = Diag::head(&head);
+        Diag {
+            info: Some(TcpInfo(info)),
+            congestion: Some("cubic"),
+            ..diag
+        }
+    }
 
     fn filled(diag: &Diag<'_>) -> Sockets {
         let mut table = Sockets::default();

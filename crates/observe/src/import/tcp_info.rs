@@ -1,0 +1,239 @@
+//! Files of M-Lab's tcp-info, as rows of `sockets`.
+//!
+//! Each line is a JSON object (`ArchivalRecord`): `Timestamp`, `RawIDM` (the
+//! kernel's `inet_diag_msg`, base64) and `Attributes`, at whose position `n` the
+//! value of attribute `n` stands in base64, or null. A file begins with one that
+//! has `Metadata` in their place.
+//!
+//! Source: github.com/m-lab/tcp-info, netlink/archival-record.go.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+
+use super::lines::{Counts, Lines};
+use crate::anonymise::Anonymiser;
+use crate::sock_diag::{Diag, MESSAGE_BYTES, fill, fill_dumped};
+use crate::table::Table;
+use crate::tables::Sockets;
+
+/// Lines not understood that are kept to be shown.
+const SHOWN: usize = 5;
+
+/// What an import found.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Of all files, once decompressed.
+    pub bytes: u64,
+    pub lines: u64,
+    pub sockets: u64,
+    /// Of those: no time is told.
+    pub without_time: u64,
+    pub lines_not_understood: u64,
+    /// The first of them: file, line from 1, and why. The lines themselves hold
+    /// addresses in a form that is easily read back.
+    pub first: Vec<(PathBuf, u64, &'static str)>,
+}
+
+/// How to read files.
+#[derive(Clone)]
+pub struct Options {
+    pub anonymiser: Anonymiser,
+    /// What column `host` says; `None`: the host in the file's metadata.
+    pub host: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Record<'a> {
+    #[serde(borrow)]
+    timestamp: Option<Cow<'a, str>>,
+    #[serde(borrow, rename = "RawIDM")]
+    raw_idm: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    attributes: Option<Vec<Option<Cow<'a, str>>>>,
+    #[serde(borrow)]
+    metadata: Option<Metadata<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Metadata<'a> {
+    #[serde(borrow, rename = "UUID")]
+    uuid: Option<Cow<'a, str>>,
+}
+
+/// A parser of lines.
+pub struct Parser {
+    options: Options,
+    sockets: Sockets,
+    report: Report,
+    path: PathBuf,
+    /// Line of the current file, from 1.
+    line: u64,
+    /// Of the current file's metadata.
+    host: Option<String>,
+    /// The values of a line's attributes, one after the other.
+    values: Vec<u8>,
+    places: Vec<(u16, Range<usize>)>,
+    text: String,
+}
+
+impl Parser {
+    pub fn new(options: Options) -> Parser {
+        Parser {
+            options,
+            sockets: Sockets::default(),
+            report: Report::default(),
+            path: PathBuf::new(),
+            line: 0,
+            host: None,
+            values: Vec::new(),
+            places: Vec::new(),
+            text: String::new(),
+        }
+    }
+
+    fn record(&mut self, line: &[u8]) -> Result<(), &'static str> {
+        let record: Record<'_> =
+            serde_json::from_slice(line).map_err(|_| "no JSON object of tcp-info")?;
+        if let Some(metadata) = &record.metadata {
+            self.host = metadata
+                .uuid
+                .as_deref()
+                .and_then(host_of)
+                .map(str::to_owned);
+        }
+        let Some(raw) = &record.raw_idm else {
+            return if record.metadata.is_some() {
+                Ok(())
+            } else {
+                Err("it has neither RawIDM nor Metadata")
+            };
+        };
+        self.values.clear();
+        self.places.clear();
+        STANDARD
+            .decode_vec(raw.as_bytes(), &mut self.values)
+            .map_err(|_| "RawIDM is not base64")?;
+        let head = *<&[u8; MESSAGE_BYTES]>::try_from(&self.values[..])
+            .map_err(|_| "RawIDM does not have the 72 bytes of an inet_diag_msg")?;
+        let attributes = record.attributes.unwrap_or_default();
+        for (kind, value) in (0u16..).zip(&attributes) {
+            let Some(value) = value else { continue };
+            let from = self.values.len();
+            STANDARD
+                .decode_vec(value.as_bytes(), &mut self.values)
+                .map_err(|_| "an attribute is not base64")?;
+            self.places.push((kind, from..self.values.len()));
+        }
+        let t_unix_ns = (record.timestamp.as_deref())
+            .and_then(|text| chrono::DateTime::parse_from_rfc3339(text).ok())
+            .and_then(|time| time.timestamp_nanos_opt());
+        self.row(&head, t_unix_ns);
+        Ok(())
+    }
+
+    fn row(&mut self, head: &[u8; MESSAGE_BYTES], t_unix_ns: Option<i64>) {
+        let mut diag = Diag::head(head);
+        for (kind, place) in &self.places {
+            diag.attribute(*kind, &self.values[place.clone()]);
+        }
+        let table = &mut self.sockets;
+        let row = table.add_row();
+        self.report.sockets += 1;
+        match t_unix_ns {
+            Some(t_unix_ns) => table.t_unix_ns.set(row, t_unix_ns),
+            None => self.report.without_time += 1,
+        }
+        if let Some(host) = self.options.host.as_ref().or(self.host.as_ref()) {
+            table.host.set(row, host);
+        }
+        table.r#final.set(row, false);
+        fill(table, row, &diag, &self.options.anonymiser, &mut self.text);
+        fill_dumped(table, row, &diag);
+        if diag.interface != 0 {
+            // Its name is of a host that is not at hand.
+            table.interface.set(row, &diag.interface.to_string());
+        }
+        table.uid.set(row, diag.uid.into());
+        table.inode.set(row, diag.inode.into());
+        if let Some(mark) = diag.mark {
+            table.mark.set(row, mark.into());
+        }
+        if let Some(id) = diag.cgroup_id {
+            table.cgroup_id.set(row, id);
+        }
+    }
+
+    #[cold]
+    fn not_understood(&mut self, why: &'static str) {
+        self.report.lines_not_understood += 1;
+        if self.report.first.len() < SHOWN {
+            self.report.first.push((self.path.clone(), self.line, why));
+        }
+    }
+}
+
+impl Lines for Parser {
+    type Report = Report;
+
+    fn report(&self) -> &Report {
+        &self.report
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            bytes: self.report.bytes,
+            rows: self.report.sockets,
+            not_understood: self.report.lines_not_understood,
+        }
+    }
+
+    fn file(&mut self, path: &Path) {
+        self.path = path.into();
+        self.line = 0;
+        self.host = None;
+    }
+
+    fn count_bytes(&mut self, bytes: u64) {
+        self.report.bytes += bytes;
+    }
+
+    fn line(&mut self, line: &[u8]) -> Option<RecordBatch> {
+        self.line += 1;
+        self.report.lines += 1;
+        if line.trim_ascii().is_empty() {
+            return None;
+        }
+        let full = self.sockets.is_full().then(|| self.sockets.take());
+        if let Err(why) = self.record(line) {
+            self.not_understood(why);
+        }
+        full
+    }
+
+    fn rest(&mut self) -> Option<RecordBatch> {
+        (self.sockets.rows() > 0).then(|| self.sockets.take())
+    }
+
+    fn too_long(&mut self, _beginning: &[u8]) {
+        self.line += 1;
+        self.report.lines += 1;
+        self.not_understood("is longer than 1 MiB");
+    }
+}
+
+/// The host of `HOST_BOOTTIME_COOKIE` or `HOST_BOOTTIME_unsafe_COOKIE`.
+fn host_of(uuid: &str) -> Option<&str> {
+    let (rest, _cookie) = uuid.rsplit_once('_')?;
+    let (host, _boot_time) = rest
+        .strip_suffix("_unsafe")
+        .unwrap_or(rest)
+        .rsplit_once('_')?;
+    (!host.is_empty()).then_some(host)
+}

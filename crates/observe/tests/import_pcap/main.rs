@@ -1,0 +1,5 @@
+//! Imports of packet captures.
+
+mod captures;
+mod connections;
+mod files;
