@@ -5,8 +5,8 @@
 
 `run`, `compare` and `open` return a `Run` with its tables, statistics and verdicts;
 `sockets` returns the TCP sockets of this host, `import_ss` those of dumps of ss, `import_tcp_info` those of M-Lab's
-files, `import_nginx` the requests of access logs, `import_pcap` the connections of packet captures, `sql` asks a folder
-of tables. Nothing heavy is imported before it is used.
+files, `import_nginx` the requests of access logs, `import_pcap` the connections of packet captures, `import_iperf3` and
+`import_flent` what these measured, `sql` asks a folder of tables. Nothing heavy is imported before it is used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from .api import compare, open, run
-    from .observe.imports import import_nginx, import_pcap, import_ss, import_tcp_info
+    from .observe.imports import import_flent, import_iperf3, import_nginx, import_pcap, import_ss, import_tcp_info
     from .observe.record import sockets
     from .observe.sql import sql
     from .results import Run, Table
@@ -43,6 +43,8 @@ __all__ = [
     "Table",
     "UsageError",
     "compare",
+    "import_flent",
+    "import_iperf3",
     "import_nginx",
     "import_pcap",
     "import_ss",
@@ -59,6 +61,8 @@ _LAZY = {
     "open": "api",
     "Run": "results",
     "Table": "results",
+    "import_flent": "observe.imports",
+    "import_iperf3": "observe.imports",
     "import_nginx": "observe.imports",
     "import_pcap": "observe.imports",
     "import_ss": "observe.imports",

@@ -313,6 +313,20 @@ def import_pcap(
     `zone_s`, `asked` has `every_ns` (of an interval; null: per ACK).
     """
 
+def import_iperf3(
+    asked: str, progress: Callable[[int, int], object] | None
+) -> tuple[dict[str, Any], tuple[ArrowBatches, ArrowBatches] | None]:
+    """Reads output of iperf3, as `import_ss` dumps, into rows of `iperf3_intervals` and `iperf3_streams`; `asked` has
+    neither `zone_s` nor `host`.
+    """
+
+def import_flent(
+    asked: str, progress: Callable[[int, int], object] | None
+) -> tuple[dict[str, Any], tuple[ArrowBatches, ArrowBatches, ArrowBatches] | None]:
+    """Reads data files of flent, as `import_iperf3` output of iperf3, into rows of `flent_tests`, `flent_points` and
+    `flent_samples`.
+    """
+
 def recover(folder: Path) -> tuple[list[Path], list[Path]]:
     """Makes whole files of what killed writers left; those, and the parts whose writers live. Raises
     `RunFolderError`."""

@@ -48,7 +48,9 @@ mod _core {
     #[pymodule_export]
     use crate::loader::{LoadedAlgorithms, in_kernel, load, load_for_run, unload};
     #[pymodule_export]
-    use crate::observe::{import_nginx, import_pcap, import_ss, import_tcp_info, recover};
+    use crate::observe::{
+        import_flent, import_iperf3, import_nginx, import_pcap, import_ss, import_tcp_info, recover,
+    };
     #[pymodule_export]
     use crate::record::{record, sockets};
     #[pymodule_export]

@@ -5,9 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use arrow_schema::SchemaRef;
-use knee_observe::import::{Counts, Lines, nginx, pcap, read, ss, tcp_info};
+use knee_observe::import::{
+    Counts, DocumentsReport, Lines, flent, iperf3, nginx, pcap, read, ss, tcp_info,
+};
 use knee_observe::segment::{self, Options as Cut, Recovered, Staged};
-use knee_observe::tables::{CaptureAcks, CaptureConnections};
+use knee_observe::tables::{
+    CaptureAcks, CaptureConnections, FlentPoints, FlentSamples, FlentTests, Iperf3Intervals,
+    Iperf3Streams,
+};
 use knee_observe::{Anonymiser, RecordBatch, Sockets, Table, table};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -259,11 +264,8 @@ pub fn import_pcap<'py>(
         ..pcap::Options::default()
     });
     let tables = [
-        (CaptureAcks::NAME, table::schema::<CaptureAcks>()),
-        (
-            CaptureConnections::NAME,
-            table::schema::<CaptureConnections>(),
-        ),
+        described::<CaptureAcks>(),
+        described::<CaptureConnections>(),
     ];
     let (brought, rows) = bring(py, &asked, &mut analyser, &tables, progress.as_ref())?;
     let report = analyser.report();
@@ -290,6 +292,69 @@ pub fn import_pcap<'py>(
     told.set_item("forgotten", report.forgotten)?;
     brought.tell(&told)?;
     Ok((told, rows.map(<(ArrowBatches, ArrowBatches)>::from)))
+}
+
+/// The report of an import of iperf3's output, and the rows of its two tables.
+type Iperf3<'py> = (Bound<'py, PyDict>, Option<(ArrowBatches, ArrowBatches)>);
+
+/// Reads output of iperf3, as [`import_ss`] reads dumps of ss, into two tables.
+#[pyfunction]
+pub fn import_iperf3<'py>(
+    py: Python<'py>,
+    asked: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Iperf3<'py>> {
+    let asked: Asked = from_json(asked)?;
+    let mut importer = iperf3::Importer::new(anonymiser(py, &asked)?);
+    let tables = [described::<Iperf3Intervals>(), described::<Iperf3Streams>()];
+    let (brought, rows) = bring(py, &asked, &mut importer, &tables, progress.as_ref())?;
+    let told = told_of_documents(py, importer.report())?;
+    told.set_item("documents_without_end", importer.without_end())?;
+    brought.tell(&told)?;
+    Ok((told, rows.map(Into::into)))
+}
+
+/// The report of an import of flent's files, and the rows of its three tables.
+type Flent<'py> = (
+    Bound<'py, PyDict>,
+    Option<(ArrowBatches, ArrowBatches, ArrowBatches)>,
+);
+
+/// Reads data files of flent, as [`import_ss`] reads dumps of ss, into three tables.
+#[pyfunction]
+pub fn import_flent<'py>(
+    py: Python<'py>,
+    asked: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Flent<'py>> {
+    let asked: Asked = from_json(asked)?;
+    let mut importer = flent::Importer::new(anonymiser(py, &asked)?);
+    let tables = [
+        described::<FlentTests>(),
+        described::<FlentPoints>(),
+        described::<FlentSamples>(),
+    ];
+    let (brought, rows) = bring(py, &asked, &mut importer, &tables, progress.as_ref())?;
+    let told = told_of_documents(py, importer.report())?;
+    brought.tell(&told)?;
+    Ok((told, rows.map(Into::into)))
+}
+
+fn described<T: Table>() -> Described {
+    (T::NAME, table::schema::<T>())
+}
+
+fn told_of_documents<'py>(
+    py: Python<'py>,
+    report: &DocumentsReport,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("bytes", report.bytes)?;
+    dict.set_item("documents", report.documents)?;
+    dict.set_item("rows", report.rows)?;
+    dict.set_item("documents_not_understood", report.documents_not_understood)?;
+    dict.set_item("first_not_understood", report.first.clone())?;
+    Ok(dict)
 }
 
 fn from_json<'a, T: Deserialize<'a>>(asked: &'a str) -> PyResult<T> {
@@ -345,6 +410,42 @@ impl<P: Lines + Send> Source for OfLines<'_, P> {
     fn rest(&mut self) -> Vec<Rows> {
         let rest = self.parser.rest();
         rest.map(|batch| (self.table, batch)).into_iter().collect()
+    }
+}
+
+impl Source for iperf3::Importer {
+    fn read(
+        &mut self,
+        path: &Path,
+        sink: impl FnMut(Counts, Option<Rows>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        iperf3::Importer::read(self, path, sink)
+    }
+
+    fn counts(&self) -> Counts {
+        iperf3::Importer::counts(self)
+    }
+
+    fn rest(&mut self) -> Vec<Rows> {
+        iperf3::Importer::rest(self)
+    }
+}
+
+impl Source for flent::Importer {
+    fn read(
+        &mut self,
+        path: &Path,
+        sink: impl FnMut(Counts, Option<Rows>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        flent::Importer::read(self, path, sink)
+    }
+
+    fn counts(&self) -> Counts {
+        flent::Importer::counts(self)
+    }
+
+    fn rest(&mut self) -> Vec<Rows> {
+        flent::Importer::rest(self)
     }
 }
 

@@ -20,7 +20,7 @@ _PATH = click.Path(path_type=Path)
 _WORDS_SHOWN = 10
 
 
-@click.group("import", short_help="Import what other tools wrote: dumps of ss, logs of nginx, captures, tcp-info.")
+@click.group("import", short_help="Import what other tools wrote: ss, nginx, captures, tcp-info, iperf3, flent.")
 def group() -> None:
     """Import what other tools wrote about connections, as Parquet, for `knee sql`."""
 
@@ -84,6 +84,31 @@ def _nginx(**given: Any) -> int:
     from kneepoint.observe import imports
 
     return run("nginx", imports.nginx, imports.NginxAsked, **given)
+
+
+@group.command("iperf3", short_help="Output of iperf3 -J or --json-stream, 3.1 and later.")
+@importing
+def _iperf3(**given: Any) -> int:
+    """Import output of iperf3: a row of the table `iperf3_intervals` for each interval and stream, and one of
+    `iperf3_streams` for each stream.
+
+    -J or --json-stream, of client and server, TCP, UDP and SCTP, several tests in one file; plain, gzip or zstd. A test
+    of which iperf3 tells an error is not understood in full: its intervals are imported, its error is shown.
+    """
+    from kneepoint.observe import imports
+
+    return run("iperf3", imports.iperf3, imports.Asked, **given)
+
+
+@group.command("flent", short_help="Data files of flent, .flent and .flent.gz.")
+@importing
+def _flent(**given: Any) -> int:
+    """Import data files of flent: a row of the table `flent_tests` for each, one of `flent_points` for each value of
+    its series at equal steps, and one of `flent_samples` for each measurement at its own time.
+    """
+    from kneepoint.observe import imports
+
+    return run("flent", imports.flent, imports.Asked, **given)
 
 
 @group.command("tcp-info", short_help="M-Lab's tcp-info files.")
@@ -160,13 +185,15 @@ def _progress(done_bytes: int, rows: int) -> None:
 
 def _told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
     from kneepoint import human
+    from kneepoint.observe import imports
 
     if "packets" in report:
         connections = f"{report['connections']:,} connections and {report['ack_rows']:,} rows of ACKs"
         yield f"{connections} from {report['packets']:,} packets"
     else:
         dumps = f" of {report['dumps']:,} dumps" if "dumps" in report else ""
-        yield f"{report['rows']:,} rows{dumps} from {report['lines']:,} lines"
+        unit = imports.unit_of(report)
+        yield f"{report['rows']:,} rows{dumps} from {report[unit]:,} {unit}"
     files = len(report["files"])
     if not files:
         yield "nothing written: --dry-run"
@@ -189,6 +216,8 @@ def _doubts(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count:,} rows have no time: neither a line before their dump nor the file's name says one."
     if count := report.get("other_protocols"):
         yield f"{count:,} sockets of other protocols than TCP were left out."
+    if count := report.get("documents_without_end"):
+        yield f"{count:,} tests have no end: iperf3 was stopped, or is not done, and their sums are not known."
     if "packets" in report:
         yield from _doubts_of_capture(report)
     yield from (f"{path}: empty." for path in report["empty_files"])

@@ -1,5 +1,6 @@
 """What other tools wrote about connections, as tables: dumps of ss and M-Lab's tcp-info as `sockets`, logs of
-nginx as `requests`, packet captures as `capture_acks` and `capture_connections`.
+nginx as `requests`, packet captures as `capture_acks` and `capture_connections`, output of iperf3 as `iperf3_intervals`
+and `iperf3_streams`, files of flent as `flent_tests`, `flent_points` and `flent_samples`.
 
 table = kneepoint.import_ss(["ss-20260821T120000.txt.zst"])
 report = kneepoint.observe.imports.nginx(NginxAsked(["access.log"], out="imported"))
@@ -27,7 +28,7 @@ _ZONE = re.compile(r"([+-])(\d\d):?(\d\d)")
 
 
 class NotUnderstood(UsageError):
-    """Lines or packets that mean nothing to an importer that was told to be strict; `report` has the first of them."""
+    """Lines, packets or documents that an importer, told to be strict, does not understand; `report` has the first."""
 
     def __init__(self, report: Mapping[str, Any]) -> None:
         self.report = dict(report)
@@ -86,6 +87,21 @@ class Captured(NamedTuple):
 
     acks: pyarrow.Table
     connections: pyarrow.Table
+
+
+class Iperf3(NamedTuple):
+    """What iperf3 measured."""
+
+    intervals: pyarrow.Table
+    streams: pyarrow.Table
+
+
+class Flent(NamedTuple):
+    """What flent measured."""
+
+    tests: pyarrow.Table
+    points: pyarrow.Table
+    samples: pyarrow.Table
 
 
 def import_ss(
@@ -160,6 +176,32 @@ def import_tcp_info(
     return _table(_tcp_info(TcpInfoAsked(_names(files), None, strict, anonymize, host=host), None))
 
 
+def import_iperf3(
+    files: Sequence[Path | str] | Path | str, *, strict: bool = False, anonymize: str | None = None
+) -> Iperf3:
+    """What iperf3 printed with `-J` or `--json-stream`, client and server, 3.1 and later: `intervals` has a row per
+    interval and stream, `streams` one per stream of each test, for what fits in memory.
+
+    They are joined on `file`, `test` and `stream`. Tests of which something is left out, or that tell of an error, are
+    counted as documents not understood; with `strict` they raise NotUnderstood. `files`, `anonymize` and what is raised
+    are those of `import_ss`.
+    """
+    report, rows = _iperf3(Asked(_names(files), None, strict, anonymize), None)
+    return Iperf3(*(_table((report, table)) for table in rows))
+
+
+def import_flent(
+    files: Sequence[Path | str] | Path | str, *, strict: bool = False, anonymize: str | None = None
+) -> Flent:
+    """What flent measured, from its data files: `tests` has a row per file, `points` one per value of its series at
+    equal steps, `samples` one per measurement at its own time.
+
+    They are joined on `file`. `files`, `strict`, `anonymize` and what is raised are those of `import_iperf3`.
+    """
+    report, rows = _flent(Asked(_names(files), None, strict, anonymize), None)
+    return Flent(*(_table((report, table)) for table in rows))
+
+
 def ss(asked: SsAsked, progress: Progress | None = None) -> dict[str, Any]:
     """Writes the sockets of dumps of ss as segments `sockets-NNNNNN.parquet` beside what the folder `asked.out` holds.
 
@@ -185,17 +227,36 @@ def pcap(asked: PcapAsked, progress: Progress | None = None) -> dict[str, Any]:
     return _pcap(asked, progress)[0]
 
 
+def iperf3(asked: Asked, progress: Progress | None = None) -> dict[str, Any]:
+    """Writes what iperf3 measured as segments of `iperf3_intervals` and `iperf3_streams`, as `ss` does sockets."""
+    return _iperf3(asked, progress)[0]
+
+
+def flent(asked: Asked, progress: Progress | None = None) -> dict[str, Any]:
+    """Writes what flent measured as segments of `flent_tests`, `flent_points` and `flent_samples`, as `ss` does
+    sockets."""
+    return _flent(asked, progress)[0]
+
+
 def shown(report: Mapping[str, Any]) -> list[str]:
-    """The first lines or packets not understood: `FILE:LINE: text`."""
+    """The first that are not understood: `FILE:LINE: text`, or the packet; neither where it is of a whole document."""
     between = ": packet " if "packets" in report else ":"
-    return [f"{file}{between}{number}: {text}".rstrip(" :") for file, number, text in report["first_not_understood"]]
+    first = report["first_not_understood"]
+    return [
+        f"{file}{'' if number is None else f'{between}{number}'}: {text}".rstrip(" :") for file, number, text in first
+    ]
 
 
 def not_understood(report: Mapping[str, Any]) -> str:
     """How many were not; empty: none."""
-    unit = "packets" if "packets" in report else "lines"
+    unit = unit_of(report)
     count = report[f"{unit}_not_understood"]
     return f"{count:,} of {report[unit]:,} {unit} are not understood" if count else ""
+
+
+def unit_of(report: Mapping[str, Any]) -> str:
+    """What the importer counts."""
+    return next(unit for unit in ("documents", "packets", "lines") if unit in report)
 
 
 def _ss(asked: SsAsked, progress: Progress | None) -> tuple[dict[str, Any], Any]:
@@ -231,6 +292,17 @@ def _pcap(asked: PcapAsked, progress: Progress | None) -> tuple[dict[str, Any], 
         raise UsageError(f'every: got "{asked.every}"; expected more than nothing, such as 100ms.')
     given = {"every_ns": every_ns, "host": asked.host}
     return _imported(_core.import_pcap, asked, given, progress, "TCP connection", "packet captures, pcap or pcapng")
+
+
+def _iperf3(asked: Asked, progress: Progress | None) -> tuple[dict[str, Any], Any]:
+    expected = "what `iperf3 -J` or `--json-stream` prints"
+    return _imported(_core.import_iperf3, asked, {}, progress, "stream of iperf3", expected)
+
+
+def _flent(asked: Asked, progress: Progress | None) -> tuple[dict[str, Any], Any]:
+    return _imported(
+        _core.import_flent, asked, {}, progress, "test of flent", "data files of flent, .flent or .flent.gz"
+    )
 
 
 def _imported(
@@ -313,7 +385,7 @@ def _named(error: OSError, files: Sequence[str]) -> str:
 
 def _nothing(files: Sequence[str], report: Mapping[str, Any], row: str, expected: str) -> str:
     what = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
-    unit = "packets" if "packets" in report else "lines"
+    unit = unit_of(report)
     if not report[unit] and not shown(report):
         return f"{what}: empty; expected {expected}."
     found = f"{report[unit]:,} {unit}"

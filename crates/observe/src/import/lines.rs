@@ -19,7 +19,7 @@ pub struct Counts {
     /// Of all files, once decompressed.
     pub bytes: u64,
     pub rows: u64,
-    /// Lines, or packets.
+    /// Lines, packets or documents.
     pub not_understood: u64,
 }
 

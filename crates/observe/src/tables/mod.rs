@@ -3,6 +3,8 @@
 mod capture;
 mod counters;
 mod cpu;
+mod flent;
+mod iperf3;
 mod nic;
 mod qdisc;
 mod sockets;
@@ -10,6 +12,8 @@ mod sockets;
 pub use capture::{CaptureAcks, CaptureConnections};
 pub use counters::Counters;
 pub use cpu::Cpu;
+pub use flent::{FlentPoints, FlentSamples, FlentTests};
+pub use iperf3::{Iperf3Intervals, Iperf3Streams};
 pub use nic::Nic;
 pub use qdisc::Qdisc;
 pub use sockets::Sockets;
@@ -28,4 +32,9 @@ pub const TABLES: &[(&str, Fields)] = &[
     (Nic::NAME, Nic::fields),
     (CaptureAcks::NAME, CaptureAcks::fields),
     (CaptureConnections::NAME, CaptureConnections::fields),
+    (Iperf3Intervals::NAME, Iperf3Intervals::fields),
+    (Iperf3Streams::NAME, Iperf3Streams::fields),
+    (FlentTests::NAME, FlentTests::fields),
+    (FlentPoints::NAME, FlentPoints::fields),
+    (FlentSamples::NAME, FlentSamples::fields),
 ];

@@ -4,7 +4,6 @@
 //! variable fills a text column of its own name. So the columns depend on the
 //! format, and [`Parser::schema`] tells them.
 
-mod addresses;
 mod conf;
 mod format;
 mod table;

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
+use super::super::addresses;
+use super::TABLE;
 use super::format::{Format, Mismatch};
 use super::values::{self, Clock};
 use super::variables::{Kind, REQUEST, known};
-use super::{TABLE, addresses};
 use crate::anonymise::Anonymiser;
 use crate::column::{Fill, Names, Numbers, Texts};
 use crate::table::ROWS;
