@@ -1,0 +1,108 @@
+//! The window that a receiver offers, and the buffer behind it.
+
+use super::{Cx, RATIO_SHIFT, Receiver};
+use crate::segment::Segment;
+
+impl Receiver {
+    pub(super) fn win_from_space(&self, bytes: u64) -> u64 {
+        (bytes * self.scaling_ratio) >> RATIO_SHIFT
+    }
+
+    /// Free space, as window: the buffer less what waits out of order.
+    fn space(&self) -> u64 {
+        let waiting = match self.out_of_order.total() {
+            // Most of the time, and a division is slow.
+            0 => 0,
+            bytes => (bytes << RATIO_SHIFT) / self.scaling_ratio,
+        };
+        self.win_from_space(self.rcvbuf_bytes.saturating_sub(waiting))
+    }
+
+    /// Rounded up to what the scaled window field can say.
+    fn in_whole_units(&self, window: u64) -> u64 {
+        let unit = 1u64 << self.wscale;
+        (window + unit - 1) & !(unit - 1)
+    }
+
+    /// __tcp_select_window()
+    fn select_window(&mut self) -> u64 {
+        let full = self
+            .window_clamp
+            .min(self.win_from_space(self.rcvbuf_bytes));
+        let mss = self.rcv_mss.min(full);
+        let mut free = self.space();
+        let unit = 1u64 << self.wscale;
+        if free < full >> 1 {
+            self.quick = 0;
+            free &= !(unit - 1);
+            if free < full >> 4 || free < mss {
+                return 0;
+            }
+        }
+        self.in_whole_units(free.min(self.rcv_ssthresh))
+    }
+
+    /// tcp_select_window(): offers a window; its right edge never moves back.
+    pub fn offer_window(&mut self, syn: bool) -> u64 {
+        if syn {
+            return self.rcv_wnd;
+        }
+        let current = (self.rcv_wup + self.rcv_wnd).saturating_sub(self.rcv_nxt);
+        let mut window = self.select_window();
+        if window < current {
+            window = self.in_whole_units(current);
+        }
+        self.rcv_wnd = window;
+        self.rcv_wup = self.rcv_nxt;
+        window
+    }
+
+    /// tcp_grow_window(): data that fits its memory well opens the window.
+    pub(super) fn grow_window(&mut self, payload_bytes: u64) {
+        let room = self
+            .window_clamp
+            .min(self.space())
+            .saturating_sub(self.rcv_ssthresh);
+        if room > 0 {
+            let step = (2 * self.mss_bytes).max(2 * payload_bytes);
+            self.rcv_ssthresh += room.min(step);
+            self.quick |= 1;
+        }
+    }
+
+    /// tcp_rcv_space_adjust(): once per round trip the buffer is sized for
+    /// twice what was read in it, and for the sender to double.
+    pub(super) fn adjust_space(&mut self, cx: &Cx) {
+        let elapsed_us = (cx.now_ns - self.space_since_ns) / 1_000;
+        if self.rcv_rtt_x8_us == 0 || elapsed_us < self.rcv_rtt_x8_us >> 3 {
+            return;
+        }
+        let copied = self.rcv_nxt - self.space_seq;
+        if copied > self.space_bytes {
+            let mut window = 2 * copied + 16 * self.mss_bytes;
+            window += 2 * (window * (copied - self.space_bytes) / self.space_bytes);
+            let wanted = ((window << RATIO_SHIFT) / self.scaling_ratio).min(self.rcvbuf_max_bytes);
+            if wanted > self.rcvbuf_bytes {
+                self.rcvbuf_bytes = wanted;
+                self.window_clamp = self.win_from_space(wanted);
+            }
+            self.space_bytes = copied;
+        }
+        self.space_seq = self.rcv_nxt;
+        self.space_since_ns = cx.now_ns;
+    }
+
+    /// tcp_rcv_rtt_measure_ts()
+    pub(super) fn measure_rtt(&mut self, cx: &Cx, segment: &Segment) {
+        if segment.tsecr_ms == self.last_tsecr_ms || u64::from(segment.payload_bytes) < self.rcv_mss
+        {
+            return;
+        }
+        self.last_tsecr_ms = segment.tsecr_ms;
+        let sample_us = u64::from(cx.now_ms().wrapping_sub(segment.tsecr_ms).max(1)) * 1_000;
+        self.rcv_rtt_x8_us = match self.rcv_rtt_x8_us {
+            0 => sample_us << 3,
+            smoothed => smoothed + sample_us - (smoothed >> 3),
+        };
+    }
+}
