@@ -169,7 +169,8 @@ impl Parser {
                 self.current = Current::Nothing;
                 return None;
             }
-            b"tcp" | b"mptcp" => token = tokens.next()?,
+            // By itself it is no socket's: no number follows.
+            b"tcp" | b"mptcp" => token = tokens.next().unwrap_or(b""),
             b"udp" | b"raw" | b"u_str" | b"u_dgr" | b"u_seq" | b"nl" | b"p_raw" | b"p_dgr"
             | b"icmp6" | b"sctp" | b"dccp" | b"v_str" | b"v_dgr" | b"ti_rd" | b"ti_dg"
             | b"ti_sq" | b"ti_st" | b"xdp" | b"???" => {
