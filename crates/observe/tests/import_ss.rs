@@ -252,6 +252,12 @@ fn a_protocol_without_a_socket_is_counted_and_ends_the_socket_before_it() {
 }
 
 #[test]
+fn a_line_behind_a_carriage_return_is_not_lost() {
+    let (_, report) = parse("\rESTAB 0 0 1.2.3.4:5 1.2.3.4:6\n\r\n\rsomething else");
+    assert_eq!((report.sockets, report.lines_not_understood), (1, 1));
+}
+
+#[test]
 fn a_timer_of_more_than_64_bits_is_not_understood() {
     for left in [
         "9223372036854775807min1sec",

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use knee_observe::import::Lines as _;
 use knee_observe::import::nginx::{Escape, Format, Options, Parser, log_format};
 use knee_observe::{Anonymiser, ROWS};
 

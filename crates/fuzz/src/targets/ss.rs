@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use knee_observe::import::Lines as _;
 use knee_observe::import::ss::{Options, Parser, Report};
 use knee_observe::{Anonymiser, ROWS};
 
@@ -162,12 +163,13 @@ fn counted(report: &Report) -> u64 {
 /// A line that adds to the socket before it, or nothing: empty, indented, a
 /// comment, a header, or a date.
 fn may_say_nothing(line: &[u8]) -> bool {
-    let starts = |with: &str| line.starts_with(with.as_bytes());
     let is_date =
         || line.len() >= 10 && line.iter().filter(|byte| byte.is_ascii_digit()).count() >= 7;
-    line.is_empty()
-        || ["\r", " ", "\t", "#", "State", "Netid", "Recv-Q"]
-            .into_iter()
-            .any(starts)
+    let mut words = line.split(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
+    line.trim_ascii().is_empty()
+        || matches!(line[0], b' ' | b'\t' | b'#')
+        || words
+            .find(|word| !word.is_empty())
+            .is_some_and(|word| [&b"State"[..], b"Netid", b"Recv-Q"].contains(&word))
         || is_date()
 }

@@ -300,7 +300,8 @@ impl Lines for Parser {
         self.line += 1;
         self.report.lines += 1;
         match line.first() {
-            None | Some(b'\r') => None,
+            None => None,
+            Some(b'\r') if line.len() == 1 => None,
             Some(b' ' | b'\t') => self.details_line(line),
             Some(b'#') => {
                 self.current = Current::Nothing;
