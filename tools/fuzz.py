@@ -68,19 +68,8 @@ def build() -> str:
     host = re.search(r"^host: (\S+)$", version, re.M)
     assert host, "rustc names its host"
     # With a target named, what runs during the build is built without coverage.
-    command = [
-        "cargo",
-        "build",
-        "--quiet",
-        "--locked",
-        "--profile",
-        "fuzz",
-        "--package",
-        "knee-fuzz",
-        "--bin",
-        "knee-fuzz",
-    ]
-    command += ["--target", host[1], "--message-format", "json-render-diagnostics"]
+    command = ["cargo", "build", "--quiet", "--locked", "--profile", "fuzz", "--target", host[1]]
+    command += ["--package", "knee-fuzz", "--features", "program", "--message-format", "json-render-diagnostics"]
     flags = " ".join(("--cfg fuzzing", *COVERAGE))
     environment = os.environ | {"RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {flags}".strip()}
     built = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False)
@@ -140,4 +129,7 @@ def told(said: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
