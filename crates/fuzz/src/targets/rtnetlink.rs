@@ -60,7 +60,7 @@ fn check(input: &[u8]) -> usize {
         _ => {}
     });
     // The tables have many columns: they are filled for some.
-    if choice(input) % 8 == 0 {
+    if choice(input).is_multiple_of(8) {
         let (mut nics, mut qdiscs) = (Nic::default(), Qdisc::default());
         for device in &devices {
             let row = nics.add_row();

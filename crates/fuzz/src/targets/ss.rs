@@ -104,7 +104,7 @@ fn seeds() -> Vec<Vec<u8>> {
 
 fn check(input: &[u8]) -> usize {
     let kept = read(input, Anonymiser::Keep);
-    if choice(input) % 8 == 0 {
+    if choice(input).is_multiple_of(8) {
         let anonymiser = Anonymiser::Truncate {
             v4_bits: 24,
             v6_bits: 48,
