@@ -60,6 +60,12 @@ equality: $(VENV)/.dev ## a million random op sequences per algorithm, host agai
 replay: $(VENV)/.dev ## record a million ACKs of the kernel's own reno, cubic and bbr, and replay them (root; docs/replay.md)
 	$(BIN)/python tests/kernel/recording.py
 
+FUZZ_INPUTS ?= 10000000
+.PHONY: fuzz
+fuzz: ## search the parsers for inputs that break them: FUZZ_INPUTS in all, 10 million unless told (docs/ci.md)
+	@tools/need.sh rust cc c++ make libelf
+	$(PYTHON) tools/fuzz.py --inputs $(FUZZ_INPUTS)
+
 .PHONY: bench
 bench: $(VENV)/.core ## speed, memory and start-up time, with the facts of this machine
 	@tools/machine.sh

@@ -26,6 +26,7 @@ check() {
     rust) need_rust ;;
     python) need_python ;;
     cc) command -v "${CC:-cc}" >/dev/null 2>&1 || miss "a C compiler" "gcc libc6-dev" ;;
+    c++) command -v "${CXX:-c++}" >/dev/null 2>&1 || miss "a C++ compiler" g++ ;;
     make) command_or_miss make make ;;
     libelf) [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ] || miss "libelf and zlib" "libelf-dev zlib1g-dev" ;;
     clang-16) command_or_miss clang-16 clang-16 ;;

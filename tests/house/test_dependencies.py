@@ -22,6 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "knee-link": {"knee-model"},
     "knee-observe": {"knee-model"},
     "knee-kernel": {"knee-cc", "knee-model", "knee-link", "knee-observe"},
+    "knee-fuzz": {"knee-model", "knee-observe", "knee-kernel"},
     "knee-py": {"knee-cc", "knee-model", "knee-sim", "knee-kernel", "knee-observe"},
 }
 # The model is pure: none of these may stand in it.

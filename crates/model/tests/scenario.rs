@@ -395,6 +395,21 @@ fn flows_that_would_share_a_name_are_numbered() {
     assert_eq!(names, ["cubic", "cubic_3", "cubic_2"]);
 }
 
+/// Work that is quadratic takes half a minute here.
+#[test]
+fn the_most_flows_without_names_are_numbered_in_each_cell() {
+    let flow = "[[flow]]\nalgorithm = \"cubic\"\n";
+    let rates: Vec<_> = (10..13).map(|n| format!("\"{n}Mbit/s\"")).collect();
+    let rates = format!("rate = [{}]", rates.join(", "));
+    let text = edited("rate = \"50Mbit/s\"", &rates) + &flow.repeat(9_999);
+    let scenario = read(&text).unwrap();
+    assert_eq!(scenario.cells.len(), 3);
+    for cell in &scenario.cells {
+        assert_eq!(cell.flows[0].name, "cubic");
+        assert_eq!(cell.flows[9_999].name, "cubic_10000");
+    }
+}
+
 #[test]
 fn inline_tables_mean_what_headed_tables_mean() {
     let inline = "duration = \"10s\"\npath = { rate = \"50Mbit/s\", rtt = \"100ms\" }\nflow = [{ algorithm = \"cubic\" }]";

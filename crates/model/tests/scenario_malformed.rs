@@ -221,6 +221,15 @@ fn deep_nesting_and_empty_files_are_refused() {
 }
 
 #[test]
+fn name_of_a_file_that_is_no_line_or_a_page_is_refused_in_one_paragraph() {
+    for name in ["a\\nb", "\\u001b[31mred", &"x".repeat(10_000)] {
+        let path = format!("[path]\nloss = \"trace {name}\"");
+        let refused = answer(&GOOD.replace("[path]", &path)).unwrap();
+        assert!(refused.contains("cannot be read"), "{refused}");
+    }
+}
+
+#[test]
 fn the_undamaged_file_is_read() {
     assert_eq!(read(RICH).unwrap().cells.len(), 12);
 }

@@ -245,6 +245,31 @@ fn a_line_that_is_no_sockets_is_counted_and_shown() {
 }
 
 #[test]
+fn a_protocol_without_a_socket_is_counted_and_ends_the_socket_before_it() {
+    let (batches, report) = parse("ESTAB 0 0 1.2.3.4:5 1.2.3.4:6\ntcp \n\t cubic cwnd:9");
+    assert_eq!((report.lines, report.lines_not_understood), (3, 1));
+    assert_eq!((batches[0].num_rows(), report.sockets), (2, 2));
+}
+
+#[test]
+fn a_line_behind_a_carriage_return_is_not_lost() {
+    let (_, report) = parse("\rESTAB 0 0 1.2.3.4:5 1.2.3.4:6\n\r\n\rsomething else");
+    assert_eq!((report.sockets, report.lines_not_understood), (1, 1));
+}
+
+#[test]
+fn a_timer_of_more_than_64_bits_is_not_understood() {
+    for left in [
+        "9223372036854775807min1sec",
+        "153722867280912min9223372036854775sec",
+        "9223372036854775.9223372036854775807ms",
+    ] {
+        let (_, report) = parse(&format!("\t cubic timer:(on,{left},1)"));
+        assert_eq!(report.unknown_words["timer"], 1, "{left}");
+    }
+}
+
+#[test]
 fn dates_between_dumps_tell_when_each_was_taken() {
     let text = "Fri Aug 21 12:00:00 UTC 2026\nESTAB 0 0 1.2.3.4:5 1.2.3.4:6\n1787313601\nESTAB 0 0 1.2.3.4:5 1.2.3.4:6";
     assert_eq!(

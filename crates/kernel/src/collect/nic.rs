@@ -34,7 +34,8 @@ pub fn devices(routing: &mut Routing) -> io::Result<Vec<Device>> {
     Ok(found)
 }
 
-fn device(link: LinkMessage) -> Device {
+/// What an answer tells of a device; what it does not tell stays empty.
+pub fn device(link: LinkMessage) -> Device {
     let mut device = Device {
         index: link.header.index,
         ..Device::default()

@@ -46,7 +46,8 @@ pub fn qdiscs(routing: &mut Routing) -> io::Result<Vec<Qdisc>> {
     Ok(found)
 }
 
-fn qdisc(message: TcMessage) -> Qdisc {
+/// What an answer tells of a qdisc; what it does not tell stays empty.
+pub fn qdisc(message: TcMessage) -> Qdisc {
     let mut qdisc = Qdisc {
         interface: message.header.index as u32,
         kind: String::new(),

@@ -46,30 +46,47 @@ impl Routing {
         self.socket.send(&bytes, 0)?;
         loop {
             let (datagram, _) = self.socket.recv_from_full()?;
-            let mut rest = &datagram[..];
-            while let Some(&length) = rest.first_chunk::<4>() {
-                let length = u32::from_ne_bytes(length) as usize;
-                if length < 16 || length > rest.len() {
-                    return Err(io::Error::other(
-                        "rtnetlink: a message longer than its datagram",
-                    ));
-                }
-                let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&rest[..length]);
-                rest = &rest[length.next_multiple_of(4).min(rest.len())..];
-                let Ok(message) = message else { continue };
-                if message.header.sequence_number != self.sequence {
-                    continue;
-                }
-                match message.payload {
-                    NetlinkPayload::InnerMessage(message) => take(message),
-                    NetlinkPayload::Done(_) => return Ok(()),
-                    NetlinkPayload::Error(error) => {
-                        let code = error.code.map_or(0, |code| -code.get());
-                        return Err(io::Error::from_raw_os_error(code));
-                    }
-                    _ => {}
-                }
+            if answers(&datagram, self.sequence, &mut take)? {
+                return Ok(());
             }
         }
     }
+}
+
+/// Takes the messages of one datagram; true: it was the dump's last. Messages that
+/// the library does not understand are passed over, and those with another
+/// sequence number than the request's.
+///
+/// # Errors
+/// The kernel's refusal, or a message that is longer than its datagram.
+pub fn answers(
+    datagram: &[u8],
+    sequence: u32,
+    take: &mut impl FnMut(RouteNetlinkMessage),
+) -> io::Result<bool> {
+    let mut rest = datagram;
+    while let Some(&length) = rest.first_chunk::<4>() {
+        let length = u32::from_ne_bytes(length) as usize;
+        if length < 16 || length > rest.len() {
+            return Err(io::Error::other(
+                "rtnetlink: a message longer than its datagram",
+            ));
+        }
+        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&rest[..length]);
+        rest = &rest[length.next_multiple_of(4).min(rest.len())..];
+        let Ok(message) = message else { continue };
+        if message.header.sequence_number != sequence {
+            continue;
+        }
+        match message.payload {
+            NetlinkPayload::InnerMessage(message) => take(message),
+            NetlinkPayload::Done(_) => return Ok(true),
+            NetlinkPayload::Error(error) => {
+                let code = error.code.map_or(0, |code| code.get().saturating_neg());
+                return Err(io::Error::from_raw_os_error(code));
+            }
+            _ => {}
+        }
+    }
+    Ok(false)
 }

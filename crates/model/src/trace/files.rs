@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::units::parse::quoted;
+use crate::units::parse::{on_one_line, quoted};
 
 /// Reads a text file; the caller's, as this crate opens none.
 pub type ReadFile = fn(&str) -> io::Result<String>;
@@ -48,9 +48,12 @@ impl Files<'_> {
 /// Why a file that a scenario names cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    #[error("{file}: cannot be read: {why}. Names are relative to the scenario's folder.")]
+    #[error(
+        "{}: cannot be read: {why}. Names are relative to the scenario's folder.",
+        shown(.file)
+    )]
     Unreadable { file: String, why: String },
-    #[error("{file}:{line}: got {}; expected {expected}.", quoted(.got))]
+    #[error("{}:{line}: got {}; expected {expected}.", shown(.file), quoted(.got))]
     Line {
         file: String,
         /// From 1.
@@ -58,8 +61,13 @@ pub enum FileError {
         got: String,
         expected: String,
     },
-    #[error("{file}: {what}")]
+    #[error("{}: {what}", shown(.file))]
     Whole { file: String, what: String },
+}
+
+/// A file's name: a scenario may write anything for one.
+fn shown(file: &str) -> String {
+    on_one_line(file, 300)
 }
 
 /// Lines that say something, with their numbers: no blank ones, no comments (`#`).

@@ -180,25 +180,21 @@ pub fn buffer(text: &str) -> Result<BufferSize, UnitError> {
 
 /// A text from a file, quoted for an error: on one line, cut after 60 characters.
 pub fn quoted(text: &str) -> String {
-    const LIMIT: usize = 60;
-    let cut: String = text.chars().take(LIMIT).collect();
-    let more = if text.chars().nth(LIMIT).is_some() {
-        "…"
-    } else {
-        ""
-    };
+    format!("\"{}\"", on_one_line(text, 60))
+}
+
+/// A text from a file for an error, cut after `limit` characters.
+pub(crate) fn on_one_line(text: &str, limit: usize) -> String {
+    let more = text.chars().nth(limit).map(|_| '…');
     // Only what would break the line is escaped: a quote inside stays readable.
-    let clean: String = cut
-        .chars()
-        .flat_map(|c| {
-            if c.is_control() {
-                c.escape_default().collect::<Vec<_>>()
-            } else {
-                vec![c]
-            }
-        })
-        .collect();
-    format!("\"{clean}{more}\"")
+    let clean = text.chars().take(limit).flat_map(|c| {
+        if c.is_control() {
+            c.escape_default().collect::<Vec<_>>()
+        } else {
+            vec![c]
+        }
+    });
+    clean.chain(more).collect()
 }
 
 /// ` Did you mean "…"?`, or nothing.

@@ -169,7 +169,8 @@ impl Parser {
                 self.current = Current::Nothing;
                 return None;
             }
-            b"tcp" | b"mptcp" => token = tokens.next()?,
+            // By itself it is no socket's: no number follows.
+            b"tcp" | b"mptcp" => token = tokens.next().unwrap_or(b""),
             b"udp" | b"raw" | b"u_str" | b"u_dgr" | b"u_seq" | b"nl" | b"p_raw" | b"p_dgr"
             | b"icmp6" | b"sctp" | b"dccp" | b"v_str" | b"v_dgr" | b"ti_rd" | b"ti_dg"
             | b"ti_sq" | b"ti_st" | b"xdp" | b"???" => {
@@ -299,7 +300,8 @@ impl Lines for Parser {
         self.line += 1;
         self.report.lines += 1;
         match line.first() {
-            None | Some(b'\r') => None,
+            None => None,
+            Some(b'\r') if line.len() == 1 => None,
             Some(b' ' | b'\t') => self.details_line(line),
             Some(b'#') => {
                 self.current = Current::Nothing;

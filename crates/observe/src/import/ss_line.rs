@@ -102,24 +102,24 @@ fn rate(text: &[u8]) -> Option<i64> {
 /// `200ms`, `1.500ms` of older versions (seconds, point, milliseconds), `12sec`,
 /// `1min2sec`, `30min`.
 fn timer_ms(text: &[u8]) -> Option<i64> {
-    let mut rest = text;
-    let mut ms = 0;
-    if let Some(at) = memchr::memmem::find(rest, b"min") {
-        ms += int(&rest[..at])?.checked_mul(60_000)?;
-        rest = &rest[at + 3..];
-    }
-    if let Some(seconds) = rest.strip_suffix(b"sec") {
-        ms += int(seconds)?.checked_mul(1_000)?;
+    let (minutes_ms, rest) = match memchr::memmem::find(text, b"min") {
+        Some(at) => (int(&text[..at])?.checked_mul(60_000)?, &text[at + 3..]),
+        None => (0, text),
+    };
+    let rest_ms = if let Some(seconds) = rest.strip_suffix(b"sec") {
+        int(seconds)?.checked_mul(1_000)?
     } else if let Some(number) = rest.strip_suffix(b"ms") {
-        ms += match number.iter().position(|byte| *byte == b'.') {
+        match pair(number, b'.') {
             // `1.500ms` is a second and a half.
-            Some(at) => int(&number[..at])?.checked_mul(1_000)? + int(&number[at + 1..])?,
+            Some((seconds, ms)) => int(seconds)?.checked_mul(1_000)?.checked_add(int(ms)?)?,
             None => int(number)?,
-        };
-    } else if !rest.is_empty() {
+        }
+    } else if rest.is_empty() {
+        0
+    } else {
         return None;
-    }
-    Some(ms)
+    };
+    minutes_ms.checked_add(rest_ms)
 }
 
 fn within(text: &[u8]) -> Option<&[u8]> {

@@ -274,6 +274,19 @@ mod tests {
     }
 
     #[test]
+    fn counts_that_no_kernel_has_do_not_overflow_what_is_in_flight() {
+        let segments = |at: usize| {
+            let mut bytes = [0; KNOWN_BYTES];
+            bytes[at..at + 4].copy_from_slice(&u32::MAX.to_ne_bytes());
+            bytes[36..40].copy_from_slice(&7u32.to_ne_bytes());
+            TcpInfo(&bytes).inflight()
+        };
+        let [unacked, lost] = [24, 32].map(segments);
+        assert_eq!((unacked, lost), (u32::MAX, 0));
+        assert_eq!(TcpInfo(&[0xff; KNOWN_BYTES]).inflight(), 0);
+    }
+
+    #[test]
     fn running_clocks_do_not_make_a_flow_move() {
         let rest = vec![1; 248];
         let mut later = rest.clone();

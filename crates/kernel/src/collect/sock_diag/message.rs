@@ -58,7 +58,11 @@ pub fn request(sequence: u32, question: &Question) -> Vec<u8> {
     bytes
 }
 
-/// Takes the messages of one datagram; true: it was the dump's last.
+/// Takes the messages of one datagram; true: it was the dump's last. Messages with
+/// another sequence number than the request's are passed over.
+///
+/// # Errors
+/// The kernel's refusal, or a message that is longer than its datagram.
 pub fn answers(
     bytes: &[u8],
     sequence: u32,
@@ -76,7 +80,7 @@ pub fn answers(
             NLMSG_DONE => return Ok(true),
             NLMSG_ERROR => {
                 let code = word(message.body, 0).unwrap_or(0) as i32;
-                return Err(io::Error::from_raw_os_error(-code));
+                return Err(io::Error::from_raw_os_error(code.saturating_neg()));
             }
             BY_FAMILY | GETSOCK => match Diag::decode(message.body) {
                 Some(diag) => {

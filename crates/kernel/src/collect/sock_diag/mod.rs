@@ -20,7 +20,8 @@ pub use destroyed::{Destroyed, Received};
 pub use filter::{End, Filter, TooLong};
 use knee_observe::sock_diag::attribute;
 pub use knee_observe::sock_diag::{Diag, Memory};
-use message::{answers, request};
+pub use message::answers;
+use message::request;
 
 /// All states but LISTEN (10), TIME_WAIT (6), NEW_SYN_RECV (12) and CLOSE (7).
 pub const CONNECTED: u32 = 0xfff & !(1 << 10 | 1 << 6 | 1 << 7);

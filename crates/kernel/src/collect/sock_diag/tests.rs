@@ -118,6 +118,19 @@ fn answers_to_another_request_are_passed_over() {
 }
 
 #[test]
+fn every_error_number_is_told_even_one_that_no_kernel_has() {
+    for (code, told) in [(-13, 13), (i32::MIN, i32::MAX), (0, 0)] {
+        let mut bytes = message(1, &[]);
+        bytes[4..6].copy_from_slice(&2u16.to_ne_bytes());
+        bytes[16..20].copy_from_slice(&i32::to_ne_bytes(code));
+        let error = read(&bytes, 1, |_| panic!("an error")).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(told));
+        let routing = crate::collect::routing::answers(&bytes, 1, &mut |_| {});
+        assert_eq!(routing.unwrap_err().raw_os_error(), Some(told));
+    }
+}
+
+#[test]
 fn dump_that_the_kernel_calls_interrupted_says_so() {
     let mut bytes = message(1, &[]);
     bytes[6..8].copy_from_slice(&0x10u16.to_ne_bytes());

@@ -1,6 +1,6 @@
 //! The flows of a cell: what they run, when, and what they are called.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::Resolver;
@@ -14,13 +14,41 @@ use crate::workload::web::{ArrivalProcess, Arrivals};
 /// Most connections of a cell.
 const MAX_CONNECTIONS: u64 = 1_000_000;
 
+/// Names of a cell's flows.
+struct FlowNames {
+    taken: HashSet<String>,
+    /// The number to try next for flows of an algorithm: those below it are
+    /// taken, and trying them again for each of thousands of flows takes minutes.
+    next: HashMap<String, u32>,
+}
+
+impl FlowNames {
+    /// Takes the first of `cubic`, `cubic_2`, `cubic_3` … that no flow has.
+    fn free(&mut self, algorithm: &str) -> String {
+        let next = self.next.entry(algorithm.into()).or_insert(1);
+        loop {
+            let name = match *next {
+                1 => algorithm.to_owned(),
+                n => format!("{algorithm}_{n}"),
+            };
+            *next += 1;
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+}
+
 impl Resolver<'_> {
     pub(super) fn flows(
         &self,
         duration: Nanos,
         rtts: &[Nanos],
     ) -> Result<Vec<FlowSpec>, ScenarioError> {
-        let mut names = self.explicit_names()?;
+        let mut names = FlowNames {
+            taken: self.explicit_names()?,
+            next: HashMap::new(),
+        };
         let mut flows = Vec::with_capacity(self.matrix.flow_lines.len());
         let mut connections = 0u64;
         for i in 0..self.matrix.flow_lines.len() {
@@ -58,17 +86,12 @@ impl Resolver<'_> {
         &self,
         section: Section,
         rtts: &[Nanos],
-        names: &mut HashSet<String>,
+        names: &mut FlowNames,
     ) -> Result<FlowSpec, ScenarioError> {
         let algorithm = self.text(section, "algorithm");
-        let name = self.optional_text(section, "name").unwrap_or_else(|| {
-            let numbered = (2..).map(|n| format!("{algorithm}_{n}"));
-            let mut free = std::iter::once(algorithm.clone())
-                .chain(numbered)
-                .filter(|name| !names.contains(name));
-            free.next().expect("there are more numbers than names")
-        });
-        names.insert(name.clone());
+        let name = self
+            .optional_text(section, "name")
+            .unwrap_or_else(|| names.free(&algorithm));
         let hops = self.flow_hops(section, rtts.len())?;
         Ok(FlowSpec {
             name,

@@ -1,0 +1,174 @@
+//! Scenario files.
+//!
+//! Besides that nothing panics: a file is refused in one paragraph that names
+//! file and line, or becomes cells, of which there are no more than stated.
+
+use knee_model::scenario::{AlgorithmInfo, Names, ParamInfo, parse};
+
+use super::sample;
+use crate::Target;
+
+pub const TARGET: Target = Target {
+    name: "scenario",
+    about: "scenario files",
+    seeds,
+    words: &[
+        "[path]\n",
+        "[[hop]]\n",
+        "[[flow]]\n",
+        "[sender]\n",
+        "[receiver]\n",
+        "[[expect]]\n",
+        "[[published]]\n",
+        " = ",
+        "[",
+        "]",
+        ", ",
+        "\"\"\"",
+        "'''",
+        "rate = \"50Mbit/s\"\n",
+        "rtt = \"100ms\"\n",
+        "queue = [\"codel\", \"red\"]\n",
+        "buffer = \"2bdp\"\n",
+        "loss = \"periodic 0.1%\"\n",
+        "loss = \"gilbert-elliott",
+        "algorithm = [\"cubic\", \"bbr1\"]\n",
+        "workload = \"web\"\n",
+        "workload = \"on-off\"\n",
+        "workload = \"request-response\"\n",
+        "sizes = \"pareto",
+        "load = \"20Mbit/s\"\n",
+        "arrivals = \"50/s\"\n",
+        "count = 4\n",
+        "start = \"1s\"\n",
+        "stagger = \"100ms\"\n",
+        "hops = ",
+        "policer",
+        "outage",
+        "jitter = \"1ms\"\n",
+        "bbr1.drain_gain = 1.2\n",
+        "red.min",
+        "duration = \"10s\"\n",
+        "warmup",
+        "title = ",
+        "\"1ns\"",
+        "\"1000000h\"",
+        "\"unlimited\"",
+        "\"100%\"",
+        "\"10Tbit/s\"",
+        "\"0B\"",
+        "\"losses.txt\"",
+        "\"rates.up\"",
+        "{ a = 1 }",
+        "1e400",
+        "nan",
+        "inf",
+        "0x7fffffffffffffff",
+        "2026-11-21T00:00:00Z",
+        "true",
+    ],
+    check,
+};
+
+const FILE: &str = "s.toml";
+/// Of a cell and its flow table; cells times flow tables are bounded.
+const CELL_FLOW_BYTES: usize = 4 << 10;
+
+fn seeds() -> Vec<Vec<u8>> {
+    let gallery = [
+        "bufferbloat",
+        "demo",
+        "distance-100ms",
+        "loss-1.5",
+        "parking-lot",
+        "redis",
+        "two-flows",
+    ];
+    let mut seeds: Vec<_> = (gallery.iter())
+        .map(|name| sample(&format!("gallery/{name}.toml")))
+        .collect();
+    seeds.push(sample("crates/fuzz/seeds/everything.toml"));
+    seeds
+}
+
+fn check(input: &[u8]) -> usize {
+    let text = String::from_utf8_lossy(input);
+    let (mut cells, mut flows) = (0, 0);
+    match parse(&text, FILE, &names()) {
+        Ok(scenario) => {
+            cells = scenario.cells.len();
+            flows = scenario.cells[0].flows.len();
+            assert!((1..=100_000).contains(&cells) && cells * flows <= 1_000_000);
+            assert!(scenario.cells.iter().all(|cell| cell.flows.len() == flows));
+        }
+        Err(error) => assert_is_one_paragraph(&error.to_string(), &text),
+    }
+    // A refusal may come with the last of the cells.
+    let held = if cells == 0 {
+        100_000
+    } else {
+        cells * (1 + flows)
+    };
+    (4 << 20) + 256 * input.len() + CELL_FLOW_BYTES * held
+}
+
+/// `FILE:LINE: what …`, on one line.
+fn assert_is_one_paragraph(error: &str, text: &str) {
+    let rest = error
+        .strip_prefix(FILE)
+        .and_then(|rest| rest.strip_prefix(':'));
+    let (line, said) = rest
+        .and_then(|rest| rest.split_once(": "))
+        .unwrap_or_else(|| panic!("no FILE:LINE: {error}"));
+    let line: usize = line
+        .parse()
+        .unwrap_or_else(|_| panic!("no line number: {error}"));
+    assert!(
+        (1..=text.lines().count() + 1).contains(&line),
+        "not in the file: {error}"
+    );
+    assert!(
+        !said.is_empty() && !error.contains(char::is_control),
+        "{error:?}"
+    );
+    assert!(
+        error.chars().count() < 1_500,
+        "a paragraph, not a page: {error}"
+    );
+}
+
+fn names() -> Names {
+    let info = |name: &str, params: &[(&str, &str, u32, u32, u32)]| AlgorithmInfo {
+        name: name.into(),
+        params: params
+            .iter()
+            .map(|&(name, unit, min, max, default)| {
+                ParamInfo::of_algorithm(name, unit, default, min, max)
+            })
+            .collect(),
+    };
+    Names {
+        algorithms: vec![
+            info("reno", &[]),
+            info("cubic", &[("beta", "1/1024", 1, 1024, 717)]),
+            info(
+                "bbr1",
+                &[
+                    ("drain_gain", "1/256", 1, 1024, 88),
+                    ("probe_rtt_time", "ms", 0, 5000, 200),
+                ],
+            ),
+        ],
+        read_file: Some(read_file),
+    }
+}
+
+/// Files that scenarios may name.
+fn read_file(path: &str) -> std::io::Result<String> {
+    match path {
+        "losses.txt" => Ok("0000000001\n".into()),
+        "rates.up" => Ok("1\n3\n3\n7\n".into()),
+        "sizes.cdf" => Ok("100 0.5\n1000 1\n".into()),
+        _ => Err(std::io::ErrorKind::NotFound.into()),
+    }
+}
