@@ -2,6 +2,7 @@
 
 mod nginx;
 mod nginx_conf;
+mod pcap;
 mod rtnetlink;
 mod scenario;
 mod sock_diag;
@@ -20,6 +21,7 @@ pub static TARGETS: &[Target] = &[
     ss::TARGET,
     nginx::TARGET,
     nginx_conf::TARGET,
+    pcap::TARGET,
     scenario::TARGET,
 ];
 

@@ -3,9 +3,9 @@
 //! Besides that nothing panics: what is cut off or cut out of an answer leaves
 //! nulls and no other value, and what a newer kernel appends changes none.
 
-use knee_kernel::collect::sock_diag::{Diag, Dump, answers};
-use knee_kernel::collect::sockets;
-use knee_kernel::collect::tcp_info::KNOWN_BYTES;
+use knee_kernel::collect::sock_diag::{Dump, answers};
+use knee_observe::sock_diag::tcp_info::KNOWN_BYTES;
+use knee_observe::sock_diag::{self, Diag};
 use knee_observe::{Anonymiser, Sockets, Table};
 
 use super::{BATCH_BYTES, assert_kept_or_null, choice, sample};
@@ -189,8 +189,8 @@ fn assert_rows_agree(whole: &Diag<'_>, shorter: &Diag<'_>) {
     let mut text = String::new();
     for diag in [whole, shorter] {
         let row = table.add_row();
-        sockets::fill(&mut table, row, diag, &Anonymiser::Keep, &mut text);
-        sockets::fill_dumped(&mut table, row, diag);
+        sock_diag::fill(&mut table, row, diag, &Anonymiser::Keep, &mut text);
+        sock_diag::fill_dumped(&mut table, row, diag);
     }
     assert_kept_or_null(&table.take(), "an answer cut short");
 }
