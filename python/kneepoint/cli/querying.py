@@ -17,7 +17,8 @@ _AT_ONCE = 10_000
 
 def query(text: str, folder: Path, *, json: bool, csv: bool) -> int:
     """Prints the answer: as a table, an object or CSV, of which the last needs no memory for all of it."""
-    with sql.answered(text, folder) as answer:
+    with sql.opened(folder) as database:
+        answer = database.execute(text)
         names = [column[0] for column in answer.description or ()]
         rows = _rows(answer)
         if csv:

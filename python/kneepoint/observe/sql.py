@@ -27,13 +27,17 @@ def sql(query: str, folder: Path | str) -> pyarrow.Table:
     Segments that a killed recorder left are made whole before. Raises UsageError (the query), RunFolderError (no
     tables in the folder).
     """
-    with answered(query, folder) as answer:
-        return answer.to_arrow_table()
+    import pyarrow
+
+    with opened(folder) as database:
+        answer = database.sql(query)
+        # A statement may have no answer.
+        return pyarrow.table({}) if answer is None else answer.to_arrow_table()
 
 
 @contextmanager
-def answered(query: str, folder: Path | str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The query executed, for its rows to be fetched one after the other; DuckDB's errors become ours."""
+def opened(folder: Path | str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database with a view of each table; meanwhile DuckDB's errors become ours."""
     import duckdb
 
     tables = _tables(Path(folder))
@@ -43,7 +47,7 @@ def answered(query: str, folder: Path | str) -> Iterator[duckdb.DuckDBPyConnecti
             # Segments of different versions may have different columns.
             database.execute(f'create view "{name}" as select * from read_parquet([{listed}], union_by_name = true)')
         try:
-            yield database.execute(query)
+            yield database
         except duckdb.Error as error:
             # What follows shows the query with a mark below, which one paragraph cannot.
             said = str(error).split("\n\nLINE ")[0]
