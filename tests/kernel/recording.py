@@ -65,9 +65,9 @@ COURSES = (
 
 
 def replay_program() -> Path:
-    """The example `replay` of crates/kernel, built."""
+    """The example `replay` of crates/kernel, built as `cargo test --workspace` has built it already."""
     said = run(
-        "cargo", "build", "--quiet", "--locked", "--profile", "test", "-p", "knee-kernel", "--example", "replay",
+        "cargo", "build", "--quiet", "--locked", "--profile", "test", "--workspace", "--example", "replay",
         "--message-format=json", timeout_s=900,
     )  # fmt: skip
     artifacts = (json.loads(line) for line in said.splitlines())

@@ -51,7 +51,7 @@ def test_sql_says_what_is_wrong_in_one_paragraph(call: Call, small_run: Path, tm
 
 
 def test_a_statement_without_an_answer_is_an_empty_table(small_run: Path) -> None:
-    assert kneepoint.sql("set threads = 1", small_run).num_columns == 0
+    assert kneepoint.sql("set threads = 1", small_run).num_rows == 0
 
 
 def test_sql_reads_folders_whose_name_is_a_pattern(call: Call, tmp_path: Path) -> None:
