@@ -48,10 +48,15 @@ impl Number for f64 {
     type Arrow = Float64Type;
 }
 
-#[derive(Default)]
-struct Bits(Vec<u8>);
+/// A bit per row. Of fixed size, as all that columns hold per row: where a row
+/// is known to be below [`ROWS`] the compiler checks no bound.
+struct Bits(Box<[u8; ROWS / 8]>);
 
 impl Bits {
+    fn new() -> Bits {
+        Bits(zeroed())
+    }
+
     #[inline]
     fn set(&mut self, row: usize) {
         self.0[row >> 3] |= 1 << (row & 7);
@@ -59,17 +64,21 @@ impl Bits {
 
     #[inline]
     fn get(&self, row: usize) -> bool {
-        self.0
-            .get(row >> 3)
-            .is_some_and(|byte| byte >> (row & 7) & 1 == 1)
+        self.0[row >> 3] >> (row & 7) & 1 == 1
     }
 
-    fn allocate(&mut self) {
-        self.0 = vec![0; ROWS / 8];
+    fn into_arrow(self, rows: usize) -> BooleanBuffer {
+        let bytes: Box<[u8]> = self.0;
+        BooleanBuffer::new(Buffer::from_vec(bytes.into_vec()), 0, rows)
     }
+}
 
-    fn take(&mut self, rows: usize) -> BooleanBuffer {
-        BooleanBuffer::new(Buffer::from_vec(std::mem::take(&mut self.0)), 0, rows)
+/// Made on the heap, without a copy on the stack.
+fn zeroed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
+    let values = vec![T::default(); N].into_boxed_slice();
+    match values.try_into() {
+        Ok(values) => values,
+        Err(_) => unreachable!("it has N values"),
     }
 }
 
@@ -80,8 +89,10 @@ fn nulls(valid: BooleanBuffer) -> Option<NullBuffer> {
 
 /// A column of numbers.
 #[derive(Default)]
-pub struct Numbers<T> {
-    values: Vec<T>,
+pub struct Numbers<T>(Option<Filled<T>>);
+
+struct Filled<T> {
+    values: Box<[T; ROWS]>,
     valid: Bits,
 }
 
@@ -90,22 +101,28 @@ impl<T: Number> Numbers<T> {
     /// `row` is not below [`ROWS`].
     #[inline]
     pub fn set(&mut self, row: usize, value: T) {
-        if self.values.is_empty() {
-            self.allocate();
-        }
-        self.values[row] = value;
-        self.valid.set(row);
+        let filled = match &mut self.0 {
+            Some(filled) => filled,
+            none => Self::begin(none),
+        };
+        filled.values[row] = value;
+        filled.valid.set(row);
     }
 
+    /// # Panics
+    /// `row` is not below [`ROWS`].
     #[inline]
     pub fn get(&self, row: usize) -> Option<T> {
-        self.valid.get(row).then(|| self.values[row])
+        let filled = self.0.as_ref()?;
+        filled.valid.get(row).then(|| filled.values[row])
     }
 
     #[cold]
-    fn allocate(&mut self) {
-        self.values = vec![T::default(); ROWS];
-        self.valid.allocate();
+    fn begin(none: &mut Option<Filled<T>>) -> &mut Filled<T> {
+        none.insert(Filled {
+            values: zeroed(),
+            valid: Bits::new(),
+        })
     }
 }
 
@@ -115,42 +132,39 @@ impl<T: Number> Fill for Numbers<T> {
     }
 
     fn take(&mut self, rows: usize) -> ArrayRef {
-        if self.values.is_empty() {
+        let Some(Filled { values, valid }) = self.0.take() else {
             return new_null_array(&T::Arrow::DATA_TYPE, rows);
-        }
-        let values = Buffer::from_vec(std::mem::take(&mut self.values));
+        };
+        let values: Box<[T]> = values;
         Arc::new(PrimitiveArray::<T::Arrow>::new(
-            ScalarBuffer::new(values, 0, rows),
-            nulls(self.valid.take(rows)),
+            ScalarBuffer::new(Buffer::from_vec(values.into_vec()), 0, rows),
+            nulls(valid.into_arrow(rows)),
         ))
     }
 }
 
 /// A column of yes and no.
 #[derive(Default)]
-pub struct Flags {
-    values: Bits,
-    valid: Bits,
-}
+pub struct Flags(Option<(Bits, Bits)>);
 
 impl Flags {
     /// # Panics
     /// `row` is not below [`ROWS`].
     #[inline]
     pub fn set(&mut self, row: usize, value: bool) {
-        if self.valid.0.is_empty() {
-            self.values.allocate();
-            self.valid.allocate();
-        }
+        let (values, valid) = self.0.get_or_insert_with(|| (Bits::new(), Bits::new()));
         if value {
-            self.values.set(row);
+            values.set(row);
         }
-        self.valid.set(row);
+        valid.set(row);
     }
 
+    /// # Panics
+    /// `row` is not below [`ROWS`].
     #[inline]
     pub fn get(&self, row: usize) -> Option<bool> {
-        self.valid.get(row).then(|| self.values.get(row))
+        let (values, valid) = self.0.as_ref()?;
+        valid.get(row).then(|| values.get(row))
     }
 }
 
@@ -160,12 +174,12 @@ impl Fill for Flags {
     }
 
     fn take(&mut self, rows: usize) -> ArrayRef {
-        if self.valid.0.is_empty() {
+        let Some((values, valid)) = self.0.take() else {
             return new_null_array(&DataType::Boolean, rows);
-        }
+        };
         Arc::new(BooleanArray::new(
-            self.values.take(rows),
-            nulls(self.valid.take(rows)),
+            values.into_arrow(rows),
+            nulls(valid.into_arrow(rows)),
         ))
     }
 }
@@ -175,7 +189,7 @@ impl Fill for Flags {
 pub struct Texts {
     bytes: Vec<u8>,
     offsets: Vec<i32>,
-    valid: Bits,
+    valid: Option<Bits>,
 }
 
 impl Texts {
@@ -186,7 +200,7 @@ impl Texts {
         if self.offsets.is_empty() {
             self.offsets.reserve(ROWS + 1);
             self.bytes.reserve(ROWS * 16);
-            self.valid.allocate();
+            self.valid = Some(Bits::new());
         }
         assert!(
             row < ROWS && self.offsets.len() <= row + 1,
@@ -194,14 +208,16 @@ impl Texts {
         );
         self.offsets.resize(row + 1, self.end());
         self.bytes.extend_from_slice(text.as_bytes());
-        self.valid.set(row);
+        if let Some(valid) = &mut self.valid {
+            valid.set(row);
+        }
     }
 
     pub fn get(&self, row: usize) -> Option<&str> {
         let from = *self.offsets.get(row)? as usize;
         let to = self.offsets.get(row + 1).copied().unwrap_or(self.end()) as usize;
         let text = std::str::from_utf8(&self.bytes[from..to]).expect("texts went in");
-        self.valid.get(row).then_some(text)
+        self.valid.as_ref()?.get(row).then_some(text)
     }
 
     /// ROWS texts of less than 256 KiB each are below 2^31 together; a longer
@@ -217,9 +233,9 @@ impl Fill for Texts {
     }
 
     fn take(&mut self, rows: usize) -> ArrayRef {
-        if self.offsets.is_empty() {
+        let Some(valid) = self.valid.take() else {
             return new_null_array(&DataType::Utf8, rows);
-        }
+        };
         let end = self.end();
         self.offsets.resize(rows + 1, end);
         let offsets = OffsetBuffer::new(ScalarBuffer::from(std::mem::take(&mut self.offsets)));
@@ -227,7 +243,7 @@ impl Fill for Texts {
         Arc::new(StringArray::new(
             offsets,
             bytes,
-            nulls(self.valid.take(rows)),
+            nulls(valid.into_arrow(rows)),
         ))
     }
 }

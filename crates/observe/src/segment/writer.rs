@@ -346,8 +346,10 @@ impl Current {
     }
 }
 
-/// zstd at its fastest level. Dictionaries only for texts: a counter rarely
-/// repeats, and its differences are short.
+/// zstd at its fastest level for texts. Numbers are stored as differences,
+/// which are short, and packed by LZ4: making zstd's state for each column
+/// costs more than all else where a row group is small. No dictionaries of
+/// numbers: a counter rarely repeats.
 fn properties(schema: &SchemaRef) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(
@@ -363,9 +365,9 @@ fn properties(schema: &SchemaRef) -> WriterProperties {
             DataType::Dictionary(..) | DataType::Utf8 => {
                 builder.set_column_dictionary_enabled(path, true)
             }
-            DataType::Int32 | DataType::Int64 | DataType::UInt64 => {
-                builder.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED)
-            }
+            DataType::Int32 | DataType::Int64 | DataType::UInt64 => builder
+                .set_column_compression(path.clone(), Compression::LZ4_RAW)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
             _ => builder,
         };
     }
