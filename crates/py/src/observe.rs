@@ -156,7 +156,7 @@ pub fn import_ss<'py>(
         parser: &mut parser,
         table: Sockets::NAME,
     };
-    let tables = [(Sockets::NAME, table::schema::<Sockets>())];
+    let tables = [described::<Sockets>()];
     let (brought, rows) = bring(py, &asked, &mut lines, &tables, progress.as_ref())?;
     let told = told(py, parser.report())?;
     brought.tell(&told)?;
@@ -228,7 +228,7 @@ pub fn import_tcp_info<'py>(
         parser: &mut parser,
         table: Sockets::NAME,
     };
-    let tables = [(Sockets::NAME, table::schema::<Sockets>())];
+    let tables = [described::<Sockets>()];
     let (brought, rows) = bring(py, &asked, &mut lines, &tables, progress.as_ref())?;
     let report = parser.report();
     let told = PyDict::new(py);
@@ -518,10 +518,9 @@ fn bring<S: Source, const TABLES: usize>(
         let counts = source.counts();
         let refused = counts.rows == 0 || (asked.strict && counts.not_understood > 0);
         Ok(match sink {
-            _ if refused => (Vec::new(), None),
-            Sink::Nowhere => (Vec::new(), None),
-            Sink::Folder(staged) => (staged.finish()?, None),
-            Sink::Memory(held) => (Vec::new(), Some(by_table(held, tables))),
+            Sink::Folder(staged) if !refused => (staged.finish()?, None),
+            Sink::Memory(held) if !refused => (Vec::new(), Some(by_table(held, tables))),
+            _ => (Vec::new(), None),
         })
     });
     let (files, batches) = ended.map_err(|failure| match failure {
