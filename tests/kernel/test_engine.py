@@ -47,8 +47,8 @@ client = "redis-benchmark -h {server} -p 5201 -t set,get -n 2000 -c 10 --csv"
 
 HOPS = """\
 title = "Two hops"
-duration = "5s"
-warmup = "1s"
+duration = "6s"
+warmup = "2s"
 repeat = 1
 [[hop]]
 rate = "20Mbit/s"
@@ -57,16 +57,38 @@ rtt = "10ms"
 rate = "5Mbit/s"
 rtt = "20ms"
 [[flow]]
+name = "alone_both"
+algorithm = "cubic"
+workload = "transfer"
+bytes = "10kB"
+[[flow]]
+name = "alone_first"
+algorithm = "cubic"
+hops = "1"
+workload = "transfer"
+bytes = "10kB"
+start = "400ms"
+[[flow]]
+name = "alone_second"
+algorithm = "cubic"
+hops = "2"
+workload = "transfer"
+bytes = "10kB"
+start = "800ms"
+[[flow]]
 name = "both"
 algorithm = "cubic"
+start = "1200ms"
 [[flow]]
 name = "first"
 algorithm = "cubic"
 hops = "1"
+start = "1200ms"
 [[flow]]
 name = "second"
 algorithm = "cubic"
 hops = "2"
+start = "1200ms"
 """
 
 PROGRAMS = """\
@@ -221,10 +243,11 @@ def test_flows_cross_their_own_hops_of_a_path_of_two(tmp_path: Path) -> None:
     in_lab("run", scenario(tmp_path, HOPS), "--out", "run", cwd=tmp_path)
     run = kneepoint.open(tmp_path / "run")
     flows = {row["name"]: row for row in run.flows.arrow().to_pylist()}
-    # Base RTTs are those of the hops crossed; the far hop's link is shared by two.
-    assert 30_000 <= flows["both"]["min_rtt_us"] < 34_000
-    assert 20_000 <= flows["second"]["min_rtt_us"] < 24_000
-    assert 10_000 <= flows["first"]["min_rtt_us"] < 13_000
+    # Base RTTs are those of the hops crossed, told by transfers that met no queue.
+    assert 30_000 <= flows["alone_both"]["min_rtt_us"] < 34_000
+    assert 20_000 <= flows["alone_second"]["min_rtt_us"] < 24_000
+    assert 10_000 <= flows["alone_first"]["min_rtt_us"] < 13_000
+    # The far hop's link is shared by two.
     shared = flows["both"]["goodput_bits_per_sec"] + flows["second"]["goodput_bits_per_sec"]
     assert 0.85 * 5e6 < shared / 0.965 < 1.01 * 5e6
     queue = run.queue.to_pandas()
