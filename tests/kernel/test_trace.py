@@ -252,7 +252,7 @@ def test_ctrl_c_ends_a_trace_with_what_was_seen_so_far(lab: Lab, tmp_path: Path)
         with server(lab, PORT):
             send(lab, PORT, 50_000)
         process.send_signal(signal.SIGINT)
-        said, complained = process.communicate(timeout=20)
+        said, complained = process.communicate(timeout=60)
     finally:
         process.kill()
         process.wait()

@@ -4,7 +4,7 @@
 //! zeroed, when the first value of a batch arrives, and a row without a value
 //! is a bit that stays 0. Arrow takes the memory over without a copy.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ahash::AHashMap;
 use arrow_array::builder::StringBuilder;
@@ -23,6 +23,9 @@ use crate::table::ROWS;
 /// A dictionary with more texts than this starts anew with the next batch:
 /// names that never repeat must not make memory grow.
 const NAMES_KEPT: usize = 1 << 16;
+
+/// Rows that are set together by [`Numbers::set_run`].
+pub const RUN: usize = 64;
 
 /// One kind of column.
 pub trait Fill: Default {
@@ -62,6 +65,15 @@ impl Bits {
         self.0[row >> 3] |= 1 << (row & 7);
     }
 
+    /// Sets those of the [`RUN`] rows from `first` on whose bit is set.
+    #[inline]
+    fn set_run(&mut self, first: usize, rows: u64) {
+        let bytes = &mut self.0[first >> 3..(first + RUN) >> 3];
+        for (to, byte) in bytes.iter_mut().zip(rows.to_le_bytes()) {
+            *to |= byte;
+        }
+    }
+
     #[inline]
     fn get(&self, row: usize) -> bool {
         self.0[row >> 3] >> (row & 7) & 1 == 1
@@ -82,6 +94,19 @@ fn zeroed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
     }
 }
 
+/// A column without a value, of which many columns of a batch are one: what is
+/// not there takes neither memory nor the time to zero it.
+fn absent(data_type: DataType, rows: usize) -> ArrayRef {
+    static ABSENT: Mutex<Vec<ArrayRef>> = Mutex::new(Vec::new());
+    let mut known = ABSENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = known.iter().find(|column| *column.data_type() == data_type);
+    let whole = match found {
+        Some(whole) => whole,
+        None => known.push_mut(new_null_array(&data_type, ROWS)),
+    };
+    whole.slice(0, rows)
+}
+
 /// Validity in Arrow's form: absent when every row has a value.
 fn nulls(valid: BooleanBuffer) -> Option<NullBuffer> {
     Some(NullBuffer::new(valid)).filter(|nulls| nulls.null_count() > 0)
@@ -92,8 +117,11 @@ fn nulls(valid: BooleanBuffer) -> Option<NullBuffer> {
 pub struct Numbers<T>(Option<Filled<T>>);
 
 struct Filled<T> {
-    values: Box<[T; ROWS]>,
+    /// Up to the last row set, and as much room as a batch takes: memory is
+    /// written once, not zeroed first.
+    values: Vec<T>,
     valid: Bits,
+    is_any_valid: bool,
 }
 
 impl<T: Number> Numbers<T> {
@@ -101,12 +129,54 @@ impl<T: Number> Numbers<T> {
     /// `row` is not below [`ROWS`].
     #[inline]
     pub fn set(&mut self, row: usize, value: T) {
-        let filled = match &mut self.0 {
-            Some(filled) => filled,
-            none => Self::begin(none),
-        };
-        filled.values[row] = value;
+        let filled = self.begun();
         filled.valid.set(row);
+        filled.is_any_valid = true;
+        if row == filled.values.len() {
+            filled.values.push(value);
+        } else {
+            filled.set_elsewhere(row, value);
+        }
+    }
+
+    /// Sets, of the [`RUN`] rows from `first` on, those whose bit is set in `rows`
+    /// and for which there is a value.
+    ///
+    /// # Panics
+    /// `first` is no multiple of [`RUN`], or not below [`ROWS`].
+    #[inline]
+    pub fn set_run(&mut self, first: usize, rows: u64, value: impl Fn(usize) -> Option<T>) {
+        assert!(
+            first.is_multiple_of(RUN) && first < ROWS,
+            "a run begins at its own first row"
+        );
+        let filled = self.begun();
+        let mut valid = 0u64;
+        let mut all = (0..RUN).map(|position| {
+            let value = value(position);
+            valid |= u64::from(value.is_some()) << position;
+            value.unwrap_or_default()
+        });
+        if filled.values.len() <= first {
+            filled.values.resize(first, T::default());
+            // Rows without a value get one that is not looked at.
+            filled.values.extend(all);
+            valid &= rows;
+        } else {
+            filled
+                .values
+                .resize(filled.values.len().max(first + RUN), T::default());
+            let to = &mut filled.values[first..first + RUN];
+            let values: [T; RUN] = std::array::from_fn(|_| all.next().unwrap_or_default());
+            valid &= rows;
+            for (position, (to, value)) in to.iter_mut().zip(values).enumerate() {
+                if valid >> position & 1 == 1 {
+                    *to = value;
+                }
+            }
+        }
+        filled.valid.set_run(first, valid);
+        filled.is_any_valid |= valid != 0;
     }
 
     /// # Panics
@@ -117,12 +187,31 @@ impl<T: Number> Numbers<T> {
         filled.valid.get(row).then(|| filled.values[row])
     }
 
+    #[inline]
+    fn begun(&mut self) -> &mut Filled<T> {
+        match &mut self.0 {
+            Some(filled) => filled,
+            none => Self::begin(none),
+        }
+    }
+
     #[cold]
     fn begin(none: &mut Option<Filled<T>>) -> &mut Filled<T> {
         none.insert(Filled {
-            values: zeroed(),
+            values: Vec::with_capacity(ROWS),
             valid: Bits::new(),
+            is_any_valid: false,
         })
+    }
+}
+
+impl<T: Number> Filled<T> {
+    /// Sets a row that is not the next.
+    fn set_elsewhere(&mut self, row: usize, value: T) {
+        if row >= self.values.len() {
+            self.values.resize(row + 1, T::default());
+        }
+        self.values[row] = value;
     }
 }
 
@@ -132,12 +221,19 @@ impl<T: Number> Fill for Numbers<T> {
     }
 
     fn take(&mut self, rows: usize) -> ArrayRef {
-        let Some(Filled { values, valid }) = self.0.take() else {
-            return new_null_array(&T::Arrow::DATA_TYPE, rows);
+        let Some(Filled {
+            mut values, valid, ..
+        }) = self.0.take_if(|filled| filled.is_any_valid)
+        else {
+            // Runs without a value have left their rows.
+            if let Some(filled) = &mut self.0 {
+                filled.values.clear();
+            }
+            return absent(T::Arrow::DATA_TYPE, rows);
         };
-        let values: Box<[T]> = values;
+        values.resize(rows, T::default());
         Arc::new(PrimitiveArray::<T::Arrow>::new(
-            ScalarBuffer::new(Buffer::from_vec(values.into_vec()), 0, rows),
+            ScalarBuffer::new(Buffer::from_vec(values), 0, rows),
             nulls(valid.into_arrow(rows)),
         ))
     }
@@ -175,7 +271,7 @@ impl Fill for Flags {
 
     fn take(&mut self, rows: usize) -> ArrayRef {
         let Some((values, valid)) = self.0.take() else {
-            return new_null_array(&DataType::Boolean, rows);
+            return absent(DataType::Boolean, rows);
         };
         Arc::new(BooleanArray::new(
             values.into_arrow(rows),
@@ -206,7 +302,12 @@ impl Texts {
             row < ROWS && self.offsets.len() <= row + 1,
             "rows of a text column are set in order"
         );
-        self.offsets.resize(row + 1, self.end());
+        let end = self.end();
+        if row == self.offsets.len() {
+            self.offsets.push(end);
+        } else {
+            self.offsets.resize(row + 1, end);
+        }
         self.bytes.extend_from_slice(text.as_bytes());
         if let Some(valid) = &mut self.valid {
             valid.set(row);
@@ -234,7 +335,7 @@ impl Fill for Texts {
 
     fn take(&mut self, rows: usize) -> ArrayRef {
         let Some(valid) = self.valid.take() else {
-            return new_null_array(&DataType::Utf8, rows);
+            return absent(DataType::Utf8, rows);
         };
         let end = self.end();
         self.offsets.resize(rows + 1, end);

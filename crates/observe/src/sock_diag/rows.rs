@@ -1,9 +1,10 @@
 //! Sockets as sock_diag tells of them, as rows of the table `sockets`.
 
 use super::Diag;
-use super::tcp_info::TcpInfo;
+use super::tcp_info::{KNOWN_BYTES, TcpInfo};
 use crate::anonymise::Anonymiser;
-use crate::column::{Number, Numbers};
+use crate::column::{Number, Numbers, RUN};
+use crate::table::Pending;
 use crate::tables::Sockets;
 
 /// The states in the kernel's order, from 1, as ss names them.
@@ -47,8 +48,15 @@ pub fn fill(
         table.algorithm.set(row, name);
     }
     if let Some(info) = &diag.info {
-        fill_info(table, row, info);
-        fill_further(table, row, info);
+        if !table.infos.is_next(row, info) {
+            Infos::settle(table);
+        }
+        table.infos.push(row, info);
+        if let Some(flags) = info.flags() {
+            table.delivery_rate_app_limited.set(row, flags & 1 != 0);
+            // 2 bits above it.
+            table.fastopen_client_fail.set(row, (flags >> 1 & 3).into());
+        }
     }
     fill_algorithm(table, row, diag);
 }
@@ -90,124 +98,198 @@ pub fn fill_dumped(table: &mut Sockets, row: usize, diag: &Diag<'_>) {
     }
 }
 
+/// `tcp_info` of rows that follow each other, as long as the kernel makes it.
+/// Written a column at a time: 70 columns of one row after the other are 70 places
+/// in memory for each socket, and twice the time.
+#[derive(Default)]
+pub struct Infos {
+    bytes: Option<Box<[[u8; KNOWN_BYTES]; RUN]>>,
+    /// Of each.
+    length: usize,
+    /// Row of the first, a multiple of [`RUN`].
+    first: usize,
+    /// A bit per row that has one.
+    rows: u64,
+}
+
+impl Infos {
+    fn is_next(&self, row: usize, info: &TcpInfo<'_>) -> bool {
+        self.rows == 0
+            || (self.first == row / RUN * RUN && self.length == info.0.len().min(KNOWN_BYTES))
+    }
+
+    fn push(&mut self, row: usize, info: &TcpInfo<'_>) {
+        self.length = info.0.len().min(KNOWN_BYTES);
+        self.first = row / RUN * RUN;
+        let place = row - self.first;
+        self.rows |= 1 << place;
+        let bytes = self
+            .bytes
+            .get_or_insert_with(|| Box::new([[0; KNOWN_BYTES]; RUN]));
+        bytes[place][..self.length].copy_from_slice(&info.0[..self.length]);
+    }
+}
+
+impl Pending for Infos {
+    type Table = Sockets;
+
+    fn settle(table: &mut Sockets) {
+        let mut infos = std::mem::take(&mut table.infos);
+        if infos.rows != 0 {
+            fill_info(table, &infos);
+            fill_further(table, &infos);
+            infos.rows = 0;
+        }
+        table.infos = infos;
+    }
+}
+
+/// Sets a column in all rows that have a value for it.
+#[inline]
+fn run<T: Number, V: Into<T>>(
+    column: &mut Numbers<T>,
+    infos: &Infos,
+    value: impl Fn(&TcpInfo<'_>) -> Option<V>,
+) {
+    // Each field is told if it ends within the length, whatever its value: it is
+    // asked once, and not for each row.
+    let is_told = value(&TcpInfo(&[0; KNOWN_BYTES][..infos.length])).is_some();
+    if let Some(bytes) = infos.bytes.as_deref().filter(|_| is_told) {
+        column.set_run(infos.first, infos.rows, |place| {
+            value(&TcpInfo(&bytes[place])).map(Into::into)
+        });
+    }
+}
+
 /// Fills what the two tables of a run have of `tcp_info` in `samples`.
-fn fill_info(table: &mut Sockets, row: usize, info: &TcpInfo<'_>) {
-    set(&mut table.ca_state, row, info.ca_state());
-    set(&mut table.snd_cwnd, row, info.snd_cwnd());
-    set(&mut table.snd_ssthresh, row, info.snd_ssthresh());
-    if info.retrans().is_some() {
-        table.inflight.set(row, info.inflight().into());
-    }
-    set(&mut table.unacked, row, info.unacked());
-    set(&mut table.sacked, row, info.sacked());
-    set(&mut table.lost, row, info.lost());
-    set(&mut table.retrans, row, info.retrans());
-    set(&mut table.total_retrans, row, info.total_retrans());
-    set(&mut table.data_segs_out, row, info.data_segs_out());
-    set(&mut table.srtt_us, row, info.srtt_us());
-    set(&mut table.rttvar_us, row, info.rttvar_us());
-    let min_rtt_us = info
-        .min_rtt_us()
-        .map(|us| if us == u32::MAX { 0 } else { us });
-    set(&mut table.min_rtt_us, row, min_rtt_us);
+fn fill_info(table: &mut Sockets, infos: &Infos) {
+    run(&mut table.ca_state, infos, |info| info.ca_state());
+    run(&mut table.snd_cwnd, infos, |info| info.snd_cwnd());
+    run(&mut table.snd_ssthresh, infos, |info| info.snd_ssthresh());
+    run(&mut table.inflight, infos, |info| {
+        info.retrans().map(|_| info.inflight())
+    });
+    run(&mut table.unacked, infos, |info| info.unacked());
+    run(&mut table.sacked, infos, |info| info.sacked());
+    run(&mut table.lost, infos, |info| info.lost());
+    run(&mut table.retrans, infos, |info| info.retrans());
+    run(&mut table.total_retrans, infos, |info| info.total_retrans());
+    run(&mut table.data_segs_out, infos, |info| info.data_segs_out());
+    run(&mut table.srtt_us, infos, |info| info.srtt_us());
+    run(&mut table.rttvar_us, infos, |info| info.rttvar_us());
+    run(&mut table.min_rtt_us, infos, |info| {
+        let us = info.min_rtt_us()?;
+        Some(if us == u32::MAX { 0 } else { us })
+    });
     // Linux keeps the timeout as doubled.
-    let rto_us = info
-        .rto_us()
-        .map(|us| us >> info.backoff().unwrap_or(0).min(31));
-    set(&mut table.rto_us, row, rto_us);
-    set(&mut table.backoff, row, info.backoff());
-    let pacing_rate = limited_bits_per_sec(info.pacing_rate());
-    set(&mut table.pacing_rate_bits_per_sec, row, pacing_rate);
-    let delivery_rate = info.delivery_rate().map(bits_per_sec);
-    set(&mut table.delivery_rate_bits_per_sec, row, delivery_rate);
-    if let Some(flags) = info.flags() {
-        table.delivery_rate_app_limited.set(row, flags & 1 != 0);
-        // 2 bits above it.
-        table.fastopen_client_fail.set(row, (flags >> 1 & 3).into());
-    }
-    set(&mut table.delivered, row, info.delivered());
-    set(&mut table.delivered_ce, row, info.delivered_ce());
-    set_wide(&mut table.bytes_sent, row, info.bytes_sent());
-    set_wide(&mut table.bytes_retrans, row, info.bytes_retrans());
-    set_wide(&mut table.bytes_acked, row, info.bytes_acked());
-    set(&mut table.notsent_bytes, row, info.notsent_bytes());
-    set(&mut table.snd_wnd_bytes, row, info.snd_wnd());
-    set_wide(&mut table.busy_us, row, info.busy_us());
-    set_wide(&mut table.rwnd_limited_us, row, info.rwnd_limited_us());
-    set_wide(&mut table.sndbuf_limited_us, row, info.sndbuf_limited_us());
-    set(
-        &mut table.reordering,
-        row,
-        info.reordering().map(|count| count as i32),
-    );
-    set(
-        &mut table.reord_seen,
-        row,
-        info.reord_seen().map(|count| count as i32),
-    );
-    set(&mut table.dsack_dups, row, info.dsack_dups());
+    run(&mut table.rto_us, infos, |info| {
+        Some(info.rto_us()? >> info.backoff()?.min(31))
+    });
+    run(&mut table.backoff, infos, |info| info.backoff());
+    run(&mut table.pacing_rate_bits_per_sec, infos, |info| {
+        limited_bits_per_sec(info.pacing_rate())
+    });
+    run(&mut table.delivery_rate_bits_per_sec, infos, |info| {
+        info.delivery_rate().map(bits_per_sec)
+    });
+    run(&mut table.delivered, infos, |info| info.delivered());
+    run(&mut table.delivered_ce, infos, |info| info.delivered_ce());
+    run(&mut table.bytes_sent, infos, |info| {
+        info.bytes_sent().map(wide)
+    });
+    run(&mut table.bytes_retrans, infos, |info| {
+        info.bytes_retrans().map(wide)
+    });
+    run(&mut table.bytes_acked, infos, |info| {
+        info.bytes_acked().map(wide)
+    });
+    run(&mut table.notsent_bytes, infos, |info| info.notsent_bytes());
+    run(&mut table.snd_wnd_bytes, infos, |info| info.snd_wnd());
+    run(&mut table.busy_us, infos, |info| info.busy_us().map(wide));
+    run(&mut table.rwnd_limited_us, infos, |info| {
+        info.rwnd_limited_us().map(wide)
+    });
+    run(&mut table.sndbuf_limited_us, infos, |info| {
+        info.sndbuf_limited_us().map(wide)
+    });
+    run(&mut table.reordering, infos, |info| {
+        info.reordering().map(|count| count as i32)
+    });
+    run(&mut table.reord_seen, infos, |info| {
+        info.reord_seen().map(|count| count as i32)
+    });
+    run(&mut table.dsack_dups, infos, |info| info.dsack_dups());
 }
 
 /// And in `tcp_info`.
-fn fill_further(table: &mut Sockets, row: usize, info: &TcpInfo<'_>) {
-    set(&mut table.tcp_state, row, info.state());
-    set(&mut table.retransmits, row, info.retransmits());
-    set(&mut table.probes, row, info.probes());
-    set(&mut table.options, row, info.options());
-    if let Some(scales) = info.wscales() {
-        table.snd_wscale.set(row, (scales & 0xf).into());
-        table.rcv_wscale.set(row, (scales >> 4).into());
-    }
-    set(&mut table.ato_us, row, info.ato_us());
-    set(&mut table.snd_mss_bytes, row, info.snd_mss());
-    set(&mut table.rcv_mss_bytes, row, info.rcv_mss());
-    set(&mut table.last_data_sent_ms, row, info.last_data_sent_ms());
-    set(&mut table.last_data_recv_ms, row, info.last_data_recv_ms());
-    set(&mut table.last_ack_recv_ms, row, info.last_ack_recv_ms());
-    set(&mut table.pmtu_bytes, row, info.pmtu());
-    set(&mut table.rcv_ssthresh_bytes, row, info.rcv_ssthresh());
-    set(&mut table.advmss_bytes, row, info.advmss());
-    set(&mut table.rcv_rtt_us, row, info.rcv_rtt_us());
-    set(&mut table.rcv_space_bytes, row, info.rcv_space());
-    let max_pacing_rate = limited_bits_per_sec(info.max_pacing_rate());
-    set(
-        &mut table.max_pacing_rate_bits_per_sec,
-        row,
-        max_pacing_rate,
-    );
-    set_wide(&mut table.bytes_received, row, info.bytes_received());
-    set(&mut table.segs_out, row, info.segs_out());
-    set(&mut table.segs_in, row, info.segs_in());
-    set(&mut table.data_segs_in, row, info.data_segs_in());
-    set(&mut table.rcv_ooopack, row, info.rcv_ooopack());
-    set(&mut table.rcv_wnd_bytes, row, info.rcv_wnd());
-    set(&mut table.rehash, row, info.rehash());
-    set(&mut table.total_rto, row, info.total_rto());
-    set(
-        &mut table.total_rto_recoveries,
-        row,
-        info.total_rto_recoveries(),
-    );
-    set(&mut table.total_rto_time_ms, row, info.total_rto_time_ms());
-    set(&mut table.received_ce, row, info.received_ce());
-    set(
-        &mut table.delivered_e1_bytes,
-        row,
-        info.delivered_e1_bytes(),
-    );
-    set(
-        &mut table.delivered_e0_bytes,
-        row,
-        info.delivered_e0_bytes(),
-    );
-    set(
-        &mut table.delivered_ce_bytes,
-        row,
-        info.delivered_ce_bytes(),
-    );
-    set(&mut table.received_e1_bytes, row, info.received_e1_bytes());
-    set(&mut table.received_e0_bytes, row, info.received_e0_bytes());
-    set(&mut table.received_ce_bytes, row, info.received_ce_bytes());
+fn fill_further(table: &mut Sockets, infos: &Infos) {
+    run(&mut table.tcp_state, infos, |info| info.state());
+    run(&mut table.retransmits, infos, |info| info.retransmits());
+    run(&mut table.probes, infos, |info| info.probes());
+    run(&mut table.options, infos, |info| info.options());
+    run(&mut table.snd_wscale, infos, |info| {
+        info.wscales().map(|scales| scales & 0xf)
+    });
+    run(&mut table.rcv_wscale, infos, |info| {
+        info.wscales().map(|scales| scales >> 4)
+    });
+    run(&mut table.ato_us, infos, |info| info.ato_us());
+    run(&mut table.snd_mss_bytes, infos, |info| info.snd_mss());
+    run(&mut table.rcv_mss_bytes, infos, |info| info.rcv_mss());
+    run(&mut table.last_data_sent_ms, infos, |info| {
+        info.last_data_sent_ms()
+    });
+    run(&mut table.last_data_recv_ms, infos, |info| {
+        info.last_data_recv_ms()
+    });
+    run(&mut table.last_ack_recv_ms, infos, |info| {
+        info.last_ack_recv_ms()
+    });
+    run(&mut table.pmtu_bytes, infos, |info| info.pmtu());
+    run(&mut table.rcv_ssthresh_bytes, infos, |info| {
+        info.rcv_ssthresh()
+    });
+    run(&mut table.advmss_bytes, infos, |info| info.advmss());
+    run(&mut table.rcv_rtt_us, infos, |info| info.rcv_rtt_us());
+    run(&mut table.rcv_space_bytes, infos, |info| info.rcv_space());
+    run(&mut table.max_pacing_rate_bits_per_sec, infos, |info| {
+        limited_bits_per_sec(info.max_pacing_rate())
+    });
+    run(&mut table.bytes_received, infos, |info| {
+        info.bytes_received().map(wide)
+    });
+    run(&mut table.segs_out, infos, |info| info.segs_out());
+    run(&mut table.segs_in, infos, |info| info.segs_in());
+    run(&mut table.data_segs_in, infos, |info| info.data_segs_in());
+    run(&mut table.rcv_ooopack, infos, |info| info.rcv_ooopack());
+    run(&mut table.rcv_wnd_bytes, infos, |info| info.rcv_wnd());
+    run(&mut table.rehash, infos, |info| info.rehash());
+    run(&mut table.total_rto, infos, |info| info.total_rto());
+    run(&mut table.total_rto_recoveries, infos, |info| {
+        info.total_rto_recoveries()
+    });
+    run(&mut table.total_rto_time_ms, infos, |info| {
+        info.total_rto_time_ms()
+    });
+    run(&mut table.received_ce, infos, |info| info.received_ce());
+    run(&mut table.delivered_e1_bytes, infos, |info| {
+        info.delivered_e1_bytes()
+    });
+    run(&mut table.delivered_e0_bytes, infos, |info| {
+        info.delivered_e0_bytes()
+    });
+    run(&mut table.delivered_ce_bytes, infos, |info| {
+        info.delivered_ce_bytes()
+    });
+    run(&mut table.received_e1_bytes, infos, |info| {
+        info.received_e1_bytes()
+    });
+    run(&mut table.received_e0_bytes, infos, |info| {
+        info.received_e0_bytes()
+    });
+    run(&mut table.received_ce_bytes, infos, |info| {
+        info.received_ce_bytes()
+    });
 }
 
 /// What the congestion control tells of itself.
@@ -270,11 +352,8 @@ fn set<T: Number>(column: &mut Numbers<T>, row: usize, value: Option<impl Into<T
 }
 
 /// Counters of 64 bits: none comes to 2^63.
-#[inline]
-fn set_wide(column: &mut Numbers<i64>, row: usize, value: Option<u64>) {
-    if let Some(value) = value {
-        column.set(row, value as i64);
-    }
+fn wide(count: u64) -> i64 {
+    count as i64
 }
 
 #[cfg(test)]
@@ -302,6 +381,7 @@ mod tests {
         let row = table.add_row();
         fill(&mut table, row, diag, &Anonymiser::Keep, &mut String::new());
         fill_dumped(&mut table, row, diag);
+        Infos::settle(&mut table);
         table
     }
 
@@ -375,6 +455,41 @@ mod tests {
         let nulls = nulls(&mut table);
         for later in ["rcv_ooopack", "snd_wnd_bytes", "rcv_wnd_bytes", "total_rto"] {
             assert!(nulls.iter().any(|name| name == later), "{later}");
+        }
+    }
+
+    #[test]
+    fn rows_of_any_lengths_in_a_batch_are_those_of_each_by_itself() {
+        let bytes: Vec<u8> = (0..KNOWN_BYTES * 4).map(|n| (n * 37) as u8).collect();
+        // Kernels do not mix; destroy events, listeners and imports of several hosts do.
+        let length = |row: usize| match row {
+            0..70 => Some(280),
+            70 | 71 | 300 => None,
+            _ => Some([280, 248, 224, 0, 300][row / 7 % 5]),
+        };
+        let infos = (0..400).map(|row| {
+            let from = row * 11 % 800;
+            length(row).map(|length| TcpInfo(&bytes[from..from + length]))
+        });
+        let alone = |info| Diag { info, ..diag(&[]) };
+        let mut together = Sockets::default();
+        let mut text = String::new();
+        for info in infos.clone() {
+            let row = together.add_row();
+            fill(
+                &mut together,
+                row,
+                &alone(info),
+                &Anonymiser::Keep,
+                &mut text,
+            );
+        }
+        let together = together.take();
+        for (row, info) in infos.enumerate() {
+            let mut one = Sockets::default();
+            one.add_row();
+            fill(&mut one, 0, &alone(info), &Anonymiser::Keep, &mut text);
+            assert_eq!(one.take(), together.slice(row, 1), "row {row}");
         }
     }
 
