@@ -1,7 +1,7 @@
 //! Rows of `capture_acks` and `capture_connections`.
 
-use arrow_array::RecordBatch;
-
+use super::super::Filled;
+use super::super::fill::put_away;
 use super::connection::{Connection, Ended};
 use super::packet::Endpoint;
 use super::sender::Heard;
@@ -9,12 +9,6 @@ use crate::anonymise::Anonymiser;
 use crate::column::{Numbers, Texts};
 use crate::table::Table;
 use crate::tables::{CaptureAcks, CaptureConnections};
-
-/// Rows of one of the two tables.
-pub struct Filled {
-    pub table: &'static str,
-    pub batch: RecordBatch,
-}
 
 /// The ACKs of an interval so far.
 #[derive(Default)]
@@ -59,8 +53,7 @@ pub struct Rows {
     every_ns: Option<i64>,
     acks: CaptureAcks,
     connections: CaptureConnections,
-    /// Batches that are full.
-    filled: Vec<Filled>,
+    full: Vec<Filled>,
     text: String,
     /// Rows of `capture_acks` so far.
     pub ack_rows: u64,
@@ -80,7 +73,7 @@ impl Rows {
             every_ns,
             acks: CaptureAcks::default(),
             connections: CaptureConnections::default(),
-            filled: Vec::new(),
+            full: Vec::new(),
             text: String::new(),
             ack_rows: 0,
         }
@@ -98,20 +91,16 @@ impl Rows {
         }
     }
 
-    /// Takes the batches that are full.
-    pub fn take_filled(&mut self) -> Vec<Filled> {
-        std::mem::take(&mut self.filled)
+    /// Batches that are full.
+    pub fn take_full(&mut self) -> Vec<Filled> {
+        std::mem::take(&mut self.full)
     }
 
-    /// The rows that no batch has yet.
+    /// All others.
     pub fn rest(&mut self) -> Vec<Filled> {
-        if self.acks.rows() > 0 {
-            self.filled.push(filled(&mut self.acks));
-        }
-        if self.connections.rows() > 0 {
-            self.filled.push(filled(&mut self.connections));
-        }
-        self.take_filled()
+        put_away(&mut self.acks, &mut self.full);
+        put_away(&mut self.connections, &mut self.full);
+        self.take_full()
     }
 
     /// A row for an ACK, which the side `local` heard.
@@ -138,7 +127,7 @@ impl Rows {
 
     fn ack_row(&mut self, connection: &Connection, local: usize, t_ns: i64) -> usize {
         if self.acks.is_full() {
-            self.filled.push(filled(&mut self.acks));
+            put_away(&mut self.acks, &mut self.full);
         }
         self.ack_rows += 1;
         let table = &mut self.acks;
@@ -191,7 +180,7 @@ impl Rows {
     /// The row of a connection that is over.
     pub fn connection(&mut self, connection: &Connection, ended: Ended) {
         if self.connections.is_full() {
-            self.filled.push(filled(&mut self.connections));
+            put_away(&mut self.connections, &mut self.full);
         }
         let table = &mut self.connections;
         let row = table.add_row();
@@ -292,13 +281,6 @@ impl Rows {
             let goodput = i64::try_from(goodput).unwrap_or(i64::MAX);
             table.goodput_bits_per_sec.set(row, goodput);
         }
-    }
-}
-
-fn filled<T: Table>(table: &mut T) -> Filled {
-    Filled {
-        table: T::NAME,
-        batch: table.take(),
     }
 }
 
