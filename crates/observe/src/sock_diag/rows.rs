@@ -3,7 +3,7 @@
 use super::Diag;
 use super::tcp_info::TcpInfo;
 use crate::anonymise::Anonymiser;
-use crate::column::{Number, Numbers};
+use crate::column::{Numbers, set};
 use crate::tables::Sockets;
 
 /// The states in the kernel's order, from 1, as ss names them.
@@ -260,13 +260,6 @@ pub fn limited_bits_per_sec(bytes_per_sec: Option<u64>) -> Option<i64> {
 
 pub fn bits_per_sec(bytes_per_sec: u64) -> i64 {
     i64::try_from(bytes_per_sec.saturating_mul(8)).unwrap_or(i64::MAX)
-}
-
-#[inline]
-fn set<T: Number>(column: &mut Numbers<T>, row: usize, value: Option<impl Into<T>>) {
-    if let Some(value) = value {
-        column.set(row, value.into());
-    }
 }
 
 /// Counters of 64 bits: none comes to 2^63.

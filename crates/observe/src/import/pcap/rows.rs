@@ -1,13 +1,11 @@
 //! Rows of `capture_acks` and `capture_connections`.
 
 use super::super::Filled;
-use super::super::fill::put_away;
+use super::super::fill::{add_row, put_away};
 use super::connection::{Connection, Ended};
-use super::packet::Endpoint;
 use super::sender::Heard;
 use crate::anonymise::Anonymiser;
-use crate::column::{Numbers, Texts};
-use crate::table::Table;
+use crate::column::{Numbers, set};
 use crate::tables::{CaptureAcks, CaptureConnections};
 
 /// The ACKs of an interval so far.
@@ -44,6 +42,27 @@ impl Interval {
         }
         true
     }
+}
+
+/// Begins a row of either table: when, of which connection, between which ends.
+macro_rules! begin_row {
+    ($rows:ident.$table:ident, $connection:ident, $local:ident, $t_ns:expr) => {{
+        let row = add_row(&mut $rows.$table, &mut $rows.full);
+        let table = &mut $rows.$table;
+        table.t_unix_ns.set(row, $t_ns);
+        table.connection.set(row, $connection.number);
+        if let Some(host) = &$rows.host {
+            table.host.set(row, host);
+        }
+        let [local, remote] = [$local, 1 - $local].map(|side| $connection.sides[side].endpoint);
+        $rows.anonymiser.write(local.0, &mut $rows.text);
+        table.local_addr.set(row, &$rows.text);
+        table.local_port.set(row, local.1.into());
+        $rows.anonymiser.write(remote.0, &mut $rows.text);
+        table.remote_addr.set(row, &$rows.text);
+        table.remote_port.set(row, remote.1.into());
+        row
+    }};
 }
 
 /// The two tables under construction.
@@ -126,33 +145,9 @@ impl Rows {
     }
 
     fn ack_row(&mut self, connection: &Connection, local: usize, t_ns: i64) -> usize {
-        if self.acks.is_full() {
-            put_away(&mut self.acks, &mut self.full);
-        }
         self.ack_rows += 1;
+        let row = begin_row!(self.acks, connection, local, t_ns);
         let table = &mut self.acks;
-        let row = table.add_row();
-        table.t_unix_ns.set(row, t_ns);
-        table.connection.set(row, connection.number);
-        if let Some(host) = &self.host {
-            table.host.set(row, host);
-        }
-        let to = &mut (&self.anonymiser, &mut self.text);
-        let ends = [local, 1 - local].map(|side| connection.sides[side].endpoint);
-        endpoint(
-            to,
-            row,
-            ends[0],
-            &mut table.local_addr,
-            &mut table.local_port,
-        );
-        endpoint(
-            to,
-            row,
-            ends[1],
-            &mut table.remote_addr,
-            &mut table.remote_port,
-        );
         let sender = &connection.sides[local].sender;
         let counts = &sender.counts;
         let delivered_bytes = counts.bytes_acked + sender.sacked_bytes();
@@ -179,33 +174,9 @@ impl Rows {
 
     /// The row of a connection that is over.
     pub fn connection(&mut self, connection: &Connection, ended: Ended) {
-        if self.connections.is_full() {
-            put_away(&mut self.connections, &mut self.full);
-        }
-        let table = &mut self.connections;
-        let row = table.add_row();
-        table.t_unix_ns.set(row, connection.first_ns);
-        table.connection.set(row, connection.number);
-        if let Some(host) = &self.host {
-            table.host.set(row, host);
-        }
         let local = connection.local();
-        let to = &mut (&self.anonymiser, &mut self.text);
-        let ends = [local, 1 - local].map(|side| connection.sides[side].endpoint);
-        endpoint(
-            to,
-            row,
-            ends[0],
-            &mut table.local_addr,
-            &mut table.local_port,
-        );
-        endpoint(
-            to,
-            row,
-            ends[1],
-            &mut table.remote_addr,
-            &mut table.remote_port,
-        );
+        let row = begin_row!(self.connections, connection, local, connection.first_ns);
+        let table = &mut self.connections;
         if let Some(side) = connection.opened_by {
             let name = if side == local { "local" } else { "remote" };
             table.opened_by.set(row, name);
@@ -284,26 +255,8 @@ impl Rows {
     }
 }
 
-fn endpoint(
-    (anonymiser, text): &mut (&Anonymiser, &mut String),
-    row: usize,
-    (address, port): Endpoint,
-    addresses: &mut Texts,
-    ports: &mut Numbers<i32>,
-) {
-    anonymiser.write(address, text);
-    addresses.set(row, text);
-    ports.set(row, port.into());
-}
-
 fn us(ns: i64) -> i64 {
     ns / 1000
-}
-
-fn set<T: crate::column::Number>(column: &mut Numbers<T>, row: usize, value: Option<T>) {
-    if let Some(value) = value {
-        column.set(row, value);
-    }
 }
 
 /// Counts of packets and bytes of a file: none comes to 2^63.
