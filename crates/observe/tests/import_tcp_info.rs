@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use knee_observe::Anonymiser;
 use knee_observe::import::tcp_info::{Options, Parser, Report};
-use knee_observe::import::{Lines, read};
+use knee_observe::import::{Import as _, Lines as _};
 use knee_observe::sock_diag::MESSAGE_BYTES;
 use proptest::prelude::*;
 
@@ -58,8 +58,10 @@ fn import(options: Options, lines: &[String]) -> (Option<RecordBatch>, Report) {
     file.write_all(lines.join("\n").as_bytes()).unwrap();
     file.finish().unwrap();
     let mut parser = Parser::new(options);
-    read(&path, &mut parser, |_, _| Ok::<_, std::io::Error>(())).unwrap();
-    (parser.rest(), parser.report().clone())
+    parser
+        .read(&path, |_, _| Ok::<_, std::io::Error>(()))
+        .unwrap();
+    (parser.take(), parser.report().clone())
 }
 
 fn keep() -> Options {
@@ -96,7 +98,7 @@ fn record_is_decoded_as_the_kernels_answer_is() {
     let (batch, report) = import(keep(), &[META.into(), line(&head(), &attributes)]);
     let batch = batch.unwrap();
     assert_eq!(
-        (report.lines, report.sockets, report.lines_not_understood),
+        (report.lines, report.rows, report.lines_not_understood),
         (2, 1, 0)
     );
     assert_eq!(number(&batch, "t_unix_ns"), Some(1_782_864_012_500_000_000));
@@ -140,7 +142,7 @@ fn time_of_year_one_is_none() {
         .replace("2026-07-01T02:00:12.5+02:00", "0001-01-01T00:00:00Z");
     let (batch, report) = import(keep(), &[line]);
     assert_eq!(number(&batch.unwrap(), "t_unix_ns"), None);
-    assert_eq!(report.without_time, 1);
+    assert_eq!(report.more.without_time, 1);
 }
 
 #[test]
@@ -160,7 +162,7 @@ fn lines_that_are_no_records_are_counted_with_the_reason() {
     let found: Vec<_> = report
         .first
         .iter()
-        .map(|(_, line, why)| (*line, *why))
+        .map(|(_, line, why)| (*line, why.as_str()))
         .collect();
     assert_eq!(
         found,

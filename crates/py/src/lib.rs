@@ -12,15 +12,17 @@ mod pcapng;
 #[cfg(feature = "python")]
 mod arrow;
 #[cfg(feature = "python")]
+mod asked;
+#[cfg(feature = "python")]
 mod errors;
 #[cfg(feature = "python")]
 mod export;
 #[cfg(feature = "python")]
+mod import;
+#[cfg(feature = "python")]
 mod kernel;
 #[cfg(feature = "python")]
 mod loader;
-#[cfg(feature = "python")]
-mod observe;
 #[cfg(feature = "python")]
 mod record;
 #[cfg(feature = "python")]
@@ -44,15 +46,15 @@ mod _core {
     #[pymodule_export]
     use crate::export::export;
     #[pymodule_export]
+    use crate::import::{
+        import_flent, import_iperf3, import_nginx, import_pcap, import_ss, import_tcp_info,
+    };
+    #[pymodule_export]
     use crate::kernel::{LabOutput, enter_lab};
     #[pymodule_export]
     use crate::loader::{LoadedAlgorithms, in_kernel, load, load_for_run, unload};
     #[pymodule_export]
-    use crate::observe::{
-        import_flent, import_iperf3, import_nginx, import_pcap, import_ss, import_tcp_info, recover,
-    };
-    #[pymodule_export]
-    use crate::record::{record, sockets};
+    use crate::record::{record, recover, sockets};
     #[pymodule_export]
     use crate::registry::{
         algorithms, keys, losses, queues, record_tables, sizes, tables, trace_tables, version,

@@ -1,12 +1,14 @@
-//! Recordings and single dumps of the sockets of this host.
+//! Recordings, what killed ones left, and single dumps of the sockets of this host.
 
 use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
 
 use knee_kernel::record::{Asked, Options, Selection, Wanted};
+use knee_observe::segment::{self, Recovered};
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowBatches;
-use crate::errors;
+use crate::{asked, errors};
 
 /// Records until the duration is over or the descriptor `stop` becomes readable;
 /// what it says of itself, as a JSON object. `asked` is one too.
@@ -17,7 +19,7 @@ pub fn record(
     stop: i32,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let asked: Asked = parse(asked)?;
+    let asked: Asked = asked::parse(asked)?;
     let mut raised = None;
     let result = py.detach(|| {
         let options = Options::new(asked)?;
@@ -41,14 +43,27 @@ pub fn record(
 /// The sockets as they are now; `wanted` is a JSON object.
 #[pyfunction]
 pub fn sockets(py: Python<'_>, wanted: &str) -> PyResult<ArrowBatches> {
-    let wanted: Wanted = parse(wanted)?;
+    let wanted: Wanted = asked::parse(wanted)?;
     let batches = py
         .detach(|| knee_kernel::record::sockets(&Selection::new(&wanted)?))
         .map_err(|error| errors::kernel(py, &error))?;
     Ok(ArrowBatches::new(batches))
 }
 
-fn parse<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
-    serde_json::from_str(text)
-        .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
+/// Makes whole files of what killed writers left in a folder: those that are
+/// whole now, and those whose writer lives.
+#[pyfunction]
+pub fn recover(py: Python<'_>, folder: PathBuf) -> PyResult<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let found = py
+        .detach(|| segment::recover(&folder))
+        .map_err(|error| errors::segment(py, &error))?;
+    let (mut whole, mut in_use) = (Vec::new(), Vec::new());
+    for (part, outcome) in found {
+        match outcome {
+            Recovered::Whole { path, .. } => whole.push(path),
+            Recovered::InUse => in_use.push(part),
+            Recovered::Empty => {}
+        }
+    }
+    Ok((whole, in_use))
 }

@@ -18,6 +18,26 @@ Importer = Callable[[Any, "Progress | None"], dict[str, Any]]
 
 _PATH = click.Path(path_type=Path)
 _WORDS_SHOWN = 10
+# What a report's counts, where they are not 0, mean for the tables. Those of captures are why their figures may not be
+# what they seem.
+_DOUBTS = {
+    "rows_without_time": "{:,} rows have no time: neither a line before their dump nor the file's name says one.",
+    "other_protocols": "{:,} sockets of other protocols than TCP were left out.",
+    "documents_without_end": (
+        "{:,} tests have no end: iperf3 was stopped, or is not done, and their sums are not known."
+    ),
+    "at_receiver": "{:,} connections were captured at the receiver of their data: rtt_us is that host's own there.",
+    "in_the_middle": "{:,} connections were captured between their ends: rtt_us is a part of the round trip there.",
+    "one_way": "{:,} connections have packets of one direction only: no RTT, no inflight.",
+    "dropped_by_capture": "{:,} packets were dropped by the capture, as it says.",
+    "bytes_not_captured": "{:,} bytes were acknowledged and are not in the capture: it dropped packets.",
+    "options_cut": "{:,} packets have their TCP options cut off; capture 128 bytes or more of each.",
+    "captured_again": "{:,} packets were captured again at another interface, and left out.",
+    "fragments": "{:,} fragments of IP packets were left out: they do not tell their segment's length.",
+    "unknown_links": "{:,} packets have a link type that is not read: {}.",
+    "left": "{:,} connections were ended to make room for others: more than 65,536 were open.",
+    "forgotten": "memory for what was outstanding ran out: some ACKs have no RTT.",
+}
 
 
 @click.group("import", short_help="Import what other tools wrote: ss, nginx, captures, tcp-info, iperf3, flent.")
@@ -212,38 +232,10 @@ def _doubts(report: Mapping[str, Any]) -> Iterator[str]:
     if words := report.get("unknown_words"):
         often = sorted(words.items(), key=lambda item: (-item[1], item[0]))[:_WORDS_SHOWN]
         yield f"words that mean nothing to it: {', '.join(f'{word} ({count:,})' for word, count in often)}."
-    if count := report.get("rows_without_time"):
-        yield f"{count:,} rows have no time: neither a line before their dump nor the file's name says one."
-    if count := report.get("other_protocols"):
-        yield f"{count:,} sockets of other protocols than TCP were left out."
-    if count := report.get("documents_without_end"):
-        yield f"{count:,} tests have no end: iperf3 was stopped, or is not done, and their sums are not known."
-    if "packets" in report:
-        yield from _doubts_of_capture(report)
+    for name, text in _DOUBTS.items():
+        match report.get(name):
+            case dict() as counts:
+                yield from (text.format(count, what) for what, count in counts.items())
+            case count if count:
+                yield text.format(count)
     yield from (f"{path}: empty." for path in report["empty_files"])
-
-
-def _doubts_of_capture(report: Mapping[str, Any]) -> Iterator[str]:
-    """Why its numbers may not be what they seem."""
-    if count := report["at_receiver"]:
-        yield f"{count:,} connections were captured at the receiver of their data: rtt_us is that host's own there."
-    if count := report["in_the_middle"]:
-        yield f"{count:,} connections were captured between their ends: rtt_us is a part of the round trip there."
-    if count := report["one_way"]:
-        yield f"{count:,} connections have packets of one direction only: no RTT, no inflight."
-    if count := report["dropped_by_capture"]:
-        yield f"{count:,} packets were dropped by the capture, as it says."
-    if count := report["bytes_not_captured"]:
-        yield f"{count:,} bytes were acknowledged and are not in the capture: it dropped packets."
-    if count := report["options_cut"]:
-        yield f"{count:,} packets have their TCP options cut off; capture 128 bytes or more of each."
-    if count := report["captured_again"]:
-        yield f"{count:,} packets were captured again at another interface, and left out."
-    if count := report["fragments"]:
-        yield f"{count:,} fragments of IP packets were left out: they do not tell their segment's length."
-    for number, count in report["unknown_links"].items():
-        yield f"{count:,} packets have a link type that is not read: {number}."
-    if count := report["left"]:
-        yield f"{count:,} connections were ended to make room for others: more than 65,536 were open."
-    if report["forgotten"]:
-        yield "memory for what was outstanding ran out: some ACKs have no RTT."

@@ -5,7 +5,8 @@
 
 use std::io;
 
-use knee_observe::import::pcap::{Analyser, Filled, Options, read_stream};
+use knee_observe::import::pcap::{Analyser, Options};
+use knee_observe::import::{Filled, Import as _};
 
 use super::{BATCH_BYTES, choice, sample};
 use crate::Target;
@@ -46,11 +47,10 @@ fn check(input: &[u8]) -> usize {
         ..Options::default()
     });
     let mut rows = [0, 0];
-    let mut count = |filled: Filled| {
-        let table = usize::from(filled.table == "capture_connections");
-        rows[table] += filled.batch.num_rows() as u64;
+    let mut count = |(table, batch): Filled| {
+        rows[usize::from(table == "capture_connections")] += batch.num_rows() as u64;
     };
-    let outcome = read_stream(input, &mut analyser, |_, filled| {
+    let outcome = analyser.read_stream(input, |_, filled| {
         filled.into_iter().for_each(&mut count);
         Ok::<(), io::Error>(())
     });

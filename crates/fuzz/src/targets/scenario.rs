@@ -3,8 +3,12 @@
 //! Besides that nothing panics: a file is refused in one paragraph that names
 //! file and line, or becomes cells, of which there are no more than stated.
 
+#[path = "../../../model/tests/common/refusal.rs"]
+mod refusal;
+
 use knee_model::scenario::{AlgorithmInfo, Names, ParamInfo, parse};
 
+use self::refusal::assert_is_one_paragraph;
 use super::sample;
 use crate::Target;
 
@@ -101,7 +105,7 @@ fn check(input: &[u8]) -> usize {
             assert!((1..=100_000).contains(&cells) && cells * flows <= 1_000_000);
             assert!(scenario.cells.iter().all(|cell| cell.flows.len() == flows));
         }
-        Err(error) => assert_is_one_paragraph(&error.to_string(), &text),
+        Err(error) => assert_is_one_paragraph(&error.to_string(), FILE, &text),
     }
     // A refusal may come with the last of the cells.
     let held = if cells == 0 {
@@ -110,31 +114,6 @@ fn check(input: &[u8]) -> usize {
         cells * (1 + flows)
     };
     (4 << 20) + 256 * input.len() + CELL_FLOW_BYTES * held
-}
-
-/// `FILE:LINE: what …`, on one line.
-fn assert_is_one_paragraph(error: &str, text: &str) {
-    let rest = error
-        .strip_prefix(FILE)
-        .and_then(|rest| rest.strip_prefix(':'));
-    let (line, said) = rest
-        .and_then(|rest| rest.split_once(": "))
-        .unwrap_or_else(|| panic!("no FILE:LINE: {error}"));
-    let line: usize = line
-        .parse()
-        .unwrap_or_else(|_| panic!("no line number: {error}"));
-    assert!(
-        (1..=text.lines().count() + 1).contains(&line),
-        "not in the file: {error}"
-    );
-    assert!(
-        !said.is_empty() && !error.contains(char::is_control),
-        "{error:?}"
-    );
-    assert!(
-        error.chars().count() < 1_500,
-        "a paragraph, not a page: {error}"
-    );
 }
 
 fn names() -> Names {

@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
-use knee_observe::import::Lines as _;
 use knee_observe::import::ss::{Options, Parser, Report};
+use knee_observe::import::{Import as _, Lines as _};
 use knee_observe::{Anonymiser, ROWS};
 
 use super::{BATCH_BYTES, choice, sample};
@@ -112,10 +112,10 @@ fn check(input: &[u8]) -> usize {
         let hidden = read(input, anonymiser);
         let counts = |report: &Report| {
             (
-                report.sockets,
+                report.rows,
                 report.lines_not_understood,
-                report.other_protocols,
-                report.without_time,
+                report.more.other_protocols,
+                report.more.without_time,
             )
         };
         assert_eq!(counts(&kept), counts(&hidden));
@@ -147,17 +147,17 @@ fn read(input: &[u8], anonymiser: Anonymiser) -> Report {
             String::from_utf8_lossy(line)
         );
     }
-    rows += parser.rest().map_or(0, |batch| batch.num_rows() as u64);
+    rows += parser.take().map_or(0, |batch| batch.num_rows() as u64);
     let report = parser.report().clone();
-    assert_eq!((report.lines, report.sockets), (n_lines, rows));
-    assert!(report.without_time <= rows);
+    assert_eq!((report.lines, report.rows), (n_lines, rows));
+    assert!(report.more.without_time <= rows);
     assert!(report.first.len() as u64 <= report.lines_not_understood.min(5));
-    assert!(report.unknown_words.len() <= 64);
+    assert!(report.more.unknown_words.len() <= 64);
     report
 }
 
 fn counted(report: &Report) -> u64 {
-    report.sockets + report.other_protocols + report.lines_not_understood
+    report.rows + report.more.other_protocols + report.lines_not_understood
 }
 
 /// A line that adds to the socket before it, or nothing: empty, indented, a

@@ -76,24 +76,58 @@ pub trait Table: Default {
     fn rows(&self) -> usize;
 }
 
-/// Declares a table: a struct of columns, its row type and its description.
+/// The column of that name of another table, word for word.
+///
+/// # Panics
+/// There is none; where a table is declared, that is an error of the compiler.
+pub const fn like(name: &str, columns: &[Column]) -> Column {
+    let mut position = 0;
+    while !same(columns[position].name, name) {
+        position += 1;
+    }
+    columns[position]
+}
+
+const fn same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut position = 0;
+    while position < one.len() {
+        if one[position] != other[position] {
+            return false;
+        }
+        position += 1;
+    }
+    true
+}
+
+/// Declares a table: a struct of columns, its row type and its description. A
+/// column is described here, or as another table does.
 macro_rules! table {
     (
         $(#[$meta:meta])*
         $name:literal $table:ident of $row:ident {
-            $($column:ident: $type:ty, $unit:literal, $source:literal, $doc:literal;)*
+            $($column:ident: $type:ty $(, $unit:literal, $source:literal, $doc:literal)? $(= like $like:ident)?;)*
         }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, Default)]
         pub struct $table {
-            $(#[doc = $doc] pub $column: Vec<$type>,)*
+            $(
+                $(#[doc = $doc])? $(#[doc = concat!("As in [`", stringify!($like), "`].")])?
+                pub $column: Vec<$type>,
+            )*
         }
 
         #[doc = concat!("One row of `", $name, "`.")]
         #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
         pub struct $row {
-            $(#[doc = $doc] pub $column: $type,)*
+            $(
+                $(#[doc = $doc])? $(#[doc = concat!("As in [`", stringify!($like), "`].")])?
+                pub $column: $type,
+            )*
         }
 
         impl $table {
@@ -106,9 +140,14 @@ macro_rules! table {
         impl $crate::record::Table for $table {
             const NAME: &'static str = $name;
             const COLUMNS: &'static [$crate::record::Column] = &[
-                $($crate::record::Column {
-                    name: stringify!($column), unit: $unit, doc: $doc, source: $source,
-                },)*
+                $(
+                    $($crate::record::Column {
+                        name: stringify!($column), unit: $unit, doc: $doc, source: $source,
+                    })?
+                    $($crate::record::like(
+                        stringify!($column), <$like as $crate::record::Table>::COLUMNS,
+                    ))?
+                ,)*
             ];
             fn values(&self) -> Vec<$crate::record::Values<'_>> {
                 vec![$($crate::record::Value::wrap(&self.$column),)*]

@@ -1,7 +1,7 @@
 //! What `knee trace` writes of live connections: every segment that arrives,
 //! what happened, and who the connections are.
 
-use super::table;
+use super::{Samples, TcpInfoSamples, table};
 
 table! {
     /// A connection's sender at each segment that arrives at an established
@@ -16,35 +16,35 @@ table! {
         tcp_flags: i32, "", "TCP header of the segment", "bits: 1 FIN, 2 SYN, 4 RST, 8 PSH, 16 ACK, 32 URG, 64 ECE, 128 CWR";
         snd_una: i64, "", "tcp_sock.snd_una", "first sequence number not acknowledged, modulo 2^32";
         snd_nxt: i64, "", "tcp_sock.snd_nxt", "next sequence number to send, modulo 2^32";
-        snd_wnd_bytes: i64, "bytes", "tcp_info.tcpi_snd_wnd", "window that the far end allows";
-        rcv_wnd_bytes: i64, "bytes", "tcp_info.tcpi_rcv_wnd", "window offered to the far end";
-        ca_state: i32, "", "tcp_info.tcpi_ca_state", "0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss";
-        snd_cwnd: i64, "segments", "tcp_info.tcpi_snd_cwnd", "congestion window";
-        snd_ssthresh: i64, "segments", "tcp_info.tcpi_snd_ssthresh", "slow-start threshold; 2147483647 before the first congestion event";
-        inflight: i64, "segments", "Linux tcp_packets_in_flight()", "unacked - sacked - lost + retrans";
-        unacked: i64, "segments", "tcp_info.tcpi_unacked", "sent and not cumulatively acked";
-        sacked: i64, "segments", "tcp_info.tcpi_sacked", "of unacked: selectively acked";
-        lost: i64, "segments", "tcp_info.tcpi_lost", "of unacked: marked lost";
-        retrans: i64, "segments", "tcp_info.tcpi_retrans", "of unacked: retransmitted and not acked";
-        total_retrans: i64, "segments", "tcp_info.tcpi_total_retrans", "retransmissions so far";
-        data_segs_out: i64, "segments", "tcp_info.tcpi_data_segs_out", "data segments sent so far, with retransmissions";
-        srtt_us: i64, "us", "tcp_info.tcpi_rtt", "smoothed round-trip time; 0 before the first";
-        rttvar_us: i64, "us", "tcp_info.tcpi_rttvar", "round-trip time variation";
-        min_rtt_us: i64, "us", "tcp_info.tcpi_min_rtt", "least RTT of the window kept (300 s); 0 before the first";
-        backoff: i32, "", "tcp_info.tcpi_backoff", "times the timeout has doubled";
-        retransmits: i32, "", "tcp_info.tcpi_retransmits", "timeouts in a row without an answer";
-        pacing_rate_bits_per_sec: Option<i64>, "bit/s", "tcp_info.tcpi_pacing_rate", "sk_pacing_rate; counts payload, as Linux does; null: unlimited, before the first RTT";
-        delivery_rate_bits_per_sec: i64, "bit/s", "tcp_info.tcpi_delivery_rate", "last delivery-rate sample; 0 before the first";
-        delivery_rate_app_limited: bool, "", "tcp_info.tcpi_delivery_rate_app_limited", "was that sample limited by the application?";
-        delivered: i64, "segments", "tcp_info.tcpi_delivered", "delivered so far, with retransmissions";
-        delivered_ce: i64, "segments", "tcp_info.tcpi_delivered_ce", "of those: echoed as CE marked";
+        snd_wnd_bytes: i64 = like Samples;
+        rcv_wnd_bytes: i64 = like TcpInfoSamples;
+        ca_state: i32 = like Samples;
+        snd_cwnd: i64 = like Samples;
+        snd_ssthresh: i64 = like Samples;
+        inflight: i64 = like Samples;
+        unacked: i64 = like Samples;
+        sacked: i64 = like Samples;
+        lost: i64 = like Samples;
+        retrans: i64 = like Samples;
+        total_retrans: i64 = like Samples;
+        data_segs_out: i64 = like Samples;
+        srtt_us: i64 = like Samples;
+        rttvar_us: i64 = like Samples;
+        min_rtt_us: i64 = like Samples;
+        backoff: i32 = like Samples;
+        retransmits: i32 = like TcpInfoSamples;
+        pacing_rate_bits_per_sec: Option<i64> = like Samples;
+        delivery_rate_bits_per_sec: i64 = like Samples;
+        delivery_rate_app_limited: bool = like Samples;
+        delivered: i64 = like Samples;
+        delivered_ce: i64 = like Samples;
         total_lost: i64, "segments", "tcp_sock.lost", "marked lost so far";
-        bytes_sent: i64, "bytes", "tcp_info.tcpi_bytes_sent", "payload sent so far, with retransmissions";
-        bytes_retrans: i64, "bytes", "tcp_info.tcpi_bytes_retrans", "of those: retransmitted";
-        bytes_acked: i64, "bytes", "tcp_info.tcpi_bytes_acked", "cumulatively acked so far";
-        notsent_bytes: i64, "bytes", "tcp_info.tcpi_notsent_bytes", "written by the application, not yet sent";
+        bytes_sent: i64 = like Samples;
+        bytes_retrans: i64 = like Samples;
+        bytes_acked: i64 = like Samples;
+        notsent_bytes: i64 = like Samples;
         snd_mss_bytes: i64, "bytes", "tcp_sock.mss_cache", "payload bytes of a full segment sent";
-        reordering: i32, "segments", "tcp_info.tcpi_reordering", "reordering degree assumed";
+        reordering: i32 = like Samples;
     }
 }
 

@@ -3,6 +3,8 @@
 // Each test file compiles this module on its own and uses a part of it.
 #![allow(dead_code)]
 
+pub mod refusal;
+
 use knee_model::scenario::{AlgorithmInfo, Names, ParamInfo, Scenario, ScenarioError, parse};
 
 /// Algorithms as a caller would pass them; bounds are of the tests alone.

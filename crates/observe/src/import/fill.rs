@@ -1,18 +1,12 @@
-//! Values that may be missing, into columns.
+//! Rows, and values of them that may be missing: numbers by [`crate::column::set`].
 
 use super::{Filled, addresses};
 use crate::anonymise::Anonymiser;
-use crate::column::{Flags, Names, Number, Numbers, Texts};
+use crate::column::{Flags, Names, Texts};
 use crate::table::Table;
 
 /// Of a title or name at most this much: a batch's texts must have an end.
 const TEXT_BYTES: usize = 4096;
-
-pub fn number<T: Number>(to: &mut Numbers<T>, row: usize, value: Option<T>) {
-    if let Some(value) = value {
-        to.set(row, value);
-    }
-}
 
 pub fn flag(to: &mut Flags, row: usize, value: Option<bool>) {
     if let Some(value) = value {
@@ -63,6 +57,14 @@ pub fn capped(text: &str, bytes: usize) -> &str {
         end -= 1;
     }
     &text[..end]
+}
+
+/// Begins a row; a batch that is full goes first.
+pub fn add_row<T: Table>(table: &mut T, full: &mut Vec<Filled>) -> usize {
+    if table.is_full() {
+        put_away(table, full);
+    }
+    table.add_row()
 }
 
 /// Hands on the rows of a table that has some.

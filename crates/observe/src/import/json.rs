@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::Counts;
 use super::fill::capped;
-use super::lines::Counts;
 use crate::anonymise::Anonymiser;
 
 /// Documents not understood that are kept to be shown.
@@ -18,9 +18,9 @@ const SHOWN_BYTES: usize = 60;
 /// Of one document's oddities.
 const ODD_KEPT: usize = 5;
 
-/// What an import of documents found.
+/// What an import of documents found, with `M` that only one tool's tell.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct Report<M = ()> {
     /// Of all files, once decompressed.
     pub bytes: u64,
     /// Tests whose output was read.
@@ -30,9 +30,10 @@ pub struct Report {
     pub documents_not_understood: u64,
     /// The first of them: file, line where it is known, what it is.
     pub first: Vec<(PathBuf, Option<u64>, String)>,
+    pub more: M,
 }
 
-impl Report {
+impl<M> Report<M> {
     pub(super) fn counts(&self) -> Counts {
         Counts {
             bytes: self.bytes,

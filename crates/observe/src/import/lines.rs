@@ -3,98 +3,158 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
+
+use super::{Counts, Filled, Import};
 
 /// A longer line is of none of the tools. It bounds memory.
 const LINE_BYTES: usize = 1 << 20;
 const READ_BYTES: usize = 1 << 18;
-/// Of a line too long to hold, what its parser gets to show.
+/// Of a line that is shown.
 const BEGINNING_BYTES: usize = 160;
+/// Lines not understood that are kept to be shown.
+const SHOWN: usize = 5;
 
-/// How far an import is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counts {
+/// What an import of lines found, with `M` that only one tool's lines tell.
+#[derive(Clone, Debug, Default)]
+pub struct Report<M = ()> {
     /// Of all files, once decompressed.
     pub bytes: u64,
+    pub lines: u64,
     pub rows: u64,
-    /// Lines, packets or documents.
-    pub not_understood: u64,
+    pub lines_not_understood: u64,
+    /// The first of them: file, line from 1, and what may be shown of it.
+    pub first: Vec<(PathBuf, u64, String)>,
+    pub more: M,
+    /// The current file, and its lines so far.
+    file: PathBuf,
+    line: u64,
 }
 
-/// What makes rows of lines: pure, so it can be fed anything.
+impl<M> Report<M> {
+    /// Begins a file.
+    pub(super) fn file(&mut self, path: &Path) {
+        self.file = path.into();
+        self.line = 0;
+    }
+
+    #[inline]
+    pub(super) fn count_line(&mut self) {
+        self.line += 1;
+        self.lines += 1;
+    }
+
+    /// Counts the current line as not understood.
+    #[cold]
+    pub(super) fn not_understood(&mut self, shown: impl FnOnce() -> String) {
+        self.lines_not_understood += 1;
+        if self.first.len() < SHOWN {
+            self.first.push((self.file.clone(), self.line, shown()));
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            bytes: self.bytes,
+            rows: self.rows,
+            not_understood: self.lines_not_understood,
+        }
+    }
+}
+
+/// Of a line, as much as is shown.
+pub(super) fn beginning(line: &[u8]) -> &[u8] {
+    &line[..line.len().min(BEGINNING_BYTES)]
+}
+
+/// What makes rows of lines: pure, so it can be fed anything. [`Import`] reads
+/// files with it.
 pub trait Lines {
-    type Report;
-    /// What was found so far.
-    fn report(&self) -> &Self::Report;
-    fn counts(&self) -> Counts;
+    /// The table that the rows are of.
+    const TABLE: &'static str;
+    /// What the report says besides that of other lines.
+    type More;
+    fn found(&self) -> &Report<Self::More>;
+    fn found_mut(&mut self) -> &mut Report<Self::More>;
     /// Begins a file.
     fn file(&mut self, path: &Path);
-    /// Counts bytes read of it, once decompressed.
-    fn count_bytes(&mut self, bytes: u64);
     /// Reads a line without its end; gives the batch that the line before filled.
     fn line(&mut self, line: &[u8]) -> Option<RecordBatch>;
-    /// The rows that no batch has yet.
-    fn rest(&mut self) -> Option<RecordBatch>;
     /// A line too long to hold.
     fn too_long(&mut self, beginning: &[u8]);
+    /// The rows that no batch has yet.
+    fn take(&mut self) -> Option<RecordBatch>;
 }
 
-/// Reads one file and hands batches to `sink`, whose error ends it. `sink` also
-/// gets the counts, without a batch, after each read.
-///
-/// # Errors
-/// The file cannot be read, or the sink's.
-pub fn read<P: Lines, E: From<io::Error>>(
-    path: &Path,
-    parser: &mut P,
-    mut sink: impl FnMut(Counts, Option<RecordBatch>) -> Result<(), E>,
-) -> Result<(), E> {
-    parser.file(path);
-    let mut input = open(path)?;
-    let mut buffer = vec![0; READ_BYTES];
-    let mut held = 0;
-    // Of a line longer than the buffer may become: the rest is passed over.
-    let mut passing = false;
-    loop {
-        if held == buffer.len() {
-            if buffer.len() >= LINE_BYTES {
-                if !passing {
-                    parser.too_long(&buffer[..BEGINNING_BYTES]);
+impl<P: Lines> Import for P {
+    type Report = Report<P::More>;
+
+    /// `sink` gets the counts after each read.
+    fn read<E: From<io::Error>>(
+        &mut self,
+        path: &Path,
+        mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.file(path);
+        let mut input = open(path)?;
+        let mut buffer = vec![0; READ_BYTES];
+        let mut held = 0;
+        // Of a line longer than the buffer may become: the rest is passed over.
+        let mut passing = false;
+        loop {
+            if held == buffer.len() {
+                if buffer.len() >= LINE_BYTES {
+                    if !passing {
+                        self.too_long(beginning(&buffer));
+                    }
+                    (passing, held) = (true, 0);
+                } else {
+                    buffer.resize(buffer.len() * 2, 0);
                 }
-                (passing, held) = (true, 0);
-            } else {
-                buffer.resize(buffer.len() * 2, 0);
             }
-        }
-        let got = match input.read(&mut buffer[held..]) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            other => other?,
-        };
-        parser.count_bytes(got as u64);
-        let filled = held + got;
-        let mut from = 0;
-        for end in memchr::memchr_iter(b'\n', &buffer[held..filled]).map(|at| held + at) {
-            if !std::mem::take(&mut passing)
-                && let Some(batch) = parser.line(&buffer[from..end])
-            {
-                sink(parser.counts(), Some(batch))?;
+            let got = match input.read(&mut buffer[held..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                other => other?,
+            };
+            self.found_mut().bytes += got as u64;
+            let filled = held + got;
+            let mut from = 0;
+            for end in memchr::memchr_iter(b'\n', &buffer[held..filled]).map(|at| held + at) {
+                if !std::mem::take(&mut passing)
+                    && let Some(batch) = self.line(&buffer[from..end])
+                {
+                    sink(self.counts(), Some((P::TABLE, batch)))?;
+                }
+                from = end + 1;
             }
-            from = end + 1;
-        }
-        if got == 0 {
-            if filled > from
-                && !passing
-                && let Some(batch) = parser.line(&buffer[from..filled])
-            {
-                sink(parser.counts(), Some(batch))?;
+            if got == 0 {
+                if filled > from
+                    && !passing
+                    && let Some(batch) = self.line(&buffer[from..filled])
+                {
+                    sink(self.counts(), Some((P::TABLE, batch)))?;
+                }
+                return Ok(());
             }
-            return Ok(());
+            buffer.copy_within(from..filled, 0);
+            held = filled - from;
+            sink(self.counts(), None)?;
         }
-        buffer.copy_within(from..filled, 0);
-        held = filled - from;
-        sink(parser.counts(), None)?;
+    }
+
+    fn counts(&self) -> Counts {
+        self.found().counts()
+    }
+
+    fn rest(&mut self) -> Vec<Filled> {
+        let rest = self.take().map(|batch| (P::TABLE, batch));
+        rest.into_iter().collect()
+    }
+
+    fn report(&self) -> &Report<P::More> {
+        self.found()
     }
 }
 

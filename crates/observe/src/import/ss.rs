@@ -8,19 +8,17 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use arrow_array::RecordBatch;
 
-use super::lines::{Counts, Lines};
+use super::lines::{self, Lines};
 use super::ss_line::{Tokens, details};
 use super::ss_time;
 use crate::anonymise::Anonymiser;
 use crate::table::Table;
 use crate::tables::Sockets;
 
-/// Lines not understood that are kept to be shown.
-const SHOWN: usize = 5;
 /// Different unknown words that are counted apart.
 const WORDS: usize = 64;
 
@@ -39,20 +37,15 @@ const STATES: [&[u8]; 12] = [
     b"NEW-SYN-RECV",
 ];
 
-/// What an import found.
+pub type Report = lines::Report<More>;
+
+/// What only dumps tell.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
-    /// Of all files, once decompressed.
-    pub bytes: u64,
-    pub lines: u64,
+pub struct More {
     /// Files and dates within them that sockets follow.
     pub dumps: u64,
-    pub sockets: u64,
     /// Lines of sockets other than TCP.
     pub other_protocols: u64,
-    pub lines_not_understood: u64,
-    /// The first of them: file, line from 1, and the beginning of it.
-    pub first: Vec<(PathBuf, u64, String)>,
     /// Words within lines understood that mean nothing to us, and how often.
     pub unknown_words: BTreeMap<String, u64>,
     /// Sockets whose dump says no time.
@@ -74,9 +67,6 @@ pub struct Parser {
     options: Options,
     sockets: Sockets,
     report: Report,
-    file: PathBuf,
-    /// Line of the current file, from 1.
-    line: u64,
     t_unix_ns: Option<i64>,
     /// Has the dump under way no socket yet?
     dump_begins: bool,
@@ -100,8 +90,6 @@ impl Parser {
             options,
             sockets: Sockets::default(),
             report: Report::default(),
-            file: PathBuf::new(),
-            line: 0,
             t_unix_ns: None,
             dump_begins: true,
             current: Current::Nothing,
@@ -136,12 +124,12 @@ impl Parser {
     fn add_row(&mut self) -> (Option<RecordBatch>, usize) {
         let full = self.sockets.is_full().then(|| self.sockets.take());
         let row = self.sockets.add_row();
-        self.report.sockets += 1;
-        self.report.dumps += u64::from(std::mem::take(&mut self.dump_begins));
+        self.report.rows += 1;
+        self.report.more.dumps += u64::from(std::mem::take(&mut self.dump_begins));
         self.sockets.r#final.set(row, false);
         match self.t_unix_ns {
             Some(t_unix_ns) => self.sockets.t_unix_ns.set(row, t_unix_ns),
-            None => self.report.without_time += 1,
+            None => self.report.more.without_time += 1,
         }
         if let Some(host) = &self.options.host {
             self.sockets.host.set(row, host);
@@ -150,7 +138,7 @@ impl Parser {
     }
 
     fn details(&mut self, line: &[u8], row: usize) {
-        let words = &mut self.report.unknown_words;
+        let words = &mut self.report.more.unknown_words;
         details(line, &mut self.sockets, row, |word| {
             // The key alone: values would make each one different.
             let key = word.split(|byte| *byte == b':').next().unwrap_or(word);
@@ -174,7 +162,7 @@ impl Parser {
             b"udp" | b"raw" | b"u_str" | b"u_dgr" | b"u_seq" | b"nl" | b"p_raw" | b"p_dgr"
             | b"icmp6" | b"sctp" | b"dccp" | b"v_str" | b"v_dgr" | b"ti_rd" | b"ti_dg"
             | b"ti_sq" | b"ti_st" | b"xdp" | b"???" => {
-                self.report.other_protocols += 1;
+                self.report.more.other_protocols += 1;
                 self.current = Current::Skipped;
                 return None;
             }
@@ -254,41 +242,29 @@ impl Parser {
     }
 
     fn not_understood(&mut self, line: &[u8]) {
-        self.report.lines_not_understood += 1;
-        if self.report.first.len() < SHOWN {
-            let text = String::from_utf8_lossy(&line[..line.len().min(160)])
-                .trim()
-                .to_owned();
-            // What may not be stored must not be shown either.
-            let text = if matches!(self.options.anonymiser, Anonymiser::Keep) {
-                text
-            } else {
-                String::new()
-            };
-            self.report.first.push((self.file.clone(), self.line, text));
-        }
+        // What may not be stored must not be shown either.
+        let shows = matches!(self.options.anonymiser, Anonymiser::Keep);
+        let shown = if shows { lines::beginning(line) } else { b"" };
+        self.report
+            .not_understood(|| String::from_utf8_lossy(shown).trim().to_owned());
     }
 }
 
 impl Lines for Parser {
-    type Report = Report;
+    const TABLE: &'static str = Sockets::NAME;
+    type More = More;
 
-    fn report(&self) -> &Report {
+    fn found(&self) -> &Report {
         &self.report
     }
 
-    fn counts(&self) -> Counts {
-        Counts {
-            bytes: self.report.bytes,
-            rows: self.report.sockets,
-            not_understood: self.report.lines_not_understood,
-        }
+    fn found_mut(&mut self) -> &mut Report {
+        &mut self.report
     }
 
     /// Its name may say when it was dumped.
     fn file(&mut self, path: &Path) {
-        self.file = path.into();
-        self.line = 0;
+        self.report.file(path);
         self.dump_begins = true;
         self.current = Current::Nothing;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -297,8 +273,7 @@ impl Lines for Parser {
 
     #[inline]
     fn line(&mut self, line: &[u8]) -> Option<RecordBatch> {
-        self.line += 1;
-        self.report.lines += 1;
+        self.report.count_line();
         match line.first() {
             None => None,
             Some(b'\r') if line.len() == 1 => None,
@@ -313,18 +288,13 @@ impl Lines for Parser {
     }
 
     fn too_long(&mut self, beginning: &[u8]) {
-        self.line += 1;
-        self.report.lines += 1;
+        self.report.count_line();
         self.not_understood(beginning);
     }
 
-    fn rest(&mut self) -> Option<RecordBatch> {
+    fn take(&mut self) -> Option<RecordBatch> {
         self.current = Current::Nothing;
         (self.sockets.rows() > 0).then(|| self.sockets.take())
-    }
-
-    fn count_bytes(&mut self, bytes: u64) {
-        self.report.bytes += bytes;
     }
 }
 

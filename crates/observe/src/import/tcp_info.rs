@@ -9,35 +9,28 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use arrow_array::RecordBatch;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use super::lines::{Counts, Lines};
+use super::lines::{self, Lines};
 use crate::anonymise::Anonymiser;
 use crate::sock_diag::{Diag, MESSAGE_BYTES, fill, fill_dumped};
 use crate::table::Table;
 use crate::tables::Sockets;
 
-/// Lines not understood that are kept to be shown.
-const SHOWN: usize = 5;
+/// Of lines not understood it has why. The lines themselves hold addresses in a
+/// form that is easily read back.
+pub type Report = lines::Report<More>;
 
-/// What an import found.
+/// What only these files tell.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
-    /// Of all files, once decompressed.
-    pub bytes: u64,
-    pub lines: u64,
-    pub sockets: u64,
-    /// Of those: no time is told.
+pub struct More {
+    /// Sockets of which no time is told.
     pub without_time: u64,
-    pub lines_not_understood: u64,
-    /// The first of them: file, line from 1, and why. The lines themselves hold
-    /// addresses in a form that is easily read back.
-    pub first: Vec<(PathBuf, u64, &'static str)>,
 }
 
 /// How to read files.
@@ -72,9 +65,6 @@ pub struct Parser {
     options: Options,
     sockets: Sockets,
     report: Report,
-    path: PathBuf,
-    /// Line of the current file, from 1.
-    line: u64,
     /// Of the current file's metadata.
     host: Option<String>,
     /// The values of a line's attributes, one after the other.
@@ -89,8 +79,6 @@ impl Parser {
             options,
             sockets: Sockets::default(),
             report: Report::default(),
-            path: PathBuf::new(),
-            line: 0,
             host: None,
             values: Vec::new(),
             places: Vec::new(),
@@ -145,10 +133,10 @@ impl Parser {
         }
         let table = &mut self.sockets;
         let row = table.add_row();
-        self.report.sockets += 1;
+        self.report.rows += 1;
         match t_unix_ns {
             Some(t_unix_ns) => table.t_unix_ns.set(row, t_unix_ns),
-            None => self.report.without_time += 1,
+            None => self.report.more.without_time += 1,
         }
         if let Some(host) = self.options.host.as_ref().or(self.host.as_ref()) {
             table.host.set(row, host);
@@ -169,62 +157,45 @@ impl Parser {
             table.cgroup_id.set(row, id);
         }
     }
-
-    #[cold]
-    fn not_understood(&mut self, why: &'static str) {
-        self.report.lines_not_understood += 1;
-        if self.report.first.len() < SHOWN {
-            self.report.first.push((self.path.clone(), self.line, why));
-        }
-    }
 }
 
 impl Lines for Parser {
-    type Report = Report;
+    const TABLE: &'static str = Sockets::NAME;
+    type More = More;
 
-    fn report(&self) -> &Report {
+    fn found(&self) -> &Report {
         &self.report
     }
 
-    fn counts(&self) -> Counts {
-        Counts {
-            bytes: self.report.bytes,
-            rows: self.report.sockets,
-            not_understood: self.report.lines_not_understood,
-        }
+    fn found_mut(&mut self) -> &mut Report {
+        &mut self.report
     }
 
     fn file(&mut self, path: &Path) {
-        self.path = path.into();
-        self.line = 0;
+        self.report.file(path);
         self.host = None;
     }
 
-    fn count_bytes(&mut self, bytes: u64) {
-        self.report.bytes += bytes;
-    }
-
     fn line(&mut self, line: &[u8]) -> Option<RecordBatch> {
-        self.line += 1;
-        self.report.lines += 1;
+        self.report.count_line();
         if line.trim_ascii().is_empty() {
             return None;
         }
         let full = self.sockets.is_full().then(|| self.sockets.take());
         if let Err(why) = self.record(line) {
-            self.not_understood(why);
+            self.report.not_understood(|| why.to_owned());
         }
         full
     }
 
-    fn rest(&mut self) -> Option<RecordBatch> {
+    fn take(&mut self) -> Option<RecordBatch> {
         (self.sockets.rows() > 0).then(|| self.sockets.take())
     }
 
     fn too_long(&mut self, _beginning: &[u8]) {
-        self.line += 1;
-        self.report.lines += 1;
-        self.not_understood("is longer than 1 MiB");
+        self.report.count_line();
+        self.report
+            .not_understood(|| "is longer than 1 MiB".to_owned());
     }
 }
 

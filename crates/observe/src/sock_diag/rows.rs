@@ -3,7 +3,7 @@
 use super::Diag;
 use super::tcp_info::{KNOWN_BYTES, TcpInfo};
 use crate::anonymise::Anonymiser;
-use crate::column::{Number, Numbers, RUN};
+use crate::column::{Number, Numbers, RUN, set};
 use crate::table::Pending;
 use crate::tables::Sockets;
 
@@ -342,13 +342,6 @@ pub fn limited_bits_per_sec(bytes_per_sec: Option<u64>) -> Option<i64> {
 
 pub fn bits_per_sec(bytes_per_sec: u64) -> i64 {
     i64::try_from(bytes_per_sec.saturating_mul(8)).unwrap_or(i64::MAX)
-}
-
-#[inline]
-fn set<T: Number>(column: &mut Numbers<T>, row: usize, value: Option<impl Into<T>>) {
-    if let Some(value) = value {
-        column.set(row, value.into());
-    }
 }
 
 /// Counters of 64 bits: none comes to 2^63.

@@ -8,7 +8,8 @@ use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use etherparse::{PacketBuilder, TcpOptionElement};
-use knee_observe::import::pcap::{Analyser, Filled, Options, Report, read, read_stream};
+use knee_observe::import::pcap::{Analyser, Options, Report};
+use knee_observe::import::{Filled, Import as _};
 
 /// Sequence numbers that wrap within the first segments.
 pub const CLIENT_ISN: u32 = u32::MAX - 2000;
@@ -261,11 +262,12 @@ pub fn import_files(options: Options, files: &[PathBuf]) -> Imported {
     let mut analyser = Analyser::new(options);
     let mut filled = Vec::new();
     for path in files {
-        read(path, &mut analyser, |_, batch| {
-            filled.extend(batch);
-            Ok::<_, std::io::Error>(())
-        })
-        .unwrap();
+        analyser
+            .read(path, |_, batch| {
+                filled.extend(batch);
+                Ok::<_, std::io::Error>(())
+            })
+            .unwrap();
     }
     imported(analyser, filled)
 }
@@ -273,11 +275,12 @@ pub fn import_files(options: Options, files: &[PathBuf]) -> Imported {
 pub fn import_bytes(options: Options, bytes: &[u8]) -> Imported {
     let mut analyser = Analyser::new(options);
     let mut filled = Vec::new();
-    read_stream(bytes, &mut analyser, |_, batch| {
-        filled.extend(batch);
-        Ok::<_, std::io::Error>(())
-    })
-    .unwrap();
+    analyser
+        .read_stream(bytes, |_, batch| {
+            filled.extend(batch);
+            Ok::<_, std::io::Error>(())
+        })
+        .unwrap();
     imported(analyser, filled)
 }
 
@@ -285,10 +288,10 @@ fn imported(mut analyser: Analyser, mut filled: Vec<Filled>) -> Imported {
     filled.extend(analyser.rest());
     let (acks, connections): (Vec<_>, Vec<_>) = filled
         .into_iter()
-        .partition(|filled| filled.table == "capture_acks");
+        .partition(|(table, _)| *table == "capture_acks");
     Imported {
-        acks: acks.into_iter().map(|filled| filled.batch).collect(),
-        connections: connections.into_iter().map(|filled| filled.batch).collect(),
+        acks: acks.into_iter().map(|(_, batch)| batch).collect(),
+        connections: connections.into_iter().map(|(_, batch)| batch).collect(),
         report: analyser.report().clone(),
     }
 }

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use knee_observe::import::pcap::{Analyser, Options, read, read_stream};
+use knee_observe::import::Import as _;
+use knee_observe::import::pcap::{Analyser, Options};
 use proptest::prelude::*;
 
 use crate::captures::*;
@@ -232,7 +233,9 @@ fn what_is_not_tcp_is_counted_and_what_is_no_capture_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = write(dir.path(), "notes.txt", b"a diary");
     let mut analyser = Analyser::new(Options::default());
-    let error = read(&path, &mut analyser, |_, _| Ok::<_, std::io::Error>(())).unwrap_err();
+    let error = analyser
+        .read(&path, |_, _| Ok::<_, std::io::Error>(()))
+        .unwrap_err();
     assert!(
         error.to_string().contains("begins with 61206469"),
         "{error}"
@@ -303,7 +306,7 @@ proptest! {
         }
         file.truncate(end.index(file.len()) + 1);
         let mut analyser = Analyser::new(Options::default());
-        let _ = read_stream(&file[..], &mut analyser, |_, _| Ok::<_, std::io::Error>(()));
+        let _ = analyser.read_stream(&file[..], |_, _| Ok::<_, std::io::Error>(()));
         analyser.rest();
     }
 

@@ -13,9 +13,8 @@ use chrono::NaiveDateTime;
 use serde_json::Value;
 
 use self::rows::{Rows, Test};
-use super::Filled;
 use super::json::{self, Meter, Odd, Part, Report};
-use super::lines::{self, Counts};
+use super::{Counts, Filled, Import, lines};
 use crate::anonymise::Anonymiser;
 
 /// Five minutes of a busy test have 5 MB. It bounds memory: as values, a file takes
@@ -38,54 +37,6 @@ impl Importer {
             anonymiser,
             report: Report::default(),
         }
-    }
-
-    pub fn report(&self) -> &Report {
-        &self.report
-    }
-
-    pub fn counts(&self) -> Counts {
-        self.report.counts()
-    }
-
-    /// The rows that no batch has yet.
-    pub fn rest(&mut self) -> Vec<Filled> {
-        self.rows.rest()
-    }
-
-    /// Reads one file and hands batches, each with its table's name, to `sink`,
-    /// whose error ends it. `sink` also gets the counts, without a batch, now and
-    /// then.
-    ///
-    /// # Errors
-    /// The file cannot be read, or the sink's.
-    pub fn read<E: From<io::Error>>(
-        &mut self,
-        path: &Path,
-        mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let odd = Odd::new(&self.anonymiser);
-        let meter = Meter::default();
-        meter.allow(FILE_BYTES);
-        let mut text = Vec::new();
-        let read = BufReader::new(meter.reader(lines::open(path)?)).read_to_end(&mut text);
-        self.report.bytes += meter.bytes();
-        let mut held = None;
-        match read {
-            Err(error) if json::is_too_long(&error) => odd.add(None, error.to_string()),
-            Err(error) => return Err(error.into()),
-            Ok(_) if text.trim_ascii().is_empty() => return Ok(()),
-            Ok(_) => match parsed(text) {
-                Ok(value) => held = Some(value),
-                Err(error) => odd.syntax(&error, 1),
-            },
-        }
-        if let Some(value) = held {
-            let name = path.to_string_lossy();
-            self.test(&name, &Part::root("file", None, &value, &odd), &mut sink)?;
-        }
-        self.report.document(path, odd);
-        sink(self.report.counts(), None)
     }
 
     fn test<E>(
@@ -144,6 +95,51 @@ impl Importer {
             sink(self.report.counts(), Some(filled))?;
         }
         sink(self.report.counts(), None)
+    }
+}
+
+impl Import for Importer {
+    type Report = Report;
+
+    fn read<E: From<io::Error>>(
+        &mut self,
+        path: &Path,
+        mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let odd = Odd::new(&self.anonymiser);
+        let meter = Meter::default();
+        meter.allow(FILE_BYTES);
+        let mut text = Vec::new();
+        let read = BufReader::new(meter.reader(lines::open(path)?)).read_to_end(&mut text);
+        self.report.bytes += meter.bytes();
+        let mut held = None;
+        match read {
+            Err(error) if json::is_too_long(&error) => odd.add(None, error.to_string()),
+            Err(error) => return Err(error.into()),
+            Ok(_) if text.trim_ascii().is_empty() => return Ok(()),
+            Ok(_) => match parsed(text) {
+                Ok(value) => held = Some(value),
+                Err(error) => odd.syntax(&error, 1),
+            },
+        }
+        if let Some(value) = held {
+            let name = path.to_string_lossy();
+            self.test(&name, &Part::root("file", None, &value, &odd), &mut sink)?;
+        }
+        self.report.document(path, odd);
+        sink(self.report.counts(), None)
+    }
+
+    fn counts(&self) -> Counts {
+        self.report.counts()
+    }
+
+    fn rest(&mut self) -> Vec<Filled> {
+        self.rows.rest()
+    }
+
+    fn report(&self) -> &Report {
+        &self.report
     }
 }
 

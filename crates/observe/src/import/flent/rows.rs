@@ -3,9 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::super::Filled;
-use super::super::fill::{capped, host, name, number, put_away, words};
+use super::super::fill::{add_row, capped, host, name, put_away, words};
 use super::super::json::{Part, ns, scaled};
 use crate::anonymise::Anonymiser;
+use crate::column::set;
 use crate::table::Table;
 use crate::tables::{FlentPoints, FlentSamples, FlentTests};
 
@@ -81,18 +82,15 @@ impl Rows {
                 }
                 continue;
             };
-            if self.points.is_full() {
-                put_away(&mut self.points, &mut self.full);
-            }
+            let row = add_row(&mut self.points, &mut self.full);
             let to = &mut self.points;
-            let row = to.add_row();
             name(&mut to.file, row, Some(test.file));
             name(&mut to.series, row, Some(series.key()));
             name(&mut to.units, row, test.units(series.key()));
             let t_ns = t.and_then(ns);
-            number(&mut to.t_ns, row, t_ns);
+            set(&mut to.t_ns, row, t_ns);
             let t_unix_ns = t_ns.zip(test.t0_ns).and_then(|(t, t0)| t0.checked_add(t));
-            number(&mut to.t_unix_ns, row, t_unix_ns);
+            set(&mut to.t_unix_ns, row, t_unix_ns);
             to.value.set(row, value);
             rows += 1;
         }
@@ -103,11 +101,8 @@ impl Rows {
     pub fn samples(&mut self, test: &Test<'_>, series: &Part<'_>) -> u64 {
         let mut rows = 0;
         for sample in series.elements() {
-            if self.samples.is_full() {
-                put_away(&mut self.samples, &mut self.full);
-            }
+            let row = add_row(&mut self.samples, &mut self.full);
             let to = &mut self.samples;
-            let row = to.add_row();
             name(&mut to.file, row, Some(test.file));
             name(&mut to.series, row, Some(series.key()));
             name(&mut to.units, row, test.units(series.key()));
@@ -115,37 +110,37 @@ impl Rows {
             let t_ns = t_unix_ns
                 .zip(test.t0_ns)
                 .and_then(|(t, t0)| t.checked_sub(t0));
-            number(&mut to.t_unix_ns, row, t_unix_ns);
-            number(&mut to.t_ns, row, t_ns);
+            set(&mut to.t_unix_ns, row, t_unix_ns);
+            set(&mut to.t_ns, row, t_ns);
             let duration_s = sample.float("dur");
             let value = sample.float("val");
             let value = test.in_units(series.key(), value, duration_s.is_some());
-            number(&mut to.value, row, value);
-            number(&mut to.duration_us, row, duration_s.map(|s| s * 1e6));
-            number(&mut to.seq, row, sample.int("seq"));
-            number(&mut to.snd_cwnd, row, sample.int("tcp_cwnd"));
+            set(&mut to.value, row, value);
+            set(&mut to.duration_us, row, duration_s.map(|s| s * 1e6));
+            set(&mut to.seq, row, sample.int("seq"));
+            set(&mut to.snd_cwnd, row, sample.int("tcp_cwnd"));
             let times = |key| sample.float(key).and_then(|ms| scaled(ms, MS_US));
-            number(&mut to.srtt_us, row, times("tcp_rtt"));
-            number(&mut to.rttvar_us, row, times("tcp_rtt_var"));
-            number(&mut to.bbr_min_rtt_us, row, times("tcp_bbr_mrtt"));
+            set(&mut to.srtt_us, row, times("tcp_rtt"));
+            set(&mut to.rttvar_us, row, times("tcp_rtt_var"));
+            set(&mut to.bbr_min_rtt_us, row, times("tcp_bbr_mrtt"));
             let rates = |key| sample.float(key).and_then(|rate| scaled(rate, MBIT));
-            number(
+            set(
                 &mut to.pacing_rate_bits_per_sec,
                 row,
                 rates("tcp_pacing_rate"),
             );
-            number(
+            set(
                 &mut to.delivery_rate_bits_per_sec,
                 row,
                 rates("tcp_delivery_rate"),
             );
-            number(&mut to.bbr_bw_bits_per_sec, row, rates("tcp_bbr_bw"));
-            number(
+            set(&mut to.bbr_bw_bits_per_sec, row, rates("tcp_bbr_bw"));
+            set(
                 &mut to.bbr_pacing_gain,
                 row,
                 sample.float("tcp_bbr_pacing_gain"),
             );
-            number(
+            set(
                 &mut to.bbr_cwnd_gain,
                 row,
                 sample.float("tcp_bbr_cwnd_gain"),
@@ -176,18 +171,18 @@ impl Rows {
         words(&mut to.note, row, metadata.text("NOTE"), hide);
         host(&mut to.host, row, metadata.text("HOST"), hide);
         host(&mut to.local_host, row, metadata.text("LOCAL_HOST"), hide);
-        number(&mut to.t_unix_ns, row, test.t0_ns);
+        set(&mut to.t_unix_ns, row, test.t0_ns);
         let seconds = |key| metadata.float(key).and_then(ns);
-        number(&mut to.duration_ns, row, seconds("TOTAL_LENGTH"));
-        number(&mut to.load_ns, row, seconds("LENGTH"));
-        number(&mut to.step_ns, row, seconds("STEP_SIZE"));
-        number(&mut to.ip_version, row, metadata.int("IP_VERSION"));
+        set(&mut to.duration_ns, row, seconds("TOTAL_LENGTH"));
+        set(&mut to.load_ns, row, seconds("LENGTH"));
+        set(&mut to.step_ns, row, seconds("STEP_SIZE"));
+        set(&mut to.ip_version, row, metadata.int("IP_VERSION"));
         name(&mut to.kernel, row, metadata.text("KERNEL_RELEASE"));
         name(&mut to.batch, row, metadata.text("BATCH_UUID"));
         name(&mut to.version, row, metadata.text("FLENT_VERSION"));
         to.format_version.set(row, test.version);
-        number(&mut to.points, row, i64::try_from(points).ok());
-        number(&mut to.samples, row, i64::try_from(samples).ok());
+        set(&mut to.points, row, i64::try_from(points).ok());
+        set(&mut to.samples, row, i64::try_from(samples).ok());
         if matches!(self.anonymiser, Anonymiser::Keep) && metadata.value().is_object() {
             let json = metadata.value().to_string();
             if json.len() <= METADATA_BYTES {

@@ -18,9 +18,8 @@ use serde_json::Value;
 use self::document::{Member, Members, Refused};
 use self::rows::{Position, Rows};
 use self::test::Test;
-use super::json::{self, Meter, Odd, Part, Report};
-use super::lines::{self, Counts};
-use super::{Filled, addresses};
+use super::json::{self, Meter, Odd, Part};
+use super::{Counts, Filled, Import, addresses, lines};
 use crate::anonymise::Anonymiser;
 
 /// Nothing that iperf3 writes as one value is longer: an interval of 128 streams
@@ -30,13 +29,20 @@ const READ_BYTES: usize = 1 << 16;
 /// Enough to see whether it is of `-J` or of `--json-stream`.
 const BEGINNING_BYTES: u64 = 256;
 
+pub type Report = json::Report<More>;
+
+/// What only output of iperf3 tells.
+#[derive(Clone, Debug, Default)]
+pub struct More {
+    /// Tests whose stream of events has no end.
+    pub without_end: u64,
+}
+
 /// Rows of tests of iperf3.
 pub struct Importer {
     anonymiser: Anonymiser,
     rows: Rows,
     report: Report,
-    /// Tests whose stream of events has no end.
-    without_end: u64,
     file: PathBuf,
     name: String,
     /// Tests of the current file so far.
@@ -49,61 +55,10 @@ impl Importer {
             rows: Rows::new(anonymiser.clone()),
             anonymiser,
             report: Report::default(),
-            without_end: 0,
             file: PathBuf::new(),
             name: String::new(),
             tests: 0,
         }
-    }
-
-    pub fn report(&self) -> &Report {
-        &self.report
-    }
-
-    pub fn without_end(&self) -> u64 {
-        self.without_end
-    }
-
-    pub fn counts(&self) -> Counts {
-        self.report.counts()
-    }
-
-    /// The rows that no batch has yet.
-    pub fn rest(&mut self) -> Vec<Filled> {
-        self.rows.rest()
-    }
-
-    /// Reads one file and hands batches, each with its table's name, to `sink`,
-    /// whose error ends it. `sink` also gets the counts, without a batch, now and
-    /// then.
-    ///
-    /// # Errors
-    /// The file cannot be read, or the sink's.
-    pub fn read<E: From<io::Error>>(
-        &mut self,
-        path: &Path,
-        mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.file = path.into();
-        self.name = path.to_string_lossy().into_owned();
-        self.tests = 0;
-        let meter = Meter::default();
-        meter.allow(VALUE_BYTES);
-        let mut counted = meter.reader(lines::open(path)?);
-        let mut beginning = Vec::new();
-        counted
-            .by_ref()
-            .take(BEGINNING_BYTES)
-            .read_to_end(&mut beginning)?;
-        let whole = beginning.as_slice().chain(counted);
-        let mut input = BufReader::with_capacity(READ_BYTES, whole);
-        let before = self.report.bytes;
-        let ended = match is_stream(&beginning) {
-            true => self.events(&mut input, &meter, &mut sink),
-            false => self.documents(&mut input, &meter, &mut sink),
-        };
-        self.report.bytes = before + meter.bytes();
-        ended
     }
 
     /// Objects of `-J`, one after the other.
@@ -243,7 +198,7 @@ impl Importer {
     /// A stream that has no end: iperf3 was killed, or is not done.
     fn stopped(&mut self, open: Option<(Current, Odd)>) {
         if let Some((current, odd)) = open {
-            self.without_end += 1;
+            self.report.more.without_end += 1;
             self.close(current, odd);
         }
     }
@@ -278,6 +233,49 @@ impl Importer {
             sink(self.report.counts(), Some(filled))?;
         }
         Ok(())
+    }
+}
+
+impl Import for Importer {
+    type Report = Report;
+
+    fn read<E: From<io::Error>>(
+        &mut self,
+        path: &Path,
+        mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.file = path.into();
+        self.name = path.to_string_lossy().into_owned();
+        self.tests = 0;
+        let meter = Meter::default();
+        meter.allow(VALUE_BYTES);
+        let mut counted = meter.reader(lines::open(path)?);
+        let mut beginning = Vec::new();
+        counted
+            .by_ref()
+            .take(BEGINNING_BYTES)
+            .read_to_end(&mut beginning)?;
+        let whole = beginning.as_slice().chain(counted);
+        let mut input = BufReader::with_capacity(READ_BYTES, whole);
+        let before = self.report.bytes;
+        let ended = match is_stream(&beginning) {
+            true => self.events(&mut input, &meter, &mut sink),
+            false => self.documents(&mut input, &meter, &mut sink),
+        };
+        self.report.bytes = before + meter.bytes();
+        ended
+    }
+
+    fn counts(&self) -> Counts {
+        self.report.counts()
+    }
+
+    fn rest(&mut self) -> Vec<Filled> {
+        self.rows.rest()
+    }
+
+    fn report(&self) -> &Report {
+        &self.report
     }
 }
 

@@ -10,7 +10,7 @@ mod table;
 mod values;
 mod variables;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -18,37 +18,16 @@ use arrow_schema::SchemaRef;
 pub use conf::{ConfError, log_format};
 pub use format::{Escape, Format, FormatError};
 
-use super::lines::{Counts, Lines};
+use super::lines::{self, Lines};
 use crate::anonymise::Anonymiser;
 use table::Requests;
 
 /// The table's name.
-pub const TABLE: &str = "requests";
-/// Lines not understood that are kept to be shown.
-const SHOWN: usize = 5;
-const SHOWN_BYTES: usize = 160;
+const TABLE: &str = "requests";
 
-/// What an import found.
-#[derive(Clone, Debug, Default)]
-pub struct Report {
-    /// Of all files, once decompressed.
-    pub bytes: u64,
-    pub lines: u64,
-    pub requests: u64,
-    pub lines_not_understood: u64,
-    pub first: Vec<NotUnderstood>,
-}
-
-/// A line that is not of the format.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotUnderstood {
-    pub file: PathBuf,
-    /// From 1.
-    pub line: u64,
-    pub reason: String,
-    /// Its beginning; empty where addresses are anonymised.
-    pub text: String,
-}
+/// Of lines not understood it has why, and their beginning, which is empty where
+/// addresses are anonymised.
+pub type Report = lines::Report;
 
 /// How to read logs.
 pub struct Options {
@@ -60,9 +39,6 @@ pub struct Options {
 pub struct Parser {
     requests: Requests,
     report: Report,
-    file: PathBuf,
-    /// Line of the current file, from 1.
-    line: u64,
     /// May lines be shown?
     shows: bool,
 }
@@ -73,8 +49,6 @@ impl Parser {
             shows: matches!(options.anonymiser, Anonymiser::Keep),
             requests: Requests::new(options.format, options.anonymiser),
             report: Report::default(),
-            file: PathBuf::new(),
-            line: 0,
         }
     }
 
@@ -83,50 +57,37 @@ impl Parser {
         self.requests.schema()
     }
 
-    #[cold]
-    fn not_understood(&mut self, line: &[u8], reason: String) {
-        self.report.lines_not_understood += 1;
-        if self.report.first.len() < SHOWN {
-            let text = if self.shows {
-                String::from_utf8_lossy(&line[..line.len().min(SHOWN_BYTES)]).into_owned()
-            } else {
-                // What may not be stored must not be shown either.
-                String::new()
-            };
-            self.report.first.push(NotUnderstood {
-                file: self.file.clone(),
-                line: self.line,
-                reason,
-                text,
-            });
-        }
+    fn not_understood(&mut self, line: &[u8], reason: &str) {
+        // What may not be stored must not be shown either.
+        let shown = if self.shows {
+            lines::beginning(line)
+        } else {
+            b""
+        };
+        self.report
+            .not_understood(|| format!("{reason}: {}", String::from_utf8_lossy(shown)));
     }
 }
 
 impl Lines for Parser {
-    type Report = Report;
+    const TABLE: &'static str = TABLE;
+    type More = ();
 
-    fn report(&self) -> &Report {
+    fn found(&self) -> &Report {
         &self.report
     }
 
-    fn counts(&self) -> Counts {
-        Counts {
-            bytes: self.report.bytes,
-            rows: self.report.requests,
-            not_understood: self.report.lines_not_understood,
-        }
+    fn found_mut(&mut self) -> &mut Report {
+        &mut self.report
     }
 
     fn file(&mut self, path: &Path) {
-        self.file = path.into();
-        self.line = 0;
+        self.report.file(path);
     }
 
     #[inline]
     fn line(&mut self, line: &[u8]) -> Option<RecordBatch> {
-        self.line += 1;
-        self.report.lines += 1;
+        self.report.count_line();
         // A log that came by way of Windows.
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
@@ -134,30 +95,25 @@ impl Lines for Parser {
         }
         let full = self.requests.is_full().then(|| self.requests.take());
         match self.requests.add(line) {
-            Ok(()) => self.report.requests += 1,
+            Ok(()) => self.report.rows += 1,
             Err(odd) => {
                 let reason = if self.shows {
                     odd.to_string()
                 } else {
                     odd.without_value()
                 };
-                self.not_understood(line, reason);
+                self.not_understood(line, &reason);
             }
         }
         full
     }
 
-    fn rest(&mut self) -> Option<RecordBatch> {
+    fn take(&mut self) -> Option<RecordBatch> {
         (self.requests.rows() > 0).then(|| self.requests.take())
     }
 
-    fn count_bytes(&mut self, bytes: u64) {
-        self.report.bytes += bytes;
-    }
-
     fn too_long(&mut self, beginning: &[u8]) {
-        self.line += 1;
-        self.report.lines += 1;
-        self.not_understood(beginning, "is longer than 1 MiB".into());
+        self.report.count_line();
+        self.not_understood(beginning, "is longer than 1 MiB");
     }
 }

@@ -23,9 +23,8 @@ use ahash::AHashMap;
 use self::connection::{Connection, Ended, Taken};
 use self::file::{Next, Reader, Record};
 use self::packet::{Decoded, Endpoint, Segment};
-pub use self::rows::Filled;
 use self::rows::Rows;
-use super::lines::{self, Counts};
+use super::{Counts, Filled, Import, lines};
 use crate::anonymise::Anonymiser;
 
 /// Packets not understood that are kept to be shown.
@@ -146,29 +145,46 @@ impl Analyser {
         }
     }
 
-    pub fn report(&self) -> &Report {
-        &self.report
-    }
-
-    pub fn counts(&self) -> Counts {
-        Counts {
-            bytes: self.report.bytes,
-            rows: self.report.connections + self.report.ack_rows,
-            not_understood: self.report.packets_not_understood,
+    /// Reads a capture that is not a file, as [`Import::read`] reads files.
+    ///
+    /// # Errors
+    /// It cannot be read or is no capture, or the sink's.
+    pub fn read_stream<E: From<io::Error>>(
+        &mut self,
+        input: impl Read,
+        mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(mut reader) = Reader::new(input)? else {
+            return Ok(());
+        };
+        let bytes_before = self.report.bytes;
+        let dropped_before = self.report.dropped_by_capture;
+        loop {
+            match reader.next()? {
+                Next::Record(record) => self.record(&record),
+                Next::Unusable(what) => {
+                    self.packet += 1;
+                    self.report.packets += 1;
+                    self.not_understood(what);
+                }
+                Next::Damaged(what) => {
+                    self.packet += 1;
+                    self.not_understood(what);
+                    break;
+                }
+                Next::End => break,
+            }
+            for filled in self.rows.take_full() {
+                sink(self.counts(), Some(filled))?;
+            }
+            if self.packet.is_multiple_of(STEP) {
+                self.report.bytes = bytes_before + reader.bytes();
+                sink(self.counts(), None)?;
+            }
         }
-    }
-
-    /// Closes out all connections; the rows that no batch has yet.
-    pub fn rest(&mut self) -> Vec<Filled> {
-        self.close_all();
-        self.rows.rest()
-    }
-
-    /// Begins a file.
-    pub fn file(&mut self, path: &Path) {
-        self.path = path.into();
-        self.packet = 0;
-        self.begins = true;
+        self.report.bytes = bytes_before + reader.bytes();
+        self.report.dropped_by_capture = dropped_before + reader.dropped();
+        sink(self.counts(), None)
     }
 
     fn record(&mut self, record: &Record<'_>) {
@@ -306,59 +322,37 @@ impl Analyser {
     }
 }
 
-/// Reads one file and hands batches to `sink`, whose error ends it. `sink` also
-/// gets the counts, without a batch, now and then. Files in the order of their
-/// times go on with each other's connections; one that begins earlier does not.
-///
-/// # Errors
-/// The file cannot be read or is no capture, or the sink's.
-pub fn read<E: From<io::Error>>(
-    path: &Path,
-    analyser: &mut Analyser,
-    sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
-) -> Result<(), E> {
-    analyser.file(path);
-    read_stream(lines::open(path)?, analyser, sink)
-}
+impl Import for Analyser {
+    type Report = Report;
 
-/// The same of a capture that is not a file.
-///
-/// # Errors
-/// As of [`read`].
-pub fn read_stream<E: From<io::Error>>(
-    input: impl Read,
-    analyser: &mut Analyser,
-    mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
-) -> Result<(), E> {
-    let Some(mut reader) = Reader::new(input)? else {
-        return Ok(());
-    };
-    let bytes_before = analyser.report.bytes;
-    let dropped_before = analyser.report.dropped_by_capture;
-    loop {
-        match reader.next()? {
-            Next::Record(record) => analyser.record(&record),
-            Next::Unusable(what) => {
-                analyser.packet += 1;
-                analyser.report.packets += 1;
-                analyser.not_understood(what);
-            }
-            Next::Damaged(what) => {
-                analyser.packet += 1;
-                analyser.not_understood(what);
-                break;
-            }
-            Next::End => break,
-        }
-        for filled in analyser.rows.take_filled() {
-            sink(analyser.counts(), Some(filled))?;
-        }
-        if analyser.packet.is_multiple_of(STEP) {
-            analyser.report.bytes = bytes_before + reader.bytes();
-            sink(analyser.counts(), None)?;
+    /// Files in the order of their times go on with each other's connections; one
+    /// that begins earlier does not. A file that is no capture is an error.
+    fn read<E: From<io::Error>>(
+        &mut self,
+        path: &Path,
+        sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.path = path.into();
+        self.packet = 0;
+        self.begins = true;
+        self.read_stream(lines::open(path)?, sink)
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            bytes: self.report.bytes,
+            rows: self.report.connections + self.report.ack_rows,
+            not_understood: self.report.packets_not_understood,
         }
     }
-    analyser.report.bytes = bytes_before + reader.bytes();
-    analyser.report.dropped_by_capture = dropped_before + reader.dropped();
-    sink(analyser.counts(), None)
+
+    /// Closes out all connections.
+    fn rest(&mut self) -> Vec<Filled> {
+        self.close_all();
+        self.rows.rest()
+    }
+
+    fn report(&self) -> &Report {
+        &self.report
+    }
 }

@@ -1,20 +1,12 @@
 //! Rows of `capture_acks` and `capture_connections`.
 
-use arrow_array::RecordBatch;
-
+use super::super::Filled;
+use super::super::fill::{add_row, put_away};
 use super::connection::{Connection, Ended};
-use super::packet::Endpoint;
 use super::sender::Heard;
 use crate::anonymise::Anonymiser;
-use crate::column::{Numbers, Texts};
-use crate::table::Table;
+use crate::column::{Numbers, set};
 use crate::tables::{CaptureAcks, CaptureConnections};
-
-/// Rows of one of the two tables.
-pub struct Filled {
-    pub table: &'static str,
-    pub batch: RecordBatch,
-}
 
 /// The ACKs of an interval so far.
 #[derive(Default)]
@@ -52,6 +44,27 @@ impl Interval {
     }
 }
 
+/// Begins a row of either table: when, of which connection, between which ends.
+macro_rules! begin_row {
+    ($rows:ident.$table:ident, $connection:ident, $local:ident, $t_ns:expr) => {{
+        let row = add_row(&mut $rows.$table, &mut $rows.full);
+        let table = &mut $rows.$table;
+        table.t_unix_ns.set(row, $t_ns);
+        table.connection.set(row, $connection.number);
+        if let Some(host) = &$rows.host {
+            table.host.set(row, host);
+        }
+        let [local, remote] = [$local, 1 - $local].map(|side| $connection.sides[side].endpoint);
+        $rows.anonymiser.write(local.0, &mut $rows.text);
+        table.local_addr.set(row, &$rows.text);
+        table.local_port.set(row, local.1.into());
+        $rows.anonymiser.write(remote.0, &mut $rows.text);
+        table.remote_addr.set(row, &$rows.text);
+        table.remote_port.set(row, remote.1.into());
+        row
+    }};
+}
+
 /// The two tables under construction.
 pub struct Rows {
     anonymiser: Anonymiser,
@@ -59,8 +72,7 @@ pub struct Rows {
     every_ns: Option<i64>,
     acks: CaptureAcks,
     connections: CaptureConnections,
-    /// Batches that are full.
-    filled: Vec<Filled>,
+    full: Vec<Filled>,
     text: String,
     /// Rows of `capture_acks` so far.
     pub ack_rows: u64,
@@ -80,7 +92,7 @@ impl Rows {
             every_ns,
             acks: CaptureAcks::default(),
             connections: CaptureConnections::default(),
-            filled: Vec::new(),
+            full: Vec::new(),
             text: String::new(),
             ack_rows: 0,
         }
@@ -98,20 +110,16 @@ impl Rows {
         }
     }
 
-    /// Takes the batches that are full.
-    pub fn take_filled(&mut self) -> Vec<Filled> {
-        std::mem::take(&mut self.filled)
+    /// Batches that are full.
+    pub fn take_full(&mut self) -> Vec<Filled> {
+        std::mem::take(&mut self.full)
     }
 
-    /// The rows that no batch has yet.
+    /// All others.
     pub fn rest(&mut self) -> Vec<Filled> {
-        if self.acks.rows() > 0 {
-            self.filled.push(filled(&mut self.acks));
-        }
-        if self.connections.rows() > 0 {
-            self.filled.push(filled(&mut self.connections));
-        }
-        self.take_filled()
+        put_away(&mut self.acks, &mut self.full);
+        put_away(&mut self.connections, &mut self.full);
+        self.take_full()
     }
 
     /// A row for an ACK, which the side `local` heard.
@@ -137,33 +145,9 @@ impl Rows {
     }
 
     fn ack_row(&mut self, connection: &Connection, local: usize, t_ns: i64) -> usize {
-        if self.acks.is_full() {
-            self.filled.push(filled(&mut self.acks));
-        }
         self.ack_rows += 1;
+        let row = begin_row!(self.acks, connection, local, t_ns);
         let table = &mut self.acks;
-        let row = table.add_row();
-        table.t_unix_ns.set(row, t_ns);
-        table.connection.set(row, connection.number);
-        if let Some(host) = &self.host {
-            table.host.set(row, host);
-        }
-        let to = &mut (&self.anonymiser, &mut self.text);
-        let ends = [local, 1 - local].map(|side| connection.sides[side].endpoint);
-        endpoint(
-            to,
-            row,
-            ends[0],
-            &mut table.local_addr,
-            &mut table.local_port,
-        );
-        endpoint(
-            to,
-            row,
-            ends[1],
-            &mut table.remote_addr,
-            &mut table.remote_port,
-        );
         let sender = &connection.sides[local].sender;
         let counts = &sender.counts;
         let delivered_bytes = counts.bytes_acked + sender.sacked_bytes();
@@ -190,33 +174,9 @@ impl Rows {
 
     /// The row of a connection that is over.
     pub fn connection(&mut self, connection: &Connection, ended: Ended) {
-        if self.connections.is_full() {
-            self.filled.push(filled(&mut self.connections));
-        }
-        let table = &mut self.connections;
-        let row = table.add_row();
-        table.t_unix_ns.set(row, connection.first_ns);
-        table.connection.set(row, connection.number);
-        if let Some(host) = &self.host {
-            table.host.set(row, host);
-        }
         let local = connection.local();
-        let to = &mut (&self.anonymiser, &mut self.text);
-        let ends = [local, 1 - local].map(|side| connection.sides[side].endpoint);
-        endpoint(
-            to,
-            row,
-            ends[0],
-            &mut table.local_addr,
-            &mut table.local_port,
-        );
-        endpoint(
-            to,
-            row,
-            ends[1],
-            &mut table.remote_addr,
-            &mut table.remote_port,
-        );
+        let row = begin_row!(self.connections, connection, local, connection.first_ns);
+        let table = &mut self.connections;
         if let Some(side) = connection.opened_by {
             let name = if side == local { "local" } else { "remote" };
             table.opened_by.set(row, name);
@@ -295,33 +255,8 @@ impl Rows {
     }
 }
 
-fn filled<T: Table>(table: &mut T) -> Filled {
-    Filled {
-        table: T::NAME,
-        batch: table.take(),
-    }
-}
-
-fn endpoint(
-    (anonymiser, text): &mut (&Anonymiser, &mut String),
-    row: usize,
-    (address, port): Endpoint,
-    addresses: &mut Texts,
-    ports: &mut Numbers<i32>,
-) {
-    anonymiser.write(address, text);
-    addresses.set(row, text);
-    ports.set(row, port.into());
-}
-
 fn us(ns: i64) -> i64 {
     ns / 1000
-}
-
-fn set<T: crate::column::Number>(column: &mut Numbers<T>, row: usize, value: Option<T>) {
-    if let Some(value) = value {
-        column.set(row, value);
-    }
 }
 
 /// Counts of packets and bytes of a file: none comes to 2^63.
