@@ -99,11 +99,11 @@ fn zeroed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
 fn absent(data_type: DataType, rows: usize) -> ArrayRef {
     static ABSENT: Mutex<Vec<ArrayRef>> = Mutex::new(Vec::new());
     let mut known = ABSENT.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = known.iter().find(|column| *column.data_type() == data_type);
-    let whole = match found {
-        Some(whole) => whole,
-        None => known.push_mut(new_null_array(&data_type, ROWS)),
-    };
+    if let Some(whole) = known.iter().find(|column| *column.data_type() == data_type) {
+        return whole.slice(0, rows);
+    }
+    let whole = new_null_array(&data_type, ROWS);
+    known.push(Arc::clone(&whole));
     whole.slice(0, rows)
 }
 
