@@ -96,6 +96,18 @@ def pcapng(run: Path, out: Path, cell: int, rep: int) -> None:
     print(f"pcapng: {out} (cell {cell}, repetition {rep}; headers only, sequence numbers and lengths are whole)")
 
 
+def flent(run: Path, out: Path, cell: int, rep: int, step: str | None) -> None:
+    """That repetition as flent's own test `tcp_nup` would have written it."""
+    from kneepoint import flent as files
+
+    found = api.open(run)
+    _check_cell(run, found.meta, cell, rep)
+    told = files.write(found, cell, rep, out, step or files.STEP)
+    streams = told["metadata"]["TEST_PARAMETERS"]["upload_streams"]
+    steps = f"{len(told['x_values'])} steps of {told['metadata']['STEP_SIZE']:g} s"
+    print(f"flent: {out} (cell {cell}, repetition {rep}; {streams} flows, {steps}). Plots: flent tcp_nup --list-plots")
+
+
 def mahimahi(source: Path, out: Path, cell: int, rep: int) -> None:
     """The rate of a bottleneck as a trace for mm-link: what a run's delivered, or what a scenario's file says."""
     if source.is_dir():
@@ -123,13 +135,10 @@ def _delivered(run: Path, cell: int, rep: int) -> str:
     """The bytes that left the first bottleneck, in packets of a trace: each when the last of its bytes had left, on the
     line between two rows of `queue`."""
     import numpy as np
-    import pyarrow.compute as pc
 
     found = api.open(run)
     _check_cell(run, found.meta, cell, rep)
-    queue = found.queue.arrow()
-    for name, value in (("cell", cell), ("rep", rep), ("hop", 0)):
-        queue = queue.filter(pc.equal(queue[name], value))
+    queue = found.rows("queue", ["t_ns", "sent_bytes"], cell=cell, rep=rep, hop=0)
     t_ms = np.append(0.0, queue["t_ns"].to_numpy() / 1e6)
     sent = np.append(0.0, queue["sent_bytes"].to_numpy())
     count = int(sent[-1] // OPPORTUNITY_BYTES)
