@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import kneepoint
@@ -381,3 +383,41 @@ def test_the_module_runs_as_the_command(tmp_path: Path, small: Path) -> None:
     assert ended.code == 0
     assert "Small: 6 repetitions" in ended.err
     assert "6 of 6 repetitions done" in ended.err
+
+
+SIZED = """\
+duration = "4s"
+repeat = 2
+[path]
+rate = "20Mbit/s"
+rtt = "20ms"
+[[flow]]
+algorithm = "cubic"
+name = "web"
+workload = "web"
+arrivals = "50/s"
+sizes = "pareto shape 1.1 from 2kB to 1MB"
+[[expect]]
+assert = "web.slowdown_p50_below_10kB >= 1 and web.transfers_below_10kB > 50"
+[[expect]]
+assert = "web.completion_us_p50_below_10kB < web.completion_us_p50_10kB_to_100kB"
+"""
+
+
+def test_transfers_are_told_by_size(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "web.toml").write_text(SIZED)
+    ended = call("run", "web.toml", "--out", "run", "-q")
+    assert (ended.code, ended.out.count("holds:")) == (0, 2)
+    lines = ended.out.split("Transfers by size\n")[1].splitlines()
+    assert lines[0].split()[:3] == ["flow", "size", "transfers"]
+    sizes = [line.removeprefix("web (cubic)").strip().split("  ")[0] for line in lines[3:6]]
+    assert sizes == ["< 10 kB", "10 to 100 kB", "100 kB to 1 MB"] and lines[6].split()[2] == "all"
+    told = json.loads(call("run", "web.toml", "--out", "again", "-q", "--json").out)["cells"][0]["metrics"]
+    flows = kneepoint.open(tmp_path / "run").flows.arrow().to_pylist()
+    small = [row for row in flows if row["transfer_bytes"] < 10_000]
+    assert told["transfers_below_10kB"]["mean"] == len(small) / 2
+    by_rep = [sorted(row["completion_us"] or math.inf for row in small if row["rep"] == rep) for rep in (0, 1)]
+    medians = [float(np.median(times)) for times in by_rep]
+    assert told["completion_us_p50_below_10kB"]["mean"] == pytest.approx(np.mean(medians))
+    (tmp_path / "web.toml").write_text(SIZED.replace("web.slowdown_p50_below_10kB", "web.slowdown_p50_below_10KB"))
+    refused(call("run", "web.toml"), "with _below_10kB, _10kB_to_100kB", 'Did you mean "slowdown_p50_below_10kB"?')
