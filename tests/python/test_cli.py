@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
 import pytest
 
 import kneepoint
@@ -241,7 +243,7 @@ def test_unknown_names_are_refused_with_a_suggestion(call: Call, small: Path, tm
         (["run"], "got no scenario"),
         (["run", "a.toml", "--workers", "0"], "--workers"),
         (["report", "none"], "none: got no such folder"),
-        (["export", "none", "--format", "csv", "--out", "x"], "none: got no such folder"),
+        (["export", "none", "--format", "csv", "--out", "x"], "none: is not there"),
     ],
 )
 def test_bad_usage_is_one_paragraph(call: Call, tmp_path: Path, words: list[str], message: str) -> None:
@@ -271,6 +273,32 @@ def test_csv_has_every_table_with_units_in_its_names(call: Call, small_run: Path
     assert len(rows) == 6
     assert float(rows[0]["goodput_bits_per_sec"]) > 0
     refused(call("export", small_run, "--format", "csv", "--out", "csv"), "csv: is not empty")
+    # Every row, in order, with the values that the table has; null is nothing.
+    told = pyarrow.csv.read_csv(
+        tmp_path / "csv" / "samples.csv", convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=False)
+    )
+    samples = kneepoint.open(small_run).samples.arrow()
+    assert told.column_names == samples.column_names and len(told) == len(samples) > 500
+    for name in samples.column_names:
+        found = samples[name].cast(pa.string()) if pa.types.is_dictionary(samples[name].type) else samples[name]
+        assert told[name].cast(found.type).equals(found), name
+
+
+def test_csv_is_of_what_was_imported_too(call: Call, tmp_path: Path) -> None:
+    data = Path(__file__).parents[2] / "crates/observe/tests/data/iperf3"
+    assert call("import", "iperf3", data / "v3.12-bidir.json", "--out", "in").code == 0
+    ended = call("export", "in", "--format", "csv", "--out", "o'ut")
+    assert (ended.code, ended.err) == (0, "")
+    assert sorted(file.name for file in (tmp_path / "o'ut").iterdir()) == ["iperf3_intervals.csv", "iperf3_streams.csv"]
+    with (tmp_path / "o'ut" / "iperf3_intervals.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    intervals = kneepoint.import_iperf3(data / "v3.12-bidir.json").intervals.to_pylist()
+    for name in ("bytes", "snd_cwnd_bytes", "srtt_us", "sender"):
+        written = [None if row[name] is None else str(row[name]).lower() for row in intervals]
+        assert [row[name] or None for row in rows] == written
+    (tmp_path / "in" / "run.json").write_text("[]")
+    refused(call("export", "in", "--format", "csv", "--out", "again"), "in/run.json: schema")
+    assert not (tmp_path / "again").exists()
 
 
 def test_pcapng_is_of_one_repetition(call: Call, small_run: Path, tmp_path: Path) -> None:

@@ -423,8 +423,8 @@ def _report(run: Path, out: Path | None, figure: str | None, format: str, condit
 @click.option(
     "--format",
     type=click.Choice(("csv", "flent", "pcapng", "mahimahi")),
-    help="csv: every table; flent: one repetition as a data file of flent; pcapng: its packets; mahimahi: the rate of "
-    "its bottleneck, or of a scenario's, as a trace.",
+    help="csv: every table, also of a recording, an import or a trace; flent: one repetition as a data file of flent; "
+    "pcapng: its packets; mahimahi: the rate of its bottleneck, or of a scenario's, as a trace.",
 )
 @click.option("--out", metavar="PATH", type=_PATH, help="A folder for csv, a file for the others.")
 @click.option(
