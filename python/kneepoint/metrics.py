@@ -149,6 +149,9 @@ ALIASES = {
 
 def compared(workload: str) -> tuple[str, ...]:
     """Metrics that verdicts compare for a workload; the first is the one that matters most."""
+    if workload == "web":
+        # Of all sizes together only what is held against the size's own least can be compared.
+        return ("completion_us_p50", "slowdown_p99", "srtt_us_p95", "queue_delay_us_p95")
     if workload in TRANSFERS:
         return ("completion_us_p50", "srtt_us_p95", "queue_delay_us_p95")
     if workload == "request-response":
