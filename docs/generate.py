@@ -14,6 +14,7 @@ from typing import Any
 
 from kneepoint import _core, tables
 from kneepoint import columns as known
+from kneepoint.metrics import METRICS, SIZES, TOTALS
 from kneepoint.observe.prometheus import catalogue
 
 DOCS = Path(__file__).resolve().parent
@@ -64,6 +65,37 @@ def columns() -> str:
             text += f"\nWith `--engine kernel` also:\n\n{table(header, further)}"
         parts.append(text)
     return "\n".join(parts)
+
+
+HOW = {
+    "sum": "sum over the flows",
+    "mean": "mean over the flows",
+    "min": "least of the flows",
+    "percentile": "percentile of the transfers; those that are not complete are later than all that are",
+    "count": "number of flows that have it",
+    "pooled": "over all flows together",
+}
+UNITS = {
+    "rate": "bit/s",
+    "time": "us",
+    "pct": "%",
+    "share": "share of 1",
+    "per_sec": "1/s",
+    "segments": "segments",
+}
+
+
+def metrics_of_runs() -> str:
+    """Every metric of a group and of a cell; those of transfers of one size once, with what they may end with."""
+    header = ["metric", "unit", "column", "how the flows of a repetition are combined"]
+    rows = [
+        [code(prefix + metric.name), UNITS.get(metric.kind, ""), code(metric.column), HOW[metric.how]]
+        for prefix, listed in (("", METRICS), ("total.", TOTALS))
+        for metric in listed
+        if not metric.sizes
+    ]
+    sizes = [[code(f"_{sizes.name}"), sizes.label] for sizes in SIZES]
+    return table(header, rows) + "\n" + table(["ending", "transfers of"], sizes)
 
 
 def written(tables: dict[str, list[dict[str, str]]]) -> str:
@@ -158,6 +190,7 @@ def kinds(items: list[dict[str, object]]) -> str:
 PARTS: dict[str, Callable[[], str]] = {
     "keys": keys,
     "columns": columns,
+    "metrics_of_runs": metrics_of_runs,
     "record": lambda: written(_core.record_tables()),
     "trace": lambda: written(_core.trace_tables()),
     "algorithms": algorithms,

@@ -139,11 +139,14 @@ class RunFolder:
             )
         return file
 
-    def read_table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """A table, or those of its columns."""
+    def read_table(
+        self, name: str, columns: Sequence[str] | None = None, equals: Mapping[str, int] | None = None
+    ) -> pa.Table:
+        """A table, or those of its columns, and of its rows where each column in `equals` has that value."""
         file = self.table_path(name)
+        filters = [(key, "==", value) for key, value in (equals or {}).items()] or None
         try:
-            return pq.read_table(file, columns=list(columns) if columns else None)
+            return pq.read_table(file, columns=list(columns) if columns else None, filters=filters)
         except (OSError, pa.ArrowInvalid) as error:
             raise MissingTable(f"{file}: cannot be read as Parquet: {error}.") from None
 

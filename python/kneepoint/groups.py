@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .metrics import LIMITS, MEASURED, METRICS, TRANSFERS, Metric
+from .metrics import LIMITS, MEASURED, METRICS, TRANSFERS, Metric, Sizes
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -99,7 +99,9 @@ class _Rows:
         self.keys = [key[self.starts] for key in ordered]
 
     def column(self, name: str) -> Floats:
-        """A column as floats in sorted order; null is NaN."""
+        """A column as floats in sorted order; null is NaN, and so is all of one that the run is too old to have."""
+        if name not in self.table.column_names:
+            return np.full(self.table.num_rows, np.nan)
         values = self.table[name].to_numpy(zero_copy_only=False)
         return np.asarray(values, dtype=np.float64)[self.order]
 
@@ -124,10 +126,12 @@ class _Rows:
                 return np.where(bottom > 0, 100 * top / bottom, 0.0)
         if values is None:
             values = self.column(metric.column)
+        if metric.how == "count":
+            return self._count(values, metric.sizes)
         known = ~np.isnan(values)
         counts = self.sum(known.astype(np.float64))
         if metric.how == "percentile":
-            return self._percentile(values, counts, metric.percentile)
+            return self._percentile(values, self._within(metric.sizes), metric.percentile)
         if metric.how == "min":
             least = np.minimum.reduceat(np.where(known, values, np.inf), self.starts)
             return np.where(counts > 0, least, np.nan)
@@ -136,14 +140,27 @@ class _Rows:
             combined = total if metric.how == "sum" else total / counts
         return np.where(counts > 0, combined, np.nan)
 
-    def _percentile(self, values: Floats, counts: Floats, percent: float) -> Floats:
+    def _count(self, values: Floats, sizes: Sizes | None) -> Floats:
+        """How many members have a value, of those sizes; NaN where none has one, whatever its size."""
+        known = ~np.isnan(values)
+        counts = self.sum((known & self._within(sizes)).astype(np.float64))
+        return np.where(self.sum(known.astype(np.float64)) > 0, counts, np.nan)
+
+    def _within(self, sizes: Sizes | None) -> npt.NDArray[np.bool_]:
+        """Which rows are transfers of those sizes; None: every row."""
+        if sizes is None:
+            return np.ones(self.table.num_rows, dtype=bool)
+        transfer_bytes = self.column("transfer_bytes")
+        return (transfer_bytes >= sizes.low) & (transfer_bytes < sizes.high)
+
+    def _percentile(self, values: Floats, within: npt.NDArray[np.bool_], percent: float) -> Floats:
         """Linear between order statistics. What is not complete is later than all that is, so a percentile that
         falls on it is unknown."""
         result = np.full(len(self.starts), np.nan)
         late = np.where(np.isnan(values), np.inf, values)
-        for position in np.flatnonzero(counts):
-            start = self.starts[position]
-            part = np.sort(late[start : start + self.sizes[position]])
+        for position in np.flatnonzero(self.sum((within & np.isfinite(late)).astype(np.float64))):
+            members = slice(self.starts[position], self.starts[position] + self.sizes[position])
+            part = np.sort(late[members][within[members]])
             place = percent / 100 * (len(part) - 1)
             below, above = part[int(np.floor(place))], part[int(np.ceil(place))]
             if np.isfinite(above):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["rate", "time", "pct", "share", "per_sec", "segments", "count", "index"]
-How = Literal["sum", "mean", "min", "percentile", "pooled"]
+Kind = Literal["rate", "time", "pct", "share", "per_sec", "segments", "count", "index", "factor"]
+How = Literal["sum", "mean", "min", "percentile", "pooled", "count"]
 
 LIMITS = ("cwnd", "rwnd", "sndbuf", "pacing", "app")
 """What `flows` keeps a `*_limited_us` column for."""
@@ -28,11 +28,31 @@ TRANSFERS = ("transfer", "web")
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """Transfers of `low` bytes and more, but less than `high`; `name` ends the names of metrics over them."""
+
+    name: str
+    label: str
+    low: float
+    high: float
+
+
+SIZES = (
+    Sizes("below_10kB", "< 10 kB", 0, 1e4),
+    Sizes("10kB_to_100kB", "10 to 100 kB", 1e4, 1e5),
+    Sizes("100kB_to_1MB", "100 kB to 1 MB", 1e5, 1e6),
+    Sizes("1MB_to_10MB", "1 to 10 MB", 1e6, 1e7),
+    Sizes("from_10MB", "≥ 10 MB", 1e7, float("inf")),
+)
+"""Decades within the bounds that data-center studies use (100 kB and 10 MB; pFabric, SIGCOMM 2013, section 5)."""
+
+
+@dataclass(frozen=True)
 class Metric:
     """One value per group and repetition.
 
-    `column` is the column of `flows` it comes from; `how` combines the members; `better` is +1 when more is better,
-    -1 when less is, 0 when neither; `label` heads a table's column.
+    `column` is the column of `flows` it comes from; `how` combines the members, `sizes` leaves out transfers of other
+    sizes; `better` is +1 when more is better, -1 when less is, 0 when neither; `label` heads a table's column.
     """
 
     name: str
@@ -42,6 +62,7 @@ class Metric:
     column: str
     better: int = 0
     percentile: float = 0.0
+    sizes: Sizes | None = None
 
     @property
     def high(self) -> float:
@@ -56,6 +77,32 @@ def _spread(prefix: str, label: str, better: int = -1) -> list[Metric]:
     ]
 
 
+def of_sizes(name: str, sizes: Sizes | None) -> str:
+    """The metric over transfers of those sizes; None: over all."""
+    return f"{name}_{sizes.name}" if sizes else name
+
+
+_TIMES: tuple[tuple[str, str, Kind], ...] = (
+    ("completion_us", "completion", "time"),
+    ("slowdown", "slowdown", "factor"),
+)
+
+
+def _of_transfers() -> list[Metric]:
+    """How many transfers, how long they took, and how much longer than the path would let them; of each size too."""
+    found = []
+    for sizes in (None, *SIZES):
+        of = f" of transfers {sizes.label}" if sizes else ""
+        label = f"number{of or ' of transfers'}"
+        found.append(Metric(of_sizes("transfers", sizes), label, "count", "count", "transfer_bytes", sizes=sizes))
+        found += [
+            Metric(of_sizes(f"{column}_p{p}", sizes), f"{label} p{p}{of}", kind, "percentile", column, -1, p, sizes)
+            for column, label, kind in _TIMES
+            for p in (50, 95, 99)
+        ]
+    return found
+
+
 METRICS: tuple[Metric, ...] = (
     Metric("goodput_bits_per_sec", "goodput", "rate", "sum", "goodput_bits_per_sec", 1),
     Metric("throughput_bits_per_sec", "throughput", "rate", "sum", "throughput_bits_per_sec"),
@@ -65,10 +112,7 @@ METRICS: tuple[Metric, ...] = (
     *_spread("queue_delay_us", "queue delay"),
     Metric("snd_cwnd_mean", "cwnd", "segments", "mean", "snd_cwnd_mean"),
     Metric("inflight_mean", "inflight", "segments", "mean", "inflight_mean"),
-    *(
-        Metric(f"completion_us_p{p}", f"completion p{p}", "time", "percentile", "completion_us", -1, p)
-        for p in (50, 95, 99)
-    ),
+    *_of_transfers(),
     Metric("requests_per_sec", "requests", "per_sec", "sum", "requests_per_sec", 1),
     *(m for m in _spread("latency_us", "latency") if not m.name.endswith("mean")),
     *(
@@ -105,6 +149,9 @@ ALIASES = {
 
 def compared(workload: str) -> tuple[str, ...]:
     """Metrics that verdicts compare for a workload; the first is the one that matters most."""
+    if workload == "web":
+        # Of all sizes together only what is held against the size's own least can be compared.
+        return ("completion_us_p50", "slowdown_p99", "srtt_us_p95", "queue_delay_us_p95")
     if workload in TRANSFERS:
         return ("completion_us_p50", "srtt_us_p95", "queue_delay_us_p95")
     if workload == "request-response":

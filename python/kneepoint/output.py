@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import doubts, human, published
+from . import doubts, human, metrics, published
 from .metrics import BY_NAME
 from .published import Beside
 from .results import Run
@@ -52,7 +52,7 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
 
 def as_text(run: Run) -> str:
     """What `knee run` prints: title and path, the table, verdicts, expectations, published figures, warnings."""
-    return "\n".join([*_head(run), "", *table(run), *_after(run)])
+    return "\n".join([*_head(run), "", *table(run), *_by_size(run), *_after(run)])
 
 
 def table(run: Run) -> list[str]:
@@ -80,6 +80,44 @@ def aligned(rows: Sequence[Sequence[str]], *, left: Sequence[bool], rule: int = 
         lines.append("  ".join(cells).rstrip())
     lines.insert(rule, "  ".join("-" * width for width in widths))
     return lines
+
+
+_OF_TRANSFERS = (
+    ("transfers", "transfers"),
+    ("completion_us_p50", "done p50"),
+    ("completion_us_p95", "done p95"),
+    ("completion_us_p99", "done p99"),
+    ("slowdown_p50", "slowdown p50"),
+    ("slowdown_p99", "slowdown p99"),
+)
+
+
+def _by_size(run: Run) -> list[str]:
+    """A table with a row per group and size of its transfers, where they are of several sizes."""
+    groups = [group for group in run.summary.groups if len(group.sizes) > 1]
+    if not groups:
+        return []
+    # Who runs beside a group stands in no row of this table but its own.
+    own = {f"flow.{group.group}.algorithm" for group in groups}
+    axes = [key for key, _ in run.meta["cells"][0]["axes"] if key not in own]
+    found = [(group, sizes) for group in groups for sizes in (*group.sizes, None)]
+    rows = [
+        [*(group.axes.get(key, "") for key in axes), flow_label(group), sizes.label if sizes else "all"]
+        for group, sizes in found
+    ]
+    heads, units = [*map(_short, axes), "flow", "size"], [""] * (len(axes) + 2)
+    for metric, head in _OF_TRANSFERS:
+        estimates = [group.metrics.get(metrics.of_sizes(metric, sizes)) for group, sizes in found]
+        if not any(estimates):
+            continue
+        largest = max(abs(estimate.mean) for estimate in estimates if estimate)
+        divisor, unit = human.scale(BY_NAME[metric].kind, largest)
+        heads.append(head)
+        units.append(unit)
+        for row, estimate in zip(rows, estimates, strict=True):
+            row.append(spread(estimate, divisor) if estimate else "-")
+    left = [position < len(axes) + 2 for position in range(len(heads))]
+    return ["", "Transfers by size", *aligned([heads, units, *rows], left=left, rule=2)]
 
 
 class _Column(ABC):
@@ -286,8 +324,8 @@ def _varies(run: Run, key: str) -> bool:
 def _cells(run: Run) -> Iterator[dict[str, Any]]:
     totals = {total.cell: total for total in run.summary.totals}
     for group in run.summary.groups:
-        metrics: dict[str, Any] = {name: found.json() for name, found in group.metrics.items()}
-        metrics["limited_by"] = {limit: found.mean for limit, found in group.limited_by.items()}
+        measured: dict[str, Any] = {name: found.json() for name, found in group.metrics.items()}
+        measured["limited_by"] = {limit: found.mean for limit, found in group.limited_by.items()}
         yield {
             "engine": run.meta["engine"],
             "scenario": run.meta["file"],
@@ -296,6 +334,6 @@ def _cells(run: Run) -> Iterator[dict[str, Any]]:
             "flow": group.name,
             "count": group.count,
             "axes": dict(group.axes),
-            "metrics": metrics,
+            "metrics": measured,
             "total": {name: found.json() for name, found in totals[group.cell].metrics.items()},
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,6 +140,20 @@ class Run:
         if name not in self._tables:
             self._tables[name] = Table(self._load(name))
         return self._tables[name]
+
+    def rows(self, name: str, columns: Sequence[str] | None = None, **equals: int) -> pa.Table:
+        """A table, or those of its `columns` and rows where each column in `equals` has that value.
+
+        Of a folder only what is asked for is read. Raises `MissingTable`.
+        """
+        if self.folder is not None:
+            return RunFolder(self.folder).read_table(name, columns, equals)
+        import pyarrow.compute as pc
+
+        table = self.table(name).arrow()
+        for key, value in equals.items():
+            table = table.filter(pc.equal(table[key], value))
+        return table.select(list(columns)) if columns else table
 
     @property
     def complete(self) -> bool:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from . import groups
-from .metrics import BY_NAME, LIMITED_BY, Metric
+from .metrics import BY_NAME, LIMITED_BY, SIZES, Metric, Sizes, of_sizes
 
 Floats = npt.NDArray[np.float64]
 
@@ -65,6 +65,12 @@ class Group:
     values: Mapping[str, Floats]
     metrics: Mapping[str, Estimate]
     limited_by: Mapping[str, Estimate]
+
+    @property
+    def sizes(self) -> list[Sizes]:
+        """Those that some of its transfers are of."""
+        counts = ((sizes, self.metrics.get(of_sizes("transfers", sizes))) for sizes in SIZES)
+        return [sizes for sizes, count in counts if count and count.mean > 0]
 
 
 @dataclass(frozen=True, eq=False)

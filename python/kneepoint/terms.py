@@ -33,10 +33,14 @@ def assignments(terms: Sequence[Term], cells: Sequence[Mapping[str, Any]]) -> li
 
 def find(term: Term, assignment: Mapping[str, str], cells: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
     """(cell, group) that a term means; group -1 is the whole cell. Raises `Problem`."""
-    if term.metric not in _metric_names(term.name):
-        names = _metric_names(term.name)
+    names = _metric_names(term.name)
+    if term.metric not in names:
+        sized = {metric.name for metric in metrics.METRICS if metric.sizes}
+        shown = [name for name in names if name not in sized]
+        if len(shown) < len(names):
+            shown[-1] += f" or, of transfers of one size, transfers, completion_us_p99 … with {_endings()}"
         raise Problem(
-            f'got the metric "{term.metric}" of {term.name}; ' + suggest(term.metric, names, "expected one of")
+            f'got the metric "{term.metric}" of {term.name}; ' + suggest(term.metric, names, "expected one of", shown)
         )
     wanted = {**assignment, **dict(term.index)}
     # A parameter of bbr1 is no axis of cubic's cells, which then stand for each of its values.
@@ -76,12 +80,14 @@ def values(term: Term, assignment: Mapping[str, str], summary: Summary, cells: S
     return Quantity.of_metric(kind_of(term), series)
 
 
-def suggest(got: str, known: Sequence[str], expected: str) -> str:
-    """`expected …: a, b, c. Did you mean "b"?`"""
+def suggest(got: str, known: Sequence[str], expected: str, shown: Sequence[str] | None = None) -> str:
+    """`expected …: a, b, c. Did you mean "b"?`; of many that are known, `shown` are said."""
     from difflib import get_close_matches
 
     close = get_close_matches(got, known, n=1)
-    return f"{expected} {', '.join(known)}" + (f'. Did you mean "{close[0]}"?' if close else "")
+    return f"{expected} {', '.join(known if shown is None else shown)}" + (
+        f'. Did you mean "{close[0]}"?' if close else ""
+    )
 
 
 def _fixed(key: str, term: Term, cells: Sequence[Mapping[str, Any]]) -> bool:
@@ -104,6 +110,10 @@ def _groups(name: str, attribute: str, cells: Sequence[Mapping[str, Any]]) -> li
     return [
         (int(cell["index"]), int(flow["group"])) for cell in cells for flow in cell["flows"] if flow[attribute] == name
     ]
+
+
+def _endings() -> str:
+    return ", ".join(f"_{sizes.name}" for sizes in metrics.SIZES)
 
 
 def _metric_names(name: str) -> list[str]:

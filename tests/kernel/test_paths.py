@@ -198,8 +198,10 @@ def test_web_transfers_are_those_of_the_simulator(runs: dict[str, Run], tmp_path
     times: dict[str, list[float]] = {"real": [], "simulated": []}
     for one, other in zip(real, simulated, strict=True):
         assert one["start_ns"] == pytest.approx(other["start_ns"], abs=20e6)
+        assert one["transfer_bytes"] == other["transfer_bytes"] > 0
         if one["completion_us"] and other["completion_us"]:
-            assert one["bytes_read"] == other["bytes_read"]
+            assert one["bytes_read"] == other["bytes_read"] == one["transfer_bytes"]
+            assert min(one["slowdown"], other["slowdown"]) >= 1
             times["real"].append(one["completion_us"])
             times["simulated"].append(other["completion_us"])
     assert len(times["real"]) > 0.9 * len(real)

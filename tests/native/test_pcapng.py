@@ -116,3 +116,15 @@ def test_a_finished_transfer_opens_and_closes_as_tcp_does(tmp_path: Path) -> Non
     assert count(path, "tcp.flags.fin == 1") == 2
     # SYN 1 + SYN-ACK 2 + ACK 4 + data 8 + FIN 16; it grows as tshark reads, so the last packet's counts.
     assert tshark(path, "-T", "fields", "-e", "tcp.completeness")[-1] == "31"
+
+
+def test_a_bare_fin_is_no_data_segment_and_pushes_nothing(tmp_path: Path) -> None:
+    """As Linux counts and sends it. 2 kB leave before the application closes."""
+    path = tmp_path / "short.pcapng"
+    flows = captured(path, more='workload = "transfer"\nbytes = "2000B"')
+    sent = "ip.src == 10.0.0.1"
+    lengths = tshark(path, "-Y", f"{sent} && tcp.len > 0", "-T", "fields", "-e", "tcp.len")
+    assert lengths == ["1448", "552"]
+    assert (flows["data_segs_out"], flows["bytes_sent"]) == ([2], [2000])
+    assert count(path, f"{sent} && tcp.flags.fin == 1 && tcp.len == 0 && tcp.flags.push == 0") == 1
+    assert count(path, f"{sent} && tcp.flags.push == 1") == 1

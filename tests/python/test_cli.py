@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
 import pytest
 
 import kneepoint
@@ -239,7 +243,7 @@ def test_unknown_names_are_refused_with_a_suggestion(call: Call, small: Path, tm
         (["run"], "got no scenario"),
         (["run", "a.toml", "--workers", "0"], "--workers"),
         (["report", "none"], "none: got no such folder"),
-        (["export", "none", "--format", "csv", "--out", "x"], "none: got no such folder"),
+        (["export", "none", "--format", "csv", "--out", "x"], "none: is not there"),
     ],
 )
 def test_bad_usage_is_one_paragraph(call: Call, tmp_path: Path, words: list[str], message: str) -> None:
@@ -269,6 +273,32 @@ def test_csv_has_every_table_with_units_in_its_names(call: Call, small_run: Path
     assert len(rows) == 6
     assert float(rows[0]["goodput_bits_per_sec"]) > 0
     refused(call("export", small_run, "--format", "csv", "--out", "csv"), "csv: is not empty")
+    # Every row, in order, with the values that the table has; null is nothing.
+    told = pyarrow.csv.read_csv(
+        tmp_path / "csv" / "samples.csv", convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=False)
+    )
+    samples = kneepoint.open(small_run).samples.arrow()
+    assert told.column_names == samples.column_names and len(told) == len(samples) > 500
+    for name in samples.column_names:
+        found = samples[name].cast(pa.string()) if pa.types.is_dictionary(samples[name].type) else samples[name]
+        assert told[name].cast(found.type).equals(found), name
+
+
+def test_csv_is_of_what_was_imported_too(call: Call, tmp_path: Path) -> None:
+    data = Path(__file__).parents[2] / "crates/observe/tests/data/iperf3"
+    assert call("import", "iperf3", data / "v3.12-bidir.json", "--out", "in").code == 0
+    ended = call("export", "in", "--format", "csv", "--out", "o'ut")
+    assert (ended.code, ended.err) == (0, "")
+    assert sorted(file.name for file in (tmp_path / "o'ut").iterdir()) == ["iperf3_intervals.csv", "iperf3_streams.csv"]
+    with (tmp_path / "o'ut" / "iperf3_intervals.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    intervals = kneepoint.import_iperf3(data / "v3.12-bidir.json").intervals.to_pylist()
+    for name in ("bytes", "snd_cwnd_bytes", "srtt_us", "sender"):
+        written = [None if row[name] is None else str(row[name]).lower() for row in intervals]
+        assert [row[name] or None for row in rows] == written
+    (tmp_path / "in" / "run.json").write_text("[]")
+    refused(call("export", "in", "--format", "csv", "--out", "again"), "in/run.json: schema")
+    assert not (tmp_path / "again").exists()
 
 
 def test_pcapng_is_of_one_repetition(call: Call, small_run: Path, tmp_path: Path) -> None:
@@ -381,3 +411,41 @@ def test_the_module_runs_as_the_command(tmp_path: Path, small: Path) -> None:
     assert ended.code == 0
     assert "Small: 6 repetitions" in ended.err
     assert "6 of 6 repetitions done" in ended.err
+
+
+SIZED = """\
+duration = "4s"
+repeat = 2
+[path]
+rate = "20Mbit/s"
+rtt = "20ms"
+[[flow]]
+algorithm = "cubic"
+name = "web"
+workload = "web"
+arrivals = "50/s"
+sizes = "pareto shape 1.1 from 2kB to 1MB"
+[[expect]]
+assert = "web.slowdown_p50_below_10kB >= 1 and web.transfers_below_10kB > 50"
+[[expect]]
+assert = "web.completion_us_p50_below_10kB < web.completion_us_p50_10kB_to_100kB"
+"""
+
+
+def test_transfers_are_told_by_size(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "web.toml").write_text(SIZED)
+    ended = call("run", "web.toml", "--out", "run", "-q")
+    assert (ended.code, ended.out.count("holds:")) == (0, 2)
+    lines = ended.out.split("Transfers by size\n")[1].splitlines()
+    assert lines[0].split()[:3] == ["flow", "size", "transfers"]
+    sizes = [line.removeprefix("web (cubic)").strip().split("  ")[0] for line in lines[3:6]]
+    assert sizes == ["< 10 kB", "10 to 100 kB", "100 kB to 1 MB"] and lines[6].split()[2] == "all"
+    told = json.loads(call("run", "web.toml", "--out", "again", "-q", "--json").out)["cells"][0]["metrics"]
+    flows = kneepoint.open(tmp_path / "run").flows.arrow().to_pylist()
+    small = [row for row in flows if row["transfer_bytes"] < 10_000]
+    assert told["transfers_below_10kB"]["mean"] == len(small) / 2
+    by_rep = [sorted(row["completion_us"] or math.inf for row in small if row["rep"] == rep) for rep in (0, 1)]
+    medians = [float(np.median(times)) for times in by_rep]
+    assert told["completion_us_p50_below_10kB"]["mean"] == pytest.approx(np.mean(medians))
+    (tmp_path / "web.toml").write_text(SIZED.replace("web.slowdown_p50_below_10kB", "web.slowdown_p50_below_10KB"))
+    refused(call("run", "web.toml"), "with _below_10kB, _10kB_to_100kB", 'Did you mean "slowdown_p50_below_10kB"?')

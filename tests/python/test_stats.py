@@ -116,6 +116,36 @@ def test_completion_percentiles_wait_for_transfers_that_did_not_complete() -> No
     assert any("1 of 8 transfers were not complete" in warning for warning in summary.warnings)
 
 
+def test_percentiles_of_a_size_are_over_its_transfers_alone() -> None:
+    """Bounds belong to the size above them; what is not complete makes late percentiles of its own size unknown."""
+    done = {500: 10, 9_999: 30, 10_000: 100, 50_000: 200, 99_999: 600, 100_000: None, 900_000: 5_000, 20_000_000: 9e6}
+    rows = [
+        flow(0, 0, 1.0, workload="web", transfer_bytes=size, completion_us=us, slowdown=us and us / 10)
+        for size, us in done.items()
+    ]
+    [group] = stats.summarise(flows(rows), None, [cell(0, [], "cubic")]).groups
+    found = {name: estimate.mean for name, estimate in group.metrics.items()}
+    counts = {sizes.name: found[f"transfers_{sizes.name}"] for sizes in metrics.SIZES}
+    assert counts == {"below_10kB": 2, "10kB_to_100kB": 3, "100kB_to_1MB": 2, "1MB_to_10MB": 0, "from_10MB": 1}
+    assert found["transfers"] == sum(counts.values()) == len(done)
+    assert [sizes.label for sizes in group.sizes] == ["< 10 kB", "10 to 100 kB", "100 kB to 1 MB", "≥ 10 MB"]
+    assert found["completion_us_p50_below_10kB"] == 20
+    assert found["completion_us_p50_10kB_to_100kB"] == 200
+    assert found["completion_us_p95_10kB_to_100kB"] == pytest.approx(200 + 0.9 * 400)
+    assert found["slowdown_p50_10kB_to_100kB"] == 20
+    assert found["completion_us_p99_from_10MB"] == 9e6
+    for name in ("completion_us_p50_100kB_to_1MB", "slowdown_p99_100kB_to_1MB", "completion_us_p50_1MB_to_10MB"):
+        assert name not in found
+
+
+def test_flows_that_are_no_transfers_have_no_metric_of_them() -> None:
+    table = flows([flow(0, 0, 1.0), flow(0, 1, 2.0)])
+    for rows in (table, table.drop_columns(["transfer_bytes", "slowdown"])):
+        [group] = stats.summarise(rows, None, [cell(0, [], "cubic")]).groups
+        assert not [name for name in group.metrics if name.startswith(("transfers", "completion", "slowdown"))]
+        assert group.sizes == []
+
+
 def test_jain_index_of_equal_and_of_unequal_flows() -> None:
     rows = [flow(0, 0, 5.0), flow(0, 0, 5.0), flow(1, 0, 9.0), flow(1, 0, 1.0), flow(2, 0, 4.0)]
     cells = [cell(c, [("path.rtt", f"{c}ms")], "cubic") for c in range(3)]

@@ -121,3 +121,16 @@ def test_flows_that_share_a_cell_are_compared_per_flow() -> None:
 def test_a_ratio_has_the_digits_that_tell_it_from_1(factor: float, size: str) -> None:
     [verdict] = goodput({"a": [3e6, 3e6], "b": [3e6 * factor, 3e6 * factor]})
     assert verdict.text == f"goodput: b is {size} a, identical in every repetition"
+
+
+def test_transfers_of_many_sizes_are_compared_by_their_slowdown_too() -> None:
+    rows = [
+        flow(index, rep, 1.0, name, workload="web", transfer_bytes=1000, completion_us=600.0, slowdown=late + rep / 10)
+        for index, (name, late) in enumerate((("a", 2.0), ("b", 8.0)))
+        for rep in range(3)
+    ]
+    cells = [cell(i, [("flow.0.algorithm", name)], name) for i, name in enumerate("ab")]
+    found = {verdict.metric: verdict for verdict in stats.summarise(flows(rows), None, cells).verdicts}
+    assert found["completion_us_p50"].primary and found["completion_us_p50"].decision == "same"
+    assert found["slowdown_p99"].decision == "more"
+    assert found["slowdown_p99"].text.startswith("slowdown p99: b is 3.8")

@@ -186,6 +186,8 @@ def _cell(
             "workload": workload, "start_ns": start_ns,
             "end_ns": end_ns if done else None,
             "completion_us": int(rng.lognormal(math.log(400_000 / share), 0.3)) if done else None,
+            "transfer_bytes": 5_000 * 10 ** (flow % 4) if workload == "transfer" else None,
+            "slowdown": float(rng.lognormal(1.0, 0.3)) if done else None,
             "goodput_bits_per_sec": goodput, "throughput_bits_per_sec": goodput * 1.02,
             "data_segs_out": 10_000, "total_retrans": int(150 * rng.normal(1, 0.1)), "retransmit_pct": 1.5,
             "srtt_us_mean": float(srtt.mean()), "srtt_us_p50": float(np.median(srtt)),

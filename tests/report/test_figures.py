@@ -23,6 +23,7 @@ SHOWN_BY = {
     "completion": "transfer",
     "latency": "request",
     "shares": "shared",
+    "sizes": "transfer",
 }
 
 figures = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)

@@ -430,6 +430,7 @@ fn flow_row(
         .map(|report| &report.latency_us)
         .filter(|_| asks);
     let latency = |share: f64| latency_us.and_then(|latency| latency.quantile(share));
+    let transfer_bytes = own.and_then(|flow| spec.workload.transfer_bytes(flow.bytes));
     let link = link_flows.get(track, index);
     let queue = link.map(|link| &link.queue_delay_us);
     let waited = |share: f64| queue.and_then(|queue| queue.quantile(share));
@@ -446,6 +447,10 @@ fn flow_row(
         completion_us: completed_ns
             .filter(|_| !asks)
             .map(|ns| Nanos(ns - open_ns.min(ns)).as_us() as i64),
+        transfer_bytes: transfer_bytes.map(|bytes| bytes as i64),
+        slowdown: completed_ns
+            .zip(transfer_bytes.and_then(|bytes| book.cell.least_completion(spec, bytes)))
+            .map(|(ns, least)| ns.saturating_sub(open_ns) as f64 / least.0 as f64),
         goodput_bits_per_sec: per_sec(bytes_read.saturating_sub(baseline.bytes_read) as f64 * 8.0),
         throughput_bits_per_sec: per_sec(
             bytes_sent.saturating_sub(baseline.bytes_sent) as f64 * 8.0,

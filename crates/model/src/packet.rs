@@ -2,6 +2,9 @@
 
 use crate::units::Nanos;
 
+/// IPv4 + TCP header with the timestamp option: what every segment carries.
+pub const HEADER_BYTES: u32 = 20 + 20 + 12;
+
 /// The two ECN bits of the IP header (RFC 3168).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]

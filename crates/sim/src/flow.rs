@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use knee_model::record::{self, Histogram};
+use knee_model::units::Nanos;
 use knee_model::workload::Apps;
 
 use crate::event::Side;
@@ -17,6 +18,8 @@ pub struct Flow {
     /// Index of its `[[flow]]`.
     pub group: u32,
     pub open_ns: u64,
+    /// How much it is to carry; `None`: it is no finite transfer.
+    pub transfer_bytes: Option<u64>,
     pub lines: Lines,
     /// Changed since its last sample.
     pub dirty: bool,
@@ -142,6 +145,10 @@ impl Flow {
             completion_us: completed_ns
                 .map(|ns| ((ns - self.open_ns) / 1_000) as i64)
                 .filter(|_| !asks),
+            transfer_bytes: self.transfer_bytes.map(|bytes| bytes as i64),
+            slowdown: completed_ns
+                .zip(id.least_completion)
+                .map(|(ns, least)| (ns - self.open_ns) as f64 / least.0 as f64),
             goodput_bits_per_sec: per_sec((bytes_read - baseline.bytes_read) as f64 * 8.0),
             throughput_bits_per_sec: per_sec(
                 (counters.bytes_sent - baseline.bytes_sent) as f64 * 8.0,
@@ -197,6 +204,8 @@ pub struct RowId<'a> {
     pub name: &'a str,
     pub algorithm: &'a str,
     pub workload: &'static str,
+    /// Of such a transfer on this path.
+    pub least_completion: Option<Nanos>,
     /// Time of the hosts' clocks when the run began.
     pub boot_ns: u64,
 }

@@ -1,9 +1,8 @@
 //! A TCP segment on the wire, and the slab that holds those under way.
 
 use knee_model::packet::Ecn;
+pub use knee_model::packet::HEADER_BYTES;
 
-/// IPv4 + TCP header with the timestamp option: what every segment carries.
-pub const HEADER_BYTES: u32 = 20 + 20 + 12;
 /// The SYN's options: MSS, SACK permitted + timestamps, window scale.
 pub const SYN_HEADER_BYTES: u32 = 20 + 20 + 20;
 

@@ -24,11 +24,15 @@ fn every_transfer_is_a_row_with_its_own_size_and_completion_time() {
     let mut complete = 0;
     for (row, transfer) in transfers.iter().enumerate() {
         assert_eq!(flows.start_ns[row] as u64, transfer.open.0);
+        assert_eq!(flows.transfer_bytes[row], Some(transfer.bytes as i64));
         if let Some(completion_us) = flows.completion_us[row] {
             complete += 1;
             assert_eq!(flows.bytes_read[row] as u64, transfer.bytes);
             // A handshake and half a round trip are the least, whatever the size.
             assert!(completion_us >= 60_000, "{row}: {completion_us}");
+            assert!(flows.slowdown[row] >= Some(1.0), "{row}");
+        } else {
+            assert_eq!(flows.slowdown[row], None, "{row}");
         }
     }
     assert!(complete * 100 >= transfers.len() * 99, "{complete}");
@@ -44,6 +48,43 @@ fn small_transfer_takes_a_handshake_and_half_a_round_trip() {
     for completion_us in output.flows.completion_us.iter().flatten() {
         assert_within("completion, ms", *completion_us as f64 / 1e3, 60.0, 64.0);
     }
+    // Alone, and within the initial window: only the SYNs' 10 us each are not reckoned with.
+    for slowdown in output.flows.slowdown.iter().flatten() {
+        assert_within("slowdown", *slowdown, 1.0, 1.001);
+    }
+}
+
+#[test]
+fn slowdown_counts_the_round_trips_that_slow_start_takes() {
+    // 100 segments of 1448 B are 10 + 20 + 40 + 30: three round trips more than the
+    // least, which is 60 ms and 100 packets of 12 us at 1 Gbit/s.
+    let text = text(
+        "",
+        "arrivals = \"1/s\"\narrival_process = \"regular\"\nsizes = \"pareto from 144800B to 144801B\"",
+    );
+    let output = run(&text.replace("50Mbit/s", "1Gbit/s"));
+    let least_ms = 60.0 + 100.0 * 0.012;
+    for slowdown in output.flows.slowdown.iter().flatten() {
+        assert_within("slowdown", *slowdown * least_ms, 180.0, 183.0);
+    }
+    assert!(output.flows.slowdown.iter().flatten().count() > 50);
+}
+
+#[test]
+fn slowdown_is_null_where_the_path_has_no_constant_least() {
+    let changing = |text: String| {
+        let flows = run(&text).flows;
+        assert!(flows.completion_us.iter().flatten().count() > 50);
+        flows.slowdown.iter().flatten().count()
+    };
+    let web = text("", "arrivals = \"2/s\"");
+    assert_eq!(
+        changing(web.replace("\"50Mbit/s\"", "\"trace cellular\"")),
+        0
+    );
+    let bulk = run(&text("", "arrivals = \"2/s\"").replace("\"web\"\narr", "\"bulk\"\n#"));
+    assert_eq!(bulk.flows.transfer_bytes, [None]);
+    assert_eq!(bulk.flows.slowdown, [None]);
 }
 
 #[test]

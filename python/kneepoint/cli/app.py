@@ -422,17 +422,18 @@ def _report(run: Path, out: Path | None, figure: str | None, format: str, condit
 @click.argument("run", metavar="[RUN]", required=False, type=_PATH)
 @click.option(
     "--format",
-    type=click.Choice(("csv", "pcapng", "mahimahi")),
-    help="csv: every table; pcapng: the packets of one repetition; mahimahi: the rate of its bottleneck, or of a "
-    "scenario's, as a trace.",
+    type=click.Choice(("csv", "flent", "pcapng", "mahimahi")),
+    help="csv: every table, also of a recording, an import or a trace; flent: one repetition as a data file of flent; "
+    "pcapng: its packets; mahimahi: the rate of its bottleneck, or of a scenario's, as a trace.",
 )
 @click.option("--out", metavar="PATH", type=_PATH, help="A folder for csv, a file for the others.")
 @click.option(
-    "--cell", default=0, show_default=True, type=click.IntRange(min=0), help="pcapng, mahimahi: cell of the matrix."
+    "--cell", default=0, show_default=True, type=click.IntRange(min=0), help="All but csv: cell of the matrix."
 )
 @click.option(
-    "--rep", default=0, show_default=True, type=click.IntRange(min=0), help="pcapng, mahimahi: repetition, from 0."
+    "--rep", default=0, show_default=True, type=click.IntRange(min=0), help="All but csv: repetition, from 0."
 )
+@click.option("--step", metavar="TIME", help="flent: between two points.  [default: 200ms]")
 @click.option(
     "--prometheus",
     metavar="[ADDRESS]:PORT",
@@ -454,7 +455,7 @@ def _export(**given: Any) -> int:
     that go with it.
     """
     ways = {
-        "RUN": ("run", "format", "out", "cell", "rep"),
+        "RUN": ("run", "format", "out", "cell", "rep", "step"),
         "--prometheus": ("prometheus", "every", "by", *_FILTERS),
         "--grafana": ("grafana",),
         "--systemd": ("systemd",),
@@ -485,11 +486,15 @@ def _export(**given: Any) -> int:
     return 0
 
 
-def _export_run(run: Path, format: str, out: Path, cell: int, rep: int) -> int:
+def _export_run(run: Path, format: str, out: Path, cell: int, rep: int, step: str | None) -> int:
     from . import exporting
 
+    if step is not None and format != "flent":
+        raise click.UsageError(f"--step is for --format flent, and got {format}.")
     if format == "csv":
         exporting.csv(run, out)
+    elif format == "flent":
+        exporting.flent(run, out, cell, rep, step)
     elif format == "mahimahi":
         exporting.mahimahi(run, out, cell, rep)
     else:

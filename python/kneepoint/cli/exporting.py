@@ -7,12 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-import pyarrow as pa
-import pyarrow.csv
-
 from kneepoint import api, tables
 from kneepoint.errors import RunFolderError, UsageError
-from kneepoint.folder import cannot_write
+from kneepoint.folder import RunFolder, cannot_write
 
 
 def report(
@@ -58,20 +55,25 @@ def _trace_report(run: Path, out: Path | None, figure: str | None, format: str, 
     print(f"Figure: {target}", file=to or sys.stdout)
 
 
-def csv(run: Path, out: Path) -> None:
-    """Every table as OUT/TABLE.csv; units are part of the columns' names."""
-    found = api.open(run)
-    names = tables.of_engine(found.meta["engine"])
+def csv(folder: Path, out: Path) -> None:
+    """Every table of a run, a recording, an import or a trace as OUT/TABLE.csv; columns' names have their units."""
+    from kneepoint.observe import sql
+
+    asked: list[str] = []
+    if (folder / "run.json").exists():
+        asked = list(tables.of_engine(api.open(folder).meta["engine"]))
+        for name in asked:
+            RunFolder(folder).table_path(name)
     if out.is_dir() and any(out.iterdir()):
         raise RunFolderError(f"{out}: is not empty; expected a free name for the CSV files. Choose another --out.")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name in names:
-            temporary = out / f".{name}.csv.tmp"
-            pyarrow.csv.write_csv(_plain(found.table(name).arrow()), temporary)
-            temporary.replace(out / f"{name}.csv")
-    except OSError as error:
-        raise cannot_write(out, error) from None
+    with sql.opened(folder) as database:
+        names = asked or [name for (name,) in database.execute("show tables").fetchall()]
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            for name in names:
+                sql.write_csv(database, name, out / f"{name}.csv")
+        except OSError as error:
+            raise cannot_write(out, error) from None
     print(f"CSV: {', '.join(str(out / f'{name}.csv') for name in names)}")
 
 
@@ -94,6 +96,18 @@ def pcapng(run: Path, out: Path, cell: int, rep: int) -> None:
     except OSError as error:
         raise cannot_write(out, error) from None
     print(f"pcapng: {out} (cell {cell}, repetition {rep}; headers only, sequence numbers and lengths are whole)")
+
+
+def flent(run: Path, out: Path, cell: int, rep: int, step: str | None) -> None:
+    """That repetition as flent's own test `tcp_nup` would have written it."""
+    from kneepoint import flent as files
+
+    found = api.open(run)
+    _check_cell(run, found.meta, cell, rep)
+    told = files.write(found, cell, rep, out, step or files.STEP)
+    streams = told["metadata"]["TEST_PARAMETERS"]["upload_streams"]
+    steps = f"{len(told['x_values'])} steps of {told['metadata']['STEP_SIZE']:g} s"
+    print(f"flent: {out} (cell {cell}, repetition {rep}; {streams} flows, {steps}). Plots: flent tcp_nup --list-plots")
 
 
 def mahimahi(source: Path, out: Path, cell: int, rep: int) -> None:
@@ -123,13 +137,10 @@ def _delivered(run: Path, cell: int, rep: int) -> str:
     """The bytes that left the first bottleneck, in packets of a trace: each when the last of its bytes had left, on the
     line between two rows of `queue`."""
     import numpy as np
-    import pyarrow.compute as pc
 
     found = api.open(run)
     _check_cell(run, found.meta, cell, rep)
-    queue = found.queue.arrow()
-    for name, value in (("cell", cell), ("rep", rep), ("hop", 0)):
-        queue = queue.filter(pc.equal(queue[name], value))
+    queue = found.rows("queue", ["t_ns", "sent_bytes"], cell=cell, rep=rep, hop=0)
     t_ms = np.append(0.0, queue["t_ns"].to_numpy() / 1e6)
     sent = np.append(0.0, queue["sent_bytes"].to_numpy())
     count = int(sent[-1] // OPPORTUNITY_BYTES)
@@ -178,11 +189,3 @@ def _check_cell(run: Path, meta: Mapping[str, Any], cell: int, rep: int) -> None
             f"{run}: got cell {cell}, repetition {rep}; expected a cell below {len(meta['cells'])} and a repetition "
             f"below {meta['repeat']}. `knee run --dry-run` prints the cells."
         )
-
-
-def _plain(table: pa.Table) -> pa.Table:
-    """CSV knows no dictionaries."""
-    for position, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(position, field.name, table.column(position).cast(field.type.value_type))
-    return table

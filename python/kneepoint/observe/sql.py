@@ -5,6 +5,7 @@ table = kneepoint.sql("select algorithm, median(srtt_us) from sockets group by a
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,6 +56,21 @@ def opened(folder: Path | str) -> Iterator[duckdb.DuckDBPyConnection]:
             raise UsageError(
                 f"{folder}: {said.rstrip('. ')}. Its tables are {there}; `describe TABLE` lists the columns of one."
             ) from None
+
+
+def write_csv(database: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
+    """A view in the order of its rows, of which memory holds a few at a time. Raises OSError; nothing is left then."""
+    import duckdb
+
+    temporary = path.with_name(f".{path.name}.tmp")
+    name = str(temporary.absolute()).replace("'", "''")
+    try:
+        database.execute(f"copy \"{table}\" to '{name}' (format csv, header true)")
+        temporary.replace(path)
+    except duckdb.IOException as error:
+        raise OSError(errno.EIO, str(error).splitlines()[0]) from None
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _tables(folder: Path) -> dict[str, list[Path]]:

@@ -101,18 +101,7 @@ class ReportRun:
 
         Of a folder only what is asked for is read. Raises MissingTable when the run has no such table.
         """
-        if self.run.folder is not None:
-            import pyarrow.parquet as pq
-
-            path = RunFolder(self.run.folder).table_path(name)
-            filters = [(key, "==", value) for key, value in equals.items()] or None
-            return pq.read_table(path, columns=list(columns) if columns else None, filters=filters)
-        import pyarrow.compute as pc
-
-        table = self.run.table(name).arrow()
-        for key, value in equals.items():
-            table = table.filter(pc.equal(table[key], value))
-        return table.select(list(columns)) if columns else table
+        return self.run.rows(name, columns, **equals)
 
     # --- what run.json says -------------------------------------------------
 

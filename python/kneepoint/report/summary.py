@@ -22,6 +22,7 @@ UNITS = {"rate": (1e6, "Mbit/s"), "time": (1e3, "ms"), "pct": (1.0, "%"), "share
 COLUMNS: tuple[tuple[tuple[str, ...], str, bool], ...] = (
     (("goodput_bits_per_sec",), "Goodput", True),
     (("completion_us_p50", "completion_us_p95"), "Completion p50 / p95", False),
+    (("slowdown_p50", "slowdown_p99"), "Slowdown p50 / p99", False),
     (("latency_us_p50", "latency_us_p95", "latency_us_p99"), "Latency p50 / p95 / p99", False),
     (("requests_per_sec",), "Requests", True),
     (("retransmit_pct",), "Retransmitted", False),
@@ -203,7 +204,7 @@ def warnings(run: ReportRun) -> list[str]:
 EXPLAINED = {
     "flows": (
         "goodput_bits_per_sec", "retransmit_pct", "srtt_us_p50", "srtt_us_p95", "min_rtt_us", "queue_delay_us_p95",
-        "completion_us", "requests_per_sec", "latency_us_p50", "latency_us_p95", "latency_us_p99",
+        "completion_us", "slowdown", "requests_per_sec", "latency_us_p50", "latency_us_p95", "latency_us_p99",
         "cwnd_limited_us", "rwnd_limited_us", "sndbuf_limited_us", "pacing_limited_us", "app_limited_us",
     ),
     "samples": ("snd_cwnd", "inflight", "pacing_rate_bits_per_sec", "delivery_rate_bits_per_sec", "srtt_us"),

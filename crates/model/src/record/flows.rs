@@ -17,6 +17,8 @@ table! {
         start_ns: i64, "ns", "kneepoint", "when the connection was opened";
         end_ns: Option<i64>, "ns", "kneepoint", "when its work was complete; null: not within the run";
         completion_us: Option<i64>, "us", "kneepoint", "from opening to the last byte read by the far application; null: not a finite transfer, or not complete";
+        transfer_bytes: Option<i64>, "bytes", "kneepoint", "payload that the transfer is to carry; null: not a finite transfer";
+        slowdown: Option<f64>, "", "normalized FCT: Alizadeh et al.: pFabric, SIGCOMM 2013, section 5", "completion over the least that the path allows: a handshake, half a round trip, and the transfer's packets at the rate of its narrowest hop; null: as completion_us, or the rate or the route changes with time";
         goodput_bits_per_sec: f64, "bit/s", "RFC 2647, 3.17", "payload read in order by the far application, over the steady part";
         throughput_bits_per_sec: f64, "bit/s", "kneepoint", "payload sent, with retransmissions, over the steady part";
         bytes_read: i64, "bytes", "kneepoint", "payload read in order by the far application";

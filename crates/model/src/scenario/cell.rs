@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::loss::LossSpec;
+use crate::packet::HEADER_BYTES;
 use crate::params::Params;
 use crate::queue::policer::{Policer, PolicerSpec};
 use crate::queue::{self, Queue, Setup};
@@ -49,6 +50,26 @@ impl Cell {
     /// Base round-trip time of a flow that crosses every hop.
     pub fn rtt(&self) -> Nanos {
         Nanos(self.hops().map(|hop| hop.rtt.0).sum())
+    }
+
+    /// What a transfer of a flow alike takes at the least, alone on the path: a
+    /// handshake and half a round trip, and its packets at the rate of the narrowest
+    /// hop. `None`: a rate or the route changes with time, and so does the least.
+    pub fn least_completion(&self, spec: &FlowSpec, bytes: u64) -> Option<Nanos> {
+        let hops = || self.hops().skip(spec.hops.start).take(spec.hops.len());
+        let changes = |hop: &Path| hop.rate_trace.is_some() || !hop.rtt_changes.is_empty();
+        if hops().any(changes) {
+            return None;
+        }
+        let mtu_bytes = hops().map(|hop| hop.mtu_bytes).min()?;
+        let packets = bytes.div_ceil(u64::from(mtu_bytes - HEADER_BYTES));
+        let on_the_wire = |hop: &Path| {
+            let each = u64::from(HEADER_BYTES + hop.overhead_bytes);
+            hop.rate
+                .map(|rate| rate.transmit_time(bytes + packets * each))
+        };
+        let slowest = hops().filter_map(on_the_wire).max();
+        Some(spec.rtt + Nanos(spec.rtt.0 / 2) + slowest.unwrap_or_default())
     }
 
     /// The seed of a repetition: number k of every cell with the same seed draws

@@ -95,6 +95,16 @@ impl WorkloadSpec {
         }
     }
 
+    /// How much a connection of this workload carries, `drawn` where sizes are
+    /// drawn; `None`: it is no finite transfer.
+    pub fn transfer_bytes(&self, drawn: u64) -> Option<u64> {
+        match *self {
+            WorkloadSpec::Transfer { bytes, .. } => Some(bytes),
+            WorkloadSpec::Web { .. } => Some(drawn),
+            _ => None,
+        }
+    }
+
     /// Fresh applications for one connection, `bytes` long where sizes are drawn;
     /// `None`: programs of the user's, which only a lab can run.
     pub fn apps(&self, bytes: u64) -> Option<Apps> {

@@ -349,8 +349,8 @@ impl Endpoint {
         let fin = self.fin_queued && end == self.write_seq;
         let segs = (len.div_ceil(mss) as u32).max(1);
         // A packet of several segments asks to be handed up at once, so that
-        // GRO does not hold its end back.
-        let push_flag = end == self.write_seq || segs > 1;
+        // GRO does not hold its end back. A bare FIN asks for nothing.
+        let push_flag = len > 0 && end == self.write_seq || segs > 1;
         self.on_data_sent(cx);
         let prior_packets = self.cc.packets_out;
         let departure_ns = self.departure(cx);
@@ -426,7 +426,8 @@ impl Endpoint {
         seg_flags: u8,
         departure_ns: u64,
     ) {
-        self.counters.data_segs_out += 1;
+        // __tcp_transmit_skb(): a bare FIN is no data.
+        self.counters.data_segs_out += u64::from(payload > 0);
         self.counters.bytes_sent += u64::from(payload);
         let flags =
             ACK | if_set(seg_flags & PSH_SEG != 0, PSH) | if_set(seg_flags & FIN_SEG != 0, FIN);

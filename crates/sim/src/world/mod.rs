@@ -169,6 +169,7 @@ impl<'a> World<'a> {
             apps,
             group: group as u32,
             open_ns,
+            transfer_bytes: spec.workload.transfer_bytes(connection.bytes),
             lines,
             dirty: false,
             dropped_bytes: 0,

@@ -125,6 +125,9 @@ impl World<'_> {
                 name: &spec.name,
                 algorithm: &spec.algorithm,
                 workload: spec.workload.kind().name,
+                least_completion: flow
+                    .transfer_bytes
+                    .and_then(|bytes| self.cell.least_completion(spec, bytes)),
                 boot_ns: self.boot_ns,
             };
             let row = flow.row(id, self.now_ns);

@@ -12,6 +12,7 @@ from kneepoint.report.figures import (
     latency,
     limits,
     shares,
+    sizes,
     timeseries,
 )
 
@@ -22,6 +23,7 @@ FIGURES = (
     limits,
     shares,
     completion,
+    sizes,
     latency,
     timeseries,
 )
