@@ -129,14 +129,27 @@ impl<T: Number> Numbers<T> {
     /// `row` is not below [`ROWS`].
     #[inline]
     pub fn set(&mut self, row: usize, value: T) {
+        if let Some(filled) = &mut self.0
+            && row == filled.values.len()
+            && row < filled.values.capacity()
+        {
+            filled.values.push(value);
+            filled.valid.set(row);
+            filled.is_any_valid = true;
+        } else {
+            self.set_elsewhere(row, value);
+        }
+    }
+
+    /// Sets a row that is not the next of those set.
+    fn set_elsewhere(&mut self, row: usize, value: T) {
         let filled = self.begun();
+        if row >= filled.values.len() {
+            filled.values.resize(row + 1, T::default());
+        }
+        filled.values[row] = value;
         filled.valid.set(row);
         filled.is_any_valid = true;
-        if row == filled.values.len() {
-            filled.values.push(value);
-        } else {
-            filled.set_elsewhere(row, value);
-        }
     }
 
     /// Sets, of the [`RUN`] rows from `first` on, those whose bit is set in `rows`
@@ -202,16 +215,6 @@ impl<T: Number> Numbers<T> {
             valid: Bits::new(),
             is_any_valid: false,
         })
-    }
-}
-
-impl<T: Number> Filled<T> {
-    /// Sets a row that is not the next.
-    fn set_elsewhere(&mut self, row: usize, value: T) {
-        if row >= self.values.len() {
-            self.values.resize(row + 1, T::default());
-        }
-        self.values[row] = value;
     }
 }
 

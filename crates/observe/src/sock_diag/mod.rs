@@ -9,7 +9,7 @@ pub mod tcp_info;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-pub(crate) use rows::Infos;
+pub(crate) use rows::Told;
 pub use rows::{STATES, bits_per_sec, fill, fill_dumped, limited_bits_per_sec};
 use tcp_info::{BbrInfo, DctcpInfo, TcpInfo, VegasInfo};
 

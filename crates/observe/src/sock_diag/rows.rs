@@ -1,7 +1,7 @@
 //! Sockets as sock_diag tells of them, as rows of the table `sockets`.
 
-use super::Diag;
 use super::tcp_info::{KNOWN_BYTES, TcpInfo};
+use super::{Diag, Memory};
 use crate::anonymise::Anonymiser;
 use crate::column::{Number, Numbers, RUN, set};
 use crate::table::Pending;
@@ -48,10 +48,13 @@ pub fn fill(
         table.algorithm.set(row, name);
     }
     if let Some(info) = &diag.info {
-        if !table.infos.is_next(row, info) {
-            Infos::settle(table);
+        let length = info.0.len().min(KNOWN_BYTES);
+        if table.told.infos.is_full_at(row) || table.told.length != length {
+            Told::settle(table);
+            table.told.length = length;
         }
-        table.infos.push(row, info);
+        let bytes = table.told.infos.place(row, [0; KNOWN_BYTES]);
+        bytes[..length].copy_from_slice(&info.0[..length]);
         if let Some(flags) = info.flags() {
             table.delivery_rate_app_limited.set(row, flags & 1 != 0);
             // 2 bits above it.
@@ -63,8 +66,18 @@ pub fn fill(
 
 /// Fills what only a dump tells: a destroy event has none of it.
 pub fn fill_dumped(table: &mut Sockets, row: usize, diag: &Diag<'_>) {
-    table.recv_q_bytes.set(row, diag.rqueue_bytes.into());
-    table.send_q_bytes.set(row, diag.wqueue_bytes.into());
+    if table.told.dumped.is_full_at(row) {
+        Told::settle(table);
+    }
+    let dumped = Dumped {
+        rqueue_bytes: diag.rqueue_bytes,
+        wqueue_bytes: diag.wqueue_bytes,
+        tos: diag.tos,
+        tclass: diag.tclass,
+        class_id: diag.class_id,
+        memory: diag.memory,
+    };
+    *table.told.dumped.place(row, dumped) = dumped;
     if let Some(name) = TIMERS
         .get(usize::from(diag.timer))
         .filter(|name| !name.is_empty())
@@ -75,219 +88,260 @@ pub fn fill_dumped(table: &mut Sockets, row: usize, diag: &Diag<'_>) {
             .timer_retransmits
             .set(row, diag.timer_retransmits.into());
     }
-    set(&mut table.tos, row, diag.tos);
-    set(&mut table.tclass, row, diag.tclass);
-    set(&mut table.class_id, row, diag.class_id);
     if let Some(only) = diag.v6only {
         table.v6only.set(row, only);
     }
-    if let Some(memory) = diag.memory {
-        table.mem_rmem_bytes.set(row, memory.rmem_alloc.into());
-        table.mem_wmem_bytes.set(row, memory.wmem_alloc.into());
-        table
-            .mem_wmem_queued_bytes
-            .set(row, memory.wmem_queued.into());
-        table
-            .mem_forward_alloc_bytes
-            .set(row, memory.fwd_alloc.into());
-        table.mem_optmem_bytes.set(row, memory.optmem.into());
-        table.mem_backlog_bytes.set(row, memory.backlog.into());
-        table.sndbuf_bytes.set(row, memory.sndbuf.into());
-        table.rcvbuf_bytes.set(row, memory.rcvbuf.into());
-        set(&mut table.mem_drops, row, memory.drops);
-    }
 }
 
-/// `tcp_info` of rows that follow each other, as long as the kernel makes it.
-/// Written a column at a time: 70 columns of one row after the other are 70 places
-/// in memory for each socket, and twice the time.
+/// What is told of the rows of a run and goes into columns one column at a time:
+/// 80 columns of one row after the other are 80 places in memory for each socket.
 #[derive(Default)]
-pub struct Infos {
-    bytes: Option<Box<[[u8; KNOWN_BYTES]; RUN]>>,
-    /// Of each.
+pub struct Told {
+    infos: Staged<[u8; KNOWN_BYTES]>,
+    /// Of each `tcp_info`: kernels make it as long as they know it.
     length: usize,
+    dumped: Staged<Dumped>,
+}
+
+/// What a dump alone tells of a socket.
+#[derive(Clone, Copy)]
+struct Dumped {
+    rqueue_bytes: u32,
+    wqueue_bytes: u32,
+    tos: Option<u8>,
+    tclass: Option<u8>,
+    class_id: Option<u32>,
+    memory: Option<Memory>,
+}
+
+/// One thing of each row of a run.
+struct Staged<T> {
+    things: Option<Box<[T; RUN]>>,
     /// Row of the first, a multiple of [`RUN`].
     first: usize,
     /// A bit per row that has one.
     rows: u64,
 }
 
-impl Infos {
-    fn is_next(&self, row: usize, info: &TcpInfo<'_>) -> bool {
-        self.rows == 0
-            || (self.first == row / RUN * RUN && self.length == info.0.len().min(KNOWN_BYTES))
-    }
-
-    fn push(&mut self, row: usize, info: &TcpInfo<'_>) {
-        self.length = info.0.len().min(KNOWN_BYTES);
-        self.first = row / RUN * RUN;
-        let place = row - self.first;
-        self.rows |= 1 << place;
-        let bytes = self
-            .bytes
-            .get_or_insert_with(|| Box::new([[0; KNOWN_BYTES]; RUN]));
-        bytes[place][..self.length].copy_from_slice(&info.0[..self.length]);
+impl<T> Default for Staged<T> {
+    fn default() -> Staged<T> {
+        Staged {
+            things: None,
+            first: 0,
+            rows: 0,
+        }
     }
 }
 
-impl Pending for Infos {
+impl<T: Copy> Staged<T> {
+    /// Is the row of another run than those that are here?
+    #[inline]
+    fn is_full_at(&self, row: usize) -> bool {
+        self.rows != 0 && self.first != row / RUN * RUN
+    }
+
+    /// Where the row's is kept; `empty` is what stands for those not told yet.
+    #[inline]
+    fn place(&mut self, row: usize, empty: T) -> &mut T {
+        self.first = row / RUN * RUN;
+        self.rows |= 1 << (row % RUN);
+        let things = self.things.get_or_insert_with(|| Box::new([empty; RUN]));
+        &mut things[row % RUN]
+    }
+
+    /// Sets a column in the rows that have a value for it.
+    #[inline]
+    fn set<N: Number, V: Into<N>>(&self, column: &mut Numbers<N>, value: impl Fn(&T) -> Option<V>) {
+        if let Some(things) = self.things.as_deref().filter(|_| self.rows != 0) {
+            column.set_run(self.first, self.rows, |at| {
+                value(&things[at]).map(Into::into)
+            });
+        }
+    }
+}
+
+impl Pending for Told {
     type Table = Sockets;
 
     fn settle(table: &mut Sockets) {
-        let mut infos = std::mem::take(&mut table.infos);
-        if infos.rows != 0 {
-            fill_info(table, &infos);
-            fill_further(table, &infos);
-            infos.rows = 0;
+        let mut told = std::mem::take(&mut table.told);
+        if told.infos.rows != 0 {
+            fill_info(table, &told);
+            fill_further(table, &told);
+            told.infos.rows = 0;
         }
-        table.infos = infos;
+        if told.dumped.rows != 0 {
+            fill_memory(table, &told.dumped);
+            told.dumped.rows = 0;
+        }
+        table.told = told;
     }
 }
 
-/// Sets a column in all rows that have a value for it.
+/// Sets a column from the `tcp_info` of each row.
 #[inline]
 fn run<T: Number, V: Into<T>>(
     column: &mut Numbers<T>,
-    infos: &Infos,
+    told: &Told,
     value: impl Fn(&TcpInfo<'_>) -> Option<V>,
 ) {
     // Each field is told if it ends within the length, whatever its value: it is
     // asked once, and not for each row.
-    let is_told = value(&TcpInfo(&[0; KNOWN_BYTES][..infos.length])).is_some();
-    if let Some(bytes) = infos.bytes.as_deref().filter(|_| is_told) {
-        column.set_run(infos.first, infos.rows, |place| {
-            value(&TcpInfo(&bytes[place])).map(Into::into)
-        });
+    if value(&TcpInfo(&[0; KNOWN_BYTES][..told.length])).is_some() {
+        told.infos.set(column, |bytes| value(&TcpInfo(bytes)));
     }
 }
 
+/// Fills queues, classes and memory.
+fn fill_memory(table: &mut Sockets, dumped: &Staged<Dumped>) {
+    dumped.set(&mut table.recv_q_bytes, |of| Some(of.rqueue_bytes));
+    dumped.set(&mut table.send_q_bytes, |of| Some(of.wqueue_bytes));
+    dumped.set(&mut table.tos, |of| of.tos);
+    dumped.set(&mut table.tclass, |of| of.tclass);
+    dumped.set(&mut table.class_id, |of| of.class_id);
+    let memory = |of: &Dumped| of.memory;
+    dumped.set(&mut table.mem_rmem_bytes, |of| Some(memory(of)?.rmem_alloc));
+    dumped.set(&mut table.mem_wmem_bytes, |of| Some(memory(of)?.wmem_alloc));
+    dumped.set(&mut table.mem_wmem_queued_bytes, |of| {
+        Some(memory(of)?.wmem_queued)
+    });
+    dumped.set(&mut table.mem_forward_alloc_bytes, |of| {
+        Some(memory(of)?.fwd_alloc)
+    });
+    dumped.set(&mut table.mem_optmem_bytes, |of| Some(memory(of)?.optmem));
+    dumped.set(&mut table.mem_backlog_bytes, |of| Some(memory(of)?.backlog));
+    dumped.set(&mut table.sndbuf_bytes, |of| Some(memory(of)?.sndbuf));
+    dumped.set(&mut table.rcvbuf_bytes, |of| Some(memory(of)?.rcvbuf));
+    dumped.set(&mut table.mem_drops, |of| memory(of)?.drops);
+}
+
 /// Fills what the two tables of a run have of `tcp_info` in `samples`.
-fn fill_info(table: &mut Sockets, infos: &Infos) {
-    run(&mut table.ca_state, infos, |info| info.ca_state());
-    run(&mut table.snd_cwnd, infos, |info| info.snd_cwnd());
-    run(&mut table.snd_ssthresh, infos, |info| info.snd_ssthresh());
-    run(&mut table.inflight, infos, |info| {
+fn fill_info(table: &mut Sockets, told: &Told) {
+    run(&mut table.ca_state, told, |info| info.ca_state());
+    run(&mut table.snd_cwnd, told, |info| info.snd_cwnd());
+    run(&mut table.snd_ssthresh, told, |info| info.snd_ssthresh());
+    run(&mut table.inflight, told, |info| {
         info.retrans().map(|_| info.inflight())
     });
-    run(&mut table.unacked, infos, |info| info.unacked());
-    run(&mut table.sacked, infos, |info| info.sacked());
-    run(&mut table.lost, infos, |info| info.lost());
-    run(&mut table.retrans, infos, |info| info.retrans());
-    run(&mut table.total_retrans, infos, |info| info.total_retrans());
-    run(&mut table.data_segs_out, infos, |info| info.data_segs_out());
-    run(&mut table.srtt_us, infos, |info| info.srtt_us());
-    run(&mut table.rttvar_us, infos, |info| info.rttvar_us());
-    run(&mut table.min_rtt_us, infos, |info| {
+    run(&mut table.unacked, told, |info| info.unacked());
+    run(&mut table.sacked, told, |info| info.sacked());
+    run(&mut table.lost, told, |info| info.lost());
+    run(&mut table.retrans, told, |info| info.retrans());
+    run(&mut table.total_retrans, told, |info| info.total_retrans());
+    run(&mut table.data_segs_out, told, |info| info.data_segs_out());
+    run(&mut table.srtt_us, told, |info| info.srtt_us());
+    run(&mut table.rttvar_us, told, |info| info.rttvar_us());
+    run(&mut table.min_rtt_us, told, |info| {
         let us = info.min_rtt_us()?;
         Some(if us == u32::MAX { 0 } else { us })
     });
     // Linux keeps the timeout as doubled.
-    run(&mut table.rto_us, infos, |info| {
+    run(&mut table.rto_us, told, |info| {
         Some(info.rto_us()? >> info.backoff()?.min(31))
     });
-    run(&mut table.backoff, infos, |info| info.backoff());
-    run(&mut table.pacing_rate_bits_per_sec, infos, |info| {
+    run(&mut table.backoff, told, |info| info.backoff());
+    run(&mut table.pacing_rate_bits_per_sec, told, |info| {
         limited_bits_per_sec(info.pacing_rate())
     });
-    run(&mut table.delivery_rate_bits_per_sec, infos, |info| {
+    run(&mut table.delivery_rate_bits_per_sec, told, |info| {
         info.delivery_rate().map(bits_per_sec)
     });
-    run(&mut table.delivered, infos, |info| info.delivered());
-    run(&mut table.delivered_ce, infos, |info| info.delivered_ce());
-    run(&mut table.bytes_sent, infos, |info| {
+    run(&mut table.delivered, told, |info| info.delivered());
+    run(&mut table.delivered_ce, told, |info| info.delivered_ce());
+    run(&mut table.bytes_sent, told, |info| {
         info.bytes_sent().map(wide)
     });
-    run(&mut table.bytes_retrans, infos, |info| {
+    run(&mut table.bytes_retrans, told, |info| {
         info.bytes_retrans().map(wide)
     });
-    run(&mut table.bytes_acked, infos, |info| {
+    run(&mut table.bytes_acked, told, |info| {
         info.bytes_acked().map(wide)
     });
-    run(&mut table.notsent_bytes, infos, |info| info.notsent_bytes());
-    run(&mut table.snd_wnd_bytes, infos, |info| info.snd_wnd());
-    run(&mut table.busy_us, infos, |info| info.busy_us().map(wide));
-    run(&mut table.rwnd_limited_us, infos, |info| {
+    run(&mut table.notsent_bytes, told, |info| info.notsent_bytes());
+    run(&mut table.snd_wnd_bytes, told, |info| info.snd_wnd());
+    run(&mut table.busy_us, told, |info| info.busy_us().map(wide));
+    run(&mut table.rwnd_limited_us, told, |info| {
         info.rwnd_limited_us().map(wide)
     });
-    run(&mut table.sndbuf_limited_us, infos, |info| {
+    run(&mut table.sndbuf_limited_us, told, |info| {
         info.sndbuf_limited_us().map(wide)
     });
-    run(&mut table.reordering, infos, |info| {
+    run(&mut table.reordering, told, |info| {
         info.reordering().map(|count| count as i32)
     });
-    run(&mut table.reord_seen, infos, |info| {
+    run(&mut table.reord_seen, told, |info| {
         info.reord_seen().map(|count| count as i32)
     });
-    run(&mut table.dsack_dups, infos, |info| info.dsack_dups());
+    run(&mut table.dsack_dups, told, |info| info.dsack_dups());
 }
 
 /// And in `tcp_info`.
-fn fill_further(table: &mut Sockets, infos: &Infos) {
-    run(&mut table.tcp_state, infos, |info| info.state());
-    run(&mut table.retransmits, infos, |info| info.retransmits());
-    run(&mut table.probes, infos, |info| info.probes());
-    run(&mut table.options, infos, |info| info.options());
-    run(&mut table.snd_wscale, infos, |info| {
+fn fill_further(table: &mut Sockets, told: &Told) {
+    run(&mut table.tcp_state, told, |info| info.state());
+    run(&mut table.retransmits, told, |info| info.retransmits());
+    run(&mut table.probes, told, |info| info.probes());
+    run(&mut table.options, told, |info| info.options());
+    run(&mut table.snd_wscale, told, |info| {
         info.wscales().map(|scales| scales & 0xf)
     });
-    run(&mut table.rcv_wscale, infos, |info| {
+    run(&mut table.rcv_wscale, told, |info| {
         info.wscales().map(|scales| scales >> 4)
     });
-    run(&mut table.ato_us, infos, |info| info.ato_us());
-    run(&mut table.snd_mss_bytes, infos, |info| info.snd_mss());
-    run(&mut table.rcv_mss_bytes, infos, |info| info.rcv_mss());
-    run(&mut table.last_data_sent_ms, infos, |info| {
+    run(&mut table.ato_us, told, |info| info.ato_us());
+    run(&mut table.snd_mss_bytes, told, |info| info.snd_mss());
+    run(&mut table.rcv_mss_bytes, told, |info| info.rcv_mss());
+    run(&mut table.last_data_sent_ms, told, |info| {
         info.last_data_sent_ms()
     });
-    run(&mut table.last_data_recv_ms, infos, |info| {
+    run(&mut table.last_data_recv_ms, told, |info| {
         info.last_data_recv_ms()
     });
-    run(&mut table.last_ack_recv_ms, infos, |info| {
+    run(&mut table.last_ack_recv_ms, told, |info| {
         info.last_ack_recv_ms()
     });
-    run(&mut table.pmtu_bytes, infos, |info| info.pmtu());
-    run(&mut table.rcv_ssthresh_bytes, infos, |info| {
+    run(&mut table.pmtu_bytes, told, |info| info.pmtu());
+    run(&mut table.rcv_ssthresh_bytes, told, |info| {
         info.rcv_ssthresh()
     });
-    run(&mut table.advmss_bytes, infos, |info| info.advmss());
-    run(&mut table.rcv_rtt_us, infos, |info| info.rcv_rtt_us());
-    run(&mut table.rcv_space_bytes, infos, |info| info.rcv_space());
-    run(&mut table.max_pacing_rate_bits_per_sec, infos, |info| {
+    run(&mut table.advmss_bytes, told, |info| info.advmss());
+    run(&mut table.rcv_rtt_us, told, |info| info.rcv_rtt_us());
+    run(&mut table.rcv_space_bytes, told, |info| info.rcv_space());
+    run(&mut table.max_pacing_rate_bits_per_sec, told, |info| {
         limited_bits_per_sec(info.max_pacing_rate())
     });
-    run(&mut table.bytes_received, infos, |info| {
+    run(&mut table.bytes_received, told, |info| {
         info.bytes_received().map(wide)
     });
-    run(&mut table.segs_out, infos, |info| info.segs_out());
-    run(&mut table.segs_in, infos, |info| info.segs_in());
-    run(&mut table.data_segs_in, infos, |info| info.data_segs_in());
-    run(&mut table.rcv_ooopack, infos, |info| info.rcv_ooopack());
-    run(&mut table.rcv_wnd_bytes, infos, |info| info.rcv_wnd());
-    run(&mut table.rehash, infos, |info| info.rehash());
-    run(&mut table.total_rto, infos, |info| info.total_rto());
-    run(&mut table.total_rto_recoveries, infos, |info| {
+    run(&mut table.segs_out, told, |info| info.segs_out());
+    run(&mut table.segs_in, told, |info| info.segs_in());
+    run(&mut table.data_segs_in, told, |info| info.data_segs_in());
+    run(&mut table.rcv_ooopack, told, |info| info.rcv_ooopack());
+    run(&mut table.rcv_wnd_bytes, told, |info| info.rcv_wnd());
+    run(&mut table.rehash, told, |info| info.rehash());
+    run(&mut table.total_rto, told, |info| info.total_rto());
+    run(&mut table.total_rto_recoveries, told, |info| {
         info.total_rto_recoveries()
     });
-    run(&mut table.total_rto_time_ms, infos, |info| {
+    run(&mut table.total_rto_time_ms, told, |info| {
         info.total_rto_time_ms()
     });
-    run(&mut table.received_ce, infos, |info| info.received_ce());
-    run(&mut table.delivered_e1_bytes, infos, |info| {
+    run(&mut table.received_ce, told, |info| info.received_ce());
+    run(&mut table.delivered_e1_bytes, told, |info| {
         info.delivered_e1_bytes()
     });
-    run(&mut table.delivered_e0_bytes, infos, |info| {
+    run(&mut table.delivered_e0_bytes, told, |info| {
         info.delivered_e0_bytes()
     });
-    run(&mut table.delivered_ce_bytes, infos, |info| {
+    run(&mut table.delivered_ce_bytes, told, |info| {
         info.delivered_ce_bytes()
     });
-    run(&mut table.received_e1_bytes, infos, |info| {
+    run(&mut table.received_e1_bytes, told, |info| {
         info.received_e1_bytes()
     });
-    run(&mut table.received_e0_bytes, infos, |info| {
+    run(&mut table.received_e0_bytes, told, |info| {
         info.received_e0_bytes()
     });
-    run(&mut table.received_ce_bytes, infos, |info| {
+    run(&mut table.received_ce_bytes, told, |info| {
         info.received_ce_bytes()
     });
 }
@@ -374,7 +428,7 @@ mod tests {
         let row = table.add_row();
         fill(&mut table, row, diag, &Anonymiser::Keep, &mut String::new());
         fill_dumped(&mut table, row, diag);
-        Infos::settle(&mut table);
+        Told::settle(&mut table);
         table
     }
 
