@@ -210,6 +210,20 @@ def test_sort_filter_pause_and_interval_do_what_they_say(tmp_path: Path, many: s
         terminal.until(lambda text: "keys and columns" in text, "no help")
 
 
+def test_keys_typed_in_one_go_are_for_where_the_one_before_them_led(tmp_path: Path, single: str) -> None:
+    with watching(tmp_path, (80, 24), "--netns", single) as terminal:
+        terminal.until(sampled("2 sockets"), "no second sample")
+        # Of the table these would be: pause, reverse, slower, quit.
+        terminal.type("/port=8\x7f9 algorithm=pr+q\r>")
+        terminal.until(lambda text: "filter port=9 algorithm=pr+q" in text, "not filtered")
+        terminal.until(lambda text: "no connections" in text and "every 0.2 s" in text, "other keys were seen")
+        terminal.type("/\x15\r+")
+        terminal.until(lambda text: "2 sockets" in text and "every 0.5 s" in text, "the filter did not go")
+        assert "PAUSED" not in "\n".join(terminal.screen())
+        terminal.keys("q")
+        terminal.ended()
+
+
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
 def test_signals_leave_the_terminal_as_it_was(tmp_path: Path, empty: str, by: signal.Signals) -> None:
     with watching(tmp_path, (80, 24), "--netns", empty) as terminal:

@@ -83,14 +83,15 @@ def stop_signals() -> Iterator[int]:
             # Signals are the main thread's affair; this recording ends by its duration.
             yield reading
             return
-        before = {number: signal.signal(number, _noted) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        # The descriptor first and last: a signal with our handler and without it would be lost.
         woken = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        before = {number: signal.signal(number, _noted) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
         try:
             yield reading
         finally:
-            signal.set_wakeup_fd(woken)
             for number, handler in before.items():
                 signal.signal(number, handler)
+            signal.set_wakeup_fd(woken)
     finally:
         os.close(reading)
         os.close(writing)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import time
 from typing import ClassVar
 
@@ -13,7 +12,7 @@ from rich.style import Style
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.events import Click, MouseScrollDown, MouseScrollUp, Resize
+from textual.events import Click, Event, Key, MouseScrollDown, MouseScrollUp, Resize
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -23,6 +22,7 @@ from kneepoint import human
 from kneepoint.errors import KneepointError, UsageError
 
 from . import filters, view
+from .ending import Ending
 from .filters import Wanted
 from .pages import ConnectionPage, HelpPage, Page
 from .sample import History, Sample, per_algorithm, take, total
@@ -167,6 +167,12 @@ class Connections(Widget, can_focus=True):
         self._arrange()
 
 
+class FilterLine(Input):
+    """The filter, while it is edited."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "app.apply"), Binding("escape", "app.leave")]
+
+
 class Moved(Message):
     """Other rows may be seen."""
 
@@ -201,6 +207,7 @@ class Watch(App[None]):
         self.theme = "ansi-dark"
         self.paused = False
         self.history = History()
+        self.ending = Ending()
         self._netns, self._every_s = netns, every_s
         self._wanted, self._asked = wanted, wanted
         self._said = ""
@@ -219,14 +226,13 @@ class Watch(App[None]):
         yield Static(id="totals")
         yield Static(id="algorithms")
         yield Connections(self.sample, self._by)
-        yield Input(id="filter", compact=True, select_on_focus=False)
+        yield FilterLine(id="filter", compact=True, select_on_focus=False)
         yield Static(id="status")
 
     def on_mount(self) -> None:
-        """Ends in order when a signal asks for it, and begins to sample."""
+        """Begins to sample; from here on it can end in order."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self.exit)
+        self.ending.ready(lambda: loop.call_soon_threadsafe(self.exit))
         self.screen.set_focus(self.query_one(Connections))
         self._show()
         self.run_worker(self._sampling(), exclusive=True)
@@ -313,6 +319,23 @@ class Watch(App[None]):
             name = f"{view.local(self.sample, row)} to {view.peer(self.sample, row)}"
             self.push_screen(ConnectionPage(int(self.sample.cookies[row]), name))
 
+    async def on_event(self, event: Event) -> None:
+        """Does what a key asks for before it looks at the next one.
+
+        Textual puts keys into a queue of the widget that has the focus when they come. Of keys that come in one go
+        those behind a `/` would be commands of the table, and letters behind an editing key be put in before it.
+        """
+        if not isinstance(event, Key) or event.is_forwarded:
+            await super().on_event(event)
+        elif isinstance(self.focused, FilterLine) and event.is_printable and event.character is not None:
+            self.focused.replace(event.character, *self.focused.selection)
+        elif bound := self.screen.active_bindings.get(event.key):
+            await self.run_action(bound.binding.action, bound.node)
+
+    async def action_quit(self) -> None:
+        """Ends, at the latest when a sample under way has had its time."""
+        self.ending.begin()
+
     def action_help(self) -> None:
         """Opens the help."""
         if not isinstance(self.screen, HelpPage):
@@ -339,27 +362,23 @@ class Watch(App[None]):
         """Lets the filter be edited in place of the last line."""
         if isinstance(self.screen, Page):
             return
-        entry = self.query_one(Input)
+        entry = self.query_one(FilterLine)
         entry.value = filters.line(self._wanted)
         entry.placeholder = "port=443 address=10.0.0.0/8 algorithm=bbr state=ESTAB min-bytes=1MB"
         entry.display = True
         self.screen.set_focus(entry)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def action_apply(self) -> None:
         """Asks for it at once; what cannot be meant is said and nothing changes."""
         try:
-            self._asked = filters.parse(event.value)
+            self._asked = filters.parse(self.query_one(FilterLine).value)
         except UsageError as error:
             self._say(str(error))
-        self._close_filter()
+        self.action_leave()
         self._now.set()
 
-    def on_key(self, event: object) -> None:
-        """Esc leaves the filter as it was."""
-        if getattr(event, "key", "") == "escape" and self.query(Input) and self.query_one(Input).has_focus:
-            self._close_filter()
-
-    def _close_filter(self) -> None:
-        self.query_one(Input).display = False
+    def action_leave(self) -> None:
+        """Leaves the filter as it is."""
+        self.query_one(FilterLine).display = False
         self.screen.set_focus(self.query_one(Connections))
         self._status()

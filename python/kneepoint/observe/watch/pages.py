@@ -41,13 +41,16 @@ class Page(Screen[None]):
         yield Static(id="foot")
 
     def write(self, head: str, body: str, foot: str) -> None:
-        """Shows these."""
+        """Shows these, once there is where."""
+        if not self.query("#foot"):
+            return
         for name, text in (("#head", head), ("#body", body), ("#foot", foot)):
             self.query_one(name, Static).update(Content(text))
 
     def action_scroll(self, lines: int) -> None:
         """Moves the text."""
-        self.query_one("#text", VerticalScroll).scroll_relative(y=lines, animate=False)
+        for text in self.query(VerticalScroll):
+            text.scroll_relative(y=lines, animate=False)
 
 
 class ConnectionPage(Page):
