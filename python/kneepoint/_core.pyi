@@ -282,8 +282,8 @@ def export(asked: str, stop: int, publish: Callable[[str], None]) -> None:
     `publish` gets each sample as one, from another thread; what it raises ends it.
     """
 
-def sockets(wanted: str) -> ArrowBatches:
-    """The TCP sockets as they are now; `wanted` is a JSON object."""
+def sockets(wanted: str, columns: list[str]) -> ArrowBatches:
+    """The TCP sockets as they are now; `wanted` is a JSON object. No columns: all."""
 
 def import_ss(asked: str, progress: Callable[[int, int], object] | None) -> tuple[dict[str, Any], ArrowBatches | None]:
     """Reads dumps of ss. `asked` is a JSON object: `files`, `out`, `strict`, `dry_run`, `anonymize`, `zone_s`,

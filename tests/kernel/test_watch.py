@@ -232,6 +232,27 @@ def test_signals_leave_the_terminal_as_it_was(tmp_path: Path, empty: str, by: si
         terminal.ended()
 
 
+HELD_BY_A_SAMPLE = """
+import sys
+from kneepoint.observe.watch import sample, view
+taken = sample.take({"netns": sys.argv[1]}, None)
+taken = sample.take({"netns": sys.argv[1]}, taken)
+rows = view.ordered(taken, "peer", False)
+assert len(view.fields(sample.whole({"netns": sys.argv[1]}, taken.socket(int(rows[0]))))) > 60
+arrays = [*taken.values.values(), taken.t_ns, taken.cookies, taken.order, taken.limited]
+arrays += [taken.states.codes, taken.algorithms.codes, taken.ends]
+print(sum(one.nbytes for one in arrays) // len(taken), "pandas" in sys.modules)
+"""
+
+
+def test_a_sample_holds_what_the_table_shows_and_no_more(many: str) -> None:
+    done = subprocess.run([sys.executable, "-c", HELD_BY_A_SAMPLE, many], capture_output=True, text=True, check=True)
+    # All columns take 900 bytes per connection, and pandas 50 MB, which pyarrow imports where there is one.
+    per_connection, with_pandas = done.stdout.split()
+    assert int(per_connection) < 320
+    assert with_pandas == "False"
+
+
 def test_one_interval_is_printed_where_there_is_no_terminal(single: str) -> None:
     refused = subprocess.run([*COMMAND, "--netns", single], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert refused.returncode == 2

@@ -38,12 +38,12 @@ pub fn record(
     Ok(serde_json::to_string(&report).expect("a report is plain data"))
 }
 
-/// The sockets as they are now; `wanted` is a JSON object.
+/// The sockets as they are now; `wanted` is a JSON object. No columns: all.
 #[pyfunction]
-pub fn sockets(py: Python<'_>, wanted: &str) -> PyResult<ArrowBatches> {
+pub fn sockets(py: Python<'_>, wanted: &str, columns: Vec<String>) -> PyResult<ArrowBatches> {
     let wanted: Wanted = parse(wanted)?;
     let batches = py
-        .detach(|| knee_kernel::record::sockets(&Selection::new(&wanted)?))
+        .detach(|| knee_kernel::record::sockets(&Selection::new(&wanted)?, &columns))
         .map_err(|error| errors::kernel(py, &error))?;
     Ok(ArrowBatches::new(batches))
 }

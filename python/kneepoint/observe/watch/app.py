@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import time
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -25,7 +26,10 @@ from . import filters, view
 from .ending import Ending
 from .filters import Wanted
 from .pages import ConnectionPage, HelpPage, Page
-from .sample import History, Sample, per_algorithm, take, total
+from .sample import History, Sample, Socket, per_algorithm, take, total, whole
+
+if TYPE_CHECKING:
+    import pyarrow
 
 INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 SAID_S = 8.0
@@ -215,11 +219,22 @@ class Watch(App[None]):
         self._cost = ""
         self._now = asyncio.Event()
         self._by = by
-        self.sample = self._take(wanted, None)
+        self.sample, _ = self._take(wanted, None, None)
         self.history.add(self.sample)
 
-    def _take(self, wanted: Wanted, before: Sample | None) -> Sample:
-        return take({**wanted, "netns": self._netns}, before)
+    def _take(
+        self, wanted: Wanted, before: Sample | None, looked_at: Socket | None
+    ) -> tuple[Sample, pyarrow.Table | None]:
+        sample = take({**wanted, "netns": self._netns}, before)
+        told = self.look(looked_at) if looked_at else None
+        # The C library keeps what was freed, a quarter as much again as is in use; glibc can be told to give it back.
+        if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+            trim(0)
+        return sample, told
+
+    def look(self, socket: Socket) -> pyarrow.Table:
+        """Every column of this socket."""
+        return whole({**self._wanted, "netns": self._netns}, socket)
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -249,14 +264,17 @@ class Watch(App[None]):
             asked = self._asked
             if self.paused and asked == self._wanted:
                 continue
+            page = next((one for one in self.screen_stack if isinstance(one, ConnectionPage)), None)
             try:
-                sample = await asyncio.to_thread(self._take, asked, self.sample)
+                sample, told = await asyncio.to_thread(self._take, asked, self.sample, page.socket if page else None)
             except KneepointError as error:
                 # A filter that the kernel does not take is dropped; the screen stays as it was.
                 self._asked = self._wanted
                 self._say(" ".join(str(error).split()))
                 continue
             self._wanted, self.sample = asked, sample
+            if page:
+                page.whole = told
             self.history.add(sample)
             wall, cpu = time.monotonic(), time.process_time()
             share = 100 * (cpu - self._spent[1]) / (wall - self._spent[0])
@@ -317,7 +335,7 @@ class Watch(App[None]):
         row = self.query_one(Connections).chosen
         if row is not None:
             name = f"{view.local(self.sample, row)} to {view.peer(self.sample, row)}"
-            self.push_screen(ConnectionPage(int(self.sample.cookies[row]), name))
+            self.push_screen(ConnectionPage(self.sample.socket(row), name))
 
     async def on_event(self, event: Event) -> None:
         """Does what a key asks for before it looks at the next one.
