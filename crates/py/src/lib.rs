@@ -30,6 +30,8 @@ mod run;
 #[cfg(feature = "python")]
 mod scenario;
 #[cfg(feature = "python")]
+mod segment;
+#[cfg(feature = "python")]
 mod shell;
 #[cfg(feature = "python")]
 mod trace;
@@ -62,6 +64,8 @@ mod _core {
     use crate::run::{Cancel, Output};
     #[pymodule_export]
     use crate::scenario::{Scenario, parse};
+    #[pymodule_export]
+    use crate::segment::SegmentWriter;
     #[pymodule_export]
     use crate::shell::{ShellOutcome, shell};
     #[pymodule_export]
