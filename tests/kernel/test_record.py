@@ -20,6 +20,7 @@ import pytest
 import kneepoint
 
 COMMAND = [sys.executable, "-m", "kneepoint", "record"]
+UNIT = Path(__file__).parents[2] / "packaging/systemd/knee-record.service"
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
@@ -160,8 +161,11 @@ def test_full_disk_ends_the_recording_with_what_it_had(tmp_path: Path) -> None:
     kept = Path(f"{tmp_path}.kept")
     kept.mkdir()
     done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True)
-    assert done.stdout.strip().endswith("2"), done.stdout + done.stderr
+    code = done.stdout.strip().rpartition("\n")[2]
+    assert code == "2", done.stdout + done.stderr
     assert "no space" in done.stderr
+    # The service does not try again every five seconds.
+    assert f"RestartPreventExitStatus={code}" in UNIT.read_text().split()
     assert sum(pq.read_table(path).num_rows for path in kept.glob("*.parquet")) > 0
 
 
