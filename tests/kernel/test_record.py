@@ -193,6 +193,17 @@ def test_ordinary_user_gets_what_can_be_read_and_is_told_what_cannot(tmp_path: P
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.parametrize("command", ["record --for 1s --out rec", "watch --once"])
+def test_filter_for_marks_that_the_kernel_does_not_tell_is_refused(tmp_path: Path, command: str) -> None:
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("giving up capabilities needs root and setpriv (Debian: util-linux)")
+    without = ["setpriv", "--bounding-set=-net_admin", *COMMAND[:-1], *command.split(), "--mark", "7"]
+    done = subprocess.run(without, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "CAP_NET_ADMIN" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
 def test_one_dump_agrees_with_the_socket_s_own_tcp_info() -> None:
     with listening() as (listener, port):
         near, far = exchange(listener, port, 70_000)
