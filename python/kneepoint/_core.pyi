@@ -300,6 +300,10 @@ def export(asked: str, stop: int, publish: Callable[[str], None]) -> None:
 def sockets(wanted: str, columns: list[str]) -> ArrowBatches:
     """The TCP sockets as they are now; `wanted` is a JSON object. No columns: all."""
 
+def give_back_memory() -> None:
+    """Gives back to the system what was freed and the C library keeps, where it can: a fourth of what `knee watch` has
+    in use."""
+
 def import_ss(asked: str, progress: Callable[[int, int], object] | None) -> tuple[dict[str, Any], ArrowBatches | None]:
     """Reads dumps of ss. `asked` is a JSON object: `files`, `out`, `strict`, `dry_run`, `anonymize`, `zone_s`,
     `host`.

@@ -54,7 +54,7 @@ mod _core {
         import_flent, import_iperf3, import_nginx, import_pcap, import_ss, import_tcp_info, recover,
     };
     #[pymodule_export]
-    use crate::record::{record, sockets};
+    use crate::record::{give_back_memory, record, sockets};
     #[pymodule_export]
     use crate::registry::{
         algorithms, keys, losses, queues, record_tables, sizes, tables, trace_tables, version,

@@ -48,6 +48,12 @@ pub fn sockets(py: Python<'_>, wanted: &str, columns: Vec<String>) -> PyResult<A
     Ok(ArrowBatches::new(batches))
 }
 
+/// See `knee_kernel::record::give_back_memory`.
+#[pyfunction]
+pub fn give_back_memory(py: Python<'_>) {
+    py.detach(knee_kernel::record::give_back_memory);
+}
+
 fn parse<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
     serde_json::from_str(text)
         .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import time
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,7 +18,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from kneepoint import human
+from kneepoint import _core, human
 from kneepoint.errors import KneepointError, UsageError
 
 from . import filters, view
@@ -227,9 +226,7 @@ class Watch(App[None]):
     ) -> tuple[Sample, pyarrow.Table | None]:
         sample = take({**wanted, "netns": self._netns}, before)
         told = self.look(looked_at) if looked_at else None
-        # The C library keeps what was freed, a quarter as much again as is in use; glibc can be told to give it back.
-        if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
-            trim(0)
+        _core.give_back_memory()
         return sample, told
 
     def look(self, socket: Socket) -> pyarrow.Table:
