@@ -26,6 +26,21 @@ class ArrowBatches:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __len__(self) -> int: ...
 
+class SegmentWriter:
+    """Writes a table into one Parquet file of a folder, TABLE-000001.parquet, such that `recover` makes a whole file of
+    what a killed process left: all but the last `group_ms`.
+
+    `like` has the columns; its rows are not written. No file appears before the first row. Methods raise
+    `RunFolderError`; what had been written is in a whole file then.
+    """
+
+    def __init__(self, folder: Path, table: str, like: ArrowTable, group_ms: int) -> None: ...
+    def write(self, rows: ArrowTable) -> None:
+        """Appends rows; none: what is old enough is still made safe."""
+
+    def finish(self) -> Path | None:
+        """The file, which is whole now; None: there were no rows."""
+
 class Output:
     """What one repetition of one cell produced."""
 
@@ -282,8 +297,12 @@ def export(asked: str, stop: int, publish: Callable[[str], None]) -> None:
     `publish` gets each sample as one, from another thread; what it raises ends it.
     """
 
-def sockets(wanted: str) -> ArrowBatches:
-    """The TCP sockets as they are now; `wanted` is a JSON object."""
+def sockets(wanted: str, columns: list[str]) -> ArrowBatches:
+    """The TCP sockets as they are now; `wanted` is a JSON object. No columns: all."""
+
+def give_back_memory() -> None:
+    """Gives back to the system what was freed and the C library keeps, where it can: a fourth of what `knee watch` has
+    in use."""
 
 def import_ss(asked: str, progress: Callable[[int, int], object] | None) -> tuple[dict[str, Any], ArrowBatches | None]:
     """Reads dumps of ss. `asked` is a JSON object: `files`, `out`, `strict`, `dry_run`, `anonymize`, `zone_s`,

@@ -20,6 +20,7 @@ import pytest
 import kneepoint
 
 COMMAND = [sys.executable, "-m", "kneepoint", "record"]
+UNIT = Path(__file__).parents[2] / "packaging/systemd/knee-record.service"
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
@@ -160,8 +161,11 @@ def test_full_disk_ends_the_recording_with_what_it_had(tmp_path: Path) -> None:
     kept = Path(f"{tmp_path}.kept")
     kept.mkdir()
     done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True)
-    assert done.stdout.strip().endswith("2"), done.stdout + done.stderr
+    code = done.stdout.strip().rpartition("\n")[2]
+    assert code == "2", done.stdout + done.stderr
     assert "no space" in done.stderr
+    # The service does not try again every five seconds.
+    assert f"RestartPreventExitStatus={code}" in UNIT.read_text().split()
     assert sum(pq.read_table(path).num_rows for path in kept.glob("*.parquet")) > 0
 
 
@@ -187,6 +191,17 @@ def test_ordinary_user_gets_what_can_be_read_and_is_told_what_cannot(tmp_path: P
         assert {row["uid"] for row in rows(folder)} == {0}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize("command", ["record --for 1s --out rec", "watch --once"])
+def test_filter_for_marks_that_the_kernel_does_not_tell_is_refused(tmp_path: Path, command: str) -> None:
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("giving up capabilities needs root and setpriv (Debian: util-linux)")
+    without = ["setpriv", "--bounding-set=-net_admin", *COMMAND[:-1], *command.split(), "--mark", "7"]
+    done = subprocess.run(without, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "CAP_NET_ADMIN" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_one_dump_agrees_with_the_socket_s_own_tcp_info() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+import kneepoint
 from building import ROOT, missing_tools, run
 from kneepoint.cli import exporting
 from kneepoint.errors import KernelUnsupported, UsageError
@@ -239,6 +240,29 @@ def awaited(what: Any, seconds: float = 15) -> Any:
     return found
 
 
+def test_what_a_killed_trace_had_seen_two_seconds_before_can_be_asked_for(lab: Lab, tmp_path: Path) -> None:
+    out = tmp_path / "killed"
+    process = subprocess.Popen([*KNEE, f"{lab.address}:{PORT}", "--out", out, "-q"])
+    try:
+        awaited(out.is_dir)
+        with server(lab, PORT):
+            sent = send(lab, PORT, 300_000)
+        described = [out / f"{table}-000001.parquet.groups" for table in trace.TABLES]
+        awaited(lambda: all(path.exists() and path.stat().st_size for path in described))
+    finally:
+        process.kill()
+        process.wait()
+    assert not (out / "trace.json").exists()
+    asked = "select cookie, count(*) as acks, max(bytes_acked) as acked from acks group by all"
+    (row,) = kneepoint.sql(asked, out).to_pylist()
+    assert row["cookie"] == sent["cookie"]
+    # The SYN counts as one.
+    assert row["acked"] == 300_001
+    (connection,) = kneepoint.sql("select acks, closed from connections", out).to_pylist()
+    assert connection == {"acks": row["acks"], "closed": True}
+    assert {path.name for path in out.iterdir()} == {f"{table}-000001.parquet" for table in trace.TABLES}
+
+
 def test_ctrl_c_ends_a_trace_with_what_was_seen_so_far(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "stopped"
     process = subprocess.Popen(
@@ -248,7 +272,7 @@ def test_ctrl_c_ends_a_trace_with_what_was_seen_so_far(lab: Lab, tmp_path: Path)
         text=True,
     )
     try:
-        awaited(lambda: (out / ".acks.parquet.part").exists())
+        awaited(out.is_dir)
         with server(lab, PORT):
             send(lab, PORT, 50_000)
         process.send_signal(signal.SIGINT)

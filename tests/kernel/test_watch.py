@@ -210,12 +210,47 @@ def test_sort_filter_pause_and_interval_do_what_they_say(tmp_path: Path, many: s
         terminal.until(lambda text: "keys and columns" in text, "no help")
 
 
+def test_keys_typed_in_one_go_are_for_where_the_one_before_them_led(tmp_path: Path, single: str) -> None:
+    with watching(tmp_path, (80, 24), "--netns", single) as terminal:
+        terminal.until(sampled("2 sockets"), "no second sample")
+        # Of the table these would be: pause, reverse, slower, quit.
+        terminal.type("/port=8\x7f9 algorithm=pr+q\r>")
+        terminal.until(lambda text: "filter port=9 algorithm=pr+q" in text, "not filtered")
+        terminal.until(lambda text: "no connections" in text and "every 0.2 s" in text, "other keys were seen")
+        terminal.type("/\x15\r+")
+        terminal.until(lambda text: "2 sockets" in text and "every 0.5 s" in text, "the filter did not go")
+        assert "PAUSED" not in "\n".join(terminal.screen())
+        terminal.keys("q")
+        terminal.ended()
+
+
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
 def test_signals_leave_the_terminal_as_it_was(tmp_path: Path, empty: str, by: signal.Signals) -> None:
     with watching(tmp_path, (80, 24), "--netns", empty) as terminal:
         terminal.until(lambda text: "0 sockets" in text, "no screen")
         os.kill(terminal.watcher(), by)
         terminal.ended()
+
+
+HELD_BY_A_SAMPLE = """
+import sys
+from kneepoint.observe.watch import sample, view
+taken = sample.take({"netns": sys.argv[1]}, None)
+taken = sample.take({"netns": sys.argv[1]}, taken)
+rows = view.ordered(taken, "peer", False)
+assert len(view.fields(sample.whole({"netns": sys.argv[1]}, taken.socket(int(rows[0]))))) > 60
+arrays = [*taken.values.values(), taken.t_ns, taken.cookies, taken.order, taken.limited]
+arrays += [taken.states.codes, taken.algorithms.codes, taken.ends]
+print(sum(one.nbytes for one in arrays) // len(taken), "pandas" in sys.modules)
+"""
+
+
+def test_a_sample_holds_what_the_table_shows_and_no_more(many: str) -> None:
+    done = subprocess.run([sys.executable, "-c", HELD_BY_A_SAMPLE, many], capture_output=True, text=True, check=True)
+    # All columns take 900 bytes per connection, and pandas 50 MB, which pyarrow imports where there is one.
+    per_connection, with_pandas = done.stdout.split()
+    assert int(per_connection) < 320
+    assert with_pandas == "False"
 
 
 def test_one_interval_is_printed_where_there_is_no_terminal(single: str) -> None:

@@ -17,13 +17,26 @@ def taken(
 ) -> sample.Sample:
     """A sample of these rows at this time."""
     told = [
-        {"cookie": 1, "state": "ESTAB", "algorithm": "reno", "remote_addr": "192.0.2.1", "t_mono_ns": t_ms * 10**6}
+        {
+            "cookie": 1,
+            "state": "ESTAB",
+            "algorithm": "reno",
+            "local_addr": "192.0.2.9",
+            "remote_addr": "192.0.2.1",
+            "t_mono_ns": t_ms * 10**6,
+        }
         | IDLE
         | row
         for row in rows
     ]
     texts = pa.dictionary(pa.int32(), pa.string())
-    kinds = {"cookie": pa.uint64(), "state": texts, "algorithm": texts, "remote_addr": pa.string()}
+    kinds = {
+        "cookie": pa.uint64(),
+        "state": texts,
+        "algorithm": texts,
+        "local_addr": pa.string(),
+        "remote_addr": pa.string(),
+    }
     names = [*kinds, "t_mono_ns", *IDLE]
     columns = {name: pa.array([row[name] for row in told], kinds.get(name, pa.int64())) for name in names}
     # In two batches, each with a dictionary of its own, as a large dump is.

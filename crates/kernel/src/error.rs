@@ -94,6 +94,14 @@ pub enum KernelError {
         expected: String,
     },
 
+    /// A filter asks for what the caller is not told.
+    #[error(
+        "mark: the kernel tells the marks of sockets to CAP_NET_ADMIN only, which this process \
+         does not have: the filter would match nothing. Run it as root, give it the capability \
+         (a service: AmbientCapabilities=CAP_NET_ADMIN), or leave the filter out"
+    )]
+    MarksNotTold,
+
     /// A file of a recording cannot be written.
     #[error(transparent)]
     Segment(#[from] knee_observe::segment::Error),
@@ -122,6 +130,7 @@ impl KernelError {
                 | KernelError::Unsupported { .. }
                 | KernelError::Load { .. }
                 | KernelError::Trace { .. }
+                | KernelError::MarksNotTold
         )
     }
 }

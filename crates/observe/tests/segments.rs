@@ -187,6 +187,31 @@ fn a_later_writer_goes_on_with_the_next_number() {
 }
 
 #[test]
+fn the_segments_of_each_table_are_numbered_from_one() {
+    let dir = tempfile::tempdir().unwrap();
+    for table in ["sockets", "cpu", "tcp-sockets", "sockets"] {
+        let schema = table::schema::<Sockets>();
+        let mut writer = Writer::create(dir.path(), table, schema, options()).unwrap();
+        writer.write(&batch(0, 5)).unwrap();
+        writer.finish().unwrap();
+    }
+    let mut names: Vec<_> = fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "cpu-000001.parquet",
+            "sockets-000001.parquet",
+            "sockets-000002.parquet",
+            "tcp-sockets-000001.parquet",
+        ]
+    );
+}
+
+#[test]
 fn segments_rotate_by_size_and_the_oldest_go_when_the_bound_is_reached() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = writer(

@@ -31,6 +31,10 @@ impl ArrowTable {
             batch: record_batch(table),
         }
     }
+
+    pub fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
 }
 
 #[pymethods]

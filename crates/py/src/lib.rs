@@ -32,6 +32,8 @@ mod run;
 #[cfg(feature = "python")]
 mod scenario;
 #[cfg(feature = "python")]
+mod segment;
+#[cfg(feature = "python")]
 mod shell;
 #[cfg(feature = "python")]
 mod trace;
@@ -54,7 +56,7 @@ mod _core {
     #[pymodule_export]
     use crate::loader::{LoadedAlgorithms, in_kernel, load, load_for_run, unload};
     #[pymodule_export]
-    use crate::record::{record, recover, sockets};
+    use crate::record::{give_back_memory, record, recover, sockets};
     #[pymodule_export]
     use crate::registry::{
         algorithms, keys, losses, queues, record_tables, sizes, tables, trace_tables, version,
@@ -64,6 +66,8 @@ mod _core {
     use crate::run::{Cancel, Output};
     #[pymodule_export]
     use crate::scenario::{Scenario, parse};
+    #[pymodule_export]
+    use crate::segment::SegmentWriter;
     #[pymodule_export]
     use crate::shell::{ShellOutcome, shell};
     #[pymodule_export]

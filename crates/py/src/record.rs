@@ -40,12 +40,12 @@ pub fn record(
     Ok(serde_json::to_string(&report).expect("a report is plain data"))
 }
 
-/// The sockets as they are now; `wanted` is a JSON object.
+/// The sockets as they are now; `wanted` is a JSON object. No columns: all.
 #[pyfunction]
-pub fn sockets(py: Python<'_>, wanted: &str) -> PyResult<ArrowBatches> {
+pub fn sockets(py: Python<'_>, wanted: &str, columns: Vec<String>) -> PyResult<ArrowBatches> {
     let wanted: Wanted = asked::parse(wanted)?;
     let batches = py
-        .detach(|| knee_kernel::record::sockets(&Selection::new(&wanted)?))
+        .detach(|| knee_kernel::record::sockets(&Selection::new(&wanted)?, &columns))
         .map_err(|error| errors::kernel(py, &error))?;
     Ok(ArrowBatches::new(batches))
 }
@@ -66,4 +66,10 @@ pub fn recover(py: Python<'_>, folder: PathBuf) -> PyResult<(Vec<PathBuf>, Vec<P
         }
     }
     Ok((whole, in_use))
+}
+
+/// See `knee_kernel::record::give_back_memory`.
+#[pyfunction]
+pub fn give_back_memory(py: Python<'_>) {
+    py.detach(knee_kernel::record::give_back_memory);
 }

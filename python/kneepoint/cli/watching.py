@@ -45,5 +45,6 @@ def run(wanted: dict[str, Any], *, netns: str | None, every: str, sort: str, row
     # The screen has no colours. Textual's way of taking colours out would make the terminal's own ones black on black.
     os.environ.pop("NO_COLOR", None)
     app = Watch(wanted, netns, every_s, sort)
-    app.run()
+    with app.ending:
+        app.run()
     return app.return_code or 0

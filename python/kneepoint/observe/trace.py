@@ -30,8 +30,8 @@ from kneepoint.observe import which
 
 TABLES = ("acks", "events", "connections")
 ABOUT = "trace.json"
-_GROUP_ROWS = 1 << 17
-"""Rows of a row group of Parquet: some 5 MB once compressed."""
+GROUP_MS = 2_000
+"""What a kill may cost: row groups of Parquet that are older are safe."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ def connections(
     a process or a path. All that is given must hold. `progress` is called about twenty times a second, at first as
     soon as the kernel reports, with the rows of `acks` so far and the records lost so far.
 
-    Raises UsageError, RunFolderError (the folder cannot be written), KernelUnsupported (no privilege, no BTF, no
-    tracepoint).
+    Raises UsageError, RunFolderError (the folder cannot be written, or the disk is full: what was seen so far is in
+    whole files then), KernelUnsupported (no privilege, no BTF, no tracepoint).
     """
     folder = Path(out)
     if connection is None and port is None and address is None:
@@ -156,10 +156,10 @@ def connections(
         found = _core.trace_tcp(take, **asked)
         sink.close()
     except OSError as error:
-        sink.abandon()
+        sink.leave()
         raise cannot_write(folder, error) from None
     except BaseException:
-        sink.abandon()
+        sink.leave()
         raise
     about |= {"seconds": round(ended - begun, 3), "rows": sink.rows, "lost": found["lost"], "gaps": found["gaps"]}
     about["cost"] = {**found["cost"], "writing_cpu_sec": round(used, 6)}
@@ -184,54 +184,39 @@ def _write(path: Path, text: str) -> None:
 
 
 class _Sink:
-    """The tables of a trace, written as they come. They have their names when all of them are whole."""
+    """The tables of a trace, written as they come such that they outlive a kill.
+
+    While they are written they are segments, TABLE-000001.parquet, as of a recording, which `recover` knows. They have
+    their names when all of them are whole.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.rows = dict.fromkeys(TABLES, 0)
-        self._made = False
-        self._writers: dict[str, pq.ParquetWriter] = {}
-        self._held: dict[str, list[pa.Table]] = {name: [] for name in TABLES}
+        self._writers: dict[str, _core.SegmentWriter] = {}
+        self._schemas: dict[str, pa.Schema] = {}
 
     def take(self, batch: Any) -> None:
         for name in TABLES:
-            table = pa.table(getattr(batch, name))
+            rows = getattr(batch, name)
             if name not in self._writers:
-                self._make()
-                self._writers[name] = pq.ParquetWriter(self._part(name), table.schema, compression="zstd")
-            if len(table):
-                self.rows[name] += len(table)
-                self._held[name].append(table)
-            if sum(map(len, self._held[name])) >= _GROUP_ROWS:
-                self._flush(name)
+                self._writers[name] = _core.SegmentWriter(self.folder, name, rows, GROUP_MS)
+                self._schemas[name] = pa.RecordBatchReader.from_stream(rows).schema
+            self._writers[name].write(rows)
+            self.rows[name] += len(rows)
 
     def close(self) -> None:
-        for name, writer in self._writers.items():
-            self._flush(name)
-            writer.close()
-        for name in self._writers:
-            self._part(name).replace(self.folder / f"{name}.parquet")
+        written = {name: self._writers.pop(name).finish() for name in list(self._writers)}
+        for name, path in written.items():
+            if path is None:
+                path = self.folder / f".{name}.parquet.part"
+                pq.write_table(self._schemas[name].empty_table(), path)
+            path.replace(self.folder / f"{name}.parquet")
 
-    def abandon(self) -> None:
-        """Removes what is half done: the folder too, if this made it."""
-        for name, writer in self._writers.items():
-            with suppress(Exception):
-                writer.close()
-            with suppress(OSError):
-                self._part(name).unlink()
-        if self._made:
-            with suppress(OSError):
-                self.folder.rmdir()
-
-    def _make(self) -> None:
-        if not self.folder.exists():
-            self.folder.mkdir(parents=True)
-            self._made = True
-
-    def _flush(self, name: str) -> None:
-        if held := self._held[name]:
-            self._writers[name].write_table(pa.concat_tables(held))
-            self._held[name] = []
-
-    def _part(self, name: str) -> Path:
-        return self.folder / f".{name}.parquet.part"
+    def leave(self) -> None:
+        """Makes whole what came before it went wrong. Without rows nothing stays, but a folder that was there may."""
+        for name in list(self._writers):
+            with suppress(RunFolderError):
+                self._writers.pop(name).finish()
+        with suppress(OSError):
+            self.folder.rmdir()

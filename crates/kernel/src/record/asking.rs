@@ -17,9 +17,13 @@ pub struct Asking {
 
 impl Asking {
     /// # Errors
-    /// sock_diag is not to be had.
+    /// sock_diag is not to be had, or marks are asked for and not told to this
+    /// process.
     pub fn new(selection: &Selection, extensions: Extensions) -> Result<Asking, KernelError> {
-        let diag = SockDiag::new().map_err(KernelError::system("reach sock_diag"))?;
+        let mut diag = SockDiag::new().map_err(KernelError::system("reach sock_diag"))?;
+        if selection.filter.has_mark() && !are_marks_told(&mut diag) {
+            return Err(KernelError::MarksNotTold);
+        }
         // Thousands of conditions are too many for the kernel.
         let compiled = selection.filter.compile();
         let filtered_here = compiled.is_err();
@@ -64,7 +68,20 @@ impl Asking {
     }
 }
 
-/// No operation of that kind (EINVAL), or not for this user (EPERM: marks).
+/// Does the kernel let this process ask for marks? If not, no socket comes with
+/// one, and a filter judged here would match nothing, without a word. It is asked
+/// for sockets in no state: it checks the program and answers at once.
+fn are_marks_told(diag: &mut SockDiag) -> bool {
+    let mark = Filter::Mark { value: 0, mask: 0 };
+    let question = Question {
+        bytecode: mark.compile().expect("one condition is short"),
+        ..Question::of(Family::Both, 0, Extensions::MEMORY)
+    };
+    let answer = diag.dump(&question, |_| {});
+    !answer.is_err_and(|error| error.raw_os_error() == Some(libc::EPERM))
+}
+
+/// No operation of that kind: an older kernel.
 fn is_refused(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EPERM))
+    error.raw_os_error() == Some(libc::EINVAL)
 }

@@ -57,11 +57,18 @@ pub fn record(
     })
 }
 
-/// The sockets as they are now, in batches of the table `sockets`.
+/// The sockets as they are now, in batches of the table `sockets`, of which only
+/// these columns; empty: all. What is left out is given up with each batch, so
+/// that a table of few columns never takes the memory of the whole.
 ///
 /// # Errors
-/// sock_diag or the namespace is not to be had.
-pub fn sockets(selection: &Selection) -> Result<Vec<RecordBatch>, KernelError> {
+/// There is no such column, or sock_diag or the namespace is not to be had.
+pub fn sockets(selection: &Selection, columns: &[String]) -> Result<Vec<RecordBatch>, KernelError> {
+    let chosen = chosen(columns)?;
+    let take = |table: &mut Sockets| match &chosen[..] {
+        [] => table.take(),
+        chosen => table.take().project(chosen).expect("they are its columns"),
+    };
     within(selection, || {
         let mut rows = Rows::new(selection.clone(), selection.processes)?;
         let mut table = Sockets::default();
@@ -72,14 +79,37 @@ pub fn sockets(selection: &Selection) -> Result<Vec<RecordBatch>, KernelError> {
             batches.clear();
             table = Sockets::default();
             rows.dump(number, &mut table, |table| {
-                batches.push(table.take());
+                batches.push(take(table));
                 Ok(())
             })?;
             rows.find_processes(Duration::MAX);
         }
-        batches.push(table.take());
+        batches.push(take(&mut table));
         Ok(batches)
     })
+}
+
+/// Gives freed memory back to the system, which the C library keeps for later.
+pub fn give_back_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes no pointer, and any thread may call it at any time.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// Where these columns of `sockets` stand.
+fn chosen(columns: &[String]) -> Result<Vec<usize>, KernelError> {
+    let fields = Sockets::fields();
+    let place = |name: &String| {
+        let found = fields.iter().position(|field| field.column.name == name);
+        found.ok_or_else(|| KernelError::Option {
+            what: "columns",
+            got: name.clone(),
+            expected: "a column of sockets; `knee list tables` has them".to_owned(),
+        })
+    };
+    columns.iter().map(place).collect()
 }
 
 /// Does it in a thread of its own, in the namespace asked for.

@@ -23,7 +23,7 @@ fn one_dump_has_the_connection_with_its_process_and_algorithm() {
     let mut far = listener.accept().unwrap().0;
     stream.write_all(b"twelve bytes").unwrap();
     far.read_exact(&mut [0; 12]).unwrap();
-    let batches = sockets(&selection(&[port])).unwrap();
+    let batches = sockets(&selection(&[port]), &[]).unwrap();
     assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 2);
     let column = |name: &str| batches[0].column_by_name(name).unwrap();
     for name in [
@@ -36,6 +36,17 @@ fn one_dump_has_the_connection_with_its_process_and_algorithm() {
     ] {
         assert_eq!(column(name).null_count(), 0, "{name}");
     }
+}
+
+#[test]
+fn one_dump_has_the_columns_asked_for_in_their_order_and_no_others() {
+    let asked = ["srtt_us", "cookie"].map(str::to_owned);
+    let batches = sockets(&selection(&[]), &asked).unwrap();
+    let schema = batches[0].schema();
+    let names: Vec<_> = schema.fields().iter().map(|field| field.name()).collect();
+    assert_eq!(names, ["srtt_us", "cookie"]);
+    let error = sockets(&selection(&[]), &["cokie".to_owned()]).unwrap_err();
+    assert!(error.to_string().contains("got \"cokie\""));
 }
 
 #[test]

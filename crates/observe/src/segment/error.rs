@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// What, where, and what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{path}: no space left on the device; what was recorded so far is in {kept}. Free some space, or bound the recording with keep.", path = .path.display(), kept = .kept.as_ref().map_or_else(|| path.display().to_string(), |kept| kept.display().to_string()))]
+    #[error("{path}: no space left on the device; what was recorded so far is in {kept}. Free some space; --keep bounds a recording.", path = .path.display(), kept = .kept.as_ref().map_or_else(|| path.display().to_string(), |kept| kept.display().to_string()))]
     DiskFull {
         path: PathBuf,
         kept: Option<PathBuf>,

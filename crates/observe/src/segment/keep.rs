@@ -22,7 +22,7 @@ pub fn segments(dir: &Path) -> Result<Vec<Segment>, Error> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).map_err(Error::io(dir, "read the folder"))? {
         let path = entry.map_err(Error::io(dir, "read the folder"))?.path();
-        if number(&path).is_none() {
+        if named(&path).is_none() {
             continue;
         }
         // A segment that another writer of the folder has just deleted is none.
@@ -60,12 +60,12 @@ pub fn keep(dir: &Path, bytes: u64) -> Result<Vec<Segment>, Error> {
     Ok(deleted)
 }
 
-/// The number of a whole segment, `TABLE-NNNNNN.parquet`.
-pub(super) fn number(path: &Path) -> Option<u64> {
+/// Table and number of a whole segment, `TABLE-NNNNNN.parquet`.
+pub(super) fn named(path: &Path) -> Option<(&str, u64)> {
     if path.extension()? != "parquet" {
         return None;
     }
-    let (_, digits) = path.file_stem()?.to_str()?.rsplit_once('-')?;
+    let (table, digits) = path.file_stem()?.to_str()?.rsplit_once('-')?;
     let all_digits = digits.len() >= 6 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    all_digits.then(|| digits.parse().ok()).flatten()
+    Some((table, all_digits.then(|| digits.parse().ok()).flatten()?))
 }

@@ -8,7 +8,7 @@ use nix::fcntl::{Flock, FlockArg};
 use parquet::file::metadata::ParquetMetaDataWriter;
 
 use super::error::Error;
-use super::keep::number;
+use super::keep::named;
 use super::{groups, reserve};
 
 /// What became of a part.
@@ -35,7 +35,7 @@ pub fn recover(dir: &Path) -> Result<Vec<(PathBuf, Recovered)>, Error> {
         if path
             .extension()
             .is_some_and(|extension| extension == "part")
-            && number(&path.with_extension("")).is_some()
+            && named(&path.with_extension("")).is_some()
         {
             parts.push(path);
         }

@@ -90,7 +90,7 @@ impl Staged {
         }
         let mut moved = Vec::new();
         for (table, from) in written {
-            let result = first_free(&self.dir).and_then(|number| {
+            let result = first_free(&self.dir, &table).and_then(|number| {
                 let to = self.dir.join(format!("{table}-{number:06}.parquet"));
                 fs::rename(&from, &to).map_err(Error::io(&to, "move the segment to"))?;
                 Ok(to)

@@ -20,7 +20,7 @@ use parquet::schema::types::ColumnPath;
 
 use super::error::Error;
 use super::groups;
-use super::keep::{keep, number};
+use super::keep::{keep, named};
 use super::recover::{Recovered, complete, lock};
 use super::reserve::Reserve;
 
@@ -115,7 +115,7 @@ impl Writer {
             closed: Vec::new(),
             rows: 0,
         };
-        writer.next = first_free(&writer.dir)?;
+        writer.next = first_free(&writer.dir, table)?;
         Ok(writer)
     }
 
@@ -194,7 +194,7 @@ impl Writer {
 
     fn open(&mut self) -> Result<(), Error> {
         // An import may have put segments beside ours meanwhile.
-        self.next = self.next.max(first_free(&self.dir)?);
+        self.next = self.next.max(first_free(&self.dir, &self.table)?);
         let part = self
             .dir
             .join(format!("{}-{:06}.parquet.part", self.table, self.next));
@@ -295,8 +295,8 @@ impl Writer {
     }
 }
 
-/// The number after the last one that a segment or a part of the folder has.
-pub(super) fn first_free(dir: &Path) -> Result<u64, Error> {
+/// The number after the last one that a segment or a part of the table has.
+pub(super) fn first_free(dir: &Path, table: &str) -> Result<u64, Error> {
     let mut last = 0;
     for entry in fs::read_dir(dir).map_err(Error::io(dir, "read the folder"))? {
         let path = entry.map_err(Error::io(dir, "read the folder"))?.path();
@@ -308,7 +308,10 @@ pub(super) fn first_free(dir: &Path) -> Result<u64, Error> {
         } else {
             path
         };
-        last = last.max(number(&whole).unwrap_or(0));
+        match named(&whole) {
+            Some((other, number)) if other == table => last = last.max(number),
+            _ => {}
+        }
     }
     Ok(last + 1)
 }

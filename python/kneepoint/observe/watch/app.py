@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import time
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.events import Click, MouseScrollDown, MouseScrollUp, Resize
+from textual.events import Click, Event, Key, MouseScrollDown, MouseScrollUp, Resize
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from kneepoint import human
+from kneepoint import _core, human
 from kneepoint.errors import KneepointError, UsageError
 
 from . import filters, view
+from .ending import Ending
 from .filters import Wanted
 from .pages import ConnectionPage, HelpPage, Page
-from .sample import History, Sample, per_algorithm, take, total
+from .sample import History, Sample, Socket, per_algorithm, take, total, whole
+
+if TYPE_CHECKING:
+    import pyarrow
 
 INTERVALS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 SAID_S = 8.0
@@ -167,6 +170,12 @@ class Connections(Widget, can_focus=True):
         self._arrange()
 
 
+class FilterLine(Input):
+    """The filter, while it is edited."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "app.apply"), Binding("escape", "app.leave")]
+
+
 class Moved(Message):
     """Other rows may be seen."""
 
@@ -201,6 +210,7 @@ class Watch(App[None]):
         self.theme = "ansi-dark"
         self.paused = False
         self.history = History()
+        self.ending = Ending()
         self._netns, self._every_s = netns, every_s
         self._wanted, self._asked = wanted, wanted
         self._said = ""
@@ -208,25 +218,33 @@ class Watch(App[None]):
         self._cost = ""
         self._now = asyncio.Event()
         self._by = by
-        self.sample = self._take(wanted, None)
+        self.sample, _ = self._take(wanted, None, None)
         self.history.add(self.sample)
 
-    def _take(self, wanted: Wanted, before: Sample | None) -> Sample:
-        return take({**wanted, "netns": self._netns}, before)
+    def _take(
+        self, wanted: Wanted, before: Sample | None, looked_at: Socket | None
+    ) -> tuple[Sample, pyarrow.Table | None]:
+        sample = take({**wanted, "netns": self._netns}, before)
+        told = self.look(looked_at) if looked_at else None
+        _core.give_back_memory()
+        return sample, told
+
+    def look(self, socket: Socket) -> pyarrow.Table:
+        """Every column of this socket."""
+        return whole({**self._wanted, "netns": self._netns}, socket)
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
         yield Static(id="totals")
         yield Static(id="algorithms")
         yield Connections(self.sample, self._by)
-        yield Input(id="filter", compact=True, select_on_focus=False)
+        yield FilterLine(id="filter", compact=True, select_on_focus=False)
         yield Static(id="status")
 
     def on_mount(self) -> None:
-        """Ends in order when a signal asks for it, and begins to sample."""
+        """Begins to sample; from here on it can end in order."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self.exit)
+        self.ending.ready(lambda: loop.call_soon_threadsafe(self.exit))
         self.screen.set_focus(self.query_one(Connections))
         self._show()
         self.run_worker(self._sampling(), exclusive=True)
@@ -243,14 +261,17 @@ class Watch(App[None]):
             asked = self._asked
             if self.paused and asked == self._wanted:
                 continue
+            page = next((one for one in self.screen_stack if isinstance(one, ConnectionPage)), None)
             try:
-                sample = await asyncio.to_thread(self._take, asked, self.sample)
+                sample, told = await asyncio.to_thread(self._take, asked, self.sample, page.socket if page else None)
             except KneepointError as error:
                 # A filter that the kernel does not take is dropped; the screen stays as it was.
                 self._asked = self._wanted
                 self._say(" ".join(str(error).split()))
                 continue
             self._wanted, self.sample = asked, sample
+            if page:
+                page.whole = told
             self.history.add(sample)
             wall, cpu = time.monotonic(), time.process_time()
             share = 100 * (cpu - self._spent[1]) / (wall - self._spent[0])
@@ -311,7 +332,24 @@ class Watch(App[None]):
         row = self.query_one(Connections).chosen
         if row is not None:
             name = f"{view.local(self.sample, row)} to {view.peer(self.sample, row)}"
-            self.push_screen(ConnectionPage(int(self.sample.cookies[row]), name))
+            self.push_screen(ConnectionPage(self.sample.socket(row), name))
+
+    async def on_event(self, event: Event) -> None:
+        """Does what a key asks for before it looks at the next one.
+
+        Textual puts keys into a queue of the widget that has the focus when they come. Of keys that come in one go
+        those behind a `/` would be commands of the table, and letters behind an editing key be put in before it.
+        """
+        if not isinstance(event, Key) or event.is_forwarded:
+            await super().on_event(event)
+        elif isinstance(self.focused, FilterLine) and event.is_printable and event.character is not None:
+            self.focused.replace(event.character, *self.focused.selection)
+        elif bound := self.screen.active_bindings.get(event.key):
+            await self.run_action(bound.binding.action, bound.node)
+
+    async def action_quit(self) -> None:
+        """Ends, at the latest when a sample under way has had its time."""
+        self.ending.begin()
 
     def action_help(self) -> None:
         """Opens the help."""
@@ -339,27 +377,23 @@ class Watch(App[None]):
         """Lets the filter be edited in place of the last line."""
         if isinstance(self.screen, Page):
             return
-        entry = self.query_one(Input)
+        entry = self.query_one(FilterLine)
         entry.value = filters.line(self._wanted)
         entry.placeholder = "port=443 address=10.0.0.0/8 algorithm=bbr state=ESTAB min-bytes=1MB"
         entry.display = True
         self.screen.set_focus(entry)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def action_apply(self) -> None:
         """Asks for it at once; what cannot be meant is said and nothing changes."""
         try:
-            self._asked = filters.parse(event.value)
+            self._asked = filters.parse(self.query_one(FilterLine).value)
         except UsageError as error:
             self._say(str(error))
-        self._close_filter()
+        self.action_leave()
         self._now.set()
 
-    def on_key(self, event: object) -> None:
-        """Esc leaves the filter as it was."""
-        if getattr(event, "key", "") == "escape" and self.query(Input) and self.query_one(Input).has_focus:
-            self._close_filter()
-
-    def _close_filter(self) -> None:
-        self.query_one(Input).display = False
+    def action_leave(self) -> None:
+        """Leaves the filter as it is."""
+        self.query_one(FilterLine).display = False
         self.screen.set_focus(self.query_one(Connections))
         self._status()

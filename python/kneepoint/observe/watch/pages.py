@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,10 +14,14 @@ from textual.events import Resize
 from textual.screen import Screen
 from textual.widgets import Static
 
+from kneepoint.errors import KneepointError
+
 from . import view
-from .sample import KEPT, LIMITED
+from .sample import KEPT, LIMITED, Socket
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from .app import Watch
 
 BACK: list[BindingType] = [
@@ -41,13 +46,16 @@ class Page(Screen[None]):
         yield Static(id="foot")
 
     def write(self, head: str, body: str, foot: str) -> None:
-        """Shows these."""
+        """Shows these, once there is where."""
+        if not self.query("#foot"):
+            return
         for name, text in (("#head", head), ("#body", body), ("#foot", foot)):
             self.query_one(name, Static).update(Content(text))
 
     def action_scroll(self, lines: int) -> None:
         """Moves the text."""
-        self.query_one("#text", VerticalScroll).scroll_relative(y=lines, animate=False)
+        for text in self.query(VerticalScroll):
+            text.scroll_relative(y=lines, animate=False)
 
 
 class ConnectionPage(Page):
@@ -56,13 +64,25 @@ class ConnectionPage(Page):
     app: Watch
     BINDINGS: ClassVar[list[BindingType]] = [*BACK, Binding("p,space", "app.pause")]
 
-    def __init__(self, cookie: int, name: str) -> None:
+    def __init__(self, socket: Socket, name: str) -> None:
         super().__init__()
-        self._cookie, self._title = cookie, name
+        self.socket, self._title = socket, name
+        self.whole: pyarrow.Table | None = None
+        """Every column of it, as of the last sample or of when the page was opened; no row: it had gone."""
         self._last: tuple[str, str] | None = None
 
     def on_mount(self) -> None:
-        """Shows what there is."""
+        """Shows what there is, and asks for the rest."""
+        self.refresh_page()
+        self.run_worker(self._ask())
+
+    async def _ask(self) -> None:
+        """A sample has only what the table shows; the next one brings the rest too, but may be a minute away."""
+        try:
+            self.whole = await asyncio.to_thread(self.app.look, self.socket)
+        except KneepointError:
+            # The next sample meets it too, and says so.
+            return
         self.refresh_page()
 
     def on_resize(self, event: Resize) -> None:
@@ -72,8 +92,8 @@ class ConnectionPage(Page):
     def refresh_page(self) -> None:
         """After a sample; a connection that has gone keeps its last state."""
         sample, width = self.app.sample, self.app.size.width
-        row = sample.find(self._cookie)
-        history = self.app.history.of(self._cookie)
+        row = sample.find(self.socket.cookie)
+        history = self.app.history.of(self.socket.cookie)
         if row is None:
             gone = f"{self._title}  closed, or no longer what the filter asks for"
             head, body = self._last or ("", "")
@@ -82,7 +102,9 @@ class ConnectionPage(Page):
         limited = LIMITED[sample.limited[row]] or "not known yet"
         lines = [f"{self._title}  {sample.algorithms[row] or ''}  limited by: {limited}"]
         lines += [_history(name, history[name], width) for name in KEPT]
-        head, body = "\n".join(lines), _columns(view.fields(sample, row), width)
+        head, body = "\n".join(lines), self._last[1] if self._last else ""
+        if self.whole is not None and len(self.whole):
+            body = _columns(view.fields(self.whole), width)
         self._last = (head, body)
         paused = "   PAUSED" if self.app.paused else ""
         self.write(head, body, f"Esc back   p pause   up/down scroll   q quit{paused}")

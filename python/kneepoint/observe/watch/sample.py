@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,8 @@ GAUGES = (
     "notsent_bytes",
 )
 
+TEXTS = ("state", "algorithm", "local_addr", "remote_addr")
+
 LIMITED = ("", "idle", *LIMITS)
 """What may hold a connection back; the first: not known."""
 
@@ -81,12 +83,13 @@ class Names:
 class Sample:
     """All sockets at one moment, and how they changed since the sample before.
 
-    `values` has COUNTERS, GAUGES, the counters' `*_delta`, and of the interval `acked_bits_per_sec`,
-    `sent_bits_per_sec`, `received_bits_per_sec`, `retransmit_pct`; NaN: not told, or not known yet because the
-    socket was not in the sample before.
+    `values` has COUNTERS, GAUGES, and of the interval `total_retrans_delta`, `data_segs_out_delta`,
+    `acked_bits_per_sec`, `sent_bits_per_sec`, `received_bits_per_sec`, `retransmit_pct`; NaN: not told, or not known
+    yet because the socket was not in the sample before.
     """
 
-    table: pyarrow.Table
+    ends: pyarrow.Table
+    """`local_addr`, `remote_addr`, and `remote_port`, `cookie` to sort by."""
     t_ns: Whole
     cookies: NDArray[np.uint64]
     order: NDArray[np.intp]
@@ -108,52 +111,100 @@ class Sample:
         """The row of this socket."""
         return _find(self.cookies[self.order], cookie, self.order)
 
+    def socket(self, row: int) -> Socket:
+        """What finds the socket of that row again."""
+        local_port, remote_port = (int(self.values[f"{end}_port"][row]) for end in ("local", "remote"))
+        return Socket(int(self.cookies[row]), local_port, remote_port, self.ends["remote_addr"][row].as_py() or "")
+
 
 def take(wanted: Wanted, before: Sample | None) -> Sample:
     """The sockets as they are now. Raises UsageError, EngineError as `kneepoint.sockets` does."""
     began = time.process_time()
-    table = sockets(**wanted)
-    t_ns = table["t_mono_ns"].to_numpy()
-    cookies = table["cookie"].to_numpy()
+    # A screen is left open for days: columns that it does not show would be the most of what it holds.
+    table = sockets(**wanted, columns=("t_mono_ns", "cookie", *TEXTS, *COUNTERS, *GAUGES))
+    t_ns = plain(table["t_mono_ns"], np.int64)
+    cookies = plain(table["cookie"], np.uint64)
     order = np.argsort(cookies, kind="stable")
-    values = {name: _numbers(table, name) for name in (*COUNTERS, *GAUGES)}
+    values = {name: plain(table[name], np.float64, np.nan) for name in (*COUNTERS, *GAUGES)}
+    states, algorithms = _names(table, "state"), _names(table, "algorithm")
+    ends = table.select(["local_addr", "remote_addr", "remote_port", "cookie"])
+    del table  # before as much again is made of it
     rows, found = _matched(cookies, before)
     elapsed_s = np.full(len(cookies), np.nan)
     if before is not None:
         elapsed_s[found] = (t_ns[found] - before.t_ns[rows[found]]) / 1e9
+    deltas = {}
     for name in COUNTERS:
         delta = np.full(len(cookies), np.nan)
         if before is not None:
             delta[found] = values[name][found] - before.values[name][rows[found]]
         if name in WRAPPING:
             delta[delta < 0] += 1 << 32
-        values[f"{name}_delta"] = delta
+        deltas[f"{name}_delta"] = delta
     with np.errstate(divide="ignore", invalid="ignore"):
         for rate, counter in (("acked", "bytes_acked"), ("sent", "bytes_sent"), ("received", "bytes_received")):
-            values[f"{rate}_bits_per_sec"] = 8 * values[f"{counter}_delta"] / elapsed_s
-        pct = 100 * values["total_retrans_delta"] / values["data_segs_out_delta"]
-    values["retransmit_pct"] = np.where(values["data_segs_out_delta"] > 0, pct, np.nan)
+            values[f"{rate}_bits_per_sec"] = 8 * deltas[f"{counter}_delta"] / elapsed_s
+        pct = 100 * deltas["total_retrans_delta"] / deltas["data_segs_out_delta"]
+    values["retransmit_pct"] = np.where(deltas["data_segs_out_delta"] > 0, pct, np.nan)
+    values |= {name: deltas[name] for name in ("total_retrans_delta", "data_segs_out_delta")}
     between = np.nan
     if before is not None and len(before) and len(cookies):
         between = float(t_ns.max() - before.t_ns.max()) / 1e9
     return Sample(
-        table=table,
+        ends=ends,
         t_ns=t_ns,
         cookies=cookies,
         order=order,
         values=values,
-        states=_names(table, "state"),
-        algorithms=_names(table, "algorithm"),
-        limited=_limited(values, elapsed_s),
+        states=states,
+        algorithms=algorithms,
+        limited=_limited({**values, **deltas}, elapsed_s),
         elapsed_s=between,
         cost_s=time.process_time() - began,
     )
 
 
-def _numbers(table: pyarrow.Table, name: str) -> Floats:
-    """Null becomes NaN."""
-    column: Floats = table[name].to_numpy().astype(np.float64, copy=False)
-    return column
+@dataclass(frozen=True)
+class Socket:
+    """What finds one socket."""
+
+    cookie: int
+    local_port: int
+    remote_port: int
+    remote_addr: str
+
+
+def whole(wanted: Wanted, socket: Socket) -> pyarrow.Table:
+    """Every column of this socket as it is now; no row: it has gone. Raises as `take` does."""
+    # Of the two ports that of the client, which few other sockets have; a filter for IPv4 holds for mapped addresses.
+    asked = {key: wanted[key] for key in ("states", "netns") if wanted.get(key)}
+    address = socket.remote_addr.removeprefix("::ffff:")
+    if address not in {"", "*"}:
+        asked["addresses"] = [address]
+    table = sockets(ports=[max(socket.local_port, socket.remote_port)], **asked)
+    rows = np.flatnonzero(plain(table["cookie"], np.uint64) == np.uint64(socket.cookie))
+    return table.slice(int(rows[0]), 1) if len(rows) else table.slice(0, 0)
+
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+def plain(column: pyarrow.ChunkedArray, kind: type[Number], null: float = 0) -> NDArray[Number]:
+    """A column of numbers as NumPy has it.
+
+    Not by `to_numpy`, which imports pandas where there is one: half a second and 50 MB, and Ctrl-C meanwhile is lost.
+    """
+    whole = np.empty(len(column), kind)
+    at = 0
+    for chunk in column.chunks:
+        valid, numbers = chunk.buffers()
+        these = slice(chunk.offset, chunk.offset + len(chunk))
+        part = whole[at : at + len(chunk)]
+        part[:] = np.frombuffer(numbers, str(chunk.type))[these]
+        if chunk.null_count:
+            part[np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")[these] == 0] = null
+        at += len(chunk)
+    return whole
 
 
 def _names(table: pyarrow.Table, name: str) -> Names:
@@ -163,7 +214,7 @@ def _names(table: pyarrow.Table, name: str) -> Names:
     if not column.num_chunks or not len(column):
         return Names(np.empty(0, np.int32), [])
     indices = pyarrow.chunked_array([chunk.indices for chunk in column.chunks])
-    return Names(indices.fill_null(-1).to_numpy().astype(np.int32, copy=False), column.chunk(0).dictionary.to_pylist())
+    return Names(plain(indices, np.int32, -1), column.chunk(0).dictionary.to_pylist())
 
 
 def _matched(cookies: NDArray[np.uint64], before: Sample | None) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import ipaddress
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kneepoint import human
 
-from .sample import LIMITED, Group, Sample
+from .sample import LIMITED, Group, Sample, plain
+
+if TYPE_CHECKING:
+    import pyarrow
 
 NONE = "-"
 SHORT_STATES = {
@@ -128,7 +132,7 @@ def peer_width(sample: Sample) -> int:
     """What the longest address needs, with brackets and a port."""
     import pyarrow.compute
 
-    return int(pyarrow.compute.max(pyarrow.compute.utf8_length(sample.table["remote_addr"])).as_py() or 0) + 8
+    return int(pyarrow.compute.max(pyarrow.compute.utf8_length(sample.ends["remote_addr"])).as_py() or 0) + 8
 
 
 def local(sample: Sample, row: int) -> str:
@@ -137,7 +141,7 @@ def local(sample: Sample, row: int) -> str:
 
 
 def _end(sample: Sample, row: int, which: str, width: int) -> str:
-    address = sample.table[f"{which}_addr"][row].as_py() or "*"
+    address = sample.ends[f"{which}_addr"][row].as_py() or "*"
     if address.startswith("::ffff:"):
         # A mapped address, of a socket that takes both families, is IPv4 on the wire.
         mapped = ipaddress.IPv6Address(address).ipv4_mapped
@@ -187,10 +191,8 @@ def ordered(sample: Sample, by: str, descending: bool) -> np.ndarray[tuple[int],
     if by == "peer":
         direction = "descending" if descending else "ascending"
         keys = [("remote_addr", direction), ("remote_port", direction), ("cookie", "ascending")]
-        found: np.ndarray[tuple[int], np.dtype[np.intp]] = pyarrow.compute.sort_indices(
-            sample.table.select([name for name, _ in keys]), sort_keys=keys
-        ).to_numpy()
-        return found.astype(np.intp)
+        found = pyarrow.compute.sort_indices(sample.ends.select([name for name, _ in keys]), sort_keys=keys)
+        return plain(pyarrow.chunked_array([found]), np.intp)
     if by in {"state", "algorithm"}:
         names = sample.states if by == "state" else sample.algorithms
         rank = np.argsort(np.argsort(np.array([*names.texts, "\uffff"])))
@@ -308,11 +310,11 @@ IDENTITY = {
 """Columns that tell when and who, which the page has last."""
 
 
-def fields(sample: Sample, row: int) -> list[tuple[str, str]]:
-    """Every column of the socket that is told, with its unit: first how it fares, then who it is."""
-    values = sample.table.slice(row, 1).to_pylist()[0].values()
+def fields(table: pyarrow.Table) -> list[tuple[str, str]]:
+    """Every column that is told of the one socket of the table, with its unit: first how it fares, then who it is."""
+    values = table.to_pylist()[0].values()
     told: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
-    for field, value in zip(sample.table.schema, values, strict=True):
+    for field, value in zip(table.schema, values, strict=True):
         if value is None:
             continue
         unit = (field.metadata or {}).get(b"unit", b"").decode()

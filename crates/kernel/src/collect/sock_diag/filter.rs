@@ -71,6 +71,16 @@ pub struct TooLong {
 }
 
 impl Filter {
+    /// Does it ask for a mark anywhere?
+    pub fn has_mark(&self) -> bool {
+        match self {
+            Filter::All(filters) | Filter::Any(filters) => filters.iter().any(Filter::has_mark),
+            Filter::Not(filter) => filter.has_mark(),
+            Filter::Mark { .. } => true,
+            Filter::Port { .. } | Filter::Prefix { .. } | Filter::Cgroup(_) => false,
+        }
+    }
+
     /// Does it hold? What the kernel did not tell of a socket (its mark, its
     /// cgroup) matches nothing.
     pub fn matches(&self, diag: &Diag<'_>) -> bool {

@@ -1,0 +1,69 @@
+//! Tables in segments that outlive their writer, from Python.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use knee_observe::segment::{Error, Options, Writer};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::arrow::ArrowTable;
+use crate::errors;
+
+/// See `knee_observe::segment::Writer`: one segment, however large or old.
+#[pyclass(frozen, module = "kneepoint._core")]
+pub struct SegmentWriter {
+    /// `None`: finished.
+    writer: Mutex<Option<Writer>>,
+}
+
+#[pymethods]
+impl SegmentWriter {
+    /// `like` has the columns; its rows are not written.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        folder: PathBuf,
+        table: &str,
+        like: &ArrowTable,
+        group_ms: u64,
+    ) -> PyResult<SegmentWriter> {
+        let options = Options {
+            group_age: Duration::from_millis(group_ms),
+            segment_bytes: u64::MAX,
+            segment_age: Duration::MAX,
+            // Against kill -9, not against power cuts, which would cost a wait
+            // for the disk.
+            sync: false,
+            ..Options::default()
+        };
+        let schema = like.batch().schema();
+        let writer = Writer::create(&folder, table, schema, options)
+            .map_err(|error| errors::segment(py, &error))?;
+        Ok(SegmentWriter {
+            writer: Mutex::new(Some(writer)),
+        })
+    }
+
+    /// Appends rows, and closes the row group when it is old enough.
+    fn write(&self, py: Python<'_>, rows: &ArrowTable) -> PyResult<()> {
+        let mut held = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let writer = held.as_mut().ok_or_else(finished)?;
+        let written = writer.write(rows.batch()).and_then(|()| writer.commit());
+        written.map_err(|error| errors::segment(py, &error))
+    }
+
+    /// The file, which is whole now; `None`: there were no rows.
+    fn finish(&self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
+        let mut held = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let writer = held.take().ok_or_else(finished)?;
+        let files: Result<Vec<PathBuf>, Error> = writer.finish();
+        let files = files.map_err(|error| errors::segment(py, &error))?;
+        Ok(files.into_iter().next())
+    }
+}
+
+fn finished() -> PyErr {
+    PyValueError::new_err("the segment is finished; a new one takes a new writer")
+}
