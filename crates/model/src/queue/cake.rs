@@ -157,6 +157,9 @@ struct Cake {
     time_next: Nanos,
     /// The tin that sends, when nothing shapes.
     current: usize,
+    /// Nothing waits in the others, and none of them takes a quantum when it is
+    /// passed: as long as that holds they need not be looked at.
+    alone: bool,
 }
 
 /// Rate of each tin, above which it gives way, and its weight when nothing shapes.
@@ -262,6 +265,7 @@ impl Cake {
             rate,
             time_next: Nanos::ZERO,
             current: 0,
+            alone: false,
             hash: Hash::new(&mut setup.rng, QUEUES as u32),
             rng: setup.rng,
         }
@@ -299,11 +303,15 @@ impl Cake {
     /// The flow of a packet that came takes its place in the rotation.
     #[inline]
     fn activate(&mut self, t: usize, i: usize) {
-        let tin = &mut self.tins[t];
-        let set = tin.flows[i].set;
-        if matches!(set, Set::Bulk | Set::Sparse) {
-            return;
+        let set = self.tins[t].flows[i].set;
+        if !matches!(set, Set::Bulk | Set::Sparse) {
+            self.enlist(t, i, set);
         }
+    }
+
+    fn enlist(&mut self, t: usize, i: usize, set: Set) {
+        self.alone = false;
+        let tin = &mut self.tins[t];
         if set == Set::SparseWait {
             tin.set(i, Set::Bulk);
             return;
@@ -364,20 +372,15 @@ impl Cake {
     #[inline]
     fn choose_tin(&mut self, now: Nanos) -> usize {
         if self.rate == 0 {
-            // In proportion to the weights.
-            loop {
+            if self.alone {
                 let tin = &mut self.tins[self.current];
-                if tin.deficit >= 0 && tin.is_active() {
-                    return self.current;
-                }
-                if tin.deficit <= 0 {
+                while tin.deficit < 0 {
                     tin.deficit += tin.quantum;
                 }
-                self.current += 1;
-                if self.current == self.tins.len() {
-                    self.current = 0;
-                }
+            } else {
+                self.turn_to_tin();
             }
+            return self.current;
         }
         let mut best = (Nanos::MAX, 0);
         for (t, tin) in self.tins.iter().enumerate() {
@@ -389,8 +392,29 @@ impl Cake {
         best.1
     }
 
+    /// In proportion to the weights.
+    fn turn_to_tin(&mut self) {
+        loop {
+            let tin = &mut self.tins[self.current];
+            if tin.deficit >= 0 && tin.is_active() {
+                break;
+            }
+            if tin.deficit <= 0 {
+                tin.deficit += tin.quantum;
+            }
+            self.current += 1;
+            if self.current == self.tins.len() {
+                self.current = 0;
+            }
+        }
+        let current = self.current;
+        let mut others = (self.tins.iter().enumerate()).filter(|&(t, _)| t != current);
+        self.alone = others.all(|(_, tin)| !tin.is_active() && tin.deficit > 0);
+    }
+
     /// The packet of the tin's flow whose turn it is; `None` when the flow had
     /// none. `decaying`: first forget a little of one that is empty.
+    #[inline]
     fn serve(
         &mut self,
         t: usize,
@@ -399,29 +423,10 @@ impl Cake {
         dropped: &mut Vec<Packet>,
     ) -> Option<Packet> {
         let tin = &mut self.tins[t];
-        let mut list = if decaying && tin.heads[DECAYING] != NONE {
-            DECAYING
+        let (list, i) = if tin.heads[NEW] == NONE && !(decaying && tin.heads[DECAYING] != NONE) {
+            (OLD, tin.next_old()?)
         } else {
-            NEW
-        };
-        let i = loop {
-            if list == NEW && tin.heads[NEW] == NONE {
-                list = OLD;
-                break tin.next_old()?;
-            }
-            let i = tin.heads[list] as usize;
-            if tin.flows[i].deficit > 0 {
-                break i;
-            }
-            // Its turn is over: it goes on among the bulk flows.
-            if tin.flows[i].set == Set::Sparse {
-                let empty = tin.flows[i].head == NONE;
-                tin.set(i, if empty { Set::SparseWait } else { Set::Bulk });
-            }
-            tin.flows[i].deficit += tin.turn(&tin.flows[i]);
-            tin.unlink(list, i);
-            tin.append(OLD, i);
-            list = NEW;
+            tin.next_new(decaying)?
         };
         let Tin {
             flows,
@@ -441,15 +446,7 @@ impl Cake {
             }
             dropped.push(packet);
         }
-        flow.cobalt.queue_empty(settings, now);
-        let rests = flow.cobalt.rests(now);
-        tin.unlink(list, i);
-        if rests {
-            tin.set(i, Set::None);
-        } else {
-            tin.append(DECAYING, i);
-            tin.set(i, Set::Decaying);
-        }
+        tin.retire(list, i, now);
         None
     }
 

@@ -63,8 +63,6 @@ const _: () = assert!(size_of::<Flow>() == 64);
 struct Host {
     tag: u32,
     bulk_flows: u32,
-    /// Of each of them: the quantum, divided among them.
-    turn: Turn,
 }
 
 /// Bytes a flow may send, in units of 1/4096: what is left of a quantum that
@@ -82,8 +80,10 @@ pub(super) const OLD: usize = 1;
 pub(super) const DECAYING: usize = 2;
 
 pub(super) struct Tin {
-    pub(super) flows: Box<[Flow]>,
-    hosts: Box<[Host]>,
+    pub(super) flows: Box<[Flow; QUEUES]>,
+    hosts: Box<[Host; QUEUES]>,
+    /// Of each flow of each host: the quantum, divided among its bulk flows.
+    turns: Box<[Turn; QUEUES]>,
     /// First flow of each rotation. Its flows are a ring, so that the first
     /// becomes the last by one step: most of what a busy tin does.
     pub(super) heads: [u32; 3],
@@ -200,11 +200,11 @@ impl Tin {
         let host = Host {
             tag: 0,
             bulk_flows: 0,
-            turn: turn_of(flow_quantum),
         };
         Tin {
-            flows: vec![flow; QUEUES].into(),
-            hosts: vec![host; QUEUES].into(),
+            flows: table(flow),
+            hosts: table(host),
+            turns: table(turn_of(flow_quantum)),
             heads: [NONE; 3],
             sparse_flows: 0,
             bulk_flows: 0,
@@ -271,7 +271,8 @@ impl Tin {
                 false => host.bulk_flows - 1,
             };
             if self.divides {
-                host.turn = self.turn / host.bulk_flows.max(1).cast_signed();
+                self.turns[usize::from(flow.host)] =
+                    self.turn / host.bulk_flows.max(1).cast_signed();
             }
         }
     }
@@ -291,7 +292,49 @@ impl Tin {
 
     #[inline]
     pub(super) fn turn(&self, flow: &Flow) -> Turn {
-        self.hosts[usize::from(flow.host)].turn
+        self.turns[usize::from(flow.host) % QUEUES]
+    }
+
+    /// The flow whose turn it is, and its rotation, where flows are new or,
+    /// `decaying`, a little of an empty one is to be forgotten first.
+    pub(super) fn next_new(&mut self, decaying: bool) -> Option<(usize, usize)> {
+        let mut list = if decaying && self.heads[DECAYING] != NONE {
+            DECAYING
+        } else {
+            NEW
+        };
+        loop {
+            if list == NEW && self.heads[NEW] == NONE {
+                return self.next_old().map(|i| (OLD, i));
+            }
+            let i = self.heads[list] as usize;
+            if self.flows[i].deficit > 0 {
+                return Some((list, i));
+            }
+            // Its turn is over: it goes on among the bulk flows.
+            if self.flows[i].set == Set::Sparse {
+                let empty = self.flows[i].head == NONE;
+                self.set(i, if empty { Set::SparseWait } else { Set::Bulk });
+            }
+            self.flows[i].deficit += self.turn(&self.flows[i]);
+            self.unlink(list, i);
+            self.append(OLD, i);
+            list = NEW;
+        }
+    }
+
+    /// It was an empty flow's turn: out of its rotation, until COBALT has forgotten.
+    pub(super) fn retire(&mut self, list: usize, i: usize, now: Nanos) {
+        let cobalt = &mut self.flows[i].cobalt;
+        cobalt.queue_empty(&self.settings, now);
+        let rests = cobalt.rests(now);
+        self.unlink(list, i);
+        if rests {
+            self.set(i, Set::None);
+        } else {
+            self.append(DECAYING, i);
+            self.set(i, Set::Decaying);
+        }
     }
 
     /// The first of the old flows that may send, after as many turns of all
@@ -303,13 +346,14 @@ impl Tin {
             return None;
         }
         let mut at = first;
+        // Ten times per packet with ten flows of a host, so without checks of bounds.
         loop {
-            let flow = &mut self.flows[at as usize];
+            let flow = &mut self.flows[at as usize % QUEUES];
             if flow.deficit > 0 {
                 self.heads[OLD] = at;
-                return Some(at as usize);
+                return Some(at as usize % QUEUES);
             }
-            flow.deficit += self.hosts[usize::from(flow.host)].turn;
+            flow.deficit += self.turns[usize::from(flow.host) % QUEUES];
             at = flow.next;
             if at == first {
                 self.skip_rounds();
@@ -324,7 +368,7 @@ impl Tin {
         let mut rounds = Turn::MAX;
         let mut at = first;
         loop {
-            let flow = &self.flows[at as usize];
+            let flow = &self.flows[at as usize % QUEUES];
             let turn = self.turn(flow);
             if flow.deficit + turn > 0 {
                 return;
@@ -336,8 +380,8 @@ impl Tin {
             }
         }
         loop {
-            let flow = &mut self.flows[at as usize];
-            flow.deficit += rounds * self.hosts[usize::from(flow.host)].turn;
+            let flow = &mut self.flows[at as usize % QUEUES];
+            flow.deficit += rounds * self.turns[usize::from(flow.host) % QUEUES];
             at = flow.next;
             if at == first {
                 break;
@@ -393,6 +437,14 @@ impl Tin {
             }
         }
         fattest
+    }
+}
+
+/// One for each queue, or for each host.
+fn table<T: Clone>(value: T) -> Box<[T; QUEUES]> {
+    match vec![value; QUEUES].try_into() {
+        Ok(table) => table,
+        Err(_) => unreachable!("it is as long"),
     }
 }
 
