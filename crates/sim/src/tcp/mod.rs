@@ -31,6 +31,7 @@ mod rtx;
 mod sack;
 mod sndbuf;
 mod timers;
+mod write_queue;
 
 use knee_cc::{ACK_STATE_ECHO, CaState, CcIn, CcOut, INFINITE_SSTHRESH, Instance, Op};
 use knee_model::record::Histogram;
@@ -44,6 +45,7 @@ pub use receive::Receiver;
 use rtt::{MinRtt, Rtt};
 use rtx::RtxQueue;
 use timers::{XmitTimer, XmitTimerKind};
+use write_queue::WriteQueue;
 
 pub const NEVER: u64 = u64::MAX;
 
@@ -162,8 +164,8 @@ pub struct Endpoint {
     /// Packets in the retransmission queue as the stack allocated them.
     skbs_out: u64,
     nospace: bool,
-    /// Where the last unsent skb begins, and up to where PSH was asked for.
-    tail_seq: u64,
+    write_queue: WriteQueue,
+    /// Up to where PSH was asked for.
     pushed_seq: u64,
     /// Does the application wait in write() for space?
     blocking: bool,
@@ -269,7 +271,7 @@ impl Endpoint {
             sndbuf_bytes: conf.host.tcp_wmem_bytes[1],
             skbs_out: 0,
             nospace: false,
-            tail_seq: 0,
+            write_queue: WriteQueue::new(),
             pushed_seq: 0,
             blocking: false,
             in_sendmsg: false,

@@ -89,7 +89,7 @@ impl Endpoint {
         if self.cc.lost_out > self.cc.retrans_out && self.cc.snd_cwnd > self.packets_in_flight() {
             self.retransmit_lost(cx);
         }
-        self.push(cx);
+        self.push_pending(cx);
     }
 
     /// tcp_write_xmit(); returns segments sent.
@@ -125,11 +125,13 @@ impl Endpoint {
                 limit = Some(Limit::Rwnd);
                 break;
             }
-            let unsent = self.notsent_bytes();
             let segs = quota.min(max_segs);
-            let skb_len = unsent.min(self.size_goal_bytes());
-            if unsent <= mss {
-                if push == Push::Normal && self.nagle_holds(unsent) {
+            let quota_bytes = u64::from(segs) * mss;
+            self.write_queue.grow_head(self.snd_nxt, quota_bytes);
+            let skb_len = self.write_queue.head_bytes(self.snd_nxt);
+            if skb_len <= mss {
+                let last = self.write_queue.head_is_tail();
+                if last && push == Push::Normal && self.nagle_holds(skb_len) {
                     break;
                 }
             } else if matches!(push, Push::Normal | Push::Now)
@@ -140,7 +142,7 @@ impl Endpoint {
                 break;
             }
             let segs = if push == Push::Probe { 1 } else { segs };
-            let len = self.split_point(unsent, skb_len, segs);
+            let len = self.split_point(skb_len, segs);
             if self.tsq_blocks(cx, segs, 1) {
                 limit = Some(Limit::Pacing);
                 break;
@@ -207,11 +209,11 @@ impl Endpoint {
     }
 
     /// tcp_mss_split_point(): how much of the skb goes now.
-    fn split_point(&self, unsent: u64, skb_len: u64, segs: u32) -> u64 {
+    fn split_point(&self, skb_len: u64, segs: u32) -> u64 {
         let mss = u64::from(self.cc.mss_bytes);
         let window = self.snd_una + self.snd_wnd - self.snd_nxt;
         let max_len = mss * u64::from(segs);
-        if max_len <= window && unsent > skb_len {
+        if max_len <= window && !self.write_queue.head_is_tail() {
             return max_len.min(skb_len);
         }
         let needed = skb_len.min(window);
@@ -242,8 +244,7 @@ impl Endpoint {
         if limit >= u64::from(max_segs) * mss {
             return None;
         }
-        let is_tail = self.notsent_bytes() <= skb_len;
-        if !is_tail && limit >= skb_len {
+        if !self.write_queue.head_is_tail() && limit >= skb_len {
             return None;
         }
         let chunk = self.snd_wnd.min(u64::from(self.cc.snd_cwnd) * mss) / TSO_WIN_DIVISOR;
@@ -349,8 +350,8 @@ impl Endpoint {
         let fin = self.fin_queued && end == self.write_seq;
         let segs = (len.div_ceil(mss) as u32).max(1);
         // A packet of several segments asks to be handed up at once, so that
-        // GRO does not hold its end back. A bare FIN asks for nothing.
-        let push_flag = len > 0 && end == self.write_seq || segs > 1;
+        // GRO does not hold its end back.
+        let push_flag = self.write_queue.sent(end) || segs > 1;
         self.on_data_sent(cx);
         let prior_packets = self.cc.packets_out;
         let departure_ns = self.departure(cx);

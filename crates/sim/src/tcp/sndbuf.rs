@@ -33,19 +33,13 @@ impl Endpoint {
     /// sk_wmem_queued: payload unacked and unsent, and what its skbs cost.
     fn wmem_queued_bytes(&self) -> u64 {
         let payload = self.write_seq.saturating_sub(self.snd_una.max(1));
-        let unsent_skbs = self.notsent_bytes().div_ceil(self.size_goal_bytes());
-        payload + (self.skbs_out + unsent_skbs) * SKB_OVERHEAD_BYTES
+        payload + (self.skbs_out + self.write_queue.len()) * SKB_OVERHEAD_BYTES
     }
 
     /// What still fits into the last skb that was not sent.
     fn tail_room_bytes(&self) -> u64 {
-        match self.notsent_bytes() {
-            0 => 0,
-            _ => {
-                let tail_bytes = self.write_seq - self.tail_seq.max(self.snd_nxt);
-                self.size_goal_bytes().saturating_sub(tail_bytes)
-            }
-        }
+        let tail_bytes = self.write_queue.tail_bytes(self.snd_nxt);
+        tail_bytes.map_or(0, |bytes| self.size_goal_bytes().saturating_sub(bytes))
     }
 
     /// Would a write() be taken now? A refusal is remembered: SOCK_NOSPACE.
@@ -77,18 +71,23 @@ impl Endpoint {
         self.restart_after_idle(cx);
         self.set_busy(cx.now_ns, true);
         let mut room = self.tail_room_bytes();
-        if room == 0 {
-            self.tail_seq = self.write_seq;
+        let new_skb = room == 0;
+        if new_skb {
             room = self.size_goal_bytes();
         }
         let taken = bytes.min(room);
-        self.in_sendmsg = taken < bytes;
+        let goes_on = std::mem::replace(&mut self.in_sendmsg, taken < bytes);
         self.write_seq += taken;
+        if new_skb {
+            self.write_queue.add(self.write_seq);
+        } else {
+            self.write_queue.extend(self.write_seq, !goes_on);
+        }
         if taken == room {
             if self.write_seq > self.pushed_seq + (self.max_window >> 1) {
-                self.pushed_seq = self.write_seq;
+                self.mark_push();
                 self.write_xmit(cx, Push::Now);
-            } else if self.tail_seq <= self.snd_nxt {
+            } else if self.write_queue.head_is_tail() {
                 self.write_xmit(cx, Push::One);
             }
         }
@@ -100,7 +99,17 @@ impl Endpoint {
         if self.state != State::Established {
             return;
         }
+        self.mark_push();
+        self.push_pending(cx);
+    }
+
+    fn mark_push(&mut self) {
+        self.write_queue.mark_push();
         self.pushed_seq = self.write_seq;
+    }
+
+    /// tcp_push_pending_frames()
+    pub(super) fn push_pending(&mut self, cx: &mut Cx) {
         let push = if self.nospace {
             Push::Now
         } else {
