@@ -164,7 +164,7 @@ fn a_bandwidth_decreased_10x_is_adapted_to_in_ten_rounds() {
 }
 
 /// A disturbance amid PROBE_BW: the window from before comes back, and the bandwidth was never given up.
-fn window_comes_back(path: &str, timeouts: i64) {
+fn window_comes_back(path: &str, timeouts: i64, least: f64) {
     let at_ms = 3_000;
     let output = Case {
         path,
@@ -178,17 +178,19 @@ fn window_comes_back(path: &str, timeouts: i64) {
     let s = &output.samples;
     let cwnd = s.snd_cwnd[row_at(&output, undone_ms + 100)] as f64
         / s.snd_cwnd[row_at(&output, at_ms)] as f64;
-    assert_within("cwnd over the one before", cwnd, 0.9, 1.5);
+    assert_within("cwnd over the one before", cwnd, least, 1.5);
     let bw = bw_at(&output, undone_ms + 100, RATE) / bw_at(&output, at_ms, RATE);
     assert!(bw > 0.98, "{bw} of the bandwidth before");
 }
 
 #[test]
 fn spurious_fast_recovery_is_undone() {
-    window_comes_back("rtt_change = \"3000ms to 10ms\"", 0);
+    // Two BDPs of the shorter path are a quarter. What came at once when it got shorter counts as aggregation, and is
+    // added for five to ten round trips.
+    window_comes_back("rtt_change = \"3000ms to 10ms\"", 0, 0.5);
 }
 
 #[test]
 fn spurious_rto_recovery_is_undone() {
-    window_comes_back("outage = \"3000ms for 900ms\"", 1);
+    window_comes_back("outage = \"3000ms for 900ms\"", 1, 0.9);
 }

@@ -42,14 +42,14 @@ fn first_ssthresh(output: &Output) -> f64 {
 }
 
 /// A back-off by chance may come before HyStart: the median of eleven runs. In Linux: 76, 245, 63 and 246 segments,
-/// and 17.7, 44.5, 47.8 and 16.9 Mbit/s.
+/// and 17.7, 44.5, 47.8 and 16.2 Mbit/s, the last the median of eight runs from 13.3 to 17.1.
 #[test]
 fn cdg_leaves_slow_start_and_fills_the_link_as_in_linux() {
     for (rate, rtt, buffer, ssthresh, mbit_per_sec) in [
         ("20Mbit/s", "40ms", "1bdp", 76.0, 17.73),
         ("50Mbit/s", "40ms", "0.5bdp", 245.0, 44.47),
         ("50Mbit/s", "10ms", "1bdp", 63.0, 47.76),
-        ("20Mbit/s", "100ms", "4bdp", 246.0, 16.93),
+        ("20Mbit/s", "100ms", "4bdp", 246.0, 16.17),
     ] {
         let runs: Vec<_> = (0..11)
             .map(|seed| as_linux("cdg", rate, rtt, buffer, seed))

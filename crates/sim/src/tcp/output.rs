@@ -381,6 +381,7 @@ impl Endpoint {
         if prior_packets == 0 || self.xmit_timer.kind == XmitTimerKind::LossProbe {
             self.rearm_rto(cx);
         }
+        self.check_space(cx);
         segs
     }
 

@@ -167,6 +167,7 @@ impl Receiver {
     }
 
     pub fn start(&mut self, cx: &Cx) {
+        self.reserve_segment();
         self.space_since_ns = cx.now_ns;
         self.compressed_rcv_nxt = self.rcv_nxt;
     }

@@ -13,7 +13,7 @@ pub const LOST: u8 = 4;
 pub const EVER_RETRANS: u8 = 8;
 /// Sent while the application left the window unfilled.
 pub const APP_LIMITED: u8 = 16;
-/// Last segment of the packet that the stack handed down (a TSO packet).
+/// Last segment of an skb: a packet that the stack handed down (a TSO packet), or what SACKs made of several.
 pub const SKB_END: u8 = 32;
 /// Carries FIN.
 pub const FIN_SEG: u8 = 64;
@@ -137,6 +137,10 @@ impl RtxQueue {
     #[inline]
     fn index(&self, id: u32) -> usize {
         id.wrapping_sub(self.base) as usize
+    }
+
+    pub fn contains(&self, id: u32) -> bool {
+        self.index(id) < self.segs.len()
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use super::input::AckFlags;
 use super::rate::RateSample;
-use super::rtx::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use super::rtx::{EVER_RETRANS, LOST, RETRANS, SACKED, SKB_END};
 use super::{CaState, Cx, Endpoint, MAX_REORDERING};
 use crate::segment::Segment;
 
@@ -92,9 +92,10 @@ impl Endpoint {
     ) {
         let now_us = cx.now_us();
         let min_rtt_us = self.min_rtt.get();
-        let Some(mut id) = self.rtx.find(start) else {
+        let Some(first) = self.rtx.find(start) else {
             return;
         };
+        let mut id = first;
         let mut at = start;
         while at < end {
             let seg = self.rtx.get_mut(id);
@@ -135,6 +136,31 @@ impl Endpoint {
             self.rtx.unlink(id);
             at = end_seq;
             id = id.wrapping_add(1);
+        }
+        self.shift_skbs(first, id);
+    }
+
+    /// tcp_shift_skb_data(): SACKed neighbours become one skb, which gives the
+    /// memory of the others back to the writer while snd_una stands. Where SACKed
+    /// segments and missing ones meet there is an skb's end.
+    fn shift_skbs(&mut self, first: u32, end: u32) {
+        let mut id = first.wrapping_sub(1);
+        while id != end {
+            let next = id.wrapping_add(1);
+            if self.rtx.contains(id) && self.rtx.contains(next) {
+                let after = self.rtx.get(next).flags;
+                let seg = self.rtx.get_mut(id);
+                let both = seg.flags & after;
+                let either = seg.flags | after;
+                if both & SACKED != 0 && either & (RETRANS | LOST) == 0 {
+                    self.skbs_out -= u64::from(seg.has(SKB_END));
+                    seg.flags &= !SKB_END;
+                } else if (seg.flags ^ after) & SACKED != 0 {
+                    self.skbs_out += u64::from(!seg.has(SKB_END));
+                    seg.flags |= SKB_END;
+                }
+            }
+            id = next;
         }
     }
 

@@ -119,7 +119,8 @@ impl Endpoint {
         self.rearm_window_probe(cx);
     }
 
-    /// tcp_check_space(): room again, and is it time for a larger buffer?
+    /// tcp_check_space(): room again, and is it time for a larger buffer? After
+    /// each skb as well, when the window is not full yet.
     pub(super) fn check_space(&mut self, cx: &Cx) {
         if !self.nospace {
             return;

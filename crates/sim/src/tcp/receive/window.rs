@@ -57,6 +57,18 @@ impl Receiver {
         window
     }
 
+    /// tcp_init_buffer_space(): the window begins a segment below the buffer, so
+    /// that it grows once more than it would, and is acked at once that often.
+    pub(super) fn reserve_segment(&mut self) {
+        let least = 2 * self.mss_bytes;
+        if self.window_clamp > least {
+            let full = self.win_from_space(self.rcvbuf_bytes);
+            let below = full.saturating_sub(self.mss_bytes).max(least);
+            self.window_clamp = self.window_clamp.min(below);
+        }
+        self.rcv_ssthresh = self.rcv_ssthresh.min(self.window_clamp);
+    }
+
     /// tcp_grow_window(): data that fits its memory well opens the window.
     pub(super) fn grow_window(&mut self, payload_bytes: u64) {
         let room = self
