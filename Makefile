@@ -43,7 +43,7 @@ check: $(VENV)/.dev ## formatting and lints
 	$(BIN)/mypy --no-error-summary
 
 .PHONY: test-rust
-test-rust: $(VENV)/.dev ## unit, property and house tests of the crates
+test-rust: $(VENV)/.core ## unit, property and house tests of the crates
 	cargo test --quiet --locked --workspace
 
 .PHONY: test-python
@@ -104,17 +104,14 @@ $(VENV)/.venv:
 	@touch $@
 
 $(VENV)/.core: $(VENV)/.venv $(CORE_SOURCES)
-	$(call install,)
-	@touch $@
-
-# The core is built for both at once: maturin would link it again for the second.
-$(VENV)/.dev: $(VENV)/.venv $(CORE_SOURCES)
-	$(call install,--extras dev)
-	@touch $(VENV)/.core $@
-
-define install
 	@tools/need.sh rust cc make libelf
 	@tools/need.sh --optional clang-16 libbpf
 	@echo "Building the core and installing kneepoint into $(VENV)"
-	@$(DEVELOP) $(1)
-endef
+	@$(DEVELOP)
+	@touch $@
+
+# A second step, because `dev` has an extra of our own package in it, which must be installed by then.
+$(VENV)/.dev: $(VENV)/.core
+	@echo "Installing what the tests need into $(VENV)"
+	@$(DEVELOP) --extras dev
+	@touch $@
