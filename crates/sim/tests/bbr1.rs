@@ -185,9 +185,9 @@ fn window_comes_back(path: &str, timeouts: i64, least: f64) {
 
 #[test]
 fn spurious_fast_recovery_is_undone() {
-    // Two BDPs of the shorter path are a quarter. What came at once when it got shorter counts as aggregation, and is
-    // added for five to ten round trips.
-    window_comes_back("rtt_change = \"3000ms to 10ms\"", 0, 0.5);
+    // Of two BDPs of 40 ms: those of 10 ms are a quarter, and the packets of 30 ms that came at once when the path got
+    // shorter, which count as aggregation for five to ten round trips, nearly three eighths.
+    window_comes_back("rtt_change = \"3000ms to 10ms\"", 0, 0.6);
 }
 
 #[test]
