@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .errors import RunFolderError, UsageError
-from .folder import cannot_write
+from .folder import replacing
 from .results import Run
 
 Floats = npt.NDArray[np.float64]
@@ -78,13 +78,9 @@ def write(run: Run, cell: int, rep: int, out: Path, step: str = STEP) -> dict[st
         raise UsageError(f"{out}: got another ending; expected {' or '.join(ENDINGS)}, by which flent reads a file.")
     found = document(run, cell, rep, step, name=out.name)
     text = json.dumps(found, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-    temporary = out.with_name(f".{out.name}.tmp")
-    try:
+    with replacing(out) as temporary:
         # Without the time of writing: the same run gives the same bytes.
         temporary.write_bytes(gzip.compress(text, mtime=0) if out.suffix == ".gz" else text)
-        temporary.replace(out)
-    except OSError as error:
-        raise cannot_write(out, error) from None
     return found
 
 

@@ -123,7 +123,7 @@ class RunFolder:
     def write_json(self, content: Mapping[str, Any]) -> None:
         fields = {"schema": SCHEMA, **content}
         text = ",\n".join(f"{json.dumps(name)}: {_lines(value)}" for name, value in fields.items())
-        with self._replacing(self.path / "run.json") as temporary:
+        with replacing(self.path / "run.json", resumable=True) as temporary:
             temporary.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
 
     def table_path(self, name: str) -> Path:
@@ -157,7 +157,8 @@ class RunFolder:
             parts.mkdir(exist_ok=True)
         except OSError as error:
             raise cannot_write(parts, error) from None
-        with self._replacing(parts / _part_name(key)) as temporary, pa.OSFile(str(temporary), "wb") as sink:
+        file = parts / _part_name(key)
+        with replacing(file, resumable=True) as temporary, pa.OSFile(str(temporary), "wb") as sink:
             write_streams(sink, streams)
 
     @property
@@ -235,20 +236,6 @@ class RunFolder:
         for name in ("run.json", *(f"{name}.parquet" for name in tables.NAMES)):
             (self.path / name).unlink(missing_ok=True)
 
-    @contextmanager
-    def _replacing(self, file: Path) -> Iterator[Path]:
-        """A name to write to, renamed into place when all went well."""
-        temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-        try:
-            yield temporary
-            temporary.replace(file)
-        except BaseException as error:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            if isinstance(error, OSError):
-                raise cannot_write(file, error, resumable=True) from None
-            raise
-
 
 class _Rows:
     """A Parquet file written in row groups of about the same size, whatever the sizes of the parts."""
@@ -309,6 +296,22 @@ def next_free(parent: Path, stem: str) -> Path:
     with suppress(OSError):
         taken += [int(match[1]) for file in parent.iterdir() if (match := pattern.fullmatch(file.name))]
     return parent / f"{stem}-{max(taken) + 1}"
+
+
+@contextmanager
+def replacing(file: Path, *, resumable: bool = False) -> Iterator[Path]:
+    """A name to write to, renamed into place when all went well; else nothing is left of it. An OSError becomes
+    `cannot_write`."""
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        temporary.replace(file)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise cannot_write(file, error, resumable=resumable) from None
+        raise
 
 
 def cannot_write(path: Path, error: OSError, *, resumable: bool = False) -> RunFolderError:

@@ -1,8 +1,8 @@
 //! Columns under construction: dense values and a bit per row.
 //!
-//! A column costs nothing in a row that does not set it: memory is taken,
-//! zeroed, when the first value of a batch arrives, and a row without a value
-//! is a bit that stays 0. Arrow takes the memory over without a copy.
+//! A column without a value costs nothing: memory is taken when the first value
+//! of a batch arrives, and a row without one is a bit that stays 0. Arrow takes
+//! the memory over without a copy.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from kneepoint import api, tables
 from kneepoint.errors import RunFolderError, UsageError
-from kneepoint.folder import RunFolder, cannot_write
+from kneepoint.folder import RunFolder, cannot_write, replacing
 
 
 def report(
@@ -116,12 +116,8 @@ def mahimahi(source: Path, out: Path, cell: int, rep: int) -> None:
         text, what = _delivered(source, cell, rep), f"what left the bottleneck in cell {cell}, repetition {rep}"
     else:
         text, what = _asked(source, cell), f"the rate that cell {cell} asks for"
-    try:
-        temporary = out.with_name(f".{out.name}.tmp")
+    with replacing(out) as temporary:
         temporary.write_text(text, encoding="ascii")
-        temporary.replace(out)
-    except OSError as error:
-        raise cannot_write(out, error) from None
     seconds = int(text.rsplit(maxsplit=1)[-1]) / 1e3
     print(f"mahimahi: {out} ({what}: {text.count(chr(10))} packets of {OPPORTUNITY_BYTES} bytes in {seconds:g} s)")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kneepoint.errors import RunFolderError
-from kneepoint.folder import cannot_write
+from kneepoint.folder import replacing
 
 _PACKAGED = Path(__file__).resolve().parent.parent / "packaging"
 _COMMAND = "/usr/local/bin/knee"
@@ -59,10 +59,5 @@ def systemd(out: Path) -> None:
 
 def _write(path: Path, text: str) -> None:
     """The whole file or nothing."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
+    with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise cannot_write(path, error) from None
