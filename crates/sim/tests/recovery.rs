@@ -88,12 +88,13 @@ fn no_recovery_of_a_real_loss_is_undone() {
 /// the round trip after it is seen.
 #[test]
 fn sack_repairs_one_loss_in_one_round_trip_without_a_timeout() {
-    // The SYN is packet 1, so data packet 99 of 200 is lost, far from the tail.
+    // The SYN is packet 1, so data packet 99 of 200 is lost, far from the tail. The link
+    // has a rate: RACK goes by what was sent later, and an unlimited one has it all at once.
     let output = run_captured(
         r#"
 duration = "5s"
 [path]
-rate = "unlimited"
+rate = "1Gbit/s"
 rtt = "100ms"
 loss = "periodic 1%"
 [sender]

@@ -166,6 +166,59 @@ fn windows_beyond_64_kib_are_scaled() {
     }
 }
 
+/// Source: Linux tcp_grow_window(): what a buffer has room for is reckoned while the segment that opens the window
+/// lies in it. Method: a buffer that may not grow; 160 of 256 bytes of it are window once full packets were seen.
+#[test]
+fn the_window_stops_a_packet_below_the_buffer() {
+    const RCVBUF_BYTES: u64 = 131_072;
+    const PACKET_BYTES: u64 = 2_304;
+    let output = run_captured(
+        r#"
+duration = "2s"
+[path]
+rate = "20Mbit/s"
+rtt = "40ms"
+[receiver]
+tcp_rmem_default = "128KiB"
+tcp_rmem_max = "128KiB"
+gro = false
+[[flow]]
+algorithm = "cubic"
+"#,
+    );
+    let acks = output.capture.iter().filter(|p| pure_ack(p));
+    let last = acks.last().expect("an ACK");
+    let window_bytes = u64::from(last.window) << last.wscale;
+    let expected_bytes = (RCVBUF_BYTES - PACKET_BYTES) * 160 / 256;
+    let unit = 1 << last.wscale;
+    assert_eq!(window_bytes, expected_bytes.next_multiple_of(unit));
+}
+
+/// Source: Linux 6.11, tcp_select_initial_window(): the first window is all that the buffer gives; RFC 7323,
+/// section 2.2: what a SYN can say of it is 65,535 bytes.
+#[test]
+fn a_large_buffer_is_offered_from_the_first_ack_on() {
+    let output = run_captured(
+        r#"
+duration = "1s"
+[path]
+rate = "20Mbit/s"
+rtt = "40ms"
+[receiver]
+tcp_rmem_default = "8MiB"
+tcp_rmem_max = "8MiB"
+[[flow]]
+algorithm = "cubic"
+"#,
+    );
+    let from_receiver = || output.capture.iter().filter(|p| !p.outbound);
+    let syn_ack = from_receiver().find(|p| p.syn).expect("a SYN-ACK");
+    assert_eq!(syn_ack.window, 65_535);
+    let first = from_receiver().find(|p| !p.syn).expect("an ACK");
+    let window_bytes = u64::from(first.window) << first.wscale;
+    assert!(window_bytes >= 4 << 20, "{window_bytes}");
+}
+
 /// Source: RFC 5681, section 4.1; Linux tcp_cwnd_restart(): the window halves for
 /// each timeout of idleness, down to the initial one. Method: a client with 4 KiB of
 /// send buffer takes some fifteen round trips, five timeouts, to ask for each large

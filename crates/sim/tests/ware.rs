@@ -128,7 +128,6 @@ fn bbr1_beside_cubic_gets_less_than_the_model_because_it_does_not_fill_its_cap()
             _ => {
                 assert!(near(fill_measured), "{buffer_bdp} BDP: {found:?}");
                 assert!(!near(queue_measured), "the queue alone explains it");
-                assert!(found.fill < 0.9, "{buffer_bdp} BDP: {found:?}");
             }
         }
     }

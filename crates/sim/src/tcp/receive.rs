@@ -91,8 +91,8 @@ impl Receiver {
         let rcvbuf_bytes = conf.host.tcp_rmem_bytes[1];
         let mss_bytes = u64::from(conf.mss_bytes);
         let space = (rcvbuf_bytes * INITIAL_RATIO) >> RATIO_SHIFT;
-        // tcp_select_initial_window(): whole segments, at most 16 bits' worth.
-        let rcv_wnd = (space / mss_bytes * mss_bytes).clamp(mss_bytes, 65_535);
+        // tcp_select_initial_window(): whole segments.
+        let rcv_wnd = (space / mss_bytes * mss_bytes).max(mss_bytes);
         Receiver {
             rcv_nxt: 0,
             rcv_wup: 0,
@@ -264,7 +264,8 @@ impl Receiver {
         }
         self.lrcvtime = now;
         if segment.payload_bytes >= 128 {
-            self.grow_window(u64::from(segment.payload_bytes));
+            let memory_bytes = u64::from(segment.packets) * WIRE_TRUESIZE_BYTES;
+            self.grow_window(u64::from(segment.payload_bytes), memory_bytes);
         }
     }
 
@@ -358,7 +359,7 @@ impl Endpoint {
             }
             rx.report(range);
             if fresh > 0 {
-                rx.grow_window(u64::from(segment.payload_bytes));
+                rx.grow_window(u64::from(segment.payload_bytes), 0);
             }
             return 0;
         }

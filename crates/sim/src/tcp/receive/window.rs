@@ -3,19 +3,23 @@
 use super::{Cx, RATIO_SHIFT, Receiver};
 use crate::segment::Segment;
 
+/// RFC 7323, 2.2: the window of a SYN is not scaled.
+const UNSCALED_WINDOW_MAX_BYTES: u64 = 65_535;
+
 impl Receiver {
     pub(super) fn win_from_space(&self, bytes: u64) -> u64 {
         (bytes * self.scaling_ratio) >> RATIO_SHIFT
     }
 
-    /// Free space, as window: the buffer less what waits out of order.
-    fn space(&self) -> u64 {
+    /// Free space, as window: the buffer less what waits out of order and
+    /// `unread_bytes` of memory.
+    fn space(&self, unread_bytes: u64) -> u64 {
         let waiting = match self.out_of_order.total() {
             // Most of the time, and a division is slow.
             0 => 0,
             bytes => (bytes << RATIO_SHIFT) / self.scaling_ratio,
         };
-        self.win_from_space(self.rcvbuf_bytes.saturating_sub(waiting))
+        self.win_from_space(self.rcvbuf_bytes.saturating_sub(waiting + unread_bytes))
     }
 
     /// Rounded up to what the scaled window field can say.
@@ -30,7 +34,7 @@ impl Receiver {
             .window_clamp
             .min(self.win_from_space(self.rcvbuf_bytes));
         let mss = self.rcv_mss.min(full);
-        let mut free = self.space();
+        let mut free = self.space(0);
         let unit = 1u64 << self.wscale;
         if free < full >> 1 {
             self.quick = 0;
@@ -45,7 +49,7 @@ impl Receiver {
     /// tcp_select_window(): offers a window; its right edge never moves back.
     pub fn offer_window(&mut self, syn: bool) -> u64 {
         if syn {
-            return self.rcv_wnd;
+            return self.rcv_wnd.min(UNSCALED_WINDOW_MAX_BYTES);
         }
         let current = (self.rcv_wup + self.rcv_wnd).saturating_sub(self.rcv_nxt);
         let mut window = self.select_window();
@@ -69,11 +73,13 @@ impl Receiver {
         self.rcv_ssthresh = self.rcv_ssthresh.min(self.window_clamp);
     }
 
-    /// tcp_grow_window(): data that fits its memory well opens the window.
-    pub(super) fn grow_window(&mut self, payload_bytes: u64) {
+    /// tcp_grow_window(): data that fits its memory well opens the window, up to
+    /// what the buffer has left. The segment itself, `unread_bytes` of memory, lies
+    /// there still.
+    pub(super) fn grow_window(&mut self, payload_bytes: u64, unread_bytes: u64) {
         let room = self
             .window_clamp
-            .min(self.space())
+            .min(self.space(unread_bytes))
             .saturating_sub(self.rcv_ssthresh);
         if room > 0 {
             let step = (2 * self.mss_bytes).max(2 * payload_bytes);
