@@ -186,8 +186,8 @@ gro = false
 algorithm = "cubic"
 "#,
     );
-    let acks = output.capture.iter().filter(|p| pure_ack(p));
-    let last = acks.last().expect("an ACK");
+    let last = output.capture.iter().rfind(|p| pure_ack(p));
+    let last = last.expect("an ACK");
     let window_bytes = u64::from(last.window) << last.wscale;
     let expected_bytes = (RCVBUF_BYTES - PACKET_BYTES) * 160 / 256;
     let unit = 1 << last.wscale;

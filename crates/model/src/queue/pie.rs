@@ -14,8 +14,10 @@
 //! Differs from Linux: what its timer does is caught up with at the next
 //! packet, which nothing can tell, except that the first update is one
 //! `tupdate` after the first packet and not 500 ms after the queue was set up;
-//! `tupdate` is not rounded to jiffies; times count in ns, not in units of
-//! 64 ns; the probability stays within 1, where Linux' may pass it.
+//! `tupdate` is not rounded to jiffies, of which Linux' timer takes one more
+//! than asked: 15 ms are 20 ms with HZ 250 and 16 ms with HZ 1000; times count
+//! in ns, not in units of 64 ns; the probability stays within 1, where Linux'
+//! may pass it.
 //! Differs from the RFC, as Linux does: waits are read from timestamps unless
 //! `dq_rate_estimator`; the cap of 2 % per update applies from p = 10 % on.
 
