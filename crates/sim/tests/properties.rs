@@ -118,16 +118,16 @@ fn host() -> impl Strategy<Value = String> {
         proptest::sample::select(vec![100, 250, 300, 1000]),
         any::<bool>(),
         prop_oneof![2 => Just(20u32), 1 => Just(0), 1 => 1..=200u32],
-        prop_oneof![2 => Just(65_536u32), 1 => Just(0), 1 => 9_000..=200_000u32],
+        (prop_oneof![2 => Just(65_536u32), 1 => Just(0), 1 => 9_000..=200_000u32], any::<bool>()),
         proptest::sample::select(vec!["internal", "fq"]),
         prop_oneof![2 => Just(10u32), 1 => 1..=100u32],
         any::<bool>(),
     )
         .prop_map(
-            |(wmem, rmem, hz, gro, coalesce_us, gso_bytes, pacing, initcwnd, after_idle)| {
+            |(wmem, rmem, hz, gro, coalesce_us, (gso_bytes, grow_skb), pacing, initcwnd, after_idle)| {
                 format!(
                     "{wmem}{rmem}hz = {hz}\ngro = {gro}\nrx_coalesce = \"{coalesce_us}us\"\n\
-                 gso_max = \"{gso_bytes}B\"\npacing = \"{pacing}\"\ninitcwnd = {initcwnd}\n\
+                 gso_max = \"{gso_bytes}B\"\ngrow_skb = {grow_skb}\npacing = \"{pacing}\"\ninitcwnd = {initcwnd}\n\
                  tcp_slow_start_after_idle = {after_idle}\n"
                 )
             },

@@ -405,6 +405,8 @@ pub struct Host {
     pub initcwnd: u32,
     /// Largest TSO packet; 0 turns segmentation offload off.
     pub gso_max_bytes: u32,
+    /// Does a packet take what it lacks from the next skb (Linux from 6.10 on)?
+    pub grow_skb: bool,
     /// Does the receive path merge packets before TCP sees them?
     pub gro: bool,
     /// How long the NIC gathers packets before it interrupts: what GRO can merge.

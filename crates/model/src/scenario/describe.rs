@@ -267,6 +267,7 @@ fn host(facts: &mut Facts, section: Section, host: &Host) {
     facts.key(section, "quickack", host.quickack);
     facts.key(section, "initcwnd", host.initcwnd);
     facts.key(section, "gso_max", bytes(host.gso_max_bytes.into()));
+    facts.key(section, "grow_skb", host.grow_skb);
     facts.key(section, "gro", host.gro);
     facts.key(section, "rx_coalesce", host.rx_coalesce);
 }

@@ -250,6 +250,7 @@ impl Resolver<'_> {
             quickack: self.flag(section, "quickack"),
             initcwnd: self.count(section, "initcwnd") as u32,
             gso_max_bytes,
+            grow_skb: self.flag(section, "grow_skb"),
             gro: self.flag(section, "gro"),
             rx_coalesce: self.duration(section, "rx_coalesce"),
             // A sender's algorithm is its flow's; the hosts' own shows in neither direction.

@@ -127,7 +127,9 @@ impl Endpoint {
             }
             let segs = quota.min(max_segs);
             let quota_bytes = u64::from(segs) * mss;
-            self.write_queue.grow_head(self.snd_nxt, quota_bytes);
+            if cx.host.host.grow_skb {
+                self.write_queue.grow_head(self.snd_nxt, quota_bytes);
+            }
             let skb_len = self.write_queue.head_bytes(self.snd_nxt);
             if skb_len <= mss {
                 let last = self.write_queue.head_is_tail();

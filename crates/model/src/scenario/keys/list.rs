@@ -251,6 +251,13 @@ pub(super) static HOST: &[Key] = &[
         "Linux, GSO_LEGACY_MAX_SIZE, GSO_MAX_SIZE; ip-link(8)",
     ),
     key(
+        "grow_skb",
+        Kind::Flag,
+        Value("true"),
+        "does a packet take what it lacks from the next skb of the send buffer? Linux before 6.10 does not, and sends what is left of an skb alone; a real kernel does as it does",
+        "Linux 6.10, tcp_grow_skb()",
+    ),
+    key(
         "gro",
         Kind::Flag,
         Value("true"),
