@@ -534,6 +534,8 @@ algorithm = "cubic"
         assert_within(&format!("Prague's share of {rate}"), share, 0.3, 0.7);
         let waited = |flow: usize| flows.queue_delay_us_mean[flow].unwrap();
         assert_within("Prague's mean wait, us", waited(0), 0.0, 1_000.0);
+        let p99_us = flows.queue_delay_us_p99[0].unwrap();
+        assert_within("99th percentile of Prague's wait, us", p99_us, 0.0, 2_000.0);
         assert_within("CUBIC's mean wait, us", waited(1), 10_000.0, 20_000.0);
         assert_eq!(flows.total_retrans[0], 0, "Prague lost packets");
     }
