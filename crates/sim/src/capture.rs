@@ -3,7 +3,7 @@
 use knee_model::units::Nanos;
 
 use crate::CapturedPacket;
-use crate::segment::{ACK, AE, CWR, ECE, FIN, PSH, SYN, Segment};
+use crate::segment::{ACK, AE, CWR, ECE, FIN, PSH, SYN, Segment, WINDOW_FIELD_MAX};
 use crate::tcp::HostConf;
 
 impl CapturedPacket {
@@ -37,7 +37,7 @@ impl CapturedPacket {
             cwr: segment.has(CWR),
             ae: segment.has(AE),
             ecn: segment.ecn as u8,
-            window: (segment.window_bytes >> shift).min(u64::from(u16::MAX)) as u16,
+            window: (segment.window_bytes >> shift).min(WINDOW_FIELD_MAX) as u16,
             wscale: origin.wscale,
             mss_bytes: (origin.mss_bytes + 12) as u16,
             tsval_ms: segment.tsval_ms,

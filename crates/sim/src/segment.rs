@@ -6,6 +6,9 @@ pub use knee_model::packet::HEADER_BYTES;
 /// The SYN's options: MSS, SACK permitted + timestamps, window scale.
 pub const SYN_HEADER_BYTES: u32 = 20 + 20 + 20;
 
+/// What the window field says at most; that of a SYN is not scaled (RFC 7323, 2.2).
+pub const WINDOW_FIELD_MAX: u64 = u16::MAX as u64;
+
 pub const SYN: u8 = 1;
 pub const FIN: u8 = 2;
 pub const ACK: u8 = 4;

@@ -207,6 +207,9 @@ rtt = "40ms"
 [receiver]
 tcp_rmem_default = "8MiB"
 tcp_rmem_max = "8MiB"
+[sender]
+initcwnd = 100
+tcp_wmem_default = "1MiB"
 [[flow]]
 algorithm = "cubic"
 "#,
@@ -217,6 +220,9 @@ algorithm = "cubic"
     let first = from_receiver().find(|p| !p.syn).expect("an ACK");
     let window_bytes = u64::from(first.window) << first.wscale;
     assert!(window_bytes >= 4 << 20, "{window_bytes}");
+    let sent = output.capture.iter().filter(|p| data(p) && p.t < first.t);
+    let first_flight_bytes: u64 = sent.map(|p| u64::from(p.payload_bytes)).sum();
+    assert_eq!(first_flight_bytes, 65_535);
 }
 
 /// Source: RFC 5681, section 4.1; Linux tcp_cwnd_restart(): the window halves for

@@ -27,7 +27,7 @@ impl HostConf {
         // be offered in 16 bits.
         let mut space = host.tcp_rmem_bytes[2];
         let mut wscale = 0;
-        while space > 65_535 && wscale < 14 {
+        while space > crate::segment::WINDOW_FIELD_MAX && wscale < 14 {
             space >>= 1;
             wscale += 1;
         }

@@ -233,7 +233,7 @@ impl Endpoint {
             snd_nxt: 0,
             write_seq: 1,
             fin_queued: false,
-            snd_wnd: 65_535,
+            snd_wnd: crate::segment::WINDOW_FIELD_MAX,
             snd_wl1: 0,
             max_window: 0,
             snd_sml: 0,

@@ -1,10 +1,7 @@
 //! The window that a receiver offers, and the buffer behind it.
 
 use super::{Cx, RATIO_SHIFT, Receiver};
-use crate::segment::Segment;
-
-/// RFC 7323, 2.2: the window of a SYN is not scaled.
-const UNSCALED_WINDOW_MAX_BYTES: u64 = 65_535;
+use crate::segment::{Segment, WINDOW_FIELD_MAX};
 
 impl Receiver {
     pub(super) fn win_from_space(&self, bytes: u64) -> u64 {
@@ -49,7 +46,7 @@ impl Receiver {
     /// tcp_select_window(): offers a window; its right edge never moves back.
     pub fn offer_window(&mut self, syn: bool) -> u64 {
         if syn {
-            return self.rcv_wnd.min(UNSCALED_WINDOW_MAX_BYTES);
+            return self.rcv_wnd.min(WINDOW_FIELD_MAX);
         }
         let current = (self.rcv_wup + self.rcv_wnd).saturating_sub(self.rcv_nxt);
         let mut window = self.select_window();
