@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from kneepoint import _core, record
 from kneepoint.errors import RunFolderError, UsageError
-from kneepoint.folder import cannot_write
+from kneepoint.folder import cannot_write, replacing
 from kneepoint.observe import which
 
 TABLES = ("acks", "events", "connections")
@@ -163,10 +163,8 @@ def connections(
         raise
     about |= {"seconds": round(ended - begun, 3), "rows": sink.rows, "lost": found["lost"], "gaps": found["gaps"]}
     about["cost"] = {**found["cost"], "writing_cpu_sec": round(used, 6)}
-    try:
-        _write(folder / ABOUT, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise cannot_write(folder, error) from None
+    with replacing(folder / ABOUT) as temporary:
+        temporary.write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return Trace(folder, about)
 
 
@@ -175,12 +173,6 @@ def _check_free(folder: Path) -> None:
         raise RunFolderError(
             f"{folder}: is there already and not empty; expected a free name for the trace. Choose another --out."
         )
-
-
-def _write(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
 
 
 class _Sink:
