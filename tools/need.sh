@@ -21,6 +21,12 @@ command_or_miss() {
     command -v "$1" >/dev/null 2>&1 || PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null 2>&1 || miss "$1" "$2"
 }
 
+# What -fsanitize links, for the compiler that is there or will be.
+runtime_or_miss() {
+    runtime=$(clang-16 -print-file-name=libclang_rt.asan-"$(uname -m)".a 2>/dev/null || true)
+    [ -e "$runtime" ] || miss "the sanitizers of clang-16" libclang-rt-16-dev
+}
+
 check() {
     case $1 in
     rust) need_rust ;;
@@ -30,12 +36,17 @@ check() {
     make) command_or_miss make make ;;
     libelf) [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ] || miss "libelf and zlib" "libelf-dev zlib1g-dev" ;;
     clang-16) command_or_miss clang-16 clang-16 ;;
+    clang-rt) runtime_or_miss ;;
     clang-format-16) command_or_miss clang-format-16 clang-format-16 ;;
     libbpf) [ -e /usr/include/bpf/bpf_helpers.h ] || miss libbpf libbpf-dev ;;
     bpftool) command_or_miss bpftool bpftool ;;
     ip) command_or_miss ip iproute2 ;;
     ethtool) command_or_miss ethtool ethtool ;;
     nft) command_or_miss nft nftables ;;
+    curl) command_or_miss curl curl ;;
+    tmux) command_or_miss tmux tmux ;;
+    setpriv) command_or_miss setpriv util-linux ;;
+    pkg-config) command_or_miss pkg-config pkg-config ;;
     redis) command_or_miss redis-server redis-server; command_or_miss redis-benchmark redis-tools ;;
     tshark) command_or_miss tshark tshark ;;
     chromium) command -v chromium-browser >/dev/null 2>&1 || command_or_miss chromium chromium ;;

@@ -1,8 +1,10 @@
 """What the tests of this folder share: the list of algorithms and running commands from the root of the tree."""
 
+import fcntl
 import re
-import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,17 @@ def run(*command: object, timeout_s: float = 120) -> str:
     return done.stdout
 
 
-def missing_tools(*names: str) -> list[str]:
-    """Those of the tools that are not installed."""
-    return [name for name in names if not shutil.which(name)]
+@contextmanager
+def alone(name: str) -> Iterator[None]:
+    """No other test process is in the body under that name meanwhile."""
+    BUILD.mkdir(exist_ok=True)
+    with (BUILD / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def make_bpf(target: str) -> Path:
+    """Builds the objects of cc/bpf.mk's target; their folder."""
+    with alone("bpf"):
+        run("make", "-f", "cc/bpf.mk", target)
+    return BUILD / "bpf"

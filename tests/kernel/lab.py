@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from building import ROOT, missing_tools, run
+import probes
+from building import ROOT, run
 from leftovers import noted
 
 FLOW = ROOT / "tests/kernel/flow.py"
@@ -33,8 +34,7 @@ def laid_out(rate_bits_per_sec: int, buffer_bytes: int) -> Iterator[Lab]:
     """Namespaces a and b, joined by a router whose link to b has that rate and buffer.
 
     The bottleneck is not on the sending host, where TCP would see a full queue without losing a packet."""
-    if lacking := missing_tools("ip", "tc"):
-        pytest.skip(f"a lab of network namespaces needs {', '.join(lacking)} (Debian: iproute2)")
+    probes.need_programs("ip", "tc")
     a, router, b = names = [f"knee-{os.getpid()}-{role}" for role in ("a", "r", "b")]
     try:
         for ns in names:
@@ -70,8 +70,7 @@ def registered_maps() -> dict[str, int]:
 @contextmanager
 def registered_as(name: str, bpf_object: Path) -> Iterator[str]:
     """The kernel has the algorithm `name` of that object meanwhile, and nothing of it after."""
-    if lacking := missing_tools("bpftool"):
-        pytest.skip(f"registering struct_ops needs {', '.join(lacking)}")
+    probes.need_programs("bpftool")
     if name in available():
         pytest.fail(f"{name} is registered already; free it: bpftool struct_ops unregister name {name}")
     with noted(name):

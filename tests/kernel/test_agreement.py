@@ -9,20 +9,25 @@ from pathlib import Path
 
 import pytest
 
+import probes
+import punctual
 from building import ROOT
+
+LATE_US = 3_000
+"""A lab this late adds to round-trip times what the tolerances leave."""
 
 
 def test_simulator_and_kernel_agree_on_the_short_form(tmp_path: Path) -> None:
+    probes.need_lab()
     command = [sys.executable, "-m", "kneepoint", "conform", "--quick", "--json", "--quiet", "--out", tmp_path / "out"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-    if done.returncode == 2 and "a lab needs" in done.stderr:
-        pytest.skip(done.stderr.strip())
+    with punctual.beside() as machine:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode in (0, 1), done.stderr
     found = json.loads(done.stdout)
     for entry in found["compared"]:
         print(f"{entry['label']}: {entry['metric']} {entry['sim']:.4g} and {entry['kernel']:.4g}")
     assert len(found["compared"]) == 6 * 3
     outside = [verdict["what"] for verdict in found["verdicts"] if not verdict["ok"]]
-    if outside and found["warnings"]:
-        pytest.skip(f"outside: {outside}, on a machine too busy to tell: {found['warnings']}")
+    if outside and machine.excuses(LATE_US):
+        pytest.skip(f"the machine wakes 1 % of its processes {machine.late_us:.0f} us late; outside: {outside}")
     assert not outside

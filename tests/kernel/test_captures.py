@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import struct
 import sys
 from pathlib import Path
@@ -11,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kneepoint
-from lab import available
+import probes
 
 CAPTURED = Path(__file__).with_name("captured.py")
 SIZE = 700_000
@@ -30,10 +28,10 @@ client = "{python} {program} {{server}}"
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("dumpcap") is None, reason="needs root and dumpcap")
 def test_capture_at_the_sender_says_what_its_tcp_info_says(tmp_path: Path) -> None:
-    if "cubic" not in available():
-        pytest.skip("this kernel has no cubic")
+    probes.need_root("capturing")
+    probes.need_programs("dumpcap")
+    probes.need_algorithm("cubic")
     capture, info = tmp_path / "sender.pcapng", tmp_path / "info"
     capture.touch()
     tmp_path.chmod(0o755)

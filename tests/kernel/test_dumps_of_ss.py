@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,9 @@ from typing import Any
 import pytest
 
 import kneepoint
+import probes
+
+pytestmark = pytest.mark.xdist_group("dumps")
 
 INSIDE = """
 import json, socket, subprocess, sys
@@ -40,13 +42,12 @@ PASSING = {"last_data_sent_ms", "last_data_recv_ms", "last_ack_recv_ms", "timer_
 @pytest.fixture(scope="module")
 def dumped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dump of lines, one of one line each, and ours, of the same idle connections in a namespace of their own."""
-    if not all(map(shutil.which, ("ss", "ip", "unshare"))):
-        pytest.skip("dumping sockets needs ss, ip and unshare (Debian: iproute2, util-linux)")
+    probes.need_programs("ss", "ip", "unshare")
+    if os.geteuid() != 0:
+        probes.need_user_namespaces()
     own = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--net", "--map-root-user"]
     folder = tmp_path_factory.mktemp("dumped")
     done = subprocess.run([*own, sys.executable, "-c", INSIDE, str(folder)], stderr=subprocess.PIPE, text=True)
-    if "unshare failed" in done.stderr:
-        pytest.skip(f"no namespace for us: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr
     return folder
 

@@ -14,6 +14,10 @@ from pathlib import Path
 import pytest
 
 import kneepoint
+import marked
+import probes
+
+pytestmark = pytest.mark.xdist_group("registry")
 
 SHORT = """\
 title = "short"
@@ -46,27 +50,8 @@ def traces() -> dict[str, list[str]]:
         "devices": sorted(entry.name for entry in Path("/sys/class/net").iterdir()),
         "pins": sorted(entry.name for entry in pins.iterdir()) if pins.is_dir() else [],
         "algorithms": sorted(registered),
-        "processes": sorted(workers()),
+        "processes": sorted(process.name for process in marked.processes()),
     }
-
-
-MARK = f"KNEE_TESTED_BY={os.getpid()}"
-"""In the environment of every process that these tests start, and of what those start."""
-os.environ.setdefault(*MARK.split("="))
-
-
-def workers() -> list[str]:
-    """Processes of these tests' labs: workers, what they forked, programs."""
-    found = []
-    for process in Path("/proc").iterdir():
-        if not process.name.isdigit():
-            continue
-        try:
-            if MARK.encode() in (process / "environ").read_bytes().split(b"\0"):
-                found.append(process.name)
-        except OSError:
-            continue
-    return found
 
 
 def children(pid: int) -> list[int]:
@@ -91,8 +76,8 @@ def role(pid: int) -> str:
 
 @pytest.fixture(autouse=True)
 def _nothing_is_left() -> Iterator[None]:
-    if os.geteuid() != 0:
-        pytest.skip("these tests look at what only root can see")
+    probes.need_root("looking at all processes and namespaces")
+    probes.need_lab()
     before = traces()
     yield
     deadline = time.monotonic() + 3
@@ -128,7 +113,7 @@ def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     deadline = time.monotonic() + 20
     while "sender" not in map(role, children(process.pid)):
         if process.poll() is not None:
-            pytest.skip(f"no lab here: {process.communicate()[1].strip()}")
+            pytest.fail(f"the run ended: {process.communicate()[1].strip()}")
         assert time.monotonic() < deadline, "the lab did not come up"
         time.sleep(0.05)
     time.sleep(0.3)
@@ -197,10 +182,9 @@ def test_a_device_that_cannot_be_opened_is_named_with_the_remedy(tmp_path: Path)
 @pytest.mark.parametrize("limit", ["max_net_namespaces", "max_pid_namespaces"])
 def test_a_limit_of_namespaces_is_named(tmp_path: Path, limit: str) -> None:
     """The limit is set in a user namespace of the test's own."""
+    probes.need_user_namespaces()
     lower = f'echo 0 > /proc/sys/user/{limit} && exec "$@"'
     ended = run(tmp_path, short(), before=("unshare", "--user", "--map-root-user", "sh", "-c", lower, "sh"))
-    if "cannot create" in ended.stderr:
-        pytest.skip(f"limits cannot be set here: {ended.stderr.strip()}")
     assert ended.returncode == 2
     assert f"/proc/sys/user/{limit}, is 0" in ended.stderr
 
@@ -259,9 +243,8 @@ def test_a_rate_that_this_machine_cannot_carry_marks_the_run(tmp_path: Path) -> 
 
 
 def test_a_qdisc_that_the_kernel_lacks_is_named(tmp_path: Path) -> None:
+    probes.need_no_qdisc("fq_pie")
     ended = run(tmp_path, short() + '[sender]\nqdisc = "fq_pie"\n')
-    if ended.returncode == 0:
-        pytest.skip("this kernel has fq_pie")
     assert ended.returncode == 2
     assert "fq_pie" in ended.stderr
     assert "CONFIG_NET_SCH_FQ_PIE" in ended.stderr

@@ -9,8 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from lab import available, registered_as, registered_maps
 from leftovers import NAMESPACES, NOTES, started, sweep
+
+pytestmark = pytest.mark.xdist_group("registry")
 
 NAME = "knee_reno"
 # A run in the midst of a flow: registered, laid out, a server waiting.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 import signal
 import socket
 import subprocess
@@ -16,9 +15,12 @@ from typing import Any
 
 import pytest
 
+import probes
 from building import ALGORITHMS, kernel_name, run
-from kneepoint import _core, tables
+from kneepoint import _core
 from lab import available, registered_maps
+
+pytestmark = pytest.mark.xdist_group("registry")
 
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 PINNED = """
@@ -40,8 +42,6 @@ algorithm = "cubic"
 
 @pytest.fixture(autouse=True)
 def _nothing_stays(kernel: None) -> Iterator[None]:
-    if not all(status["loadable"] for status in _core.in_kernel().values()):
-        pytest.skip(f"algorithms cannot be loaded here: {_core.in_kernel()['reno']['not_loadable']}")
     before = available()
     yield
     for name, status in _core.in_kernel().items():
@@ -133,24 +133,8 @@ def test_unloading_names_the_sockets_that_still_run_it() -> None:
 
 
 def test_an_ordinary_user_is_refused_with_the_reason() -> None:
-    user = pwd.getpwnam("nobody")
-    package = Path(_core.__file__ or "").parent.parent
-    libraries = Path(tables.pa.__file__).parent.parent
-    program = "from kneepoint import _core\n_core.load('reno')"
-    ended = subprocess.run(
-        ["/usr/bin/python3", "-c", program],
-        user=user.pw_uid,
-        group=user.pw_gid,
-        extra_groups=[],
-        cwd="/",
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{package}:{libraries}"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    if "No module named" in ended.stderr or "Permission denied" in ended.stderr:
-        pytest.skip(f"nobody cannot import kneepoint here: {ended.stderr.strip().splitlines()[-1]}")
+    words = [*probes.as_nobody(), "-c", "from kneepoint import _core\n_core.load('reno')"]
+    ended = subprocess.run(words, cwd="/", capture_output=True, text=True, timeout=60, check=False)
     assert "KernelUnsupported" in ended.stderr
     assert "CAP_BPF" in ended.stderr
     assert "knee_reno" not in available()
@@ -182,11 +166,10 @@ def test_a_default_that_cannot_be_set_leaves_nothing_loaded(place: str) -> None:
 
 
 def test_where_the_bpf_file_system_is_mounted_a_pin_holds_it() -> None:
+    probes.need_bpf_mount()
     # In a mount namespace of its own, so that the machine's mounts stay as they are.
     words = ["unshare", "--mount", "sh", "-ec", PINNED, "sh", *KNEE]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    if "mount:" in ended.stderr:
-        pytest.skip(f"no BPF file system can be mounted here: {ended.stderr.strip()}")
     assert ended.returncode == 0, ended.stderr
     assert '"pin": "/sys/fs/bpf/kneepoint/reno"' in ended.stdout
     # What the folder had, then the message; and the folder is gone.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+
+import probes
+import punctual
 
 KNEE = (sys.executable, "-m", "kneepoint")
 
@@ -25,15 +27,16 @@ def tried(tmp_path: Path, path: str, *flows: str) -> subprocess.CompletedProcess
 
 def run(tmp_path: Path, path: str, *flows: str) -> Path:
     """The folder of a short run whose path is the kernel's."""
+    probes.need_lab()
+    probes.need_qdisc("netem")
     ran = tried(tmp_path, f'backend = "netem"\n{path}', *flows)
-    if ran.returncode and "needs the qdisc" in ran.stderr:
-        pytest.skip(ran.stderr.strip())
     assert ran.returncode == 0, ran.stderr
     return tmp_path / "out"
 
 
 def test_rate_delay_and_buffer_are_those_of_the_scenario(tmp_path: Path) -> None:
-    out = run(tmp_path, 'rate = "20Mbit/s"\nrtt = "40ms"', 'algorithm = "cubic"')
+    with punctual.beside() as machine:
+        out = run(tmp_path, 'rate = "20Mbit/s"\nrtt = "40ms"', 'algorithm = "cubic"')
     data, back = pq.read_table(out / "links.parquet").to_pylist()
     assert (data["backend"], back["backend"]) == ("netem", "netem")
     flow = pq.read_table(out / "flows.parquet").to_pylist()[0]
@@ -42,8 +45,9 @@ def test_rate_delay_and_buffer_are_those_of_the_scenario(tmp_path: Path) -> None
     assert max(row["queue_bytes"] for row in queue) <= 100_000
     assert queue[-1]["dropped_pkts"] > 0
     assert queue[-1]["lost_pkts"] == 0
-    if not data["kept_up"]:
-        pytest.skip(f"timers are late here, and the run says so: {data['achieved_rate_bits_per_sec']:.0f} bit/s")
+    if not data["kept_up"] and machine.excuses(data["added_delay_us_p99"]):
+        pytest.skip(f"the machine wakes 1 % of its processes {machine.late_us:.0f} us late")
+    assert data["kept_up"], f"{data}, on a machine that is {machine.late_us:.0f} us late"
     # 1448 of 1500 bytes are payload.
     assert flow["goodput_bits_per_sec"] == pytest.approx(20e6 * 1448 / 1500, rel=0.02)
 
@@ -61,19 +65,19 @@ def test_loss_is_told_from_drops_and_groups_have_rtts_of_their_own(tmp_path: Pat
 
 
 def test_a_kernel_without_netem_is_told_what_it_lacks(tmp_path: Path) -> None:
+    probes.need_lab()
+    probes.need_no_qdisc("netem")
     ran = tried(tmp_path, 'rate = "20Mbit/s"\nrtt = "10ms"\nbackend = "netem"', 'algorithm = "cubic"')
-    if ran.returncode == 0:
-        pytest.skip(f"this kernel, {os.uname().release}, has netem")
-    if "needs the qdisc" not in ran.stderr:
-        pytest.skip(f"no lab here: {ran.stderr.strip()}")
+    assert ran.returncode == 2
+    assert "needs the qdisc" in ran.stderr
     assert "CONFIG_NET_SCH_NETEM" in ran.stderr
     assert 'path.backend = "user"' in ran.stderr
 
 
 def test_auto_takes_the_own_link_at_rates_which_that_holds_and_the_choice_is_recorded(tmp_path: Path) -> None:
+    probes.need_lab()
     ran = tried(tmp_path, 'rate = "20Mbit/s"\nrtt = "10ms"', 'algorithm = "cubic"')
-    if ran.returncode:
-        pytest.skip(f"no lab here: {ran.stderr.strip()}")
+    assert ran.returncode == 0, ran.stderr
     out = tmp_path / "out"
     assert {row["backend"] for row in pq.read_table(out / "links.parquet").to_pylist()} == {"user"}
     assert '"backend": "user"' in json.dumps(json.loads((out / "run.json").read_text()))

@@ -1,11 +1,13 @@
 """The ops of cc/ are total, and the host build and the BPF bytecode do the same."""
 
+import hashlib
 import os
 from pathlib import Path
 
 import pytest
 
-from building import ALGORITHMS, BUILD, ROOT, missing_tools, run
+import probes
+from building import ALGORITHMS, BUILD, ROOT, alone, run
 
 FUZZ_OPS = 1_000_000
 # Each from a fresh state, of 11 to 16 ops in the mean. `make equality` asks for a million.
@@ -16,28 +18,32 @@ SANITIZERS = ("-O1", "-fsanitize=undefined,address", "-fno-sanitize-recover=all"
 
 
 def build(source: str, compiler: str, *flags: str) -> Path:
-    """Compiles a test program together with every algorithm; its path."""
-    program = BUILD / "tests" / Path(source).stem
-    program.parent.mkdir(parents=True, exist_ok=True)
-    algorithms = sorted((ROOT / "cc").glob("*.c"))
-    run(compiler, *C_FLAGS, source, *algorithms, *flags, "-o", program)
+    """Compiles a test program together with every algorithm, once for all test processes; its path."""
+    folder, algorithms = BUILD / "tests", sorted((ROOT / "cc").glob("*.c"))
+    command = (compiler, *C_FLAGS, source, *map(str, algorithms), *flags)
+    contents = hashlib.sha256("\0".join(command).encode())
+    for file in (ROOT / source, *sorted((ROOT / "tests/kernel").glob("*.h")), *sorted((ROOT / "cc").glob("*.[ch]"))):
+        contents.update(file.read_bytes())
+    program = folder / f"{Path(source).stem}-{contents.hexdigest()[:16]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone(program.name):
+        if not program.exists():
+            run(*command, "-o", f"{program}.new")
+            Path(f"{program}.new").replace(program)
     return program
 
 
 @pytest.fixture(scope="session")
 def fuzz_ops() -> Path:
-    if lacking := missing_tools("clang-16"):
-        pytest.skip(f"the sanitizer build needs {', '.join(lacking)}")
+    probes.need_programs("clang-16")
     return build("tests/kernel/fuzz_ops.c", "clang-16", *SANITIZERS)
 
 
 @pytest.fixture(scope="session")
 def replay_ops(kernel: None) -> Path:
     compiler = os.environ.get("CC", "cc")
-    if lacking := missing_tools(compiler):
-        pytest.skip(f"the replay program needs {', '.join(lacking)}")
-    if not Path("/usr/include/bpf/libbpf.h").exists():
-        pytest.skip("the replay program needs libbpf (Debian: libbpf-dev)")
+    probes.need_programs(compiler)
+    probes.need_header("bpf/libbpf.h", "libbpf-dev")
     return build("tests/kernel/replay_ops.c", compiler, "-O2", "-lbpf")
 
 

@@ -27,6 +27,8 @@ from prometheus_client.parser import text_string_to_metric_families
 import exposition
 from kneepoint.cli import main
 
+pytestmark = pytest.mark.xdist_group("prometheus")
+
 COMMAND = [sys.executable, "-m", "kneepoint", "export"]
 OPENMETRICS = "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.1"
 

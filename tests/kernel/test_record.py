@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kneepoint
+import probes
 
 COMMAND = [sys.executable, "-m", "kneepoint", "record"]
 UNIT = Path(__file__).parents[2] / "packaging/systemd/knee-record.service"
@@ -151,8 +151,7 @@ def test_addresses_that_were_anonymised_are_in_no_file(tmp_path: Path) -> None:
 
 
 def test_full_disk_ends_the_recording_with_what_it_had(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small disk needs root")
+    probes.need_root("mounting a small disk")
     script = (
         f"mount -t tmpfs -o size=2m none {tmp_path} && "
         f"{' '.join(COMMAND)} --out {tmp_path} --every 10ms --for 20s --state all; "
@@ -170,33 +169,23 @@ def test_full_disk_ends_the_recording_with_what_it_had(tmp_path: Path) -> None:
 
 
 def test_ordinary_user_gets_what_can_be_read_and_is_told_what_cannot(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("becoming another user needs root")
-    if shutil.which("setpriv") is None:
-        pytest.skip("setpriv is missing (Debian: util-linux)")
-    tmp_path.chmod(0o777)
-    folder = Path("/tmp") / f"knee-record-{os.getpid()}"
-    other = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
-    if subprocess.run([*other, sys.executable, "-c", "import kneepoint._core"], capture_output=True).returncode:
-        pytest.skip("another user cannot read this Python")
-    try:
-        with listening() as (listener, port):
-            near, far = exchange(listener, port, 5)
-            command = [*other, *COMMAND, "--out", str(folder), "--for", "1s", "--processes", "--port", str(port)]
-            done = subprocess.run(command, capture_output=True, text=True)
-            near.close()
-            far.close()
-        assert done.returncode == 0, done.stderr
-        assert "CAP_NET_ADMIN" in done.stderr and "CAP_SYS_PTRACE" in done.stderr
-        assert {row["uid"] for row in rows(folder)} == {0}
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    nobody = probes.as_nobody()
+    folder = probes.folder_of_nobody(tmp_path) / "recorded"
+    with listening() as (listener, port):
+        near, far = exchange(listener, port, 5)
+        command = [*nobody, *COMMAND[1:], "--out", str(folder), "--for", "1s", "--processes", "--port", str(port)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        near.close()
+        far.close()
+    assert done.returncode == 0, done.stderr
+    assert "CAP_NET_ADMIN" in done.stderr and "CAP_SYS_PTRACE" in done.stderr
+    assert {row["uid"] for row in rows(folder)} == {0}
 
 
 @pytest.mark.parametrize("command", ["record --for 1s --out rec", "watch --once"])
 def test_filter_for_marks_that_the_kernel_does_not_tell_is_refused(tmp_path: Path, command: str) -> None:
-    if os.geteuid() != 0 or shutil.which("setpriv") is None:
-        pytest.skip("giving up capabilities needs root and setpriv (Debian: util-linux)")
+    probes.need_root("giving up capabilities")
+    probes.need_programs("setpriv")
     without = ["setpriv", "--bounding-set=-net_admin", *COMMAND[:-1], *command.split(), "--mark", "7"]
     done = subprocess.run(without, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
@@ -255,8 +244,7 @@ SS_MEMORY = {
 
 
 def test_every_number_that_ss_prints_is_that_of_our_dump() -> None:
-    if shutil.which("ss") is None:
-        pytest.skip("ss is missing (Debian: iproute2)")
+    probes.need_programs("ss")
     with listening() as (listener, port):
         held = [exchange(listener, port, size) for size in (1, 1_000, 300_000)]
         time.sleep(0.3)  # delayed ACKs go out

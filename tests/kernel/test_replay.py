@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from building import BUILD, missing_tools, run
+import probes
+from building import make_bpf, run
 from recording import CWND_SHARE, Course, Replayed, recorded, replay_program, run_course
+
+pytestmark = pytest.mark.xdist_group("registry")
 
 COURSES = {
     # A queue of 42 ms in which the window grows for seconds between its losses.
@@ -23,20 +26,17 @@ KERNELS_OWN = {"reno": "tcp_reno_cong_avoid", "cubic": "cubictcp_cong_avoid", "b
 
 @pytest.fixture(scope="session")
 def record_objects(kernel: None, bpf_objects: Path) -> Path:
-    run("make", "-f", "cc/bpf.mk", "bpf-record")
-    return BUILD / "bpf"
+    return make_bpf("bpf-record")
 
 
 @pytest.fixture(scope="session")
 def program() -> Path:
-    if lacking := missing_tools("cargo", "nft", "ethtool"):
-        pytest.skip(f"recording needs {', '.join(lacking)}")
+    probes.need_programs("cargo", "nft", "ethtool")
     return replay_program()
 
 
 def record_and_replay(program: Path, algorithm: str, course: Course, objects: Path, into: Path) -> Replayed:
-    if KERNELS_OWN[algorithm] not in Path("/proc/kallsyms").read_text().split():
-        pytest.skip(f"this kernel has no {KERNELS_OWN[algorithm]}() to record")
+    probes.need_function(KERNELS_OWN[algorithm])
     with recorded(program, algorithm, objects, into) as counts:
         run_course(course, f"knee_rec_{algorithm}")
     print(counts)

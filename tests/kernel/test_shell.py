@@ -7,22 +7,22 @@ import http.server
 import json
 import os
 import pty
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import click
 import pytest
 
-import kneepoint
+import marked
+import probes
+
+pytestmark = pytest.mark.xdist_group("shell")
 
 KNEE = (sys.executable, "-m", "kneepoint")
 BLOB = os.urandom(1_000_000)
@@ -54,10 +54,7 @@ def port() -> Iterator[int]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _possible() -> None:
-    """Skips where this machine has no labs, with the reason that the product gives."""
-    tried = knee("--", "true")
-    if tried.returncode:
-        pytest.skip(f"no lab here: {tried.stderr.strip()}")
+    probes.need_lab()
 
 
 def knee(*words: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
@@ -66,16 +63,15 @@ def knee(*words: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
 
 
 def curl(*words: str) -> tuple[str, ...]:
-    if shutil.which("curl") is None:
-        pytest.skip("needs curl")
+    probes.need_programs("curl")
     return ("--", "curl", "-sS", "--max-time", "30", *words)
 
 
 def lab_processes() -> set[str]:
-    """Processes in another network namespace than ours, as `PID COMMAND`."""
+    """Processes of ours in another network namespace, as `PID COMMAND`."""
     ours = Path("/proc/self/ns/net").readlink()
     found = set()
-    for process in Path("/proc").glob("[0-9]*"):
+    for process in marked.processes():
         try:
             if (process / "ns/net").readlink() != ours:
                 found.add(f"{process.name} {(process / 'comm').read_text().strip()}")
@@ -162,35 +158,14 @@ def test_nothing_is_left(how: signal.Signals | None) -> None:
     process.stdout.close()
 
 
-@pytest.fixture
-def nobody(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
-    """The words that run Python with this package as the user nobody; skips where that cannot be."""
-    if os.geteuid() != 0:
-        pytest.skip("the other tests are run by an ordinary user")
-    if shutil.which("setpriv") is None:
-        pytest.skip("needs setpriv (Debian: util-linux)")
-    # What is installed may lie where nobody may look; the system's Python does not.
-    copy = tmp_path_factory.mktemp("nobody")
-    for package in (kneepoint, click):
-        source = Path(package.__file__).parent
-        shutil.copytree(source, copy / source.name, ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in (copy, *copy.parents):
-        if folder.stat().st_uid == os.geteuid() and folder.is_relative_to(tempfile.gettempdir()):
-            folder.chmod(0o755 if folder != Path(tempfile.gettempdir()) else 0o1777)
-    user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all")
-    words = (*user, "env", "HOME=/", f"PYTHONPATH={copy}", "/usr/bin/python3")
-    tried = subprocess.run([*words, "-m", "kneepoint", "--help"], capture_output=True, text=True, check=False)
-    if tried.returncode:
-        pytest.skip(f"the system's Python does not run this package as nobody: {tried.stderr.strip()[-200:]}")
-    return words
-
-
-def test_an_ordinary_user_needs_no_root(port: int, nobody: tuple[str, ...]) -> None:
+def test_an_ordinary_user_needs_no_root(port: int) -> None:
+    probes.need_user_namespaces()
     program = (
         f"import os, urllib.request as r; print(os.getuid(), len(r.urlopen('http://knee-host:{port}/').read()), "
         "open('/proc/self/status').read().split('CapEff:')[1].split()[0])"
     )
-    command = [*nobody, "-m", "kneepoint", "shell", "--rtt", "20ms", "--", "/usr/bin/python3", "-c", program]
+    python = probes.as_nobody()
+    command = [*python, "-m", "kneepoint", "shell", "--rtt", "20ms", "--", python[-1], "-c", program]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd="/")
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.split() == ["65534", str(len(BLOB)), "0" * 16]
@@ -234,8 +209,8 @@ def test_a_port_where_nobody_listens_is_a_reset_and_ipv6_has_no_route() -> None:
 
 def test_the_far_end_sends_with_the_algorithm_asked_for(port: int) -> None:
     """Read of the relay's socket, in its namespace, while it sends."""
-    if os.geteuid() != 0 or shutil.which("nsenter") is None or shutil.which("ss") is None:
-        pytest.skip("looking into the far end needs root, nsenter and ss")
+    probes.need_root("looking into the far end")
+    probes.need_programs("nsenter", "ss")
     before = lab_processes()
     words = ("--rate", "2Mbit/s", "--algorithm", "reno", *curl("-o", "/dev/null", f"http://knee-host:{port}/"))
     with subprocess.Popen([*KNEE, "shell", *words]) as process:
@@ -311,17 +286,15 @@ def test_an_interactive_shell_has_the_terminal_and_job_control() -> None:
 
 
 def test_a_browser_loads_a_page_through_the_path(port: int, tmp_path: Path) -> None:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("needs chromium")
+    chromium = "chromium"
+    probes.need_programs(chromium)
     flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"]
     page = tmp_path / "page.html"
     page.write_text("hello")
     alone = subprocess.run(
         [chromium, *flags, "--dump-dom", page.as_uri()], capture_output=True, timeout=60, check=False
     )
-    if alone.returncode:
-        pytest.skip("chromium does not start here without a lab either")
+    assert alone.returncode == 0, alone.stderr
     script = f"fetch('http://knee-host:{port}/').then(a=>a.arrayBuffer()).then(b=>document.title=b.byteLength)"
     page.write_text(f"<script>{script}</script>")
     flags += ["--disable-web-security", "--virtual-time-budget=20000"]

@@ -19,11 +19,14 @@ from typing import Any
 import pytest
 
 import kneepoint
-from building import ROOT, missing_tools, run
+import probes
+from building import ROOT, run
 from kneepoint.cli import exporting
 from kneepoint.errors import KernelUnsupported, UsageError
 from kneepoint.observe import qdiscs, trace
 from lab import Lab, laid_out
+
+pytestmark = pytest.mark.xdist_group("trace")
 
 TRACED = ROOT / "tests/kernel/traced.py"
 PORT, OTHER_PORT = 5301, 5302
@@ -36,8 +39,8 @@ KNEE = (sys.executable, "-m", "kneepoint", "trace")
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     """A router with a tbf between two hosts. TCP hands single packets down, which the tbf would split otherwise."""
-    if os.geteuid() != 0:
-        pytest.skip("tracing needs root")
+    probes.need_tracepoint("tcp_probe")
+    probes.need_tracepoint("qdisc_enqueue")
     with laid_out(RATE_BITS_PER_SEC, BUFFER_BYTES) as found:
         run("ip", "-n", found.sender, "link", "set", "veth0", "gso_max_segs", 1)
         yield found
@@ -92,8 +95,7 @@ def traced(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> tuple[trace.Tr
         thread = threading.Thread(target=tracing)
         thread.start()
         assert attached.wait(20)
-        if taken:
-            pytest.skip(f"no trace here: {taken[0]}")
+        assert not taken, taken[0]
         other = send(lab, OTHER_PORT, 200_000)
         ours = send(lab, PORT)
         stop.set()
@@ -202,8 +204,7 @@ def test_the_report_of_a_trace_is_its_figure_with_a_line_per_sender(traced: Any,
 
 
 def test_nothing_of_a_trace_outlives_its_process_however_it_ends(lab: Lab, tmp_path: Path) -> None:
-    if lacking := missing_tools("bpftool"):
-        pytest.skip(f"listing programs needs {', '.join(lacking)}")
+    probes.need_programs("bpftool")
     out = tmp_path / "killed"
     process = subprocess.Popen([*KNEE, "--port", "1", "--out", out, "-q"])
     try:
@@ -295,8 +296,8 @@ def test_ctrl_c_ends_a_trace_with_what_was_seen_so_far(lab: Lab, tmp_path: Path)
 
 
 def test_an_ordinary_user_is_told_which_capabilities_it_takes_and_nothing_is_left(tmp_path: Path) -> None:
-    if os.geteuid() != 0 or missing_tools("setpriv"):
-        pytest.skip("giving up capabilities needs root and setpriv")
+    probes.need_root("giving up capabilities")
+    probes.need_programs("setpriv")
     out = tmp_path / "refused"
     words = ["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin", *KNEE, "--port", "80", "--out", str(out)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -321,8 +322,7 @@ def test_waits_in_a_tbf_are_what_its_rate_and_its_limit_allow(lab: Lab) -> None:
         thread = threading.Thread(target=measuring)
         thread.start()
         assert attached.wait(20)
-        if found:
-            pytest.skip(f"no trace here: {found[0]}")
+        assert not found, found[0]
         send(lab, PORT)
         stop.set()
         thread.join(20)

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Runs a command in a network of its own, as root: apart.sh COMMAND…
+#
+# Tests that run side by side would meet in the host's network: its ports, devices, sockets and names of namespaces.
+exec unshare --net --mount sh -ec '
+    # A new /sys shows the devices of the new network, and no mounts below it.
+    mount --rbind /sys/fs/cgroup /mnt
+    mount -t sysfs sysfs /sys
+    mount --rbind /mnt /sys/fs/cgroup
+    umount --lazy /mnt
+    mkdir -p /run/netns
+    mount -t tmpfs tmpfs /run/netns
+    ip link set lo up
+    exec "$@"
+' sh "$@"
