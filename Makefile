@@ -126,7 +126,10 @@ $(VENV)/.core: $(VENV)/.venv $(CORE_SOURCES)
 	@tools/need.sh rust cc make pkg-config libelf
 	@tools/need.sh --optional clang-16 libbpf
 	@echo "Building the core and installing kneepoint into $(VENV)"
-	@$(DEVELOP)
+	@# Both use the network and a processor in turn; what fails here says why in the second step.
+	@$(BIN)/python tools/dependencies.py | xargs -d '\n' $(BIN)/pip install --quiet >/dev/null 2>&1 & \
+	    $(DEVELOP) --skip-install; wait
+	@$(DEVELOP) >/dev/null
 	@echo $(PROFILE) > $@
 
 # A second step, because `dev` has an extra of our own package in it, which must be installed by then.

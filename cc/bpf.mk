@@ -24,6 +24,11 @@ bpf: $(BPF_OBJECTS)
 .PHONY: bpf-ops
 bpf-ops: $(BPF_OPS)
 
+# Those that have cong_control: what BPF_DEFINES says of it changes no other object.
+BPF_CONTROL := $(shell grep -l cong_control $(CC_NAMES:%=cc/%.c))
+.PHONY: bpf-control
+bpf-control: $(BPF_CONTROL:cc/%.c=$(BPF_OUT)/%.bpf.o)
+
 $(BPF_OUT)/%.replay.bpf.o: cc/%.c $(wildcard cc/*.h) cc/bpf.mk
 	@mkdir -p $(@D)
 	$(BPF_CLANG) $(BPF_TARGET) $(BPF_CFLAGS) $(BPF_INCLUDE) $(BPF_DEFINES) -DCC_BPF_REPLAY -c $< -o $@
