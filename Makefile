@@ -128,7 +128,7 @@ $(VENV)/.core: $(VENV)/.venv $(CORE_SOURCES)
 	@echo "Building the core and installing kneepoint into $(VENV)"
 	@# Both use the network and a processor in turn; what fails here says why in the second step.
 	@$(BIN)/python tools/dependencies.py | xargs -d '\n' $(BIN)/pip install --quiet >/dev/null 2>&1 & \
-	    $(DEVELOP) --skip-install; wait
+	    $(DEVELOP) --skip-install; built=$$?; wait; exit $$built
 	@$(DEVELOP) >/dev/null
 	@echo $(PROFILE) > $@
 
