@@ -20,6 +20,7 @@ import pytest
 from building import ALGORITHMS, kernel_name, run
 from kneepoint import _core, tables
 from lab import available, registered_maps
+from leftovers import new_namespace, noted
 
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 PINNED = """
@@ -224,10 +225,11 @@ def test_where_the_bpf_file_system_is_mounted_a_pin_holds_it() -> None:
 
 @pytest.fixture
 def namespace() -> Iterator[str]:
-    name = f"knee-{os.getpid()}-a"
-    run("ip", "netns", "add", name)
-    yield name
-    run("ip", "netns", "delete", name)
+    name = new_namespace("a")
+    with noted("netns", name):
+        run("ip", "netns", "add", name)
+        yield name
+        run("ip", "netns", "delete", name)
 
 
 def default_in_host() -> str:

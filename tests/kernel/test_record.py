@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -174,8 +175,9 @@ def test_ordinary_user_gets_what_can_be_read_and_is_told_what_cannot(tmp_path: P
         pytest.skip("becoming another user needs root")
     if shutil.which("setpriv") is None:
         pytest.skip("setpriv is missing (Debian: util-linux)")
-    tmp_path.chmod(0o777)
-    folder = Path("/tmp") / f"knee-record-{os.getpid()}"
+    place = Path(tempfile.mkdtemp())
+    os.chown(place, 65534, 65534)
+    folder = place / "rec"
     other = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
     if subprocess.run([*other, sys.executable, "-c", "import kneepoint._core"], capture_output=True).returncode:
         pytest.skip("another user cannot read this Python")
@@ -190,7 +192,7 @@ def test_ordinary_user_gets_what_can_be_read_and_is_told_what_cannot(tmp_path: P
         assert "CAP_NET_ADMIN" in done.stderr and "CAP_SYS_PTRACE" in done.stderr
         assert {row["uid"] for row in rows(folder)} == {0}
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(place)
 
 
 @pytest.mark.parametrize("command", ["record --for 1s --out rec", "watch --once"])
