@@ -133,6 +133,8 @@ def test_the_front_starts_without_heavy_imports() -> None:
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     heavy = {
         "altair",
+        "asyncio",
+        "h11",
         "jinja2",
         "numpy",
         "pandas",

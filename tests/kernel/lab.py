@@ -1,7 +1,6 @@
 """A path of network namespaces, algorithms registered for a while, and a flow over the one with the other."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import pytest
 
 import probes
 from building import ROOT, run
-from leftovers import noted
+from leftovers import new_namespace, noted
 
 FLOW = ROOT / "tests/kernel/flow.py"
 PORT = 5201
@@ -24,6 +23,7 @@ class Lab:
     """Two hosts and the link between them."""
 
     sender: str
+    router: str
     receiver: str
     address: str
     rate_bits_per_sec: int
@@ -35,24 +35,29 @@ def laid_out(rate_bits_per_sec: int, buffer_bytes: int) -> Iterator[Lab]:
 
     The bottleneck is not on the sending host, where TCP would see a full queue without losing a packet."""
     probes.need_programs("ip", "tc")
-    a, router, b = names = [f"knee-{os.getpid()}-{role}" for role in ("a", "r", "b")]
-    try:
-        for ns in names:
-            run("ip", "netns", "add", ns)
-        for ns, device, net in ((a, "to-a", "10.77.1"), (b, "to-b", "10.77.2")):
-            run("ip", "link", "add", device, "netns", router, "type", "veth", "peer", "name", "veth0", "netns", ns)
-            run("ip", "-n", router, "address", "add", f"{net}.1/24", "dev", device)
-            run("ip", "-n", ns, "address", "add", f"{net}.2/24", "dev", "veth0")
-            run("ip", "-n", router, "link", "set", device, "up")
-            run("ip", "-n", ns, "link", "set", "veth0", "up")
-            run("ip", "-n", ns, "route", "add", "default", "via", f"{net}.1")
-        run("ip", "netns", "exec", router, "sysctl", "-qw", "net.ipv4.ip_forward=1")
-        rate = ("rate", f"{rate_bits_per_sec}bit", "burst", "64kb", "limit", f"{buffer_bytes}b")
-        run("tc", "-n", router, "qdisc", "add", "dev", "to-b", "root", "tbf", *rate)
-        yield Lab(a, b, "10.77.2.2", rate_bits_per_sec)
-    finally:
-        for ns in names:
-            subprocess.run(["ip", "netns", "delete", ns], capture_output=True, check=False)
+    a, router, b = names = [new_namespace(role) for role in "arb"]
+    with noted("netns", *names):
+        try:
+            yield _joined(a, router, b, rate_bits_per_sec, buffer_bytes)
+        finally:
+            for ns in names:
+                subprocess.run(["ip", "netns", "delete", ns], capture_output=True, check=False)
+
+
+def _joined(a: str, router: str, b: str, rate_bits_per_sec: int, buffer_bytes: int) -> Lab:
+    for ns in (a, router, b):
+        run("ip", "netns", "add", ns)
+    for ns, device, net in ((a, "to-a", "10.77.1"), (b, "to-b", "10.77.2")):
+        run("ip", "link", "add", device, "netns", router, "type", "veth", "peer", "name", "veth0", "netns", ns)
+        run("ip", "-n", router, "address", "add", f"{net}.1/24", "dev", device)
+        run("ip", "-n", ns, "address", "add", f"{net}.2/24", "dev", "veth0")
+        run("ip", "-n", router, "link", "set", device, "up")
+        run("ip", "-n", ns, "link", "set", "veth0", "up")
+        run("ip", "-n", ns, "route", "add", "default", "via", f"{net}.1")
+    run("ip", "netns", "exec", router, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+    rate = ("rate", f"{rate_bits_per_sec}bit", "burst", "64kb", "limit", f"{buffer_bytes}b")
+    run("tc", "-n", router, "qdisc", "add", "dev", "to-b", "root", "tbf", *rate)
+    return Lab(a, router, b, "10.77.2.2", rate_bits_per_sec)
 
 
 def available() -> list[str]:
@@ -73,7 +78,7 @@ def registered_as(name: str, bpf_object: Path) -> Iterator[str]:
     probes.need_programs("bpftool")
     if name in available():
         pytest.fail(f"{name} is registered already; free it: bpftool struct_ops unregister name {name}")
-    with noted(name):
+    with noted("struct_ops", name):
         run("bpftool", "struct_ops", "register", bpf_object)
         try:
             yield name

@@ -1,12 +1,16 @@
 """What a test run that was killed left in the kernel, and its removal.
 
-Namespaces carry the process that made them in their name. A registered congestion control does not, so a note of it
-lies in NOTES; both are gone after a reboot. What a living run or someone else made is left alone.
+Who makes namespaces or registers a congestion control notes so in a file of its own in NOTES, a folder that is root's
+alone, and holds a lock on that file while it lives. A note without a lock is of a process that is dead: what it names
+is removed. What anybody else made is left alone. All of it is gone after a reboot.
 """
 
+import fcntl
 import os
 import re
+import secrets
 import signal
+import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,28 +18,44 @@ from pathlib import Path
 
 NOTES = Path("/run/kneepoint-tests")
 NAMESPACES = Path("/run/netns")
+# What our tests make, and nothing that a command could take for something else.
+OURS = {"netns": re.compile(r"knee-[0-9a-f]{8}-[a-z]"), "struct_ops": re.compile(r"knee_[a-z0-9_]{1,10}")}
 
 
-def started(pid: int) -> str | None:
-    """When the process began, in ticks since boot; None for one that does not run. Tells a pid used again apart."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    state, ticks = fields[0], fields[19]
-    return None if state in "ZX" else ticks
+def folder() -> Path:
+    """NOTES, which only root can have made and nobody else can write to."""
+    with suppress(FileExistsError):
+        NOTES.mkdir(mode=0o700)
+    found = NOTES.lstat()
+    assert stat.S_ISDIR(found.st_mode) and found.st_uid == 0, f"{NOTES} is not a folder of root's; remove it"
+    if stat.S_IMODE(found.st_mode) != 0o700:
+        NOTES.chmod(0o700)
+    return NOTES
 
 
 @contextmanager
-def noted(name: str) -> Iterator[None]:
-    """Meanwhile this process owns the registration of that name."""
-    NOTES.mkdir(exist_ok=True)
-    note = NOTES / name
-    note.write_text(f"{os.getpid()} {started(os.getpid())}\n")
-    try:
-        yield
-    finally:
-        note.unlink()
+def noted(kind: str, *names: str) -> Iterator[None]:
+    """Meanwhile these belong to this process: network namespaces (`netns`), registrations (`struct_ops`)."""
+    assert all(OURS[kind].fullmatch(name) for name in names), names
+    note = folder() / secrets.token_hex(8)
+    directory = os.open(NOTES, os.O_DIRECTORY)
+    # It has no name before it is whole and locked.
+    with os.fdopen(os.open(NOTES, os.O_TMPFILE | os.O_RDWR, 0o600), "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write("".join(f"{kind} {name}\n" for name in names))
+        file.flush()
+        # With a descriptor, link(2) follows the link that /proc has for the file.
+        os.link(f"/proc/self/fd/{file.fileno()}", note.name, dst_dir_fd=directory)
+        os.close(directory)
+        try:
+            yield
+        finally:
+            note.unlink()
+
+
+def new_namespace(role: str) -> str:
+    """A name that nobody has."""
+    return f"knee-{secrets.token_hex(4)}-{role}"
 
 
 def quietly(*command: str) -> str:
@@ -45,21 +65,32 @@ def quietly(*command: str) -> str:
 def sweep() -> list[str]:
     """Removes what dead processes left. Returns its names."""
     swept = []
-    for namespace in sorted(NAMESPACES.glob("knee-*")):
-        named = re.fullmatch(r"knee-(\d+)-[arb]", namespace.name)
-        if named is None or started(int(named[1])):
+    for note in sorted(folder().iterdir()):
+        try:
+            descriptor = os.open(note, os.O_RDONLY | os.O_NOFOLLOW)
+        except FileNotFoundError:
             continue
-        for pid in quietly("ip", "netns", "pids", namespace.name).split():
-            with suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
-        quietly("ip", "netns", "delete", namespace.name)
-        swept.append(namespace.name)
-    for note in sorted(NOTES.glob("*")):
-        words = note.read_text().split()
-        # A note cut short was being written when its process died.
-        if len(words) == 2 and started(int(words[0])) == words[1]:
-            continue
-        quietly("bpftool", "struct_ops", "unregister", "name", note.name)
-        note.unlink()
-        swept.append(note.name)
+        with os.fdopen(descriptor) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            for line in file.read().splitlines():
+                kind, _, name = line.partition(" ")
+                if kind in OURS and OURS[kind].fullmatch(name):
+                    remove(kind, name)
+                    swept.append(name)
+            note.unlink(missing_ok=True)
     return swept
+
+
+def remove(kind: str, name: str) -> None:
+    if kind == "struct_ops":
+        quietly("bpftool", "struct_ops", "unregister", "name", name)
+        return
+    if not (NAMESPACES / name).exists():
+        return
+    for pid in quietly("ip", "netns", "pids", name).split():
+        with suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
+    quietly("ip", "netns", "delete", name)

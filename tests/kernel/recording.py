@@ -6,7 +6,6 @@ N ACKs of each algorithm are recorded, and prints for each what the replay found
 
 import argparse
 import json
-import os
 import re
 import subprocess
 import sys
@@ -95,7 +94,7 @@ def recorded(program: Path, algorithm: str, objects: Path, into: Path) -> Iterat
         recorder.wait()
 
 
-def impair(lab: Lab, router: str, course: Course) -> None:
+def impair(lab: Lab, course: Course) -> None:
     """Drops on the way to the receiver, and offloads, as the course has them."""
     rules = []
     if course.drops_per_mille:
@@ -105,7 +104,7 @@ def impair(lab: Lab, router: str, course: Course) -> None:
     if rules:
         chain = "".join(f'oifname "to-b" {rule}; ' for rule in rules)
         table = f"table ip knee {{ chain forward {{ type filter hook forward priority 0; {chain}}}; }}"
-        run("ip", "netns", "exec", router, "nft", table)
+        run("ip", "netns", "exec", lab.router, "nft", table)
     if not course.offloads:
         for host in (lab.sender, lab.receiver):
             run("ip", "netns", "exec", host, "ethtool", "-K", "veth0", "tso", "off", "gso", "off", "gro", "off")
@@ -115,7 +114,7 @@ def run_course(course: Course, congestion: str) -> None:
     """Carries the flows of a course with sockets that choose this congestion control."""
     enter = ("ip", "netns", "exec")
     with laid_out(course.rate_bits_per_sec, course.buffer_bytes) as lab:
-        impair(lab, f"knee-{os.getpid()}-r", course)
+        impair(lab, course)
         server = subprocess.Popen(
             [*enter, lab.receiver, sys.executable, TRAFFIC, "server", str(PORT)], stdout=subprocess.PIPE, text=True
         )

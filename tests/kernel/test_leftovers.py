@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import leftovers
 from lab import available, registered_as, registered_maps
-from leftovers import NAMESPACES, NOTES, started, sweep
+from leftovers import NAMESPACES, NOTES, noted, sweep
 
 pytestmark = pytest.mark.xdist_group("registry")
 
@@ -24,7 +25,7 @@ from lab import FLOW, laid_out, registered_as
 with registered_as(sys.argv[1], sys.argv[2]), laid_out(10_000_000, 65536) as lab:
     enter = ["ip", "netns", "exec", lab.receiver]
     server = subprocess.Popen([*enter, sys.executable, FLOW, "server", "5201", "reno"], stdout=subprocess.DEVNULL)
-    print(server.pid, flush=True)
+    print(server.pid, lab.sender, lab.router, lab.receiver, flush=True)
     time.sleep(600)
 """
 
@@ -36,9 +37,10 @@ def running(bpf_objects: Path) -> Iterator[tuple[subprocess.Popen[str], list[Pat
     process = subprocess.Popen(command, cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        server = process.stdout.readline()
-        assert server, "the run did not come up"
-        yield process, [NAMESPACES / f"knee-{process.pid}-{role}" for role in "arb"], int(server)
+        said = process.stdout.readline()
+        assert said, "the run did not come up"
+        server, *names = said.split()
+        yield process, [NAMESPACES / name for name in names], int(server)
     finally:
         process.kill()
         process.communicate()
@@ -58,9 +60,9 @@ def test_what_a_killed_run_left_is_removed_when_the_next_begins(kernel: None, bp
         assert NAME not in registered_maps()
         assert not any(namespace.exists() for namespace in namespaces)
         deadline = time.monotonic() + 5
-        while started(server) and time.monotonic() < deadline:
+        while runs(server) and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert started(server) is None, "the process in a namespace still runs"
+        assert not runs(server), "the process in a namespace still runs"
         with registered_as(NAME, bpf_objects / "reno.bpf.o"):
             assert NAME in available()
 
@@ -72,10 +74,57 @@ def test_a_living_run_is_left_alone(kernel: None, bpf_objects: Path) -> None:
         assert all(namespace.exists() for namespace in namespaces)
 
 
-def test_a_note_of_a_process_whose_pid_is_used_again_is_swept(kernel: None) -> None:
-    """The name is of nothing registered: only the note is to go."""
-    NOTES.mkdir(exist_ok=True)
-    note = NOTES / "knee_none"
-    note.write_text(f"{os.getpid()} 1\n")
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def note(text: str) -> Path:
+    """As a process that died has left it: without a lock."""
+    written = leftovers.folder() / "0123456789abcdef"
+    written.write_text(text)
+    return written
+
+
+def test_a_note_of_something_that_is_gone_is_removed(kernel: None) -> None:
+    left = note("struct_ops knee_none\n")
     assert sweep() == ["knee_none"]
-    assert not note.exists()
+    assert not left.exists()
+
+
+def test_a_note_without_its_end_names_nothing(kernel: None) -> None:
+    left = note("netns knee-0123")
+    assert sweep() == []
+    assert not left.exists()
+
+
+@pytest.mark.parametrize(
+    "named", ["netns host", "netns ../../etc", "netns knee-01234567-a; id", "struct_ops --all", "pid 1", ""]
+)
+def test_what_no_test_makes_is_never_removed(kernel: None, named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leftovers, "remove", lambda kind, name: pytest.fail(f"{kind} {name}"))
+    note(named + "\n")
+    assert sweep() == []
+
+
+def test_a_note_is_root_s_alone_and_locked_while_its_process_lives(kernel: None) -> None:
+    with noted("struct_ops", "knee_none"):
+        assert NOTES.stat().st_uid == 0 and NOTES.stat().st_mode & 0o777 == 0o700
+        assert sweep() == []
+    assert sweep() == []
+
+
+def test_a_folder_that_another_user_made_is_not_trusted(
+    kernel: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = tmp_path / "notes"
+    theirs.mkdir()
+    os.chown(theirs, 65534, 65534)
+    link = tmp_path / "link"
+    link.symlink_to(NOTES)
+    for place in (theirs, link):
+        monkeypatch.setattr(leftovers, "NOTES", place)
+        with pytest.raises(AssertionError, match="not a folder of root's"):
+            sweep()

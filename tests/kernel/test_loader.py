@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 import signal
 import socket
 import subprocess
@@ -19,6 +19,7 @@ import probes
 from building import ALGORITHMS, kernel_name, run
 from kneepoint import _core
 from lab import available, registered_maps
+from leftovers import new_namespace, noted
 
 pytestmark = pytest.mark.xdist_group("registry")
 
@@ -78,9 +79,36 @@ def test_an_algorithm_is_loaded_listed_and_unloaded(name: str) -> None:
     assert called not in registered_maps()
 
 
-def test_a_name_that_is_taken_is_refused() -> None:
-    knee("load", "reno")
-    assert "knee_reno" in knee("load", "reno", code=2)
+def test_a_second_load_is_told_that_the_first_holds_and_by_whom() -> None:
+    """Without a BPF file system, where no pin says that it was us."""
+    words = ["unshare", "--mount", "sh", "-ec", 'umount -q /sys/fs/bpf || true; exec "$@"', "sh", *KNEE, "load", "reno"]
+    subprocess.run(words, check=True, capture_output=True, timeout=60)
+    again = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60)
+    assert again.returncode == 2
+    assert re.search(r"knee_reno is loaded already by root \d+ s ago, to stay until it is taken out", again.stderr)
+    assert "`knee unload reno` takes it out" in again.stderr
+    # What the message says is so.
+    knee("unload", "reno")
+    assert "knee_reno" not in available()
+
+
+def test_what_a_link_holds_elsewhere_is_told_so() -> None:
+    """A BPF file system that only another process sees has the pin."""
+    mounted = subprocess.run(["unshare", "--mount", "mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=False)
+    if mounted.returncode:
+        pytest.skip("no BPF file system can be mounted here")
+    script = 'mount -t bpf bpf /sys/fs/bpf && "$@" load reno && read -r line'
+    words = ["unshare", "--mount", "sh", "-ec", script, "sh", *KNEE]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdin is not None and other.stdout is not None
+        assert "is loaded" in other.stdout.readline()
+        said = knee("load", "reno", code=2)
+        other.stdin.close()
+    assert "knee_reno is loaded already by root" in said
+    assert "held by a link that is not pinned to /sys/fs/bpf/kneepoint/reno" in said
+    deadline = time.monotonic() + 5
+    while "knee_reno" in available() and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def test_an_unknown_name_is_refused_with_a_suggestion() -> None:
@@ -179,10 +207,11 @@ def test_where_the_bpf_file_system_is_mounted_a_pin_holds_it() -> None:
 
 @pytest.fixture
 def namespace() -> Iterator[str]:
-    name = f"knee-{os.getpid()}-a"
-    run("ip", "netns", "add", name)
-    yield name
-    run("ip", "netns", "delete", name)
+    name = new_namespace("a")
+    with noted("netns", name):
+        run("ip", "netns", "add", name)
+        yield name
+        run("ip", "netns", "delete", name)
 
 
 def default_in_host() -> str:

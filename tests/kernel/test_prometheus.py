@@ -288,6 +288,34 @@ def test_a_client_that_says_nothing_keeps_nobody_waiting(exporter: tuple[Exporte
         exporter[0].get(exporter[0].urls[0].replace("/metrics", "/nothing"))
 
 
+def test_a_scrape_is_answered_at_once_whoever_else_dawdles() -> None:
+    """500 clients send a byte every four seconds, 50 never read: the deadlines of all pass once and again meanwhile.
+
+    One of twenty scrapes may be later, as where the machine gives the processor to others.
+    """
+    with exporting("--every", "1s") as exporter:
+        dawdle = Path(__file__).with_name("dawdle.py")
+        command = [sys.executable, str(dawdle), str(exporter.port), "500", "50"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as crowd:
+            try:
+                assert crowd.stdout is not None and crowd.stdout.readline() == "there\n"
+                took = []
+                while len(took) < 100:
+                    began = time.monotonic()
+                    # Each must be answered: a refusal is an error here.
+                    assert "kneepoint_build_info" in exporter.get()[1]
+                    took.append(time.monotonic() - began)
+                    time.sleep(0.1)
+                assert crowd.poll() is None
+            finally:
+                crowd.kill()
+        took.sort()
+        print(
+            f"scrapes: median {took[50] * 1e3:.1f} ms, 95th percentile {took[95] * 1e3:.1f} ms, {took[-1] * 1e3:.1f} ms"
+        )
+        assert took[95] < 0.2, took
+
+
 def test_it_listens_on_loopback_alone_unless_told(exporter: tuple[Exporter, socket.socket]) -> None:
     found = set()
     for name in ("tcp", "tcp6"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -308,12 +307,12 @@ def test_an_ordinary_user_is_told_which_capabilities_it_takes_and_nothing_is_lef
 
 
 def test_waits_in_a_tbf_are_what_its_rate_and_its_limit_allow(lab: Lab) -> None:
-    router, found = f"knee-{os.getpid()}-r", []
+    found = []
     with server(lab, PORT), until_done() as (attached, stop):
 
         def measuring() -> None:
             try:
-                watched = {"device": "to-b", "netns": router, "stop": stop}
+                watched = {"device": "to-b", "netns": lab.router, "stop": stop}
                 found.append(qdiscs.qdiscs(**watched, progress=lambda _: attached.set()))
             except KernelUnsupported as error:
                 found.append(error)

@@ -23,8 +23,9 @@ use knee_model::scenario::{Cell, FlowSpec};
 use libbpf_rs::Link;
 
 use crate::KernelError;
+use nix::unistd::Uid;
 pub(crate) use objects::NOT_BUILT;
-use registration::{Build, Choosers};
+use registration::{Build, Choosers, Registered};
 
 /// Where links of loaded algorithms are pinned.
 pub const PINS: &str = "/sys/fs/bpf/kneepoint";
@@ -329,20 +330,51 @@ fn refuse_taken(name: &str, called: &str) -> Result<(), KernelError> {
     if !available().iter().any(|known| known == called) {
         return Ok(());
     }
-    let (why, hint) = if pin_of(name).exists() {
-        (
-            format!("{called} is loaded already"),
-            format!("`knee unload {name}` takes it out."),
-        )
-    } else {
-        (
-            format!("the kernel has a {called} that `knee load` did not put there"),
-            "A run of Kneepoint may hold it, or another program loaded it; `bpftool struct_ops list` shows it.".into(),
-        )
+    let out = format!("`knee unload {name}` takes it out.");
+    let (why, hint) = match registration::registered(called) {
+        _ if pin_of(name).exists() => (format!("{called} is loaded already"), out),
+        Some(found) if !found.linked => (
+            format!(
+                "{called} is loaded already{}, to stay until it is taken out",
+                by_whom(&found)
+            ),
+            out,
+        ),
+        Some(found) => (
+            format!(
+                "{called} is loaded already{}, and held by a link that is not pinned to {}",
+                by_whom(&found),
+                pin_of(name).display()
+            ),
+            "It goes with the program that has the link, or with the link's pin elsewhere; `bpftool link` shows it."
+                .into(),
+        ),
+        None => (
+            format!("{called} is loaded already, and the kernel does not tell us by whom"),
+            "It may be a module's, or only root may ask: `lsmod` and `sudo bpftool struct_ops list` show it."
+                .into(),
+        ),
     };
     Err(KernelError::Load {
         name: name.into(),
         why,
         hint,
     })
+}
+
+/// " by root 5 min ago", as far as it is known.
+fn by_whom(found: &Registered) -> String {
+    let Some((uid, ago)) = found.loaded else {
+        return String::new();
+    };
+    let user = nix::unistd::User::from_uid(Uid::from_raw(uid))
+        .ok()
+        .flatten();
+    let user = user.map_or_else(|| format!("user {uid}"), |user| user.name);
+    let ago = match ago.as_secs() {
+        seconds @ ..120 => format!("{seconds} s"),
+        seconds @ ..7200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3600),
+    };
+    format!(" by {user} {ago} ago")
 }

@@ -1,9 +1,12 @@
 //! Registers a struct_ops object with the kernel.
 
+use std::time::Duration;
+
 use libbpf_rs::btf::types::{FuncProto, Ptr, Struct};
 use libbpf_rs::btf::{Btf, ReferencesType, TypeId};
-use libbpf_rs::query::MapInfoIter;
-use libbpf_rs::{Error, Link, MapCore, MapHandle, MapType, ObjectBuilder};
+use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
+use libbpf_rs::{Error, Link, MapCore, MapHandle, MapType, ObjectBuilder, ProgramType};
+use nix::time::{ClockId, clock_gettime};
 
 use super::objects::{NOT_BUILT, OBJECTS, Object};
 use super::{log, requirements};
@@ -197,6 +200,33 @@ fn explain(build: &Build<'_>, error: &Error, log: &str) -> KernelError {
         why,
         hint,
     }
+}
+
+/// What the kernel tells of a build that is registered.
+#[derive(Clone, Copy, Debug)]
+pub struct Registered {
+    /// Does it go with a link? Else it stays until it is unregistered.
+    pub linked: bool,
+    /// Who loaded its programs, and how long ago.
+    pub loaded: Option<(u32, Duration)>,
+}
+
+/// The newest that is `called` so; `None` also where we may not ask.
+pub fn registered(called: &str) -> Option<Registered> {
+    let map = MapInfoIter::default()
+        .filter(|info| info.ty == MapType::StructOps && info.name.to_string_lossy() == called)
+        .max_by_key(|info| info.id)?;
+    // An object's maps and programs have the BTF of the object.
+    let program = ProgInfoIter::default()
+        .find(|info| info.ty == ProgramType::StructOps && info.btf_id == map.btf_id);
+    let since_boot = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
+    Some(Registered {
+        linked: map.map_flags & BPF_F_LINK != 0,
+        loaded: program.map(|program| {
+            let ago = since_boot.saturating_sub(program.load_time);
+            (program.created_by_uid, ago)
+        }),
+    })
 }
 
 /// Takes back a registration that no link holds.
