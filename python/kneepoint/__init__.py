@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .observe.record import sockets
     from .observe.sql import sql
     from .results import Run, Table
+    from .writing import allow_foreign_folders
 
 __all__ = [
     "Cancelled",
@@ -42,6 +43,7 @@ __all__ = [
     "ScenarioError",
     "Table",
     "UsageError",
+    "allow_foreign_folders",
     "compare",
     "import_flent",
     "import_iperf3",
@@ -69,6 +71,7 @@ _LAZY = {
     "import_tcp_info": "observe.imports",
     "sockets": "observe.record",
     "sql": "observe.sql",
+    "allow_foreign_folders": "writing",
 }
 
 

@@ -27,10 +27,10 @@ class ArrowBatches:
     def __len__(self) -> int: ...
 
 class SegmentWriter:
-    """Writes a table into one Parquet file of a folder, TABLE-000001.parquet, such that `recover` makes a whole file of
-    what a killed process left: all but the last `group_ms`.
+    """Writes a table into one Parquet file of a folder, TABLE-000001.parquet, such that readers find what a killed
+    process left: all but the last `group_ms`.
 
-    `like` has the columns; its rows are not written. No file appears before the first row. Methods raise
+    `like` has the columns; its rows are not written. Methods raise
     `RunFolderError`; what had been written is in a whole file then.
     """
 
@@ -38,8 +38,8 @@ class SegmentWriter:
     def write(self, rows: ArrowTable) -> None:
         """Appends rows; none: what is old enough is still made safe."""
 
-    def finish(self) -> Path | None:
-        """The file, which is whole now; None: there were no rows."""
+    def finish(self) -> Path:
+        """The file, which is whole now."""
 
 class Output:
     """What one repetition of one cell produced."""
@@ -346,6 +346,58 @@ def import_flent(
     `flent_samples`.
     """
 
-def recover(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Makes whole files of what killed writers left; those, and the parts whose writers live. Raises
-    `RunFolderError`."""
+class Folder:
+    """A folder that is held by its descriptor, to be written into; see `crates/observe/src/folder.rs`. `make`: it and
+    those above are made if need be.
+
+    Methods raise OSError, and RunFolderError for what is refused: a folder of another user, for root; a link, a FIFO or
+    a device where a file is to be.
+    """
+
+    def __init__(self, path: Path, *, make: bool = True) -> None: ...
+    @property
+    def made(self) -> bool: ...
+    def folder(self, name: str) -> Folder:
+        """One in it, which is made if need be."""
+
+    def temporary(self, name: str, public: bool) -> tuple[str, int]:
+        """A new file that `replace` puts at `name`: its name, which cannot be guessed, and its descriptor."""
+
+    def replace(self, temporary: str, name: str) -> None: ...
+    def remove(self, name: str) -> None:
+        """Removes a file or link, which may be gone already."""
+
+    def remove_folder(self, name: str) -> None: ...
+    def clear(self) -> None:
+        """Removes all that it holds."""
+
+    def sweep(self) -> None:
+        """Removes temporary files that killed writers left; only who locked the folder may."""
+
+    def lock(self, name: str) -> Lock | None:
+        """None: another process holds it."""
+
+class Lock:
+    """Held until it is let go."""
+
+    def release(self) -> None: ...
+
+class Unfinished:
+    """What the whole file of an unfinished segment would be, read from where it is."""
+
+    @property
+    def rows(self) -> int: ...
+    def __len__(self) -> int:
+        """In bytes."""
+
+    def read_at(self, bytes: int, at: int) -> bytes: ...
+
+def unfinished(folder: Path) -> list[tuple[str, Path, Unfinished | None, str | None]]:
+    """The unfinished segments of a folder: table, part, what can be read of it (None: nothing yet), or why nothing can.
+    Nothing is changed. Raises RunFolderError."""
+
+def allow_foreign_folders() -> None:
+    """From now on, root writes into folders of other users as well."""
+
+def check_readable(path: Path) -> None:
+    """Is it a regular file, or a link to one by somebody whom we trust? Raises OSError, RunFolderError."""

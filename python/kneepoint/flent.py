@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .errors import RunFolderError, UsageError
-from .folder import replacing
 from .results import Run
+from .writing import replacing
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -78,9 +78,9 @@ def write(run: Run, cell: int, rep: int, out: Path, step: str = STEP) -> dict[st
         raise UsageError(f"{out}: got another ending; expected {' or '.join(ENDINGS)}, by which flent reads a file.")
     found = document(run, cell, rep, step, name=out.name)
     text = json.dumps(found, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-    with replacing(out) as temporary:
+    with replacing(out) as file:
         # Without the time of writing: the same run gives the same bytes.
-        temporary.write_bytes(gzip.compress(text, mtime=0) if out.suffix == ".gz" else text)
+        file.write(gzip.compress(text, mtime=0) if out.suffix == ".gz" else text)
     return found
 
 

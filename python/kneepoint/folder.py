@@ -5,28 +5,26 @@
     RUN/output/                      what programs of the scenario printed
     RUN/parts/c000012-r0003.arrow    one finished repetition of one cell: Arrow streams, one after the other
 
-Every file is written beside its name and renamed into place, so a reader never sees half of one. A simulated run's
-tables hold nothing that differs between two runs of the same scenario; wall times, workers and the host stand in
-`run.json`.
+Every file is written beside its name and renamed into place (`writing.py`), so a reader never sees half of one. A
+simulated run's tables hold nothing that differs between two runs of the same scenario; wall times, workers and the host
+stand in `run.json`.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import re
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from . import tables
+from . import _core, tables
 from .errors import MissingTable, RunFolderError
+from .writing import cannot_write, new_file
 
 SCHEMA = 1
 """Version of `run.json` and of the folder's layout."""
@@ -52,7 +50,8 @@ class RunFolder:
     def __init__(self, path: Path, created: bool = False) -> None:
         self.path = path
         self.created = created
-        self._lock: Any = None
+        self._held: _core.Folder | None = None
+        self._lock: _core.Lock | None = None
 
     @staticmethod
     def create(path: Path, *, force: bool = False) -> RunFolder:
@@ -71,8 +70,9 @@ class RunFolder:
                     "--force."
                 )
         try:
-            path.mkdir(parents=True, exist_ok=True)
-            folder = RunFolder(path, created=not present)
+            folder = RunFolder(path)
+            folder._held = _core.Folder(path)
+            folder.created = folder._held.made
             folder.lock()
             if present:
                 folder._clear()
@@ -92,19 +92,25 @@ class RunFolder:
 
     def lock(self) -> None:
         """Keeps other processes from writing here until this one ends, however it ends."""
-        self._lock = (self.path / ".lock").open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        self._lock = self._writing.lock(".lock")
+        if self._lock is None:
             raise RunFolderError(
                 f"{self.path}: another process is writing to it. Wait for it, or choose another --out."
             ) from None
+        self._writing.sweep()
 
     def unlock(self) -> None:
         if self._lock is not None:
-            (self.path / ".lock").unlink(missing_ok=True)
-            self._lock.close()
+            self._writing.remove(".lock")
+            self._lock.release()
             self._lock = None
+
+    @property
+    def _writing(self) -> _core.Folder:
+        """The folder as it is held to write into. Raises OSError, RunFolderError."""
+        if self._held is None:
+            self._held = _core.Folder(self.path, make=False)
+        return self._held
 
     def read_json(self) -> dict[str, Any]:
         """`run.json`."""
@@ -123,8 +129,11 @@ class RunFolder:
     def write_json(self, content: Mapping[str, Any]) -> None:
         fields = {"schema": SCHEMA, **content}
         text = ",\n".join(f"{json.dumps(name)}: {_lines(value)}" for name, value in fields.items())
-        with replacing(self.path / "run.json", resumable=True) as temporary:
-            temporary.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
+        try:
+            with new_file(self._writing, "run.json") as file:
+                file.write(f"{{\n{text}\n}}\n".encode())
+        except OSError as error:
+            raise cannot_write(self.path / "run.json", error, resumable=True) from None
 
     def table_path(self, name: str) -> Path:
         """The file of a table; `MissingTable` when the run has none."""
@@ -152,14 +161,15 @@ class RunFolder:
 
     def write_part(self, key: Key, streams: Mapping[str, pa.Table]) -> None:
         """Keeps one finished repetition."""
-        parts = self.path / "parts"
+        name = _part_name(key)
+        # Arrow writes piece by piece, which in memory costs nothing.
+        content = pa.BufferOutputStream()
+        write_streams(content, streams)
         try:
-            parts.mkdir(exist_ok=True)
+            with new_file(self._writing.folder("parts"), name) as file:
+                file.write(content.getvalue())
         except OSError as error:
-            raise cannot_write(parts, error) from None
-        file = parts / _part_name(key)
-        with replacing(file, resumable=True) as temporary, pa.OSFile(str(temporary), "wb") as sink:
-            write_streams(sink, streams)
+            raise cannot_write(self.path / "parts" / name, error, resumable=True) from None
 
     @property
     def output(self) -> Path:
@@ -187,21 +197,17 @@ class RunFolder:
 
         `run` is the content of `run.json`. Returns the note of each repetition.
         """
-        files = {name: self.path / f".{name}.parquet.tmp" for name in tables.of_engine(run["engine"])}
+        names = tables.of_engine(run["engine"])
         try:
-            done = self._merge_into(files, keys)
-            pq.write_table(tables.runs_table(run, done), files["runs"], compression="zstd")
-            for name, file in files.items():
-                file.replace(self.path / f"{name}.parquet")
+            with ExitStack() as stack:
+                files = {name: stack.enter_context(new_file(self._writing, f"{name}.parquet")) for name in names}
+                done = self._merge_into(files, keys)
+                pq.write_table(tables.runs_table(run, done), files["runs"], compression="zstd")
             return done
         except OSError as error:
             raise cannot_write(self.path, error, resumable=True) from None
-        finally:
-            for file in files.values():
-                with suppress(OSError):
-                    file.unlink(missing_ok=True)
 
-    def _merge_into(self, files: Mapping[str, Path], keys: Sequence[Key]) -> dict[Key, dict[str, Any]]:
+    def _merge_into(self, files: Mapping[str, BinaryIO], keys: Sequence[Key]) -> dict[Key, dict[str, Any]]:
         """Merges the engine's tables; returns the note of each part."""
         writers: dict[str, _Rows] = {}
         done = {}
@@ -221,26 +227,29 @@ class RunFolder:
         return done
 
     def remove_parts(self) -> None:
-        shutil.rmtree(self.path / "parts", ignore_errors=True)
+        with suppress(OSError):
+            self._writing.remove_folder("parts")
 
     def discard(self) -> None:
         """Takes back a folder in which nothing was finished."""
         self.unlock()
         if self.created:
-            shutil.rmtree(self.path, ignore_errors=True)
+            with suppress(OSError):
+                self._writing.clear()
+                self.path.rmdir()
 
     def _clear(self) -> None:
         """Removes what a run wrote here, and nothing else."""
-        self.remove_parts()
-        shutil.rmtree(self.output, ignore_errors=True)
+        for name in ("parts", self.output.name):
+            self._writing.remove_folder(name)
         for name in ("run.json", *(f"{name}.parquet" for name in tables.NAMES)):
-            (self.path / name).unlink(missing_ok=True)
+            self._writing.remove(name)
 
 
 class _Rows:
     """A Parquet file written in row groups of about the same size, whatever the sizes of the parts."""
 
-    def __init__(self, file: Path, schema: pa.Schema) -> None:
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
         self._writer: pq.ParquetWriter | None = pq.ParquetWriter(file, schema, compression="zstd")
         self._waiting: list[pa.Table] = []
         self._rows = 0
@@ -296,30 +305,6 @@ def next_free(parent: Path, stem: str) -> Path:
     with suppress(OSError):
         taken += [int(match[1]) for file in parent.iterdir() if (match := pattern.fullmatch(file.name))]
     return parent / f"{stem}-{max(taken) + 1}"
-
-
-@contextmanager
-def replacing(file: Path, *, resumable: bool = False) -> Iterator[Path]:
-    """A name to write to, renamed into place when all went well; else nothing is left of it. An OSError becomes
-    `cannot_write`."""
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        temporary.replace(file)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise cannot_write(file, error, resumable=resumable) from None
-        raise
-
-
-def cannot_write(path: Path, error: OSError, *, resumable: bool = False) -> RunFolderError:
-    """What to say of an OSError; `resumable` when finished repetitions stay in the folder."""
-    after = " What is finished can be taken up with --resume." if resumable else ""
-    return RunFolderError(
-        f"{path}: cannot be written: {error.strerror or error}. Make room, or choose another --out.{after}"
-    )
 
 
 def _lines(value: Any) -> str:

@@ -11,6 +11,7 @@ use knee_model::record::{
 };
 use knee_model::scenario::{Cell, FlowSpec, WorkloadSpec};
 use knee_model::units::Nanos;
+use knee_observe::folder::Folder;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::KernelError;
@@ -144,8 +145,8 @@ impl<'a> Repetition<'a> {
         let mut repetition_programs = Vec::new();
         let mut clients = Vec::new();
         let programs = |flow: &FlowSpec| matches!(flow.workload, WorkloadSpec::Programs { .. });
-        if cell.flows.iter().any(programs) && !options.output.is_dir() {
-            std::fs::create_dir_all(&options.output).map_err(KernelError::system(format!(
+        if cell.flows.iter().any(programs) {
+            Folder::make(&options.output).map_err(KernelError::system(format!(
                 "make the folder {}",
                 options.output.display()
             )))?;

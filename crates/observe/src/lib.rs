@@ -9,10 +9,11 @@
 //!    outlive `kill -9` and a full disk.
 //! 3. [`segment::recover`] makes whole files of what a killed writer left.
 //!
-//! Nothing here is Linux only: an import runs anywhere.
+//! No kernel's facility is needed: an import runs on any Linux.
 
 pub mod anonymise;
 pub mod column;
+pub mod folder;
 pub mod import;
 pub mod segment;
 pub mod sock_diag;

@@ -1,13 +1,16 @@
 //! Segments outlive their writer.
 
 use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use knee_observe::segment::{Options, Recovered, Writer, keep, recover, segments};
+use bytes::Bytes;
+use knee_observe::folder::Folder;
+use knee_observe::segment::{Options, Recovered, Writer, keep, recover, segments, unfinished};
 use knee_observe::{Sockets, Table, table};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 fn batch(from: i64, rows: i64) -> arrow_array::RecordBatch {
     let mut sockets = Sockets::default();
@@ -37,11 +40,19 @@ fn writer(dir: &Path, options: Options) -> Writer {
     Writer::create(dir, Sockets::NAME, table::schema::<Sockets>(), options).unwrap()
 }
 
+fn held(dir: &Path) -> Folder {
+    Folder::open(dir).unwrap()
+}
+
 /// Times of the rows of a whole file, which is read in full.
 fn rows(path: &Path) -> Vec<i64> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
+    times(builder.build().unwrap())
+}
+
+fn times(batches: ParquetRecordBatchReader) -> Vec<i64> {
     let mut found = Vec::new();
-    for batch in builder.build().unwrap() {
+    for batch in batches {
         let batch = batch.unwrap();
         let times = batch.column_by_name("t_unix_ns").unwrap();
         let times = times
@@ -117,7 +128,7 @@ fn a_writer_killed_at_any_byte_leaves_every_row_group_that_was_complete() {
             &groups[..group_bytes],
         )
         .unwrap();
-        recover(dir.path()).unwrap();
+        recover(&held(dir.path())).unwrap();
         let found = if name.exists() {
             rows(&name)
         } else {
@@ -154,7 +165,7 @@ fn a_damaged_record_ends_the_list_of_groups() {
     let last = bytes.len() - 100;
     bytes[last] ^= 1;
     fs::write(&groups, bytes).unwrap();
-    let found = recover(dir.path()).unwrap();
+    let found = recover(&held(dir.path())).unwrap();
     let path = dir.path().join("sockets-000001.parquet");
     assert_eq!(
         found[0].1,
@@ -166,12 +177,108 @@ fn a_damaged_record_ends_the_list_of_groups() {
     assert_eq!(rows(&path), (0..7).collect::<Vec<_>>());
 }
 
+/// What a reader gets of the parts of a folder, as whole files.
+fn seen(dir: &Path) -> Vec<Vec<i64>> {
+    let parts = unfinished(dir).unwrap();
+    let whole = |content: knee_observe::segment::Content| {
+        let mut bytes = vec![0; content.end as usize];
+        content.file.read_exact_at(&mut bytes, 0).unwrap();
+        bytes.extend(&content.footer);
+        let builder = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(bytes)).unwrap();
+        times(builder.build().unwrap())
+    };
+    parts
+        .into_iter()
+        .map(|part| whole(part.content.unwrap().unwrap()))
+        .collect()
+}
+
+#[test]
+fn a_reader_sees_the_complete_row_groups_of_a_part_while_it_is_written_and_after() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = writer(
+        dir.path(),
+        Options {
+            at_once: true,
+            ..options()
+        },
+    );
+    assert_eq!(
+        seen(dir.path()),
+        [Vec::<i64>::new()],
+        "the columns are told at once"
+    );
+    writer.write(&batch(0, 3)).unwrap();
+    writer.commit().unwrap();
+    writer.write(&batch(3, 3)).unwrap();
+    assert_eq!(seen(dir.path()), [[0, 1, 2]]);
+    writer.commit().unwrap();
+    drop(writer);
+    let files = |dir: &Path| -> Vec<_> {
+        let entries = fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let mut files: Vec<_> = entries
+            .map(|path| (fs::read(&path).unwrap(), path))
+            .collect();
+        files.sort();
+        files
+    };
+    let before = files(dir.path());
+    assert_eq!(seen(dir.path()), [[0, 1, 2, 3, 4, 5]]);
+    assert_eq!(files(dir.path()), before, "reading changes nothing");
+}
+
+#[test]
+fn a_table_without_rows_has_one_segment_however_often_it_is_begun() {
+    let dir = tempfile::tempdir().unwrap();
+    let at_once = || Options {
+        at_once: true,
+        ..options()
+    };
+    let path = dir.path().join("sockets-000001.parquet");
+    assert_eq!(
+        writer(dir.path(), at_once()).finish().unwrap(),
+        [path.clone()]
+    );
+    assert_eq!(
+        writer(dir.path(), at_once()).finish().unwrap(),
+        [path.clone(); 0]
+    );
+    drop(writer(dir.path(), at_once()));
+    assert_eq!(recover(&held(dir.path())).unwrap()[0].1, Recovered::Empty);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    assert_eq!(rows(&path), Vec::<i64>::new());
+}
+
+#[test]
+fn a_part_that_is_no_file_of_ours_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let victim = dir.path().join("victim");
+    fs::write(&victim, [7; 4096]).unwrap();
+    let mut writer = writer(dir.path(), options());
+    writer.write(&batch(0, 3)).unwrap();
+    writer.commit().unwrap();
+    drop(writer);
+    let part = dir.path().join("sockets-000001.parquet.part");
+    for link in [
+        |from: &Path, to: &Path| std::os::unix::fs::symlink(from, to),
+        |from: &Path, to: &Path| fs::hard_link(from, to),
+    ] {
+        fs::remove_file(&part).unwrap();
+        link(&victim, &part).unwrap();
+        let found = recover(&held(dir.path())).unwrap();
+        assert!(matches!(&found[0].1, Recovered::Foreign(_)), "{found:?}");
+        assert_eq!(fs::read(&victim).unwrap(), [7; 4096]);
+    }
+}
+
 #[test]
 fn the_part_of_a_living_writer_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = writer(dir.path(), options());
     writer.write(&batch(0, 3)).unwrap();
-    assert_eq!(recover(dir.path()).unwrap()[0].1, Recovered::InUse);
+    assert_eq!(recover(&held(dir.path())).unwrap()[0].1, Recovered::InUse);
     assert_eq!(rows(&writer.finish().unwrap()[0]), [0, 1, 2]);
 }
 
@@ -227,11 +334,12 @@ fn segments_rotate_by_size_and_the_oldest_go_when_the_bound_is_reached() {
     }
     assert_eq!(writer.finish().unwrap().len(), 5);
     fs::write(dir.path().join("notes.parquet"), "not a segment").unwrap();
-    let held = segments(dir.path()).unwrap();
+    let folder = held(dir.path());
+    let held = segments(&folder).unwrap();
     assert_eq!(held.len(), 5);
     let bound = held[3].bytes + held[4].bytes;
-    assert_eq!(keep(dir.path(), bound).unwrap(), held[..3]);
-    assert_eq!(segments(dir.path()).unwrap(), held[3..]);
+    assert_eq!(keep(&folder, bound).unwrap(), held[..3]);
+    assert_eq!(segments(&folder).unwrap(), held[3..]);
     assert!(dir.path().join("notes.parquet").exists());
 }
 
@@ -275,7 +383,7 @@ fn a_full_disk_stops_the_writer_with_what_was_committed_whole() {
     };
     assert!(error.to_string().contains("no space left"), "{error}");
     drop(writer);
-    recover(dir.path()).unwrap();
+    recover(&held(dir.path())).unwrap();
     let path = dir.path().join("sockets-000001.parquet");
     assert!(committed > 100);
     assert_eq!(rows(&path), (0..committed).collect::<Vec<_>>());

@@ -46,8 +46,16 @@ pub fn kernel(py: Python<'_>, error: &KernelError) -> PyErr {
 }
 
 /// What cannot be done in a folder of segments.
-pub fn segment(py: Python<'_>, error: &knee_observe::segment::Error) -> PyErr {
+pub fn segment(py: Python<'_>, error: knee_observe::segment::Error) -> PyErr {
     front_error(py, "RunFolderError", error.to_string())
+}
+
+/// What cannot be written: an OSError where the system says so, as Python's own.
+pub fn folder(py: Python<'_>, error: knee_observe::folder::Error) -> PyErr {
+    match error {
+        knee_observe::folder::Error::Io { path, source, .. } => file(&source, &path),
+        refused => front_error(py, "RunFolderError", refused.to_string()),
+    }
 }
 
 pub fn refused(py: Python<'_>, refused: Refused) -> PyErr {

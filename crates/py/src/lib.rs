@@ -18,6 +18,8 @@ mod errors;
 #[cfg(feature = "python")]
 mod export;
 #[cfg(feature = "python")]
+mod folder;
+#[cfg(feature = "python")]
 mod import;
 #[cfg(feature = "python")]
 mod kernel;
@@ -48,6 +50,10 @@ mod _core {
     #[pymodule_export]
     use crate::export::export;
     #[pymodule_export]
+    use crate::folder::{
+        Folder, Lock, Unfinished, allow_foreign_folders, check_readable, unfinished,
+    };
+    #[pymodule_export]
     use crate::import::{
         import_flent, import_iperf3, import_nginx, import_pcap, import_ss, import_tcp_info,
     };
@@ -56,7 +62,7 @@ mod _core {
     #[pymodule_export]
     use crate::loader::{LoadedAlgorithms, in_kernel, load, load_for_run, unload};
     #[pymodule_export]
-    use crate::record::{give_back_memory, record, recover, sockets};
+    use crate::record::{give_back_memory, record, sockets};
     #[pymodule_export]
     use crate::registry::{
         algorithms, keys, losses, queues, record_tables, sizes, tables, trace_tables, version,

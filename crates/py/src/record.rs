@@ -1,10 +1,8 @@
 //! Recordings, what killed ones left, and single dumps of the sockets of this host.
 
 use std::os::fd::BorrowedFd;
-use std::path::PathBuf;
 
 use knee_kernel::record::{Asked, Options, Selection, Wanted};
-use knee_observe::segment::{self, Recovered};
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowBatches;
@@ -48,24 +46,6 @@ pub fn sockets(py: Python<'_>, wanted: &str, columns: Vec<String>) -> PyResult<A
         .detach(|| knee_kernel::record::sockets(&Selection::new(&wanted)?, &columns))
         .map_err(|error| errors::kernel(py, &error))?;
     Ok(ArrowBatches::new(batches))
-}
-
-/// Makes whole files of what killed writers left in a folder: those that are
-/// whole now, and those whose writer lives.
-#[pyfunction]
-pub fn recover(py: Python<'_>, folder: PathBuf) -> PyResult<(Vec<PathBuf>, Vec<PathBuf>)> {
-    let found = py
-        .detach(|| segment::recover(&folder))
-        .map_err(|error| errors::segment(py, &error))?;
-    let (mut whole, mut in_use) = (Vec::new(), Vec::new());
-    for (part, outcome) in found {
-        match outcome {
-            Recovered::Whole { path, .. } => whole.push(path),
-            Recovered::InUse => in_use.push(part),
-            Recovered::Empty => {}
-        }
-    }
-    Ok((whole, in_use))
 }
 
 /// See `knee_kernel::record::give_back_memory`.

@@ -1,6 +1,5 @@
 //! One repetition of one cell, from Python: cancellable, watched, without the GIL.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use knee_model::scenario::Cell;
 use knee_model::units::Nanos;
+use knee_observe::folder::{Error, Folder, Readers};
 use knee_sim::{CapturedPacket, Options};
 use pyo3::prelude::*;
 
@@ -75,10 +75,21 @@ impl Output {
             Payload::Omit
         };
         let written = py.detach(|| {
-            let file = BufWriter::new(File::create(&path)?);
-            pcapng::write(capture, payload, file)?.flush()
+            let (folder, name) = Folder::of(&path)?;
+            let (temporary, file) = folder.temporary(&name, Readers::Own)?;
+            pcapng::write(capture, payload, BufWriter::new(file))
+                .and_then(|mut file| file.flush())
+                .map_err(|source| Error::Io {
+                    path: path.clone(),
+                    what: "write",
+                    source,
+                })
+                .and_then(|()| folder.replace(&temporary, &name))
+                .inspect_err(|_| {
+                    let _ = folder.remove(&temporary);
+                })
         });
-        written.map_err(|error| errors::file(&error, &path))
+        written.map_err(|error| errors::folder(py, error))
     }
 }
 

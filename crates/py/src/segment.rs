@@ -36,11 +36,12 @@ impl SegmentWriter {
             // Against kill -9, not against power cuts, which would cost a wait
             // for the disk.
             sync: false,
+            at_once: true,
             ..Options::default()
         };
         let schema = like.batch().schema();
         let writer = Writer::create(&folder, table, schema, options)
-            .map_err(|error| errors::segment(py, &error))?;
+            .map_err(|error| errors::segment(py, error))?;
         Ok(SegmentWriter {
             writer: Mutex::new(Some(writer)),
         })
@@ -51,16 +52,16 @@ impl SegmentWriter {
         let mut held = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let writer = held.as_mut().ok_or_else(finished)?;
         let written = writer.write(rows.batch()).and_then(|()| writer.commit());
-        written.map_err(|error| errors::segment(py, &error))
+        written.map_err(|error| errors::segment(py, error))
     }
 
-    /// The file, which is whole now; `None`: there were no rows.
-    fn finish(&self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
+    /// The file, which is whole now.
+    fn finish(&self, py: Python<'_>) -> PyResult<PathBuf> {
         let mut held = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let writer = held.take().ok_or_else(finished)?;
         let files: Result<Vec<PathBuf>, Error> = writer.finish();
-        let files = files.map_err(|error| errors::segment(py, &error))?;
-        Ok(files.into_iter().next())
+        let files = files.map_err(|error| errors::segment(py, error))?;
+        Ok(files.into_iter().next().expect("it was begun at once"))
     }
 }
 

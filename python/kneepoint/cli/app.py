@@ -14,6 +14,7 @@ import click
 from kneepoint import engines
 
 from . import importing
+from .options import foreign
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -62,6 +63,7 @@ def _running(command: Command) -> Command:
             help="Repetitions at once; by default one per processor, which changes no result of the simulator, and "
             "one on the kernel, where they would take time from each other.",
         ),
+        foreign,
         click.option(
             "--bpf",
             is_flag=True,
@@ -242,6 +244,7 @@ def _shell(command: tuple[str, ...], **given: Any) -> int:
 @click.option("--quick", is_flag=True, help="Six short cells instead of the whole matrix.")
 @click.option("--resume", is_flag=True, help="Go on with the runs in --out.")
 @click.option("--workers", type=click.IntRange(min=1), help="Labs at once; by default one.")
+@foreign
 @_json
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 def _conform(out: Path | None, quick: bool, resume: bool, workers: int | None, json: bool, quiet: bool) -> int:
@@ -289,6 +292,7 @@ def _unload(algorithms: tuple[str, ...], all_: bool, json: bool) -> int:
 @click.option("--processes", is_flag=True, help="Name and PID of who holds a socket; up to 5 % of a processor.")
 @click.option("--anonymize", metavar="HOW", help="truncate[:V4BITS/V6BITS] or hash[:KEY], before the disk is touched.")
 @click.option("--no-host", is_flag=True, help="No counters of the host, its processors, devices and queues.")
+@foreign
 @_json
 @click.option("--quiet", "-q", is_flag=True, help="Nothing on stderr.")
 def _record(json: bool, quiet: bool, for_: str | None, no_host: bool, **given: Any) -> int:
@@ -338,17 +342,18 @@ app.add_command(importing.group)
 @click.argument("folder", metavar="DIR", type=_PATH)
 @_json
 @click.option("--csv", is_flag=True, help="Print CSV instead of a table.")
-def _sql(query: str, folder: Path, json: bool, csv: bool) -> int:
+@click.option("--external", is_flag=True, help="Let the query read and write other files, and load extensions.")
+def _sql(query: str, folder: Path, json: bool, csv: bool, external: bool) -> int:
     """Ask a folder of tables in DuckDB's SQL: what record, import, trace or run wrote.
 
     Each table is a view of its name: knee sql 'select algorithm, count(*) from sockets group by all' DIR. `show
-    tables` lists them, `describe sockets` the columns of one.
+    tables` lists them, `describe sockets` the columns of one. Nothing in DIR is changed, and nothing else is read.
     """
     from . import querying
 
     if json and csv:
         raise click.UsageError("got --json and --csv; expected one of them.")
-    return querying.query(query, folder, json=json, csv=csv)
+    return querying.query(query, folder, json=json, csv=csv, external=external)
 
 
 @app.command("trace", short_help="Trace live connections ACK by ACK, or waits in qdiscs.")
@@ -360,6 +365,7 @@ def _sql(query: str, folder: Path, json: bool, csv: bool) -> int:
 @click.option("--netns", metavar="NETNS", help="Only this network namespace: a name, a PID or a path.  [default: all]")
 @click.option("--for", "length", metavar="TIME", help="How long, as in 10s.  [default: until Ctrl-C]")
 @_out("Folder of the tables and the figure; by default the next free runs/trace-N.")
+@foreign
 @_json
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 def _trace(connection: str | None, qdisc: bool, device: str | None, **given: Any) -> int:
@@ -410,6 +416,7 @@ def _list(what: str | None, json: bool) -> int:
     type=click.IntRange(min=0),
     help="Point of the matrix that --figure shows, from 0, where it shows one.",
 )
+@foreign
 def _report(run: Path, out: Path | None, figure: str | None, format: str, condition: int | None) -> int:
     """Write the report of a run: one HTML file that opens offline."""
     from . import exporting
@@ -448,6 +455,7 @@ def _report(run: Path, out: Path | None, figure: str | None, format: str, condit
 @_filtering
 @click.option("--grafana", metavar="FILE", type=_PATH, help="Write a dashboard for what --prometheus serves.")
 @click.option("--systemd", metavar="DIR", type=_PATH, help="Write units of --prometheus and of record.")
+@foreign
 def _export(**given: Any) -> int:
     """Export a run for other tools: RUN with --format and --out.
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from kneepoint import api, tables
+from kneepoint import _core, api, tables
 from kneepoint.errors import RunFolderError, UsageError
-from kneepoint.folder import RunFolder, cannot_write, replacing
+from kneepoint.folder import RunFolder
+from kneepoint.writing import cannot_write, new_file, replacing
 
 
 def report(
@@ -66,12 +67,14 @@ def csv(folder: Path, out: Path) -> None:
             RunFolder(folder).table_path(name)
     if out.is_dir() and any(out.iterdir()):
         raise RunFolderError(f"{out}: is not empty; expected a free name for the CSV files. Choose another --out.")
-    with sql.opened(folder) as database:
+    # The statements are ours, and COPY writes.
+    with sql.opened(folder, external=True) as database:
         names = asked or [name for (name,) in database.execute("show tables").fetchall()]
         try:
-            out.mkdir(parents=True, exist_ok=True)
+            held = _core.Folder(out)
             for name in names:
-                sql.write_csv(database, name, out / f"{name}.csv")
+                with new_file(held, f"{name}.csv") as file:
+                    sql.write_csv(database, name, file)
         except OSError as error:
             raise cannot_write(out, error) from None
     print(f"CSV: {', '.join(str(out / f'{name}.csv') for name in names)}")
@@ -116,8 +119,8 @@ def mahimahi(source: Path, out: Path, cell: int, rep: int) -> None:
         text, what = _delivered(source, cell, rep), f"what left the bottleneck in cell {cell}, repetition {rep}"
     else:
         text, what = _asked(source, cell), f"the rate that cell {cell} asks for"
-    with replacing(out) as temporary:
-        temporary.write_text(text, encoding="ascii")
+    with replacing(out) as file:
+        file.write(text.encode("ascii"))
     seconds = int(text.rsplit(maxsplit=1)[-1]) / 1e3
     print(f"mahimahi: {out} ({what}: {text.count(chr(10))} packets of {OPPORTUNITY_BYTES} bytes in {seconds:g} s)")
 

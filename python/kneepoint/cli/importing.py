@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from .options import foreign
+
 if TYPE_CHECKING:
     from kneepoint.observe.imports import Progress
 
@@ -54,6 +56,7 @@ def importing(command: Command) -> Command:
             "--anonymize", metavar="HOW", help="truncate[:V4BITS/V6BITS] or hash[:KEY], before the disk is touched."
         ),
         click.option("--dry-run", is_flag=True, help="Read all, say what is not understood, write nothing."),
+        foreign,
         click.option("--strict", is_flag=True, help="Import nothing when something is not understood; exit code 1."),
         click.option(
             "--out",

@@ -15,9 +15,11 @@ from kneepoint.output import aligned
 _AT_ONCE = 10_000
 
 
-def query(text: str, folder: Path, *, json: bool, csv: bool) -> int:
+def query(text: str, folder: Path, *, json: bool, csv: bool, external: bool) -> int:
     """Prints the answer: as a table, an object or CSV, of which the last needs no memory for all of it."""
-    with sql.opened(folder) as database:
+    with sql.opened(folder, external=external) as database:
+        if not external:
+            sql.check_reads(database, text)
         answer = database.execute(text)
         names = [column[0] for column in answer.description or ()]
         rows = _rows(answer)

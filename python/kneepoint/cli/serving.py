@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kneepoint.errors import RunFolderError
-from kneepoint.folder import replacing
+from kneepoint.writing import replacing
 
 _PACKAGED = Path(__file__).resolve().parent.parent / "packaging"
 _COMMAND = "/usr/local/bin/knee"
@@ -59,5 +59,5 @@ def systemd(out: Path) -> None:
 
 def _write(path: Path, text: str) -> None:
     """The whole file or nothing."""
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    with replacing(path, public=True) as file:
+        file.write(text.encode())

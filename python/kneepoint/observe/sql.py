@@ -1,16 +1,22 @@
 """SQL over a folder of tables: recordings, imports, traces and runs alike.
 
 table = kneepoint.sql("select algorithm, median(srtt_us) from sockets group by all", "rec")
+
+Nothing is changed: of a segment that its writer has not ended, or never will, the complete row groups are read where
+they are (`crates/observe/src/segment/unfinished.rs`). DuckDB reads whole segments in place, and may open nothing else.
 """
 
 from __future__ import annotations
 
 import errno
+import io
 import re
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kneepoint import _core
 from kneepoint.errors import RunFolderError, UsageError
@@ -20,83 +26,218 @@ if TYPE_CHECKING:
     import pyarrow
 
 _SEGMENT = re.compile(r"(?P<table>[A-Za-z]\w*?)(-\d{6,})?\.parquet")
+_READING = frozenset(("SELECT", "EXPLAIN", "MULTI", "SET", "VARIABLE_SET", "CREATE", "DROP", "PRAGMA", "CALL"))
+"""Statements that write no file: DuckDB lets COPY write over a file that it may read. CREATE makes things in memory."""
+_COMPOSED = frozenset(("EXPLAIN", "MULTI"))
+"""Of these, what is within them counts: EXPLAIN ANALYZE runs what it explains."""
+_COPY = re.compile(r"\bcopy\b", re.IGNORECASE)
 
 
-def sql(query: str, folder: Path | str) -> pyarrow.Table:
+def sql(query: str, folder: Path | str, *, external: bool = False) -> pyarrow.Table:
     """What DuckDB answers to `query`, in which each table of the folder is a view of that name.
 
-    Segments that a killed recorder left are made whole before. Raises UsageError (the query), RunFolderError (no
-    tables in the folder).
+    The query reads these tables and nothing else of this machine, unless `external`. Of segments under way the rows
+    that are safe from a kill are there. Raises UsageError (the query), RunFolderError (no tables in the folder; a table
+    that the query asks has a damaged segment).
     """
     import pyarrow
 
-    with opened(folder) as database:
+    with opened(folder, external=external) as database:
+        if not external:
+            check_reads(database, query)
         answer = database.sql(query)
         # A statement may have no answer.
         return pyarrow.table({}) if answer is None else answer.to_arrow_table()
 
 
+def check_reads(database: duckdb.DuckDBPyConnection, query: str) -> None:
+    """Raises UsageError: a statement that may write a file."""
+    for statement in database.extract_statements(query):
+        kind = statement.type.name
+        if kind not in _READING or (kind in _COMPOSED and _COPY.search(statement.query)):
+            raise UsageError(
+                f'"{statement.query.strip()[:60]}": got a statement of the kind {kind}; expected one that only reads, such '
+                "as SELECT. With --external any statement runs, and may read and write files."
+            )
+
+
+@dataclass
+class _Table:
+    """Where its rows are."""
+
+    whole: list[Path] = field(default_factory=list)
+    unfinished: list[_core.Unfinished] = field(default_factory=list)
+
+
 @contextmanager
-def opened(folder: Path | str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database with a view of each table; meanwhile DuckDB's errors become ours."""
+def opened(folder: Path | str, *, external: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database with a view of each table; meanwhile DuckDB's errors become ours.
+
+    A table with a damaged segment has no view, and a query that asks it is told so; others are as ever.
+    """
     import duckdb
 
-    tables = _tables(Path(folder))
-    with duckdb.connect() as database:
-        for name, paths in tables.items():
-            listed = ", ".join(_quoted(path) for path in paths)
-            # Segments of different versions may have different columns.
-            database.execute(f'create view "{name}" as select * from read_parquet([{listed}], union_by_name = true)')
+    tables, damaged = _tables(Path(folder))
+    # What does not fit memory goes to a folder of its own, not to the current one.
+    with tempfile.TemporaryDirectory(prefix="kneepoint-") as spill, duckdb.connect() as database:
+        database.execute(f"set temp_directory = {_literal(spill)}")
+        if not external:
+            listed = ", ".join(_literal(str(path.absolute())) for table in tables.values() for path in table.whole)
+            database.execute(f"set allowed_paths = [{listed}]")
+            database.execute("set enable_external_access = false")
+        for name, table in tables.items():
+            try:
+                _view(database, name, table)
+            except duckdb.Error as error:
+                damaged[name] = _damage(error, table.whole) or f"{folder}: {name}: {_said(error)}"
+        if not external:
+            database.execute("set lock_configuration = true")
         try:
             yield database
         except duckdb.Error as error:
-            # What follows shows the query with a mark below, which one paragraph cannot.
-            said = str(error).split("\n\nLINE ")[0]
-            there = ", ".join(sorted(tables))
+            said = _said(error).rstrip(". ")
+            asked = [why for name, why in damaged.items() if re.search(rf"\b{name}\b", said)]
+            files = [path for table in tables.values() for path in table.whole]
+            if why := next(iter(asked), None) or _damage(error, files):
+                raise RunFolderError(why) from None
+            if isinstance(error, duckdb.PermissionException):
+                raise UsageError(
+                    f"{folder}: {said}: without --external a query reads the tables of this folder alone."
+                ) from None
+            names = ", ".join(sorted({*tables, *damaged}))
             raise UsageError(
-                f"{folder}: {said.rstrip('. ')}. Its tables are {there}; `describe TABLE` lists the columns of one."
+                f"{folder}: {said}. Its tables are {names}; `describe TABLE` lists the columns of one."
             ) from None
 
 
-def write_csv(database: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
-    """A view in the order of its rows, of which memory holds a few at a time. Raises OSError; nothing is left then."""
+def write_csv(database: duckdb.DuckDBPyConnection, table: str, file: BinaryIO) -> None:
+    """A view in the order of its rows, of which memory holds a few at a time. Raises OSError."""
     import duckdb
 
-    temporary = path.with_name(f".{path.name}.tmp")
-    name = str(temporary.absolute()).replace("'", "''")
+    to = _literal(f"/proc/self/fd/{file.fileno()}")
     try:
-        database.execute(f"copy \"{table}\" to '{name}' (format csv, header true)")
-        temporary.replace(path)
+        database.execute(f'copy "{table}" to {to} (format csv, header true, use_tmp_file false)')
     except duckdb.IOException as error:
         raise OSError(errno.EIO, str(error).splitlines()[0]) from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
-def _tables(folder: Path) -> dict[str, list[Path]]:
-    """The Parquet files of each table."""
+def _tables(folder: Path) -> tuple[dict[str, _Table], dict[str, str]]:
+    """The tables, and why some of them cannot be read."""
     if not folder.is_dir():
         what = "is no folder" if folder.exists() else "is not there"
         raise RunFolderError(f"{folder}: {what}; expected one with tables, as `knee record` and `knee run` write it.")
-    _core.recover(folder)
-    found: dict[str, list[Path]] = {}
+    found: dict[str, _Table] = {}
+    damaged: dict[str, str] = {}
+    # Before the whole ones: a part that its writer ends meanwhile is found as either.
+    parts = _core.unfinished(folder)
     for path in sorted(folder.iterdir()):
         if match := _SEGMENT.fullmatch(path.name):
-            found.setdefault(match["table"], []).append(path)
-    if not found:
-        more = " A recording under way has its first file after --rotate or its end." if _written(folder) else ""
-        raise RunFolderError(f"{folder}: holds no table; expected Parquet files such as sockets-000001.parquet.{more}")
-    return found
+            try:
+                _core.check_readable(path)
+            except (OSError, RunFolderError) as error:
+                damaged[match["table"]] = str(error)
+            else:
+                found.setdefault(match["table"], _Table()).whole.append(path)
+    whole = {path for table in found.values() for path in table.whole}
+    for name, part, content, why in parts:
+        if why is not None:
+            damaged[name] = why
+        elif content is not None and part.with_suffix("") not in whole:
+            found.setdefault(name, _Table()).unfinished.append(content)
+    if not found and not damaged:
+        raise RunFolderError(f"{folder}: holds no table; expected Parquet files such as sockets-000001.parquet.")
+    return {name: table for name, table in found.items() if name not in damaged}, damaged
 
 
-def _written(folder: Path) -> bool:
-    return any(folder.glob("*.parquet.part"))
+def _view(database: duckdb.DuckDBPyConnection, name: str, table: _Table) -> None:
+    """Makes the view of that name."""
+    sources = []
+    if table.whole:
+        listed = ", ".join(_literal(_plain_pattern(path)) for path in table.whole)
+        # Segments of different versions may have different columns.
+        sources.append(f"from read_parquet([{listed}], union_by_name = true)")
+    for number, content in enumerate(table.unfinished):
+        database.register(f"{name}.unfinished.{number}", _dataset(content))
+        sources.append(f'from "{name}.unfinished.{number}"')
+    database.execute(f'create view "{name}" as {" union all by name ".join(sources)}')
 
 
-def _quoted(path: Path) -> str:
-    """A literal of SQL; characters that make a pattern of a path stand for themselves."""
-    plain = re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))
-    return "'" + plain.replace("'", "''") + "'"
+def _dataset(content: _core.Unfinished) -> Any:
+    """An unfinished segment as DuckDB scans it: column by column and group by group, as it does files."""
+    import pyarrow
+    from pyarrow import dataset
+
+    form = dataset.ParquetFileFormat()
+    fragment = form.make_fragment(pyarrow.PythonFile(_File(content), mode="r"))
+    return dataset.FileSystemDataset([fragment], fragment.physical_schema, form)
+
+
+class _File(io.RawIOBase):
+    """The whole file that an unfinished segment would be."""
+
+    def __init__(self, content: _core.Unfinished) -> None:
+        self._content, self._at = content, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: len(self._content)}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        rest = max(len(self._content) - self._at, 0)
+        found = self._content.read_at(rest if size < 0 else min(size, rest), self._at)
+        self._at += len(found)
+        return found
+
+
+def _damage(error: duckdb.Error, files: list[Path]) -> str | None:
+    """What to say where the error is that one of the files cannot be read."""
+    import duckdb
+    import pyarrow
+    from pyarrow import parquet
+
+    said = _said(error).rstrip(". ")
+    found = next(((path, said) for path in files if str(path.absolute()) in said), None)
+    # An error of reading that names no file: which one it is, reading tells.
+    nameless = type(error) is duckdb.Error or isinstance(error, (duckdb.IOException, duckdb.InternalException))
+    for path in files if found is None and nameless else ():
+        try:
+            with parquet.ParquetFile(path) as file:
+                for _ in file.iter_batches():
+                    pass
+        except (OSError, pyarrow.ArrowException) as refused:
+            found = path, str(refused).splitlines()[0].rstrip(". ")
+            break
+    if found is None:
+        return None
+    path, why = found
+    return (
+        f"{path}: is damaged: {why}; expected a whole Parquet file. Move it away, and the table has the rows of its "
+        "other files; other tables can be asked as it is."
+    )
+
+
+def _said(error: duckdb.Error) -> str:
+    """What follows shows the query with a mark below, which one paragraph cannot."""
+    return str(error).split("\n\nLINE ")[0]
+
+
+def _plain_pattern(path: Path) -> str:
+    """Characters that make a pattern of a path stand for themselves."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))
+
+
+def _literal(text: str) -> str:
+    """As SQL has it."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def plain(value: Any) -> Any:

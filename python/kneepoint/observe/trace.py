@@ -25,8 +25,8 @@ import pyarrow.parquet as pq
 
 from kneepoint import _core, record
 from kneepoint.errors import RunFolderError, UsageError
-from kneepoint.folder import cannot_write, replacing
 from kneepoint.observe import which
+from kneepoint.writing import cannot_write, replacing
 
 TABLES = ("acks", "events", "connections")
 ABOUT = "trace.json"
@@ -53,7 +53,10 @@ class Trace:
     def _path(self, name: str) -> Path:
         if name not in TABLES:
             raise UsageError(f'got the table "{name}"; expected one of {", ".join(TABLES)}.')
-        return self.folder / f"{name}.parquet"
+        path = self.folder / f"{name}.parquet"
+        if not path.is_file():
+            raise RunFolderError(f"{path}: is not there, or no file; expected a table of the trace.")
+        return path
 
     @cached_property
     def summary(self) -> list[dict[str, Any]]:
@@ -163,8 +166,8 @@ def connections(
         raise
     about |= {"seconds": round(ended - begun, 3), "rows": sink.rows, "lost": found["lost"], "gaps": found["gaps"]}
     about["cost"] = {**found["cost"], "writing_cpu_sec": round(used, 6)}
-    with replacing(folder / ABOUT) as temporary:
-        temporary.write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    with replacing(folder / ABOUT) as file:
+        file.write((json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())
     return Trace(folder, about)
 
 
@@ -186,29 +189,27 @@ class _Sink:
         self.folder = folder
         self.rows = dict.fromkeys(TABLES, 0)
         self._writers: dict[str, _core.SegmentWriter] = {}
-        self._schemas: dict[str, pa.Schema] = {}
 
     def take(self, batch: Any) -> None:
         for name in TABLES:
             rows = getattr(batch, name)
             if name not in self._writers:
                 self._writers[name] = _core.SegmentWriter(self.folder, name, rows, GROUP_MS)
-                self._schemas[name] = pa.RecordBatchReader.from_stream(rows).schema
             self._writers[name].write(rows)
             self.rows[name] += len(rows)
 
     def close(self) -> None:
         written = {name: self._writers.pop(name).finish() for name in list(self._writers)}
+        held = _core.Folder(self.folder)
         for name, path in written.items():
-            if path is None:
-                path = self.folder / f".{name}.parquet.part"
-                pq.write_table(self._schemas[name].empty_table(), path)
-            path.replace(self.folder / f"{name}.parquet")
+            held.replace(path.name, f"{name}.parquet")
 
     def leave(self) -> None:
         """Makes whole what came before it went wrong. Without rows nothing stays, but a folder that was there may."""
         for name in list(self._writers):
-            with suppress(RunFolderError):
-                self._writers.pop(name).finish()
+            with suppress(RunFolderError, OSError):
+                path = self._writers.pop(name).finish()
+                if not any(self.rows.values()):
+                    _core.Folder(self.folder).remove(path.name)
         with suppress(OSError):
             self.folder.rmdir()

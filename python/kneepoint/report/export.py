@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from kneepoint.errors import RunFolderError, UsageError
+from kneepoint.errors import UsageError
 from kneepoint.report import theme
 from kneepoint.report.figures import FIGURES
 from kneepoint.report.run import ReportRun
+from kneepoint.writing import replacing
 
 PNG_PIXELS_PER_POINT = 2.0
 
@@ -91,13 +91,6 @@ def save(run: Any, name: str, path: Path, *, condition: int = 0) -> Path:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Writes beside the name, then renames: a reader never sees half a file."""
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
-        raise RunFolderError(f"{path}: cannot be written ({error.strerror}). Choose another place.") from error
+    """A reader never sees half a file."""
+    with replacing(path, make=True) as file:
+        file.write(content)

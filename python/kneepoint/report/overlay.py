@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kneepoint.conform import Pair
-from kneepoint.report import theme
+from kneepoint.report import export, theme
 
 CELLS_AT_MOST = 6
 """Panels side by side that a reader still compares."""
@@ -28,8 +28,8 @@ def write(pairs: Sequence[Pair], folder: Path) -> list[Path]:
 
     spec = json.dumps(_spec(list(_rows(pairs))))
     svg, png = folder / "overlay.svg", folder / "overlay.png"
-    svg.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
-    png.write_bytes(vl_convert.vegalite_to_png(spec, scale=_PNG_SCALE))
+    export.write_file(svg, vl_convert.vegalite_to_svg(spec).encode("utf-8"))
+    export.write_file(png, vl_convert.vegalite_to_png(spec, scale=_PNG_SCALE))
     return [svg, png]
 
 

@@ -1,5 +1,8 @@
 //! One file a parser.
 
+mod flent;
+mod groups;
+mod iperf3;
 mod nginx;
 mod nginx_conf;
 mod pcap;
@@ -7,6 +10,7 @@ mod rtnetlink;
 mod scenario;
 mod sock_diag;
 mod ss;
+mod tcp_info;
 
 use std::path::Path;
 
@@ -22,6 +26,10 @@ pub static TARGETS: &[Target] = &[
     nginx::TARGET,
     nginx_conf::TARGET,
     pcap::TARGET,
+    iperf3::TARGET,
+    flent::TARGET,
+    tcp_info::TARGET,
+    groups::TARGET,
     scenario::TARGET,
 ];
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use knee_observe::folder::{self, Folder, Readers};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -61,7 +62,7 @@ impl Program {
         let (program, arguments) = words
             .split_first()
             .ok_or_else(|| cannot("it is empty".into()))?;
-        let file = File::create(output)
+        let file = output_file(output)
             .map_err(KernelError::system(format!("write {}", output.display())))?;
         let also = file
             .try_clone()
@@ -138,6 +139,13 @@ impl Program {
             _ => String::new(),
         }
     }
+}
+
+/// A new file for what it prints; one of a repetition that was cut short goes.
+fn output_file(path: &Path) -> Result<File, folder::Error> {
+    let (folder, name) = Folder::of(path)?;
+    folder.remove(&name)?;
+    folder.create(&name, Readers::Own)
 }
 
 /// TCP sockets that listen in a namespace.

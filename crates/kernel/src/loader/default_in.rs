@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use knee_observe::folder::Folder;
 use nix::sched::{CloneFlags, setns};
 
 use crate::KernelError;
@@ -87,8 +88,10 @@ fn read(note: &Path) -> Option<(PathBuf, String)> {
 }
 
 fn write(note: &Path, namespace: &Path, before: &str) -> io::Result<()> {
-    fs::create_dir_all(NOTES)?;
-    fs::write(note, format!("{}\n{before}\n", namespace.display()))
+    let text = format!("{}\n{before}\n", namespace.display());
+    let name = note.file_name().and_then(|name| name.to_str());
+    let name = name.expect("a note is called after an algorithm");
+    Ok(Folder::make(Path::new(NOTES))?.write(name, text.as_bytes())?)
 }
 
 /// The folder goes with the last.

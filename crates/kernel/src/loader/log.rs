@@ -1,8 +1,10 @@
 //! What libbpf and the verifier say while an object is loaded.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use knee_observe::folder::{self, Folder, Readers};
 use libbpf_rs::{Error, PrintLevel};
 
 /// Lines of the verifier's log that stand in an error.
@@ -28,7 +30,6 @@ pub fn of<T>(load: impl FnOnce() -> T) -> (T, String) {
 /// Why the object `name` was not loaded, and what to do next.
 pub fn explained(name: &str, error: &Error, log: &str) -> (String, String) {
     if log.contains("BEGIN PROG LOAD LOG") {
-        let file = keep(name, log);
         let lines: Vec<&str> = log
             .lines()
             .filter(|line| {
@@ -40,7 +41,11 @@ pub fn explained(name: &str, error: &Error, log: &str) -> (String, String) {
         let last = lines[lines.len().saturating_sub(LINES)..].join(" / ");
         return (
             format!("the verifier refuses it ({error}): {last}"),
-            format!("The whole log is in {}.", file.display()),
+            match keep(name, log) {
+                Ok(file) => format!("The whole log is in {}.", file.display()),
+                // The error matters more than its log.
+                Err(error) => format!("The whole log cannot be kept: {error}"),
+            },
         );
     }
     let last = log.lines().last().unwrap_or_default().trim();
@@ -56,12 +61,16 @@ pub fn explained(name: &str, error: &Error, log: &str) -> (String, String) {
 }
 
 /// Keeps the log, where the user may write.
-fn keep(name: &str, log: &str) -> PathBuf {
-    let file = std::env::temp_dir().join(format!(
-        "kneepoint-{name}-{}.verifier.log",
-        std::process::id()
-    ));
-    // The error matters more than its log.
-    let _ = std::fs::write(&file, log);
-    file
+fn keep(name: &str, log: &str) -> Result<PathBuf, folder::Error> {
+    let folder = Folder::open(&std::env::temp_dir())?;
+    let beginning = format!("kneepoint-{name}-");
+    let (file, mut to) = folder.create_between(&beginning, ".verifier.log", Readers::Own)?;
+    let path = folder.join(&file);
+    to.write_all(log.as_bytes())
+        .map_err(|source| folder::Error::Io {
+            path: path.clone(),
+            what: "write",
+            source,
+        })?;
+    Ok(path)
 }

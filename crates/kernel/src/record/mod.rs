@@ -22,7 +22,8 @@ use std::fs::{self, File};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use knee_observe::segment::{Recovered, recover};
+use knee_observe::folder::Folder;
+use knee_observe::segment::{Error, Recovered, recover};
 use knee_observe::{RecordBatch, Sockets, Table};
 use nix::sched::{CloneFlags, setns};
 
@@ -149,14 +150,18 @@ struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     fn new(options: &'a Options) -> Result<Recorder<'a>, KernelError> {
         let mut report = Report::default();
-        if options.dir.exists() {
-            let whole = recover(&options.dir)?
-                .iter()
-                .filter(|(_, outcome)| matches!(outcome, Recovered::Whole { .. }))
-                .count();
-            if whole > 0 {
+        let found = recover(&Folder::make(&options.dir).map_err(Error::from)?)?;
+        let whole = |(_, outcome): &&(_, Recovered)| matches!(outcome, Recovered::Whole { .. });
+        match found.iter().filter(whole).count() {
+            0 => {}
+            whole => {
                 let text = "files of an earlier recording that was killed are whole again";
                 report.notes.push(format!("{whole} {text}"));
+            }
+        }
+        for (_, outcome) in found {
+            if let Recovered::Foreign(why) = outcome {
+                report.notes.push(why);
             }
         }
         let events = Events::start()

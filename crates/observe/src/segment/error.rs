@@ -17,6 +17,8 @@ pub enum Error {
         what: &'static str,
         source: io::Error,
     },
+    #[error(transparent)]
+    Folder(#[from] crate::folder::Error),
     #[error("{path}: another import writes into this folder. Wait for its end, or choose another folder.", path = .path.display())]
     Busy { path: PathBuf },
     #[error("{path}: cannot write Parquet: {reason}", path = .path.display())]

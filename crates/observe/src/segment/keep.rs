@@ -1,10 +1,10 @@
 //! A bound on what a recording takes of the disk.
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::error::Error;
+use crate::folder::Folder;
 
 /// A whole segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,25 +18,33 @@ pub struct Segment {
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn segments(dir: &Path) -> Result<Vec<Segment>, Error> {
+pub fn segments(folder: &Folder) -> Result<Vec<Segment>, Error> {
+    let named = told(folder)?;
+    Ok(named.into_iter().map(|(segment, _)| segment).collect())
+}
+
+/// With their names.
+fn told(folder: &Folder) -> Result<Vec<(Segment, String)>, Error> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(dir).map_err(Error::io(dir, "read the folder"))? {
-        let path = entry.map_err(Error::io(dir, "read the folder"))?.path();
-        if named(&path).is_none() {
+    for name in folder.names()? {
+        if named(Path::new(&name)).is_none() {
             continue;
         }
         // A segment that another writer of the folder has just deleted is none.
-        if let Ok((bytes, closed)) =
-            fs::metadata(&path).and_then(|about| Ok((about.len(), about.modified()?)))
-        {
-            found.push(Segment {
-                path,
-                bytes,
-                closed,
-            });
+        if let Some(about) = folder.about(&name) {
+            let since_epoch = Duration::new(
+                about.st_mtime.unsigned_abs(),
+                about.st_mtime_nsec.unsigned_abs() as u32,
+            );
+            let segment = Segment {
+                path: folder.join(&name),
+                bytes: about.st_size.unsigned_abs(),
+                closed: SystemTime::UNIX_EPOCH + since_epoch,
+            };
+            found.push((segment, name));
         }
     }
-    found.sort_by(|one, other| (one.closed, &one.path).cmp(&(other.closed, &other.path)));
+    found.sort_by(|(one, _), (other, _)| (one.closed, &one.path).cmp(&(other.closed, &other.path)));
     Ok(found)
 }
 
@@ -45,15 +53,15 @@ pub fn segments(dir: &Path) -> Result<Vec<Segment>, Error> {
 ///
 /// # Errors
 /// The folder cannot be read or a segment not deleted.
-pub fn keep(dir: &Path, bytes: u64) -> Result<Vec<Segment>, Error> {
-    let found = segments(dir)?;
-    let mut held: u64 = found.iter().map(|segment| segment.bytes).sum();
+pub fn keep(folder: &Folder, bytes: u64) -> Result<Vec<Segment>, Error> {
+    let found = told(folder)?;
+    let mut held: u64 = found.iter().map(|(segment, _)| segment.bytes).sum();
     let mut deleted = Vec::new();
-    for segment in found {
+    for (segment, name) in found {
         if held <= bytes {
             break;
         }
-        fs::remove_file(&segment.path).map_err(Error::io(&segment.path, "delete"))?;
+        folder.remove(&name)?;
         held -= segment.bytes;
         deleted.push(segment);
     }

@@ -1,26 +1,32 @@
 //! Room on the disk for a footer: `NAME.parquet.reserve`, zeros that are given
 //! up when a footer finds the disk full.
 
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+
+use crate::folder::{Folder, Readers};
 
 const STEP_BYTES: u64 = 1 << 16;
 
 pub struct Reserve {
-    path: PathBuf,
+    folder: Folder,
+    name: String,
+    /// `None`: nothing is reserved yet.
+    file: Option<File>,
     bytes: u64,
 }
 
-/// The reserve of `NAME.parquet.part`.
-pub fn beside(part: &Path) -> PathBuf {
-    part.with_extension("reserve")
+/// The name of the reserve of the part `NAME.parquet.part`.
+pub fn beside(part: &str) -> String {
+    super::sibling(part, "reserve")
 }
 
 impl Reserve {
-    pub fn new(part: &Path) -> Reserve {
+    pub fn new(folder: &Folder, part: &str) -> Reserve {
         Reserve {
-            path: beside(part),
+            folder: folder.clone(),
+            name: beside(part),
+            file: None,
             bytes: 0,
         }
     }
@@ -28,16 +34,10 @@ impl Reserve {
     /// Room for the footer of the groups told of in `told_bytes`, and of one
     /// more: a footer is shorter than what tells of its groups one by one.
     pub fn grow(&mut self, told_bytes: u64) -> io::Result<()> {
-        let mut file = None;
         while self.bytes < told_bytes + STEP_BYTES {
-            let file = match &mut file {
+            let file = match &mut self.file {
                 Some(file) => file,
-                none => none.insert(
-                    OpenOptions::new()
-                        .append(true)
-                        .create(true)
-                        .open(&self.path)?,
-                ),
+                none => none.insert(self.folder.create(&self.name, Readers::Own)?),
             };
             // Zeros that are written, not a hole: a hole reserves nothing.
             file.write_all(&[0; STEP_BYTES as usize])?;

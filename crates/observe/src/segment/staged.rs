@@ -1,6 +1,6 @@
 //! Segments that appear all at once, or not at all.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use arrow_schema::SchemaRef;
 use nix::fcntl::Flock;
 
 use super::error::Error;
-use super::recover::lock;
 use super::writer::{Options, Writer, first_free};
+use crate::folder::Folder;
 
 /// Holds the segments until they are complete. What a killed import left in it
 /// goes with the next one.
@@ -22,10 +22,8 @@ const STAGING: &str = ".importing";
 /// A recorder shows its rows as they come, because what it saw never comes
 /// again; an import can be done again, and half of one would be taken for all.
 pub struct Staged {
-    dir: PathBuf,
-    /// Was the folder made for this?
-    made: bool,
-    staging: PathBuf,
+    folder: Folder,
+    staging: Folder,
     /// With the names of their tables; taken by [`finish`](Staged::finish).
     writers: Vec<(String, Writer)>,
     _alone: Flock<File>,
@@ -39,26 +37,20 @@ impl Staged {
         tables: &[(&str, SchemaRef)],
         options: Options,
     ) -> Result<Staged, Error> {
-        let staging = dir.join(STAGING);
-        let made = !dir.exists();
-        fs::create_dir_all(&staging).map_err(Error::io(dir, "make the folder"))?;
-        let held = File::open(&staging).map_err(Error::io(&staging, "open"))?;
-        let alone = lock(held).ok_or_else(|| Error::Busy { path: dir.into() })?;
-        for entry in fs::read_dir(&staging).map_err(Error::io(&staging, "read the folder"))? {
-            let path = entry
-                .map_err(Error::io(&staging, "read the folder"))?
-                .path();
-            fs::remove_file(&path).map_err(Error::io(&path, "remove"))?;
-        }
+        let folder = Folder::make(dir)?;
+        let staging = folder.folder(STAGING)?;
+        let alone = staging
+            .lock_itself()?
+            .ok_or_else(|| Error::Busy { path: dir.into() })?;
+        staging.clear()?;
         let mut staged = Staged {
-            dir: dir.into(),
-            made,
+            folder,
             writers: Vec::new(),
             staging,
             _alone: alone,
         };
         for (table, schema) in tables {
-            let writer = Writer::create(&staged.staging, table, schema.clone(), options.clone())?;
+            let writer = Writer::within(&staged.staging, table, schema.clone(), options.clone())?;
             staged.writers.push(((*table).to_owned(), writer));
         }
         Ok(staged)
@@ -88,24 +80,26 @@ impl Staged {
             let files = writer.finish().map_err(nothing_kept)?;
             written.extend(files.into_iter().map(|from| (table.clone(), from)));
         }
-        let mut moved = Vec::new();
+        let mut moved: Vec<String> = Vec::new();
         for (table, from) in written {
-            let result = first_free(&self.dir, &table).and_then(|number| {
-                let to = self.dir.join(format!("{table}-{number:06}.parquet"));
-                fs::rename(&from, &to).map_err(Error::io(&to, "move the segment to"))?;
+            let from = from.file_name().and_then(|name| name.to_str());
+            let from = from.expect("a segment has its name");
+            let result = first_free(&self.folder, &table).and_then(|number| {
+                let to = format!("{table}-{number:06}.parquet");
+                self.staging.move_into(from, &self.folder, &to)?;
                 Ok(to)
             });
             match result {
                 Ok(to) => moved.push(to),
                 Err(error) => {
-                    for path in moved {
-                        let _ = fs::remove_file(path);
+                    for name in moved {
+                        let _ = self.folder.remove(&name);
                     }
                     return Err(error);
                 }
             }
         }
-        Ok(moved)
+        Ok(moved.iter().map(|name| self.folder.join(name)).collect())
     }
 }
 
@@ -113,10 +107,10 @@ impl Drop for Staged {
     fn drop(&mut self) {
         // Parts are closed before they go.
         self.writers.clear();
-        let _ = fs::remove_dir_all(&self.staging);
-        if self.made {
+        let _ = self.folder.remove_folder(STAGING);
+        if self.folder.made() {
             // Not when segments are in it.
-            let _ = fs::remove_dir(&self.dir);
+            let _ = std::fs::remove_dir(self.folder.path());
         }
     }
 }

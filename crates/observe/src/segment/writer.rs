@@ -1,6 +1,6 @@
 //! The writer of a table's segments.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
 use nix::fcntl::Flock;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::add_encoded_arrow_schema_to_metadata;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::{ArrowSchemaConverter, ArrowWriter, add_encoded_arrow_schema_to_metadata};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::ColumnPath;
+use parquet::schema::types::{ColumnPath, SchemaDescPtr};
 
 use super::error::Error;
 use super::groups;
 use super::keep::{keep, named};
-use super::recover::{Recovered, complete, lock};
+use super::recover::{Recovered, complete};
 use super::reserve::Reserve;
+use crate::folder::{self, Folder, Readers};
 
 /// How a table is cut into row groups and segments.
 #[derive(Clone, Debug)]
@@ -41,6 +41,9 @@ pub struct Options {
     /// Is a row group on the disk, and not only with the kernel, before it
     /// counts? Needed against power cuts, not against kill -9.
     pub sync: bool,
+    /// Is the first segment begun before the first row? Then the table is there
+    /// from the beginning on, and if no row ever comes.
+    pub at_once: bool,
 }
 
 impl Default for Options {
@@ -52,6 +55,7 @@ impl Default for Options {
             segment_age: Duration::from_secs(3600),
             keep_bytes: None,
             sync: true,
+            at_once: false,
         }
     }
 }
@@ -61,11 +65,12 @@ impl Default for Options {
 /// A writer that is dropped without [`finish`](Writer::finish) leaves what a
 /// killed one leaves.
 pub struct Writer {
-    dir: PathBuf,
+    folder: Folder,
     table: String,
     schema: SchemaRef,
     options: Options,
     properties: WriterProperties,
+    parquet_schema: SchemaDescPtr,
     /// What stands in every footer: the Arrow schema with units and meanings.
     about: Vec<KeyValue>,
     current: Option<Current>,
@@ -76,7 +81,8 @@ pub struct Writer {
 
 /// The segment being written.
 struct Current {
-    part: PathBuf,
+    /// The part's name.
+    part: String,
     /// The part, locked for as long as its writer lives.
     file: Flock<File>,
     /// Writes through another descriptor of the same open file.
@@ -89,33 +95,50 @@ struct Current {
 
 impl Writer {
     /// A writer of `TABLE-NNNNNN.parquet` in `dir`, which is made if need be.
-    /// No file appears before the first row.
     ///
     /// # Errors
-    /// The folder cannot be made or read.
+    /// The folder cannot be made or read, or is another user's and we are root.
     pub fn create(
         dir: &Path,
         table: &str,
         schema: SchemaRef,
         options: Options,
     ) -> Result<Writer, Error> {
-        fs::create_dir_all(dir).map_err(Error::io(dir, "make the folder"))?;
+        Writer::within(&Folder::make(dir)?, table, schema, options)
+    }
+
+    /// The same in a folder that is held.
+    ///
+    /// # Errors
+    /// The folder cannot be read or written.
+    pub fn within(
+        folder: &Folder,
+        table: &str,
+        schema: SchemaRef,
+        options: Options,
+    ) -> Result<Writer, Error> {
         let mut properties = properties(&schema);
         add_encoded_arrow_schema_to_metadata(&schema, &mut properties);
         let about = properties.key_value_metadata().cloned().unwrap_or_default();
+        let parquet_schema = ArrowSchemaConverter::new()
+            .convert(&schema)
+            .expect("every type of a table has a form in Parquet");
         let mut writer = Writer {
-            dir: dir.into(),
+            folder: folder.clone(),
             table: table.into(),
             schema,
             options,
             properties,
+            parquet_schema: Arc::new(parquet_schema),
             about,
             current: None,
-            next: 1,
+            next: first_free(folder, table)?,
             closed: Vec::new(),
             rows: 0,
         };
-        writer.next = first_free(&writer.dir, table)?;
+        if writer.options.at_once {
+            writer.open()?;
+        }
         Ok(writer)
     }
 
@@ -194,36 +217,36 @@ impl Writer {
 
     fn open(&mut self) -> Result<(), Error> {
         // An import may have put segments beside ours meanwhile.
-        self.next = self.next.max(first_free(&self.dir, &self.table)?);
-        let part = self
-            .dir
-            .join(format!("{}-{:06}.parquet.part", self.table, self.next));
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&part);
-        let file = file.map_err(Error::io(&part, "create"))?;
-        let file =
-            lock(file).ok_or_else(|| Error::io(&part, "lock")(io::ErrorKind::WouldBlock.into()))?;
-        let groups_path = groups::beside(&part);
-        let groups = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .open(&groups_path);
-        let groups = groups.map_err(Error::io(&groups_path, "create"))?;
+        self.next = self.next.max(first_free(&self.folder, &self.table)?);
+        let part = format!("{}-{:06}.parquet.part", self.table, self.next);
+        let path = self.folder.join(&part);
+        let file = self.folder.create(&part, Readers::Own)?;
+        let file = folder::locked(file)
+            .ok_or_else(|| Error::io(&path, "lock")(io::ErrorKind::WouldBlock.into()))?;
+        let groups_name = groups::beside(&part);
+        let mut groups = self.folder.create(&groups_name, Readers::Own)?;
         let options = ArrowWriterOptions::new()
             .with_properties(self.properties.clone())
             .with_skip_arrow_metadata(true);
-        let other = file.try_clone().map_err(Error::io(&part, "hold"))?;
+        let other = file.try_clone().map_err(Error::io(&path, "hold"))?;
         let parquet = ArrowWriter::try_new_with_options(other, Arc::clone(&self.schema), options)
+            .and_then(|mut parquet| parquet.sync().map(|()| parquet).map_err(Into::into))
             .map_err(|error| Error::Parquet {
-            path: part.clone(),
-            reason: error.to_string(),
-        })?;
+                path: path.clone(),
+                reason: error.to_string(),
+            })?;
+        let begun = parquet.bytes_written() as u64;
+        groups::append(
+            &mut groups,
+            begun,
+            None,
+            Arc::clone(&self.parquet_schema),
+            &self.about,
+        )
+        .map_err(Error::io(&self.folder.join(&groups_name), "write"))?;
         let now = Instant::now();
         self.current = Some(Current {
-            reserve: Reserve::new(&part),
+            reserve: Reserve::new(&self.folder, &part),
             part,
             file,
             parquet,
@@ -237,7 +260,7 @@ impl Writer {
 
     fn close_group(&mut self) -> Result<(), Error> {
         let current = self.current.as_mut().expect("a group is open");
-        match current.close_group(&self.about, self.options.sync) {
+        match current.close_group(&self.parquet_schema, &self.about, self.options.sync) {
             Err(error) => return Err(self.fail(error)),
             Ok(bytes)
                 if bytes < self.options.segment_bytes
@@ -260,23 +283,24 @@ impl Writer {
         // Its buffer goes to the part's end, which is cut off below.
         drop(parquet);
         // The footer is written from `groups`, for the living and the dead alike.
-        if let Recovered::Whole { path, .. } = complete(&mut file, &part)? {
-            self.closed.push(path);
+        match complete(&mut file, &self.folder, &part)? {
+            Recovered::Whole { path, .. } => self.closed.push(path),
+            Recovered::Empty | Recovered::InUse => {}
+            Recovered::Foreign(why) => {
+                let path = self.folder.join(&part);
+                return Err(Error::io(&path, "end")(io::Error::other(why)));
+            }
         }
         if let Some(bytes) = self.options.keep_bytes {
-            keep(&self.dir, bytes)?;
+            keep(&self.folder, bytes)?;
         }
         Ok(())
     }
 
     /// The error of a write, after the part has been made whole as far as it goes.
     fn fail(&mut self, error: ParquetError) -> Error {
-        let part = self
-            .current
-            .as_ref()
-            .expect("what failed is open")
-            .part
-            .clone();
+        let current = self.current.as_ref().expect("what failed is open");
+        let part = self.folder.join(&current.part);
         // The rest of the disk may not do for the footer; then the part stays,
         // and `recover` makes it whole when there is space again.
         let kept = match self.close_segment() {
@@ -296,19 +320,10 @@ impl Writer {
 }
 
 /// The number after the last one that a segment or a part of the table has.
-pub(super) fn first_free(dir: &Path, table: &str) -> Result<u64, Error> {
+pub(super) fn first_free(folder: &Folder, table: &str) -> Result<u64, Error> {
     let mut last = 0;
-    for entry in fs::read_dir(dir).map_err(Error::io(dir, "read the folder"))? {
-        let path = entry.map_err(Error::io(dir, "read the folder"))?.path();
-        let whole = if path
-            .extension()
-            .is_some_and(|extension| extension == "part")
-        {
-            path.with_extension("")
-        } else {
-            path
-        };
-        match named(&whole) {
+    for name in folder.names()? {
+        match named(Path::new(name.strip_suffix(".part").unwrap_or(&name))) {
             Some((other, number)) if other == table => last = last.max(number),
             _ => {}
         }
@@ -327,7 +342,12 @@ fn full(error: Option<&io::Error>) -> bool {
 
 impl Current {
     /// The row group is in the file, then in `groups`; the part's bytes so far.
-    fn close_group(&mut self, about: &[KeyValue], sync: bool) -> Result<u64, ParquetError> {
+    fn close_group(
+        &mut self,
+        schema: &SchemaDescPtr,
+        about: &[KeyValue],
+        sync: bool,
+    ) -> Result<u64, ParquetError> {
         self.parquet.flush()?;
         self.parquet.sync()?;
         if sync {
@@ -341,7 +361,13 @@ impl Current {
             .flushed_row_groups()
             .last()
             .expect("one was flushed above");
-        groups::append(&mut self.groups, end, group, about)?;
+        groups::append(
+            &mut self.groups,
+            end,
+            Some(group),
+            Arc::clone(schema),
+            about,
+        )?;
         if sync {
             self.groups.sync_data()?;
         }

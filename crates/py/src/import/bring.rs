@@ -93,7 +93,7 @@ pub fn bring<'py, I: Import<Report: Report> + Send, const TABLES: usize>(
     });
     let (files, batches) = ended.map_err(|failure| match failure {
         Failure::Read(error) => errors::file(&error, &at),
-        Failure::Write(error) => errors::segment(py, &error),
+        Failure::Write(error) => errors::segment(py, error),
         Failure::Raised(error) => error,
     })?;
     let told = PyDict::new(py);

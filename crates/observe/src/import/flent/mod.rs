@@ -39,6 +39,40 @@ impl Importer {
         }
     }
 
+    /// Reads a data file that is not on the disk, as [`Import::read`] reads files.
+    ///
+    /// # Errors
+    /// It cannot be read, or the sink's.
+    pub fn read_stream<E: From<io::Error>>(
+        &mut self,
+        path: &Path,
+        input: impl Read,
+        mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let odd = Odd::new(&self.anonymiser);
+        let meter = Meter::default();
+        meter.allow(FILE_BYTES);
+        let mut text = Vec::new();
+        let read = BufReader::new(meter.reader(input)).read_to_end(&mut text);
+        self.report.bytes += meter.bytes();
+        let mut held = None;
+        match read {
+            Err(error) if json::is_too_long(&error) => odd.add(None, error.to_string()),
+            Err(error) => return Err(error.into()),
+            Ok(_) if text.trim_ascii().is_empty() => return Ok(()),
+            Ok(_) => match parsed(text) {
+                Ok(value) => held = Some(value),
+                Err(error) => odd.syntax(&error, 1),
+            },
+        }
+        if let Some(value) = held {
+            let name = path.to_string_lossy();
+            self.test(&name, &Part::root("file", None, &value, &odd), &mut sink)?;
+        }
+        self.report.document(path, odd);
+        sink(self.report.counts(), None)
+    }
+
     fn test<E>(
         &mut self,
         file: &str,
@@ -104,30 +138,9 @@ impl Import for Importer {
     fn read<E: From<io::Error>>(
         &mut self,
         path: &Path,
-        mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
+        sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let odd = Odd::new(&self.anonymiser);
-        let meter = Meter::default();
-        meter.allow(FILE_BYTES);
-        let mut text = Vec::new();
-        let read = BufReader::new(meter.reader(lines::open(path)?)).read_to_end(&mut text);
-        self.report.bytes += meter.bytes();
-        let mut held = None;
-        match read {
-            Err(error) if json::is_too_long(&error) => odd.add(None, error.to_string()),
-            Err(error) => return Err(error.into()),
-            Ok(_) if text.trim_ascii().is_empty() => return Ok(()),
-            Ok(_) => match parsed(text) {
-                Ok(value) => held = Some(value),
-                Err(error) => odd.syntax(&error, 1),
-            },
-        }
-        if let Some(value) = held {
-            let name = path.to_string_lossy();
-            self.test(&name, &Part::root("file", None, &value, &odd), &mut sink)?;
-        }
-        self.report.document(path, odd);
-        sink(self.report.counts(), None)
+        self.read_stream(path, lines::open(path)?, sink)
     }
 
     fn counts(&self) -> Counts {

@@ -61,6 +61,35 @@ impl Importer {
         }
     }
 
+    /// Reads output that is not a file, as [`Import::read`] reads files.
+    ///
+    /// # Errors
+    /// It cannot be read, or the sink's.
+    pub fn read_stream<E: From<io::Error>>(
+        &mut self,
+        input: impl Read,
+        mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.tests = 0;
+        let meter = Meter::default();
+        meter.allow(VALUE_BYTES);
+        let mut counted = meter.reader(input);
+        let mut beginning = Vec::new();
+        counted
+            .by_ref()
+            .take(BEGINNING_BYTES)
+            .read_to_end(&mut beginning)?;
+        let whole = beginning.as_slice().chain(counted);
+        let mut input = BufReader::with_capacity(READ_BYTES, whole);
+        let before = self.report.bytes;
+        let ended = match is_stream(&beginning) {
+            true => self.events(&mut input, &meter, &mut sink),
+            false => self.documents(&mut input, &meter, &mut sink),
+        };
+        self.report.bytes = before + meter.bytes();
+        ended
+    }
+
     /// Objects of `-J`, one after the other.
     fn documents<E: From<io::Error>>(
         &mut self,
@@ -242,28 +271,11 @@ impl Import for Importer {
     fn read<E: From<io::Error>>(
         &mut self,
         path: &Path,
-        mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
+        sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
     ) -> Result<(), E> {
         self.file = path.into();
         self.name = path.to_string_lossy().into_owned();
-        self.tests = 0;
-        let meter = Meter::default();
-        meter.allow(VALUE_BYTES);
-        let mut counted = meter.reader(lines::open(path)?);
-        let mut beginning = Vec::new();
-        counted
-            .by_ref()
-            .take(BEGINNING_BYTES)
-            .read_to_end(&mut beginning)?;
-        let whole = beginning.as_slice().chain(counted);
-        let mut input = BufReader::with_capacity(READ_BYTES, whole);
-        let before = self.report.bytes;
-        let ended = match is_stream(&beginning) {
-            true => self.events(&mut input, &meter, &mut sink),
-            false => self.documents(&mut input, &meter, &mut sink),
-        };
-        self.report.bytes = before + meter.bytes();
-        ended
+        self.read_stream(lines::open(path)?, sink)
     }
 
     fn counts(&self) -> Counts {

@@ -1,0 +1,82 @@
+//! Files of M-Lab's tcp-info.
+//!
+//! Besides that nothing panics: the rows counted are those handed over, and what
+//! may not be stored changes nothing but texts.
+
+use std::path::Path;
+
+use knee_observe::import::tcp_info::{Options, Parser};
+use knee_observe::import::{Import as _, Lines as _};
+use knee_observe::{Anonymiser, ROWS};
+
+use super::{BATCH_BYTES, choice, sample};
+use crate::Target;
+
+pub const TARGET: Target = Target {
+    name: "tcp_info",
+    about: "files of M-Lab's tcp-info",
+    seeds,
+    words: &[
+        "{\"Timestamp\":\"2026-07-01T02:00:12.5+02:00\",",
+        "\"RawIDM\":\"",
+        "\"Attributes\":[",
+        "\"Metadata\":{\"UUID\":\"",
+        "ndt-abcde_1559749627_unsafe_0000000000062D84",
+        "null,",
+        "AAAA",
+        "/////w==",
+        "\"\"",
+        "]}\n{",
+    ],
+    check,
+};
+
+fn seeds() -> Vec<Vec<u8>> {
+    vec![sample("crates/fuzz/seeds/tcp_info.jsonl")]
+}
+
+fn check(input: &[u8]) -> usize {
+    let kept = read(input, Anonymiser::Keep);
+    if choice(input).is_multiple_of(8) {
+        let hidden = read(
+            input,
+            Anonymiser::Truncate {
+                v4_bits: 24,
+                v6_bits: 48,
+            },
+        );
+        assert_eq!(kept, hidden);
+    }
+    BATCH_BYTES + 64 * input.len()
+}
+
+/// Rows, lines, and those not understood.
+fn read(input: &[u8], anonymiser: Anonymiser) -> [u64; 3] {
+    let mut parser = Parser::new(Options {
+        anonymiser,
+        host: None,
+    });
+    parser.file(Path::new("tcp-info.jsonl"));
+    let mut rows = 0;
+    for line in input.split(|&byte| byte == b'\n') {
+        let before = parser.report().clone();
+        if let Some(batch) = parser.line(line) {
+            assert_eq!(batch.num_rows(), ROWS, "a batch leaves when it is full");
+            rows += batch.num_rows() as u64;
+        }
+        let now = parser.report();
+        let told =
+            (now.rows - before.rows) + (now.lines_not_understood - before.lines_not_understood);
+        assert!(
+            told <= 1,
+            "a line is one socket, metadata, or not understood"
+        );
+        assert_eq!(now.lines, before.lines + 1);
+    }
+    rows += parser.take().map_or(0, |batch| batch.num_rows() as u64);
+    let report = parser.report();
+    assert_eq!(report.rows, rows);
+    assert!(report.more.without_time <= rows);
+    assert!(report.first.len() <= 5);
+    [rows, report.lines, report.lines_not_understood]
+}

@@ -1,0 +1,168 @@
+//! Folders that the front writes into, and what it reads of unfinished segments.
+
+use std::os::fd::{IntoRawFd, RawFd};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use knee_observe::folder::{self, Readers};
+use knee_observe::segment;
+use pyo3::prelude::*;
+
+use crate::errors;
+
+/// See `knee_observe::folder::Folder`.
+#[pyclass(frozen, module = "kneepoint._core")]
+pub struct Folder {
+    held: folder::Folder,
+}
+
+#[pymethods]
+impl Folder {
+    #[new]
+    #[pyo3(signature = (path, *, make=true))]
+    fn new(py: Python<'_>, path: PathBuf, make: bool) -> PyResult<Folder> {
+        let held = if make {
+            folder::Folder::make(&path)
+        } else {
+            folder::Folder::open(&path)
+        };
+        Folder::of(py, held)
+    }
+
+    #[getter]
+    fn made(&self) -> bool {
+        self.held.made()
+    }
+
+    fn folder(&self, py: Python<'_>, name: &str) -> PyResult<Folder> {
+        Folder::of(py, self.held.folder(name))
+    }
+
+    /// A new file that `replace` puts at `name`: its name and descriptor.
+    fn temporary(&self, py: Python<'_>, name: &str, public: bool) -> PyResult<(String, RawFd)> {
+        let readers = if public { Readers::All } else { Readers::Own };
+        let made = self.held.temporary(name, readers);
+        let (temporary, file) = made.map_err(|error| errors::folder(py, error))?;
+        Ok((temporary, file.into_raw_fd()))
+    }
+
+    fn replace(&self, py: Python<'_>, temporary: &str, name: &str) -> PyResult<()> {
+        let moved = self.held.replace(temporary, name);
+        moved.map_err(|error| errors::folder(py, error))
+    }
+
+    fn remove(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let removed = self.held.remove(name);
+        removed.map_err(|error| errors::folder(py, error))
+    }
+
+    fn remove_folder(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let removed = py.detach(|| self.held.remove_folder(name));
+        removed.map_err(|error| errors::folder(py, error))
+    }
+
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        let cleared = py.detach(|| self.held.clear());
+        cleared.map_err(|error| errors::folder(py, error))
+    }
+
+    fn sweep(&self, py: Python<'_>) -> PyResult<()> {
+        let swept = self.held.sweep();
+        swept.map_err(|error| errors::folder(py, error))
+    }
+
+    /// `None`: another process holds it.
+    fn lock(&self, py: Python<'_>, name: &str) -> PyResult<Option<Lock>> {
+        let lock = self.held.lock(name);
+        let lock = lock.map_err(|error| errors::folder(py, error))?;
+        Ok(lock.map(|lock| Lock {
+            held: Mutex::new(Some(lock)),
+        }))
+    }
+}
+
+impl Folder {
+    fn of(py: Python<'_>, held: Result<folder::Folder, folder::Error>) -> PyResult<Folder> {
+        let held = held.map_err(|error| errors::folder(py, error))?;
+        Ok(Folder { held })
+    }
+}
+
+/// Held until it is let go.
+#[pyclass(frozen, module = "kneepoint._core")]
+pub struct Lock {
+    held: Mutex<Option<folder::Lock>>,
+}
+
+#[pymethods]
+impl Lock {
+    fn release(&self) {
+        let mut held = self.held.lock().unwrap_or_else(|error| error.into_inner());
+        *held = None;
+    }
+}
+
+/// See `knee_observe::folder::allow_foreign`.
+#[pyfunction]
+pub fn allow_foreign_folders() {
+    folder::allow_foreign();
+}
+
+/// See `knee_observe::folder::check_readable`.
+#[pyfunction]
+pub fn check_readable(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    folder::check_readable(&path).map_err(|error| errors::folder(py, error))
+}
+
+/// What the whole file of an unfinished segment would be, read from where it is.
+#[pyclass(frozen, module = "kneepoint._core")]
+pub struct Unfinished {
+    content: segment::Content,
+}
+
+#[pymethods]
+impl Unfinished {
+    #[getter]
+    fn rows(&self) -> i64 {
+        self.content.rows
+    }
+
+    fn __len__(&self) -> usize {
+        self.content.end as usize + self.content.footer.len()
+    }
+
+    /// At most so many bytes from that place on.
+    fn read_at(&self, py: Python<'_>, bytes: usize, at: u64) -> PyResult<Vec<u8>> {
+        let content = &self.content;
+        py.detach(|| {
+            let within = content.end.saturating_sub(at).min(bytes as u64) as usize;
+            let mut found = vec![0; within];
+            content.file.read_exact_at(&mut found, at)?;
+            let from = at.saturating_sub(content.end) as usize;
+            let rest = content.footer.get(from..).unwrap_or_default();
+            found.extend(&rest[..rest.len().min(bytes - within)]);
+            Ok(found)
+        })
+    }
+}
+
+/// The unfinished segments of a folder: table, part and what can be read of it,
+/// or why nothing can. Nothing is changed.
+#[pyfunction]
+pub fn unfinished(
+    py: Python<'_>,
+    folder: PathBuf,
+) -> PyResult<Vec<(String, PathBuf, Option<Unfinished>, Option<String>)>> {
+    let found = py
+        .detach(|| segment::unfinished(&folder))
+        .map_err(|error| errors::segment(py, error))?;
+    let told = found.into_iter().map(|found| {
+        let (content, why) = match found.content {
+            Ok(content) => (content.map(|content| Unfinished { content }), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        (found.table, found.part, content, why)
+    });
+    Ok(told.collect())
+}

@@ -1,0 +1,60 @@
+"""Files that the front writes: all of them go through here.
+
+    with replacing(Path("report.html")) as file:
+        file.write(b"...")
+
+`_core.Folder` does it (`crates/observe/src/folder.rs`), as it does for the recorder: names are taken within a folder's
+descriptor, no link is followed, names of temporary files cannot be guessed, root's files are root's alone, and root
+refuses a folder that another user owns.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from . import _core
+from .errors import RunFolderError
+
+
+def allow_foreign_folders() -> None:
+    """From now on, root writes into folders of other users as well, whose owners can put anything in a file's place;
+    `--allow-foreign-folder` does it for a command."""
+    _core.allow_foreign_folders()
+
+
+@contextmanager
+def new_file(folder: _core.Folder, name: str, *, public: bool = False) -> Iterator[BinaryIO]:
+    """A file to write to, which has its name when all went well; else nothing is left of it. Raises OSError,
+    RunFolderError."""
+    temporary, descriptor = folder.temporary(name, public)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+        folder.replace(temporary, name)
+    except BaseException:
+        with suppress(OSError, RunFolderError):
+            folder.remove(temporary)
+        raise
+
+
+@contextmanager
+def replacing(path: Path, *, make: bool = False, public: bool = False) -> Iterator[BinaryIO]:
+    """The same by its path, in place of what file was there. `make`: its folder too; `public`: it tells nothing of this
+    host, so that others may read what root wrote. Raises RunFolderError."""
+    try:
+        with new_file(_core.Folder(path.parent, make=make), path.name, public=public) as file:
+            yield file
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
+def cannot_write(path: Path, error: OSError, *, resumable: bool = False) -> RunFolderError:
+    """What to say of an OSError; `resumable` when finished repetitions stay in the folder."""
+    after = " What is finished can be taken up with --resume." if resumable else ""
+    return RunFolderError(
+        f"{path}: cannot be written: {error.strerror or error}. Make room, or choose another --out.{after}"
+    )

@@ -1,0 +1,56 @@
+"""Files are written by one module per language (docs/architecture.md): another way is another chance to follow a link
+that somebody put there."""
+
+from __future__ import annotations
+
+import re
+
+from sources import files, read
+
+PYTHON = re.compile(
+    r"\.write_(text|bytes)\(|\bopen\([^)]*[\"'][waxr]?b?[wax+]|\.(mkdir|touch|unlink|rename|symlink_to|hardlink_to)\("
+    r"|\bos\.(replace|rename|makedirs|mkdir|unlink|remove)\(|\bshutil\.(?!which\b)|\bOSFile\([^)]*[\"']w|\bmk[sd]temp\("
+)
+RUST = re.compile(r"\bFile::create\b|\bOpenOptions\b|\bfs::(write|rename|copy|hard_link|remove_\w+|create_dir\w*)\b")
+
+# Who does it all the same, and on what.
+ELSEWHERE = {
+    "crates/observe/src/segment/staged.rs": "takes an empty folder away again",
+    "crates/observe/src/segment/unfinished.rs": "opens to read, with O_NOFOLLOW",
+    "crates/kernel/src/lab/enter.rs": "/proc/self of a new user namespace",
+    "crates/kernel/src/lab/namespace.rs": "/proc/sys of the lab's namespace",
+    "crates/kernel/src/lab/settings.rs": "/proc/sys of the lab's namespace",
+    "crates/kernel/src/lab/netem/router.rs": "/proc/sys of the lab's namespace",
+    "crates/kernel/src/shell/command.rs": "/proc/self of a new user namespace",
+    "crates/kernel/src/shell/names.rs": "a tmpfs of the shell's own mount namespace",
+    "crates/kernel/src/loader/mod.rs": "the BPF file system",
+    "crates/kernel/src/loader/default_in.rs": "/proc/sys, and takes its notes in /run away again",
+    "crates/link/src/tun.rs": "/dev/net/tun",
+}
+
+
+def test_files_are_written_by_one_module() -> None:
+    sources = [path for path in files() if path.parts[:2] == ("python", "kneepoint") and path.suffix == ".py"]
+    rust = [path for path in files() if path.parts[0] == "crates" and path.suffix == ".rs" and path.parts[2] == "src"]
+    sources += [path for path in rust if path.parts[1] != "fuzz" and path.stem != "tests"]
+    found: dict[str, list[str]] = {}
+    for path in sources:
+        pattern = PYTHON if path.suffix == ".py" else RUST
+        lines = [line.strip() for line in read(path).splitlines() if pattern.search(line)]
+        if lines:
+            found[str(path)] = lines
+    assert {path: lines for path, lines in found.items() if path not in ELSEWHERE} == {}
+    assert set(ELSEWHERE) == {path for path in found if path in ELSEWHERE}, "an exception that is none any more"
+
+
+def test_the_patterns_know_what_they_look_for() -> None:
+    for line in (
+        'path.write_text("a")',
+        'open(name, "w")',
+        'path.open("ab")',
+        "shutil.rmtree(x)",
+        'pa.OSFile(p, "wb")',
+    ):
+        assert PYTHON.search(line), line
+    for line in ('path.open("rb")', "shutil.which(x)", "api.open(run)", 'text.replace("a", "w")'):
+        assert not PYTHON.search(line), line

@@ -1,0 +1,245 @@
+"""Root in a folder that another user prepared: what that user could make root write, and what root refuses.
+
+The other user needs no process: what it could have put into its folder is there, and is its own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kneepoint import _core
+from kneepoint.errors import RunFolderError
+from support import SMALL, Ended
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be made to write what others may not")
+
+OTHER = 65534
+"""The user nobody, whom every system has."""
+SECRET = b"root:$6$secret:19000:0:99999:7:::\n" * 4_000
+FOLLOWED = "--allow-foreign-folder"
+
+Attack = Callable[[Path, Path], None]
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    """A file of root's alone."""
+    path = tmp_path / "shadow"
+    path.write_bytes(SECRET)
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def run_of_other(small_run: Path, tmp_path: Path) -> Path:
+    """A run that the other user made."""
+    return handed_over(shutil.copytree(small_run, tmp_path / "run"))
+
+
+def handed_over(folder: Path) -> Path:
+    """The folder and all in it is the other user's."""
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, OTHER, OTHER, follow_symlinks=False)
+    return folder
+
+
+def knee(*words: str | Path, cwd: Path, **environment: str) -> Ended:
+    """`knee` in a process of its own: one that waits for a FIFO is ended, and fails the test."""
+    without_sudo = {name: value for name, value in os.environ.items() if name != "SUDO_UID"}
+    process = subprocess.run(
+        [sys.executable, "-m", "kneepoint", *map(str, words)],
+        cwd=cwd,
+        env=without_sudo | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return Ended(process.returncode, process.stdout, process.stderr)
+
+
+def refused(ended: Ended, *parts: str) -> None:
+    """Exit 2 and one paragraph on stderr that says these things."""
+    assert ended.code == 2, ended
+    assert ended.err.count("\n") == 1 and "Traceback" not in ended.err
+    for part in parts:
+        assert part in ended.err
+
+
+def segments_of_a_killed_writer(folder: Path) -> Path:
+    """A part with complete row groups, and what tells of them."""
+    output = _core.parse(SMALL, "small.toml").run_cell(0, 0)
+    writer = _core.SegmentWriter(folder, "sockets", output.flows, 0)
+    writer.write(output.flows)
+    del writer
+    part = folder / "sockets-000001.parquet.part"
+    assert part.is_file() and part.with_suffix(".groups").is_file()
+    return part
+
+
+def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+
+
+def test_sql_reads_what_a_killed_recorder_left_and_changes_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "rec"
+    segments_of_a_killed_writer(folder)
+    before = snapshot(folder)
+    ended = knee("sql", "select count(*) as n from sockets", folder, "--csv", cwd=tmp_path)
+    assert (ended.code, ended.out) == (0, "n\n1\n")
+    assert snapshot(folder) == before
+
+
+def test_a_part_that_is_a_link_to_a_file_of_root_is_neither_written_nor_read(tmp_path: Path, secret: Path) -> None:
+    folder = tmp_path / "rec"
+    part = segments_of_a_killed_writer(folder)
+    part.unlink()
+    part.symlink_to(secret)
+    handed_over(folder)
+    refused(knee("sql", "select count(*) from sockets", folder, cwd=tmp_path), "sockets-000001.parquet.part")
+    assert secret.read_bytes() == SECRET
+    for words in ((), (FOLLOWED,)):
+        knee("record", "--for", "50ms", "--no-host", "--out", folder, *words, cwd=tmp_path)
+        assert secret.read_bytes() == SECRET
+        assert part.is_symlink()
+
+
+def test_a_part_that_is_a_hard_link_to_a_file_of_root_is_left_alone(tmp_path: Path, secret: Path) -> None:
+    folder = tmp_path / "rec"
+    part = segments_of_a_killed_writer(folder)
+    part.unlink()
+    part.hardlink_to(secret)
+    os.chown(folder, OTHER, OTHER)
+    ended = knee("record", "--for", "50ms", "--no-host", "--out", folder, FOLLOWED, cwd=tmp_path)
+    assert ended.code == 0 and "several names" in ended.err
+    assert secret.read_bytes() == SECRET and part.is_file()
+
+
+def test_root_refuses_the_folder_of_another_user_and_says_what_allows_it(tmp_path: Path, run_of_other: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    handed_over(other)
+    for words in (
+        ("record", "--for", "50ms", "--out", other),
+        ("export", run_of_other, "--format", "csv", "--out", other),
+        ("export", run_of_other, "--format", "flent", "--out", other / "a.flent"),
+        ("export", run_of_other, "--format", "pcapng", "--out", other / "a.pcapng"),
+        ("export", "--grafana", other / "a.json"),
+        ("report", run_of_other),
+        ("run", tmp_path / "small.toml", "--out", other),
+    ):
+        (tmp_path / "small.toml").write_text(SMALL)
+        refused(knee(*words, cwd=tmp_path), "belongs to another user (uid 65534)", "--allow-foreign-folder")
+        assert list(other.iterdir()) == []
+    assert knee("report", run_of_other, FOLLOWED, cwd=tmp_path).code == 0
+    assert (run_of_other / "report.html").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_folder_of_who_called_sudo_is_as_roots_own(tmp_path: Path, run_of_other: Path) -> None:
+    refused(knee("report", run_of_other, cwd=tmp_path, SUDO_UID="1000"), "belongs to another user")
+    assert knee("report", run_of_other, cwd=tmp_path, SUDO_UID=str(OTHER)).code == 0
+
+
+def test_a_new_folder_in_a_folder_of_another_user_is_roots_alone(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    handed_over(other)
+    (tmp_path / "small.toml").write_text(SMALL)
+    assert knee("run", tmp_path / "small.toml", "--out", other / "run", "--quiet", cwd=tmp_path).code == 0
+    made = [other / "run", *(other / "run").iterdir()]
+    assert {(path.stat().st_uid, path.stat().st_mode & 0o077) for path in made} == {(0, 0)}
+
+
+def test_a_path_through_a_link_of_another_user_is_refused(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "link").symlink_to(tmp_path)
+    handed_over(other)
+    (tmp_path / "small.toml").write_text(SMALL)
+    for out in (other / "link", other / "link" / "run"):
+        ended = knee("run", tmp_path / "small.toml", "--out", out, "--quiet", cwd=tmp_path)
+        assert ended.code == 2, ended
+    refused(ended, 'symbolic link "link" of another user')
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", [".report.html.part", ".report.html.tmp", "report.html"])
+def test_a_link_where_the_report_or_its_temporary_file_is_to_be_is_not_followed(
+    name: str, tmp_path: Path, run_of_other: Path, secret: Path
+) -> None:
+    (run_of_other / name).symlink_to(secret)
+    ended = knee("report", run_of_other, FOLLOWED, cwd=tmp_path)
+    assert secret.read_bytes() == SECRET
+    if name == "report.html":
+        refused(ended, "report.html: is a symbolic link")
+    else:
+        assert ended.code == 0 and (run_of_other / "report.html").is_file()
+
+
+@pytest.mark.parametrize("name", [".lock", ".flows.parquet.tmp", "parts"])
+def test_a_link_where_resuming_a_run_writes_is_not_followed(
+    name: str, tmp_path: Path, run_of_other: Path, secret: Path
+) -> None:
+    about = (run_of_other / "run.json").read_text().replace('"complete"', '"interrupted"')
+    (run_of_other / "run.json").write_text(about)
+    (run_of_other / name).symlink_to(secret.parent if name == "parts" else secret)
+    before = {path.name for path in secret.parent.iterdir()}
+    knee("run", "--resume", "--out", run_of_other, FOLLOWED, "--quiet", cwd=tmp_path)
+    assert secret.read_bytes() == SECRET
+    assert {path.name for path in secret.parent.iterdir()} == before
+
+
+def test_a_reserve_that_is_a_link_is_not_appended_to(tmp_path: Path, secret: Path) -> None:
+    folder = tmp_path / "rec"
+    folder.mkdir()
+    for number in range(1, 4):
+        (folder / f"counters-{number:06}.parquet.reserve").symlink_to(secret)
+    handed_over(folder)
+    knee("record", "--for", "50ms", "--out", folder, FOLLOWED, cwd=tmp_path)
+    assert secret.read_bytes() == SECRET
+
+
+def test_a_fifo_in_a_files_place_makes_nobody_wait(tmp_path: Path, run_of_other: Path) -> None:
+    os.mkfifo(run_of_other / ".lock")
+    ended = knee("run", "--resume", "--out", run_of_other, FOLLOWED, "--quiet", cwd=tmp_path)
+    refused(ended, ".lock: is a FIFO")
+    folder = tmp_path / "rec"
+    segments_of_a_killed_writer(folder).unlink()
+    os.mkfifo(folder / "sockets-000001.parquet.part")
+    os.mkfifo(folder / "cpu-000001.parquet")
+    for table in ("sockets", "cpu"):
+        refused(knee("sql", f"from {table}", folder, cwd=tmp_path), f"{table}-000001.parquet")
+
+
+def test_a_whole_segment_that_is_a_link_of_another_user_is_not_read(tmp_path: Path, small_run: Path) -> None:
+    folder = tmp_path / "rec"
+    folder.mkdir()
+    (folder / "flows.parquet").symlink_to(small_run / "flows.parquet")
+    assert knee("sql", "from flows", folder, cwd=tmp_path).code == 0
+    handed_over(folder)
+    refused(knee("sql", "from flows", folder, cwd=tmp_path), "symbolic link", "of another user")
+
+
+def test_names_of_temporary_files_differ_each_time_and_none_is_left(tmp_path: Path) -> None:
+    folder = _core.Folder(tmp_path / "out")
+    names = set()
+    for _ in range(10):
+        name, descriptor = folder.temporary("run.json", False)
+        os.close(descriptor)
+        names.add(name)
+    assert len(names) == 10
+    folder.sweep()
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_device_is_not_replaced(tmp_path: Path) -> None:
+    os.mknod(tmp_path / "null", 0o20666, os.makedev(1, 3))
+    with pytest.raises(RunFolderError, match="is a device"):
+        _core.Folder(tmp_path).temporary("null", False)
