@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json as json_module
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -12,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kneepoint import _core, human
+from kneepoint import _core, human, say
 from kneepoint.errors import UsageError
 from kneepoint.folder import next_free
 from kneepoint.observe import figure, qdiscs, trace
@@ -60,13 +58,12 @@ def connections(
     drawn = figure.save(found, folder / "trace.html") if figure.shown(found) else None
     if json:
         whole = {"schema": 1, "folder": str(folder), **found.about, "connections": found.summary}
-        print(json_module.dumps(whole, indent=2))
+        say.json(whole)
         return 0
-    for line in _connections(found):
-        print(line)
-    print(f"Trace: {folder} ({', '.join(f'{name}.parquet' for name in trace.TABLES)})")
+    say.lines(_connections(found))
+    say.line(f"Trace: {folder} ({', '.join(f'{name}.parquet' for name in trace.TABLES)})")
     if drawn:
-        print(f"Figure: {drawn}")
+        say.line(f"Figure: {drawn}")
     return 0
 
 
@@ -138,21 +135,18 @@ def queues(*, device: str | None, netns: str | None, length: str | None, json: b
             "cost": found.cost,
             "qdiscs": [one.json() for one in found.latencies],
         }
-        print(json_module.dumps(whole, indent=2))
+        say.json(whole)
         return 0
     if not found.latencies:
         where = f"of {device} " if device else ""
-        print(
+        say.line(
             f"No packet went into a qdisc {where}in {human.duration(int(found.seconds * 1e9))}. A device whose qdisc "
             "is noqueue has none, and an idle qdisc lets packets pass by; `tc qdisc` prints them."
         )
     for one in found.latencies:
-        for line in _histogram(one):
-            print(line)
-        print()
-    print(f"{found.seconds:.3g} s; {_lost(found.lost)}")
-    for line in _cost(found.cost, found.seconds):
-        print(line)
+        say.lines([*_histogram(one), ""])
+    say.line(f"{found.seconds:.3g} s; {_lost(found.lost)}")
+    say.lines(_cost(found.cost, found.seconds))
     return 0
 
 
@@ -230,15 +224,15 @@ class _Progress:
     """One line on stderr, where that is a terminal."""
 
     def __init__(self, quiet: bool) -> None:
-        self.shown = not quiet and sys.stderr.isatty()
+        self.shown = say.shows_progress(quiet=quiet)
         self._said = 0.0
 
     def __call__(self, words: str) -> None:
         now = time.monotonic()
         if self.shown and now - self._said >= _TELL_EVERY_SEC:
             self._said = now
-            print(f"\r\x1b[K{words}; Ctrl-C ends it", end="", file=sys.stderr, flush=True)
+            say.progress(f"{words}; Ctrl-C ends it")
 
     def end(self) -> None:
         if self.shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            say.progress_ends()
