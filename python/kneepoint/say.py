@@ -43,6 +43,11 @@ def printable_text(text: str) -> str:
     return _HARMFUL_IN_TEXT.sub(_shown, text)
 
 
+def without_harmful(text: str) -> str:
+    """`text` less its harmful characters, for a screen whose places are already given away."""
+    return _HARMFUL.sub("", text)
+
+
 def _shown(found: re.Match[str]) -> str:
     code = ord(found[0])
     # os.fsdecode makes U+DC80 to U+DCFF of the bytes 80 to FF.

@@ -20,6 +20,12 @@ def _run() -> int:
 
     from .app import app
 
+    for word in sys.argv[1:]:
+        if not _is_text(word):
+            return _refuse(
+                f'knee: got the argument "{word}", which is not UTF-8; expected text. A file of such a name '
+                "can be reached by a link whose name is text."
+            )
     try:
         return app.main(prog_name="knee", standalone_mode=False) or 0
     except click.exceptions.Exit as end:
@@ -42,6 +48,15 @@ def _run() -> int:
 
         traceback.print_exc()
         return _refuse("knee: the lines above show a defect of Kneepoint; please report them.")
+
+
+def _is_text(word: str) -> bool:
+    """Whether it is Unicode: bytes that are not become lone surrogates, which neither JSON nor Rust can hold."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _refuse(message: str) -> int:
