@@ -43,6 +43,11 @@ def printable_text(text: str) -> str:
     return _HARMFUL_IN_TEXT.sub(_shown, text)
 
 
+def printable_json(text: str) -> str:
+    """The same JSON, whose strings have escapes for their harmful characters."""
+    return _HARMFUL_IN_TEXT.sub(lambda harmful: f"\\u{ord(harmful[0]):04x}", text)
+
+
 def without_harmful(text: str) -> str:
     """`text` less its harmful characters, for a screen whose places are already given away."""
     return _HARMFUL.sub("", text)
@@ -79,7 +84,7 @@ def json(found: Any, *, allow_nan: bool = True) -> None:
     import json as json_module
 
     text = json_module.dumps(found, indent=2, ensure_ascii=False, allow_nan=allow_nan)
-    sys.stdout.write(_HARMFUL_IN_TEXT.sub(lambda harmful: f"\\u{ord(harmful[0]):04x}", text) + "\n")
+    sys.stdout.write(printable_json(text) + "\n")
 
 
 def csv(rows: Iterable[Sequence[Any]]) -> None:

@@ -35,7 +35,8 @@ def _run() -> int:
     except KneepointError as error:
         return _refuse(str(error))
     except click.exceptions.NoArgsIsHelpError as error:
-        sys.stderr.write(f"{error.ctx.get_help() if error.ctx else ''}\n")
+        for line in error.ctx.get_help().splitlines() if error.ctx else ():
+            say.warn(line)
         return 2
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
