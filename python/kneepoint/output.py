@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import doubts, human, metrics, published
+from . import doubts, human, metrics, published, say
 from .metrics import BY_NAME
 from .published import Beside
 from .results import Run
@@ -50,9 +50,9 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def as_text(run: Run) -> str:
+def lines(run: Run) -> list[str]:
     """What `knee run` prints: title and path, the table, verdicts, expectations, published figures, warnings."""
-    return "\n".join([*_head(run), "", *table(run), *_by_size(run), *_after(run)])
+    return [*_head(run), "", *table(run), *_by_size(run), *_after(run)]
 
 
 def table(run: Run) -> list[str]:
@@ -71,12 +71,14 @@ def table(run: Run) -> list[str]:
 
 def aligned(rows: Sequence[Sequence[str]], *, left: Sequence[bool], rule: int = 1) -> list[str]:
     """Rows of text in columns, with a rule after the first `rule` rows."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(left))]
+    rows = [[say.printable(text) for text in row] for row in rows]
+    widths = [max(say.width(row[i]) for row in rows) for i in range(len(left))]
     lines = []
     for row in rows:
-        cells = [
-            text.ljust(w) if is_left else text.rjust(w) for text, w, is_left in zip(row, widths, left, strict=True)
-        ]
+        cells = []
+        for text, width, is_left in zip(row, widths, left, strict=True):
+            room = " " * (width - say.width(text))
+            cells.append(text + room if is_left else room + text)
         lines.append("  ".join(cells).rstrip())
     lines.insert(rule, "  ".join("-" * width for width in widths))
     return lines

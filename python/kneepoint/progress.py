@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Any
 
+from . import say
 from .pool import Key, Watcher
 
 _LINE_EVERY_SEC = 5.0
@@ -15,7 +15,7 @@ def watcher(*, quiet: bool = False) -> Watcher:
     """What fits where stderr goes."""
     if quiet:
         return Watcher()
-    return _Bar() if sys.stderr.isatty() else _Lines()
+    return _Bar() if say.shows_progress() else _Lines()
 
 
 class _Lines(Watcher):
@@ -25,7 +25,7 @@ class _Lines(Watcher):
         self.asked, self.done = asked, done
         self.began = self.said = time.monotonic()
         kept = f", {done} kept from before" if done else ""
-        self._say(f"{title}: {asked} repetitions{kept}" + (f", {expectation}" if expectation else ""))
+        say.warn(f"{title}: {asked} repetitions{kept}" + (f", {expectation}" if expectation else ""))
 
     def finished(self, key: Key) -> None:
         self.done += 1
@@ -34,13 +34,10 @@ class _Lines(Watcher):
         now = time.monotonic()
         if now - self.said >= _LINE_EVERY_SEC and self.done < self.asked:
             self.said = now
-            self._say(f"{self.done} of {self.asked} repetitions, {now - self.began:.0f} s")
+            say.warn(f"{self.done} of {self.asked} repetitions, {now - self.began:.0f} s")
 
     def stop(self) -> None:
-        self._say(f"{self.done} of {self.asked} repetitions done in {time.monotonic() - self.began:.1f} s")
-
-    def _say(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+        say.warn(f"{self.done} of {self.asked} repetitions done in {time.monotonic() - self.began:.1f} s")
 
 
 class _Bar(Watcher):
@@ -52,8 +49,8 @@ class _Bar(Watcher):
 
         self.done, self.asked = done, asked
         self.shares: dict[Key, float] = {}
-        console = Console(stderr=True)
-        console.print(f"{title}: {expectation}" if expectation else title, markup=False, highlight=False)
+        say.warn(f"{title}: {expectation}" if expectation else title)
+        console = Console(file=say.drawing())
         self.bar: Any = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -80,3 +81,42 @@ def test_every_version_is_the_same() -> None:
     assert cargo is not None
     assert python is not None
     assert cargo[1] == python[1]
+
+
+WRITERS = {
+    "say.py": "it is how the command line writes",
+    "labworker.py": "its stdout is a pipe to the front, with lines of JSON",
+    "observe/watch/ending.py": "it gives a terminal back with bytes of its own",
+}
+"""Files of the front that may write to stdout and stderr, each with its reason."""
+
+
+def writes(node: ast.AST) -> bool:
+    """Whether it names a way to the terminal."""
+    match node:
+        case ast.Name(id="print" | "breakpoint"):
+            return True
+        case ast.Attribute(value=ast.Name(id="sys"), attr=name):
+            return name in {"stdout", "stderr", "__stdout__", "__stderr__", "displayhook"}
+        case ast.Attribute(value=ast.Name(id="os"), attr="write" | "writev" | "system"):
+            return True
+        case ast.Attribute(value=ast.Name(id="click"), attr=name):
+            return name in {"echo", "secho", "echo_via_pager", "style", "prompt", "confirm", "progressbar"}
+        case ast.ImportFrom(module="sys" | "click" | "os", names=names):
+            return bool({name.name for name in names} & {"stdout", "stderr", "write", "echo", "secho", "system"})
+        case ast.Call(func=ast.Name(id="Console"), keywords=given):
+            return [ast.unparse(one) for one in given] != ["file=say.drawing()"]
+        case ast.Constant(value=str(text)):
+            return text.startswith(("/dev/tty", "/dev/std", "/dev/fd"))
+    return False
+
+
+def test_the_command_line_writes_through_say_alone() -> None:
+    """Else foreign text could drive a terminal, and a full stdout would be a traceback."""
+    front = Path("python/kneepoint")
+    modules = [path for path in files() if path.is_relative_to(front) and path.suffix == ".py"]
+    found: dict[str, list[int]] = {}
+    for path in modules:
+        if lines := [node.lineno for node in ast.walk(ast.parse(read(path))) if writes(node)]:  # type: ignore[attr-defined]
+            found[str(path.relative_to(front))] = lines
+    assert found.keys() == WRITERS.keys(), f"use kneepoint.say: {found}"

@@ -95,7 +95,7 @@ def test_what_a_kernel_does_not_tell_is_absent_and_the_rest_is_window_or_pacing(
         assert set(group.limited_by) == {"rwnd", "sndbuf", "app", "cwnd_or_pacing"}
         assert sum(share.mean for share in group.limited_by.values()) == pytest.approx(1.0)
         assert "rto_count" not in group.metrics and "tlp_count" not in group.metrics
-    assert "cwnd or pacing 100 %" in output.as_text(run)
+    assert "cwnd or pacing 100 %" in "\n".join(output.lines(run))
     assert run.json()["cells"][0]["metrics"]["limited_by"]["cwnd_or_pacing"] > 0.9
 
 
@@ -163,7 +163,7 @@ def test_an_interruption_ends_the_lab_keeps_what_is_done_and_is_resumed(use: Use
 def test_doubtful_repetitions_are_marked_in_text_and_json(use: Use) -> None:
     use("doubtful")
     run = kneepoint.run(SMALL, engine="kernel")
-    lines = output.as_text(run).splitlines()
+    lines = output.lines(run)
     assert any(line.startswith("bbr1*") for line in lines)
     assert any(line.startswith("cubic ") for line in lines)
     assert "* cell 1, repetitions 0, 1 and 2: the link reached 4.10 of 10 Gbit/s" in lines

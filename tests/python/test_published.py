@@ -138,14 +138,14 @@ def test_text_json_and_run_json_have_the_figures_and_no_exit_code_depends_on_the
 
 def test_sources_that_differ_stand_in_a_column() -> None:
     run = kneepoint.run(BESIDE.replace("article D", "article E", 1))
-    section = output.as_text(run).split("Published, beside ours\n")[1].splitlines()
+    section = "\n".join(output.lines(run)).split("Published, beside ours\n")[1].splitlines()
     assert section[0].endswith("source")
     assert section[2].endswith("article E, 10 Gbit/s") and section[3].endswith("article D, 10 Gbit/s")
 
 
 def test_a_run_without_them_says_nothing_of_them() -> None:
     run = kneepoint.run(SMALL)
-    assert run.json()["published"] == [] and "Published" not in output.as_text(run)
+    assert run.json()["published"] == [] and "Published" not in "\n".join(output.lines(run))
 
 
 def test_a_value_that_the_scenario_has_not_stops_the_run_before_it_begins(

@@ -5,19 +5,18 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
-import subprocess
 
 import pytest
 
+import browser
 import synthetic
+import traces
+from kneepoint.observe import figure, trace
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine: install the package chromium")
+pytestmark = browser.needed
 
 #: Runs after `page.js` and writes into the document what a person would see.
 PROBE = """
-<script>
 (async () => {
   const until = async (ready) => { while (!ready()) await new Promise((go) => setTimeout(go, 50)); };
   await until(() => document.body.dataset.drawn);
@@ -36,7 +35,6 @@ PROBE = """
   seen.probed = "yes";
   parent.postMessage({ ...seen }, "*");
 })();
-</script>
 """
 
 #: Shows one page after the other, in a frame as wide as the window would be, and keeps what each of them says.
@@ -58,38 +56,38 @@ SHOW = """<!doctype html><meta charset="utf-8"><body><script>
 
 
 #: Narrow windows matter most where tables and figures are widest.
-VISITS = [*((name, 1280) for name in synthetic.CASES), ("matrix", 800), ("request", 800)]
+VISITS = [*((name, 1280) for name in (*synthetic.CASES, "trace")), ("matrix", 800), ("request", 800), ("trace", 800)]
+VISITED = sorted({name for name, _ in VISITS})
+
+
+def page_of(name, pages, folder) -> str:
+    """The page of a case of a run, or that of a trace."""
+    if name != "trace":
+        return pages(name)
+    written = folder / "trace"
+    return figure.page(trace.read(written if written.exists() else traces.write(written)))
 
 
 @pytest.fixture(scope="module")
 def seen(pages, tmp_path_factory) -> tuple[dict[str, dict[str, str]], list[str]]:
     """What each visit's page says of itself once drawn, and the console's lines; one browser for all."""
-    assert BROWSER
     folder = tmp_path_factory.mktemp("pages")
-    for name in synthetic.CASES:
-        head, _, tail = pages(name).rpartition("</body>")
-        (folder / f"{name}.html").write_text(f"{head}{PROBE}</body>{tail}", encoding="utf-8")
+    for name in VISITED:
+        (folder / f"{name}.html").write_text(browser.probed(page_of(name, pages, folder), PROBE), encoding="utf-8")
     show = folder / "show.html"
     show.write_text(SHOW.replace("VISITS", json.dumps(VISITS)), encoding="utf-8")
-    command = [
-        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-        "--disable-component-update", "--disable-sync", f"--user-data-dir={folder / 'profile'}",
-        "--window-size=1300,1300", f"--virtual-time-budget={60_000 * len(VISITS)}", "--enable-logging=stderr",
-        "--dump-dom", show.as_uri(),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    body = re.search(r"<body>(\{.*\})</body>", done.stdout, re.DOTALL)
-    console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
-    assert body, f"no page answered: {console} {done.stderr[-2000:]} {done.stdout[-500:]}"
+    document, console, said = browser.opened(show, seconds=60 * len(VISITS))
+    body = re.search(r"<body>(\{.*\})</body>", document, re.DOTALL)
+    assert body, f"no page answered: {console} {said[-2000:]} {document[-500:]}"
     return json.loads(html.unescape(body[1])), console
 
 
 @pytest.mark.parametrize(("name", "width"), VISITS)
-def test_draws_within_the_window_and_complains_of_nothing(name, width, pages, seen):
+def test_draws_within_the_window_and_complains_of_nothing(name, width, pages, seen, tmp_path):
     said, console = seen[0][f"{name}-{width}"], seen[1]
     assert [line for line in console if f"{name}.html" in line] == []
     assert said["probed"] == "yes" and said["failed"] == "0"
-    assert int(said["charts"]) == pages(name).count('class="chart"') > 0
+    assert int(said["charts"]) == page_of(name, pages, tmp_path).count('class="chart"') > 0
     assert int(said["overflow"]) <= 0 and int(said["widest"]) <= 0
 
 

@@ -2,43 +2,65 @@
 
 from __future__ import annotations
 
-import os
+import re
 import sys
 
+from kneepoint import say
 from kneepoint.errors import KneepointError
 
 
 def main() -> None:
-    """Runs the command line and exits: 0 all well, 1 an expectation failed, 2 bad usage or input, 130 Ctrl-C."""
+    """Runs the command line and exits: 0 all well, 1 an expectation failed, 2 bad usage or input, or output that cannot
+    be written, 130 Ctrl-C, 141 the reader of stdout has gone."""
+    sys.exit(say.guarded(_run))
+
+
+def _run() -> int:
     import click
 
     from .app import app
 
-    code: int | None = 0
+    for word in sys.argv[1:]:
+        if not _is_text(word):
+            return _refuse(
+                f'knee: got the argument "{word}", which is not UTF-8; expected text. A file of such a name '
+                "can be reached by a link whose name is text."
+            )
     try:
-        code = app.main(prog_name="knee", standalone_mode=False)
-        sys.stdout.flush()
+        return app.main(prog_name="knee", standalone_mode=False) or 0
     except click.exceptions.Exit as end:
-        code = end.exit_code
+        return end.exit_code
     except (KeyboardInterrupt, click.Abort):
-        code = 130
+        return 130
     except KneepointError as error:
-        code = _refuse(str(error))
+        return _refuse(str(error))
     except click.exceptions.NoArgsIsHelpError as error:
-        print(error.ctx.get_help() if error.ctx else "", file=sys.stderr)
-        code = 2
+        for line in error.ctx.get_help().splitlines() if error.ctx else ():
+            say.warn(line)
+        return 2
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "knee"
-        code = _refuse(f"{path}: {error.format_message()} `{path} --help` says what there is.")
-    except BrokenPipeError:
-        # The reader of our output has gone; keep Python from complaining of it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 1
-    sys.exit(code)
+        return _refuse(f"{path}: {error.format_message()} `{path} --help` says what there is.")
+    except say.Lost:
+        raise
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        return _refuse("knee: the lines above show a defect of Kneepoint; please report them.")
+
+
+def _is_text(word: str) -> bool:
+    """Whether it is Unicode: bytes that are not become lone surrogates, which neither JSON nor Rust can hold."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _refuse(message: str) -> int:
     """One paragraph on stderr."""
-    print(" ".join(message.split()), file=sys.stderr)
+    say.warn(re.sub(r"\s*\n\s*", " ", message.strip()))
     return 2

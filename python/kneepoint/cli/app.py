@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kneepoint import engines
+from kneepoint import engines, say
 
 from . import importing
 from .options import foreign
@@ -118,7 +118,7 @@ def _version(context: click.Context, option: click.Parameter, asked: bool) -> No
     if asked:
         from kneepoint.record import engine_version
 
-        click.echo(f"kneepoint {engine_version()}")
+        say.line(f"kneepoint {engine_version()}")
         context.exit()
 
 

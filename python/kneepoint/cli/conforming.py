@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json as json_module
 from dataclasses import asdict
 from pathlib import Path
 
-from kneepoint import conform, human, progress
+from kneepoint import conform, human, progress, say
 from kneepoint.conform import Compared, Verdict
 from kneepoint.folder import next_free
 from kneepoint.output import SCHEMA, aligned
@@ -38,14 +37,13 @@ def conformance(out: Path | None, *, quick: bool, resume: bool, workers: int | N
             "warnings": doubts,
             "folder": str(folder),
         }
-        print(json_module.dumps(found, indent=2, ensure_ascii=False))
+        say.json(found)
     else:
-        print("\n".join(_table(compared)))
-        print("\nOver all cells")
-        print("\n".join(_verdict(verdict) for verdict in judged))
-        for doubt in doubts:
-            print(f"* {doubt}")
-        print(f"\nOverlay: {', '.join(str(figure) for figure in figures)}\nRuns: {folder}")
+        say.lines(_table(compared))
+        say.lines(["", "Over all cells"])
+        say.lines(_verdict(verdict) for verdict in judged)
+        say.lines(f"* {doubt}" for doubt in doubts)
+        say.lines(["", f"Overlay: {', '.join(str(figure) for figure in figures)}", f"Runs: {folder}"])
     return 0 if all(verdict.ok for verdict in judged) else 1
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from kneepoint import _core, api, tables
+from kneepoint import _core, api, say, tables
 from kneepoint.errors import RunFolderError, UsageError
 from kneepoint.folder import RunFolder
 from kneepoint.writing import cannot_write, new_file, replacing
@@ -19,14 +18,14 @@ def report(
     figure: str | None = None,
     format: str = "svg",
     condition: int | None = None,
-    to: IO[str] | None = None,
+    tell: Callable[[str], None] = say.line,
 ) -> None:
     """Writes the report, or one figure of it, and says where."""
     from kneepoint import report as reports
     from kneepoint.observe import trace
 
     if trace.is_trace(run):
-        _trace_report(run, out, figure, format, to)
+        _trace_report(run, out, figure, format, tell)
         return
     api.open(run)
     if figure is None:
@@ -37,14 +36,14 @@ def report(
             )
         target = out or run / "report.html"
         reports.write(run, target)
-        print(f"Report: {target}", file=to or sys.stdout)
+        tell(f"Report: {target}")
     else:
         target = out or run / f"{figure}.{format}"
         reports.save(run, figure, target, condition=condition or 0)
-        print(f"Figure: {target}", file=to or sys.stdout)
+        tell(f"Figure: {target}")
 
 
-def _trace_report(run: Path, out: Path | None, figure: str | None, format: str, to: IO[str] | None) -> None:
+def _trace_report(run: Path, out: Path | None, figure: str | None, format: str, tell: Callable[[str], None]) -> None:
     """The figure of a trace, which is all of its report."""
     from kneepoint.observe import figure as figures
     from kneepoint.observe import trace
@@ -53,7 +52,7 @@ def _trace_report(run: Path, out: Path | None, figure: str | None, format: str, 
         raise UsageError(f'{run}: is a trace, and got --figure "{figure}"; expected none, or "trace".')
     target = out or run / ("trace.html" if figure is None else f"trace.{format}")
     figures.save(trace.read(run), target)
-    print(f"Figure: {target}", file=to or sys.stdout)
+    tell(f"Figure: {target}")
 
 
 def csv(folder: Path, out: Path) -> None:
@@ -77,7 +76,7 @@ def csv(folder: Path, out: Path) -> None:
                     sql.write_csv(database, name, file)
         except OSError as error:
             raise cannot_write(out, error) from None
-    print(f"CSV: {', '.join(str(out / f'{name}.csv') for name in names)}")
+    say.line(f"CSV: {', '.join(str(out / f'{name}.csv') for name in names)}")
 
 
 def pcapng(run: Path, out: Path, cell: int, rep: int) -> None:
@@ -98,7 +97,7 @@ def pcapng(run: Path, out: Path, cell: int, rep: int) -> None:
         output.write_pcapng(str(out))
     except OSError as error:
         raise cannot_write(out, error) from None
-    print(f"pcapng: {out} (cell {cell}, repetition {rep}; headers only, sequence numbers and lengths are whole)")
+    say.line(f"pcapng: {out} (cell {cell}, repetition {rep}; headers only, sequence numbers and lengths are whole)")
 
 
 def flent(run: Path, out: Path, cell: int, rep: int, step: str | None) -> None:
@@ -110,7 +109,9 @@ def flent(run: Path, out: Path, cell: int, rep: int, step: str | None) -> None:
     told = files.write(found, cell, rep, out, step or files.STEP)
     streams = told["metadata"]["TEST_PARAMETERS"]["upload_streams"]
     steps = f"{len(told['x_values'])} steps of {told['metadata']['STEP_SIZE']:g} s"
-    print(f"flent: {out} (cell {cell}, repetition {rep}; {streams} flows, {steps}). Plots: flent tcp_nup --list-plots")
+    say.line(
+        f"flent: {out} (cell {cell}, repetition {rep}; {streams} flows, {steps}). Plots: flent tcp_nup --list-plots"
+    )
 
 
 def mahimahi(source: Path, out: Path, cell: int, rep: int) -> None:
@@ -122,7 +123,7 @@ def mahimahi(source: Path, out: Path, cell: int, rep: int) -> None:
     with replacing(out) as file:
         file.write(text.encode("ascii"))
     seconds = int(text.rsplit(maxsplit=1)[-1]) / 1e3
-    print(f"mahimahi: {out} ({what}: {text.count(chr(10))} packets of {OPPORTUNITY_BYTES} bytes in {seconds:g} s)")
+    say.line(f"mahimahi: {out} ({what}: {text.count(chr(10))} packets of {OPPORTUNITY_BYTES} bytes in {seconds:g} s)")
 
 
 OPPORTUNITY_BYTES = 1504

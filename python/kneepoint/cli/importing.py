@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_module
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from kneepoint import say
 
 from .options import foreign
 
@@ -179,7 +179,7 @@ def run(
     from kneepoint.observe import imports
 
     folder = out or next_free(Path("runs"), "import")
-    is_shown = sys.stderr.isatty() and not quiet
+    is_shown = say.shows_progress(quiet=quiet)
     refused = False
     try:
         report = importer(asked(out=folder, **given), _progress if is_shown else None)
@@ -187,23 +187,22 @@ def run(
         report, refused = error.report, True
     finally:
         if is_shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            say.progress_ends()
     if json:
-        print(json_module.dumps({"schema": 1, "imported": not refused, "folder": str(folder), **report}, indent=2))
+        say.json({"schema": 1, "imported": not refused, "folder": str(folder), **report})
     elif not refused:
-        for line in _told(report, folder):
-            print(line)
+        say.lines(_told(report, folder))
     if not quiet:
         for line in _doubts(report):
-            print(f"knee import {name}: {line}", file=sys.stderr)
+            say.warn(f"knee import {name}: {line}")
     if refused:
-        print(f"knee import {name}: --strict: nothing was imported.", file=sys.stderr)
+        say.warn(f"knee import {name}: --strict: nothing was imported.")
     return 1 if refused else 0
 
 
 def _progress(done_bytes: int, rows: int) -> None:
     """One line that is written over."""
-    print(f"\r\x1b[K{done_bytes >> 20:,} MiB, {rows:,} rows so far", end="", file=sys.stderr, flush=True)
+    say.progress(f"{done_bytes >> 20:,} MiB, {rows:,} rows so far")
 
 
 def _told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:

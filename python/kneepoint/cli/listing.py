@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json as json_module
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kneepoint import _core, columns, scenarios
+from kneepoint import _core, columns, say, scenarios
 
 _WIDTH = 100
 
@@ -19,13 +18,14 @@ def show(what: str | None, *, json: bool) -> None:
         return
     found = _read(what)
     if json:
-        print(json_module.dumps({"schema": 1, what: found}, indent=2, ensure_ascii=False))
+        say.json({"schema": 1, what: found})
     elif what == "tables":
-        print("\n\n".join(_table(name, columns) for name, columns in found.items()))
+        for number, (name, columns) in enumerate(found.items()):
+            say.lines([*([""] if number else []), *_table(name, columns)])
     elif what == "keys":
-        print("\n".join(_key(key) for key in found))
+        say.lines(line for key in found for line in _key(key))
     else:
-        print("\n".join(_entry(entry) for entry in found) or f"no {what}")
+        say.lines([line for entry in found for line in _entry(entry)] or [f"no {what}"])
 
 
 def _overview(*, json: bool) -> None:
@@ -37,12 +37,13 @@ def _overview(*, json: bool) -> None:
     }
     keys = len(_core.keys())
     if json:
-        print(json_module.dumps({"schema": 1, **names}, indent=2, ensure_ascii=False))
+        say.json({"schema": 1, **names})
         return
     for what, entries in names.items():
-        print(f"{what:<11} {', '.join(entries) or '-'}")
-    print(f"{'keys':<11} {keys} keys of scenario files")
-    print("\n`knee list algorithms` and so on say more of each.")
+        say.line(f"{what:<11} {', '.join(entries) or '-'}")
+    say.line(f"{'keys':<11} {keys} keys of scenario files")
+    say.line()
+    say.line("`knee list algorithms` and so on say more of each.")
 
 
 def _read(what: str) -> Any:
@@ -64,7 +65,7 @@ def _title(name: str) -> str:
     return _core.parse(file.read_text(encoding="utf-8"), f"gallery/{name}.toml").title
 
 
-def _entry(entry: Mapping[str, Any]) -> str:
+def _entry(entry: Mapping[str, Any]) -> list[str]:
     lines = [f"{entry['name']:<18} {entry['summary']}"]
     if entry.get("use_when"):
         lines += _wrapped(f"use when: {entry['use_when']}")
@@ -78,7 +79,7 @@ def _entry(entry: Mapping[str, Any]) -> str:
         bounds = f"{param['min']} to {param['max']}{counted}"
         meaning = "; ".join(text for text in (param["doc"], param["source"]) if text)
         lines += _wrapped(f"{entry['name']}.{param['name']} = {param['default']} ({bounds}); {meaning}")
-    return "\n".join(lines)
+    return lines
 
 
 def _in_kernel(status: Mapping[str, Any]) -> str:
@@ -95,22 +96,22 @@ def _in_kernel(status: Mapping[str, Any]) -> str:
     return "; ".join(has)
 
 
-def _key(key: Mapping[str, Any]) -> str:
+def _key(key: Mapping[str, Any]) -> list[str]:
     default = f" = {key['default']}" if key.get("default") not in (None, "") else ""
     lines = [f"{key['path']}{default}", *_wrapped(f"{key['doc']} ({key['accepts']})", indent=4)]
     if key.get("source"):
         lines += _wrapped(f"source: {key['source']}", indent=4)
-    return "\n".join(lines)
+    return lines
 
 
-def _table(name: str, columns: Sequence[Mapping[str, Any]]) -> str:
+def _table(name: str, columns: Sequence[Mapping[str, Any]]) -> list[str]:
     width = max(len(column["name"]) for column in columns)
     lines = [name]
     for column in columns:
         unit = f" [{column['unit']}]" if column["unit"] else ""
         source = f" ({column['source']})" if column["source"] != "kneepoint" else ""
         lines.append(f"  {column['name']:<{width}}  {column['doc']}{unit}{source}")
-    return "\n".join(lines)
+    return lines
 
 
 def _wrapped(text: str, indent: int = 19) -> list[str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json as json_module
 from collections.abc import Mapping, Sequence
 
-from kneepoint import _core
+from kneepoint import _core, say
 from kneepoint.errors import EngineError, KernelUnsupported, UsageError
 from kneepoint.terms import suggest
 
@@ -26,12 +25,12 @@ def load(algorithms: Sequence[str], default_in: str | None, *, json: bool) -> in
             done[name] = _core.load(name, default_in=default_in)
             if not json:
                 where = f"; new sockets of {default_in} get it" if default_in else ""
-                print(f"{name} is loaded: sockets can choose {done[name]} until `knee unload {name}`{where}")
+                say.line(f"{name} is loaded: sockets can choose {done[name]} until `knee unload {name}`{where}")
     except KernelUnsupported as error:
         so_far = f" Loaded before it: {', '.join(done)}." if done else ""
         raise KernelUnsupported(f"knee load: {error}.{so_far}".replace("..", ".")) from None
     if json:
-        print(json_module.dumps({"schema": 1, "loaded": done}, indent=2))
+        say.json({"schema": 1, "loaded": done})
     return 0
 
 
@@ -52,11 +51,11 @@ def unload(algorithms: Sequence[str], *, every: bool, json: bool) -> int:
             failed.append(str(error))
             continue
         if not json:
-            print(f"{name} is unloaded{_still_used(done[name])}")
+            say.line(f"{name} is unloaded{_still_used(done[name])}")
     if json:
-        print(json_module.dumps({"schema": 1, "unloaded": done}, indent=2))
+        say.json({"schema": 1, "unloaded": done})
     elif not algorithms:
-        print("nothing is loaded")
+        say.line("nothing is loaded")
     if failed:
         raise EngineError("knee unload: " + "; ".join(failed))
     return 0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv as csv_module
-import json as json_module
-import sys
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kneepoint import say
 from kneepoint.observe import sql
 from kneepoint.output import aligned
 
@@ -24,12 +23,10 @@ def query(text: str, folder: Path, *, json: bool, csv: bool, external: bool) -> 
         names = [column[0] for column in answer.description or ()]
         rows = _rows(answer)
         if csv:
-            writer = csv_module.writer(sys.stdout, lineterminator="\n")
-            writer.writerow(names)
-            writer.writerows(rows)
+            say.csv(itertools.chain([names], rows))
         elif json:
             listed = [dict(zip(names, map(sql.plain, row), strict=True)) for row in rows]
-            print(json_module.dumps({"schema": 1, "columns": names, "rows": listed}, indent=2))
+            say.json({"schema": 1, "columns": names, "rows": listed})
         elif names:
             _show(names, list(rows))
     return 0
@@ -44,8 +41,7 @@ def _show(names: list[str], rows: list[tuple[Any, ...]]) -> None:
     """Columns of numbers to the right, others to the left."""
     left = [not all(row[i] is None or _is_number(row[i]) for row in rows) for i in range(len(names))]
     text = [["-" if value is None else str(value) for value in row] for row in rows]
-    for line in aligned([names, *text], left=left):
-        print(line)
+    say.lines(aligned([names, *text], left=left))
 
 
 def _is_number(value: Any) -> bool:

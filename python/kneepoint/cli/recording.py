@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import json as json_module
-import sys
 from collections.abc import Callable
 from typing import Any
 
-from kneepoint import human
+from kneepoint import human, say
 from kneepoint.observe.record import Report, record
 
 
 def run(asked: dict[str, Any], *, json: bool, quiet: bool) -> int:
     """`knee record`."""
-    shown = sys.stderr.isatty() and not quiet
+    shown = say.shows_progress(quiet=quiet)
     report = record(asked, progress=_progress if shown else None)
     if shown:
-        print("\r\x1b[K", end="", file=sys.stderr)
+        say.progress_ends()
     if json:
-        print(json_module.dumps({"schema": 1, **report}, indent=2))
+        say.json({"schema": 1, **report})
         return 0
-    for line in _told(report, asked["out"]):
-        print(line)
+    say.lines(_told(report, asked["out"]))
     if not quiet:
         for line in _doubts(report):
-            print(f"knee record: {line}", file=sys.stderr)
+            say.warn(f"knee record: {line}")
     return 0
 
 
 def _progress(sockets: int, rows: int) -> None:
     """One line that is written over."""
-    print(f"\r\x1b[K{sockets:,} sockets, {rows:,} rows so far; Ctrl-C ends", end="", file=sys.stderr, flush=True)
+    say.progress(f"{sockets:,} sockets, {rows:,} rows so far; Ctrl-C ends")
 
 
 def _told(report: Report, out: str) -> list[str]:
@@ -73,5 +70,5 @@ def _doubts(report: Report) -> list[str]:
         ),
         ("not_understood", lambda n: f"{n} answers of the kernel were no socket."),
     )
-    lines = [say(report[key]) for key, say in counts if report.get(key)]
+    lines = [words(report[key]) for key, words in counts if report.get(key)]
     return lines + [f"{text}." for text in report["notes"]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from kneepoint import api, compose, output, progress, record, scenarios
+from kneepoint import api, compose, output, progress, record, say, scenarios
 from kneepoint.errors import UsageError
 from kneepoint.folder import next_free
 from kneepoint.results import Run
@@ -72,7 +71,7 @@ def gallery(names: Sequence[str], options: Options) -> int:
         file = f"gallery/{name}.toml"
         scenario = api.parse(text, file)
         if not names and options.engine != "kernel" and _runs_programs(scenario):
-            print(f"{file}: runs programs, which needs a lab; left out without --engine kernel.", file=sys.stderr)
+            say.warn(f"{file}: runs programs, which needs a lab; left out without --engine kernel.")
             continue
         command = record.command_line("knee", "gallery", name, *_engine(options))
         jobs.append(_Job(text, file, parent / name, name, command))
@@ -142,9 +141,8 @@ def _show(run: Run, options: Options, *, first: bool) -> None:
     if options.json:
         return
     if not first:
-        print()
-    print(output.as_text(run))
-    print(f"\nRun folder: {run.folder}")
+        say.line()
+    say.lines([*output.lines(run), "", f"Run folder: {run.folder}"])
     if options.report:
         from .exporting import report
 
@@ -154,13 +152,13 @@ def _show(run: Run, options: Options, *, first: bool) -> None:
 
 def _end(runs: Sequence[Run], options: Options) -> int:
     if options.json:
-        print(json.dumps(output.as_json(runs), indent=2, ensure_ascii=False, allow_nan=False))
+        say.json(output.as_json(runs), allow_nan=False)
         if options.report:
             from .exporting import report
 
             for run in runs:
                 assert run.folder is not None
-                report(run.folder, to=sys.stderr)
+                report(run.folder, tell=say.warn)
     failed = any(doubt.failed for run in runs for doubt in run.doubts)
     return 0 if not failed and all(outcome.passed for run in runs for outcome in run.expectations) else 1
 
@@ -183,9 +181,9 @@ def _interruptible(out: Path) -> Iterator[None]:
     except KeyboardInterrupt as stop:
         if (out / "run.json").is_file():
             words = record.command_line("knee", "run", "--resume", "--out", str(out))
-            print(f"Interrupted. What was finished is kept in {out}; go on with: {words}", file=sys.stderr)
+            say.warn(f"Interrupted. What was finished is kept in {out}; go on with: {words}")
         else:
-            print("Interrupted before a repetition was finished; nothing is kept.", file=sys.stderr)
+            say.warn("Interrupted before a repetition was finished; nothing is kept.")
         raise SystemExit(143 if isinstance(stop, Terminated) else 130) from None
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -207,9 +205,9 @@ def _dry_run(texts: Sequence[tuple[str, str]], options: Options) -> int:
         )
         if not options.json:
             how = "in real time" if options.engine == "kernel" else "simulated"
-            print("\n".join(_plan(scenario.title, scenario.repeat, cells, how)))
+            say.lines(_plan(scenario.title, scenario.repeat, cells, how))
     if options.json:
-        print(json.dumps({"schema": output.SCHEMA, "plans": plans}, indent=2, ensure_ascii=False))
+        say.json({"schema": output.SCHEMA, "plans": plans})
     return 0
 
 

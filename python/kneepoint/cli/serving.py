@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kneepoint import say
 from kneepoint.errors import RunFolderError
 from kneepoint.writing import replacing
 
@@ -26,14 +27,15 @@ def prometheus(where: str, asked: dict[str, Any]) -> int:
 
 def _ready(urls: Sequence[str], absent: Sequence[str]) -> None:
     for name in absent:
-        print(f'knee export: there is no cgroup "{name}" below /sys/fs/cgroup yet.', file=sys.stderr, flush=True)
-    print(f"Metrics: {' '.join(urls)}", flush=True)
+        say.warn(f'knee export: there is no cgroup "{name}" below /sys/fs/cgroup yet.')
+    say.line(f"Metrics: {' '.join(urls)}")
+    say.flush()
 
 
 def grafana(out: Path) -> None:
     """Writes the dashboard."""
     _write(out, (_PACKAGED / "grafana" / "kneepoint.json").read_text(encoding="utf-8"))
-    print(f"Dashboard: {out} (Grafana: Dashboards, New, Import)")
+    say.line(f"Dashboard: {out} (Grafana: Dashboards, New, Import)")
 
 
 def systemd(out: Path) -> None:
@@ -47,13 +49,12 @@ def systemd(out: Path) -> None:
     units = sorted((_PACKAGED / "systemd").glob("*.service"))
     for unit in units:
         _write(out / unit.name, unit.read_text(encoding="utf-8").replace(_COMMAND, str(command)))
-    print(f"Units: {', '.join(str(out / unit.name) for unit in units)}")
-    print("       systemctl daemon-reload; systemctl enable --now knee-exporter")
+    say.line(f"Units: {', '.join(str(out / unit.name) for unit in units)}")
+    say.line("       systemctl daemon-reload; systemctl enable --now knee-exporter")
     if command.is_relative_to("/home") or command.is_relative_to("/root"):
-        print(
+        say.warn(
             f"knee export: the units run {command}, and may not look into home folders (ProtectHome). Install "
-            "kneepoint outside of them, such as in /opt/kneepoint, and write the units from there.",
-            file=sys.stderr,
+            "kneepoint outside of them, such as in /opt/kneepoint, and write the units from there."
         )
 
 

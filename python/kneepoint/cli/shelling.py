@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kneepoint import _core, compose, engines, human
+from kneepoint import _core, compose, engines, human, say
 from kneepoint.errors import UsageError
 
 _FILE = "<command line>"
@@ -21,7 +20,7 @@ def shell(command: Sequence[str], settings: Mapping[str, Any], *, algorithm: str
         outcome = _core.shell(scenario, command, names)
     if not quiet:
         for line in (_measured(outcome.links), *outcome.warnings):
-            print(f"knee shell: {line}", file=sys.stderr)
+            say.warn(f"knee shell: {line}")
     return int(outcome.exit_code)
 
 

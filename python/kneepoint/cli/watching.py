@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
-from kneepoint import _core
+from kneepoint import _core, say
 from kneepoint.errors import UsageError
 
 SHORTEST_S = 0.1
@@ -22,8 +21,7 @@ def run(wanted: dict[str, Any], *, netns: str | None, every: str, sort: str, row
     if sort not in view.BY_NAME:
         raise UsageError(f'--sort: got "{sort}"; expected one of {", ".join(view.BY_NAME)}.')
     # The screen is written to stderr.
-    streams = (sys.stdin, sys.stdout, sys.stderr)
-    if not once and not json and not all(stream.isatty() for stream in streams):
+    if not once and not json and not say.is_interactive():
         raise UsageError(
             "knee watch: stdin, stdout or stderr is no terminal; expected all three to be one. `knee watch --once` "
             "prints one interval as text, `--json` as JSON, and `knee record` writes every interval to files."

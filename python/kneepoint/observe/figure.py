@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kneepoint.errors import UsageError
+from kneepoint.observe import told
 from kneepoint.observe.trace import Trace
-from kneepoint.report import export, palette, theme, thin
+from kneepoint.report import export, html, palette, theme, thin
 from kneepoint.report.encode import Block
 from kneepoint.report.series import Panel
 
@@ -33,15 +34,6 @@ NO_THRESHOLD = 0x7FFFFFFF
 TURNING_POINTS = ("retransmit", "cwr", "recovery", "loss")
 
 
-def label(row: dict[str, Any]) -> str:
-    """A connection as the figure and the table call it."""
-    return f"{end(row['source'], row['source_port'])} to {end(row['destination'], row['destination_port'])}"
-
-
-def end(address: str, port: int) -> str:
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-
-
 def shown(trace: Trace) -> list[dict[str, Any]]:
     """The connections of the figure: those that sent, or all if none did."""
     rows = [row for row in trace.summary if row["acks"]]
@@ -55,14 +47,12 @@ def save(trace: Trace, path: Path) -> Path:
     ending = path.suffix.lower()
     if ending not in (".html", ".svg", ".png"):
         raise UsageError(f"{path}: got the ending {ending or 'of no kind'!r}; expected .html, .svg or .png.")
-    found = spec(trace)
     if ending == ".html":
-        # Wide enough for the axes; the library offers to open charts in an online editor, which this page does not.
-        content = vl_convert.vegalite_to_html(found, bundle=True, renderer="canvas").encode("utf-8")
+        content = page(trace).encode("utf-8")
     elif ending == ".svg":
-        content = vl_convert.vegalite_to_svg(found).encode("utf-8")
+        content = vl_convert.vegalite_to_svg(spec(trace)).encode("utf-8")
     else:
-        content = vl_convert.vegalite_to_png(found, scale=export.PNG_PIXELS_PER_POINT)
+        content = vl_convert.vegalite_to_png(spec(trace), scale=export.PNG_PIXELS_PER_POINT)
     export.write_file(path, content)
     return path
 
@@ -78,14 +68,64 @@ def spec(trace: Trace) -> dict[str, Any]:
         found: dict[str, Any] = _chart(trace, rows).to_dict()
     found["config"] = theme.config()
     found["datasets"] = {**found.get("datasets", {}), **data(trace, rows)}
-    # Editors and sources are of no use without a network.
-    found["usermeta"] = {"embedOptions": {"actions": {"export": True, "source": False, "editor": False}}}
     return found
+
+
+def page(trace: Trace) -> str:
+    """The trace as a page: its connections, its figure, what it cost. Raises UsageError as `spec` does."""
+    found = spec(trace)
+    del found["config"], found["title"]
+    about = trace.about
+    return html.page(
+        "trace.html.j2",
+        {
+            "specs": [{"name": "trace", "spec": found}],
+            "shared": found.pop("datasets"),
+            "conditions": [],
+            "bands": False,
+            "width": theme.WIDTH,
+            "config": {mode: theme.config(mode) for mode in theme.INKS},
+        },
+        title=_title(trace),
+        counted=told.counted(trace),
+        warnings=[*told.gaps(trace), *_lost(trace)],
+        heads=told.HEADS,
+        rows=[told.row(row) for row in trace.summary],
+        caption=" ".join(_notes(trace, shown(trace))),
+        command=about.get("command"),
+        facts=[*told.cost(about["cost"], about["seconds"]), *_host(about)],
+    )
+
+
+def _host(about: dict[str, Any]) -> list[tuple[str, str]]:
+    host = {"kneepoint": about["engine_version"], **about["host"]}
+    return [(name, str(value)) for name, value in host.items()]
+
+
+def _title(trace: Trace) -> str:
+    return f"Live connections, {trace.about['seconds']:.3g} s from {trace.about['began']}"
+
+
+def _notes(trace: Trace, rows: Sequence[dict[str, Any]]) -> list[str]:
+    """How the figure is read, and what it leaves out."""
+    notes = [
+        "Solid: congestion window; dotted: slow-start threshold. Click a name to single it out; drag to move along"
+        " time, Shift + wheel to zoom."
+    ]
+    left_out = sum(1 for row in trace.summary if row["acks"]) - len(rows)
+    if left_out:
+        notes.append(f"{left_out} further connections, which sent less, are in the tables.")
+    return notes
+
+
+def _lost(trace: Trace) -> list[str]:
+    lost = trace.about["lost"]
+    return [f"{lost} records were lost: the buffer was full."] if lost else []
 
 
 def data(trace: Trace, rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """A data set per panel, thinned to the least and greatest value of each pixel column, and `turns`."""
-    labels = {row["cookie"]: label(row) for row in rows}
+    labels = {row["cookie"]: told.label(row) for row in rows}
     columns = max(POINTS_AT_MOST // (3 * len(PANELS) * len(rows)), 120)
     end_ns = int(trace.about["seconds"] * 1e9)
     sets: dict[str, list[dict[str, Any]]] = {panel.name: [] for panel in PANELS}
@@ -144,7 +184,7 @@ def _turns(trace: Trace, labels: dict[int, str], columns: int, end_ns: int) -> l
 def _chart(trace: Trace, rows: Sequence[dict[str, Any]]) -> Any:
     import altair as alt
 
-    labels = [label(row) for row in rows]
+    labels = [told.label(row) for row in rows]
     inks = [palette.colour(k) for k in range(len(labels))]
     dashes = [palette.dash(k // len(palette.COLOURS)) for k in range(len(labels))]
     legend = alt.Legend(title=None, columns=2, symbolSize=260)
@@ -207,16 +247,6 @@ def _chart(trace: Trace, rows: Sequence[dict[str, Any]]) -> Any:
     ]
     parts = [part.properties(width=theme.WIDTH, height=PANEL_HEIGHT) for part in drawn]
     parts.append(turns.properties(width=theme.WIDTH, height=16 * len(TURNING_POINTS)))
-    words = f"Live connections, {trace.about['seconds']:.3g} s from {trace.about['began']}"
-    under = [
-        "Solid: congestion window; dotted: slow-start threshold. Click a name to single it out; drag to move along"
-    ]
-    under[0] += " time, Shift + wheel to zoom."
-    left_out = sum(1 for row in trace.summary if row["acks"]) - len(rows)
-    if left_out:
-        under.append(f"{left_out} further connections, which sent less, are in the tables.")
-    if trace.about["lost"]:
-        under.append(f"{trace.about['lost']} records were lost: the buffer was full.")
     return alt.vconcat(*(part.add_params(zoom) for part in parts), spacing=10).properties(
-        title=alt.TitleParams(words, subtitle=under)
+        title=alt.TitleParams(_title(trace), subtitle=[*_notes(trace, rows), *_lost(trace)])
     )

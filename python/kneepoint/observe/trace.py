@@ -92,9 +92,27 @@ def is_trace(folder: Path) -> bool:
 def read(folder: Path) -> Trace:
     """A trace taken before. Raises RunFolderError."""
     try:
-        return Trace(folder, json.loads((folder / ABOUT).read_text(encoding="utf-8")))
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        for name, kinds in _SHAPE.items():
+            found = about.get(name) if isinstance(about, dict) else None
+            if not isinstance(found, kinds):
+                raise ValueError(f"{name}: got {found!r} in {ABOUT}")
     except (OSError, ValueError) as error:
         raise RunFolderError(f"{folder}: is no trace that `knee trace` wrote: {error}.") from None
+    return Trace(folder, about)
+
+
+_SHAPE: dict[str, type | tuple[type, ...]] = {
+    "began": str,
+    "seconds": (int, float),
+    "rows": dict,
+    "lost": int,
+    "gaps": int,
+    "cost": dict,
+    "engine_version": str,
+    "host": dict,
+}
+"""What a description has at least."""
 
 
 def connections(
@@ -106,13 +124,15 @@ def connections(
     netns: str | None = None,
     seconds: float | None = None,
     stop: threading.Event | None = None,
+    command: str | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Trace:
     """Traces live connections into the folder `out`, for `seconds` or until `stop` is set.
 
     `connection` is the far end (`192.0.2.1:443`), both ends (`192.0.2.7:40000-192.0.2.1:443`) or a cookie (`sk:1a2b`);
     `port` is that of either end, `address` a prefix that either end is within, `netns` the network namespace: a name,
-    a process or a path. All that is given must hold. `progress` is called about twenty times a second, at first as
+    a process or a path. All that is given must hold. `command` is what to type to trace it again, for the page.
+    `progress` is called about twenty times a second, at first as
     soon as the kernel reports, with the rows of `acks` so far and the records lost so far.
 
     Raises UsageError, RunFolderError (the folder cannot be written, or the disk is full: what was seen so far is in
@@ -134,6 +154,7 @@ def connections(
         "began": "",
         "seconds": 0.0,
         "asked": {"connection": connection, "port": port, "address": address, "netns": netns},
+        "command": command,
         "engine_version": record.engine_version(),
         "host": record.host(),
     }

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from kneepoint import published
-from kneepoint.report import export, summary, theme
+from kneepoint.report import export, html, summary, theme
 from kneepoint.report.figures import FIGURES
 from kneepoint.report.run import ReportRun
 
@@ -23,17 +20,13 @@ def write(source: Any, out: Path) -> Path:
 
 
 def render(run: ReportRun) -> str:
-    import jinja2
-
-    files = resources.files("kneepoint.report") / "assets"
-    text = {name: (files / name).read_text(encoding="utf-8") for name in ("page.html.j2", "page.css", "page.js")}
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["code"] = _code
     shown = [figure for figure in FIGURES if run.flows and figure.applies(run)]
     answer, verdicts = summary.answer(run)
     heads, rows = summary.table(run)
     described, settings = summary.described(run)
-    return environment.from_string(text["page.html.j2"]).render(
+    return html.page(
+        "page.html.j2",
+        payload(run, shown),
         run=run,
         meta=run.meta,
         answer=answer,
@@ -52,20 +45,7 @@ def render(run: ReportRun) -> str:
         condition_labels=[condition.label for condition in run.conditions],
         facts=summary.facts(run),
         definitions=summary.definitions(run),
-        css=text["page.css"],
-        js=text["page.js"],
-        library=_library(),
-        data=_script_safe(payload(run, shown)),
     )
-
-
-@cache
-def _library() -> str:
-    """The script that draws the figures. It takes a second to put together, and never differs."""
-    import vl_convert
-
-    # The library offers to open charts in an online editor; this page offers nothing that needs a network.
-    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
 def payload(run: ReportRun, shown: list[Any]) -> dict[str, Any]:
@@ -109,19 +89,3 @@ def caption(run: ReportRun, figure: Any) -> str:
         if kept < total:
             words += f" {kept} of {total} single flows can be called up, evenly by goodput."
     return words
-
-
-def _code(text: str) -> Any:
-    """Words between backquotes as code; all else escaped."""
-    import markupsafe
-
-    parts = [markupsafe.escape(part) for part in text.split("`")]
-    whole = len(parts) % 2 == 1
-    pieces = [markupsafe.Markup("<code>{}</code>").format(p) if k % 2 and whole else p for k, p in enumerate(parts)]
-    return markupsafe.Markup("" if whole else "`").join(pieces)
-
-
-def _script_safe(content: dict[str, Any]) -> str:
-    """JSON that cannot end the script element it stands in, whatever the titles say."""
-    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.color import Color
 from textual.content import Content
 from textual.events import Click, Event, Key, MouseScrollDown, MouseScrollUp, Resize
+from textual.filter import LineFilter
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from kneepoint import _core, human
+from kneepoint import _core, human, say
 from kneepoint.errors import KneepointError, UsageError
 
 from . import filters, view
@@ -180,6 +183,17 @@ class Moved(Message):
     """Other rows may be seen."""
 
 
+class Printable(LineFilter):
+    """Takes control characters out of whatever widget is drawn, the line that is edited included.
+
+    They have no width; what is shown as an escape in their place stands in the text before it gets here.
+    """
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """The same segments, as wide as before."""
+        return [one if one.control else Segment(say.without_harmful(one.text), one.style) for one in segments]
+
+
 class Watch(App[None]):
     """Samples at intervals and shows them until it is told to end."""
 
@@ -217,6 +231,7 @@ class Watch(App[None]):
         self._spent = (time.monotonic(), time.process_time())
         self._cost = ""
         self._now = asyncio.Event()
+        self._printable = Printable()
         self._by = by
         self.sample, _ = self._take(wanted, None, None)
         self.history.add(self.sample)
@@ -232,6 +247,10 @@ class Watch(App[None]):
     def look(self, socket: Socket) -> pyarrow.Table:
         """Every column of this socket."""
         return whole({**self._wanted, "netns": self._netns}, socket)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Textual's, and ours behind them."""
+        return [*super().get_line_filters(), self._printable]
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -296,7 +315,7 @@ class Watch(App[None]):
         head += "  PAUSED" if self.paused else ""
         head += f"  filter {filtered}" if filtered else ""
         lines = [head, view.states(self.sample, self._cost, width), view.sums(total(self.sample), width)]
-        main.query_one("#totals", Static).update(Content("\n".join(line[:width] for line in lines)))
+        main.query_one("#totals", Static).update(Content("\n".join(say.printable(line)[:width] for line in lines)))
         # A fourth of the screen at most, and none of it where the table would get less than half.
         groups = view.algorithms(per_algorithm(self.sample), height // 4 if height >= 16 else 0, width)
         main.query_one("#algorithms", Static).update(Content("\n".join(groups)))
@@ -311,7 +330,7 @@ class Watch(App[None]):
 
     def _say(self, text: str) -> None:
         """Puts what went wrong in place of the keys, long enough to be read."""
-        self._said = text
+        self._said = say.printable(text)
         self._status()
         self.set_timer(SAID_S, self._unsay)
 

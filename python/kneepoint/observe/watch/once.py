@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-import sys
 import time
 from typing import Any
+
+from kneepoint import say
 
 from .filters import Wanted
 from .sample import LIMITED, Group, Sample, per_algorithm, take, total
@@ -26,14 +26,13 @@ def measured(wanted: Wanted, every_s: float) -> Sample:
 
 def as_text(sample: Sample, by: str, descending: bool, rows: int | None) -> None:
     """Prints the totals, the algorithms and the first rows."""
-    print(states(sample, "", WIDE))
-    print(sums(total(sample), WIDE))
-    for line in algorithms(per_algorithm(sample), WIDE, WIDE):
-        print(line)
+    say.line(states(sample, "", WIDE))
+    say.line(sums(total(sample), WIDE))
+    say.lines(algorithms(per_algorithm(sample), WIDE, WIDE))
     layout = fitting(WIDE, peer_width(sample))
-    print(" ".join(titles(layout)).rstrip())
+    say.line(" ".join(titles(layout)).rstrip())
     for row in ordered(sample, by, descending)[:rows]:
-        print(" ".join(cell(sample, int(row), column, width) for column, width in layout).rstrip())
+        say.line(" ".join(cell(sample, int(row), column, width) for column, width in layout).rstrip())
 
 
 def as_json(sample: Sample, by: str, descending: bool, rows: int | None) -> None:
@@ -48,8 +47,7 @@ def as_json(sample: Sample, by: str, descending: bool, rows: int | None) -> None
         "algorithms": [_group(group) for group in per_algorithm(sample)],
         "connections": [_connection(sample, int(row)) for row in shown],
     }
-    json.dump(told, sys.stdout, indent=2)
-    print()
+    say.json(told)
 
 
 def _group(group: Group) -> dict[str, Any]:

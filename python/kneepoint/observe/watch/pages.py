@@ -14,6 +14,7 @@ from textual.events import Resize
 from textual.screen import Screen
 from textual.widgets import Static
 
+from kneepoint import say
 from kneepoint.errors import KneepointError
 
 from . import view
@@ -100,7 +101,8 @@ class ConnectionPage(Page):
             self.write("\n".join([gone, *head.split("\n")[1:]]), body, "Esc back   q quit")
             return
         limited = LIMITED[sample.limited[row]] or "not known yet"
-        lines = [f"{self._title}  {sample.algorithms[row] or ''}  limited by: {limited}"]
+        algorithm = say.printable(sample.algorithms[row] or "")
+        lines = [f"{self._title}  {algorithm}  limited by: {limited}"]
         lines += [_history(name, history[name], width) for name in KEPT]
         head, body = "\n".join(lines), self._last[1] if self._last else ""
         if self.whole is not None and len(self.whole):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kneepoint import human
+from kneepoint import human, say
 
 from .sample import LIMITED, Group, Sample, plain
 
@@ -178,6 +178,7 @@ def number(kind: str, value: float) -> str:
 
 
 def _aligned(column: Column, text: str, width: int) -> str:
+    text = say.printable(text)
     if len(text) > width:
         text = text[: width - 1] + "…"
     return text.ljust(width) if column.kind in {"peer", "name", "limit"} else text.rjust(width)
@@ -252,7 +253,8 @@ def algorithms(groups: list[Group], lines: int, width: int) -> list[str]:
             f"{limit} {100 * share:.0f} %" for limit, share in group.limited_by.items() if share >= 0.005
         )
         text.append(
-            f"{group.name:<15.15} {group.connections:>7,} {number('rate', group.acked_bits_per_sec):>10} "
+            f"{say.printable(group.name):<15.15} {group.connections:>7,} "
+            f"{number('rate', group.acked_bits_per_sec):>10} "
             f"{number('pct', group.retransmit_pct):>6} {number('ms', group.srtt_us_p50):>8} "
             f"{number('ms', group.srtt_us_p95):>7}  {limits or NONE}"
         )
@@ -320,5 +322,5 @@ def fields(table: pyarrow.Table) -> list[tuple[str, str]]:
         unit = (field.metadata or {}).get(b"unit", b"").decode()
         text = f"{value:.4g}" if isinstance(value, float) else str(value)
         text = text.lower() if isinstance(value, bool) else text
-        told[field.name in IDENTITY].append((field.name, f"{text} {unit}".strip()))
+        told[field.name in IDENTITY].append((field.name, say.printable(f"{text} {unit}".strip())))
     return told[0] + told[1]

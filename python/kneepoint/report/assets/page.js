@@ -94,6 +94,7 @@
       actions: { export: true, source: false, compiled: false, editor: false },
       downloadFileName: entry.name,
       renderer: count > 20000 ? "canvas" : "svg",
+      ast: true, // interpreted, not compiled: the page's policy lets no text become a script
       logLevel: 1, // errors; an empty panel is no cause for a warning
       tooltip: { theme: dark.matches ? "dark" : "light" },
     });
