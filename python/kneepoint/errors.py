@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 
 class KneepointError(Exception):
     """Base of every error that Kneepoint raises on purpose; its text is one paragraph for the user."""
@@ -12,7 +14,25 @@ class UsageError(KneepointError):
 
 
 class ScenarioError(KneepointError):
-    """A scenario that cannot be read; begins with `FILE:LINE:`."""
+    """A scenario that cannot be read: a line `FILE:LINE: KEY: …` for each mistake in it.
+
+    `mistakes` has the line, the key ("" where there is none) and the sentence of each.
+    """
+
+    def __init__(self, message: str, mistakes: Sequence[tuple[int, str, str]] = ()) -> None:
+        super().__init__(message)
+        self.mistakes = list(mistakes)
+
+    @staticmethod
+    def of(file: str, mistakes: Sequence[tuple[int, str, str]]) -> ScenarioError:
+        """All mistakes of a file."""
+        lines = (f"{file}:{line}: {f'{key}: ' if key else ''}{said}" for line, key, said in mistakes)
+        return ScenarioError("\n".join(lines), mistakes)
+
+    def renamed(self, who: str, name: Callable[[str], str]) -> ScenarioError:
+        """The same of a scenario that `who` composed: each key by the name that its value was given under."""
+        lines = (f"{who}: {f'{name(key)}: ' if key else ''}{said}" for _, key, said in self.mistakes)
+        return ScenarioError("\n".join(lines), self.mistakes)
 
 
 class EngineError(KneepointError):

@@ -12,6 +12,7 @@ tables hold nothing that differs between two runs of the same scenario; wall tim
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -84,10 +85,8 @@ class RunFolder:
     def open(path: Path) -> RunFolder:
         """A folder that holds a run."""
         if not (path / "run.json").is_file():
-            raise RunFolderError(
-                f"{path}: got {'a folder without run.json' if path.is_dir() else 'no such folder'}; expected a run "
-                "folder, as `knee run` writes one."
-            )
+            got = "a folder without run.json" if path.is_dir() else "a file" if path.exists() else "no such folder"
+            raise RunFolderError(f"{path}: got {got}; expected a run folder, as `knee run` writes one.")
         return RunFolder(path)
 
     def lock(self) -> None:
@@ -317,9 +316,13 @@ def replacing(file: Path, *, resumable: bool = False) -> Iterator[Path]:
 def cannot_write(path: Path, error: OSError, *, resumable: bool = False) -> RunFolderError:
     """What to say of an OSError; `resumable` when finished repetitions stay in the folder."""
     after = " What is finished can be taken up with --resume." if resumable else ""
-    return RunFolderError(
-        f"{path}: cannot be written: {error.strerror or error}. Make room, or choose another --out.{after}"
-    )
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        advice = "Make room, or choose another place."
+    elif error.errno in (errno.EACCES, errno.EPERM):
+        advice = "Ask for the right to write there, or choose another place."
+    else:
+        advice = "Choose another place."
+    return RunFolderError(f"{path}: cannot be written: {error.strerror or error}. {advice}{after}")
 
 
 def _lines(value: Any) -> str:

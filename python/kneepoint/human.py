@@ -44,14 +44,9 @@ def quantity(kind: str, value: float) -> str:
     return f"{digits(value / divisor)} {unit}".rstrip()
 
 
-def interval(low: float, high: float) -> str:
-    """Two ends, without a unit, to the digits in which they differ: `[18, 25]`, `[1.02, 1.04]`."""
-    spread = high - low
-    significant = 3
-    top = max(abs(low), abs(high))
-    if spread > 0 and top > 0:
-        significant = min(6, max(2, math.floor(math.log10(top)) - math.floor(math.log10(spread)) + 2))
-    return f"[{digits(low, significant)}, {digits(high, significant)}]"
+def counted(count: int, one: str) -> str:
+    """`1 repetition`, `1,200 repetitions`."""
+    return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
 
 
 def duration(ns: int) -> str:

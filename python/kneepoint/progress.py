@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Any
 
+from . import human
 from .pool import Key, Watcher
 
 _LINE_EVERY_SEC = 5.0
@@ -25,7 +26,7 @@ class _Lines(Watcher):
         self.asked, self.done = asked, done
         self.began = self.said = time.monotonic()
         kept = f", {done} kept from before" if done else ""
-        self._say(f"{title}: {asked} repetitions{kept}" + (f", {expectation}" if expectation else ""))
+        self._say(f"{title}: {human.counted(asked, 'repetition')}{kept}" + (f", {expectation}" if expectation else ""))
 
     def finished(self, key: Key) -> None:
         self.done += 1
@@ -34,10 +35,12 @@ class _Lines(Watcher):
         now = time.monotonic()
         if now - self.said >= _LINE_EVERY_SEC and self.done < self.asked:
             self.said = now
-            self._say(f"{self.done} of {self.asked} repetitions, {now - self.began:.0f} s")
+            self._say(f"{self.done} of {human.counted(self.asked, 'repetition')}, {now - self.began:.0f} s")
 
     def stop(self) -> None:
-        self._say(f"{self.done} of {self.asked} repetitions done in {time.monotonic() - self.began:.1f} s")
+        self._say(
+            f"{self.done} of {human.counted(self.asked, 'repetition')} done in {time.monotonic() - self.began:.1f} s"
+        )
 
     def _say(self, text: str) -> None:
         print(text, file=sys.stderr, flush=True)

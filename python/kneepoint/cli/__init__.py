@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
-from kneepoint.errors import KneepointError
+from kneepoint.errors import KneepointError, ScenarioError
+
+if TYPE_CHECKING:
+    import click
 
 
 def main() -> None:
@@ -22,6 +26,9 @@ def main() -> None:
         code = end.exit_code
     except (KeyboardInterrupt, click.Abort):
         code = 130
+    except ScenarioError as error:
+        # A paragraph for each mistake.
+        code = _refuse(*str(error).split("\n"))
     except KneepointError as error:
         code = _refuse(str(error))
     except click.exceptions.NoArgsIsHelpError as error:
@@ -29,8 +36,13 @@ def main() -> None:
         code = 2
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
-        path = context.command_path if context else "knee"
-        code = _refuse(f"{path}: {error.format_message()} `{path} --help` says what there is.")
+        path = context.command_path if context else _command_path(app, sys.argv[1:])
+        said = error.format_message()
+        if type(error) is click.BadParameter and error.param is not None:
+            # A value at an option: what click says, after the option's name as everywhere.
+            said = f"{error.param.get_error_hint(context).strip(chr(39))}: {error.message}" if context else said
+        stop = "" if said.endswith((".", "?")) else "."
+        code = _refuse(f"{path}: {said}{stop} `{path} --help` says what there is.")
     except BrokenPipeError:
         # The reader of our output has gone; keep Python from complaining of it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -38,7 +50,13 @@ def main() -> None:
     sys.exit(code)
 
 
-def _refuse(message: str) -> int:
-    """One paragraph on stderr."""
-    print(" ".join(message.split()), file=sys.stderr)
+def _command_path(app: click.Group, words: list[str]) -> str:
+    """The command that the words name; click's parser does not say in which it failed."""
+    return f"knee {words[0]}" if words and words[0] in app.commands else "knee"
+
+
+def _refuse(*messages: str) -> int:
+    """One paragraph on stderr for each."""
+    for message in messages:
+        print(" ".join(message.split()), file=sys.stderr)
     return 2

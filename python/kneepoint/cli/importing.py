@@ -208,18 +208,20 @@ def _told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
     from kneepoint.observe import imports
 
     if "packets" in report:
-        connections = f"{report['connections']:,} connections and {report['ack_rows']:,} rows of ACKs"
-        yield f"{connections} from {report['packets']:,} packets"
+        connections = human.counted(report["connections"], "connection")
+        acks = f"{human.counted(report['ack_rows'], 'row')} of ACKs"
+        yield f"{connections} and {acks} from {human.counted(report['packets'], 'packet')}"
     else:
-        dumps = f" of {report['dumps']:,} dumps" if "dumps" in report else ""
+        dumps = f" of {human.counted(report['dumps'], 'dump')}" if "dumps" in report else ""
         unit = imports.unit_of(report)
-        yield f"{report['rows']:,} rows{dumps} from {report[unit]:,} {unit}"
+        units = human.counted(report[unit], unit.removesuffix("s"))
+        yield f"{human.counted(report['rows'], 'row')}{dumps} from {units}"
     files = len(report["files"])
     if not files:
         yield "nothing written: --dry-run"
         return
     size = sum(Path(path).stat().st_size for path in report["files"])
-    yield f"{files} {'file' if files == 1 else 'files'}, {human.quantity('bytes', size)} in {folder}"
+    yield f"{human.counted(files, 'file')}, {human.quantity('bytes', size)} in {folder}"
 
 
 def _doubts(report: Mapping[str, Any]) -> Iterator[str]:

@@ -54,7 +54,7 @@ def connections(
             netns=netns,
             seconds=seconds,
             stop=stop,
-            progress=lambda rows, lost: told(f"{rows:,} segments, {_lost(lost)}"),
+            progress=lambda rows, lost: told(f"{human.counted(rows, 'segment')}, {_lost(lost)}"),
         )
     told.end()
     drawn = figure.save(found, folder / "trace.html") if figure.shown(found) else None
@@ -95,7 +95,8 @@ def _connections(found: trace.Trace) -> Iterator[str]:
             yield f"and {len(rows) - _SHOWN} more, which sent less; --json and connections.parquet have all"
     counts, seconds, lost = found.about["rows"], found.about["seconds"], found.about["lost"]
     yield ""
-    yield f"{counts['acks']:,} segments and {counts['events']:,} events in {seconds:.3g} s; {_lost(lost)}"
+    segments, events = human.counted(counts["acks"], "segment"), human.counted(counts["events"], "event")
+    yield f"{segments} and {events} in {seconds:.3g} s; {_lost(lost)}"
     if gaps := found.about["gaps"]:
         yield f"{gaps:,} gaps: an ACK found more acknowledged than the row before it tells; see docs/trace.md"
     yield from _cost(found.about["cost"], found.about["seconds"])
@@ -162,7 +163,7 @@ def _histogram(one: qdiscs.Latency) -> Iterator[str]:
 
     quantiles = ", ".join(f"p{share * 100:.0f} {time_of(one.quantile_ns(share))}" for share in qdiscs.QUANTILES)
     longest = f", longest {_time(one.max_ns)}" if one.measured else ""
-    yield f"{one.name} (namespace {one.netns}): {one.measured:,} packets measured; {quantiles}{longest}"
+    yield f"{one.name} (namespace {one.netns}): {human.counted(one.measured, 'packet')} measured; {quantiles}{longest}"
     gone = one.taken_in - one.measured
     if gone > 0:
         yield f"  {gone:,} were taken in and not seen to leave: dropped within, split into segments, or waiting still"
