@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _core, compose, engines, expect, pool, published, record, tables
-from .errors import RunFolderError, ScenarioError, UsageError
+from .errors import MOST_LISTED, RunFolderError, ScenarioError, UsageError
 from .folder import RunFolder
 from .pool import Key, Watcher
 from .results import Run
@@ -143,11 +143,18 @@ def read_scenario(scenario: str | PathLike[str]) -> tuple[str, str]:
 
 def parse(text: str, file: str) -> _core.Scenario:
     """The scenario, its expectations and published figures checked. Raises `ScenarioError` with all mistakes."""
-    scenario = _core.parse(text, file)
+    try:
+        scenario = _core.parse(text, file)
+    except ScenarioError as error:
+        entries = [published.Published(*entry) for entry in error.published]
+        unread = [*expect.unread(error.expects), *published.unread(entries)]
+        if unread and len(error.mistakes) < MOST_LISTED:
+            raise ScenarioError.of(file, [*error.mistakes, *unread]) from None
+        raise
     cells = scenario.cells
     entries = [published.Published(*entry) for entry in scenario.published]
     if mistakes := [*expect.mistakes(scenario.expects, cells), *published.mistakes(entries, cells)]:
-        raise ScenarioError.of(file, sorted(mistakes))
+        raise ScenarioError.of(file, mistakes)
     return scenario
 
 

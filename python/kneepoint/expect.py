@@ -59,6 +59,18 @@ def mistakes(expects: Sequence[tuple[str, int]], cells: Sequence[Mapping[str, An
     return found
 
 
+def unread(expects: Sequence[tuple[str, int]]) -> list[tuple[int, str, str]]:
+    """Expectations that cannot be read, whatever the scenario has; those without text have been told of."""
+    found = []
+    for number, (assertion, line) in enumerate(expects):
+        try:
+            if assertion:
+                parse(assertion)
+        except Problem as problem:
+            found.append((line, f"expect.{number}.assert", str(problem)))
+    return found
+
+
 def evaluate(expects: Sequence[tuple[str, int]], summary: Summary, cells: Sequence[Mapping[str, Any]]) -> list[Outcome]:
     """Each expectation's outcome; `mistakes` found none in them."""
     return [_evaluate(assertion, line, summary, cells) for assertion, line in expects]

@@ -96,6 +96,18 @@ def mistakes(entries: Sequence[Published], cells: Sequence[Mapping[str, Any]]) -
     return found
 
 
+def unread(entries: Sequence[Published]) -> list[tuple[int, str, str]]:
+    """Values that cannot be read, whatever the scenario has; those without text have been told of."""
+    found = []
+    for number, entry in enumerate(entries):
+        try:
+            if entry.value:
+                parse_value(entry.value)
+        except Problem as problem:
+            found.append((entry.line, f"published.{number}.value", str(problem)))
+    return found
+
+
 def beside(entries: Sequence[Published], summary: Summary, cells: Sequence[Mapping[str, Any]]) -> list[Beside]:
     """Each figure with ours; `mistakes` found none in the entries."""
     return [_beside(entry, summary, cells) for entry in entries]

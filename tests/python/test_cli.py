@@ -343,7 +343,10 @@ def test_mahimahi_trace_of_a_scenario_is_what_it_asks_for(
         call("export", small, "--format", "mahimahi", "--out", "d.down", "--cell", "2"),
         "--cell: got 2; expected 0 to 1",
     )
-    refused(call("export", small_run, "--format", "mahimahi", "--out", "d.down", "--rep", "3"), "repetition 3")
+    refused(
+        call("export", small_run, "--format", "mahimahi", "--out", "d.down", "--rep", "3"),
+        "--rep: got 3; expected 0 to 2",
+    )
     for rate, why in (("unlimited", "is unlimited"), ("1kbit/s", "lets no packet leave"), ("10Tbit/s", "more than")):
         small.write_text(SMALL.replace('"10Mbit/s"', f'"{rate}"\nbuffer = "10packets"'))
         refused(call("export", small, "--format", "mahimahi", "--out", "d.down"), why)

@@ -190,8 +190,17 @@ def test_all_mistakes_of_a_file_come_at_once_those_of_its_expectations_too(
     assert [line.split(": ")[1] for line in said] == ["expect.0.assert", "expect.1.assert", "published.0.value"]
     (tmp_path / "bad.toml").write_text(text.replace('rate = "10Mbit/s"', 'rate = "10Mb"').replace("= 3", '= "3"'))
     said = call("run", "bad.toml").err.splitlines()
-    assert [line.split(": ")[1] for line in said] == ["repeat", "path.rate"]
+    assert [line.split(": ")[1] for line in said] == ["repeat", "path.rate"], "no cell, so nobody knows what it has"
+    (tmp_path / "bad.toml").write_text(text.replace("= 3", '= "3"').replace(" > ", " is more than "))
+    again = call("run", "bad.toml").err.splitlines()
+    assert [line.split(": ")[1] for line in again] == ["repeat", "expect.0.assert", "expect.1.assert"]
     assert said[1].endswith('Did you mean "10Mbit/s" or, if these are bytes, "80Mbit/s"?')
+
+
+def test_of_many_wrong_expectations_the_first_20_are_listed(call: Callable[..., Ended], tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text(SMALL + '[[expect]]\nassert = "1 < 2"\n' * 30)
+    said = call("run", "bad.toml").err.splitlines()
+    assert len(said) == 21 and "only the first 20 mistakes are listed" in said[20]
 
 
 def test_a_mistake_in_the_last_of_several_files_is_said_before_the_first_runs(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kneepoint
-from kneepoint import folder
+from kneepoint import folder, output
 from support import SMALL, Ended
 
 Call = Callable[..., Ended]
@@ -190,10 +190,10 @@ def test_one_repetition_has_no_interval_to_speak_of_and_is_one(call: Call, tmp_p
     assert not re.search(r"\b1 \w+s\b(?! simulated)", ended.out.replace("1 s", "")), ended.out
 
 
-def test_identical_repetitions_have_no_interval_to_speak_of(call: Call, tmp_path: Path) -> None:
-    (tmp_path / "same.toml").write_text(SMALL.replace('loss = "1%"\n', "").replace(', "bbr1"', ""))
-    out = call("run", "same.toml", "-q").out
-    assert "Every repetition is identical" in out and "±" not in out
+@pytest.mark.parametrize("text", [SMALL, ONE, SMALL + 'workload = "transfer"\nbytes = "1kB"\n'])
+def test_the_interval_is_explained_where_there_is_one(text: str) -> None:
+    out = output.as_text(kneepoint.run(text))
+    assert ("± is the 95 % interval" in out) == bool(re.search(r"\d ±\d", out)), out
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ fn front_error_of<'py>(py: Python<'py>, class: &str, arguments: impl PyCallArgs<
     }
 }
 
-/// With the line, the key and the sentence of each mistake.
+/// With the line, the key and the sentence of each mistake, and what the front has to judge itself.
 pub fn scenario(py: Python<'_>, errors: &ScenarioErrors) -> PyErr {
     let mistake = |error: &ScenarioError| {
         let said = error.problem.to_string();
@@ -38,7 +38,21 @@ pub fn scenario(py: Python<'_>, errors: &ScenarioErrors) -> PyErr {
         (error.line, key, bare.to_owned())
     };
     let mistakes: Vec<_> = errors.list.iter().map(mistake).collect();
-    front_error_of(py, "ScenarioError", (errors.to_string(), mistakes))
+    let expects: Vec<_> = (errors.expects.iter())
+        .map(|expect| (expect.assert.clone(), expect.line))
+        .collect();
+    let published: Vec<_> = (errors.published.iter())
+        .map(|one| {
+            (
+                one.value.clone(),
+                one.figure.clone(),
+                one.source.clone(),
+                one.line,
+            )
+        })
+        .collect();
+    let arguments = (errors.to_string(), mistakes, expects, published);
+    front_error_of(py, "ScenarioError", arguments)
 }
 
 pub fn usage(py: Python<'_>, message: &str) -> PyErr {

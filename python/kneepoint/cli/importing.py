@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kneepoint import human
+
 if TYPE_CHECKING:
     from kneepoint.observe.imports import Progress
 
@@ -30,7 +32,7 @@ _DOUBTS = {
     "in_the_middle": "{:,} connections were captured between their ends: rtt_us is a part of the round trip there.",
     "one_way": "{:,} connections have packets of one direction only: no RTT, no inflight.",
     "dropped_by_capture": "{:,} packets were dropped by the capture, as it says.",
-    "bytes_not_captured": "{:,} bytes were acknowledged and are not in the capture: it dropped packets.",
+    "bytes_not_captured": "{:,} bytes were acknowledged and not captured: the capture dropped packets.",
     "options_cut": "{:,} packets have their TCP options cut off; capture 128 bytes or more of each.",
     "captured_again": "{:,} packets were captured again at another interface, and left out.",
     "fragments": "{:,} fragments of IP packets were left out: they do not tell their segment's length.",
@@ -204,7 +206,6 @@ def _progress(done_bytes: int, rows: int) -> None:
 
 
 def _told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    from kneepoint import human
     from kneepoint.observe import imports
 
     if "packets" in report:
@@ -237,7 +238,7 @@ def _doubts(report: Mapping[str, Any]) -> Iterator[str]:
     for name, text in _DOUBTS.items():
         match report.get(name):
             case dict() as counts:
-                yield from (text.format(count, what) for what, count in counts.items())
+                yield from (human.agreeing(text.format(count, what)) for what, count in counts.items())
             case count if count:
-                yield text.format(count)
+                yield human.agreeing(text.format(count))
     yield from (f"{path}: empty." for path in report["empty_files"])

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::fmt;
 
+use super::{Expect, Published};
 use crate::trace::FileError;
 use crate::units::parse::{UnitError, did_you_mean, quoted};
 
@@ -18,6 +19,9 @@ pub struct ScenarioErrors {
     pub list: Vec<ScenarioError>,
     /// There may be more, which are not listed.
     pub cut: bool,
+    /// Expectations and published figures of the file, for the front to judge: without text where it is no good.
+    pub expects: Vec<Expect>,
+    pub published: Vec<Published>,
 }
 
 impl std::error::Error for ScenarioErrors {}
@@ -82,7 +86,11 @@ impl<'a> Mistakes<'a> {
     }
 
     /// `scenario`, or why there is none.
-    pub(super) fn result<T>(self, scenario: Option<T>) -> Result<T, ScenarioErrors> {
+    pub(super) fn result<T>(
+        self,
+        scenario: Option<T>,
+        (expects, published): (Vec<Expect>, Vec<Published>),
+    ) -> Result<T, ScenarioErrors> {
         let mut list = self.found.into_inner();
         let cut = list.len() > MOST_LISTED;
         list.truncate(MOST_LISTED);
@@ -91,7 +99,12 @@ impl<'a> Mistakes<'a> {
             Some(scenario) if list.is_empty() => Ok(scenario),
             _ => {
                 assert!(!list.is_empty(), "a scenario is refused for a reason");
-                Err(ScenarioErrors { list, cut })
+                Err(ScenarioErrors {
+                    list,
+                    cut,
+                    expects,
+                    published,
+                })
             }
         }
     }

@@ -6,6 +6,7 @@ use super::error::{Mistakes, Problem};
 use super::keys::Section;
 use super::read::{Content, Entry, Setting, Target};
 use super::value::Value;
+use super::{Expect, Published};
 
 /// Most cells of a matrix.
 const MAX_CELLS: u64 = 100_000;
@@ -23,8 +24,8 @@ pub(super) struct Matrix {
     n_cells: u64,
     pub(super) n_hops: usize,
     pub(super) flow_lines: Vec<u32>,
-    pub(super) n_expects: usize,
-    pub(super) n_published: usize,
+    n_expects: usize,
+    n_published: usize,
     /// Keys whose values are no good, which the file's reader has told.
     spoilt: HashSet<(Section, &'static str)>,
 }
@@ -105,6 +106,36 @@ impl Matrix {
                 |axis: &usize| point.chosen[*axis] > 0 && !point.applies(&self.settings[*axis]);
             (!self.axes.iter().any(repeats)).then_some(point)
         })
+    }
+
+    pub(super) fn expects(&self) -> Vec<Expect> {
+        let one = |i| {
+            let (assert, line) = self.text(Section::Expect(i), "assert");
+            Expect { assert, line }
+        };
+        (0..self.n_expects).map(one).collect()
+    }
+
+    pub(super) fn published(&self) -> Vec<Published> {
+        let one = |i| {
+            let section = Section::Published(i);
+            let (value, line) = self.text(section, "value");
+            Published {
+                value,
+                figure: self.text(section, "figure").0,
+                source: self.text(section, "source").0,
+                line,
+            }
+        };
+        (0..self.n_published).map(one).collect()
+    }
+
+    /// The text of a key that is no axis, and its line; empty where it is no good.
+    fn text(&self, section: Section, name: &str) -> (String, u32) {
+        let setting = self.setting(section, name);
+        let entry = &setting.expect("the registry requires it").entries[0];
+        let text = text_of(&entry.value).filter(|_| !self.is_spoilt(section, name));
+        (text.unwrap_or_default().into(), entry.line)
     }
 
     fn setting(&self, section: Section, name: &str) -> Option<&Setting> {

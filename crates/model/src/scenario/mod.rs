@@ -94,10 +94,12 @@ pub struct AlgorithmInfo {
 /// line and key, what was got, what is expected and what to do.
 pub fn parse(text: &str, file: &str, names: &Names) -> Result<Scenario, ScenarioErrors> {
     let mistakes = error::Mistakes::new(file);
-    let scenario = read::read(text, names, &mistakes)
+    let matrix = read::read(text, names, &mistakes)
         // What was not read any more says nothing.
         .filter(|_| !mistakes.is_full())
-        .and_then(|content| matrix::Matrix::new(content, &mistakes))
-        .and_then(|matrix| resolve::scenario(&matrix, names, &mistakes));
-    mistakes.result(scenario)
+        .and_then(|content| matrix::Matrix::new(content, &mistakes));
+    let matrix = matrix.as_ref();
+    let scenario = matrix.and_then(|matrix| resolve::scenario(matrix, names, &mistakes));
+    let besides = matrix.map(|matrix| (matrix.expects(), matrix.published()));
+    mistakes.result(scenario, besides.unwrap_or_default())
 }

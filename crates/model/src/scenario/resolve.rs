@@ -11,7 +11,7 @@ use super::keys::Section;
 use super::matrix::{Matrix, Point};
 use super::read::Entry;
 use super::value::Value;
-use super::{Cell, Expect, Host, Names, Pacing, Published, Scenario};
+use super::{Cell, Host, Names, Pacing, Scenario};
 use crate::loss::LossSpec;
 use crate::units::parse::quoted;
 use crate::units::{Nanos, Rate};
@@ -50,14 +50,6 @@ pub(super) fn scenario(
             break;
         }
     }
-    let point = matrix.points().next()?;
-    let resolver = Resolver {
-        point: &point,
-        matrix,
-        names,
-        mistakes,
-        saw_spoilt: Flag::new(false),
-    };
     let first = cells.first()?;
     Some(Scenario {
         title: first.title.clone(),
@@ -66,8 +58,8 @@ pub(super) fn scenario(
         warmup: first.warmup,
         repeat: first.repeat,
         seed: first.seed,
-        expects: resolver.expects(),
-        published: resolver.published(),
+        expects: matrix.expects(),
+        published: matrix.published(),
         cells,
     })
 }
@@ -140,36 +132,6 @@ impl Resolver<'_> {
 
     fn optional_text(&self, section: Section, name: &str) -> Option<String> {
         self.value(section, name).map(|_| self.text(section, name))
-    }
-
-    fn expects(&self) -> Vec<Expect> {
-        let one = |i| {
-            let section = Section::Expect(i);
-            Expect {
-                assert: self.text(section, "assert"),
-                line: self.line(section, "assert"),
-            }
-        };
-        (0..self.matrix.n_expects).map(one).collect()
-    }
-
-    fn published(&self) -> Vec<Published> {
-        let one = |i| {
-            let section = Section::Published(i);
-            Published {
-                value: self.text(section, "value"),
-                figure: self.text(section, "figure"),
-                source: self.text(section, "source"),
-                line: self.line(section, "value"),
-            }
-        };
-        (0..self.matrix.n_published).map(one).collect()
-    }
-
-    fn line(&self, section: Section, name: &str) -> u32 {
-        self.point
-            .get(section, name)
-            .map_or(0, |(_, entry)| entry.line)
     }
 
     fn cell(&self, index: u32) -> Option<Cell> {
