@@ -24,6 +24,8 @@ help: ## list the targets
 .PHONY: demo
 demo: fast ## install into .venv, run the demo scenario, show its table and its report
 	$(BIN)/knee run gallery/demo.toml --out runs/demo --force --report
+	@echo
+	@echo 'To have the command as knee in this shell:  export PATH="$(CURDIR)/$(BIN):$$PATH"'
 
 .PHONY: fast
 fast: ## install into .venv, built for speed

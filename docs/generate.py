@@ -1,4 +1,5 @@
-"""Writes the reference pages of docs/ from the registries: `make docs`; with `--check` says whether they are stale.
+"""Writes the reference pages of docs/ from the registries, and the output that README.md shows from a run: `make docs`;
+with `--check` says whether they are stale.
 
 A page is prose with parts between `<!-- generated: NAME -->` and `<!-- end -->`; only those parts are written here.
 """
@@ -12,7 +13,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from kneepoint import _core, tables
+import kneepoint
+from kneepoint import _core, output, tables
 from kneepoint import columns as known
 from kneepoint.metrics import METRICS, SIZES, TOTALS
 from kneepoint.observe.prometheus import catalogue
@@ -187,7 +189,14 @@ def kinds(items: list[dict[str, object]]) -> str:
     return table(["name", "what it does", last], rows)
 
 
+def demo() -> str:
+    """What `make demo` prints of its run, which is the same on every machine."""
+    run = kneepoint.run(DOCS.parent / "gallery" / "demo.toml")
+    return f"```text\n{output.as_text(run)}\n```\n"
+
+
 PARTS: dict[str, Callable[[], str]] = {
+    "demo": demo,
     "keys": keys,
     "columns": columns,
     "metrics_of_runs": metrics_of_runs,
@@ -210,18 +219,18 @@ def generated(page: str) -> str:
 def main() -> int:
     check = "--check" in sys.argv[1:]
     stale = []
-    for path in sorted(DOCS.glob("*.md")):
+    for path in [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]:
         page = path.read_text(encoding="utf-8")
         wanted = generated(page)
         if page != wanted:
-            stale.append(path.name)
+            stale.append(str(path.relative_to(DOCS.parent)))
             if not check:
                 path.write_text(wanted, encoding="utf-8")
     if stale and check:
         print(f"stale: {', '.join(stale)}. Run `make docs`.", file=sys.stderr)
         return 1
     for name in stale:
-        print(f"wrote docs/{name}")
+        print(f"wrote {name}")
     return 0
 
 

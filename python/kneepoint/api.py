@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from . import _core, compose, engines, expect, pool, published, record, tables
-from .errors import RunFolderError, ScenarioError, UsageError
+from .errors import MOST_LISTED, RunFolderError, ScenarioError, UsageError
 from .folder import RunFolder
 from .pool import Key, Watcher
 from .results import Run
+from .terms import suggest
 
 Setting = str | int | float | bool
 
@@ -61,17 +62,21 @@ def run(
         engine, bpf = engine or meta["engine"], bpf or meta.get("bpf", False)
     else:
         raise UsageError("run(): expected a scenario (a path or its text) or its keys as keyword arguments.")
-    return run_text(
-        text,
-        file,
-        out=folder,
-        resume=resume,
-        force=force,
-        engine=engine or "sim",
-        bpf=bpf,
-        workers=workers,
-        watcher=watcher,
-    )
+    try:
+        return run_text(
+            text,
+            file,
+            out=folder,
+            resume=resume,
+            force=force,
+            engine=engine or "sim",
+            bpf=bpf,
+            workers=workers,
+            watcher=watcher,
+        )
+    except ScenarioError as error:
+        # Of keyword arguments nobody knows a line.
+        raise error.renamed("run()", str) if settings else error from None
 
 
 def compare(
@@ -90,9 +95,21 @@ def compare(
     Settings: `loss buffer queue duration warmup repeat seed workload`, and others of a scenario by their dotted path in
     `set={"sender.initcwnd": 20}`. A list is an axis. Raises as `run` does.
     """
-    text = compose.comparison(algorithms, rate=rate, rtt=rtt, **settings)
+    if unknown := next((name for name in settings if name not in compose.SETTINGS), None):
+        known = ["rate", "rtt", *compose.SETTINGS]
+        raise UsageError(f"compare(): got {unknown}=…; " + suggest(unknown, known, "expected the settings"))
     folder = Path(out) if out is not None else None
-    return run_text(text, "<compare>", out=folder, engine=engine, bpf=bpf, workers=workers, watcher=watcher)
+    try:
+        text = compose.comparison(algorithms, rate=rate, rtt=rtt, **settings)
+        return run_text(text, "<compare>", out=folder, engine=engine, bpf=bpf, workers=workers, watcher=watcher)
+    except ScenarioError as error:
+        raise error.renamed("compare()", lambda key: _argument(key, settings.get("set"))) from None
+
+
+def _argument(key: str, set_: Mapping[str, Any] | None) -> str:
+    """`rate`, or `set["sender.initcwnd"]`."""
+    argument, path = compose.argument(key, set_)
+    return f'set["{path}"]' if argument == "set" else argument
 
 
 def open(folder: str | PathLike[str]) -> Run:
@@ -115,15 +132,29 @@ def read_scenario(scenario: str | PathLike[str]) -> tuple[str, str]:
             "expected a TOML file in UTF-8."
         ) from None
     except OSError as error:
-        raise ScenarioError(f"{path}:1: cannot be read: {error.strerror}. {_nearby(path)}".rstrip()) from None
+        if isinstance(error, FileNotFoundError):
+            said = f"there is no such file. {_nearby(path)}"
+        elif isinstance(error, IsADirectoryError):
+            said = f"is a folder; expected a scenario file.{_runs_again(path)}"
+        else:
+            said = f"cannot be read: {error.strerror}."
+        raise ScenarioError(f"{path}: {said}") from None
 
 
 def parse(text: str, file: str) -> _core.Scenario:
-    """The scenario, its expectations and published figures checked. Raises `ScenarioError`."""
-    scenario = _core.parse(text, file)
+    """The scenario, its expectations and published figures checked. Raises `ScenarioError` with all mistakes."""
+    try:
+        scenario = _core.parse(text, file)
+    except ScenarioError as error:
+        entries = [published.Published(*entry) for entry in error.published]
+        unread = [*expect.unread(error.expects), *published.unread(entries)]
+        if unread and len(error.mistakes) < MOST_LISTED:
+            raise ScenarioError.of(file, [*error.mistakes, *unread]) from None
+        raise
     cells = scenario.cells
-    expect.check(scenario.expects, cells, file)
-    published.check([published.Published(*entry) for entry in scenario.published], cells, file)
+    entries = [published.Published(*entry) for entry in scenario.published]
+    if mistakes := [*expect.mistakes(scenario.expects, cells), *published.mistakes(entries, cells)]:
+        raise ScenarioError.of(file, mistakes)
     return scenario
 
 
@@ -141,10 +172,7 @@ def run_text(
     command: str | None = None,
 ) -> Run:
     """Parses and runs; nothing is written before the scenario has been found good."""
-    if engine not in engines.NAMES:
-        raise UsageError(f'engine: got "{engine}"; expected one of {", ".join(engines.NAMES)}.')
-    if bpf and engine != "kernel":
-        raise UsageError("bpf: our builds of algorithms are loaded into a kernel; expected the engine kernel with it.")
+    check_engine(engine, bpf)
     count = workers if workers is not None else engines.default_workers(engine)
     if count < 1:
         raise UsageError(f"workers: got {count}; expected 1 or more.")
@@ -155,6 +183,14 @@ def run_text(
     if out is None:
         return _run_in_memory(job, meta, count, watcher)
     return _run_in_folder(job, meta, out, resume=resume, force=force, workers=count, watcher=watcher)
+
+
+def check_engine(engine: str, bpf: bool) -> None:
+    """Refuses what no engine can be asked."""
+    if engine not in engines.NAMES:
+        raise UsageError(f'engine: got "{engine}"; expected one of {", ".join(engines.NAMES)}.')
+    if bpf and engine != "kernel":
+        raise UsageError(f"bpf: got it with the engine {engine}; expected the engine kernel, which loads our builds.")
 
 
 def _run_in_memory(job: engines.Job, meta: dict[str, Any], workers: int, watcher: Watcher) -> Run:
@@ -252,5 +288,10 @@ def _command(file: str) -> str:
 def _nearby(path: Path) -> str:
     from . import scenarios
 
-    name = path.stem
+    name = path.name.removesuffix(".toml")
     return f"Did you mean `knee gallery {name}`?" if name in scenarios.names() else "Give the path of a scenario file."
+
+
+def _runs_again(path: Path) -> str:
+    """What to do with a folder that holds a run."""
+    return f" `knee run --resume --out {path}` goes on with the run in it." if (path / "run.json").is_file() else ""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .errors import UsageError
+from .errors import ScenarioError, UsageError
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _ENTRANT = re.compile(r"([A-Za-z0-9_-]+)(?::(\d+))?")
@@ -25,6 +25,10 @@ def toml(settings: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+SETTINGS = ("loss", "buffer", "queue", "duration", "warmup", "repeat", "seed", "workload", "set")
+"""Arguments of `comparison` besides `rate` and `rtt`."""
+
+
 def comparison(
     algorithms: Sequence[str],
     *,
@@ -40,7 +44,7 @@ def comparison(
     workload: str | None = None,
     set: Mapping[str, Any] | None = None,
 ) -> str:
-    """The scenario of `knee compare`.
+    """The scenario of `knee compare`. Raises `UsageError` and `ScenarioError`.
 
     `("cubic", "bbr1")`: each algorithm in cells of its own. `("cubic:1,bbr1:2",)`: one cell whose flows share the path.
     `set` has further keys by their dotted path; `flow.` reaches every flow. Without `warmup` a sixth of the duration is
@@ -61,6 +65,22 @@ def comparison(
     scenario["path"] = {key: value for key, value in scenario["path"].items() if value is not None}
     scenario["flow"] = [{key: value for key, value in flow.items() if value is not None} for flow in scenario["flow"]]
     return toml(scenario)
+
+
+_ARGUMENTS = {
+    **{f"path.{name}": name for name in ("rate", "rtt", "loss", "buffer", "queue")},
+    **{name: name for name in ("duration", "warmup", "repeat", "seed")},
+    "flow.workload": "workload",
+    "flow.algorithm": "algorithms",
+    "flow.count": "algorithms",
+}
+"""What of a comparison sets which key."""
+
+
+def argument(key: str, set_: Mapping[str, Any] | None) -> tuple[str, str]:
+    """The argument of `comparison` that set a key of the scenario, and the key as `set` names it."""
+    key = re.sub(r"^flow\.\d+\.", "flow.", key)
+    return ("set" if key in (set_ or {}) else _ARGUMENTS.get(key, "set")), key
 
 
 def axis(text: str | None) -> str | list[str] | None:
@@ -150,9 +170,8 @@ def _put(scenario: dict[str, Any], path: str, value: Any) -> None:
     else:
         table = scenario.setdefault(head, {})
         if not isinstance(table, dict):
-            raise UsageError(
-                f'set: got "{path}", but {head} is a value and no table; `knee list keys` prints the keys.'
-            )
+            said = f"got a key of {head}, which is a value and no table. `knee list keys` prints the keys."
+            raise ScenarioError.of("<command line>", [(1, path, said)])
         table[rest] = value
 
 

@@ -7,23 +7,23 @@
 A term is `NAME.METRIC`: NAME is a flow's name or its algorithm, or `total` for the whole cell; METRIC one of
 `metrics.METRICS` or `TOTALS` (`goodput` is short for `goodput_bits_per_sec`) or `limited_by.cwnd` and its like. An
 index picks a value of an axis; an axis that no index picks is gone through, and the expectation must hold at each of
-its values. Numbers carry their unit. Each side is computed in every repetition, so that pairs share a seed, and the
-95 % interval of left - right decides: the expectation holds when the whole interval agrees, fails when none of it
-does, and is undecided otherwise, which counts as failed.
+its values. Numbers carry their unit. Each side is computed in every repetition, so that pairs share a seed. Where one
+side is a number, the 95 % interval of the other decides, which is the one that tables and verdicts have; else that of
+left - right. The expectation holds when the whole interval agrees, fails when none of it does, and is undecided
+otherwise, which counts as failed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from . import human, terms
-from .errors import ScenarioError
+from . import terms, written
 from .expressions import Chain, Problem, Quantity, Term, check_dimensions, parse, terms_of
-from .stats import Estimate, Summary, estimate
+from .stats import Estimate, Summary
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,9 @@ class Outcome:
         return {"assert": self.assertion, "line": self.line, "verdict": self.verdict, "detail": self.detail}
 
 
-def check(expects: Sequence[tuple[str, int]], cells: Sequence[Mapping[str, Any]], file: str) -> None:
-    """Refuses, before anything runs, an expectation that cannot be read or that names what the scenario has not.
-
-    Raises `ScenarioError` with file and line.
-    """
+def mistakes(expects: Sequence[tuple[str, int]], cells: Sequence[Mapping[str, Any]]) -> list[tuple[int, str, str]]:
+    """Expectations that cannot be read or that name what the scenario has not, as in `ScenarioError.mistakes`."""
+    found = []
     for number, (assertion, line) in enumerate(expects):
         try:
             chains = parse(assertion)
@@ -57,11 +55,24 @@ def check(expects: Sequence[tuple[str, int]], cells: Sequence[Mapping[str, Any]]
                     terms.find(term, assignment, cells)
             check_dimensions(chains)
         except Problem as problem:
-            raise ScenarioError(f"{file}:{line}: expect.{number}.assert: {problem}") from None
+            found.append((line, f"expect.{number}.assert", str(problem)))
+    return found
+
+
+def unread(expects: Sequence[tuple[str, int]]) -> list[tuple[int, str, str]]:
+    """Expectations that cannot be read, whatever the scenario has; those without text have been told of."""
+    found = []
+    for number, (assertion, line) in enumerate(expects):
+        try:
+            if assertion:
+                parse(assertion)
+        except Problem as problem:
+            found.append((line, f"expect.{number}.assert", str(problem)))
+    return found
 
 
 def evaluate(expects: Sequence[tuple[str, int]], summary: Summary, cells: Sequence[Mapping[str, Any]]) -> list[Outcome]:
-    """Each expectation's outcome; they have passed `check`."""
+    """Each expectation's outcome; `mistakes` found none in them."""
     return [_evaluate(assertion, line, summary, cells) for assertion, line in expects]
 
 
@@ -84,34 +95,34 @@ def _evaluate(assertion: str, line: int, summary: Summary, cells: Sequence[Mappi
 
 def _judge(chain: Chain, values: Mapping[Term, Quantity]) -> tuple[str, str]:
     left, right = (side.value(values) for side in (chain.left, chain.right))
-    step = left.minus(right)
-    found = estimate(step.values)
-    if found is None:
+    if len(np.unique(right.values)) == 1:
+        what, shown, other, sign = "left is", left, right, 1
+    elif chain.right_is_constant():
+        what, shown, other, sign = "right is", right, left, -1
+    else:
+        what, shown, other, sign = "left - right is", left.minus(right), None, 1
+    if other is not None:
+        # A share beside a percentage is shown as one.
+        shown = replace(shown, percent=shown.percent or other.percent)
+    found = shown.estimate()
+    limit = 0.0 if other is None else float(other.values[0])
+    if found is None or np.isnan(limit):
         return "undecided", "no repetition has both sides"
-    verdict = _verdict(chain.operator, found)
-    shown = left if len(np.unique(right.values)) == 1 else step
-    what = "left is" if shown is left else "left - right is"
-    if shown is step and chain.right_is_constant():
-        what, shown = "right is", right
+    # The very interval that is shown decides.
+    verdict = _verdict(chain.operator, found.map(lambda value: sign * (value - limit)))
     note = ""
     if found.n == 1:
         note = ", judged on one repetition, without an interval"
     elif verdict == "undecided":
         note = ", so the interval holds both outcomes"
-    return verdict, f"{what} {_show(shown)}{note}"
+    return verdict, f"{what} {_show(shown, found)}{note}"
 
 
-def _show(quantity: Quantity) -> str:
-    found = estimate(quantity.values)
-    if found is None:
-        return "unknown"
+def _show(quantity: Quantity, found: Estimate) -> str:
+    if quantity.is_ratio:
+        return " ".join(written.ratio(found)).rstrip()
     kind, factor = quantity.display()
-    divisor, unit = human.scale(kind, found.mean * factor) if kind else (1.0, "")
-    text = f"{human.digits(found.mean * factor / divisor)} {unit}".rstrip()
-    if found.low is None or found.high is None or found.identical:
-        return text
-    low, high = found.low * factor / divisor, found.high * factor / divisor
-    return f"{text} {human.interval(low, high)}"
+    return " ".join(written.quantity(found.map(lambda value: value * factor), kind)).rstrip()
 
 
 def _verdict(operator: str, step: Estimate) -> str:

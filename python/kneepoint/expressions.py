@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from . import metrics
+from . import metrics, stats
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,7 +31,8 @@ class Quantity:
     """A value per repetition (or one for all) in base units, with its dimension as powers of bit and second.
 
     `percent` marks what was written or is named as a percentage: a bare number beside it is refused, as 3 could mean
-    3 or 300 %.
+    3 or 300 %. `measured` is what comes of a run, `quotient` one measured quantity over another of its kind, or that
+    times a number. `bounds` is what a metric can be.
     """
 
     values: Floats
@@ -39,19 +40,33 @@ class Quantity:
     seconds: int = 0
     percent: bool = False
     bare: bool = False
+    measured: bool = False
+    quotient: bool = False
+    bounds: tuple[float, float] = stats.UNBOUNDED
 
     @staticmethod
     def of_metric(kind: str, values: Floats) -> Quantity:
         """A metric's values, from the unit of its column."""
+        bounds = (0.0, 1.0 if kind in ("pct", "share", "index") else float("inf"))
+        found = Quantity(values, measured=True, bounds=bounds)
         if kind == "rate":
-            return Quantity(values, bits=1, seconds=-1)
+            return replace(found, bits=1, seconds=-1)
         if kind == "time":
-            return Quantity(values / 1e6, seconds=1)
+            return replace(found, values=values / 1e6, seconds=1)
         if kind == "per_sec":
-            return Quantity(values, seconds=-1)
+            return replace(found, seconds=-1)
         if kind == "pct":
-            return Quantity(values / 100, percent=True)
-        return Quantity(values)
+            return replace(found, values=values / 100, percent=True)
+        return found
+
+    @property
+    def is_ratio(self) -> bool:
+        """Is it written as verdicts are? A percentage is averaged like a ratio, and written as a percentage."""
+        return self.quotient and not self.percent and stats.ratio(self.values) is not None
+
+    def estimate(self) -> stats.Estimate | None:
+        """The quantity over the repetitions, as the rest of the run has it: a quotient as `stats.ratio`."""
+        return (stats.ratio(self.values) if self.quotient else None) or stats.estimate(self.values, self.bounds)
 
     def display(self) -> tuple[str, float]:
         """The kind of `human.scale` and the factor to its base unit; ("", 1) for plain numbers."""
@@ -74,6 +89,8 @@ class Quantity:
             self.seconds + other.seconds,
             percent=(self.percent and other.bare) or (other.percent and self.bare),
             bare=self.bare and other.bare,
+            measured=self.measured or other.measured,
+            quotient=(self.quotient and not other.measured) or (other.quotient and not self.measured),
         )
 
     def over(self, other: Quantity) -> Quantity:
@@ -87,10 +104,14 @@ class Quantity:
             self.seconds - other.seconds,
             percent=self.percent and other.bare,
             bare=self.bare and other.bare,
+            measured=self.measured or other.measured,
+            quotient=(self.measured and other.measured and (self.bits, self.seconds) == (other.bits, other.seconds))
+            or (self.quotient and not other.measured)
+            or (other.quotient and not self.measured),
         )
 
     def negative(self) -> Quantity:
-        return Quantity(-self.values, self.bits, self.seconds, self.percent, self.bare)
+        return replace(self, values=-self.values, quotient=False, bounds=(-self.bounds[1], -self.bounds[0]))
 
     def _alike(self, other: Quantity, values: Floats, word: str) -> Quantity:
         zero = any(side.bare and not np.any(side.values) for side in (self, other))
@@ -100,7 +121,8 @@ class Quantity:
             raise Problem(f"a percentage cannot be {word} a bare number; write the sign (1.5%)")
         larger = other if zero and self.bare else self
         percent = self.percent or (other.percent and (self.bits, self.seconds) == (0, 0))
-        return Quantity(values, larger.bits, larger.seconds, percent, self.bare and other.bare)
+        measured = self.measured or other.measured
+        return Quantity(values, larger.bits, larger.seconds, percent, self.bare and other.bare, measured)
 
     def unit(self) -> str:
         """For messages."""

@@ -84,10 +84,8 @@ class RunFolder:
     def open(path: Path) -> RunFolder:
         """A folder that holds a run."""
         if not (path / "run.json").is_file():
-            raise RunFolderError(
-                f"{path}: got {'a folder without run.json' if path.is_dir() else 'no such folder'}; expected a run "
-                "folder, as `knee run` writes one."
-            )
+            got = "a folder without run.json" if path.is_dir() else "a file" if path.exists() else "no such folder"
+            raise RunFolderError(f"{path}: got {got}; expected a run folder, as `knee run` writes one.")
         return RunFolder(path)
 
     def lock(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 _STEPS: dict[str, tuple[tuple[float, str], ...]] = {
     "rate": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
@@ -44,14 +45,19 @@ def quantity(kind: str, value: float) -> str:
     return f"{digits(value / divisor)} {unit}".rstrip()
 
 
-def interval(low: float, high: float) -> str:
-    """Two ends, without a unit, to the digits in which they differ: `[18, 25]`, `[1.02, 1.04]`."""
-    spread = high - low
-    significant = 3
-    top = max(abs(low), abs(high))
-    if spread > 0 and top > 0:
-        significant = min(6, max(2, math.floor(math.log10(top)) - math.floor(math.log10(spread)) + 2))
-    return f"[{digits(low, significant)}, {digits(high, significant)}]"
+def counted(count: int, one: str) -> str:
+    """`1 repetition`, `1,200 repetitions`."""
+    return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
+
+
+def agreeing(sentence: str) -> str:
+    """A sentence that begins with how many of what were or have: of one in the singular."""
+    singular = {"were": "was", "have": "has", "are": "is"}
+    return re.sub(
+        r"^1 (\S+?)s\b(.*?)\b(were|have|are)\b",
+        lambda found: f"1 {found[1]}{found[2]}{singular[found[3]]}",
+        sentence,
+    )
 
 
 def duration(ns: int) -> str:

@@ -65,9 +65,9 @@ class Metric:
     sizes: Sizes | None = None
 
     @property
-    def high(self) -> float:
-        """Upper bound of the quantity itself; every metric's lower bound is 0."""
-        return {"pct": 100.0, "share": 1.0, "index": 1.0}.get(self.kind, float("inf"))
+    def bounds(self) -> tuple[float, float]:
+        """What the quantity itself can be."""
+        return 0.0, {"pct": 100.0, "share": 1.0, "index": 1.0}.get(self.kind, float("inf"))
 
 
 def _spread(prefix: str, label: str, better: int = -1) -> list[Metric]:

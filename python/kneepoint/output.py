@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import doubts, human, metrics, published, say
+from . import doubts, human, metrics, published, say, written
 from .metrics import BY_NAME
 from .published import Beside
 from .results import Run
@@ -52,7 +51,8 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
 
 def lines(run: Run) -> list[str]:
     """What `knee run` prints: title and path, the table, verdicts, expectations, published figures, warnings."""
-    return [*_head(run), "", *table(run), *_by_size(run), *_after(run)]
+    tables = [*table(run), *_by_size(run)]
+    return [*_head(run), "", *tables, *_notes(run, any("±" in line for line in tables)), *_after(run)]
 
 
 def table(run: Run) -> list[str]:
@@ -117,7 +117,7 @@ def _by_size(run: Run) -> list[str]:
         heads.append(head)
         units.append(unit)
         for row, estimate in zip(rows, estimates, strict=True):
-            row.append(spread(estimate, divisor) if estimate else "-")
+            row.append(" ".join(filter(None, written.plus_minus(estimate, divisor))) if estimate else "-")
     left = [position < len(axes) + 2 for position in range(len(heads))]
     return ["", "Transfers by size", *aligned([heads, units, *rows], left=left, rule=2)]
 
@@ -172,7 +172,7 @@ class _Number(_Column):
 
     def text(self, group: Group, total: Total) -> str:
         found = self._found(group, total)
-        return spread(found, self.divisor) if found else "-"
+        return " ".join(filter(None, written.plus_minus(found, self.divisor))) if found else "-"
 
     def _found(self, group: Group, total: Total) -> Estimate | None:
         return (total if self.of_total else group).metrics.get(self.metric)
@@ -212,23 +212,8 @@ def flow_label(group: Group) -> str:
 
 
 def limits(group: Group) -> str:
-    """The two greatest shares of time, from 5 % on: `cwnd 61 %, pacing 38 %`."""
-    shares = sorted(((found.mean, limit) for limit, found in group.limited_by.items()), reverse=True)
-    return ", ".join(f"{limit.replace('_', ' ')} {100 * share:.0f} %" for share, limit in shares[:2] if share >= 0.05)
-
-
-def spread(found: Estimate, divisor: float) -> str:
-    """`48.12 ±0.31`; without ± for a single repetition, or when all were identical."""
-    mean = found.mean / divisor
-    if found.low is None or found.high is None or found.identical:
-        return human.digits(mean)
-    half = max(found.high - found.mean, found.mean - found.low) / divisor
-    if half == 0 or mean == 0:
-        return human.digits(mean)
-    # Two digits of the interval, but no more than four of the mean or three decimals; rounded up, so never ±0.
-    places = min(1 - math.floor(math.log10(half)), 3 - math.floor(math.log10(abs(mean))), 3)
-    places = max(places, 0)
-    return f"{mean:.{places}f} ±{math.ceil(round(half * 10**places, 6)) / 10**places:.{places}f}"
+    """What held it back: `cwnd 61 %, pacing 38 %`."""
+    return ", ".join(f"{limit.replace('_', ' ')} {100 * found.mean:.0f} %" for limit, found in group.limits)
 
 
 def _short(key: str) -> str:
@@ -256,7 +241,7 @@ def _head(run: Run) -> Iterator[str]:
         facts.append(human.duration(durations.pop()))
     if meta["engine"] == "kernel":
         facts.append(f"on {meta['host']['kernel']}")
-    facts.append(f"{meta['repeat']} repetition{'s' if meta['repeat'] > 1 else ''}, seed {meta['seed']}")
+    facts.append(f"{human.counted(meta['repeat'], 'repetition')}, seed {meta['seed']}")
     yield " · ".join(facts)
 
 
@@ -264,20 +249,25 @@ def buffer_text(cell: Mapping[str, Any]) -> str:
     """`610 KiB (1.00 BDP)`, `170 packets`, `unlimited`."""
     size, packets = cell.get("buffer_bytes"), cell.get("buffer_pkts")
     if packets is not None:
-        return f"{packets} packets"
+        return human.counted(packets, "packet")
     if size is None:
         return "unlimited"
     text, bdp = human.quantity("bytes", size), cell.get("bdp_bytes")
     return f"{text} ({human.digits(size / bdp)} BDP)" if bdp else text
 
 
+def _notes(run: Run, intervals: bool) -> Iterator[str]:
+    """How the tables are read; `intervals`: one of them has some."""
+    notes = ["± is the 95 % interval over repetitions."] if intervals else []
+    if any(group.count > 1 for group in run.summary.groups):
+        notes.append("Goodput is of all flows of a row together.")
+    if notes:
+        yield ""
+        yield " ".join(notes)
+
+
 def _after(run: Run) -> Iterator[str]:
     summary = run.summary
-    several = any(group.count > 1 for group in summary.groups)
-    yield ""
-    yield "± is the 95 % interval over repetitions." + (
-        " Goodput is of all flows of a row together." if several else ""
-    )
     verdicts = [verdict for verdict in summary.verdicts if verdict.primary] or summary.verdicts
     if run.doubts:
         yield ""

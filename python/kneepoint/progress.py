@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from . import say
+from . import human, say
 from .pool import Key, Watcher
 
 _LINE_EVERY_SEC = 5.0
@@ -25,7 +25,7 @@ class _Lines(Watcher):
         self.asked, self.done = asked, done
         self.began = self.said = time.monotonic()
         kept = f", {done} kept from before" if done else ""
-        say.warn(f"{title}: {asked} repetitions{kept}" + (f", {expectation}" if expectation else ""))
+        say.warn(f"{title}: {human.counted(asked, 'repetition')}{kept}" + (f", {expectation}" if expectation else ""))
 
     def finished(self, key: Key) -> None:
         self.done += 1
@@ -34,10 +34,11 @@ class _Lines(Watcher):
         now = time.monotonic()
         if now - self.said >= _LINE_EVERY_SEC and self.done < self.asked:
             self.said = now
-            say.warn(f"{self.done} of {self.asked} repetitions, {now - self.began:.0f} s")
+            say.warn(f"{self.done} of {human.counted(self.asked, 'repetition')}, {now - self.began:.0f} s")
 
     def stop(self) -> None:
-        say.warn(f"{self.done} of {self.asked} repetitions done in {time.monotonic() - self.began:.1f} s")
+        asked = human.counted(self.asked, "repetition")
+        say.warn(f"{self.done} of {asked} done in {time.monotonic() - self.began:.1f} s")
 
 
 class _Bar(Watcher):

@@ -16,10 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from . import human, terms
-from .errors import ScenarioError
+from . import terms, written
 from .expressions import Figure, Problem, dimension, parse_figure, parse_value, terms_in
-from .stats import Estimate, Summary, estimate
+from .stats import Estimate, Summary
 
 NOTE = "Figures of other machines are shown, never checked: absolute figures are not expected to match."
 """What every table of them says."""
@@ -52,6 +51,7 @@ class Beside:
     ratio: Estimate | None
     figure: Figure
     per_unit: float
+    is_ratio: bool
 
     @property
     def published_text(self) -> str:
@@ -60,13 +60,18 @@ class Beside:
 
     @property
     def ours_text(self) -> str:
-        """Ours in the unit of the figure: `11.2 Mbit/s [10.9, 11.5]`."""
-        return _shown(self.ours, 1 / self.per_unit, self.figure.unit)
+        """Ours in the unit of the figure: `11.2 Mbit/s [10.9, 11.5]`; of a ratio `21.0× [19.4, 22.5]`."""
+        if self.ours is None:
+            return "-"
+        if self.is_ratio:
+            return " ".join(written.ratio(self.ours)).rstrip()
+        number, bracket = written.bracketed(self.ours, self.per_unit)
+        return " ".join(filter(None, (number, self.figure.unit, bracket)))
 
     @property
     def ratio_text(self) -> str:
-        """`1.07× [1.04, 1.1]`."""
-        return _shown(self.ratio, 1.0, "×").replace(" ×", "×")
+        """`1.07× [1.04, 1.10]`."""
+        return " ".join(written.ratio(self.ratio)).rstrip() if self.ratio else "-"
 
     def json(self) -> dict[str, Any]:
         """The entry of `--json`: figures in `unit`."""
@@ -79,20 +84,32 @@ class Beside:
         }
 
 
-def check(entries: Sequence[Published], cells: Sequence[Mapping[str, Any]], file: str) -> None:
-    """Refuses, before anything runs, a value that cannot be read, that the scenario has not, or that is not one value.
-
-    Raises `ScenarioError` with file and line.
-    """
+def mistakes(entries: Sequence[Published], cells: Sequence[Mapping[str, Any]]) -> list[tuple[int, str, str]]:
+    """Values that cannot be read, that the scenario has not, or that are not one value, as in
+    `ScenarioError.mistakes`."""
+    found = []
     for number, entry in enumerate(entries):
         try:
             _check(entry, cells)
         except Problem as problem:
-            raise ScenarioError(f"{file}:{entry.line}: published.{number}.value: {problem}") from None
+            found.append((entry.line, f"published.{number}.value", str(problem)))
+    return found
+
+
+def unread(entries: Sequence[Published]) -> list[tuple[int, str, str]]:
+    """Values that cannot be read, whatever the scenario has; those without text have been told of."""
+    found = []
+    for number, entry in enumerate(entries):
+        try:
+            if entry.value:
+                parse_value(entry.value)
+        except Problem as problem:
+            found.append((entry.line, f"published.{number}.value", str(problem)))
+    return found
 
 
 def beside(entries: Sequence[Published], summary: Summary, cells: Sequence[Mapping[str, Any]]) -> list[Beside]:
-    """Each figure with ours; the entries have passed `check`."""
+    """Each figure with ours; `mistakes` found none in the entries."""
     return [_beside(entry, summary, cells) for entry in entries]
 
 
@@ -122,23 +139,17 @@ def _beside(entry: Published, summary: Summary, cells: Sequence[Mapping[str, Any
     place = terms.assignments(used, cells)[0]
     ours = node.value({term: terms.values(term, place, summary, cells) for term in used})
     # A share beside a percentage is shown as one.
-    kind, factor = replace(ours, percent=ours.percent or figure.one.percent).display()
+    ours = replace(ours, percent=ours.percent or figure.one.percent)
+    kind, factor = ours.display()
     printed = float(figure.quantity.values[0]) * factor
+    found = ours.estimate()
     return Beside(
         entry=entry,
         unit=_UNIT.get(kind, ""),
         published=printed,
-        ours=estimate(ours.values * factor),
-        ratio=estimate(ours.values * factor / printed) if printed else None,
+        ours=found.map(lambda value: value * factor) if found else None,
+        ratio=found.map(lambda value: value * factor / printed) if found and printed else None,
         figure=figure,
         per_unit=float(figure.one.values[0]) * factor,
+        is_ratio=ours.is_ratio,
     )
-
-
-def _shown(found: Estimate | None, factor: float, unit: str) -> str:
-    if found is None:
-        return "-"
-    text = f"{human.digits(found.mean * factor)} {unit}".rstrip()
-    if found.low is None or found.high is None or found.identical:
-        return text
-    return f"{text} {human.interval(found.low * factor, found.high * factor)}"

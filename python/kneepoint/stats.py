@@ -7,8 +7,8 @@ repetition `r` of another, which ran on the same seed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from . import groups
-from .metrics import BY_NAME, LIMITED_BY, SIZES, Metric, Sizes, of_sizes
+from .metrics import BY_NAME, LIMITED_BY, SIZES, Sizes, of_sizes
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,6 +49,13 @@ class Estimate:
         """The object of `--json`."""
         return {"mean": self.mean, "low": self.low, "high": self.high, "n": self.n}
 
+    def map(self, function: Callable[[float], float]) -> Estimate:
+        """Of a rising function of the quantity; of a falling one the ends change places."""
+        ends = [None if end is None else function(end) for end in (self.low, self.high)]
+        if None not in ends:
+            ends.sort()
+        return replace(self, mean=function(self.mean), low=ends[0], high=ends[1])
+
 
 @dataclass(frozen=True, eq=False)
 class Group:
@@ -72,6 +79,12 @@ class Group:
         counts = ((sizes, self.metrics.get(of_sizes("transfers", sizes))) for sizes in SIZES)
         return [sizes for sizes, count in counts if count and count.mean > 0]
 
+    @property
+    def limits(self) -> list[tuple[str, Estimate]]:
+        """What held it back most: the two greatest shares of time, from 5 % on."""
+        shares = sorted(self.limited_by.items(), key=lambda entry: entry[1].mean, reverse=True)
+        return [(limit, found) for limit, found in shares[:2] if found.mean >= 0.05]
+
 
 @dataclass(frozen=True, eq=False)
 class Total:
@@ -88,9 +101,9 @@ class Total:
 class Verdict:
     """A comparison of `b` with `a` in one metric.
 
-    `decision`: "more" (b above a), "less", "same" (identical in every repetition), "none shown" (the interval holds
-    equality) or "single" (one repetition: no interval, no verdict). `scale`: "ratio" for b / a by paired t on log
-    ratios, or "difference" for b - a where a zero value makes ratios meaningless. `shared`: both ran in the same cell
+    `found`: with `scale` "ratio" b / a as `ratio` has it; with "difference" b - a, where a zero makes ratios
+    meaningless. `decision`: "more" (b above a), "less", "same" (identical in every repetition), "none shown" (the
+    interval holds equality) or "single" (one repetition: no interval, no verdict). `shared`: both ran in the same cell
     and the values are per flow. `repetitions_needed` is set when the interval is too wide to decide `MINIMAL_EFFECT`.
     """
 
@@ -101,14 +114,27 @@ class Verdict:
     axes: Mapping[str, str]
     shared: bool
     scale: str
-    value: float
-    low: float | None
-    high: float | None
-    n: int
+    found: Estimate
     decision: str
     repetitions_needed: int | None
     text: str
     primary: bool
+
+    @property
+    def value(self) -> float:
+        return self.found.mean
+
+    @property
+    def low(self) -> float | None:
+        return self.found.low
+
+    @property
+    def high(self) -> float | None:
+        return self.found.high
+
+    @property
+    def n(self) -> int:
+        return self.found.n
 
     def json(self) -> dict[str, Any]:
         """The object of `--json`."""
@@ -119,7 +145,7 @@ class Verdict:
             "cells": list(self.cells),
             "axes": dict(self.axes),
             "shared": self.shared,
-            self.scale: {"mean": self.value, "low": self.low, "high": self.high, "n": self.n},
+            self.scale: self.found.json(),
             "decision": self.decision,
             "repetitions_needed": self.repetitions_needed,
             "text": self.text,
@@ -155,8 +181,11 @@ def summarise(
     return Summary(found, totals, verdicts, _warnings(found, verdicts, by_cell))
 
 
-def estimate(values: npt.ArrayLike, metric: Metric | None = None) -> Estimate | None:
-    """Mean and 95 % interval over repetitions; NaN values do not count; None when there is no value at all."""
+UNBOUNDED = (-float("inf"), float("inf"))
+
+
+def estimate(values: npt.ArrayLike, bounds: tuple[float, float] = UNBOUNDED) -> Estimate | None:
+    """Mean and 95 % interval over repetitions, cut to `bounds`; NaN values do not count; None without any value."""
     known = np.asarray(values, dtype=np.float64)
     known = known[~np.isnan(known)]
     n = len(known)
@@ -168,9 +197,26 @@ def estimate(values: npt.ArrayLike, metric: Metric | None = None) -> Estimate | 
     if np.all(np.abs(known - value) <= _ROUNDING * abs(value)):
         return Estimate(value, value, value, n, identical=True)
     mean, half = float(known.mean()), half_width(float(known.std(ddof=1)), n)
-    bound = metric.high if metric else float("inf")
-    low = max(mean - half, 0.0) if metric else mean - half
-    return Estimate(mean, low, min(mean + half, bound), n)
+    return Estimate(mean, max(mean - half, bounds[0]), min(mean + half, bounds[1]), n)
+
+
+def ratio(quotients: npt.ArrayLike) -> Estimate | None:
+    """The ratio of two measured quantities from its value in each repetition: the geometric mean, and the 95 % interval
+    of the mean logarithm. So a / b is exactly 1 / (b / a). None where there is no value, or one that is not above 0.
+    """
+    known = np.asarray(quotients, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    if not len(known) or np.any(known <= 0):
+        return None
+    found = estimate(known)
+    assert found is not None
+    if found.identical and abs(found.mean - 1) <= _ROUNDING:
+        return Estimate(1.0, 1.0, 1.0, found.n, identical=True)
+    if found.identical or found.n == 1:
+        return found
+    logarithms = estimate(np.log(known))
+    assert logarithms is not None
+    return logarithms.map(lambda value: float(np.exp(value)))
 
 
 def half_width(deviation: float, n: int) -> float:
@@ -201,8 +247,10 @@ def repetitions_for(deviation: float, half: float) -> int:
 
 def _group(cell: Mapping[str, Any], part: groups.Part) -> Group:
     spec: Mapping[str, Any] = next((flow for flow in cell["flows"] if flow["group"] == part.group), {})
-    estimates = {name: estimate(values, BY_NAME[name]) for name, values in part.values.items() if name in BY_NAME}
-    shares = {limit: estimate(part.values[f"limited_by.{limit}"]) for limit in LIMITED_BY}
+    estimates = {
+        name: estimate(values, BY_NAME[name].bounds) for name, values in part.values.items() if name in BY_NAME
+    }
+    shares = {limit: estimate(part.values[f"limited_by.{limit}"], (0.0, 1.0)) for limit in LIMITED_BY}
     return Group(
         cell=part.cell,
         group=part.group,
@@ -219,7 +267,7 @@ def _group(cell: Mapping[str, Any], part: groups.Part) -> Group:
 
 
 def _total(cell: Mapping[str, Any], part: groups.Part) -> Total:
-    estimates = {name: estimate(values, BY_NAME[name]) for name, values in part.values.items()}
+    estimates = {name: estimate(values, BY_NAME[name].bounds) for name, values in part.values.items()}
     known = {name: found for name, found in estimates.items() if found is not None}
     return Total(part.cell, dict(cell["axes"]), part.reps, part.values, known)
 

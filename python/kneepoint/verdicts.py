@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
-from . import human, metrics
-from .stats import MINIMAL_EFFECT, Floats, Group, Verdict, estimate, repetitions_for
+from . import metrics, written
+from .stats import MINIMAL_EFFECT, Estimate, Floats, Group, Verdict, estimate, ratio, repetitions_for
 
 
 def compare_groups(found: Sequence[Group]) -> list[Verdict]:
@@ -39,19 +40,13 @@ def _pairs(found: Sequence[Group]) -> Iterator[tuple[Group, Group, bool]]:
 
 def _compare(a: Group, b: Group, name: str, *, shared: bool, primary: bool) -> Verdict | None:
     left, right = _paired(a, b, name, shared=shared)
-    n = len(left)
-    if n == 0:
+    if not len(left):
         return None
-    ratio = bool(np.all(left > 0) and np.all(right > 0))
-    steps = np.log(right / left) if ratio else right - left
-    found = estimate(steps)
+    is_ratio = bool(np.all(left > 0) and np.all(right > 0))
+    found = ratio(right / left) if is_ratio else estimate(right - left)
     assert found is not None
-    value, low, high = found.mean, found.low, found.high
-    decision = _decision(low, high)
-    needed = _needed(steps, left, ratio=ratio, decision=decision)
-    if ratio:
-        value = math.exp(value)
-        low, high = (math.exp(low), math.exp(high)) if low is not None and high is not None else (None, None)
+    decision = _decision(found, 1.0 if is_ratio else 0.0)
+    needed = _needed(left, right, is_ratio=is_ratio) if decision == "none shown" else None
     labels = _labels(a, b, shared=shared)
     verdict = Verdict(
         metric=name,
@@ -60,18 +55,14 @@ def _compare(a: Group, b: Group, name: str, *, shared: bool, primary: bool) -> V
         cells=(a.cell, b.cell),
         axes={key: value for key, value in a.axes.items() if b.axes.get(key) == value},
         shared=shared,
-        scale="ratio" if ratio else "difference",
-        value=value,
-        low=low,
-        high=high,
-        n=n,
+        scale="ratio" if is_ratio else "difference",
+        found=found,
         decision=decision,
         repetitions_needed=needed,
         text="",
         primary=primary,
     )
-    text = _text(verdict, identical=found.identical)
-    return Verdict(**{**verdict.__dict__, "text": text})
+    return replace(verdict, text=_text(verdict))
 
 
 def _paired(a: Group, b: Group, name: str, *, shared: bool) -> tuple[Floats, Floats]:
@@ -84,22 +75,21 @@ def _paired(a: Group, b: Group, name: str, *, shared: bool) -> tuple[Floats, Flo
     return left[known], right[known]
 
 
-def _decision(low: float | None, high: float | None) -> str:
-    """Of an interval around "no difference" = 0."""
-    if low is None or high is None:
+def _decision(found: Estimate, equal: float) -> str:
+    """Of an interval around what it is when there is no difference."""
+    if found.low is None or found.high is None:
         return "single"
-    if low == high == 0:
+    if found.low == found.high == equal:
         return "same"
-    if low > 0:
+    if found.low > equal:
         return "more"
-    return "less" if high < 0 else "none shown"
+    return "less" if found.high < equal else "none shown"
 
 
-def _needed(steps: Floats, left: Floats, *, ratio: bool, decision: str) -> int | None:
+def _needed(left: Floats, right: Floats, *, is_ratio: bool) -> int | None:
     """Repetitions that would decide `MINIMAL_EFFECT`, when these do not."""
-    if decision != "none shown":
-        return None
-    half = math.log(1 + MINIMAL_EFFECT) if ratio else MINIMAL_EFFECT * float(np.mean(left))
+    steps = np.log(right / left) if is_ratio else right - left
+    half = math.log(1 + MINIMAL_EFFECT) if is_ratio else MINIMAL_EFFECT * float(np.mean(left))
     if half <= 0:
         return None
     needed = repetitions_for(float(np.std(steps, ddof=1)), half)
@@ -111,20 +101,28 @@ def _labels(a: Group, b: Group, *, shared: bool) -> tuple[str, str]:
     return names if names[0] != names[1] else (f"{a.name} (flow {a.group})", f"{b.name} (flow {b.group})")
 
 
-def _text(verdict: Verdict, *, identical: bool) -> str:
-    """One sentence, the greater first: `bbr1 is 21× cubic [18, 25] in goodput`."""
-    metric = metrics.BY_NAME[verdict.metric]
-    flip = verdict.value < (1 if verdict.scale == "ratio" else 0)
+def greater_first(verdict: Verdict) -> tuple[str, str, str, str]:
+    """Who has more, who has less, how much more, and its interval: `("bbr1", "cubic", "21.0×", "[19.4, 22.5]")`."""
+    flip = verdict.found.mean < (1 if verdict.scale == "ratio" else 0)
     more, less = (verdict.a, verdict.b) if flip else (verdict.b, verdict.a)
+    if verdict.scale == "ratio":
+        found = verdict.found.map(lambda value: 1 / value) if flip else verdict.found
+        return more, less, *written.ratio(found)
+    found = verdict.found.map(lambda value: -value) if flip else verdict.found
+    return more, less, *written.quantity(found, metrics.BY_NAME[verdict.metric].kind)
+
+
+def _text(verdict: Verdict) -> str:
+    """One sentence, the greater first: `bbr1 is 21.0× cubic [19.4, 22.5] in goodput`."""
+    metric = metrics.BY_NAME[verdict.metric]
     of = f"{metric.label} per flow" if verdict.shared and metric.how == "sum" else metric.label
     if verdict.decision == "same":
         return f"{of}: {verdict.a} and {verdict.b} are identical in every repetition"
-    size = _size(verdict, metric, flip=flip)
+    more, less, size, bracket = greater_first(verdict)
     claim = f"{more} is {size} {less}" if verdict.scale == "ratio" else f"{more} is {size} above {less}"
-    bracket = _bracket(verdict, metric, flip=flip)
     if verdict.decision == "single":
         return f"{of}: {claim} in the one repetition; no interval, so no verdict"
-    if identical:
+    if verdict.found.identical:
         return f"{of}: {claim}, identical in every repetition"
     if verdict.decision != "none shown":
         return f"{of}: {claim} {bracket}"
@@ -134,25 +132,3 @@ def _text(verdict: Verdict, *, identical: bool) -> str:
         f"{of}: no difference shown ({claim} {bracket}); too wide to decide {MINIMAL_EFFECT * 100:.0f} %, "
         f"about {verdict.repetitions_needed} repetitions would do"
     )
-
-
-def _size(verdict: Verdict, metric: metrics.Metric, *, flip: bool) -> str:
-    if verdict.scale == "ratio":
-        value = 1 / verdict.value if flip else verdict.value
-        if value >= 10:
-            return f"{human.digits(value, 2)}×"
-        # Enough digits to tell it from 1: 1.002×, not 1.00×.
-        apart = 2 - math.floor(math.log10(value - 1)) if value > 1 else 3
-        return f"{human.digits(value, min(max(apart, 3), 6))}×"
-    return human.quantity(metric.kind, abs(verdict.value))
-
-
-def _bracket(verdict: Verdict, metric: metrics.Metric, *, flip: bool) -> str:
-    low, high = verdict.low, verdict.high
-    if low is None or high is None:
-        return ""
-    if verdict.scale == "ratio":
-        return human.interval(1 / high, 1 / low) if flip else human.interval(low, high)
-    low, high = (-high, -low) if flip else (low, high)
-    divisor, unit = human.scale(metric.kind, max(abs(low), abs(high)))
-    return f"{human.interval(low / divisor, high / divisor)} {unit}".rstrip()

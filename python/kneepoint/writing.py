@@ -10,6 +10,7 @@ refuses a folder that another user owns.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -55,6 +56,10 @@ def replacing(path: Path, *, make: bool = False, public: bool = False) -> Iterat
 def cannot_write(path: Path, error: OSError, *, resumable: bool = False) -> RunFolderError:
     """What to say of an OSError; `resumable` when finished repetitions stay in the folder."""
     after = " What is finished can be taken up with --resume." if resumable else ""
-    return RunFolderError(
-        f"{path}: cannot be written: {error.strerror or error}. Make room, or choose another --out.{after}"
-    )
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        advice = "Make room, or choose another --out."
+    elif error.errno in (errno.EACCES, errno.EPERM):
+        advice = "Ask for the right to write there, or choose another --out."
+    else:
+        advice = "Choose another --out."
+    return RunFolderError(f"{path}: cannot be written: {error.strerror or error}. {advice}{after}")

@@ -1,7 +1,8 @@
-"""The reference pages say what the registries say."""
+"""The reference pages say what the registries say, and the pages for a newcomer what the commands print."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -13,3 +14,18 @@ def test_the_reference_pages_are_not_stale() -> None:
         [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True, check=False
     )
     assert checked.returncode == 0, checked.stderr
+
+
+def test_a_newcomer_is_told_how_to_have_the_command_in_the_path() -> None:
+    for page in ("README.md", "docs/guide.md"):
+        assert 'export PATH="$PWD/.venv/bin:$PATH"' in (ROOT / page).read_text(encoding="utf-8"), page
+    done = subprocess.run(["make", "--dry-run", "demo"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert f'export PATH="{ROOT}/.venv/bin:$PATH"' in done.stdout.splitlines()[-1]
+
+
+def test_pages_quote_no_figures_of_the_demo_but_those_that_are_generated() -> None:
+    """A ratio with its interval in prose is one that nobody writes anew when it changes."""
+    ratio = re.compile(r"[\d.]+× \w+ \[[\d., ]+\]")
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        prose = re.sub(r"<!-- generated: .*?<!-- end -->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert not ratio.search(prose), page

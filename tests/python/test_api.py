@@ -126,9 +126,9 @@ def test_a_run_resumes_through_the_api(tmp_path: Path) -> None:
 def test_errors_are_of_one_family(tmp_path: Path) -> None:
     with pytest.raises(kneepoint.ScenarioError, match=r"<text>:1: "):
         kneepoint.run("duration = 1")
-    with pytest.raises(kneepoint.ScenarioError, match=r"none\.toml:1: cannot be read"):
+    with pytest.raises(kneepoint.ScenarioError, match=r"none\.toml: there is no such file"):
         kneepoint.run(tmp_path / "none.toml")
-    with pytest.raises(kneepoint.ScenarioError, match="<keyword arguments>:"):
+    with pytest.raises(kneepoint.ScenarioError, match=r"(?m)^run\(\): paht: unknown key"):
         kneepoint.run(duration="1s", paht={"rate": "1Mbit/s"})
     with pytest.raises(kneepoint.UsageError, match="got a scenario and settings"):
         kneepoint.run(SMALL, duration="1s")

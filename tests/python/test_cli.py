@@ -224,7 +224,7 @@ def test_unknown_names_are_refused_with_a_suggestion(call: Call, small: Path, tm
     refused(call("run", small, "--wrokers", "2"), "--workers")
     refused(call("list", "algorithm"), "algorithms")
     refused(call("gallery", "demmo"), 'Did you mean "demo"?')
-    refused(call("run", "demo.toml"), "demo.toml:1: cannot be read", "Did you mean `knee gallery demo`?")
+    refused(call("run", "demo.toml"), "demo.toml: there is no such file", "Did you mean `knee gallery demo`?")
     assert not (tmp_path / "runs").exists()
 
 
@@ -304,7 +304,10 @@ def test_csv_is_of_what_was_imported_too(call: Call, tmp_path: Path) -> None:
 def test_pcapng_is_of_one_repetition(call: Call, small_run: Path, tmp_path: Path) -> None:
     assert call("export", small_run, "--format", "pcapng", "--out", "a.pcapng", "--cell", "1", "--rep", "2").code == 0
     assert (tmp_path / "a.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
-    refused(call("export", small_run, "--format", "pcapng", "--out", "b.pcapng", "--cell", "2"), "got cell 2")
+    refused(
+        call("export", small_run, "--format", "pcapng", "--out", "b.pcapng", "--cell", "2"),
+        "--cell: got 2; expected 0 to 1",
+    )
     refused(
         call("export", small_run, "--format", "pcapng", "--out", "none/c.pcapng"), "none/c.pcapng: cannot be written"
     )
@@ -334,10 +337,16 @@ def test_mahimahi_trace_of_a_scenario_is_what_it_asks_for(
 ) -> None:
     ended = call("export", small, "--format", "mahimahi", "--out", "c.down")
     # 10 Mbit/s for 2 s.
-    assert ended.out == "mahimahi: c.down (the rate that cell 0 asks for: 1662 packets of 1504 bytes in 2 s)\n"
+    assert ended.out == "mahimahi: c.down (the rate that cell 0 asks for: 1,662 packets of 1504 bytes in 2 s)\n"
     assert (tmp_path / "c.down").read_text().startswith("2\n3\n4\n5\n7\n")
-    refused(call("export", small, "--format", "mahimahi", "--out", "d.down", "--cell", "2"), "got cell 2")
-    refused(call("export", small_run, "--format", "mahimahi", "--out", "d.down", "--rep", "3"), "repetition 3")
+    refused(
+        call("export", small, "--format", "mahimahi", "--out", "d.down", "--cell", "2"),
+        "--cell: got 2; expected 0 to 1",
+    )
+    refused(
+        call("export", small_run, "--format", "mahimahi", "--out", "d.down", "--rep", "3"),
+        "--rep: got 3; expected 0 to 2",
+    )
     for rate, why in (("unlimited", "is unlimited"), ("1kbit/s", "lets no packet leave"), ("10Tbit/s", "more than")):
         small.write_text(SMALL.replace('"10Mbit/s"', f'"{rate}"\nbuffer = "10packets"'))
         refused(call("export", small, "--format", "mahimahi", "--out", "d.down"), why)

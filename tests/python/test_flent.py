@@ -58,7 +58,7 @@ def test_a_run_is_what_the_loader_of_flent_demands(call: Call, small_run: Path, 
     """As `ResultSet.unserialise` of flent 2.3 and its test `tcp_nup` read them."""
     ended = call("export", small_run, "--format", "flent", "--out", "a.flent.gz", "--cell", "1", "--rep", "2")
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out.startswith("flent: a.flent.gz (cell 1, repetition 2; 1 flows, 10 steps of 0.2 s)")
+    assert ended.out.startswith("flent: a.flent.gz (cell 1, repetition 2; 1 flow, 10 steps of 0.2 s)")
     found = read(tmp_path / "a.flent.gz")
     metadata = found["metadata"]
     assert (found["version"], metadata["NAME"], metadata["DATA_FILENAME"]) == (4, "tcp_nup", "a.flent.gz")
@@ -148,7 +148,7 @@ def test_what_cannot_be_told_is_refused_and_nothing_is_written(
         (["--out", "a.flent", "--step", "5ms"], 'step: got "5ms"; expected from 10ms'),
         (["--out", "a.flent", "--step", "3s"], "to 2000ms, the length of the run"),
         (["--out", "a.flent", "--step", "5"], "step"),
-        (["--out", "a.flent", "--cell", "2"], "got cell 2"),
+        (["--out", "a.flent", "--cell", "2"], "--cell: got 2; expected 0 to 1"),
         (["--out", "none/a.flent"], "none/a.flent: cannot be written"),
     ):
         ended = call("export", small_run, "--format", "flent", *words)

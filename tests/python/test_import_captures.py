@@ -59,7 +59,7 @@ def file(tmp_path: Path) -> Path:
 def test_a_capture_becomes_two_tables_that_sql_can_ask(call: Call, file: Path) -> None:
     ended = call("import", "pcap", file, "--out", "in", "--host", "edge1")
     assert ended.code == 0, ended.err
-    assert ended.out.splitlines()[0] == "1 connections and 2 rows of ACKs from 5 packets"
+    assert ended.out.splitlines()[0] == "1 connection and 2 rows of ACKs from 5 packets"
     query = """select c.host, c.total_retrans, c.bytes_acked, list(a.rtt_us order by a.t_unix_ns) as rtts
                from capture_connections c join capture_acks a using (connection) group by all"""
     found = json.loads(call("sql", query, "in", "--json").out)
@@ -125,7 +125,7 @@ def test_connection_captured_at_the_receiver_is_told(call: Call, tmp_path: Path)
     path = tmp_path / "receiver.pcap"
     path.write_bytes(capture(packets))
     ended = call("import", "pcap", path, "--out", "in")
-    assert "1 connections were captured at the receiver of their data" in ended.err
+    assert "1 connection was captured at the receiver of their data" in ended.err
 
 
 def test_tcp_info_files_become_sockets(call: Call, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_what_iperf3_calls_an_error_is_told_and_its_intervals_are_kept(call: Cal
 
 def test_a_stopped_stream_is_told_of_and_a_dry_run_writes_nothing(call: Call, tmp_path: Path) -> None:
     ended = call("import", "iperf3", IPERF3 / "v3.18-killed.json", "--out", "in", "--dry-run")
-    assert (ended.code, ended.out) == (0, "3 rows from 1 documents\nnothing written: --dry-run\n")
+    assert (ended.code, ended.out) == (0, "3 rows from 1 document\nnothing written: --dry-run\n")
     assert "1 tests have no end" in ended.err and not (tmp_path / "in").exists()
 
 
@@ -179,7 +179,7 @@ def test_a_file_of_flent_becomes_tests_points_and_samples(call: Call, tmp_path: 
     path = written(tmp_path, FLENT)
     ended = call("import", "flent", path, "--out", "in")
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out.splitlines()[0] == "9 rows from 1 documents"
+    assert ended.out.splitlines()[0] == "9 rows from 1 document"
     tests, points, samples = kneepoint.import_flent(path, strict=True)
     (test,) = tests.to_pylist()
     assert (test["name"], test["t_unix_ns"], test["duration_ns"]) == ("tcp_1up", 1787313600_500000000, 1_400_000_000)

@@ -1,4 +1,4 @@
-"""200 malformed scenario files: each is one paragraph with file and line, exit 2, no traceback, no folder."""
+"""200 malformed scenario files: each mistake is one paragraph with file and line, exit 2, no traceback, no folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kneepoint import scenarios
-from support import Ended, knee
+from support import SMALL, Ended, knee
 
 COUNT = 200
 
@@ -149,13 +149,18 @@ def malformed() -> list[bytes]:
 def check(ended: Ended, number: int) -> None:
     assert ended.code == 2, (number, ended)
     assert ended.out == ""
-    assert re.match(r"bad\.toml:\d+: \S", ended.err), ended.err
-    assert ended.err.count("\n") == 1, ended.err
+    assert ended.err.endswith("\n") and 1 <= ended.err.count("\n") <= 21, ended.err
+    lines = []
+    for paragraph in ended.err.splitlines():
+        match = re.match(r"bad\.toml:(\d+): \S", paragraph)
+        assert match, ended.err
+        lines.append(int(match[1]))
+        assert len(paragraph) < 1500, paragraph
+    assert lines == sorted(lines), ended.err
     assert "Traceback" not in ended.err and "panicked" not in ended.err
-    assert len(ended.err) < 1500, ended.err
 
 
-def test_200_malformed_scenarios_are_one_paragraph_each(call: Callable[..., Ended], tmp_path: Path) -> None:
+def test_200_malformed_scenarios_are_one_paragraph_for_each_mistake(call: Callable[..., Ended], tmp_path: Path) -> None:
     files = malformed()
     assert len(files) == COUNT
     for number, content in enumerate(files):
@@ -172,7 +177,30 @@ def test_they_are_refused_alike_by_the_real_command(number: int, tmp_path: Path)
 
 def test_the_line_is_the_line_of_the_mistake(call: Callable[..., Ended], tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text('title = "t"\nduration = "1s"\n[path]\nrate = "1Mbit/s"\nrtt = "20"\n')
-    assert call("run", "bad.toml").err.startswith("bad.toml:5: path.rtt: ")
+    assert "\nbad.toml:5: path.rtt: " in call("run", "bad.toml").err
+
+
+def test_all_mistakes_of_a_file_come_at_once_those_of_its_expectations_too(
+    call: Callable[..., Ended], tmp_path: Path
+) -> None:
+    text = SMALL + '[[expect]]\nassert = "cubci.goodput > 1Mbit/s"\n[[expect]]\nassert = "cubic.goodput > 1ms"\n'
+    text += '[[published]]\nvalue = "cubic.godput"\nfigure = "1Mbit/s"\nsource = "s"\n'
+    (tmp_path / "bad.toml").write_text(text)
+    said = call("run", "bad.toml").err.splitlines()
+    assert [line.split(": ")[1] for line in said] == ["expect.0.assert", "expect.1.assert", "published.0.value"]
+    (tmp_path / "bad.toml").write_text(text.replace('rate = "10Mbit/s"', 'rate = "10Mb"').replace("= 3", '= "3"'))
+    said = call("run", "bad.toml").err.splitlines()
+    assert [line.split(": ")[1] for line in said] == ["repeat", "path.rate"], "no cell, so nobody knows what it has"
+    (tmp_path / "bad.toml").write_text(text.replace("= 3", '= "3"').replace(" > ", " is more than "))
+    again = call("run", "bad.toml").err.splitlines()
+    assert [line.split(": ")[1] for line in again] == ["repeat", "expect.0.assert", "expect.1.assert"]
+    assert said[1].endswith('Did you mean "10Mbit/s" or, if these are bytes, "80Mbit/s"?')
+
+
+def test_of_many_wrong_expectations_the_first_20_are_listed(call: Callable[..., Ended], tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text(SMALL + '[[expect]]\nassert = "1 < 2"\n' * 30)
+    said = call("run", "bad.toml").err.splitlines()
+    assert len(said) == 21 and "only the first 20 mistakes are listed" in said[20]
 
 
 def test_a_mistake_in_the_last_of_several_files_is_said_before_the_first_runs(

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kneepoint import output, progress
+from kneepoint import output, progress, written
 from kneepoint.pool import Watcher
 from kneepoint.stats import Estimate
 
@@ -17,7 +17,7 @@ from kneepoint.stats import Estimate
     [
         (Estimate(48.123, 47.8, 48.446, 5), "48.12 ±0.33"),
         (Estimate(19.3123, 19.3122, 19.3124, 5), "19.31 ±0.01"),
-        (Estimate(0.08192, 0.0814, 0.0824, 5), "0.082 ±0.001"),
+        (Estimate(0.08192, 0.0814, 0.0824, 5), "0.0819 ±0.0006"),
         (Estimate(308.2, 293.0, 323.4, 5), "308 ±16"),
         (Estimate(4800.0, 4000.0, 5600.0, 5), "4800 ±800"),
         (Estimate(1.2, 0.0, 2.7, 3), "1.2 ±1.5"),
@@ -27,7 +27,7 @@ from kneepoint.stats import Estimate
     ],
 )
 def test_a_mean_has_the_digits_that_its_interval_allows(found: Estimate, text: str) -> None:
-    assert output.spread(found, 1.0) == text
+    assert " ".join(filter(None, written.plus_minus(found))) == text
 
 
 def test_columns_line_up() -> None:

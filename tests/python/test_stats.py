@@ -48,10 +48,10 @@ def test_values_that_are_missing_do_not_count() -> None:
 
 
 def test_interval_is_cut_to_what_the_quantity_can_be() -> None:
-    found = stats.estimate([0.0, 4.0], metrics.BY_NAME["retransmit_pct"])
+    found = stats.estimate([0.0, 4.0], metrics.BY_NAME["retransmit_pct"].bounds)
     assert found is not None
     assert found.low == 0
-    found = stats.estimate([0.99, 1.0], metrics.BY_NAME["utilisation"])
+    found = stats.estimate([0.99, 1.0], metrics.BY_NAME["utilisation"].bounds)
     assert found is not None
     assert found.high == 1
 

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use knee_model::units::parse::UnitError;
+
 /// Why something could not be done on the real kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
@@ -87,11 +89,18 @@ pub enum KernelError {
     Trace { why: String, hint: String },
 
     /// An option of a recording that cannot be meant.
-    #[error("{what}: got \"{got}\"; expected {expected}")]
+    #[error("{what}: got \"{got}\"; expected {expected}.")]
     Option {
         what: &'static str,
         got: String,
         expected: String,
+    },
+
+    /// An option that is no length of time or amount of data.
+    #[error("{what}: {error}")]
+    Quantity {
+        what: &'static str,
+        error: UnitError,
     },
 
     /// A filter asks for what the caller is not told.

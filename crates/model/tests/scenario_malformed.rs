@@ -1,9 +1,9 @@
-//! Damaged scenario files: each is refused in one paragraph, or is still a
+//! Damaged scenario files: each is refused, a paragraph for each mistake, or is still a
 //! scenario. None makes the parser panic.
 
 mod common;
 
-use common::refusal::assert_is_one_paragraph;
+use common::refusal::assert_is_a_paragraph_for_each_mistake;
 use common::{FILE, GOOD, read};
 use knee_model::rng::Stream;
 use proptest::prelude::*;
@@ -69,7 +69,7 @@ source = "article, 10 Gbit/s"
 /// Whatever the text, the parser answers; the refusals' texts are returned.
 fn answer(text: &str) -> Option<String> {
     let error = read(text).err()?.to_string();
-    assert_is_one_paragraph(&error, FILE, text);
+    assert_is_a_paragraph_for_each_mistake(&error, FILE, text);
     Some(error)
 }
 

@@ -5,17 +5,23 @@ use std::path::Path;
 
 use knee_kernel::KernelError;
 use knee_kernel::shell::Refused;
-use knee_model::scenario::ScenarioError;
+use knee_model::scenario::{ScenarioError, ScenarioErrors};
 use knee_sim::SimError;
+use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
 /// A class of `kneepoint.errors` with its message.
 fn front_error(py: Python<'_>, class: &str, message: String) -> PyErr {
+    front_error_of(py, class, (message,))
+}
+
+/// A class of `kneepoint.errors` with its arguments.
+fn front_error_of<'py>(py: Python<'py>, class: &str, arguments: impl PyCallArgs<'py>) -> PyErr {
     let made = py
         .import("kneepoint.errors")
         .and_then(|errors| errors.getattr(class))
-        .and_then(|class| class.call1((message,)));
+        .and_then(|class| class.call1(arguments));
     match made {
         Ok(error) => PyErr::from_value(error),
         // The front is broken: its own error says more than ours would.
@@ -23,8 +29,30 @@ fn front_error(py: Python<'_>, class: &str, message: String) -> PyErr {
     }
 }
 
-pub fn scenario(py: Python<'_>, error: &ScenarioError) -> PyErr {
-    front_error(py, "ScenarioError", error.to_string())
+/// With the line, the key and the sentence of each mistake, and what the front has to judge itself.
+pub fn scenario(py: Python<'_>, errors: &ScenarioErrors) -> PyErr {
+    let mistake = |error: &ScenarioError| {
+        let said = error.problem.to_string();
+        let key = error.problem.key().unwrap_or_default().to_owned();
+        let bare = said.strip_prefix(&format!("{key}: ")).unwrap_or(&said);
+        (error.line, key, bare.to_owned())
+    };
+    let mistakes: Vec<_> = errors.list.iter().map(mistake).collect();
+    let expects: Vec<_> = (errors.expects.iter())
+        .map(|expect| (expect.assert.clone(), expect.line))
+        .collect();
+    let published: Vec<_> = (errors.published.iter())
+        .map(|one| {
+            (
+                one.value.clone(),
+                one.figure.clone(),
+                one.source.clone(),
+                one.line,
+            )
+        })
+        .collect();
+    let arguments = (errors.to_string(), mistakes, expects, published);
+    front_error_of(py, "ScenarioError", arguments)
 }
 
 pub fn usage(py: Python<'_>, message: &str) -> PyErr {
@@ -38,7 +66,7 @@ pub fn engine(py: Python<'_>, error: &SimError) -> PyErr {
 pub fn kernel(py: Python<'_>, error: &KernelError) -> PyErr {
     let class = match error {
         KernelError::Cancelled => "Cancelled",
-        KernelError::Option { .. } => "UsageError",
+        KernelError::Option { .. } | KernelError::Quantity { .. } => "UsageError",
         error if error.is_unsupported() => "KernelUnsupported",
         _ => "EngineError",
     };

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import TYPE_CHECKING
 
 from kneepoint import say
-from kneepoint.errors import KneepointError
+from kneepoint.errors import KneepointError, ScenarioError
+
+if TYPE_CHECKING:
+    import click
 
 
 def main() -> None:
@@ -32,6 +36,9 @@ def _run() -> int:
         return end.exit_code
     except (KeyboardInterrupt, click.Abort):
         return 130
+    except ScenarioError as error:
+        # A paragraph for each mistake.
+        return _refuse(*str(error).split("\n"))
     except KneepointError as error:
         return _refuse(str(error))
     except click.exceptions.NoArgsIsHelpError as error:
@@ -40,8 +47,13 @@ def _run() -> int:
         return 2
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
-        path = context.command_path if context else "knee"
-        return _refuse(f"{path}: {error.format_message()} `{path} --help` says what there is.")
+        path = context.command_path if context else _command_path(app, sys.argv[1:])
+        said = error.format_message()
+        if type(error) is click.BadParameter and error.param is not None:
+            # A value at an option: what click says, after the option's name as everywhere.
+            said = f"{error.param.get_error_hint(context).strip(chr(39))}: {error.message}" if context else said
+        stop = "" if said.endswith((".", "?")) else "."
+        return _refuse(f"{path}: {said}{stop} `{path} --help` says what there is.")
     except say.Lost:
         raise
     except Exception:
@@ -60,7 +72,13 @@ def _is_text(word: str) -> bool:
     return True
 
 
-def _refuse(message: str) -> int:
-    """One paragraph on stderr."""
-    say.warn(re.sub(r"\s*\n\s*", " ", message.strip()))
+def _command_path(app: click.Group, words: list[str]) -> str:
+    """The command that the words name; click's parser does not say in which it failed."""
+    return f"knee {words[0]}" if words and words[0] in app.commands else "knee"
+
+
+def _refuse(*messages: str) -> int:
+    """One paragraph on stderr for each."""
+    for message in messages:
+        say.warn(re.sub(r"\s*\n\s*", " ", message.strip()))
     return 2

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from kneepoint import engines, say
+from kneepoint.errors import EngineError, UsageError
 
 from . import importing
 from .options import foreign
@@ -22,6 +23,20 @@ LISTED = ("algorithms", "queues", "losses", "workloads", "sizes", "keys", "table
 """What `knee list` can print."""
 
 _PATH = click.Path(path_type=Path)
+
+
+class _Whole(click.IntRange):
+    """A whole number, whose refusal says so."""
+
+    name = "whole number"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int:
+        try:
+            number = int(super().convert(value, parameter, context))
+        except click.BadParameter:
+            to = f"to {self.max}" if self.max is not None else "on"
+            self.fail(f'got "{value}"; expected a whole number from {self.min} {to}.', parameter, context)
+        return number
 
 
 class Options:
@@ -59,7 +74,7 @@ def _running(command: Command) -> Command:
         _json,
         click.option(
             "--workers",
-            type=click.IntRange(min=1),
+            type=_Whole(min=1),
             help="Repetitions at once; by default one per processor, which changes no result of the simulator, and "
             "one on the kernel, where they would take time from each other.",
         ),
@@ -122,7 +137,28 @@ def _version(context: click.Context, option: click.Parameter, asked: bool) -> No
         context.exit()
 
 
-@click.group(name="knee", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Knee(click.Group):
+    """The commands. An error at an argument of the API is told as one of the option of that name."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except (UsageError, EngineError) as error:
+            name, _, said = str(error).partition(": ")
+            option = f"--{name.replace('_', '-')}"
+            if option not in _options(self.get_command(context, context.invoked_subcommand or "")):
+                raise
+            raise type(error)(f"{option}: {said}") from None
+
+
+def _options(command: click.Command | None) -> set[str]:
+    """The long options of a command and of what is below it."""
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    own = {option for parameter in command.params for option in parameter.opts} if command else set()
+    return own.union(*map(_options, below))
+
+
+@click.group(name="knee", cls=_Knee, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
 )
@@ -155,8 +191,8 @@ def _run(scenarios: tuple[Path, ...], **options: Any) -> int:
 @click.option("--queue", help="Kind of queue; `knee list queues`.")
 @click.option("--duration", default="30s", show_default=True, help="Length of each repetition.")
 @click.option("--warmup", help="Left out of steady-state metrics.  [default: a sixth of the duration, at most 5s]")
-@click.option("--repeat", default=5, show_default=True, type=click.IntRange(min=1), help="Repetitions of each cell.")
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Seed of all random draws.")
+@click.option("--repeat", default=5, show_default=True, type=_Whole(min=1), help="Repetitions of each cell.")
+@click.option("--seed", default=1, show_default=True, type=_Whole(min=0), help="Seed of all random draws.")
 @click.option("--workload", help="Kind of workload; `knee list workloads`.")
 @click.option(
     "--set",
@@ -243,7 +279,7 @@ def _shell(command: tuple[str, ...], **given: Any) -> int:
 @_out("Folder for the runs and the figure; by default the next free runs/conform-N.")
 @click.option("--quick", is_flag=True, help="Six short cells instead of the whole matrix.")
 @click.option("--resume", is_flag=True, help="Go on with the runs in --out.")
-@click.option("--workers", type=click.IntRange(min=1), help="Labs at once; by default one.")
+@click.option("--workers", type=_Whole(min=1), help="Labs at once; by default one.")
 @foreign
 @_json
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
@@ -320,7 +356,7 @@ def _record(json: bool, quiet: bool, for_: str | None, no_host: bool, **given: A
 @_filtering
 @click.option("--sort", default="acked_bits_per_sec", show_default=True, metavar="COLUMN", help="Order of the rows.")
 @click.option("--once", is_flag=True, help="Print one interval as text and end; needs no terminal.")
-@click.option("--rows", default=20, show_default=True, type=click.IntRange(min=0), help="With --once; 0: all.")
+@click.option("--rows", default=20, show_default=True, type=_Whole(min=0), help="With --once; 0: all.")
 @click.option("--json", is_flag=True, help="With --once, which it implies: print one JSON object instead.")
 def _watch(port: tuple[str, ...], address: tuple[str, ...], **given: Any) -> int:
     """Watch the TCP connections of this host: rates, windows, round-trip times, and what holds each back.
@@ -329,6 +365,9 @@ def _watch(port: tuple[str, ...], address: tuple[str, ...], **given: Any) -> int
     """
     from . import watching
 
+    rows_are_given = click.get_current_context().get_parameter_source("rows") is click.core.ParameterSource.COMMANDLINE
+    if rows_are_given and not given["once"] and not given["json"]:
+        raise click.UsageError("--rows is for --once; the screen shows as many rows as it holds.")
     wanted = {"ports": port, "addresses": address, "algorithms": given.pop("algorithm"), "states": given.pop("state")}
     wanted |= {name: given.pop(name) for name in ("min_bytes", "mark", "cgroup")}
     return watching.run({name: value for name, value in wanted.items() if value}, **given)
@@ -358,7 +397,7 @@ def _sql(query: str, folder: Path, json: bool, csv: bool, external: bool) -> int
 
 @app.command("trace", short_help="Trace live connections ACK by ACK, or waits in qdiscs.")
 @click.argument("connection", metavar="[CONNECTION]", required=False)
-@click.option("--port", type=click.IntRange(1, 65535), help="Connections with this port at either end.")
+@click.option("--port", type=_Whole(1, 65535), help="Connections with this port at either end.")
 @click.option("--address", metavar="PREFIX", help="Connections with an end within it: 192.0.2.0/24, 2001:db8::/32.")
 @click.option("--qdisc", is_flag=True, help="How long packets wait in the root qdisc of each device, instead.")
 @click.option("--device", metavar="DEV", help="With --qdisc: only this device.")
@@ -413,7 +452,7 @@ def _list(what: str | None, json: bool) -> int:
 @click.option(
     "--condition",
     metavar="N",
-    type=click.IntRange(min=0),
+    type=_Whole(min=0),
     help="Point of the matrix that --figure shows, from 0, where it shows one.",
 )
 @foreign
@@ -421,6 +460,11 @@ def _report(run: Path, out: Path | None, figure: str | None, format: str, condit
     """Write the report of a run: one HTML file that opens offline."""
     from . import exporting
 
+    format_is_given = (
+        click.get_current_context().get_parameter_source("format") is click.core.ParameterSource.COMMANDLINE
+    )
+    if format_is_given and figure is None:
+        raise click.UsageError(f"--format: got {format} without --figure NAME; expected both. A report is HTML.")
     exporting.report(run, out, figure, format, condition)
     return 0
 
@@ -434,12 +478,8 @@ def _report(run: Path, out: Path | None, figure: str | None, format: str, condit
     "pcapng: its packets; mahimahi: the rate of its bottleneck, or of a scenario's, as a trace.",
 )
 @click.option("--out", metavar="PATH", type=_PATH, help="A folder for csv, a file for the others.")
-@click.option(
-    "--cell", default=0, show_default=True, type=click.IntRange(min=0), help="All but csv: cell of the matrix."
-)
-@click.option(
-    "--rep", default=0, show_default=True, type=click.IntRange(min=0), help="All but csv: repetition, from 0."
-)
+@click.option("--cell", default=0, show_default=True, type=_Whole(min=0), help="All but csv: cell of the matrix.")
+@click.option("--rep", default=0, show_default=True, type=_Whole(min=0), help="All but csv: repetition, from 0.")
 @click.option("--step", metavar="TIME", help="flent: between two points.  [default: 200ms]")
 @click.option(
     "--prometheus",
@@ -499,6 +539,12 @@ def _export_run(run: Path, format: str, out: Path, cell: int, rep: int, step: st
 
     if step is not None and format != "flent":
         raise click.UsageError(f"--step is for --format flent, and got {format}.")
+    # A trace of mahimahi may come of a scenario, which has cells and no repetitions yet.
+    useless = ("cell", "rep") if format == "csv" else ("rep",) if format == "mahimahi" and run.is_file() else ()
+    for name in useless:
+        if click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            what = "csv, which has every cell" if format == "csv" else "a scenario, of which nothing was repeated yet"
+            raise click.UsageError(f"--{name} is not for {what}.")
     if format == "csv":
         exporting.csv(run, out)
     elif format == "flent":

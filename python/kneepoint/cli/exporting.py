@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kneepoint import _core, api, say, tables
+from kneepoint import _core, api, human, say, tables
 from kneepoint.errors import RunFolderError, UsageError
 from kneepoint.folder import RunFolder
 from kneepoint.writing import cannot_write, new_file, replacing
@@ -25,7 +25,7 @@ def report(
     from kneepoint.observe import trace
 
     if trace.is_trace(run):
-        _trace_report(run, out, figure, format, tell)
+        _trace_report(run, out, figure, format, condition, tell)
         return
     api.open(run)
     if figure is None:
@@ -43,13 +43,17 @@ def report(
         tell(f"Figure: {target}")
 
 
-def _trace_report(run: Path, out: Path | None, figure: str | None, format: str, tell: Callable[[str], None]) -> None:
+def _trace_report(
+    run: Path, out: Path | None, figure: str | None, format: str, condition: int | None, tell: Callable[[str], None]
+) -> None:
     """The figure of a trace, which is all of its report."""
     from kneepoint.observe import figure as figures
     from kneepoint.observe import trace
 
     if figure not in (None, "trace"):
         raise UsageError(f'{run}: is a trace, and got --figure "{figure}"; expected none, or "trace".')
+    if condition is not None:
+        raise UsageError(f"--condition: got {condition}; expected none, because {run} is a trace, which has none.")
     target = out or run / ("trace.html" if figure is None else f"trace.{format}")
     figures.save(trace.read(run), target)
     tell(f"Figure: {target}")
@@ -64,6 +68,8 @@ def csv(folder: Path, out: Path) -> None:
         asked = list(tables.of_engine(api.open(folder).meta["engine"]))
         for name in asked:
             RunFolder(folder).table_path(name)
+    if out.exists() and not out.is_dir():
+        raise RunFolderError(f"{out}: is a file; expected a folder, or a name that is free. Choose another --out.")
     if out.is_dir() and any(out.iterdir()):
         raise RunFolderError(f"{out}: is not empty; expected a free name for the CSV files. Choose another --out.")
     # The statements are ours, and COPY writes.
@@ -107,11 +113,9 @@ def flent(run: Path, out: Path, cell: int, rep: int, step: str | None) -> None:
     found = api.open(run)
     _check_cell(run, found.meta, cell, rep)
     told = files.write(found, cell, rep, out, step or files.STEP)
-    streams = told["metadata"]["TEST_PARAMETERS"]["upload_streams"]
-    steps = f"{len(told['x_values'])} steps of {told['metadata']['STEP_SIZE']:g} s"
-    say.line(
-        f"flent: {out} (cell {cell}, repetition {rep}; {streams} flows, {steps}). Plots: flent tcp_nup --list-plots"
-    )
+    streams = human.counted(int(told["metadata"]["TEST_PARAMETERS"]["upload_streams"]), "flow")
+    steps = f"{human.counted(len(told['x_values']), 'step')} of {told['metadata']['STEP_SIZE']:g} s"
+    say.line(f"flent: {out} (cell {cell}, repetition {rep}; {streams}, {steps}). Plots: flent tcp_nup --list-plots")
 
 
 def mahimahi(source: Path, out: Path, cell: int, rep: int) -> None:
@@ -123,7 +127,8 @@ def mahimahi(source: Path, out: Path, cell: int, rep: int) -> None:
     with replacing(out) as file:
         file.write(text.encode("ascii"))
     seconds = int(text.rsplit(maxsplit=1)[-1]) / 1e3
-    say.line(f"mahimahi: {out} ({what}: {text.count(chr(10))} packets of {OPPORTUNITY_BYTES} bytes in {seconds:g} s)")
+    packets = human.counted(text.count("\n"), "packet")
+    say.line(f"mahimahi: {out} ({what}: {packets} of {OPPORTUNITY_BYTES} bytes in {seconds:g} s)")
 
 
 OPPORTUNITY_BYTES = 1504
@@ -160,10 +165,7 @@ def _asked(file: Path, cell: int) -> str:
     text, name = api.read_scenario(file)
     scenario = api.parse(text, name)
     found = scenario.cells
-    if cell >= len(found):
-        raise UsageError(
-            f"{file}: got cell {cell}; expected a cell below {len(found)}. `knee run --dry-run` prints the cells."
-        )
+    _check_below("cell", cell, len(found), f"{file} has {human.counted(len(found), 'cell')}")
     rate, duration_ns = found[cell]["rate_bits_per_sec"], found[cell]["duration_ns"]
     if rate and rate * duration_ns / 8e9 / OPPORTUNITY_BYTES > MOST_OPPORTUNITIES:
         raise UsageError(
@@ -184,8 +186,11 @@ def _lines(numbers: Any) -> str:
 
 
 def _check_cell(run: Path, meta: Mapping[str, Any], cell: int, rep: int) -> None:
-    if cell >= len(meta["cells"]) or rep >= meta["repeat"]:
-        raise UsageError(
-            f"{run}: got cell {cell}, repetition {rep}; expected a cell below {len(meta['cells'])} and a repetition "
-            f"below {meta['repeat']}. `knee run --dry-run` prints the cells."
-        )
+    _check_below("cell", cell, len(meta["cells"]), f"{run} has {human.counted(len(meta['cells']), 'cell')}")
+    _check_below("rep", rep, meta["repeat"], f"{run} has {human.counted(meta['repeat'], 'repetition')} of each cell")
+
+
+def _check_below(option: str, got: int, count: int, because: str) -> None:
+    if got >= count:
+        expected = f"0 to {count - 1}" if count > 1 else "0"
+        raise UsageError(f"--{option}: got {got}; expected {expected}, because {because}.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kneepoint import say
+from kneepoint import human, say
 
 from .options import foreign
 
@@ -32,7 +32,7 @@ _DOUBTS = {
     "in_the_middle": "{:,} connections were captured between their ends: rtt_us is a part of the round trip there.",
     "one_way": "{:,} connections have packets of one direction only: no RTT, no inflight.",
     "dropped_by_capture": "{:,} packets were dropped by the capture, as it says.",
-    "bytes_not_captured": "{:,} bytes were acknowledged and are not in the capture: it dropped packets.",
+    "bytes_not_captured": "{:,} bytes were acknowledged and not captured: the capture dropped packets.",
     "options_cut": "{:,} packets have their TCP options cut off; capture 128 bytes or more of each.",
     "captured_again": "{:,} packets were captured again at another interface, and left out.",
     "fragments": "{:,} fragments of IP packets were left out: they do not tell their segment's length.",
@@ -206,22 +206,23 @@ def _progress(done_bytes: int, rows: int) -> None:
 
 
 def _told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    from kneepoint import human
     from kneepoint.observe import imports
 
     if "packets" in report:
-        connections = f"{report['connections']:,} connections and {report['ack_rows']:,} rows of ACKs"
-        yield f"{connections} from {report['packets']:,} packets"
+        connections = human.counted(report["connections"], "connection")
+        acks = f"{human.counted(report['ack_rows'], 'row')} of ACKs"
+        yield f"{connections} and {acks} from {human.counted(report['packets'], 'packet')}"
     else:
-        dumps = f" of {report['dumps']:,} dumps" if "dumps" in report else ""
+        dumps = f" of {human.counted(report['dumps'], 'dump')}" if "dumps" in report else ""
         unit = imports.unit_of(report)
-        yield f"{report['rows']:,} rows{dumps} from {report[unit]:,} {unit}"
+        units = human.counted(report[unit], unit.removesuffix("s"))
+        yield f"{human.counted(report['rows'], 'row')}{dumps} from {units}"
     files = len(report["files"])
     if not files:
         yield "nothing written: --dry-run"
         return
     size = sum(Path(path).stat().st_size for path in report["files"])
-    yield f"{files} {'file' if files == 1 else 'files'}, {human.quantity('bytes', size)} in {folder}"
+    yield f"{human.counted(files, 'file')}, {human.quantity('bytes', size)} in {folder}"
 
 
 def _doubts(report: Mapping[str, Any]) -> Iterator[str]:
@@ -237,7 +238,7 @@ def _doubts(report: Mapping[str, Any]) -> Iterator[str]:
     for name, text in _DOUBTS.items():
         match report.get(name):
             case dict() as counts:
-                yield from (text.format(count, what) for what, count in counts.items())
+                yield from (human.agreeing(text.format(count, what)) for what, count in counts.items())
             case count if count:
-                yield text.format(count)
+                yield human.agreeing(text.format(count))
     yield from (f"{path}: empty." for path in report["empty_files"])

@@ -38,9 +38,10 @@ def _told(report: Report, out: str) -> list[str]:
     used, elapsed = human.quantity("time", used_us), human.quantity("time", elapsed_us)
     files = len(report["files"])
     return [
-        f"{report['rows']:,} rows in {report['samples']:,} samples of up to {report['sockets_max']:,} sockets; "
+        f"{human.counted(report['rows'], 'row')} in {human.counted(report['samples'], 'sample')} of up to "
+        f"{human.counted(report['sockets_max'], 'socket')}; "
         f"{report['final_rows']:,} of them when a socket was destroyed",
-        f"{files} files, {human.quantity('bytes', report['bytes'])} in {out}",
+        f"{human.counted(files, 'file')}, {human.quantity('bytes', report['bytes'])} in {out}",
         f"cost: {share:.2f} % of a processor ({used} in {elapsed}, "
         f"of that {human.quantity('time', cpu['system_us'])} in the kernel), "
         f"at most {human.quantity('bytes', report['peak_rss_bytes'])} of memory",
@@ -50,25 +51,30 @@ def _told(report: Report, out: str) -> list[str]:
 def _doubts(report: Report) -> list[str]:
     """What is missing from the recording."""
     counts: tuple[tuple[str, Callable[[int], str]], ...] = (
-        ("missed", lambda n: f"{n} samples were left out: one took longer than the interval. Choose a longer --every."),
-        ("failed", lambda n: f"{n} samples could not be taken."),
+        (
+            "missed",
+            lambda n: (
+                f"{human.counted(n, 'sample')} left out: one took longer than the interval. Choose a longer --every."
+            ),
+        ),
+        ("failed", lambda n: f"{human.counted(n, 'sample')} could not be taken."),
         (
             "events_lost",
             lambda n: (
-                f"{n} sockets were destroyed faster than their events could be taken: their final rows are missing."
+                f"{human.counted(n, 'socket')} destroyed faster than events could be taken: the final rows are missing."
             ),
         ),
         (
             "final_left_out",
             lambda n: (
-                f"{n} sockets were destroyed before a sample had told what the filters ask for; they have no final row."
+                f"{human.counted(n, 'socket')} destroyed before a sample told what the filters ask for: no final row."
             ),
         ),
         (
             "interrupted",
-            lambda n: f"in {n} samples the kernel's table changed meanwhile: a socket may be missing or twice.",
+            lambda n: f"in {human.counted(n, 'sample')} the kernel's table changed: a socket may be missing or twice.",
         ),
-        ("not_understood", lambda n: f"{n} answers of the kernel were no socket."),
+        ("not_understood", lambda n: f"{human.counted(n, 'answer')} of the kernel not understood as a socket."),
     )
     lines = [words(report[key]) for key, words in counts if report.get(key)]
     return lines + [f"{text}." for text in report["notes"]]

@@ -18,6 +18,7 @@ from kneepoint.results import Run
 from kneepoint.terms import suggest
 
 from .app import Options
+from .named import by_option, of_compare
 
 _RUNS = Path("runs")
 
@@ -30,6 +31,14 @@ def run(files: Sequence[Path], options: Options) -> int:
     """`knee run`."""
     if options.resume:
         return _resume(files, options)
+    api.check_engine(options.engine or "sim", options.bpf)
+    stems = [file.stem for file in files]
+    if options.out and len(set(stems)) < len(stems):
+        twice = next(stem for stem in stems if stems.count(stem) > 1)
+        raise UsageError(
+            f'knee run: got two scenarios called "{twice}", which would both go to {options.out / twice}; expected '
+            "different names below one --out. Run them one after the other."
+        )
     if not files:
         raise UsageError(
             "knee run: got no scenario; expected a file, as in `knee run demo.toml`. "
@@ -50,8 +59,10 @@ def run(files: Sequence[Path], options: Options) -> int:
 
 def compare(algorithms: Sequence[str], settings: Mapping[str, Any], options: Options) -> int:
     """`knee compare`."""
-    text, file = compose.comparison(algorithms, **settings), "<command line>"
-    api.parse(text, file)
+    api.check_engine(options.engine or "sim", options.bpf)
+    with by_option("knee compare", of_compare(settings["set"])):
+        text, file = compose.comparison(algorithms, **settings), "<command line>"
+        api.parse(text, file)
     if options.dry_run:
         return _dry_run([(text, file)], options)
     job = _Job(text, file, options.out, "compare", record.command_line("knee", *sys.argv[1:]))
@@ -117,6 +128,9 @@ def _run_all(jobs: Iterable[_Job], options: Options) -> int:
 def _resume(files: Sequence[Path], options: Options) -> int:
     if options.out is None:
         raise UsageError("knee run --resume: got no folder; expected --out DIR, the run folder to go on with.")
+    for name, given in (("--force", options.force), ("--dry-run", options.dry_run)):
+        if given:
+            raise UsageError(f"knee run: got --resume and {name}; expected one of them. --resume keeps what is there.")
     if len(files) > 1:
         raise UsageError(
             "knee run --resume: got several scenarios; expected one, or none to go on with the stored one."
@@ -231,5 +245,6 @@ def _plan(title: str, repeat: int, cells: Sequence[Mapping[str, Any]], how: str)
             ]
         )
     left = [False, True, True, False, False, False, False, False]
-    head = f"{title}: {len(cells)} cells x {repeat} repetitions = {len(cells) * repeat} runs, {length} {how}"
+    runs = f"{human.counted(len(cells), 'cell')} x {human.counted(repeat, 'repetition')}"
+    head = f"{title}: {runs} = {human.counted(len(cells) * repeat, 'run')}, {length} {how}"
     return [head, "", *output.aligned(rows, left=left)]

@@ -9,6 +9,8 @@ from typing import Any
 from kneepoint import _core, compose, engines, human, say
 from kneepoint.errors import UsageError
 
+from .named import by_option, of_shell
+
 _FILE = "<command line>"
 
 
@@ -27,16 +29,17 @@ def shell(command: Sequence[str], settings: Mapping[str, Any], *, algorithm: str
 def _scenario(settings: Mapping[str, Any], algorithm: str) -> _core.Scenario:
     """The path as a scenario of one cell and one flow, whose algorithm is the far end's."""
     # The lab lives as long as the command and nobody looks at samples; both keys are at their limits.
-    text = compose.comparison(
-        [algorithm],
-        rate=settings["path.rate"],
-        rtt=settings["path.rtt"],
-        duration="24h",
-        warmup="0s",
-        repeat=1,
-        set={"sample_interval": "1h", **settings},
-    )
-    scenario = _core.parse(text, _FILE)
+    with by_option("knee shell", of_shell):
+        text = compose.comparison(
+            [algorithm],
+            rate=settings["path.rate"],
+            rtt=settings["path.rtt"],
+            duration="24h",
+            warmup="0s",
+            repeat=1,
+            set={"sample_interval": "1h", **settings},
+        )
+        scenario = _core.parse(text, _FILE)
     if len(scenario.cells) > 1:
         axes = ", ".join(f"{key}={value}" for key, value in scenario.cells[0]["axes"])
         raise UsageError(
@@ -53,7 +56,7 @@ def _measured(links: Sequence[Mapping[str, Any]]) -> str:
 
 def _direction(link: Mapping[str, Any]) -> str:
     """Of one direction: bytes, packets lost and dropped, rate and added delay."""
-    parts = [f"{human.quantity('bytes', link['forwarded_bytes'])} in {link['forwarded_pkts']} packets"]
+    parts = [f"{human.quantity('bytes', link['forwarded_bytes'])} in {human.counted(link['forwarded_pkts'], 'packet')}"]
     parts += [f"{link[f'{what}_pkts']} {what}" for what in ("lost", "dropped") if link[f"{what}_pkts"] is not None]
     if link["achieved_rate_bits_per_sec"] is not None:
         parts.append(f"{human.quantity('rate', link['achieved_rate_bits_per_sec'])} while busy")

@@ -54,7 +54,7 @@ def connections(
             seconds=seconds,
             stop=stop,
             command=record.command_line("knee", *sys.argv[1:]),
-            progress=lambda rows, lost: progress(f"{rows:,} segments, {told.lost(lost)}"),
+            progress=lambda rows, lost: progress(f"{human.counted(rows, 'segment')}, {told.lost(lost)}"),
         )
     progress.end()
     drawn = figure.save(found, folder / "trace.html") if figure.shown(found) else None
@@ -125,7 +125,7 @@ def _histogram(one: qdiscs.Latency) -> Iterator[str]:
 
     quantiles = ", ".join(f"p{share * 100:.0f} {time_of(one.quantile_ns(share))}" for share in qdiscs.QUANTILES)
     longest = f", longest {told.time_of(one.max_ns)}" if one.measured else ""
-    yield f"{one.name} (namespace {one.netns}): {one.measured:,} packets measured; {quantiles}{longest}"
+    yield f"{one.name} (namespace {one.netns}): {human.counted(one.measured, 'packet')} measured; {quantiles}{longest}"
     gone = one.taken_in - one.measured
     if gone > 0:
         yield f"  {gone:,} were taken in and not seen to leave: dropped within, split into segments, or waiting still"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kneepoint import _core
+from kneepoint import _core, human
 from kneepoint.errors import UsageError
 
 if TYPE_CHECKING:
@@ -388,13 +388,13 @@ def _nothing(files: Sequence[str], report: Mapping[str, Any], row: str, expected
     unit = unit_of(report)
     if not report[unit] and not shown(report):
         return f"{what}: empty; expected {expected}."
-    found = f"{report[unit]:,} {unit}"
+    found = human.counted(report[unit], unit.removesuffix("s"))
     if first := shown(report):
         found = f"{not_understood(report)}, as {first[0]}"
     elif report.get("unknown_links"):
         found = f"{found} by link types that are not read: {_link_types(report)}"
     elif report.get("other_protocols"):
-        found = f"{report['other_protocols']:,} sockets are of other protocols"
+        found = human.agreeing(f"{report['other_protocols']:,} sockets are of other protocols")
     return f"{what}: no {row} in it: {found}. Expected {expected}."
 
 

@@ -47,13 +47,14 @@ def counted(found: Trace) -> str:
     """What was seen, in how long, and what was lost."""
     about = found.about
     segments, events = about["rows"]["acks"], about["rows"]["events"]
-    return f"{segments:,} segments and {events:,} events in {about['seconds']:.3g} s; {lost(about['lost'])}"
+    seen = f"{human.counted(segments, 'segment')} and {human.counted(events, 'event')}"
+    return f"{seen} in {about['seconds']:.3g} s; {lost(about['lost'])}"
 
 
 def gaps(found: Trace) -> Iterator[str]:
     """Where rows are missing."""
     if count := found.about["gaps"]:
-        yield f"{count:,} gaps: an ACK found more acknowledged than the row before it tells; see docs/trace.md"
+        yield f"{human.counted(count, 'gap')}: an ACK found more acknowledged than the row before it tells; see docs/trace.md"
 
 
 def lost(count: int) -> str:

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kneepoint import human
+from kneepoint import human, written
 from kneepoint.metrics import BY_NAME
 from kneepoint.report import palette
 from kneepoint.report.figures.limits import WORDS
 from kneepoint.report.run import Entrant, ReportRun, axis_name
 from kneepoint.stats import Estimate, Group, Verdict
+from kneepoint.verdicts import greater_first
 
 #: Divisor and unit of each kind of metric in the page, the same in every table and figure.
 UNITS = {"rate": (1e6, "Mbit/s"), "time": (1e3, "ms"), "pct": (1.0, "%"), "share": (0.01, "%"), "per_sec": (1.0, "1/s")}
@@ -53,16 +54,15 @@ def unit_of(metric: str) -> str:
 def _number(estimate: Estimate | None, metric: str) -> str:
     if estimate is None:
         return "–"
-    return human.digits(estimate.mean / UNITS.get(BY_NAME[metric].kind, (1.0, ""))[0])
+    return written.plus_minus(estimate, UNITS.get(BY_NAME[metric].kind, (1.0, ""))[0])[0]
 
 
 def _interval(estimate: Estimate | None, metric: str) -> str:
-    if estimate is None or estimate.low is None or estimate.high is None:
+    if estimate is None:
         return ""
     if estimate.identical:
         return "identical in every repetition"
-    divisor = UNITS.get(BY_NAME[metric].kind, (1.0, ""))[0]
-    return human.interval(estimate.low / divisor, estimate.high / divisor)
+    return written.plus_minus(estimate, UNITS.get(BY_NAME[metric].kind, (1.0, ""))[0])[1]
 
 
 def table(run: ReportRun) -> tuple[list[tuple[str, str]], list[Row]]:
@@ -108,10 +108,8 @@ def base_rtt(run: ReportRun, entrant: Entrant, group: Group) -> str:
 
 
 def limited_by(group: Group) -> str:
-    """The greatest share, and the second where it is near."""
-    shares = sorted(((e.mean, limit) for limit, e in group.limited_by.items()), reverse=True)
-    shown = [pair for k, pair in enumerate(shares) if pair[0] >= 0.05 and (k == 0 or pair[0] >= shares[0][0] / 2)]
-    return ", ".join(f"{WORDS[limit]} {100 * share:.0f}\u00a0%" for share, limit in shown[:2]) or "–"
+    """What held it back, as the terminal says it, in the words of the chart."""
+    return ", ".join(f"{WORDS[limit]} {100 * found.mean:.0f}\u00a0%" for limit, found in group.limits) or "–"
 
 
 def answer(run: ReportRun) -> tuple[list[str], list[str]]:
@@ -134,20 +132,21 @@ def answer(run: ReportRun) -> tuple[list[str], list[str]]:
 def _alone(run: ReportRun) -> list[str]:
     """Where there is nothing to compare: what was measured."""
     name = "goodput_bits_per_sec"
-    found = [(e.label, group.metrics[name].mean / 1e6) for e, group in run.measured if name in group.metrics]
+    found = [(e.label, group.metrics[name]) for e, group in run.measured if name in group.metrics]
     if not found:
         return []
     if len(found) == 1:
-        return [f"Goodput: {found[0][0]} {human.digits(found[0][1])} Mbit/s"]
-    values = [value for _, value in found]
-    return [f"Goodput: {human.digits(min(values))} to {human.digits(max(values))} Mbit/s"]
+        [(label, only)] = found
+        return [f"Goodput: {label} {_number(only, name)} Mbit/s"]
+    found.sort(key=lambda entry: entry[1].mean)
+    return [f"Goodput: {_number(found[0][1], name)} to {_number(found[-1][1], name)} Mbit/s"]
 
 
 def _weight(verdict: Verdict) -> float:
     """How much a verdict says: nothing unless it decides, then by its ratio either way."""
     if verdict.decision not in ("more", "less"):
         return 0.0
-    return abs(math.log(verdict.value)) if verdict.scale == "ratio" else math.inf
+    return abs(math.log(verdict.found.mean)) if verdict.scale == "ratio" else math.inf
 
 
 def _count(verdicts: list[Verdict], a: str, b: str) -> str:
@@ -166,13 +165,11 @@ def _count(verdicts: list[Verdict], a: str, b: str) -> str:
         if not found:
             continue
         where = f"in all {total} conditions" if len(found) == total else f"in {len(found)} of {total} conditions"
-        ratios = [verdict.value for verdict in found if verdict.scale == "ratio"]
-        if decision == "less":
-            ratios = [1 / ratio for ratio in ratios]
+        ratios = sorted((verdict for verdict in found if verdict.scale == "ratio"), key=_weight)
         spread = ""
         if decision in ("more", "less") and ratios:
-            low, high = human.digits(min(ratios)), human.digits(max(ratios))
-            spread = f" ({low}×)" if low == high else f" ({low}× to {high}×)"
+            low, high = (greater_first(verdict)[2] for verdict in (ratios[0], ratios[-1]))
+            spread = f" ({low})" if low == high else f" ({low} to {high})"
         parts.append(f"{words[decision]} {where}{spread}")
     return "; ".join(parts)
 

@@ -1,6 +1,6 @@
 //! Scenario files.
 //!
-//! Besides that nothing panics: a file is refused in one paragraph that names
+//! Besides that nothing panics: a file is refused in a paragraph for each mistake that names
 //! file and line, or becomes cells, of which there are no more than stated.
 
 #[path = "../../../model/tests/common/refusal.rs"]
@@ -8,7 +8,7 @@ mod refusal;
 
 use knee_model::scenario::{AlgorithmInfo, Names, ParamInfo, parse};
 
-use self::refusal::assert_is_one_paragraph;
+use self::refusal::assert_is_a_paragraph_for_each_mistake;
 use super::sample;
 use crate::Target;
 
@@ -105,7 +105,7 @@ fn check(input: &[u8]) -> usize {
             assert!((1..=100_000).contains(&cells) && cells * flows <= 1_000_000);
             assert!(scenario.cells.iter().all(|cell| cell.flows.len() == flows));
         }
-        Err(error) => assert_is_one_paragraph(&error.to_string(), FILE, &text),
+        Err(error) => assert_is_a_paragraph_for_each_mistake(&error.to_string(), FILE, &text),
     }
     // A refusal may come with the last of the cells.
     let held = if cells == 0 {

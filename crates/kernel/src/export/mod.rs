@@ -68,11 +68,10 @@ impl Options {
                     expected: "at least \"100ms\"".to_owned(),
                 });
             }
-            Err(_) => {
-                return Err(KernelError::Option {
+            Err(error) => {
+                return Err(KernelError::Quantity {
                     what: "every",
-                    got: asked.every.clone(),
-                    expected: parse::DURATION_FORMS.to_owned(),
+                    error,
                 });
             }
         };

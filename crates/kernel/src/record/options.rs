@@ -213,14 +213,16 @@ fn wrong(what: &'static str, got: &str, expected: &str) -> KernelError {
 fn duration(what: &'static str, text: &str) -> Result<Duration, KernelError> {
     match parse::duration(text) {
         Ok(time) if time.0 > 0 => Ok(Duration::from_nanos(time.0)),
-        _ => Err(wrong(what, text, parse::DURATION_FORMS)),
+        Ok(_) => Err(wrong(what, text, "more than that, such as \"1s\"")),
+        Err(error) => Err(KernelError::Quantity { what, error }),
     }
 }
 
 fn bytes(what: &'static str, text: &str) -> Result<u64, KernelError> {
     match parse::bytes(text) {
         Ok(bytes) if bytes > 0 => Ok(bytes),
-        _ => Err(wrong(what, text, parse::BYTES_FORMS)),
+        Ok(_) => Err(wrong(what, text, "more than that, such as \"1MB\"")),
+        Err(error) => Err(KernelError::Quantity { what, error }),
     }
 }
 

@@ -1,11 +1,12 @@
 //! The matrix: lists of the file are axes, their combinations are cells.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::error::{Problem, ScenarioError};
+use super::error::{Mistakes, Problem};
 use super::keys::Section;
 use super::read::{Content, Entry, Setting, Target};
 use super::value::Value;
+use super::{Expect, Published};
 
 /// Most cells of a matrix.
 const MAX_CELLS: u64 = 100_000;
@@ -23,8 +24,10 @@ pub(super) struct Matrix {
     n_cells: u64,
     pub(super) n_hops: usize,
     pub(super) flow_lines: Vec<u32>,
-    pub(super) n_expects: usize,
-    pub(super) n_published: usize,
+    n_expects: usize,
+    n_published: usize,
+    /// Keys whose values are no good, which the file's reader has told.
+    spoilt: HashSet<(Section, &'static str)>,
 }
 
 /// One combination: an entry chosen of every setting.
@@ -34,13 +37,15 @@ pub(super) struct Point<'a> {
 }
 
 impl Matrix {
-    pub(super) fn new(content: Content, file: &str) -> Result<Matrix, ScenarioError> {
+    /// `None`: it is too large to be looked through.
+    pub(super) fn new(content: Content, mistakes: &Mistakes<'_>) -> Option<Matrix> {
         let Content {
             settings,
             n_hops,
             flow_lines,
             n_expects,
             n_published,
+            spoilt,
         } = content;
         let mut by_key = HashMap::new();
         let mut params: HashMap<Section, Vec<usize>> = HashMap::new();
@@ -66,10 +71,18 @@ impl Matrix {
             flow_lines,
             n_expects,
             n_published,
+            spoilt,
         };
-        matrix.check_applicable(file)?;
-        matrix.check_size(file)?;
-        Ok(matrix)
+        matrix.check_applicable(mistakes);
+        matrix.check_size(mistakes).then_some(matrix)
+    }
+
+    /// Was the key's value in the file no good, so that another stands in its place?
+    pub(super) fn is_spoilt(&self, section: Section, name: &str) -> bool {
+        // Nearly always the set is empty, and keys are looked at by the million.
+        !self.spoilt.is_empty()
+            && (section.keys())
+                .any(|key| key.name == name && self.spoilt.contains(&(section, key.name)))
     }
 
     /// Every cell's point, the last axis fastest.
@@ -95,6 +108,36 @@ impl Matrix {
         })
     }
 
+    pub(super) fn expects(&self) -> Vec<Expect> {
+        let one = |i| {
+            let (assert, line) = self.text(Section::Expect(i), "assert");
+            Expect { assert, line }
+        };
+        (0..self.n_expects).map(one).collect()
+    }
+
+    pub(super) fn published(&self) -> Vec<Published> {
+        let one = |i| {
+            let section = Section::Published(i);
+            let (value, line) = self.text(section, "value");
+            Published {
+                value,
+                figure: self.text(section, "figure").0,
+                source: self.text(section, "source").0,
+                line,
+            }
+        };
+        (0..self.n_published).map(one).collect()
+    }
+
+    /// The text of a key that is no axis, and its line; empty where it is no good.
+    fn text(&self, section: Section, name: &str) -> (String, u32) {
+        let setting = self.setting(section, name);
+        let entry = &setting.expect("the registry requires it").entries[0];
+        let text = text_of(&entry.value).filter(|_| !self.is_spoilt(section, name));
+        (text.unwrap_or_default().into(), entry.line)
+    }
+
     fn setting(&self, section: Section, name: &str) -> Option<&Setting> {
         // The map's keys are 'static; a lookup by a shorter borrow goes through the registry's own name.
         let key = section.keys().find(|key| key.name == name)?;
@@ -105,7 +148,7 @@ impl Matrix {
 
     /// Refuses what no cell would use: parameters of an algorithm that the
     /// flow never runs, keys of a workload that it never has.
-    fn check_applicable(&self, file: &str) -> Result<(), ScenarioError> {
+    fn check_applicable(&self, mistakes: &Mistakes<'_>) {
         for setting in self.settings.iter().filter(|setting| !setting.is_default) {
             let used = |name: &str| {
                 let entries = self
@@ -117,6 +160,7 @@ impl Matrix {
                     .collect::<Vec<_>>()
             };
             match &setting.target {
+                Target::Param { key, .. } if self.is_spoilt(setting.section, key) => {}
                 Target::Param { key, owner, .. } if !used(key).contains(&owner.as_str()) => {
                     let problem = Problem::Value {
                         key: setting.path.clone(),
@@ -124,8 +168,9 @@ impl Matrix {
                         expected: format!("parameters of this table's own {key}"),
                         next: format!("Remove it, or set {key} = \"{owner}\"."),
                     };
-                    return Err(ScenarioError::new(file, setting.line, problem));
+                    mistakes.add(setting.line, problem);
                 }
+                Target::Key(_) if self.is_spoilt(setting.section, "workload") => {}
                 Target::Key(key) if !key.workloads().is_empty() => {
                     let (workloads, own) = (key.workloads(), used("workload"));
                     if !workloads.iter().any(|name| own.contains(name)) {
@@ -135,16 +180,16 @@ impl Matrix {
                             expected: format!("keys of workload {}", own.join(" or ")),
                             next: format!("Remove it, or set workload = \"{}\".", workloads[0]),
                         };
-                        return Err(ScenarioError::new(file, setting.line, problem));
+                        mistakes.add(setting.line, problem);
                     }
                 }
                 _ => {}
             }
         }
-        Ok(())
     }
 
-    fn check_size(&mut self, file: &str) -> Result<(), ScenarioError> {
+    /// Counts the cells; false: there are too many.
+    fn check_size(&mut self, mistakes: &Mistakes<'_>) -> bool {
         let lengths = self
             .axes
             .iter()
@@ -163,10 +208,11 @@ impl Matrix {
                 cells: n_cells,
                 limit,
             };
-            return Err(ScenarioError::new(file, setting.line, problem));
+            mistakes.add(setting.line, problem);
+            return false;
         }
         self.n_cells = n_cells as u64;
-        Ok(())
+        true
     }
 }
 

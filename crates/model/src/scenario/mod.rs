@@ -16,7 +16,7 @@ mod value;
 
 pub use cell::*;
 pub use describe::{Fact, bdp_bytes, describe};
-pub use error::{Problem, ScenarioError};
+pub use error::{Problem, ScenarioError, ScenarioErrors};
 pub use keys::{KeyDoc, keys};
 pub use settings::{Form, ParamInfo};
 
@@ -90,10 +90,16 @@ pub struct AlgorithmInfo {
 ///
 /// # Errors
 ///
-/// The first thing wrong with the file, as one paragraph with file, line and
-/// key, what was got, what is expected and what to do.
-pub fn parse(text: &str, file: &str, names: &Names) -> Result<Scenario, ScenarioError> {
-    let content = read::read(text, file, names)?;
-    let matrix = matrix::Matrix::new(content, file)?;
-    resolve::scenario(&matrix, file, names)
+/// Everything that is wrong with the file, a paragraph for each mistake: file,
+/// line and key, what was got, what is expected and what to do.
+pub fn parse(text: &str, file: &str, names: &Names) -> Result<Scenario, ScenarioErrors> {
+    let mistakes = error::Mistakes::new(file);
+    let matrix = read::read(text, names, &mistakes)
+        // What was not read any more says nothing.
+        .filter(|_| !mistakes.is_full())
+        .and_then(|content| matrix::Matrix::new(content, &mistakes));
+    let matrix = matrix.as_ref();
+    let scenario = matrix.and_then(|matrix| resolve::scenario(matrix, names, &mistakes));
+    let besides = matrix.map(|matrix| (matrix.expects(), matrix.published()));
+    mistakes.result(scenario, besides.unwrap_or_default())
 }

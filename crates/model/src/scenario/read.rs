@@ -1,10 +1,13 @@
 //! From TOML text to settings: every key of the file with its checked values
 //! and the line it stands on.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
+
 use toml_edit::{Array, Document, Item, Key as TomlKey, Table, TableLike, Value as Toml};
 
 use super::Names;
-use super::error::{Problem, ScenarioError, nearest};
+use super::error::{Mistakes, Problem, nearest};
 use super::keys::{Default, Key, Section, TABLES};
 use super::value::{self, Value};
 use crate::queue;
@@ -12,6 +15,7 @@ use crate::trace::Files;
 use crate::units::parse::quoted;
 
 mod params;
+mod tables;
 
 /// What a setting sets.
 #[derive(Clone)]
@@ -94,6 +98,8 @@ pub(super) struct Content {
     pub(super) n_expects: usize,
     /// Number of `[[published]]` tables.
     pub(super) n_published: usize,
+    /// Keys whose values are no good, which has been told: what a cell would hold of them says nothing about the file.
+    pub(super) spoilt: HashSet<(Section, &'static str)>,
 }
 
 /// Most `[[hop]]` tables: as long as paths get, an IP packet's time to live.
@@ -101,8 +107,8 @@ const MAX_HOP_TABLES: usize = 64;
 /// Most `[[flow]]` tables: far above what a person writes, far below what hurts.
 const MAX_FLOW_TABLES: usize = 10_000;
 
-/// Reads the whole file.
-pub(super) fn read(text: &str, file: &str, names: &Names) -> Result<Content, ScenarioError> {
+/// Reads the whole file; `None` when it is no TOML.
+pub(super) fn read(text: &str, names: &Names, mistakes: &Mistakes<'_>) -> Option<Content> {
     let line_starts = text
         .bytes()
         .enumerate()
@@ -111,178 +117,152 @@ pub(super) fn read(text: &str, file: &str, names: &Names) -> Result<Content, Sce
         .collect();
     let reader = Reader {
         line_starts,
-        file,
         names,
+        mistakes,
+        meant: RefCell::default(),
+        empty: Table::new(),
     };
-    let document = Document::parse(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| reader.line(span.start));
-        let message = error
-            .message()
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
-        reader.error(line, Problem::Syntax { message })
-    })?;
-    reader.content(document.as_table())
+    match Document::parse(text) {
+        Ok(document) => Some(reader.content(document.as_table())),
+        Err(error) => {
+            let line = error.span().map_or(1, |span| reader.line(span.start));
+            let words: Vec<&str> = error.message().split_whitespace().collect();
+            let message = words.join(" ");
+            mistakes.add(line, Problem::Syntax { message });
+            None
+        }
+    }
 }
 
 struct Reader<'a> {
     /// Byte offsets at which line 2 and the following begin.
     line_starts: Vec<usize>,
-    file: &'a str,
     names: &'a Names,
+    mistakes: &'a Mistakes<'a>,
+    /// Paths of the keys and tables that unknown ones probably stand for: those are not missing as well.
+    meant: RefCell<HashSet<String>>,
+    /// A table that the file does not have.
+    empty: Table,
 }
 
 impl Reader<'_> {
-    fn content(&self, root: &Table) -> Result<Content, ScenarioError> {
+    fn content(&self, root: &Table) -> Content {
         let mut content = Content {
             settings: Vec::new(),
             n_hops: 0,
             flow_lines: Vec::new(),
             n_expects: 0,
             n_published: 0,
+            spoilt: HashSet::new(),
         };
-        self.section(Section::Top, root, 1, &mut content.settings)?;
-        let hops = self.tables(root, "hop")?;
-        if hops.len() > MAX_HOP_TABLES {
-            let got = format!("{} [[hop]] tables", hops.len());
-            let problem = Problem::Value {
-                key: "hop".into(),
-                got,
-                expected: format!("at most {MAX_HOP_TABLES}"),
-                next: String::new(),
-            };
-            return Err(self.error(hops[MAX_HOP_TABLES].1, problem));
-        }
+        self.section(Section::Top, Some(root), 1, &mut content);
+        let hops = self.tables(root, "hop", MAX_HOP_TABLES, "");
         let path = match hops.len() {
             0 => Section::Path,
             _ => Section::Whole,
         };
         content.n_hops = hops.len();
         for (i, (table, line)) in hops.into_iter().enumerate() {
-            self.section(Section::Hop(i), table, line, &mut content.settings)?;
+            self.section(Section::Hop(i), Some(table), line, &mut content);
         }
         for (name, section) in [
             ("path", path),
             ("sender", Section::Sender),
             ("receiver", Section::Receiver),
         ] {
-            let (table, line): (&dyn TableLike, u32) = match root.get_key_value(name) {
-                None => (&Table::new(), 1),
-                Some((key, item)) => {
-                    let line = self.key_line(key, 1);
-                    let table = item.as_table_like().ok_or_else(|| {
-                        let next = format!("Begin the table with a line [{name}].");
-                        self.error(line, not(name, item, "a table", next))
-                    })?;
-                    (table, line)
-                }
-            };
-            self.section(section, table, line, &mut content.settings)?;
+            let (table, line) = self.table(root, name);
+            self.section(section, table, line, &mut content);
         }
-        let flows = self.tables(root, "flow")?;
-        if flows.is_empty() {
+        let flows = self.tables(
+            root,
+            "flow",
+            MAX_FLOW_TABLES,
+            "Give identical flows one table and a count.",
+        );
+        if flows.is_empty() && !root.contains_key("flow") && !self.is_meant("flow") {
             let problem = Problem::Missing {
                 key: "flow".into(),
                 expected: "at least one [[flow]] table".into(),
                 next: "Add [[flow]] and, below it, algorithm = \"cubic\".".into(),
             };
-            return Err(self.error(1, problem));
-        }
-        if flows.len() > MAX_FLOW_TABLES {
-            let problem = Problem::Value {
-                key: "flow".into(),
-                got: format!("{} [[flow]] tables", flows.len()),
-                expected: format!("at most {MAX_FLOW_TABLES}"),
-                next: "Give flows that are alike one table and a count.".into(),
-            };
-            return Err(self.error(flows[MAX_FLOW_TABLES].1, problem));
+            self.mistakes.add(1, problem);
         }
         for (i, (table, line)) in flows.into_iter().enumerate() {
-            self.section(Section::Flow(i), table, line, &mut content.settings)?;
+            self.section(Section::Flow(i), Some(table), line, &mut content);
             content.flow_lines.push(line);
         }
-        for (i, (table, line)) in self.tables(root, "expect")?.into_iter().enumerate() {
-            self.section(Section::Expect(i), table, line, &mut content.settings)?;
+        for (i, (table, line)) in self.all_tables(root, "expect").into_iter().enumerate() {
+            self.section(Section::Expect(i), Some(table), line, &mut content);
             content.n_expects += 1;
         }
-        for (i, (table, line)) in self.tables(root, "published")?.into_iter().enumerate() {
-            self.section(Section::Published(i), table, line, &mut content.settings)?;
+        for (i, (table, line)) in self.all_tables(root, "published").into_iter().enumerate() {
+            self.section(Section::Published(i), Some(table), line, &mut content);
             content.n_published += 1;
         }
-        Ok(content)
+        content
     }
 
-    /// The tables of `[[name]]`, or of a list of inline tables, each with its line.
-    fn tables<'d>(
-        &self,
-        root: &'d Table,
-        name: &str,
-    ) -> Result<Vec<(&'d dyn TableLike, u32)>, ScenarioError> {
-        let Some((key, item)) = root.get_key_value(name) else {
-            return Ok(Vec::new());
-        };
-        let key_line = self.key_line(key, 1);
-        let at = |span: Option<std::ops::Range<usize>>| {
-            span.map_or(key_line, |span| self.line(span.start))
-        };
-        let no = |line, got: String| {
-            let problem = Problem::Value {
-                key: name.into(),
-                got,
-                expected: format!("[[{name}]] tables"),
-                next: format!("Begin each with a line [[{name}]], in double brackets."),
-            };
-            self.error(line, problem)
-        };
-        match item {
-            Item::ArrayOfTables(tables) => Ok(tables
-                .iter()
-                .map(|table| (table as &dyn TableLike, at(table.span())))
-                .collect()),
-            Item::Value(Toml::Array(array)) => array
-                .iter()
-                .map(|value| match value {
-                    Toml::InlineTable(table) => Ok((table as &dyn TableLike, at(value.span()))),
-                    other => Err(no(at(other.span()), value::shown(other))),
-                })
-                .collect(),
-            other => Err(no(key_line, shown_item(other))),
-        }
-    }
-
-    /// Reads one table into `settings`, then adds the defaults of what it does not say.
+    /// Reads one table into the settings, then adds the defaults of what it does not say. `None`: the file has no such
+    /// table that can be read, so that nothing is known of its keys.
     fn section(
         &self,
         section: Section,
-        table: &dyn TableLike,
+        table: Option<&dyn TableLike>,
         line: u32,
-        settings: &mut Vec<Setting>,
-    ) -> Result<(), ScenarioError> {
-        for (name, item) in table.iter() {
+        content: &mut Content,
+    ) {
+        for (name, item) in table.into_iter().flat_map(TableLike::iter) {
             if section == Section::Top && TABLES.contains(&name) {
                 continue;
             }
-            let place = self.place(table, name, line);
+            if self.mistakes.is_full() {
+                break;
+            }
+            let place = self.place(table.expect("it has keys"), name, line);
             let path = section.path_of(&clean(name));
             if let Some(known) = section.keys().find(|key| key.name == name) {
-                let read =
-                    |toml: &Toml| value::read(&known.kind, &path, toml, self.names, self.files());
-                let forms = || known.kind.forms();
-                let read_as = match item {
-                    Item::Value(toml) if known.kind.takes_list() => {
-                        (false, vec![self.entry(place.line, toml, &read)?])
+                match self.values(known, &path, place.line, item) {
+                    Some(values) => {
+                        let setting = place.setting(section, Target::Key(known), path, values);
+                        content.settings.push(setting);
                     }
-                    _ => self.entries(&path, place.line, item, known.axis, &forms, &read)?,
-                };
-                settings.push(place.setting(section, Target::Key(known), path, read_as));
+                    None => _ = content.spoilt.insert((section, known.name)),
+                }
             } else if let Some((owner, params)) = self.params_of(section, name) {
-                self.params((section, name), owner, &params, item, place.line, settings)?;
+                let settings = &mut content.settings;
+                self.params((section, name), owner, &params, item, place.line, settings);
             } else {
-                return Err(self.error(place.line, self.unknown_key(section, name, path)));
+                let problem = self.unknown_key(section, name, path);
+                self.mistakes.add(place.line, problem);
             }
         }
-        self.defaults(section, table, line, settings)
+        for key in section.keys() {
+            if table.is_none() {
+                content.spoilt.insert((section, key.name));
+            }
+            if content.spoilt.contains(&(section, key.name)) {
+                content.settings.extend(substitute(section, key, line));
+            } else if table.is_some_and(|table| !table.contains_key(key.name)) {
+                self.default(section, key, line, content);
+            }
+        }
+    }
+
+    /// The values of a key of the registry.
+    fn values(
+        &self,
+        key: &'static Key,
+        path: &str,
+        line: u32,
+        item: &Item,
+    ) -> Option<(bool, Vec<Entry>)> {
+        let read = |toml: &Toml| value::read(&key.kind, path, toml, self.names, self.files());
+        match item {
+            Item::Value(toml) if key.kind.takes_list() => {
+                Some((false, vec![self.entry(line, toml, &read)?]))
+            }
+            _ => self.entries(path, line, item, key.axis, &|| key.kind.forms(), &read),
+        }
     }
 
     /// Where the key `name` stands in `table`, which begins at `line`.
@@ -294,56 +274,35 @@ impl Reader<'_> {
         }
     }
 
-    fn defaults(
-        &self,
-        section: Section,
-        table: &dyn TableLike,
-        line: u32,
-        settings: &mut Vec<Setting>,
-    ) -> Result<(), ScenarioError> {
-        for key in section.keys().filter(|key| !table.contains_key(key.name)) {
-            let path = section.path_of(key.name);
-            match key.default {
-                Default::Words(_) => {}
-                Default::Required(example) => {
-                    let header = match section {
-                        Section::Top => String::new(),
-                        Section::Hop(_) => " in [[hop]]".into(),
-                        Section::Flow(_) => " in [[flow]]".into(),
-                        Section::Expect(_) => " in [[expect]]".into(),
-                        Section::Published(_) => " in [[published]]".into(),
-                        other => format!(" in [{}]", other.doc_prefix().trim_end_matches('.')),
-                    };
-                    let next = format!("Add {} = {example}{header}.", key.name);
-                    return Err(self.error(
-                        line,
-                        Problem::Missing {
-                            key: path,
-                            expected: key.kind.forms(),
-                            next,
-                        },
-                    ));
-                }
-                Default::Value(text) => {
-                    let entry = Entry {
-                        value: value::read_default(&key.kind, text),
-                        label: text.into(),
-                        line,
-                    };
-                    settings.push(Setting {
-                        section,
-                        target: Target::Key(key),
-                        path,
-                        line,
-                        offset: 0,
-                        is_axis: false,
-                        is_default: true,
-                        entries: vec![entry],
-                    });
-                }
-            }
+    /// What holds where the table, which begins at `line`, does not have the key.
+    fn default(&self, section: Section, key: &'static Key, line: u32, content: &mut Content) {
+        content.settings.extend(substitute(section, key, line));
+        let path = section.path_of(key.name);
+        let is_meant = !self.meant.borrow().is_empty()
+            && (self.is_meant(&path)
+                || self.is_meant(&format!("{}{}", section.doc_prefix(), key.name)));
+        if is_meant || matches!(key.default, Default::Required(_)) {
+            content.spoilt.insert((section, key.name));
         }
-        Ok(())
+        match key.default {
+            Default::Required(example) if !is_meant => {
+                let header = match section {
+                    Section::Top => String::new(),
+                    Section::Hop(_) => " in [[hop]]".into(),
+                    Section::Flow(_) => " in [[flow]]".into(),
+                    Section::Expect(_) => " in [[expect]]".into(),
+                    Section::Published(_) => " in [[published]]".into(),
+                    other => format!(" in [{}]", other.doc_prefix().trim_end_matches('.')),
+                };
+                let problem = Problem::Missing {
+                    key: path,
+                    expected: key.kind.forms(),
+                    next: format!("Add {} = {example}{header}.", key.name),
+                };
+                self.mistakes.add(line, problem);
+            }
+            _ => {}
+        }
     }
 
     /// The value, or each value of the list, at `path`.
@@ -355,73 +314,79 @@ impl Reader<'_> {
         may_be_axis: bool,
         forms: &dyn Fn() -> String,
         read: &ReadOne<'_>,
-    ) -> Result<(bool, Vec<Entry>), ScenarioError> {
-        let entry = |toml: &Toml| self.entry(line, toml, read);
-        match item {
+    ) -> Option<(bool, Vec<Entry>)> {
+        let next = match item {
             Item::Value(Toml::Array(list)) if may_be_axis => {
-                Ok((true, self.list(path, line, list, forms, &entry)?))
+                return Some((true, self.list(path, line, list, forms, read)?));
             }
-            Item::Value(Toml::Array(_)) => {
-                let next = "This key cannot be an axis of the matrix.".into();
-                Err(self.error(line, not(path, item, &forms(), next)))
-            }
-            Item::Value(toml) => Ok((false, vec![entry(toml)?])),
-            other => Err(self.error(line, not(path, other, &forms(), String::new()))),
-        }
+            Item::Value(Toml::Array(_)) => "This key cannot be an axis of the matrix.",
+            Item::Value(toml) => return Some((false, vec![self.entry(line, toml, read)?])),
+            _ => "",
+        };
+        let problem = not(path, item, &forms(), next.into());
+        self.mistakes.add(line, problem);
+        None
     }
 
     /// One value of a key that stands at `line`.
-    fn entry(&self, line: u32, toml: &Toml, read: &ReadOne<'_>) -> Result<Entry, ScenarioError> {
+    fn entry(&self, line: u32, toml: &Toml, read: &ReadOne<'_>) -> Option<Entry> {
         let line = toml.span().map_or(line, |span| self.line(span.start));
-        let (value, label) = read(toml).map_err(|problem| self.error(line, problem))?;
-        Ok(Entry { value, label, line })
+        match read(toml) {
+            Ok((value, label)) => Some(Entry { value, label, line }),
+            Err(problem) => {
+                self.mistakes.add(line, problem);
+                None
+            }
+        }
     }
 
+    /// The values of a list, when all are good.
     fn list(
         &self,
         path: &str,
         line: u32,
         list: &Array,
         forms: &dyn Fn() -> String,
-        entry: &dyn Fn(&Toml) -> Result<Entry, ScenarioError>,
-    ) -> Result<Vec<Entry>, ScenarioError> {
+        read: &ReadOne<'_>,
+    ) -> Option<Vec<Entry>> {
         let refuse = |line, got: &str, next: &str| {
-            let expected = format!("{}, or a list of such values", forms());
-            self.error(
-                line,
-                Problem::Value {
-                    key: path.into(),
-                    got: got.into(),
-                    expected,
-                    next: next.into(),
-                },
-            )
+            let problem = Problem::Value {
+                key: path.into(),
+                got: got.into(),
+                expected: format!("{}, or a list of such values", forms()),
+                next: next.into(),
+            };
+            self.mistakes.add(line, problem);
         };
         if list.is_empty() {
-            return Err(refuse(
+            refuse(
                 line,
                 "an empty list",
                 "Leave the key out to have its default.",
-            ));
+            );
+            return None;
         }
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         let mut entries = Vec::with_capacity(list.len());
         for toml in list.iter() {
+            if self.mistakes.is_full() {
+                return None;
+            }
             if toml.is_array() {
-                return Err(refuse(line, "a list within a list", "Write one flat list."));
+                refuse(line, "a list within a list", "Write one flat list.");
+                continue;
             }
-            let entry = entry(toml)?;
-            if !seen.insert(entry.label.clone()) {
+            let Some(entry) = self.entry(line, toml, read) else {
+                continue;
+            };
+            if seen.insert(entry.label.clone()) {
+                entries.push(entry);
+            } else {
                 let got = format!("{} twice in a list", quoted(&entry.label));
-                return Err(refuse(
-                    entry.line,
-                    &got,
-                    "Remove one; `repeat` repeats a cell.",
-                ));
+                refuse(entry.line, &got, "Remove one; `repeat` repeats a cell.");
             }
-            entries.push(entry);
         }
-        Ok(entries)
+        (entries.len() == list.len()).then_some(entries)
     }
 
     fn unknown_key(&self, section: Section, name: &str, path: String) -> Problem {
@@ -475,6 +440,16 @@ impl Reader<'_> {
                     .chain(owners.iter().map(String::as_str)),
             ),
         };
+        if TABLES.contains(&name) {
+            self.meant.borrow_mut().insert(name.into());
+        }
+        if let Some(suggestion) = &suggestion {
+            let path = match elsewhere {
+                Some(_) => suggestion.clone(),
+                None => section.path_of(suggestion),
+            };
+            self.meant.borrow_mut().insert(path);
+        }
         Problem::UnknownKey {
             key: path,
             known: here.into_iter().map(String::from).collect(),
@@ -482,10 +457,15 @@ impl Reader<'_> {
         }
     }
 
+    /// Does an unknown key or table probably stand for this one?
+    fn is_meant(&self, path: &str) -> bool {
+        self.meant.borrow().contains(path)
+    }
+
     fn files(&self) -> Files<'_> {
         Files {
             read: self.names.read_file,
-            scenario: self.file,
+            scenario: self.mistakes.file(),
         }
     }
 
@@ -496,10 +476,30 @@ impl Reader<'_> {
     fn line(&self, offset: usize) -> u32 {
         1 + self.line_starts.partition_point(|start| *start <= offset) as u32
     }
+}
 
-    fn error(&self, line: u32, problem: Problem) -> ScenarioError {
-        ScenarioError::new(self.file, line, problem)
-    }
+/// A default, or what stands for a value that is no good: the default or, of a key without one, the example's.
+fn substitute(section: Section, key: &'static Key, line: u32) -> Option<Setting> {
+    let text = match key.default {
+        Default::Words(_) => return None,
+        Default::Value(text) => text,
+        Default::Required(example) => example.trim_matches('"'),
+    };
+    let entry = Entry {
+        value: value::read_default(&key.kind, text),
+        label: text.into(),
+        line,
+    };
+    Some(Setting {
+        section,
+        target: Target::Key(key),
+        path: section.path_of(key.name),
+        line,
+        offset: 0,
+        is_axis: false,
+        is_default: true,
+        entries: vec![entry],
+    })
 }
 
 /// Reads one value: itself, and its label.

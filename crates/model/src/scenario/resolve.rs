@@ -4,12 +4,14 @@
 mod flows;
 mod path;
 
-use super::error::{Problem, ScenarioError};
+use std::cell::Cell as Flag;
+
+use super::error::{Mistakes, Problem, ScenarioError};
 use super::keys::Section;
 use super::matrix::{Matrix, Point};
 use super::read::Entry;
 use super::value::Value;
-use super::{Cell, Expect, Host, Names, Pacing, Path, Published, Scenario};
+use super::{Cell, Host, Names, Pacing, Scenario};
 use crate::loss::LossSpec;
 use crate::units::parse::quoted;
 use crate::units::{Nanos, Rate};
@@ -18,37 +20,46 @@ use crate::workload::sizes::SizeSpec;
 /// Largest queue: far above any router's, far below what overflows.
 const MAX_BUFFER_BYTES: u128 = 1 << 40;
 
-/// Resolves every cell.
+/// Cells with mistakes that are looked at: the mistakes of so many are those of all, but for their number.
+const MOST_FAULTY_CELLS: usize = 1_000;
+
+/// Resolves every cell; `None` when the file has a mistake.
 pub(super) fn scenario(
     matrix: &Matrix,
-    file: &str,
     names: &Names,
-) -> Result<Scenario, ScenarioError> {
+    mistakes: &Mistakes<'_>,
+) -> Option<Scenario> {
     let mut cells = Vec::new();
-    let (mut expects, mut published) = (Vec::new(), Vec::new());
+    let mut faulty = 0;
     for (index, point) in matrix.points().enumerate() {
         let resolver = Resolver {
             point: &point,
             matrix,
-            file,
             names,
+            mistakes,
+            saw_spoilt: Flag::new(false),
         };
-        cells.push(resolver.cell(index as u32)?);
-        if index == 0 {
-            expects = resolver.expects();
-            published = resolver.published();
+        match resolver.cell(index as u32) {
+            Some(cell) if mistakes.is_empty() => cells.push(cell),
+            _ => {
+                faulty += 1;
+                cells = Vec::new();
+            }
+        }
+        if mistakes.is_full() || faulty >= MOST_FAULTY_CELLS {
+            break;
         }
     }
-    let first = cells.first().expect("a matrix has at least one cell");
-    Ok(Scenario {
+    let first = cells.first()?;
+    Some(Scenario {
         title: first.title.clone(),
         claim: first.claim.clone(),
         duration: first.duration,
         warmup: first.warmup,
         repeat: first.repeat,
         seed: first.seed,
-        expects,
-        published,
+        expects: matrix.expects(),
+        published: matrix.published(),
         cells,
     })
 }
@@ -56,8 +67,10 @@ pub(super) fn scenario(
 struct Resolver<'a> {
     point: &'a Point<'a>,
     matrix: &'a Matrix,
-    file: &'a str,
     names: &'a Names,
+    mistakes: &'a Mistakes<'a>,
+    /// Has the check that runs looked at a value that is no good, which has been told?
+    saw_spoilt: Flag<bool>,
 }
 
 /// Getters of a key's value, which the registry guarantees to be of the kind.
@@ -88,7 +101,21 @@ impl Resolver<'_> {
     }
 
     fn value(&self, section: Section, name: &str) -> Option<&Value> {
+        if self.matrix.is_spoilt(section, name) {
+            self.saw_spoilt.set(true);
+        }
         self.point.get(section, name).map(|(_, entry)| &entry.value)
+    }
+
+    /// What `check` finds. What it refuses is told, unless that may come of another mistake.
+    fn attempt<T>(&self, check: impl FnOnce() -> Result<T, ScenarioError>) -> Option<T> {
+        let before = self.saw_spoilt.replace(false);
+        let found = check();
+        if let (Err(error), false) = (&found, self.saw_spoilt.get()) {
+            self.mistakes.tell(error.clone());
+        }
+        self.saw_spoilt.set(before || self.saw_spoilt.get());
+        found.ok()
     }
 
     /// The value as the file has it.
@@ -107,68 +134,35 @@ impl Resolver<'_> {
         self.value(section, name).map(|_| self.text(section, name))
     }
 
-    fn expects(&self) -> Vec<Expect> {
-        let one = |i| {
-            let section = Section::Expect(i);
-            Expect {
-                assert: self.text(section, "assert"),
-                line: self.line(section, "assert"),
-            }
-        };
-        (0..self.matrix.n_expects).map(one).collect()
-    }
-
-    fn published(&self) -> Vec<Published> {
-        let one = |i| {
-            let section = Section::Published(i);
-            Published {
-                value: self.text(section, "value"),
-                figure: self.text(section, "figure"),
-                source: self.text(section, "source"),
-                line: self.line(section, "value"),
-            }
-        };
-        (0..self.matrix.n_published).map(one).collect()
-    }
-
-    fn line(&self, section: Section, name: &str) -> u32 {
-        self.point
-            .get(section, name)
-            .map_or(0, |(_, entry)| entry.line)
-    }
-
-    fn cell(&self, index: u32) -> Result<Cell, ScenarioError> {
-        let (duration, sample_interval) = self.times()?;
-        let mut hops = self.hops()?.into_iter();
+    fn cell(&self, index: u32) -> Option<Cell> {
+        let interval = self.attempt(|| self.times());
+        let hops = self.hops();
+        let [sender, receiver] = [Section::Sender, Section::Receiver].map(|side| self.host(side));
+        let flows = self.flows();
+        let mut hops = hops?.into_iter();
         let path = hops.next().expect("a path has a hop");
-        let further: Vec<Path> = hops.collect();
-        let rtts: Vec<Nanos> = [&path]
-            .into_iter()
-            .chain(&further)
-            .map(|hop| hop.rtt)
-            .collect();
-        let flows = self.flows(duration, &rtts)?;
-        Ok(Cell {
+        Some(Cell {
             index,
             title: self
                 .optional_text(Section::Top, "title")
-                .unwrap_or_else(|| stem(self.file).into()),
+                .unwrap_or_else(|| stem(self.mistakes.file()).into()),
             claim: self.optional_text(Section::Top, "claim"),
             axes: self.point.axes(),
-            duration,
+            duration: self.duration(Section::Top, "duration"),
             warmup: self.duration(Section::Top, "warmup"),
             repeat: self.count(Section::Top, "repeat") as u32,
             seed: self.count(Section::Top, "seed"),
-            sample_interval,
-            sender: self.host(Section::Sender, path.mtu_bytes)?,
-            receiver: self.host(Section::Receiver, path.mtu_bytes)?,
+            sample_interval: interval?,
+            sender: sender?,
+            receiver: receiver?,
             path,
-            further,
-            flows,
+            further: hops.collect(),
+            flows: flows?,
         })
     }
 
-    fn times(&self) -> Result<(Nanos, Nanos), ScenarioError> {
+    /// The times of the cell as a whole; returns the interval of the samples.
+    fn times(&self) -> Result<Nanos, ScenarioError> {
         let top = Section::Top;
         let (duration, warmup) = (self.duration(top, "duration"), self.duration(top, "warmup"));
         let interval = self.duration(top, "sample_interval");
@@ -186,10 +180,10 @@ impl Resolver<'_> {
             let expected = format!("at most the duration, {}", of_duration());
             return Err(self.refuse(top, "sample_interval", expected, "Set a shorter one."));
         }
-        Ok((duration, interval))
+        Ok(interval)
     }
 
-    fn host(&self, section: Section, mtu_bytes: u32) -> Result<Host, ScenarioError> {
+    fn host(&self, section: Section) -> Option<Host> {
         let triple = |what: &str| -> Result<[u64; 3], ScenarioError> {
             let name = |part: &str| format!("{what}_{part}");
             let [min, default, max] =
@@ -225,15 +219,21 @@ impl Resolver<'_> {
             }
             Ok([min, default, max])
         };
-        let gso_max_bytes = self.bytes(section, "gso_max") as u32;
-        if gso_max_bytes != 0 && gso_max_bytes < mtu_bytes {
-            let expected = format!("0B (off), or at least path.mtu, {mtu_bytes}B");
-            return Err(self.refuse(section, "gso_max", expected, ""));
-        }
-        Ok(Host {
+        let gso_max = || {
+            let gso_max_bytes = self.bytes(section, "gso_max") as u32;
+            let mtu_bytes = self.mtu_bytes();
+            if gso_max_bytes != 0 && gso_max_bytes < mtu_bytes {
+                let expected = format!("0B (off), or at least path.mtu, {mtu_bytes}B");
+                return Err(self.refuse(section, "gso_max", expected, ""));
+            }
+            Ok(gso_max_bytes)
+        };
+        let [wmem, rmem] = ["tcp_wmem", "tcp_rmem"].map(|what| self.attempt(|| triple(what)));
+        let gso_max_bytes = self.attempt(gso_max)?;
+        Some(Host {
             hz: self.count(section, "hz") as u32,
-            tcp_wmem_bytes: triple("tcp_wmem")?,
-            tcp_rmem_bytes: triple("tcp_rmem")?,
+            tcp_wmem_bytes: wmem?,
+            tcp_rmem_bytes: rmem?,
             tcp_limit_output_bytes: self.bytes(section, "tcp_limit_output_bytes"),
             tcp_slow_start_after_idle: self.flag(section, "tcp_slow_start_after_idle"),
             tcp_rto_min: self.duration(section, "tcp_rto_min"),
@@ -300,7 +300,7 @@ impl Resolver<'_> {
     }
 
     fn error(&self, line: u32, problem: Problem) -> ScenarioError {
-        ScenarioError::new(self.file, line, problem)
+        ScenarioError::new(self.mistakes.file(), line, problem)
     }
 }
 

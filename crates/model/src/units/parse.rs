@@ -41,13 +41,13 @@ pub enum UnitError {
     },
     #[error(
         "got {}, whose unit {} is unknown here; expected {expected}.{}",
-        quoted(.text), quoted(.unit), did_you_mean(.suggestion)
+        quoted(.text), quoted(.unit), .meant.question()
     )]
     UnknownUnit {
         text: String,
         unit: String,
         expected: &'static str,
-        suggestion: Option<String>,
+        meant: Meant,
     },
     #[error("got {}, which is negative; expected {expected}.", quoted(.text))]
     Negative {
@@ -68,6 +68,33 @@ pub enum UnitError {
     },
     #[error("got {}; expected a rate above zero, or \"unlimited\". Nothing ever leaves at rate zero.", quoted(.text))]
     ZeroRate { text: String },
+}
+
+/// What a quantity with an unknown unit probably says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meant {
+    Unknown,
+    This(String),
+    /// A rate whose unit does not tell bits from bytes.
+    Either {
+        bits: String,
+        bytes: String,
+    },
+}
+
+impl Meant {
+    /// ` Did you mean "…"?`, or nothing.
+    fn question(&self) -> String {
+        match self {
+            Meant::Unknown => String::new(),
+            Meant::This(text) => format!(" Did you mean {}?", quoted(text)),
+            Meant::Either { bits, bytes } => format!(
+                " Did you mean {} or, if these are bytes, {}?",
+                quoted(bits),
+                quoted(bytes)
+            ),
+        }
+    }
 }
 
 /// A queue's size as written, before rate and RTT turn it into bytes.
@@ -381,11 +408,46 @@ impl<'a> Quantity<'a> {
             .strip_suffix(self.unit)
             .unwrap_or_default()
             .trim_end();
+        let meant = match (right, self.bits_or_bytes(units)) {
+            (Some(unit), _) => Meant::This(format!("{number}{unit}")),
+            (None, Some(unit)) => Meant::Either {
+                bits: format!("{number}{unit}"),
+                bytes: format!("{}{unit}", self.eightfold()),
+            },
+            (None, None) => Meant::Unknown,
+        };
         UnitError::UnknownUnit {
             text: self.text.into(),
             unit: self.unit.into(),
             expected: self.expected,
-            suggestion: right.map(|unit| format!("{number}{unit}")),
+            meant,
+        }
+    }
+
+    /// Of "Mb", "MB/s", "G" where a rate is expected: the rate's unit with that prefix.
+    fn bits_or_bytes(&self, units: &[(&str, u64)]) -> Option<&'static str> {
+        let lower = self.unit.to_lowercase();
+        let without = |ending| lower.strip_suffix(ending);
+        let prefix = without("b/s")
+            .or_else(|| without("b"))
+            .or_else(|| without("/s"))
+            .unwrap_or(&lower);
+        let known = |right: &&str| units.iter().any(|(name, _)| name == right);
+        let with_prefix = |right: &&str| right.to_lowercase().strip_suffix("bit/s") == Some(prefix);
+        let mut rates = RATES.iter().map(|(name, _)| *name).filter(known);
+        rates.find(with_prefix)
+    }
+
+    /// Eight times the number.
+    fn eightfold(&self) -> String {
+        let digits = self.mantissa.saturating_mul(8).to_string();
+        let places = self.places as usize;
+        let digits = format!("{digits:0>width$}", width = places + 1);
+        let (whole, fraction) = digits.split_at(digits.len() - places);
+        let fraction = fraction.trim_end_matches('0');
+        match fraction {
+            "" => whole.into(),
+            _ => format!("{whole}.{fraction}"),
         }
     }
 }
@@ -426,6 +488,18 @@ mod tests {
         );
         assert!(said(rate("50Mbps").unwrap_err()).ends_with("Did you mean \"50Mbit/s\"?"));
         assert!(said(rate("50mbit/s").unwrap_err()).ends_with("Did you mean \"50Mbit/s\"?"));
+        for (text, bits, bytes) in [
+            ("200Mb", "200Mbit/s", "1600Mbit/s"),
+            ("10G", "10Gbit/s", "80Gbit/s"),
+            ("0.05 MB/s", "0.05Mbit/s", "0.4Mbit/s"),
+            ("2.5k", "2.5kbit/s", "20kbit/s"),
+            ("1/s", "1bit/s", "8bit/s"),
+        ] {
+            let question = format!("Did you mean \"{bits}\" or, if these are bytes, \"{bytes}\"?");
+            let got = said(rate(text).unwrap_err());
+            assert!(got.ends_with(&question), "{text}: {got}");
+        }
+        assert!(said(duration("10G").unwrap_err()).ends_with("(ns, us, ms, s, min, h)."));
         assert!(said(duration("20msec").unwrap_err()).ends_with("Did you mean \"20ms\"?"));
         assert!(said(bytes("64K").unwrap_err()).ends_with("Did you mean \"64KiB\"?"));
         assert!(said(buffer("10pkts").unwrap_err()).ends_with("Did you mean \"10packets\"?"));

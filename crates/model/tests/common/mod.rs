@@ -5,7 +5,7 @@
 
 pub mod refusal;
 
-use knee_model::scenario::{AlgorithmInfo, Names, ParamInfo, Scenario, ScenarioError, parse};
+use knee_model::scenario::{AlgorithmInfo, Names, ParamInfo, Scenario, ScenarioErrors, parse};
 
 /// Algorithms as a caller would pass them; bounds are of the tests alone.
 pub fn names() -> Names {
@@ -52,7 +52,7 @@ rtt = "100ms"
 algorithm = "cubic"
 "#;
 
-pub fn read(text: &str) -> Result<Scenario, ScenarioError> {
+pub fn read(text: &str) -> Result<Scenario, ScenarioErrors> {
     parse(text, FILE, &names())
 }
 

@@ -1,8 +1,21 @@
 //! What the text of every refused scenario is. `knee-fuzz` includes this file: its
 //! search makes the same claim.
 
+/// At most 20 mistakes in the order of the file, each a paragraph, and a line that says if there are more.
+pub fn assert_is_a_paragraph_for_each_mistake(error: &str, file: &str, text: &str) {
+    let paragraphs: Vec<&str> = error.split('\n').collect();
+    assert!((1..=21).contains(&paragraphs.len()), "{error}");
+    for paragraph in &paragraphs {
+        assert_is_one_paragraph(paragraph, file, text);
+    }
+    assert!(
+        paragraphs.len() <= 20 || paragraphs[20].contains("only the first 20 mistakes"),
+        "{error}"
+    );
+}
+
 /// `FILE:LINE: what …`, with a line of the text, on one line.
-pub fn assert_is_one_paragraph(error: &str, file: &str, text: &str) {
+fn assert_is_one_paragraph(error: &str, file: &str, text: &str) {
     let rest = error
         .strip_prefix(file)
         .and_then(|rest| rest.strip_prefix(':'));

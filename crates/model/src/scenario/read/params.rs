@@ -7,7 +7,7 @@ use toml_edit::{Item, Value as Toml};
 use super::{ACK, Reader, Setting, Target, clean, not};
 use crate::queue;
 use crate::scenario::ParamInfo;
-use crate::scenario::error::{Problem, ScenarioError, nearest};
+use crate::scenario::error::{Problem, nearest};
 use crate::scenario::keys::Section;
 
 /// Whose parameters a table holds.
@@ -52,23 +52,20 @@ impl Reader<'_> {
         item: &Item,
         line: u32,
         settings: &mut Vec<Setting>,
-    ) -> Result<(), ScenarioError> {
+    ) {
         let of = section.path_of(prefix);
-        let table = item.as_table_like().ok_or_else(|| {
+        let Some(table) = item.as_table_like() else {
             let example = params
                 .first()
                 .map(|p| format!("Write {prefix}.{} = {}.", p.name, p.written(p.default)));
-            self.error(
-                line,
-                not(
-                    &of,
-                    item,
-                    "a table of parameters",
-                    example.unwrap_or_default(),
-                ),
-            )
-        })?;
+            let example = example.unwrap_or_default();
+            let problem = not(&of, item, "a table of parameters", example);
+            return self.mistakes.add(line, problem);
+        };
         for (name, item) in table.iter() {
+            if self.mistakes.is_full() {
+                return;
+            }
             let place = self.place(table, name, line);
             let path = format!("{of}.{}", clean(name));
             let Some(info) = params.iter().find(|param| param.name == name) else {
@@ -88,18 +85,20 @@ impl Reader<'_> {
                         suggestion,
                     }
                 };
-                return Err(self.error(place.line, problem));
+                self.mistakes.add(place.line, problem);
+                continue;
             };
             let forms = || info.forms();
             let read = |toml: &Toml| info.read(&path, toml);
-            let read_as = self.entries(&path, place.line, item, true, &forms, &read)?;
+            let Some(values) = self.entries(&path, place.line, item, true, &forms, &read) else {
+                continue;
+            };
             let target = Target::Param {
                 key,
                 owner: owner.into(),
                 name: info.name.clone(),
             };
-            settings.push(place.setting(section, target, path, read_as));
+            settings.push(place.setting(section, target, path, values));
         }
-        Ok(())
     }
 }

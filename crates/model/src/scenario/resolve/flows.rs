@@ -40,20 +40,26 @@ impl FlowNames {
 }
 
 impl Resolver<'_> {
-    pub(super) fn flows(
-        &self,
-        duration: Nanos,
-        rtts: &[Nanos],
-    ) -> Result<Vec<FlowSpec>, ScenarioError> {
+    /// The flows of the cell; `None` when one of them is refused.
+    pub(super) fn flows(&self) -> Option<Vec<FlowSpec>> {
         let mut names = FlowNames {
-            taken: self.explicit_names()?,
+            taken: self.explicit_names(),
             next: HashMap::new(),
         };
-        let mut flows = Vec::with_capacity(self.matrix.flow_lines.len());
+        let rtts = self.hop_rtts();
+        let flows: Vec<Option<FlowSpec>> = (0..self.matrix.flow_lines.len())
+            .map(|i| self.flow(Section::Flow(i), &rtts, &mut names))
+            .collect();
+        let flows: Vec<FlowSpec> = flows.into_iter().collect::<Option<_>>()?;
+        self.attempt(|| self.check_connections(&flows))?;
+        Some(flows)
+    }
+
+    fn check_connections(&self, flows: &[FlowSpec]) -> Result<(), ScenarioError> {
+        let duration = self.duration(Section::Top, "duration");
         let mut connections = 0u64;
-        for i in 0..self.matrix.flow_lines.len() {
+        for (i, flow) in flows.iter().enumerate() {
             let section = Section::Flow(i);
-            let flow = self.flow(section, rtts, &mut names)?;
             let per_flow = match &flow.workload {
                 WorkloadSpec::Web { arrivals, .. } => {
                     let seconds = duration.saturating_sub(flow.start).0 as f64 / 1e9;
@@ -76,24 +82,24 @@ impl Resolver<'_> {
                 };
                 return Err(self.refuse(section, key, expected, next));
             }
-            self.check_starts(section, &flow, duration)?;
-            flows.push(flow);
         }
-        Ok(flows)
+        Ok(())
     }
 
-    fn flow(
-        &self,
-        section: Section,
-        rtts: &[Nanos],
-        names: &mut FlowNames,
-    ) -> Result<FlowSpec, ScenarioError> {
+    fn flow(&self, section: Section, rtts: &[Nanos], names: &mut FlowNames) -> Option<FlowSpec> {
         let algorithm = self.text(section, "algorithm");
         let name = self
             .optional_text(section, "name")
             .unwrap_or_else(|| names.free(&algorithm));
-        let hops = self.flow_hops(section, rtts.len())?;
-        Ok(FlowSpec {
+        let starts = self.attempt(|| self.starts(section));
+        let workload = self.attempt(|| self.workload(section));
+        let hops = self.attempt(|| self.flow_hops(section, rtts.len()))?;
+        let rtt = self.attempt(|| {
+            self.look_at_hop_rtts();
+            self.flow_rtt(section, rtts, hops.clone())
+        });
+        let (start, stagger) = starts?;
+        Some(FlowSpec {
             name,
             algorithm,
             params: self
@@ -102,11 +108,11 @@ impl Resolver<'_> {
                 .into_iter()
                 .map(|(name, value)| (name, value as u32))
                 .collect(),
-            workload: self.workload(section)?,
+            workload: workload?,
             count: self.count(section, "count") as u32,
-            start: self.duration(section, "start"),
-            stagger: self.duration(section, "stagger"),
-            rtt: self.flow_rtt(section, rtts, hops.clone())?,
+            start,
+            stagger,
+            rtt: rtt?,
             hops,
             blocking: self.flag(section, "blocking"),
             max_pacing_rate: self.rate(section, "max_pacing_rate"),
@@ -264,41 +270,43 @@ impl Resolver<'_> {
     }
 
     /// Names that the file gives to flows: no two alike, none of another algorithm.
-    fn explicit_names(&self) -> Result<HashSet<String>, ScenarioError> {
+    fn explicit_names(&self) -> HashSet<String> {
         let mut names = HashSet::new();
         for i in 0..self.matrix.flow_lines.len() {
             let section = Section::Flow(i);
-            let Some(name) = self.optional_text(section, "name") else {
-                continue;
-            };
-            if name != self.text(section, "algorithm") && self.names.algorithm(&name).is_some() {
-                let expected = "a name that is not another algorithm's".into();
-                return Err(self.refuse(
-                    section,
-                    "name",
-                    expected,
-                    "Expectations could not tell them apart.",
-                ));
-            }
-            if !names.insert(name) {
-                let expected = "a name that no other [[flow]] has".into();
-                return Err(self.refuse(section, "name", expected, "Choose another."));
-            }
+            self.attempt(|| {
+                let Some(name) = self.optional_text(section, "name") else {
+                    return Ok(());
+                };
+                if name != self.text(section, "algorithm") && self.names.algorithm(&name).is_some()
+                {
+                    let expected = "a name that is not another algorithm's".into();
+                    return Err(self.refuse(
+                        section,
+                        "name",
+                        expected,
+                        "Expectations could not tell them apart.",
+                    ));
+                }
+                if !names.insert(name) {
+                    let expected = "a name that no other [[flow]] has".into();
+                    return Err(self.refuse(section, "name", expected, "Choose another."));
+                }
+                Ok(())
+            });
         }
-        Ok(names)
+        names
     }
 
-    fn check_starts(
-        &self,
-        section: Section,
-        flow: &FlowSpec,
-        duration: Nanos,
-    ) -> Result<(), ScenarioError> {
+    /// When the first of the flow's connections starts, and how much later each further one.
+    fn starts(&self, section: Section) -> Result<(Nanos, Nanos), ScenarioError> {
+        let duration = self.duration(Section::Top, "duration");
+        let [start, stagger] = ["start", "stagger"].map(|key| self.duration(section, key));
         let before = format!(
             "before the end of the run at {}",
             self.label(Section::Top, "duration")
         );
-        if flow.start >= duration {
+        if start >= duration {
             return Err(self.refuse(
                 section,
                 "start",
@@ -306,12 +314,11 @@ impl Resolver<'_> {
                 "Start it earlier, or lengthen the run.",
             ));
         }
-        let last = flow.start.0 as u128 + flow.stagger.0 as u128 * (flow.count as u128 - 1);
+        let count = self.count(section, "count");
+        let last = start.0 as u128 + stagger.0 as u128 * (count as u128 - 1);
         if last >= duration.0 as u128 {
-            let expected = format!(
-                "a stagger with which the last of {} flows starts {before}",
-                flow.count
-            );
+            let expected =
+                format!("a stagger with which the last of {count} flows starts {before}");
             return Err(self.refuse(
                 section,
                 "stagger",
@@ -319,6 +326,6 @@ impl Resolver<'_> {
                 "Shorten it, or lengthen the run.",
             ));
         }
-        Ok(())
+        Ok((start, stagger))
     }
 }

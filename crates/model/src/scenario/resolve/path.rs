@@ -16,69 +16,94 @@ use crate::units::parse::BufferSize;
 use crate::units::{Nanos, Rate};
 
 impl Resolver<'_> {
-    /// Every hop, in the data direction: `[path]`, or the `[[hop]]` tables.
-    pub(super) fn hops(&self) -> Result<Vec<Path>, ScenarioError> {
-        let sections: Vec<Section> = match self.matrix.n_hops {
-            0 => vec![Section::Path],
-            n => (0..n).map(Section::Hop).collect(),
-        };
+    /// Every hop, in the data direction: `[path]`, or the `[[hop]]` tables. `None` when one of them is refused.
+    pub(super) fn hops(&self) -> Option<Vec<Path>> {
         // A BDP is that of the path as a whole, wherever the bottleneck is.
-        let rtts = sections.iter().map(|&hop| self.duration(hop, "rtt").0);
-        let whole_rtt = Nanos(rtts.sum());
-        sections
+        let whole_rtt = Nanos(self.hop_rtts().iter().map(|rtt| rtt.0).sum());
+        let hops: Vec<Option<Path>> = self
+            .hop_sections()
             .into_iter()
             .map(|section| self.hop(section, whole_rtt))
-            .collect()
+            .collect();
+        hops.into_iter().collect()
     }
 
-    fn hop(&self, section: Section, whole_rtt: Nanos) -> Result<Path, ScenarioError> {
-        let whole = match section {
-            Section::Hop(_) => Section::Whole,
-            path => path,
-        };
+    /// Base RTT of every hop.
+    pub(super) fn hop_rtts(&self) -> Vec<Nanos> {
+        let sections = self.hop_sections().into_iter();
+        sections.map(|hop| self.duration(hop, "rtt")).collect()
+    }
+
+    /// Notes that a check uses the base RTTs of all hops, which are computed once for all checks.
+    pub(super) fn look_at_hop_rtts(&self) {
+        let mut sections = self.hop_sections().into_iter();
+        if sections.any(|hop| self.matrix.is_spoilt(hop, "rtt")) {
+            self.saw_spoilt.set(true);
+        }
+    }
+
+    pub(super) fn mtu_bytes(&self) -> u32 {
+        self.bytes(self.whole(), "mtu") as u32
+    }
+
+    fn hop_sections(&self) -> Vec<Section> {
+        match self.matrix.n_hops {
+            0 => vec![Section::Path],
+            n => (0..n).map(Section::Hop).collect(),
+        }
+    }
+
+    /// Where the keys of the whole path stand.
+    fn whole(&self) -> Section {
+        match self.matrix.n_hops {
+            0 => Section::Path,
+            _ => Section::Whole,
+        }
+    }
+
+    fn hop(&self, section: Section, whole_rtt: Nanos) -> Option<Path> {
+        let whole = self.whole();
+        let packet = || self.mtu_bytes() + self.bytes(section, "overhead") as u32;
         let (rate, rate_trace) = self.link_rate(section, "rate");
-        let rtt = self.duration(section, "rtt");
-        let mtu_bytes = self.bytes(whole, "mtu") as u32;
-        let overhead_bytes = self.bytes(section, "overhead") as u32;
-        let packet_bytes = mtu_bytes + overhead_bytes;
-        Ok(Path {
+        let (ack_rate, ack_rate_trace) = self.link_rate(section, "ack_rate");
+        let buffer = |rate_key, key| {
+            self.attempt(|| {
+                self.look_at_hop_rtts();
+                let (rate, _) = self.link_rate(section, rate_key);
+                self.buffer(section, (rate_key, rate), key, whole_rtt, packet())
+            })
+        };
+        let (data_buffer, ack_buffer) =
+            (buffer("rate", "buffer"), buffer("ack_rate", "ack_buffer"));
+        let policer = self.attempt(|| self.policer(section, packet()));
+        Some(Path {
             rate,
             rate_trace,
-            rtt,
+            rtt: self.duration(section, "rtt"),
             rtt_changes: self.rtt_changes(section),
             outages: self.outages(section),
             transit: self.transit(section),
-            ack: self.ack_link(section, whole_rtt, packet_bytes)?,
+            ack: AckLink {
+                rate: ack_rate,
+                rate_trace: ack_rate_trace,
+                buffer: ack_buffer?,
+                queue: self.name(section, "ack_queue"),
+                queue_params: self.queue_params(section, "ack_queue"),
+            },
             loss: self.loss(section, "loss"),
             ack_loss: self.loss(section, "ack_loss"),
-            buffer: self.buffer(section, ("rate", rate), "buffer", whole_rtt, packet_bytes)?,
+            buffer: data_buffer?,
             queue: self.name(section, "queue"),
             queue_params: self.queue_params(section, "queue"),
-            policer: self.policer(section, packet_bytes)?,
-            mtu_bytes,
-            overhead_bytes,
+            policer: policer?,
+            mtu_bytes: self.mtu_bytes(),
+            overhead_bytes: self.bytes(section, "overhead") as u32,
             backend: match self.name(whole, "backend") {
                 "user" => Backend::User,
                 "netem" => Backend::Netem,
                 _ => Backend::Auto,
             },
             keep_super_packets: self.name(whole, "super_packets") == "keep",
-        })
-    }
-
-    fn ack_link(
-        &self,
-        section: Section,
-        rtt: Nanos,
-        packet_bytes: u32,
-    ) -> Result<AckLink, ScenarioError> {
-        let (rate, rate_trace) = self.link_rate(section, "ack_rate");
-        Ok(AckLink {
-            rate,
-            rate_trace,
-            buffer: self.buffer(section, ("ack_rate", rate), "ack_buffer", rtt, packet_bytes)?,
-            queue: self.name(section, "ack_queue"),
-            queue_params: self.queue_params(section, "ack_queue"),
         })
     }
 
