@@ -57,9 +57,9 @@ def cannot_write(path: Path, error: OSError, *, resumable: bool = False) -> RunF
     """What to say of an OSError; `resumable` when finished repetitions stay in the folder."""
     after = " What is finished can be taken up with --resume." if resumable else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        advice = "Make room, or choose another --out."
+        advice = "Make room, or choose another place."
     elif error.errno in (errno.EACCES, errno.EPERM):
-        advice = "Ask for the right to write there, or choose another --out."
+        advice = "Ask for the right to write there, or choose another place."
     else:
-        advice = "Choose another --out."
+        advice = "Choose another place."
     return RunFolderError(f"{path}: cannot be written: {error.strerror or error}. {advice}{after}")

@@ -54,7 +54,8 @@ def counted(found: Trace) -> str:
 def gaps(found: Trace) -> Iterator[str]:
     """Where rows are missing."""
     if count := found.about["gaps"]:
-        yield f"{human.counted(count, 'gap')}: an ACK found more acknowledged than the row before it tells; see docs/trace.md"
+        found_more = "an ACK found more acknowledged than the row before it tells"
+        yield f"{human.counted(count, 'gap')}: {found_more}; see docs/trace.md"
 
 
 def lost(count: int) -> str:
