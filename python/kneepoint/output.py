@@ -276,7 +276,7 @@ def _after(run: Run) -> Iterator[str]:
     yield "± is the 95 % interval over repetitions." + (
         " Goodput is of all flows of a row together." if several else ""
     )
-    verdicts = [verdict for verdict in summary.verdicts if verdict.primary] or summary.verdicts
+    verdicts = summary.shown
     if run.doubts:
         yield ""
         yield from (f"* {doubt.line}" for doubt in run.doubts)

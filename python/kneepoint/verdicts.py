@@ -9,7 +9,17 @@ from itertools import combinations
 import numpy as np
 
 from . import human, metrics
-from .stats import MINIMAL_EFFECT, Floats, Group, Verdict, estimate, repetitions_for
+from .stats import (
+    FURTHEST_ADVICE,
+    LEAST_TO_ADVISE,
+    MINIMAL_EFFECT,
+    Floats,
+    Group,
+    Verdict,
+    estimate,
+    half_width,
+    repetitions_for,
+)
 
 
 def compare_groups(found: Sequence[Group]) -> list[Verdict]:
@@ -48,7 +58,7 @@ def _compare(a: Group, b: Group, name: str, *, shared: bool, primary: bool) -> V
     assert found is not None
     value, low, high = found.mean, found.low, found.high
     decision = _decision(low, high)
-    needed = _needed(steps, left, ratio=ratio, decision=decision)
+    too_wide, needed = _needed(steps, left, ratio=ratio, decision=decision)
     if ratio:
         value = math.exp(value)
         low, high = (math.exp(low), math.exp(high)) if low is not None and high is not None else (None, None)
@@ -66,6 +76,7 @@ def _compare(a: Group, b: Group, name: str, *, shared: bool, primary: bool) -> V
         high=high,
         n=n,
         decision=decision,
+        too_wide=too_wide,
         repetitions_needed=needed,
         text="",
         primary=primary,
@@ -95,15 +106,17 @@ def _decision(low: float | None, high: float | None) -> str:
     return "less" if high < 0 else "none shown"
 
 
-def _needed(steps: Floats, left: Floats, *, ratio: bool, decision: str) -> int | None:
-    """Repetitions that would decide `MINIMAL_EFFECT`, when these do not."""
-    if decision != "none shown":
-        return None
+def _needed(steps: Floats, left: Floats, *, ratio: bool, decision: str) -> tuple[bool, int | None]:
+    """Whether the interval is too wide to decide `MINIMAL_EFFECT`, and how many repetitions would do if that can be
+    told."""
     half = math.log(1 + MINIMAL_EFFECT) if ratio else MINIMAL_EFFECT * float(np.mean(left))
-    if half <= 0:
-        return None
-    needed = repetitions_for(float(np.std(steps, ddof=1)), half)
-    return needed if needed > len(steps) else None
+    if decision != "none shown" or half <= 0:
+        return False, None
+    n, deviation = len(steps), float(np.std(steps, ddof=1))
+    if half_width(deviation, n) <= half:
+        return False, None
+    needed = repetitions_for(deviation, half)
+    return True, needed if n >= LEAST_TO_ADVISE and needed <= FURTHEST_ADVICE * n else None
 
 
 def _labels(a: Group, b: Group, *, shared: bool) -> tuple[str, str]:
@@ -128,12 +141,15 @@ def _text(verdict: Verdict, *, identical: bool) -> str:
         return f"{of}: {claim}, identical in every repetition"
     if verdict.decision != "none shown":
         return f"{of}: {claim} {bracket}"
-    if verdict.repetitions_needed is None:
-        return f"{of}: no difference shown ({claim} {bracket})"
-    return (
-        f"{of}: no difference shown ({claim} {bracket}); too wide to decide {MINIMAL_EFFECT * 100:.0f} %, "
-        f"about {verdict.repetitions_needed} repetitions would do"
-    )
+    text = f"{of}: no difference shown ({claim} {bracket})"
+    if not verdict.too_wide:
+        return text
+    text += f"; too wide to decide {MINIMAL_EFFECT * 100:.0f} %"
+    if verdict.repetitions_needed is not None:
+        return f"{text}, about {verdict.repetitions_needed} repetitions would do"
+    if verdict.n < LEAST_TO_ADVISE:
+        return text
+    return f"{text}, more than {FURTHEST_ADVICE * verdict.n} repetitions would be needed"
 
 
 def _size(verdict: Verdict, metric: metrics.Metric, *, flip: bool) -> str:
