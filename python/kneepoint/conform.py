@@ -3,10 +3,14 @@
 Both engines are measured the same way: the smoothed RTT is the median over the samples of the steady part, not over
 ACKs, which a kernel does not tell. The simulator is given the lab kernel's HZ, which no scenario can set there.
 Repetitions marked as doubtful (the link fell behind, the processors had no time left) are told and not compared.
+
+What cannot be compared is a disagreement: a cell or a repetition that one engine lacks, a value that is missing on
+one side, a goodput, a round-trip time or a flow's share of zero. Only retransmissions may be zero.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from . import api, engines
-from .errors import EngineError
 from .pool import Watcher
 from .results import Run
 
@@ -28,6 +31,7 @@ QUICK = ("quick",)
 GOODPUT_MEDIAN_PCT = 3.0
 GOODPUT_WORST_PCT = 10.0
 LOSSY_GOODPUT_MEDIAN_PCT = 20.0
+LOSSY_GOODPUT_WORST_PCT = 100.0
 SRTT_PCT = 10.0
 RETRANSMIT_POINTS = 0.5
 RETRANSMIT_FACTOR = 1.5
@@ -36,19 +40,20 @@ SHARE = 0.1
 
 @dataclass(frozen=True)
 class Compared:
-    """One metric of one cell on both engines. `difference` is in per cent of the kernel's value, or in points or
-    shares where `unit` says so; `ok` is None where only the median over cells is judged."""
+    """One metric of one cell on both engines; None where an engine has no value. `difference` is in per cent of the
+    kernel's value, or in points or shares where `unit` says so, and None where it cannot be told."""
 
     suite: str
     cell: int
     label: str
+    lossy: bool
     metric: str
-    sim: float
-    kernel: float
-    difference: float
+    sim: float | None
+    kernel: float | None
+    difference: float | None
     unit: str
     tolerance: str
-    ok: bool | None
+    ok: bool
 
 
 @dataclass(frozen=True)
@@ -123,56 +128,60 @@ def compare(pairs: Iterable[Pair]) -> list[Compared]:
 
 
 def _compare(pair: Pair) -> list[Compared]:
-    doubtful = {(doubt.cell, rep) for doubt in pair.kernel.doubts for rep in doubt.reps}
-    measured = {"sim": _measure(pair.sim, doubtful), "kernel": _measure(pair.kernel, doubtful)}
-    found = []
-    for cell in pair.kernel.meta["cells"]:
-        index = int(cell["index"])
-        label = _label(cell)
-        sim, kernel = measured["sim"].get(index), measured["kernel"].get(index)
-        if sim is None or kernel is None:
-            raise EngineError(f"{pair.suite}: cell {index} was not run on both engines; go on with --resume.")
-        shared = len(cell["flows"]) > 1
-        lossy = any(key == "path.loss" and value not in ("0%", "0.0%") for key, value in cell["axes"])
-
-        def add(
-            metric: str, unit: str, difference: float, tolerance: str, ok: bool | None, index: int = index,
-            label: str = label, sim: Mapping[str, float] = sim, kernel: Mapping[str, float] = kernel,
-        ) -> None:  # fmt: skip
-            values = sim[metric], kernel[metric]
-            found.append(Compared(pair.suite, index, label, metric, *values, difference, unit, tolerance, ok))
-
-        if shared:
-            apart = sim["share"] - kernel["share"]
-            add("share", "", apart, f"±{SHARE}", abs(apart) <= SHARE)
-            continue
-        apart = _percent(sim["goodput_bits_per_sec"], kernel["goodput_bits_per_sec"])
-        if lossy:
-            add("goodput_bits_per_sec", "%", apart, f"median {LOSSY_GOODPUT_MEDIAN_PCT:g} %", None)
-        else:
-            add("goodput_bits_per_sec", "%", apart, f"±{GOODPUT_WORST_PCT:g} %", abs(apart) <= GOODPUT_WORST_PCT)
-        apart = _percent(sim["srtt_us_p50"], kernel["srtt_us_p50"])
-        add("srtt_us_p50", "%", apart, f"±{SRTT_PCT:g} %", abs(apart) <= SRTT_PCT)
-        ours, theirs = sim["retransmit_pct"], kernel["retransmit_pct"]
-        within = abs(ours - theirs) <= RETRANSMIT_POINTS or (
-            min(ours, theirs) > 0 and max(ours, theirs) / min(ours, theirs) <= RETRANSMIT_FACTOR
-        )
-        tolerance = f"±{RETRANSMIT_POINTS:g} or ×{RETRANSMIT_FACTOR:g}"
-        add("retransmit_pct", "points", ours - theirs, tolerance, within)
-    return found
+    sim, kernel = (_measure(run, _compared_reps(pair)) for run in (pair.sim, pair.kernel))
+    cells = {int(cell["index"]): cell for run in (pair.sim, pair.kernel) for cell in run.meta["cells"]}
+    return [
+        _judge(pair.suite, cell, metric, sim.get(index, {}).get(metric), kernel.get(index, {}).get(metric))
+        for index, cell in sorted(cells.items())
+        for metric in (_OF_SHARED if len(cell["flows"]) > 1 else _OF_ONE)
+    ]
 
 
-def _percent(ours: float, theirs: float) -> float:
-    return (ours - theirs) / theirs * 100 if theirs else 0.0
+_OF_ONE = ("goodput_bits_per_sec", "srtt_us_p50", "retransmit_pct")
+_OF_SHARED = ("share",)
+
+
+def _judge(suite: str, cell: Mapping[str, Any], metric: str, sim: float | None, kernel: float | None) -> Compared:
+    lossy = any(key == "path.loss" and value not in ("0%", "0.0%") for key, value in cell["axes"])
+    difference: float | None = None
+    ok = False
+    if metric in ("goodput_bits_per_sec", "srtt_us_p50"):
+        limit = SRTT_PCT if metric == "srtt_us_p50" else LOSSY_GOODPUT_WORST_PCT if lossy else GOODPUT_WORST_PCT
+        unit, tolerance = "%", f"±{limit:g} %"
+        if sim and kernel:
+            difference = (sim - kernel) / kernel * 100
+            ok = abs(difference) <= limit
+    elif metric == "share":
+        unit, tolerance = "", f"±{SHARE}"
+        if sim and kernel:
+            difference = sim - kernel
+            ok = abs(difference) <= SHARE
+    else:
+        unit, tolerance = "points", f"±{RETRANSMIT_POINTS:g} or ×{RETRANSMIT_FACTOR:g}"
+        if sim is not None and kernel is not None:
+            difference = sim - kernel
+            less, more = sorted((sim, kernel))
+            ok = abs(difference) <= RETRANSMIT_POINTS or more <= less * RETRANSMIT_FACTOR
+    return Compared(
+        suite, int(cell["index"]), _label(cell), lossy, metric, sim, kernel, difference, unit, tolerance, ok
+    )
 
 
 def _label(cell: Mapping[str, Any]) -> str:
     return " ".join(f"{key.split('.')[-1]}={value}" for key, value in cell["axes"])
 
 
-def _measure(run: Run, doubtful: set[tuple[int, int]]) -> dict[int, dict[str, float]]:
-    """Means over repetitions, by cell. Those whose lab was not what was asked are left out, on both engines, unless
-    there is no other."""
+def _compared_reps(pair: Pair) -> dict[int, set[int]]:
+    """By cell, the repetitions that are compared: all that were asked for, but for those whose lab was not what was
+    asked, unless there is no other."""
+    doubtful = {(doubt.cell, rep) for doubt in pair.kernel.doubts for rep in doubt.reps}
+    asked = set(range(int(pair.kernel.meta["repeat"])))
+    cells = (int(cell["index"]) for cell in pair.kernel.meta["cells"])
+    return {cell: {rep for rep in asked if (cell, rep) not in doubtful} or asked for cell in cells}
+
+
+def _measure(run: Run, compared: Mapping[int, set[int]]) -> dict[int, dict[str, float | None]]:
+    """Means over those repetitions, by cell: no cell where a repetition is missing, None where a value is."""
     flows = run.flows.arrow()
     columns = {
         name: flows.column(name).to_numpy(zero_copy_only=False)
@@ -182,45 +191,54 @@ def _measure(run: Run, doubtful: set[tuple[int, int]]) -> dict[int, dict[str, fl
     at = {name: samples.column(name).to_numpy(zero_copy_only=False) for name in ("cell", "rep", "t_ns", "srtt_us")}
     found = {}
     for cell in run.meta["cells"]:
-        here = columns["cell"] == cell["index"]
-        if not here.any():
+        index = int(cell["index"])
+        reps = compared.get(index, set())
+        here = (columns["cell"] == index) & np.isin(columns["rep"], list(reps))
+        if not reps or set(columns["rep"][here].tolist()) != reps:
             continue
-        sound = [rep for rep in np.unique(columns["rep"][here]) if (cell["index"], int(rep)) not in doubtful]
-        if sound:
-            here &= np.isin(columns["rep"], sound)
         goodput = columns["goodput_bits_per_sec"][here]
-        reps = len(np.unique(columns["rep"][here]))
-        sent = int(columns["data_segs_out"][here].sum())
-        first = goodput[columns["group"][here] == 0].sum()
-        taken = np.isin(at["rep"], np.unique(columns["rep"][here]))
-        steady = (at["cell"] == cell["index"]) & taken & (at["t_ns"] >= cell["warmup_ns"]) & (at["srtt_us"] > 0)
-        medians = [float(np.median(at["srtt_us"][steady & (at["rep"] == rep)])) for rep in np.unique(at["rep"][steady])]
-        found[int(cell["index"])] = {
-            "goodput_bits_per_sec": float(goodput.sum()) / reps,
-            "srtt_us_p50": statistics.fmean(medians) if medians else 0.0,
-            "retransmit_pct": int(columns["total_retrans"][here].sum()) * 100 / sent if sent else 0.0,
-            "share": float(first / goodput.sum()) if goodput.sum() else 0.0,
+        steady = (at["cell"] == index) & (at["t_ns"] >= cell["warmup_ns"]) & (at["srtt_us"] > 0)
+        srtts = [at["srtt_us"][steady & (at["rep"] == rep)] for rep in sorted(reps)]
+        sent = float(columns["data_segs_out"][here].sum())
+        first = float(goodput[columns["group"][here] == 0].sum())
+        found[index] = {
+            "goodput_bits_per_sec": _known(float(goodput.sum()) / len(reps)),
+            "srtt_us_p50": statistics.fmean(map(np.median, srtts)) if all(map(len, srtts)) else None,
+            "retransmit_pct": _known(float(columns["total_retrans"][here].sum()) * 100 / sent) if sent else None,
+            # A flow that carried nothing has no share, and the others none of interest.
+            "share": first / float(goodput.sum()) if (goodput > 0).all() else None,
         }
     return found
 
 
+def _known(value: float) -> float | None:
+    """None for what is made of a null."""
+    return value if math.isfinite(value) else None
+
+
 def verdicts(compared: Sequence[Compared]) -> list[Verdict]:
-    """What is judged over many cells: goodput without loss and with it, and how many cells are outside."""
-    goodput = [found for found in compared if found.metric == "goodput_bits_per_sec"]
-    clean = [abs(found.difference) for found in goodput if found.ok is not None]
-    lossy = [abs(found.difference) for found in goodput if found.ok is None]
+    """What is judged over many cells: goodput without loss and with it, how many cells are outside, and how many values
+    could not be compared."""
     judged = []
-    if clean:
-        judged.append(
-            Verdict("goodput without loss, median", statistics.median(clean), "%", GOODPUT_MEDIAN_PCT, len(clean))
-        )
-        judged.append(Verdict("goodput without loss, worst", max(clean), "%", GOODPUT_WORST_PCT, len(clean)))
-    if lossy:
-        median = statistics.median(lossy)
-        judged.append(Verdict("goodput under loss, median", median, "%", LOSSY_GOODPUT_MEDIAN_PCT, len(lossy)))
+    for lossy, what, limits in (
+        (False, "without loss", (GOODPUT_MEDIAN_PCT, GOODPUT_WORST_PCT)),
+        (True, "under loss", (LOSSY_GOODPUT_MEDIAN_PCT, LOSSY_GOODPUT_WORST_PCT)),
+    ):
+        goodput = [
+            abs(found.difference)
+            for found in compared
+            if found.metric == "goodput_bits_per_sec" and found.lossy == lossy and found.difference is not None
+        ]
+        if goodput:
+            found_here = {"median": statistics.median(goodput), "worst": max(goodput)}
+            for (how, value), limit in zip(found_here.items(), limits, strict=True):
+                judged.append(Verdict(f"goodput {what}, {how}", value, "%", limit, len(goodput)))
     for metric, what in (("srtt_us_p50", "srtt p50"), ("retransmit_pct", "retransmissions"), ("share", "shares")):
         cells = [found for found in compared if found.metric == metric]
         if cells:
             outside = sum(not found.ok for found in cells)
             judged.append(Verdict(f"{what}, cells outside", outside, "", 0, len(cells)))
+    untold = sum(found.difference is None for found in compared)
+    # Nothing compared is no agreement.
+    judged.append(Verdict("values that cannot be compared", untold if compared else 1, "", 0, len(compared)))
     return judged

@@ -52,7 +52,7 @@ def conformance(out: Path | None, *, quick: bool, resume: bool, workers: int | N
 def _table(compared: list[Compared]) -> list[str]:
     rows = [["scenario", "cell", "metric", "sim", "kernel", "difference", "tolerance", ""]]
     for entry in compared:
-        word = "" if entry.ok is None else "ok" if entry.ok else "OUTSIDE"
+        word = "ok" if entry.ok else "OUTSIDE"
         unit = f" {entry.unit}" if entry.unit else ""
         rows.append(
             [
@@ -61,7 +61,7 @@ def _table(compared: list[Compared]) -> list[str]:
                 entry.metric,
                 _value(entry.metric, entry.sim),
                 _value(entry.metric, entry.kernel),
-                f"{entry.difference:+.2f}{unit}",
+                "-" if entry.difference is None else f"{entry.difference:+.2f}{unit}",
                 entry.tolerance,
                 word,
             ]
@@ -69,7 +69,9 @@ def _table(compared: list[Compared]) -> list[str]:
     return aligned(rows, left=(True, True, True, False, False, False, True, True))
 
 
-def _value(metric: str, value: float) -> str:
+def _value(metric: str, value: float | None) -> str:
+    if value is None:
+        return "none"
     if metric.endswith("_bits_per_sec"):
         return human.quantity("rate", value)
     if "_us" in metric:
