@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from . import api, engines
+from . import _core, api, engines, human, pool
+from .errors import RunFolderError
+from .folder import RunFolder
 from .pool import Watcher
 from .results import Run
 
@@ -86,35 +88,93 @@ def suites(*, quick: bool) -> tuple[str, ...]:
 
 
 def run(
-    names: Sequence[str], out: Path, *, resume: bool, workers: int | None, watch: Callable[[], Watcher]
+    names: Sequence[str],
+    out: Path,
+    *,
+    resume: bool,
+    workers: int | None,
+    say: Callable[[str], None],
+    watch: Callable[[], Watcher],
 ) -> list[Pair]:
-    """Runs each suite on the kernel and then in the simulator, into folders below `out`.
+    """Runs each suite on the kernel and then in the simulator, into folders below `out`; `say` gets how long all of
+    them take.
 
-    Raises `KernelUnsupported` where there can be no lab, else as `api.run` does.
+    Raises `RunFolderError` where `out` holds no run to go on with, or runs that would be replaced; `KernelUnsupported`
+    where there can be no lab; else as `api.run` does.
     """
+    _check(names, out, resume=resume)
+    say(expectation(names, out, workers=workers))
     pairs = []
     for name in names:
-        text = (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")
-        kernel = _run(text, name, out, "kernel", resume, workers, watch())
+        text = _text(name)
+        kernel = _run(text, name, out, "kernel", workers, watch())
         simulated = f"{text}\n[sender]\nhz = {_hz(kernel)}\n\n[receiver]\nhz = {_hz(kernel)}\n"
-        sim = _run(simulated, name, out, "sim", resume, None, watch())
+        sim = _run(simulated, name, out, "sim", None, watch())
         pairs.append(Pair(name, sim, kernel))
     return pairs
 
 
-def _run(text: str, name: str, out: Path, engine: str, resume: bool, workers: int | None, watcher: Watcher) -> Run:
+def _run(text: str, name: str, out: Path, engine: str, workers: int | None, watcher: Watcher) -> Run:
     folder = out / f"{name}-{engine}"
-    begun = resume and (folder / "run.json").is_file()
     return api.run_text(
         text,
         f"conformance/{name}.toml",
         out=folder,
-        resume=begun,
-        force=not begun,
+        resume=(folder / "run.json").is_file(),
         engine=engine,
         workers=workers or engines.default_workers(engine),
         watcher=watcher,
     )
+
+
+def _check(names: Sequence[str], out: Path, *, resume: bool) -> None:
+    held = [name for name in (*FULL, *QUICK) if _begun(out, name)]
+    if resume and not any(name in held for name in names):
+        got = f"runs of the suites {', '.join(held)}" if held else "no run of a suite" if out.is_dir() else "no folder"
+        form = " with --quick" if held and names != QUICK else " without --quick" if held else ""
+        raise RunFolderError(
+            f"{out}: got {got}; expected runs of {', '.join(names)}, as `knee conform` writes them. "
+            + (f"Go on{form}." if form else "Give the folder of an earlier `knee conform`, or leave out --resume.")
+        )
+    if held and not resume:
+        raise RunFolderError(
+            f"{out}: already holds runs of {', '.join(held)}. Finish them with --resume, or choose another --out."
+        )
+
+
+def expectation(names: Sequence[str], out: Path, *, workers: int | None) -> str:
+    """How long all suites take on the kernel, less what `out` holds of them."""
+    cells, labs, seconds = 0, 0, 0.0
+    for name in names:
+        scenario = _core.parse(_text(name), f"conformance/{name}.toml")
+        missing = pool.order(len(scenario.cells), scenario.repeat, _kept(out / f"{name}-kernel"))
+        cells += len(scenario.cells)
+        labs += len(missing)
+        count = workers or engines.default_workers("kernel")
+        seconds += engines.real_seconds(scenario.cells, missing, count)
+    asked = f"{len(names)} suite{'s' if len(names) > 1 else ''}, {cells} cells"
+    if not labs:
+        return f"{asked}: every lab is kept from before"
+    length = human.duration(round(seconds * 1e9))
+    return f"{asked}: {labs} repetitions in labs, in real time, about {length}, and as many in the simulator"
+
+
+def _kept(folder: Path) -> Sequence[tuple[int, int]]:
+    """Repetitions that need not run again."""
+    if not (folder / "run.json").is_file():
+        return []
+    meta = RunFolder.open(folder).read_json()
+    if meta["status"] != "complete":
+        return RunFolder(folder).parts()
+    return pool.order(len(meta["cells"]), int(meta["repeat"]))
+
+
+def _begun(out: Path, name: str) -> bool:
+    return any((out / f"{name}-{engine}" / "run.json").is_file() for engine in ("kernel", "sim"))
+
+
+def _text(name: str) -> str:
+    return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def _hz(run: Run) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from kneepoint.conform import Compared, Pair
 from kneepoint.doubts import Doubt
 from kneepoint.report import overlay
 from kneepoint.results import Run, Table
+from support import Ended
 
 SCENARIO = """
 title    = "two algorithms, with and without loss"
@@ -207,6 +209,99 @@ def test_what_cannot_be_compared_is_shown_as_such_and_is_valid_json(alike: Pair)
     [_, _, row] = conforming._table([entry])
     assert row.split()[-5:] == ["none", "-", "±10", "%", "OUTSIDE"]
     assert json.dumps([asdict(verdict) for verdict in conform.verdicts([entry])], allow_nan=False)
+
+
+@pytest.fixture
+def two_suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Two small suites, the simulator in the place of labs; returns which runs were made."""
+    suites = tmp_path / "suites"
+    suites.mkdir()
+    text = SCENARIO.replace("RATE", "10Mbit/s").replace('["0%", "1%"]', '"1%"')
+    for name, duration in (("first", "4s"), ("second", "8s")):
+        (suites / f"{name}.toml").write_text(text.replace('"4s"', f'"{duration}"'))
+    (suites / "short.toml").write_text(text)
+    monkeypatch.setattr(conform, "_FOLDER", suites)
+    monkeypatch.setattr(conform, "FULL", ("first", "second"))
+    monkeypatch.setattr(conform, "QUICK", ("short",))
+    made: list[str] = []
+    real = api.run_text
+
+    def run_text(text: str, file: str, **how: Any) -> Run:
+        made.append(f"{how['out'].name}{' resumed' if how['resume'] else ''}")
+        return real(text, file, **{**how, "engine": "sim"})
+
+    monkeypatch.setattr(conform.api, "run_text", run_text)
+    return made
+
+
+Call = Callable[..., Ended]
+
+
+def test_the_estimate_is_of_all_suites_and_only_of_what_is_missing(call: Call, two_suites: list[str]) -> None:
+    whole = call("conform", "--out", "out")
+    assert whole.code == 0, whole.err
+    # Four labs of 4 s and four of 8 s, 1.5 s more each.
+    assert whole.err.splitlines()[0] == (
+        "2 suites, 4 cells: 8 repetitions in labs, in real time, about 60 s, and as many in the simulator"
+    )
+    assert two_suites == ["first-kernel", "first-sim", "second-kernel", "second-sim"]
+    for folder in ("second-kernel", "second-sim"):
+        shutil.rmtree(Path("out") / folder)
+    two_suites.clear()
+    rest = call("conform", "--resume", "--out", "out")
+    assert rest.err.splitlines()[0] == (
+        "2 suites, 4 cells: 4 repetitions in labs, in real time, about 38 s, and as many in the simulator"
+    )
+    assert two_suites == ["first-kernel resumed", "first-sim resumed", "second-kernel", "second-sim"]
+    assert call("conform", "--resume", "--out", "out").err.startswith(
+        "2 suites, 4 cells: every lab is kept from before"
+    )
+    assert json.loads(call("conform", "--resume", "--out", "out", "--json").out)["folder"] == "out"
+
+
+def test_resume_without_a_folder_is_refused_and_names_the_newest(call: Call, two_suites: list[str]) -> None:
+    none = call("conform", "--resume")
+    assert (none.code, none.err) == (
+        2,
+        "knee conform --resume: got no folder; expected --out DIR, the folder to go on with. "
+        "There is none in runs/: leave out --resume.\n",
+    )
+    for name in ("conform-2", "conform-10", "compare-11"):
+        (Path("runs") / name).mkdir(parents=True)
+    several = call("conform", "--quick", "--resume")
+    assert several.code == 2
+    assert several.err.endswith(
+        "The newest is runs/conform-10: `knee conform --quick --resume --out runs/conform-10`.\n"
+    )
+    assert sorted(folder.name for folder in Path("runs").iterdir()) == ["compare-11", "conform-10", "conform-2"]
+    assert two_suites == []
+
+
+def test_a_folder_that_holds_nothing_to_go_on_with_is_refused(call: Call, two_suites: list[str]) -> None:
+    missing = call("conform", "--resume", "--out", "nosuch")
+    assert (missing.code, missing.err) == (
+        2,
+        "nosuch: got no folder; expected runs of first, second, as `knee conform` writes them. "
+        "Give the folder of an earlier `knee conform`, or leave out --resume.\n",
+    )
+    assert not Path("nosuch").exists()
+    assert call("conform", "--quick", "--out", "short").code == 0
+    other = call("conform", "--resume", "--out", "short")
+    assert (other.code, other.err) == (
+        2,
+        "short: got runs of the suites short; expected runs of first, second, as `knee conform` writes them. "
+        "Go on with --quick.\n",
+    )
+
+
+def test_runs_of_an_earlier_conform_are_not_replaced(call: Call, two_suites: list[str]) -> None:
+    assert call("conform", "--quick", "--out", "out").code == 0
+    before = (Path("out") / "short-sim" / "run.json").read_bytes()
+    again = call("conform", "--quick", "--out", "out")
+    assert (again.code, again.err) == (
+        2, "out: already holds runs of short. Finish them with --resume, or choose another --out.\n",
+    )  # fmt: skip
+    assert (Path("out") / "short-sim" / "run.json").read_bytes() == before
 
 
 def test_a_repetition_whose_lab_fell_behind_is_not_compared() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json as json_module
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from kneepoint import conform, human, progress
+from kneepoint import conform, human, progress, record
 from kneepoint.conform import Compared, Verdict
-from kneepoint.folder import next_free
+from kneepoint.errors import UsageError
+from kneepoint.folder import newest, next_free
 from kneepoint.output import SCHEMA, aligned
 
 _RUNS = Path("runs")
@@ -16,12 +18,15 @@ _RUNS = Path("runs")
 
 def conformance(out: Path | None, *, quick: bool, resume: bool, workers: int | None, json: bool, quiet: bool) -> int:
     """`knee conform`. Exit code 1 when something is outside its tolerance."""
-    folder = out or next_free(_RUNS, "conform")
+    if resume and out is None:
+        raise UsageError(_no_folder(quick=quick))
+    folder, names = out or next_free(_RUNS, "conform"), conform.suites(quick=quick)
     pairs = conform.run(
-        conform.suites(quick=quick),
+        names,
         folder,
         resume=resume,
         workers=workers,
+        say=(lambda text: None) if quiet else (lambda text: print(text, file=sys.stderr, flush=True)),
         watch=lambda: progress.watcher(quiet=quiet),
     )
     compared = conform.compare(pairs)
@@ -47,6 +52,16 @@ def conformance(out: Path | None, *, quick: bool, resume: bool, workers: int | N
             print(f"* {doubt}")
         print(f"\nOverlay: {', '.join(str(figure) for figure in figures)}\nRuns: {folder}")
     return 0 if all(verdict.ok for verdict in judged) else 1
+
+
+def _no_folder(*, quick: bool) -> str:
+    """As `knee run --resume` says it, with the command for the newest."""
+    text = "knee conform --resume: got no folder; expected --out DIR, the folder to go on with."
+    found = newest(_RUNS, "conform")
+    if found is None:
+        return f"{text} There is none in {_RUNS}/: leave out --resume."
+    words = record.command_line("knee", "conform", *(["--quick"] if quick else []), "--resume", "--out", str(found))
+    return f"{text} The newest is {found}: `{words}`."
 
 
 def _table(compared: list[Compared]) -> list[str]:
