@@ -32,8 +32,6 @@ QUICK = ("quick",)
 
 GOODPUT_MEDIAN_PCT = 3.0
 GOODPUT_WORST_PCT = 10.0
-LOSSY_GOODPUT_MEDIAN_PCT = 20.0
-LOSSY_GOODPUT_WORST_PCT = 100.0
 SRTT_PCT = 10.0
 RETRANSMIT_POINTS = 0.5
 RETRANSMIT_FACTOR = 1.5
@@ -206,7 +204,7 @@ def _judge(suite: str, cell: Mapping[str, Any], metric: str, sim: float | None, 
     difference: float | None = None
     ok = False
     if metric in ("goodput_bits_per_sec", "srtt_us_p50"):
-        limit = SRTT_PCT if metric == "srtt_us_p50" else LOSSY_GOODPUT_WORST_PCT if lossy else GOODPUT_WORST_PCT
+        limit = SRTT_PCT if metric == "srtt_us_p50" else GOODPUT_WORST_PCT
         unit, tolerance = "%", f"±{limit:g} %"
         if sim and kernel:
             difference = (sim - kernel) / kernel * 100
@@ -280,19 +278,16 @@ def verdicts(compared: Sequence[Compared]) -> list[Verdict]:
     """What is judged over many cells: goodput without loss and with it, how many cells are outside, and how many values
     could not be compared."""
     judged = []
-    for lossy, what, limits in (
-        (False, "without loss", (GOODPUT_MEDIAN_PCT, GOODPUT_WORST_PCT)),
-        (True, "under loss", (LOSSY_GOODPUT_MEDIAN_PCT, LOSSY_GOODPUT_WORST_PCT)),
-    ):
+    for lossy, what in ((False, "without loss"), (True, "under loss")):
         goodput = [
             abs(found.difference)
             for found in compared
             if found.metric == "goodput_bits_per_sec" and found.lossy == lossy and found.difference is not None
         ]
         if goodput:
-            found_here = {"median": statistics.median(goodput), "worst": max(goodput)}
-            for (how, value), limit in zip(found_here.items(), limits, strict=True):
-                judged.append(Verdict(f"goodput {what}, {how}", value, "%", limit, len(goodput)))
+            n, median = len(goodput), statistics.median(goodput)
+            judged.append(Verdict(f"goodput {what}, median", median, "%", GOODPUT_MEDIAN_PCT, n))
+            judged.append(Verdict(f"goodput {what}, worst", max(goodput), "%", GOODPUT_WORST_PCT, n))
     for metric, what in (("srtt_us_p50", "srtt p50"), ("retransmit_pct", "retransmissions"), ("share", "shares")):
         cells = [found for found in compared if found.metric == metric]
         if cells:

@@ -91,6 +91,26 @@ def test_goodput_is_judged_in_each_cell_and_over_all_of_them_with_loss_and_witho
     assert not judged["goodput without loss, worst"].ok
 
 
+@pytest.mark.parametrize("loss", ["0%", "1%"])
+@pytest.mark.parametrize(
+    ("apart", "cells", "over"),
+    [
+        ((2.9, 2.9, 9.9), (True, True, True), set()),
+        ((3.1, -3.1, 9.9), (True, True, True), {"median"}),
+        ((0.0, 0.0, -10.1), (True, True, False), {"worst"}),
+    ],
+)
+def test_goodput_may_be_3_per_cent_off_in_the_median_and_10_at_worst(
+    loss: str, apart: tuple[float, ...], cells: tuple[bool, ...], over: set[str]
+) -> None:
+    compared = [
+        conform._judge("s", {"index": i, "axes": [("path.loss", loss)]}, "goodput_bits_per_sec", 100 + off, 100.0)
+        for i, off in enumerate(apart)
+    ]
+    assert tuple(found.ok for found in compared) == cells
+    assert {verdict.what.split(", ")[1] for verdict in conform.verdicts(compared) if not verdict.ok} == over
+
+
 def test_flows_that_share_a_bottleneck_are_compared_by_their_shares() -> None:
     compared = conform.compare([pair(SHARED.replace("ALGORITHM", "cubic"), SHARED.replace("ALGORITHM", "bbr1"))])
     [share] = compared
