@@ -82,7 +82,7 @@ fn table() -> String {
             writeln!(
                 table,
                 "{name:<10} {algorithm:<12} {:>12} {:>8} {:>12.1}",
-                flows.bytes_acked[0],
+                flows.bytes_acked[0].unwrap(),
                 flows.total_retrans[0],
                 flows.srtt_us_p50[0].unwrap_or(0.0)
             )
