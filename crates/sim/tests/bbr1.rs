@@ -145,7 +145,7 @@ fn a_bandwidth_increased_10x_is_found_by_one_probe() {
 }
 
 #[test]
-fn a_bandwidth_decreased_10x_is_adapted_to_in_ten_rounds() {
+fn a_bandwidth_decreased_10x_is_adapted_to_within_twelve_rounds() {
     let output = Case {
         seconds: 30,
         rates: vec![(100, 12_000), (10, i64::MAX)],

@@ -201,7 +201,7 @@ fn sub_packet_bdps_are_managed() {
 }
 
 #[test]
-fn a_bandwidth_increased_10x_is_found_in_a_few_probes() {
+fn a_bandwidth_increased_10x_is_found_within_twelve_probes() {
     // UP ends at a queue of a quarter bdp: each probe finds a quarter more, and what its overshoot shows.
     let output = Case {
         seconds: 60,

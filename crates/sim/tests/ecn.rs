@@ -498,7 +498,7 @@ rtt = "20ms"
 /// Source: draft-briscoe-iccrg-prague-congestion-control, section 2.4.4: RTTs below 25 ms count as such. Behind a
 /// threshold, which marks all or nothing for a round, shares come nearer and not equal.
 #[test]
-fn prague_gives_a_long_rtt_twice_the_share_that_dctcp_does() {
+fn prague_gives_a_long_rtt_at_least_twice_the_share_that_dctcp_does() {
     let (dctcp, prague) = (long_over_short("dctcp"), long_over_short("prague"));
     assert_within("DCTCP, 20 ms over 5 ms", dctcp, 0.1, 0.3);
     assert_within("Prague's share over DCTCP's", prague / dctcp, 2.0, 10.0);
@@ -529,7 +529,7 @@ algorithm = "cubic"
         ));
         let flows = &output.flows;
         let goodput = &flows.goodput_bits_per_sec;
-        // By seed Prague has 57 to 62 %.
+        // By seed Prague has 55 to 60 % of 40 Mbit/s and 55 to 62 % of 120 Mbit/s.
         let share = goodput[0] / (goodput[0] + goodput[1]);
         assert_within(&format!("Prague's share of {rate}"), share, 0.3, 0.7);
         let waited = |flow: usize| flows.queue_delay_us_mean[flow].unwrap();
