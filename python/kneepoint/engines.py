@@ -93,10 +93,15 @@ def expectation(name: str, cells: Sequence[Mapping[str, Any]], keys: Sequence[tu
     """What to say before a run of those repetitions begins; empty where it takes as long as it takes."""
     if name == "sim" or not keys:
         return ""
-    lengths = {int(cell["index"]): int(cell["duration_ns"]) for cell in cells}
-    seconds = sum(lengths[cell] / 1e9 + LAB_SECONDS for cell, _ in keys) / min(workers, len(keys))
+    seconds = real_seconds(cells, keys, workers)
     endless = all(flow["workload"] in ("bulk", "on-off", "web") for cell in cells for flow in cell["flows"])
     text = f"in real time, {'about' if endless else 'at most'} {human.duration(round(seconds * 1e9))}"
     if workers > 1:
         text += f"; {workers} labs at once share the processors and may disturb each other"
     return text
+
+
+def real_seconds(cells: Sequence[Mapping[str, Any]], keys: Sequence[tuple[int, int]], workers: int) -> float:
+    """How long labs take for those repetitions."""
+    lengths = {int(cell["index"]): int(cell["duration_ns"]) for cell in cells}
+    return sum(lengths[cell] / 1e9 + LAB_SECONDS for cell, _ in keys) / max(min(workers, len(keys)), 1)

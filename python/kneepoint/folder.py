@@ -298,11 +298,20 @@ def read_streams(source: pa.NativeFile) -> dict[str, pa.Table]:
 
 def next_free(parent: Path, stem: str) -> Path:
     """`parent/stem-1`, or the first number after all that exist."""
+    return parent / f"{stem}-{max(_numbers(parent, stem), default=0) + 1}"
+
+
+def newest(parent: Path, stem: str) -> Path | None:
+    """The `parent/stem-N` of the greatest number."""
+    taken = _numbers(parent, stem)
+    return parent / f"{stem}-{max(taken)}" if taken else None
+
+
+def _numbers(parent: Path, stem: str) -> list[int]:
     pattern = re.compile(re.escape(stem) + r"-(\d+)")
-    taken = [0]
     with suppress(OSError):
-        taken += [int(match[1]) for file in parent.iterdir() if (match := pattern.fullmatch(file.name))]
-    return parent / f"{stem}-{max(taken) + 1}"
+        return [int(match[1]) for file in parent.iterdir() if (match := pattern.fullmatch(file.name))]
+    return []
 
 
 def _lines(value: Any) -> str:

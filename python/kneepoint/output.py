@@ -268,7 +268,7 @@ def _notes(run: Run, intervals: bool) -> Iterator[str]:
 
 def _after(run: Run) -> Iterator[str]:
     summary = run.summary
-    verdicts = [verdict for verdict in summary.verdicts if verdict.primary] or summary.verdicts
+    verdicts = summary.shown
     if run.doubts:
         yield ""
         yield from (f"* {doubt.line}" for doubt in run.doubts)

@@ -27,6 +27,13 @@ LEVEL = 0.95
 MINIMAL_EFFECT = 0.05
 """The difference that a comparison should be able to decide: 5 %."""
 
+LEAST_TO_ADVISE = 3
+"""Repetitions from which on it is said how many would do. The deviation of two is known to a factor of 70 (95 %), that
+of three to one of 12."""
+
+FURTHEST_ADVICE = 10
+"""Advice goes to so many times the repetitions that there are; beyond it says that more would be needed."""
+
 _ROUNDING = 1e-12
 """Values closer than this share of themselves differ by the rounding of floats only."""
 
@@ -104,7 +111,9 @@ class Verdict:
     `found`: with `scale` "ratio" b / a as `ratio` has it; with "difference" b - a, where a zero makes ratios
     meaningless. `decision`: "more" (b above a), "less", "same" (identical in every repetition), "none shown" (the
     interval holds equality) or "single" (one repetition: no interval, no verdict). `shared`: both ran in the same cell
-    and the values are per flow. `repetitions_needed` is set when the interval is too wide to decide `MINIMAL_EFFECT`.
+    and the values are per flow. `too_wide`: the interval holds equality and is too wide to decide `MINIMAL_EFFECT`;
+    `repetitions_needed` would then do. It is None where the repetitions at hand are fewer than `LEAST_TO_ADVISE`, or
+    where it would be more than `FURTHEST_ADVICE` times as many.
     """
 
     metric: str
@@ -116,6 +125,7 @@ class Verdict:
     scale: str
     found: Estimate
     decision: str
+    too_wide: bool
     repetitions_needed: int | None
     text: str
     primary: bool
@@ -147,6 +157,7 @@ class Verdict:
             "shared": self.shared,
             self.scale: self.found.json(),
             "decision": self.decision,
+            "too_wide": self.too_wide,
             "repetitions_needed": self.repetitions_needed,
             "text": self.text,
         }
@@ -160,6 +171,16 @@ class Summary:
     totals: list[Total]
     verdicts: list[Verdict]
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def shown(self) -> list[Verdict]:
+        """What text shows: the verdicts in the first metric of each pair. Warnings speak of these."""
+        return shown(self.verdicts)
+
+
+def shown(verdicts: list[Verdict]) -> list[Verdict]:
+    """Those in the first metric of each pair; all, where no pair has one."""
+    return [verdict for verdict in verdicts if verdict.primary] or verdicts
 
 
 def summarise(
@@ -178,7 +199,7 @@ def summarise(
     found = [_group(by_cell[part.cell], part) for part in groups.of_flows(flows, by_cell, programs)]
     totals = [_total(by_cell[part.cell], part) for part in groups.of_cells(flows, queue, by_cell)]
     verdicts = compare_groups(found)
-    return Summary(found, totals, verdicts, _warnings(found, verdicts, by_cell))
+    return Summary(found, totals, verdicts, _warnings(found, shown(verdicts), by_cell))
 
 
 UNBOUNDED = (-float("inf"), float("inf"))
@@ -285,13 +306,12 @@ def _warnings(
         lines.append(
             "Every repetition is identical: nothing in this scenario is random, so one would do (`repeat = 1`)."
         )
-    wide = [verdict for verdict in verdicts if verdict.repetitions_needed is not None]
+    wide = [verdict for verdict in verdicts if verdict.too_wide]
     if wide:
-        worst = max(verdict.repetitions_needed or 0 for verdict in wide)
-        what = "1 comparison is" if len(wide) == 1 else f"{len(wide)} comparisons are"
+        are = "is" if len(wide) == 1 else "are"
         lines.append(
-            f"{what} too wide to decide a difference of {MINIMAL_EFFECT:.0%}; "
-            f"about {worst} repetitions would do (`repeat = {worst}`).".replace("%;", " %;")
+            f"{len(wide)} of {len(verdicts)} comparison{'s' if len(verdicts) > 1 else ''} {are} too wide to decide a "
+            f"difference of {MINIMAL_EFFECT * 100:.0f} %; {_advice(wide)}."
         )
     for group in found:
         missing = int(np.sum(group.values["unfinished"]))
@@ -305,3 +325,14 @@ def _warnings(
     if missing_cells:
         lines.append(f"{len(missing_cells)} of {len(by_cell)} cells have no repetition yet.")
     return lines
+
+
+def _advice(wide: Sequence[Verdict]) -> str:
+    """How many repetitions would narrow all of these."""
+    beyond = [verdict.n for verdict in wide if verdict.repetitions_needed is None]
+    if beyond and min(beyond) < LEAST_TO_ADVISE:
+        return f"how many repetitions would do is told from {LEAST_TO_ADVISE} on"
+    if beyond:
+        return f"more than {FURTHEST_ADVICE * max(beyond)} repetitions would be needed"
+    most = max(verdict.repetitions_needed or 0 for verdict in wide)
+    return f"about {most} repetitions would do (`repeat = {most}`)"

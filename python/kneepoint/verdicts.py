@@ -10,7 +10,19 @@ from itertools import combinations
 import numpy as np
 
 from . import metrics, written
-from .stats import MINIMAL_EFFECT, Estimate, Floats, Group, Verdict, estimate, ratio, repetitions_for
+from .stats import (
+    FURTHEST_ADVICE,
+    LEAST_TO_ADVISE,
+    MINIMAL_EFFECT,
+    Estimate,
+    Floats,
+    Group,
+    Verdict,
+    estimate,
+    half_width,
+    ratio,
+    repetitions_for,
+)
 
 
 def compare_groups(found: Sequence[Group]) -> list[Verdict]:
@@ -46,7 +58,7 @@ def _compare(a: Group, b: Group, name: str, *, shared: bool, primary: bool) -> V
     found = ratio(right / left) if is_ratio else estimate(right - left)
     assert found is not None
     decision = _decision(found, 1.0 if is_ratio else 0.0)
-    needed = _needed(left, right, is_ratio=is_ratio) if decision == "none shown" else None
+    too_wide, needed = _needed(left, right, is_ratio=is_ratio) if decision == "none shown" else (False, None)
     labels = _labels(a, b, shared=shared)
     verdict = Verdict(
         metric=name,
@@ -58,6 +70,7 @@ def _compare(a: Group, b: Group, name: str, *, shared: bool, primary: bool) -> V
         scale="ratio" if is_ratio else "difference",
         found=found,
         decision=decision,
+        too_wide=too_wide,
         repetitions_needed=needed,
         text="",
         primary=primary,
@@ -86,14 +99,18 @@ def _decision(found: Estimate, equal: float) -> str:
     return "less" if found.high < equal else "none shown"
 
 
-def _needed(left: Floats, right: Floats, *, is_ratio: bool) -> int | None:
-    """Repetitions that would decide `MINIMAL_EFFECT`, when these do not."""
+def _needed(left: Floats, right: Floats, *, is_ratio: bool) -> tuple[bool, int | None]:
+    """Whether the interval is too wide to decide `MINIMAL_EFFECT`, and how many repetitions would do if that can be
+    told."""
     steps = np.log(right / left) if is_ratio else right - left
     half = math.log(1 + MINIMAL_EFFECT) if is_ratio else MINIMAL_EFFECT * float(np.mean(left))
     if half <= 0:
-        return None
-    needed = repetitions_for(float(np.std(steps, ddof=1)), half)
-    return needed if needed > len(steps) else None
+        return False, None
+    n, deviation = len(steps), float(np.std(steps, ddof=1))
+    if half_width(deviation, n) <= half:
+        return False, None
+    needed = repetitions_for(deviation, half)
+    return True, needed if n >= LEAST_TO_ADVISE and needed <= FURTHEST_ADVICE * n else None
 
 
 def _labels(a: Group, b: Group, *, shared: bool) -> tuple[str, str]:
@@ -126,9 +143,13 @@ def _text(verdict: Verdict) -> str:
         return f"{of}: {claim}, identical in every repetition"
     if verdict.decision != "none shown":
         return f"{of}: {claim} {bracket}"
-    if verdict.repetitions_needed is None:
-        return f"{of}: no difference shown ({claim} {bracket})"
-    return (
-        f"{of}: no difference shown ({claim} {bracket}); too wide to decide {MINIMAL_EFFECT * 100:.0f} %, "
-        f"about {verdict.repetitions_needed} repetitions would do"
-    )
+    text = f"{of}: no difference shown ({claim} {bracket})"
+    if not verdict.too_wide:
+        return text
+    text += f"; too wide to decide {MINIMAL_EFFECT * 100:.0f} %"
+    n = verdict.found.n
+    if verdict.repetitions_needed is not None:
+        return f"{text}, about {verdict.repetitions_needed} repetitions would do"
+    if n < LEAST_TO_ADVISE:
+        return text
+    return f"{text}, more than {FURTHEST_ADVICE * n} repetitions would be needed"

@@ -83,7 +83,7 @@ def test_pandas_and_polars_read_the_same_numbers(output: _core.Output) -> None:
 
 def test_what_never_is_null_says_so(output: _core.Output) -> None:
     schema = pa.record_batch(output.flows).schema
-    assert not schema.field("bytes_acked").nullable
+    assert not schema.field("bytes_read").nullable
     assert schema.field("completion_us").nullable
     assert pa.record_batch(output.flows).column("completion_us").to_pylist() == [None]
 

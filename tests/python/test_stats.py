@@ -213,3 +213,24 @@ def test_cells_without_any_repetition_are_named() -> None:
 def test_a_run_without_flows_has_an_empty_summary() -> None:
     summary = stats.summarise(flows([]), None, [cell(0, [], "cubic")])
     assert (summary.groups, summary.totals, summary.verdicts) == ([], [], [])
+
+
+@pytest.mark.parametrize("untold", ["total_retrans", "data_segs_out"])
+def test_retransmissions_that_the_kernel_does_not_tell_are_no_zero(untold: str) -> None:
+    told = {"total_retrans": 5, "data_segs_out": 100}
+    [group] = stats.summarise(flows([flow(0, 0, 1.0, **told)]), None, [cell(0, [], "cubic")]).groups
+    assert group.metrics["retransmit_pct"].mean == 5
+    rows = [flow(0, 0, 1.0, **{**told, untold: None})]
+    [group] = stats.summarise(flows(rows), None, [cell(0, [], "cubic")]).groups
+    assert "retransmit_pct" not in group.metrics
+
+
+def test_what_limits_is_not_guessed_where_the_kernel_does_not_tell_the_rest() -> None:
+    """The window and pacing are what is left, but only where all else is told."""
+    rows = {"cwnd_limited_us": None, "pacing_limited_us": None, "rwnd_limited_us": 0, "sndbuf_limited_us": 0}
+    told = [flow(0, 0, 1.0, **rows, app_limited_us=9_000_000 / 4)]
+    [group] = stats.summarise(flows(told), None, [cell(0, [], "cubic")]).groups
+    assert group.limited_by["cwnd_or_pacing"].mean == pytest.approx(0.75)
+    rows |= {"rwnd_limited_us": None, "sndbuf_limited_us": None, "app_limited_us": None}
+    [group] = stats.summarise(flows([flow(0, 0, 1.0, **rows)]), None, [cell(0, [], "cubic")]).groups
+    assert group.limited_by == {}

@@ -48,19 +48,64 @@ def test_an_interval_that_holds_equality_shows_no_difference() -> None:
     assert "no difference shown" in verdict.text
 
 
+def warnings(values: dict[str, list[float]]) -> list[str]:
+    table, cells = compared(values)
+    return [warning for warning in stats.summarise(table, None, cells).warnings if "too wide" in warning]
+
+
 def test_too_wide_an_interval_says_how_many_repetitions_would_do() -> None:
-    [verdict] = goodput({"a": [1.0, 1.0, 1.0], "b": [0.9, 1.1, 1.02]})
-    deviation = float(np.std(np.log([0.9, 1.1, 1.02]), ddof=1))
-    assert verdict.repetitions_needed == stats.repetitions_for(deviation, math.log(1.05))
-    assert f"about {verdict.repetitions_needed} repetitions would do" in verdict.text
-    table, cells = compared({"a": [1.0, 1.0, 1.0], "b": [0.9, 1.1, 1.02]})
-    assert any("1 comparison is too wide" in warning for warning in stats.summarise(table, None, cells).warnings)
+    values = {"a": [1.0, 1.0, 1.0], "b": [0.95, 1.05, 1.02]}
+    [verdict] = goodput(values)
+    deviation = float(np.std(np.log([0.95, 1.05, 1.02]), ddof=1))
+    assert verdict.too_wide
+    assert verdict.repetitions_needed == stats.repetitions_for(deviation, math.log(1.05)) == 7
+    assert verdict.text.endswith("; too wide to decide 5 %, about 7 repetitions would do")
+    assert warnings(values) == [
+        "1 of 1 comparison is too wide to decide a difference of 5 %; about 7 repetitions would do (`repeat = 7`)."
+    ]
+
+
+def test_two_repetitions_advise_no_number() -> None:
+    """What issue 11 met: two repetitions far apart, and the advice to make 896."""
+    values = {"a": [1.0, 1.0], "b": [0.5, 1.4]}
+    [verdict] = goodput(values)
+    assert (verdict.decision, verdict.too_wide, verdict.repetitions_needed) == ("none shown", True, None)
+    assert verdict.text.endswith("; too wide to decide 5 %")
+    assert warnings(values) == [
+        "1 of 1 comparison is too wide to decide a difference of 5 %; how many repetitions would do is told from 3 on."
+    ]
+
+
+def test_no_number_beyond_ten_times_the_repetitions_is_advised() -> None:
+    values = {"a": [1.0, 1.0, 1.0], "b": [0.5, 1.4, 1.1]}
+    [verdict] = goodput(values)
+    assert (verdict.too_wide, verdict.repetitions_needed) == (True, None)
+    assert stats.repetitions_for(float(np.std(np.log([0.5, 1.4, 1.1]), ddof=1)), math.log(1.05)) > 30
+    assert verdict.text.endswith("; too wide to decide 5 %, more than 30 repetitions would be needed")
+    assert warnings(values) == [
+        "1 of 1 comparison is too wide to decide a difference of 5 %; more than 30 repetitions would be needed."
+    ]
+
+
+def test_warnings_count_the_comparisons_that_text_shows_and_no_others() -> None:
+    """Goodput is narrow, smoothed RTT is wide, and only verdicts of goodput are shown."""
+    apart = {"a": [2e4, 2e4, 2e4], "b": [1e4, 3e4, 2.5e4]}
+    rows = [
+        flow(index, rep, 1.0 + rep * 1e-3 * index, name, srtt_us_p95=srtt)
+        for index, (name, series) in enumerate(apart.items())
+        for rep, srtt in enumerate(series)
+    ]
+    cells = [cell(i, [("flow.0.algorithm", name)], name) for i, name in enumerate(apart)]
+    found = stats.summarise(flows(rows), None, cells)
+    assert [(v.metric, v.too_wide) for v in found.verdicts] == [("goodput_bits_per_sec", False), ("srtt_us_p95", True)]
+    assert [v.metric for v in found.shown] == ["goodput_bits_per_sec"]
+    assert not any("too wide" in warning for warning in found.warnings)
 
 
 def test_a_narrow_interval_around_equality_needs_no_more_repetitions() -> None:
     [verdict] = goodput({"a": [1.0, 1.0, 1.0, 1.0], "b": [1.001, 0.999, 1.002, 0.998]})
     assert verdict.decision == "none shown"
-    assert verdict.repetitions_needed is None
+    assert (verdict.too_wide, verdict.repetitions_needed) == (False, None)
 
 
 def test_identical_in_every_repetition() -> None:

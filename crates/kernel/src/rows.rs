@@ -38,8 +38,8 @@ pub fn event(id: Id, event: &'static str, info: &TcpInfo<'_>) -> Event {
         t_ns: id.t_ns,
         flow: id.flow,
         event,
-        snd_cwnd: count(info.snd_cwnd()),
-        snd_ssthresh: count(info.snd_ssthresh()),
+        snd_cwnd: maybe(info.snd_cwnd()),
+        snd_ssthresh: maybe(info.snd_ssthresh()),
     }
 }
 
@@ -49,7 +49,7 @@ pub fn sample(
     diag: &Diag<'_>,
     info: &TcpInfo<'_>,
     bytes_read: u64,
-    rcvbuf_bytes: i64,
+    rcvbuf_bytes: Option<i64>,
 ) -> (Sample, TcpInfoSample) {
     let memory = diag.memory;
     let sample = Sample {
@@ -66,32 +66,38 @@ pub fn sample(
         lost: count(info.lost()),
         retrans: count(info.retrans()),
         total_retrans: count(info.total_retrans()),
-        data_segs_out: count(info.data_segs_out()),
+        data_segs_out: maybe(info.data_segs_out()),
         srtt_us: count(info.srtt_us()),
         rttvar_us: count(info.rttvar_us()),
-        min_rtt_us: count(info.min_rtt_us().filter(|&us| us != u32::MAX)),
+        min_rtt_us: info.min_rtt_us().map(|us| match us {
+            u32::MAX => 0,
+            us => us.into(),
+        }),
         // Linux keeps the timeout as doubled.
         rto_us: count(info.rto_us()) >> info.backoff().unwrap_or(0).min(31),
         backoff: i32::from(info.backoff().unwrap_or(0)),
         pacing_rate_bits_per_sec: limited_bits_per_sec(info.pacing_rate()),
-        delivery_rate_bits_per_sec: bits_per_sec(info.delivery_rate().unwrap_or(0)),
-        delivery_rate_app_limited: info.flags().is_some_and(|flags| flags & 1 != 0),
-        delivered: count(info.delivered()),
-        delivered_ce: count(info.delivered_ce()),
-        bytes_sent: count(info.bytes_sent()),
-        bytes_retrans: count(info.bytes_retrans()),
-        bytes_acked: count(info.bytes_acked()),
+        delivery_rate_bits_per_sec: info.delivery_rate().map(bits_per_sec),
+        delivery_rate_app_limited: info
+            .delivery_rate()
+            .and(info.flags())
+            .is_some_and(|flags| flags & 1 != 0),
+        delivered: maybe(info.delivered()),
+        delivered_ce: maybe(info.delivered_ce()),
+        bytes_sent: maybe(info.bytes_sent()),
+        bytes_retrans: maybe(info.bytes_retrans()),
+        bytes_acked: maybe(info.bytes_acked()),
         bytes_read: bytes_read as i64,
-        notsent_bytes: count(info.notsent_bytes()),
-        snd_wnd_bytes: count(info.snd_wnd()),
-        sndbuf_bytes: count(memory.map(|memory| memory.sndbuf)),
+        notsent_bytes: maybe(info.notsent_bytes()),
+        snd_wnd_bytes: maybe(info.snd_wnd()),
+        sndbuf_bytes: maybe(memory.map(|memory| memory.sndbuf)),
         rcvbuf_bytes,
-        busy_us: count(info.busy_us()),
-        rwnd_limited_us: count(info.rwnd_limited_us()),
-        sndbuf_limited_us: count(info.sndbuf_limited_us()),
+        busy_us: maybe(info.busy_us()),
+        rwnd_limited_us: maybe(info.rwnd_limited_us()),
+        sndbuf_limited_us: maybe(info.sndbuf_limited_us()),
         reordering: count(info.reordering()) as i32,
-        reord_seen: count(info.reord_seen()) as i32,
-        dsack_dups: count(info.dsack_dups()),
+        reord_seen: maybe(info.reord_seen()),
+        dsack_dups: maybe(info.dsack_dups()),
         bbr_bw_bits_per_sec: diag
             .bbr
             .map(|bbr| bits_per_sec(bbr.bw_bytes_per_sec))
@@ -178,6 +184,9 @@ pub struct Reports<'a> {
 /// busier than this may have been the bottleneck.
 const BUSY_LINK_PCT: f64 = 50.0;
 
+/// The backend that is our own link, and not the kernel's emulation.
+const OUR_LINK: &str = "user";
+
 /// Fills what is left of the output: samples, flows, events, queue, links.
 pub fn finish(sampler: Sampler, reports: Reports<'_>, output: &mut Output) {
     let measured = &mut output.facts.measured;
@@ -205,7 +214,7 @@ pub fn finish(sampler: Sampler, reports: Reports<'_>, output: &mut Output) {
     let mut book = sampler.book;
     let link_flows = LinkFlows::new(&reports.link.flows);
     for index in 0..book.tracks.len() {
-        let row = flow_row(&book, index, &reports, &link_flows);
+        let row = flow_row(&book, index, &reports, &link_flows, output.facts.backend);
         output.flows.push(row);
         note_turning_points(&mut book, index, reports.start_ns);
     }
@@ -261,7 +270,7 @@ fn link_row(
     ended_ns: u64,
 ) -> Link {
     // Of the kernel's emulation neither lateness nor processor time is known.
-    let is_ours = backend == "user";
+    let is_ours = backend == OUR_LINK;
     Link {
         cell,
         rep,
@@ -377,6 +386,7 @@ fn flow_row(
     index: usize,
     reports: &Reports<'_>,
     link_flows: &LinkFlows<'_>,
+    backend: &str,
 ) -> record::Flow {
     let track = &book.tracks[index];
     let spec = &book.cell.flows[track.group];
@@ -416,10 +426,13 @@ fn flow_row(
     let per_sec = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
 
     let bytes_read = book.bytes_read(index, &info);
-    let bytes_sent = info.bytes_sent().unwrap_or(0);
-    let since = |now: Option<u64>, then: u64| now.unwrap_or(0).saturating_sub(then) as i64;
-    let busy_us = since(info.busy_us(), baseline.busy_us);
-    let (total_retrans, data_segs_out) = (count(info.total_retrans()), count(info.data_segs_out()));
+    // A socket that was never seen did nothing; of one that was, what its kernel does not tell is null.
+    let told = |value: Option<u64>| if info.0.is_empty() { Some(0) } else { value };
+    let in_full = |value: Option<u64>| told(value).map(|value| value as i64);
+    let since = |now: Option<u64>, then: u64| told(now).map(|now| now.saturating_sub(then));
+    let in_part = |now: Option<u64>, then: u64| since(now, then).map(|value| value as i64);
+    let total_retrans = count(info.total_retrans());
+    let data_segs_out = in_full(info.data_segs_out().map(u64::from));
     let mean = |sum: u64| match track.samples {
         0 => 0.0,
         samples => sum as f64 / samples as f64,
@@ -432,6 +445,10 @@ fn flow_row(
     let latency = |share: f64| latency_us.and_then(|latency| latency.quantile(share));
     let transfer_bytes = own.and_then(|flow| spec.workload.transfer_bytes(flow.bytes));
     let link = link_flows.get(track, index);
+    // Our link tells every flow; of one that it never met it lost nothing.
+    let by_link = |pkts: fn(&FlowReport) -> u64| {
+        (backend == OUR_LINK).then(|| link.map_or(0, |link| pkts(link) as i64))
+    };
     let queue = link.map(|link| &link.queue_delay_us);
     let waited = |share: f64| queue.and_then(|queue| queue.quantile(share));
     record::Flow {
@@ -452,21 +469,20 @@ fn flow_row(
             .zip(transfer_bytes.and_then(|bytes| book.cell.least_completion(spec, bytes)))
             .map(|(ns, least)| ns.saturating_sub(open_ns) as f64 / least.0 as f64),
         goodput_bits_per_sec: per_sec(bytes_read.saturating_sub(baseline.bytes_read) as f64 * 8.0),
-        throughput_bits_per_sec: per_sec(
-            bytes_sent.saturating_sub(baseline.bytes_sent) as f64 * 8.0,
-        ),
+        throughput_bits_per_sec: since(info.bytes_sent(), baseline.bytes_sent)
+            .map(|bytes| per_sec(bytes as f64 * 8.0)),
         bytes_read: bytes_read as i64,
-        bytes_acked: count(info.bytes_acked()),
-        bytes_sent: bytes_sent as i64,
-        bytes_retrans: count(info.bytes_retrans()),
+        bytes_acked: in_full(info.bytes_acked()),
+        bytes_sent: in_full(info.bytes_sent()),
+        bytes_retrans: in_full(info.bytes_retrans()),
         data_segs_out,
         total_retrans,
-        retransmit_pct: match data_segs_out {
+        retransmit_pct: data_segs_out.map(|sent| match sent {
             0 => 0.0,
             sent => total_retrans as f64 * 100.0 / sent as f64,
-        },
-        path_lost_pkts: link.map_or(0, |link| link.path_lost_pkts as i64),
-        queue_dropped_pkts: link.map_or(0, |link| link.queue_dropped_pkts as i64),
+        }),
+        path_lost_pkts: by_link(|link| link.path_lost_pkts),
+        queue_dropped_pkts: by_link(|link| link.queue_dropped_pkts),
         srtt_us_mean: track.srtt_us.mean(),
         srtt_us_p50: track.srtt_us.quantile(0.50),
         srtt_us_p95: track.srtt_us.quantile(0.95),
@@ -479,10 +495,11 @@ fn flow_row(
         snd_cwnd_mean: mean(track.cwnd_sum),
         inflight_mean: mean(track.inflight_sum),
         cwnd_limited_us: None,
-        rwnd_limited_us: since(info.rwnd_limited_us(), baseline.rwnd_limited_us),
-        sndbuf_limited_us: since(info.sndbuf_limited_us(), baseline.sndbuf_limited_us),
+        rwnd_limited_us: in_part(info.rwnd_limited_us(), baseline.rwnd_limited_us),
+        sndbuf_limited_us: in_part(info.sndbuf_limited_us(), baseline.sndbuf_limited_us),
         pacing_limited_us: None,
-        app_limited_us: (Nanos(steady_ns).as_us() as i64 - busy_us).max(0),
+        app_limited_us: in_part(info.busy_us(), baseline.busy_us)
+            .map(|busy_us| (Nanos(steady_ns).as_us() as i64 - busy_us).max(0)),
         rto_count: maybe(info.total_rto()),
         recovery_count: None,
         undo_count: None,

@@ -27,7 +27,7 @@ pub struct Track {
     pub external: Option<Ends>,
     /// The sender's `tcp_info` at the last sample.
     pub last: Vec<u8>,
-    pub rcvbuf_bytes: i64,
+    pub rcvbuf_bytes: Option<i64>,
     /// When it was first and last seen, since the start.
     pub first_ns: Option<u64>,
     pub last_ns: u64,
@@ -99,26 +99,10 @@ impl Sampler {
         let senders = SockDiag::new().map_err(KernelError::system("reach sock_diag"))?;
         lab.receiver.enter()?;
         let receivers = SockDiag::new().map_err(KernelError::system("reach sock_diag"))?;
-        let track = |flow: &Flow| Track {
-            group: flow.group,
-            ..Track::default()
-        };
         Ok(Sampler {
             senders,
             receivers,
-            book: Book {
-                cell: cell.clone(),
-                rep,
-                flows: flows.to_vec(),
-                shared,
-                tracks: flows.iter().map(track).collect(),
-                rows: Samples::default(),
-                more: TcpInfoSamples::default(),
-                events: Vec::new(),
-                addresses: lab.addresses.clone(),
-                external: HashMap::new(),
-                measuring: false,
-            },
+            book: Book::new(cell, rep, flows, shared, lab.addresses.clone()),
             missed: 0,
             cost_ns: 0,
             span_us: Histogram::default(),
@@ -160,6 +144,32 @@ impl Sampler {
 }
 
 impl Book {
+    pub fn new(
+        cell: &Cell,
+        rep: u32,
+        flows: &[Flow],
+        shared: Shared,
+        addresses: Vec<Addresses>,
+    ) -> Book {
+        let track = |flow: &Flow| Track {
+            group: flow.group,
+            ..Track::default()
+        };
+        Book {
+            cell: cell.clone(),
+            rep,
+            flows: flows.to_vec(),
+            shared,
+            tracks: flows.iter().map(track).collect(),
+            rows: Samples::default(),
+            more: TcpInfoSamples::default(),
+            events: Vec::new(),
+            addresses,
+            external: HashMap::new(),
+            measuring: false,
+        }
+    }
+
     /// The flow that a socket belongs to; a program's new one gets the next number.
     fn find(&mut self, ends: Ends) -> Option<usize> {
         let [(own, port), (_, far_port)] = ends;
@@ -190,7 +200,7 @@ impl Book {
     fn take_receiver(&mut self, diag: &Diag<'_>) {
         let ends = [diag.destination, diag.source];
         if let (Some(memory), Some(index)) = (diag.memory, self.find(ends)) {
-            self.tracks[index].rcvbuf_bytes = i64::from(memory.rcvbuf);
+            self.tracks[index].rcvbuf_bytes = Some(memory.rcvbuf.into());
         }
     }
 

@@ -145,7 +145,7 @@ fn a_bandwidth_increased_10x_is_found_by_one_probe() {
 }
 
 #[test]
-fn a_bandwidth_decreased_10x_is_adapted_to_in_ten_rounds() {
+fn a_bandwidth_decreased_10x_is_adapted_to_within_twelve_rounds() {
     let output = Case {
         seconds: 30,
         rates: vec![(100, 12_000), (10, i64::MAX)],
@@ -172,7 +172,7 @@ fn window_comes_back(path: &str, timeouts: i64, least: f64) {
     }
     .run();
     assert_eq!(output.flows.rto_count[0], Some(timeouts));
-    assert_eq!(output.flows.queue_dropped_pkts[0], 0);
+    assert_eq!(output.flows.queue_dropped_pkts[0].unwrap(), 0);
     let undone_ms = *events(&output, "undo").last().expect("undone");
     assert_within("undo, ms later", (undone_ms - at_ms) as f64, 1.0, 1_000.0);
     let s = &output.samples;

@@ -201,7 +201,7 @@ fn sub_packet_bdps_are_managed() {
 }
 
 #[test]
-fn a_bandwidth_increased_10x_is_found_in_a_few_probes() {
+fn a_bandwidth_increased_10x_is_found_within_twelve_probes() {
     // UP ends at a queue of a quarter bdp: each probe finds a quarter more, and what its overshoot shows.
     let output = Case {
         seconds: 60,
@@ -278,7 +278,7 @@ fn window_comes_back(disturbance: impl Fn(i64) -> String, timeouts: i64) {
     let at_ms = first(&phases(&case("")), "ProbeBwCruise").start_ms + 700;
     let output = case(&disturbance(at_ms));
     assert_eq!(output.flows.rto_count[0], Some(timeouts));
-    assert_eq!(output.flows.queue_dropped_pkts[0], 0);
+    assert_eq!(output.flows.queue_dropped_pkts[0].unwrap(), 0);
     let undone_ms = *events(&output, "undo").last().expect("undone");
     assert_within("undo, ms later", (undone_ms - at_ms) as f64, 1.0, 1_000.0);
     let bw = bw_at(&output, undone_ms + 100, RATE) / bw_at(&output, at_ms, RATE);

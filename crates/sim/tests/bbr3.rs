@@ -372,7 +372,7 @@ fn application_limited_sending_during_probe_refill_leaves_max_bw() {
     };
     let base = paused(1 << 30, 60_000);
     let refill = first(&phases(&base), "ProbeBwRefill");
-    let bytes = base.samples.bytes_sent[row_at(&base, refill.start_ms + 5)];
+    let bytes = base.samples.bytes_sent[row_at(&base, refill.start_ms + 5)].unwrap();
     let output = paused(bytes, refill.start_ms + 300);
     let phases = phases(&output);
     let at = index_of(&phases, "ProbeBwRefill", 0);

@@ -173,7 +173,7 @@ fn counted(output: &Output) -> (i64, i64) {
     let last = rows_of(&output.samples, 0).last().unwrap();
     let marked = *output.queue.marked_pkts.last().unwrap();
     assert!(marked > 20, "{marked} marks");
-    (output.samples.delivered_ce[last], marked)
+    (output.samples.delivered_ce[last].unwrap(), marked)
 }
 
 fn assert_exact(what: &str, output: &Output) {
@@ -498,11 +498,11 @@ rtt = "20ms"
 /// Source: draft-briscoe-iccrg-prague-congestion-control, section 2.4.4: RTTs below 25 ms count as such. Behind a
 /// threshold, which marks all or nothing for a round, shares come nearer and not equal.
 #[test]
-fn prague_gives_a_long_rtt_twice_the_share_that_dctcp_does() {
+fn prague_gives_a_long_rtt_at_least_twice_the_share_that_dctcp_does() {
     let (dctcp, prague) = (long_over_short("dctcp"), long_over_short("prague"));
-    assert_within("DCTCP, 20 ms over 5 ms", dctcp, 0.1, 0.3);
-    assert_within("Prague's share over DCTCP's", prague / dctcp, 2.0, 10.0);
-    assert_within("Prague, 20 ms over 5 ms", prague, 0.4, 1.0);
+    assert_within("DCTCP, 20 ms over 5 ms", dctcp, 0.18, 0.28);
+    assert_within("Prague's share over DCTCP's", prague / dctcp, 2.0, 5.0);
+    assert_within("Prague, 20 ms over 5 ms", prague, 0.6, 1.0);
 }
 
 /// Source: RFC 9332, sections 1 and 2.1: about equal rates, a queue of a millisecond for the one, the AQM's target
@@ -529,9 +529,9 @@ algorithm = "cubic"
         ));
         let flows = &output.flows;
         let goodput = &flows.goodput_bits_per_sec;
-        // By seed Prague has 57 to 62 %.
+        // By seed Prague has 55 to 60 % of 40 Mbit/s and 55 to 62 % of 120 Mbit/s.
         let share = goodput[0] / (goodput[0] + goodput[1]);
-        assert_within(&format!("Prague's share of {rate}"), share, 0.3, 0.7);
+        assert_within(&format!("Prague's share of {rate}"), share, 0.5, 0.67);
         let waited = |flow: usize| flows.queue_delay_us_mean[flow].unwrap();
         assert_within("Prague's mean wait, us", waited(0), 0.0, 1_000.0);
         let p99_us = flows.queue_delay_us_p99[0].unwrap();

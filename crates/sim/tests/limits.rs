@@ -11,10 +11,10 @@ use common::{algorithms, assert_within, run};
 fn main_limit(flows: &knee_model::record::Flows) -> &'static str {
     let limits = [
         ("cwnd", flows.cwnd_limited_us[0].unwrap()),
-        ("rwnd", flows.rwnd_limited_us[0]),
-        ("sndbuf", flows.sndbuf_limited_us[0]),
+        ("rwnd", flows.rwnd_limited_us[0].unwrap()),
+        ("sndbuf", flows.sndbuf_limited_us[0].unwrap()),
         ("pacing", flows.pacing_limited_us[0].unwrap()),
-        ("app", flows.app_limited_us[0]),
+        ("app", flows.app_limited_us[0].unwrap()),
     ];
     let (name, us) = limits
         .into_iter()
@@ -47,7 +47,13 @@ algorithm = "{algorithm}"
 "#
         ));
         let flows = &output.flows;
-        let window_bytes = *output.samples.snd_wnd_bytes.iter().max().expect("sampled") as f64;
+        let window_bytes = *output
+            .samples
+            .snd_wnd_bytes
+            .iter()
+            .flatten()
+            .max()
+            .expect("sampled") as f64;
         let law = window_bytes * 8.0 / 0.050;
         assert_within(
             &format!("{algorithm}: goodput over window / RTT"),
@@ -92,7 +98,7 @@ algorithm = "{algorithm}"
             1.0,
         );
         assert_eq!(main_limit(flows), "sndbuf", "{algorithm}");
-        assert_eq!(flows.rwnd_limited_us[0], 0);
+        assert_eq!(flows.rwnd_limited_us[0].unwrap(), 0);
     }
 }
 

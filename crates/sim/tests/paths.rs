@@ -90,9 +90,22 @@ fn jitter_that_keeps_order_reorders_nothing() {
     };
     let kept = run(&path(""));
     assert_eq!(kept.flows.total_retrans[0], 0);
-    assert!(kept.samples.reord_seen.iter().all(|&seen| seen == 0));
+    assert!(
+        kept.samples
+            .reord_seen
+            .iter()
+            .flatten()
+            .all(|&seen| seen == 0)
+    );
     let loose = run(&path("jitter_reorders = true"));
-    assert!(loose.samples.reord_seen.iter().any(|&seen| seen > 0));
+    assert!(
+        loose
+            .samples
+            .reord_seen
+            .iter()
+            .flatten()
+            .any(|&seen| seen > 0)
+    );
 }
 
 #[test]
@@ -101,7 +114,14 @@ fn packets_that_overtake_are_seen_as_reordering() {
         "rate = \"20Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"unlimited\"\nreorder = \"2%\"\nreorder_delay = \"5ms\"",
         "max_pacing_rate = \"10Mbit/s\"",
     ));
-    assert!(output.samples.reord_seen.iter().any(|&seen| seen > 0));
+    assert!(
+        output
+            .samples
+            .reord_seen
+            .iter()
+            .flatten()
+            .any(|&seen| seen > 0)
+    );
     assert_within(
         "Mbit/s paced at 10",
         goodput_mbit(&output),
@@ -119,7 +139,7 @@ fn duplicates_are_told_by_dsack_and_change_no_rate() {
     let account = &output.accounts[0];
     let share = account.duplicated_bytes as f64 / account.sent_bytes as f64;
     assert_within("share of bytes that come twice", share, 0.007, 0.013);
-    let told = output.samples.dsack_dups.last().copied().unwrap_or(0);
+    let told = output.samples.dsack_dups.last().unwrap().unwrap();
     assert!(
         told as u64 * 1_448 * 10 > account.duplicated_bytes * 9,
         "{told}"
@@ -127,24 +147,44 @@ fn duplicates_are_told_by_dsack_and_change_no_rate() {
     assert_eq!(output.flows.total_retrans[0], 0);
 }
 
+/// Without GRO an ACK stands for two packets of 1448 bytes at most. As long as none is dropped, two for each of the 48
+/// ACKs of 52 bytes that 20 kbit/s carry in a second are the most that can be sent, but for what the window grows by:
+/// in the first seconds it still does.
 #[test]
-fn slow_link_for_acks_bounds_the_data_rate() {
-    // An ACK of 52 bytes stands for two packets of 1448 bytes or, after GRO, for
-    // more; 20 kbit/s are 48 ACKs a second. An open link carries far more data.
+fn slow_link_for_acks_bounds_the_data_rate_where_no_ack_is_dropped() {
+    let path = "rate = \"100Mbit/s\"\nrtt = \"40ms\"\nack_rate = \"20kbit/s\"\nack_buffer = \"unlimited\"\n[receiver]\ngro = false";
+    let output = run(&text(path, "")
+        .replace("duration = \"10s\"", "duration = \"30s\"")
+        .replace("warmup = \"2s\"", "warmup = \"10s\""));
+    let bound = 20e3 / (52.0 * 8.0) * 2.0 * 1448.0 * 8.0 / 1e6;
+    assert_within(
+        "goodput over the bound",
+        goodput_mbit(&output) / bound,
+        0.85,
+        1.0,
+    );
+}
+
+/// A later ACK stands for those that were dropped, so the rate of the ACKs is no bound there. They wait, and come in
+/// longer intervals.
+#[test]
+fn slow_link_for_acks_that_drops_some_delays_them_and_lowers_the_data_rate() {
     let slow = run(&text(
         "rate = \"100Mbit/s\"\nrtt = \"40ms\"\nack_rate = \"20kbit/s\"\nack_buffer = \"5packets\"",
         "",
     ));
     let open = run(&text("rate = \"100Mbit/s\"\nrtt = \"40ms\"", ""));
     let delay_ms = slow.flows.srtt_us_mean[0].expect("it ran") / 1e3 - 40.0;
-    // Five ACKs wait, one is on the wire: 6 × 20.8 ms at most.
-    assert_within("ms that ACKs wait", delay_ms, 40.0, 200.0);
+    // Five ACKs wait, one is on the wire: 6 × 20.8 = 125 ms. The data's own queue is 11 ms.
+    assert_within("ms that round trips are longer", delay_ms, 125.0, 165.0);
     assert!(goodput_mbit(&open) > 85.0, "{}", goodput_mbit(&open));
     assert!(goodput_mbit(&slow) < goodput_mbit(&open));
 }
 
+/// Data waits for half an interval in the mean. It arrives 20 ms after a multiple of 10 ms, and so does its ACK, which
+/// is just too late for its own and waits for a whole one.
 #[test]
-fn aggregation_adds_half_an_interval_each_way() {
+fn aggregation_adds_half_an_interval_to_data_and_a_whole_one_to_its_ack() {
     let srtt_ms = |keys: &str| {
         let output = run(&text(
             &format!("rate = \"20Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"unlimited\"\n{keys}"),
@@ -153,9 +193,7 @@ fn aggregation_adds_half_an_interval_each_way() {
         output.flows.srtt_us_mean[0].expect("it ran") / 1e3
     };
     let added = srtt_ms("aggregate = \"10ms\"") - srtt_ms("");
-    // Data waits for 5 ms on average; 20 ms later its ACK, a whole number of
-    // intervals, is just too late for its own and waits for up to 10 ms.
-    assert_within("ms more", added, 5.0, 16.0);
+    assert_within("ms more", added, 14.0, 15.0);
 }
 
 #[test]

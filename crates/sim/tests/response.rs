@@ -37,11 +37,13 @@ algorithm = "{algorithm}"
 "#
     ));
     assert_eq!(
-        output.flows.sndbuf_limited_us[0], 0,
+        output.flows.sndbuf_limited_us[0].unwrap(),
+        0,
         "the send buffer binds"
     );
     assert_eq!(
-        output.flows.rwnd_limited_us[0], 0,
+        output.flows.rwnd_limited_us[0].unwrap(),
+        0,
         "the receive window binds"
     );
     output

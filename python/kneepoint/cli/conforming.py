@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from kneepoint import conform, human, progress, say
+from kneepoint import conform, human, progress, record, say
 from kneepoint.conform import Compared, Verdict
-from kneepoint.folder import next_free
+from kneepoint.errors import UsageError
+from kneepoint.folder import newest, next_free
 from kneepoint.output import SCHEMA, aligned
 
 _RUNS = Path("runs")
@@ -15,12 +16,15 @@ _RUNS = Path("runs")
 
 def conformance(out: Path | None, *, quick: bool, resume: bool, workers: int | None, json: bool, quiet: bool) -> int:
     """`knee conform`. Exit code 1 when something is outside its tolerance."""
-    folder = out or next_free(_RUNS, "conform")
+    if resume and out is None:
+        raise UsageError(_no_folder(quick=quick))
+    folder, names = out or next_free(_RUNS, "conform"), conform.suites(quick=quick)
     pairs = conform.run(
-        conform.suites(quick=quick),
+        names,
         folder,
         resume=resume,
         workers=workers,
+        say=(lambda text: None) if quiet else say.warn,
         watch=lambda: progress.watcher(quiet=quiet),
     )
     compared = conform.compare(pairs)
@@ -47,10 +51,20 @@ def conformance(out: Path | None, *, quick: bool, resume: bool, workers: int | N
     return 0 if all(verdict.ok for verdict in judged) else 1
 
 
+def _no_folder(*, quick: bool) -> str:
+    """As `knee run --resume` says it, with the command for the newest."""
+    text = "knee conform --resume: got no folder; expected --out DIR, the folder to go on with."
+    found = newest(_RUNS, "conform")
+    if found is None:
+        return f"{text} There is none in {_RUNS}/: leave out --resume."
+    words = record.command_line("knee", "conform", *(["--quick"] if quick else []), "--resume", "--out", str(found))
+    return f"{text} The newest is {found}: `{words}`."
+
+
 def _table(compared: list[Compared]) -> list[str]:
     rows = [["scenario", "cell", "metric", "sim", "kernel", "difference", "tolerance", ""]]
     for entry in compared:
-        word = "" if entry.ok is None else "ok" if entry.ok else "OUTSIDE"
+        word = "ok" if entry.ok else "OUTSIDE"
         unit = f" {entry.unit}" if entry.unit else ""
         rows.append(
             [
@@ -59,7 +73,7 @@ def _table(compared: list[Compared]) -> list[str]:
                 entry.metric,
                 _value(entry.metric, entry.sim),
                 _value(entry.metric, entry.kernel),
-                f"{entry.difference:+.2f}{unit}",
+                "-" if entry.difference is None else f"{entry.difference:+.2f}{unit}",
                 entry.tolerance,
                 word,
             ]
@@ -67,7 +81,9 @@ def _table(compared: list[Compared]) -> list[str]:
     return aligned(rows, left=(True, True, True, False, False, False, True, True))
 
 
-def _value(metric: str, value: float) -> str:
+def _value(metric: str, value: float | None) -> str:
+    if value is None:
+        return "none"
     if metric.endswith("_bits_per_sec"):
         return human.quantity("rate", value)
     if "_us" in metric:

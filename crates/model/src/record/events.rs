@@ -10,7 +10,7 @@ table! {
         t_ns: i64, "ns", "kneepoint", "time since the run began";
         flow: i32, "", "kneepoint", "flow number, from 0";
         event: &'static str, "", "kneepoint", "open, established, recovery, recovery_end, loss, loss_end, cwr, cwr_end, undo, tlp, complete, closed";
-        snd_cwnd: i64, "segments", "tcp_info.tcpi_snd_cwnd", "congestion window after the event";
-        snd_ssthresh: i64, "segments", "tcp_info.tcpi_snd_ssthresh", "slow-start threshold after the event";
+        snd_cwnd: Option<i64>, "segments", "tcp_info.tcpi_snd_cwnd", "congestion window after the event; null: no sample was taken then";
+        snd_ssthresh: Option<i64>, "segments", "tcp_info.tcpi_snd_ssthresh", "slow-start threshold after the event; null: as above";
     }
 }

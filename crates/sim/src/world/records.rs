@@ -37,8 +37,8 @@ impl World<'_> {
             t_ns: (self.now_ns - self.boot_ns) as i64,
             flow: flow as i32,
             event,
-            snd_cwnd: i64::from(cc.snd_cwnd),
-            snd_ssthresh: i64::from(cc.snd_ssthresh),
+            snd_cwnd: Some(cc.snd_cwnd.into()),
+            snd_ssthresh: Some(cc.snd_ssthresh.into()),
         });
     }
 
@@ -161,36 +161,35 @@ fn sample_row(
         lost: i64::from(cc.lost_out),
         retrans: i64::from(cc.retrans_out),
         total_retrans: counters.total_retrans as i64,
-        data_segs_out: counters.data_segs_out as i64,
+        data_segs_out: Some(counters.data_segs_out as i64),
         srtt_us: i64::from(tcp.srtt_us()),
         rttvar_us: i64::from(tcp.rttvar_us()),
-        min_rtt_us: if cc.min_rtt_us == u32::MAX {
-            0
-        } else {
-            i64::from(cc.min_rtt_us)
-        },
+        min_rtt_us: Some(match cc.min_rtt_us {
+            u32::MAX => 0,
+            us => us.into(),
+        }),
         rto_us: tcp.rto_us(conf) as i64,
         backoff: tcp.backoff() as i32,
         // ~0 means no limit.
         pacing_rate_bits_per_sec: i64::try_from(cc.pacing_rate.saturating_mul(8)).ok(),
-        delivery_rate_bits_per_sec: tcp.delivery_rate_bits_per_sec() as i64,
+        delivery_rate_bits_per_sec: Some(tcp.delivery_rate_bits_per_sec() as i64),
         delivery_rate_app_limited: tcp.delivery_rate_app_limited(),
-        delivered: i64::from(cc.delivered),
-        delivered_ce: i64::from(cc.delivered_ce),
-        bytes_sent: counters.bytes_sent as i64,
-        bytes_retrans: counters.bytes_retrans as i64,
-        bytes_acked: counters.bytes_acked as i64,
+        delivered: Some(i64::from(cc.delivered)),
+        delivered_ce: Some(i64::from(cc.delivered_ce)),
+        bytes_sent: Some(counters.bytes_sent as i64),
+        bytes_retrans: Some(counters.bytes_retrans as i64),
+        bytes_acked: Some(counters.bytes_acked as i64),
         bytes_read: flow.ends[1].tcp.rx.bytes_read as i64,
-        notsent_bytes: tcp.notsent_bytes() as i64,
-        snd_wnd_bytes: tcp.snd_wnd_bytes() as i64,
-        sndbuf_bytes: tcp.sndbuf_bytes() as i64,
-        rcvbuf_bytes: flow.ends[1].tcp.rx.rcvbuf_bytes() as i64,
-        busy_us: (tcp.busy_ns(now_ns) / 1_000) as i64,
-        rwnd_limited_us: us(Limit::Rwnd),
-        sndbuf_limited_us: us(Limit::Sndbuf),
+        notsent_bytes: Some(tcp.notsent_bytes() as i64),
+        snd_wnd_bytes: Some(tcp.snd_wnd_bytes() as i64),
+        sndbuf_bytes: Some(tcp.sndbuf_bytes() as i64),
+        rcvbuf_bytes: Some(flow.ends[1].tcp.rx.rcvbuf_bytes() as i64),
+        busy_us: Some((tcp.busy_ns(now_ns) / 1_000) as i64),
+        rwnd_limited_us: Some(us(Limit::Rwnd)),
+        sndbuf_limited_us: Some(us(Limit::Sndbuf)),
         reordering: cc.reordering as i32,
-        reord_seen: tcp.reord_seen() as i32,
-        dsack_dups: counters.dsack_dups as i64,
+        reord_seen: Some(i64::from(tcp.reord_seen())),
+        dsack_dups: Some(counters.dsack_dups as i64),
         bbr_bw_bits_per_sec: info
             .and_then(|info| info.bw_bytes_per_sec)
             .map(|bw| bw.saturating_mul(8) as i64),

@@ -187,12 +187,13 @@ pub fn bw_at(output: &Output, at_ms: i64, rate_bits_per_sec: f64) -> f64 {
 /// Packet-timed rounds that end between the two times.
 pub fn rounds(output: &Output, from_ms: i64, to_ms: i64) -> i64 {
     let s = &output.samples;
-    let mut ends_at = s.delivered[row_at(output, from_ms)] + s.inflight[row_at(output, from_ms)];
+    let mut ends_at =
+        s.delivered[row_at(output, from_ms)].unwrap() + s.inflight[row_at(output, from_ms)];
     let mut rounds = 0;
     for row in rows_between(output, from_ms, to_ms) {
-        if s.delivered[row] >= ends_at {
+        if s.delivered[row].unwrap() >= ends_at {
             rounds += 1;
-            ends_at = s.delivered[row] + s.inflight[row];
+            ends_at = s.delivered[row].unwrap() + s.inflight[row];
         }
     }
     rounds
@@ -245,14 +246,15 @@ pub fn events(output: &Output, name: &str) -> Vec<i64> {
 pub fn retransmitted(output: &Output, from_ms: i64, to_ms: i64) -> f64 {
     let s = &output.samples;
     let (from, to) = (row_at(output, from_ms), row_at(output, to_ms));
-    let sent = s.data_segs_out[to] - s.data_segs_out[from];
+    let sent = s.data_segs_out[to].unwrap() - s.data_segs_out[from].unwrap();
     (s.total_retrans[to] - s.total_retrans[from]) as f64 / sent as f64
 }
 
 /// Payload delivered between the two times over what the link carries.
 pub fn used(output: &Output, from_ms: i64, to_ms: i64, rate_bits_per_sec: f64) -> f64 {
     let s = &output.samples;
-    let bytes = s.bytes_acked[row_at(output, to_ms)] - s.bytes_acked[row_at(output, from_ms)];
+    let bytes = s.bytes_acked[row_at(output, to_ms)].unwrap()
+        - s.bytes_acked[row_at(output, from_ms)].unwrap();
     let seconds = (to_ms - from_ms) as f64 / 1e3;
     bytes as f64 * 8.0 / seconds / (rate_bits_per_sec * PAYLOAD_SHARE)
 }
