@@ -212,8 +212,9 @@ def test_link_for_acks_has_its_rate_and_its_queue(runs: Runs) -> None:
     back = [row for row in run.links.arrow().to_pylist() if row["direction"] == "back"]
     assert [row["asked_rate_bits_per_sec"] for row in back] == [50_000, 50_000]
     assert all(row["forwarded_bytes"] * 8 / 2.5 < 1.05 * 50_000 for row in back)
-    # 120 ACKs a second of two packets each are 2.8 Mbit/s. Without those that a later one makes needless, each
-    # acknowledges what came while it waited.
+    # 120 ACKs a second of two packets each are 2.8 Mbit/s; the window still grows, and with it what an ACK lets go:
+    # 4.6 Mbit/s, 4.3 in the simulator. Without those that a later one makes needless, each acknowledges what came while
+    # it waited.
     plain, filtered = (flow(run, cell)["goodput_bits_per_sec"] for cell in (0, 1))
     assert plain < 10e6
     assert filtered > 3 * plain

@@ -96,7 +96,7 @@ fn prague_grows_one_segment_per_round_also_while_it_is_cut() {
 
 /// Balance of one segment per round and unmarked packet, and half the share of marks: W (p / 2) = 1 - p.
 #[test]
-fn prague_comes_to_rest_at_two_over_p() {
+fn prague_comes_to_rest_at_two_over_p_less_two() {
     for p in [0.02, 0.1, 0.3] {
         let mut c = avoiding(20, &[]);
         let (mut due, mut sum) = (0.0, 0.0);
