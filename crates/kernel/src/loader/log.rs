@@ -1,9 +1,11 @@
 //! What libbpf and the verifier say while an object is loaded.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use libbpf_rs::{Error, PrintLevel};
+use nix::unistd::mkstemp;
 
 /// Lines of the verifier's log that stand in an error.
 const LINES: usize = 6;
@@ -28,7 +30,7 @@ pub fn of<T>(load: impl FnOnce() -> T) -> (T, String) {
 /// Why the object `name` was not loaded, and what to do next.
 pub fn explained(name: &str, error: &Error, log: &str) -> (String, String) {
     if log.contains("BEGIN PROG LOAD LOG") {
-        let file = keep(name, log);
+        let kept = keep(name, log);
         let lines: Vec<&str> = log
             .lines()
             .filter(|line| {
@@ -38,10 +40,7 @@ pub fn explained(name: &str, error: &Error, log: &str) -> (String, String) {
             })
             .collect();
         let last = lines[lines.len().saturating_sub(LINES)..].join(" / ");
-        return (
-            format!("the verifier refuses it ({error}): {last}"),
-            format!("The whole log is in {}.", file.display()),
-        );
+        return (format!("the verifier refuses it ({error}): {last}"), kept);
     }
     let last = log.lines().last().unwrap_or_default().trim();
     let said = if last.is_empty() {
@@ -55,13 +54,14 @@ pub fn explained(name: &str, error: &Error, log: &str) -> (String, String) {
     )
 }
 
-/// Keeps the log, where the user may write.
-fn keep(name: &str, log: &str) -> PathBuf {
-    let file = std::env::temp_dir().join(format!(
-        "kneepoint-{name}-{}.verifier.log",
-        std::process::id()
-    ));
-    // The error matters more than its log.
-    let _ = std::fs::write(&file, log);
-    file
+/// Keeps the log in a new file that is ours alone; the error matters more than its log.
+fn keep(name: &str, log: &str) -> String {
+    let wanted = std::env::temp_dir().join(format!("kneepoint-{name}-verifier.log-XXXXXX"));
+    let written = mkstemp(&wanted)
+        .map_err(std::io::Error::from)
+        .and_then(|(file, path)| File::from(file).write_all(log.as_bytes()).map(|()| path));
+    match written {
+        Ok(path) => format!("The whole log is in {}.", path.display()),
+        Err(error) => format!("The whole log could not be kept: {error}."),
+    }
 }
