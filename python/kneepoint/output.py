@@ -254,6 +254,8 @@ def _head(run: Run) -> Iterator[str]:
         facts.append(human.duration(durations.pop()))
     if meta["engine"] == "kernel":
         facts.append(f"on {meta['host']['kernel']}")
+        users = (lab.get("programs_ran_as") for lab in meta.get("labs", []))
+        facts += sorted({f"programs as {user['user']} (uid {user['uid']})" for user in users if user})
     facts.append(f"{meta['repeat']} repetition{'s' if meta['repeat'] > 1 else ''}, seed {meta['seed']}")
     yield " · ".join(facts)
 

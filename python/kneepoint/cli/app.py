@@ -38,10 +38,11 @@ class Options:
         quiet: bool = False,
         engine: str | None = None,
         bpf: bool = False,
+        programs_as_root: bool = False,
     ) -> None:
         self.out, self.workers, self.resume, self.force = out, workers, resume, force
         self.dry_run, self.report, self.json, self.quiet = dry_run, report, json, quiet
-        self.engine, self.bpf = engine, bpf
+        self.engine, self.bpf, self.programs_as_root = engine, bpf, programs_as_root
 
 
 def _out(help: str) -> Callable[[Command], Command]:
@@ -61,6 +62,12 @@ def _running(command: Command) -> Command:
             type=click.IntRange(min=1),
             help="Repetitions at once; by default one per processor, which changes no result of the simulator, and "
             "one on the kernel, where they would take time from each other.",
+        ),
+        click.option(
+            "--programs-as-root",
+            is_flag=True,
+            help="With --engine kernel, as root: run a scenario's programs as root, and not as the user who called "
+            "sudo, or nobody.",
         ),
         click.option(
             "--bpf",
