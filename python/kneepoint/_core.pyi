@@ -146,10 +146,12 @@ class Scenario:
         algorithms: Mapping[str, str],
         output: str,
         progress: Callable[[int], object],
+        run_as: str | None = None,
     ) -> LabOutput:
         """Runs one repetition on the kernel; only in a process that `enter_lab` returned in.
 
         `algorithms`: what the kernel calls each of the scenario's. `output`: the folder for what programs print.
+        `run_as`: the user of those programs, a JSON object; None: the lab's own.
         `progress` is called now and then with the time since the start, in ns. Raises `EngineError`,
         `KernelUnsupported`.
         """

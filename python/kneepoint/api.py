@@ -16,7 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from . import _core, compose, engines, expect, pool, published, record, tables
+from . import _core, compose, engines, expect, pool, published, record, run_as, tables
 from .errors import MOST_LISTED, RunFolderError, ScenarioError, UsageError
 from .folder import RunFolder
 from .pool import Key, Watcher
@@ -34,6 +34,7 @@ def run(
     force: bool = False,
     engine: str | None = None,
     bpf: bool = False,
+    programs_as_root: bool = False,
     workers: int | None = None,
     watcher: Watcher | None = None,
     **settings: Any,
@@ -45,8 +46,9 @@ def run(
 
     `out`: a folder to write; None keeps everything in memory. `resume`: go on with the run in `out`. `force`: replace
     a run in `out`. `engine`: "sim" (the default) or "kernel", the host's own TCP stack, in real time; `bpf`: there, our
-    build of each algorithm also where the kernel has its own. `workers`: repetitions at once, by default one per
-    processor, which changes no result of the simulator; one on the kernel.
+    build of each algorithm also where the kernel has its own; `programs_as_root`: there, root's programs of the
+    scenario run as root, and not as the user who called sudo, or nobody. `workers`: repetitions at once, by default one
+    per processor, which changes no result of the simulator; one on the kernel.
     Raises `ScenarioError`, `EngineError`, `RunFolderError`; Ctrl-C keeps finished repetitions in `out` and goes on.
     """
     if scenario is not None and settings:
@@ -71,6 +73,7 @@ def run(
             force=force,
             engine=engine or "sim",
             bpf=bpf,
+            programs_as_root=programs_as_root,
             workers=workers,
             watcher=watcher,
         )
@@ -167,30 +170,37 @@ def run_text(
     force: bool = False,
     engine: str = "sim",
     bpf: bool = False,
+    programs_as_root: bool = False,
     workers: int | None = None,
     watcher: Watcher | None = None,
     command: str | None = None,
 ) -> Run:
     """Parses and runs; nothing is written before the scenario has been found good."""
-    check_engine(engine, bpf)
+    check_engine(engine, bpf, programs_as_root)
     count = workers if workers is not None else engines.default_workers(engine)
     if count < 1:
         raise UsageError(f"workers: got {count}; expected 1 or more.")
     scenario = parse(text, file)
     watcher = watcher or Watcher()
     meta = record.describe(scenario, text, file, command or _command(file), engine, bpf)
-    job = engines.Job(scenario, text, file, bpf=bpf)
+    has_programs = engine == "kernel" and engines.runs_programs(scenario.cells)
+    user = run_as.of_programs(programs_as_root) if has_programs or programs_as_root else None
+    job = engines.Job(scenario, text, file, bpf=bpf, user=user if has_programs else None)
     if out is None:
         return _run_in_memory(job, meta, count, watcher)
     return _run_in_folder(job, meta, out, resume=resume, force=force, workers=count, watcher=watcher)
 
 
-def check_engine(engine: str, bpf: bool) -> None:
+def check_engine(engine: str, bpf: bool, programs_as_root: bool = False) -> None:
     """Refuses what no engine can be asked."""
     if engine not in engines.NAMES:
         raise UsageError(f'engine: got "{engine}"; expected one of {", ".join(engines.NAMES)}.')
     if bpf and engine != "kernel":
         raise UsageError(f"bpf: got it with the engine {engine}; expected the engine kernel, which loads our builds.")
+    if programs_as_root and engine != "kernel":
+        raise UsageError(
+            f"programs_as_root: got it with the engine {engine}; expected the engine kernel, which runs them."
+        )
 
 
 def _run_in_memory(job: engines.Job, meta: dict[str, Any], workers: int, watcher: Watcher) -> Run:
@@ -215,7 +225,7 @@ def _execute(
 ) -> None:
     """Runs the repetitions of `keys` beside `kept` that are there already; the tables of each go to `take`."""
     with engines.of(name, job) as chosen:
-        expectation = engines.expectation(name, job.scenario.cells, keys, workers)
+        expectation = engines.expectation(name, job.scenario.cells, keys, workers, job.user)
         watcher.start(job.scenario.title, len(keys) + kept, kept, expectation)
         try:
             pool.execute(chosen, keys, take, cancel=_core.Cancel(), workers=workers, watcher=watcher)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from . import _core
+    from .run_as import User
 
 NAMES = ("sim", "kernel")
 """sim: the packet-level simulator, the default. kernel: the host's own TCP stack in a lab."""
@@ -28,7 +29,8 @@ LAB_SECONDS = 1.5
 class Job:
     """What is run: a scenario that was read, its text and name, and where programs may leave what they print.
 
-    `bpf`: the kernel engine takes our build of an algorithm also where the kernel has its own.
+    `bpf`: the kernel engine takes our build of an algorithm also where the kernel has its own. `user`: who the
+    scenario's programs run as; None where it has none.
     """
 
     scenario: _core.Scenario
@@ -36,6 +38,7 @@ class Job:
     file: str
     output: Path | None = None
     bpf: bool = False
+    user: User | None = None
 
 
 class Simulator:
@@ -89,8 +92,20 @@ def default_workers(name: str) -> int:
     return len(os.sched_getaffinity(0)) if name == "sim" else 1
 
 
-def expectation(name: str, cells: Sequence[Mapping[str, Any]], keys: Sequence[tuple[int, int]], workers: int) -> str:
-    """What to say before a run of those repetitions begins; empty where it takes as long as it takes."""
+def runs_programs(cells: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a flow is made by programs of the scenario's own."""
+    return any(flow["workload"] == "programs" for cell in cells for flow in cell["flows"])
+
+
+def expectation(
+    name: str,
+    cells: Sequence[Mapping[str, Any]],
+    keys: Sequence[tuple[int, int]],
+    workers: int,
+    user: User | None = None,
+) -> str:
+    """What to say before a run of those repetitions begins; empty where it takes as long as it takes. `user`: who runs
+    its programs."""
     if name == "sim" or not keys:
         return ""
     seconds = real_seconds(cells, keys, workers)
@@ -98,6 +113,8 @@ def expectation(name: str, cells: Sequence[Mapping[str, Any]], keys: Sequence[tu
     text = f"in real time, {'about' if endless else 'at most'} {human.duration(round(seconds * 1e9))}"
     if workers > 1:
         text += f"; {workers} labs at once share the processors and may disturb each other"
+    if user is not None:
+        text += f"; its programs run as {user.words}"
     return text
 
 

@@ -62,6 +62,8 @@ class Kernel:
             stderr = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace"))
             output = self.job.output or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kneepoint-")))
             request |= {"part": part.fileno(), "output": str(output.absolute())}
+            if self.job.user is not None:
+                request |= {"run_as": stack.enter_context(self.job.user.place()), "user": self.job.user.note}
             self._converse(request, stderr, cancel, progress)
             with pa.OSFile(f"/proc/self/fd/{part.fileno()}", "rb") as source:
                 return folder.read_streams(source)

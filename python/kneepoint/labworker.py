@@ -3,7 +3,8 @@
     python -m kneepoint.labworker < REQUEST
 
 REQUEST is an object: `scenario` `file` (text and name), `cell` `rep`, `algorithms` (what the kernel calls each of the
-scenario's), `output` (folder for what programs print), `part` (descriptor for the tables), `parent` (who asks).
+scenario's), `output` (folder for what programs print), `part` (descriptor for the tables), `parent` (who asks); where
+the scenario has programs, `user` (whom they run as) and `run_as` (what it takes to become that user, or null).
 Standard output gets lines of JSON: `{"t_ns": …}` now and then, `{"error": CLASS, "message": …}`, `{"done": true}`.
 
 Until the lab has run, nothing is imported that starts a thread: a process with threads may not make user namespaces,
@@ -52,6 +53,7 @@ def _run(request: Mapping[str, Any]) -> None:
         algorithms=request["algorithms"],
         output=str(output),
         progress=lambda t_ns: _say({"t_ns": t_ns}),
+        run_as=json.dumps(request["run_as"]) if request.get("run_as") else None,
     )
     import pyarrow as pa
 
@@ -59,9 +61,10 @@ def _run(request: Mapping[str, Any]) -> None:
 
     found = tables.of_lab(measured)
     found["programs"], failures = programs.read(found["programs"], output)
+    user = {"programs_ran_as": request["user"]} if "user" in request else {}
     note = {
         "data_packets": measured.data_packets,
-        "lab": {**json.loads(measured.facts), "algorithms": request["algorithms"]},
+        "lab": {**json.loads(measured.facts), "algorithms": request["algorithms"], **user},
         "warnings": list(measured.warnings),
         "failures": failures,
     }

@@ -241,6 +241,8 @@ def _head(run: Run) -> Iterator[str]:
         facts.append(human.duration(durations.pop()))
     if meta["engine"] == "kernel":
         facts.append(f"on {meta['host']['kernel']}")
+        users = (lab.get("programs_ran_as") for lab in meta.get("labs", []))
+        facts += sorted({f"programs as {user['user']} (uid {user['uid']})" for user in users if user})
     facts.append(f"{human.counted(meta['repeat'], 'repetition')}, seed {meta['seed']}")
     yield " · ".join(facts)
 

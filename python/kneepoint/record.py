@@ -11,8 +11,9 @@ expects            assert and line of each [[expect]]
 published          value, figure, source and line of each [[published]]
 engine             "sim" or "kernel";  engine_version the version of kneepoint
 bpf                of the kernel engine: our build of each algorithm, also where the kernel has its own
-labs               of the kernel engine: the settings of each lab that differs from the others, as read back, and what
-                   the kernel calls each algorithm of the scenario
+labs               of the kernel engine: the settings of each lab that differs from the others, as read back, what the
+                   kernel calls each algorithm of the scenario, and where it has programs whom they ran as
+                   (programs_ran_as: user, uid, gid, groups)
 repetitions        of the kernel engine, one per repetition: cell, rep, lab (position in labs), measured (of the link,
                    and what sampling cost), warnings (what makes its figures doubtful), failures (programs that ended
                    badly)

@@ -1,6 +1,7 @@
 //! Runs inputs one by one; one that ends badly is saved before it is told of.
 
 use std::fs;
+use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::process;
@@ -66,7 +67,11 @@ fn save(folder: &Path, name: &str, input: &[u8]) -> String {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     let path = folder.join(format!("{name}-{hash:016x}"));
-    match fs::create_dir_all(folder).and_then(|()| fs::write(&path, input)) {
+    // A new file: the folder may be everybody's, and what lies there by that name another's link.
+    let saved = fs::create_dir_all(folder)
+        .and_then(|()| fs::File::create_new(&path))
+        .and_then(|mut file| file.write_all(input));
+    match saved {
         Ok(()) => path.display().to_string(),
         Err(error) => format!("not saved to {}: {error}", path.display()),
     }

@@ -17,7 +17,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use crate::KernelError;
 use crate::clock::{Punctual, monotonic_ns};
 use crate::collect::cpu::{self, Processor, Watched};
-use crate::lab::{self, Child, Ended, Facts, Lab, Listeners, Program};
+use crate::lab::{self, Child, Ended, Facts, Lab, Listeners, Program, RunAs};
 use crate::rows::{self, Reports};
 use crate::sampler::Sampler;
 use crate::traffic::{self, EndReport, Flow, Plan, Progress, Shared, Side};
@@ -39,6 +39,8 @@ pub struct Options {
     pub congestion: BTreeMap<String, String>,
     /// Where what programs print is kept.
     pub output: PathBuf,
+    /// Who programs run as; `None`: as the lab does.
+    pub run_as: Option<RunAs>,
 }
 
 /// What one repetition produced.
@@ -112,7 +114,7 @@ struct Repetition<'a> {
     clients: Vec<(u64, usize)>,
     sampler: Sampler,
     cpu: Cpu,
-    output: PathBuf,
+    options: &'a Options,
     warnings: Vec<String>,
 }
 
@@ -127,7 +129,7 @@ impl<'a> Repetition<'a> {
     fn start(
         cell: &'a Cell,
         rep: u32,
-        options: &Options,
+        options: &'a Options,
         mut lab: Lab,
         flows: &'a [Flow],
         congestion: &dyn Fn(&str) -> String,
@@ -151,6 +153,10 @@ impl<'a> Repetition<'a> {
                 options.output.display()
             )))?;
         }
+        if let Some(user) = &options.run_as {
+            user.welcome(&lab.sender)?;
+            user.welcome(&lab.receiver)?;
+        }
         for (group, flow) in cell.flows.iter().enumerate() {
             let WorkloadSpec::Programs { server, .. } = &flow.workload else {
                 continue;
@@ -160,8 +166,9 @@ impl<'a> Repetition<'a> {
                 let addresses = lab.addresses[group];
                 lab.sender.enter()?;
                 let before = Listeners::here();
-                let mut program =
-                    Program::start("server", group, command, &lab.sender, addresses, &file)?;
+                let place = (&lab.sender, addresses);
+                let run_as = options.run_as.as_ref();
+                let mut program = Program::start("server", group, command, place, run_as, &file)?;
                 let ready = lab::await_listener(&mut program, &before, addresses, SERVER_PATIENCE);
                 if let Err(error) = ready {
                     program.stop();
@@ -215,7 +222,7 @@ impl<'a> Repetition<'a> {
                 at_start: Vec::new(),
                 rows: CpuSamples::default(),
             },
-            output: options.output.clone(),
+            options,
             warnings: Vec::new(),
             lab,
         })
@@ -334,16 +341,10 @@ impl<'a> Repetition<'a> {
             let WorkloadSpec::Programs { client, .. } = &self.cell.flows[group].workload else {
                 continue;
             };
-            let file = output_file(&self.output, self.cell, self.rep, group, "client");
-            let addresses = self.lab.addresses[group];
-            let program = Program::start(
-                "client",
-                group,
-                client,
-                &self.lab.receiver,
-                addresses,
-                &file,
-            )?;
+            let file = output_file(&self.options.output, self.cell, self.rep, group, "client");
+            let place = (&self.lab.receiver, self.lab.addresses[group]);
+            let run_as = self.options.run_as.as_ref();
+            let program = Program::start("client", group, client, place, run_as, &file)?;
             self.programs.push(program);
         }
         Ok(())

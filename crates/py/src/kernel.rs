@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use knee_kernel::lab::RunAs;
 use knee_kernel::run::{Options, run_in_lab};
 use knee_model::scenario::Cell;
 use knee_model::units::Nanos;
@@ -42,9 +43,14 @@ pub fn run(
     rep: u32,
     congestion: BTreeMap<String, String>,
     output: PathBuf,
+    run_as: Option<RunAs>,
     progress: &Py<PyAny>,
 ) -> PyResult<LabOutput> {
-    let options = Options { congestion, output };
+    let options = Options {
+        congestion,
+        output,
+        run_as,
+    };
     let mut raised = None;
     // The interpreter is held throughout: this process does nothing else, and
     // its forks must not find a lock in a thread that they do not have.

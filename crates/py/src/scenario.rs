@@ -119,8 +119,10 @@ impl Scenario {
     }
 
     /// Runs one repetition of one cell on the kernel, in a process that
-    /// `enter_lab` returned in.
-    #[pyo3(signature = (index, rep, *, algorithms, output, progress))]
+    /// `enter_lab` returned in. `run_as`: the user of the scenario's programs,
+    /// a JSON object; `None`: the lab's own.
+    #[pyo3(signature = (index, rep, *, algorithms, output, progress, run_as=None))]
+    #[expect(clippy::too_many_arguments, reason = "the names are Python's to see")]
     fn run_in_lab(
         &self,
         py: Python<'_>,
@@ -129,8 +131,18 @@ impl Scenario {
         algorithms: BTreeMap<String, String>,
         output: PathBuf,
         progress: Py<PyAny>,
+        run_as: Option<&str>,
     ) -> PyResult<LabOutput> {
-        kernel::run(py, self.cell(index)?, rep, algorithms, output, &progress)
+        let run_as = run_as.map(|text| serde_json::from_str(text).expect("the front writes it"));
+        kernel::run(
+            py,
+            self.cell(index)?,
+            rep,
+            algorithms,
+            output,
+            run_as,
+            &progress,
+        )
     }
 }
 

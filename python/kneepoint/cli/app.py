@@ -54,10 +54,11 @@ class Options:
         quiet: bool = False,
         engine: str | None = None,
         bpf: bool = False,
+        programs_as_root: bool = False,
     ) -> None:
         self.out, self.workers, self.resume, self.force = out, workers, resume, force
         self.dry_run, self.report, self.json, self.quiet = dry_run, report, json, quiet
-        self.engine, self.bpf = engine, bpf
+        self.engine, self.bpf, self.programs_as_root = engine, bpf, programs_as_root
 
 
 def _out(help: str) -> Callable[[Command], Command]:
@@ -79,6 +80,12 @@ def _running(command: Command) -> Command:
             "one on the kernel, where they would take time from each other.",
         ),
         foreign,
+        click.option(
+            "--programs-as-root",
+            is_flag=True,
+            help="With --engine kernel, as root: run a scenario's programs as root, and not as the user who called "
+            "sudo, or nobody.",
+        ),
         click.option(
             "--bpf",
             is_flag=True,

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from kneepoint import api, compose, output, progress, record, say, scenarios
+from kneepoint import api, compose, engines, output, progress, record, say, scenarios
 from kneepoint.errors import UsageError
 from kneepoint.folder import next_free
 from kneepoint.results import Run
@@ -31,7 +31,7 @@ def run(files: Sequence[Path], options: Options) -> int:
     """`knee run`."""
     if options.resume:
         return _resume(files, options)
-    api.check_engine(options.engine or "sim", options.bpf)
+    api.check_engine(options.engine or "sim", options.bpf, options.programs_as_root)
     stems = [file.stem for file in files]
     if options.out and len(set(stems)) < len(stems):
         twice = next(stem for stem in stems if stems.count(stem) > 1)
@@ -59,7 +59,7 @@ def run(files: Sequence[Path], options: Options) -> int:
 
 def compare(algorithms: Sequence[str], settings: Mapping[str, Any], options: Options) -> int:
     """`knee compare`."""
-    api.check_engine(options.engine or "sim", options.bpf)
+    api.check_engine(options.engine or "sim", options.bpf, options.programs_as_root)
     with by_option("knee compare", of_compare(settings["set"])):
         text, file = compose.comparison(algorithms, **settings), "<command line>"
         api.parse(text, file)
@@ -81,16 +81,12 @@ def gallery(names: Sequence[str], options: Options) -> int:
         text, _ = api.read_scenario(scenarios.path(name))
         file = f"gallery/{name}.toml"
         scenario = api.parse(text, file)
-        if not names and options.engine != "kernel" and _runs_programs(scenario):
+        if not names and options.engine != "kernel" and engines.runs_programs(scenario.cells):
             say.warn(f"{file}: runs programs, which needs a lab; left out without --engine kernel.")
             continue
         command = record.command_line("knee", "gallery", name, *_engine(options))
         jobs.append(_Job(text, file, parent / name, name, command))
     return _run_all(jobs, options)
-
-
-def _runs_programs(scenario: Any) -> bool:
-    return any(flow["workload"] == "programs" for cell in scenario.cells for flow in cell["flows"])
 
 
 @dataclass(frozen=True)
@@ -116,6 +112,7 @@ def _run_all(jobs: Iterable[_Job], options: Options) -> int:
                 force=options.force,
                 engine=options.engine or "sim",
                 bpf=options.bpf,
+                programs_as_root=options.programs_as_root,
                 workers=options.workers,
                 watcher=progress.watcher(quiet=options.quiet),
                 command=job.command,
@@ -144,6 +141,7 @@ def _resume(files: Sequence[Path], options: Options) -> int:
             resume=True,
             engine=options.engine,
             bpf=options.bpf,
+            programs_as_root=options.programs_as_root,
             workers=options.workers,
             watcher=watcher,
         )
@@ -179,7 +177,11 @@ def _end(runs: Sequence[Run], options: Options) -> int:
 
 def _engine(options: Options) -> list[str]:
     """The words that choose the engine again."""
-    return [*(["--engine", options.engine] if options.engine else []), *(["--bpf"] if options.bpf else [])]
+    flags = {"--bpf": options.bpf, "--programs-as-root": options.programs_as_root}
+    return [
+        *(["--engine", options.engine] if options.engine else []),
+        *(flag for flag, given in flags.items() if given),
+    ]
 
 
 @contextmanager

@@ -15,6 +15,7 @@ mod namespace;
 pub mod netem;
 pub(crate) mod netlink;
 mod program;
+mod run_as;
 mod settings;
 
 pub use build::{Addresses, FIRST_PORT, Lab, check_flows};
@@ -24,6 +25,7 @@ pub use facts::Facts;
 pub use joint::Joint;
 pub use namespace::Namespace;
 pub use program::{Listeners, Program, await_listener};
+pub use run_as::RunAs;
 
 /// Name of each host's device.
 pub const DEVICE: &str = "knee0";

@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 
 use super::build::Addresses;
 use super::child::{self, Ended};
-use super::{Namespace, enter};
+use super::{Namespace, RunAs, enter, run_as};
 use crate::KernelError;
 
 /// How much of what a program printed stands in an error.
@@ -39,13 +39,14 @@ pub struct Program {
 impl Program {
     /// Starts a command line in a namespace: `{server}` and `{client}` in it stand
     /// for the hosts' addresses, which are in KNEE_SERVER and KNEE_CLIENT as
-    /// well. What it prints goes to the file `output`.
+    /// well. What it prints goes to the file `output`, which it gets open.
+    /// `run_as`: who it runs as; `None`: as the lab does.
     pub fn start(
         role: &'static str,
         group: usize,
         command: &str,
-        place: &Namespace,
-        addresses: Addresses,
+        (place, addresses): (&Namespace, Addresses),
+        run_as: Option<&RunAs>,
         output: &Path,
     ) -> Result<Program, KernelError> {
         let (server, client) = (addresses.sender.to_string(), addresses.receiver.to_string());
@@ -69,6 +70,13 @@ impl Program {
             .map_err(KernelError::system(format!("write {}", output.display())))?;
         place.enter()?;
         let mut spawning = Command::new(program);
+        let become_user = match run_as {
+            Some(user) => {
+                spawning.env_clear().envs(user.environment());
+                Some(user.prepare()?)
+            }
+            None => None,
+        };
         spawning
             .args(arguments)
             .env("KNEE_SERVER", server)
@@ -77,15 +85,25 @@ impl Program {
             .stdout(file)
             .stderr(also)
             .process_group(0);
-        // SAFETY: one system call, which is allowed between fork and exec.
+        // SAFETY: system calls alone, which are allowed between fork and exec.
         unsafe {
-            spawning.pre_exec(|| enter::die_with_parent().map_err(std::io::Error::other));
+            spawning.pre_exec(move || {
+                run_as::close_others_at_exec()?;
+                if let Some(become_user) = &become_user {
+                    become_user.now()?;
+                }
+                // A process that becomes another user is untied from its parent.
+                enter::die_with_parent().map_err(std::io::Error::other)
+            });
         }
-        let child = spawning.spawn().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                cannot(format!("\"{program}\" is not installed, or not in PATH"))
-            }
-            _ => cannot(error.to_string()),
+        let child = spawning.spawn().map_err(|error| {
+            let why = match error.kind() {
+                std::io::ErrorKind::NotFound => {
+                    format!("\"{program}\" is not installed, or not in PATH")
+                }
+                _ => error.to_string(),
+            };
+            cannot(why + &run_as.map_or_else(String::new, RunAs::hint))
         })?;
         Ok(Program {
             group,

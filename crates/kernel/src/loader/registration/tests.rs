@@ -1,5 +1,8 @@
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::{env, fs};
+
+use nix::unistd::mkdtemp;
 
 use super::*;
 
@@ -32,8 +35,7 @@ fn build<'a>(name: &'a str, called: &'a str) -> Build<'a> {
 }
 
 fn compiled(code: &str) -> Vec<u8> {
-    let folder = env::temp_dir().join(format!("kneepoint-bad-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
+    let folder = mkdtemp(&env::temp_dir().join("kneepoint-bad-XXXXXX")).expect("a folder");
     let (source, object) = (folder.join("bad.c"), folder.join("bad.o"));
     fs::write(&source, code).expect("the source");
     let clang = env::var("BPF_CLANG").unwrap_or_else(|_| "clang-16".into());
@@ -65,6 +67,11 @@ fn a_verifier_s_refusal_shows_its_last_lines_and_names_the_file_with_all() {
         .and_then(|(_, rest)| rest.strip_suffix('.'))
         .unwrap_or_else(|| panic!("no file is named: {said}"));
     let log = fs::read_to_string(file).expect("the log was kept");
+    let mode = fs::metadata(file)
+        .expect("it is there")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600, "it shows addresses of the kernel");
     assert!(log.contains("BEGIN PROG LOAD LOG"), "{log}");
     fs::remove_file(file).expect("the log is ours");
     assert!(!crate::loader::available().contains(&"knee_bad".to_owned()));
