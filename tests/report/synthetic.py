@@ -74,8 +74,10 @@ def write_run(
     workload: str = "bulk",
     title: str = "Trans-Pacific transfer, 1.5 % loss",
     sampled: bool = True,
+    constant: bool = False,
 ) -> Path:
-    """Writes `run.json` and the five tables; `shared`: all algorithms in one cell, else one cell each."""
+    """Writes `run.json` and the five tables; `shared`: all algorithms in one cell, else one cell each; `constant`:
+    windows, rates, times and the queue never change."""
     folder.mkdir(parents=True, exist_ok=True)
     axes = dict(axes or {})
     grid = list(itertools.product(*axes.values()))
@@ -109,7 +111,9 @@ def write_run(
         )
         hardship = 1 - 0.12 * sum(values.index(at) for values, at in zip(axes.values(), point, strict=True))
         for rep in range(reps):
-            _cell(parts, index, rep, variant, flows, seconds, interval_ms, workload, max(hardship, 0.1), sampled)
+            _cell(
+                parts, index, rep, variant, flows, seconds, interval_ms, workload, max(hardship, 0.1), sampled, constant
+            )
     for name, tables in parts.items():
         table = pa.concat_tables(tables) if tables else table_of(name, {}, 0)
         pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
@@ -140,7 +144,7 @@ def write_run(
 
 def _cell(
     parts: dict[str, list[pa.Table]], cell: int, rep: int, variant: Sequence[str], flows: int,
-    seconds: float, interval_ms: float, workload: str, hardship: float, sampled: bool,
+    seconds: float, interval_ms: float, workload: str, hardship: float, sampled: bool, constant: bool,
 ) -> None:  # fmt: skip
     rng = np.random.default_rng((cell, rep, flows))
     ids = [(flow, name) for flow, name in enumerate(name for name in variant for _ in range(flows))]
@@ -162,13 +166,16 @@ def _cell(
         spikes = rng.random(len(t)) < 0.001
         waiting = standing_ms * saw + 2 * rng.random(len(t)) + 25 * spikes
         srtt = (RTT_US + waiting * 1e3).astype(np.int64)
+        if constant:
+            cwnd, waiting, srtt = cwnd * 0 + 40, waiting * 0 + 10, srtt * 0 + 100_000
         if sampled:
             samples.append(
                 {
                     "cell": np.full(len(t), cell), "rep": np.full(len(t), rep), "t_ns": t_ns,
                     "flow": np.full(len(t), flow), "snd_cwnd": cwnd,
-                    "inflight": np.maximum(cwnd - rng.integers(0, 4, len(t)), 0),
-                    "pacing_rate_bits_per_sec": (goodput * (1 + 0.25 * (rng.random(len(t)) < 0.1))).astype(int),
+                    "inflight": np.maximum(cwnd - rng.integers(0, 1 if constant else 4, len(t)), 0),
+                    "pacing_rate_bits_per_sec": np.full(len(t), 50_000_000) if constant
+                    else (goodput * (1 + 0.25 * (rng.random(len(t)) < 0.1))).astype(int),
                     "delivery_rate_bits_per_sec": np.where(
                         t_ns - start_ns < 1e8, 0, goodput * rng.normal(1, 0.08, len(t))
                     ).astype(np.int64),

@@ -58,6 +58,11 @@ def quantised(column: NDArray[Any]) -> NDArray[np.float64]:
     return np.round(float(f"{low:.9g}") + levels * step, 9)
 
 
+def packed(sets: Mapping[str, Sequence[Block]]) -> dict[str, list[dict[str, Any]]]:
+    """Data sets by name, as the page has them."""
+    return {name: [block.packed() for block in blocks] for name, blocks in sets.items()}
+
+
 def rounded(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Small tables stand as plain JSON, to six significant digits; NaN becomes null."""
     return [{key: _round(value) for key, value in row.items()} for row in rows]

@@ -25,15 +25,17 @@ def find(name: str) -> Any:
     return known[name]
 
 
-def spec(run: ReportRun, figure: Any, *, condition: int = 0, data: bool = True) -> dict[str, Any]:
+def spec(
+    run: ReportRun, figure: Any, *, condition: int = 0, data: bool = True, layout: theme.Layout = theme.WIDE
+) -> dict[str, Any]:
     """The figure's Vega-Lite specification; `data=False` leaves named data sets to the page."""
     if not figure.applies(run):
         raise UsageError(f'figure: "{figure.name}" does not apply to this run: {figure.title} needs data it has not.')
     with warnings.catch_warnings():
         # Panels share one time axis on purpose.
         warnings.filterwarnings("ignore", message="Automatically deduplicated selection parameter")
-        found: dict[str, Any] = figure.chart(run).to_dict()
-    found["config"] = theme.config()
+        found: dict[str, Any] = figure.chart(run, layout).to_dict()
+    found["config"] = theme.config(layout=layout)
     if condition and not hasattr(figure, "data"):
         raise UsageError(
             f'condition: got {condition}; expected none, because the figure "{figure.name}" shows every condition.'

@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kneepoint.report import palette
-from kneepoint.report.encode import rounded
+from kneepoint.report.encode import Block, rounded
 from kneepoint.report.run import Condition, Entrant, ReportRun
+from kneepoint.report.theme import Layout
 
 if TYPE_CHECKING:
     import altair as alt
 
+    from kneepoint.report.series import Panel
     from kneepoint.stats import Estimate
+
+
+#: Room for the numbers of the value axis, the same in every panel and for every condition.
+AXIS_PIXELS = 52
+
+
+def time(seconds: float, *, last: bool) -> alt.X:
+    """The time axis of panels above one another: the last has its numbers, and all have the grid at its ticks."""
+    import altair as alt
+
+    axis = alt.Axis(title="Time (s)") if last else alt.Axis(labels=False, ticks=False, title=None)
+    return alt.X("t:Q", scale=alt.Scale(domain=[0, seconds], nice=False), axis=axis)
+
+
+def value(panel: Panel, title: str | None = None) -> alt.Y:
+    """The value axis of such a panel. Round-trip times do not begin at 0: what is above the least of them counts."""
+    import altair as alt
+
+    return alt.Y(
+        "v:Q",
+        title=[title or panel.title, f"({panel.unit})"],
+        scale=alt.Scale(zero=begins_at_zero(panel)),
+        axis=alt.Axis(tickCount=4, minExtent=AXIS_PIXELS, maxExtent=AXIS_PIXELS),
+    )
+
+
+def begins_at_zero(panel: Panel) -> bool:
+    return panel.name != "srtt"
 
 
 def values(rows: Sequence[Mapping[str, Any]]) -> alt.InlineData:
@@ -25,26 +55,78 @@ def algorithms(run: ReportRun) -> list[str]:
     return list(run.slots)
 
 
-def colour(run: ReportRun, field: str = "algorithm") -> alt.Color:
+def colour(run: ReportRun, layout: Layout, field: str = "algorithm") -> alt.Color:
     import altair as alt
 
     slots = run.slots
     return alt.Color(
         f"{field}:N",
-        title=None,
         scale=alt.Scale(domain=list(slots), range=[palette.colour(k) for k in slots.values()]),
+        legend=legend(list(slots), layout),
     )
 
 
-def shape(run: ReportRun, field: str = "algorithm") -> alt.Shape:
+def shape(run: ReportRun, layout: Layout, field: str = "algorithm") -> alt.Shape:
     import altair as alt
 
     slots = run.slots
     return alt.Shape(
         f"{field}:N",
-        title=None,
         scale=alt.Scale(domain=list(slots), range=[palette.shape(k) for k in slots.values()]),
+        legend=legend(list(slots), layout),
     )
+
+
+def legend(names: Sequence[str], layout: Layout, **more: Any) -> alt.Legend:
+    """Above the drawing, and no wider than it."""
+    import altair as alt
+
+    return alt.Legend(title=None, columns=layout.legend_columns(names), **more)
+
+
+def line_legend(names: Sequence[str], layout: Layout) -> alt.Legend:
+    """For lines, also where areas have their colour too."""
+    return legend(names, layout, symbolSize=260, symbolType="stroke")
+
+
+#: Points of a line in one panel, of 860 pixels, from which on dashes are as short as its turns and nobody makes out
+#: either: such a line is solid, in every panel and in the legend.
+DENSE_FROM = 100
+
+
+def is_dense(block: Block) -> bool:
+    return len(block.columns["t"]) >= DENSE_FROM
+
+
+#: Of the greatest value, or of the spread: what an axis shows beyond it. A line at the very edge is half cut off and
+#: looks like the frame.
+HEADROOM = 0.08
+
+
+def from_zero(values: Iterable[float | None]) -> alt.Scale:
+    """An axis from 0 to somewhat beyond the greatest value."""
+    import altair as alt
+
+    most = max((value for value in values if value is not None), default=0.0)
+    return alt.Scale(domain=[0, most * (1 + HEADROOM) or 1.0], nice=False)
+
+
+def headroom(data: alt.Data, high: str = "v", low: str = "v", *, zero: bool) -> alt.Chart:
+    """A layer that draws nothing and makes the value axis reach beyond the data, also beyond a constant's."""
+    import altair as alt
+
+    around = f"max({HEADROOM} * (datum.most - datum.least), {HEADROOM / 4} * abs(datum.most))"
+    top = f"datum.most > 0 ? {1 + HEADROOM} * datum.most : 1" if zero else f"datum.most + {around}"
+    floor = "0" if zero else f"datum.least - {around}"
+    layer: alt.Chart = (
+        alt.Chart(data)
+        .transform_aggregate(most=f"max({high})", least=f"min({low})")
+        .transform_filter("isValid(datum.most)")
+        .transform_calculate(top=top, floor=floor)
+        .mark_rule(opacity=0)
+        .encode(y=alt.Y("floor:Q"), y2="top:Q")
+    )
+    return layer
 
 
 def spread(interval: Estimate, scale: float, prefix: str) -> dict[str, float | None]:
@@ -76,9 +158,15 @@ def conditions(run: ReportRun) -> list[str]:
 
 
 def entrants(run: ReportRun) -> list[str]:
-    """Entrant labels, in the order of their algorithms' palette, then of the matrix."""
-    seen = dict.fromkeys(e.label for e in sorted(run.entrants, key=lambda e: run.slots[e.algorithm]))
-    return list(seen)
+    """Entrant labels, in the order of the matrix, as the summary has them."""
+    return list(dict.fromkeys(entrant.label for entrant in run.entrants))
+
+
+def row_axis() -> alt.Axis:
+    """Names of rows, clear of a point that lies at 0."""
+    import altair as alt
+
+    return alt.Axis(domain=False, ticks=False, grid=True, labelPadding=10)
 
 
 def stacked(run: ReportRun, layers: Any, rows: Sequence[Mapping[str, Any]]) -> alt.FacetChart:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kneepoint.conform import Pair
-from kneepoint.report import export, theme
+from kneepoint.report import export, marks, palette, theme
 
 CELLS_AT_MOST = 6
 """Panels side by side that a reader still compares."""
@@ -79,16 +79,35 @@ def _spec(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "spec": {
             "width": 380,
             "height": 110,
-            "mark": {"type": "line", "strokeWidth": 1.2, "opacity": 0.85},
-            "encoding": {
-                "x": {"field": "t", "type": "quantitative", "title": "time, s"},
-                "y": {"field": "value", "type": "quantitative", "title": None},
-                "color": {
-                    "field": "engine",
-                    "type": "nominal",
-                    "title": None,
-                    "scale": {"domain": ["sim", "kernel"], "range": ["#d1495b", "#30638e"]},
+            "layer": [
+                {
+                    "mark": {"type": "line", "strokeWidth": 1.2, "opacity": 0.85},
+                    "encoding": {
+                        "x": {"field": "t", "type": "quantitative", "title": "time, s", "axis": {"tickCount": 8}},
+                        "y": {"field": "value", "type": "quantitative", "title": None, "axis": {"tickCount": 5}},
+                        "color": {
+                            "field": "engine",
+                            "type": "nominal",
+                            "title": None,
+                            "scale": {
+                                "domain": ["sim", "kernel"],
+                                "range": [palette.colour(1), palette.colour(0)],
+                            },
+                        },
+                    },
                 },
-            },
+                # Draws nothing: a constant has room above it, too.
+                {
+                    "transform": [
+                        {
+                            "aggregate": [{"op": "max", "field": "value", "as": "most"}],
+                            "groupby": ["cell", "panel"],
+                        },
+                        {"calculate": f"{1 + marks.HEADROOM} * datum.most", "as": "value"},
+                    ],
+                    "mark": {"type": "rule", "opacity": 0},
+                    "encoding": {"y": {"field": "value", "type": "quantitative", "title": None}},
+                },
+            ],
         },
     }

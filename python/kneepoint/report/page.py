@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from kneepoint import published
-from kneepoint.report import export, html, summary, theme
-from kneepoint.report.figures import FIGURES
+from kneepoint.report import export, figures, html, summary, theme
+from kneepoint.report.encode import packed
 from kneepoint.report.run import ReportRun
 
 BYTES_AT_MOST = 3_000_000
@@ -20,7 +20,7 @@ def write(source: Any, out: Path) -> Path:
 
 
 def render(run: ReportRun) -> str:
-    shown = [figure for figure in FIGURES if run.flows and figure.applies(run)]
+    shown = figures.of(run)
     answer, verdicts = summary.answer(run)
     heads, rows = summary.table(run)
     described, settings = summary.described(run)
@@ -52,22 +52,22 @@ def payload(run: ReportRun, shown: list[Any]) -> dict[str, Any]:
     """What `page.js` draws: specifications, one copy of each data set, the looks of light and dark."""
     specs, shared, conditions = [], {}, []
     for figure in shown:
-        found = export.spec(run, figure, data=False)
-        del found["config"]
-        shared.update(found.pop("datasets", {}))
-        specs.append({"name": figure.name, "spec": found})
+        laid_out = {}
+        for layout in theme.LAYOUTS:
+            found = export.spec(run, figure, data=False, layout=layout)
+            del found["config"]
+            shared.update(found.pop("datasets", {}))
+            laid_out[layout.name] = found
+        specs.append({"name": figure.name, "specs": laid_out, "timed": hasattr(figure, "data")})
         if hasattr(figure, "data"):
             for condition in run.conditions:
-                sets = figure.data(run, condition)
-                packed = {name: [block.packed() for block in blocks] for name, blocks in sets.items()}
-                conditions.append({"label": condition.label, "sets": packed})
+                conditions.append({"label": condition.label, "sets": packed(figure.data(run, condition))})
     return {
         "specs": specs,
         "shared": shared,
         "conditions": conditions,
         "bands": bool(conditions) and run.series.as_bands,
-        "width": theme.WIDTH,
-        "config": {mode: theme.config(mode) for mode in theme.INKS},
+        "layouts": theme.layouts(),
     }
 
 

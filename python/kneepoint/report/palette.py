@@ -2,7 +2,8 @@
 
 The colours are those of Okabe and Ito (2008), told apart with every common kind
 of colour blindness; yellow and black are left out, which vanish on white or black
-paper. Dashes and shapes say the same a second time.
+paper. Shapes say the same a second time, and so do dashes where a line is smooth enough
+for them. Several lines of one colour differ in how light they are.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
-#: Short gaps: a jagged line stays readable, and a line under another shows through.
+#: Short gaps: a line under another shows through.
 DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (9, 2), (4, 2), (9, 2, 2, 2), (2, 2), (16, 3), (6, 2, 2, 2, 2, 2))
 
 # The algorithms that most runs compare keep their look from one report to the next.
@@ -40,6 +41,19 @@ def slots(algorithms: Iterable[str]) -> dict[str, int]:
 
 def colour(slot: int) -> str:
     return COLOURS[slot % len(COLOURS)]
+
+
+#: Parts of white (above 0) or black (below) in the colour of a second, third, … line of one colour. No darker than
+#: this: on black paper it would vanish.
+TINTS = (0.0, 0.42, -0.3, 0.65)
+
+
+def tint(ink: str, turn: int) -> str:
+    """The colour of line `turn`, from 0, of those that share `ink`."""
+    part = TINTS[turn % len(TINTS)]
+    towards = 255 if part > 0 else 0
+    levels = (int(ink[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(level + abs(part) * (towards - level)):02X}" for level in levels)
 
 
 def shape(slot: int) -> str:

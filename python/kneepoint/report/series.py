@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kneepoint.report import palette, thin
+from kneepoint.report import thin
 from kneepoint.report.encode import Block
 from kneepoint.report.run import Condition, Entrant, ReportRun
 
@@ -88,6 +88,8 @@ class Series:
 
     def __init__(self, run: ReportRun) -> None:
         self.run = run
+        self._lines: dict[int, dict[str, list[Block]]] = {}
+        self._bands: dict[int, dict[str, list[Block]]] = {}
 
     @cached_property
     def as_bands(self) -> bool:
@@ -145,6 +147,11 @@ class Series:
 
     def lines(self, condition: Condition) -> dict[str, list[Block]]:
         """panel -> a block per series: t in seconds, v in the panel's unit."""
+        if condition.index not in self._lines:
+            self._lines[condition.index] = self._lines_of(condition)
+        return self._lines[condition.index]
+
+    def _lines_of(self, condition: Condition) -> dict[str, list[Block]]:
         blocks: dict[str, list[Block]] = {panel.name: [] for panel in PANELS}
         for cell in condition.cells:
             for flow, panel, steps, end_ns in self._drawn(cell):
@@ -160,6 +167,11 @@ class Series:
 
     def bands(self, condition: Condition) -> dict[str, list[Block]]:
         """panel -> a block per entrant: t, least, p25, median, p75, greatest over its flows."""
+        if condition.index not in self._bands:
+            self._bands[condition.index] = self._bands_of(condition)
+        return self._bands[condition.index]
+
+    def _bands_of(self, condition: Condition) -> dict[str, list[Block]]:
         blocks: dict[str, list[Block]] = {panel.name: [] for panel in FLOW_PANELS}
         t_s = self.edges_ns[:-1] * 1e-9
         for cell in condition.cells:
@@ -168,7 +180,6 @@ class Series:
                 continue
             for entrant in (e for e in self.run.entrants if e.cell == cell):
                 own = np.isin(samples.flow, entrant.flows)
-                ink = palette.colour(self.run.slots[entrant.algorithm])
                 for panel in FLOW_PANELS:
                     flow, t_ns, value = samples.of(panel, own)
                     found = thin.bands(flow, t_ns, value, self.edges_ns, samples.ends(flow))
@@ -182,7 +193,7 @@ class Series:
                     values = {name: part * panel.scale for name, part in zip(names, parts, strict=True)}
                     order = ("low", "q1", "v", "q3", "high")
                     drawn = {"t": t_s[columns], **{name: values[name] for name in order}}
-                    blocks[panel.name].append(Block({"entrant": entrant.label, "ink": ink}, drawn))
+                    blocks[panel.name].append(Block({"entrant": entrant.label}, drawn))
         return blocks
 
     # --- reading ------------------------------------------------------------

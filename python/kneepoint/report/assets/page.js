@@ -82,11 +82,15 @@
     return drawn ? drawn.getBoundingClientRect().width : 0;
   };
 
-  async function embed(box, entry, factor, datasets) {
-    const logarithmic = state.logarithmic && entry.name === "timeseries";
-    const spec = withWidths(logarithmic ? withScale(entry.spec) : entry.spec, factor);
+  // The widest layout that the room allows, or the narrowest of all.
+  const layoutFor = (room) => page.layouts.find((layout) => room >= layout.from) || page.layouts[page.layouts.length - 1];
+
+  async function embed(box, entry, layout, factor, datasets) {
+    const logarithmic = state.logarithmic && entry.timed;
+    const laidOut = entry.specs[layout.name];
+    const spec = withWidths(logarithmic ? withScale(laidOut) : laidOut, factor);
     spec.datasets = datasets;
-    spec.config = page.config[dark.matches ? "dark" : "light"];
+    spec.config = layout.config[dark.matches ? "dark" : "light"];
     spec.config.background = "transparent";
     const count = Object.values(datasets).reduce((sum, set) => sum + set.length, 0);
     if (views[entry.name]) views[entry.name].finalize();
@@ -104,20 +108,21 @@
   // Labels take room that is known only once drawn, so a figure is fitted in two steps.
   async function draw(entry) {
     const box = document.querySelector(`[data-figure="${entry.name}"]`);
-    const sets = entry.name === "timeseries" ? setsOf(state.condition) : page.shared;
+    const sets = entry.timed ? setsOf(state.condition) : page.shared;
+    const room = box.clientWidth - 2;
+    const layout = layoutFor(room);
     const datasets = {};
-    for (const name of namesIn(entry.spec)) datasets[name] = sets[name] || page.shared[name] || [];
+    for (const name of namesIn(entry.specs[layout.name])) datasets[name] = sets[name] || page.shared[name] || [];
     try {
-      const room = box.clientWidth - 2;
-      let factor = entry.factor || Math.max(0.2, (room - 110) / page.width);
-      let inner = page.width;
-      await embed(box, entry, factor, datasets);
+      let factor = entry.factor || Math.max(0.2, (room - 110) / layout.width);
+      let inner = layout.width;
+      await embed(box, entry, layout, factor, datasets);
       for (let turn = 0; turn < 3; turn++) {
         const now = widthOf(box);
         if (!now || (now <= room && now > room - 12)) break;
         const next = Math.max(0.2, factor + (room - 4 - now) / inner);
-        await embed(box, entry, next, datasets);
-        if (Math.abs(next - factor) > 0.02) inner = (widthOf(box) - now) / (next - factor) || page.width;
+        await embed(box, entry, layout, next, datasets);
+        if (Math.abs(next - factor) > 0.02) inner = (widthOf(box) - now) / (next - factor) || layout.width;
         factor = next;
       }
       entry.factor = factor;
@@ -145,7 +150,7 @@
   function controls() {
     const form = document.getElementById("controls");
     if (!form || !page.conditions.length) return;
-    const redraw = () => draw(page.specs.find((entry) => entry.name === "timeseries"));
+    const redraw = () => draw(page.specs.find((entry) => entry.timed));
     form.addEventListener("submit", (event) => event.preventDefault());
     if (page.conditions.length > 1) {
       choice(form, "Condition", page.conditions.map((c, k) => [k, c.label]), (value) => {

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kneepoint.report import marks, palette, theme
+from kneepoint.report import marks, palette
 from kneepoint.report.run import ReportRun, axis_name
+from kneepoint.report.theme import Layout
+
+if TYPE_CHECKING:
+    from kneepoint.stats import Group
 
 name = "axes"
 title = "Goodput over the matrix"
@@ -15,17 +19,17 @@ summary = (
 )
 #: Beyond this, panels are too narrow to read: the first ones are shown.
 PANELS_AT_MOST = 12
-ACROSS = 4
 
 
 def applies(run: ReportRun) -> bool:
     return len(run.conditions) > 1
 
 
-def chart(run: ReportRun) -> Any:
+def chart(run: ReportRun, layout: Layout) -> Any:
     import altair as alt
 
     parts = []
+    scale = marks.from_zero(_high(group) for _, group in run.measured)
     for key, order in run.varied.items():
         rows = []
         panels: dict[str, None] = {}
@@ -45,11 +49,11 @@ def chart(run: ReportRun) -> Any:
                 }
             )
         shown = list(panels)[:PANELS_AT_MOST]
-        across = min(len(shown), ACROSS)
+        across = min(len(shown), layout.across)
         x = alt.X("at:O", title=axis_name(key), sort=order, axis=alt.Axis(labelAngle=0), scale=alt.Scale(padding=0.3))
-        y = alt.Y("goodput:Q", title="Goodput (Mbit/s)", scale=alt.Scale(zero=True))
+        y = alt.Y("goodput:Q", title="Goodput (Mbit/s)", scale=scale, axis=alt.Axis(tickCount=5))
         base = alt.Chart().encode(x=x, detail="entrant:N")
-        colour = marks.colour(run)
+        colour = marks.colour(run, layout)
         layers = alt.layer(
             base.mark_area(opacity=0.18).encode(
                 y=alt.Y("goodput_low:Q", title="Goodput (Mbit/s)"),
@@ -60,7 +64,7 @@ def chart(run: ReportRun) -> Any:
             base.mark_point(size=60, filled=True, opacity=1).encode(
                 y=y,
                 color=colour,
-                shape=marks.shape(run),
+                shape=marks.shape(run, layout),
                 tooltip=[
                     alt.Tooltip("entrant:N", title="algorithm"),
                     alt.Tooltip("condition:N"),
@@ -69,7 +73,7 @@ def chart(run: ReportRun) -> Any:
                     alt.Tooltip("goodput_high:Q", title="to", format=",.4~g"),
                 ],
             ),
-        ).properties(width=theme.WIDTH / across - (40 if across > 1 else 0), height=190)
+        ).properties(width=layout.width / across - (40 if across > 1 else 0), height=190 if layout.across > 1 else 130)
         if len(shown) == 1:
             parts.append(layers.properties(data=marks.values(rows)))
         else:
@@ -81,3 +85,7 @@ def chart(run: ReportRun) -> Any:
                 )
             )
     return alt.vconcat(*parts, spacing=30)
+
+
+def _high(group: Group) -> float:
+    return marks.spread(group.metrics["goodput_bits_per_sec"], 1e-6, "goodput")["goodput_high"] or 0.0

@@ -6,8 +6,9 @@ from collections import defaultdict
 from typing import Any
 
 from kneepoint.metrics import TRANSFERS
-from kneepoint.report import marks, theme
+from kneepoint.report import marks
 from kneepoint.report.run import ReportRun
+from kneepoint.report.theme import Layout
 
 name = "completion"
 title = "Completion time of transfers"
@@ -22,7 +23,7 @@ def applies(run: ReportRun) -> bool:
     return any(row["workload"] in TRANSFERS for row in run.flows)
 
 
-def chart(run: ReportRun) -> Any:
+def chart(run: ReportRun, layout: Layout) -> Any:
     import altair as alt
     import numpy as np
 
@@ -42,15 +43,20 @@ def chart(run: ReportRun) -> Any:
         rows += [{**words, "ms": done[k], "pct": 100.0 * (k + 1) / len(all_of), "done": int(k) + 1} for k in picks]
         if not count:
             rows.append({**words, "ms": None, "pct": 0.0, "done": 0})
-    x = alt.X("ms:Q", title="Completion time (ms)", scale=alt.Scale(zero=True, nice=True))
-    y = alt.Y("pct:Q", title="Transfers complete (%)", scale=alt.Scale(domain=[0, 100]))
-    base = alt.Chart().encode(x=x, y=y, color=marks.colour(run), detail="entrant:N")
+    x = alt.X("ms:Q", title="Completion time (ms)", scale=marks.from_zero(row["ms"] for row in rows))
+    y = alt.Y(
+        "pct:Q",
+        title="Transfers complete (%)",
+        scale=alt.Scale(domain=[0, 104], nice=False),
+        axis=alt.Axis(values=[0, 20, 40, 60, 80, 100]),
+    )
+    base = alt.Chart().encode(x=x, y=y, color=marks.colour(run, layout), detail="entrant:N")
     layers = alt.layer(
         base.mark_line(interpolate="step-after", strokeWidth=2),
         base.transform_filter("datum.done > 0")
         .mark_point(size=34, filled=True, opacity=0.9)
         .encode(
-            shape=marks.shape(run),
+            shape=marks.shape(run, layout),
             tooltip=[
                 alt.Tooltip("entrant:N", title="algorithm"),
                 alt.Tooltip("condition:N"),
@@ -61,9 +67,10 @@ def chart(run: ReportRun) -> Any:
         ),
     )
     if len(run.conditions) == 1:
-        return layers.properties(width=theme.WIDTH, height=260, data=marks.values(rows))
-    return layers.properties(width=theme.WIDTH / 3 - 40, height=180).facet(
+        return layers.properties(width=layout.width, height=260, data=marks.values(rows))
+    across = min(layout.across, 3)
+    return layers.properties(width=layout.width / across - (40 if across > 1 else 0), height=180).facet(
         facet=alt.Facet("condition:N", title=None, sort=marks.conditions(run), header=alt.Header(labelFontWeight=600)),
-        columns=3,
+        columns=across,
         data=marks.values(rows),
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from kneepoint.report import marks, theme
 from kneepoint.report.run import ReportRun
+from kneepoint.report.theme import Layout
 
 name = "goodput"
 title = "Goodput"
@@ -21,7 +22,7 @@ def applies(run: ReportRun) -> bool:
     return bool(run.entrants)
 
 
-def chart(run: ReportRun) -> Any:
+def chart(run: ReportRun, layout: Layout) -> Any:
     import altair as alt
 
     rows: list[dict[str, Any]] = []
@@ -40,8 +41,9 @@ def chart(run: ReportRun) -> Any:
             for (cell, group, rep), value in repetitions.items()
             if (cell, group) == (entrant.cell, entrant.group)
         ]
-    y = alt.Y("entrant:N", title=None, sort=marks.entrants(run), axis=alt.Axis(domain=False, ticks=False, grid=True))
-    x = alt.X("goodput:Q", title="Goodput (Mbit/s)", scale=alt.Scale(zero=True))
+    scale = marks.from_zero([row["goodput_high"] for row in rows] + [point["goodput"] for point in points])
+    y = alt.Y("entrant:N", title=None, sort=marks.entrants(run), axis=marks.row_axis())
+    x = alt.X("goodput:Q", title="Goodput (Mbit/s)", scale=scale)
     tooltip = [
         alt.Tooltip("entrant:N", title="algorithm"),
         alt.Tooltip("condition:N"),
@@ -51,19 +53,19 @@ def chart(run: ReportRun) -> Any:
         alt.Tooltip("n:Q", title="repetitions"),
     ]
     everything = [{**row, "kind": "mean"} for row in rows] + [{**point, "kind": "repetition"} for point in points]
-    base = alt.Chart().encode(y=y, color=marks.colour(run).legend(None))
+    base = alt.Chart().encode(y=y, color=marks.colour(run, layout).legend(None))
     means = base.transform_filter("datum.kind == 'mean'")
     singles = base.transform_filter("datum.kind == 'repetition'")
     layers = alt.layer(
-        singles.mark_point(size=26, filled=True, opacity=0.35).encode(x=x, shape=marks.shape(run).legend(None)),
+        singles.mark_point(size=26, filled=True, opacity=0.35).encode(x=x, shape=marks.shape(run, layout).legend(None)),
         means.mark_rule(strokeWidth=2.5).encode(x=alt.X("goodput_low:Q"), x2="goodput_high:Q", tooltip=tooltip),
         means.mark_point(size=110, filled=True, opacity=1).encode(
-            x=x, shape=marks.shape(run).legend(None), tooltip=tooltip
+            x=x, shape=marks.shape(run, layout).legend(None), tooltip=tooltip
         ),
         means.mark_text(align="left", dx=10, dy=-11, fontSize=11).encode(
             x=x, text=alt.Text("goodput:Q", format=",.3r"), color=alt.value(theme.NEUTRAL)
         ),
-    ).properties(width=theme.WIDTH, height=alt.Step(44))
+    ).properties(width=layout.width, height=alt.Step(44))
     if len(run.conditions) == 1:
         return layers.properties(data=marks.values(everything))
     return marks.stacked(run, layers.properties(height=alt.Step(34)), everything)

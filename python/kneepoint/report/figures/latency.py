@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kneepoint.report import marks, theme
+from kneepoint.report import marks
 from kneepoint.report.run import ReportRun
+from kneepoint.report.theme import Layout
 
 name = "latency"
 title = "Request latency"
@@ -20,7 +21,7 @@ def applies(run: ReportRun) -> bool:
     return any("latency_us_p50" in group.metrics for _, group in run.measured)
 
 
-def chart(run: ReportRun) -> Any:
+def chart(run: ReportRun, layout: Layout) -> Any:
     import altair as alt
 
     rows = []
@@ -34,15 +35,15 @@ def chart(run: ReportRun) -> Any:
                         **marks.spread(group.metrics[f"latency_us_{percentile}"], 1e-3, "latency"),
                     }
                 )
-    y = alt.Y("percentile:N", title=None, sort=list(PERCENTILES), axis=alt.Axis(domain=False, ticks=False, grid=True))
-    x = alt.X("latency:Q", title="Request latency (ms)", scale=alt.Scale(zero=True))
+    y = alt.Y("percentile:N", title=None, sort=list(PERCENTILES), axis=marks.row_axis())
+    x = alt.X("latency:Q", title="Request latency (ms)", scale=marks.from_zero(row["latency_high"] for row in rows))
     offset = alt.YOffset("entrant:N", sort=marks.entrants(run))
-    base = alt.Chart().encode(y=y, yOffset=offset, color=marks.colour(run))
+    base = alt.Chart().encode(y=y, yOffset=offset, color=marks.colour(run, layout))
     layers = alt.layer(
         base.mark_rule(strokeWidth=2.5).encode(x=alt.X("latency_low:Q"), x2="latency_high:Q"),
         base.mark_point(size=90, filled=True, opacity=1).encode(
             x=x,
-            shape=marks.shape(run),
+            shape=marks.shape(run, layout),
             tooltip=[
                 alt.Tooltip("entrant:N", title="algorithm"),
                 alt.Tooltip("condition:N"),
@@ -50,7 +51,7 @@ def chart(run: ReportRun) -> Any:
                 alt.Tooltip("latency:Q", title="latency (ms)", format=",.4~g"),
             ],
         ),
-    ).properties(width=theme.WIDTH, height=alt.Step(max(18, 60 // max(len(marks.entrants(run)), 1))))
+    ).properties(width=layout.width, height=alt.Step(max(18, 60 // max(len(marks.entrants(run)), 1))))
     if len(run.conditions) == 1:
         return layers.properties(data=marks.values(rows))
     return marks.stacked(run, layers, rows)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kneepoint.metrics import LIMITED_BY
-from kneepoint.report import marks, palette, theme
+from kneepoint.report import marks, palette
 from kneepoint.report.run import ReportRun
+from kneepoint.report.theme import Layout
 
 name = "limits"
 title = "What limited each flow"
@@ -95,7 +96,7 @@ def _by_flow(run: ReportRun) -> dict[tuple[int, int], dict[str, float]]:
     return found
 
 
-def chart(run: ReportRun) -> Any:
+def chart(run: ReportRun, layout: Layout) -> Any:
     import altair as alt
 
     words = told(run)
@@ -110,6 +111,7 @@ def chart(run: ReportRun) -> Any:
     )
     x = alt.X("from:Q", title="Share of the flow's steady part (%)", scale=alt.Scale(domain=[0, 100], clamp=True))
     fills = alt.Scale(domain=names, range=[palette.LIMITS[word][0] for word in names])
+    fill = alt.Fill("limit:N", scale=fills, legend=marks.legend(names, layout))
     tooltip = [
         alt.Tooltip("row:N", title="flow"),
         alt.Tooltip("condition:N"),
@@ -118,13 +120,13 @@ def chart(run: ReportRun) -> Any:
     ]
     base = alt.Chart().encode(y=y)
     bars = alt.layer(
-        base.mark_bar().encode(x=x, x2="to:Q", fill=alt.Fill("limit:N", title=None, scale=fills), tooltip=tooltip),
+        base.mark_bar().encode(x=x, x2="to:Q", fill=fill, tooltip=tooltip),
         base.mark_text(fontSize=11).encode(
             x=alt.X("middle:Q"),
             text="number:N",
             color=alt.condition("datum.ink == 'white'", alt.value("#ffffff"), alt.value("#000000")),
         ),
-    ).properties(width=theme.WIDTH, height=alt.Step(28))
+    ).properties(width=layout.width, height=alt.Step(28))
     if len(run.conditions) == 1:
         return bars.properties(data=marks.values(rows))
     return marks.stacked(run, bars, rows)

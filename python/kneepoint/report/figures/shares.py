@@ -7,6 +7,7 @@ from typing import Any
 
 from kneepoint.report import marks, theme
 from kneepoint.report.run import ReportRun
+from kneepoint.report.theme import Layout
 
 name = "shares"
 title = "How the flows share"
@@ -27,7 +28,7 @@ def _of_flows_that_stay(run: ReportRun) -> dict[tuple[int, int], list[float]]:
     return goodputs
 
 
-def chart(run: ReportRun) -> Any:
+def chart(run: ReportRun, layout: Layout) -> Any:
     import altair as alt
 
     goodputs = _of_flows_that_stay(run)
@@ -44,14 +45,14 @@ def chart(run: ReportRun) -> Any:
                     "goodput": sum(values) / len(values) * 1e-6,
                 }
             )
-    y = alt.Y("entrant:N", title=None, sort=marks.entrants(run), axis=alt.Axis(domain=False, ticks=False, grid=True))
-    x = alt.X("goodput:Q", title="Goodput of one flow (Mbit/s)", scale=alt.Scale(zero=True))
+    y = alt.Y("entrant:N", title=None, sort=marks.entrants(run), axis=marks.row_axis())
+    x = alt.X("goodput:Q", title="Goodput of one flow (Mbit/s)", scale=marks.from_zero(row["goodput"] for row in rows))
     base = alt.Chart().encode(y=y)
     layers = alt.layer(
         base.mark_point(size=60, filled=True, opacity=0.45).encode(
             x=x,
-            color=marks.colour(run).legend(None),
-            shape=marks.shape(run).legend(None),
+            color=marks.colour(run, layout).legend(None),
+            shape=marks.shape(run, layout).legend(None),
             tooltip=[
                 alt.Tooltip("entrant:N", title="algorithm"),
                 alt.Tooltip("condition:N"),
@@ -62,7 +63,7 @@ def chart(run: ReportRun) -> Any:
         base.mark_tick(thickness=2.5, size=26, color=theme.NEUTRAL).encode(
             x=alt.X("median(goodput):Q", title="Goodput of one flow (Mbit/s)")
         ),
-    ).properties(width=theme.WIDTH, height=alt.Step(38))
+    ).properties(width=layout.width, height=alt.Step(38))
     if len(run.conditions) == 1:
         return layers.properties(data=marks.values(rows))
     return marks.stacked(run, layers, rows)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kneepoint.metrics import SIZES, of_sizes
-from kneepoint.report import marks, theme
+from kneepoint.report import marks
 from kneepoint.report.run import ReportRun
+from kneepoint.report.theme import Layout
 
 name = "sizes"
 title = "Completion time by size"
@@ -24,7 +25,7 @@ def applies(run: ReportRun) -> bool:
     return any(len(group.sizes) > 1 for _, group in run.measured)
 
 
-def chart(run: ReportRun) -> Any:
+def chart(run: ReportRun, layout: Layout) -> Any:
     import altair as alt
 
     rows = []
@@ -39,7 +40,7 @@ def chart(run: ReportRun) -> Any:
             row = {**marks.entrant_words(run, entrant), "size": sizes.label, **numbers, **times}
             rows.append({**row, "told": told, "place": place})
     labels = [sizes.label for sizes in SIZES]
-    y = alt.Y("size:N", title=None, sort=labels, axis=alt.Axis(domain=False, ticks=False, grid=True))
+    y = alt.Y("size:N", title=None, sort=labels, axis=marks.row_axis())
     x = alt.X(
         "p50:Q",
         title="Completion time, logarithmic (ms)",
@@ -55,16 +56,18 @@ def chart(run: ReportRun) -> Any:
         alt.Tooltip("slowdown_p99:Q", title="slowdown p99", format=",.3~g"),
     ]
     offset = alt.YOffset("entrant:N", sort=marks.entrants(run))
-    base = alt.Chart().encode(y=y, yOffset=offset, color=marks.colour(run)).transform_filter("isValid(datum.p50)")
+    base = (
+        alt.Chart().encode(y=y, yOffset=offset, color=marks.colour(run, layout)).transform_filter("isValid(datum.p50)")
+    )
     late = base.transform_filter("isValid(datum.p99)")
     layers = alt.layer(
         late.mark_rule(strokeWidth=2).encode(x=x, x2="p99:Q"),
         late.mark_tick(thickness=2.5, size=11).encode(x=alt.X("p99:Q"), tooltip=tooltip),
-        base.mark_point(size=80, filled=True, opacity=1).encode(x=x, shape=marks.shape(run), tooltip=tooltip),
+        base.mark_point(size=80, filled=True, opacity=1).encode(x=x, shape=marks.shape(run, layout), tooltip=tooltip),
         base.transform_filter("isValid(datum.told)")
         .mark_text(align="left", dx=9, fontSize=11)
         .encode(x=alt.X("place:Q"), text="told:N"),
-    ).properties(width=theme.WIDTH, height=alt.Step(max(16, 48 // max(len(marks.entrants(run)), 1))))
+    ).properties(width=layout.width, height=alt.Step(max(16, 48 // max(len(marks.entrants(run)), 1))))
     if len(run.conditions) == 1:
         return layers.properties(data=marks.values(rows))
     return marks.stacked(run, layers, rows)

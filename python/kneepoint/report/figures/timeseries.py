@@ -9,6 +9,7 @@ from kneepoint.report import marks, palette, theme
 from kneepoint.report.encode import Block
 from kneepoint.report.run import Condition, ReportRun
 from kneepoint.report.series import LINES_AT_MOST, PANELS, Panel
+from kneepoint.report.theme import Layout
 
 name = "timeseries"
 title = "Over time"
@@ -18,8 +19,6 @@ summary = (
     "move along time, Shift + wheel to zoom, double-click to go back."
 )
 PANEL_HEIGHT = 120
-#: Room for the numbers of the value axis, the same in every panel and for every condition.
-AXIS_PIXELS = 52
 QUEUE_INK = "#8C8C8C"
 
 
@@ -28,22 +27,37 @@ def applies(run: ReportRun) -> bool:
 
 
 def labels(run: ReportRun) -> tuple[list[str], list[str], list[list[int]]]:
-    """Series with their colours and dashes: colour by algorithm, dash by algorithm and then by turn in its colour."""
+    """Series with their colours and dashes: colour by algorithm, lighter or darker by turn in its colour, and dashed
+    where dashes can be made out."""
     series = run.series
     look: dict[str, tuple[str, list[int]]] = {}
     turns: dict[str, int] = defaultdict(int)
-    for entrant in run.entrants:
-        ink = palette.colour(run.slots[entrant.algorithm])
-        names = [entrant.label] if series.as_bands else list(series.labels(entrant).values())
-        for label in names:
-            if label not in look:
-                look[label] = ink, palette.dash(run.slots[entrant.algorithm] + turns[ink])
-                turns[ink] += 1
-    for label in series.queue_labels:
+    solid = dense(run)
+
+    def add(label: str, ink: str, slot: int) -> None:
         if label not in look:
-            look[label] = QUEUE_INK, palette.dash(turns[QUEUE_INK])
-            turns[QUEUE_INK] += 1
+            look[label] = palette.tint(ink, turns[ink]), palette.dash(0 if label in solid else slot + turns[ink])
+            turns[ink] += 1
+
+    for entrant in run.entrants:
+        slot = run.slots[entrant.algorithm]
+        for label in [entrant.label] if series.as_bands else series.labels(entrant).values():
+            add(label, palette.colour(slot), slot)
+    for label in series.queue_labels:
+        add(label, QUEUE_INK, 0)
     return list(look), [ink for ink, _ in look.values()], [dash for _, dash in look.values()]
+
+
+def dense(run: ReportRun) -> set[str]:
+    """Labels of the lines that have many points in some panel of some condition."""
+    key = "entrant" if run.series.as_bands else "series"
+    return {
+        block.constants[key]
+        for condition in run.conditions
+        for name, blocks in data(run, condition).items()
+        for block in blocks
+        if key in block.constants and marks.is_dense(block)
+    }
 
 
 def data(run: ReportRun, condition: Condition) -> dict[str, list[Block]]:
@@ -56,13 +70,13 @@ def data(run: ReportRun, condition: Condition) -> dict[str, list[Block]]:
     return sets
 
 
-def chart(run: ReportRun) -> Any:
+def chart(run: ReportRun, layout: Layout) -> Any:
     import altair as alt
 
     series = run.series
     names, inks, dashes = labels(run)
     key = "entrant" if series.as_bands else "series"
-    legend = alt.Legend(title=None, columns=4, symbolSize=260) if len(names) <= 2 * LINES_AT_MOST else None
+    legend = marks.line_legend(names, layout) if len(names) <= 2 * LINES_AT_MOST else None
     colour = alt.Color(f"{key}:N", scale=alt.Scale(domain=names, range=inks), legend=legend)
     dash = alt.StrokeDash(f"{key}:N", scale=alt.Scale(domain=names, range=dashes), legend=legend)
     chosen = alt.selection_point(name="chosen", fields=[key], bind="legend", toggle="true")
@@ -75,14 +89,8 @@ def chart(run: ReportRun) -> Any:
         return alt.condition(chosen, alt.value(opacity), alt.value(0.08 * opacity))
 
     def panel_chart(panel: Panel, last: bool) -> Any:
-        axis = alt.Axis(title="Time (s)", tickCount=12) if last else alt.Axis(labels=False, ticks=False, title=None)
-        x = alt.X("t:Q", scale=alt.Scale(domain=[0, run.end_ns * 1e-9], nice=False), axis=axis)
-        y = alt.Y(
-            "v:Q",
-            title=[panel.title, f"({panel.unit})"],
-            scale=alt.Scale(zero=panel.name != "srtt"),
-            axis=alt.Axis(tickCount=4, minExtent=AXIS_PIXELS, maxExtent=AXIS_PIXELS),
-        )
+        x, y = marks.time(run.end_ns * 1e-9, last=last), marks.value(panel)
+        zero = marks.begins_at_zero(panel)
         layers: list[Any] = [warm_up(run)] if 0 < run.warmup_ns < run.end_ns else []
         tooltip = [
             alt.Tooltip(f"{key}:N", title="flow"),
@@ -91,25 +99,25 @@ def chart(run: ReportRun) -> Any:
         ]
         if series.as_bands and panel.table == "samples":
             bands = alt.Chart(alt.NamedData(name=f"bands_{panel.name}")).encode(x=x)
-            fill = alt.Fill("ink:N", scale=None)
             layers += [
                 bands.mark_area(opacity=0.14, interpolate="step-after").encode(
                     y=alt.Y("low:Q"),
                     y2="high:Q",
-                    fill=fill,
+                    color=colour,
                     opacity=faded(0.14),
                 ),
                 bands.mark_area(opacity=0.3, interpolate="step-after").encode(
                     y=alt.Y("q1:Q"),
                     y2="q3:Q",
-                    fill=fill,
+                    color=colour,
                     opacity=faded(0.3),
                 ),
                 bands.mark_line(strokeWidth=1.6, interpolate="step-after", clip=True).encode(
                     y=y, color=colour, strokeDash=dash, opacity=faded(1.0), tooltip=tooltip
                 ),
             ]
-        lines = alt.Chart(alt.NamedData(name=f"lines_{panel.name}")).encode(x=x, y=y, detail="series:N")
+        found = alt.NamedData(name=f"lines_{panel.name}")
+        lines = alt.Chart(found).encode(x=x, y=y, detail="series:N")
         style = {"strokeWidth": 1.2, "interpolate": "step-after", "clip": True}
         if series.as_bands and panel.table == "samples":
             layers.append(lines.mark_line(**style, color="#E69F00").encode(tooltip=[alt.Tooltip("series:N")]))
@@ -117,9 +125,13 @@ def chart(run: ReportRun) -> Any:
             layers.append(
                 lines.mark_line(**style).encode(color=colour, strokeDash=dash, opacity=faded(1.0), tooltip=tooltip)
             )
+        # Behind those that have both axes: the zoom is by the axes of the first layer.
+        layers.append(marks.headroom(found, zero=zero))
+        if series.as_bands and panel.table == "samples":
+            layers.append(marks.headroom(alt.NamedData(name=f"bands_{panel.name}"), "high", "low", zero=zero))
         if panel.name == "queue":
             layers += buffer_line(run, panel)
-        return alt.layer(*layers).properties(width=theme.WIDTH, height=PANEL_HEIGHT)
+        return alt.layer(*layers).properties(width=layout.width, height=PANEL_HEIGHT)
 
     panels = [panel_chart(panel, panel is PANELS[-1]) for panel in PANELS]
     panels[0] = panels[0].add_params(chosen)
@@ -148,9 +160,11 @@ def buffer_line(run: ReportRun, panel: Panel) -> list[Any]:
     if most < size / 4:
         return []
     rows = [{"full": size * panel.scale, "word": "buffer full"}]
-    line = alt.Chart(marks.values(rows)).encode(y=alt.Y("full:Q"))
+    found = marks.values(rows)
+    line = alt.Chart(found).encode(y=alt.Y("full:Q"))
     words = line.mark_text(align="right", baseline="top", dx=-4, dy=4, fontSize=11, color=theme.NEUTRAL)
     return [
+        marks.headroom(found, "full", "full", zero=True),
         line.mark_rule(strokeDash=[4, 4], color=theme.NEUTRAL),
         words.encode(x=alt.value("width"), text="word:N"),
     ]
