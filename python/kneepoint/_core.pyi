@@ -270,6 +270,9 @@ def trace_tcp(
     raised, `KernelUnsupported`.
     """
 
+def devices(netns: Path | None = None) -> list[str]:
+    """Names of the devices in the network namespace of this path, or in ours. Raises `EngineError`."""
+
 def trace_qdisc(
     is_over: Callable[[], object], *, device: str | None = None, netns: int | None = None
 ) -> dict[str, Any]:
@@ -301,6 +304,10 @@ def export(asked: str, stop: int, publish: Callable[[str], None]) -> None:
 
 def sockets(wanted: str, columns: list[str]) -> ArrowBatches:
     """The TCP sockets as they are now; `wanted` is a JSON object. No columns: all."""
+
+def left_out(wanted: str) -> str:
+    """Of all TCP sockets that there are now, how many each filter leaves out by itself: a JSON object with `sockets`
+    and `by`. `wanted` is one as well. Raises `UsageError`, `EngineError`."""
 
 def give_back_memory() -> None:
     """Gives back to the system what was freed and the C library keeps, where it can: a fourth of what `knee watch` has

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -224,7 +225,9 @@ def _execute(
     watcher: Watcher,
 ) -> None:
     """Runs the repetitions of `keys` beside `kept` that are there already; the tables of each go to `take`."""
-    with engines.of(name, job) as chosen:
+    with ExitStack() as stack:
+        with watcher.phase("Loading the algorithms into the kernel"):
+            chosen = stack.enter_context(engines.of(name, job))
         expectation = engines.expectation(name, job.scenario.cells, keys, workers, job.user)
         watcher.start(job.scenario.title, len(keys) + kept, kept, expectation)
         try:
@@ -284,7 +287,8 @@ def _fill(job: engines.Job, meta: dict[str, Any], folder: RunFolder, workers: in
         status = "complete" if len(done) == cells * repeat else "interrupted"
         session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(done) - len(kept)}
         if done:
-            told = record.repetitions(name, folder.merge(meta, done))
+            with watcher.phase("Merging the tables"):
+                told = record.repetitions(name, folder.merge(meta, done))
             folder.write_json({**meta, **told, "sessions": sessions, "status": status})
     folder.remove_parts()
     return Run(folder.read_json(), folder.path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from .errors import Cancelled
@@ -33,6 +34,10 @@ class Watcher:
 
     def stop(self) -> None:
         """The run has ended, one way or another."""
+
+    def phase(self, title: str) -> AbstractContextManager[object]:
+        """Something before or after the repetitions, for as long as it takes."""
+        return nullcontext()
 
 
 class Engine(Protocol):

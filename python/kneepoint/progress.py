@@ -1,8 +1,11 @@
-"""Progress on stderr: a bar in a terminal, now and then a line elsewhere."""
+"""Progress on stderr. Of repetitions: a bar in a terminal, now and then a line elsewhere. Of all else: one line that is
+written over, in a terminal only."""
 
 from __future__ import annotations
 
+import threading
 import time
+from contextlib import AbstractContextManager
 from typing import Any
 
 from . import human, say
@@ -10,12 +13,84 @@ from .pool import Key, Watcher
 
 _LINE_EVERY_SEC = 5.0
 
+_SILENCE_SEC = 2.0
+"""What takes longer says so."""
+
+_REFRESH_SEC = 0.5
+
 
 def watcher(*, quiet: bool = False) -> Watcher:
     """What fits where stderr goes."""
     if quiet:
         return Watcher()
     return _Bar() if say.shows_progress() else _Lines()
+
+
+class Line:
+    """A line that is written over, where stderr is a terminal. Elsewhere nothing, or one now and then (`lines`)."""
+
+    def __init__(self, *, quiet: bool = False, lines: bool = False) -> None:
+        self._is_written_over = say.shows_progress(quiet=quiet)
+        self.is_shown = self._is_written_over or (lines and not quiet)
+        self.every_sec = _REFRESH_SEC if self._is_written_over else _LINE_EVERY_SEC
+        self._said = 0.0
+
+    def __call__(self, words: str) -> None:
+        now = time.monotonic()
+        if self.is_shown and now - self._said >= self.every_sec:
+            self._said = now
+            (say.progress if self._is_written_over else say.warn)(words)
+
+    def __enter__(self) -> Line:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Leaves nothing of it."""
+        if self._is_written_over and self._said:
+            self._said = 0.0
+            say.progress_ends()
+
+
+class Phase:
+    """Something under way, which says so when it takes longer than two seconds: `with Phase("Drawing the report"):`.
+
+    One with `begin` and `end` may be shorter than the block. It begins with the block unless `later`.
+    """
+
+    def __init__(self, title: str, *, quiet: bool = False, later: bool = False, lines: bool = False) -> None:
+        self._title, self._later = title, later
+        self._line, self._over = Line(quiet=quiet, lines=lines), threading.Event()
+        self._thread = threading.Thread(target=self._tell, daemon=True)
+
+    def __enter__(self) -> Phase:
+        if not self._later:
+            self.begin()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def begin(self) -> None:
+        """Only the first time."""
+        if self._line.is_shown and self._thread.ident is None:
+            self._thread.start()
+
+    def end(self) -> None:
+        """Also before the block's end, and more than once."""
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _tell(self) -> None:
+        began = time.monotonic()
+        is_over = self._over.wait(_SILENCE_SEC)
+        while not is_over:
+            self._line(f"{self._title}, {time.monotonic() - began:.0f} s")
+            is_over = self._over.wait(self._line.every_sec)
+        self._line.end()
 
 
 class _Lines(Watcher):
@@ -29,6 +104,9 @@ class _Lines(Watcher):
 
     def finished(self, key: Key) -> None:
         self.done += 1
+
+    def phase(self, title: str) -> AbstractContextManager[object]:
+        return Phase(title, lines=True)
 
     def tick(self) -> None:
         now = time.monotonic()
@@ -74,6 +152,9 @@ class _Bar(Watcher):
     def finished(self, key: Key) -> None:
         self.shares.pop(key, None)
         self.done += 1
+
+    def phase(self, title: str) -> AbstractContextManager[object]:
+        return Phase(title, lines=True)
 
     def tick(self) -> None:
         under_way = sum(list(self.shares.values()))

@@ -30,6 +30,7 @@ from kneepoint.cli import main
 pytestmark = pytest.mark.xdist_group("prometheus")
 
 COMMAND = [sys.executable, "-m", "kneepoint", "export"]
+NOTHING_YET = r"knee export: 0 sockets: of .* --port \d+ leaves out .*\. It goes on and counts those that come\.\n"
 OPENMETRICS = "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.1"
 
 
@@ -84,10 +85,32 @@ def exporting(*options: str) -> Iterator[Exporter]:
         yield Exporter(process, line.split()[1:])
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=20)
-        assert (process.returncode, out, err) == (0, "", "")
+        assert (process.returncode, out) == (0, "")
+        # Filters that hold for no socket when it begins are said to.
+        assert not err or ("--port" in options and re.fullmatch(NOTHING_YET, err)), err
     finally:
         process.kill()
         process.communicate()
+
+
+def test_an_exporter_whose_filter_holds_for_no_socket_says_so_and_goes_on() -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "--prometheus", ":0", "--address", "192.0.2.0/24"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        with listening():
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("Metrics: ")
+            process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 0
+    assert "--address 192.0.2.0/24 leaves out all" in err or "there is no TCP socket" in err
 
 
 @contextmanager

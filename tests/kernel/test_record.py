@@ -274,6 +274,46 @@ def test_every_number_that_ss_prints_is_that_of_our_dump() -> None:
     assert compared > 6 * 25
 
 
+def test_nothing_recorded_says_what_each_filter_left_out(tmp_path: Path) -> None:
+    with listening() as (listener, port):
+        near, far = exchange(listener, port, 5)
+        filters = ["--port", str(port), "--address", "192.0.2.0/24", "--min-bytes", "1GB"]
+        asked = [*COMMAND, "--out", str(tmp_path), "--for", "150ms", "--every", "100ms", "--no-host"]
+        said = subprocess.run([*asked, *filters], capture_output=True, text=True, check=True).stdout
+        told = json.loads(subprocess.run([*asked, *filters, "--json"], capture_output=True, check=True).stdout)
+        found = json.loads(
+            subprocess.run([*asked, "--port", str(port), "--json"], capture_output=True, check=True).stdout
+        )
+        near.close()
+        far.close()
+    first = said.splitlines()[0]
+    # The listener and both ends are there, and whatever else this host has.
+    assert re.match(r"0 sockets: of the [\d,]+ TCP sockets that are here now, ", first), first
+    assert "--address 192.0.2.0/24 leaves out all" in first
+    assert "--state connected (the default) leaves out" in first
+    left = told["left_out"]
+    assert left["sockets"] >= 3
+    assert left["by"]["address"] == left["sockets"]
+    assert left["by"].get("port", 0) <= left["sockets"] - 3
+    assert left["by"]["min-bytes"] >= 3
+    # Nothing is told where there were rows.
+    assert found["rows"] > 0 and found["left_out"] is None
+
+
+@pytest.mark.parametrize("json_", [False, True])
+def test_one_interval_without_a_socket_says_what_the_filters_left_out(json_: bool) -> None:
+    with listening() as (_, port):
+        command = [*COMMAND[:-1], "watch", "--once", "--every", "100ms", "--port", str(port)]
+        done = subprocess.run([*command, *(["--json"] if json_ else [])], capture_output=True, text=True, check=True)
+    if json_:
+        left = json.loads(done.stdout)["left_out"]
+        # The listener is left out by its state alone.
+        assert left["by"].get("port", 0) == left["sockets"] - 1
+        assert left["by"]["state"] >= 1
+    else:
+        assert "--state connected (the default) leaves out" in done.stdout.splitlines()[-1]
+
+
 def test_option_that_cannot_be_meant_is_refused_with_what_is_expected(tmp_path: Path) -> None:
     for option, value, expected in [
         ("--port", "http", "8000-8100"),

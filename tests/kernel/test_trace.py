@@ -22,7 +22,7 @@ import probes
 from building import ROOT, run
 from kneepoint.cli import exporting
 from kneepoint.errors import KernelUnsupported, UsageError
-from kneepoint.observe import qdiscs, trace
+from kneepoint.observe import qdiscs, trace, which
 from lab import Lab, laid_out
 
 pytestmark = pytest.mark.xdist_group("trace")
@@ -304,6 +304,54 @@ def test_an_ordinary_user_is_told_which_capabilities_it_takes_and_nothing_is_lef
     assert "CAP_PERFMON, CAP_BPF" in done.stderr
     assert "Traceback" not in done.stderr
     assert not out.exists()
+
+
+def test_a_device_that_is_not_there_is_refused_at_once_with_those_there_are() -> None:
+    probes.need_root("looking into every network namespace")
+    done = subprocess.run(
+        [*KNEE, "--qdisc", "--device", "nope", "--for", "100s"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert '--device: got "nope"' in line
+    assert "lo" in line.split("expected one of ")[1].rstrip(".").split(", ")
+
+
+def test_a_device_of_another_namespace_is_found_without_naming_it(lab: Lab) -> None:
+    router = lab.router
+    which.check_device("to-b", None)
+    which.check_device("to-b", router)
+    with pytest.raises(
+        UsageError, match=f'network namespace {router}; expected one of lo, .*to-b.*Did you mean "to-b"'
+    ):
+        which.check_device("to-bb", router)
+    with pytest.raises(UsageError, match=f"network namespace {lab.sender}"):
+        which.check_device("to-b", lab.sender)
+
+
+def test_a_device_that_goes_during_a_trace_is_said_to_be_gone(lab: Lab) -> None:
+    run("ip", "-n", lab.sender, "link", "add", "gone0", "type", "veth", "peer", "name", "gone1")
+    process = subprocess.Popen(
+        [*KNEE, "--qdisc", "--device", "gone0", "--netns", lab.sender, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        awaited(lambda: ours_in_kernel(process.pid), 60)
+        time.sleep(0.5)
+        run("ip", "-n", lab.sender, "link", "del", "gone0")
+        # It is said while the trace goes on.
+        assert "the device gone0 is gone" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        said, complained = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0, complained
+    assert json.loads(said)["gone_after_sec"] > 0
 
 
 def test_waits_in_a_tbf_are_what_its_rate_and_its_limit_allow(lab: Lab) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -55,11 +57,111 @@ def test_progress_is_lines_elsewhere_than_in_a_terminal(capsys: pytest.CaptureFi
     assert err.splitlines()[-1].startswith("3 of 3 repetitions done in ")
 
 
-def test_progress_is_a_bar_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
+
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Stands in for a terminal; what takes a twentieth of a second is long.
+
+    Not a fixture: pytest puts its own stderr back between a fixture and its test.
+    """
+    found = Terminal()
+    monkeypatch.setattr(sys, "stderr", found)
+    monkeypatch.setattr(progress, "_SILENCE_SEC", 0.05)
+    return found
+
+
+def long() -> None:
+    time.sleep(0.2)
+
+
+def test_a_phase_that_takes_long_says_so_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch)
+    with progress.Phase("Drawing the report"):
+        long()
+    assert "Drawing the report, 0 s" in screen.getvalue()
+    assert screen.getvalue().endswith("\r\x1b[K")
+
+
+def test_a_short_phase_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch)
+    monkeypatch.setattr(progress, "_SILENCE_SEC", 60.0)
+    with progress.Phase("Drawing the report"):
+        pass
+    assert screen.getvalue() == ""
+
+
+def test_a_phase_can_begin_within_its_block_and_end_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch)
+    loading, writing = progress.Phase("Loading"), progress.Phase("Writing", later=True)
+    with loading, writing:
+        loading.end()
+        long()
+        assert screen.getvalue() == ""
+        writing.begin()
+        writing.begin()
+        long()
+    assert "Loading" not in screen.getvalue()
+    assert "Writing" in screen.getvalue()
+
+
+def test_a_phase_that_fails_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch)
+    with pytest.raises(ValueError, match="broken"), progress.Phase("Drawing"):
+        raise ValueError("broken")
+    before = screen.getvalue()
+    long()
+    assert screen.getvalue() == before
+
+
+def test_a_phase_is_quiet_when_asked_to_be_and_elsewhere_than_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch)
+    with progress.Phase("Drawing", quiet=True):
+        long()
+    assert screen.getvalue() == ""
+    elsewhere = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", elsewhere)
+    with progress.Phase("Drawing"):
+        long()
+    assert elsewhere.getvalue() == ""
+
+
+def test_phases_of_a_run_are_lines_elsewhere_than_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", elsewhere)
+    monkeypatch.setattr(progress, "_SILENCE_SEC", 0.05)
+    with progress.watcher().phase("Loading the algorithms"):
+        long()
+    assert elsewhere.getvalue() == "Loading the algorithms, 0 s\n"
+    with progress.watcher(quiet=True).phase("Loading the algorithms"):
+        long()
+    assert elsewhere.getvalue().count("\n") == 1
+
+
+def test_commands_say_what_takes_long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Their work is replaced by a pause."""
+    screen = terminal(monkeypatch)
+    from kneepoint import _core, api, report
+    from kneepoint.cli import exporting, loading
+
+    monkeypatch.setattr(api, "open", lambda run: None)
+    for name in ("write", "save"):
+        monkeypatch.setattr(report, name, lambda *_, **__: long())
+    monkeypatch.setattr(_core, "load", lambda *_, **__: long() or "knee_cubic")
+    for act, words in (
+        (lambda quiet: exporting.report(tmp_path, quiet=quiet), "Writing the report"),
+        (lambda quiet: exporting.report(tmp_path, figure="cwnd", quiet=quiet), "Drawing the figure"),
+        (lambda quiet: loading.load(["cubic"], None, json=False, quiet=quiet), "Loading cubic into the kernel"),
+    ):
+        act(True)
+        assert words not in screen.getvalue()
+        act(False)
+        assert words in screen.getvalue()
+
+
+def test_progress_is_a_bar_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")

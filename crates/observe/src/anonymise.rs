@@ -1,4 +1,4 @@
-//! Addresses made unrecognisable before they touch the disk.
+//! Addresses and ids made unrecognisable before they touch the disk.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -88,16 +88,38 @@ impl Anonymiser {
                     IpAddr::V4(four) => blake3::keyed_hash(key, &four.octets()),
                     IpAddr::V6(six) => blake3::keyed_hash(key, &six.octets()),
                 };
-                // 64 bits: among a million addresses the chance that any two
-                // share one is 3e-8.
-                text.push('h');
-                hash.as_bytes()[..8].iter().for_each(|byte| {
-                    text.push(char::from(HEX[usize::from(byte >> 4)]));
-                    text.push(char::from(HEX[usize::from(byte & 15)]));
-                });
+                push_hash(text, &hash);
             }
         }
     }
+
+    /// A random id of 128 bits, of a host or a boot, as it may be stored. Where
+    /// addresses are cut it becomes a hash without a key: equal in all recordings, as
+    /// the rest of an address is, and nobody can try all ids.
+    pub fn id(&self, id: &str) -> String {
+        const CONTEXT: &str = "Kneepoint id anonymisation v1";
+        let hash = match self {
+            Anonymiser::Keep => return id.to_owned(),
+            Anonymiser::Truncate { .. } => {
+                blake3::keyed_hash(&blake3::derive_key(CONTEXT, &[]), id.as_bytes())
+            }
+            Anonymiser::Hash(Key(key)) => {
+                blake3::keyed_hash(&blake3::derive_key(CONTEXT, key), id.as_bytes())
+            }
+        };
+        let mut text = String::new();
+        push_hash(&mut text, &hash);
+        text
+    }
+}
+
+/// 64 bits: among a million addresses the chance that any two share one is 3e-8.
+fn push_hash(text: &mut String, hash: &blake3::Hash) {
+    text.push('h');
+    hash.as_bytes()[..8].iter().for_each(|byte| {
+        text.push(char::from(HEX[usize::from(byte >> 4)]));
+        text.push(char::from(HEX[usize::from(byte & 15)]));
+    });
 }
 
 /// `16/32`.
@@ -145,5 +167,34 @@ fn push(text: &mut String, address: IpAddr) {
             }
         }
         IpAddr::V6(six) => write!(text, "{six}").expect("a String takes everything"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "3d1219c7c4c5404aaa1f6d2a48adfda4";
+
+    fn id(text: &str) -> String {
+        Anonymiser::from_text(text).unwrap().unwrap().id(ID)
+    }
+
+    #[test]
+    fn ids_are_hashed_wherever_addresses_are_changed() {
+        assert_eq!(id("none"), ID);
+        for text in ["truncate", "hash", "hash:key"] {
+            let told = id(text);
+            assert_eq!(told.len(), 17, "{text}: {told}");
+            assert!(!told.contains(&ID[..8]));
+        }
+    }
+
+    #[test]
+    fn recordings_join_on_hashed_ids_exactly_where_they_join_on_addresses() {
+        assert_eq!(id("truncate"), id("truncate:16/32"));
+        assert_eq!(id("hash:key"), id("hash:key"));
+        assert_ne!(id("hash:key"), id("hash:other"));
+        assert_ne!(id("hash"), id("hash"));
     }
 }

@@ -62,7 +62,7 @@ mod _core {
     #[pymodule_export]
     use crate::loader::{LoadedAlgorithms, in_kernel, load, load_for_run, unload};
     #[pymodule_export]
-    use crate::record::{give_back_memory, record, sockets};
+    use crate::record::{give_back_memory, left_out, record, sockets};
     #[pymodule_export]
     use crate::registry::{
         algorithms, keys, losses, queues, record_tables, sizes, tables, trace_tables, version,
@@ -77,7 +77,7 @@ mod _core {
     #[pymodule_export]
     use crate::shell::{ShellOutcome, shell};
     #[pymodule_export]
-    use crate::trace::{TraceBatch, trace_qdisc, trace_tcp};
+    use crate::trace::{TraceBatch, devices, trace_qdisc, trace_tcp};
     #[pymodule_export]
     use crate::units::duration_ns;
 }

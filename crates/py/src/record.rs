@@ -48,6 +48,16 @@ pub fn sockets(py: Python<'_>, wanted: &str, columns: Vec<String>) -> PyResult<A
     Ok(ArrowBatches::new(batches))
 }
 
+/// See `knee_kernel::record::left_out`; a JSON object of a JSON object.
+#[pyfunction]
+pub fn left_out(py: Python<'_>, wanted: &str) -> PyResult<String> {
+    let wanted: Wanted = asked::parse(wanted)?;
+    let found = py
+        .detach(|| knee_kernel::record::left_out(&wanted))
+        .map_err(|error| errors::kernel(py, &error))?;
+    Ok(serde_json::to_string(&found).expect("counts are plain data"))
+}
+
 /// See `knee_kernel::record::give_back_memory`.
 #[pyfunction]
 pub fn give_back_memory(py: Python<'_>) {

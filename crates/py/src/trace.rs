@@ -1,6 +1,7 @@
 //! Looking on at the running kernel, from Python.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use knee_kernel::trace::{Cost, Prefix, TcpFilter, qdisc, tcp};
 use pyo3::prelude::*;
@@ -94,6 +95,14 @@ pub fn trace_tcp<'py>(
     dict.set_item("gaps", ended.gaps)?;
     dict.set_item("cost", cost(py, &ended.cost)?)?;
     Ok(dict)
+}
+
+/// See `knee_kernel::trace::qdisc::devices`.
+#[pyfunction]
+#[pyo3(signature = (netns=None))]
+pub fn devices(py: Python<'_>, netns: Option<PathBuf>) -> PyResult<Vec<String>> {
+    py.detach(|| qdisc::devices(netns.as_deref()))
+        .map_err(|error| errors::kernel(py, &error))
 }
 
 /// See `knee_kernel::trace::qdisc::trace`.

@@ -66,12 +66,13 @@ def _out(help: str) -> Callable[[Command], Command]:
 
 
 _json = click.option("--json", is_flag=True, help="Print one JSON object instead of text.")
+_quiet = click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 
 
 def _running(command: Command) -> Command:
     """Options of every command that runs scenarios."""
     for option in (
-        click.option("--quiet", "-q", is_flag=True, help="No progress on stderr."),
+        _quiet,
         _json,
         click.option(
             "--workers",
@@ -289,7 +290,7 @@ def _shell(command: tuple[str, ...], **given: Any) -> int:
 @click.option("--workers", type=_Whole(min=1), help="Labs at once; by default one.")
 @foreign
 @_json
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@_quiet
 def _conform(out: Path | None, quick: bool, resume: bool, workers: int | None, json: bool, quiet: bool) -> int:
     """Run a matrix of scenarios on both engines and compare them: goodput, round-trip time, retransmissions, shares.
 
@@ -304,14 +305,15 @@ def _conform(out: Path | None, quick: bool, resume: bool, workers: int | None, j
 @click.argument("algorithms", nargs=-1, required=True, metavar="ALGO...")
 @click.option("--default-in", metavar="NETNS", help="Make it the default of a network namespace: a name or a PID.")
 @_json
-def _load(algorithms: tuple[str, ...], default_in: str | None, json: bool) -> int:
+@_quiet
+def _load(algorithms: tuple[str, ...], default_in: str | None, json: bool, quiet: bool) -> int:
     """Put algorithms into the running kernel, without rebuilding it: sockets can choose knee_ALGO from then on.
 
     They stay until `knee unload` or a reboot. It needs root and a kernel with BTF, 6.1 or later.
     """
     from . import loading
 
-    return loading.load(algorithms, default_in, json=json)
+    return loading.load(algorithms, default_in, json=json, quiet=quiet)
 
 
 @app.command("unload", short_help="Take them out again.")
@@ -334,7 +336,9 @@ def _unload(algorithms: tuple[str, ...], all_: bool, json: bool) -> int:
 @_filtering
 @click.option("--processes", is_flag=True, help="Name and PID of who holds a socket; up to 5 % of a processor.")
 @click.option("--anonymize", metavar="HOW", help="truncate[:V4BITS/V6BITS] or hash[:KEY], before the disk is touched.")
-@click.option("--no-host", is_flag=True, help="No counters of the host, its processors, devices and queues.")
+@click.option(
+    "--no-host", is_flag=True, help="No counters of the host, its processors, devices and queues, and no settings."
+)
 @foreign
 @_json
 @click.option("--quiet", "-q", is_flag=True, help="Nothing on stderr.")
@@ -389,7 +393,8 @@ app.add_command(importing.group)
 @_json
 @click.option("--csv", is_flag=True, help="Print CSV instead of a table.")
 @click.option("--external", is_flag=True, help="Let the query read and write other files, and load extensions.")
-def _sql(query: str, folder: Path, json: bool, csv: bool, external: bool) -> int:
+@_quiet
+def _sql(query: str, folder: Path, json: bool, csv: bool, external: bool, quiet: bool) -> int:
     """Ask a folder of tables in DuckDB's SQL: what record, import, trace or run wrote.
 
     Each table is a view of its name: knee sql 'select algorithm, count(*) from sockets group by all' DIR. `show
@@ -399,7 +404,7 @@ def _sql(query: str, folder: Path, json: bool, csv: bool, external: bool) -> int
 
     if json and csv:
         raise click.UsageError("got --json and --csv; expected one of them.")
-    return querying.query(query, folder, json=json, csv=csv, external=external)
+    return querying.query(query, folder, json=json, csv=csv, external=external, quiet=quiet)
 
 
 @app.command("trace", short_help="Trace live connections ACK by ACK, or waits in qdiscs.")
@@ -413,7 +418,7 @@ def _sql(query: str, folder: Path, json: bool, csv: bool, external: bool) -> int
 @_out("Folder of the tables and the figure; by default the next free runs/trace-N.")
 @foreign
 @_json
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@_quiet
 def _trace(connection: str | None, qdisc: bool, device: str | None, **given: Any) -> int:
     """Trace live TCP connections of this host segment by segment: window, threshold, round-trip time, state.
 
@@ -463,7 +468,8 @@ def _list(what: str | None, json: bool) -> int:
     help="Point of the matrix that --figure shows, from 0, where it shows one.",
 )
 @foreign
-def _report(run: Path, out: Path | None, figure: str | None, format: str, condition: int | None) -> int:
+@_quiet
+def _report(run: Path, out: Path | None, figure: str | None, format: str, condition: int | None, quiet: bool) -> int:
     """Write the report of a run: one HTML file that opens offline."""
     from . import exporting
 
@@ -472,7 +478,7 @@ def _report(run: Path, out: Path | None, figure: str | None, format: str, condit
     )
     if format_is_given and figure is None:
         raise click.UsageError(f"--format: got {format} without --figure NAME; expected both. A report is HTML.")
-    exporting.report(run, out, figure, format, condition)
+    exporting.report(run, out, figure, format, condition, quiet=quiet)
     return 0
 
 
@@ -503,6 +509,7 @@ def _report(run: Path, out: Path | None, figure: str | None, format: str, condit
 @click.option("--grafana", metavar="FILE", type=_PATH, help="Write a dashboard for what --prometheus serves.")
 @click.option("--systemd", metavar="DIR", type=_PATH, help="Write units of --prometheus and of record.")
 @foreign
+@_quiet
 def _export(**given: Any) -> int:
     """Export a run for other tools: RUN with --format and --out.
 
@@ -510,7 +517,7 @@ def _export(**given: Any) -> int:
     that go with it.
     """
     ways = {
-        "RUN": ("run", "format", "out", "cell", "rep", "step"),
+        "RUN": ("run", "format", "out", "cell", "rep", "step", "quiet"),
         "--prometheus": ("prometheus", "every", "by", *_FILTERS),
         "--grafana": ("grafana",),
         "--systemd": ("systemd",),
@@ -541,7 +548,7 @@ def _export(**given: Any) -> int:
     return 0
 
 
-def _export_run(run: Path, format: str, out: Path, cell: int, rep: int, step: str | None) -> int:
+def _export_run(run: Path, format: str, out: Path, cell: int, rep: int, step: str | None, quiet: bool) -> int:
     from . import exporting
 
     if step is not None and format != "flent":
@@ -553,11 +560,11 @@ def _export_run(run: Path, format: str, out: Path, cell: int, rep: int, step: st
             what = "csv, which has every cell" if format == "csv" else "a scenario, of which nothing was repeated yet"
             raise click.UsageError(f"--{name} is not for {what}.")
     if format == "csv":
-        exporting.csv(run, out)
+        exporting.csv(run, out, quiet=quiet)
     elif format == "flent":
         exporting.flent(run, out, cell, rep, step)
     elif format == "mahimahi":
         exporting.mahimahi(run, out, cell, rep)
     else:
-        exporting.pcapng(run, out, cell, rep)
+        exporting.pcapng(run, out, cell, rep, quiet=quiet)
     return 0

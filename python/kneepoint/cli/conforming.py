@@ -31,7 +31,8 @@ def conformance(out: Path | None, *, quick: bool, resume: bool, workers: int | N
     judged = conform.verdicts(compared)
     from kneepoint.report import overlay
 
-    figures = overlay.write(pairs, folder)
+    with progress.Phase("Drawing the overlay", quiet=quiet):
+        figures = overlay.write(pairs, folder)
     doubts = [f"{pair.suite}: {doubt.line}" for pair in pairs for doubt in pair.kernel.doubts]
     if json:
         found = {

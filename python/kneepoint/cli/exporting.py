@@ -9,6 +9,7 @@ from typing import Any
 from kneepoint import _core, api, human, say, tables
 from kneepoint.errors import RunFolderError, UsageError
 from kneepoint.folder import RunFolder
+from kneepoint.progress import Phase
 from kneepoint.writing import cannot_write, new_file, replacing
 
 
@@ -19,13 +20,14 @@ def report(
     format: str = "svg",
     condition: int | None = None,
     tell: Callable[[str], None] = say.line,
+    quiet: bool = False,
 ) -> None:
     """Writes the report, or one figure of it, and says where."""
     from kneepoint import report as reports
     from kneepoint.observe import trace
 
     if trace.is_trace(run):
-        _trace_report(run, out, figure, format, condition, tell)
+        _trace_report(run, out, figure, format, condition, tell, quiet)
         return
     api.open(run)
     if figure is None:
@@ -35,16 +37,24 @@ def report(
                 "shows every condition."
             )
         target = out or run / "report.html"
-        reports.write(run, target)
+        with Phase("Writing the report", quiet=quiet):
+            reports.write(run, target)
         tell(f"Report: {target}")
     else:
         target = out or run / f"{figure}.{format}"
-        reports.save(run, figure, target, condition=condition or 0)
+        with Phase("Drawing the figure", quiet=quiet):
+            reports.save(run, figure, target, condition=condition or 0)
         tell(f"Figure: {target}")
 
 
 def _trace_report(
-    run: Path, out: Path | None, figure: str | None, format: str, condition: int | None, tell: Callable[[str], None]
+    run: Path,
+    out: Path | None,
+    figure: str | None,
+    format: str,
+    condition: int | None,
+    tell: Callable[[str], None],
+    quiet: bool,
 ) -> None:
     """The figure of a trace, which is all of its report."""
     from kneepoint.observe import figure as figures
@@ -55,11 +65,12 @@ def _trace_report(
     if condition is not None:
         raise UsageError(f"--condition: got {condition}; expected none, because {run} is a trace, which has none.")
     target = out or run / ("trace.html" if figure is None else f"trace.{format}")
-    figures.save(trace.read(run), target)
+    with Phase("Drawing the figure", quiet=quiet):
+        figures.save(trace.read(run), target)
     tell(f"Figure: {target}")
 
 
-def csv(folder: Path, out: Path) -> None:
+def csv(folder: Path, out: Path, *, quiet: bool = False) -> None:
     """Every table of a run, a recording, an import or a trace as OUT/TABLE.csv; columns' names have their units."""
     from kneepoint.observe import sql
 
@@ -78,14 +89,14 @@ def csv(folder: Path, out: Path) -> None:
         try:
             held = _core.Folder(out)
             for name in names:
-                with new_file(held, f"{name}.csv") as file:
+                with Phase(f"Writing {name}.csv", quiet=quiet), new_file(held, f"{name}.csv") as file:
                     sql.write_csv(database, name, file)
         except OSError as error:
             raise cannot_write(out, error) from None
     say.line(f"CSV: {', '.join(str(out / f'{name}.csv') for name in names)}")
 
 
-def pcapng(run: Path, out: Path, cell: int, rep: int) -> None:
+def pcapng(run: Path, out: Path, cell: int, rep: int, *, quiet: bool = False) -> None:
     """Simulates that repetition again, which gives the same packets, and writes them."""
     from kneepoint import record
 
@@ -98,7 +109,9 @@ def pcapng(run: Path, out: Path, cell: int, rep: int) -> None:
             "simulated run. `knee shell` gives a place behind the same link where tcpdump can run."
         )
     record.check_version(meta, run)
-    output = api.parse(meta["scenario"], meta["file"]).run_cell(cell, rep, capture=True)
+    scenario = api.parse(meta["scenario"], meta["file"])
+    with Phase("Simulating it again", quiet=quiet):
+        output = scenario.run_cell(cell, rep, capture=True)
     try:
         output.write_pcapng(str(out))
     except OSError as error:

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from kneepoint import _core, say
 from kneepoint.errors import EngineError, KernelUnsupported, UsageError
+from kneepoint.progress import Phase
 from kneepoint.terms import suggest
 
 _SHOWN = 3
 """Sockets that are named when an algorithm is unloaded."""
 
 
-def load(algorithms: Sequence[str], default_in: str | None, *, json: bool) -> int:
+def load(algorithms: Sequence[str], default_in: str | None, *, json: bool, quiet: bool) -> int:
     """`knee load`."""
     _check("load", algorithms)
     if default_in is not None and len(algorithms) > 1:
@@ -22,7 +23,8 @@ def load(algorithms: Sequence[str], default_in: str | None, *, json: bool) -> in
     done: dict[str, str] = {}
     try:
         for name in algorithms:
-            done[name] = _core.load(name, default_in=default_in)
+            with Phase(f"Loading {name} into the kernel", quiet=quiet):
+                done[name] = _core.load(name, default_in=default_in)
             if not json:
                 where = f"; new sockets of {default_in} get it" if default_in else ""
                 say.line(f"{name} is loaded: sockets can choose {done[name]} until `knee unload {name}`{where}")

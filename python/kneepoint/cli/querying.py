@@ -10,16 +10,18 @@ from typing import Any
 from kneepoint import say
 from kneepoint.observe import sql
 from kneepoint.output import aligned
+from kneepoint.progress import Phase
 
 _AT_ONCE = 10_000
 
 
-def query(text: str, folder: Path, *, json: bool, csv: bool, external: bool) -> int:
+def query(text: str, folder: Path, *, json: bool, csv: bool, external: bool, quiet: bool) -> int:
     """Prints the answer: as a table, an object or CSV, of which the last needs no memory for all of it."""
     with sql.opened(folder, external=external) as database:
         if not external:
             sql.check_reads(database, text)
-        answer = database.execute(text)
+        with Phase("Asking", quiet=quiet):
+            answer = database.execute(text)
         names = [column[0] for column in answer.description or ()]
         rows = _rows(answer)
         if csv:

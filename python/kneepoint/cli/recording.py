@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kneepoint import human, say
+from kneepoint.observe import left_out
 from kneepoint.observe.record import Report, record
 
 
@@ -18,6 +19,8 @@ def run(asked: dict[str, Any], *, json: bool, quiet: bool) -> int:
     if json:
         say.json({"schema": 1, **report})
         return 0
+    if report["rows"] == 0:
+        say.line(left_out.told(report["left_out"], asked))
     say.lines(_told(report, asked["out"]))
     if not quiet:
         for line in _doubts(report):

@@ -154,12 +154,14 @@ def _show(run: Run, options: Options, *, first: bool) -> None:
         return
     if not first:
         say.line()
-    say.lines([*output.lines(run), "", f"Run folder: {run.folder}"])
+    with progress.Phase("Computing the summary", quiet=options.quiet):
+        lines = list(output.lines(run))
+    say.lines([*lines, "", f"Run folder: {run.folder}"])
     if options.report:
         from .exporting import report
 
         assert run.folder is not None
-        report(run.folder)
+        report(run.folder, quiet=options.quiet)
 
 
 def _end(runs: Sequence[Run], options: Options) -> int:
@@ -170,7 +172,7 @@ def _end(runs: Sequence[Run], options: Options) -> int:
 
             for run in runs:
                 assert run.folder is not None
-                report(run.folder, tell=say.warn)
+                report(run.folder, tell=say.warn, quiet=options.quiet)
     failed = any(doubt.failed for run in runs for doubt in run.doubts)
     return 0 if not failed and all(outcome.passed for run in runs for outcome in run.expectations) else 1
 

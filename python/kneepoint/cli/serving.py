@@ -21,15 +21,28 @@ def prometheus(where: str, asked: dict[str, Any]) -> int:
     """Answers until it is told to end."""
     from kneepoint.observe.prometheus.exporter import export
 
-    export(where, asked, ready=_ready)
+    export(where, asked, ready=lambda urls, absent: _ready(urls, absent, asked))
     return 0
 
 
-def _ready(urls: Sequence[str], absent: Sequence[str]) -> None:
+def _ready(urls: Sequence[str], absent: Sequence[str], asked: dict[str, Any]) -> None:
     for name in absent:
         say.warn(f'knee export: there is no cgroup "{name}" below /sys/fs/cgroup yet.')
+    if nothing := _nothing(asked):
+        say.warn(f"knee export: {nothing}")
     say.line(f"Metrics: {' '.join(urls)}")
     say.flush()
+
+
+def _nothing(asked: dict[str, Any]) -> str:
+    """What filters leave out when there is no socket that they hold for; without filters there may well be none."""
+    from kneepoint.observe import left_out, record
+
+    filters = {key: asked[key] for key in left_out.KEYWORDS if asked.get(key)}
+    wanted = {**filters, "netns": asked["netns"]}
+    if not filters or record.sockets(**wanted, columns=["cookie"]).num_rows:
+        return ""
+    return f"{left_out.told(left_out.counted(wanted), wanted)} It goes on and counts those that come."
 
 
 def grafana(out: Path) -> None:

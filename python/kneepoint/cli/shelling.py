@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from kneepoint import _core, compose, engines, human, say
 from kneepoint.errors import UsageError
+from kneepoint.progress import Phase
 
 from .named import by_option, of_shell
 
@@ -18,7 +20,9 @@ def shell(command: Sequence[str], settings: Mapping[str, Any], *, algorithm: str
     """`knee shell`. Returns the command's exit code, 128 + N when signal N ended it."""
     command = list(command) or [os.environ.get("SHELL", "/bin/sh")]
     scenario = _scenario(settings, algorithm)
-    with engines.algorithms(scenario, _FILE, bpf=bpf) as names:
+    with ExitStack() as stack:
+        with Phase("Loading the algorithm into the kernel", quiet=quiet):
+            names = stack.enter_context(engines.algorithms(scenario, _FILE, bpf=bpf))
         outcome = _core.shell(scenario, command, names)
     if not quiet:
         for line in (_measured(outcome.links), *outcome.warnings):

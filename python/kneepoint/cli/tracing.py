@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,12 +15,13 @@ from kneepoint.errors import UsageError
 from kneepoint.folder import next_free
 from kneepoint.observe import figure, qdiscs, told, trace
 from kneepoint.output import aligned
+from kneepoint.progress import Line, Phase
 
 _RUNS = Path("runs")
 _SHOWN = 10
 """Connections of the table; --json has all."""
 _BAR = 40
-_TELL_EVERY_SEC = 0.5
+_LOADING = "Loading the programs into the kernel"
 
 
 def connections(
@@ -43,8 +43,18 @@ def connections(
         )
     seconds = _seconds(length)
     folder = out or next_free(_RUNS, "trace")
-    progress = _Progress(quiet)
-    with _until_ctrl_c() as stop:
+    progress, loading = Line(quiet=quiet), Phase(_LOADING, quiet=quiet)
+    writing = Phase("Writing the tables", quiet=quiet, later=True)
+
+    def tell(rows: int, lost: int) -> None:
+        loading.end()
+        progress(f"{human.counted(rows, 'segment')}, {told.lost(lost)}; Ctrl-C ends it")
+
+    def ending() -> None:
+        progress.end()
+        writing.begin()
+
+    with _until_ctrl_c() as stop, loading, progress, writing:
         found = trace.connections(
             folder,
             connection,
@@ -54,10 +64,11 @@ def connections(
             seconds=seconds,
             stop=stop,
             command=record.command_line("knee", *sys.argv[1:]),
-            progress=lambda rows, lost: progress(f"{human.counted(rows, 'segment')}, {told.lost(lost)}"),
+            progress=tell,
+            ending=ending,
         )
-    progress.end()
-    drawn = figure.save(found, folder / "trace.html") if figure.shown(found) else None
+    with Phase("Drawing the figure", quiet=quiet):
+        drawn = figure.save(found, folder / "trace.html") if figure.shown(found) else None
     if json:
         whole = {"schema": 1, "folder": str(folder), **found.about, "connections": found.summary}
         say.json(whole)
@@ -90,22 +101,32 @@ def _connections(found: trace.Trace) -> Iterator[str]:
 def queues(*, device: str | None, netns: str | None, length: str | None, json: bool, quiet: bool) -> int:
     """`knee trace --qdisc`."""
     seconds = _seconds(length)
-    progress = _Progress(quiet)
-    with _until_ctrl_c() as stop:
-        found = qdiscs.qdiscs(
-            device=device, netns=netns, seconds=seconds, stop=stop, progress=lambda so_far: progress(f"{so_far:.0f} s")
-        )
-    progress.end()
+    progress, loading = Line(quiet=quiet), Phase(_LOADING, quiet=quiet)
+
+    def tell(so_far: float) -> None:
+        loading.end()
+        progress(f"{so_far:.0f} s; Ctrl-C ends it")
+
+    def gone(at: float) -> None:
+        progress.end()
+        if not quiet:
+            say.warn(f"knee trace: {_gone(device, at)} No packet can be seen until it is back.")
+
+    with _until_ctrl_c() as stop, loading, progress:
+        found = qdiscs.qdiscs(device=device, netns=netns, seconds=seconds, stop=stop, progress=tell, gone=gone)
     if json:
         whole = {
             "schema": 1,
             "seconds": round(found.seconds, 3),
+            "gone_after_sec": None if found.gone_after is None else round(found.gone_after, 3),
             "lost": found.lost,
             "cost": found.cost,
             "qdiscs": [one.json() for one in found.latencies],
         }
         say.json(whole)
         return 0
+    if found.gone_after is not None:
+        say.lines([_gone(device, found.gone_after), ""])
     if not found.latencies:
         where = f"of {device} " if device else ""
         say.line(
@@ -117,6 +138,10 @@ def queues(*, device: str | None, netns: str | None, length: str | None, json: b
     say.line(f"{found.seconds:.3g} s; {told.lost(found.lost)}")
     say.lines(_cost(found.cost, found.seconds))
     return 0
+
+
+def _gone(device: str | None, after: float) -> str:
+    return f"the device {device} is gone, {after:.1f} s after the beginning."
 
 
 def _histogram(one: qdiscs.Latency) -> Iterator[str]:
@@ -162,21 +187,3 @@ def _until_ctrl_c() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-class _Progress:
-    """One line on stderr, where that is a terminal."""
-
-    def __init__(self, quiet: bool) -> None:
-        self.shown = say.shows_progress(quiet=quiet)
-        self._said = 0.0
-
-    def __call__(self, words: str) -> None:
-        now = time.monotonic()
-        if self.shown and now - self._said >= _TELL_EVERY_SEC:
-            self._said = now
-            say.progress(f"{words}; Ctrl-C ends it")
-
-    def end(self) -> None:
-        if self.shown:
-            say.progress_ends()

@@ -7,6 +7,7 @@ from typing import Any
 
 from kneepoint import _core, say
 from kneepoint.errors import UsageError
+from kneepoint.progress import Phase
 
 SHORTEST_S = 0.1
 
@@ -29,9 +30,10 @@ def run(wanted: dict[str, Any], *, netns: str | None, every: str, sort: str, row
     if once or json:
         from kneepoint.observe.watch import once as printing
 
-        sample = printing.measured({**wanted, "netns": netns}, every_s)
+        with Phase(f"Measuring for {every}"):
+            sample = printing.measured({**wanted, "netns": netns}, every_s)
         show = printing.as_json if json else printing.as_text
-        show(sample, sort, view.descends(sort), rows or None)
+        show(sample, {**wanted, "netns": netns}, sort, view.descends(sort), rows or None)
         return 0
     if os.environ.get("TERM", "dumb") == "dumb":
         raise UsageError(

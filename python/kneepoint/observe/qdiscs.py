@@ -12,6 +12,8 @@ from kneepoint import _core
 from kneepoint.observe import which
 
 QUANTILES = (0.5, 0.95, 0.99)
+LOOK_EVERY_SEC = 1.0
+"""How often it is looked whether the device is still there."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,8 @@ class QdiscTrace:
     """Packets that could not be looked at."""
     cost: dict[str, Any]
     seconds: float
+    gone_after: float | None = None
+    """Seconds after which the device that was asked for was no longer there, nor at the end."""
 
 
 def qdiscs(
@@ -97,26 +101,46 @@ def qdiscs(
     seconds: float | None = None,
     stop: threading.Event | None = None,
     progress: Callable[[float], object] | None = None,
+    gone: Callable[[float], object] | None = None,
 ) -> QdiscTrace:
     """Measures how long packets wait in qdiscs, for `seconds` or until `stop` is set.
 
     `device` is a name, `netns` a network namespace: a name, a process or a path; without them all devices of the host.
     A packet that a qdisc lets pass because it is empty does not wait, and is not seen. `progress` is called about
-    twenty times a second, at first as soon as the kernel measures, with the seconds since then.
+    twenty times a second, at first as soon as the kernel measures, with the seconds since then; `gone` with those after
+    which the device is no longer there.
 
-    Raises UsageError, KernelUnsupported (no privilege, no BTF, no tracepoint).
+    Raises UsageError (also where there is no such device), KernelUnsupported (no privilege, no BTF, no tracepoint).
     """
     inode = which.namespace(netns) if netns is not None else None
-    begun = 0.0
+    if device is not None:
+        which.check_device(device, netns)
+    begun = looked = 0.0
+    gone_after: float | None = None
+
+    def look(so_far: float) -> None:
+        """Is the device still there?"""
+        nonlocal gone_after
+        if device is None or which.has_device(device, netns):
+            gone_after = None
+        elif gone_after is None:
+            gone_after = so_far
+            if gone is not None:
+                gone(so_far)
 
     def is_over() -> bool:
-        nonlocal begun
+        nonlocal begun, looked
         begun = begun or time.monotonic()
         so_far = time.monotonic() - begun
+        if so_far - looked >= LOOK_EVERY_SEC:
+            looked = so_far
+            look(so_far)
         if progress is not None:
             progress(so_far)
         return (stop is not None and stop.is_set()) or (seconds is not None and so_far >= seconds)
 
     found = _core.trace_qdisc(is_over, device=device, netns=inode)
     took = time.monotonic() - begun
-    return QdiscTrace([Latency(**one) for one in found["qdiscs"]], found["lost"], found["cost"], took)
+    look(took)
+    latencies = [Latency(**one) for one in found["qdiscs"]]
+    return QdiscTrace(latencies, found["lost"], found["cost"], took, gone_after)

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from kneepoint import _core
+from kneepoint.observe import left_out
 
 if TYPE_CHECKING:
     import pyarrow
@@ -70,6 +71,7 @@ def record(asked: dict[str, Any], *, progress: Callable[[int, int], None] | None
     """
     with stop_signals() as stop:
         report: Report = json.loads(_core.record(json.dumps(asked), stop, progress))
+    report["left_out"] = None if report["rows"] else left_out.counted(asked)
     return report
 
 

@@ -126,14 +126,15 @@ def connections(
     stop: threading.Event | None = None,
     command: str | None = None,
     progress: Callable[[int, int], object] | None = None,
+    ending: Callable[[], object] | None = None,
 ) -> Trace:
     """Traces live connections into the folder `out`, for `seconds` or until `stop` is set.
 
     `connection` is the far end (`192.0.2.1:443`), both ends (`192.0.2.7:40000-192.0.2.1:443`) or a cookie (`sk:1a2b`);
     `port` is that of either end, `address` a prefix that either end is within, `netns` the network namespace: a name,
     a process or a path. All that is given must hold. `command` is what to type to trace it again, for the page.
-    `progress` is called about twenty times a second, at first as
-    soon as the kernel reports, with the rows of `acks` so far and the records lost so far.
+    `progress` is called about twenty times a second, at first as soon as the kernel reports, with the rows of `acks` so
+    far and the records lost so far; `ending` when it is over and the tables remain to be written.
 
     Raises UsageError, RunFolderError (the folder cannot be written, or the disk is full: what was seen so far is in
     whole files then), KernelUnsupported (no privilege, no BTF, no tracepoint).
@@ -174,6 +175,8 @@ def connections(
         used += time.thread_time() - before
         ended = time.monotonic()
         is_over = (stop is not None and stop.is_set()) or (seconds is not None and ended - begun >= seconds)
+        if is_over and ending is not None:
+            ending()
         return not is_over
 
     try:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterator
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from kneepoint.errors import UsageError
+from kneepoint import _core
+from kneepoint.errors import EngineError, UsageError
 
 Prefix = tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, int]
+
+_DEVICES_SHOWN = 20
 
 CONNECTION_FORMS = (
     'the far end as "192.0.2.1:443" or "[2001:db8::1]:443", both ends as "192.0.2.7:40000-192.0.2.1:443" (an address '
@@ -71,12 +76,7 @@ def _plain(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> ipaddress.
 
 def namespace(text: str) -> int:
     """The inode of a network namespace: a name below /run/netns, the number of a process, or a path."""
-    if text.isdigit():
-        path = Path("/proc", text, "ns/net")
-    elif "/" in text:
-        path = Path(text)
-    else:
-        path = Path("/run/netns", text)
+    path = _namespace_path(text)
     try:
         return path.stat().st_ino
     except OSError as error:
@@ -84,3 +84,62 @@ def namespace(text: str) -> int:
             f'--netns: got "{text}", and {path} cannot be looked at ({error.strerror}); expected a name that '
             "`ip netns` prints, the number of a process, or a path such as /proc/PID/ns/net."
         ) from None
+
+
+def _namespace_path(text: str) -> Path:
+    if text.isdigit():
+        return Path("/proc", text, "ns/net")
+    return Path(text) if "/" in text else Path("/run/netns", text)
+
+
+def check_device(device: str, netns: str | None) -> None:
+    """Is there a device of that name in the network namespace, or in any of this host's? Raises UsageError."""
+    found: set[str] = set()
+    for devices in _devices(netns):
+        # What cannot be looked at may hold it.
+        if devices is None or device in devices:
+            return
+        found.update(devices)
+    where = f"the network namespace {netns}" if netns is not None else "any network namespace of this host"
+    shown = sorted(found)[:_DEVICES_SHOWN]
+    more = f" and {len(found) - _DEVICES_SHOWN} more" if len(found) > _DEVICES_SHOWN else ""
+    close = get_close_matches(device, sorted(found), n=1)
+    raise UsageError(
+        f'--device: got "{device}", and there is no such device in {where}; expected one of {", ".join(shown)}{more}.'
+        + (f' Did you mean "{close[0]}"?' if close else "")
+    )
+
+
+def has_device(device: str, netns: str | None) -> bool:
+    """Is it there now?"""
+    return any(devices is None or device in devices for devices in _devices(netns))
+
+
+def _devices(netns: str | None) -> Iterator[list[str] | None]:
+    """Names of the devices, by network namespace: of this one, or of ours and then of all others. None: of one that is
+    there and cannot be looked at."""
+    if netns is not None:
+        yield _devices_of(_namespace_path(netns))
+        return
+    yield _core.devices()
+    known = {Path("/proc/self/ns/net").stat().st_ino}
+    for path in (*Path("/run/netns").glob("*"), *Path("/proc").glob("[0-9]*/ns/net")):
+        try:
+            inode = path.stat().st_ino
+        except PermissionError:
+            yield None
+            continue
+        except OSError:
+            # The process or the name has gone.
+            continue
+        if inode not in known:
+            known.add(inode)
+            yield _devices_of(path)
+
+
+def _devices_of(path: Path) -> list[str] | None:
+    try:
+        return _core.devices(path)
+    except EngineError:
+        # It has gone since, or may not be entered.
+        return None if path.exists() else []

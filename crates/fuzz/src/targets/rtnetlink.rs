@@ -1,6 +1,8 @@
 //! Answers of rtnetlink: counters of devices and of their queues.
 
-use knee_kernel::collect::{nic, qdisc, routing};
+use std::sync::Arc;
+
+use knee_kernel::collect::{nic, qdisc, qdisc_options, routing};
 use knee_observe::Table;
 use knee_observe::tables::{Nic, Qdisc};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -59,6 +61,16 @@ fn check(input: &[u8]) -> usize {
         RouteNetlinkMessage::NewQueueDiscipline(queue) => queues.push(qdisc::qdisc(queue)),
         _ => {}
     });
+    let name = Arc::from("eth0");
+    let mut told = |setting: knee_kernel::collect::settings::Setting| {
+        assert!(!setting.place.name.is_empty());
+    };
+    for device in &devices {
+        nic::settings(device, &name, &mut told);
+    }
+    for queue in &queues {
+        qdisc_options::settings(queue, &name, &mut told);
+    }
     // The tables have many columns: they are filled for some.
     if choice(input).is_multiple_of(8) {
         let (mut nics, mut qdiscs) = (Nic::default(), Qdisc::default());

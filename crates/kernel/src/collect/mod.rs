@@ -1,9 +1,16 @@
 //! What samples the kernel: one file a collector.
 
 pub mod cpu;
+pub mod ethtool;
+mod generic;
+pub mod identity;
+mod netlink;
 pub mod nic;
 pub mod proc_net;
 pub mod processes;
 pub mod qdisc;
+pub mod qdisc_options;
 pub mod routing;
+pub mod settings;
 pub mod sock_diag;
+pub mod sysctl;

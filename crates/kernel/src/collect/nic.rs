@@ -1,13 +1,15 @@
 //! Counters of network devices, by rtnetlink.
 
 use std::io;
+use std::sync::Arc;
 
 use knee_observe::Table;
 use knee_observe::tables::Nic;
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkMessage, Stats64};
+use netlink_packet_route::link::{LinkAttribute, LinkInfo, LinkMessage, Stats64};
 
 use super::routing::Routing;
+use super::settings::Setting;
 
 /// A device.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +19,10 @@ pub struct Device {
     pub operstate: String,
     pub mtu_bytes: Option<u32>,
     pub stats: Option<Stats64>,
+    /// `veth`, `bond`, `vlan`, …; a NIC has none.
+    pub kind: Option<String>,
+    /// Name, unit and value of what it is set to besides, in the names of `ip -d -j link`.
+    pub set: Vec<(&'static str, &'static str, u32)>,
 }
 
 /// The devices of the namespace.
@@ -41,17 +47,54 @@ pub fn device(link: LinkMessage) -> Device {
         ..Device::default()
     };
     for attribute in link.attributes {
-        match attribute {
-            LinkAttribute::IfName(name) => device.name = name,
-            LinkAttribute::Mtu(bytes) => device.mtu_bytes = Some(bytes),
-            LinkAttribute::OperState(state) => {
-                device.operstate = format!("{state:?}").to_lowercase();
+        let set = match attribute {
+            LinkAttribute::TxQueueLen(packets) => ("txqlen", "packets", packets),
+            LinkAttribute::NumTxQueues(queues) => ("num_tx_queues", "", queues),
+            LinkAttribute::NumRxQueues(queues) => ("num_rx_queues", "", queues),
+            LinkAttribute::GsoMaxSize(bytes) => ("gso_max_size", "bytes", bytes),
+            LinkAttribute::GsoMaxSegs(segments) => ("gso_max_segs", "segments", segments),
+            LinkAttribute::TsoMaxSize(bytes) => ("tso_max_size", "bytes", bytes),
+            LinkAttribute::TsoMaxSegs(segments) => ("tso_max_segs", "segments", segments),
+            LinkAttribute::GroMaxSize(bytes) => ("gro_max_size", "bytes", bytes),
+            other => {
+                tell(&mut device, other);
+                continue;
             }
-            LinkAttribute::Stats64(stats) => device.stats = Some(stats),
-            _ => {}
-        }
+        };
+        device.set.push(set);
     }
     device
+}
+
+fn tell(device: &mut Device, attribute: LinkAttribute) {
+    match attribute {
+        LinkAttribute::LinkInfo(parts) => {
+            device.kind = parts.iter().find_map(|part| match part {
+                LinkInfo::Kind(kind) => Some(kind.to_string()),
+                _ => None,
+            });
+        }
+        LinkAttribute::IfName(name) => device.name = name,
+        LinkAttribute::Mtu(bytes) => device.mtu_bytes = Some(bytes),
+        LinkAttribute::OperState(state) => {
+            device.operstate = format!("{state:?}").to_lowercase();
+        }
+        LinkAttribute::Stats64(stats) => device.stats = Some(stats),
+        _ => {}
+    }
+}
+
+/// Hands what the device is set to to `take`.
+pub fn settings(device: &Device, interface: &Arc<str>, take: &mut impl FnMut(Setting)) {
+    if let Some(kind) = &device.kind {
+        take(Setting::of_device("link", interface, "kind", "", kind));
+    }
+    if let Some(bytes) = device.mtu_bytes {
+        take(Setting::of_device("link", interface, "mtu", "bytes", bytes));
+    }
+    for &(name, unit, value) in &device.set {
+        take(Setting::of_device("link", interface, name, unit, value));
+    }
 }
 
 /// Fills the device's columns of a row.

@@ -3,11 +3,11 @@
 use std::io;
 
 use knee_observe::tables::Qdisc as Rows;
-use netlink_packet_core::Nla;
+use netlink_packet_core::{Emitable, Nla};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{
-    TcAttribute, TcFqCodelQdStats, TcFqCodelXstats, TcHandle, TcMessage, TcStats2, TcStatsBasic,
-    TcStatsQueue, TcXstats,
+    TcAttribute, TcFqCodelQdStats, TcFqCodelXstats, TcHandle, TcMessage, TcOption, TcStats2,
+    TcStatsBasic, TcStatsQueue, TcXstats,
 };
 
 use super::routing::Routing;
@@ -29,6 +29,8 @@ pub struct Qdisc {
     pub fq_codel: Option<TcFqCodelQdStats>,
     /// `struct tc_fq_qd_stats`, as long as the kernel made it.
     pub fq: Option<Vec<u8>>,
+    /// TCA_OPTIONS as the kernel has it: attributes, or a struct.
+    pub options: Vec<u8>,
 }
 
 /// The qdiscs of the namespace's devices.
@@ -58,11 +60,13 @@ pub fn qdisc(message: TcMessage) -> Qdisc {
         queue: None,
         fq_codel: None,
         fq: None,
+        options: Vec::new(),
     };
     let mut app = None;
     for attribute in message.attributes {
         match attribute {
             TcAttribute::Kind(kind) => qdisc.kind = kind,
+            TcAttribute::Options(options) => qdisc.options = bytes_of(&options),
             TcAttribute::Stats2(parts) => {
                 for part in parts {
                     match part {
@@ -88,6 +92,24 @@ pub fn qdisc(message: TcMessage) -> Qdisc {
         _ => {}
     }
     qdisc
+}
+
+/// The library knows the attributes of some kinds, and has those of others as one
+/// of the kind TCA_OPTIONS.
+fn bytes_of(options: &[TcOption]) -> Vec<u8> {
+    const OPTIONS: u16 = 2;
+    match options {
+        [TcOption::Other(whole)] if whole.kind() == OPTIONS => {
+            let mut bytes = vec![0; whole.value_len()];
+            whole.emit_value(&mut bytes);
+            bytes
+        }
+        known => {
+            let mut bytes = vec![0; known.buffer_len()];
+            known.emit(&mut bytes);
+            bytes
+        }
+    }
 }
 
 /// As tc prints it: hexadecimal.

@@ -176,6 +176,7 @@ mod tests {
             queue: Some(queue),
             fq_codel: None,
             fq: None,
+            options: Vec::new(),
         }
     }
 

@@ -1,10 +1,7 @@
 //! Offloads of a device, as `ethtool -K` sets them.
 
-use std::os::fd::AsRawFd;
-
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
-
 use crate::KernelError;
+use crate::collect::ethtool::ask;
 
 /// Commands of linux/ethtool.h that turn an offload on or off, and that ask.
 pub const TSO: u32 = 0x1f;
@@ -17,8 +14,6 @@ struct Value {
     command: u32,
     data: u32,
 }
-
-nix::ioctl_write_ptr_bad!(siocethtool, libc::SIOCETHTOOL, libc::ifreq);
 
 /// Turns an offload of a device of this thread's network namespace on or off.
 pub fn set(device: &str, command: u32, on: bool) -> Result<(), KernelError> {
@@ -40,21 +35,9 @@ pub fn is_on(device: &str, command: u32) -> Result<bool, KernelError> {
 
 /// What the value holds after the command.
 fn exchange(device: &str, command: u32, data: u32) -> nix::Result<u32> {
-    let socket = socket(
-        AddressFamily::Inet,
-        SockType::Datagram,
-        SockFlag::SOCK_CLOEXEC,
-        None,
-    )?;
     let mut value = Value { command, data };
-    // SAFETY: an all-zero ifreq is valid, its fields are integers and bytes.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
-        *to = from as libc::c_char;
-    }
-    request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: the request and the value that it points to outlive the call.
-    unsafe { siocethtool(socket.as_raw_fd(), &request) }?;
+    // SAFETY: the commands above have a struct ethtool_value.
+    unsafe { ask(device, &mut value) }?;
     // SAFETY: the kernel wrote there; the compiler does not see it behind the pointer.
     Ok(unsafe { (&raw const value.data).read_volatile() })
 }

@@ -9,6 +9,8 @@ use knee_observe::tables::{Counters, Cpu, Nic, Qdisc};
 use super::files::Sink;
 use super::moment::Moment;
 use super::options::Options;
+use super::rows::Place;
+use super::settings::Changes;
 use crate::KernelError;
 use crate::collect::routing::Routing;
 use crate::collect::{cpu, nic, proc_net, qdisc};
@@ -23,6 +25,7 @@ pub struct Host {
     cpu: Sink<Cpu>,
     qdisc: Sink<Qdisc>,
     nic: Sink<Nic>,
+    settings: Changes,
     text: String,
 }
 
@@ -34,23 +37,23 @@ impl Host {
             cpu: Sink::new(options, LOST)?,
             qdisc: Sink::new(options, LOST)?,
             nic: Sink::new(options, LOST)?,
+            settings: Changes::new(options)?,
             text: String::new(),
         })
     }
 
     /// Rows of every table. What could not be read is told by `note`.
-    pub fn sample(
-        &mut self,
-        (host, netns): (&str, &str),
-        mut note: impl FnMut(String),
-    ) -> Result<(), Error> {
+    pub fn sample(&mut self, place: &Place, mut note: impl FnMut(String)) -> Result<(), Error> {
         macro_rules! row {
             ($sink:ident, $now:ident) => {{
                 let row = self.$sink.row()?;
                 let table = &mut self.$sink.table;
                 table.t_unix_ns.set(row, $now.unix_ns);
                 table.t_mono_ns.set(row, $now.mono_ns);
-                table.host.set(row, host);
+                table.host.set(row, &place.host);
+                if let Some(id) = &place.boot_id {
+                    table.boot_id.set(row, id);
+                }
                 row
             }};
         }
@@ -79,8 +82,11 @@ impl Host {
                 let table = &mut counters.table;
                 table.t_unix_ns.set(row, now.unix_ns);
                 table.t_mono_ns.set(row, now.mono_ns);
-                table.host.set(row, host);
-                table.netns.set(row, netns);
+                table.host.set(row, &place.host);
+                if let Some(id) = &place.boot_id {
+                    table.boot_id.set(row, id);
+                }
+                table.netns.set(row, &place.netns);
                 table.source.set(row, file);
                 table.name.set(row, &name);
                 if let Some(cpu) = counter.cpu {
@@ -105,7 +111,7 @@ impl Host {
         });
         for device in &devices {
             let row = row!(nic, now);
-            self.nic.table.netns.set(row, netns);
+            self.nic.table.netns.set(row, &place.netns);
             nic::fill(&mut self.nic.table, row, device);
         }
         let now = Moment::now();
@@ -116,7 +122,7 @@ impl Host {
         for found in &qdiscs {
             let row = row!(qdisc, now);
             let table = &mut self.qdisc.table;
-            table.netns.set(row, netns);
+            table.netns.set(row, &place.netns);
             if let Some(device) = devices
                 .iter()
                 .find(|device| device.index == found.interface)
@@ -125,10 +131,16 @@ impl Host {
             }
             qdisc::fill(table, row, found);
         }
+        self.settings.sample(place)?;
         self.counters.commit()?;
         self.cpu.commit()?;
         self.nic.commit()?;
         self.qdisc.commit()
+    }
+
+    /// What was set since the last sample is in the recording too.
+    pub fn last(&mut self, place: &Place) -> Result<(), Error> {
+        self.settings.read(place)
     }
 
     /// Closes every table's files, also when one of them fails.
@@ -138,6 +150,7 @@ impl Host {
             self.cpu.finish(),
             self.nic.finish(),
             self.qdisc.finish(),
+            self.settings.finish(),
         ];
         let mut files = Vec::new();
         for end in ends {

@@ -10,11 +10,13 @@ pub(crate) mod events;
 mod files;
 mod host;
 pub(crate) mod known;
+mod left_out;
 pub(crate) mod moment;
 mod options;
 pub(crate) mod pace;
 mod report;
 pub(crate) mod rows;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -31,8 +33,9 @@ use crate::KernelError;
 use events::{Chunk, Events, GRACE};
 use files::Sink;
 use host::Host;
+pub use left_out::{LeftOut, left_out};
 use moment::{peak_rss_bytes, thread_cpu};
-pub use options::{Asked, Options, Selection, Wanted};
+pub use options::{Asked, Netns, Options, Selection, Wanted};
 use pace::Pace;
 pub use report::{Cpu, Report};
 use rows::Rows;
@@ -118,8 +121,16 @@ pub(crate) fn within<T: Send>(
     selection: &Selection,
     work: impl FnOnce() -> Result<T, KernelError> + Send,
 ) -> Result<T, KernelError> {
+    in_namespace(selection.netns.as_ref(), work)
+}
+
+/// Does it in a thread of its own, in this network namespace or in the caller's.
+pub(crate) fn in_namespace<T: Send>(
+    netns: Option<&Netns>,
+    work: impl FnOnce() -> Result<T, KernelError> + Send,
+) -> Result<T, KernelError> {
     let work = || {
-        if let Some(netns) = &selection.netns {
+        if let Some(netns) = netns {
             let what = || format!("enter the network namespace \"{}\"", netns.name);
             let file = File::open(&netns.path).map_err(KernelError::system(what()))?;
             setns(file, CloneFlags::CLONE_NEWNET).map_err(KernelError::system(what()))?;
@@ -292,6 +303,9 @@ impl<'a> Recorder<'a> {
             self.report.cpu = self.report.cpu.plus(listened.cpu);
             self.report.events_lost = listened.lost;
             self.report.event_overruns = listened.overruns;
+        }
+        if let (Ok(()), Some(host)) = (&outcome, &mut self.host) {
+            outcome = host.last(self.rows.place()).map_err(KernelError::from);
         }
         let Recorder {
             sockets,

@@ -11,6 +11,7 @@ use super::known::{Entry, Known};
 use super::moment::Moment;
 use super::options::Selection;
 use crate::KernelError;
+use crate::collect::identity::Identity;
 use crate::collect::processes::Processes;
 use crate::collect::sock_diag::{Diag, Dump, Extensions};
 use knee_observe::sock_diag::{fill, fill_dumped};
@@ -18,11 +19,40 @@ use knee_observe::sock_diag::{fill, fill_dumped};
 /// The clocks are read once for so many sockets, about as many as one answer holds.
 pub const SOCKETS_PER_MOMENT: u64 = 64;
 
+/// Where rows are from: columns that every table of a recording has.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    pub host: String,
+    pub boot_id: Option<String>,
+    pub host_id: Option<String>,
+    pub netns: String,
+}
+
+impl Place {
+    /// Of the namespace that the calling thread is in.
+    fn here(selection: &Selection) -> Place {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let netns = match &selection.netns {
+            Some(netns) => netns.name.clone(),
+            None => std::fs::read_link("/proc/thread-self/ns/net")
+                .map(|link| link.to_string_lossy().into_owned())
+                .unwrap_or_default(),
+        };
+        let id = Identity::here();
+        let stored = |id: Option<String>| id.map(|id| selection.anonymiser.id(&id));
+        Place {
+            host: host.trim_end().to_owned(),
+            boot_id: stored(id.boot_id),
+            host_id: stored(id.host_id),
+            netns,
+        }
+    }
+}
+
 /// Makes rows of what the kernel tells of the namespace in which it was made.
 pub struct Rows {
     selection: Selection,
-    host: String,
-    netns: String,
+    place: Place,
     asking: Asking,
     known: Known,
     processes: Processes,
@@ -39,17 +69,9 @@ impl Rows {
     /// sock_diag is not to be had.
     pub fn new(selection: Selection, remember: bool) -> Result<Rows, KernelError> {
         let asking = Asking::new(&selection, Extensions::ALL_WITH_CLASSES)?;
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let netns = match &selection.netns {
-            Some(netns) => netns.name.clone(),
-            None => std::fs::read_link("/proc/thread-self/ns/net")
-                .map(|link| link.to_string_lossy().into_owned())
-                .unwrap_or_default(),
-        };
         Ok(Rows {
+            place: Place::here(&selection),
             selection,
-            host: host.trim_end().to_owned(),
-            netns,
             asking,
             known: Known::default(),
             processes: Processes::default(),
@@ -60,8 +82,8 @@ impl Rows {
         })
     }
 
-    pub fn place(&self) -> (&str, &str) {
-        (&self.host, &self.netns)
+    pub fn place(&self) -> &Place {
+        &self.place
     }
 
     /// A row for each socket that is wanted. `full` empties the table when it has
@@ -77,8 +99,7 @@ impl Rows {
     ) -> Result<(Dump, u64), KernelError> {
         let Rows {
             selection,
-            host,
-            netns,
+            place,
             asking,
             known,
             waiting,
@@ -120,7 +141,7 @@ impl Rows {
             }
             let row = table.add_row();
             rows += 1;
-            fill_place(table, row, now, host, netns);
+            fill_place(table, row, now, place);
             table.sample.set(row, sample as i64);
             table.r#final.set(row, false);
             fill(table, row, &diag, &selection.anonymiser, text);
@@ -150,7 +171,7 @@ impl Rows {
             return Some(false);
         }
         let row = table.add_row();
-        fill_place(table, row, now, &self.host, &self.netns);
+        fill_place(table, row, now, &self.place);
         table.r#final.set(row, true);
         fill(
             table,
@@ -187,11 +208,14 @@ impl Rows {
     }
 }
 
-fn fill_place(table: &mut Sockets, row: usize, now: Moment, host: &str, netns: &str) {
+fn fill_place(table: &mut Sockets, row: usize, now: Moment, place: &Place) {
     table.t_unix_ns.set(row, now.unix_ns);
     table.t_mono_ns.set(row, now.mono_ns);
-    table.host.set(row, host);
-    table.netns.set(row, netns);
+    table.host.set(row, &place.host);
+    if let Some(id) = &place.boot_id {
+        table.boot_id.set(row, id);
+    }
+    table.netns.set(row, &place.netns);
 }
 
 fn fill_interface(table: &mut Sockets, row: usize, index: u32) {

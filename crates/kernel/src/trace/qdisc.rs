@@ -1,5 +1,6 @@
 //! How long packets wait in the root qdisc of each device.
 
+use std::path::Path;
 use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags};
@@ -8,6 +9,9 @@ use super::attached::{Attached, Wanted, unreadable};
 use super::cost::Cost;
 use super::objects;
 use crate::KernelError;
+use crate::collect::nic;
+use crate::collect::routing::Routing;
+use crate::record::{Netns, in_namespace};
 
 /// How often the caller is asked whether it is over.
 const LOOK: Duration = Duration::from_millis(50);
@@ -80,6 +84,25 @@ pub struct Ended {
     /// Packets of devices for which there was no room, and what the programs could not look at.
     pub lost: u64,
     pub cost: Cost,
+}
+
+/// Names of the devices that there are now, in the network namespace of this path
+/// or in the caller's.
+///
+/// # Errors
+/// The namespace or its devices cannot be looked at.
+pub fn devices(netns: Option<&Path>) -> Result<Vec<String>, KernelError> {
+    let netns = netns.map(|path| Netns {
+        name: path.display().to_string(),
+        path: path.to_owned(),
+    });
+    in_namespace(netns.as_ref(), || {
+        let mut routing =
+            Routing::new().map_err(KernelError::system("reach the kernel's routing"))?;
+        let devices =
+            nic::devices(&mut routing).map_err(KernelError::system("list the devices"))?;
+        Ok(devices.into_iter().map(|device| device.name).collect())
+    })
 }
 
 /// Watches what `filter` lets through until `is_over`, which is first asked as
@@ -161,5 +184,17 @@ mod tests {
         assert_eq!(bucket_begin_ns(8), 8);
         assert_eq!(bucket_begin_ns(16), 16);
         assert!(bucket_begin_ns(BUCKETS) >= 1 << 44);
+    }
+
+    #[test]
+    fn devices_of_this_namespace_are_found_by_its_path_too() {
+        let here = devices(None).unwrap();
+        assert!(here.iter().any(|name| name == "lo"));
+        // Entering a namespace, even one's own, needs CAP_SYS_ADMIN.
+        if nix::unistd::geteuid().is_root() {
+            assert_eq!(devices(Some(Path::new("/proc/self/ns/net"))).unwrap(), here);
+        }
+        let error = devices(Some(Path::new("/run/netns/no-such"))).unwrap_err();
+        assert!(error.to_string().contains("no-such"));
     }
 }

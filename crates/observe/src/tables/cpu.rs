@@ -10,6 +10,7 @@ observed! {
         t_unix_ns: Numbers<i64> = own("ns", "CLOCK_REALTIME", "wall time of the sample, since 1970-01-01 UTC");
         t_mono_ns: Numbers<i64> = own("ns", "CLOCK_MONOTONIC", "time of the sample on a clock that is never set; only differences mean something");
         host: Names = own("", "uname nodename", "host");
+        boot_id: Names = own("", "/proc/sys/kernel/random/boot_id", "boot of the host; as anonymised");
         cpu: Numbers<i32> = own("", "/proc/stat", "processor");
         user_us: Numbers<i64> = own("us", "/proc/stat user", "in programs, guests included");
         nice_us: Numbers<i64> = own("us", "/proc/stat nice", "in programs of lowered priority");

@@ -7,6 +7,7 @@ mod flent;
 mod iperf3;
 mod nic;
 mod qdisc;
+mod settings;
 mod sockets;
 
 pub use capture::{CaptureAcks, CaptureConnections};
@@ -16,6 +17,7 @@ pub use flent::{FlentPoints, FlentSamples, FlentTests};
 pub use iperf3::{Iperf3Intervals, Iperf3Streams};
 pub use nic::Nic;
 pub use qdisc::Qdisc;
+pub use settings::Settings;
 pub use sockets::Sockets;
 
 use crate::table::{Field, Table};
@@ -30,6 +32,7 @@ pub const TABLES: &[(&str, Fields)] = &[
     (Cpu::NAME, Cpu::fields),
     (Qdisc::NAME, Qdisc::fields),
     (Nic::NAME, Nic::fields),
+    (Settings::NAME, Settings::fields),
     (CaptureAcks::NAME, CaptureAcks::fields),
     (CaptureConnections::NAME, CaptureConnections::fields),
     (Iperf3Intervals::NAME, Iperf3Intervals::fields),

@@ -9,6 +9,7 @@ observed! {
         t_unix_ns: Numbers<i64> = own("ns", "CLOCK_REALTIME", "wall time of the sample, since 1970-01-01 UTC");
         t_mono_ns: Numbers<i64> = own("ns", "CLOCK_MONOTONIC", "time of the sample on a clock that is never set; only differences mean something");
         host: Names = own("", "uname nodename", "host");
+        boot_id: Names = own("", "/proc/sys/kernel/random/boot_id", "boot of the host; as anonymised");
         netns: Names = own("", "/proc/PID/ns/net, or the name asked for", "network namespace");
         interface: Names = own("", "IFLA_IFNAME", "device");
         operstate: Names = own("", "IFLA_OPERSTATE", "up, down, unknown, …");

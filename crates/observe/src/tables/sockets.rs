@@ -15,6 +15,7 @@ observed! {
         t_mono_ns: Numbers<i64> = own("ns", "CLOCK_MONOTONIC", "time of the sample on a clock that is never set; only differences mean something; null: imported");
         sample: Numbers<i64> = own("", "kneepoint", "number of the dump within its recording, from 0; null: a socket being destroyed, or imported");
         host: Names = own("", "uname nodename", "host of the socket; null: imported and not said");
+        boot_id: Names = own("", "/proc/sys/kernel/random/boot_id", "boot of the host, within which a cookie is unique; settings has the host_id of each; as anonymised; null: imported");
         netns: Names = own("", "/proc/PID/ns/net, or the name asked for", "network namespace of the socket; null: not known");
         r#final: Flags = own("", "sock_diag destroy event", "is this the state in which the socket was destroyed? false: a sample");
         state: Names = own("", "inet_diag_msg.idiag_state", "as ss names it: ESTAB, SYN-SENT, SYN-RECV, FIN-WAIT-1, FIN-WAIT-2, TIME-WAIT, UNCONN, CLOSE-WAIT, LAST-ACK, LISTEN, CLOSING, NEW-SYN-RECV");
@@ -23,7 +24,7 @@ observed! {
         remote_addr: Texts = own("", "inet_diag_sockid.idiag_dst", "address of the far end, without brackets; as anonymised; * in a dump: any");
         remote_port: Numbers<i32> = own("", "inet_diag_sockid.idiag_dport", "port of the far end; 0: any");
         interface: Names = own("", "inet_diag_sockid.idiag_if", "interface that the socket is bound to: its name, or its index where the name is not known; null: none");
-        cookie: Numbers<u64> = own("", "inet_diag_sockid.idiag_cookie", "tells sockets apart for the uptime of a host, also when ports are used again; sk: of ss -e");
+        cookie: Numbers<u64> = own("", "inet_diag_sockid.idiag_cookie", "tells sockets of a boot_id apart, also when ports are used again; sk: of ss -e");
         uid: Numbers<i64> = own("", "inet_diag_msg.idiag_uid", "user id of the owner");
         inode: Numbers<i64> = own("", "inet_diag_msg.idiag_inode", "inode of the socket; 0: no process holds it");
         cgroup_id: Numbers<u64> = own("", "INET_DIAG_CGROUP_ID", "id of the cgroup v2 that the socket belongs to");

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import textwrap
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -23,6 +24,7 @@ from textual.widgets import Input, Static
 
 from kneepoint import _core, human, say
 from kneepoint.errors import KneepointError, UsageError
+from kneepoint.observe import left_out
 
 from . import filters, view
 from .ending import Ending
@@ -227,7 +229,7 @@ class Watch(App[None]):
         self.ending = Ending()
         self._netns, self._every_s = netns, every_s
         self._wanted, self._asked = wanted, wanted
-        self._said = ""
+        self._said = self._nothing = ""
         self._spent = (time.monotonic(), time.process_time())
         self._cost = ""
         self._now = asyncio.Event()
@@ -239,7 +241,9 @@ class Watch(App[None]):
     def _take(
         self, wanted: Wanted, before: Sample | None, looked_at: Socket | None
     ) -> tuple[Sample, pyarrow.Table | None]:
-        sample = take({**wanted, "netns": self._netns}, before)
+        everywhere = {**wanted, "netns": self._netns}
+        sample = take(everywhere, before)
+        self._nothing = "" if len(sample) else left_out.told(left_out.counted(everywhere), everywhere)
         told = self.look(looked_at) if looked_at else None
         _core.give_back_memory()
         return sample, told
@@ -315,6 +319,7 @@ class Watch(App[None]):
         head += "  PAUSED" if self.paused else ""
         head += f"  filter {filtered}" if filtered else ""
         lines = [head, view.states(self.sample, self._cost, width), view.sums(total(self.sample), width)]
+        lines += textwrap.wrap(self._nothing, width)
         main.query_one("#totals", Static).update(Content("\n".join(say.printable(line)[:width] for line in lines)))
         # A fourth of the screen at most, and none of it where the table would get less than half.
         groups = view.algorithms(per_algorithm(self.sample), height // 4 if height >= 16 else 0, width)

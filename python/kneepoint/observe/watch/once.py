@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from kneepoint import say
+from kneepoint.observe import left_out
 
 from .filters import Wanted
 from .sample import LIMITED, Group, Sample, per_algorithm, take, total
@@ -24,24 +25,28 @@ def measured(wanted: Wanted, every_s: float) -> Sample:
     return take(wanted, first)
 
 
-def as_text(sample: Sample, by: str, descending: bool, rows: int | None) -> None:
-    """Prints the totals, the algorithms and the first rows."""
+def as_text(sample: Sample, wanted: Wanted, by: str, descending: bool, rows: int | None) -> None:
+    """Prints the totals, the algorithms and the first rows; without a socket, what the filters leave out."""
     say.line(states(sample, "", WIDE))
     say.line(sums(total(sample), WIDE))
     say.lines(algorithms(per_algorithm(sample), WIDE, WIDE))
+    if not len(sample):
+        say.line(left_out.told(left_out.counted(wanted), wanted))
+        return
     layout = fitting(WIDE, peer_width(sample))
     say.line(" ".join(titles(layout)).rstrip())
     for row in ordered(sample, by, descending)[:rows]:
         say.line(" ".join(cell(sample, int(row), column, width) for column, width in layout).rstrip())
 
 
-def as_json(sample: Sample, by: str, descending: bool, rows: int | None) -> None:
+def as_json(sample: Sample, wanted: Wanted, by: str, descending: bool, rows: int | None) -> None:
     """Prints one object; null: not known."""
     shown = ordered(sample, by, descending)[:rows]
     told = {
         "schema": 1,
         "elapsed_us": None if math.isnan(sample.elapsed_s) else round(1e6 * sample.elapsed_s),
         "sockets": len(sample),
+        "left_out": None if len(sample) else left_out.counted(wanted),
         "states": sample.states.counts(),
         "total": _group(total(sample)),
         "algorithms": [_group(group) for group in per_algorithm(sample)],

@@ -287,6 +287,7 @@ IDENTITY = {
     "t_mono_ns",
     "sample",
     "host",
+    "boot_id",
     "netns",
     "final",
     "state",

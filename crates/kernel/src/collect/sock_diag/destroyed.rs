@@ -12,7 +12,8 @@ use nix::errno::Errno;
 use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce};
 use nix::sys::socket::{MsgFlags, recv, setsockopt};
 
-use super::message::{BY_FAMILY, Messages};
+use super::message::BY_FAMILY;
+use crate::collect::netlink::Messages;
 
 // enum sknetlink_groups, include/uapi/linux/sock_diag.h.
 const TCP_V4_DESTROYED: u32 = 1;

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::{Diag, Dump, Family, Question};
+use crate::collect::netlink::{HEADER_BYTES, Messages, NLMSG_DONE, NLMSG_ERROR, word};
 
 /// Message type of requests and answers of today (SOCK_DIAG_BY_FAMILY).
 pub const BY_FAMILY: u16 = 20;
@@ -11,9 +12,6 @@ pub const GETSOCK: u16 = 18;
 const NLM_F_REQUEST: u16 = 0x001;
 const NLM_F_DUMP: u16 = 0x300;
 const NLM_F_DUMP_INTR: u16 = 0x010;
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
-pub const HEADER_BYTES: usize = 16;
 /// `struct inet_diag_req_v2`.
 const REQUEST_BYTES: usize = 56;
 /// `struct inet_diag_req`.
@@ -93,46 +91,4 @@ pub fn answers(
         }
     }
     Ok(false)
-}
-
-/// One netlink message.
-pub struct Message<'a> {
-    pub kind: u16,
-    pub flags: u16,
-    pub sequence: u32,
-    pub body: &'a [u8],
-}
-
-/// The messages of a datagram.
-pub struct Messages<'a>(pub &'a [u8]);
-
-impl<'a> Iterator for Messages<'a> {
-    type Item = io::Result<Message<'a>>;
-
-    #[inline]
-    fn next(&mut self) -> Option<io::Result<Message<'a>>> {
-        let bytes = self.0;
-        if bytes.len() < HEADER_BYTES {
-            return None;
-        }
-        let length = word(bytes, 0)? as usize;
-        if length < HEADER_BYTES || length > bytes.len() {
-            self.0 = &[];
-            return Some(Err(io::Error::other(
-                "sock_diag: a message longer than its datagram",
-            )));
-        }
-        self.0 = &bytes[length.next_multiple_of(4).min(bytes.len())..];
-        Some(Ok(Message {
-            kind: u16::from_ne_bytes([bytes[4], bytes[5]]),
-            flags: u16::from_ne_bytes([bytes[6], bytes[7]]),
-            sequence: word(bytes, 8)?,
-            body: &bytes[HEADER_BYTES..length],
-        }))
-    }
-}
-
-#[inline]
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }

@@ -10,8 +10,9 @@ use proptest::prelude::*;
 use knee_observe::sock_diag::MESSAGE_BYTES;
 use knee_observe::sock_diag::attribute::{BBRINFO, CGROUP_ID, CONG, INFO, MARK, SKMEMINFO};
 
-use super::message::{BY_FAMILY, HEADER_BYTES, answers, request};
+use super::message::{BY_FAMILY, answers, request};
 use super::*;
+use crate::collect::netlink::HEADER_BYTES;
 
 /// A message with the attributes, as the kernel lays it out.
 fn message(sequence: u32, attributes: &[(u16, &[u8])]) -> Vec<u8> {

@@ -1,0 +1,170 @@
+//! What a host is set to: sysctls, devices, offloads and qdiscs, each setting by
+//! itself and in one form.
+//!
+//! The readers stand in files of their own (`sysctl`, `nic`, `ethtool`, `qdisc`);
+//! here they are read together, of the network namespace of the calling thread.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::ethtool::Ethtool;
+use super::routing::Routing;
+use super::sysctl::Sysctls;
+use super::{ethtool, nic, qdisc, qdisc_options};
+use crate::KernelError;
+
+/// A setting as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    pub place: Place,
+    /// What a number counts; empty: it is none, or its source does not say.
+    pub unit: &'static str,
+    /// Its text, or why it is not known.
+    pub value: Result<String, String>,
+}
+
+/// Where a setting is found. What does not apply is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// `sysctl`, `link`, `driver`, `offload`, `coalesce`, `ring`, `channels`, `qdisc`.
+    pub kind: &'static str,
+    pub interface: Arc<str>,
+    /// Of a qdisc, as tc prints it; so is `parent`.
+    pub handle: Arc<str>,
+    pub parent: Arc<str>,
+    /// Empty: all of the kind at this place.
+    pub name: Cow<'static, str>,
+}
+
+impl Setting {
+    /// One of a device.
+    pub fn of_device(
+        kind: &'static str,
+        interface: &Arc<str>,
+        name: impl Into<Cow<'static, str>>,
+        unit: &'static str,
+        value: impl ToString,
+    ) -> Setting {
+        Setting {
+            place: Place {
+                kind,
+                interface: Arc::clone(interface),
+                name: name.into(),
+                ..Place::default()
+            },
+            unit,
+            value: Ok(value.to_string()),
+        }
+    }
+
+    /// All of a kind, which cannot be read.
+    pub fn unread(kind: &'static str, why: String) -> Setting {
+        Setting {
+            place: Place {
+                kind,
+                ..Place::default()
+            },
+            unit: "",
+            value: Err(why),
+        }
+    }
+}
+
+/// As ethtool and tc print it.
+pub fn on_off(is_on: bool) -> &'static str {
+    if is_on { "on" } else { "off" }
+}
+
+/// Reads the settings of the namespace in which it was made.
+pub struct Settings {
+    routing: Routing,
+    ethtool: Result<Ethtool, String>,
+    sysctls: Sysctls,
+}
+
+impl Settings {
+    /// # Errors
+    /// The kernel's routing is not to be had.
+    pub fn new() -> Result<Settings, KernelError> {
+        Ok(Settings {
+            routing: Routing::new().map_err(KernelError::system("reach the kernel's routing"))?,
+            ethtool: Ethtool::new().map_err(|error| error.to_string()),
+            sysctls: Sysctls::new(),
+        })
+    }
+
+    /// Hands every setting to `take`. What cannot be read comes with the reason.
+    pub fn read(&mut self, take: &mut impl FnMut(Setting)) {
+        self.sysctls.read(take);
+        let devices = match nic::devices(&mut self.routing) {
+            Ok(devices) => devices,
+            Err(error) => {
+                take(Setting::unread("link", error.to_string()));
+                Vec::new()
+            }
+        };
+        let names: Vec<(u32, Arc<str>)> = (devices.iter())
+            .map(|device| (device.index, Arc::from(&*device.name)))
+            .collect();
+        for (device, (_, name)) in devices.iter().zip(&names) {
+            nic::settings(device, name, take);
+            ethtool::driver(name, take);
+        }
+        match &mut self.ethtool {
+            Ok(ethtool) => ethtool.read(&names, take),
+            Err(why) => {
+                for kind in ethtool::KINDS {
+                    take(Setting::unread(kind, why.clone()));
+                }
+            }
+        }
+        match qdisc::qdiscs(&mut self.routing) {
+            Ok(qdiscs) => {
+                for qdisc in &qdiscs {
+                    let device = names.iter().find(|(index, _)| *index == qdisc.interface);
+                    // One that came between the two dumps is seen the next time.
+                    if let Some((_, name)) = device {
+                        qdisc_options::settings(qdisc, name, take);
+                    }
+                }
+            }
+            Err(error) => take(Setting::unread("qdisc", error.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_setting_of_this_host_has_a_place_of_its_own_and_a_value_or_a_reason() {
+        let mut settings = Settings::new().unwrap();
+        let mut places = HashSet::new();
+        settings.read(&mut |setting| {
+            let value = setting.value.as_deref().unwrap_or_else(|why| {
+                assert!(!why.is_empty());
+                "unread"
+            });
+            assert!(!value.contains('\n'), "{:?}: {value:?}", setting.place);
+            assert!(places.insert(setting.place.clone()), "{:?}", setting.place);
+        });
+        let kinds: HashSet<_> = places.iter().map(|place| place.kind).collect();
+        for kind in ["sysctl", "link", "qdisc"] {
+            assert!(kinds.contains(kind), "{kind}");
+        }
+    }
+
+    #[test]
+    fn what_was_read_twice_without_a_change_is_equal() {
+        let mut settings = Settings::new().unwrap();
+        let mut both = [Vec::new(), Vec::new()];
+        for read in &mut both {
+            // Other tests of this process load nothing and set nothing.
+            settings.read(&mut |setting| read.push(setting));
+        }
+        assert_eq!(both[0], both[1]);
+    }
+}
