@@ -320,6 +320,16 @@ def test_an_error_quotes_what_it_got_without_obeying_it(call: Call, words: tuple
     assert "[31m" in ended.err and "Traceback" not in ended.err
 
 
+def test_a_name_of_a_scenario_makes_no_line_of_its_own(call: Call, tmp_path: Path) -> None:
+    name = "a\nknee: forged.toml"
+    for text in (None, b"\xff", b"nosuch = 1"):
+        if text is not None:
+            (tmp_path / name).write_bytes(text)
+        ended = call("run", name)
+        assert (ended.code, ended.out) == (2, "")
+        assert all(line.startswith(r"a\nknee: forged.toml:") for line in ended.err.splitlines())
+
+
 def test_an_argument_that_is_no_text_is_refused_and_shown(call: Call) -> None:
     ended = call("run", "\udcff.toml")
     assert (ended.code, ended.out) == (2, "")
