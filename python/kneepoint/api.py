@@ -22,6 +22,7 @@ from .errors import MOST_LISTED, RunFolderError, ScenarioError, UsageError
 from .folder import RunFolder
 from .pool import Key, Watcher
 from .results import Run
+from .say import printable
 from .terms import suggest
 
 Setting = str | int | float | bool
@@ -126,13 +127,14 @@ def read_scenario(scenario: str | PathLike[str]) -> tuple[str, str]:
     """Text and name of a scenario given by path or by text (which has a line break or a `=`)."""
     if isinstance(scenario, str) and ("\n" in scenario or "=" in scenario):
         return scenario, "<text>"
-    path = Path(scenario)
+    # Errors have a line for each mistake: a name is not to make one of its own.
+    path, name = Path(scenario), printable(scenario)
     try:
-        return path.read_bytes().decode("utf-8"), str(scenario)
+        return path.read_bytes().decode("utf-8"), name
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ScenarioError(
-            f"{path}:{line}: got the byte {error.object[error.start]:#04x}, which is not UTF-8; "
+            f"{name}:{line}: got the byte {error.object[error.start]:#04x}, which is not UTF-8; "
             "expected a TOML file in UTF-8."
         ) from None
     except OSError as error:
@@ -142,7 +144,7 @@ def read_scenario(scenario: str | PathLike[str]) -> tuple[str, str]:
             said = f"is a folder; expected a scenario file.{_runs_again(path)}"
         else:
             said = f"cannot be read: {error.strerror}."
-        raise ScenarioError(f"{path}: {said}") from None
+        raise ScenarioError(f"{name}: {said}") from None
 
 
 def parse(text: str, file: str) -> _core.Scenario:

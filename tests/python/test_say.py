@@ -252,6 +252,22 @@ def test_a_cell_of_watch_is_as_wide_as_asked_with_foreign_text(monkeypatch: pyte
         assert len(shown) == 15 and not HARMFUL.search(shown)
 
 
+def test_no_widget_of_watch_passes_a_control_character_on() -> None:
+    from rich.segment import Segment
+    from textual.color import Color
+    from textual.filter import LineFilter
+
+    from kneepoint.observe.watch.app import Printable, Watch
+
+    drawn = [Segment(f"a{TITLE}"), Segment("\u202eb")]
+    assert [one.text for one in Printable().apply(drawn, Color(0, 0, 0))] == ["a]0;owned", "b"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Watch, "_take", lambda *_: (SimpleNamespace(cookies=[], values={}), None))
+        patch.setattr("kneepoint.observe.watch.app.History.add", lambda *_: None)
+        filters: list[LineFilter] = list(Watch({}, None, 1.0, "peer").get_line_filters())
+    assert isinstance(filters[-1], Printable)
+
+
 def test_labels_of_a_trace_are_those_of_the_table() -> None:
     assert told.label(a_connection("2001:db8::1")) == "[2001:db8::1]:1 to [2001:db8::1]:2"
 
@@ -302,6 +318,16 @@ def test_an_error_quotes_what_it_got_without_obeying_it(call: Call, words: tuple
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.count("\n") == 1 and not HARMFUL.search(ended.err.rstrip("\n"))
     assert "[31m" in ended.err and "Traceback" not in ended.err
+
+
+def test_a_name_of_a_scenario_makes_no_line_of_its_own(call: Call, tmp_path: Path) -> None:
+    name = "a\nknee: forged.toml"
+    for text in (None, b"\xff", b"nosuch = 1"):
+        if text is not None:
+            (tmp_path / name).write_bytes(text)
+        ended = call("run", name)
+        assert (ended.code, ended.out) == (2, "")
+        assert all(line.startswith(r"a\nknee: forged.toml:") for line in ended.err.splitlines())
 
 
 def test_an_argument_that_is_no_text_is_refused_and_shown(call: Call) -> None:

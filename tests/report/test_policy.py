@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +17,7 @@ import pytest
 import browser
 import synthetic
 import traces
+from kneepoint import cli
 from kneepoint.errors import RunFolderError
 from kneepoint.observe import figure, trace
 from kneepoint.report import page
@@ -180,3 +182,13 @@ def test_a_figure_by_itself_has_hostile_words_as_words(tmp_path: Path) -> None:
         assert element.tag.rsplit("}")[-1] not in {"script", "image", "foreignObject", "a"}
         assert not any(name.startswith("on") or "href" in name for name in element.attrib)
     assert OWNED in "".join(drawn.getroot().itertext())
+
+
+def test_the_folder_of_a_trace_is_named_and_not_obeyed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    written = traces.write(tmp_path / "a\x1b]0;owned\x07\nknee: forged")
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:
+        patch.setattr(sys, "argv", ["knee", "report", str(written), "--format", "svg", "--figure", "trace"])
+        cli.main()
+    assert end.value.code == 0
+    out, err = capfd.readouterr()
+    assert (out, err) == (f"Figure: {tmp_path}/a\\x1b]0;owned\\x07\\nknee: forged/trace.svg\n", "")

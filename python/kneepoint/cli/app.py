@@ -183,7 +183,8 @@ def app() -> None:
 def _run(scenarios: tuple[Path, ...], **options: Any) -> int:
     """Run scenario files (TOML) and say what came of them.
 
-    Exit code 0, 1 when an [[expect]] of a scenario is not met, 2 when something is wrong with what was asked.
+    Exit code 0, 1 when an [[expect]] of a scenario is not met, 2 when something is wrong with what was asked,
+    or its output cannot be written.
     """
     from . import running
 

@@ -82,7 +82,10 @@ def opened(folder: Path | str, *, external: bool = False) -> Iterator[duckdb.Duc
     with tempfile.TemporaryDirectory(prefix="kneepoint-") as spill, duckdb.connect() as database:
         database.execute(f"set temp_directory = {_literal(spill)}")
         if not external:
-            listed = ", ".join(_literal(str(path.absolute())) for table in tables.values() for path in table.whole)
+            # DuckDB asks for the pattern, and then for the file that it finds.
+            files = [path for table in tables.values() for path in table.whole]
+            asked = dict.fromkeys(name for path in files for name in (str(path.absolute()), _plain_pattern(path)))
+            listed = ", ".join(map(_literal, asked))
             database.execute(f"set allowed_paths = [{listed}]")
             database.execute("set enable_external_access = false")
         for name, table in tables.items():
@@ -96,9 +99,9 @@ def opened(folder: Path | str, *, external: bool = False) -> Iterator[duckdb.Duc
             yield database
         except duckdb.Error as error:
             said = _said(error).rstrip(". ")
-            asked = [why for name, why in damaged.items() if re.search(rf"\b{name}\b", said)]
+            told = [why for name, why in damaged.items() if re.search(rf"\b{name}\b", said)]
             files = [path for table in tables.values() for path in table.whole]
-            if why := next(iter(asked), None) or _damage(error, files):
+            if why := next(iter(told), None) or _damage(error, files):
                 raise RunFolderError(why) from None
             if isinstance(error, duckdb.PermissionException):
                 raise UsageError(
