@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-
 MOST_LISTED = 20
 """Mistakes that one refusal lists, as many as the parser of scenarios does."""
 
