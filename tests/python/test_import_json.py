@@ -126,7 +126,7 @@ def test_what_iperf3_calls_an_error_is_told_and_its_intervals_are_kept(call: Cal
 def test_a_stopped_stream_is_told_of_and_a_dry_run_writes_nothing(call: Call, tmp_path: Path) -> None:
     ended = call("import", "iperf3", IPERF3 / "v3.18-killed.json", "--out", "in", "--dry-run")
     assert (ended.code, ended.out) == (0, "3 rows from 1 document\nnothing written: --dry-run\n")
-    assert "1 tests have no end" in ended.err and not (tmp_path / "in").exists()
+    assert "1 test has no end" in ended.err and not (tmp_path / "in").exists()
 
 
 def wrong_files() -> Iterator[tuple[str, bytes, str]]:
