@@ -101,6 +101,10 @@ impl Program {
                 std::io::ErrorKind::NotFound => {
                     format!("\"{program}\" is not installed, or not in PATH")
                 }
+                // So it ends too where a folder of PATH is closed to that user.
+                std::io::ErrorKind::PermissionDenied if !program.contains('/') => {
+                    format!("\"{program}\" is not installed, or in no folder of PATH that is open")
+                }
                 _ => error.to_string(),
             };
             cannot(why + &run_as.map_or_else(String::new, RunAs::hint))
