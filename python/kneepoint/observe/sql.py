@@ -56,7 +56,7 @@ def check_reads(database: duckdb.DuckDBPyConnection, query: str) -> None:
         kind = statement.type.name
         if kind not in _READING or (kind in _COMPOSED and _COPY.search(statement.query)):
             raise UsageError(
-                f'"{statement.query.strip()[:60]}": got a statement of the kind {kind}; expected one that only reads, such '
+                f'"{statement.query.strip()[:60]}": got a statement of the kind {kind}; expected one that reads, such '
                 "as SELECT. With --external any statement runs, and may read and write files."
             )
 
@@ -82,7 +82,11 @@ def opened(folder: Path | str, *, external: bool = False) -> Iterator[duckdb.Duc
     with tempfile.TemporaryDirectory(prefix="kneepoint-") as spill, duckdb.connect() as database:
         database.execute(f"set temp_directory = {_literal(spill)}")
         if not external:
-            listed = ", ".join(_literal(str(path.absolute())) for table in tables.values() for path in table.whole)
+            paths = [path for table in tables.values() for path in table.whole]
+            # As they are opened, and as the view asks for them.
+            listed = ", ".join(
+                _literal(name) for path in paths for name in {str(path.absolute()), _plain_pattern(path)}
+            )
             database.execute(f"set allowed_paths = [{listed}]")
             database.execute("set enable_external_access = false")
         for name, table in tables.items():
