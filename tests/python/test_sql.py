@@ -150,8 +150,9 @@ def test_an_unfinished_segment_is_seen_beside_whole_ones_and_nothing_changes(cal
         writer.write(flows)
         writer.finish()
     writer = _core.SegmentWriter(tmp_path, "flows", flows, 0)
-    empty = _core.SegmentWriter(tmp_path, "samples", flows, 0)
     writer.write(flows)
+    empty = _core.SegmentWriter(tmp_path, "samples", flows, 10_000)
+    empty.write(flows)
 
     def files() -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in tmp_path.iterdir()}
