@@ -21,7 +21,7 @@ import pytest
 import kneepoint
 from building import ROOT, missing_tools, run
 from kneepoint.cli import exporting
-from kneepoint.errors import KernelUnsupported, UsageError
+from kneepoint.errors import KernelUnsupported, RunFolderError, UsageError
 from kneepoint.observe import qdiscs, trace
 from lab import Lab, laid_out
 
