@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import kneepoint
-from support import Ended
+from kneepoint import _core
+from support import SMALL, Ended
 
 Call = Callable[..., Ended]
 
@@ -51,7 +54,7 @@ def test_sql_says_what_is_wrong_in_one_paragraph(call: Call, small_run: Path, tm
 
 
 def test_a_statement_without_an_answer_is_an_empty_table(small_run: Path) -> None:
-    assert kneepoint.sql("set threads = 1", small_run).num_rows == 0
+    assert kneepoint.sql("set variable a = 1", small_run).num_rows == 0
 
 
 def test_sql_reads_folders_whose_name_is_a_pattern(call: Call, tmp_path: Path) -> None:
@@ -70,3 +73,115 @@ def test_sql_leaves_parts_of_other_programs_alone(call: Call, small_run: Path, t
     assert (
         (tmp_path / ".acks.parquet.part").read_bytes() == (tmp_path / "acks.parquet.part").read_bytes() == b"under way"
     )
+
+
+REACHES_OUT = (
+    "from read_text('{secret}')",
+    "from read_csv('{secret}')",
+    "from read_blob('/proc/self/environ')",
+    "from glob('{folder}/../*')",
+    "attach '{secret}.db'",
+    "copy things to '{secret}.csv'",
+    "copy (select 1) to '{segment}' (format parquet, use_tmp_file false)",
+    "explain analyze copy (select 1) to '{segment}' (format parquet, use_tmp_file false)",
+    "prepare p as copy (select 1) to '{segment}' (format parquet, use_tmp_file false)",
+    "export database '{folder}/out'",
+    "install httpfs",
+    "load httpfs",
+    "set enable_external_access = true",
+    "set temp_directory = '{folder}'",
+    "create persistent secret s (type s3)",
+)
+
+
+def test_a_query_reads_the_tables_of_its_folder_and_nothing_else(call: Call, tmp_path: Path) -> None:
+    folder, secret = tmp_path / "rec", tmp_path / "secret"
+    folder.mkdir()
+    secret.write_text("a,b\n1,hidden\n")
+    segment = folder / "things-000001.parquet"
+    pq.write_table(pa.table({"x": [1]}), segment)
+    before = (segment.read_bytes(), sorted(tmp_path.rglob("*")))
+    for form in REACHES_OUT:
+        query = form.format(folder=folder, secret=secret, segment=segment)
+        ended = call("sql", query, folder)
+        refused(ended)
+        assert "hidden" not in ended.err
+        assert (segment.read_bytes(), sorted(tmp_path.rglob("*"))) == before, query
+    refused(call("sql", f"from read_csv('{secret}')", folder), "--external")
+    answer = call("sql", f"select b from read_csv('{secret}')", folder, "--external", "--csv")
+    assert answer.out == "b\nhidden\n"
+    assert kneepoint.sql(f"from read_csv('{secret}')", folder, external=True)["b"].to_pylist() == ["hidden"]
+
+
+def test_what_a_query_makes_in_memory_is_allowed(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "things.parquet")
+    query = "create temp table y as select x + 1 as z from things; explain analyze from y; select sum(z) as s from y"
+    assert kneepoint.sql(query, tmp_path)["s"].to_pylist() == [5]
+
+
+def cut(whole: bytes) -> bytes:
+    return whole[: len(whole) // 2]
+
+
+def zeroed(whole: bytes) -> bytes:
+    """The pages of the first column."""
+    return whole[:4] + bytes(200) + whole[204:]
+
+
+@pytest.mark.parametrize("damage", [cut, zeroed, lambda _: b"", lambda _: b"no Parquet at all" * 40])
+def test_a_damaged_segment_is_one_line_that_names_it_and_other_tables_can_be_asked(
+    damage: Callable[[bytes], bytes], call: Call, tmp_path: Path
+) -> None:
+    rows = pa.table({"x": [n * 0.1 for n in range(5_000)]})
+    for name in ("things-000001", "things-000002", "others-000001"):
+        pq.write_table(rows, tmp_path / f"{name}.parquet", use_dictionary=False)
+    bad = tmp_path / "things-000002.parquet"
+    bad.write_bytes(damage(bad.read_bytes()))
+    refused(call("sql", "select sum(x) from things", tmp_path), f"{bad}: is damaged", "Move it away")
+    assert call("sql", "select count(*) as n from others where x >= 0", tmp_path, "--csv").out == "n\n5000\n"
+    bad.unlink()
+    assert call("sql", "select count(*) as n from things where x >= 0", tmp_path, "--csv").out == "n\n5000\n"
+
+
+def test_an_unfinished_segment_is_seen_beside_whole_ones_and_nothing_changes(call: Call, tmp_path: Path) -> None:
+    flows = _core.parse(SMALL, "small.toml").run_cell(0, 0).flows
+    for _ in range(2):
+        writer = _core.SegmentWriter(tmp_path, "flows", flows, 0)
+        writer.write(flows)
+        writer.finish()
+    writer = _core.SegmentWriter(tmp_path, "flows", flows, 0)
+    writer.write(flows)
+    empty = _core.SegmentWriter(tmp_path, "samples", flows, 10_000)
+    empty.write(flows)
+
+    def files() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    before = files()
+    query = "select count(*) as n, min(algorithm) as a from flows"
+    # While its writers live, and when they are gone.
+    assert kneepoint.sql(query, tmp_path).to_pylist() == [{"n": 3, "a": "cubic"}]
+    assert kneepoint.sql("from samples", tmp_path).num_rows == 0
+    del writer, empty
+    assert kneepoint.sql(query, tmp_path).to_pylist() == [{"n": 3, "a": "cubic"}]
+    assert call("sql", "describe samples", tmp_path).code == 0
+    assert files() == before
+
+
+def test_a_recording_without_sockets_has_every_table(call: Call, tmp_path: Path) -> None:
+    recorded = call("record", "--port", "1", "--for", "50ms", "--every", "50ms", "--out", "rec", "--quiet")
+    assert recorded.code == 0, recorded.err
+    assert {name for (name,) in csv.reader(call("sql", "show tables", "rec", "--csv").out.splitlines()[1:])} == {
+        table for table in _core.record_tables() if not table.startswith(("capture_", "iperf3_", "flent_"))
+    }
+    assert call("sql", "select count(*) as n from sockets", "rec", "--csv").out == "n\n0\n"
+    assert "srtt_us" in call("sql", "describe sockets", "rec").out
+
+
+def test_what_does_not_fit_memory_goes_to_a_folder_of_its_own(call: Call, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": list(range(100_000))}), tmp_path / "things.parquet")
+    before = sorted(tmp_path.iterdir())
+    told = kneepoint.sql("select current_setting('temp_directory') as folder from things limit 1", tmp_path)
+    folder = Path(told["folder"][0].as_py())
+    assert folder.parent == Path(tempfile.gettempdir()) and not folder.exists()
+    assert sorted(tmp_path.iterdir()) == before

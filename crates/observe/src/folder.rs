@@ -10,7 +10,7 @@
 //! who called `sudo` counts as root here: who may run it as root needs no trick.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -182,24 +182,31 @@ impl Folder {
                 fd = open("/", OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).map_err(cannot)?;
                 continue;
             }
-            let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-            let next = match openat(&fd, &name[..], flags, Mode::empty()) {
-                Err(Errno::ENOENT) if make => {
-                    // Another may make it at the same moment.
-                    match mkdirat(&fd, &name[..], folder_mode()) {
-                        Err(error) if error != Errno::EEXIST => {
-                            return Err(Error::io(path, "make the folder")(error));
-                        }
-                        outcome => made = outcome.is_ok() && rest.is_empty(),
+            let mut next = directory_at(&fd, &name[..]);
+            if matches!(next, Err(Errno::ENOENT)) && make {
+                // Another may make it at the same moment.
+                match mkdirat(&fd, &name[..], folder_mode()) {
+                    Err(error) if error != Errno::EEXIST => {
+                        return Err(Error::io(path, "make the folder")(error));
                     }
-                    openat(&fd, &name[..], flags, Mode::empty()).map_err(cannot)?
+                    outcome => made = outcome.is_ok() && rest.is_empty(),
                 }
-                found => found.map_err(cannot)?,
-            };
+                next = directory_at(&fd, &name[..]);
+            }
+            match next {
+                Ok(next) => {
+                    fd = next;
+                    continue;
+                }
+                // It may be a link.
+                Err(Errno::ENOTDIR) => {}
+                Err(error) => return Err(cannot(error)),
+            }
+            let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+            let next = openat(&fd, &name[..], flags, Mode::empty()).map_err(cannot)?;
             let about = fstat(&next).map_err(cannot)?;
             if kind(&about) != SFlag::S_IFLNK {
-                fd = next;
-                continue;
+                return Err(cannot(Errno::ENOTDIR));
             }
             links += 1;
             if links > LINKS_MAX {
@@ -222,9 +229,6 @@ impl Folder {
 
     fn held(fd: OwnedFd, path: PathBuf, made: bool) -> Result<Folder, Error> {
         let about = fstat(&fd).map_err(Error::io(&path, "look at"))?;
-        if kind(&about) != SFlag::S_IFDIR {
-            return Err(Error::io(&path, "open the folder")(Errno::ENOTDIR));
-        }
         if !trusted(about.st_uid) {
             return Err(Error::Foreign {
                 path,
@@ -418,7 +422,7 @@ impl Folder {
     /// Something of it cannot be removed, or it is no folder.
     pub fn remove_folder(&self, name: &str) -> Result<(), Error> {
         let path = self.join(name);
-        let fd = match self.within(name) {
+        let fd = match directory_at(&self.fd, OsStr::new(name)) {
             Err(Errno::ENOENT) => return Ok(()),
             found => found.map_err(Error::io(&path, "open the folder"))?,
         };
@@ -531,6 +535,12 @@ impl AsFd for Folder {
 /// A file's lock; `None`: another holds it.
 pub fn locked(file: File) -> Option<Lock> {
     Flock::lock(file, FlockArg::LockExclusiveNonblock).ok()
+}
+
+/// The directory of that name. A link is none; what is mounted on demand is.
+fn directory_at(fd: &OwnedFd, name: &OsStr) -> nix::Result<OwnedFd> {
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    openat(fd, name, flags, Mode::empty())
 }
 
 /// The steps of a path.

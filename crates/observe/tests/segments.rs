@@ -199,14 +199,15 @@ fn a_reader_sees_the_complete_row_groups_of_a_part_while_it_is_written_and_after
     let mut writer = writer(
         dir.path(),
         Options {
-            at_once: true,
+            even_empty: true,
             ..options()
         },
     );
+    writer.commit().unwrap();
     assert_eq!(
         seen(dir.path()),
         [Vec::<i64>::new()],
-        "the columns are told at once"
+        "the columns are told before there are rows"
     );
     writer.write(&batch(0, 3)).unwrap();
     writer.commit().unwrap();
@@ -232,20 +233,20 @@ fn a_reader_sees_the_complete_row_groups_of_a_part_while_it_is_written_and_after
 #[test]
 fn a_table_without_rows_has_one_segment_however_often_it_is_begun() {
     let dir = tempfile::tempdir().unwrap();
-    let at_once = || Options {
-        at_once: true,
+    let even_empty = || Options {
+        even_empty: true,
         ..options()
     };
     let path = dir.path().join("sockets-000001.parquet");
     assert_eq!(
-        writer(dir.path(), at_once()).finish().unwrap(),
+        writer(dir.path(), even_empty()).finish().unwrap(),
         [path.clone()]
     );
     assert_eq!(
-        writer(dir.path(), at_once()).finish().unwrap(),
+        writer(dir.path(), even_empty()).finish().unwrap(),
         [path.clone(); 0]
     );
-    drop(writer(dir.path(), at_once()));
+    writer(dir.path(), even_empty()).commit().unwrap();
     assert_eq!(recover(&held(dir.path())).unwrap()[0].1, Recovered::Empty);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     assert_eq!(rows(&path), Vec::<i64>::new());

@@ -36,7 +36,7 @@ impl SegmentWriter {
             // Against kill -9, not against power cuts, which would cost a wait
             // for the disk.
             sync: false,
-            at_once: true,
+            even_empty: true,
             ..Options::default()
         };
         let schema = like.batch().schema();
@@ -61,7 +61,10 @@ impl SegmentWriter {
         let writer = held.take().ok_or_else(finished)?;
         let files: Result<Vec<PathBuf>, Error> = writer.finish();
         let files = files.map_err(|error| errors::segment(py, error))?;
-        Ok(files.into_iter().next().expect("it was begun at once"))
+        Ok(files
+            .into_iter()
+            .next()
+            .expect("it gets a segment though no row came"))
     }
 }
 

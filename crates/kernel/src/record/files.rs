@@ -31,7 +31,7 @@ impl<T: Table> Sink<T> {
             segment_bytes: options.segment_bytes,
             segment_age: options.segment_age,
             keep_bytes: options.keep_bytes,
-            at_once: true,
+            even_empty: true,
         };
         Ok(Sink {
             table: T::default(),

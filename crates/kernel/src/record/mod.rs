@@ -161,7 +161,10 @@ struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     fn new(options: &'a Options) -> Result<Recorder<'a>, KernelError> {
         let mut report = Report::default();
-        let found = recover(&Folder::make(&options.dir).map_err(Error::from)?)?;
+        let found = match options.dir.exists() {
+            true => recover(&Folder::open(&options.dir).map_err(Error::from)?)?,
+            false => Vec::new(),
+        };
         let whole = |(_, outcome): &&(_, Recovered)| matches!(outcome, Recovered::Whole { .. });
         match found.iter().filter(whole).count() {
             0 => {}

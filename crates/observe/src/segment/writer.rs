@@ -41,9 +41,9 @@ pub struct Options {
     /// Is a row group on the disk, and not only with the kernel, before it
     /// counts? Needed against power cuts, not against kill -9.
     pub sync: bool,
-    /// Is the first segment begun before the first row? Then the table is there
-    /// from the beginning on, and if no row ever comes.
-    pub at_once: bool,
+    /// Does the table get a segment though no row comes? Then from the first
+    /// [`commit`](Writer::commit) on.
+    pub even_empty: bool,
 }
 
 impl Default for Options {
@@ -55,7 +55,7 @@ impl Default for Options {
             segment_age: Duration::from_secs(3600),
             keep_bytes: None,
             sync: true,
-            at_once: false,
+            even_empty: false,
         }
     }
 }
@@ -75,6 +75,8 @@ pub struct Writer {
     about: Vec<KeyValue>,
     current: Option<Current>,
     next: u64,
+    /// Was there ever a segment?
+    begun: bool,
     closed: Vec<PathBuf>,
     rows: u64,
 }
@@ -123,7 +125,7 @@ impl Writer {
         let parquet_schema = ArrowSchemaConverter::new()
             .convert(&schema)
             .expect("every type of a table has a form in Parquet");
-        let mut writer = Writer {
+        Ok(Writer {
             folder: folder.clone(),
             table: table.into(),
             schema,
@@ -133,13 +135,10 @@ impl Writer {
             about,
             current: None,
             next: first_free(folder, table)?,
+            begun: false,
             closed: Vec::new(),
             rows: 0,
-        };
-        if writer.options.at_once {
-            writer.open()?;
-        }
-        Ok(writer)
+        })
     }
 
     /// Appends rows. They outlive the writer once their row group is closed.
@@ -174,6 +173,7 @@ impl Writer {
     /// # Errors
     /// As of [`write`](Writer::write).
     pub fn commit(&mut self) -> Result<(), Error> {
+        self.begin_empty()?;
         match &self.current {
             Some(current)
                 if current.parquet.in_progress_rows() > 0
@@ -191,6 +191,7 @@ impl Writer {
     /// # Errors
     /// As of [`write`](Writer::write).
     pub fn finish(mut self) -> Result<Vec<PathBuf>, Error> {
+        self.begin_empty()?;
         if self
             .current
             .as_ref()
@@ -215,7 +216,15 @@ impl Writer {
             .map_or(0, |current| current.parquet.memory_size())
     }
 
+    fn begin_empty(&mut self) -> Result<(), Error> {
+        if self.options.even_empty && !self.begun {
+            self.open()?;
+        }
+        Ok(())
+    }
+
     fn open(&mut self) -> Result<(), Error> {
+        self.begun = true;
         // An import may have put segments beside ours meanwhile.
         self.next = self.next.max(first_free(&self.folder, &self.table)?);
         let part = format!("{}-{:06}.parquet.part", self.table, self.next);

@@ -1,0 +1,113 @@
+//! Folders that are written into. What root refuses is in tests/python/test_foreign_folders.py.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::symlink;
+
+use knee_observe::folder::{Error, Folder, Readers};
+
+#[test]
+fn a_path_leads_through_links_and_dots_to_the_folder_that_the_kernel_would_find() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    fs::create_dir_all(root.join("real/deep")).unwrap();
+    symlink("real", root.join("relative")).unwrap();
+    symlink(root.join("real/deep"), root.join("absolute")).unwrap();
+    for (path, reached) in [
+        ("relative/deep", "real/deep"),
+        ("absolute", "real/deep"),
+        ("absolute/../new/er", "real/new/er"),
+        ("./relative/./", "real"),
+    ] {
+        let folder = Folder::make(&root.join(path)).unwrap();
+        let mut file = folder.create("file", Readers::Own).unwrap();
+        file.write_all(path.as_bytes()).unwrap();
+        let file = root.join(reached).join("file");
+        assert_eq!(fs::read_to_string(&file).unwrap(), path);
+        fs::remove_file(file).unwrap();
+    }
+    symlink("loop", root.join("loop")).unwrap();
+    fs::write(root.join("file"), "").unwrap();
+    for path in ["loop", "file", "file/below"] {
+        assert!(matches!(
+            Folder::make(&root.join(path)),
+            Err(Error::Io { .. })
+        ));
+    }
+    assert!(Folder::open(&root.join("none")).is_err());
+}
+
+#[test]
+fn another_folder_in_the_paths_place_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::make(&dir.path().join("a")).unwrap();
+    assert!(folder.made());
+    fs::rename(dir.path().join("a"), dir.path().join("b")).unwrap();
+    symlink("/", dir.path().join("a")).unwrap();
+    folder.write("file", b"content").unwrap();
+    let names: Vec<_> = fs::read_dir(dir.path().join("b")).unwrap().collect();
+    assert_eq!(names.len(), 1, "no temporary file is left");
+    let written = fs::read_to_string(dir.path().join("b/file")).unwrap();
+    assert_eq!(written, "content");
+}
+
+#[test]
+fn a_name_that_is_taken_is_refused_and_what_is_no_file_is_not_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::open(dir.path()).unwrap();
+    fs::write(dir.path().join("victim"), "kept").unwrap();
+    symlink("victim", dir.path().join("link")).unwrap();
+    fs::create_dir(dir.path().join("folder")).unwrap();
+    for name in ["victim", "link", "folder"] {
+        assert!(folder.create(name, Readers::Own).is_err());
+    }
+    for name in ["link", "folder"] {
+        assert!(matches!(
+            folder.temporary(name, Readers::Own),
+            Err(Error::NotOurs { .. })
+        ));
+    }
+    assert!(matches!(folder.lock("link"), Err(Error::NotOurs { .. })));
+    assert_eq!(
+        fs::read_to_string(dir.path().join("victim")).unwrap(),
+        "kept"
+    );
+}
+
+#[test]
+fn a_folder_is_cleared_without_following_links_out_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let outside = dir.path().join("outside");
+    fs::create_dir_all(outside.join("kept")).unwrap();
+    let folder = Folder::make(&dir.path().join("inside")).unwrap();
+    let deep = folder.folder("a").unwrap().folder("b").unwrap();
+    drop(deep.create("file", Readers::Own).unwrap());
+    symlink(&outside, dir.path().join("inside/a/link")).unwrap();
+    folder.clear().unwrap();
+    assert!(folder.names().unwrap().is_empty());
+    assert!(outside.join("kept").is_dir());
+    symlink(&outside, dir.path().join("inside/link")).unwrap();
+    assert!(folder.remove_folder("link").is_err());
+    assert!(outside.join("kept").is_dir());
+}
+
+#[test]
+fn one_holds_the_lock_and_only_left_temporary_files_are_swept() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::open(dir.path()).unwrap();
+    let held = folder.lock(".lock").unwrap().unwrap();
+    assert!(folder.lock(".lock").unwrap().is_none());
+    drop(held);
+    assert!(folder.lock(".lock").unwrap().is_some());
+    for name in [
+        ".a.tmp",
+        "a.0123456789abcdef.tmp",
+        ".a.0123456789abcdeg.tmp",
+    ] {
+        fs::write(dir.path().join(name), "").unwrap();
+    }
+    let before = folder.names().unwrap();
+    drop(folder.temporary("a", Readers::Own).unwrap());
+    folder.sweep().unwrap();
+    assert_eq!(folder.names().unwrap(), before);
+}
