@@ -192,7 +192,7 @@ def kinds(items: list[dict[str, object]]) -> str:
 def demo() -> str:
     """What `make demo` prints of its run, which is the same on every machine."""
     run = kneepoint.run(DOCS.parent / "gallery" / "demo.toml")
-    return f"```text\n{output.as_text(run)}\n```\n"
+    return f"```text\n{chr(10).join(output.lines(run))}\n```\n"
 
 
 PARTS: dict[str, Callable[[], str]] = {

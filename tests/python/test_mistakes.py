@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kneepoint
-from kneepoint import folder, output
+from kneepoint import output, writing
 from support import SMALL, Ended
 
 Call = Callable[..., Ended]
@@ -177,7 +177,7 @@ def test_two_scenarios_of_one_name_are_refused_before_the_first_runs(call: Call,
     ],
 )
 def test_what_to_do_about_a_place_that_cannot_be_written_depends_on_why(error: OSError, advice: str) -> None:
-    assert str(folder.cannot_write(Path("x"), error)) == f"x: cannot be written: {error.strerror}. {advice}"
+    assert str(writing.cannot_write(Path("x"), error)) == f"x: cannot be written: {error.strerror}. {advice}"
 
 
 def test_one_repetition_has_no_interval_to_speak_of_and_is_one(call: Call, tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_one_repetition_has_no_interval_to_speak_of_and_is_one(call: Call, tmp_p
 
 @pytest.mark.parametrize("text", [SMALL, ONE, SMALL + 'workload = "transfer"\nbytes = "1kB"\n'])
 def test_the_interval_is_explained_where_there_is_one(text: str) -> None:
-    out = output.as_text(kneepoint.run(text))
+    out = "\n".join(output.lines(kneepoint.run(text)))
     assert ("± is the 95 % interval" in out) == bool(re.search(r"\d ±\d", out)), out
 
 

@@ -185,3 +185,22 @@ def test_what_does_not_fit_memory_goes_to_a_folder_of_its_own(call: Call, tmp_pa
     folder = Path(told["folder"][0].as_py())
     assert folder.parent == Path(tempfile.gettempdir()) and not folder.exists()
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_an_unfinished_segment_whose_pages_are_damaged_is_named(call: Call, tmp_path: Path) -> None:
+    flows = _core.parse(SMALL, "small.toml").run_cell(0, 0).flows
+    writer = _core.SegmentWriter(tmp_path, "flows", flows, 0)
+    writer.write(flows)
+    del writer
+    part = tmp_path / "flows-000001.parquet.part"
+    part.write_bytes(b"PAR1" + bytes(len(part.read_bytes()) - 4))
+    refused(call("sql", "from flows", tmp_path), str(part))
+
+
+def test_names_of_files_are_no_sql(call: Call, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "things.parquet")
+    for name in ('a"; drop view things; --', "b c", "tcp-sockets"):
+        (tmp_path / f"{name}-000001.parquet.part").write_bytes(b"PAR1")
+        (tmp_path / f"{name}-000001.parquet.groups").write_bytes(b"")
+        pq.write_table(pa.table({"x": [1]}), tmp_path / f"{name}-000002.parquet")
+    assert call("sql", "show tables", tmp_path, "--csv").out == "name\nthings\n"

@@ -12,7 +12,7 @@ import errno
 import io
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,7 +66,7 @@ class _Table:
     """Where its rows are."""
 
     whole: list[Path] = field(default_factory=list)
-    unfinished: list[_core.Unfinished] = field(default_factory=list)
+    unfinished: list[tuple[Path, _core.Unfinished]] = field(default_factory=list)
 
 
 @contextmanager
@@ -91,17 +91,22 @@ def opened(folder: Path | str, *, external: bool = False) -> Iterator[duckdb.Duc
         for name, table in tables.items():
             try:
                 _view(database, name, table)
-            except duckdb.Error as error:
-                damaged[name] = _damage(error, table.whole) or f"{folder}: {name}: {_said(error)}"
+            except (duckdb.Error, RunFolderError) as error:
+                damaged[name] = _damage(error, [table]) or f"{folder}: {name}: {_said(error)}"
         if not external:
             database.execute("set lock_configuration = true")
         try:
             yield database
         except duckdb.Error as error:
             said = _said(error).rstrip(". ")
+<<<<<<< HEAD
             told = [why for name, why in damaged.items() if re.search(rf"\b{name}\b", said)]
             files = [path for table in tables.values() for path in table.whole]
             if why := next(iter(told), None) or _damage(error, files):
+=======
+            asked = [why for name, why in damaged.items() if re.search(rf"\b{name}\b", said)]
+            if why := next(iter(asked), None) or _damage(error, tables.values()):
+>>>>>>> readers
                 raise RunFolderError(why) from None
             if isinstance(error, duckdb.PermissionException):
                 raise UsageError(
@@ -143,10 +148,12 @@ def _tables(folder: Path) -> tuple[dict[str, _Table], dict[str, str]]:
                 found.setdefault(match["table"], _Table()).whole.append(path)
     whole = {path for table in found.values() for path in table.whole}
     for name, part, content, why in parts:
+        if not _SEGMENT.fullmatch(part.with_suffix("").name):
+            continue
         if why is not None:
             damaged[name] = why
         elif content is not None and part.with_suffix("") not in whole:
-            found.setdefault(name, _Table()).unfinished.append(content)
+            found.setdefault(name, _Table()).unfinished.append((part, content))
     if not found and not damaged:
         raise RunFolderError(f"{folder}: holds no table; expected Parquet files such as sockets-000001.parquet.")
     return {name: table for name, table in found.items() if name not in damaged}, damaged
@@ -159,20 +166,23 @@ def _view(database: duckdb.DuckDBPyConnection, name: str, table: _Table) -> None
         listed = ", ".join(_literal(_plain_pattern(path)) for path in table.whole)
         # Segments of different versions may have different columns.
         sources.append(f"from read_parquet([{listed}], union_by_name = true)")
-    for number, content in enumerate(table.unfinished):
-        database.register(f"{name}.unfinished.{number}", _dataset(content))
-        sources.append(f'from "{name}.unfinished.{number}"')
+    for part, content in table.unfinished:
+        database.register(part.name, _dataset(part, content))
+        sources.append(f'from "{part.name}"')
     database.execute(f'create view "{name}" as {" union all by name ".join(sources)}')
 
 
-def _dataset(content: _core.Unfinished) -> Any:
+def _dataset(part: Path, content: _core.Unfinished) -> Any:
     """An unfinished segment as DuckDB scans it: column by column and group by group, as it does files."""
     import pyarrow
     from pyarrow import dataset
 
     form = dataset.ParquetFileFormat()
     fragment = form.make_fragment(pyarrow.PythonFile(_File(content), mode="r"))
-    return dataset.FileSystemDataset([fragment], fragment.physical_schema, form)
+    try:
+        return dataset.FileSystemDataset([fragment], fragment.physical_schema, form)
+    except (OSError, pyarrow.ArrowException) as error:
+        raise RunFolderError(_damaged(part, str(error).splitlines()[0])) from None
 
 
 class _File(io.RawIOBase):
@@ -201,34 +211,41 @@ class _File(io.RawIOBase):
         return found
 
 
-def _damage(error: duckdb.Error, files: list[Path]) -> str | None:
+def _damage(error: Exception, tables: Iterable[_Table]) -> str | None:
     """What to say where the error is that one of the files cannot be read."""
     import duckdb
     import pyarrow
     from pyarrow import parquet
 
-    said = _said(error).rstrip(". ")
-    found = next(((path, said) for path in files if str(path.absolute()) in said), None)
+    tables = list(tables)
+    whole = [path for table in tables for path in table.whole]
+    said = _said(error)
+    for path in whole:
+        if str(path.absolute()) in said:
+            return _damaged(path, said) if path.exists() else f"{path}: was deleted meanwhile. Ask again."
+    for part in (part for table in tables for part, _ in table.unfinished):
+        if part.name in said:
+            return _damaged(part, said)
     # An error of reading that names no file: which one it is, reading tells.
-    nameless = type(error) is duckdb.Error or isinstance(error, (duckdb.IOException, duckdb.InternalException))
-    for path in files if found is None and nameless else ():
-        try:
-            with parquet.ParquetFile(path) as file:
-                for _ in file.iter_batches():
-                    pass
-        except (OSError, pyarrow.ArrowException) as refused:
-            found = path, str(refused).splitlines()[0].rstrip(". ")
-            break
-    if found is None:
-        return None
-    path, why = found
+    if type(error) is duckdb.Error or isinstance(error, (duckdb.IOException, duckdb.InternalException)):
+        for path in whole:
+            try:
+                with parquet.ParquetFile(path) as file:
+                    for _ in file.iter_batches():
+                        pass
+            except (OSError, pyarrow.ArrowException) as refused:
+                return _damaged(path, str(refused).splitlines()[0])
+    return None
+
+
+def _damaged(path: Path, why: str) -> str:
     return (
-        f"{path}: is damaged: {why}; expected a whole Parquet file. Move it away, and the table has the rows of its "
-        "other files; other tables can be asked as it is."
+        f"{path}: is damaged: {why.rstrip('. ')}; expected a whole Parquet file. Move it away, and the table has the "
+        "rows of its other files; other tables can be asked as it is."
     )
 
 
-def _said(error: duckdb.Error) -> str:
+def _said(error: Exception) -> str:
     """What follows shows the query with a mark below, which one paragraph cannot."""
     return str(error).split("\n\nLINE ")[0]
 

@@ -108,6 +108,8 @@ pub(super) fn complete(file: &mut File, folder: &Folder, part: &str) -> Result<R
         }
     } else {
         folder.remove(&reserve::beside(part))?;
+        // A part without groups can be done again, groups without a part would stay.
+        folder.remove(&groups_name)?;
         folder.remove(part)?;
         Recovered::Empty
     };
