@@ -99,14 +99,8 @@ def opened(folder: Path | str, *, external: bool = False) -> Iterator[duckdb.Duc
             yield database
         except duckdb.Error as error:
             said = _said(error).rstrip(". ")
-<<<<<<< HEAD
             told = [why for name, why in damaged.items() if re.search(rf"\b{name}\b", said)]
-            files = [path for table in tables.values() for path in table.whole]
-            if why := next(iter(told), None) or _damage(error, files):
-=======
-            asked = [why for name, why in damaged.items() if re.search(rf"\b{name}\b", said)]
-            if why := next(iter(asked), None) or _damage(error, tables.values()):
->>>>>>> readers
+            if why := next(iter(told), None) or _damage(error, tables.values()):
                 raise RunFolderError(why) from None
             if isinstance(error, duckdb.PermissionException):
                 raise UsageError(
