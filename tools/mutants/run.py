@@ -1,0 +1,85 @@
+"""Runs tests against one mutant, and says who killed it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+KILLED, SURVIVED, SAME, UNBUILT = "killed", "survived", "same code", "does not build"
+
+# A mutant that takes this many times as long as no mutant hangs. The rest is for a busy machine.
+HANGS_AT_FACTOR = 8
+GRACE_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a mutant, and by which test."""
+
+    outcome: str
+    by: str = ""
+
+
+@dataclass
+class Program:
+    """A test program, its tests, and how long it takes."""
+
+    package: str
+    target: str
+    path: Path
+    tests: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def first_failure(
+    command: Sequence[str | Path], environment: Mapping[str, str], cwd: Path, limit_seconds: float, sign: str
+) -> str | None:
+    """The first line with `sign` in it, at which the command is ended; None if it succeeds."""
+    process = subprocess.Popen(
+        command, cwd=cwd, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    os.set_blocking(process.stdout.fileno(), False)
+    deadline = time.monotonic() + limit_seconds
+    said = b""
+    try:
+        while True:
+            ended = process.poll() is not None
+            said += process.stdout.read() or b""
+            for line in said.decode(errors="replace").splitlines():
+                if sign in line:
+                    return line.strip()
+            if ended:
+                return None if process.returncode == 0 else f"exit status {process.returncode}"
+            if time.monotonic() > deadline:
+                return "takes too long"
+            said = said[said.rfind(b"\n") + 1 :]
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.02)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+
+
+def judge(programs: Iterable[tuple[Program, Sequence[str]]], environment: Mapping[str, str], cwd: Path) -> Result:
+    """Runs the programs, each with the tests named, the quickest first, until one fails."""
+    shares = [(program, tests, program.seconds * len(tests) / max(1, len(program.tests))) for program, tests in programs]
+    for program, tests, _ in sorted(shares, key=lambda share: share[2]):
+        command: list[str | Path] = [program.path, "--test-threads=1"]
+        if len(tests) < len(program.tests):
+            command += ["--exact", *tests]
+        limit = HANGS_AT_FACTOR * program.seconds + GRACE_SECONDS
+        failed = first_failure(command, environment, cwd / "crates" / program.package, limit, "... FAILED")
+        if failed is not None:
+            test = failed.removeprefix("test ").removesuffix(" ... FAILED")
+            return Result(KILLED, f"{program.package}/{program.target}: {test}")
+    return Result(SURVIVED)
