@@ -17,8 +17,16 @@ from mutant import Mutant
 from parts import BUILD, ROOT
 from run import KILLED, SAME, SURVIVED, UNBUILT, Program, Result, first_failure, judge
 
-# What a mutant of the part is tried on; of crates/sim for the algorithms what claims something of one of them.
-_ALGORITHMS_IN_SIM = {"algorithm_state", "bbr1", "bbr2", "bbr3", "bbr3_paths", "delay_based", "ecn", "policer"}
+# What crates/sim claims of single algorithms. A mutant of C is tried on these after the tests of crates/cc.
+_IN_SIM = {
+    "bbr1": {"bbr1", "policer", "algorithm_state"},
+    "bbr2": {"bbr2"},
+    "bbr3": {"bbr3", "bbr3_paths"},
+    "dctcp": {"ecn"},
+    "prague": {"ecn"},
+    "vegas": {"delay_based"},
+    "westwood": {"delay_based"},
+}
 _PYTHON_TESTS = ("test_stats", "test_expect", "test_verdicts", "test_compose", "test_programs")
 
 
@@ -126,21 +134,20 @@ class Judge:
             differs = library.with_mutant(mutant, folder)
             if not differs:
                 return Result(UNBUILT if differs is None else SAME)
-            these = [p for p in programs if p.package == "cc"]
-            found = judge([(p, p.tests) for p in these], tree.ENVIRONMENT | {"LD_LIBRARY_PATH": str(folder)}, tree.TREE)
+            environment = tree.ENVIRONMENT | {"LD_LIBRARY_PATH": str(folder)}
+            found = judge([(p, p.seconds) for p in programs if p.package == "cc"], environment, tree.TREE)
             if found.outcome == SURVIVED:
-                these = [p for p in programs if p.package == "sim" and p.target in _ALGORITHMS_IN_SIM]
-                environment = tree.ENVIRONMENT | {"LD_LIBRARY_PATH": str(folder)}
-                found = judge([(p, p.tests) for p in these], environment, tree.TREE)
+                claims = set().union(*(_IN_SIM.get(unit, set()) for unit in library.units_of(mutant)))
+                these = [(p, p.seconds) for p in programs if p.package == "sim" and p.target in claims]
+                found = judge(these, environment, tree.TREE)
             return found
 
         numbers = {m.name: n for n, m in numbered.items()}
 
         def rust(mutant: Mutant, _: Path) -> Result:
             number = numbers[mutant.name]
-            return judge(
-                _reaching(programs, reached.get(number, set())), tree.ENVIRONMENT | {"KNEE_MUTANT": str(number)}, tree.TREE
-            )
+            which = _reaching(programs, reached.get(number, set()))
+            return judge(which, tree.ENVIRONMENT | {"KNEE_MUTANT": str(number)}, tree.TREE)
 
         self._each(of_c, c)
         self._each(list(numbered.values()), rust)
@@ -168,9 +175,8 @@ class Judge:
                     result = Result(UNBUILT)
                     break
                 for program in built:
-                    before = known[program.package, program.target]
-                    program.tests, program.seconds = before.tests, before.seconds
-                which = _reaching(built, cases) if cases else [(p, p.tests) for p in built]
+                    program.seconds = known[program.package, program.target].seconds
+                which = _reaching(built, cases) if cases else [(p, list(p.seconds)) for p in built]
                 result = judge(which, tree.ENVIRONMENT, tree.TREE)
                 if result.outcome == KILLED:
                     break
@@ -179,5 +185,5 @@ class Judge:
 
 def _reaching(programs: list[Program], cases: set[tuple[str, str, str]]) -> list[tuple[Program, list[str]]]:
     """The programs with those of their tests that are among the cases."""
-    chosen = [(p, [t for t in p.tests if (p.package, p.target, t) in cases]) for p in programs]
+    chosen = [(p, [t for t in p.seconds if (p.package, p.target, t) in cases]) for p in programs]
     return [(p, tests) for p, tests in chosen if tests]

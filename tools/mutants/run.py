@@ -16,6 +16,8 @@ KILLED, SURVIVED, SAME, UNBUILT = "killed", "survived", "same code", "does not b
 # A mutant that takes this many times as long as no mutant hangs. The rest is for a busy machine.
 HANGS_AT_FACTOR = 8
 GRACE_SECONDS = 20.0
+# Tests quicker than this run in one process, slower ones each in their own, so that the quickest of all come first.
+TOGETHER_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
@@ -28,13 +30,12 @@ class Result:
 
 @dataclass
 class Program:
-    """A test program, its tests, and how long it takes."""
+    """A test program, and how long each of its tests takes."""
 
     package: str
     target: str
     path: Path
-    tests: list[str] = field(default_factory=list)
-    seconds: float = 0.0
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 def first_failure(
@@ -70,14 +71,17 @@ def first_failure(
         process.stdout.close()
 
 
-def judge(programs: Iterable[tuple[Program, Sequence[str]]], environment: Mapping[str, str], cwd: Path) -> Result:
-    """Runs the programs, each with the tests named, the quickest first, until one fails."""
-    shares = [(program, tests, program.seconds * len(tests) / max(1, len(program.tests))) for program, tests in programs]
-    for program, tests, _ in sorted(shares, key=lambda share: share[2]):
-        command: list[str | Path] = [program.path, "--test-threads=1"]
-        if len(tests) < len(program.tests):
-            command += ["--exact", *tests]
-        limit = HANGS_AT_FACTOR * program.seconds + GRACE_SECONDS
+def judge(programs: Iterable[tuple[Program, Iterable[str]]], environment: Mapping[str, str], cwd: Path) -> Result:
+    """Runs the tests named of each program, the quickest first, until one fails."""
+    batches: list[tuple[float, Program, list[str]]] = []
+    for program, tests in programs:
+        quick = [test for test in tests if program.seconds[test] <= TOGETHER_SECONDS]
+        slow = [test for test in tests if program.seconds[test] > TOGETHER_SECONDS]
+        for batch in [quick] * bool(quick) + [[test] for test in slow]:
+            batches.append((sum(program.seconds[test] for test in batch), program, batch))
+    for seconds, program, batch in sorted(batches, key=lambda batch: batch[0]):
+        command = [program.path, "--test-threads=1", "--exact", *batch]
+        limit = HANGS_AT_FACTOR * seconds + GRACE_SECONDS
         failed = first_failure(command, environment, cwd / "crates" / program.package, limit, "... FAILED")
         if failed is not None:
             test = failed.removeprefix("test ").removesuffix(" ... FAILED")

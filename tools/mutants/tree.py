@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import clike
@@ -173,24 +173,32 @@ def traced(programs: list[Program]) -> dict[int, set[tuple[str, str, str]]]:
     for program in programs:
         trace.unlink(missing_ok=True)
         cwd = TREE / "crates" / program.package
-        listed = subprocess.run(
-            [program.path, "--list", "--format=terse"],
-            cwd=cwd, env=os.environ | ENVIRONMENT, check=True, capture_output=True, text=True,
-        )  # fmt: skip
-        program.tests = [line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test")]
-        began = time.monotonic()
+        environment = os.environ | ENVIRONMENT | {"KNEE_MUTANT": str(trace)}
+        command = [program.path, "--test-threads=2"]
         # Two threads: with one, libtest runs the tests on the main thread, which has no test's name.
-        ran = subprocess.run(
-            [program.path, "--test-threads=2"],
-            cwd=cwd, env=os.environ | ENVIRONMENT | {"KNEE_MUTANT": str(trace)}, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        program.seconds = time.monotonic() - began
+        with subprocess.Popen(command, cwd=cwd, env=environment, stdout=subprocess.PIPE, text=True) as ran:
+            assert ran.stdout is not None
+            program.seconds = _durations(ran.stdout)
         if ran.returncode:
-            raise BuildFailed(f"{program.path} fails without a mutant:\n{ran.stdout[-3000:]}")
+            raise BuildFailed(f"{program.path} fails without a mutant")
         for line in trace.read_text(encoding="utf-8").splitlines() if trace.exists() else []:
             test, number = line.split("\t")
             reached.setdefault(int(number), set()).add((program.package, program.target, test))
     return reached
+
+
+def _durations(lines: Iterable[str]) -> dict[str, float]:
+    """How long each test took, from when its line was printed: a test begins when one of two threads is free."""
+    ended: list[tuple[str, float]] = []
+    free = [time.monotonic()] * 2
+    for line in lines:
+        if line.startswith("test ") and " ... " in line:
+            ended.append((line.removeprefix("test ").split(" ... ")[0], time.monotonic()))
+    durations = {}
+    begins = dict(zip(sorted(name for name, _ in ended), free + [at for _, at in ended], strict=False))
+    for name, at in ended:
+        durations[name] = at - begins[name]
+    return durations
 
 
 class Library:
@@ -209,6 +217,10 @@ class Library:
             assert _compile(ROOT / "cc", unit, self.objects)
         _link([self.objects / f"{unit}.o" for unit in self.units], HOST / LIBRARY)
 
+    def units_of(self, mutant: Mutant) -> list[str]:
+        """The algorithms that this file is part of."""
+        return [unit for unit, needs in self.needs.items() if Path(mutant.file).name in needs]
+
     def with_mutant(self, mutant: Mutant, folder: Path) -> bool | None:
         """Makes the library in the folder; None if it does not build, False if the machine code is the same."""
         shutil.rmtree(folder, ignore_errors=True)
@@ -223,7 +235,7 @@ class Library:
         objects, differs = [], False
         for unit in self.units:
             objects.append(self.objects / f"{unit}.o")
-            if name in self.needs[unit]:
+            if unit in self.units_of(mutant):
                 if not _compile(folder / "cc", unit, folder):
                     return None
                 if (folder / f"{unit}.o").read_bytes() != objects[-1].read_bytes():
