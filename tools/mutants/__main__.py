@@ -32,14 +32,15 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--count", type=int, default=650, help="how many to draw, from all parts")
     arguments.add_argument("--seed", type=int, default=1)
-    arguments.add_argument("--part", action="append", choices=[p.name for p in PARTS], help="only this one (may be given again)")
+    names = [part.name for part in PARTS]
+    arguments.add_argument("--part", action="append", choices=names, help="only this one (may be given again)")
     arguments.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="mutants at a time")
     arguments.add_argument("--survivors", action="store_true", help="only those that survived the last run")
     arguments.add_argument("--list", action="store_true", help="list the draw and end")
     asked = arguments.parse_args()
     if asked.count < 1 or asked.workers < 1:
         arguments.error("--count and --workers are at least 1")
-    draw = {name: mutants for name, mutants in drawn(asked.count, asked.seed).items() if not asked.part or name in asked.part}
+    draw = {name: found for name, found in drawn(asked.count, asked.seed).items() if name in (asked.part or names)}
     if asked.list:
         for mutants in draw.values():
             for mutant in mutants:
@@ -68,9 +69,8 @@ def main() -> None:
 
 def entry(part: str, mutant: Mutant, result: Result) -> dict[str, str]:
     """A row of the table."""
-    change = f"{' '.join(mutant.original.split())} -> {' '.join(mutant.replacement.split())}"
     return {
-        "part": part, "place": mutant.place, "function": mutant.function, "text": mutant.text, "change": change,
+        "part": part, "place": mutant.place, "function": mutant.function, "text": mutant.text, "change": mutant.change,
         "outcome": result.outcome, "by": result.by, "name": mutant.name,
     }  # fmt: skip
 
@@ -86,7 +86,8 @@ def summed_up(judged: list[dict[str, str]], equivalents: Equivalents) -> bool:
         if killed + survived:
             shares.append(killed / (killed + survived))
             print(
-                f"{title:<20} {len(entries):>6} {killed + survived:>7} {killed:>7} {survived:>9} {100 * shares[-1]:>9.1f}"
+                f"{title:<20} {len(entries):>6} {killed + survived:>7} {killed:>7} {survived:>9}"
+                f" {100 * shares[-1]:>9.1f}"
             )
     not_listed = 0
     for e in judged:

@@ -142,7 +142,9 @@ def in_c(file: str, source: str) -> list[Mutant]:
     """All mutants of a C file."""
     ts = tokens(source)
     places, skipper = Places(file, source), _Skipper(ts)
-    starts = [(m.start(), m[1]) for m in re.finditer(r"^(?:static [^;=]*?|u32 |void )(\w+)\([^;{]*\)\n\{", source, re.M)]
+    starts = [
+        (m.start(), m[1]) for m in re.finditer(r"^(?:static [^;=]*?|u32 |void )(\w+)\([^;{]*\)\n\{", source, re.M)
+    ]
     ends = [m.start() for m in re.finditer(r"^\}", source, re.M)]
 
     def function(at: int) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+
+import tomllib
 
 _KEYS = ("file", "function", "text", "change")
 
@@ -20,6 +21,10 @@ class Equivalents:
             if listed.keys() != {*_KEYS, "reason"} or not all(isinstance(v, str) and v for v in listed.values()):
                 sys.exit(f"{path}: entry {at}: expected the texts {', '.join(_KEYS)} and reason, got {sorted(listed)}")
             self._reasons[tuple(listed[key] for key in _KEYS)] = listed["reason"]
+
+    def listed(self) -> set[tuple[str, ...]]:
+        """The mutants: file, function, line of source, change."""
+        return set(self._reasons)
 
     def reason(self, entry: Mapping[str, str]) -> str | None:
         """Why it survives, if it is listed."""

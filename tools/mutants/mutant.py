@@ -32,6 +32,16 @@ class Mutant:
         return f"{self.file}: {self.function}: {self.text} [{self.nth}]: {self.original} -> {self.replacement}"
 
     @property
+    def change(self) -> str:
+        """On one line."""
+        return " ".join(f"{self.original} -> {self.replacement}".split())
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """By which the list of equivalents names it."""
+        return self.file, self.function, self.text, self.change
+
+    @property
     def place(self) -> str:
         """For people."""
         return f"{self.file}:{self.line}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import clike
-import python
+import pylike
 from mutant import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +42,7 @@ PARTS = (
     Part("cc", "algorithms in C", ("cc/*.[ch]",), clike.in_c),
     Part("sim", "simulator", ("crates/sim/src/**/*.rs",), clike.in_rust),
     Part("queue", "queues", ("crates/model/src/queue/**/*.rs",), clike.in_rust),
-    Part("stats", "statistics", tuple(f"python/kneepoint/{name}.py" for name in _STATISTICS), python.in_python),
+    Part("stats", "statistics", tuple(f"python/kneepoint/{name}.py" for name in _STATISTICS), pylike.in_python),
 )
 
 

@@ -39,7 +39,7 @@ class Program:
 
 
 def first_failure(
-    command: Sequence[str | Path], environment: Mapping[str, str], cwd: Path, limit_seconds: float, sign: str
+    command: Sequence[str], environment: Mapping[str, str], cwd: Path, limit_seconds: float, sign: str
 ) -> str | None:
     """The first line with `sign` in it, at which the command is ended; None if it succeeds."""
     process = subprocess.Popen(
@@ -80,7 +80,7 @@ def judge(programs: Iterable[tuple[Program, Iterable[str]]], environment: Mappin
         for batch in [quick] * bool(quick) + [[test] for test in slow]:
             batches.append((sum(program.seconds[test] for test in batch), program, batch))
     for seconds, program, batch in sorted(batches, key=lambda batch: batch[0]):
-        command = [program.path, "--test-threads=1", "--exact", *batch]
+        command = [str(program.path), "--test-threads=1", "--exact", *batch]
         limit = HANGS_AT_FACTOR * seconds + GRACE_SECONDS
         failed = first_failure(command, environment, cwd / "crates" / program.package, limit, "... FAILED")
         if failed is not None:

@@ -32,7 +32,7 @@ _BUILD_RS = f"""fn main() {{
 """
 
 # `KNEE_MUTANT` is the number of a mutant, or a file into which each test writes the mutants that it comes upon.
-_CHOOSER = """
+CHOOSER = """
 mod mutant {
     use std::cell::RefCell;
     use std::io::Write;
@@ -97,8 +97,8 @@ def refresh(mutants: Mapping[int, Mutant], alone: Mutant | None = None) -> dict[
         elif file.startswith(("crates/model/src/", "crates/sim/src/")):
             here = {n: m for n, m in mutants.items() if m.file == file}
             source = (ROOT / file).read_text(encoding="utf-8")
-            text, ranges[file] = _with_choices(source, here, alone if alone and alone.file == file else None)
-            put(target, text + _CHOOSER * file.endswith("/src/lib.rs"))
+            text, ranges[file] = with_choices(source, here, alone if alone and alone.file == file else None)
+            put(target, text + CHOOSER * file.endswith("/src/lib.rs"))
         elif not target.exists() or target.read_bytes() != (ROOT / file).read_bytes():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / file, target)
@@ -108,7 +108,7 @@ def refresh(mutants: Mapping[int, Mutant], alone: Mutant | None = None) -> dict[
     return ranges
 
 
-def _with_choices(
+def with_choices(
     source: str, mutants: Mapping[int, Mutant], alone: Mutant | None
 ) -> tuple[str, list[tuple[int, int, int]]]:
     """A function with mutants in it holds its body once for each, and then as it is."""
@@ -117,8 +117,11 @@ def _with_choices(
     for body in clike.bodies(source):
         here = [(n, m) for n, m in mutants.items() if body.start <= m.start < body.end]
         if here:
-            cases = [(n, m.applied(source)[body.start : body.end + len(m.replacement) - len(m.original)]) for n, m in here]
-            splices.append((body.start, body.end, cases, source[body.start : body.end]))
+            rest = source[body.start : body.end]
+            cases = [
+                (n, m.applied(source)[body.start : len(m.replacement) - len(m.original) + body.end]) for n, m in here
+            ]
+            splices.append((body.start, body.end, cases, rest))
     if alone is not None:
         splices.append((alone.start, alone.end, [], alone.replacement))
     for start, end, cases, rest in sorted(splices):
@@ -174,7 +177,7 @@ def traced(programs: list[Program]) -> dict[int, set[tuple[str, str, str]]]:
         trace.unlink(missing_ok=True)
         cwd = TREE / "crates" / program.package
         environment = os.environ | ENVIRONMENT | {"KNEE_MUTANT": str(trace)}
-        command = [program.path, "--test-threads=2"]
+        command = [str(program.path), "--test-threads=2"]
         # Two threads: with one, libtest runs the tests on the main thread, which has no test's name.
         with subprocess.Popen(command, cwd=cwd, env=environment, stdout=subprocess.PIPE, text=True) as ran:
             assert ran.stdout is not None
@@ -212,7 +215,8 @@ class Library:
         self.objects.mkdir(parents=True)
         self.needs: dict[str, set[str]] = {}
         for unit in self.units:
-            said = subprocess.run(["cc", "-MM", f"{unit}.c"], cwd=ROOT / "cc", check=True, capture_output=True, text=True)
+            command = ["cc", "-MM", f"{unit}.c"]
+            said = subprocess.run(command, cwd=ROOT / "cc", check=True, capture_output=True, text=True)
             self.needs[unit] = set(said.stdout.replace("\\\n", " ").split()[1:])
             assert _compile(ROOT / "cc", unit, self.objects)
         _link([self.objects / f"{unit}.o" for unit in self.units], HOST / LIBRARY)

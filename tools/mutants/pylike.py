@@ -58,13 +58,12 @@ class _Finder(ast.NodeVisitor):
                     self._between(left, right, {"and": "or", "or": "and"})
             case ast.BinOp(op=ast.Add() | ast.Sub()):
                 self._between(node.left, node.right, SUMS)
-            case ast.Constant(value=bool()):
-                self._add(self._span(node), [str(not node.value)])
-            case ast.Constant(value=int()):
-                self._add(self._span(node), [str(other) for other in other_numbers(node.value)])
-            case ast.Constant(value=float()):
-                others = [repr(node.value * factor) for factor in (2, 0.5)] if node.value else ["1.0"]
-                self._add(self._span(node), others)
+            case ast.Constant(value=bool(value)):
+                self._add(self._span(node), [str(not value)])
+            case ast.Constant(value=int(value)):
+                self._add(self._span(node), [str(other) for other in other_numbers(value)])
+            case ast.Constant(value=float(value)):
+                self._add(self._span(node), [repr(value * factor) for factor in (2, 0.5)] if value else ["1.0"])
             case _:
                 pass
 
