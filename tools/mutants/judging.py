@@ -17,17 +17,6 @@ from mutant import Mutant
 from parts import BUILD, ROOT
 from run import KILLED, SAME, SURVIVED, UNBUILT, Program, Result, first_failure, judge
 
-# What crates/sim claims of single algorithms. A mutant of C is tried on these after the tests of crates/cc.
-_IN_SIM = {
-    "bbr1": {"bbr1", "policer", "algorithm_state"},
-    "bbr2": {"bbr2"},
-    "bbr3": {"bbr3", "bbr3_paths"},
-    "dctcp": {"ecn"},
-    "prague": {"ecn"},
-    "cdg": {"delay_based"},
-    "compound": {"delay_based"},
-    "lp": {"delay_based"},
-}
 _PYTHON_TESTS = ("test_stats", "test_expect", "test_verdicts", "test_compose", "test_programs")
 
 
@@ -123,12 +112,10 @@ class Judge:
         while not programs:
             print("building the tests", flush=True)
             ranges = tree.refresh(numbered)
-            which = [word for crate in tree.CRATES for word in ("-p", f"knee-{crate}")]
-            programs, broken = tree.cargo(ranges, *which)
+            crates = ["cc"] * bool(of_c) + ["model", "sim"] * bool(of_rust)
+            programs, broken = tree.cargo(ranges, *(word for crate in crates for word in ("-p", f"knee-{crate}")))
             for number in broken:
                 self._say(numbered.pop(number), Result(UNBUILT))
-        if not numbered:
-            programs = [p for p in programs if p.package == "cc" or p.target in set().union(*_IN_SIM.values())]
         print("running them without a mutant", flush=True)
         reached = tree.traced(programs)
 
@@ -137,12 +124,7 @@ class Judge:
             if not differs:
                 return Result(UNBUILT if differs is None else SAME)
             environment = tree.ENVIRONMENT | {"LD_LIBRARY_PATH": str(folder)}
-            found = judge([(p, p.seconds) for p in programs if p.package == "cc"], environment, tree.TREE)
-            if found.outcome == SURVIVED:
-                claims = set().union(*(_IN_SIM.get(unit, set()) for unit in library.units_of(mutant)))
-                these = [(p, p.seconds) for p in programs if p.package == "sim" and p.target in claims]
-                found = judge(these, environment, tree.TREE)
-            return found
+            return judge([(p, p.seconds) for p in programs if p.package == "cc"], environment, tree.TREE)
 
         numbers = {m.name: n for n, m in numbered.items()}
 

@@ -5,6 +5,7 @@ mod common;
 
 use std::path::Path;
 
+use common::digest::{Digest, Random};
 use common::{Conn, MSS_BYTES};
 use knee_cc::{
     ACK_ECE, ACK_MAYBE_DELAYED, ACK_SND_UNA_ADVANCED, ACK_STATE_DELAYED, ACK_STATE_ECHO, CaState,
@@ -29,54 +30,6 @@ const APP_WINDOW: u32 = 25;
 /// Linux' restart window, and the timeout after which it restarts.
 const RESTART_CWND: u32 = 10;
 const RTO_US: u32 = 200_000;
-
-/// xorshift64* (Vigna 2016): the walk must be the same on every platform and for ever.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u32) -> u32 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let bits = self.0.wrapping_mul(2_685_821_657_736_338_717) >> 32;
-        ((bits * u64::from(n)) >> 32) as u32
-    }
-
-    fn one_in(&mut self, n: u32) -> bool {
-        self.below(n) == 0
-    }
-}
-
-/// FNV-1a over what every op left behind.
-struct Digest(u64);
-
-impl Digest {
-    fn add(&mut self, value: u64) {
-        for byte in value.to_le_bytes() {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    fn add_conn(&mut self, c: &Conn, returned: &[u32]) {
-        let s = &c.stack;
-        let (prior, prior_seq, now) = c.acks;
-        let fields = [
-            s.pacing_status,
-            s.snd_cwnd,
-            s.snd_cwnd_cnt,
-            s.snd_ssthresh,
-            s.app_limited,
-            s.ack_state,
-            prior,
-            prior_seq,
-            now,
-        ];
-        self.add(s.pacing_rate);
-        for &field in fields.iter().chain(returned) {
-            self.add(field.into());
-        }
-    }
-}
 
 /// What happened to a connection on its way.
 #[derive(Debug, Default)]
@@ -111,8 +64,8 @@ fn walk(name: &str) -> Walk {
     c.op(Op::Init);
     let mut walk = Walk {
         c,
-        r: Random(0x9e37_79b9_7f4a_7c15),
-        digest: Digest(0xcbf2_9ce4_8422_2325),
+        r: Random::new(1),
+        digest: Digest::new(),
         met: Met::default(),
         repairing: 0,
         repairs: 0,
