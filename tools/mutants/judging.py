@@ -123,7 +123,8 @@ class Judge:
             differs = library.with_mutant(mutant, folder)
             if not differs:
                 return Result(UNBUILT if differs is None else SAME)
-            environment = tree.ENVIRONMENT | {"LD_LIBRARY_PATH": str(folder)}
+            held = " ".join(library.units_of(mutant))
+            environment = tree.ENVIRONMENT | {"LD_LIBRARY_PATH": str(folder), "KNEE_ALGORITHMS": held}
             return judge([(p, p.seconds) for p in programs if p.package == "cc"], environment, tree.TREE)
 
         numbers = {m.name: n for n, m in numbered.items()}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -13,9 +15,12 @@ from pathlib import Path
 
 KILLED, SURVIVED, SAME, UNBUILT = "killed", "survived", "same code", "does not build"
 
-# A mutant that takes this many times as long as no mutant hangs. The rest is for a busy machine.
-HANGS_AT_FACTOR = 8
-GRACE_SECONDS = 20.0
+# A mutant that takes so many times as long as no mutant, of the processor, hangs.
+HANGS_AT_FACTOR = 3
+GRACE_SECONDS = 5
+# By the clock, for one that waits for ever.
+PATIENCE_SECONDS = 900.0
+TOO_LONG = "takes too long"
 # Tests quicker than this run in one process, slower ones each in their own, so that the quickest of all come first.
 TOGETHER_SECONDS = 0.3
 
@@ -39,16 +44,21 @@ class Program:
 
 
 def first_failure(
-    command: Sequence[str], environment: Mapping[str, str], cwd: Path, limit_seconds: float, sign: str
+    command: Sequence[str], environment: Mapping[str, str], cwd: Path, limit_seconds: int, sign: str
 ) -> str | None:
-    """The first line with `sign` in it, at which the command is ended; None if it succeeds."""
+    """The first line with `sign` in it, at which the command is ended; None if it succeeds.
+
+    The limit is of the processor's time: a busy machine kills no mutant.
+    """
     process = subprocess.Popen(
         command, cwd=cwd, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None
     os.set_blocking(process.stdout.fileno(), False)
-    deadline = time.monotonic() + limit_seconds
+    with contextlib.suppress(ProcessLookupError):
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit_seconds, limit_seconds + 1))
+    deadline = time.monotonic() + PATIENCE_SECONDS
     said = b""
     try:
         while True:
@@ -58,9 +68,10 @@ def first_failure(
                 if sign in line:
                     return line.strip()
             if ended:
-                return None if process.returncode == 0 else f"exit status {process.returncode}"
+                late = process.returncode in {-signal.SIGXCPU, -signal.SIGKILL}
+                return None if process.returncode == 0 else TOO_LONG if late else f"exit status {process.returncode}"
             if time.monotonic() > deadline:
-                return "takes too long"
+                return TOO_LONG
             said = said[said.rfind(b"\n") + 1 :]
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(0.02)
@@ -81,7 +92,7 @@ def judge(programs: Iterable[tuple[Program, Iterable[str]]], environment: Mappin
             batches.append((sum(program.seconds[test] for test in batch), program, batch))
     for seconds, program, batch in sorted(batches, key=lambda batch: batch[0]):
         command = [str(program.path), "--test-threads=1", "--exact", *batch]
-        limit = HANGS_AT_FACTOR * seconds + GRACE_SECONDS
+        limit = math.ceil(HANGS_AT_FACTOR * seconds) + GRACE_SECONDS
         failed = first_failure(command, environment, cwd / "crates" / program.package, limit, "... FAILED")
         if failed is not None:
             test = failed.removeprefix("test ").removesuffix(" ... FAILED")

@@ -169,6 +169,10 @@ def cargo(ranges: Mapping[str, list[tuple[int, int, int]]], *which: str) -> tupl
 ENVIRONMENT = {"PROPTEST_RNG_SEED": "1", "PROPTEST_MAX_SHRINK_ITERS": "0", "LD_LIBRARY_PATH": str(HOST)}
 
 
+# Golden rows are asked for only of the algorithms that a mutant is in: most often one, so that is timed.
+ONE_ALGORITHM = "bbr3"
+
+
 def traced(programs: list[Program]) -> dict[int, set[tuple[str, str, str]]]:
     """Runs each program without a mutant: its tests, its time, and which tests come upon which mutant."""
     reached: dict[int, set[tuple[str, str, str]]] = {}
@@ -176,7 +180,7 @@ def traced(programs: list[Program]) -> dict[int, set[tuple[str, str, str]]]:
     for program in programs:
         trace.unlink(missing_ok=True)
         cwd = TREE / "crates" / program.package
-        environment = os.environ | ENVIRONMENT | {"KNEE_MUTANT": str(trace)}
+        environment = os.environ | ENVIRONMENT | {"KNEE_MUTANT": str(trace), "KNEE_ALGORITHMS": ONE_ALGORITHM}
         command = [str(program.path), "--test-threads=2"]
         # Two threads: with one, libtest runs the tests on the main thread, which has no test's name.
         with subprocess.Popen(command, cwd=cwd, env=environment, stdout=subprocess.PIPE, text=True) as ran:

@@ -1,8 +1,29 @@
 //! For golden rows: chance that is the same for ever, and a digest of what an algorithm did.
 
-use knee_cc::Op;
+use knee_cc::{Algorithm, Op, algorithms};
 
 use super::Conn;
+
+/// Every algorithm; or those that `KNEE_ALGORITHMS` names, as `make mutants` asks for those that hold a mutant.
+pub fn asked() -> Vec<&'static Algorithm> {
+    let named = std::env::var("KNEE_ALGORITHMS").unwrap_or_default();
+    let names: Vec<_> = named.split(' ').collect();
+    let is_asked = |a: &&Algorithm| named.is_empty() || names.contains(&a.name());
+    algorithms().iter().filter(is_asked).collect()
+}
+
+/// The rows of a table in `tests/golden` for the algorithms asked for.
+pub fn golden_rows(path: &std::path::Path) -> Vec<String> {
+    let golden = std::fs::read_to_string(path).unwrap_or_default();
+    let missing: Vec<_> = algorithms()
+        .iter()
+        .filter(|a| !asked().iter().any(|b| a.name() == b.name()))
+        .map(|a| format!("{} ", a.name()))
+        .collect();
+    let is_asked = |line: &&str| !missing.iter().any(|name| line.starts_with(name));
+    let rows = golden.lines().filter(|line| !line.starts_with('#'));
+    rows.filter(is_asked).map(str::to_owned).collect()
+}
 
 /// xorshift64* (Vigna 2016): a walk must be the same on every platform and for ever.
 pub struct Random(u64);
