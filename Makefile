@@ -87,6 +87,11 @@ fuzz: ## search the parsers for inputs that break them: FUZZ_INPUTS in all, 10 m
 	@tools/need.sh rust cc c++ make libelf
 	$(PYTHON) tools/fuzz.py --inputs $(FUZZ_INPUTS)
 
+MUTANTS ?= 650
+.PHONY: mutants
+mutants: $(VENV)/.dev ## change one place of the sources at a time: does a quick test notice? (two hours; docs/ci.md)
+	$(BIN)/python tools/mutants --count $(MUTANTS)
+
 .PHONY: bench
 bench: fast ## speed, memory and start-up time, with the facts of this machine
 	@tools/machine.sh

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from kneepoint import metrics, stats
+from kneepoint import groups, metrics, stats
 from support import cell, compared, flow, flows
 
 
@@ -138,6 +138,40 @@ def test_percentiles_of_a_size_are_over_its_transfers_alone() -> None:
         assert name not in found
 
 
+def test_sizes_are_parted_at_each_power_of_ten_from_10_kilobytes_on() -> None:
+    bounds = (10**4, 10**5, 10**6, 10**7)
+    rows = [flow(0, 0, 1.0, workload="web", transfer_bytes=size) for bound in bounds for size in (bound - 1, bound)]
+    [group] = stats.summarise(flows(rows), None, [cell(0, [], "cubic")]).groups
+    assert [group.metrics[f"transfers_{sizes.name}"].mean for sizes in metrics.SIZES] == [1, 2, 2, 2, 1]
+
+
+def test_a_sum_of_what_no_member_tells_is_missing_and_not_zero() -> None:
+    [group] = stats.summarise(flows([flow(0, 0, 1.0), flow(0, 1, 2.0)]), None, [cell(0, [], "cubic")]).groups
+    assert "requests_per_sec" not in group.metrics
+    assert "min_rtt_us" not in group.metrics
+
+
+def test_what_a_program_printed_stands_where_its_flows_tell_nothing() -> None:
+    """Of the client: a server prints what it saw of all clients."""
+    printed = [
+        {"cell": 0, "group": 0, "rep": 0, "role": "server", "requests_per_sec": 9000.0},
+        {"cell": 0, "group": 0, "rep": 0, "role": "client", "requests_per_sec": 700.0, "latency_us_p50": 120.0},
+        {"cell": 0, "group": 1, "rep": 0, "role": "client", "requests_per_sec": 50.0},
+    ]
+    rows = [flow(0, 0, 1.0, "a", 0), flow(0, 0, 1.0, "b", 1, requests_per_sec=40.0)]
+    names = {"cell", "group", "rep", "role", *groups.MEASURED}
+    programs = pa.Table.from_pylist([{name: row.get(name) for name in names} for row in printed])
+    first, second = stats.summarise(flows(rows), None, [cell(0, [], "a", "b")], programs).groups
+    assert first.metrics["requests_per_sec"].mean == 700
+    assert first.metrics["latency_us_p50"].mean == 120
+    assert second.metrics["requests_per_sec"].mean == 40
+
+
+def test_a_flow_that_stays_and_came_late_keeps_its_own_rate() -> None:
+    [group] = stats.summarise(flows([flow(0, 0, 40.0, start_ns=5e9)]), None, [cell(0, [], "cubic")]).groups
+    assert group.metrics["goodput_bits_per_sec"].mean == 40
+
+
 def test_flows_that_are_no_transfers_have_no_metric_of_them() -> None:
     table = flows([flow(0, 0, 1.0), flow(0, 1, 2.0)])
     for rows in (table, table.drop_columns(["transfer_bytes", "slowdown"])):
@@ -189,6 +223,21 @@ def test_utilisation_leaves_the_warm_up_out() -> None:
     unlimited = cell(0, [], "cubic", rate_bits_per_sec=None)
     [total] = stats.summarise(flows([flow(0, 0, 1.0)]), queue, [unlimited]).totals
     assert "utilisation" not in total.metrics
+
+
+def test_utilisation_is_of_each_cell_and_each_repetition() -> None:
+    # Each row: what left in 9 s at 100 Mbit/s, of 112.5 MB.
+    sent = {(0, 0): 22_500_000, (0, 1): 45_000_000, (1, 0): 90_000_000, (1, 1): 112_500_000}
+    rows = [
+        {"cell": c, "rep": r, "hop": 0, "t_ns": t, "sent_bytes": left if t > 1_000_000_000 else 0}
+        for (c, r), left in sent.items()
+        for t in (1_000_000_000, 10_000_000_000)
+    ]
+    table = flows([flow(c, r, 1.0) for c, r in sent])
+    cells = [cell(c, [("path.rtt", f"{c}ms")], "cubic") for c in (0, 1)]
+    first, second = stats.summarise(table, pa.Table.from_pylist(rows), cells).totals
+    assert first.values["utilisation"].tolist() == pytest.approx([0.2, 0.4])
+    assert second.values["utilisation"].tolist() == pytest.approx([0.8, 1.0])
 
 
 def test_one_repetition_is_warned_of() -> None:

@@ -159,6 +159,40 @@ def test_flows_that_share_a_cell_are_compared_per_flow() -> None:
     assert verdict.text == "goodput per flow: bbr1 is 4.00× cubic, identical in every repetition"
 
 
+def test_between_cells_algorithms_are_named_and_within_one_the_flows() -> None:
+    def named(cells: int) -> list[str]:
+        rows = [
+            flow(index if cells == 2 else 0, rep, (index + 1) * (10.0 + rep), name, index if cells == 1 else 0)
+            | {"name": f"{name}-flow"}
+            for index, name in enumerate("ab")
+            for rep in range(2)
+        ]
+        apart = [cell(i, [("flow.0.algorithm", name)], name) for i, name in enumerate("ab")]
+        return [
+            v.text
+            for v in stats.summarise(flows(rows), None, apart if cells == 2 else [cell(0, [], "a", "b")]).verdicts
+        ]
+
+    assert named(cells=2) == ["goodput: b is 2.00× a, identical in every repetition"]
+    assert named(cells=1) == ["goodput per flow: b-flow is 2.00× a-flow, identical in every repetition"]
+
+
+def test_of_requests_their_latency_matters_most_and_then_their_number() -> None:
+    rows = [
+        flow(
+            index, rep, 1.0, name, workload="request-response", latency_us_p95=(index + 1) * 100.0, requests_per_sec=9.0
+        )
+        for index, name in enumerate("ab")
+        for rep in range(2)
+    ]
+    cells = [cell(i, [("flow.0.algorithm", name)], name) for i, name in enumerate("ab")]
+    found = stats.summarise(flows(rows), None, cells).verdicts
+    assert [(v.metric, v.primary, v.decision) for v in found] == [
+        ("latency_us_p95", True, "more"),
+        ("requests_per_sec", False, "same"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("factor", "size"),
     [(1.00213, "1.0021×"), (1.0333, "1.033×"), (1.5, "1.50×"), (9.87, "9.87×"), (21.4, "21.4×"), (640.0, "640×")],

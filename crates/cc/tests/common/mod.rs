@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // each test file uses its part
 
+pub mod digest;
+
 use knee_cc::{
     ACK_STATE_ECHO, CaState, CcIn, CcOut, Event, INFINITE_SSTHRESH, Info, Instance, Op,
     PacingStatus, find,
