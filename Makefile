@@ -71,7 +71,7 @@ test-python: $(VENV)/.dev ## tests of the front, the report, the house and the k
 	KNEEPOINT_SKIPS=$(SKIPS) $(BIN)/pytest -q $(REAL_TIME) --durations 10 tests/kernel $(PROCESSOR_TESTS:%=--ignore %)
 
 # Tests that keep a processor busy and have no clock.
-PROCESSOR_TESTS := tests/house tests/native tests/python tests/report tests/kernel/test_ops.py
+PROCESSOR_TESTS := tests/house tests/mutants tests/native tests/python tests/report tests/kernel/test_ops.py
 
 .PHONY: equality
 equality: $(VENV)/.dev ## a million random op sequences per algorithm, host against BPF bytecode (root)

@@ -139,7 +139,7 @@ def with_choices(
 
 def cargo(ranges: Mapping[str, list[tuple[int, int, int]]], *which: str) -> tuple[list[Program], set[int]]:
     """Builds test programs; without mutants that do not compile, which it names instead of programs."""
-    command = ["cargo", "test", "--no-run", "--locked", "--offline", "--profile", "checked"]
+    command = ["cargo", "test", "--no-run", "--locked", "--offline"]
     command += ["--message-format=json", "--target-dir", str(BUILD / "target"), *which]
     environment = os.environ | {"LD_LIBRARY_PATH": str(HOST)}
     built = subprocess.run(command, cwd=TREE, env=environment, capture_output=True, text=True, check=False)
