@@ -19,6 +19,7 @@ ELSEWHERE = {
     "crates/observe/src/segment/unfinished.rs": "opens to read, with O_NOFOLLOW",
     "crates/kernel/src/lab/enter.rs": "/proc/self of a new user namespace",
     "crates/kernel/src/lab/namespace.rs": "/proc/sys of the lab's namespace",
+    "crates/kernel/src/lab/run_as.rs": "/proc/sys of the lab's namespace",
     "crates/kernel/src/lab/settings.rs": "/proc/sys of the lab's namespace",
     "crates/kernel/src/lab/netem/router.rs": "/proc/sys of the lab's namespace",
     "crates/kernel/src/shell/command.rs": "/proc/self of a new user namespace",

@@ -161,8 +161,8 @@ def test_a_capture_that_was_not_asked_for_is_an_error(output: _core.Output, tmp_
     assert not list(tmp_path.iterdir())
 
 
-def test_a_capture_that_cannot_be_written_names_the_file(scenario: _core.Scenario, tmp_path: Path) -> None:
+def test_a_capture_for_a_folder_that_is_not_there_names_the_folder(scenario: _core.Scenario, tmp_path: Path) -> None:
     path = tmp_path / "missing" / "x.pcapng"
     with pytest.raises(FileNotFoundError) as raised:
         scenario.run_cell(0, 0, capture=True).write_pcapng(str(path))
-    assert raised.value.filename == str(path)
+    assert raised.value.filename == str(path.parent)

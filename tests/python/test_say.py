@@ -157,7 +157,7 @@ SINKS: dict[str, Callable[[str], object]] = {
     "a socket that still runs an algorithm": lambda text: say.line(loading._still_used([a_socket(text)])),
     "a note of a recording": recorded,
     "a warning of a lab, as of its programs": shelled,
-    "a cgroup of the exporter": lambda text: serving._ready([text], [text]),
+    "a cgroup of the exporter": lambda text: serving._ready([text], [text], {"netns": None}),
 }
 
 #: What libraries print is text of several lines: breaks of lines and tabs stay.
