@@ -2,12 +2,14 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import probes
 from building import make_bpf
 from leftovers import sweep
+from side_by_side import SideBySide
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +26,7 @@ def kernel() -> None:
     probes.need_struct_ops()
     if swept := sweep():
         print(f"left by a killed run, removed: {', '.join(swept)}")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide:
+    return SideBySide(config, log)

@@ -12,8 +12,6 @@ import pytest
 import kneepoint
 import probes
 
-pytestmark = pytest.mark.xdist_group("dumps")
-
 INSIDE = """
 import json, socket, subprocess, sys
 subprocess.run(["ip", "link", "set", "lo", "up"], check=True)

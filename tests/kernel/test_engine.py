@@ -165,7 +165,6 @@ def in_lab(*words: str, cwd: Path, user: str = "root", code: int = 0) -> subproc
     return ended
 
 
-@pytest.mark.xdist_group("registry")
 def test_parameters_of_a_flow_are_set_in_the_kernel(tmp_path: Path) -> None:
     """Reno that keeps 90 % of its window at a loss fills the path; one that keeps 30 % lets it idle."""
     probes.need_struct_ops()
@@ -267,7 +266,6 @@ def test_the_output_of_programs_is_kept_and_their_exit_code_is_the_runs(tmp_path
     assert "ended with exit code 3. It last printed: to 10.77.0.1 / cannot find it" in ended.stdout
 
 
-@pytest.mark.xdist_group("registry")
 def test_our_builds_run_where_the_kernel_has_its_own_and_are_gone_afterwards(tmp_path: Path) -> None:
     probes.need_struct_ops()
     text = DEMO.replace('"6s"', '"2s"').replace('"2s"\nrepeat = 2', '"500ms"\nrepeat = 1')

@@ -17,8 +17,6 @@ import kneepoint
 import marked
 import probes
 
-pytestmark = pytest.mark.xdist_group("registry")
-
 SHORT = """\
 title = "short"
 duration = "DURATION"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from building import missing_tools
+import probes
 from test_watch import watching
 
 INTERFACE = "a\x1b[31m"
@@ -50,8 +50,7 @@ def held() -> Iterator[str]:
     """The PID of that process, in a network namespace of its own."""
     if os.geteuid() != 0:
         pytest.skip("an interface in a namespace needs root")
-    if lacking := missing_tools("ip", "tc", "unshare"):
-        pytest.skip(f"a namespace with a qdisc needs {', '.join(lacking)}")
+    probes.need_programs("ip", "tc", "unshare")
     command = ["unshare", "--net", sys.executable, "-c", HOLDER]
     holder = subprocess.Popen(command, stdout=subprocess.PIPE)
     try:
@@ -83,8 +82,7 @@ def test_a_recording_tells_interface_and_process_and_sql_shows_them(held: str, t
 
 
 def test_the_page_of_a_connection_shows_its_interface(held: str, tmp_path: Path) -> None:
-    if lacking := missing_tools("tmux"):
-        pytest.skip(f"a terminal to drive needs {', '.join(lacking)}")
+    probes.need_programs("tmux")
     with watching(tmp_path, (120, 70), "--netns", held) as terminal:
         terminal.until(lambda text: "sockets: ESTAB 2" in text, "no screen")
         terminal.keys("Enter")

@@ -15,8 +15,6 @@ import leftovers
 from lab import available, registered_as, registered_maps
 from leftovers import NAMESPACES, NOTES, noted, sweep
 
-pytestmark = pytest.mark.xdist_group("registry")
-
 NAME = "knee_reno"
 # A run in the midst of a flow: registered, laid out, a server waiting.
 RUN = """

@@ -21,8 +21,6 @@ from kneepoint import _core
 from lab import available, registered_maps
 from leftovers import new_namespace, noted
 
-pytestmark = pytest.mark.xdist_group("registry")
-
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 PINNED = """
 mount -t bpf bpf /sys/fs/bpf && "$@" load reno && "$@" list algorithms --json

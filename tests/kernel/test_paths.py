@@ -20,8 +20,6 @@ import probes
 import punctual
 from kneepoint.results import Run
 
-pytestmark = pytest.mark.xdist_group("paths")
-
 HEAD = 'duration = "2500ms"\nwarmup = "500ms"\n[sender]\ntcp_wmem_max = "16MiB"\n'
 FLOW = '[[flow]]\nalgorithm = "cubic"\n'
 PACED = FLOW + 'max_pacing_rate = "5Mbit/s"\n'

@@ -27,8 +27,6 @@ from prometheus_client.parser import text_string_to_metric_families
 import exposition
 from kneepoint.cli import main
 
-pytestmark = pytest.mark.xdist_group("prometheus")
-
 COMMAND = [sys.executable, "-m", "kneepoint", "export"]
 NOTHING_YET = r"knee export: 0 sockets: of .* --port \d+ leaves out .*\. It goes on and counts those that come\.\n"
 OPENMETRICS = "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.1"

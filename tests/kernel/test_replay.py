@@ -13,8 +13,6 @@ import probes
 from building import make_bpf, run
 from recording import CWND_SHARE, Course, Replayed, recorded, replay_program, run_course
 
-pytestmark = pytest.mark.xdist_group("registry")
-
 COURSES = {
     # A queue of 42 ms in which the window grows for seconds between its losses.
     "deep": Course(50_000_000, 256 * 1024, seconds=6),

@@ -41,7 +41,7 @@ def netns() -> Iterator[str]:
     """A network namespace with a pair of devices, veth0 and veth1."""
     probes.need_root("a network namespace to set things in")
     probes.need_programs("ip", "tc", "ethtool")
-    name = new_namespace("settings")
+    name = new_namespace("s")
     with noted("netns", name):
         run("ip", "netns", "add", name)
         try:

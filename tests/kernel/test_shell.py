@@ -22,8 +22,6 @@ import pytest
 import marked
 import probes
 
-pytestmark = pytest.mark.xdist_group("shell")
-
 KNEE = (sys.executable, "-m", "kneepoint")
 BLOB = os.urandom(1_000_000)
 DEVICES = Path("/sys/class/net")

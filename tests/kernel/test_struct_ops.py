@@ -8,8 +8,6 @@ import pytest
 from building import ALGORITHMS, kernel_name
 from lab import Lab, available, carry_flow, laid_out, registered_as, registered_maps
 
-pytestmark = pytest.mark.xdist_group("registry")
-
 FLOW_BYTES = 24 * 1024 * 1024
 
 

@@ -25,8 +25,6 @@ from kneepoint.errors import KernelUnsupported, RunFolderError, UsageError
 from kneepoint.observe import qdiscs, trace, which
 from lab import Lab, laid_out
 
-pytestmark = pytest.mark.xdist_group("trace")
-
 TRACED = ROOT / "tests/kernel/traced.py"
 PORT, OTHER_PORT = 5301, 5302
 SENT_BYTES = 3_000_000

@@ -19,7 +19,6 @@ HELD = Path(__file__).with_name("held.py")
 COMMAND = [sys.executable, "-m", "kneepoint", "watch", "--every", "200ms"]
 
 pytestmark = [
-    pytest.mark.xdist_group("watch"),
     pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace to fill needs root"),
     pytest.mark.skipif(shutil.which("tmux") is None, reason="a terminal to drive needs tmux (Debian: tmux)"),
 ]

@@ -521,8 +521,10 @@ impl Folder {
     /// One cannot be removed.
     pub fn sweep(&self) -> Result<(), Error> {
         let names = self.names()?;
-        let left = names.iter().filter(|name| is_temporary(name));
-        left.map(|name| self.remove(name)).collect()
+        names
+            .iter()
+            .filter(|name| is_temporary(name))
+            .try_for_each(|name| self.remove(name))
     }
 }
 

@@ -147,13 +147,13 @@ impl Unfinished {
     }
 }
 
+/// Table, part, what can be read of it, and why nothing can.
+type Found = (String, PathBuf, Option<Unfinished>, Option<String>);
+
 /// The unfinished segments of a folder: table, part and what can be read of it,
 /// or why nothing can. Nothing is changed.
 #[pyfunction]
-pub fn unfinished(
-    py: Python<'_>,
-    folder: PathBuf,
-) -> PyResult<Vec<(String, PathBuf, Option<Unfinished>, Option<String>)>> {
+pub fn unfinished(py: Python<'_>, folder: PathBuf) -> PyResult<Vec<Found>> {
     let found = py
         .detach(|| segment::unfinished(&folder))
         .map_err(|error| errors::segment(py, error))?;

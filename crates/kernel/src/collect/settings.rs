@@ -89,7 +89,7 @@ impl Settings {
         Ok(Settings {
             routing: Routing::new().map_err(KernelError::system("reach the kernel's routing"))?,
             ethtool: Ethtool::new().map_err(|error| error.to_string()),
-            sysctls: Sysctls::new(),
+            sysctls: Sysctls::here(),
         })
     }
 

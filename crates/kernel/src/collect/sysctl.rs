@@ -57,7 +57,7 @@ pub struct Sysctls {
 
 impl Sysctls {
     /// Those that the calling thread's network namespace has now.
-    pub fn new() -> Sysctls {
+    pub fn here() -> Sysctls {
         let mut paths: Vec<String> = SINGLE.iter().map(|&path| path.to_owned()).collect();
         let is_there = |path: &&&str| fs::exists(format!("{ROOT}{path}")).unwrap_or(false);
         paths.extend(
@@ -126,7 +126,7 @@ mod tests {
 
     fn here() -> Vec<Setting> {
         let mut found = Vec::new();
-        Sysctls::new().read(&mut |setting| found.push(setting));
+        Sysctls::here().read(&mut |setting| found.push(setting));
         found
     }
 

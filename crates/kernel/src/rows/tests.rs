@@ -66,7 +66,8 @@ fn least_rtt_that_was_never_measured_is_zero_as_in_the_simulator() {
 /// Where each field ends: include/uapi/linux/tcp.h.
 #[test]
 fn what_the_kernel_did_not_tell_is_null_whatever_its_age() {
-    let ends: [(&str, usize, fn(&Sample) -> Option<i64>); 16] = [
+    type Field = fn(&Sample) -> Option<i64>;
+    let ends: [(&str, usize, Field); 16] = [
         ("bytes_acked", 128, |row| row.bytes_acked),
         ("notsent_bytes", 148, |row| row.notsent_bytes),
         ("min_rtt_us", 152, |row| row.min_rtt_us),

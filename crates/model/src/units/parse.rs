@@ -47,7 +47,7 @@ pub enum UnitError {
         text: String,
         unit: String,
         expected: &'static str,
-        meant: Meant,
+        meant: Box<Meant>,
     },
     #[error("got {}, which is negative; expected {expected}.", quoted(.text))]
     Negative {
@@ -420,7 +420,7 @@ impl<'a> Quantity<'a> {
             text: self.text.into(),
             unit: self.unit.into(),
             expected: self.expected,
-            meant,
+            meant: Box::new(meant),
         }
     }
 

@@ -472,6 +472,7 @@ mod tests {
             "t_mono_ns",
             "sample",
             "host",
+            "boot_id",
             "netns",
             "final",
             "interface",

@@ -1,0 +1,36 @@
+"""Which tests one process runs in turn, when several run the tests of this folder side by side."""
+
+from __future__ import annotations
+
+from xdist.scheduler import LoadScopeScheduling
+
+WHOLE_KERNEL = (
+    "test_loader.py",
+    "test_struct_ops.py",
+    "test_replay.py",
+    "test_faults.py",
+    "test_leftovers.py",
+    "test_engine.py::test_parameters_of_a_flow_are_set_in_the_kernel",
+    "test_engine.py::test_our_builds_run_where_the_kernel_has_its_own_and_are_gone_afterwards",
+)
+"""They change, or look at, what the whole kernel has: its congestion controls."""
+
+ONE_FIXTURE = (
+    "test_dumps_of_ss.py",
+    "test_paths.py",
+    "test_prometheus.py",
+    "test_shell.py",
+    "test_trace.py",
+    "test_watch.py",
+)
+"""The tests of each share what takes long to make."""
+
+
+class SideBySide(LoadScopeScheduling):
+    """Every other test goes to whoever is free."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        name = nodeid.rpartition("/")[2]
+        if name.startswith(WHOLE_KERNEL):
+            return "the whole kernel"
+        return name.partition("::")[0] if name.startswith(ONE_FIXTURE) else nodeid
