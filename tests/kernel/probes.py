@@ -127,7 +127,9 @@ def as_nobody(become: Sequence[str] = SETPRIV) -> list[str]:
         'cd "$OLDPWD" && exec "$@"'
     )
     python = Path(sys.executable).resolve().relative_to(sys.base_prefix)
-    inside = ["env", "PYTHONPATH=/mnt/package:/mnt/libraries", "PYTHONDONTWRITEBYTECODE=1", f"/mnt/prefix/{python}"]
+    # A shared library of the interpreter is looked for in its closed place, and then in the system's.
+    found = ["PYTHONPATH=/mnt/package:/mnt/libraries", "LD_LIBRARY_PATH=/mnt/prefix/lib", "PYTHONDONTWRITEBYTECODE=1"]
+    inside = ["env", *found, f"/mnt/prefix/{python}"]
     return ["unshare", "--mount", "sh", "-ec", show, "sh", *become, *inside]
 
 

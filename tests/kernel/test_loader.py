@@ -92,9 +92,7 @@ def test_a_second_load_is_told_that_the_first_holds_and_by_whom() -> None:
 
 def test_what_a_link_holds_elsewhere_is_told_so() -> None:
     """A BPF file system that only another process sees has the pin."""
-    mounted = subprocess.run(["unshare", "--mount", "mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=False)
-    if mounted.returncode:
-        pytest.skip("no BPF file system can be mounted here")
+    probes.need_bpf_mount()
     script = 'mount -t bpf bpf /sys/fs/bpf && "$@" load reno && read -r line'
     words = ["unshare", "--mount", "sh", "-ec", script, "sh", *KNEE]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
