@@ -11,5 +11,9 @@ exec unshare --net --mount sh -ec '
     mkdir -p /run/netns
     mount -t tmpfs tmpfs /run/netns
     ip link set lo up
+    # As on any machine, a device with a queue.
+    ip link add eth0 type dummy
+    tc qdisc add dev eth0 root pfifo
+    ip link set eth0 up
     exec "$@"
 ' sh "$@"

@@ -10,6 +10,8 @@ WHOLE_KERNEL = (
     "test_replay.py",
     "test_faults.py",
     "test_leftovers.py",
+    "test_settings.py",
+    "test_lab.py::test_settings_hold_in_the_lab_as_the_kernel_tells_and_not_on_the_host",
     "test_engine.py::test_parameters_of_a_flow_are_set_in_the_kernel",
     "test_engine.py::test_our_builds_run_where_the_kernel_has_its_own_and_are_gone_afterwards",
 )

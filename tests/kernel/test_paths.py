@@ -1,13 +1,12 @@
 """What each key of an uneven path, and each workload that comes and goes, does to real TCP over the user-space link.
 
-Every scenario runs once, two labs at a time, and the tests read the tables."""
+Every scenario runs once, and the tests read the tables."""
 
 from __future__ import annotations
 
 import statistics
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,8 +114,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
                 break
         return Judged(found, late_us, machine)
 
-    with ThreadPoolExecutor(2) as pool:
-        return Runs(zip(SCENARIOS, pool.map(run, SCENARIOS), strict=True))
+    return Runs({name: run(name) for name in SCENARIOS})
 
 
 def rows(table: Any, **values: int) -> dict[str, np.ndarray[Any, Any]]:
