@@ -12,7 +12,7 @@ exec unshare --net --mount sh -ec '
     mount -t tmpfs tmpfs /run/netns
     ip link set lo up
     # As on any machine, a device with a queue.
-    ip link add eth0 type dummy
+    ip link add eth0 type veth peer name peer0
     tc qdisc add dev eth0 root pfifo
     ip link set eth0 up
     exec "$@"
