@@ -17,7 +17,7 @@ from mutant import Mutant
 from parts import BUILD, ROOT
 from run import KILLED, SAME, SURVIVED, UNBUILT, Program, Result, first_failure, judge
 
-_PYTHON_TESTS = ("test_stats", "test_expect", "test_verdicts", "test_compose", "test_programs")
+_PYTHON_TESTS = ("test_stats", "test_expect", "test_verdicts", "test_compose", "test_programs", "test_published")
 
 
 class Journal:
