@@ -136,8 +136,8 @@ class Judge:
             which = _reaching(programs, reached.get(number, set()))
             return judge(which, tree.ENVIRONMENT | {"KNEE_MUTANT": str(number)}, tree.TREE)
 
-        self._each(of_c, c)
         self._each(list(numbered.values()), rust)
+        self._each(of_c, c)
         self._alone([m for m in of_rust if not m.chosen_at_start], numbered, programs, reached)
 
     def _alone(
