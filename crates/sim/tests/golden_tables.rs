@@ -1,10 +1,12 @@
 //! Every value of every table, and every packet on the wire, of runs that mix algorithms and workloads over each queue,
-//! each trouble of a path and each setting of the hosts, as digests.
+//! each trouble of a path and each setting of the hosts, as digests; before them every parameter of a queue and its bounds.
 //!
 //! Method: the rows at tests/golden/sim_tables.txt must match to the letter. When a change is meant, write them anew and
 //! say why in the commit: `KNEE_WRITE_GOLDEN=1 cargo test -p knee-sim --test golden_tables`.
 
 mod common;
+
+use std::fmt::Write as _;
 
 use knee_model::queue::QUEUES;
 use knee_model::record::{Table, Values};
@@ -177,6 +179,16 @@ fn row(name: &str, path: &str, sender: &str, receiver: &str) -> String {
 
 fn table() -> String {
     let mut table = String::new();
+    for kind in QUEUES {
+        for p in kind.params {
+            writeln!(
+                table,
+                "{}.{}: {} from {} to {}",
+                kind.name, p.name, p.default, p.min, p.max
+            )
+            .expect("a string takes everything");
+        }
+    }
     for kind in QUEUES {
         let path = format!("{DEEP}queue = \"{}\"", kind.name);
         for (what, tcp_ecn) in [
