@@ -165,6 +165,7 @@ def test_units_are_those_of_si_and_of_iec_80000_13(unit: str, value: float, bits
         ("b.goodput * 2s > 1MB", "left is 1.91 MiB"),
         ("a.limited_by.sndbuf >= 60%", "left is 60.0 %"),
         ("a.limited_by.sndbuf * 2 > 100%", "left is 120 %"),
+        ("a.limited_by.sndbuf / 2 >= 30%", "left is 30.0 %"),
         ("a.srtt_us_p50 > 1ms", "left is 5.00 ms"),
         ("a.requests_per_sec * 1s > 100", "left is 250"),
     ],

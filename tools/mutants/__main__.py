@@ -56,15 +56,19 @@ def main() -> None:
     began = time.monotonic()
     try:
         Judge(journal, asked.workers).all(draw)
+    except KeyboardInterrupt:
+        print("\ninterrupted; what is judged so far:")
     except BuildFailed as e:
         sys.exit(f"the tests do not build or do not pass without a mutant:\n{e}")
     print(f"{(time.monotonic() - began) / 60:.0f} minutes, load {os.getloadavg()[2]:.1f}, seed {asked.seed}\n")
-    judged = [entry(part, m, journal.results[m.name]) for part, mutants in draw.items() for m in mutants]
+    results = journal.results
+    judged = [entry(part, m, results[m.name]) for part, found in draw.items() for m in found if m.name in results]
     if asked.survivors:
         anew = {e["name"]: e for e in judged}
         judged = [anew.get(e["name"], e) for e in earlier]
     table.write_text(json.dumps(judged, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    sys.exit(not summed_up(judged, equivalents))
+    is_complete = len(judged) == sum(map(len, draw.values())) or asked.survivors
+    sys.exit(not (summed_up(judged, equivalents) and is_complete))
 
 
 def entry(part: str, mutant: Mutant, result: Result) -> dict[str, str]:

@@ -6,7 +6,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import tomllib
+try:
+    import tomllib
+except ImportError:  # Python 3.10
+    from pip._vendor import tomli as tomllib
 
 _KEYS = ("file", "function", "text", "change")
 
@@ -18,7 +21,9 @@ class Equivalents:
         self.path = path
         self._reasons: dict[tuple[str, ...], str] = {}
         for at, listed in enumerate(tomllib.loads(path.read_text(encoding="utf-8")).get("equivalent", []), 1):
-            if listed.keys() != {*_KEYS, "reason"} or not all(isinstance(v, str) and v for v in listed.values()):
+            # A line outside of functions has none.
+            told = [text for key, text in listed.items() if key != "function"]
+            if listed.keys() != {*_KEYS, "reason"} or not all(isinstance(text, str) and text for text in told):
                 sys.exit(f"{path}: entry {at}: expected the texts {', '.join(_KEYS)} and reason, got {sorted(listed)}")
             self._reasons[tuple(listed[key] for key in _KEYS)] = listed["reason"]
 

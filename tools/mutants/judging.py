@@ -17,7 +17,9 @@ from mutant import Mutant
 from parts import BUILD, ROOT
 from run import KILLED, SAME, SURVIVED, UNBUILT, Program, Result, first_failure, judge
 
-_PYTHON_TESTS = ("test_stats", "test_expect", "test_verdicts", "test_compose", "test_programs")
+# Of crates/sim, what is built and run first for a mutant that needs a build of its own.
+_QUICK_OF_SIM = (("sim", "lib"), ("sim", "golden"), ("sim", "transport"), ("sim", "limits"))
+_PYTHON_TESTS = ("test_stats", "test_expect", "test_verdicts", "test_compose", "test_programs", "test_published")
 
 
 class Journal:
@@ -125,7 +127,7 @@ class Judge:
                 return Result(UNBUILT if differs is None else SAME)
             held = " ".join(library.units_of(mutant))
             environment = tree.ENVIRONMENT | {"LD_LIBRARY_PATH": str(folder), "KNEE_ALGORITHMS": held}
-            return judge([(p, p.seconds) for p in programs if p.package == "cc"], environment, tree.TREE)
+            return judge([(p, p.quick()) for p in programs if p.package == "cc"], environment, tree.TREE)
 
         numbers = {m.name: n for n, m in numbered.items()}
 
@@ -134,8 +136,8 @@ class Judge:
             which = _reaching(programs, reached.get(number, set()))
             return judge(which, tree.ENVIRONMENT | {"KNEE_MUTANT": str(number)}, tree.TREE)
 
-        self._each(of_c, c)
         self._each(list(numbered.values()), rust)
+        self._each(of_c, c)
         self._alone([m for m in of_rust if not m.chosen_at_start], numbered, programs, reached)
 
     def _alone(
@@ -145,30 +147,46 @@ class Judge:
         programs: list[Program],
         reached: Mapping[int, set[tuple[str, str, str]]],
     ) -> None:
-        """Mutants that need a build of their own: first the tests of their crate, then those of crates/sim."""
+        """Mutants that need a build of their own, of the tests that come upon their file: the model's come first."""
         for mutant in mutants:
             ranges = tree.refresh(numbered, mutant)
             same_file = [reached.get(n, set()) for n, m in numbered.items() if m.file == mutant.file]
             cases = set().union(*same_file)
             known = {(p.package, p.target): p for p in programs}
-            stages = [("-p", "knee-model"), ("-p", "knee-sim")]
+            targets = {(package, target) for package, target, _ in cases} or set(known)
+            of_sim = {program for program in known if program[0] == "sim"}
+            stages = [
+                {program for program in known if program[0] == "model"},
+                set(_QUICK_OF_SIM),
+                of_sim - set(_QUICK_OF_SIM),
+            ]
             result = Result(SURVIVED)
-            for stage in stages if mutant.file.startswith("crates/model/") else stages[1:]:
+            for stage in (stage & targets for stage in stages):
+                if not stage:
+                    continue
                 try:
-                    built, _ = tree.cargo(ranges, *stage)
+                    built, _ = tree.cargo(ranges, *_words(stage))
                 except tree.BuildFailed:
                     result = Result(UNBUILT)
                     break
                 for program in built:
                     program.seconds = known[program.package, program.target].seconds
-                which = _reaching(built, cases) if cases else [(p, list(p.seconds)) for p in built]
+                which = _reaching(built, cases) if cases else [(p, p.quick()) for p in built]
                 result = judge(which, tree.ENVIRONMENT, tree.TREE)
                 if result.outcome == KILLED:
                     break
             self._say(mutant, result)
 
 
+def _words(stage: set[tuple[str, str]]) -> list[str]:
+    """What cargo is told to build these programs, all of one package."""
+    words = [word for package in {package for package, _ in stage} for word in ("-p", f"knee-{package}")]
+    for _, target in sorted(stage):
+        words += ["--lib"] if target == "lib" else ["--test", target]
+    return words
+
+
 def _reaching(programs: list[Program], cases: set[tuple[str, str, str]]) -> list[tuple[Program, list[str]]]:
     """The programs with those of their tests that are among the cases."""
-    chosen = [(p, [t for t in p.seconds if (p.package, p.target, t) in cases]) for p in programs]
+    chosen = [(p, [t for t in p.quick() if (p.package, p.target, t) in cases]) for p in programs]
     return [(p, tests) for p, tests in chosen if tests]

@@ -18,6 +18,8 @@ KILLED, SURVIVED, SAME, UNBUILT = "killed", "survived", "same code", "does not b
 # A mutant that takes so many times as long as no mutant, of the processor, hangs.
 HANGS_AT_FACTOR = 3
 GRACE_SECONDS = 5
+# A test that takes longer without a mutant, by the clock, is not one of the quick ones.
+QUICK_SECONDS = 15.0
 # By the clock, for one that waits for ever.
 PATIENCE_SECONDS = 900.0
 TOO_LONG = "takes too long"
@@ -41,6 +43,10 @@ class Program:
     target: str
     path: Path
     seconds: dict[str, float] = field(default_factory=dict)
+
+    def quick(self) -> list[str]:
+        """The tests that mutants are tried on."""
+        return [test for test, seconds in self.seconds.items() if seconds <= QUICK_SECONDS]
 
 
 def first_failure(

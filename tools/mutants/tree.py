@@ -36,6 +36,7 @@ CHOOSER = """
 mod mutant {
     use std::cell::RefCell;
     use std::io::Write;
+    use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU32, Ordering};
 
     const UNREAD: u32 = u32::MAX;
@@ -51,7 +52,8 @@ mod mutant {
 
     #[cold]
     fn looked_up(n: u32) -> bool {
-        let named = std::env::var("KNEE_MUTANT").unwrap_or_default();
+        static NAMED: OnceLock<String> = OnceLock::new();
+        let named = NAMED.get_or_init(|| std::env::var("KNEE_MUTANT").unwrap_or_default());
         if CHOSEN.load(Ordering::Relaxed) == UNREAD {
             let traced = if named.is_empty() { 0 } else { TRACED };
             CHOSEN.store(named.parse().unwrap_or(traced), Ordering::Relaxed);
@@ -63,7 +65,7 @@ mod mutant {
             }
             if !std::mem::replace(&mut seen[n as usize], true) {
                 let line = format!("{}\\t{n}\\n", std::thread::current().name().unwrap_or_default());
-                let mut file = std::fs::OpenOptions::new().append(true).create(true).open(&named).unwrap();
+                let mut file = std::fs::OpenOptions::new().append(true).create(true).open(named).unwrap();
                 file.write_all(line.as_bytes()).unwrap();
             }
         });

@@ -73,7 +73,7 @@ impl Drawn {
             windowed: a.has(Op::CongAvoid),
             rtt_us,
             bdp: r.one_of(&[4, 16, 64, 256]),
-            losses_in_1024: r.one_of(&[0, 2, 20, 200]),
+            losses_in_1024: r.one_of(&[0, 2, 20, 200, 600]),
             marks_in_256: r.one_of(&[0, 0, 16, 128]),
             app_limited_in_16: r.one_of(&[0, 0, 1]),
             side_ops_in_256: r.one_of(&[0, 8, 64]),
@@ -141,12 +141,19 @@ impl Drawn {
         };
         let delivered = delivered.min(in_flight.max(1));
         let prior = self.r.one_of(&[in_flight, in_flight, in_flight, 0]);
+        // What a stack that knows each packet's facts tells: of a flight that was smaller, or that lost more.
+        let sent_among = self
+            .r
+            .one_of(&[in_flight, in_flight, in_flight / 2, lost, 1]);
+        let lost_since = self
+            .r
+            .one_of(&[lost, lost, lost + 1, lost / 2, in_flight / 16]);
         let s = &mut self.c.stack;
         s.random = self.r.word();
         s.acked = acked;
         s.rs_acked_sacked = acked;
         s.rs_losses = lost;
-        s.rs_lost = lost;
+        s.rs_lost = lost_since;
         s.lost = s.lost.wrapping_add(lost);
         s.delivered = s.delivered.wrapping_add(acked);
         s.delivered_ce = s.delivered_ce.wrapping_add(marked);
@@ -182,13 +189,13 @@ impl Drawn {
         s.rs_prior_delivered = s.delivered.wrapping_sub(prior);
         s.rs_prior_mstamp_us = s.now_us.saturating_sub(u64::from(rtt_us));
         s.rs_prior_in_flight = in_flight;
-        s.rs_tx_in_flight = in_flight;
+        s.rs_tx_in_flight = sent_among;
         s.rs_last_end_seq = s.snd_una;
         s.rs_has_tx = u32::from(has_sample);
         s.rs_is_app_limited = u32::from(app_limited);
         s.rs_is_ack_delayed = u32::from(delayed);
-        s.lost_tx_in_flight = in_flight;
-        s.lost_tx_lost = s.lost.wrapping_sub(lost);
+        s.lost_tx_in_flight = sent_among;
+        s.lost_tx_lost = s.lost.wrapping_sub(lost_since);
         s.lost_is_app_limited = u32::from(app_limited);
     }
 
