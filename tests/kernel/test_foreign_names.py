@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from building import missing_tools
+import probes
 from test_watch import watching
 
 INTERFACE = "a\x1b[31m"
@@ -48,10 +47,8 @@ while True:
 @pytest.fixture(scope="module")
 def held() -> Iterator[str]:
     """The PID of that process, in a network namespace of its own."""
-    if os.geteuid() != 0:
-        pytest.skip("an interface in a namespace needs root")
-    if lacking := missing_tools("ip", "tc", "unshare"):
-        pytest.skip(f"a namespace with a qdisc needs {', '.join(lacking)}")
+    probes.need_root("an interface in a namespace")
+    probes.need_programs("ip", "tc", "unshare")
     command = ["unshare", "--net", sys.executable, "-c", HOLDER]
     holder = subprocess.Popen(command, stdout=subprocess.PIPE)
     try:
@@ -83,8 +80,7 @@ def test_a_recording_tells_interface_and_process_and_sql_shows_them(held: str, t
 
 
 def test_the_page_of_a_connection_shows_its_interface(held: str, tmp_path: Path) -> None:
-    if lacking := missing_tools("tmux"):
-        pytest.skip(f"a terminal to drive needs {', '.join(lacking)}")
+    probes.need_programs("tmux")
     with watching(tmp_path, (120, 70), "--netns", held) as terminal:
         terminal.until(lambda text: "sockets: ESTAB 2" in text, "no screen")
         terminal.keys("Enter")
@@ -96,10 +92,6 @@ def test_the_page_of_a_connection_shows_its_interface(held: str, tmp_path: Path)
 
 
 def test_the_qdisc_of_the_device_is_named(held: str) -> None:
-    try:
-        told = knee("trace", "--qdisc", "--netns", held, "--for", "1s")
-    except AssertionError as refused:
-        if "CAP_" in str(refused) or "BTF" in str(refused):
-            pytest.skip(f"no trace here: {refused}")
-        raise
+    probes.need_tracepoint("qdisc_enqueue")
+    told = knee("trace", "--qdisc", "--netns", held, "--for", "1s")
     assert re.search(r"^a\\x1b\[31m tbf \w+:", told, re.MULTILINE), told
