@@ -56,8 +56,8 @@ def check_reads(database: duckdb.DuckDBPyConnection, query: str) -> None:
         kind = statement.type.name
         if kind not in _READING or (kind in _COMPOSED and _COPY.search(statement.query)):
             raise UsageError(
-                f'"{statement.query.strip()[:60]}": got a statement of the kind {kind}; expected one that only reads, such '
-                "as SELECT. With --external any statement runs, and may read and write files."
+                f'"{statement.query.strip()[:60]}": got a statement of the kind {kind}; expected one that only reads, '
+                "such as SELECT. With --external any statement runs, and may read and write files."
             )
 
 
