@@ -152,12 +152,11 @@ def test_a_script_that_got_in_reaches_no_network(
     assert tried["eval"] == "refused" and "<title>owned" not in document
 
 
+@browser.needed
 def test_without_the_policy_the_server_would_be_asked(
     made: tuple[Path, str], tmp_path: Path, listener: tuple[str, list[str]]
 ) -> None:
     """Else the test above would prove nothing."""
-    if browser.PROGRAM is None:
-        pytest.skip("no Chromium on this machine: install the package chromium")
     url, asked = listener
     open_page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", made[0].read_text())
     (tmp_path / "open.html").write_text(f"{open_page}<script>{ATTEMPTS.replace('URL', url)}</script>")
