@@ -19,7 +19,8 @@ def test_the_reference_pages_are_not_stale() -> None:
 def test_a_newcomer_is_told_how_to_have_the_command_in_the_path() -> None:
     for page in ("README.md", "docs/guide.md"):
         assert 'export PATH="$PWD/.venv/bin:$PATH"' in (ROOT / page).read_text(encoding="utf-8"), page
-    done = subprocess.run(["make", "--dry-run", "demo"], cwd=ROOT, capture_output=True, text=True, check=True)
+    words = ["make", "--no-print-directory", "--dry-run", "demo"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     assert f'export PATH="{ROOT}/.venv/bin:$PATH"' in done.stdout.splitlines()[-1]
 
 
