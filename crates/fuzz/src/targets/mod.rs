@@ -12,9 +12,12 @@ mod sock_diag;
 mod ss;
 mod tcp_info;
 
+use std::io;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
+use knee_observe::Anonymiser;
+use knee_observe::import::{Counts, DocumentsReport, Filled, Import};
 
 use crate::Target;
 
@@ -49,6 +52,47 @@ fn choice(input: &[u8]) -> usize {
     input.iter().fold(0x9dc5usize, |hash, &byte| {
         (hash ^ usize::from(byte)).wrapping_mul(0x0100_0193)
     }) >> 4
+}
+
+/// Every kind of address and text is hidden.
+const HIDING: Anonymiser = Anonymiser::Truncate {
+    v4_bits: 24,
+    v6_bits: 48,
+};
+
+/// What is read when addresses and texts are hidden, for one in eight inputs.
+fn hidden<T>(input: &[u8], read: impl FnOnce(&[u8], Anonymiser) -> T) -> Option<T> {
+    choice(input).is_multiple_of(8).then(|| read(input, HIDING))
+}
+
+/// Takes what an importer hands over.
+type Sink<'a> = &'a mut dyn FnMut(Counts, Option<Filled>) -> io::Result<()>;
+
+/// Rows, documents, and those not understood.
+fn count_documents<More, Importer>(
+    input: &[u8],
+    mut importer: Importer,
+    read: impl FnOnce(&mut Importer, Sink<'_>) -> io::Result<()>,
+) -> [u64; 3]
+where
+    Importer: Import<Report = DocumentsReport<More>>,
+{
+    let mut rows = 0;
+    let mut count = |filled: Option<Filled>| {
+        rows += filled.map_or(0, |(_, batch)| batch.num_rows() as u64);
+    };
+    read(&mut importer, &mut |_, filled| {
+        count(filled);
+        Ok(())
+    })
+    .expect("memory can be read");
+    (importer.rest().into_iter()).for_each(|filled| count(Some(filled)));
+    let report = importer.report();
+    assert_eq!(report.rows, rows);
+    assert!(report.bytes <= input.len() as u64);
+    assert!(report.documents_not_understood <= report.documents);
+    assert!(report.first.len() <= 5);
+    [rows, report.documents, report.documents_not_understood]
 }
 
 /// Of row 1, every column is null or as in row 0.

@@ -10,7 +10,7 @@ use knee_observe::import::nginx::{Escape, Format, Options, Parser, log_format};
 use knee_observe::import::{Import as _, Lines as _};
 use knee_observe::{Anonymiser, ROWS};
 
-use super::{BATCH_BYTES, sample};
+use super::{BATCH_BYTES, HIDING, sample};
 use crate::Target;
 
 pub const TARGET: Target = Target {
@@ -102,10 +102,7 @@ fn check(input: &[u8]) -> usize {
     assert!(variables > 0);
     let hides = usize::from(chosen) / 3 % 2 == 1;
     let anonymiser = match hides {
-        true => Anonymiser::Truncate {
-            v4_bits: 24,
-            v6_bits: 48,
-        },
+        true => HIDING,
         false => Anonymiser::Keep,
     };
     let mut parser = Parser::new(Options { format, anonymiser });

@@ -10,7 +10,7 @@ use knee_observe::import::ss::{Options, Parser, Report};
 use knee_observe::import::{Import as _, Lines as _};
 use knee_observe::{Anonymiser, ROWS};
 
-use super::{BATCH_BYTES, choice, sample};
+use super::{BATCH_BYTES, hidden, sample};
 use crate::Target;
 
 pub const TARGET: Target = Target {
@@ -104,12 +104,7 @@ fn seeds() -> Vec<Vec<u8>> {
 
 fn check(input: &[u8]) -> usize {
     let kept = read(input, Anonymiser::Keep);
-    if choice(input).is_multiple_of(8) {
-        let anonymiser = Anonymiser::Truncate {
-            v4_bits: 24,
-            v6_bits: 48,
-        };
-        let hidden = read(input, anonymiser);
+    if let Some(hidden) = hidden(input, read) {
         let counts = |report: &Report| {
             (
                 report.rows,

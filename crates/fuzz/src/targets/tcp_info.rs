@@ -9,7 +9,7 @@ use knee_observe::import::tcp_info::{Options, Parser};
 use knee_observe::import::{Import as _, Lines as _};
 use knee_observe::{Anonymiser, ROWS};
 
-use super::{BATCH_BYTES, choice, sample};
+use super::{BATCH_BYTES, hidden, sample};
 use crate::Target;
 
 pub const TARGET: Target = Target {
@@ -37,14 +37,7 @@ fn seeds() -> Vec<Vec<u8>> {
 
 fn check(input: &[u8]) -> usize {
     let kept = read(input, Anonymiser::Keep);
-    if choice(input).is_multiple_of(8) {
-        let hidden = read(
-            input,
-            Anonymiser::Truncate {
-                v4_bits: 24,
-                v6_bits: 48,
-            },
-        );
+    if let Some(hidden) = hidden(input, read) {
         assert_eq!(kept, hidden);
     }
     BATCH_BYTES + 64 * input.len()
