@@ -23,7 +23,7 @@ pub struct LeftOut {
 /// Of the sockets that there are now.
 ///
 /// # Errors
-/// A text that cannot be meant, or sock_diag or the namespace is not to be had.
+/// An invalid text, or sock_diag or the namespace is not available.
 pub fn left_out(wanted: &Wanted) -> Result<LeftOut, KernelError> {
     let all = Selection::new(&Wanted {
         states: vec!["all".to_owned()],
@@ -144,9 +144,9 @@ mod tests {
         let found = left_out(&wanted).unwrap();
         assert!(found.sockets >= 3);
         let out = |option: &str| found.by.get(option).copied().unwrap_or(0);
-        // Ours: the listener and both ends.
+        // Ours: the listener and both ends. Of this machine's others, any may have such an address.
         assert!(out("port") <= found.sockets - 3);
-        assert_eq!(out("address"), found.sockets);
+        assert!((3..=found.sockets).contains(&out("address")));
         assert!((3..=found.sockets).contains(&out("min-bytes")));
         // By default those are left out that are not connected: the listener.
         assert!((1..=found.sockets - 2).contains(&out("state")));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_cannot_be_meant_is_refused() {
+    fn an_invalid_filter_is_refused() {
         let wanted = Wanted {
             ports: vec!["http".to_owned()],
             ..Wanted::default()
