@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import probes
-from test_watch import watching
+from test_watch import ready_in_a_namespace, watching
 
 INTERFACE = "a\x1b[31m"
 PROCESS = "\x1b]0;owned\x07"
@@ -49,15 +49,8 @@ def held() -> Iterator[str]:
     """The PID of that process, in a network namespace of its own."""
     probes.need_root("an interface in a namespace")
     probes.need_programs("ip", "tc", "unshare")
-    command = ["unshare", "--net", sys.executable, "-c", HOLDER]
-    holder = subprocess.Popen(command, stdout=subprocess.PIPE)
-    try:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"ready\n"
-        yield str(holder.pid)
-    finally:
-        holder.kill()
-        holder.communicate()
+    with ready_in_a_namespace("-c", HOLDER) as pid:
+        yield pid
 
 
 def knee(*words: str | Path) -> str:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,9 +25,9 @@ pytestmark = [
 
 
 @contextmanager
-def namespace(connections: int) -> Iterator[str]:
-    """The PID of a process in a namespace with that many connections."""
-    command = ["unshare", "--net", sys.executable, str(HELD), str(connections)]
+def ready_in_a_namespace(*program: str) -> Iterator[str]:
+    """The PID of Python with that program in a network namespace of its own, once it has said that it is ready."""
+    command = ["unshare", "--net", sys.executable, *program]
     holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert holder.stdout is not None
@@ -38,21 +38,26 @@ def namespace(connections: int) -> Iterator[str]:
         holder.communicate()
 
 
+def connections(count: int) -> AbstractContextManager[str]:
+    """The PID of a process in a namespace with that many connections."""
+    return ready_in_a_namespace(str(HELD), str(count))
+
+
 @pytest.fixture(scope="module")
 def empty() -> Iterator[str]:
-    with namespace(0) as pid:
+    with connections(0) as pid:
         yield pid
 
 
 @pytest.fixture(scope="module")
 def single() -> Iterator[str]:
-    with namespace(1) as pid:
+    with connections(1) as pid:
         yield pid
 
 
 @pytest.fixture(scope="module")
 def many() -> Iterator[str]:
-    with namespace(2_000) as pid:
+    with connections(2_000) as pid:
         yield pid
 
 
