@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export PYTHON
+# One interpreter for whoever builds the module, so that cargo does not build it anew for another.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 # cargo shows its progress; pip speaks only of what fails.
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -53,7 +55,7 @@ check: $(VENV)/.dev ## formatting and lints
 	$(BIN)/mypy --no-error-summary
 
 .PHONY: test-rust
-test-rust: ## unit, property and house tests of the crates
+test-rust: $(VENV)/.venv ## unit, property and house tests of the crates
 	@tools/need.sh rust cc make pkg-config libelf
 	cargo test --quiet --locked --workspace
 

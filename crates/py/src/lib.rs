@@ -3,46 +3,24 @@
 //! Conversions and Arrow export, nothing else: no default, no check and no
 //! figure is decided here. `python/kneepoint/_core.pyi` tells its types.
 
-#[cfg_attr(
-    not(feature = "python"),
-    allow(dead_code, reason = "called by the Python module")
-)]
-mod pcapng;
-
-#[cfg(feature = "python")]
 mod arrow;
-#[cfg(feature = "python")]
 mod asked;
-#[cfg(feature = "python")]
 mod errors;
-#[cfg(feature = "python")]
 mod export;
-#[cfg(feature = "python")]
 mod folder;
-#[cfg(feature = "python")]
 mod import;
-#[cfg(feature = "python")]
 mod kernel;
-#[cfg(feature = "python")]
 mod loader;
-#[cfg(feature = "python")]
+mod pcapng;
 mod record;
-#[cfg(feature = "python")]
 mod registry;
-#[cfg(feature = "python")]
 mod run;
-#[cfg(feature = "python")]
 mod scenario;
-#[cfg(feature = "python")]
 mod segment;
-#[cfg(feature = "python")]
 mod shell;
-#[cfg(feature = "python")]
 mod trace;
-#[cfg(feature = "python")]
 mod units;
 
-#[cfg(feature = "python")]
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
