@@ -13,7 +13,7 @@ class KneepointError(Exception):
 
 
 class UsageError(KneepointError):
-    """An argument of a command or of an API call that cannot be meant."""
+    """An invalid argument of a command or of an API call."""
 
 
 class ScenarioError(KneepointError):

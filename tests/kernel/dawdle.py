@@ -1,4 +1,4 @@
-"""Clients that mean no good: `python dawdle.py PORT SLOW SILENT` keeps so many of either connected until it is killed.
+"""Hostile clients, `python dawdle.py PORT SLOW SILENT`: so many slow and silent ones stay connected until it is killed.
 
 A slow one sends a byte of its request every four seconds, a silent one asks and never reads. One that is closed comes
 again. Says "there" when all have come once.

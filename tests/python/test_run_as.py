@@ -1,4 +1,4 @@
-"""Whom a scenario's programs run as is decided by who calls, and by nothing that cannot be meant."""
+"""Whom a scenario's programs run as is decided by who calls, and by no invalid name."""
 
 from __future__ import annotations
 

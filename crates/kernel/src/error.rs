@@ -11,7 +11,7 @@ pub enum KernelError {
     #[error("{what}: {source}")]
     System { what: String, source: io::Error },
 
-    /// Namespaces are not to be had.
+    /// Namespaces are not available.
     #[error(
         "a lab needs its own {what}, and the kernel refuses them: {source}. {hint} \
          See user_namespaces(7) and namespaces(7)"
@@ -22,7 +22,7 @@ pub enum KernelError {
         hint: String,
     },
 
-    /// `/dev/net/tun` is not to be had.
+    /// `/dev/net/tun` is not available.
     #[error(
         "a lab needs /dev/net/tun, which cannot be used: {source}. As root: `modprobe tun`; \
          if it is there, its permissions should be 0666; in a container, pass the device in \
@@ -88,7 +88,7 @@ pub enum KernelError {
     #[error("cannot trace: {why}. {hint}")]
     Trace { why: String, hint: String },
 
-    /// An option of a recording that cannot be meant.
+    /// An invalid option of a recording.
     #[error("{what}: got \"{got}\"; expected {expected}.")]
     Option {
         what: &'static str,

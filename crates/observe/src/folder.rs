@@ -109,7 +109,7 @@ fn sudo_uid() -> Option<u32> {
 /// What a reader may follow: a file, and a link only of somebody that it trusts.
 ///
 /// # Errors
-/// It is something else, of which the error tells, or cannot be looked at.
+/// A link of somebody else, something that is no file, or not readable.
 pub fn check_readable(path: &Path) -> Result<(), Error> {
     let look = |flags| {
         nix::sys::stat::fstatat(nix::fcntl::AT_FDCWD, path, flags).map_err(Error::io(path, "read"))

@@ -42,7 +42,7 @@ def sockets(
     TIME_WAIT. `min_bytes`, such as `"1MB"`, counts what was acked and received. `processes` adds the name and the
     PID of who holds the socket. `columns` are those of the table, in this order, and by default all: of 100,000 sockets
     all take 90 MB.
-    Raises UsageError for a text that cannot be meant, EngineError where the kernel refuses.
+    Raises UsageError for an invalid text, EngineError where the kernel refuses.
     Source: sock_diag(7).
     """
     import pyarrow
@@ -67,7 +67,7 @@ def record(asked: dict[str, Any], *, progress: Callable[[int, int], None] | None
     """Records until `asked["for"]` is over, or SIGINT, SIGTERM or SIGHUP comes; files are whole then.
 
     `asked` has the options of `knee record` as texts.
-    Raises UsageError for a text that cannot be meant, EngineError where the kernel or the disk refuses.
+    Raises UsageError for an invalid text, EngineError where the kernel or the disk refuses.
     """
     with stop_signals() as stop:
         report: Report = json.loads(_core.record(json.dumps(asked), stop, progress))

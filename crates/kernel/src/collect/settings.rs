@@ -84,7 +84,7 @@ pub struct Settings {
 
 impl Settings {
     /// # Errors
-    /// The kernel's routing is not to be had.
+    /// The kernel's routing is not available.
     pub fn new() -> Result<Settings, KernelError> {
         Ok(Settings {
             routing: Routing::new().map_err(KernelError::system("reach the kernel's routing"))?,

@@ -30,7 +30,7 @@ pub enum By {
 
 impl By {
     /// # Errors
-    /// A text that cannot be meant.
+    /// An invalid text.
     pub fn parse(text: &str) -> Result<By, KernelError> {
         let wrong = |expected: String| KernelError::Option {
             what: "by",

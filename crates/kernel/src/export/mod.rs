@@ -57,7 +57,7 @@ pub struct Options {
 
 impl Options {
     /// # Errors
-    /// A text that cannot be meant.
+    /// An invalid text.
     pub fn new(asked: &Asked) -> Result<Options, KernelError> {
         let every = match parse::duration(&asked.every) {
             Ok(time) if Duration::from_nanos(time.0) >= SHORTEST => Duration::from_nanos(time.0),
@@ -129,7 +129,7 @@ pub struct Snapshot<'a> {
 /// sample's sums, from another thread.
 ///
 /// # Errors
-/// sock_diag or the namespace is not to be had.
+/// sock_diag or the namespace is not available.
 pub fn export(
     options: &Options,
     stop: BorrowedFd<'_>,

@@ -60,7 +60,7 @@ struct Sums {
 
 impl Tally {
     /// # Errors
-    /// sock_diag is not to be had.
+    /// sock_diag is not available.
     pub fn new(selection: Selection, by: By) -> Result<Tally, KernelError> {
         Ok(Tally {
             asking: Asking::new(&selection, Extensions::INFO_AND_ALGORITHM)?,

@@ -17,7 +17,7 @@ pub struct Asking {
 
 impl Asking {
     /// # Errors
-    /// sock_diag is not to be had, or marks are asked for and not told to this
+    /// sock_diag is not available, or marks are asked for and not told to this
     /// process.
     pub fn new(selection: &Selection, extensions: Extensions) -> Result<Asking, KernelError> {
         let mut diag = SockDiag::new().map_err(KernelError::system("reach sock_diag"))?;

@@ -47,7 +47,7 @@ const PROCESSES_SHARE: u32 = 20;
 /// called after each sample, from another thread.
 ///
 /// # Errors
-/// sock_diag or the namespace is not to be had, or a file cannot be written. Rows
+/// sock_diag or the namespace is not available, or a file cannot be written. Rows
 /// written so far are in whole files then.
 pub fn record(
     options: &Options,
@@ -66,7 +66,7 @@ pub fn record(
 /// that a table of few columns never takes the memory of the whole.
 ///
 /// # Errors
-/// There is no such column, or sock_diag or the namespace is not to be had.
+/// There is no such column, or sock_diag or the namespace is not available.
 pub fn sockets(selection: &Selection, columns: &[String]) -> Result<Vec<RecordBatch>, KernelError> {
     let chosen = chosen(columns)?;
     let take = |table: &mut Sockets| match &chosen[..] {

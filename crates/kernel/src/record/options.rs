@@ -96,7 +96,7 @@ const SHORTEST: Duration = Duration::from_millis(10);
 
 impl Options {
     /// # Errors
-    /// A text that cannot be meant.
+    /// An invalid text.
     pub fn new(asked: Asked) -> Result<Options, KernelError> {
         let every = duration("every", &asked.every)?;
         if every < SHORTEST {
@@ -141,7 +141,7 @@ impl Options {
 
 impl Selection {
     /// # Errors
-    /// A text that cannot be meant, or a namespace that is not there.
+    /// An invalid text, or a namespace that is not there.
     pub fn new(wanted: &Wanted) -> Result<Selection, KernelError> {
         let mut filter = Vec::new();
         filter.extend(either(&wanted.ports, port)?);

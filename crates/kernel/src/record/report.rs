@@ -49,7 +49,7 @@ pub struct Report {
     /// Destroyed sockets left out because the filters ask for what an event does
     /// not tell and no dump had told before.
     pub final_left_out: u64,
-    /// Destroy events that the kernel dropped; null: events are not to be had, or not counted.
+    /// Destroy events that the kernel dropped; null: events are not available, or not counted.
     pub events_lost: Option<u64>,
     /// Times that it said so.
     pub event_overruns: u64,

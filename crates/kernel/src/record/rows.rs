@@ -66,7 +66,7 @@ pub struct Rows {
 
 impl Rows {
     /// # Errors
-    /// sock_diag is not to be had.
+    /// sock_diag is not available.
     pub fn new(selection: Selection, remember: bool) -> Result<Rows, KernelError> {
         let asking = Asking::new(&selection, Extensions::ALL_WITH_CLASSES)?;
         Ok(Rows {

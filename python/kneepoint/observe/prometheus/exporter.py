@@ -18,7 +18,7 @@ def export(where: str, asked: dict[str, Any], *, ready: Callable[[Sequence[str],
     After the first sample `ready` gets the URLs and the values of `asked["by"]` that this host has nothing of yet.
 
     `asked` has the options of `knee export --prometheus` as texts.
-    Raises UsageError for a text that cannot be meant or an address that is not to be had, EngineError where the
+    Raises UsageError for an invalid text or an address that is not available, EngineError where the
     kernel refuses.
     """
     server = Server(addresses(where))

@@ -79,7 +79,7 @@ class Server:
     """Listens from the beginning and answers from the first sample on, all clients in one thread."""
 
     def __init__(self, wanted: Sequence[Address]) -> None:
-        """Raises UsageError for an address that is not to be had."""
+        """Raises UsageError for an address that is not available."""
         self._page: _Page | None = None
         self._listeners: list[socket.socket] = []
         self._thread: threading.Thread | None = None

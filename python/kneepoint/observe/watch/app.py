@@ -408,7 +408,7 @@ class Watch(App[None]):
         self.screen.set_focus(entry)
 
     def action_apply(self) -> None:
-        """Asks for it at once; what cannot be meant is said and nothing changes."""
+        """Asks for it at once; an invalid text is reported and nothing changes."""
         try:
             self._asked = filters.parse(self.query_one(FilterLine).value)
         except UsageError as error:

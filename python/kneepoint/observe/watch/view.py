@@ -77,7 +77,7 @@ NEEDED = (
     "algorithm",
     "local_port",
 )
-"""Which of them stay where even 80 columns are not to be had."""
+"""Which of them stay where even 80 columns are not available."""
 
 
 def fitting(width: int, peer_width: int) -> list[tuple[Column, int]]:
