@@ -296,3 +296,11 @@ def test_a_metric_is_written_with_the_digits_and_the_bounds_of_the_table() -> No
     summary = stats.summarise(table, None, cells)
     found = outcome("a.goodput >= 0", summary, cells)
     assert found.verdict == "holds" and "[0, " in found.detail, "a rate is never below 0"
+
+
+def test_a_percentage_is_never_above_100() -> None:
+    rows = [flow(0, rep, 1e6, "a", total_retrans=n, data_segs_out=100) for rep, n in enumerate((99, 60))]
+    cells = [cell(0, [], "a")]
+    summary = stats.summarise(flows(rows), None, cells)
+    found = outcome("a.retransmit_pct <= 100%", summary, cells)
+    assert (found.verdict, found.detail) == ("holds", "left is 80 % [0, 100]")

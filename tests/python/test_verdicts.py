@@ -66,7 +66,7 @@ def test_too_wide_an_interval_says_how_many_repetitions_would_do() -> None:
 
 
 def test_two_repetitions_advise_no_number() -> None:
-    """What issue 11 met: two repetitions far apart, and the advice to make 896."""
+    """Two that lie far apart would ask for 896."""
     values = {"a": [1.0, 1.0], "b": [0.5, 1.4]}
     [verdict] = goodput(values)
     assert (verdict.decision, verdict.too_wide, verdict.repetitions_needed) == ("none shown", True, None)
@@ -106,6 +106,7 @@ def test_a_narrow_interval_around_equality_needs_no_more_repetitions() -> None:
     [verdict] = goodput({"a": [1.0, 1.0, 1.0, 1.0], "b": [1.001, 0.999, 1.002, 0.998]})
     assert verdict.decision == "none shown"
     assert (verdict.too_wide, verdict.repetitions_needed) == (False, None)
+    assert verdict.text.endswith("])"), "nothing stands behind the interval"
 
 
 def test_identical_in_every_repetition() -> None:
