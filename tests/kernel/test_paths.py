@@ -43,7 +43,8 @@ sizes = "lognormal"
 
 SCENARIOS = {
     "loss": path('loss = ["gilbert 2% burst 5", "trace lost.txt"]'),
-    "trace": path('outage = "2s for 300ms"', rate='"trace steps.up"'),
+    # The buffer is deep enough that the link always has something to send.
+    "trace": path('buffer = "100packets"\noutage = "2s for 300ms"', rate='"trace steps.up"'),
     "route": path('rtt_change = "1500ms to 60ms"', PACED),
     "aggregate": path('aggregate = "20ms"', PACED, rtt='"20ms"'),
     "jitter": path('jitter = "4ms"\njitter_reorders = [false, true]', PACED, rtt='"20ms"'),
