@@ -5,12 +5,13 @@
 //! say why in the commit: `KNEE_WRITE_GOLDEN=1 cargo test -p knee-sim --test golden_tables`.
 
 mod common;
+#[path = "common/digest.rs"]
+mod digest;
 
 use std::fmt::Write as _;
 
+use digest::digest;
 use knee_model::queue::QUEUES;
-use knee_model::record::{Table, Values};
-use knee_sim::Output;
 
 const FLOWS: &str = r#"
 [[flow]]
@@ -108,7 +109,7 @@ const SETTINGS: [(&str, &str, &str, &str); 11] = [
 ];
 
 /// Parameters that the queues have besides their defaults: lines of `[path]`.
-const PARAMS: [&str; 20] = [
+const PARAMS: [&str; 22] = [
     "queue = \"codel\"\ncodel.target = \"2ms\"\ncodel.interval = \"40ms\"",
     "queue = \"codel\"\ncodel.ecn = false\ncodel.ce_threshold = \"1ms\"",
     "queue = \"fq_codel\"\nfq_codel.flows = 4\nfq_codel.quantum = \"300B\"",
@@ -129,41 +130,10 @@ const PARAMS: [&str; 20] = [
     "queue = \"cake\"\ncake.memory_limit = \"50kB\"",
     "queue = \"cake\"\ncake.host_isolation = false\ncake.flow_isolation = false",
     "queue = \"step\"\nstep.ce_bytes = \"20kB\"",
+    // One ACK for more marks than its three bits count.
+    "queue = \"step\"\naggregate = \"20ms\"",
+    "queue = \"step\"\nack_loss = \"40%\"\naggregate = \"5ms\"",
 ];
-
-/// FNV-1a.
-struct Digest(u64);
-
-impl Digest {
-    fn add(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    fn add_table(&mut self, table: &impl Table) {
-        for column in table.values() {
-            match column {
-                Values::I32(v) => v.iter().for_each(|v| self.add(&v.to_le_bytes())),
-                Values::I64(v) => v.iter().for_each(|v| self.add(&v.to_le_bytes())),
-                Values::F64(v) => v.iter().for_each(|v| self.add(&v.to_le_bytes())),
-                other => self.add(format!("{other:?}").as_bytes()),
-            }
-        }
-    }
-}
-
-fn digest(output: &Output) -> u64 {
-    let mut digest = Digest(0xcbf2_9ce4_8422_2325);
-    digest.add_table(&output.flows);
-    digest.add_table(&output.samples);
-    digest.add_table(&output.queue);
-    digest.add_table(&output.events);
-    for packet in &output.capture {
-        digest.add(format!("{packet:?}").as_bytes());
-    }
-    digest.0
-}
 
 fn row(name: &str, path: &str, sender: &str, receiver: &str) -> String {
     let output = common::run_captured(&format!(
