@@ -53,10 +53,6 @@ impl Endpoint {
     pub fn settle(&mut self, now_ns: u64) {
         self.integrate(now_ns);
         self.set_limit(now_ns, self.limit);
-        if self.busy_since_ns != NEVER {
-            self.counters.busy_ns += now_ns - self.busy_since_ns;
-            self.busy_since_ns = now_ns;
-        }
     }
 
     /// Time under a limit up to now.
