@@ -140,7 +140,40 @@ impl MinRtt {
 
 #[cfg(test)]
 mod tests {
+    use knee_model::scenario::{self, AlgorithmInfo, Names};
+
     use super::*;
+
+    /// Of a kernel with a jiffy of a millisecond and no least timeout.
+    fn conf() -> HostConf {
+        let text = "duration = \"1s\"\n[path]\nrate = \"1Mbit/s\"\nrtt = \"100ms\"\n[sender]\nhz = 1000\n\
+                    tcp_rto_min = \"1us\"\n[[flow]]\nalgorithm = \"reno\"\n";
+        let reno = AlgorithmInfo {
+            name: "reno".to_owned(),
+            params: Vec::new(),
+        };
+        let names = Names {
+            algorithms: vec![reno],
+            read_file: None,
+        };
+        let parsed = scenario::parse(text, "test", &names).expect("a scenario");
+        HostConf::new(&parsed.cells[0].sender, 1500)
+    }
+
+    #[test]
+    fn the_timeout_doubles_until_it_is_two_minutes() {
+        let conf = conf();
+        let mut rtt = Rtt::new(&conf);
+        for _ in 0..100 {
+            rtt.sample(100, 1, 1);
+        }
+        assert_eq!(rtt.rto_jiffies(&conf), 1);
+        for backoff in 0..=16 {
+            assert_eq!(rtt.backed_off_jiffies(&conf, backoff), 1 << backoff);
+        }
+        rtt.sample(10_000, 1, 1);
+        assert_eq!(rtt.backed_off_jiffies(&conf, 16), 120_000);
+    }
 
     #[test]
     fn minimum_is_forgotten_after_its_window_and_the_runner_up_takes_over() {
