@@ -175,6 +175,49 @@ mod tests {
         assert_eq!(rtt.backed_off_jiffies(&conf, 16), 120_000);
     }
 
+    /// Samples, at seconds, and the minimum after each.
+    fn minima(samples: &[(u64, u32)]) -> Vec<u32> {
+        let mut filter = MinRtt::default();
+        let after = |&(s, rtt_us): &(u64, u32)| {
+            filter.sample(s * 1_000_000 + 1, rtt_us);
+            filter.get()
+        };
+        samples.iter().map(after).collect()
+    }
+
+    #[test]
+    fn runners_up_are_of_the_second_quarter_and_half_of_the_window() {
+        let samples = [
+            (0, 50),
+            (70, 60),  // in the first quarter nothing runs up
+            (80, 70),  // runner-up, until a better one comes
+            (145, 65), // which is this
+            (160, 90), // a third, in the second half
+            (165, 200),
+            (301, 95), // the first is too old
+            (371, 99),
+            (461, 120), // and now the second and the third
+        ];
+        assert_eq!(minima(&samples), [50, 50, 50, 50, 50, 50, 65, 65, 95]);
+    }
+
+    #[test]
+    fn a_better_third_replaces_the_third_alone() {
+        let samples = [
+            (0, 50),
+            (80, 70),
+            (160, 90),
+            (165, 200),
+            (170, 80),
+            (301, 95),
+        ];
+        assert_eq!(minima(&samples), [50, 50, 50, 50, 50, 70]);
+        let later = [&samples[..], &[(381, 99)]].concat();
+        assert_eq!(minima(&later)[6], 80);
+        let all_old = [&samples[..], &[(700, 99)]].concat();
+        assert_eq!(minima(&all_old)[6], 99);
+    }
+
     #[test]
     fn minimum_is_forgotten_after_its_window_and_the_runner_up_takes_over() {
         let mut filter = MinRtt::default();
