@@ -135,6 +135,7 @@ def as_nobody(become: Sequence[str] = SETPRIV) -> list[str]:
 
 def folder_of_nobody(tmp_path: Path) -> Path:
     """A folder in `tmp_path` that the user nobody owns and can reach."""
+    need_root("giving a folder to another user")
     shared = Path(tempfile.gettempdir())
     for folder in (tmp_path, *tmp_path.parents):
         if folder.is_relative_to(shared) and folder != shared:

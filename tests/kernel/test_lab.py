@@ -144,6 +144,7 @@ def test_the_time_of_a_client_is_its_own_beside_a_longer_flow(tmp_path: Path) ->
 
 
 def test_the_first_process_of_a_lab_takes_all_others_with_it(tmp_path: Path) -> None:
+    probes.need_lab()
     process = subprocess.Popen(
         command(tmp_path, short("60s")), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

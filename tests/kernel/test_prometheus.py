@@ -412,5 +412,7 @@ def test_units_hold_no_capability_and_systemd_understands_them(tmp_path: Path) -
             continue
         if not os.access(command, os.X_OK):
             unit.write_text(text.replace(str(command), "/bin/true"))
-        checked = subprocess.run([analyze, "verify", str(unit)], capture_output=True, text=True, check=False)
+        # Whether the manual pages that it names are installed is no matter of the unit.
+        words = [analyze, "verify", "--man=no", str(unit)]
+        checked = subprocess.run(words, capture_output=True, text=True, check=False)
         assert (checked.returncode, checked.stderr) == (0, "")
