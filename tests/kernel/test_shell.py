@@ -118,6 +118,13 @@ def test_a_command_that_is_not_there_is_refused_with_its_name() -> None:
     assert "knee-no-such-command" in ran.stderr
 
 
+def test_rules_are_loaded_though_the_path_does_not_lead_to_nft(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of an ordinary user of Debian, who has it in /usr/sbin."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    ran = knee("--", "echo", "through")
+    assert (ran.returncode, ran.stdout) == (0, "through\n"), ran.stderr
+
+
 def test_standard_streams_are_the_commands_own() -> None:
     command = [*KNEE, "shell", "--quiet", "--", "sh", "-c", "cat; echo error >&2"]
     ran = subprocess.run(command, input="through\n", capture_output=True, text=True, timeout=60, check=False)

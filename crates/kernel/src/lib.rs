@@ -13,6 +13,7 @@ mod rows;
 pub mod run;
 mod sampler;
 pub mod shell;
+mod tool;
 pub mod trace;
 mod traffic;
 

@@ -1,10 +1,9 @@
 //! The router between two hosts: a veth pair to each, and qdiscs on its ends.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd};
-use std::process::{Command, Stdio};
 
 use knee_link::LinkConfig;
 use knee_model::scenario::{Cell, Host};
@@ -23,6 +22,7 @@ use super::{TO_RECEIVER, TO_SENDER, commands};
 use crate::KernelError;
 use crate::lab::netlink::Netlink;
 use crate::lab::{DEVICE, Namespace};
+use crate::tool;
 
 /// The router's own address.
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 76, 0, 1);
@@ -182,29 +182,17 @@ fn add_neighbour(
 /// Runs a batch of commands for tc in the caller's network namespace.
 fn run_tc(batch: &str) -> Result<(), KernelError> {
     let what = "make the path of netem and qdiscs, with tc";
-    let mut tc = Command::new("tc")
-        .args(["-batch", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| match error.kind() {
-            ErrorKind::NotFound => KernelError::Unsupported {
-                what: "path.backend = \"netem\" needs the command tc".into(),
-                lacks: "may have netem, but tc is not installed".into(),
-                hint: "Install the package iproute2, or use path.backend = \"user\".".into(),
-            },
-            _ => KernelError::system(what)(error),
-        })?;
-    let mut input = tc.stdin.take().expect("a pipe was asked for");
-    // When tc ends early its own words say why.
-    let _ = input.write_all(batch.as_bytes());
-    drop(input);
-    let output = tc.wait_with_output().map_err(KernelError::system(what))?;
-    if output.status.success() {
+    let ran = tool::feed("tc", &["-batch", "-"], batch).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => KernelError::Unsupported {
+            what: "path.backend = \"netem\" needs the command tc".into(),
+            lacks: "may have netem, but tc is not installed".into(),
+            hint: "Install the package iproute2, or use path.backend = \"user\".".into(),
+        },
+        _ => KernelError::system(what)(error),
+    })?;
+    let Err(said) = ran else {
         return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
+    };
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let hint = match unknown_qdisc(&said) {
         Some(kind) => format!(

@@ -13,10 +13,9 @@ mod sockets;
 mod stream;
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::process::{Command, Stdio};
 
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -27,6 +26,7 @@ use self::datagrams::Flows;
 use self::stream::{State, Stream};
 use super::porter::{Kind, Porter};
 use crate::KernelError;
+use crate::tool;
 
 /// Read at once of a socket: what fits the second-level cache and still
 /// spreads a system call's cost.
@@ -321,29 +321,17 @@ fn rules(config: &Config) -> String {
 
 fn load_rules(rules: &str) -> Result<(), KernelError> {
     let what = "relay: load the rules that take the lab's connections, with nft";
-    let mut nft = Command::new("nft")
-        .args(["-f", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| match error.kind() {
-            ErrorKind::NotFound => KernelError::Unsupported {
-                what: "`knee shell` takes the lab's connections by rules of nft".into(),
-                lacks: "may take them, but the command nft is not installed".into(),
-                hint: "Install the package nftables.".into(),
-            },
-            _ => failed(what)(error),
-        })?;
-    let mut input = nft.stdin.take().expect("a pipe was asked for");
-    // When nft ends early its own words say why.
-    let _ = input.write_all(rules.as_bytes());
-    drop(input);
-    let output = nft.wait_with_output().map_err(failed(what))?;
-    if output.status.success() {
+    let ran = tool::feed("nft", &["-f", "-"], rules).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => KernelError::Unsupported {
+            what: "`knee shell` takes the lab's connections by rules of nft".into(),
+            lacks: "may take them, but the command nft is not installed".into(),
+            hint: "Install the package nftables.".into(),
+        },
+        _ => failed(what)(error),
+    })?;
+    let Err(said) = ran else {
         return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
+    };
     Err(KernelError::Unsupported {
         what: "`knee shell` takes the lab's connections by rules of nft".into(),
         lacks: format!("refused them: {}", said.lines().next().unwrap_or_default()),
