@@ -358,6 +358,33 @@ fn bbr1_forgets_a_bandwidth_after_ten_rounds() {
     assert!(matches!(rounds, Some(10..=12)), "{rounds:?}");
 }
 
+/// Application-limited rounds bring no samples, so two of the three best samples expire between two updates.
+#[test]
+fn bbr1_forgets_every_bandwidth_that_is_older_than_ten_rounds() {
+    let mut c = bbr(&[]);
+    for number in 0..=14 {
+        let sample = match number {
+            0 => Some(10),
+            3 => Some(9),
+            6 => Some(8),
+            14 => Some(7),
+            _ => None,
+        };
+        round(
+            &mut c,
+            Round {
+                packets_per_ms: sample.unwrap_or(5),
+                app_limited: sample.is_none(),
+                ..Round::default()
+            },
+        );
+    }
+    // The samples of 10, 9 and 8 packets per ms are 14, 11 and 8 rounds old.
+    let packets_per_ms =
+        c.info().unwrap().bw_bytes_per_sec.unwrap() as f64 / f64::from(MSS_BYTES) / 1000.0;
+    assert!((packets_per_ms - 8.0).abs() < 0.01, "{packets_per_ms}");
+}
+
 #[test]
 fn bbr1_takes_app_limited_samples_only_when_they_raise_the_estimate() {
     let mut c = in_probe_bw(&[]);

@@ -210,6 +210,20 @@ fn compound_undo_takes_back_both_windows() {
 }
 
 #[test]
+fn compound_undo_before_any_loss_brings_back_nothing() {
+    for cwnd in 40..240 {
+        let growth = |undoes: bool| {
+            let mut c = compound(cwnd, &[]);
+            if undoes {
+                c.op(Op::UndoCwnd);
+            }
+            [(); 4].map(|()| round(&mut c, BASE_US))
+        };
+        assert_eq!(growth(true), growth(false), "from {cwnd}");
+    }
+}
+
+#[test]
 fn after_a_timeout_compound_has_renos_window_only() {
     let mut c = compound(100, &[]);
     grow_to(&mut c, 1000);

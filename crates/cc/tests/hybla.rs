@@ -55,8 +55,9 @@ fn hybla_slow_start_adds_two_to_the_rho_less_one_per_ack() {
     }
 }
 
+/// Source: Linux net/ipv4/tcp_hybla.c, hybla_fraction(): 2^(i/8), in 128ths, rounded down.
 #[test]
-fn hybla_eighths_of_rho_are_powers_of_two_within_a_percent() {
+fn hybla_eighths_of_rho_are_powers_of_two_rounded_down() {
     for eighths in 8..=40u32 {
         let srtt_us = 25_000 * eighths / 8;
         let mut c = started(srtt_us, &[]);
@@ -64,9 +65,10 @@ fn hybla_eighths_of_rho_are_powers_of_two_within_a_percent() {
         for _ in 0..128 {
             c.ack(1, srtt_us.into());
         }
-        let power = f64::from(c.cwnd() - 1) / 128.0 + 1.0;
-        let exact = (f64::from(eighths) / 8.0).exp2();
-        assert!((power / exact - 1.0).abs() < 0.01, "{eighths}: {power}");
+        // 128 ACKs add each 128th of an increment as one segment.
+        let power_128ths = c.cwnd() - 1 + 128;
+        let fraction_128ths = (128.0 * (f64::from(eighths % 8) / 8.0).exp2()) as u32;
+        assert_eq!(power_128ths, fraction_128ths << (eighths / 8), "{eighths}");
     }
 }
 

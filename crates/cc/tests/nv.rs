@@ -106,3 +106,39 @@ fn nv_grows_at_half_the_pace_after_a_timeout() {
     };
     assert_eq!((grown(0), grown(1)), (6, 3));
 }
+
+/// Source: Linux net/ipv4/tcp_nv.c, nv_stop_rtt_cnt: growth stops after more than 10 round trips without a judgment.
+#[test]
+fn nv_stops_growing_in_the_eleventh_round_trip_without_a_judgment() {
+    const CWND: u32 = 40;
+    // Too large a window, as the ACKs show one packet in flight; but three ACKs per round trip are too few to judge by.
+    let mut c = Conn::new("nv", &[]);
+    c.stack.snd_ssthresh = 2;
+    c.stack.ack_in_flight_bytes = MSS_BYTES;
+    let acks_with_growth = (0..60).position(|_| {
+        c.stack.snd_cwnd = CWND;
+        c.stack.snd_cwnd_cnt = 0;
+        c.pass_us(u64::from(BASE_US) / 2);
+        c.ack(CWND / 2, BASE_US.into());
+        (c.cwnd(), c.stack.snd_cwnd_cnt) == (CWND, 0)
+    });
+    assert_eq!(acks_with_growth, Some(10 * 3));
+}
+
+/// Source: Linux net/ipv4/tcp_nv.c, tcpnv_acked(): only a negative RTT is none, and a rate is over 1 us at least.
+#[test]
+fn nv_measures_with_an_rtt_below_one_microsecond() {
+    let cwnd_after = |rtt_us: i64| {
+        let mut c = Conn::new("nv", &[]);
+        c.stack.snd_ssthresh = 2;
+        c.stack.snd_cwnd = BDP;
+        for _ in 0..4 * BDP {
+            c.stack.ack_in_flight_bytes = BDP * MSS_BYTES;
+            c.ack(1, rtt_us);
+        }
+        c.cwnd()
+    };
+    // A path without delay holds no packets: the window falls towards the pad. Without an RTT it grows as Reno's.
+    let (judged, unjudged) = (cwnd_after(0), cwnd_after(-1));
+    assert!(judged < BDP && unjudged > BDP, "{judged} {unjudged}");
+}

@@ -78,3 +78,22 @@ fn westwood_counts_a_packet_once_when_duplicates_told_of_it() {
         "{with} and {without} of {MSS_BYTES} B"
     );
 }
+
+/// Source: Linux net/ipv4/tcp_westwood.c, TCP_WESTWOOD_INIT_RTT: 20 s.
+#[test]
+fn westwood_takes_the_rtt_for_twenty_seconds_until_it_has_a_sample() {
+    const PACKETS_PER_SEC: u32 = 100;
+    // The window of a bandwidth sample lasts an RTT: the first sample comes after 20 s.
+    for (seconds, expected) in [(19, 2), (20, 2), (21, 20 * PACKETS_PER_SEC)] {
+        let mut c = Conn::new("westwood", &[]);
+        c.stack.snd_ssthresh = 2;
+        c.stack.snd_cwnd = 10;
+        for _ in 0..seconds * 10 {
+            c.pass_us(100_000);
+            c.ack(PACKETS_PER_SEC / 10, -1);
+        }
+        c.lose();
+        let ratio = f64::from(c.cwnd()) / f64::from(expected);
+        assert!((0.98..=1.02).contains(&ratio), "{seconds} s: {}", c.cwnd());
+    }
+}
