@@ -196,9 +196,23 @@ mod tests {
             (165, 200),
             (301, 95), // the first is too old
             (371, 99),
-            (461, 120), // and now the second and the third
+            (446, 130), // now the second
+            (461, 120), // and the third
         ];
-        assert_eq!(minima(&samples), [50, 50, 50, 50, 50, 50, 65, 65, 95]);
+        assert_eq!(minima(&samples), [50, 50, 50, 50, 50, 50, 65, 65, 90, 95]);
+    }
+
+    #[test]
+    fn a_third_is_taken_in_the_second_half_of_the_window() {
+        let samples = [
+            (0, 50),
+            (80, 70),
+            (100, 85),
+            (160, 90),
+            (301, 95),
+            (381, 99),
+        ];
+        assert_eq!(minima(&samples), [50, 50, 50, 50, 70, 90]);
     }
 
     #[test]
