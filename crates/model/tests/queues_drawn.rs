@@ -32,7 +32,12 @@ fn value(rng: &mut Stream, param: &Param) -> f64 {
         (4, _) => param.min,
         (5, _) => param.max,
         (_, unit) => {
-            let near = param.default * f64::from(1 << below(rng, 5)) / 4.0;
+            let base = match param.default {
+                // Off: what an on would be.
+                0.0 => one_of(rng, &[0.1, 1_500.0, 50_000.0, 2e6, 2e7]),
+                default => default,
+            };
+            let near = base * f64::from(1 << below(rng, 5)) / 4.0;
             let whole = !matches!(unit, Unit::Share | Unit::Number);
             (if whole { near.round() } else { near }).clamp(param.min, param.max)
         }

@@ -67,11 +67,10 @@ impl Hash {
 
     #[inline]
     pub(super) fn bucket(&self, flow: u32) -> usize {
-        // MurmurHash3's finalizer: every bit of the input changes half of the output's.
+        // MurmurHash3's finalizer, of which the upper bits are taken: every bit of the input changes half of them.
         let mut h = flow ^ self.seed;
         h = (h ^ (h >> 16)).wrapping_mul(0x85eb_ca6b);
         h = (h ^ (h >> 13)).wrapping_mul(0xc2b2_ae35);
-        h ^= h >> 16;
         ((u64::from(h) * u64::from(self.buckets)) >> 32) as usize
     }
 }

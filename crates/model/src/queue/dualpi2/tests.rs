@@ -274,3 +274,16 @@ fn dualpi2_keeps_l4s_below_2_ms_and_classic_at_its_target() {
         "windows of L4S over classic: {windows}"
     );
 }
+
+#[test]
+fn classic_has_its_turn_while_it_has_credit() {
+    for (credit, first) in [(1, Ecn::NotEct), (0, Ecn::Ect1)] {
+        let (mut queue, mut dropped) = (queue(&[]), Vec::new());
+        for ecn in [Ecn::Ect1, Ecn::NotEct] {
+            queue.enqueue(Nanos::ZERO, with_ecn(ecn), &mut dropped);
+        }
+        queue.credit = credit;
+        let sent = queue.dequeue(Nanos::ZERO, &mut dropped).unwrap();
+        assert_eq!(sent.ecn, first, "{credit}");
+    }
+}

@@ -160,7 +160,9 @@ fn pie_never_drops_while_two_packets_wait_or_fewer_or_the_wait_is_short() {
         (0.9, ms(100), 3_000, ms(0), true),
         (0.19, ms(7), 100_000, ms(0), false),
         (0.21, ms(7), 100_000, ms(0), true),
-        (0.19, ms(8), 100_000, ms(0), true),
+        // Half of the target is not short.
+        (0.19, Nanos(7_499_999), 100_000, ms(0), false),
+        (0.19, Nanos(7_500_000), 100_000, ms(0), true),
         (0.9, ms(100), 100_000, ms(1), false),
     ];
     for (probability, delay, backlog, burst, drops) in cases {
@@ -210,6 +212,17 @@ fn pie_drops_small_packets_less_in_byte_mode() {
 }
 
 #[test]
+fn pie_measures_the_rate_over_16_kib_as_section_5_3_says() {
+    let settings = settings(&[("dq_rate_estimator", 1.0)]);
+    let mut pie = Pie::default();
+    for n in 0..11 {
+        assert_eq!(pie.dq_rate, 0, "of {n} packets nothing is known");
+        pie.departed(&settings, &packet(0), 20_000, ms(n));
+    }
+    assert_eq!(pie.dq_rate, (11 * 1_500 << DQ_RATE_BITS) / ms(10).0);
+}
+
+#[test]
 fn pie_marks_up_to_10_percent_and_drops_beyond() {
     let mut rng = Stream::new(1, "pie");
     let cases = [
@@ -241,6 +254,19 @@ fn pie_marks_up_to_10_percent_and_drops_beyond() {
             "{ecn} {probability} {code:?}"
         );
     }
+    let settings = settings(&[("ecn", 1.0)]);
+    let mut at_10 = Pie {
+        prob: settings.mark_prob,
+        ..pie(0.0, ms(20))
+    };
+    let drops = (0..1_000).filter(|_| {
+        let mut packet = Packet {
+            ecn: Ecn::Ect0,
+            ..packet(0)
+        };
+        at_10.drops(&settings, &mut packet, 100_000, &mut rng)
+    });
+    assert_eq!(drops.count(), 0, "at 10 % it marks");
 }
 
 #[test]
