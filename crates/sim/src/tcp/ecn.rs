@@ -129,6 +129,41 @@ fn ace_count(flags: u8) -> u32 {
     bit(AE) << 2 | bit(CWR) << 1 | bit(ECE)
 }
 
+/// Marks among the `delivered` packets of an ACK whose ACE has advanced by `delta`. It may have wrapped; the option's
+/// bytes tell whether it did, else the worst is assumed (RFC 9768, appendices A.1 and A.2.2).
+fn marks_of_ack(
+    delta: u32,
+    delivered: u32,
+    delivered_bytes: u64,
+    marked_bytes: Option<u64>,
+    mss_bytes: u64,
+) -> u32 {
+    if delivered <= ACE_MASK {
+        return delta;
+    }
+    let safe = delivered - ((delivered - delta) & ACE_MASK);
+    let Some(marked_bytes) = marked_bytes else {
+        return safe;
+    };
+    if marked_bytes == 0 {
+        return delta;
+    }
+    if delivered >= 2 * (ACE_MASK + 1) {
+        if delivered_bytes <= marked_bytes {
+            return safe;
+        }
+        let estimate = (marked_bytes * u64::from(delivered)).div_ceil(delivered_bytes) as u32;
+        return safe.min(delta + (estimate & !ACE_MASK));
+    }
+    if marked_bytes > u64::from(delta) * mss_bytes
+        || marked_bytes >= u64::from(safe) * mss_bytes / 2
+    {
+        safe
+    } else {
+        delta
+    }
+}
+
 impl Endpoint {
     // ---- the handshake ---------------------------------------------------
 
@@ -268,9 +303,7 @@ impl Endpoint {
         }
     }
 
-    /// __tcp_accecn_process(): ACE may have wrapped on an ACK of many packets;
-    /// the option's bytes tell whether it did, else the worst is assumed
-    /// (RFC 9768, appendices A.1 and A.2.2).
+    /// __tcp_accecn_process()
     fn accurate_marks(&mut self, segment: &Segment, delivered: u32, delivered_bytes: u64) -> u32 {
         let ace = ace_count(segment.flags);
         let delta = ace.wrapping_sub(ACE_START + self.cc.delivered_ce) & ACE_MASK;
@@ -283,29 +316,8 @@ impl Endpoint {
                 marked_bytes = Some(u64::from(bytes));
             }
         }
-        if delivered <= ACE_MASK {
-            return delta;
-        }
-        let safe = delivered - ((delivered - delta) & ACE_MASK);
-        let Some(marked_bytes) = marked_bytes else {
-            return safe;
-        };
-        if marked_bytes == 0 {
-            return delta;
-        }
-        if delivered >= 2 * (ACE_MASK + 1) {
-            if delivered_bytes <= marked_bytes {
-                return safe;
-            }
-            let estimate = (marked_bytes * u64::from(delivered)).div_ceil(delivered_bytes) as u32;
-            return safe.min(delta + (estimate & !ACE_MASK));
-        }
         let mss = u64::from(self.cc.mss_bytes);
-        if marked_bytes > u64::from(delta) * mss || marked_bytes >= u64::from(safe) * mss / 2 {
-            safe
-        } else {
-            delta
-        }
+        marks_of_ack(delta, delivered, delivered_bytes, marked_bytes, mss)
     }
 
     /// tcp_enter_cwr(): the network asks to slow down, nothing was lost.
@@ -384,5 +396,60 @@ impl Endpoint {
         }
         self.ecn.demand_cwr = out.ecn_echo != 0;
         self.rx.ack_now |= out.ack_now != 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::marks_of_ack;
+
+    /// Of packets of 1000 bytes.
+    fn marks(delta: u32, delivered: u32, marked_bytes: Option<u64>) -> u32 {
+        marks_of_ack(
+            delta,
+            delivered,
+            u64::from(delivered) * 1_000,
+            marked_bytes,
+            1_000,
+        )
+    }
+
+    /// RFC 9768, appendix A.1: the most that agrees with the three bits.
+    #[test]
+    fn without_the_option_the_count_has_wrapped_if_it_can_have() {
+        for delta in 0..8 {
+            assert_eq!(marks(delta, 7, None), delta);
+            for delivered in 8..40 {
+                let most = (delta..=delivered).step_by(8).last().unwrap();
+                assert_eq!(
+                    marks(delta, delivered, None),
+                    most,
+                    "{delta} of {delivered}"
+                );
+            }
+        }
+    }
+
+    /// RFC 9768, appendix A.2.2.
+    #[test]
+    fn the_bytes_that_were_marked_tell_how_often_the_count_has_wrapped() {
+        for (delta, delivered, marked_packets, expected) in [
+            (3, 12, 0, 3),
+            (3, 12, 3, 3),
+            (3, 12, 4, 11),
+            (2, 10, 10, 10),
+            // From 16 packets on: as many as the bytes say.
+            (0, 16, 3, 0),
+            (3, 40, 19, 19),
+            (3, 40, 11, 11),
+            (0, 40, 40, 40),
+            (1, 40, 40, 33),
+        ] {
+            let found = marks(delta, delivered, Some(marked_packets * 1_000));
+            assert_eq!(
+                found, expected,
+                "{delta} of {delivered}, {marked_packets} marked"
+            );
+        }
     }
 }
