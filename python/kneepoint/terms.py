@@ -13,7 +13,6 @@ from . import metrics
 from .expressions import Problem, Quantity, Term, kind_of
 from .stats import Group, Summary, Total
 
-
 _OF_FLOW = re.compile(r"flow\.(\d+)\.(?:algorithm|name)")
 """Axes that tell a flow by what it is called."""
 

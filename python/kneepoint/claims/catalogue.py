@@ -1,7 +1,8 @@
-"""The claims, one entry each: what an article says, the shape that must hold, what the article printed, and what can run it.
+"""The claims, one entry each: what an article says, the shape that must hold, what the article printed, and what can
+run it.
 
-The shapes were written down before anything was run. A claim that does not hold is reported as such: neither its shape nor a
-constant of a model is changed for it.
+The shapes were written down before anything was run. A claim that does not hold is reported as such: neither its shape
+nor a constant of a model is changed for it.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ ARTICLES = {
 
 @dataclass(frozen=True)
 class Claim:
-    """`id` is the name of its scenario, if it has one. `figure` is what the article printed, "" if nothing. `shows` are values
-    of ours to stand beside it, as (label, expression of one value). `check` names one of `checks`. `quick` has the keys
-    that the short form sets otherwise, by their path, as TOML. `engines` can run it: of a claim without a scenario, "sim"
-    means that no kernel has a part in it. `limits` is what is missing here, for who reads the verdict."""
+    """`id` is the name of its scenario, if it has one. `figure` is what the article printed, "" if nothing. `shows` are
+    values of ours to stand beside it, as (label, expression of one value). `check` names one of `checks`. `quick` has
+    the keys that the short form sets otherwise, by their path, as TOML. `engines` can run it: of a claim without a
+    scenario, "sim" means that no kernel has a part in it. `limits` is what is missing here, for who reads the
+    verdict."""
 
     id: str
     article: str
@@ -55,8 +57,8 @@ def _gro(flow: str, metric: str, **axes: str) -> tuple[tuple[str, str], ...]:
 
 
 _OLD_SLOW_START = (
-    "The article's kernel is a 3.10, which counts ACKs in slow start too. cubic_preack is the CUBIC of Linux 3.13 to 3.19, "
-    "which counts them in congestion avoidance alone; no algorithm here has the older slow start."
+    "The article's kernel is a 3.10, which counts ACKs in slow start too. cubic_preack is the CUBIC of Linux 3.13 to "
+    "3.19, which counts them in congestion avoidance alone; no algorithm here has the older slow start."
 )
 _SHORT = MappingProxyType({"repeat": "3"})
 _BOTH_BBR1 = {"flow__0__algorithm": "bbr1", "flow__1__algorithm": "bbr1"}

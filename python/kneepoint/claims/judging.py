@@ -40,9 +40,10 @@ class Form:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a claim. `found` has each thing that must hold: `assert`, `verdict` and `detail`. `ours` are values of ours
-    with their intervals, as (label, text), `published` the article's figures beside ours as `--json` of a run has them.
-    `why` says why it is not testable here. `sha256` is that of what was run: the scenario's file, or the check's."""
+    """What came of a claim. `found` has each thing that must hold: `assert`, `verdict` and `detail`. `ours` are values
+    of ours with their intervals, as (label, text), `published` the article's figures beside ours as `--json` of a run
+    has them. `why` says why it is not testable here. `sha256` is that of what was run: the scenario's file, or the
+    check's."""
 
     id: str
     engine: str

@@ -1,4 +1,5 @@
-"""The text of a scenario of the gallery with other values for some keys: the short form of a claim, and another seed."""
+"""The text of a scenario of the gallery with other values for some keys: the short form of a claim, and another
+seed."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ _TABLE = re.compile(r"\[{1,2}([\w.]+)\]{1,2}\s*(?:#.*)?")
 
 
 def with_values(text: str, values: Mapping[str, str]) -> str:
-    """Each key of `values` (`duration`, `path.rtt`), which the text has on a line of its own, with its value, which is TOML.
+    """Each key of `values` (`duration`, `path.rtt`), which the text has on a line of its own, with its value, which is
+    TOML.
 
     Lines keep their numbers, so that an error points into the file of the gallery.
     """

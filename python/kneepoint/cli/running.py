@@ -77,8 +77,8 @@ def gallery(names: Sequence[str], options: Options, of_claims: Sequence[str] = (
         raise UsageError(f'knee gallery: got "{unknown}"; ' + suggest(unknown, known, "expected one of"))
     if of_claims:
         raise UsageError(
-            f"knee gallery: got {of_claims[0]} and the scenario {names[0]}; expected one of them. {of_claims[0]} is for "
-            f"claims, which `knee gallery --only {names[0]}` names."
+            f"knee gallery: got {of_claims[0]} and the scenario {names[0]}; expected one of them. {of_claims[0]} is "
+            f"for claims, which `knee gallery --only {names[0]}` names."
         )
     parent = options.out or next_free(_RUNS, "gallery")
     jobs = []
@@ -190,8 +190,8 @@ def _engine(options: Options) -> list[str]:
 
 @contextmanager
 def interruptible(out: Path, kept: str = "run.json", command: Sequence[str] = ("knee", "run")) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end it after what is finished has been saved, and say how to go on, with which command. `kept` is
-    in the folder when something is."""
+    """Ctrl-C and SIGTERM end it after what is finished has been saved, and say how to go on, with which command. `kept`
+    is in the folder when something is."""
 
     def terminate(number: int, frame: FrameType | None) -> None:
         raise Terminated

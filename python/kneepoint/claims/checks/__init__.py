@@ -1,7 +1,7 @@
 """Checks of claims that a scenario cannot say: each runs something real, and can fail.
 
-A check is a function in a file of its own. It gets an `Asked` and returns a `Found`; it raises `KernelUnsupported` where this
-machine cannot tell.
+A check is a function in a file of its own. It gets an `Asked` and returns a `Found`; it raises `KernelUnsupported`
+where this machine cannot tell.
 """
 
 from __future__ import annotations

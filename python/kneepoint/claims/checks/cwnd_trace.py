@@ -12,7 +12,7 @@ from .asked import Asked, Found, fact
 _COLUMNS = ("t_ns", "snd_una", "snd_cwnd", "snd_ssthresh", "srtt_us")
 """What the article's script printed of each ACK."""
 
-_BYTES = 8_000_000
+_BYTES = 32_000_000
 _CHUNK_BYTES = 64 * 1024
 _TRACE_SEC = 20.0
 """An upper bound: the trace ends with the transfer."""

@@ -1,7 +1,7 @@
 """`per-namespace-choice`: two network namespaces on this host, each with a default algorithm and a qdisc of its own.
 
-Nothing of the host is set: each namespace is one of `unshare`, and gone with its process. In it stands `namespaced.py`, whose
-sockets ask for no algorithm and take what the namespace gives them.
+Nothing of the host is set: each namespace is one of `unshare`, and gone with its process. In it stands `namespaced.py`,
+whose sockets ask for no algorithm and take what the namespace gives them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from kneepoint.errors import KernelUnsupported
 from .asked import Asked, Found, fact
 
 _PROGRAMS = ("unshare", "ip", "tc", "sysctl")
-_WANTED = (("reno", "fq_codel"), ("bbr", "fq"), ("cubic", "pfifo"))
-"""(algorithm, qdisc); the first two that this kernel lets a namespace have."""
+_WANTED = (("reno", ("pfifo",)), ("bbr", ("fq", "bfifo")), ("cubic", ("bfifo",)))
+"""(algorithm, qdiscs, of which the first that this kernel has); the first two that a namespace may have."""
 
 _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 _DEFAULT = Path("/proc/sys/net/ipv4/tcp_congestion_control")
@@ -36,7 +36,8 @@ def check(asked: Asked) -> Found:
             f"per-namespace-choice: needs {', '.join(missing)}, of util-linux, iproute2 and procps."
         )
     allowed = _ALLOWED.read_text(encoding="ascii").split()
-    # What is not in this list may be no namespace's default: the kernel refuses it there with "Operation not permitted".
+    # What is not in this list may be no namespace's default: the kernel refuses it there with "Operation not
+    # permitted".
     pairs = [pair for pair in _WANTED if pair[0] in allowed][:2]
     if len(pairs) < 2:
         raise KernelUnsupported(
@@ -47,40 +48,40 @@ def check(asked: Asked) -> Found:
     told = _both(pairs)
     after = _DEFAULT.read_text(encoding="ascii").strip()
     outcomes, ours = [], []
-    for (algorithm, qdisc), found in zip(pairs, told, strict=True):
+    for (algorithm, qdiscs), found in zip(pairs, told, strict=True):
         outcomes += [
             fact(
                 f"a socket ran {algorithm}", found["algorithm"] == algorithm, f"TCP_CONGESTION is {found['algorithm']}"
             ),
             fact(
-                f"over {qdisc}",
-                found["qdisc"] == qdisc and found["qdisc_pkts"] > 0,
+                f"over {' or '.join(qdiscs)}",
+                found["qdisc"] in qdiscs and found["qdisc_pkts"] > 0,
                 f"{found['qdisc_pkts']} packets through {found['qdisc']}",
             ),
         ]
-        ours.append((f"namespace {found['netns']}", f"{found['algorithm']} over {found['qdisc']}"))
-    apart = told[0]["netns"] != told[1]["netns"] and told[0]["algorithm"] != told[1]["algorithm"]
+        ours.append((f"namespace {1 + len(ours)}", f"{found['algorithm']} over {found['qdisc']}"))
+    apart = all(told[0][key] != told[1][key] for key in ("netns", "algorithm", "qdisc"))
     at_once = max(found["began"] for found in told) < min(found["ended"] for found in told)
     outcomes += [
-        fact("two namespaces, two algorithms", apart, f"{told[0]['netns']} and {told[1]['netns']}"),
+        fact("two namespaces, two algorithms, two qdiscs", apart, f"{told[0]['netns']} and {told[1]['netns']}"),
         fact("at once", at_once, "both transfers overlap" if at_once else "one was over before the other began"),
         fact("the host keeps its default", before == after, f"{before}, then {after}"),
     ]
     return Found(outcomes, ours)
 
 
-def _both(pairs: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+def _both(pairs: Sequence[tuple[str, Sequence[str]]]) -> list[dict[str, Any]]:
     """What each namespace told; each waits until the other is ready, so that they transfer at once."""
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
     running = [
         subprocess.Popen(
-            ["unshare", *user, "--net", sys.executable, "-m", f"{__package__}.namespaced", algorithm, qdisc],
+            ["unshare", *user, "--net", sys.executable, "-m", f"{__package__}.namespaced", algorithm, *qdiscs],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for algorithm, qdisc in pairs
+        for algorithm, qdiscs in pairs
     ]
     try:
         for process in running:

@@ -1,7 +1,7 @@
 """`rate-sample-is-unused`: CUBIC is shown two connections that differ in nothing but the rate samples.
 
-The connections are drawn: ACKs of 1 to 44 packets, losses, timeouts, idle time. bbr1, which lives on rate samples, is shown the
-same: were its answers alike too, the samples would not have been perturbed and the check would say nothing.
+The connections are drawn: ACKs of 1 to 44 packets, losses, timeouts, idle time. bbr1, which lives on rate samples, is
+shown the same: were its answers alike too, the samples would not have been perturbed and the check would say nothing.
 """
 
 from __future__ import annotations
