@@ -146,7 +146,7 @@ CLAIMS: tuple[Claim, ...] = (
                 ),
             ),
         ),
-        quick=MappingProxyType({"repeat": "3", "path.rtt": '["1ms"]'}),
+        quick=MappingProxyType({"path.rtt": '["1ms"]'}),
     ),
     Claim(
         "cwnd-trace",
@@ -200,7 +200,9 @@ CLAIMS: tuple[Claim, ...] = (
             )
             for size in ("0.5", "16")
         ),
-        quick=MappingProxyType({"repeat": "3", "duration": '"60s"', "path.buffer": '["0.5bdp", "16bdp"]'}),
+        quick=MappingProxyType(
+            {"repeat": "3", "duration": '"60s"', "path.buffer": '["0.5bdp", "1bdp", "4bdp", "16bdp"]'}
+        ),
     ),
     Claim(
         "bbr-rtt-fairness",
