@@ -44,7 +44,7 @@ def claims(only: Sequence[str], options: Options, *, quick: bool, seed: int | No
     if not resume and (out / "verdicts").exists():
         raise RunFolderError(f"{out}: already holds claims. Finish them with --resume, or choose another --out.")
     results = []
-    with interruptible(out, "verdicts", _command(only, form)):
+    with interruptible(out, "*/*.json", _command(only, form)):
         for number, claim in enumerate(chosen, 1):
             if not options.quiet:
                 say.warn(f"Claim {number} of {len(chosen)}: {claim.id}")

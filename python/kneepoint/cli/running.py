@@ -190,8 +190,9 @@ def _engine(options: Options) -> list[str]:
 
 @contextmanager
 def interruptible(out: Path, kept: str = "run.json", command: Sequence[str] = ("knee", "run")) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end it after what is finished has been saved, and say how to go on, with which command. `kept`
-    is in the folder when something is."""
+    """Ctrl-C and SIGTERM end it after what is finished has been saved, and say how to go on, with which command.
+
+    A file like `kept`, a pattern, is in the folder when something is."""
 
     def terminate(number: int, frame: FrameType | None) -> None:
         raise Terminated
@@ -200,7 +201,7 @@ def interruptible(out: Path, kept: str = "run.json", command: Sequence[str] = ("
     try:
         yield
     except KeyboardInterrupt as stop:
-        if (out / kept).exists():
+        if any(out.glob(kept)):
             words = record.command_line(*command, "--resume", "--out", str(out))
             say.warn(f"Interrupted. What was finished is kept in {out}; go on with: {words}")
         else:

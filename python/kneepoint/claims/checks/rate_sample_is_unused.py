@@ -7,7 +7,7 @@ shown the same: were its answers alike too, the samples would not have been pert
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from kneepoint import _core
 
@@ -42,6 +42,10 @@ _SAMPLE = {
 """Every field of a rate sample in `struct cc_in`, with the bounds of what it is perturbed to."""
 
 Answers = tuple[int, ...]
+Call = Callable[[str, dict[str, int]], Answers]
+
+_FLIGHT_MOST = 2**20
+"""Packets, so that bytes in flight fit into the 32 bits that the stack has for them."""
 
 
 def check(asked: Asked) -> Found:
@@ -97,6 +101,7 @@ def _answers(name: str, seed: int, perturbed_by: int | None) -> Iterator[Answers
         acked = draws.choice([1, 2, 2, draws.randint(1, 44)])
         sample_us = rtt_us + draws.randrange(rtt_us // 4 + 1)
         delivered, una = delivered + acked, (una + acked * _MSS_BYTES) % 2**32
+        flight = min(cwnd, _FLIGHT_MOST)
         shown = {
             "now_us": now_us,
             "clock_ns": now_us * 1000,
@@ -110,17 +115,17 @@ def _answers(name: str, seed: int, perturbed_by: int | None) -> Iterator[Answers
             "min_rtt_us": rtt_us,
             "delivered": delivered,
             "snd_una": una,
-            "snd_nxt": (una + cwnd * _MSS_BYTES) % 2**32,
-            "packets_out": cwnd,
-            "max_packets_out": cwnd,
-            "ack_in_flight_bytes": cwnd * _MSS_BYTES,
+            "snd_nxt": (una + flight * _MSS_BYTES) % 2**32,
+            "packets_out": flight,
+            "max_packets_out": flight,
+            "ack_in_flight_bytes": flight * _MSS_BYTES,
             # What a stack would measure; `call` puts others in their place.
             "rs_interval_us": rtt_us,
             "rs_rtt_us": sample_us,
-            "rs_delivered": cwnd,
+            "rs_delivered": flight,
             "rs_acked_sacked": acked,
-            "rs_prior_in_flight": cwnd,
-            "rs_prior_delivered": max(delivered - cwnd, 0),
+            "rs_prior_in_flight": flight,
+            "rs_prior_delivered": max(delivered - flight, 0),
             "rs_prior_mstamp_us": now_us - sample_us,
         }
         for op in ("pkts_acked", "in_ack_event", "cong_avoid", "cong_control"):
@@ -132,9 +137,8 @@ def _answers(name: str, seed: int, perturbed_by: int | None) -> Iterator[Answers
     yield call("undo_cwnd", {"prior_cwnd": cwnd})
 
 
-def _loss(call: object, cwnd: int, *, times_out: bool) -> Iterator[Answers]:
+def _loss(call: Call, cwnd: int, *, times_out: bool) -> Iterator[Answers]:
     """A loss that fast recovery repairs, seen from its end, or a timeout, as Linux enters it."""
-    assert callable(call)
     told = call("ssthresh", {"prior_cwnd": cwnd})
     yield told
     threshold = told[-1]
