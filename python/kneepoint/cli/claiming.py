@@ -21,7 +21,7 @@ from .app import Options
 from .running import interruptible
 
 if TYPE_CHECKING:
-    from kneepoint.claims.judging import Result
+    from kneepoint.claims.judging import Form, Result
 
 _RUNS = Path("runs")
 _WIDTH = 100
@@ -78,11 +78,8 @@ def _chosen(only: Sequence[str]) -> list[Claim]:
     return [claim for claim in catalogue.CLAIMS if not wanted or claim.id in wanted]
 
 
-def _command(only: Sequence[str], form: object) -> list[str]:
+def _command(only: Sequence[str], form: Form) -> list[str]:
     """What to type to go on, but for --resume and --out."""
-    from kneepoint.claims.judging import Form
-
-    assert isinstance(form, Form)
     words = ["knee", "gallery", *(word for text in only for word in ("--only", text))]
     words += ["--engine", form.engine] if form.engine != "sim" else []
     words += ["--seed", str(form.seed)] if form.seed is not None else []

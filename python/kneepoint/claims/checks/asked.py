@@ -44,13 +44,16 @@ def fact(what: str, holds: bool, detail: str) -> Outcome:
 
 
 def smaller(what: str, left: Floats, right: Floats) -> Outcome:
-    """Whether `left` is below `right`, by the interval of their ratio over the repetitions."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = stats.ratio(left / right)
-    if found is None:
+    """Whether `left` is below `right`, by the interval of their ratio over the repetitions, or of their difference
+    where a zero makes ratios meaningless."""
+    ratio = stats.ratio(left / right) if np.all(right > 0) else None
+    if ratio is not None:
+        verdict = expect.decide("<", ratio.map(lambda value: value - 1))
+        return Outcome(what, 0, verdict, f"left / right is {' '.join(written.ratio(ratio)).rstrip()}")
+    step = stats.estimate(left - right, stats.UNBOUNDED)
+    if step is None:
         return Outcome(what, 0, "undecided", "no repetition has both sides")
-    verdict = expect.decide("<", found.map(lambda value: value - 1))
-    return Outcome(what, 0, verdict, f"left / right is {' '.join(written.ratio(found)).rstrip()}")
+    return Outcome(what, 0, expect.decide("<", step), f"left - right is {' '.join(written.bracketed(step)).rstrip()}")
 
 
 def text_of(values: Floats, unit: str) -> str:
