@@ -201,27 +201,39 @@ def demo() -> str:
 def claims() -> str:
     """A table of the verdicts, then a section for each claim. What came of them stands in claims.json."""
     stored = json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))
+    results = {claim.id: stored.get(claim.id, {"results": []})["results"] for claim in CLAIMS}
     parts = []
     for letter, title in ARTICLES.items():
-        rows = [_claim_row(claim, stored[claim.id]["results"]) for claim in CLAIMS if claim.article == letter]
+        rows = [_claim_row(claim, results[claim.id]) for claim in CLAIMS if claim.article == letter]
         header = ["claim", "must hold", "article", "ours", "verdict"]
         parts.append(f"### Article {letter}: {title}\n\n{table(header, rows)}")
-    parts += [_claim_section(claim, stored[claim.id]["results"]) for claim in CLAIMS]
+    parts += [_claim_section(claim, results[claim.id]) for claim in CLAIMS]
     return "\n".join(parts)
 
 
 def _claim_row(claim: Claim, results: list[dict[str, Any]]) -> list[str]:
-    first = results[0]
-    ours = "; ".join(f"{label} {text}" for label, text in first["ours"]) or "-"
-    return [f"[`{claim.id}`](#{claim.id.replace('.', '')})", claim.shape, claim.figure or "-", ours, _verdicts(results)]
+    ours = "; ".join(f"{label} {text}" for label, text in results[0]["ours"]) if results else ""
+    return [
+        f"[`{claim.id}`](#{claim.id.replace('.', '')})",
+        claim.shape,
+        claim.figure or "-",
+        ours or "-",
+        _verdicts(results),
+    ]
 
 
 def _verdicts(results: list[dict[str, Any]]) -> str:
-    """`reproduced`, or what each seed and engine gave where they differ."""
-    told = list(dict.fromkeys(one["verdict"] for one in results))
-    if len(told) == 1:
-        return f"**{told[0]}**"
-    return "; ".join(f"**{one['verdict']}** ({one['engine']}, seed {one['seed']})" for one in results)
+    """`reproduced (seeds 1, 2)`, or what each run gave where they differ."""
+    told: dict[str, list[str]] = {}
+    for one in results:
+        told.setdefault(one["verdict"], []).append(_form(one))
+    return "; ".join(f"**{verdict}** ({', '.join(forms)})" for verdict, forms in told.items()) or "not run yet"
+
+
+def _form(result: dict[str, Any]) -> str:
+    """How it was run."""
+    seed = f"seed {result['seed']}" if result["engine"] == "sim" else ENGINES["kernel"]
+    return f"{seed}, short form" if result["quick"] else seed
 
 
 def _claim_section(claim: Claim, results: list[dict[str, Any]]) -> str:
@@ -235,7 +247,7 @@ def _claim_section(claim: Claim, results: list[dict[str, Any]]) -> str:
     lines.append(f"- must hold: {claim.shape}")
     lines.append(f"- the article: {claim.figure or 'no figure'}")
     for one in results:
-        lines += ["", f"{sentence(ENGINES[one['engine']])}, seed {one['seed']}: **{one['verdict']}**", ""]
+        lines += ["", f"{sentence(_form(one))}: **{one['verdict']}**", ""]
         lines += [f"- ours: {label} {text}" for label, text in one["ours"]]
         lines += [f"- {said['verdict']}: {said['assert']} ({said['detail']})" for said in one["found"]]
         lines += [f"- published {beside}" for beside in one["published"]]

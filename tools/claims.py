@@ -17,7 +17,7 @@ NOT_TESTABLE = "not testable here"
 
 def entry(claim: dict[str, Any]) -> dict[str, Any]:
     """What the page says of one run of a claim."""
-    kept = {key: claim[key] for key in ("engine", "seed", "verdict", "ours", "found", "why", "warnings")}
+    kept = {key: claim[key] for key in ("engine", "seed", "quick", "verdict", "ours", "found", "why", "warnings")}
     return kept | {"published": [beside(one) for one in claim["published"]]}
 
 

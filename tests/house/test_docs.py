@@ -19,14 +19,12 @@ def test_the_reference_pages_are_not_stale() -> None:
     assert checked.returncode == 0, checked.stderr
 
 
-def test_the_page_of_claims_has_every_claim_as_the_gallery_has_it_now() -> None:
-    """`make claims` writes it anew: a scenario that was changed has been run again under both seeds."""
+def test_no_verdict_on_the_page_of_claims_is_of_another_version_of_the_gallery() -> None:
+    """`make claims` writes it anew: what was changed since is run again."""
     stored = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))
-    assert {name: entry["sha256"] for name, entry in stored.items()} == {c.id: judging.sha256(c) for c in CLAIMS}
-    simulated = {
-        name: [one["seed"] for one in entry["results"] if one["engine"] == "sim"] for name, entry in stored.items()
-    }
-    assert all(simulated[claim.id] == [1, 2] for claim in CLAIMS if "sim" in claim.engines)
+    now = {claim.id: judging.sha256(claim) for claim in CLAIMS}
+    assert set(stored) <= set(now)
+    assert {name: entry["sha256"] for name, entry in stored.items()} == {name: now[name] for name in stored}
 
 
 def test_a_newcomer_is_told_how_to_have_the_command_in_the_path() -> None:
