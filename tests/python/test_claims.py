@@ -14,11 +14,13 @@ import pytest
 from kneepoint import api, scenarios, terms
 from kneepoint.claims import catalogue, checks, judging
 from kneepoint.claims.catalogue import CLAIMS, Claim
-from kneepoint.claims.checks import Asked, asked, gro_window, probe_rtt_dip, ss_old_and_new, steps
+from kneepoint.claims.checks import asked, gro_window, probe_rtt_dip, ss_old_and_new, steps
+from kneepoint.claims.checks.asked import Asked
 from kneepoint.claims.quick import with_values
-from kneepoint.errors import KernelUnsupported
+from kneepoint.errors import KernelUnsupported, RunFolderError
 from kneepoint.expressions import parse_value, terms_in
 from kneepoint.pool import Watcher
+from kneepoint.results import Run
 from support import Ended
 
 Call = Callable[..., Ended]
@@ -51,7 +53,9 @@ def little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., jud
         (tmp_path / "little.toml").write_text(LITTLE + "".join(expects))
         monkeypatch.setattr(scenarios, "path", lambda name: tmp_path / f"{name}.toml")
         form = changed.pop("form", judging.Form())
-        claim = replace(Claim("little", "D", "it is little", "a shape", limits="what is missing"), **changed)
+        claim = replace(
+            Claim("little", "D", "it is little", "a shape", limits="what is missing", needs="nothing else"), **changed
+        )
         return judging.judge(claim, form, tmp_path / out, resume=resume, workers=1, watcher=Watcher())
 
     return judge
@@ -108,7 +112,7 @@ def test_what_cannot_be_tested_here_says_why_and_is_no_failure(
 ) -> None:
     found = little(HOLDS, engines=("kernel",))
     assert (found.verdict, found.holds) == (judging.NOT_TESTABLE, True)
-    assert found.why == "needs the host's kernel. what is missing"
+    assert found.why == "needs the host's kernel. nothing else"
 
     def refuses(*_: object, **__: object) -> None:
         raise KernelUnsupported("little: this kernel has no such thing.")
@@ -122,13 +126,18 @@ def test_a_resumed_claim_is_taken_as_it_is_unless_its_file_or_form_has_changed(
     little: Callable[..., judging.Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = little(HOLDS)
-    ran = []
+    ran: list[object] = []
     run_text = api.run_text
-    monkeypatch.setattr(api, "run_text", lambda *a, **k: ran.append(k["out"]) or run_text(*a, **k))
+
+    def counted(*given: Any, **named: Any) -> Run:
+        ran.append(named["out"])
+        return run_text(*given, **named)
+
+    monkeypatch.setattr(api, "run_text", counted)
     again = little(HOLDS, resume=True)
     assert json.loads(json.dumps(again.json())) == json.loads(json.dumps(first.json()))
     assert not ran
-    with pytest.raises(api.RunFolderError):
+    with pytest.raises(RunFolderError):
         little(HOLDS, FAILS, resume=True)
     assert ran
 

@@ -26,8 +26,8 @@ class Claim:
     """`id` is the name of its scenario, if it has one. `figure` is what the article printed, "" if nothing. `shows` are
     values of ours to stand beside it, as (label, expression of one value). `check` names one of `checks`. `quick` has
     the keys that the short form sets otherwise, by their path, as TOML. `engines` can run it: of a claim without a
-    scenario, "sim" means that no kernel has a part in it. `limits` is what is missing here, for who reads the
-    verdict."""
+    scenario, "sim" means that no kernel has a part in it. `limits` is what is missing here, for who reads
+    a verdict other than "reproduced"; `needs` is why the other engine cannot run it."""
 
     id: str
     article: str
@@ -40,6 +40,7 @@ class Claim:
     check: str | None = None
     quick: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     limits: str = ""
+    needs: str = ""
 
 
 def _at(flow: str, metric: str, **axes: str) -> str:
@@ -290,7 +291,7 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         engines=("sim",),
         quick=MappingProxyType({"duration": '"30s"', "warmup": '"10s"'}),
-        limits="Prague needs Accurate ECN, which a kernel has from Linux 7.0 on.",
+        needs="Prague needs Accurate ECN, which a kernel has from Linux 7.0 on.",
     ),
     Claim(
         "ss-old-and-new",
@@ -311,7 +312,7 @@ CLAIMS: tuple[Claim, ...] = (
         (("goodput", "cubic.goodput"),),
         engines=("sim",),
         quick=MappingProxyType({"repeat": "3", "duration": '"1s"'}),
-        limits="The link of a lab in user space does not carry 5 Gbit/s.",
+        needs="The link of a lab in user space does not carry 5 Gbit/s.",
     ),
     Claim(
         "distance-100ms",

@@ -22,6 +22,7 @@ from kneepoint.writing import replacing
 
 from . import checks
 from .catalogue import Claim
+from .checks.asked import Asked
 from .quick import with_values
 
 REPRODUCED, PARTLY, NOT_REPRODUCED = "reproduced", "partly", "not reproduced"
@@ -104,7 +105,7 @@ def judge(claim: Claim, form: Form, out: Path, *, resume: bool, workers: int | N
 def _judge(claim: Claim, form: Form, out: Path, resume: bool, workers: int | None, watcher: Watcher) -> Result:
     if form.engine not in claim.engines:
         needed = " and ".join(_ENGINE[name] for name in claim.engines)
-        return _result(claim, form, NOT_TESTABLE, why=f"needs {needed}. {claim.limits}".rstrip())
+        return _result(claim, form, NOT_TESTABLE, why=f"needs {needed}. {claim.needs}".rstrip())
     try:
         run = _run(claim, form, out, resume, workers, watcher) if claim.has_scenario else None
         failed = [doubt.line for doubt in run.doubts if doubt.failed] if run else []
@@ -114,7 +115,7 @@ def _judge(claim: Claim, form: Form, out: Path, resume: bool, workers: int | Non
         ours = [(label, _shown(expression, run)) for label, expression in claim.shows] if run else []
         if claim.check is not None:
             seed = run.meta["seed"] if run else form.seed or 1
-            found = checks.find(claim.check)(checks.Asked(run, seed, form.quick, out / f"{claim.id}-check"))
+            found = checks.find(claim.check)(Asked(run, seed, form.quick, out / f"{claim.id}-check"))
             outcomes += found.outcomes
             ours += found.ours
     except KernelUnsupported as error:

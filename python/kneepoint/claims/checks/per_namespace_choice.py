@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kneepoint.errors import KernelUnsupported
+from kneepoint.errors import EngineError, KernelUnsupported
 
 from .asked import Asked, Found, fact
 
@@ -25,7 +25,8 @@ _WANTED = (("reno", ("pfifo",)), ("bbr", ("fq", "bfifo")), ("cubic", ("bfifo",))
 
 _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 _DEFAULT = Path("/proc/sys/net/ipv4/tcp_congestion_control")
-_TIMEOUT_SEC = 30
+_TIMEOUT_SEC = 120
+"""A second on an idle host."""
 
 
 def check(asked: Asked) -> Found:
@@ -96,6 +97,11 @@ def _both(pairs: Sequence[tuple[str, Sequence[str]]]) -> list[dict[str, Any]]:
             process.stdin.write("go\n")
             process.stdin.flush()
         return [json.loads(process.communicate(timeout=_TIMEOUT_SEC)[0]) for process in running]
+    except subprocess.TimeoutExpired:
+        raise EngineError(
+            f"per-namespace-choice: the transfers did not end within {_TIMEOUT_SEC} s; expected about one. Try again when "
+            "the host has less to do."
+        ) from None
     finally:
         for process in running:
             process.kill()
