@@ -220,10 +220,10 @@ def test_a_worker_finds_this_package_wherever_it_is_started(tmp_path: Path, monk
     """A `json.py` in the user's folder must not come before Python's own."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "json.py").write_text("raise SystemExit('the wrong json')")
-    environment = kernel._environment()
-    first = environment["PYTHONPATH"].split(os.pathsep)[0]
+    found = kernel.environment()
+    first = found["PYTHONPATH"].split(os.pathsep)[0]
     assert (Path(first) / "kneepoint" / "labworker.py").is_file()
-    assert environment["PYTHONSAFEPATH"] == "1"
+    assert found["PYTHONSAFEPATH"] == "1"
 
 
 def test_the_report_tells_what_the_kernel_tells_and_what_is_doubtful(use: Use, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kneepoint.errors import EngineError, KernelUnsupported
+from kneepoint.kernel import environment
 
 from .asked import Asked, Found, fact
 
@@ -81,6 +82,7 @@ def _both(pairs: Sequence[tuple[str, Sequence[str]]]) -> list[dict[str, Any]]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env=environment(),
         )
         for algorithm, qdiscs in pairs
     ]
@@ -99,8 +101,8 @@ def _both(pairs: Sequence[tuple[str, Sequence[str]]]) -> list[dict[str, Any]]:
         return [json.loads(process.communicate(timeout=_TIMEOUT_SEC)[0]) for process in running]
     except subprocess.TimeoutExpired:
         raise EngineError(
-            f"per-namespace-choice: the transfers did not end within {_TIMEOUT_SEC} s; expected about one. Try again when "
-            "the host has less to do."
+            f"per-namespace-choice: the transfers did not end within {_TIMEOUT_SEC} s; expected about one. Try again "
+            "when the host has less to do."
         ) from None
     finally:
         for process in running:
