@@ -129,7 +129,10 @@ CLAIMS: tuple[Claim, ...] = (
         "completion with initcwnd 100 < with 10, GRO on and off",
         "the fix that was chosen",
         tuple(
-            (f"{size}", _at("cubic", "completion_us", path__rtt="4ms", receiver__gro="true", sender__initcwnd=size))
+            (
+                f"initcwnd {size}",
+                _at("cubic", "completion_us", path__rtt="4ms", receiver__gro="true", sender__initcwnd=size),
+            )
             for size in ("10", "100")
         ),
         quick=_SHORT,
