@@ -151,7 +151,7 @@ CLAIMS: tuple[Claim, ...] = (
                 ),
             ),
         ),
-        quick=MappingProxyType({"path.rtt": '["1ms"]'}),
+        quick=MappingProxyType({"duration": '"4s"', "path.rtt": '["1ms"]'}),
     ),
     Claim(
         "cwnd-trace",
