@@ -189,7 +189,7 @@ CLAIMS: tuple[Claim, ...] = (
         "",
         tuple((f"{size} BDP", _at("bbr1", "retransmit_pct", path__buffer=f"{size}bdp")) for size in ("1", "2")),
         quick=MappingProxyType(
-            {"repeat": "3", "duration": '"20s"', "warmup": '"5s"', "path.buffer": '["0.5bdp", "1bdp", "2bdp", "3bdp"]'}
+            {"repeat": "3", "duration": '"90s"', "warmup": '"20s"', "path.buffer": '["0.5bdp", "1bdp", "2bdp", "3bdp"]'}
         ),
     ),
     Claim(
@@ -353,9 +353,6 @@ CLAIMS: tuple[Claim, ...] = (
         tuple((name, _at(name, "goodput", path__rtt="70ms", path__loss="1.5%")) for name in ("bbr1", "bbr3", "cubic")),
         quick=MappingProxyType(
             {
-                "repeat": "3",
-                "duration": '"8s"',
-                "warmup": '"3s"',
                 "path.rtt": '["70ms", "140ms"]',
                 "path.loss": '["1.5%", "3%"]',
             }
