@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kneepoint.errors import EngineError, KernelUnsupported
+from kneepoint.expect import Outcome
 from kneepoint.kernel import environment
 
 from .asked import Asked, Found, fact
@@ -49,7 +50,8 @@ def check(asked: Asked) -> Found:
     before = _DEFAULT.read_text(encoding="ascii").strip()
     told = _both(pairs)
     after = _DEFAULT.read_text(encoding="ascii").strip()
-    outcomes, ours = [], []
+    outcomes: list[Outcome] = []
+    ours: list[tuple[str, str]] = []
     for (algorithm, qdiscs), found in zip(pairs, told, strict=True):
         outcomes += [
             fact(
