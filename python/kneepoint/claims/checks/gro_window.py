@@ -6,8 +6,6 @@ from collections import defaultdict
 
 import numpy as np
 
-from kneepoint.expect import Outcome
-
 from . import steps
 from .asked import Asked, Found, fact, smaller, text_of
 
@@ -23,8 +21,7 @@ def check(asked: Asked) -> Found:
     pairs: dict[tuple[str, int], dict[str, steps.Steps]] = defaultdict(dict)
     for found in steps.of(asked.of_scenario, "snd_cwnd"):
         pairs[found.axes["path.rtt"], found.rep][found.axes["receiver.gro"]] = found
-    outcomes: list[Outcome] = []
-    ours: list[tuple[str, str]] = []
+    outcomes, ours = [], []
     for rtt in dict.fromkeys(rtt for rtt, _ in pairs):
         both = [pair for (where, _), pair in pairs.items() if where == rtt and len(pair) == 2]
         peaks = {gro: np.array([_peak(pair[gro]) for pair in both]) for gro in ("true", "false")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kneepoint.expect import Outcome
 from kneepoint.observe.imports import import_ss
 from kneepoint.writing import replacing
 
@@ -57,8 +56,7 @@ _OF_NEW = {
 
 def check(asked: Asked) -> Found:
     """Each line is a row with the values that stand in it; what a line lacks is null."""
-    outcomes: list[Outcome] = []
-    ours: list[tuple[str, str]] = []
+    outcomes, ours = [], []
     for name, line, absent in (("old", _OLD, _OF_NEW), ("new", _NEW, {})):
         path = asked.folder / f"ss-{name}.txt"
         with replacing(path, make=True) as file:
