@@ -36,7 +36,7 @@ def main(algorithm: str, *qdiscs: str) -> int:
         say.warn(refused)
         return 2
     say.json("ready")
-    sys.stdout.flush()
+    say.flush()
     sys.stdin.readline()
     began = time.monotonic()
     ran = _transfer()
