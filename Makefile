@@ -112,6 +112,16 @@ paired: fast ## our builds in the kernel against the kernel's own, ten pairs eac
 docs: $(VENV)/.core ## write the reference pages of docs/ from the registries
 	$(BIN)/python docs/generate.py
 
+# Whatever the verdicts are, they are what the page says.
+CLAIMS := $(BIN)/knee gallery --quiet
+.PHONY: claims
+claims: fast ## check the published claims under two seeds, as root on this kernel too, and write docs/claims.md anew
+	$(CLAIMS) --seed 1 --out runs/claims-seed-1 --resume || [ $$? = 1 ]
+	$(CLAIMS) --seed 2 --out runs/claims-seed-2 --resume || [ $$? = 1 ]
+	$(CLAIMS) --engine kernel --only cwnd-trace,per-namespace-choice --out runs/claims-kernel --resume || [ $$? = 1 ]
+	$(BIN)/python tools/claims.py runs/claims-seed-1/gallery.json runs/claims-seed-2/gallery.json runs/claims-kernel/gallery.json
+	$(BIN)/python docs/generate.py
+
 .PHONY: wheel
 wheel: $(VENV)/.core ## build a wheel into dist/
 	$(BIN)/maturin build --release --out dist

@@ -6,6 +6,7 @@ A page is prose with parts between `<!-- generated: NAME -->` and `<!-- end -->`
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import textwrap
@@ -16,6 +17,8 @@ from typing import Any
 import kneepoint
 from kneepoint import _core, output, tables
 from kneepoint import columns as known
+from kneepoint.claims import checks
+from kneepoint.claims.catalogue import ARTICLES, CLAIMS, Claim
 from kneepoint.metrics import METRICS, SIZES, TOTALS
 from kneepoint.observe.prometheus import catalogue
 
@@ -195,7 +198,68 @@ def demo() -> str:
     return f"```text\n{chr(10).join(output.lines(run))}\n```\n"
 
 
+def claims() -> str:
+    """A table of the verdicts, then a section for each claim. What came of them stands in claims.json."""
+    stored = json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))
+    results = {claim.id: stored.get(claim.id, {"results": []})["results"] for claim in CLAIMS}
+    parts = []
+    for letter, title in ARTICLES.items():
+        rows = [_claim_row(claim, results[claim.id]) for claim in CLAIMS if claim.article == letter]
+        header = ["claim", "must hold", "article", "ours", "verdict"]
+        parts.append(f"### Article {letter}: {title}\n\n{table(header, rows)}")
+    parts += [_claim_section(claim, results[claim.id]) for claim in CLAIMS]
+    return "\n".join(parts)
+
+
+def _claim_row(claim: Claim, results: list[dict[str, Any]]) -> list[str]:
+    ours = "; ".join(f"{label} {text}" for label, text in results[0]["ours"]) if results else ""
+    return [
+        f"[`{claim.id}`](#{claim.id.replace('.', '')})",
+        claim.shape,
+        claim.figure or "-",
+        ours or "-",
+        _verdicts(results),
+    ]
+
+
+def _verdicts(results: list[dict[str, Any]]) -> str:
+    """`reproduced (seeds 1, 2)`, or what each run gave where they differ."""
+    told: dict[str, list[str]] = {}
+    for one in results:
+        told.setdefault(one["verdict"], []).append(_form(one))
+    return "; ".join(f"**{verdict}** ({', '.join(forms)})" for verdict, forms in told.items()) or "not run yet"
+
+
+def _form(result: dict[str, Any]) -> str:
+    """How it was run."""
+    seed = f"seed {result['seed']}" if result["engine"] == "sim" else ENGINES["kernel"]
+    return f"{seed}, short form" if result["quick"] else seed
+
+
+def _claim_section(claim: Claim, results: list[dict[str, Any]]) -> str:
+    lines = [f"### {claim.id}", "", f"{sentence(claim.claim)}.", ""]
+    if claim.has_scenario:
+        lines.append(f"- scenario: [gallery/{claim.id}.toml](../gallery/{claim.id}.toml)")
+    if claim.check is not None:
+        file = f"python/kneepoint/claims/checks/{checks.file_of(claim.check).name}"
+        lines.append(f"- check: [{file}](../{file})")
+    lines.append(f"- runs on: {' and '.join(ENGINES[name] for name in claim.engines)}")
+    lines.append(f"- must hold: {claim.shape}")
+    lines.append(f"- the article: {claim.figure or 'no figure'}")
+    for one in results:
+        lines += ["", f"{sentence(_form(one))}: **{one['verdict']}**", ""]
+        lines += [f"- ours: {label} {text}" for label, text in one["ours"]]
+        lines += [f"- {said['verdict']}: {said['assert']} ({said['detail']})" for said in one["found"]]
+        lines += [f"- published {beside}" for beside in one["published"]]
+    if claim.limits:
+        lines += ["", claim.limits]
+    return "\n".join(lines) + "\n"
+
+
+ENGINES = {"sim": "the simulator", "kernel": "the host's kernel"}
+
 PARTS: dict[str, Callable[[], str]] = {
+    "claims": claims,
     "demo": demo,
     "keys": keys,
     "columns": columns,

@@ -14,6 +14,15 @@ class Cancel:
     @property
     def cancelled(self) -> bool: ...
 
+class Algorithm:
+    """One connection's copy of an algorithm, whose ops are called one by one. Raises `UsageError`."""
+
+    def __init__(self, name: str) -> None: ...
+    def call(self, op: str, given: Mapping[str, int]) -> dict[str, int]:
+        """Sets the fields of `struct cc_in` (`cc/cc.h`) that are given, the others stay, and calls an op, which Linux
+        names: `pacing_rate snd_cwnd snd_cwnd_cnt snd_ssthresh ret` after it. An op that the algorithm lacks changes
+        nothing."""
+
 class ArrowTable:
     """A table of one repetition. Every field's metadata has `unit`, `doc` and `source`."""
 

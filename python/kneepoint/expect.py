@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from . import terms, written
-from .expressions import Chain, Problem, Quantity, Term, check_dimensions, parse, terms_of
+from .expressions import Chain, Problem, Quantity, Term, check_dimensions, parse, terms_in, terms_of
 from .stats import Estimate, Summary
 
 
@@ -95,7 +95,7 @@ def _evaluate(assertion: str, line: int, summary: Summary, cells: Sequence[Mappi
 
 def _judge(chain: Chain, values: Mapping[Term, Quantity]) -> tuple[str, str]:
     left, right = (side.value(values) for side in (chain.left, chain.right))
-    if len(np.unique(right.values)) == 1:
+    if not terms_in(chain.right):
         what, shown, other, sign = "left is", left, right, 1
     elif chain.right_is_constant():
         what, shown, other, sign = "right is", right, left, -1
@@ -109,7 +109,7 @@ def _judge(chain: Chain, values: Mapping[Term, Quantity]) -> tuple[str, str]:
     if found is None or np.isnan(limit):
         return "undecided", "no repetition has both sides"
     # The very interval that is shown decides.
-    verdict = _verdict(chain.operator, found.map(lambda value: sign * (value - limit)))
+    verdict = decide(chain.operator, found.map(lambda value: sign * (value - limit)))
     note = ""
     if found.n == 1:
         note = ", judged on one repetition, without an interval"
@@ -125,8 +125,8 @@ def _show(quantity: Quantity, found: Estimate) -> str:
     return " ".join(written.quantity(found.map(lambda value: value * factor), kind)).rstrip()
 
 
-def _verdict(operator: str, step: Estimate) -> str:
-    """Of the interval of left - right."""
+def decide(operator: str, step: Estimate) -> str:
+    """ "holds", "fails" or "undecided", by the interval of left - right."""
     low = step.mean if step.low is None else step.low
     high = step.mean if step.high is None else step.high
     if operator == "==":

@@ -84,7 +84,7 @@ class Kernel:
             stdout=subprocess.PIPE,
             stderr=stderr,
             pass_fds=(request["part"],),
-            env=_environment(),
+            env=environment(),
             start_new_session=True,
         )
         assert process.stdin is not None and process.stdout is not None
@@ -119,7 +119,7 @@ def engine(job: Job) -> Iterator[Kernel]:
         yield Kernel(job, names)
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Ours, so that the worker finds this very package and nothing of the folder that we were called in."""
     paths = [str(Path(__file__).absolute().parent.parent), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONSAFEPATH": "1"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -11,6 +12,9 @@ import numpy as np
 from . import metrics
 from .expressions import Problem, Quantity, Term, kind_of
 from .stats import Group, Summary, Total
+
+_OF_FLOW = re.compile(r"flow\.(\d+)\.(?:algorithm|name)")
+"""Axes that tell a flow by what it is called."""
 
 
 def assignments(terms: Sequence[Term], cells: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -94,9 +98,10 @@ def _fixed(key: str, term: Term, cells: Sequence[Mapping[str, Any]]) -> bool:
     """Does the term itself settle that axis, by its index or by naming a value of it?"""
     if key in dict(term.index):
         return True
-    if not key.endswith((".algorithm", ".name")):
+    flow = _OF_FLOW.fullmatch(key)
+    if flow is None:
         return False
-    group = int(key.split(".")[1])
+    group = int(flow[1])
     meant = [
         flow["group"] == group and dict(cell["axes"])[key] == term.name
         for cell in cells

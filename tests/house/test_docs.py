@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 
+from kneepoint.claims import judging
+from kneepoint.claims.catalogue import CLAIMS
 from sources import ROOT
 
 
@@ -14,6 +17,14 @@ def test_the_reference_pages_are_not_stale() -> None:
         [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True, check=False
     )
     assert checked.returncode == 0, checked.stderr
+
+
+def test_no_verdict_on_the_page_of_claims_is_of_another_version_of_the_gallery() -> None:
+    """`make claims` writes it anew: what was changed since is run again."""
+    stored = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))
+    now = {claim.id: judging.sha256(claim) for claim in CLAIMS}
+    assert set(stored) <= set(now)
+    assert {name: entry["sha256"] for name, entry in stored.items()} == {name: now[name] for name in stored}
 
 
 def test_a_newcomer_is_told_how_to_have_the_command_in_the_path() -> None:

@@ -304,3 +304,19 @@ def test_a_percentage_is_never_above_100() -> None:
     summary = stats.summarise(flows(rows), None, cells)
     found = outcome("a.retransmit_pct <= 100%", summary, cells)
     assert (found.verdict, found.detail) == ("holds", "left is 80 % [0, 100]")
+
+
+def test_the_receivers_algorithm_is_an_axis_like_any_other() -> None:
+    cells = [cell(i, [("receiver.algorithm", name)], "cubic") for i, name in enumerate(("cubic", "bbr1"))]
+    rows = [flow(index, rep, 1e6 * (1 + rep)) for index in range(2) for rep in range(3)]
+    summary = stats.summarise(flows(rows), None, cells)
+    ratio = 'cubic[receiver.algorithm="bbr1"].goodput / cubic[receiver.algorithm="cubic"].goodput'
+    assert outcome(f"{ratio} == 1", summary, cells).verdict == "holds"
+    both = outcome("cubic.goodput > 0bit/s", summary, cells).detail
+    assert "(receiver.algorithm=cubic)" in both and "(receiver.algorithm=bbr1)" in both
+
+
+def test_a_measured_side_that_is_the_same_in_every_repetition_is_no_number() -> None:
+    table, cells = compared({"cubic": [1e6, 1e6, 1e6], "bbr1": [2e6, 3e6, 4e6]})
+    found = outcome("bbr1.goodput > cubic.goodput", stats.summarise(table, None, cells), cells)
+    assert found.detail.startswith("left - right is ")

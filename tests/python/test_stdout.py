@@ -52,6 +52,7 @@ FURTHER: dict[str, list[str]] = {
     "--version": ["--version"],
     "run --json": ["run", "small.toml", "--out", "OUT", "-q", "--json"],
     "run --dry-run": ["run", "small.toml", "--dry-run"],
+    "gallery --only": ["gallery", "--only", "ss-old-and-new", "--out", "OUT", "-q"],
     "sql --csv": ["sql", "select * from samples", "RUN", "--csv"],
     "sql --json": ["sql", "select * from flows", "RUN", "--json"],
     "export --prometheus": ["export", "--prometheus", "127.0.0.1:0"],

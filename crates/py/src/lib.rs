@@ -3,6 +3,7 @@
 //! Conversions and Arrow export, nothing else: no default, no check and no
 //! figure is decided here. `python/kneepoint/_core.pyi` tells its types.
 
+mod algorithm;
 mod arrow;
 mod asked;
 mod errors;
@@ -23,6 +24,8 @@ mod units;
 
 #[pyo3::pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::algorithm::Algorithm;
     #[pymodule_export]
     use crate::arrow::{ArrowBatches, ArrowTable};
     #[pymodule_export]

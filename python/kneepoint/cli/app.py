@@ -231,15 +231,29 @@ def _compare(algorithms: tuple[str, ...], **given: Any) -> int:
     return running.compare(algorithms, settings, Options(**given))
 
 
-@app.command("gallery", short_help="Check the gallery: run its scenarios, check what they expect.")
+@app.command("gallery", short_help="Check the published claims, or run scenarios of the gallery.")
 @click.argument("names", metavar="[NAME...]", nargs=-1)
+@click.option("--only", metavar="ID[,ID...]", multiple=True, help="Of the claims, these; by default all.")
+@click.option("--quick", is_flag=True, help="The short form of each claim: fewer and shorter repetitions.")
+@click.option("--seed", type=_Whole(min=0), help="Another seed of all random draws.  [default: that of each scenario]")
+@click.option("--resume", is_flag=True, help="Go on with the claims in --out.")
 @_out("Folder of the run folders; by default runs/gallery-N.")
 @_running
-def _gallery(names: tuple[str, ...], **options: Any) -> int:
-    """Run scenarios of the gallery, by default all, and say which of their expectations hold."""
-    from . import running
+def _gallery(
+    names: tuple[str, ...], only: tuple[str, ...], quick: bool, seed: int | None, resume: bool, **options: Any
+) -> int:
+    """Check the published claims, and say which are reproduced. With NAME: run those scenarios of the gallery instead.
 
-    return running.gallery(names, Options(**options))
+    Exit code 1: a claim is not reproduced, or in part only. Figures of other machines are shown, never checked.
+    """
+    if names:
+        from . import running
+
+        asked = {"--only": only, "--quick": quick, "--seed": seed is not None, "--resume": resume}
+        return running.gallery(names, Options(**options), [option for option, given in asked.items() if given])
+    from . import claiming
+
+    return claiming.claims(only, Options(**options), quick=quick, seed=seed, resume=resume)
 
 
 @app.command(

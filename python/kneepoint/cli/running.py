@@ -1,4 +1,4 @@
-"""`knee run`, `knee compare`, `knee gallery`."""
+"""`knee run`, `knee compare`, `knee gallery NAME`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from kneepoint import api, compose, engines, output, progress, record, say, scenarios
+from kneepoint import api, compose, output, progress, record, say, scenarios
 from kneepoint.errors import UsageError
 from kneepoint.folder import next_free
 from kneepoint.results import Run
@@ -69,21 +69,23 @@ def compare(algorithms: Sequence[str], settings: Mapping[str, Any], options: Opt
     return _run_all([job], options)
 
 
-def gallery(names: Sequence[str], options: Options) -> int:
-    """`knee gallery`."""
+def gallery(names: Sequence[str], options: Options, of_claims: Sequence[str] = ()) -> int:
+    """`knee gallery NAME...`. `of_claims`: options that were given and that only claims have."""
     known = scenarios.names()
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
         raise UsageError(f'knee gallery: got "{unknown}"; ' + suggest(unknown, known, "expected one of"))
+    if of_claims:
+        raise UsageError(
+            f"knee gallery: got {of_claims[0]} and the scenario {names[0]}; expected one of them. {of_claims[0]} is "
+            f"for claims, which `knee gallery --only {names[0]}` names."
+        )
     parent = options.out or next_free(_RUNS, "gallery")
     jobs = []
-    for name in names or known:
+    for name in names:
         text, _ = api.read_scenario(scenarios.path(name))
         file = f"gallery/{name}.toml"
-        scenario = api.parse(text, file)
-        if not names and options.engine != "kernel" and engines.runs_programs(scenario.cells):
-            say.warn(f"{file}: runs programs, which needs a lab; left out without --engine kernel.")
-            continue
+        api.parse(text, file)
         command = record.command_line("knee", "gallery", name, *_engine(options))
         jobs.append(_Job(text, file, parent / name, name, command))
     return _run_all(jobs, options)
@@ -104,7 +106,7 @@ def _run_all(jobs: Iterable[_Job], options: Options) -> int:
     runs = []
     for job in jobs:
         out = job.out or next_free(_RUNS, job.stem)
-        with _interruptible(out):
+        with interruptible(out):
             found = api.run_text(
                 job.text,
                 job.file,
@@ -132,7 +134,7 @@ def _resume(files: Sequence[Path], options: Options) -> int:
         raise UsageError(
             "knee run --resume: got several scenarios; expected one, or none to go on with the stored one."
         )
-    with _interruptible(options.out):
+    with interruptible(options.out):
         watcher = progress.watcher(quiet=options.quiet)
         scenario = files[0] if files else None
         found = api.run(
@@ -187,8 +189,10 @@ def _engine(options: Options) -> list[str]:
 
 
 @contextmanager
-def _interruptible(out: Path) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the run after what is finished has been saved, and say how to go on."""
+def interruptible(out: Path, kept: str = "run.json", command: Sequence[str] = ("knee", "run")) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end it after what is finished has been saved, and say how to go on, with which command.
+
+    A file like `kept`, a pattern, is in the folder when something is."""
 
     def terminate(number: int, frame: FrameType | None) -> None:
         raise Terminated
@@ -197,8 +201,8 @@ def _interruptible(out: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        if (out / "run.json").is_file():
-            words = record.command_line("knee", "run", "--resume", "--out", str(out))
+        if any(out.glob(kept)):
+            words = record.command_line(*command, "--resume", "--out", str(out))
             say.warn(f"Interrupted. What was finished is kept in {out}; go on with: {words}")
         else:
             say.warn("Interrupted before a repetition was finished; nothing is kept.")

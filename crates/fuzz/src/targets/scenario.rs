@@ -80,13 +80,13 @@ const CELL_FLOW_BYTES: usize = 4 << 10;
 
 fn seeds() -> Vec<Vec<u8>> {
     let gallery = [
+        "bbr1-vs-cubic-share",
         "bufferbloat",
         "demo",
         "distance-100ms",
         "loss-1.5",
         "parking-lot",
         "redis",
-        "two-flows",
     ];
     let mut seeds: Vec<_> = (gallery.iter())
         .map(|name| sample(&format!("gallery/{name}.toml")))

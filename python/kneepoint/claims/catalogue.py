@@ -1,0 +1,398 @@
+"""The claims, one entry each: what an article says, the shape that must hold, what the article printed, and what can
+run it.
+
+The shapes were written down before anything was run. A claim that does not hold is reported as such: neither its shape
+nor a constant of a model is changed for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+BOTH = ("sim", "kernel")
+
+ARTICLES = {
+    "A": "BBR and CUBIC in a data centre: a cloud's Linux team, Redis, kernel 4.19",
+    "B": "few ACKs and the window of CUBIC: a cloud team, kernels 3.10 and 4.14",
+    "C": "BBR 2 at the edge of a storage company, kernels 4.15 and 5.3",
+    "D": "loss and distance: 10 Gbit/s VMs, kernel 5.8, netem",
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`id` is the name of its scenario, if it has one. `figure` is what the article printed, "" if nothing. `shows` are
+    values of ours to stand beside it, as (label, expression of one value). `check` names one of `checks`. `quick` has
+    the keys that the short form sets otherwise, by their path, as TOML. `engines` can run it: of a claim without a
+    scenario, "sim" means that no kernel has a part in it. `limits` is what is missing here, for who reads
+    a verdict other than "reproduced"; `needs` is why the other engine cannot run it."""
+
+    id: str
+    article: str
+    claim: str
+    shape: str
+    figure: str = ""
+    shows: tuple[tuple[str, str], ...] = ()
+    engines: tuple[str, ...] = BOTH
+    has_scenario: bool = True
+    check: str | None = None
+    quick: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    limits: str = ""
+    needs: str = ""
+
+
+def _at(flow: str, metric: str, **axes: str) -> str:
+    """`bbr1[path.loss="1.5%"].goodput`; `__` of a keyword stands for a dot."""
+    index = ", ".join(f'{key.replace("__", ".")}="{value}"' for key, value in axes.items())
+    return f"{flow}[{index}].{metric}" if index else f"{flow}.{metric}"
+
+
+def _gro(flow: str, metric: str, **axes: str) -> tuple[tuple[str, str], ...]:
+    """A metric at 4 ms with GRO, and without."""
+    return tuple(
+        (f"GRO {word}", _at(flow, metric, path__rtt="4ms", receiver__gro=value, **axes))
+        for word, value in (("on", "true"), ("off", "false"))
+    )
+
+
+_OLD_SLOW_START = (
+    "The article's kernel is a 3.10, which counts ACKs in slow start too. cubic_preack is the CUBIC of Linux 3.13 to "
+    "3.19, which counts them in congestion avoidance alone; no algorithm here has the older slow start."
+)
+_ALIKE = " At 1 ms GRO slows both ways of counting down alike, so that the counting is not the cause there."
+_SHORT = MappingProxyType({"repeat": "3"})
+_BOTH_BBR1 = {"flow__0__algorithm": "bbr1", "flow__1__algorithm": "bbr1"}
+_BOTH_BBR2 = {"flow__0__algorithm": "bbr2", "flow__1__algorithm": "bbr2"}
+
+
+def _compensated(*values: str, **axes: str) -> str:
+    """Goodput of bbr1 with compensation over without, or the other way."""
+    return " / ".join(_at("bbr1", "goodput", flow__0__bbr1__ack_aggregation=value, **axes) for value in values)
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "per-namespace-choice",
+        "A",
+        "the algorithm can be set per network namespace",
+        "two namespaces on one host run different algorithms at once, each with its own qdisc",
+        engines=("kernel",),
+        has_scenario=False,
+        check="per-namespace-choice",
+    ),
+    Claim(
+        "gro-on-old-cubic",
+        "B",
+        "pre-4.0 CUBIC (one growth unit per ACK) finishes later with receiver GRO on than off",
+        "completion time on > off",
+        "57 and 44 ms; in one trace 62 and 44 ms",
+        _gro("cubic_preack", "completion_us"),
+        quick=_SHORT,
+        limits=_OLD_SLOW_START + _ALIKE,
+    ),
+    Claim(
+        "gro-window",
+        "B",
+        "because the window grows more slowly",
+        "peak cwnd before completion: on < off; cwnd(t) with GRO lies below",
+        "about 40 kB and more than 80 kB",
+        engines=("sim",),
+        check="gro-window",
+        quick=_SHORT,
+        limits=_OLD_SLOW_START + _ALIKE,
+    ),
+    Claim(
+        "gro-on-new-cubic",
+        "B",
+        "with credit per packet (`acked`) GRO on is not slower",
+        "completion on ≤ 1.05 × off",
+        "about 44 ms both; on about 11 ms for writes of 128 B",
+        _gro("cubic", "completion_us"),
+        quick=_SHORT,
+    ),
+    Claim(
+        "acked-is-the-cause",
+        "B",
+        "removing only the `acked` credit from the new algorithm brings the problem back",
+        "the two builds differ in that one rule; on > off returns",
+        "",
+        _gro("cubic", "completion_us", flow__0__cubic__per_ack="true"),
+        quick=_SHORT,
+        limits=_OLD_SLOW_START + _ALIKE,
+    ),
+    Claim(
+        "initcwnd-100",
+        "B",
+        "a larger initial window hides it, for both kernels",
+        "completion with initcwnd 100 < with 10, GRO on and off",
+        "the fix that was chosen",
+        tuple(
+            (
+                f"initcwnd {size}",
+                _at("cubic", "completion_us", path__rtt="4ms", receiver__gro="true", sender__initcwnd=size),
+            )
+            for size in ("10", "100")
+        ),
+        quick=_SHORT,
+    ),
+    Claim(
+        "bulk-hides-it",
+        "B",
+        "long iperf-style bulk does not show it",
+        "GRO on and off differ by less than 2 % in 10 s of bulk goodput",
+        "no difference",
+        (
+            (
+                "on ÷ off, 1 ms",
+                " / ".join(
+                    _at("cubic_preack", "goodput", path__rtt="1ms", receiver__gro=value) for value in ("true", "false")
+                ),
+            ),
+        ),
+        quick=MappingProxyType({"duration": '"4s"', "path.rtt": '["1ms"]'}),
+    ),
+    Claim(
+        "cwnd-trace",
+        "B",
+        "tracing cwnd per ACK in the live kernel shows it (the article's SystemTap script)",
+        "`knee trace` has t, snd_una, cwnd, ssthresh and srtt per ACK",
+        engines=("kernel",),
+        has_scenario=False,
+        check="cwnd-trace",
+    ),
+    Claim(
+        "rate-sample-is-unused",
+        "B",
+        "CUBIC does not use the rate sample, so delivery-rate code cannot be the cause",
+        "CUBIC's output is identical with rate samples perturbed",
+        engines=("sim",),
+        has_scenario=False,
+        check="rate-sample-is-unused",
+    ),
+    Claim(
+        "kernel-matters",
+        "C",
+        "the same bbr1 is faster with ACK-aggregation compensation and departure-time pacing (4.15 to 5.3)",
+        "bbr1 with extra_acked against without, on an aggregating (Wi-Fi) path: goodput gain > 5 %",
+        "about 15 %",
+        (("with ÷ without", _compensated("true", "false")),),
+        quick=MappingProxyType({"repeat": "3", "duration": '"15s"', "warmup": '"5s"'}),
+        limits="Of the two changes only the compensation is a parameter here.",
+    ),
+    Claim(
+        "bbr1-shallow-buffer",
+        "C",
+        "the loss of v1 is high when the buffer is below 1.5 BDP",
+        "retransmitted share falls steeply as the buffer crosses about 1.5 BDP",
+        "",
+        tuple((f"{size} BDP", _at("bbr1", "retransmit_pct", path__buffer=f"{size}bdp")) for size in ("1", "2")),
+        quick=MappingProxyType(
+            {"repeat": "3", "duration": '"90s"', "warmup": '"20s"', "path.buffer": '["0.5bdp", "1bdp", "2bdp", "3bdp"]'}
+        ),
+    ),
+    Claim(
+        "bbr1-vs-cubic-share",
+        "C",
+        "cubic gets little against bulk bbr1 in shallow buffers, bbr1 loses in deep ones",
+        "bbr1 ahead at 0.5 BDP, behind at 16 BDP; the share beside the published model",
+        "",
+        tuple(
+            (
+                f"bbr1 ÷ cubic, {size} BDP",
+                " / ".join(_at(a, "goodput", path__buffer=f"{size}bdp") for a in ("bbr1", "cubic")),
+            )
+            for size in ("0.5", "16")
+        ),
+        quick=MappingProxyType(
+            {"repeat": "3", "duration": '"60s"', "path.buffer": '["0.5bdp", "1bdp", "4bdp", "16bdp"]'}
+        ),
+    ),
+    Claim(
+        "bbr-rtt-fairness",
+        "C",
+        "v1 flows with a long RTT win; v2 is fairer",
+        "ratio of goodputs 80 ms ÷ 20 ms: above 1 for bbr1, and above that of bbr2",
+        "",
+        tuple(
+            (name, f"{_at('far', 'goodput', **both)} / {_at('near', 'goodput', **both)}")
+            for name, both in (("bbr1", _BOTH_BBR1), ("bbr2", _BOTH_BBR2))
+        ),
+        quick=MappingProxyType({"repeat": "3", "duration": '"30s"', "warmup": '"10s"'}),
+    ),
+    Claim(
+        "probe-rtt-dip",
+        "C",
+        "PROBE_RTT of v1 (cwnd 4) dips throughput; that of v2 (half BDP) dips less",
+        "depth and duration of the dip: bbr1 > bbr2",
+        check="probe-rtt-dip",
+        quick=MappingProxyType({"duration": '"30s"'}),
+    ),
+    Claim(
+        "wifi-aggregation",
+        "C",
+        "aggregated ACKs starve v1 without compensation",
+        "goodput without ÷ with compensation: < 0.95 where ACKs come in lumps, > 0.95 where they do not",
+        "",
+        tuple(
+            (
+                f"without ÷ with, {rtt}",
+                _compensated("false", "true", path__rtt=rtt, path__ack_rate="trace wifi"),
+            )
+            for rtt in ("2ms", "5ms")
+        ),
+        quick=MappingProxyType({"repeat": "3", "duration": '"15s"', "warmup": '"5s"', "path.rtt": '["2ms", "5ms"]'}),
+    ),
+    Claim(
+        "ecn-dctcp",
+        "C",
+        "fine-grained ECN (DCTCP) keeps the queue short; classic ECN halves",
+        "queue p95: dctcp < cubic with ECN < cubic on drop-tail, goodput ≥ 95 %",
+        "",
+        (
+            (
+                "dctcp",
+                _at("dctcp", "queue_delay_us_p95", path__queue="step", receiver__algorithm="dctcp"),
+            ),
+            (
+                "cubic with ECN",
+                _at("cubic", "queue_delay_us_p95", path__queue="step", receiver__algorithm="cubic"),
+            ),
+            (
+                "drop-tail",
+                _at("cubic", "queue_delay_us_p95", path__queue="fifo", receiver__algorithm="cubic"),
+            ),
+        ),
+        quick=MappingProxyType({"repeat": "3", "duration": '"1500ms"', "warmup": '"500ms"'}),
+        limits="Both have one shallow threshold, as DCTCP asks. CUBIC leaves more of the link unused and waits less.",
+    ),
+    Claim(
+        "dctcp-unfair",
+        "C",
+        "DCTCP beside classic flows on a shared queue is unfair",
+        "share of DCTCP > 0.8",
+        "",
+        tuple(
+            (
+                f"share beside {name}",
+                " / ".join(_at(who, "goodput", flow__1__algorithm=name) for who in ("dctcp", "total")),
+            )
+            for name in ("cubic", "reno")
+        ),
+        quick=MappingProxyType({"repeat": "3", "duration": '"3s"', "warmup": '"1s"'}),
+    ),
+    Claim(
+        "l4s-vs-classic",
+        "C",
+        "a dual queue isolates L4S from classic traffic",
+        "Prague's p99 of the wait < 2 ms while cubic shares, both ≥ 30 %",
+        "",
+        (
+            ("p99", "prague.queue_delay_us_p99"),
+            ("share of prague", "prague.goodput / total.goodput"),
+        ),
+        engines=("sim",),
+        quick=MappingProxyType({"duration": '"30s"', "warmup": '"10s"'}),
+        needs="Prague needs Accurate ECN, which a kernel has from Linux 7.0 on.",
+    ),
+    Claim(
+        "ss-old-and-new",
+        "C",
+        "newer `ss` prints far more; both must be parsed",
+        "both sample lines parse; absent fields are null",
+        "the two lines",
+        engines=("sim",),
+        has_scenario=False,
+        check="ss-old-and-new",
+    ),
+    Claim(
+        "lan-single-flow",
+        "D",
+        "no added delay: one flow fills what the VM allows",
+        "≥ 95 % of the rate",
+        "4.98 Gbit/s",
+        (("goodput", "cubic.goodput"),),
+        engines=("sim",),
+        quick=MappingProxyType({"repeat": "3", "duration": '"1s"'}),
+        needs="The link of a lab in user space does not carry 5 Gbit/s.",
+    ),
+    Claim(
+        "distance-100ms",
+        "D",
+        "100 ms RTT, no loss: cubic ≈ bbr1, both capped far below the link by socket buffers",
+        "within 5 % of each other; the run says sndbuf- or rwnd-limited",
+        "611 and 609 Mbit/s",
+        (("cubic", "cubic.goodput"), ("bbr1", "bbr1.goodput")),
+        quick=MappingProxyType({"repeat": "3"}),
+    ),
+    Claim(
+        "loss-1.5",
+        "D",
+        "1.5 % loss at 100 ms",
+        "cubic < 3 % of its rate without loss; bbr1 ÷ cubic ≥ 20",
+        "10.5 and 333 Mbit/s",
+        tuple((name, _at(name, "goodput", path__loss="1.5%")) for name in ("cubic", "bbr1")),
+        quick=MappingProxyType({"repeat": "3", "duration": '"15s"'}),
+    ),
+    Claim(
+        "loss-1.5-bbr2",
+        "D",
+        "bbr2 is slower than bbr1 here, far faster than cubic",
+        "cubic < bbr2 < bbr1",
+        "a chart",
+        tuple((name, f"{name}.goodput") for name in ("cubic", "bbr2", "bbr1")),
+        quick=MappingProxyType({"duration": '"20s"'}),
+    ),
+    Claim(
+        "loss-matrix",
+        "D",
+        "eleven algorithms × RTT {0, 70, 140 ms} × loss {0, 1.5, 3 %}",
+        "bbr1 first in every cell with loss and RTT ≥ 70 ms",
+        "a table",
+        tuple((name, _at(name, "goodput", path__rtt="70ms", path__loss="1.5%")) for name in ("bbr1", "bbr3", "cubic")),
+        quick=MappingProxyType(
+            {
+                "path.rtt": '["70ms", "140ms"]',
+                "path.loss": '["1.5%", "3%"]',
+            }
+        ),
+    ),
+    Claim(
+        "bufferbloat",
+        "D",
+        "loss-based control fills a deep FIFO, BBR does not",
+        "median RTT over base: cubic at 8 BDP > 4; bbr1 < 2.5",
+        "",
+        (("cubic", "cubic.srtt_us_p50 / 40ms"), ("bbr1", "bbr1.srtt_us_p50 / 40ms")),
+        quick=_SHORT,
+    ),
+    Claim(
+        "bbr-retransmits",
+        "D",
+        "BBR retransmits more than cubic in shallow buffers",
+        "retransmitted share: bbr1 > cubic, at each buffer below 1 BDP",
+        "",
+        tuple((name, _at(name, "retransmit_pct", path__buffer="0.25bdp")) for name in ("cubic", "bbr1")),
+        quick=MappingProxyType({"repeat": "3", "duration": '"15s"'}),
+    ),
+    Claim(
+        "upload-only",
+        "D",
+        "the sender's algorithm is what matters; the two ends may differ",
+        "the receiver's choice changes nothing for one-way data",
+        "",
+        (
+            (
+                "cubic, receiver bbr1 ÷ cubic",
+                " / ".join(_at("cubic", "goodput", receiver__algorithm=name) for name in ("bbr1", "cubic")),
+            ),
+        ),
+        quick=MappingProxyType({"repeat": "3", "duration": '"12s"'}),
+    ),
+)
+
+
+def by_id() -> dict[str, Claim]:
+    """Each claim by its id."""
+    return {claim.id: claim for claim in CLAIMS}

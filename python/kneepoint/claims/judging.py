@@ -1,0 +1,196 @@
+"""One claim run and judged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kneepoint import api, record, scenarios, terms, written
+from kneepoint.errors import KernelUnsupported
+from kneepoint.expect import Outcome
+from kneepoint.expressions import parse_value, terms_in
+from kneepoint.pool import Watcher
+from kneepoint.results import Run
+from kneepoint.writing import replacing
+
+from . import checks
+from .catalogue import Claim
+from .checks.asked import Asked
+from .quick import with_values
+
+REPRODUCED, PARTLY, NOT_REPRODUCED = "reproduced", "partly", "not reproduced"
+NOT_TESTABLE = "not testable here"
+
+
+@dataclass(frozen=True)
+class Form:
+    """How claims are run. `seed`: None is that of the scenario."""
+
+    engine: str = "sim"
+    seed: int | None = None
+    quick: bool = False
+    bpf: bool = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a claim. `found` has each thing that must hold: `assert`, `verdict` and `detail`. `ours` are values
+    of ours with their intervals, as (label, text), `published` the article's figures beside ours as `--json` of a run
+    has them. `why` says why it is not testable here. `sha256` is that of what was run: the scenario's file, or the
+    check's."""
+
+    id: str
+    engine: str
+    seed: int
+    quick: bool
+    verdict: str
+    found: Sequence[Mapping[str, Any]]
+    ours: Sequence[Sequence[str]]
+    published: Sequence[Mapping[str, Any]]
+    warnings: Sequence[str]
+    why: str
+    folder: str | None
+    sha256: str
+    engine_version: str
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def holds(self) -> bool:
+        """Is there nothing that failed? What cannot be tested here has not."""
+        return self.verdict in (REPRODUCED, NOT_TESTABLE)
+
+
+def text_of(claim: Claim, form: Form) -> str:
+    """The scenario that is run for it."""
+    text = scenarios.path(claim.id).read_text(encoding="utf-8")
+    values = dict(claim.quick) if form.quick else {}
+    if form.seed is not None:
+        values["seed"] = str(form.seed)
+    return with_values(text, values)
+
+
+def sha256(claim: Claim) -> str:
+    """Of the files that say what is checked: they changed when it changes."""
+    found = hashlib.sha256()
+    if claim.has_scenario:
+        found.update(scenarios.path(claim.id).read_bytes())
+    if claim.check is not None:
+        found.update(checks.file_of(claim.check).read_bytes())
+    return found.hexdigest()
+
+
+def judge(claim: Claim, form: Form, out: Path, *, resume: bool, workers: int | None, watcher: Watcher) -> Result:
+    """Runs a claim into `out` and judges it; with `resume` what is there of the same form is taken as it is.
+
+    Raises as `api.run_text` does, but for `KernelUnsupported`, which is a verdict.
+    """
+    kept = out / "verdicts" / f"{claim.id}.json"
+    if resume and (found := _read(kept, claim, form)) is not None:
+        return found
+    found = _judge(claim, form, out, resume, workers, watcher)
+    with replacing(kept, make=True) as file:
+        file.write((json.dumps(found.json(), indent=1, ensure_ascii=False) + "\n").encode())
+    return found
+
+
+def _judge(claim: Claim, form: Form, out: Path, resume: bool, workers: int | None, watcher: Watcher) -> Result:
+    if form.engine not in claim.engines:
+        needed = " and ".join(_ENGINE[name] for name in claim.engines)
+        return _result(claim, form, NOT_TESTABLE, why=f"needs {needed}. {claim.needs}".rstrip())
+    try:
+        run = _run(claim, form, out, resume, workers, watcher) if claim.has_scenario else None
+        failed = [doubt.line for doubt in run.doubts if doubt.failed] if run else []
+        if failed:
+            return _result(claim, form, NOT_TESTABLE, run=run, why=failed[0])
+        outcomes: list[Outcome] = list(run.expectations) if run else []
+        ours = [(label, _shown(expression, run)) for label, expression in claim.shows] if run else []
+        if claim.check is not None:
+            seed = run.meta["seed"] if run else form.seed or 1
+            found = checks.find(claim.check)(Asked(run, seed, form.quick, out / f"{claim.id}-check"))
+            outcomes += found.outcomes
+            ours += found.ours
+    except KernelUnsupported as error:
+        return _result(claim, form, NOT_TESTABLE, why=str(error))
+    passed = [outcome.passed for outcome in outcomes]
+    verdict = REPRODUCED if all(passed) else PARTLY if any(passed) else NOT_REPRODUCED
+    return _result(claim, form, verdict, run=run, outcomes=outcomes, ours=ours, why="" if all(passed) else claim.limits)
+
+
+_ENGINE = {"sim": "the simulator", "kernel": "the host's kernel"}
+
+
+def _run(claim: Claim, form: Form, out: Path, resume: bool, workers: int | None, watcher: Watcher) -> Run:
+    folder = out / claim.id
+    options = [*(["--quick"] if form.quick else []), *(["--engine", "kernel"] if form.engine == "kernel" else [])]
+    return api.run_text(
+        text_of(claim, form),
+        f"gallery/{claim.id}.toml",
+        out=folder,
+        resume=resume and (folder / "run.json").is_file(),
+        engine=form.engine,
+        bpf=form.bpf,
+        workers=workers,
+        watcher=watcher,
+        command=record.command_line("knee", "gallery", "--only", claim.id, *options),
+    )
+
+
+def _shown(expression: str, run: Run) -> str:
+    """The value of an expression over the repetitions, with its interval."""
+    node = parse_value(expression)
+    cells = run.meta["cells"]
+    place = terms.assignments(terms_in(node), cells)[0]
+    quantity = node.value({term: terms.values(term, place, run.summary, cells) for term in terms_in(node)})
+    found = quantity.estimate()
+    if found is None or np.isnan(found.mean):
+        return "-"
+    if quantity.is_ratio:
+        return " ".join(written.ratio(found)).rstrip()
+    kind, factor = quantity.display()
+    return " ".join(written.quantity(found.map(lambda value: value * factor), kind)).rstrip()
+
+
+def _result(
+    claim: Claim,
+    form: Form,
+    verdict: str,
+    *,
+    run: Run | None = None,
+    outcomes: Sequence[Outcome] = (),
+    ours: Sequence[tuple[str, str]] = (),
+    why: str = "",
+) -> Result:
+    return Result(
+        id=claim.id,
+        engine=form.engine,
+        seed=int(run.meta["seed"]) if run else form.seed or 1,
+        quick=form.quick,
+        verdict=verdict,
+        found=[{"assert": one.assertion, "verdict": one.verdict, "detail": one.detail} for one in outcomes],
+        ours=[list(pair) for pair in ours],
+        published=[beside.json() for beside in run.published] if run and verdict != NOT_TESTABLE else [],
+        warnings=[doubt.line for doubt in run.doubts] if run else [],
+        why=why,
+        folder=str(run.folder) if run and run.folder else None,
+        sha256=sha256(claim),
+        engine_version=record.engine_version(),
+    )
+
+
+def _read(path: Path, claim: Claim, form: Form) -> Result | None:
+    """A verdict that was written before, if it is of the same form and of the files as they are now."""
+    with suppress(OSError, ValueError, TypeError):
+        found = Result(**json.loads(path.read_text(encoding="utf-8")))
+        same = (found.engine, found.quick, found.sha256) == (form.engine, form.quick, sha256(claim))
+        if same and form.seed in (None, found.seed) and found.engine_version == record.engine_version():
+            return found
+    return None

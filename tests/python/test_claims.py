@@ -1,0 +1,261 @@
+"""The published claims: catalogue and gallery agree, checks can fail, verdicts are told, kept and taken up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kneepoint import api, scenarios, terms
+from kneepoint.claims import catalogue, checks, judging
+from kneepoint.claims.catalogue import CLAIMS, Claim
+from kneepoint.claims.checks import asked, gro_window, probe_rtt_dip, ss_old_and_new, steps
+from kneepoint.claims.checks.asked import Asked
+from kneepoint.claims.quick import with_values
+from kneepoint.errors import KernelUnsupported, RunFolderError
+from kneepoint.expressions import parse_value, terms_in
+from kneepoint.pool import Watcher
+from kneepoint.results import Run
+from support import Ended
+
+Call = Callable[..., Ended]
+
+ROOT = Path(__file__).resolve().parents[2]
+SIMULATED = [claim for claim in CLAIMS if claim.has_scenario]
+FORMS = [judging.Form(), judging.Form(quick=True), judging.Form(quick=True, seed=2)]
+
+LITTLE = """\
+title = "Little"
+claim = "little"
+duration = "1s"
+repeat = 3
+seed = 1
+[path]
+rate = "5Mbit/s"
+rtt = "20ms"
+[[flow]]
+algorithm = ["cubic", "reno"]
+"""
+HOLDS = '[[expect]]\nassert = "cubic.goodput > 1Mbit/s"\n'
+FAILS = '[[expect]]\nassert = "reno.goodput > 50Mbit/s"\n'
+
+
+@pytest.fixture
+def little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., judging.Result]:
+    """Judges a claim whose scenario is LITTLE with those expectations."""
+
+    def judge(*expects: str, out: str = "out", resume: bool = False, **changed: Any) -> judging.Result:
+        (tmp_path / "little.toml").write_text(LITTLE + "".join(expects))
+        monkeypatch.setattr(scenarios, "path", lambda name: tmp_path / f"{name}.toml")
+        form = changed.pop("form", judging.Form())
+        claim = replace(
+            Claim("little", "D", "it is little", "a shape", limits="what is missing", needs="nothing else"), **changed
+        )
+        return judging.judge(claim, form, tmp_path / out, resume=resume, workers=1, watcher=Watcher())
+
+    return judge
+
+
+def test_every_claim_of_the_gallery_is_in_the_catalogue_under_the_name_of_its_file() -> None:
+    told = {name: api.parse(*api.read_scenario(scenarios.path(name))).claim for name in scenarios.names()}
+    assert {name for name, claim in told.items() if claim} == {claim.id for claim in SIMULATED}
+    assert all(name == claim for name, claim in told.items() if claim)
+    assert len(catalogue.by_id()) == len(CLAIMS)
+
+
+def test_every_check_belongs_to_a_claim_and_every_claim_has_something_that_is_checked() -> None:
+    assert {claim.check for claim in CLAIMS if claim.check} == set(checks.NAMES)
+    assert all(claim.has_scenario or claim.check for claim in CLAIMS)
+    assert all(checks.file_of(name).is_file() and callable(checks.find(name)) for name in checks.NAMES)
+
+
+@pytest.mark.parametrize("claim", SIMULATED, ids=lambda claim: claim.id)
+def test_each_form_of_a_claim_parses_and_has_the_values_that_are_shown(claim: Claim) -> None:
+    whole = [assertion for assertion, _ in api.parse(judging.text_of(claim, FORMS[0]), claim.id).expects]
+    for form in FORMS:
+        scenario = api.parse(judging.text_of(claim, form), claim.id)
+        # A short form checks the same things on less.
+        assert [assertion for assertion, _ in scenario.expects] == whole
+        assert scenario.repeat >= 3 and scenario.seed == (form.seed or 1)
+        for _, expression in claim.shows:
+            used = terms_in(parse_value(expression))
+            assert len(terms.assignments(used, scenario.cells)) == 1, expression
+
+
+def test_a_key_is_set_in_its_own_table_and_every_line_keeps_its_number() -> None:
+    text = 'rtt = "1ms"\n[path]\nrtt    = "20ms"   # near\n[[flow]]\nrtt = "30ms"\n'
+    changed = with_values(text, {"path.rtt": '"5ms"'})
+    assert changed == 'rtt = "1ms"\n[path]\nrtt    = "5ms"\n[[flow]]\nrtt = "30ms"\n'
+    with pytest.raises(AssertionError, match=r"path\.loss"):
+        with_values(text, {"path.loss": '"1%"'})
+
+
+def test_a_claim_is_reproduced_partly_or_not_as_its_expectations_hold(little: Callable[..., judging.Result]) -> None:
+    found = little(HOLDS, out="a")
+    assert (found.verdict, found.why, found.holds) == (judging.REPRODUCED, "", True)
+    found = little(HOLDS, FAILS, out="b")
+    assert (found.verdict, found.why, found.holds) == (judging.PARTLY, "what is missing", False)
+    found = little(FAILS, out="c", shows=(("goodput", "reno.goodput"),))
+    assert (found.verdict, found.holds) == (judging.NOT_REPRODUCED, False)
+    assert [one["verdict"] for one in found.found] == ["fails"]
+    assert found.found[0]["detail"].startswith("left is ")
+    assert found.ours[0][0] == "goodput" and found.ours[0][1].split()[1] == "Mbit/s"
+
+
+def test_what_cannot_be_tested_here_says_why_and_is_no_failure(
+    little: Callable[..., judging.Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = little(HOLDS, engines=("kernel",))
+    assert (found.verdict, found.holds) == (judging.NOT_TESTABLE, True)
+    assert found.why == "needs the host's kernel. nothing else"
+
+    def refuses(*_: object, **__: object) -> None:
+        raise KernelUnsupported("little: this kernel has no such thing.")
+
+    monkeypatch.setattr(api, "run_text", refuses)
+    found = little(HOLDS, out="other")
+    assert (found.verdict, found.why) == (judging.NOT_TESTABLE, "little: this kernel has no such thing.")
+
+
+def test_a_resumed_claim_is_taken_as_it_is_unless_its_file_or_form_has_changed(
+    little: Callable[..., judging.Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = little(HOLDS)
+    ran: list[object] = []
+    run_text = api.run_text
+
+    def counted(*given: Any, **named: Any) -> Run:
+        ran.append(named["out"])
+        return run_text(*given, **named)
+
+    monkeypatch.setattr(api, "run_text", counted)
+    again = little(HOLDS, resume=True)
+    assert json.loads(json.dumps(again.json())) == json.loads(json.dumps(first.json()))
+    assert not ran
+    with pytest.raises(RunFolderError):
+        little(HOLDS, FAILS, resume=True)
+    assert ran
+
+
+def test_claims_are_told_and_written(call: Call, tmp_path: Path) -> None:
+    ended = call("gallery", "--only", "ss-old-and-new,per-namespace-choice", "--quick", "--out", "g", "-q")
+    assert ended.code == 0, ended.err
+    assert "ss-old-and-new        the two lines" in ended.out
+    assert "per-namespace-choice: not testable here" in ended.out
+    assert "2 claims: 1 not testable here, 1 reproduced." in ended.out
+    told = json.loads((tmp_path / "g" / "gallery.json").read_text())
+    assert [entry["id"] for entry in told["claims"]] == ["per-namespace-choice", "ss-old-and-new"]
+    again = call("gallery", "--only", "ss-old-and-new", "--quick", "--out", "g", "-q")
+    assert again.code == 2 and "already holds claims" in again.err
+    again = call("gallery", "--only", "ss-old-and-new", "--quick", "--out", "g", "-q", "--resume", "--json")
+    assert again.code == 0
+    assert json.loads(again.out)["claims"] == [told["claims"][1]]
+
+
+def test_a_claim_that_does_not_hold_ends_with_exit_code_1(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = Claim("little", "D", "it is fast", "fast", "1 Gbit/s", shows=(("goodput", "cubic.goodput"),))
+    (tmp_path / "little.toml").write_text(LITTLE + HOLDS + FAILS)
+    monkeypatch.setattr(scenarios, "path", lambda name: tmp_path / f"{name}.toml")
+    monkeypatch.setattr(catalogue, "CLAIMS", (claim,))
+    ended = call("gallery", "--out", "g", "-q")
+    assert ended.code == 1
+    assert "little: partly" in ended.out and "fails: reno.goodput > 50Mbit/s  (left is " in ended.out
+    assert "1 Gbit/s" in ended.out
+
+
+def test_what_is_asked_wrongly_is_refused(call: Call, tmp_path: Path) -> None:
+    for words, said in (
+        (["--only", "loss-1.6"], 'Did you mean "loss-1.5"?'),
+        (["demo", "--quick"], "got --quick and the scenario demo"),
+        (["demo", "--only", "loss-1.5"], "got --only and the scenario demo"),
+        (["--resume"], "expected --out DIR"),
+        (["--engine", "sim", "--bpf"], "engine"),
+        (["--seed", "-1"], "--seed"),
+    ):
+        ended = call("gallery", *words)
+        assert ended.code == 2 and said in ended.err, words
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_check_of_ss_fails_where_a_value_is_another_or_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def verdicts(folder: str) -> list[str]:
+        found = ss_old_and_new.check(Asked(None, 1, quick=True, folder=tmp_path / folder))
+        return [outcome.verdict for outcome in found.outcomes]
+
+    assert verdicts("a") == ["holds"] * 3
+    monkeypatch.setattr(ss_old_and_new, "_NEW", ss_old_and_new._NEW.replace("minrtt:1.907", ""))
+    assert verdicts("b") == ["holds", "holds", "fails"]
+    monkeypatch.setattr(ss_old_and_new, "_OLD", ss_old_and_new._OLD.replace("cwnd:106", "cwnd:107 delivered:4"))
+    assert verdicts("c") == ["fails", "fails", "fails"]
+
+
+def test_the_check_of_rate_samples_fails_for_an_algorithm_that_uses_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kneepoint.claims.checks import rate_sample_is_unused
+
+    here = Asked(None, 1, quick=True, folder=Path("none"))
+    assert [outcome.verdict for outcome in rate_sample_is_unused.check(here).outcomes] == ["holds", "holds"]
+    plain = rate_sample_is_unused._answers
+    swapped = {"cubic": "bbr1", "bbr1": "cubic"}
+    monkeypatch.setattr(rate_sample_is_unused, "_answers", lambda name, *rest: plain(swapped[name], *rest))
+    assert [outcome.verdict for outcome in rate_sample_is_unused.check(here).outcomes] == ["fails", "fails"]
+
+
+def stepped(axes: dict[str, str], rep: int, t_ms: list[float], values: list[float], end_ms: float) -> steps.Steps:
+    return steps.Steps(axes, rep, np.array(t_ms) * 1e6, np.array(values, dtype=float), end_ms * 1e6)
+
+
+@pytest.mark.parametrize(
+    ("on", "verdicts"), [(0.5, ["holds", "holds"]), (1.0, ["fails", "fails"]), (2.0, ["fails", "fails"])]
+)
+def test_the_check_of_windows_compares_peaks_and_courses(
+    on: float, verdicts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of(_: object, column: str) -> list[steps.Steps]:
+        return [
+            stepped({"path.rtt": "1ms", "receiver.gro": gro}, rep, [0, 10, 20], [10 * f, 20 * f, (80 + rep) * f], 15)
+            for rep in range(3)
+            for gro, f in (("true", on), ("false", 1.0))
+        ]
+
+    monkeypatch.setattr(steps, "of", of)
+    found = gro_window.check(Asked(object(), 1, quick=True, folder=Path("none")))  # type: ignore[arg-type]
+    assert [outcome.verdict for outcome in found.outcomes] == verdicts
+    # What comes after the transfer is complete does not count.
+    assert found.ours[1] == ("peak, GRO off, 1ms", "29.0 kB")
+
+
+def test_the_check_of_dips_measures_depth_and_duration() -> None:
+    times = [50.0 * n for n in range(41)]
+    rates = [10.0] * 40
+    rates[20:24] = [1.0, 1.0, 1.0, 8.0]
+    acked = np.concatenate([[0], np.cumsum(rates)])
+    dip = probe_rtt_dip._dip(stepped({}, 0, times, list(acked), 2000), 0.0)
+    assert dip == pytest.approx((0.9, 200e6))
+
+
+def test_a_comparison_without_an_interval_on_one_side_of_1_is_undecided() -> None:
+    left, right = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0])
+    assert asked.smaller("a", left, right).verdict == "undecided"
+    assert asked.smaller("a", left / 10, right).verdict == "holds"
+    assert asked.smaller("a", left * 10, right).verdict == "fails"
+
+
+STORED = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", [name for name in STORED if "sim" in catalogue.by_id()[name].engines])
+def test_the_short_form_of_a_claim_gives_the_verdict_of_the_page(name: str, tmp_path: Path) -> None:
+    claim = catalogue.by_id()[name]
+    form = judging.Form(quick=True)
+    found = judging.judge(claim, form, tmp_path, resume=False, workers=1, watcher=Watcher())
+    page = next(one["verdict"] for one in STORED[name]["results"] if one["engine"] == "sim")
+    assert found.verdict == page, [one for one in found.found if one["verdict"] != "holds"]
