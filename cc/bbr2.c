@@ -23,7 +23,6 @@
  *	- A loss that a tail loss probe repaired counts for nothing, as in
  *	  google's file.
  */
-#define BBR_REVISION 2
 #define BBR_DFLT_STARTUP_PACING_GAIN 739
 #define BBR_DFLT_STARTUP_CWND_GAIN 739
 #define BBR_DFLT_DRAIN_ROUNDS 0
@@ -31,6 +30,106 @@
 #define BBR_DFLT_UP_CWND_GAIN 512
 #define BBR_DFLT_FULL_LOSS_COUNT 8
 #include "bbr_rev.h"
+
+/* ---- marks and losses --------------------------------------------------- */
+
+static void bbr_rev_adapt_lower_bounds(struct bbr_rev *s,
+				       const struct cc_out *out)
+{
+	u32 marked = BBR_REV_UNSET;
+
+	/* A probe means to overrun. */
+	if (bbr_rev_is_probing(s))
+		return;
+	if (s->ecn_in_round && s->ecn_factor) {
+		u32 cut = (s->ecn_alpha * s->ecn_factor) >> BBR_UNIT_SHIFT;
+
+		bbr_rev_init_inflight_lo(s, out);
+		marked = bbr_rev_less(s->inflight_lo, cut);
+		if (s->bw_lo == BBR_REV_UNSET)
+			s->bw_lo = bbr_rev_max_bw(s);
+		s->bw_lo = bbr_rev_less(s->bw_lo, cut);
+	}
+	if (s->loss_in_round)
+		bbr_rev_cut_for_loss(s, out);
+	s->inflight_lo = cc_min(s->inflight_lo, marked);
+	s->bw_lo = cc_max(s->bw_lo, 1);
+}
+
+static void bbr_rev_note_loss(struct bbr_rev *s, const struct cc_in *in)
+{
+	bbr_rev_begin_loss_round(s, in);
+}
+
+static u32 bbr_rev_startup_inflight_hi(const struct bbr_rev *s, u32 bdp)
+{
+	(void)s;
+	return bdp;
+}
+
+/* Marks that cease are no reason to probe. */
+static u32 bbr_rev_probe_after_marks(struct bbr_rev *s, const struct cc_in *in)
+{
+	(void)s;
+	(void)in;
+	return 0;
+}
+
+/* ---- has the probe filled the pipe? ------------------------------------- */
+
+/* STARTUP only, and once per round: the filtered bandwidth. */
+static void bbr_rev_check_full_bw(struct bbr_rev *s, const struct cc_in *in)
+{
+	u32 bw = bbr_rev_max_bw(s);
+
+	if (s->full_bw_reached || !s->round.start || in->rs_is_app_limited)
+		return;
+	if (bw >= bbr_rev_full_bw_goal(s)) {
+		bbr_rev_reset_full_bw(s);
+		s->full_bw = bw;
+		return;
+	}
+	s->full_bw_now = bbr_rev_count_full_round(s);
+}
+
+/* Only what is acked without a pause counts toward inflight_hi. */
+static void bbr_rev_keep_credit(struct bbr_rev *s)
+{
+	s->up_acks = 0;
+}
+
+/* A queue of a quarter bdp, held for a round trip. */
+static u32 bbr_rev_pipe_is_full(struct bbr_rev *s, const struct cc_in *in,
+				const struct cc_out *out, u32 in_net)
+{
+	return bbr_rev_elapsed_in_phase(s, in, s->min_rtt_us) &&
+	       in_net >= bbr_rev_inflight(s, in, out, bbr_rev_max_bw(s),
+					  s->up_gain);
+}
+
+/* ---- recovery ----------------------------------------------------------- */
+
+static void bbr_rev_note_recovery(struct bbr_rev *s)
+{
+	bbr_rev_save_bounds(s);
+}
+
+/* What the loss broke off stays so. */
+static void bbr_rev_note_undo(struct bbr_rev *s, const struct cc_in *in)
+{
+	(void)s;
+	(void)in;
+}
+
+static void bbr_rev_note_state(struct bbr_rev *s, const struct cc_in *in,
+			       const struct cc_out *out)
+{
+	(void)s;
+	(void)in;
+	(void)out;
+}
+
+/* ---- ops ---------------------------------------------------------------- */
 
 #define bbr2_init bbr_rev_init
 #define bbr2_ssthresh bbr_rev_ssthresh

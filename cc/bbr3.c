@@ -51,7 +51,6 @@
  *	  threshold; google asks the route. DCTCP-like feedback of the receiver
  *	  is not this file's.
  */
-#define BBR_REVISION 3
 #define BBR_DFLT_STARTUP_PACING_GAIN 710
 #define BBR_DFLT_STARTUP_CWND_GAIN 512
 #define BBR_DFLT_DRAIN_ROUNDS 3
@@ -59,6 +58,144 @@
 #define BBR_DFLT_UP_CWND_GAIN 576
 #define BBR_DFLT_FULL_LOSS_COUNT 6
 #include "bbr_rev.h"
+
+/* ---- marks and losses --------------------------------------------------- */
+
+static void bbr_rev_adapt_lower_bounds(struct bbr_rev *s,
+				       const struct cc_out *out)
+{
+	u32 marked = BBR_REV_UNSET;
+
+	/* A probe means to overrun. */
+	if (bbr_rev_is_probing(s))
+		return;
+	if (s->ecn_in_round && s->ecn_factor) {
+		u32 cut = (s->ecn_alpha * s->ecn_factor) >> BBR_UNIT_SHIFT;
+
+		bbr_rev_init_inflight_lo(s, out);
+		marked = bbr_rev_less(s->inflight_lo, cut);
+	}
+	if (s->loss_in_round)
+		bbr_rev_cut_for_loss(s, out);
+	s->inflight_lo = cc_min(s->inflight_lo, marked);
+	s->bw_lo = cc_max(s->bw_lo, 1);
+}
+
+/* Once per recovery, before it changes anything. */
+static void bbr3_save_bounds(struct bbr_rev *s)
+{
+	if (!s->undo_is_saved)
+		bbr_rev_save_bounds(s);
+}
+
+/* Packets are marked before the stack enters recovery, and a mark may end the
+ * probe. */
+static void bbr_rev_note_loss(struct bbr_rev *s, const struct cc_in *in)
+{
+	bbr3_save_bounds(s);
+	bbr_rev_begin_loss_round(s, in);
+}
+
+static u32 bbr_rev_startup_inflight_hi(const struct bbr_rev *s, u32 bdp)
+{
+	return cc_max(bdp, s->inflight_latest);
+}
+
+/* Marks have ceased, and nothing was lost: others may have left. */
+static u32 bbr_rev_probe_after_marks(struct bbr_rev *s, const struct cc_in *in)
+{
+	u32 bits = cc_bit_length(s->inflight_hi / 2);
+
+	if (!s->ecn_eligible || !s->ecn_in_cycle || s->loss_in_cycle ||
+	    in->ca_state != CC_CA_OPEN)
+		return 0;
+	bbr_rev_start_refill(s, in, cc_max(bits, 1) - 1);
+	return 1;
+}
+
+/* ---- has the probe filled the pipe? ------------------------------------- */
+
+/* In STARTUP and in UP, at every sample. */
+static void bbr_rev_check_full_bw(struct bbr_rev *s, const struct cc_in *in)
+{
+	if (s->full_bw_now || in->rs_is_app_limited)
+		return;
+	if (s->sample_bw >= bbr_rev_full_bw_goal(s)) {
+		bbr_rev_reset_full_bw(s);
+		s->full_bw = s->sample_bw;
+		return;
+	}
+	if (s->round.start)
+		s->full_bw_now = bbr_rev_count_full_round(s);
+}
+
+/* They count when the window limits sending again. */
+static void bbr_rev_keep_credit(struct bbr_rev *s)
+{
+	(void)s;
+}
+
+static u32 bbr_rev_pipe_is_full(struct bbr_rev *s, const struct cc_in *in,
+				const struct cc_out *out, u32 in_net)
+{
+	(void)in_net;
+	if (in->is_cwnd_limited && out->snd_cwnd >= s->inflight_hi) {
+		/* Our own bound keeps the bandwidth from growing. */
+		bbr_rev_reset_full_bw(s);
+		s->full_bw = s->sample_bw;
+		return 0;
+	}
+	return s->full_bw_now;
+}
+
+/* ---- recovery ----------------------------------------------------------- */
+
+static void bbr_rev_note_recovery(struct bbr_rev *s)
+{
+	bbr3_save_bounds(s);
+}
+
+/* What the loss broke off begins anew, when PROBE_RTT is not in the way. */
+static void bbr_rev_note_undo(struct bbr_rev *s, const struct cc_in *in)
+{
+	if (s->undo_probe == BBR_REV_UNDO_STARTUP &&
+	    s->mode != BBR_REV_STARTUP) {
+		s->full_bw_reached = 0;
+		s->loss_acks_in_round = 0;
+		if (s->mode != BBR_REV_PROBE_RTT)
+			s->mode = BBR_REV_STARTUP;
+	} else if (s->undo_probe == BBR_REV_UNDO_UP &&
+		   s->mode == BBR_REV_PROBE_BW && s->phase != BBR_REV_UP) {
+		bbr_rev_start_refill(s, in, 0);
+	}
+	s->undo_probe = BBR_REV_UNDO_NONE;
+}
+
+/*
+ * A tail loss probe repaired a loss of one segment. Linux tells it by entering
+ * CWR and leaving it in the same ACK; Google's kernels by an event.
+ */
+static void bbr3_tlp_repaired(struct bbr_rev *s, const struct cc_in *in,
+			      const struct cc_out *out)
+{
+	struct bbr_rev_flight f = { cc_add_saturate(s->inflight_latest, 1), 1,
+				    0, 0, in->app_limited != 0 };
+
+	bbr_rev_note_loss(s, in);
+	if (s->probe_samples && bbr_rev_too_high(s, &f))
+		bbr_rev_handle_too_high(s, in, out, f.tx_in_flight,
+					f.is_app_limited);
+}
+
+static void bbr_rev_note_state(struct bbr_rev *s, const struct cc_in *in,
+			       const struct cc_out *out)
+{
+	if (s->tlp_may_repair && in->state < CC_CA_CWR)
+		bbr3_tlp_repaired(s, in, out);
+	s->tlp_may_repair = in->state == CC_CA_CWR;
+}
+
+/* ---- ops ---------------------------------------------------------------- */
 
 #define bbr3_init bbr_rev_init
 #define bbr3_ssthresh bbr_rev_ssthresh

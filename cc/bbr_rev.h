@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * bbr_rev.h - the state machine and the ops of BBR versions 2 and 3, over the
- * model of bbr_rev_model.h. The including file defines BBR_REVISION and the
- * defaults (BBR_DFLT_*), and describes the algorithm.
+ * model of bbr_rev_model.h. The including file describes the algorithm, gives
+ * the defaults (BBR_DFLT_*), and defines what its version does differently: the
+ * functions declared below.
  *
  * Source: as bbr3.c and bbr2.c.
  */
@@ -33,6 +34,30 @@ struct bbr_rev_flight {
 	u32 delivered_ce; /* segments of these */
 	u32 is_app_limited;
 };
+
+/* ---- what each version does its own way (bbr2.c, bbr3.c) ---------------- */
+
+/* Short-term bounds after a round with loss or marks. */
+static void bbr_rev_adapt_lower_bounds(struct bbr_rev *s,
+				       const struct cc_out *out);
+/* A packet was marked lost. */
+static void bbr_rev_note_loss(struct bbr_rev *s, const struct cc_in *in);
+/* inflight_hi when losses or marks end STARTUP at this bdp. */
+static u32 bbr_rev_startup_inflight_hi(const struct bbr_rev *s, u32 bdp);
+/* Does the bandwidth still grow? */
+static void bbr_rev_check_full_bw(struct bbr_rev *s, const struct cc_in *in);
+/* ACKs gathered in UP while the window did not limit sending. */
+static void bbr_rev_keep_credit(struct bbr_rev *s);
+/* Probes at once, because marks have ceased? Returns 1 when it does. */
+static u32 bbr_rev_probe_after_marks(struct bbr_rev *s, const struct cc_in *in);
+/* Has UP pushed enough, with inflight_hi not in the way? */
+static u32 bbr_rev_pipe_is_full(struct bbr_rev *s, const struct cc_in *in,
+				const struct cc_out *out, u32 in_net);
+/* Recovery begins; it was for nothing; a state other than Loss is entered. */
+static void bbr_rev_note_recovery(struct bbr_rev *s);
+static void bbr_rev_note_undo(struct bbr_rev *s, const struct cc_in *in);
+static void bbr_rev_note_state(struct bbr_rev *s, const struct cc_in *in,
+			       const struct cc_out *out);
 
 /* ---- rates -------------------------------------------------------------- */
 
@@ -212,11 +237,7 @@ static void bbr_rev_queue_too_high_in_startup(struct bbr_rev *s,
 	u32 bdp = bbr_rev_inflight(s, in, out, bbr_rev_max_bw(s), BBR_UNIT);
 
 	s->full_bw_reached = 1;
-#if BBR_REVISION == 2
-	s->inflight_hi = bdp;
-#else
-	s->inflight_hi = cc_max(bdp, s->inflight_latest);
-#endif
+	s->inflight_hi = bbr_rev_startup_inflight_hi(s, bdp);
 }
 
 /* ---- the steps of an ACK ------------------------------------------------ */
@@ -377,27 +398,18 @@ static void bbr_rev_check_startup_loss(struct bbr_rev *s,
 	s->loss_acks_in_round = 0;
 }
 
-/* v2 looks at the filtered bw once per round, v3 at every sample. */
-static void bbr_rev_check_full_bw(struct bbr_rev *s, const struct cc_in *in)
+/* One more round without growth. Returns 1 when that is enough. */
+static u32 bbr_rev_count_full_round(struct bbr_rev *s)
 {
-	u32 bw = BBR_REVISION == 2 ? bbr_rev_max_bw(s) : s->sample_bw;
-	u64 goal = ((u64)s->full_bw * BBR_REV_FULL_BW_GROWTH) >> BBR_UNIT_SHIFT;
+	if (++s->full_bw_rounds < BBR_REV_FULL_BW_ROUNDS)
+		return 0;
+	s->full_bw_reached = 1;
+	return 1;
+}
 
-	if (s->full_bw_now || in->rs_is_app_limited)
-		return;
-	if (BBR_REVISION == 2 && (s->full_bw_reached || !s->round.start))
-		return;
-	if (bw >= goal) {
-		bbr_rev_reset_full_bw(s);
-		s->full_bw = bw;
-		return;
-	}
-	if (!s->round.start)
-		return;
-	if (++s->full_bw_rounds >= BBR_REV_FULL_BW_ROUNDS) {
-		s->full_bw_now = 1;
-		s->full_bw_reached = 1;
-	}
+static u64 bbr_rev_full_bw_goal(const struct bbr_rev *s)
+{
+	return ((u64)s->full_bw * BBR_REV_FULL_BW_GROWTH) >> BBR_UNIT_SHIFT;
 }
 
 static u32 bbr_rev_drain_is_over(const struct bbr_rev *s,
@@ -438,9 +450,7 @@ static void bbr_rev_raise_inflight_hi(struct bbr_rev *s, const struct cc_in *in,
 				      const struct cc_out *out)
 {
 	if (!in->is_cwnd_limited || out->snd_cwnd < s->inflight_hi) {
-#if BBR_REVISION == 2
-		s->up_acks = 0;
-#endif
+		bbr_rev_keep_credit(s);
 		return;
 	}
 	s->up_acks = cc_add_saturate(s->up_acks, in->rs_acked_sacked);
@@ -509,14 +519,8 @@ static u32 bbr_rev_check_time_to_probe(struct bbr_rev *s,
 	u32 rounds = cc_min(s->probe_max_rounds,
 			    bbr_rev_target_inflight(s, in, out));
 
-	/* Marks have ceased, and nothing was lost: others may have left. */
-	if (BBR_REVISION == 3 && s->ecn_eligible && s->ecn_in_cycle &&
-	    !s->loss_in_cycle && in->ca_state == CC_CA_OPEN) {
-		u32 bits = cc_bit_length(s->inflight_hi / 2);
-
-		bbr_rev_start_refill(s, in, cc_max(bits, 1) - 1);
+	if (bbr_rev_probe_after_marks(s, in))
 		return 1;
-	}
 	if (!bbr_rev_elapsed_in_phase(s, in, s->probe_wait_us) &&
 	    s->rounds_since_probe < rounds)
 		return 0;
@@ -532,20 +536,7 @@ static u32 bbr_rev_up_is_over(struct bbr_rev *s, const struct cc_in *in,
 		s->stopped_risky = 1;
 		return 1;
 	}
-#if BBR_REVISION == 2
-	/* A queue of a quarter bdp, held for a round trip. */
-	return bbr_rev_elapsed_in_phase(s, in, s->min_rtt_us) &&
-	       in_net >= bbr_rev_inflight(s, in, out, bbr_rev_max_bw(s),
-					  s->up_gain);
-#else
-	if (in->is_cwnd_limited && out->snd_cwnd >= s->inflight_hi) {
-		/* Our own bound keeps the bandwidth from growing. */
-		bbr_rev_reset_full_bw(s);
-		s->full_bw = s->sample_bw;
-		return 0;
-	}
-	return s->full_bw_now;
-#endif
+	return bbr_rev_pipe_is_full(s, in, out, in_net);
 }
 
 static void bbr_rev_update_phase(struct bbr_rev *s, const struct cc_in *in,

@@ -8,7 +8,7 @@
  *	inflight_hi	largest flight that a probe sent without too much loss
  *	inflight_lo	lower, while losses or marks say so
  *
- * Included by bbr_rev.h only. BBR_REVISION is 2 or 3.
+ * Included by bbr_rev.h only.
  *
  * Source: as bbr3.c and bbr2.c.
  */
@@ -312,40 +312,16 @@ static void bbr_rev_init_inflight_lo(struct bbr_rev *s,
 		s->inflight_lo = out->snd_cwnd;
 }
 
-/*
- * Once per round with loss or marks: less, but never less than what the round
- * delivered, which is there to be had. Not while probing: a probe means to
- * overrun.
- */
-static void bbr_rev_adapt_lower_bounds(struct bbr_rev *s,
-				       const struct cc_out *out)
+/* Once per round with loss: less, but never less than what the round
+ * delivered, which is there to be had. */
+static void bbr_rev_cut_for_loss(struct bbr_rev *s, const struct cc_out *out)
 {
-	u32 marked = BBR_REV_UNSET;
-
-	if (bbr_rev_is_probing(s))
-		return;
-	if (s->ecn_in_round && s->ecn_factor) {
-		u32 cut = (s->ecn_alpha * s->ecn_factor) >> BBR_UNIT_SHIFT;
-
-		bbr_rev_init_inflight_lo(s, out);
-		marked = bbr_rev_less(s->inflight_lo, cut);
-#if BBR_REVISION == 2
-		if (s->bw_lo == BBR_REV_UNSET)
-			s->bw_lo = bbr_rev_max_bw(s);
-		s->bw_lo = bbr_rev_less(s->bw_lo, cut);
-#endif
-	}
-	if (s->loss_in_round) {
-		if (s->bw_lo == BBR_REV_UNSET)
-			s->bw_lo = bbr_rev_max_bw(s);
-		bbr_rev_init_inflight_lo(s, out);
-		s->bw_lo =
-			cc_max(s->bw_latest, bbr_rev_less(s->bw_lo, s->beta));
-		s->inflight_lo = cc_max(s->inflight_latest,
-					bbr_rev_less(s->inflight_lo, s->beta));
-	}
-	s->inflight_lo = cc_min(s->inflight_lo, marked);
-	s->bw_lo = cc_max(s->bw_lo, 1);
+	if (s->bw_lo == BBR_REV_UNSET)
+		s->bw_lo = bbr_rev_max_bw(s);
+	bbr_rev_init_inflight_lo(s, out);
+	s->bw_lo = cc_max(s->bw_latest, bbr_rev_less(s->bw_lo, s->beta));
+	s->inflight_lo = cc_max(s->inflight_latest,
+				bbr_rev_less(s->inflight_lo, s->beta));
 }
 
 static void bbr_rev_reset_congestion(struct bbr_rev *s)
@@ -358,11 +334,9 @@ static void bbr_rev_reset_congestion(struct bbr_rev *s)
 	s->inflight_latest = 0;
 }
 
-/* Once per recovery, before it changes anything. */
+/* Before a recovery changes them. */
 static void bbr_rev_save_bounds(struct bbr_rev *s)
 {
-	if (BBR_REVISION == 3 && s->undo_is_saved)
-		return;
 	s->undo_is_saved = 1;
 	s->undo_probe = BBR_REV_UNDO_NONE;
 	s->undo_bw_lo = s->bw_lo;
@@ -372,12 +346,8 @@ static void bbr_rev_save_bounds(struct bbr_rev *s)
 
 /* The first loss begins a round of its own: a whole round of deliveries shows
  * best what the path still takes. */
-static void bbr_rev_note_loss(struct bbr_rev *s, const struct cc_in *in)
+static void bbr_rev_begin_loss_round(struct bbr_rev *s, const struct cc_in *in)
 {
-	/* Packets are marked before the stack enters recovery, and a mark may
-	 * end the probe. */
-	if (BBR_REVISION == 3)
-		bbr_rev_save_bounds(s);
 	if (!s->loss_in_round)
 		s->loss_round_delivered = in->delivered;
 	s->loss_in_round = 1;

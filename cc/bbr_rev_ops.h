@@ -312,25 +312,9 @@ static void bbr_rev_ssthresh(struct bbr_rev *s, const struct cc_in *in,
 			     struct cc_out *out)
 {
 	bbr_rev_save_cwnd(s, out);
-	bbr_rev_save_bounds(s);
+	bbr_rev_note_recovery(s);
 	(void)in;
 	out->ret = out->snd_ssthresh;
-}
-
-/* What the loss broke off begins anew, when PROBE_RTT is not in the way. */
-static void bbr_rev_resume_probe(struct bbr_rev *s, const struct cc_in *in)
-{
-	if (s->undo_probe == BBR_REV_UNDO_STARTUP &&
-	    s->mode != BBR_REV_STARTUP) {
-		s->full_bw_reached = 0;
-		s->loss_acks_in_round = 0;
-		if (s->mode != BBR_REV_PROBE_RTT)
-			s->mode = BBR_REV_STARTUP;
-	} else if (s->undo_probe == BBR_REV_UNDO_UP &&
-		   s->mode == BBR_REV_PROBE_BW && s->phase != BBR_REV_UP) {
-		bbr_rev_start_refill(s, in, 0);
-	}
-	s->undo_probe = BBR_REV_UNDO_NONE;
 }
 
 /* The loss was none: take back what was given up for it. */
@@ -342,25 +326,8 @@ static void bbr_rev_undo_cwnd(struct bbr_rev *s, const struct cc_in *in,
 	s->bw_lo = cc_max(s->bw_lo, s->undo_bw_lo);
 	s->inflight_lo = cc_max(s->inflight_lo, s->undo_inflight_lo);
 	s->inflight_hi = cc_max(s->inflight_hi, s->undo_inflight_hi);
-	if (BBR_REVISION == 3)
-		bbr_rev_resume_probe(s, in);
+	bbr_rev_note_undo(s, in);
 	out->ret = cc_max(s->prior_cwnd, 1);
-}
-
-/*
- * A tail loss probe repaired a loss of one segment. Linux tells it by entering
- * CWR and leaving it in the same ACK; Google's kernels by an event.
- */
-static void bbr_rev_tlp_repaired(struct bbr_rev *s, const struct cc_in *in,
-				 const struct cc_out *out)
-{
-	struct bbr_rev_flight f = { cc_add_saturate(s->inflight_latest, 1), 1,
-				    0, 0, in->app_limited != 0 };
-
-	bbr_rev_note_loss(s, in);
-	if (s->probe_samples && bbr_rev_too_high(s, &f))
-		bbr_rev_handle_too_high(s, in, out, f.tx_in_flight,
-					f.is_app_limited);
 }
 
 static void bbr_rev_set_state(struct bbr_rev *s, const struct cc_in *in,
@@ -375,9 +342,7 @@ static void bbr_rev_set_state(struct bbr_rev *s, const struct cc_in *in,
 	} else if (s->prev_ca_state == CC_CA_LOSS) {
 		out->snd_cwnd = cc_max(cc_max(out->snd_cwnd, s->prior_cwnd), 1);
 	}
-	if (BBR_REVISION == 3 && s->tlp_may_repair && in->state < CC_CA_CWR)
-		bbr_rev_tlp_repaired(s, in, out);
-	s->tlp_may_repair = in->state == CC_CA_CWR;
+	bbr_rev_note_state(s, in, out);
 }
 
 /* Sending again after the application paused: no burst beyond bw. */
