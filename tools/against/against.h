@@ -95,7 +95,9 @@ extern const struct cc_algorithm *against_algorithm;
 int against_sides_begin(const struct scenario *s, const char *const *sets,
 			int n_sets, const char *const *kernel_sets,
 			int n_kernel_sets);
-void against_sides_init(u64 random);
+void against_sides_init(void);
+/* One random number for several ops, where each side decides in another. */
+void against_hold_random(int hold);
 
 /* Ops, run on both sides. */
 void against_set_state(u8 state);

@@ -20,6 +20,7 @@ const char *const against_kinds[N_KINDS] = { "snd_cwnd", "pacing_rate",
 static u64 state[CC_STATE_MAX_BYTES / 8];
 static struct cc_in in; /* of the op under way */
 static u64 random_state;
+static int random_is_held;
 static struct decided ours_before; /* of the ACK under way: ours */
 static u32 phase_kernel_before, phase_ours_before;
 static struct cc_in in_control;
@@ -123,6 +124,7 @@ int against_sides_begin(const struct scenario *s, const char *const *sets,
 			return 0;
 		}
 	random_state = s->seed;
+	random_is_held = 0;
 	return 1;
 }
 
@@ -195,11 +197,19 @@ void against_fill_sample(struct cc_in *i, const struct rate_sample *rs,
 	i->rs_lost = (u32)rs->lost;
 }
 
+void against_hold_random(int hold)
+{
+	if (hold)
+		against_random = (u32)(against_next(&random_state) >> 32);
+	random_is_held = hold;
+}
+
 /* Begins an op: chance, and `in`, before the kernel's function changes the
  * socket. */
 static void prepare(void)
 {
-	against_random = (u32)(against_next(&random_state) >> 32);
+	if (!random_is_held)
+		against_random = (u32)(against_next(&random_state) >> 32);
 	memset(&in, 0, sizeof(in));
 	against_fill(&in, SK);
 	in.snd_cwnd = against_ours.snd_cwnd;
@@ -236,9 +246,8 @@ static u32 ours(u32 op)
 
 /* ---- ops ---------------------------------------------------------------- */
 
-void against_sides_init(u64 random)
+void against_sides_init(void)
 {
-	(void)random;
 	prepare();
 	if (against_kernel_ops->init)
 		against_kernel_ops->init(SK);

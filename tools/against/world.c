@@ -638,17 +638,19 @@ static void process_tlp(u32 is_duplicate, u32 acked, struct rate_sample *rs)
 	} else if (una != tlp_high) {
 		/* It filled a hole: one packet was lost. */
 		tlp_is_active = 0;
+		against_hold_random(1);
 		against_event(CA_EVENT_TLP_RECOVERY);
 		note_reduction(0);
 		against_set_state(TCP_CA_CWR);
 		end_reduction();
 		against_set_state(TCP_CA_Open);
+		against_hold_random(0);
 	} else if (acked) {
 		rs->is_acking_tlp_retrans_seq = 1;
 	}
 }
 
-static void change_state(u32 prior_lost, u32 has_ece)
+static void change_state(u32 has_ece)
 {
 	if (TP->undo_marker == 2)
 		undo();
@@ -672,7 +674,8 @@ static void change_state(u32 prior_lost, u32 has_ece)
 		break;
 	}
 	find_losses();
-	if (TP->lost != prior_lost && STATE < TCP_CA_Recovery)
+	/* Also when a recovery has just ended and later packets are lost. */
+	if (TP->lost_out && STATE < TCP_CA_Recovery)
 		enter_recovery();
 	if (has_ece && STATE < TCP_CA_CWR)
 		enter_cwr();
@@ -760,7 +763,7 @@ static void on_ack(struct score *score, struct difference *first)
 	if (against_kernel_ops->pkts_acked)
 		against_pkts_acked(&sample);
 	process_tlp(is_duplicate, acked, &rs);
-	change_state(prior_lost, rs.is_ece);
+	change_state(rs.is_ece);
 	finish_sample(&rs, has_sample, prior_lost);
 	control(acked, rs.acked_sacked, &rs);
 	against_compare(score, first);
@@ -802,7 +805,7 @@ static void begin(void)
 	SK->sk_pacing_shift = 10;
 	SK->sk_gso_max_size = 65536;
 	SK->sk_state = 1;
-	against_sides_init(0);
+	against_sides_init();
 }
 
 void against_run(const struct scenario *scenario, struct score *score,

@@ -11,6 +11,7 @@
 #ifndef KNEE_AGAINST_STUB_H
 #define KNEE_AGAINST_STUB_H
 
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,6 +37,7 @@ typedef u64 __u64;
 typedef s32 __s32;
 typedef long ktime_t;
 
+#define U32_C(x) x##u
 #define U8_MAX 0xffu
 #define U16_MAX 0xffffu
 #define U32_MAX 0xffffffffu
@@ -48,6 +50,8 @@ typedef long ktime_t;
 #define __exit
 #define __maybe_unused __attribute__((unused))
 #define __must_check
+#define __pure
+#define __force
 #define __bpf_kfunc
 #define fallthrough __attribute__((fallthrough))
 #define likely(x) (x)
@@ -123,6 +127,14 @@ void against_add_param(const char *name, void *where, size_t bytes);
 	}                                                                   \
 	_Static_assert(1, "")
 #define module_param(name, type, mode) module_param_named(name, name, type, mode)
+struct kernel_param;
+struct kernel_param_ops {
+	int (*set)(const char *text, const struct kernel_param *p);
+	int (*get)(char *text, const struct kernel_param *p);
+};
+#define param_get_uint NULL
+#define param_set_uint_minmax(...) 0
+#define module_param_cb(name, ops, variable, mode) _Static_assert(1, "")
 #define module_param_array_named(name, array, type, count, mode) \
 	_Static_assert(1, "")
 
@@ -232,6 +244,11 @@ static inline int ilog2(u64 x)
 	return fls64(x) - 1;
 }
 
+static inline bool is_power_of_2(unsigned long x)
+{
+	return x && !(x & (x - 1));
+}
+
 static inline unsigned long int_sqrt(unsigned long x)
 {
 	unsigned long low = 0, high = 1ul << 32;
@@ -305,6 +322,7 @@ static inline u32 get_random_u32_below(u32 n)
 #define prandom_u32_max(n) get_random_u32_below(n)
 #define prandom_u32() against_random
 #define get_random_u32() against_random
+#define get_random_bytes(where, n) memset(where, (int)(against_random & 0xff), n)
 
 /* Order of numbers that wrap. */
 static inline bool before(u32 a, u32 b)
@@ -315,6 +333,7 @@ static inline bool before(u32 a, u32 b)
 #define after(a, b) before(b, a)
 #define time_after(a, b) ((long)((b) - (a)) < 0)
 #define time_before(a, b) time_after(b, a)
+#define time_after_eq(a, b) ((long)((a) - (b)) >= 0)
 #define time_after32(a, b) ((s32)((u32)(b) - (u32)(a)) < 0)
 #define time_before32(a, b) time_after32(b, a)
 
@@ -414,6 +433,7 @@ enum sk_pacing {
 };
 
 #define TCPF_CA_Open (1 << TCP_CA_Open)
+#define TCPF_CA_Disorder (1 << TCP_CA_Disorder)
 #define TCPF_CA_CWR (1 << TCP_CA_CWR)
 #define TCPF_CA_Recovery (1 << TCP_CA_Recovery)
 #define TCPF_CA_Loss (1 << TCP_CA_Loss)
@@ -423,6 +443,10 @@ enum sk_pacing {
 #define TCP_CA_NAME_MAX 16
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 #define TCP_INIT_CWND 10
+#define TCP_TS_HZ 1000
+#define BPF_SOCK_OPS_BASE_RTT 7
+#define ICSK_ACK_TIMER 2
+#define ICSK_ACK_NOW 16
 #define TCP_ECN_OK 1
 #define TCP_ECN_QUEUE_CWR 2
 #define TCP_ECN_DEMAND_CWR 4
@@ -558,7 +582,9 @@ struct sk_buff {
 #define ipv4_is_loopback(address) 0
 #define ntohs(x) (x)
 #define tcp_enter_quickack_mode(sk, n) ((void)(sk))
-#define __tcp_send_ack(sk, seq) ((void)(sk))
+#define __tcp_send_ack(...) ((void)0)
+#define tcp_call_bpf(...) (-1)
+#define tcp_call_bpf_2arg(...) (-1)
 #define inet_csk_clear_xmit_timer(sk, which) ((void)(sk))
 
 extern struct net against_net;
@@ -626,6 +652,20 @@ static inline bool tcp_is_cwnd_limited(const struct sock *sk)
 		return true;
 	return tcp_in_slow_start(tp) && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
+
+/* In a reduction the threshold is the new one; else 3/4 of the window count. */
+static inline u32 tcp_current_ssthresh(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_CWR ||
+	    inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
+		return tp->snd_ssthresh;
+	return max(tp->snd_ssthresh, (tp->snd_cwnd >> 1) + (tp->snd_cwnd >> 2));
+}
+
+#define tcp_time_stamp_ts(tp) ((u32)((tp)->tcp_mstamp / 1000))
+#define tcp_time_stamp(tp) tcp_time_stamp_ts(tp)
 
 u32 tcp_slow_start(struct tcp_sock *tp, u32 acked);
 void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked);
