@@ -15,42 +15,42 @@
 struct scenario {
 	const char *name;
 	u64 seed;
-	u64 rate; /* bit/s */
+	u64 rate;	/* bit/s */
 	u64 rate_later; /* bit/s from change_ms on; 0: no change */
 	u32 rtt_us;
-	u32 rtt_later_us; /* from change_ms on; 0: no change */
-	u32 change_ms; /* of rate and RTT; */
+	u32 rtt_later_us;   /* from change_ms on; 0: no change */
+	u32 change_ms;	    /* of rate and RTT; */
 	u32 change_back_ms; /* and back; 0: never */
-	u32 buffer_pct; /* of the BDP; */
+	u32 buffer_pct;	    /* of the BDP; */
 	u32 buffer_packets; /* at least */
-	u32 loss_ppm; /* random, of the data packets */
-	u32 loss_run; /* packets lost at once; 0 or 1: single ones */
-	u32 loss_after_ms; /* no random loss before */
-	u32 jitter_us; /* reorders packets; */
-	u32 jitter_ppm; /* this share of them */
-	u32 ack_us; /* ACKs come in lumps of this; 0: each alone */
-	u32 ack_every; /* packets per ACK at most; 0: any */
-	u32 burst; /* segments sent at once by the pacer; 0: 1 */
-	u32 mark_pct; /* CE above this share of the buffer; 0: no marks */
-	u32 ecn; /* 1: the algorithms take marks */
+	u32 loss_ppm;	    /* random, of the data packets */
+	u32 loss_run;	    /* packets lost at once; 0 or 1: single ones */
+	u32 loss_after_ms;  /* no random loss before */
+	u32 jitter_us;	    /* reorders packets; */
+	u32 jitter_ppm;	    /* this share of them */
+	u32 ack_us;	    /* ACKs come in lumps of this; 0: each alone */
+	u32 ack_every;	    /* packets per ACK at most; 0: any */
+	u32 burst;	    /* segments sent at once by the pacer; 0: 1 */
+	u32 mark_pct;	    /* CE above this share of the buffer; 0: no marks */
+	u32 ecn;	    /* 1: the algorithms take marks */
 	u32 app_on_ms, app_off_ms; /* the application writes, pauses; 0: bulk */
-	u32 app_segments; /* it writes this much per period; 0: no end */
-	u64 app_rate; /* bit/s that it writes; 0: no limit */
-	u32 app_from_ms; /* bulk until then */
-	u32 blackout_ms; /* everything is lost from then; */
-	u32 blackout_for_ms; /* for this time; */
+	u32 app_segments;      /* it writes this much per period; 0: no end */
+	u64 app_rate;	       /* bit/s that it writes; 0: no limit */
+	u32 app_from_ms;       /* bulk until then */
+	u32 blackout_ms;       /* everything is lost from then; */
+	u32 blackout_for_ms;   /* for this time; */
 	u32 blackout_every_ms; /* again after this; 0: once */
-	u32 local_cwr_ms; /* the host's own queue is full every so often */
-	u32 tlp; /* 1: tail loss probes */
-	u32 delayed_pct; /* share of ACKs that waited for the receiver */
+	u32 local_cwr_ms;      /* the host's own queue is full every so often */
+	u32 tlp;	       /* 1: tail loss probes */
+	u32 delayed_pct;       /* share of ACKs that waited for the receiver */
 	u32 mss;
 	u32 init_cwnd;
-	u32 clamp; /* snd_cwnd_clamp; 0: none */
+	u32 clamp;	    /* snd_cwnd_clamp; 0: none */
 	u32 receive_window; /* segments; 0: none */
-	u64 max_pacing; /* bytes/s; 0: none */
-	u32 no_rtt; /* 1: RTT samples are missing at first */
-	u32 ms; /* length */
-	u32 acks; /* or as many ACKs */
+	u64 max_pacing;	    /* bytes/s; 0: none */
+	u32 no_rtt;	    /* 1: RTT samples are missing at first */
+	u32 ms;		    /* length */
+	u32 acks;	    /* or as many ACKs */
 };
 
 extern const struct scenario against_classes[];

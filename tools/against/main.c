@@ -30,8 +30,8 @@ static void print_share(const char *name, const struct score *score)
 	u32 k;
 
 	printf("%-42s %9llu %9.4f %%", name, score->acks,
-	       score->acks ? 100.0 * (double)score->equal / (double)score->acks :
-			     100.0);
+	       score->acks ? 100.0 * (double)score->equal / (double)score->acks
+			   : 100.0);
 	for (k = 0; k < N_KINDS; k++)
 		printf(" %10llu", score->differ[k]);
 	printf("\n");
@@ -128,12 +128,14 @@ int main(int argc, char **argv)
 	}
 	against_register();
 	if (!against_kernel_ops) {
-		fprintf(stderr, "against: the kernel's file registers no congestion control\n");
+		fprintf(stderr,
+			"against: the kernel's file registers no congestion control\n");
 		return 2;
 	}
 	if (!against_kernel_ops->cong_control !=
 	    !against_algorithm->ops[CC_OP_cong_control]) {
-		fprintf(stderr, "against: only one of the kernel's %s and our %s has cong_control: not the same algorithm\n",
+		fprintf(stderr,
+			"against: only one of the kernel's %s and our %s has cong_control: not the same algorithm\n",
 			against_kernel_ops->name, against_algorithm->name);
 		return 2;
 	}
@@ -172,7 +174,8 @@ int main(int argc, char **argv)
 	for (k = 0; k < N_KINDS; k++)
 		print_difference(k);
 	if (!all.acks) {
-		fprintf(stderr, "against: no ACK was compared; is there a class with \"%s\" in its name?\n",
+		fprintf(stderr,
+			"against: no ACK was compared; is there a class with \"%s\" in its name?\n",
 			class ? class : "");
 		return 2;
 	}

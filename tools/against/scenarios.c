@@ -7,8 +7,8 @@
 
 #define KBIT 1000ull
 #define MBIT 1000000ull
-#define COMMON                                                              \
-	.rate = 10 * MBIT, .rtt_us = 40000, .buffer_pct = 100,              \
+#define COMMON                                                          \
+	.rate = 10 * MBIT, .rtt_us = 40000, .buffer_pct = 100,          \
 	.buffer_packets = 4, .mss = 1448, .init_cwnd = 10, .ms = 30000, \
 	.acks = 40000
 
@@ -170,8 +170,8 @@ void against_draw(struct scenario *s, u64 seed)
 	if (one_in(&r, 5))
 		s->rate_later = spread(&r, s->rate / 8, s->rate * 8);
 	if (one_in(&r, 6))
-		s->rtt_later_us = (u32)spread(&r, s->rtt_us / 4 + 1,
-					      4ull * s->rtt_us);
+		s->rtt_later_us =
+			(u32)spread(&r, s->rtt_us / 4 + 1, 4ull * s->rtt_us);
 	s->change_ms = 500 + (u32)below(&r, 12000);
 	if (one_in(&r, 2))
 		s->change_back_ms = s->change_ms + (u32)spread(&r, 100, 9000);
@@ -183,5 +183,5 @@ void against_draw(struct scenario *s, u64 seed)
 		s->max_pacing = max(s->rate / 8 / spread(&r, 1, 8), 1000ull);
 	s->no_rtt = one_in(&r, 40);
 	s->ms = 30000;
-	s->acks = 10000;
+	s->acks = 4000;
 }

@@ -113,13 +113,15 @@ int against_sides_begin(const struct scenario *s, const char *const *sets,
 	}
 	for (i = 0; i < n_sets; i++)
 		if (!set_ours(sets[i])) {
-			fprintf(stderr, "against: %s has no parameter for --set %s\n",
+			fprintf(stderr,
+				"against: %s has no parameter for --set %s\n",
 				against_algorithm->name, sets[i]);
 			return 0;
 		}
 	for (i = 0; i < n_kernel_sets; i++)
 		if (!set_module(kernel_sets[i])) {
-			fprintf(stderr, "against: the kernel's file has no parameter for --kernel %s\n",
+			fprintf(stderr,
+				"against: the kernel's file has no parameter for --kernel %s\n",
 				kernel_sets[i]);
 			return 0;
 		}

@@ -151,7 +151,8 @@ static void standin_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	count_ack(sk);
 }
 
-static void standin_cong_control(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+static void standin_cong_control(struct sock *sk, u32 ack, int flag,
+				 const struct rate_sample *rs)
 {
 	struct cc_in in = shown(sk);
 
