@@ -54,7 +54,9 @@ def build(kernel_file: Path, algorithm: str, out: Path) -> Path:
     sources = [(HERE / name, OUR_FLAGS) for name in HARNESS]
     sources.append((ROOT / f"cc/{algorithm}.c", OUR_FLAGS))
     # The kernel's own warnings are the kernel's.
-    sources.append((kernel_file.resolve(), ("-w", "-fno-strict-aliasing", "-DAGAINST_KERNEL_FILE", "-include", "stub.h")))
+    sources.append(
+        (kernel_file.resolve(), ("-w", "-fno-strict-aliasing", "-DAGAINST_KERNEL_FILE", "-include", "stub.h"))
+    )
     for source, flags in sources:
         compiled = folder / f"{source.parent.name}-{source.stem}.o"
         run([compiler, *C_FLAGS, *flags, *search, *defines, "-c", str(source), "-o", str(compiled)])
@@ -68,13 +70,15 @@ def run(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.stderr.write(done.stderr)
-        sys.exit(f"against: {command[0]} failed on {command[-3]}; a kernel file may need more than {STUBS}/stub.h offers")
+        sys.exit(f"against: {command[0]} failed on {command[-3]}; a kernel file may need more than {STUBS} offers")
 
 
 def main() -> int:
     asked, rest = arguments()
     if not asked.kernel_file.is_file():
-        sys.exit(f"against: no file {asked.kernel_file}; KERNEL_FILE is a kernel's net/ipv4/tcp_NAME.c (docs/against.md)")
+        sys.exit(
+            f"against: no file {asked.kernel_file}; KERNEL_FILE is a kernel's net/ipv4/tcp_NAME.c (docs/against.md)"
+        )
     if not (ROOT / f"cc/{asked.algorithm}.c").is_file():
         sys.exit(f"against: no file cc/{asked.algorithm}.c; ALGORITHM is a name of cc/algorithms.def")
     asked.out.joinpath(asked.algorithm).mkdir(parents=True, exist_ok=True)

@@ -126,6 +126,7 @@ int main(int argc, char **argv)
 		else
 			return usage();
 	}
+	setvbuf(stdout, NULL, _IOLBF, 0); /* a line as soon as it is known */
 	against_register();
 	if (!against_kernel_ops) {
 		fprintf(stderr,
