@@ -204,6 +204,7 @@ void world_note_reduction(u32 is_undoable)
 					  against_ours.snd_cwnd / 4)
 			    : 0;
 	TP->undo_marker = is_undoable;
+	w.tlp_is_active = 0; /* it decides nothing any more */
 	w.undo_order = w.last_order;
 	against_take_ssthresh();
 }
