@@ -228,7 +228,10 @@ static void on_ack(struct score *score, struct difference *first)
 		TP->bytes_acked += (u64)acked * w.s->mss;
 		world_arm_timers();
 	}
-	against_ack_event((acked ? 0 : CA_ACK_SLOWPATH) |
+	/* An ACK with SACK blocks does not take the fast path of Linux. */
+	against_ack_event((acked && !TP->sacked_out && STATE == TCP_CA_Open
+				   ? 0
+				   : CA_ACK_SLOWPATH) |
 			  (rs.is_ece ? CA_ACK_ECE : 0));
 	sample.pkts_acked = acked;
 	sample.rtt_us = (s32)rs.rtt_us;
