@@ -382,8 +382,8 @@ static void bbr1_in_probe_rtt(struct bbr1 *s, const struct cc_in *in,
 static void bbr1_update_min_rtt(struct bbr1 *s, const struct cc_in *in,
 				struct cc_out *out)
 {
-	u32 expired =
-		bbr_min_rtt_sample(&s->min_rtt, in, s->min_rtt_window * in->hz);
+	u32 expired = bbr_min_rtt_sample(&s->min_rtt, in,
+					 s->min_rtt_window * in->hz, 0);
 
 	if (s->probe_rtt_time && expired && !s->idle_restart &&
 	    s->mode != BBR1_PROBE_RTT) {

@@ -33,13 +33,14 @@ static void bbr_min_rtt_reset(struct bbr_min_rtt *m, const struct cc_in *in)
 	m->round_done = 0;
 }
 
-/* Takes the sample of an ACK. Returns 1 when the window had ended. */
+/* Takes the sample of an ACK; one equal to the minimum renews it where
+ * `equal_renews` is 1. Returns 1 when the window had ended. */
 static u32 bbr_min_rtt_sample(struct bbr_min_rtt *m, const struct cc_in *in,
-			      u32 window_jiffies)
+			      u32 window_jiffies, u32 equal_renews)
 {
 	u32 expired = cc_after(in->jiffies, m->stamp + window_jiffies);
 
-	if (in->rs_rtt_us >= 0 && (in->rs_rtt_us < (s64)m->us ||
+	if (in->rs_rtt_us >= 0 && (in->rs_rtt_us < (s64)m->us + equal_renews ||
 				   (expired && !in->rs_is_ack_delayed))) {
 		m->us = (u32)in->rs_rtt_us;
 		m->stamp = in->jiffies;

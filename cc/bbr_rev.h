@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * bbr_rev.h - the state machine and the ops of BBR versions 2 and 3, over the
- * model of bbr_rev_model.h. The including file defines BBR_REVISION and the
- * defaults (BBR_DFLT_*), and describes the algorithm.
+ * model of bbr_rev_model.h. The including file describes the algorithm, gives
+ * the defaults (BBR_DFLT_*), and defines what its version does differently: the
+ * functions of bbr_rev_own.h.
  *
  * Source: as bbr3.c and bbr2.c.
  */
@@ -10,6 +11,7 @@
 #define KNEE_BBR_REV_H
 
 #include "bbr_rev_model.h"
+#include "bbr_rev_own.h"
 
 /* Growth that means there is more to be had, 1.25, and rounds without it. */
 #define BBR_REV_FULL_BW_GROWTH (BBR_UNIT * 5 / 4)
@@ -82,6 +84,13 @@ static void bbr_rev_raise_slope(struct bbr_rev *s, const struct cc_out *out)
 	s->up_count = cc_max(out->snd_cwnd / growth, 1);
 }
 
+/* Its gains have to be applied. */
+static void bbr_rev_enter_phase(struct bbr_rev *s, u32 phase)
+{
+	s->phase = phase;
+	s->try_fast_path = 0;
+}
+
 static void bbr_rev_start_refill(struct bbr_rev *s, const struct cc_in *in,
 				 u32 up_rounds)
 {
@@ -91,7 +100,8 @@ static void bbr_rev_start_refill(struct bbr_rev *s, const struct cc_in *in,
 	s->stopped_risky = 0;
 	s->acks = BBR_REV_ACKS_REFILLING;
 	bbr_round_restart(&s->round, in);
-	s->phase = BBR_REV_REFILL;
+	s->probe_was_good = 0;
+	bbr_rev_enter_phase(s, BBR_REV_REFILL);
 }
 
 static void bbr_rev_start_up(struct bbr_rev *s, const struct cc_in *in,
@@ -102,7 +112,7 @@ static void bbr_rev_start_up(struct bbr_rev *s, const struct cc_in *in,
 	s->phase_mstamp_us = in->now_us;
 	bbr_rev_reset_full_bw(s);
 	s->full_bw = s->sample_bw;
-	s->phase = BBR_REV_UP;
+	bbr_rev_enter_phase(s, BBR_REV_UP);
 	bbr_rev_raise_slope(s, out);
 }
 
@@ -119,14 +129,14 @@ static void bbr_rev_start_down(struct bbr_rev *s, const struct cc_in *in)
 	s->phase_mstamp_us = in->now_us;
 	s->acks = BBR_REV_ACKS_STOPPING;
 	bbr_round_restart(&s->round, in);
-	s->phase = BBR_REV_DOWN;
+	bbr_rev_enter_phase(s, BBR_REV_DOWN);
 }
 
 static void bbr_rev_start_cruise(struct bbr_rev *s)
 {
 	if (s->inflight_lo != BBR_REV_UNSET)
 		s->inflight_lo = cc_min(s->inflight_lo, s->inflight_hi);
-	s->phase = BBR_REV_CRUISE;
+	bbr_rev_enter_phase(s, BBR_REV_CRUISE);
 }
 
 /* ---- too much in flight? ------------------------------------------------ */
@@ -146,7 +156,7 @@ static u32 bbr_rev_too_high(const struct bbr_rev *s,
 		u64 most =
 			((u64)f->delivered * s->ecn_thresh) >> BBR_UNIT_SHIFT;
 
-		if (f->delivered_ce > most)
+		if (bbr_rev_is_marked_too_much(f->delivered_ce, most))
 			return 1;
 	}
 	return 0;
@@ -188,6 +198,7 @@ static void bbr_rev_handle_too_high(struct bbr_rev *s, const struct cc_in *in,
 
 		s->inflight_hi =
 			cc_max(in_flight, bbr_rev_less(target, s->beta));
+		bbr_rev_note_bad_probe(s);
 	}
 	if (s->mode == BBR_REV_PROBE_BW && s->phase == BBR_REV_UP) {
 		s->undo_probe = BBR_REV_UNDO_UP;
@@ -212,11 +223,7 @@ static void bbr_rev_queue_too_high_in_startup(struct bbr_rev *s,
 	u32 bdp = bbr_rev_inflight(s, in, out, bbr_rev_max_bw(s), BBR_UNIT);
 
 	s->full_bw_reached = 1;
-#if BBR_REVISION == 2
-	s->inflight_hi = bdp;
-#else
-	s->inflight_hi = cc_max(bdp, s->inflight_latest);
-#endif
+	s->inflight_hi = bbr_rev_startup_inflight_hi(s, bdp);
 }
 
 /* ---- the steps of an ACK ------------------------------------------------ */
@@ -249,19 +256,21 @@ static struct bbr_rev_flight bbr_rev_flight_of(const struct bbr_rev *s,
 	return f;
 }
 
-static void bbr_rev_update_alpha(struct bbr_rev *s, const struct cc_in *in,
-				 const struct cc_out *out)
+static void bbr_rev_check_marks_are_usable(struct bbr_rev *s)
 {
-	u32 delivered = in->delivered - s->alpha_delivered;
-	u32 delivered_ce = in->delivered_ce - s->alpha_delivered_ce;
-	u64 ratio;
-
 	if (s->ecn && s->ecn_factor && s->min_rtt_us <= s->ecn_max_rtt)
 		s->ecn_eligible = 1;
-	if (!s->ecn_eligible || !delivered)
-		return;
-	ratio = cc_min64(((u64)delivered_ce << BBR_UNIT_SHIFT) / delivered,
+}
+
+/* The share of marks since the last round, into alpha. `delivered` > 0. */
+static void bbr_rev_smooth_alpha(struct bbr_rev *s, const struct cc_in *in,
+				 const struct cc_out *out, u32 delivered)
+{
+	u32 delivered_ce = in->delivered_ce - s->alpha_delivered_ce;
+	u64 ratio =
+		cc_min64(cc_div((u64)delivered_ce << BBR_UNIT_SHIFT, delivered),
 			 BBR_UNIT);
+
 	s->ecn_alpha =
 		cc_min(bbr_rev_less(s->ecn_alpha, BBR_REV_ECN_ALPHA_GAIN) +
 			       (u32)((BBR_REV_ECN_ALPHA_GAIN * ratio) >>
@@ -270,7 +279,7 @@ static void bbr_rev_update_alpha(struct bbr_rev *s, const struct cc_in *in,
 	s->alpha_delivered = in->delivered;
 	s->alpha_delivered_ce = in->delivered_ce;
 
-	if (s->full_bw_reached || !s->ecn_thresh)
+	if (s->full_bw_reached || !s->ecn_eligible || !s->ecn_thresh)
 		return;
 	s->startup_ecn_rounds =
 		ratio >= s->ecn_thresh ? s->startup_ecn_rounds + 1 : 0;
@@ -322,9 +331,17 @@ static void bbr_rev_update_latest(struct bbr_rev *s, const struct cc_in *in)
 	}
 }
 
+/* A new loss round: its maxima begin with this sample. */
+static void bbr_rev_begin_maxima(struct bbr_rev *s, const struct cc_in *in)
+{
+	s->bw_latest = s->sample_bw;
+	s->inflight_latest = in->rs_delivered > 0 ? (u32)in->rs_delivered : 0;
+}
+
 static void bbr_rev_update_congestion(struct bbr_rev *s, const struct cc_in *in,
 				      const struct cc_out *out)
 {
+	bbr_rev_take_model_sample(s, in);
 	if (!bbr_rev_is_valid(in))
 		return;
 	if (!in->rs_is_app_limited || s->sample_bw >= bbr_rev_max_bw(s))
@@ -336,6 +353,7 @@ static void bbr_rev_update_congestion(struct bbr_rev *s, const struct cc_in *in,
 	bbr_rev_adapt_lower_bounds(s, out);
 	s->loss_in_round = 0;
 	s->ecn_in_round = 0;
+	bbr_rev_end_model_sample(s, in);
 }
 
 static void bbr_rev_update_aggregation(struct bbr_rev *s,
@@ -377,27 +395,18 @@ static void bbr_rev_check_startup_loss(struct bbr_rev *s,
 	s->loss_acks_in_round = 0;
 }
 
-/* v2 looks at the filtered bw once per round, v3 at every sample. */
-static void bbr_rev_check_full_bw(struct bbr_rev *s, const struct cc_in *in)
+/* One more round without growth. Returns 1 when that is enough. */
+static u32 bbr_rev_count_full_round(struct bbr_rev *s)
 {
-	u32 bw = BBR_REVISION == 2 ? bbr_rev_max_bw(s) : s->sample_bw;
-	u64 goal = ((u64)s->full_bw * BBR_REV_FULL_BW_GROWTH) >> BBR_UNIT_SHIFT;
+	if (++s->full_bw_rounds < BBR_REV_FULL_BW_ROUNDS)
+		return 0;
+	s->full_bw_reached = 1;
+	return 1;
+}
 
-	if (s->full_bw_now || in->rs_is_app_limited)
-		return;
-	if (BBR_REVISION == 2 && (s->full_bw_reached || !s->round.start))
-		return;
-	if (bw >= goal) {
-		bbr_rev_reset_full_bw(s);
-		s->full_bw = bw;
-		return;
-	}
-	if (!s->round.start)
-		return;
-	if (++s->full_bw_rounds >= BBR_REV_FULL_BW_ROUNDS) {
-		s->full_bw_now = 1;
-		s->full_bw_reached = 1;
-	}
+static u64 bbr_rev_full_bw_goal(const struct bbr_rev *s)
+{
+	return ((u64)s->full_bw * BBR_REV_FULL_BW_GROWTH) >> BBR_UNIT_SHIFT;
 }
 
 static u32 bbr_rev_drain_is_over(const struct bbr_rev *s,
@@ -438,9 +447,7 @@ static void bbr_rev_raise_inflight_hi(struct bbr_rev *s, const struct cc_in *in,
 				      const struct cc_out *out)
 {
 	if (!in->is_cwnd_limited || out->snd_cwnd < s->inflight_hi) {
-#if BBR_REVISION == 2
-		s->up_acks = 0;
-#endif
+		bbr_rev_keep_credit(s);
 		return;
 	}
 	s->up_acks = cc_add_saturate(s->up_acks, in->rs_acked_sacked);
@@ -449,6 +456,7 @@ static void bbr_rev_raise_inflight_hi(struct bbr_rev *s, const struct cc_in *in,
 
 		s->up_acks -= n * s->up_count;
 		s->inflight_hi = cc_add_saturate(s->inflight_hi, n);
+		bbr_rev_note_raise(s);
 	}
 	if (s->round.start)
 		bbr_rev_raise_slope(s, out);
@@ -488,7 +496,7 @@ static u32 bbr_rev_adapt_upper_bounds(struct bbr_rev *s, const struct cc_in *in,
 		if (s->probe_samples)
 			bbr_rev_handle_too_high(s, in, out, f->tx_in_flight,
 						f->is_app_limited);
-	} else if (s->inflight_hi != BBR_REV_UNSET) {
+	} else if (bbr_rev_note_good_flight(s)) {
 		s->inflight_hi = cc_max(s->inflight_hi, f->tx_in_flight);
 		if (s->mode == BBR_REV_PROBE_BW && s->phase == BBR_REV_UP)
 			bbr_rev_raise_inflight_hi(s, in, out);
@@ -509,14 +517,8 @@ static u32 bbr_rev_check_time_to_probe(struct bbr_rev *s,
 	u32 rounds = cc_min(s->probe_max_rounds,
 			    bbr_rev_target_inflight(s, in, out));
 
-	/* Marks have ceased, and nothing was lost: others may have left. */
-	if (BBR_REVISION == 3 && s->ecn_eligible && s->ecn_in_cycle &&
-	    !s->loss_in_cycle && in->ca_state == CC_CA_OPEN) {
-		u32 bits = cc_bit_length(s->inflight_hi / 2);
-
-		bbr_rev_start_refill(s, in, cc_max(bits, 1) - 1);
+	if (bbr_rev_probe_after_marks(s, in))
 		return 1;
-	}
 	if (!bbr_rev_elapsed_in_phase(s, in, s->probe_wait_us) &&
 	    s->rounds_since_probe < rounds)
 		return 0;
@@ -532,20 +534,7 @@ static u32 bbr_rev_up_is_over(struct bbr_rev *s, const struct cc_in *in,
 		s->stopped_risky = 1;
 		return 1;
 	}
-#if BBR_REVISION == 2
-	/* A queue of a quarter bdp, held for a round trip. */
-	return bbr_rev_elapsed_in_phase(s, in, s->min_rtt_us) &&
-	       in_net >= bbr_rev_inflight(s, in, out, bbr_rev_max_bw(s),
-					  s->up_gain);
-#else
-	if (in->is_cwnd_limited && out->snd_cwnd >= s->inflight_hi) {
-		/* Our own bound keeps the bandwidth from growing. */
-		bbr_rev_reset_full_bw(s);
-		s->full_bw = s->sample_bw;
-		return 0;
-	}
-	return s->full_bw_now;
-#endif
+	return bbr_rev_pipe_is_full(s, in, out, in_net);
 }
 
 static void bbr_rev_update_phase(struct bbr_rev *s, const struct cc_in *in,

@@ -8,7 +8,7 @@
  *	inflight_hi	largest flight that a probe sent without too much loss
  *	inflight_lo	lower, while losses or marks say so
  *
- * Included by bbr_rev.h only. BBR_REVISION is 2 or 3.
+ * Included by bbr_rev.h only.
  *
  * Source: as bbr3.c and bbr2.c.
  */
@@ -82,7 +82,10 @@
 	P(ecn_thresh, 128, 0, 256, "1/256",                                    \
 	  "mark rate of a probe that is too high; 0.5")                        \
 	P(approximate, 0, 0, 1, "",                                            \
-	  "rebuild what was in flight and lost as where the stack does not tell (bbr_tx.h)")
+	  "rebuild what was in flight and lost as where the stack does not tell (bbr_tx.h)") \
+	P(fast_path, 1, 0, 1, "",                                              \
+	  "skip samples of application-limited flows below bw, as google does") \
+	BBR_REV_OWN_PARAMS(P)
 /* clang-format on */
 
 enum bbr_rev_mode {
@@ -127,6 +130,7 @@ struct bbr_rev {
 	u32 window_gain;   /* the same for cwnd, 1/256 */
 	u32 has_seen_rtt;  /* 0 or 1: the pacing rate rests on a real RTT */
 	u32 idle_restart;  /* 0 or 1: sending again after idle, no ACK yet */
+	u32 try_fast_path; /* 0 or 1: cwnd is at its target, in this phase */
 	u32 init_cwnd;	   /* segments */
 	u32 prior_cwnd;	   /* to take back after recovery, segments */
 	u32 prev_ca_state; /* enum cc_ca_state at the previous ACK */
@@ -142,6 +146,7 @@ struct bbr_rev {
 	u32 bw_hi[2];  /* maximum of the last cycle and of this one */
 	u32 bw_lo;     /* BBR_REV_UNSET, or the short-term bound */
 	u32 bw_latest; /* maximum of the loss round */
+	u32 bw_upper;  /* version 2: unset, or what marks left of bw_hi */
 
 	/* volume, segments */
 	u32 inflight_hi;
@@ -171,9 +176,11 @@ struct bbr_rev {
 	u32 ecn_in_round;
 	u32 ecn_in_cycle;
 	u32 loss_acks_in_round; /* ACKs with loss in this round, to 15 */
-	u32 tlp_may_repair; /* 0 or 1: CWR was entered in the ACK under way */
+	u32 tlp_may_repair;	/* 0 or 1: CWR was entered, */
+	u32 tlp_snd_una;	/* with this acked, bytes */
 
 	u32 probe_samples;   /* 0 or 1: ACKs tell of a probe */
+	u32 probe_was_good;  /* 0 or 1: one of them was not too much */
 	u32 prev_too_high;   /* 0 or 1: the last probe lost too much */
 	u32 stopped_risky;   /* 0 or 1: it stopped at inflight_hi, in time */
 	u32 up_count;	     /* acked segments per segment of inflight_hi */
@@ -199,10 +206,10 @@ static u32 bbr_rev_max_bw(const struct bbr_rev *s)
 	return cc_max(s->bw_hi[0], s->bw_hi[1]);
 }
 
-static u32 bbr_rev_bw(const struct bbr_rev *s)
-{
-	return cc_min(bbr_rev_max_bw(s), s->bw_lo);
-}
+/* What each version says (bbr2.c, bbr3.c): the bandwidth in use, and the
+ * segments of its smallest burst. */
+static u32 bbr_rev_bw(const struct bbr_rev *s);
+static u32 bbr_rev_min_burst(const struct cc_out *out);
 
 /* Segments of the burst that the stack will send. */
 static u32 bbr_rev_burst(const struct bbr_rev *s, const struct cc_in *in,
@@ -214,7 +221,8 @@ static u32 bbr_rev_burst(const struct bbr_rev *s, const struct cc_in *in,
 	if (halvings < 32)
 		bytes += BBR_REV_TSO_RTT_BYTES >> halvings;
 	bytes = cc_min64(bytes, BBR_TSO_MAX_BYTES);
-	return cc_max((u32)cc_div(bytes, in->mss_bytes), 2);
+	return cc_max((u32)cc_div(bytes, in->mss_bytes),
+		      bbr_rev_min_burst(out));
 }
 
 /* Room for whole bursts at both ends and for ACKs of two segments each. */
@@ -312,40 +320,16 @@ static void bbr_rev_init_inflight_lo(struct bbr_rev *s,
 		s->inflight_lo = out->snd_cwnd;
 }
 
-/*
- * Once per round with loss or marks: less, but never less than what the round
- * delivered, which is there to be had. Not while probing: a probe means to
- * overrun.
- */
-static void bbr_rev_adapt_lower_bounds(struct bbr_rev *s,
-				       const struct cc_out *out)
+/* Once per round with loss: less, but never less than what the round
+ * delivered, which is there to be had. */
+static void bbr_rev_cut_for_loss(struct bbr_rev *s, const struct cc_out *out)
 {
-	u32 marked = BBR_REV_UNSET;
-
-	if (bbr_rev_is_probing(s))
-		return;
-	if (s->ecn_in_round && s->ecn_factor) {
-		u32 cut = (s->ecn_alpha * s->ecn_factor) >> BBR_UNIT_SHIFT;
-
-		bbr_rev_init_inflight_lo(s, out);
-		marked = bbr_rev_less(s->inflight_lo, cut);
-#if BBR_REVISION == 2
-		if (s->bw_lo == BBR_REV_UNSET)
-			s->bw_lo = bbr_rev_max_bw(s);
-		s->bw_lo = bbr_rev_less(s->bw_lo, cut);
-#endif
-	}
-	if (s->loss_in_round) {
-		if (s->bw_lo == BBR_REV_UNSET)
-			s->bw_lo = bbr_rev_max_bw(s);
-		bbr_rev_init_inflight_lo(s, out);
-		s->bw_lo =
-			cc_max(s->bw_latest, bbr_rev_less(s->bw_lo, s->beta));
-		s->inflight_lo = cc_max(s->inflight_latest,
-					bbr_rev_less(s->inflight_lo, s->beta));
-	}
-	s->inflight_lo = cc_min(s->inflight_lo, marked);
-	s->bw_lo = cc_max(s->bw_lo, 1);
+	if (s->bw_lo == BBR_REV_UNSET)
+		s->bw_lo = bbr_rev_max_bw(s);
+	bbr_rev_init_inflight_lo(s, out);
+	s->bw_lo = cc_max(s->bw_latest, bbr_rev_less(s->bw_lo, s->beta));
+	s->inflight_lo = cc_max(s->inflight_latest,
+				bbr_rev_less(s->inflight_lo, s->beta));
 }
 
 static void bbr_rev_reset_congestion(struct bbr_rev *s)
@@ -358,11 +342,9 @@ static void bbr_rev_reset_congestion(struct bbr_rev *s)
 	s->inflight_latest = 0;
 }
 
-/* Once per recovery, before it changes anything. */
+/* Before a recovery changes them. */
 static void bbr_rev_save_bounds(struct bbr_rev *s)
 {
-	if (BBR_REVISION == 3 && s->undo_is_saved)
-		return;
 	s->undo_is_saved = 1;
 	s->undo_probe = BBR_REV_UNDO_NONE;
 	s->undo_bw_lo = s->bw_lo;
@@ -372,12 +354,8 @@ static void bbr_rev_save_bounds(struct bbr_rev *s)
 
 /* The first loss begins a round of its own: a whole round of deliveries shows
  * best what the path still takes. */
-static void bbr_rev_note_loss(struct bbr_rev *s, const struct cc_in *in)
+static void bbr_rev_begin_loss_round(struct bbr_rev *s, const struct cc_in *in)
 {
-	/* Packets are marked before the stack enters recovery, and a mark may
-	 * end the probe. */
-	if (BBR_REVISION == 3)
-		bbr_rev_save_bounds(s);
 	if (!s->loss_in_round)
 		s->loss_round_delivered = in->delivered;
 	s->loss_in_round = 1;

@@ -77,7 +77,8 @@ static void bbr_rev_update_min_rtt(struct bbr_rev *s, const struct cc_in *in,
 {
 	struct bbr_min_rtt *m = &s->probe_rtt_min;
 	u32 probe = bbr_min_rtt_sample(
-		m, in, cc_msecs_to_jiffies(s->probe_rtt_interval, in->hz));
+		m, in, cc_msecs_to_jiffies(s->probe_rtt_interval, in->hz),
+		BBR_DFLT_EQUAL_RTT_RENEWS);
 	u32 expired = cc_after(in->jiffies,
 			       s->min_rtt_stamp + s->min_rtt_window * in->hz);
 
@@ -142,10 +143,15 @@ static void bbr_rev_set_cwnd(struct bbr_rev *s, const struct cc_in *in,
 			target,
 			bbr_aggregation_cwnd(&s->aggregation, bbr_rev_bw(s)));
 		target = bbr_rev_quantized(s, in, out, target);
-		if (s->full_bw_reached)
-			cwnd = cc_min(cc_add_saturate(cwnd, acked), target);
-		else if (cwnd < target || cwnd < 2 * s->init_cwnd)
+		/* Before the pipe has been full the window is not cut. */
+		s->try_fast_path = cwnd >= target && cwnd >= 2 * s->init_cwnd;
+		if (s->full_bw_reached) {
 			cwnd = cc_add_saturate(cwnd, acked);
+			s->try_fast_path = cwnd >= target;
+			cwnd = cc_min(cwnd, target);
+		} else if (!s->try_fast_path) {
+			cwnd = cc_add_saturate(cwnd, acked);
+		}
 		cwnd = cc_max(cwnd, BBR_REV_MIN_CWND);
 	}
 	if (s->mode == BBR_REV_PROBE_RTT)
@@ -179,8 +185,10 @@ static void bbr_rev_init(struct bbr_rev *s, const struct cc_in *in,
 	s->prior_cwnd = in->prior_cwnd;
 	s->prev_ca_state = CC_CA_OPEN;
 	s->idle_restart = 0;
+	s->try_fast_path = 0;
 
 	bbr_round_reset(&s->round, in);
+	s->round.next_delivered = BBR_DFLT_FIRST_ROUND(in);
 	s->rounds_since_probe = 0;
 	s->drain_start_round = 0;
 	s->loss_round_delivered = in->delivered + 1;
@@ -195,6 +203,7 @@ static void bbr_rev_init(struct bbr_rev *s, const struct cc_in *in,
 	s->sample_bw = 0;
 	s->bw_hi[0] = 0;
 	s->bw_hi[1] = 0;
+	s->bw_upper = BBR_REV_UNSET;
 	s->inflight_hi = BBR_REV_UNSET;
 	bbr_rev_reset_lower_bounds(s);
 	bbr_rev_reset_congestion(s);
@@ -209,7 +218,9 @@ static void bbr_rev_init(struct bbr_rev *s, const struct cc_in *in,
 	s->noted_lost = in->lost;
 	s->loss_acks_in_round = 0;
 	s->tlp_may_repair = 0;
+	s->tlp_snd_una = in->snd_una;
 	s->probe_samples = 0;
+	s->probe_was_good = 0;
 	s->prev_too_high = 0;
 	s->stopped_risky = 0;
 	s->up_count = CC_U32_MAX;
@@ -246,6 +257,40 @@ static void bbr_rev_find_losses(struct bbr_rev *s, const struct cc_in *in,
 	bbr_rev_lost_in_probe(s, in, out, f, cc_min(run, f->lost));
 }
 
+/*
+ * An application that sends less than bw shows nothing of the path. While it
+ * does so without loss or mark, its samples are skipped: round trips, maxima
+ * and aggregation stay as they were. The phases and min_rtt go on.
+ */
+static u32 bbr_rev_is_on_fast_path(const struct bbr_rev *s,
+				   const struct cc_in *in)
+{
+	return s->fast_path && s->try_fast_path && in->rs_is_app_limited &&
+	       s->sample_bw < bbr_rev_max_bw(s) && !s->loss_in_round &&
+	       !s->ecn_in_round;
+}
+
+/* Returns 1 when nothing changed that pacing and window rest on. */
+static u32 bbr_rev_update_model(struct bbr_rev *s, const struct cc_in *in,
+				struct cc_out *out,
+				const struct bbr_rev_flight *f)
+{
+	u32 is_fast = bbr_rev_is_on_fast_path(s, in);
+	u32 mode = s->mode, min_rtt_us = s->min_rtt_us;
+
+	if (!is_fast) {
+		bbr_rev_update_congestion(s, in, out);
+		bbr_rev_update_aggregation(s, in, out);
+		bbr_rev_check_startup_loss(s, in, out, f);
+		bbr_rev_check_full_bw(s, in);
+	}
+	bbr_rev_check_drain(s, in, out);
+	bbr_rev_update_phase(s, in, out, f);
+	bbr_rev_update_min_rtt(s, in, out);
+	return is_fast && s->mode == mode && s->min_rtt_us == min_rtt_us &&
+	       s->try_fast_path;
+}
+
 static void bbr_rev_cong_control(struct bbr_rev *s, const struct cc_in *in,
 				 struct cc_out *out)
 {
@@ -260,31 +305,20 @@ static void bbr_rev_cong_control(struct bbr_rev *s, const struct cc_in *in,
 		bbr_rev_find_losses(s, in, out, &f);
 
 	bbr_rev_update_round(s, in, out);
-	if (s->ecn_eligible && (in->ack_flags & CC_ACK_ECE))
-		s->ecn_in_round = 1;
+	if (in->ack_flags & CC_ACK_ECE)
+		bbr_rev_note_marks(s, in);
 	bbr_rev_sample_bw(s, in);
-	bbr_rev_update_latest(s, in);
+	bbr_rev_take_sample(s, in);
 
-	bbr_rev_update_congestion(s, in, out);
-	bbr_rev_update_aggregation(s, in, out);
-	bbr_rev_check_startup_loss(s, in, out, &f);
-	bbr_rev_check_full_bw(s, in);
-	bbr_rev_check_drain(s, in, out);
-	bbr_rev_update_phase(s, in, out, &f);
-	bbr_rev_update_min_rtt(s, in, out);
-
-	bbr_rev_update_gains(s);
-	bbr_rev_set_pacing_rate(s, in, out, s->pacing_gain);
-	bbr_rev_set_cwnd(s, in, out);
-	if (s->is_ready)
-		bbr_rev_bound_cwnd(s, out);
-
-	/* A new loss round: its maxima begin with this sample. */
-	if (s->loss_round_start) {
-		s->bw_latest = s->sample_bw;
-		s->inflight_latest =
-			in->rs_delivered > 0 ? (u32)in->rs_delivered : 0;
+	if (!bbr_rev_update_model(s, in, out, &f)) {
+		bbr_rev_update_gains(s);
+		bbr_rev_set_pacing_rate(s, in, out, s->pacing_gain);
+		bbr_rev_set_cwnd(s, in, out);
+		if (s->is_ready)
+			bbr_rev_bound_cwnd(s, out);
 	}
+
+	bbr_rev_end_sample(s, in);
 	s->prev_ca_state = in->ca_state;
 	if (in->ca_state < CC_CA_RECOVERY)
 		s->undo_is_saved = 0;
@@ -312,25 +346,9 @@ static void bbr_rev_ssthresh(struct bbr_rev *s, const struct cc_in *in,
 			     struct cc_out *out)
 {
 	bbr_rev_save_cwnd(s, out);
-	bbr_rev_save_bounds(s);
+	bbr_rev_note_recovery(s);
 	(void)in;
 	out->ret = out->snd_ssthresh;
-}
-
-/* What the loss broke off begins anew, when PROBE_RTT is not in the way. */
-static void bbr_rev_resume_probe(struct bbr_rev *s, const struct cc_in *in)
-{
-	if (s->undo_probe == BBR_REV_UNDO_STARTUP &&
-	    s->mode != BBR_REV_STARTUP) {
-		s->full_bw_reached = 0;
-		s->loss_acks_in_round = 0;
-		if (s->mode != BBR_REV_PROBE_RTT)
-			s->mode = BBR_REV_STARTUP;
-	} else if (s->undo_probe == BBR_REV_UNDO_UP &&
-		   s->mode == BBR_REV_PROBE_BW && s->phase != BBR_REV_UP) {
-		bbr_rev_start_refill(s, in, 0);
-	}
-	s->undo_probe = BBR_REV_UNDO_NONE;
 }
 
 /* The loss was none: take back what was given up for it. */
@@ -342,25 +360,8 @@ static void bbr_rev_undo_cwnd(struct bbr_rev *s, const struct cc_in *in,
 	s->bw_lo = cc_max(s->bw_lo, s->undo_bw_lo);
 	s->inflight_lo = cc_max(s->inflight_lo, s->undo_inflight_lo);
 	s->inflight_hi = cc_max(s->inflight_hi, s->undo_inflight_hi);
-	if (BBR_REVISION == 3)
-		bbr_rev_resume_probe(s, in);
+	bbr_rev_note_undo(s, in);
 	out->ret = cc_max(s->prior_cwnd, 1);
-}
-
-/*
- * A tail loss probe repaired a loss of one segment. Linux tells it by entering
- * CWR and leaving it in the same ACK; Google's kernels by an event.
- */
-static void bbr_rev_tlp_repaired(struct bbr_rev *s, const struct cc_in *in,
-				 const struct cc_out *out)
-{
-	struct bbr_rev_flight f = { cc_add_saturate(s->inflight_latest, 1), 1,
-				    0, 0, in->app_limited != 0 };
-
-	bbr_rev_note_loss(s, in);
-	if (s->probe_samples && bbr_rev_too_high(s, &f))
-		bbr_rev_handle_too_high(s, in, out, f.tx_in_flight,
-					f.is_app_limited);
 }
 
 static void bbr_rev_set_state(struct bbr_rev *s, const struct cc_in *in,
@@ -368,16 +369,12 @@ static void bbr_rev_set_state(struct bbr_rev *s, const struct cc_in *in,
 {
 	if (in->state == CC_CA_LOSS) {
 		s->prev_ca_state = CC_CA_LOSS;
-		bbr_rev_reset_full_bw(s);
-		/* Before the timeout cuts it, for the bound to begin with. */
-		if (!bbr_rev_is_probing(s) && s->inflight_lo == BBR_REV_UNSET)
-			s->inflight_lo = cc_max(out->snd_cwnd, s->prior_cwnd);
+		bbr_rev_note_timeout(s, out);
 	} else if (s->prev_ca_state == CC_CA_LOSS) {
 		out->snd_cwnd = cc_max(cc_max(out->snd_cwnd, s->prior_cwnd), 1);
+		s->try_fast_path = 0; /* the model may allow less */
 	}
-	if (BBR_REVISION == 3 && s->tlp_may_repair && in->state < CC_CA_CWR)
-		bbr_rev_tlp_repaired(s, in, out);
-	s->tlp_may_repair = in->state == CC_CA_CWR;
+	bbr_rev_note_state(s, in, out);
 }
 
 /* Sending again after the application paused: no burst beyond bw. */
@@ -400,7 +397,7 @@ static void bbr_rev_min_tso_segs(struct bbr_rev *s, const struct cc_in *in,
 {
 	(void)s;
 	(void)in;
-	out->ret = 2;
+	out->ret = bbr_rev_min_burst(out);
 }
 
 /* Three windows of buffer: one in flight, and slow start even in recovery. */

@@ -1,0 +1,64 @@
+"""The harness of docs/against.md builds and runs, on a stand-in for a kernel's file: our own algorithm in its form."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HARNESS = ROOT / "tools/against/against.py"
+STANDIN = ROOT / "tools/against/standin.c"
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+
+
+def against(algorithm: str, out: Path, *words: str, file: Path = STANDIN) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, HARNESS, file, algorithm, "--out", out, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+# One with a window, one with a model, and the one that also hears of each lost packet.
+@pytest.mark.parametrize("algorithm", ["reno", "dctcp", "bbr1", "bbr3"])
+def test_an_algorithm_is_equal_to_itself_in_the_kernels_form(algorithm: str, tmp_path: Path) -> None:
+    done = against(algorithm, tmp_path, "--class", "loss", "--random", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    shares = re.findall(r"(\d+) +(\d+\.\d+) %", done.stdout)
+    assert len(shares) > 8
+    assert {share for _, share in shares} == {"100.0000"}
+    assert all(int(acks) > 500 for acks, _ in shares)
+
+
+def test_one_segment_more_is_found_with_its_ack_and_makes_the_exit_code_1(tmp_path: Path) -> None:
+    done = against("reno", tmp_path, "--class", "1 BDP", "--kernel", "flaw=300")
+    assert done.returncode == 1, done.stdout + done.stderr
+    told = re.search(r'difference of snd_cwnd: "1 BDP", seed 1, ACK (\d+): kernel (\d+), ours (\d+)', done.stdout)
+    assert told
+    ack, kernel, ours = map(int, told.groups())
+    assert ack >= 300
+    assert kernel == ours + 1
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "words", "said"),
+    [
+        ("reno", ("--class", "no such class"), 'is there a class with "no such class" in its name?'),
+        ("reno", ("--set", "gain=3"), "reno has no parameter for --set gain=3"),
+        ("reno", ("--kernel", "gain=3"), "the kernel's file has no parameter for --kernel gain=3"),
+        ("nothing", (), "no file cc/nothing.c; ALGORITHM is a name of cc/algorithms.def"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(algorithm: str, words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    done = against(algorithm, tmp_path, *words)
+    assert done.returncode != 0
+    assert said in done.stderr
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    done = against("reno", tmp_path, file=tmp_path / "tcp_reno.c")
+    assert done.returncode != 0
+    assert f"no file {tmp_path / 'tcp_reno.c'}" in done.stderr

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/*
+ * against [--random N] [--seed S] [--class TEXT] [--only SEED]
+ *	   [--set NAME=VALUE]... [--kernel NAME=VALUE]...
+ *
+ * Runs the kernel's file and ours through every class and N random scenarios;
+ * prints the share of ACKs after which both had decided the same, and the first
+ * difference of each kind. Exit code 0: none, 1: some, 2: cannot run.
+ */
+#include "against.h"
+
+#ifndef AGAINST_ALGORITHM
+#error "build it with tools/against/against.py, which says which algorithm"
+#endif
+#define AGAINST_JOIN_(a, b) a##b
+#define AGAINST_JOIN(a, b) AGAINST_JOIN_(a, b)
+extern const struct cc_algorithm AGAINST_JOIN(cc_algorithm_, AGAINST_ALGORITHM);
+const struct cc_algorithm *against_algorithm =
+	&AGAINST_JOIN(cc_algorithm_, AGAINST_ALGORITHM);
+
+int against_register(void);
+
+#define MAX_SETS 16
+static const char *sets[MAX_SETS], *kernel_sets[MAX_SETS];
+static int n_sets, n_kernel_sets;
+static struct difference first[N_KINDS];
+
+static void print_share(const char *name, const struct score *score)
+{
+	u32 k;
+
+	printf("%-42s %9llu %9.4f %%", name, score->acks,
+	       score->acks ? 100.0 * (double)score->equal / (double)score->acks
+			   : 100.0);
+	for (k = 0; k < N_KINDS; k++)
+		printf(" %10llu", score->differ[k]);
+	printf("\n");
+}
+
+static void print_scenario(const struct scenario *s)
+{
+	printf("    path: %llu bit/s, RTT %u us, buffer %u %% of the BDP and %u packets, loss %u ppm in runs of %u\n",
+	       s->rate, s->rtt_us, s->buffer_pct, s->buffer_packets,
+	       s->loss_ppm, s->loss_run ? s->loss_run : 1);
+	printf("    ecn %u, marks at %u %%, jitter %u us, ACKs per %u us, application on %u off %u ms, %u segments, %llu bit/s, TLP %u, local CWR %u ms\n",
+	       s->ecn, s->mark_pct, s->jitter_us, s->ack_us, s->app_on_ms,
+	       s->app_off_ms, s->app_segments, s->app_rate, s->tlp,
+	       s->local_cwr_ms);
+}
+
+static void print_difference(u32 k)
+{
+	const struct difference *d = &first[k];
+	const struct cc_in *i = &d->in;
+
+	if (!d->is_set)
+		return;
+	printf("\nfirst difference of %s: \"%s\", seed %llu, ACK %llu: kernel %llu, ours %llu\n",
+	       against_kinds[k], d->scenario.name, d->scenario.seed, d->ack,
+	       d->kernel, d->ours);
+	print_scenario(&d->scenario);
+	printf("    now %llu us, delivered %u, lost %u, state %u, packets out %u, sacked %u, lost out %u, retransmitted %u, app_limited %u, cwnd-limited %u, min_rtt %u us\n",
+	       i->now_us, i->delivered, i->lost, i->ca_state, i->packets_out,
+	       i->sacked_out, i->lost_out, i->retrans_out, i->app_limited,
+	       i->is_cwnd_limited, i->min_rtt_us);
+	printf("    sample: delivered %d (CE %d) in %lld us from %u, rtt %lld us, acked %u, losses %u, in flight before %u, when sent %u, lost since %u, app-limited %u\n",
+	       i->rs_delivered, i->rs_delivered_ce, i->rs_interval_us,
+	       i->rs_prior_delivered, i->rs_rtt_us, i->rs_acked_sacked,
+	       i->rs_losses, i->rs_prior_in_flight, i->rs_tx_in_flight,
+	       i->rs_lost, i->rs_is_app_limited);
+	printf("    before: snd_cwnd %u, pacing %llu, phase %u and %u\n",
+	       d->before.snd_cwnd, d->before.pacing_rate, d->phase_kernel,
+	       d->phase_ours);
+}
+
+static void add(struct score *sum, const struct score *one)
+{
+	u32 k;
+
+	sum->acks += one->acks;
+	sum->equal += one->equal;
+	for (k = 0; k < N_KINDS; k++)
+		sum->differ[k] += one->differ[k];
+}
+
+static int run_one(const struct scenario *s, struct score *score)
+{
+	memset(score, 0, sizeof(*score));
+	if (!against_sides_begin(s, sets, n_sets, kernel_sets, n_kernel_sets))
+		return 0;
+	against_run(s, score, first);
+	return 1;
+}
+
+static int usage(void)
+{
+	fprintf(stderr,
+		"usage: against [--random N] [--seed S] [--class TEXT] [--only SEED] [--set NAME=VALUE] [--kernel NAME=VALUE]\n");
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	u64 n_random = 0, seed = 1, only = 0, i, unequal = 0, ran = 0;
+	const char *class = NULL;
+	struct score all = { 0 }, random = { 0 }, one;
+	u32 c, k;
+	int a;
+
+	for (a = 1; a < argc; a += 2) {
+		if (a + 1 == argc)
+			return usage();
+		if (!strcmp(argv[a], "--random"))
+			n_random = strtoull(argv[a + 1], NULL, 10);
+		else if (!strcmp(argv[a], "--seed"))
+			seed = strtoull(argv[a + 1], NULL, 10);
+		else if (!strcmp(argv[a], "--only"))
+			only = strtoull(argv[a + 1], NULL, 10);
+		else if (!strcmp(argv[a], "--class"))
+			class = argv[a + 1];
+		else if (!strcmp(argv[a], "--set") && n_sets < MAX_SETS)
+			sets[n_sets++] = argv[a + 1];
+		else if (!strcmp(argv[a], "--kernel") &&
+			 n_kernel_sets < MAX_SETS)
+			kernel_sets[n_kernel_sets++] = argv[a + 1];
+		else
+			return usage();
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0); /* a line as soon as it is known */
+	against_register();
+	if (!against_kernel_ops) {
+		fprintf(stderr,
+			"against: the kernel's file registers no congestion control\n");
+		return 2;
+	}
+	if (!against_kernel_ops->cong_control !=
+	    !against_algorithm->ops[CC_OP_cong_control]) {
+		fprintf(stderr,
+			"against: only one of the kernel's %s and our %s has cong_control: not the same algorithm\n",
+			against_kernel_ops->name, against_algorithm->name);
+		return 2;
+	}
+	printf("kernel's %s against our %s\n", against_kernel_ops->name,
+	       against_algorithm->name);
+	printf("%-42s %9s %11s %10s %10s %10s %10s\n", "", "ACKs", "all equal",
+	       "cwnd", "pacing", "ssthresh", "phase");
+	for (c = 0; c < against_n_classes && !only; c++) {
+		struct scenario s = against_classes[c];
+
+		if (class && !strstr(s.name, class))
+			continue;
+		s.seed = seed;
+		if (!run_one(&s, &one))
+			return 2;
+		print_share(s.name, &one);
+		add(&all, &one);
+		ran++;
+	}
+	for (i = 0; i < n_random || (only && !i); i++) {
+		struct scenario s;
+
+		against_draw(&s, only ? only : seed * 1000000 + i);
+		if (!run_one(&s, &one))
+			return 2;
+		add(&random, &one);
+		unequal += one.equal != one.acks;
+	}
+	if (i) {
+		print_share("random scenarios", &random);
+		printf("  %llu of %llu random scenarios with a difference\n",
+		       unequal, i);
+	}
+	add(&all, &random);
+	print_share("all", &all);
+	for (k = 0; k < N_KINDS; k++)
+		print_difference(k);
+	if (!all.acks) {
+		fprintf(stderr,
+			"against: no ACK was compared; is there a class with \"%s\" in its name?\n",
+			class ? class : "");
+		return 2;
+	}
+	return all.equal != all.acks;
+}
