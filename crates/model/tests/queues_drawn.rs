@@ -126,7 +126,7 @@ impl Drawn {
             (true, _) => one_of(rng, &[0, full / 4, full / 2, full]) / u64::from(self.overload) * 2,
             (false, 0) => u64::from(below(rng, 2_000_000_000)),
             (false, _) => {
-                u64::from(below(rng, 1 << 16)) * full * 2 / u64::from(self.overload) >> 16
+                (u64::from(below(rng, 1 << 16)) * full * 2 / u64::from(self.overload)) >> 16
             }
         })
     }
