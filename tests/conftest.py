@@ -7,7 +7,12 @@ import os
 import signal
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# A machine that is busy makes no example wrong.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 # A job that was started in the background ignores SIGINT, and so would every command that the tests interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

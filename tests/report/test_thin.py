@@ -21,7 +21,7 @@ def held(t: np.ndarray, v: np.ndarray, at: int) -> float:
     return float(v[np.searchsorted(t, at, "right") - 1])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(series, st.integers(1, 80))
 def test_every_pixel_column_keeps_its_least_and_greatest_value(rows, columns):
     t, v = rows
@@ -33,7 +33,7 @@ def test_every_pixel_column_keeps_its_least_and_greatest_value(rows, columns):
         assert thin_v[after == column].max() == v[before == column].max()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(series, st.integers(1, 80))
 def test_points_kept_are_points_of_the_series_in_their_order(rows, columns):
     t, v = rows
@@ -45,7 +45,7 @@ def test_points_kept_are_points_of_the_series_in_their_order(rows, columns):
         at = pairs.index(pair, at) + 1
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(series, st.integers(1, 80))
 def test_at_most_three_points_a_column_remain(rows, columns):
     t, v = rows
@@ -55,7 +55,7 @@ def test_at_most_three_points_a_column_remain(rows, columns):
         assert counts.max() <= 3
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(series, st.integers(1, 40))
 def test_over_a_gap_the_value_that_holds_is_the_one_drawn(rows, columns):
     t, v = rows
@@ -68,7 +68,7 @@ def test_over_a_gap_the_value_that_holds_is_the_one_drawn(rows, columns):
             assert held(thin_t, thin_v, at) == held(t, v, at)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(series)
 def test_dropping_repeated_values_changes_no_step(rows):
     t, v = rows
@@ -83,7 +83,7 @@ def band(t: np.ndarray, v: np.ndarray, edges: np.ndarray, end_ns: int) -> thin.B
     return thin.bands(np.zeros(len(t), dtype=np.int64), t, v, edges, np.full(len(t), end_ns))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(series, st.integers(1, 40))
 def test_bands_reach_every_value_of_the_series(rows, columns):
     t, v = rows
@@ -99,7 +99,7 @@ def test_bands_reach_every_value_of_the_series(rows, columns):
     assert np.isclose((found.mean * lived).sum(), area, rtol=1e-9, atol=slack * END_NS)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(series, min_size=1, max_size=5), st.integers(1, 20), st.data())
 def test_bands_of_many_functions_are_those_of_each(functions, columns, data):
     edges = np.linspace(0, END_NS, columns + 1).round().astype(np.int64)
