@@ -293,7 +293,7 @@ CLAIMS: tuple[Claim, ...] = (
             ("share of prague", "prague.goodput / total.goodput"),
         ),
         engines=("sim",),
-        quick=MappingProxyType({"duration": '"30s"', "warmup": '"10s"'}),
+        quick=MappingProxyType({"repeat": "20", "duration": '"30s"', "warmup": '"10s"'}),
         needs="Prague needs Accurate ECN, which a kernel has from Linux 7.0 on.",
     ),
     Claim(
