@@ -219,7 +219,7 @@ fn pie_measures_the_rate_over_16_kib_as_section_5_3_says() {
         assert_eq!(pie.dq_rate, 0, "of {n} packets nothing is known");
         pie.departed(&settings, &packet(0), 20_000, ms(n));
     }
-    assert_eq!(pie.dq_rate, (11 * 1_500 << DQ_RATE_BITS) / ms(10).0);
+    assert_eq!(pie.dq_rate, ((11 * 1_500) << DQ_RATE_BITS) / ms(10).0);
 }
 
 #[test]
