@@ -18,6 +18,7 @@ WHOLE_KERNEL = (
 """They change, or look at, what the whole kernel has: its congestion controls."""
 
 ONE_FIXTURE = (
+    "test_browser.py",
     "test_dumps_of_ss.py",
     "test_paths.py",
     "test_prometheus.py",
