@@ -321,7 +321,7 @@ static void bbr_rev_init_inflight_lo(struct bbr_rev *s,
 }
 
 /* Once per round with loss: less, but never less than what the round
- * delivered, which is there to be had. */
+ * delivered, for the path can carry that. */
 static void bbr_rev_cut_for_loss(struct bbr_rev *s, const struct cc_out *out)
 {
 	if (s->bw_lo == BBR_REV_UNSET)

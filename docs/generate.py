@@ -18,7 +18,7 @@ import kneepoint
 from kneepoint import _core, output, tables
 from kneepoint import columns as known
 from kneepoint.claims import checks
-from kneepoint.claims.catalogue import ARTICLES, CLAIMS, Claim
+from kneepoint.claims.catalogue import ARTICLES, CLAIMS, ENGINES, Claim
 from kneepoint.metrics import METRICS, SIZES, TOTALS
 from kneepoint.observe.prometheus import catalogue
 
@@ -255,8 +255,6 @@ def _claim_section(claim: Claim, results: list[dict[str, Any]]) -> str:
         lines += ["", claim.limits]
     return "\n".join(lines) + "\n"
 
-
-ENGINES = {"sim": "the simulator", "kernel": "the host's kernel"}
 
 PARTS: dict[str, Callable[[], str]] = {
     "claims": claims,

@@ -1,4 +1,5 @@
-"""Which tests one process runs in turn, when several run the tests of this folder side by side."""
+"""Which tests one process runs in turn, when several run tests side by side: those of this folder, and what the
+Makefile runs along with them."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ class Judge:
 
 
 def _words(stage: set[tuple[str, str]]) -> list[str]:
-    """What cargo is told to build these programs, all of one package."""
+    """Arguments that make cargo build these programs, which belong to one package."""
     words = [word for package in {package for package, _ in stage} for word in ("-p", f"knee-{package}")]
     for _, target in sorted(stage):
         words += ["--lib"] if target == "lib" else ["--test", target]

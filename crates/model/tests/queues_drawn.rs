@@ -4,8 +4,12 @@
 //!
 //! Half of the loads run in round numbers, of sizes, gaps and waits, so that what a queue compares is often equal.
 
+#[path = "../../sim/tests/common/golden.rs"]
+mod golden;
+
 use std::fmt::Write as _;
 
+use golden::assert_golden;
 use knee_model::packet::{Ecn, Packet};
 use knee_model::params::{Param, Params, Unit};
 use knee_model::queue::{QUEUES, Queue, QueueKind, Setup};
@@ -207,10 +211,6 @@ impl Drawn {
 
 #[test]
 fn every_queue_treats_drawn_loads_as_its_golden_row_says() {
-    let file = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../tests/golden/queues_drawn.txt"
-    );
     let mut table = String::new();
     for kind in QUEUES {
         let mut digest = Digest(0xcbf2_9ce4_8422_2325);
@@ -219,13 +219,5 @@ fn every_queue_treats_drawn_loads_as_its_golden_row_says() {
         }
         writeln!(table, "{:<10} {:016x}", kind.name, digest.0).expect("a string takes everything");
     }
-    if std::env::var("KNEE_WRITE_GOLDEN").is_ok() {
-        std::fs::write(file, &table).expect("the golden table can be written");
-    }
-    let golden = std::fs::read_to_string(file).unwrap_or_default();
-    assert!(
-        table == golden,
-        "queues differ from tests/golden/queues_drawn.txt:\n{golden}\nnow:\n{table}\n\
-         If that is meant: KNEE_WRITE_GOLDEN=1 cargo test -p knee-model --test queues_drawn"
-    );
+    assert_golden(&table, "queues_drawn.txt", "queues_drawn");
 }

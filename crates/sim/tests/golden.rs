@@ -11,10 +11,13 @@
 //! timestamps, as Linux does by default, and lp then sees no delay.
 
 mod common;
+#[path = "common/golden.rs"]
+mod golden;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use golden::assert_golden;
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/sim.txt");
 
 const SCENARIOS: [(&str, &str); 9] = [
@@ -94,16 +97,7 @@ fn table() -> String {
 
 #[test]
 fn results_are_those_of_the_golden_table() {
-    let table = table();
-    if std::env::var("KNEE_WRITE_GOLDEN").is_ok() {
-        std::fs::write(FILE, &table).expect("the golden table can be written");
-    }
-    let golden = std::fs::read_to_string(FILE).unwrap_or_default();
-    assert!(
-        table == golden,
-        "results differ from tests/golden/sim.txt:\n{golden}\nnow:\n{table}\n\
-         If that is meant: KNEE_WRITE_GOLDEN=1 cargo test -p knee-sim --test golden"
-    );
+    assert_golden(&table(), "sim.txt", "golden");
 }
 
 /// Read from the table, which the test above holds to what is simulated.

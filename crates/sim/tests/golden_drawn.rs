@@ -10,10 +10,13 @@ mod common;
 mod digest;
 #[path = "common/drawn.rs"]
 mod drawn;
+#[path = "common/golden.rs"]
+mod golden;
 
 use std::fmt::Write as _;
 
 use digest::digest;
+use golden::assert_golden;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
@@ -46,18 +49,5 @@ fn table() -> String {
 
 #[test]
 fn every_value_and_packet_is_that_of_the_golden_digests() {
-    let file = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../tests/golden/sim_drawn.txt"
-    );
-    let table = table();
-    if std::env::var("KNEE_WRITE_GOLDEN").is_ok() {
-        std::fs::write(file, &table).expect("the golden table can be written");
-    }
-    let golden = std::fs::read_to_string(file).unwrap_or_default();
-    assert!(
-        table == golden,
-        "results differ from tests/golden/sim_drawn.txt:\n{golden}\nnow:\n{table}\n\
-         If that is meant: KNEE_WRITE_GOLDEN=1 cargo test -p knee-sim --test golden_drawn"
-    );
+    assert_golden(&table(), "sim_drawn.txt", "golden_drawn");
 }

@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-BOTH = ("sim", "kernel")
+ENGINES = MappingProxyType({"sim": "the simulator", "kernel": "the host's kernel"})
+"""How a reader knows them."""
+
+BOTH = tuple(ENGINES)
 
 ARTICLES = {
     "A": "BBR and CUBIC in a data centre: a cloud's Linux team, Redis, kernel 4.19",
@@ -324,7 +327,7 @@ CLAIMS: tuple[Claim, ...] = (
         "within 5 % of each other; the run says sndbuf- or rwnd-limited",
         "611 and 609 Mbit/s",
         (("cubic", "cubic.goodput"), ("bbr1", "bbr1.goodput")),
-        quick=MappingProxyType({"repeat": "3"}),
+        quick=_SHORT,
     ),
     Claim(
         "loss-1.5",

@@ -21,7 +21,7 @@ from kneepoint.results import Run
 from kneepoint.writing import replacing
 
 from . import checks
-from .catalogue import Claim
+from .catalogue import ENGINES, Claim
 from .checks.asked import Asked
 from .quick import with_values
 
@@ -104,7 +104,7 @@ def judge(claim: Claim, form: Form, out: Path, *, resume: bool, workers: int | N
 
 def _judge(claim: Claim, form: Form, out: Path, resume: bool, workers: int | None, watcher: Watcher) -> Result:
     if form.engine not in claim.engines:
-        needed = " and ".join(_ENGINE[name] for name in claim.engines)
+        needed = " and ".join(ENGINES[name] for name in claim.engines)
         return _result(claim, form, NOT_TESTABLE, why=f"needs {needed}. {claim.needs}".rstrip())
     try:
         run = _run(claim, form, out, resume, workers, watcher) if claim.has_scenario else None
@@ -123,9 +123,6 @@ def _judge(claim: Claim, form: Form, out: Path, resume: bool, workers: int | Non
     passed = [outcome.passed for outcome in outcomes]
     verdict = REPRODUCED if all(passed) else PARTLY if any(passed) else NOT_REPRODUCED
     return _result(claim, form, verdict, run=run, outcomes=outcomes, ours=ours, why="" if all(passed) else claim.limits)
-
-
-_ENGINE = {"sim": "the simulator", "kernel": "the host's kernel"}
 
 
 def _run(claim: Claim, form: Form, out: Path, resume: bool, workers: int | None, watcher: Watcher) -> Run:

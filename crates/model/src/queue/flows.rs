@@ -67,7 +67,8 @@ impl Hash {
 
     #[inline]
     pub(super) fn bucket(&self, flow: u32) -> usize {
-        // MurmurHash3's finalizer, of which the upper bits are taken: every bit of the input changes half of them.
+        // MurmurHash3's finalizer without its last step, which changes the lower bits alone. Only the upper bits are used,
+        // and each bit of the input changes half of those.
         let mut h = flow ^ self.seed;
         h = (h ^ (h >> 16)).wrapping_mul(0x85eb_ca6b);
         h = (h ^ (h >> 13)).wrapping_mul(0xc2b2_ae35);
