@@ -30,9 +30,6 @@
  *	idle restart, clocks and rounding.
  *
  * Differs from source:
- *	- delivered_mstamp is not in the contract; it is kept here, as the time
- *	  of the last ACK that delivered something. Linux sets it also when
- *	  sending begins anew with nothing in flight.
  *	- The time share of a TSO burst (sk_pacing_shift) is always the default
  *	  of 1/1024 s; a few wireless drivers set another.
  *	- The drain gain follows from the high gain (65536 / high_gain), equal
@@ -106,8 +103,10 @@ struct bbr1 {
 	struct bbr_aggregation aggregation;
 	struct bbr_recovery recovery;
 
-	u64 delivered_mstamp_us; /* last ACK that delivered something */
-	u64 cycle_mstamp_us;	 /* begin of the phase */
+	/* The stack's, which the contract lacks: the last ACK that delivered
+	 * something, or since then the first packet sent with none out. */
+	u64 delivered_mstamp_us;
+	u64 cycle_mstamp_us; /* begin of the phase */
 };
 
 /* ---- the model's values ------------------------------------------------- */
@@ -535,17 +534,27 @@ static void bbr1_set_state(struct bbr1 *s, const struct cc_in *in,
 }
 
 /* Sending again after the application paused: no burst beyond bw. */
-static void bbr1_cwnd_event(struct bbr1 *s, const struct cc_in *in,
-			    struct cc_out *out)
+static void bbr1_restart(struct bbr1 *s, const struct cc_in *in,
+			 struct cc_out *out)
 {
-	if (in->event != CC_EVENT_TX_START || !in->app_limited)
-		return;
 	s->idle_restart = 1;
 	bbr_aggregation_new_epoch(&s->aggregation, in->now_us);
 	if (s->mode == BBR1_PROBE_BW)
 		bbr1_set_pacing_rate(s, in, out, BBR_UNIT);
 	else if (s->mode == BBR1_PROBE_RTT)
 		bbr1_check_probe_rtt_done(s, in, out);
+}
+
+static void bbr1_cwnd_event(struct bbr1 *s, const struct cc_in *in,
+			    struct cc_out *out)
+{
+	if (in->event != CC_EVENT_TX_START)
+		return;
+	if (in->app_limited)
+		bbr1_restart(s, in, out);
+	/* Linux moves its stamp when the packet has left, after this event. */
+	if (!in->packets_out)
+		s->delivered_mstamp_us = in->wstamp_ns / CC_NSEC_PER_USEC;
 }
 
 static void bbr1_min_tso_segs(struct bbr1 *s, const struct cc_in *in,

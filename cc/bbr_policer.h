@@ -48,7 +48,7 @@ struct bbr_policer {
 
 /* What an ACK, or a timeout, shows a policer. */
 struct bbr_policer_ack {
-	u64 delivered_mstamp_us; /* last ACK that delivered something */
+	u64 delivered_mstamp_us; /* tp->delivered_mstamp */
 	u32 losses;		 /* newly marked lost, segments */
 	u32 round_start;	 /* 0 or 1 */
 	u32 is_app_limited;	 /* 0 or 1 */

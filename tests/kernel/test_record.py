@@ -152,14 +152,19 @@ def test_addresses_that_were_anonymised_are_in_no_file(tmp_path: Path) -> None:
 
 def test_full_disk_ends_the_recording_with_what_it_had(tmp_path: Path) -> None:
     probes.need_root("mounting a small disk")
-    script = (
-        f"mount -t tmpfs -o size=2m none {tmp_path} && "
-        f"{' '.join(COMMAND)} --out {tmp_path} --every 10ms --for 20s --state all; "
-        f"echo $? && cp {tmp_path}/*.parquet {tmp_path}.kept"
-    )
     kept = Path(f"{tmp_path}.kept")
     kept.mkdir()
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True)
+    with listening() as (listener, port):
+        ends = [exchange(listener, port, 5) for _ in range(30)]
+        script = (
+            f"mount -t tmpfs -o size=512k none {tmp_path} && "
+            f"{' '.join(COMMAND)} --out {tmp_path} --every 10ms --for 60s --port {port}; "
+            f"echo $? && cp {tmp_path}/*.parquet {kept}"
+        )
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True)
+        for near, far in ends:
+            near.close()
+            far.close()
     code = done.stdout.strip().rpartition("\n")[2]
     assert code == "2", done.stdout + done.stderr
     assert "no space" in done.stderr

@@ -29,6 +29,7 @@ void world_transmit(u32 seq, u32 is_retrans)
 	struct segment *g = world_at(seq);
 	struct tcp_skb_cb *cb = &g->skb.cb;
 
+	TP->tcp_wstamp_ns = max(TP->tcp_wstamp_ns, w.now_ns);
 	if (!tcp_packets_in_flight(TP))
 		against_event(CA_EVENT_TX_START);
 	TP->lsndtime = against_jiffies;
@@ -62,8 +63,7 @@ void world_transmit(u32 seq, u32 is_retrans)
 		(struct transmission){ .seq = seq, .order = w.last_order };
 	world_into_path(seq);
 	if (SK->sk_pacing_status != SK_PACING_NONE && SK->sk_pacing_rate)
-		TP->tcp_wstamp_ns =
-			max(TP->tcp_wstamp_ns, w.now_ns) +
+		TP->tcp_wstamp_ns +=
 			1000000000ull * w.s->mss / SK->sk_pacing_rate;
 	if (w.rto_ns == NEVER || !is_retrans)
 		world_arm_timers();

@@ -696,6 +696,28 @@ fn bbr1_policer_model_can_be_switched_off() {
     assert!(!paces_at_gain_1_for_a_cycle(&mut c, 5));
 }
 
+/// tp->delivered_mstamp begins anew with the first packet sent while none is out, and an interval that a timeout begins
+/// is measured from there. With packets still out it stays where the last ACK left it: here seconds before.
+#[test]
+fn bbr1_policer_model_measures_an_interval_after_idle_from_the_first_packet() {
+    for (packets_out, engages) in [(0, true), (1, false)] {
+        let mut c = in_probe_bw(&[]);
+        c.pass_us(5_000_000);
+        c.stack.packets_out = packets_out;
+        c.event(Event::TxStart);
+        c.stack.state = CaState::Loss as u32;
+        c.op(Op::SetState);
+        c.stack.state = CaState::Open as u32;
+        lossy_interval(&mut c, 5, 5, 25);
+        lossy_interval(&mut c, 5, 5, 25);
+        assert_eq!(
+            paces_at_gain_1_for_a_cycle(&mut c, 5),
+            engages,
+            "{packets_out} packets out"
+        );
+    }
+}
+
 // ---- ACK aggregation ----
 
 #[test]

@@ -354,9 +354,9 @@ impl Endpoint {
         // A packet of several segments asks to be handed up at once, so that
         // GRO does not hold its end back.
         let push_flag = self.write_queue.sent(end) || segs > 1;
+        let departure_ns = self.departure(cx);
         self.on_data_sent(cx);
         let prior_packets = self.cc.packets_out;
-        let departure_ns = self.departure(cx);
         let in_flight = self.packets_in_flight() + segs;
         let tx = self.rate_on_send(departure_ns, in_flight);
         let app_limited = self.cc.app_limited != 0;

@@ -83,8 +83,8 @@ impl Endpoint {
 
     /// __tcp_retransmit_skb(): sends queued segments once more, as one skb.
     pub(super) fn transmit_again(&mut self, cx: &mut Cx, id: u32, segs: u32) -> u64 {
-        self.on_data_sent(cx);
         let departure_ns = self.departure(cx);
+        self.on_data_sent(cx);
         let in_flight = self.packets_in_flight() + segs;
         let tx = self.rate_on_send(departure_ns, in_flight);
         let app_limited = self.cc.app_limited != 0;
