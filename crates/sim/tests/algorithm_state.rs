@@ -64,3 +64,34 @@ fn an_algorithm_without_a_model_leaves_the_columns_empty() {
     assert!(samples.bbr_pacing_gain.iter().all(Option::is_none));
     assert!(samples.bbr_cwnd_gain.iter().all(Option::is_none));
 }
+
+/// Linux takes the ACK of one segment below the MSS, sent with nothing else in flight, for a delayed one
+/// (rs->is_ack_delayed), and BBR does not let such a sample replace a shorter RTT, however old that is.
+#[test]
+fn acks_of_single_small_segments_do_not_lengthen_the_rtt_of_bbr1() {
+    for (response_bytes, expected_ms) in [(500, 20), (1_448, 100)] {
+        let samples = run(&format!(
+            r#"
+duration = "14s"
+[path]
+rate = "10Mbit/s"
+rtt = "20ms"
+rtt_change = "1s to 100ms"
+buffer = "8bdp"
+[[flow]]
+algorithm = "bbr1"
+workload = "request-response"
+request = "500B"
+response = "{response_bytes}B"
+"#
+        ))
+        .samples;
+        let last = samples.t_ns.len() - 1;
+        let min_rtt_us = samples.bbr_min_rtt_us[last].expect("BBR tells it");
+        assert_eq!(
+            min_rtt_us / 10_000 * 10,
+            expected_ms,
+            "responses of {response_bytes} bytes: {min_rtt_us} us"
+        );
+    }
+}

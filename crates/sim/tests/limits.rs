@@ -227,3 +227,32 @@ blocking = {blocking}
         1.07,
     );
 }
+
+/// A window below the MSS is filled by the probe timer (tcp_write_wakeup()), and what the probe sent is retransmitted
+/// when it is lost, as any other data.
+#[test]
+fn what_a_window_probe_sent_is_retransmitted() {
+    let output = run(r#"
+duration = "600s"
+seed = 3
+[path]
+rate = "10Mbit/s"
+rtt = "20ms"
+mtu = "9000B"
+loss = "20%"
+[receiver]
+tcp_rmem_min = "4608B"
+tcp_rmem_default = "4608B"
+tcp_rmem_max = "4608B"
+[[flow]]
+algorithm = "reno"
+workload = "transfer"
+bytes = "200kB"
+"#);
+    let windows = output.samples.snd_wnd_bytes.iter().flatten();
+    let last = windows.last().expect("sampled");
+    assert!(*last < 8_948, "{last} hold a segment");
+    let flows = &output.flows;
+    assert!(flows.completion_us[0].is_some(), "it never completes");
+    assert!(flows.total_retrans[0] > 0);
+}

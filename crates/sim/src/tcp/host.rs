@@ -131,7 +131,29 @@ impl Cx<'_> {
 
 #[cfg(test)]
 mod tests {
+    use knee_model::scenario::{self, AlgorithmInfo, Names};
+
     use super::*;
+
+    impl HostConf {
+        /// A host of a scenario, with these lines in its table.
+        pub fn with_keys(keys: &str) -> HostConf {
+            let text = format!(
+                "duration = \"1s\"\n[path]\nrate = \"1Mbit/s\"\nrtt = \"100ms\"\n[sender]\n{keys}\
+                 [[flow]]\nalgorithm = \"reno\"\n"
+            );
+            let reno = AlgorithmInfo {
+                name: "reno".to_owned(),
+                params: Vec::new(),
+            };
+            let names = Names {
+                algorithms: vec![reno],
+                read_file: None,
+            };
+            let parsed = scenario::parse(&text, "test", &names).expect("a scenario");
+            HostConf::new(&parsed.cells[0].sender, 1500)
+        }
+    }
 
     #[test]
     fn a_divisor_gives_the_quotient_of_whatever_number() {

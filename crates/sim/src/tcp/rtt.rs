@@ -140,24 +140,11 @@ impl MinRtt {
 
 #[cfg(test)]
 mod tests {
-    use knee_model::scenario::{self, AlgorithmInfo, Names};
-
     use super::*;
 
     /// Of a kernel with a jiffy of a millisecond and no least timeout.
     fn conf() -> HostConf {
-        let text = "duration = \"1s\"\n[path]\nrate = \"1Mbit/s\"\nrtt = \"100ms\"\n[sender]\nhz = 1000\n\
-                    tcp_rto_min = \"1us\"\n[[flow]]\nalgorithm = \"reno\"\n";
-        let reno = AlgorithmInfo {
-            name: "reno".to_owned(),
-            params: Vec::new(),
-        };
-        let names = Names {
-            algorithms: vec![reno],
-            read_file: None,
-        };
-        let parsed = scenario::parse(text, "test", &names).expect("a scenario");
-        HostConf::new(&parsed.cells[0].sender, 1500)
+        HostConf::with_keys("hz = 1000\ntcp_rto_min = \"1us\"\n")
     }
 
     #[test]

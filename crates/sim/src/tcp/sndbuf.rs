@@ -32,7 +32,7 @@ impl Endpoint {
 
     /// sk_wmem_queued: payload unacked and unsent, and what its skbs cost.
     fn wmem_queued_bytes(&self) -> u64 {
-        let payload = self.write_seq.saturating_sub(self.snd_una.max(1));
+        let payload = self.write_seq.saturating_sub(self.snd_una);
         payload + (self.skbs_out + self.write_queue.len()) * SKB_OVERHEAD_BYTES
     }
 

@@ -152,6 +152,27 @@ fn cake_lends_a_tin_what_the_others_leave() {
     }
 }
 
+/// What a tin sent beyond its share while it was alone is not held against it.
+#[test]
+fn cake_gives_a_tin_its_share_after_it_had_everything() {
+    let mut link = link(&[("bandwidth", 2e7)]);
+    let (bulk, other) = (of(0, 0, 8), of(1, 1, 0));
+    let gap = mbit(20).transmit_time(u64::from(MTU));
+    let (joins, end) = (Nanos::from_secs(1), Nanos::from_secs(2));
+    let mut now = Nanos::ZERO;
+    while now < end {
+        link.offer(now, bulk);
+        if now >= joins {
+            link.offer(now, other);
+        }
+        now += gap;
+    }
+    let sent: Vec<_> = link.sent_between(joins, end).collect();
+    let of_bulk = sent.iter().filter(|sent| sent.packet.flow == bulk.flow);
+    let share = of_bulk.count() as u64;
+    assert_share("bulk", share, sent.len() as u64, 1.0 / 16.0, 0.01);
+}
+
 #[test]
 fn cake_sends_a_latency_sensitive_tin_first_below_its_threshold() {
     let mut link = link(&[("bandwidth", 2e7)]);

@@ -121,3 +121,40 @@ impl Receiver {
         };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::HostConf;
+
+    fn receiver() -> Receiver {
+        Receiver::new(&HostConf::with_keys("tcp_rmem_default = \"1MB\"\n"))
+    }
+
+    /// __tcp_select_window(): with less than half of the buffer free it is rounded down, so that no more is offered than
+    /// there is, and below a sixteenth nothing is.
+    #[test]
+    fn a_window_of_a_full_buffer_is_never_more_than_what_is_free() {
+        let (mut units, mut zeros) = (0, 0);
+        for waiting in (1_000..500_000).step_by(1_237) {
+            let mut rx = receiver();
+            rx.rcv_ssthresh = u64::MAX >> 1;
+            rx.out_of_order.insert(1, 1 + waiting, |_, _| {});
+            let (full, free) = (rx.window_clamp, rx.space(0));
+            let unit = 1 << rx.wscale;
+            let window = rx.select_window();
+            assert_eq!(window % unit, 0);
+            let whole = free / unit * unit;
+            if whole < full / 16 {
+                assert_eq!(window, 0, "{free} of {full} are free");
+                zeros += 1;
+            } else if free < full / 2 {
+                assert_eq!(window, whole, "{free} of {full} are free");
+                units += 1;
+            } else {
+                assert_eq!(window, free.div_ceil(unit) * unit);
+            }
+        }
+        assert!(units > 100 && zeros > 10, "{units} {zeros}");
+    }
+}
