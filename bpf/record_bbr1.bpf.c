@@ -16,7 +16,7 @@ struct bbr {
 	u32 cycle_idx : 3;
 } __attribute__((preserve_access_index));
 
-/* The inverse of the draw in cc/bbr1.c: 32 bits that lead to the phase which
+/* The inverse of bbr1_cycle_start(): 32 bits that lead to the phase which
  * the kernel is in. */
 static __always_inline u32 record_draw(struct sock *sk)
 {

@@ -38,6 +38,7 @@
  *	op the window, the rate and all else were equal (docs/replay.md).
  */
 #include "bbr1_burst.h"
+#include "bbr1_cycle.h"
 #include "bbr_aggregation.h"
 #include "bbr_full_pipe.h"
 #include "bbr_min_rtt.h"
@@ -45,13 +46,6 @@
 #include "bbr_policer.h"
 #include "bbr_recovery.h"
 #include "bbr_round.h"
-
-/* Gain cycle of PROBE_BW: probe, drain what the probe queued, cruise. */
-#define BBR1_CYCLE_PHASES 8u
-#define BBR1_PROBE_UP_GAIN (BBR_UNIT * 5 / 4)
-#define BBR1_PROBE_DOWN_GAIN (BBR_UNIT * 3 / 4)
-/* Start phases to choose from: all but the draining one. */
-#define BBR1_CYCLE_START_PHASES 7u
 
 /* Four segments keep a path with delayed ACKs moving. Segments. */
 #define BBR1_MIN_CWND 4u
@@ -166,26 +160,16 @@ static u32 bbr1_in_net_at_departure(const struct bbr1 *s,
 
 /* ---- modes -------------------------------------------------------------- */
 
-static u32 bbr1_cycle_gain(u32 phase)
+static void bbr1_enter_phase(struct bbr1 *s, u32 phase)
 {
-	if (phase == 0)
-		return BBR1_PROBE_UP_GAIN;
-	return phase == 1 ? BBR1_PROBE_DOWN_GAIN : BBR_UNIT;
-}
-
-static void bbr1_next_phase(struct bbr1 *s)
-{
-	s->cycle_idx = (s->cycle_idx + 1) % BBR1_CYCLE_PHASES;
+	s->cycle_idx = phase;
 	s->cycle_mstamp_us = s->delivered_mstamp_us;
 }
 
-/* A random phase to begin with, so that flows do not probe in step. */
 static void bbr1_enter_probe_bw(struct bbr1 *s, const struct cc_in *in)
 {
 	s->mode = BBR1_PROBE_BW;
-	s->cycle_idx = BBR1_CYCLE_PHASES - 1 -
-		       cc_random_below(in->random, BBR1_CYCLE_START_PHASES);
-	bbr1_next_phase(s);
+	bbr1_enter_phase(s, bbr1_cycle_start(in->random));
 }
 
 static void bbr1_leave_probe_rtt(struct bbr1 *s, const struct cc_in *in)
@@ -311,7 +295,7 @@ static void bbr1_update_cycle_phase(struct bbr1 *s, const struct cc_in *in,
 				    const struct cc_out *out)
 {
 	if (s->mode == BBR1_PROBE_BW && bbr1_phase_is_over(s, in, out))
-		bbr1_next_phase(s);
+		bbr1_enter_phase(s, bbr1_cycle_next(s->cycle_idx));
 }
 
 static void bbr1_check_full_bw(struct bbr1 *s, const struct cc_in *in)
