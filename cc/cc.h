@@ -76,6 +76,7 @@ enum cc_ack_prior {
 
 /* in->ack_flags: the bits of Linux' FLAG_* that algorithms read. */
 #define CC_ACK_ECE 0x40u
+#define CC_ACK_SLOWPATH 0x100u /* not what header prediction expects */
 #define CC_ACK_SND_UNA_ADVANCED 0x400u
 #define CC_ACK_MAYBE_DELAYED 0x10000u
 

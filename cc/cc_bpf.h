@@ -232,7 +232,8 @@ _Static_assert(__builtin_offsetof(struct tcp_congestion_ops, name) == 80 &&
 			       96,
 	       "the loader looks for name and flags elsewhere");
 
-/* CA_ACK_ECE of in_ack_event(), which numbers its flags anew. */
+/* CA_ACK_* of in_ack_event(), which numbers its flags anew. */
+#define CC_BPF_CA_ACK_SLOWPATH 0x1u
 #define CC_BPF_CA_ACK_ECE 0x4u
 
 /* Flags that kernels up to 6.18 accept; they refuse an object with others. */
@@ -532,8 +533,10 @@ static __always_inline u32 cc_bpf_give_up(struct sock *sk, u32 alg_flags)
 #define CC_BPF_ARGS_cwnd_event u32 event
 #define CC_BPF_SET_cwnd_event b->in.event = event
 #define CC_BPF_ARGS_in_ack_event u32 flags
-#define CC_BPF_SET_in_ack_event \
-	b->in.ack_flags = flags & CC_BPF_CA_ACK_ECE ? CC_ACK_ECE : 0
+#define CC_BPF_SET_in_ack_event                                \
+	b->in.ack_flags =                                      \
+		(flags & CC_BPF_CA_ACK_ECE ? CC_ACK_ECE : 0) | \
+		(flags & CC_BPF_CA_ACK_SLOWPATH ? CC_ACK_SLOWPATH : 0)
 #define CC_BPF_ARGS_pkts_acked const struct ack_sample *sample
 #define CC_BPF_SET_pkts_acked                                                 \
 	(b->in.acked = sample->pkts_acked, b->in.ack_rtt_us = sample->rtt_us, \

@@ -25,16 +25,13 @@
  *	  bw rtt_min at its end.
  *	- RTTs are counted in jiffies, as in Linux: at 250 Hz a path of 10 ms
  *	  has 3 of them, 12 ms.
- *	- Linux does not deduct bytes of duplicate ACKs from later cumulative
- *	  ones that take its fast path (no SACK, window unchanged); here they
- *	  are always deducted.
  */
 #include "cc_algorithm.h"
 
 /* rtt and rtt_min before the first sample (Linux). s. */
 #define WESTWOOD_INIT_RTT_SEC 20u
-/* Shortest window of a bandwidth sample (Linux). ms. */
-#define WESTWOOD_MIN_WINDOW_MS 50u
+/* Most windows of bandwidth samples per second (Linux). */
+#define WESTWOOD_MAX_WINDOWS_PER_SEC 20u
 
 #define WESTWOOD_PARAMS(P)
 
@@ -87,7 +84,7 @@ static void westwood_end_window(struct westwood *s, u32 length)
 
 static void westwood_check_window(struct westwood *s, const struct cc_in *in)
 {
-	u32 shortest = cc_msecs_to_jiffies(WESTWOOD_MIN_WINDOW_MS, in->hz);
+	u32 shortest = (u32)cc_div(in->hz, WESTWOOD_MAX_WINDOWS_PER_SEC);
 	s32 length = (s32)(in->jiffies - s->window_start);
 
 	/* What was acked before the first ACK is the handshake's. */
@@ -105,13 +102,16 @@ static void westwood_check_window(struct westwood *s, const struct cc_in *in)
 
 /*
  * Bytes that this ACK says have arrived. A duplicate stands for one segment;
- * the cumulative ACK that follows counts it again, and has it deducted.
+ * the cumulative ACK that follows counts it again, and has it deducted, unless
+ * header prediction expected it (Linux).
  */
 static u32 westwood_acked_bytes(struct westwood *s, const struct cc_in *in)
 {
 	u32 acked = in->snd_una - s->snd_una;
 
 	s->snd_una = in->snd_una;
+	if (!(in->ack_flags & CC_ACK_SLOWPATH))
+		return acked;
 	if (!acked) {
 		s->accounted = cc_add_saturate(s->accounted, in->mss_bytes);
 		return in->mss_bytes;

@@ -113,6 +113,8 @@ void against_compare(struct score *score, struct difference *first);
 
 /* `in` as the BPF shell fills it from the socket; for the stand-in. */
 void against_fill(struct cc_in *in, const struct sock *sk);
+/* The bits of cc.h for CA_ACK_*. */
+u32 against_ack_flags(u32 flags);
 void against_fill_sample(struct cc_in *in, const struct rate_sample *rs,
 			 u32 flags);
 

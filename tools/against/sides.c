@@ -175,6 +175,12 @@ void against_fill(struct cc_in *i, const struct sock *sk)
 	i->rcv_nxt = tp->rcv_nxt;
 }
 
+u32 against_ack_flags(u32 flags)
+{
+	return (flags & CA_ACK_ECE ? CC_ACK_ECE : 0) |
+	       (flags & CA_ACK_SLOWPATH ? CC_ACK_SLOWPATH : 0);
+}
+
 void against_fill_sample(struct cc_in *i, const struct rate_sample *rs,
 			 u32 flags)
 {
@@ -324,7 +330,7 @@ void against_ack_event(u32 flags)
 	if (!against_kernel_ops->in_ack_event)
 		return;
 	prepare();
-	in.ack_flags = (flags & CA_ACK_ECE) ? CC_ACK_ECE : 0;
+	in.ack_flags = against_ack_flags(flags);
 	against_kernel_ops->in_ack_event(SK, flags);
 	ours(CC_OP_in_ack_event);
 }

@@ -118,7 +118,7 @@ static void standin_in_ack_event(struct sock *sk, u32 flags)
 {
 	struct cc_in in = shown(sk);
 
-	in.ack_flags = flags & CA_ACK_ECE ? CC_ACK_ECE : 0;
+	in.ack_flags = against_ack_flags(flags);
 	run(sk, CC_OP_in_ack_event, &in);
 }
 

@@ -317,7 +317,7 @@ void against_run(const struct scenario *scenario, struct score *score,
 		next = min(next, w.rto_ns);
 		next = min(next, w.tlp_ns);
 		next = min(next, w.next_cwr_ns);
-		world_set_clock(next);
+		world_set_clock(max(next, w.now_ns));
 		if (w.n_heap && w.heap[0].at_ns <= w.now_ns) {
 			on_ack(score, first);
 		} else if (w.now_ns >= w.rto_ns) {

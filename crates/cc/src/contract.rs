@@ -252,6 +252,8 @@ pub const ACK_STATE_ECHO: u32 = 0x1;
 pub const ACK_STATE_DELAYED: u32 = 0x2;
 /// `ack_flags`: the ACK carried ECE.
 pub const ACK_ECE: u32 = 0x40;
+/// `ack_flags`: the ACK is not what header prediction expects: window, SACK blocks, ECE.
+pub const ACK_SLOWPATH: u32 = 0x100;
 /// `ack_flags`: the ACK moved `snd_una`.
 pub const ACK_SND_UNA_ADVANCED: u32 = 0x400;
 /// `ack_flags`: the ACK may have been delayed by the receiver.

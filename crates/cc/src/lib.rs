@@ -19,7 +19,8 @@ mod instance;
 
 pub use algorithm::{Algorithm, Op, Param, algorithms, find};
 pub use contract::{
-    ACK_ECE, ACK_MAYBE_DELAYED, ACK_SND_UNA_ADVANCED, ACK_STATE_DELAYED, ACK_STATE_ECHO, AckPrior,
-    CaState, CcIn, CcOut, EcnMode, Event, INFINITE_SSTHRESH, PacingStatus,
+    ACK_ECE, ACK_MAYBE_DELAYED, ACK_SLOWPATH, ACK_SND_UNA_ADVANCED, ACK_STATE_DELAYED,
+    ACK_STATE_ECHO, AckPrior, CaState, CcIn, CcOut, EcnMode, Event, INFINITE_SSTHRESH,
+    PacingStatus,
 };
 pub use instance::{Info, Instance, ParamError};

@@ -8,8 +8,8 @@ use std::path::Path;
 use common::digest::{Digest, Random, asked, golden_rows};
 use common::{Conn, MSS_BYTES};
 use knee_cc::{
-    ACK_ECE, ACK_MAYBE_DELAYED, ACK_SND_UNA_ADVANCED, ACK_STATE_DELAYED, ACK_STATE_ECHO, CaState,
-    EcnMode, Event, Op, find,
+    ACK_ECE, ACK_MAYBE_DELAYED, ACK_SLOWPATH, ACK_SND_UNA_ADVANCED, ACK_STATE_DELAYED,
+    ACK_STATE_ECHO, CaState, EcnMode, Event, Op, find,
 };
 
 const ACKS: u32 = 50_000;
@@ -157,6 +157,7 @@ impl Walk {
         s.delivered_ce = s.delivered_ce.wrapping_add(marked);
         s.lost = s.lost.wrapping_add(lost);
         s.ack_flags = ACK_SND_UNA_ADVANCED
+            | if marked + lost > 0 { ACK_SLOWPATH } else { 0 }
             | if marked > 0 { ACK_ECE } else { 0 }
             | if delayed { ACK_MAYBE_DELAYED } else { 0 };
         s.acked = acked;

@@ -12,8 +12,8 @@ use std::path::Path;
 use common::Conn;
 use common::digest::{Digest, Random, SIDE_OPS, asked, golden_rows};
 use knee_cc::{
-    ACK_ECE, ACK_MAYBE_DELAYED, ACK_SND_UNA_ADVANCED, ACK_STATE_DELAYED, ACK_STATE_ECHO, Algorithm,
-    CaState, CcIn, EcnMode, Event, Op, PacingStatus,
+    ACK_ECE, ACK_MAYBE_DELAYED, ACK_SLOWPATH, ACK_SND_UNA_ADVANCED, ACK_STATE_DELAYED,
+    ACK_STATE_ECHO, Algorithm, CaState, CcIn, EcnMode, Event, Op, PacingStatus,
 };
 
 const CONNECTIONS: u64 = 600;
@@ -159,6 +159,11 @@ impl Drawn {
         s.delivered_ce = s.delivered_ce.wrapping_add(marked);
         s.rs_delivered_ce = marked as i32;
         s.ack_flags = if acked > 0 { ACK_SND_UNA_ADVANCED } else { 0 }
+            | if acked == 0 || marked + lost > 0 {
+                ACK_SLOWPATH
+            } else {
+                0
+            }
             | if marked > 0 { ACK_ECE } else { 0 }
             | if delayed { ACK_MAYBE_DELAYED } else { 0 };
         s.snd_una = s.snd_una.wrapping_add(acked * s.mss_bytes);

@@ -1,13 +1,13 @@
 //! An incoming segment's way through the endpoint; the ACK's part of it keeps
 //! the order of tcp_ack(), which algorithms depend on.
 
-use knee_cc::{ACK_ECE, ACK_MAYBE_DELAYED, ACK_SND_UNA_ADVANCED, Op};
+use knee_cc::{ACK_ECE, ACK_MAYBE_DELAYED, ACK_SLOWPATH, ACK_SND_UNA_ADVANCED, Op};
 
 use super::rate::RateSample;
 use super::rtx::{EVER_RETRANS, LOST, RETRANS, SACKED};
 use super::sack::SackTag;
 use super::{CaState, Cx, Endpoint, State};
-use crate::segment::{ACK, SYN, Segment};
+use crate::segment::{ACK, PSH, SYN, Segment};
 
 /// What an ACK did: Linux' FLAG_* that matter here.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,6 +16,8 @@ pub struct AckFlags {
     pub window_update: bool,
     pub data_acked: bool,
     pub una_advanced: bool,
+    /// It is not the next one that header prediction expects.
+    pub slow_path: bool,
     pub data_sacked: bool,
     pub dsacking: bool,
     pub dsack_tlp: bool,
@@ -159,6 +161,7 @@ impl Endpoint {
         };
         let mut flags = AckFlags {
             data: segment.payload_bytes > 0,
+            slow_path: ack == before.una || !self.is_predicted(segment),
             ..AckFlags::default()
         };
         let mut tag = SackTag::new(self.first_tx_ns);
@@ -255,6 +258,17 @@ impl Endpoint {
         self.snd_wnd = window;
         self.max_window = self.max_window.max(window);
         changed
+    }
+
+    /// tp->pred_flags: the window stayed, no options but the timestamps, nothing
+    /// is out of order.
+    fn is_predicted(&self, segment: &Segment) -> bool {
+        segment.window_bytes == self.snd_wnd
+            && segment.seq == self.rx.rcv_nxt()
+            && segment.flags & !(ACK | PSH) == 0
+            && segment.sack.is_empty()
+            && segment.option_bytes == 0
+            && self.rx.is_in_order()
     }
 
     /// tcp_clean_rtx_queue(): removes what is cumulatively acked, measures the
@@ -427,6 +441,7 @@ impl Endpoint {
 /// The bits of Linux' FLAG_* that the contract passes on.
 fn ack_flag_bits(flags: &AckFlags, ack_delayed: bool) -> u32 {
     (u32::from(flags.ece) * ACK_ECE)
+        | (u32::from(flags.slow_path) * ACK_SLOWPATH)
         | (u32::from(flags.una_advanced) * ACK_SND_UNA_ADVANCED)
         | (u32::from(ack_delayed) * ACK_MAYBE_DELAYED)
 }

@@ -142,6 +142,9 @@ impl Receiver {
     pub fn rcv_nxt(&self) -> u64 {
         self.rcv_nxt
     }
+    pub fn is_in_order(&self) -> bool {
+        self.out_of_order.is_empty()
+    }
     pub fn rcvbuf_bytes(&self) -> u64 {
         self.rcvbuf_bytes
     }
