@@ -54,9 +54,13 @@ def build(kernel_file: Path, algorithm: str, out: Path) -> Path:
     sources = [(HERE / name, OUR_FLAGS) for name in HARNESS]
     sources.append((ROOT / f"cc/{algorithm}.c", OUR_FLAGS))
     # The kernel's own warnings are the kernel's.
-    sources.append(
-        (kernel_file.resolve(), ("-w", "-fno-strict-aliasing", "-DAGAINST_KERNEL_FILE", "-include", "stub.h"))
-    )
+    as_kernel = ("-w", "-fno-strict-aliasing", "-DAGAINST_KERNEL_FILE", "-include", "stub.h")
+    sources.append((kernel_file.resolve(), as_kernel))
+    # What it calls of another algorithm stands in that one's file, as vegas' clock of yeah does.
+    for name in re.findall(r'^\s*#\s*include\s*"(tcp_\w+)\.h"', text, re.M):
+        library = kernel_file.resolve().with_name(f"{name}.c")
+        if library.is_file() and library != kernel_file.resolve():
+            sources.append((library, (*as_kernel, "-DAGAINST_LIBRARY")))
     for source, flags in sources:
         compiled = folder / f"{source.parent.name}-{source.stem}.o"
         run([compiler, *C_FLAGS, *flags, *search, *defines, "-c", str(source), "-o", str(compiled)])

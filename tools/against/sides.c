@@ -9,6 +9,7 @@
 struct tcp_sock against_socket;
 struct decided against_ours;
 struct tcp_congestion_ops *against_kernel_ops;
+static struct tcp_congestion_ops *registered_ops;
 struct net against_net = { .ipv4 = { .sysctl_tcp_min_tso_segs = 2 } };
 struct net init_net;
 u32 against_jiffies, against_random;
@@ -257,8 +258,13 @@ static u32 ours(u32 op)
 void against_sides_init(void)
 {
 	prepare();
+	against_kernel_ops = registered_ops;
 	if (against_kernel_ops->init)
 		against_kernel_ops->init(SK);
+	/* It may give way to another (dctcp without ECN). */
+	if (inet_csk(SK)->icsk_ca_ops)
+		against_kernel_ops =
+			(struct tcp_congestion_ops *)inet_csk(SK)->icsk_ca_ops;
 	ours(CC_OP_init);
 }
 
@@ -327,11 +333,10 @@ void against_marked_lost(struct sk_buff *skb)
 
 void against_ack_event(u32 flags)
 {
-	if (!against_kernel_ops->in_ack_event)
-		return;
 	prepare();
 	in.ack_flags = against_ack_flags(flags);
-	against_kernel_ops->in_ack_event(SK, flags);
+	if (against_kernel_ops->in_ack_event)
+		against_kernel_ops->in_ack_event(SK, flags);
 	ours(CC_OP_in_ack_event);
 }
 
@@ -445,8 +450,8 @@ void against_compare(struct score *score, struct difference *first)
 int tcp_register_congestion_control(struct tcp_congestion_ops *ops)
 {
 	/* A file may register two (dctcp); the first is the algorithm. */
-	if (!against_kernel_ops)
-		against_kernel_ops = ops;
+	if (!registered_ops)
+		against_kernel_ops = registered_ops = ops;
 	return 0;
 }
 

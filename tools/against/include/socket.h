@@ -65,6 +65,7 @@ enum sk_pacing {
 #define TCP_PLB_SCALE 8
 #define TCP_SYN_SENT 2
 #define TCP_CLOSE 7
+#define TCP_LISTEN 10
 #define FLAG_ECE 0x40
 #define FLAG_SND_UNA_ADVANCED 0x400
 #define FLAG_ACK_MAYBE_DELAYED 0x10000
@@ -376,8 +377,10 @@ struct tcp_plb_state {
 	u32 pause_until;
 };
 
+#define tcp_plb_init(sk, plb) ((void)(plb))
 #define tcp_plb_update_state(sk, plb, ratio) ((void)(plb))
 #define tcp_plb_check_rehash(sk, plb) ((void)(plb))
 #define tcp_plb_update_state_upon_rto(sk, plb) ((void)(plb))
+#define INET_ECN_dontxmit(sk) ((void)(sk))
 
 #endif

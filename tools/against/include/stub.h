@@ -108,16 +108,23 @@ typedef long ktime_t;
 #define MODULE_VERSION(text)
 #define MODULE_ALIAS(text)
 #define MODULE_PARM_DESC(name, text)
+#ifdef AGAINST_LIBRARY /* a file that another one calls */
+#define module_init(function)                                    \
+	static int __attribute__((unused)) against_library(void) \
+	{                                                        \
+		return function();                               \
+	}
+#else
 #define module_init(function)      \
 	int against_register(void) \
 	{                          \
 		return function(); \
 	}
-#define module_exit(function)          \
-	void against_unregister(void); \
-	void against_unregister(void)  \
-	{                              \
-		function();            \
+#endif
+#define module_exit(function)                                \
+	static void __attribute__((unused)) at_exit_of(void) \
+	{                                                    \
+		function();                                  \
 	}
 
 /* A parameter of the module, so that the harness can set it by its name. */
