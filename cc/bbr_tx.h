@@ -92,9 +92,9 @@ static const struct bbr_tx_entry *bbr_tx_at(const struct bbr_tx *t, u32 age)
 	return &t->entries[(t->head - age) & (BBR_TX_ENTRIES - 1)];
 }
 
-/* The newest entry from before the packet was sent, by halving. */
-static const struct bbr_tx_entry *bbr_tx_find(const struct bbr_tx *t,
-					      u32 prior_delivered)
+/* The age of the newest entry from before the packet was sent, by halving;
+ * `count` where none is that old. */
+static u32 bbr_tx_find(const struct bbr_tx *t, u32 prior_delivered)
 {
 	u32 newer = 0; /* entries known to be too new */
 	u32 step;
@@ -105,21 +105,22 @@ static const struct bbr_tx_entry *bbr_tx_find(const struct bbr_tx *t,
 			     prior_delivered))
 			newer += step;
 	}
-	return bbr_tx_at(t, newer);
+	return newer;
 }
 
 /* What the history says of the packet sampled by this ACK. */
 static struct bbr_tx_fact bbr_tx_guess(const struct bbr_tx *t,
 				       const struct cc_in *in)
 {
-	const struct bbr_tx_entry *e = bbr_tx_find(t, in->rs_prior_delivered);
-	struct bbr_tx_fact fact;
+	u32 age = bbr_tx_find(t, in->rs_prior_delivered);
+	const struct bbr_tx_entry *e = bbr_tx_at(t, age);
+	struct bbr_tx_fact fact = { .in_flight = 0, .lost = 0 };
 	u32 later_bytes = e->snd_nxt - in->rs_last_end_seq;
 	u32 later = (u32)cc_div(later_bytes, in->mss_bytes);
 
+	if (age >= t->count) /* sent before the history began */
+		return fact;
 	fact.lost = in->lost - e->lost;
-	if (fact.lost >= 0x80000000u) /* from before the history */
-		fact.lost = 0;
 	fact.in_flight = e->in_flight;
 	if (later_bytes < 0x80000000u && later < fact.in_flight)
 		fact.in_flight -= later;

@@ -120,3 +120,29 @@ fn the_fast_path_leaves_the_window_of_an_application_that_sends_less_than_bw() {
         assert!(after > before, "{name}: {before}, {after}");
     }
 }
+
+/// Where the stack does not tell what was lost since a packet was sent, it is rebuilt from what init() and later ACKs saw.
+/// What the connection had delivered and lost before, under another algorithm, is no loss of this one's probes.
+#[test]
+fn losses_from_before_the_algorithm_are_not_its_own() {
+    for name in ["bbr2", "bbr3"] {
+        let paces = |delivered: u32, lost: u32| {
+            let mut c = Conn::new(name, &[("approximate", 1), ("ecn", 1)]);
+            c.stack.delivered = delivered;
+            c.stack.lost = lost;
+            c.op(Op::Init);
+            let mut paces = Vec::new();
+            for n in 0..3000u32 {
+                // Marks in bursts, and a loss now and then.
+                c.stack.rs_delivered_ce = i32::from(n / 64 % 4 == 1) * 5;
+                c.stack.delivered_ce += c.stack.rs_delivered_ce as u32;
+                c.stack.rs_losses = u32::from(n % 499 == 498);
+                c.stack.lost += c.stack.rs_losses;
+                ack(&mut c, 100);
+                paces.push((c.stack.pacing_rate, c.cwnd(), phase(&c)));
+            }
+            paces
+        };
+        assert_eq!(paces(5_000, 1_000), paces(5_000, 0), "{name}");
+    }
+}
