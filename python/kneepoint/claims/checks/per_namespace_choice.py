@@ -23,7 +23,8 @@ from .asked import Asked, Found, fact
 
 _PROGRAMS = ("unshare", "ip", "tc", "sysctl")
 _WANTED = (("reno", ("pfifo",)), ("bbr", ("fq", "bfifo")), ("cubic", ("bfifo",)))
-"""(algorithm, qdiscs, of which the first that this kernel has); the first two that a namespace may have."""
+"""Algorithms, of which the first two that a namespace may choose run, and the qdiscs of each, the first one that this
+kernel has."""
 
 _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 _DEFAULT = Path("/proc/sys/net/ipv4/tcp_congestion_control")
@@ -33,7 +34,7 @@ _TIMEOUT_SEC = 120
 
 def check(asked: Asked) -> Found:
     """Both run at once, each with what its namespace was given; the host keeps its default."""
-    missing = [program for program in _PROGRAMS if shutil.which(program) is None]
+    missing = [program for program in _PROGRAMS if shutil.which(program, path=_search_path()) is None]
     if missing:
         raise KernelUnsupported(
             f"per-namespace-choice: needs {', '.join(missing)}, of util-linux, iproute2 and procps."
@@ -74,6 +75,11 @@ def check(asked: Asked) -> Found:
     return Found(outcomes, ours)
 
 
+def _search_path() -> str:
+    """With sbin, where Debian has tc and sysctl, and where an ordinary user's own path does not lead."""
+    return os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+
+
 def _both(pairs: Sequence[tuple[str, Sequence[str]]]) -> list[dict[str, Any]]:
     """What each namespace told; each waits until the other is ready, so that they transfer at once."""
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
@@ -84,7 +90,7 @@ def _both(pairs: Sequence[tuple[str, Sequence[str]]]) -> list[dict[str, Any]]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=environment(),
+            env={**environment(), "PATH": _search_path()},
         )
         for algorithm, qdiscs in pairs
     ]
