@@ -166,6 +166,7 @@ def test_a_claim_that_does_not_hold_ends_with_exit_code_1(
     monkeypatch.setattr(catalogue, "CLAIMS", (claim,))
     ended = call("gallery", "--out", "g", "-q")
     assert ended.code == 1
+    assert "1 claim: 1 partly." in ended.out
     assert "little: partly" in ended.out and "fails: reno.goodput > 50Mbit/s  (left is " in ended.out
     assert "1 Gbit/s" in ended.out
 

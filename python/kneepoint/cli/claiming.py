@@ -13,6 +13,7 @@ from kneepoint.claims import catalogue
 from kneepoint.claims.catalogue import Claim
 from kneepoint.errors import RunFolderError, UsageError
 from kneepoint.folder import newest, next_free
+from kneepoint.human import counted
 from kneepoint.output import SCHEMA, aligned
 from kneepoint.terms import suggest
 from kneepoint.writing import replacing
@@ -117,5 +118,5 @@ def _lines(chosen: Sequence[Claim], results: Sequence[Result]) -> Iterator[str]:
     counts = {result.verdict: 0 for result in results}
     for result in results:
         counts[result.verdict] += 1
-    yield f"{len(results)} claims: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}."
+    yield f"{counted(len(results), 'claim')}: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}."
     yield published.NOTE
