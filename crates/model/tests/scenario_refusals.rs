@@ -214,13 +214,13 @@ algorithm = "cubic""#,
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 cuont = 2"#,
-            r#"s.toml:9: flow.0.cuont: unknown key; known here: algorithm, name, hops, workload, bytes, write, on, off, load, arrivals, arrival_process, sizes, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "count"?"#,
+            r#"s.toml:9: flow.0.cuont: unknown key; known here: algorithm, name, hops, workload, bytes, write, on, off, load, arrivals, arrival_process, sizes, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, pacing, max_pacing_rate. Did you mean "count"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 bbr2.drain_gain = 3"#,
-            r#"s.toml:9: flow.0.bbr2: unknown key; known here: algorithm, name, hops, workload, bytes, write, on, off, load, arrivals, arrival_process, sizes, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "bbr1"?"#,
+            r#"s.toml:9: flow.0.bbr2: unknown key; known here: algorithm, name, hops, workload, bytes, write, on, off, load, arrivals, arrival_process, sizes, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, pacing, max_pacing_rate. Did you mean "bbr1"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
@@ -259,7 +259,7 @@ workload = "bukl""#,
             r#"rtt = "100ms"
 [sender]
 pacing = "on""#,
-            r#"s.toml:7: sender.pacing: unknown pacing "on"; known: internal, fq."#,
+            r#"s.toml:7: sender.pacing: unknown pacing "on"; known: internal, timer, fq."#,
         ),
         (
             r#"rtt = "100ms""#,

@@ -156,6 +156,9 @@ impl<'a> World<'a> {
             instance(&self.cell.receiver.algorithm, &[])?,
         );
         sender.tcp.set_blocking(spec.blocking);
+        if let Some(pacing) = spec.pacing {
+            sender.tcp.set_pacing(pacing);
+        }
         if let Some(rate) = spec.max_pacing_rate {
             sender.tcp.set_max_pacing_rate(rate.bits_per_sec() / 8);
         }
