@@ -201,14 +201,14 @@ colour = "red""#,
             r#"rtt = "100ms"
 [sender]
 initcwmd = 10"#,
-            r#"s.toml:7: sender.initcwmd: unknown key; known here: hz, tcp_wmem_min, tcp_wmem_default, tcp_wmem_max, tcp_rmem_min, tcp_rmem_default, tcp_rmem_max, tcp_limit_output_bytes, tcp_slow_start_after_idle, tcp_rto_min, tcp_comp_sack_delay, tcp_comp_sack_nr, pacing, qdisc, tcp_ecn, quickack, initcwnd, gso_max, grow_skb, gro, rx_coalesce. Did you mean "initcwnd"?"#,
+            r#"s.toml:7: sender.initcwmd: unknown key; known here: hz, tcp_wmem_min, tcp_wmem_default, tcp_wmem_max, tcp_rmem_min, tcp_rmem_default, tcp_rmem_max, tcp_limit_output_bytes, tcp_slow_start_after_idle, tcp_rto_min, tcp_comp_sack_delay, tcp_comp_sack_nr, pacing, qdisc, tcp_ecn, quickack, initcwnd, gso_max, grow_skb, gro, rx_coalesce, noise. Did you mean "initcwnd"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 [sender]
 algorithm = "cubic""#,
-            r#"s.toml:7: sender.algorithm: unknown key; known here: hz, tcp_wmem_min, tcp_wmem_default, tcp_wmem_max, tcp_rmem_min, tcp_rmem_default, tcp_rmem_max, tcp_limit_output_bytes, tcp_slow_start_after_idle, tcp_rto_min, tcp_comp_sack_delay, tcp_comp_sack_nr, pacing, qdisc, tcp_ecn, quickack, initcwnd, gso_max, grow_skb, gro, rx_coalesce. Did you mean "flow.algorithm"?"#,
+            r#"s.toml:7: sender.algorithm: unknown key; known here: hz, tcp_wmem_min, tcp_wmem_default, tcp_wmem_max, tcp_rmem_min, tcp_rmem_default, tcp_rmem_max, tcp_limit_output_bytes, tcp_slow_start_after_idle, tcp_rto_min, tcp_comp_sack_delay, tcp_comp_sack_nr, pacing, qdisc, tcp_ecn, quickack, initcwnd, gso_max, grow_skb, gro, rx_coalesce, noise. Did you mean "flow.algorithm"?"#,
         ),
         (
             r#"algorithm = "cubic""#,

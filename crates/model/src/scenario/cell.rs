@@ -430,6 +430,8 @@ pub struct Host {
     pub gro: bool,
     /// How long the NIC gathers packets before it interrupts: what GRO can merge.
     pub rx_coalesce: Nanos,
+    /// How late it sends, in the mean.
+    pub noise: Nanos,
     /// Algorithm of the connections' far end, for what it sends back.
     pub algorithm: String,
 }

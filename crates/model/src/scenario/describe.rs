@@ -265,6 +265,7 @@ fn host(facts: &mut Facts, section: Section, host: &Host) {
     facts.key(section, "grow_skb", host.grow_skb);
     facts.key(section, "gro", host.gro);
     facts.key(section, "rx_coalesce", host.rx_coalesce);
+    facts.key(section, "noise", host.noise);
 }
 
 fn algorithm_params(facts: &mut Facts, section: Section, flow: &FlowSpec, names: &Names) {

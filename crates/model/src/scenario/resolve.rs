@@ -250,6 +250,7 @@ impl Resolver<'_> {
             grow_skb: self.flag(section, "grow_skb"),
             gro: self.flag(section, "gro"),
             rx_coalesce: self.duration(section, "rx_coalesce"),
+            noise: self.duration(section, "noise"),
             // A sender's algorithm is its flow's; the hosts' own shows in neither direction.
             algorithm: self.text(Section::Receiver, "algorithm"),
         })

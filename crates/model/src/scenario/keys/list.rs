@@ -278,6 +278,16 @@ pub(super) static HOST: &[Key] = &[
         "how long the NIC gathers packets before it interrupts, which bounds what GRO can merge; 0s: an interrupt per packet",
         "Linux ena driver, initial rx-usecs (netdev, 12 May 2024, \"net: ena: Change initial rx_usec interval\"); ethtool(8), -C rx-usecs",
     ),
+    key(
+        "noise",
+        Kind::Duration {
+            min: Nanos::ZERO,
+            max: ms(100),
+        },
+        Value("0s"),
+        "how late the host sends, in the mean: exponential, drawn anew for each moment at which it sends, and in order. For the simulator, whose hosts have no noise of their own; those of a lab have theirs, whatever this says",
+        "kneepoint; docs/simulator.md has what was measured",
+    ),
 ];
 
 pub(super) static RECEIVER: &[Key] = &[key(
