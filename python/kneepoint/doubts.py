@@ -1,4 +1,4 @@
-"""Repetitions whose figures are not to be trusted as they stand: the link fell behind, a program failed."""
+"""Figures that are not to be trusted as they stand: the link fell behind, a program failed, a setting misleads."""
 
 from __future__ import annotations
 
@@ -37,6 +37,18 @@ def of_run(meta: Mapping[str, Any]) -> list[Doubt]:
             for text in texts:
                 found.setdefault((entry["cell"], failed, text), []).append(entry["rep"])
     return [Doubt(cell, tuple(reps), text, failed) for (cell, failed, text), reps in sorted(found.items(), key=_place)]
+
+
+def of_settings(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the settings of `cells` in `run.json` are warned of, said once with the cells that it holds for."""
+    places: dict[str, list[str]] = {}
+    for cell in found:
+        for text in cell.get("cautions", ()):
+            places.setdefault(text, []).append(str(cell["index"]))
+    return [
+        f"{text}." if len(at) == len(found) else f"cell{'s' if len(at) > 1 else ''} {', '.join(at)}: {text}."
+        for text, at in places.items()
+    ]
 
 
 def cells(doubts: Sequence[Doubt]) -> set[int]:

@@ -5,8 +5,9 @@ status             "complete", or "interrupted" while repetitions are missing
 title claim file   of the scenario; `file` is the name it was given by
 scenario           its text, verbatim;  scenario_sha256 its hash
 seed repeat        as the scenario says
-cells              per cell: index, axes, describe (key, value, doc), duration_ns, warmup_ns, rate_bits_per_sec, rtt_ns,
-                   bdp_bytes, buffer_bytes, buffer_pkts, flows (group, name, algorithm, workload, count)
+cells              per cell: index, axes, describe (key, value, doc), cautions (what its settings are warned of),
+                   duration_ns, warmup_ns, rate_bits_per_sec, rtt_ns, bdp_bytes, buffer_bytes, buffer_pkts,
+                   flows (group, name, algorithm, workload, count)
 expects            assert and line of each [[expect]]
 published          value, figure, source and line of each [[published]]
 engine             "sim" or "kernel";  engine_version the version of kneepoint

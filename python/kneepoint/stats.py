@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from . import groups
+from . import doubts, groups
 from .metrics import BY_NAME, LIMITED_BY, SIZES, Sizes, of_sizes
 
 Floats = npt.NDArray[np.float64]
@@ -321,6 +321,7 @@ def _warnings(
                 "not complete when the run ended, so late percentiles of their completion are missing; "
                 "a longer `duration` would show them."
             )
+    lines += doubts.of_settings(list(by_cell.values()))
     missing_cells = sorted(set(by_cell) - {group.cell for group in found})
     if missing_cells:
         lines.append(f"{len(missing_cells)} of {len(by_cell)} cells have no repetition yet.")

@@ -117,6 +117,23 @@ algorithm = "reno"
 reno.beta = [0.3, 0.9]
 """
 
+PACED = """\
+title = "A paced flow beside one that is not"
+duration = "2s"
+repeat = 1
+[path]
+rate = "20Mbit/s"
+rtt = "20ms"
+buffer = "1bdp"
+[sender]
+pacing = "HOST"
+[[flow]]
+algorithm = "cubic"
+pacing = "FLOW"
+[[flow]]
+algorithm = "cubic"
+"""
+
 USERS = ("root", "nobody")
 
 
@@ -179,6 +196,20 @@ def test_parameters_of_a_flow_are_set_in_the_kernel(tmp_path: Path) -> None:
     assert set(ours) == {"cubic", "reno(beta = 307)", "reno(beta = 922)"}
     assert all(name.endswith("_reno") for variant, name in ours.items() if variant != "cubic")
     assert not set(ours.values()) - {"cubic"} & set(available())
+
+
+def test_a_flow_is_paced_by_itself_where_the_lab_can(tmp_path: Path) -> None:
+    def file(host: str, flow: str) -> str:
+        return scenario(tmp_path, PACED.replace("HOST", host).replace("FLOW", flow))
+
+    in_lab("run", file("internal", "timer"), "--out", "out", cwd=tmp_path)
+    rows = kneepoint.open(tmp_path / "out").flows.arrow().to_pylist()
+    assert all(row["goodput_bits_per_sec"] > 1e6 for row in rows)
+    refused = in_lab("run", file("internal", "fq"), "--out", "fq", cwd=tmp_path, code=2).stderr
+    assert 'flow.0.pacing = "fq"; this kernel has one qdisc for all flows' in refused, refused
+    assert 'flow.pacing = "timer"' in refused, refused
+    refused = in_lab("run", file("fq", "internal"), "--out", "no", cwd=tmp_path, code=2).stderr
+    assert 'flow.0.pacing = "internal"; this kernel paces every flow of a host whose qdisc is fq' in refused, refused
 
 
 def test_the_demo_runs_on_both_engines_and_fills_the_same_tables(user: User) -> None:

@@ -104,6 +104,15 @@ def test_a_scenario_tells_its_cells_and_expectations(scenario: _core.Scenario) -
     assert (cubic["buffer_bytes"], cubic["buffer_pkts"]) == (100_000, None)
 
 
+def test_a_cell_says_what_its_settings_are_warned_of(scenario: _core.Scenario) -> None:
+    assert [cell["cautions"] for cell in scenario.cells] == [[], []]
+    slow = SHORT.replace('rate = "20Mbit/s"', 'rate = "10Mbit/s"\nqueue = "dualpi2"')
+    (caution,) = _core.parse(slow, "slow.toml").cells[0]["cautions"]
+    assert "takes 1200us at 10Mbit/s, longer than dualpi2.step = 1ms" in caution
+    saved = slow.replace('"dualpi2"', '"dualpi2"\ndualpi2.min_qlen_step = 1')
+    assert _core.parse(saved, "slow.toml").cells[0]["cautions"] == []
+
+
 def test_a_scenario_that_cannot_be_read_is_refused_with_its_line() -> None:
     with pytest.raises(ScenarioError, match=r"^bad\.toml:5: path\.rate: "):
         _core.parse(SHORT.replace('"20Mbit/s"', "20").replace("repeat = 2\n", ""), "bad.toml")

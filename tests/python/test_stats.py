@@ -259,6 +259,14 @@ def test_cells_without_any_repetition_are_named() -> None:
     assert any("1 of 3 cells have no repetition yet" in warning for warning in summary.warnings)
 
 
+def test_what_settings_are_warned_of_is_said_once_with_its_cells() -> None:
+    table, cells = compared({"cubic": [1e6, 2e6], "reno": [1e6, 2e6]})
+    for place, at in (("too short.", [0, 1]), ("cell 1: too short.", [1])):
+        marked = [{**cell, "cautions": ["too short"]} if i in at else cell for i, cell in enumerate(cells)]
+        summary = stats.summarise(table, None, marked)
+        assert [warning for warning in summary.warnings if "too short" in warning] == [place]
+
+
 def test_a_run_without_flows_has_an_empty_summary() -> None:
     summary = stats.summarise(flows([]), None, [cell(0, [], "cubic")])
     assert (summary.groups, summary.totals, summary.verdicts) == ([], [], [])

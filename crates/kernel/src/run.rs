@@ -9,7 +9,7 @@ use knee_model::record::{
     CpuSample, CpuSamples, Events, Flows, Links, Program as ProgramRow, Programs, QueueSamples,
     Samples, TcpInfoSamples,
 };
-use knee_model::scenario::{Cell, FlowSpec, WorkloadSpec};
+use knee_model::scenario::{Cell, FlowSpec, Pacing, WorkloadSpec};
 use knee_model::units::Nanos;
 use knee_observe::folder::Folder;
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -76,6 +76,7 @@ pub fn run_in_lab(
     progress: &mut dyn FnMut(Nanos) -> bool,
 ) -> Result<Output, KernelError> {
     refuse_blocking(cell)?;
+    refuse_pacing(cell)?;
     let congestion = |name: &str| {
         let known = options.congestion.get(name);
         known.cloned().unwrap_or_else(|| name.to_owned())
@@ -96,6 +97,34 @@ fn refuse_blocking(cell: &Cell) -> Result<(), KernelError> {
             hint: "Leave it out, simulate it, or let a program of yours write (workload = \"programs\").".into(),
         }),
     }
+}
+
+/// All flows leave their host through one qdisc, and fq paces every socket.
+fn refuse_pacing(cell: &Cell) -> Result<(), KernelError> {
+    let host_has_fq = lab::qdisc(&cell.sender) == Some("fq");
+    let differs = |pacing: Pacing| (pacing == Pacing::Fq) != host_has_fq;
+    let mut flows = cell.flows.iter().enumerate();
+    let Some((group, pacing)) = flows.find_map(|(group, flow)| {
+        let pacing = flow.pacing.filter(|&pacing| differs(pacing))?;
+        Some((group, pacing))
+    }) else {
+        return Ok(());
+    };
+    let (lacks, hint) = match host_has_fq {
+        true => (
+            "paces every flow of a host whose qdisc is fq",
+            "Take fq from [sender], or simulate it.",
+        ),
+        false => (
+            "has one qdisc for all flows of the sender's host, which is not fq",
+            "Write flow.pacing = \"timer\", which paces at the same rate; or sender.pacing = \"fq\" for all flows; or simulate it.",
+        ),
+    };
+    Err(KernelError::Unsupported {
+        what: format!("flow.{group}.pacing = \"{}\"", pacing.name()),
+        lacks: lacks.into(),
+        hint: hint.into(),
+    })
 }
 
 /// A repetition under way.

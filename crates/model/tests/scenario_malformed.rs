@@ -37,6 +37,7 @@ tcp_slow_start_after_idle = false
 tcp_rmem_max = "6MiB"
 gro = true
 rx_coalesce = "20us"
+noise = "20us"
 
 [[flow]]
 algorithm = ["cubic", "bbr1"]

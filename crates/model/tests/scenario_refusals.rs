@@ -201,26 +201,26 @@ colour = "red""#,
             r#"rtt = "100ms"
 [sender]
 initcwmd = 10"#,
-            r#"s.toml:7: sender.initcwmd: unknown key; known here: hz, tcp_wmem_min, tcp_wmem_default, tcp_wmem_max, tcp_rmem_min, tcp_rmem_default, tcp_rmem_max, tcp_limit_output_bytes, tcp_slow_start_after_idle, tcp_rto_min, tcp_comp_sack_delay, tcp_comp_sack_nr, pacing, qdisc, tcp_ecn, quickack, initcwnd, gso_max, grow_skb, gro, rx_coalesce. Did you mean "initcwnd"?"#,
+            r#"s.toml:7: sender.initcwmd: unknown key; known here: hz, tcp_wmem_min, tcp_wmem_default, tcp_wmem_max, tcp_rmem_min, tcp_rmem_default, tcp_rmem_max, tcp_limit_output_bytes, tcp_slow_start_after_idle, tcp_rto_min, tcp_comp_sack_delay, tcp_comp_sack_nr, pacing, qdisc, tcp_ecn, quickack, initcwnd, gso_max, grow_skb, gro, rx_coalesce, noise. Did you mean "initcwnd"?"#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = "100ms"
 [sender]
 algorithm = "cubic""#,
-            r#"s.toml:7: sender.algorithm: unknown key; known here: hz, tcp_wmem_min, tcp_wmem_default, tcp_wmem_max, tcp_rmem_min, tcp_rmem_default, tcp_rmem_max, tcp_limit_output_bytes, tcp_slow_start_after_idle, tcp_rto_min, tcp_comp_sack_delay, tcp_comp_sack_nr, pacing, qdisc, tcp_ecn, quickack, initcwnd, gso_max, grow_skb, gro, rx_coalesce. Did you mean "flow.algorithm"?"#,
+            r#"s.toml:7: sender.algorithm: unknown key; known here: hz, tcp_wmem_min, tcp_wmem_default, tcp_wmem_max, tcp_rmem_min, tcp_rmem_default, tcp_rmem_max, tcp_limit_output_bytes, tcp_slow_start_after_idle, tcp_rto_min, tcp_comp_sack_delay, tcp_comp_sack_nr, pacing, qdisc, tcp_ecn, quickack, initcwnd, gso_max, grow_skb, gro, rx_coalesce, noise. Did you mean "flow.algorithm"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 cuont = 2"#,
-            r#"s.toml:9: flow.0.cuont: unknown key; known here: algorithm, name, hops, workload, bytes, write, on, off, load, arrivals, arrival_process, sizes, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "count"?"#,
+            r#"s.toml:9: flow.0.cuont: unknown key; known here: algorithm, name, hops, workload, bytes, write, on, off, load, arrivals, arrival_process, sizes, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, pacing, max_pacing_rate. Did you mean "count"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 bbr2.drain_gain = 3"#,
-            r#"s.toml:9: flow.0.bbr2: unknown key; known here: algorithm, name, hops, workload, bytes, write, on, off, load, arrivals, arrival_process, sizes, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, max_pacing_rate. Did you mean "bbr1"?"#,
+            r#"s.toml:9: flow.0.bbr2: unknown key; known here: algorithm, name, hops, workload, bytes, write, on, off, load, arrivals, arrival_process, sizes, request, response, connections, depth, requests, server, client, count, start, stagger, rtt, blocking, pacing, max_pacing_rate. Did you mean "bbr1"?"#,
         ),
         (
             r#"algorithm = "cubic""#,
@@ -259,7 +259,7 @@ workload = "bukl""#,
             r#"rtt = "100ms"
 [sender]
 pacing = "on""#,
-            r#"s.toml:7: sender.pacing: unknown pacing "on"; known: internal, fq."#,
+            r#"s.toml:7: sender.pacing: unknown pacing "on"; known: internal, timer, fq."#,
         ),
         (
             r#"rtt = "100ms""#,

@@ -190,6 +190,7 @@ fn cell_dict<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyDict>> 
     dict.set_item("index", cell.index)?;
     dict.set_item("axes", &cell.axes)?;
     dict.set_item("describe", model::describe(cell, &names()))?;
+    dict.set_item("cautions", model::cautions(cell))?;
     dict.set_item("duration_ns", cell.duration.0)?;
     dict.set_item("warmup_ns", cell.warmup.0)?;
     dict.set_item("bottleneck_hop", bottleneck_hop)?;

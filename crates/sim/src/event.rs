@@ -24,6 +24,8 @@ pub enum Target {
     Nic(EndpointId),
     /// A host's qdisc may release a packet.
     Egress(EndpointId),
+    /// What a host sends late leaves it.
+    Late(EndpointId),
     /// Some timer of an endpoint is due.
     Timer(EndpointId),
     /// The coarse timers of this instant are due.

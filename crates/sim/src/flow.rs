@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use knee_model::record::{self, Histogram};
+use knee_model::rng::Lateness;
 use knee_model::units::Nanos;
 use knee_model::workload::Apps;
 
@@ -48,6 +49,8 @@ pub struct End {
     pub nic: Nic,
     /// Segments that wait in the qdisc for their departure time.
     pub egress: VecDeque<(u64, u32)>,
+    /// What its host sends late; `None`: nothing.
+    pub late: Option<Box<Late>>,
     /// When the event queue wakes this end next; NEVER: not at all.
     pub armed_ns: u64,
     /// When its application is asked again; NEVER: when something happens.
@@ -60,9 +63,41 @@ impl End {
             tcp,
             nic: Nic::default(),
             egress: VecDeque::new(),
+            late: None,
             armed_ns: NEVER,
             app_wakes_ns: NEVER,
         }
+    }
+}
+
+/// Packets on their way out of a host that is late.
+pub struct Late {
+    lateness: Lateness,
+    /// When each leaves.
+    pub waiting: VecDeque<(u64, u32)>,
+    /// What is sent at this instant leaves together, because one wake-up of the host sends it...
+    given_ns: u64,
+    /// ... then.
+    leaves_ns: u64,
+}
+
+impl Late {
+    pub fn new(lateness: Lateness) -> Late {
+        Late {
+            lateness,
+            waiting: VecDeque::new(),
+            given_ns: 0,
+            leaves_ns: 0,
+        }
+    }
+
+    /// When a packet leaves that is sent now: never before one that was sent earlier.
+    pub fn leaves_ns(&mut self, now_ns: u64) -> u64 {
+        if self.given_ns != now_ns {
+            self.given_ns = now_ns;
+            self.leaves_ns = self.leaves_ns.max(now_ns + self.lateness.draw().0);
+        }
+        self.leaves_ns
     }
 }
 

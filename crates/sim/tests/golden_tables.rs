@@ -92,8 +92,11 @@ const TROUBLES: [(&str, &str); 14] = [
 ];
 
 /// Settings of the hosts, and of the queue: lines of `[path]`, `[sender]` and `[receiver]`.
-const SETTINGS: [(&str, &str, &str, &str); 11] = [
+const SETTINGS: [(&str, &str, &str, &str); 14] = [
     ("fq_paces", "", "pacing = \"fq\"", ""),
+    ("timer_paces", "", "pacing = \"timer\"", ""),
+    ("late", "", "noise = \"40us\"", "noise = \"25us\""),
+    ("late_fq", "", "pacing = \"fq\"\nnoise = \"2ms\"", ""),
     ("coalesces", "", "", "rx_coalesce = \"300us\""),
     (
         "small_rmem",
@@ -116,7 +119,7 @@ const AGGREGATES_MS: [u32; 6] = [9, 11, 14, 18, 25, 40];
 const FEW: &str = "[[flow]]\nalgorithm = \"prague\"\n[[flow]]\nname = \"again\"\nalgorithm = \"dctcp\"\nstart = \"1s\"\n";
 
 /// Parameters that the queues have besides their defaults: lines of `[path]`.
-const PARAMS: [&str; 21] = [
+const PARAMS: [&str; 22] = [
     "queue = \"codel\"\ncodel.target = \"2ms\"\ncodel.interval = \"40ms\"",
     "queue = \"codel\"\ncodel.ecn = false\ncodel.ce_threshold = \"1ms\"",
     "queue = \"fq_codel\"\nfq_codel.flows = 4\nfq_codel.quantum = \"300B\"",
@@ -130,6 +133,7 @@ const PARAMS: [&str; 21] = [
     "queue = \"red\"\nred.harddrop = true\nred.ecn = true",
     "queue = \"dualpi2\"\ndualpi2.step = \"300us\"\ndualpi2.coupling = 3\ndualpi2.target = \"5ms\"",
     "queue = \"dualpi2\"\ndualpi2.drop_overload = false",
+    "queue = \"dualpi2\"\ndualpi2.min_qlen_step = 2",
     "queue = \"fq\"\nfq.flow_limit = 10\nfq.quantum = \"1000B\"",
     "queue = \"fq\"\nfq.ce_threshold = \"1ms\"",
     "queue = \"cake\"\ncake.bandwidth = \"8Mbit/s\"\ncake.rtt = \"20ms\"",

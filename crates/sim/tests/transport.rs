@@ -289,6 +289,45 @@ fn fq_and_internal_pacing_give_bbr1_the_same_goodput() {
     }
 }
 
+/// Longest train of data packets at one instant at each flow's interface, once slow start is over.
+fn longest_trains(host: &str, flows: [&str; 2]) -> [u32; 2] {
+    let flows = flows.map(|pacing| format!("[[flow]]\nalgorithm = \"cubic\"\n{pacing}\n"));
+    let output = run_captured(&format!(
+        "duration = \"8s\"\n[path]\nrate = \"20Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"1bdp\"\n\
+         [sender]\ngso_max = \"0B\"\n{host}\n{}",
+        flows.concat()
+    ));
+    [0, 1].map(|flow| {
+        let sent = output
+            .capture
+            .iter()
+            .filter(|packet| data(packet) && packet.flow == flow && packet.t.0 > 3_000_000_000);
+        let (mut longest, mut train) = (0, (0, 0));
+        for packet in sent {
+            train = match packet.t.0 == train.1 {
+                true => (train.0 + 1, train.1),
+                false => (1, packet.t.0),
+            };
+            longest = longest.max(train.0);
+        }
+        longest
+    })
+}
+
+/// Source: tcp_tso_autosize() makes packets of at least two segments; what is paced leaves one such at a time,
+/// CUBIC's ACK-clocked trains are as long as what an ACK frees.
+#[test]
+fn a_flow_is_paced_as_it_says_beside_one_that_is_not() {
+    for pacing in ["timer", "fq"] {
+        let own = format!("pacing = \"{pacing}\"");
+        let [paced, unpaced] = longest_trains("", [&own, ""]);
+        assert!(paced <= 2 && unpaced > 2, "{pacing}: {paced} and {unpaced}");
+        // The flow's own word holds, whatever its host's is.
+        let [unpaced, paced] = longest_trains(&own, ["pacing = \"internal\"", ""]);
+        assert!(paced <= 2 && unpaced > 2, "{pacing}: {unpaced} and {paced}");
+    }
+}
+
 /// Source: Linux tcp_tso_autosize(): a burst is what the pacing rate sends in 1 ms
 /// (rate >> 10 bytes), at least two segments; at an RTT beyond 3 ms nothing is added.
 /// Trains are data packets at one instant at the sender's interface.

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from kneepoint import api, compose, output, progress, record, say, scenarios
+from kneepoint import api, compose, doubts, output, progress, record, say, scenarios
 from kneepoint.errors import UsageError
 from kneepoint.folder import next_free
 from kneepoint.results import Run
@@ -228,6 +228,7 @@ def _dry_run(texts: Sequence[tuple[str, str]], options: Options) -> int:
         if not options.json:
             how = "in real time" if options.engine == "kernel" else "simulated"
             say.lines(_plan(scenario.title, scenario.repeat, cells, how))
+            say.lines(f"Warning: {caution}" for caution in doubts.of_settings(cells))
     if options.json:
         say.json({"schema": output.SCHEMA, "plans": plans})
     return 0

@@ -26,6 +26,7 @@ pub use joint::Joint;
 pub use namespace::Namespace;
 pub use program::{Listeners, Program, await_listener};
 pub use run_as::RunAs;
+pub use settings::qdisc;
 
 /// Name of each host's device.
 pub const DEVICE: &str = "knee0";

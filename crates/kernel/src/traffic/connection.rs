@@ -17,6 +17,8 @@ use knee_observe::sock_diag::tcp_info::KNOWN_BYTES;
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     pub congestion: &'a str,
+    /// Does TCP's own timer space its packets, whatever the algorithm?
+    pub paced: bool,
     pub max_pacing_rate: Option<Rate>,
     pub nodelay: bool,
 }
@@ -41,21 +43,29 @@ pub fn open(options: Options<'_>) -> nix::Result<OwnedFd> {
     if options.nodelay {
         setsockopt(&fd, sockopt::TcpNoDelay, &true)?;
     }
+    if options.paced {
+        // A limit switches pacing on; lifting it leaves it on, at the rate that TCP reckons.
+        set_max_pacing_rate(&fd, u64::MAX - 1)?;
+        set_max_pacing_rate(&fd, u64::MAX)?;
+    }
     if let Some(rate) = options.max_pacing_rate {
-        let bytes_per_sec: u64 = rate.bits_per_sec() / 8;
-        // SAFETY: the option takes an unsigned long, which is eight bytes here.
-        let result = unsafe {
-            libc::setsockopt(
-                fd.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_MAX_PACING_RATE,
-                (&raw const bytes_per_sec).cast(),
-                size_of::<u64>() as libc::socklen_t,
-            )
-        };
-        nix::Error::result(result)?;
+        set_max_pacing_rate(&fd, rate.bits_per_sec() / 8)?;
     }
     Ok(fd)
+}
+
+fn set_max_pacing_rate(fd: &OwnedFd, bytes_per_sec: u64) -> nix::Result<()> {
+    // SAFETY: the option takes an unsigned long, which is eight bytes here.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const bytes_per_sec).cast(),
+            size_of::<u64>() as libc::socklen_t,
+        )
+    };
+    nix::Error::result(result).map(drop)
 }
 
 /// Begins to listen.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use knee_link::SERVICE_PORT;
 use knee_model::record::Histogram;
-use knee_model::scenario::Cell;
+use knee_model::scenario::{Cell, Pacing};
 use knee_model::units::Nanos;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -133,13 +133,18 @@ impl Generator<'_> {
     /// A socket with what the scenario says of this side.
     fn socket(&self, flow: &Flow) -> Result<OwnedFd, KernelError> {
         let (cell, spec) = (self.plan.cell, &self.plan.cell.flows[flow.group]);
-        let (algorithm, rate) = match self.plan.side {
-            Side::Sender => (Variant::of_flow(spec).to_string(), spec.max_pacing_rate),
-            Side::Receiver => (cell.receiver.algorithm.clone(), None),
+        let (algorithm, pacing, rate) = match self.plan.side {
+            Side::Sender => (
+                Variant::of_flow(spec).to_string(),
+                spec.pacing.unwrap_or(cell.sender.pacing),
+                spec.max_pacing_rate,
+            ),
+            Side::Receiver => (cell.receiver.algorithm.clone(), cell.receiver.pacing, None),
         };
         let congestion = (self.plan.congestion)(&algorithm);
         let options = Options {
             congestion: &congestion,
+            paced: pacing == Pacing::Timer,
             max_pacing_rate: rate,
             nodelay: flow.receiver_opens,
         };

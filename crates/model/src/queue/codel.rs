@@ -38,6 +38,7 @@ pub(super) const KIND: QueueKind = QueueKind {
         },
         CE_THRESHOLD,
     ],
+    caution: None,
     build: |setup| Box::new(CodelQueue::new(&setup)),
 };
 

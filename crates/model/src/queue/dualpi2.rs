@@ -8,11 +8,19 @@
 //! every tupdate:  p = p + alpha * (wait - target) + beta * (wait - wait before)
 //! classic:        dropped or marked with p^2
 //! L4S:            marked with k * p, and always when it waited longer than step
+//!                 and min_qlen_step or more L4S packets waited when it came
 //! overload:       k * p > 1: both are dropped with p^2, whatever their ECN
 //! ```
 //!
 //! Source: RFC 9332, appendix A; Linux 6.17 net/sched/sch_dualpi2.c;
 //! De Schepper et al.: PI2, CoNEXT 2016.
+//!
+//! Kernels differ in `min_qlen_step`. Linux 6.17 and later have it as an option,
+//! 0 by default: the step holds for every packet. Those before it, out of tree
+//! (L4STeam/linux, google/bbr, the patch to netdev of August 2019), have no such
+//! option and 2 built in: a packet is marked by the step only when two others
+//! waited in front of it. RFC 9332 has Th_len, 1 packet. It decides below
+//! 12 Mbit/s, where one packet of 1500 bytes takes longer than the step of 1 ms.
 //!
 //! Differs from the RFC, as Linux does: the queue of L4S goes first unless
 //! classic packets have been passed over for nine tenths of the bytes (a
@@ -28,7 +36,7 @@ use crate::packet::{Ecn, Packet};
 use crate::params::{Param, Params, Unit};
 use crate::rng::Stream;
 use crate::scenario::BufferLimit;
-use crate::units::Nanos;
+use crate::units::{Nanos, Rate};
 
 const LINUX: &str = "RFC 9332 appendix A.1; Linux net/sched/sch_dualpi2.c: dualpi2_reset_default()";
 
@@ -92,6 +100,15 @@ pub(super) const KIND: QueueKind = QueueKind {
             source: LINUX,
         },
         Param {
+            name: "min_qlen_step",
+            unit: Unit::Count,
+            default: 0.0,
+            min: 0.0,
+            max: 4_294_967_295.0,
+            doc: "the step holds for a packet that came when so many L4S packets or more waited; 0: for every one. Kernels before 6.17, out of tree, have 2 built in (L4STeam/linux, google/bbr); RFC 9332 has Th_len = 1 packet",
+            source: "Linux 6.17 net/sched/sch_dualpi2.c: dualpi2_reset_default(), skb_apply_step(); tc-dualpi2(8)",
+        },
+        Param {
             name: "classic_protection",
             unit: Unit::Share,
             default: 0.1,
@@ -110,8 +127,23 @@ pub(super) const KIND: QueueKind = QueueKind {
             source: LINUX,
         },
     ],
+    caution: Some(step_below_a_packet),
     build: |setup| Box::new(DualPi2::new(setup)),
 };
+
+fn step_below_a_packet(params: &Params, rate: Rate, packet_bytes: u32) -> Option<String> {
+    let (step, packet) = (
+        Nanos(params.int("step")),
+        rate.transmit_time(packet_bytes.into()),
+    );
+    (params.int("min_qlen_step") == 0 && packet > step).then(|| {
+        format!(
+            "a packet of {packet_bytes} bytes takes {packet} at {rate}, longer than dualpi2.step = {step}, so an L4S packet \
+             is marked whenever one is in front of it, as in Linux 6.17 and later by default; \
+             dualpi2.min_qlen_step = 1 (RFC 9332) or 2 (kernels before) mends that"
+        )
+    })
+}
 
 /// Of the shares that classic protection weighs with.
 const WEIGHTS: f64 = 10_000.0;
@@ -123,6 +155,7 @@ struct Settings {
     beta: f64,
     coupling: f64,
     step: Nanos,
+    min_qlen_step: usize,
     /// Of [`WEIGHTS`].
     classic_weight: i64,
     drop_overload: bool,
@@ -142,6 +175,7 @@ impl Settings {
             beta: params.get("beta"),
             coupling: params.get("coupling"),
             step: Nanos(params.int("step")),
+            min_qlen_step: params.int("min_qlen_step") as usize,
             classic_weight,
             drop_overload: params.flag("drop_overload"),
             least_backlog_bytes: 2 * u64::from(max_packet_bytes),
@@ -159,8 +193,15 @@ struct Pi {
     next: Option<Nanos>,
 }
 
+/// A packet of the L4S queue.
+struct Waiting {
+    packet: Packet,
+    /// Were enough others there when it came?
+    apply_step: bool,
+}
+
 struct DualPi2 {
-    l4s: VecDeque<Packet>,
+    l4s: VecDeque<Waiting>,
     classic: VecDeque<Packet>,
     bytes: u64,
     limit: BufferLimit,
@@ -211,7 +252,8 @@ impl DualPi2 {
     #[cold]
     fn update(&mut self, first: Nanos, now: Nanos) {
         let times = (now - first).0 / self.settings.tupdate.0 + 1;
-        let head = [self.l4s.front(), self.classic.front()];
+        let l4s = self.l4s.front().map(|waiting| &waiting.packet);
+        let head = [l4s, self.classic.front()];
         let oldest = head.into_iter().flatten().map(|p| p.enqueued).min();
         let mut at = first;
         for done in 1..=times {
@@ -268,7 +310,8 @@ impl DualPi2 {
         f64::from(self.rng.next_u32()) < probability * 4_294_967_296.0
     }
 
-    fn judge(&mut self, is_l4s: bool, packet: &Packet, now: Nanos) -> Verdict {
+    /// `apply_step`: may the step mark it?
+    fn judge(&mut self, is_l4s: bool, apply_step: bool, packet: &Packet, now: Nanos) -> Verdict {
         let p = self.pi.probability;
         let mut verdict = Verdict::Pass;
         if p > 0.0 && self.bytes >= self.settings.least_backlog_bytes {
@@ -287,7 +330,7 @@ impl DualPi2 {
             }
         }
         let waited = now.saturating_sub(packet.enqueued);
-        if is_l4s && verdict == Verdict::Pass && waited > self.settings.step {
+        if apply_step && verdict == Verdict::Pass && waited > self.settings.step {
             verdict = Verdict::Mark;
         }
         verdict
@@ -311,7 +354,8 @@ impl Queue for DualPi2 {
         }
         self.bytes = bytes;
         if is_l4s(&packet) {
-            self.l4s.push_back(packet);
+            let apply_step = self.l4s.len() >= self.settings.min_qlen_step;
+            self.l4s.push_back(Waiting { packet, apply_step });
         } else {
             self.classic.push_back(packet);
         }
@@ -322,14 +366,14 @@ impl Queue for DualPi2 {
         self.catch_up(now);
         loop {
             let (l4s, weight) = self.turn()?;
-            let queue = if l4s {
-                &mut self.l4s
+            let (mut packet, apply_step) = if l4s {
+                let waiting = self.l4s.pop_front()?;
+                (waiting.packet, waiting.apply_step)
             } else {
-                &mut self.classic
+                (self.classic.pop_front()?, false)
             };
-            let mut packet = queue.pop_front()?;
             self.bytes -= u64::from(packet.bytes);
-            match self.judge(l4s, &packet, now) {
+            match self.judge(l4s, apply_step, &packet, now) {
                 Verdict::Drop => {
                     dropped.push(packet);
                     continue;

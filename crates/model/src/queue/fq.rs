@@ -70,6 +70,7 @@ pub(super) const KIND: QueueKind = QueueKind {
             source: "Linux net/sched/sch_fq.c: fq_init(), 4294 s",
         },
     ],
+    caution: None,
     build: |setup| Box::new(Fq::new(&setup)),
 };
 

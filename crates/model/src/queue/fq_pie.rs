@@ -42,6 +42,7 @@ pub(super) const KIND: QueueKind = QueueKind {
         FLOWS,
         QUANTUM,
     ],
+    caution: None,
     build: |setup| Box::new(FqPie::new(setup)),
 };
 

@@ -60,12 +60,18 @@ pub struct Setup {
     pub params: Params,
 }
 
+/// Says what is wrong with a queue's parameters at a link of that rate, for full
+/// packets of so many bytes. `None`: nothing.
+pub type Caution = fn(&Params, Rate, u32) -> Option<String>;
+
 /// A kind of queue that a scenario can name.
 pub struct QueueKind {
     pub name: &'static str,
     pub summary: &'static str,
     pub source: &'static str,
     pub params: &'static [Param],
+    /// What to know before a run with these parameters.
+    pub caution: Option<Caution>,
     pub build: fn(Setup) -> Box<dyn Queue>,
 }
 

@@ -41,6 +41,7 @@ pub(super) const KIND: QueueKind = QueueKind {
         BYTEMODE,
         DQ_RATE_ESTIMATOR,
     ],
+    caution: None,
     build: |setup| Box::new(PieQueue::new(setup)),
 };
 

@@ -118,6 +118,7 @@ pub(super) const KIND: QueueKind = QueueKind {
             source: "iproute2 tc/q_red.c",
         },
     ],
+    caution: None,
     build: |setup| Box::new(Red::new(setup)),
 };
 

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 
 use super::{Queue, QueueKind, Setup};
 use crate::packet::{Ecn, Packet};
-use crate::params::{Param, Unit};
+use crate::params::{Param, Params, Unit};
 use crate::scenario::BufferLimit;
-use crate::units::Nanos;
+use crate::units::{Nanos, Rate};
 
 const fn off(
     name: &'static str,
@@ -54,8 +54,20 @@ pub(super) const KIND: QueueKind = QueueKind {
             "tc-fq(8), tc-fq_codel(8), ce_threshold",
         ),
     ],
+    caution: Some(threshold_below_a_packet),
     build: |setup| Box::new(Step::new(&setup)),
 };
+
+fn threshold_below_a_packet(params: &Params, rate: Rate, packet_bytes: u32) -> Option<String> {
+    let threshold = Nanos(params.int("ce_threshold"));
+    let packet = rate.transmit_time(packet_bytes.into());
+    (threshold > Nanos::ZERO && packet > threshold).then(|| {
+        format!(
+            "a packet of {packet_bytes} bytes takes {packet} at {rate}, longer than step.ce_threshold = {threshold}: packets \
+             are marked whenever one is in front of them; step.ce_packets counts packets instead"
+        )
+    })
+}
 
 /// Thresholds of a link of that speed, from the paper's testbed.
 const GIGABIT_PER_SEC: u64 = 1_000_000_000;
@@ -144,9 +156,7 @@ impl Queue for Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Params;
     use crate::rng::Stream;
-    use crate::units::Rate;
 
     fn queue(rate_bits_per_sec: u64, params: &[(&str, f64)]) -> Box<dyn Queue> {
         let mut values = Params::defaults(KIND.params);
@@ -205,6 +215,23 @@ mod tests {
             marked(queue, Ecn::Ect0, 2, Nanos::from_us(us)).len()
         };
         assert_eq!((wait(50), wait(51)), (0, 2));
+    }
+
+    #[test]
+    fn step_cautions_where_one_packet_takes_longer_than_the_threshold() {
+        let caution = |rate_bits_per_sec, threshold| {
+            let mut params = Params::defaults(KIND.params);
+            params.set("ce_threshold", threshold);
+            let rate = Rate::from_bits_per_sec(rate_bits_per_sec).unwrap();
+            KIND.caution.unwrap()(&params, rate, 1_500)
+        };
+        assert_eq!(caution(12_000_000, 1e6), None);
+        assert_eq!(caution(1_000_000, 0.0), None, "it has no such threshold");
+        let text = caution(10_000_000, 1e6).unwrap();
+        assert!(
+            text.contains("1200us") && text.contains("ce_threshold = 1ms"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -375,8 +375,27 @@ impl BufferLimit {
 pub enum Pacing {
     /// TCP's own timer, for algorithms that ask for pacing; the rest is unpaced.
     Internal,
+    /// TCP's own timer, whatever the algorithm: what SO_MAX_PACING_RATE switches on.
+    Timer,
     /// The fq qdisc, for every socket.
     Fq,
+}
+
+impl Pacing {
+    /// As scenarios write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pacing::Internal => "internal",
+            Pacing::Timer => "timer",
+            Pacing::Fq => "fq",
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Pacing {
+        let all = [Pacing::Internal, Pacing::Timer, Pacing::Fq];
+        let found = all.into_iter().find(|pacing| pacing.name() == name);
+        found.expect("the registry has the names")
+    }
 }
 
 /// Linux settings of one side's hosts, named as the sysctls.
@@ -411,6 +430,8 @@ pub struct Host {
     pub gro: bool,
     /// How long the NIC gathers packets before it interrupts: what GRO can merge.
     pub rx_coalesce: Nanos,
+    /// How late it sends, in the mean.
+    pub noise: Nanos,
     /// Algorithm of the connections' far end, for what it sends back.
     pub algorithm: String,
 }
@@ -434,6 +455,8 @@ pub struct FlowSpec {
     pub hops: Range<usize>,
     /// Does the sending application wait in write() for room in the send buffer?
     pub blocking: bool,
+    /// Who spaces what the flow sends; `None`: as its host says.
+    pub pacing: Option<Pacing>,
     /// SO_MAX_PACING_RATE.
     pub max_pacing_rate: Option<Rate>,
 }

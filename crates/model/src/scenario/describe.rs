@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::keys::Section;
 use super::read::ACK;
 use super::{
-    Backend, BufferLimit, Cell, FlowSpec, Host, Names, Pacing, ParamInfo, Path, RttChange,
-    WorkloadSpec,
+    Backend, BufferLimit, Cell, FlowSpec, Host, Names, ParamInfo, Path, RttChange, WorkloadSpec,
 };
 use crate::loss::percent;
 use crate::params::Params;
@@ -257,11 +256,7 @@ fn host(facts: &mut Facts, section: Section, host: &Host) {
     facts.key(section, "tcp_rto_min", host.tcp_rto_min);
     facts.key(section, "tcp_comp_sack_delay", host.tcp_comp_sack_delay);
     facts.key(section, "tcp_comp_sack_nr", host.tcp_comp_sack_nr);
-    let pacing = match host.pacing {
-        Pacing::Internal => "internal",
-        Pacing::Fq => "fq",
-    };
-    facts.key(section, "pacing", pacing);
+    facts.key(section, "pacing", host.pacing.name());
     facts.key(section, "qdisc", host.qdisc.as_deref().unwrap_or("default"));
     facts.key(section, "tcp_ecn", host.tcp_ecn);
     facts.key(section, "quickack", host.quickack);
@@ -270,6 +265,7 @@ fn host(facts: &mut Facts, section: Section, host: &Host) {
     facts.key(section, "grow_skb", host.grow_skb);
     facts.key(section, "gro", host.gro);
     facts.key(section, "rx_coalesce", host.rx_coalesce);
+    facts.key(section, "noise", host.noise);
 }
 
 fn algorithm_params(facts: &mut Facts, section: Section, flow: &FlowSpec, names: &Names) {
@@ -368,6 +364,9 @@ fn flow(facts: &mut Facts, section: Section, flow: &FlowSpec, n_hops: usize) {
         facts.key(section, "hops", hops);
     }
     facts.key(section, "blocking", flow.blocking.to_string());
+    if let Some(pacing) = flow.pacing {
+        facts.key(section, "pacing", pacing.name());
+    }
     facts.key(section, "max_pacing_rate", rate(flow.max_pacing_rate));
 }
 

@@ -4,6 +4,7 @@
 //! per point of the matrix, with every value resolved (defaults filled in, BDP
 //! turned into bytes). Engines see only cells.
 
+mod cautions;
 mod cell;
 mod describe;
 mod error;
@@ -14,6 +15,7 @@ mod resolve;
 mod settings;
 mod value;
 
+pub use cautions::cautions;
 pub use cell::*;
 pub use describe::{Fact, bdp_bytes, describe};
 pub use error::{Problem, ScenarioError, ScenarioErrors};

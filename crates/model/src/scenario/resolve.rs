@@ -239,10 +239,7 @@ impl Resolver<'_> {
             tcp_rto_min: self.duration(section, "tcp_rto_min"),
             tcp_comp_sack_delay: self.duration(section, "tcp_comp_sack_delay"),
             tcp_comp_sack_nr: self.count(section, "tcp_comp_sack_nr") as u32,
-            pacing: match self.name(section, "pacing") {
-                "fq" => Pacing::Fq,
-                _ => Pacing::Internal,
-            },
+            pacing: Pacing::named(self.name(section, "pacing")),
             qdisc: Some(self.name(section, "qdisc"))
                 .filter(|&name| name != "default")
                 .map(str::to_owned),
@@ -253,6 +250,7 @@ impl Resolver<'_> {
             grow_skb: self.flag(section, "grow_skb"),
             gro: self.flag(section, "gro"),
             rx_coalesce: self.duration(section, "rx_coalesce"),
+            noise: self.duration(section, "noise"),
             // A sender's algorithm is its flow's; the hosts' own shows in neither direction.
             algorithm: self.text(Section::Receiver, "algorithm"),
         })

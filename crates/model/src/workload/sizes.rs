@@ -121,11 +121,6 @@ pub fn find(name: &str) -> Option<&'static SizeKind> {
     SIZES.iter().copied().find(|kind| kind.name == name)
 }
 
-/// 0 <= u < 1, in steps of 2^-53.
-pub(super) fn uniform(rng: &mut Stream) -> f64 {
-    (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
-}
-
 /// The bounds `from` and `to`, and one number by its name: `shape 1.2 from 2kB to 100MB`.
 struct Words<'t> {
     left: Vec<&'t str>,

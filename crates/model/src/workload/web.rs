@@ -5,7 +5,7 @@
 //! before the run, so that both engines carry the same transfers.
 
 use super::WorkloadKind;
-use super::sizes::{SizeSpec, uniform};
+use super::sizes::SizeSpec;
 use crate::rng::Stream;
 use crate::units::Nanos;
 
@@ -62,7 +62,7 @@ impl Arrivals {
         let mut at_ns = from.0 as f64;
         loop {
             at_ns += match self.process {
-                ArrivalProcess::Poisson => -libm::log(1.0 - uniform(&mut times)) * self.gap_ns,
+                ArrivalProcess::Poisson => -libm::log(1.0 - times.next_share()) * self.gap_ns,
                 ArrivalProcess::Regular => self.gap_ns,
             };
             let at = Nanos(at_ns as u64);

@@ -195,6 +195,16 @@ pub struct Endpoint {
     integral_since_ns: u64,
 }
 
+/// What a socket begins with.
+fn pacing_status(pacing: Pacing) -> u32 {
+    let status = match pacing {
+        Pacing::Internal => knee_cc::PacingStatus::None,
+        Pacing::Timer => knee_cc::PacingStatus::Needed,
+        Pacing::Fq => knee_cc::PacingStatus::Fq,
+    };
+    status as u32
+}
+
 impl Endpoint {
     pub fn new(
         conf: &HostConf,
@@ -215,10 +225,7 @@ impl Endpoint {
             pacing_rate: u64::MAX,
             app_limited: u32::MAX,
             reordering: DEFAULT_REORDERING,
-            pacing_status: match conf.host.pacing {
-                Pacing::Internal => knee_cc::PacingStatus::None as u32,
-                Pacing::Fq => knee_cc::PacingStatus::Fq as u32,
-            },
+            pacing_status: pacing_status(conf.host.pacing),
             ..CcIn::default()
         };
         Endpoint {
@@ -299,6 +306,11 @@ impl Endpoint {
     /// Without O_NONBLOCK a write() waits for space.
     pub fn set_blocking(&mut self, blocking: bool) {
         self.blocking = blocking;
+    }
+
+    /// Who spaces what it sends, other than the host's settings say.
+    pub fn set_pacing(&mut self, pacing: Pacing) {
+        self.cc.pacing_status = pacing_status(pacing);
     }
 
     /// SO_MAX_PACING_RATE: also makes TCP pace when nothing else does.

@@ -1,12 +1,12 @@
 //! The world of one run: flows, path and clock, and the loop that moves them.
 
 use knee_cc::Instance;
-use knee_model::rng::Stream;
+use knee_model::rng::{Lateness, Stream};
 use knee_model::scenario::{Cell, Connection, FlowSpec, WorkloadSpec};
 use knee_model::units::Nanos;
 
 use crate::event::{EndpointId, EventQueue, Side, Target};
-use crate::flow::{End, Flow};
+use crate::flow::{End, Flow, Late};
 use crate::nic::{self, Arrival};
 use crate::path::{Delays, Next};
 use crate::segment::{Segment, Slab};
@@ -142,13 +142,13 @@ impl<'a> World<'a> {
             };
             let rng = stream(&format!("{name}.{label}"));
             let peer_tsoffset = stream(&format!("{name}.{label}.peer_tsoffset")).next_u32();
-            End::new(Endpoint::new(
-                &self.hosts[side as usize],
-                instance,
-                rng,
-                peer_tsoffset,
-                nodelay,
-            ))
+            let conf = &self.hosts[side as usize];
+            let mut end = End::new(Endpoint::new(conf, instance, rng, peer_tsoffset, nodelay));
+            if conf.host.noise > Nanos::ZERO {
+                let draws = stream(&format!("{name}.{label}.noise"));
+                end.late = Some(Box::new(Late::new(Lateness::new(conf.host.noise, draws))));
+            }
+            end
         };
         let mut sender = end(Side::Sender, instance(&spec.algorithm, &spec.params)?);
         let receiver = end(
@@ -156,6 +156,9 @@ impl<'a> World<'a> {
             instance(&self.cell.receiver.algorithm, &[])?,
         );
         sender.tcp.set_blocking(spec.blocking);
+        if let Some(pacing) = spec.pacing {
+            sender.tcp.set_pacing(pacing);
+        }
         if let Some(rate) = spec.max_pacing_rate {
             sender.tcp.set_max_pacing_rate(rate.bits_per_sec() / 8);
         }
@@ -259,6 +262,7 @@ impl<'a> World<'a> {
                 self.pump(id);
             }
             Target::Egress(id) => self.release(id),
+            Target::Late(id) => self.release_late(id),
             Target::Open(flow) => self.open(flow),
             Target::Warm => {
                 for flow in &mut self.flows {

@@ -1,4 +1,6 @@
-//! The way out of a host: its qdisc, and onto the path.
+//! The way out of a host: its qdisc, its lateness, and onto the path.
+
+use knee_model::units::Nanos;
 
 use super::World;
 use crate::event::{EndpointId, Side, Target};
@@ -15,7 +17,7 @@ impl World<'_> {
                 }
                 egress.push_back((departure_ns, handle));
             } else {
-                self.enter_path(from, handle);
+                self.leave_stack(from, handle);
             }
         }
         self.out = out;
@@ -30,7 +32,7 @@ impl World<'_> {
                 Some(&(departure_ns, handle)) if departure_ns <= self.now_ns => {
                     egress.pop_front();
                     bytes += self.slab.get(handle).ip_bytes();
-                    self.enter_path(from, handle);
+                    self.leave_stack(from, handle);
                 }
                 Some(&(departure_ns, _)) => {
                     self.events.push(departure_ns, Target::Egress(from));
@@ -40,6 +42,43 @@ impl World<'_> {
             }
         }
         self.with_endpoint(from, |tcp, cx| tcp.on_qdisc_sent(cx, bytes));
+    }
+
+    #[inline]
+    fn leave_stack(&mut self, from: EndpointId, handle: u32) {
+        match self.hosts[from.side() as usize].host.noise {
+            Nanos::ZERO => self.enter_path(from, handle),
+            _ => self.send_late(from, handle),
+        }
+    }
+
+    #[cold]
+    fn send_late(&mut self, from: EndpointId, handle: u32) {
+        let end = self.flows[from.flow() as usize].end(from.side());
+        let late = end.late.as_mut().expect("its host is late");
+        let leaves_ns = late.leaves_ns(self.now_ns);
+        if late.waiting.is_empty() {
+            self.events.push(leaves_ns, Target::Late(from));
+        }
+        late.waiting.push_back((leaves_ns, handle));
+    }
+
+    /// A late host sends what is due.
+    pub(super) fn release_late(&mut self, from: EndpointId) {
+        loop {
+            let end = self.flows[from.flow() as usize].end(from.side());
+            let late = end.late.as_mut().expect("its host is late");
+            match late.waiting.front() {
+                Some(&(leaves_ns, handle)) if leaves_ns <= self.now_ns => {
+                    late.waiting.pop_front();
+                    self.enter_path(from, handle);
+                }
+                Some(&(leaves_ns, _)) => {
+                    return self.events.push(leaves_ns, Target::Late(from));
+                }
+                None => return,
+            }
+        }
     }
 
     #[cold]

@@ -100,11 +100,13 @@ impl World<'_> {
             }
         }
         for (number, flow) in self.flows.iter_mut().enumerate() {
+            let late = flow.ends[0].late.iter().flat_map(|late| &late.waiting);
+            let leaving = flow.ends[0].egress.iter().chain(late);
             let waiting = flow.ends[1]
                 .nic
                 .pending
                 .iter()
-                .chain(flow.ends[0].egress.iter().map(|(_, handle)| handle));
+                .chain(leaving.map(|(_, handle)| handle));
             under_way[number] += waiting
                 .map(|&handle| u64::from(self.slab.get(handle).payload_bytes))
                 .sum::<u64>();

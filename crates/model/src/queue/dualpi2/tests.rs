@@ -110,6 +110,48 @@ fn dualpi2_marks_l4s_that_waited_longer_than_the_step() {
 }
 
 #[test]
+fn dualpi2_applies_the_step_from_min_qlen_step_waiting_l4s_packets_on() {
+    for (least, expected) in [
+        (0.0, [Ecn::Ce; 4]),
+        (1.0, [Ecn::Ect1, Ecn::Ce, Ecn::Ce, Ecn::Ce]),
+        (2.0, [Ecn::Ect1, Ecn::Ect1, Ecn::Ce, Ecn::Ce]),
+    ] {
+        let mut queue = standing(0.0, &[("min_qlen_step", least)]);
+        let mut dropped = Vec::new();
+        // Classic packets do not count.
+        for ecn in [Ecn::NotEct, Ecn::NotEct].into_iter().chain([Ecn::Ect1; 4]) {
+            queue.enqueue(Nanos::ZERO, with_ecn(ecn), &mut dropped);
+        }
+        let late = Nanos::from_ms(2);
+        let sent = [(); 4].map(|()| queue.dequeue(late, &mut dropped).unwrap().ecn);
+        assert_eq!(sent, expected, "{least}");
+    }
+}
+
+#[test]
+fn dualpi2_cautions_where_one_packet_takes_longer_than_the_step() {
+    let caution = |rate, changed: &[(&str, f64)]| {
+        let setup = setup(&KIND, BufferLimit::Unlimited, rate, changed);
+        KIND.caution.unwrap()(&setup.params, rate, MTU)
+    };
+    // 12 Mbit/s are 1 ms for 1500 bytes, exactly.
+    assert_eq!(caution(mbit(12), &[]), None);
+    let text = caution(mbit(10), &[]).unwrap();
+    for part in [
+        "1500 bytes",
+        "1200us",
+        "10Mbit/s",
+        "dualpi2.step = 1ms",
+        "min_qlen_step = 1",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(caution(mbit(10), &[("min_qlen_step", 1.0)]), None);
+    assert_eq!(caution(mbit(10), &[("step", 1.2e6)]), None);
+    assert!(caution(mbit(12), &[("step", 999_999.0)]).is_some());
+}
+
+#[test]
 fn dualpi2_gives_classic_a_tenth_while_both_wait() {
     for (protection, expected) in [(0.1, 0.1), (0.5, 0.5), (0.0, 0.0)] {
         let mut queue = standing(0.0, &[("classic_protection", protection)]);

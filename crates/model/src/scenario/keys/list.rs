@@ -124,6 +124,10 @@ const fn buffer_size(name: &'static str, default: &'static str, doc: &'static st
     )
 }
 
+const PACING: Kind = Kind::Name("pacing", || vec!["internal", "timer", "fq"]);
+const PACING_SOURCE: &str =
+    "Linux, net/ipv4/tcp_output.c, net/sched/sch_fq.c; timer: socket(7), SO_MAX_PACING_RATE";
+
 pub(super) static HOST: &[Key] = &[
     key(
         "hz",
@@ -192,10 +196,10 @@ pub(super) static HOST: &[Key] = &[
     ),
     key(
         "pacing",
-        Kind::Name("pacing", || vec!["internal", "fq"]),
+        PACING,
         Value("internal"),
-        "who spaces packets: TCP's timer for algorithms that ask for it, or the fq qdisc for every socket",
-        "Linux, net/ipv4/tcp_output.c, net/sched/sch_fq.c",
+        "who spaces packets: TCP's timer for algorithms that ask for it (internal) or for every socket (timer), or the fq qdisc for every socket",
+        PACING_SOURCE,
     ),
     key(
         "qdisc",
@@ -273,6 +277,16 @@ pub(super) static HOST: &[Key] = &[
         Value("20us"),
         "how long the NIC gathers packets before it interrupts, which bounds what GRO can merge; 0s: an interrupt per packet",
         "Linux ena driver, initial rx-usecs (netdev, 12 May 2024, \"net: ena: Change initial rx_usec interval\"); ethtool(8), -C rx-usecs",
+    ),
+    key(
+        "noise",
+        Kind::Duration {
+            min: Nanos::ZERO,
+            max: ms(100),
+        },
+        Value("0s"),
+        "how late the host sends, in the mean: exponential, drawn anew for each moment at which it sends, and in order. For the simulator, whose hosts have no noise of their own; those of a lab have theirs, whatever this says",
+        "kneepoint; docs/simulator.md has what was measured",
     ),
 ];
 
@@ -489,6 +503,13 @@ pub(super) static FLOW: &[Key] = &[
         Value("false"),
         "does the sending application wait in write() for room in the send buffer? A nonblocking one writes anew when there is room, and a write that finds nothing unsent marks the flow as limited by its application: BBR then leaves its samples out. Only the simulator has blocking ones",
         "socket(7), O_NONBLOCK; Linux, tcp_sendmsg_locked()",
+    ),
+    key(
+        "pacing",
+        PACING,
+        Words("sender.pacing"),
+        "who spaces the data of these flows, so that paced and unpaced ones can share a link. A lab's sender has one qdisc for all flows: fq must be sender.pacing there, and then holds for every flow",
+        PACING_SOURCE,
     ),
     key(
         "max_pacing_rate",

@@ -7,7 +7,7 @@ use super::Resolver;
 use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::keys::Section;
 use crate::scenario::value::Value;
-use crate::scenario::{FlowSpec, WorkloadSpec};
+use crate::scenario::{FlowSpec, Pacing, WorkloadSpec};
 use crate::units::Nanos;
 use crate::workload::web::{ArrivalProcess, Arrivals};
 
@@ -115,6 +115,9 @@ impl Resolver<'_> {
             rtt: rtt?,
             hops,
             blocking: self.flag(section, "blocking"),
+            pacing: self
+                .value(section, "pacing")
+                .map(|_| Pacing::named(self.name(section, "pacing"))),
             max_pacing_rate: self.rate(section, "max_pacing_rate"),
         })
     }

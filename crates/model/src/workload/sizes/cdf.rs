@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{MOST_BYTES, SizeError, SizeKind, SizeSpec, uniform};
+use super::{MOST_BYTES, SizeError, SizeKind, SizeSpec};
 use crate::rng::Stream;
 use crate::trace::{FileError, lines};
 
@@ -146,7 +146,7 @@ impl Cdf {
     }
 
     pub(super) fn draw(&self, rng: &mut Stream) -> f64 {
-        let share = uniform(rng);
+        let share = rng.next_share();
         let mut pieces = self.pieces();
         let [from, to] = pieces
             .find(|[_, to]| share < to.1)

@@ -3,7 +3,7 @@
 use std::f64::consts::{SQRT_2, TAU};
 use std::fmt;
 
-use super::{MOST_BYTES, SizeError, SizeKind, SizeSpec, Words, uniform};
+use super::{MOST_BYTES, SizeError, SizeKind, SizeSpec, Words};
 use crate::rng::Stream;
 use crate::trace::Files;
 
@@ -47,8 +47,8 @@ impl Lognormal {
     pub(super) fn draw(&self, rng: &mut Stream) -> f64 {
         loop {
             // Box and Muller: Ann. Math. Statist. 29(2) 1958. The second of the pair is not used.
-            let radius = libm::sqrt(-2.0 * libm::log(1.0 - uniform(rng)));
-            let normal = radius * libm::cos(TAU * uniform(rng));
+            let radius = libm::sqrt(-2.0 * libm::log(1.0 - rng.next_share()));
+            let normal = radius * libm::cos(TAU * rng.next_share());
             let bytes = self.median_bytes as f64 * libm::exp(self.sigma * normal);
             if (self.min_bytes as f64..=self.max_bytes as f64).contains(&bytes) {
                 return bytes;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{SizeError, SizeKind, SizeSpec, Words, uniform};
+use super::{SizeError, SizeKind, SizeSpec, Words};
 use crate::rng::Stream;
 use crate::trace::Files;
 
@@ -40,7 +40,7 @@ impl Pareto {
     }
 
     pub(super) fn draw(&self, rng: &mut Stream) -> f64 {
-        let above = 1.0 - uniform(rng) * self.kept();
+        let above = 1.0 - rng.next_share() * self.kept();
         self.min_bytes as f64 * libm::pow(above, -1.0 / self.shape)
     }
 
