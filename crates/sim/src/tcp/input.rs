@@ -161,7 +161,7 @@ impl Endpoint {
         };
         let mut flags = AckFlags {
             data: segment.payload_bytes > 0,
-            slow_path: ack == before.una || !self.is_predicted(segment),
+            slow_path: self.is_on_slow_path(segment),
             ..AckFlags::default()
         };
         let mut tag = SackTag::new(self.first_tx_ns);
@@ -260,15 +260,19 @@ impl Endpoint {
         changed
     }
 
-    /// tp->pred_flags: the window stayed, no options but the timestamps, nothing
-    /// is out of order.
-    fn is_predicted(&self, segment: &Segment) -> bool {
-        segment.window_bytes == self.snd_wnd
-            && segment.seq == self.rx.rcv_nxt()
-            && segment.flags & !(ACK | PSH) == 0
-            && segment.sack.is_empty()
-            && segment.option_bytes == 0
-            && self.rx.is_in_order()
+    /// Does an ACK do anything but go on as tp->pred_flags expects? Then the window
+    /// stays, there are no options but the timestamps, and nothing is out of order.
+    /// Not asked for algorithms that are not told.
+    #[inline]
+    fn is_on_slow_path(&self, segment: &Segment) -> bool {
+        (self.alg.has(Op::InAckEvent) || self.has_cong_control)
+            && (segment.ack <= self.snd_una
+                || segment.window_bytes != self.snd_wnd
+                || segment.seq != self.rx.rcv_nxt()
+                || segment.flags & !(ACK | PSH) != 0
+                || !segment.sack.is_empty()
+                || segment.option_bytes != 0
+                || !self.rx.is_in_order())
     }
 
     /// tcp_clean_rtx_queue(): removes what is cumulatively acked, measures the
