@@ -141,8 +141,9 @@ class Scenario:
         capture: bool = False,
         cancel: Cancel | None = None,
         progress: Callable[[int], object] | None = None,
+        noise_ns: int | None = None,
     ) -> Output:
-        """Simulates one repetition without the GIL.
+        """Simulates one repetition without the GIL. `noise_ns`: with that noise at both hosts.
 
         `progress` is called now and then with the virtual time reached, in ns. Raises `Cancelled`, `EngineError`.
         """

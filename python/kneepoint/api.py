@@ -214,7 +214,23 @@ def _run_in_memory(job: engines.Job, meta: dict[str, Any], workers: int, watcher
     session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(parts)}
     notes = {key: tables.take_note(parts[key]["flows"])[1] for key in sorted(parts)}
     told = record.repetitions(meta["engine"], notes)
-    return Run({"schema": 1, **meta, **told, "status": "complete", "sessions": [session]}, None, parts)
+    run = Run({"schema": 1, **meta, **told, "status": "complete", "sessions": [session]}, None, parts)
+    run.meta = {**run.meta, "cells": _cautioned(job, run, workers, watcher)}
+    return run
+
+
+def _cautioned(job: engines.Job, run: Run, workers: int, watcher: Watcher) -> list[dict[str, Any]]:
+    """The cells of `run.json`, those of the simulator with what depends on the phase of its flows."""
+    cells: list[dict[str, Any]] = run.meta["cells"]
+    if run.meta["engine"] != "sim":
+        return cells
+    from . import phase
+
+    found = phase.cautions(job.scenario, run.flows.arrow(), workers, watcher)
+    return [
+        {**cell, "cautions": [*cell["cautions"], found[cell["index"]]]} if cell["index"] in found else cell
+        for cell in cells
+    ]
 
 
 def _execute(
@@ -292,6 +308,8 @@ def _fill(job: engines.Job, meta: dict[str, Any], folder: RunFolder, workers: in
             with watcher.phase("Merging the tables"):
                 told = record.repetitions(name, folder.merge(meta, done))
             folder.write_json({**meta, **told, "sessions": sessions, "status": status})
+    cautioned = _cautioned(job, Run(folder.read_json(), folder.path), workers, watcher)
+    folder.write_json({**folder.read_json(), "cells": cautioned})
     folder.remove_parts()
     return Run(folder.read_json(), folder.path)
 

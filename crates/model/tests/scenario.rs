@@ -5,7 +5,9 @@ mod common;
 use common::{GOOD, edited, names, read};
 use knee_model::loss::{LossSpec, Pattern};
 use knee_model::queue::policer::Action;
-use knee_model::scenario::{BufferLimit, Pacing, Published, WorkloadSpec, describe, keys};
+use knee_model::scenario::{
+    BufferLimit, Pacing, Published, WorkloadSpec, describe, keys, phase_noise,
+};
 use knee_model::units::{Nanos, Rate};
 
 const DESIGN_EXAMPLE: &str = r#"
@@ -761,4 +763,51 @@ fn web_traffic_is_asked_for_by_load_or_by_arrivals() {
     }
     let error = with_flow("load = \"1Mbit/s\"").unwrap_err();
     assert!(error.contains("got a key of workload web"), "{error}");
+}
+
+#[test]
+fn a_phase_may_decide_among_several_endless_flows_behind_drop_tail_without_any_noise() {
+    const TWO: &str = r#"
+duration = "10s"
+[path]
+rate = "10Mbit/s"
+rtt = "40ms"
+buffer = "1bdp"
+[sender]
+hz = 250
+[[flow]]
+algorithm = "cubic"
+[[flow]]
+algorithm = "bbr1"
+"#;
+    let noise = |old: &str, new: &str| phase_noise(&read(&TWO.replace(old, new)).unwrap().cells[0]);
+    // A packet takes 1.2 ms.
+    assert_eq!(noise("", ""), Some(Nanos::from_us(600)));
+    for (old, new) in [
+        ("[[flow]]\nalgorithm = \"bbr1\"\n", ""),
+        ("\"bbr1\"", "\"bbr1\"\nworkload = \"on-off\""),
+        ("buffer = \"1bdp\"", "buffer = \"unlimited\""),
+        (
+            "buffer = \"1bdp\"",
+            "buffer = \"1bdp\"\nqueue = \"fq_codel\"",
+        ),
+        ("buffer = \"1bdp\"", "buffer = \"1bdp\"\nloss = \"0.1%\""),
+        (
+            "buffer = \"1bdp\"",
+            "buffer = \"1bdp\"\nack_loss = \"0.1%\"",
+        ),
+        ("buffer = \"1bdp\"", "buffer = \"1bdp\"\njitter = \"1ms\""),
+        ("buffer = \"1bdp\"", "buffer = \"1bdp\"\nreorder = \"1%\""),
+        ("buffer = \"1bdp\"", "buffer = \"1bdp\"\nduplicate = \"1%\""),
+        ("\"10Mbit/s\"", "\"trace cellular\""),
+        ("hz = 250", "noise = \"1us\""),
+    ] {
+        assert_eq!(noise(old, new), None, "{new}");
+    }
+    let receiver = "hz = 250\n[receiver]\nnoise = \"1us\"";
+    assert_eq!(noise("hz = 250", receiver), None);
+    let alike = "\"cubic\"\ncount = 2";
+    let one = TWO.replace("[[flow]]\nalgorithm = \"bbr1\"\n", "");
+    let cells = read(&one.replace("\"cubic\"", alike)).unwrap().cells;
+    assert_eq!(phase_noise(&cells[0]), Some(Nanos::from_us(600)));
 }

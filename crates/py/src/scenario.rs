@@ -1,11 +1,13 @@
 //! The scenario parser and what the front shows of a scenario.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use knee_kernel::loader::Variant;
 use knee_model::scenario::{self as model, BufferLimit, Cell, Path};
 use knee_model::trace::RateTrace;
+use knee_model::units::Nanos;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -82,8 +84,10 @@ impl Scenario {
             .collect()
     }
 
-    /// Simulates one repetition of one cell without the GIL.
-    #[pyo3(signature = (index, rep, *, capture=false, cancel=None, progress=None))]
+    /// Simulates one repetition of one cell without the GIL; `noise_ns`: with
+    /// that noise at both hosts, whatever the scenario says of it.
+    #[pyo3(signature = (index, rep, *, capture=false, cancel=None, progress=None, noise_ns=None))]
+    #[expect(clippy::too_many_arguments, reason = "the names are Python's to see")]
     fn run_cell(
         &self,
         py: Python<'_>,
@@ -92,15 +96,14 @@ impl Scenario {
         capture: bool,
         cancel: Option<Py<Cancel>>,
         progress: Option<Py<PyAny>>,
+        noise_ns: Option<u64>,
     ) -> PyResult<Output> {
-        simulate(
-            py,
-            self.cell(index)?,
-            rep,
-            capture,
-            cancel.as_ref(),
-            progress.as_ref(),
-        )
+        let mut cell = Cow::Borrowed(self.cell(index)?);
+        if let Some(ns) = noise_ns {
+            let cell = cell.to_mut();
+            (cell.sender.noise, cell.receiver.noise) = (Nanos(ns), Nanos(ns));
+        }
+        simulate(py, &cell, rep, capture, cancel.as_ref(), progress.as_ref())
     }
 
     /// The bottleneck of a cell in mahimahi's format: one turn of its trace, or as
@@ -191,6 +194,10 @@ fn cell_dict<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyDict>> 
     dict.set_item("axes", &cell.axes)?;
     dict.set_item("describe", model::describe(cell, &names()))?;
     dict.set_item("cautions", model::cautions(cell))?;
+    dict.set_item(
+        "phase_noise_ns",
+        model::phase_noise(cell).map(|noise| noise.0),
+    )?;
     dict.set_item("duration_ns", cell.duration.0)?;
     dict.set_item("warmup_ns", cell.warmup.0)?;
     dict.set_item("bottleneck_hop", bottleneck_hop)?;

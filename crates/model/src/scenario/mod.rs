@@ -15,7 +15,7 @@ mod resolve;
 mod settings;
 mod value;
 
-pub use cautions::cautions;
+pub use cautions::{cautions, phase_noise};
 pub use cell::*;
 pub use describe::{Fact, bdp_bytes, describe};
 pub use error::{Problem, ScenarioError, ScenarioErrors};
