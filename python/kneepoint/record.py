@@ -7,7 +7,8 @@ scenario           its text, verbatim;  scenario_sha256 its hash
 seed repeat        as the scenario says
 cells              per cell: index, axes, describe (key, value, doc), cautions (what its settings are warned of),
                    duration_ns, warmup_ns, rate_bits_per_sec, rtt_ns, bdp_bytes, buffer_bytes, buffer_pkts,
-                   flows (group, name, algorithm, workload, count)
+                   flows (group, name, algorithm, workload, count); phase_noise_ns, the lateness of hosts that shows
+                   whether its shares depend on their phase; null: they cannot
 expects            assert and line of each [[expect]]
 published          value, figure, source and line of each [[published]]
 engine             "sim" or "kernel";  engine_version the version of kneepoint
