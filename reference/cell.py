@@ -97,9 +97,7 @@ def _path(cell: Mapping[str, Any], values: Mapping[str, str]) -> Iterator[str]:
     if _lossy(values):
         yield f"tc -n l qdisc add dev to-b root netem loss random {values['path.loss']} limit {NO_LIMIT}"
     if values["path.policer_rate"] != "unlimited":
-        policer = f"rate {values['path.policer_rate'].removesuffix('/s').lower()}"
-        burst = values["path.policer_burst"].removesuffix("B")
-        yield from _policer(len(cell["flows"]), "l" if _lossy(values) else "s", policer, burst)
+        yield from _policer(values, len(cell["flows"]))
     if rate is not None:
         yield from _bottleneck(int(rate), values, cell)
     for i in range(len(cell["flows"])):
@@ -109,20 +107,20 @@ def _path(cell: Mapping[str, Any], values: Mapping[str, str]) -> Iterator[str]:
         yield f"tc -n r{i} qdisc add dev to-f root netem {way}"
 
 
-def _policer(count: int, before: str, rate: str, burst: str) -> Iterator[str]:
+def _policer(values: Mapping[str, str], count: int) -> Iterator[str]:
     if count > 1:
         raise Unsupported("path.policer_rate: expected one flow, as a policer here stands at one link.")
-    device = "to-l" if before == "l" else "to-s0"
+    device = "to-l" if _lossy(values) else "to-s0"
+    rate, burst = round(base_units(values["path.policer_rate"])), values["path.policer_burst"].removesuffix("B")
     yield f"tc -n b qdisc add dev {device} clsact"
-    yield (
-        f"tc -n b filter add dev {device} ingress matchall action police {rate} burst {burst} conform-exceed drop/ok"
-    )
+    police = f"police rate {rate}bit burst {burst} conform-exceed drop/ok"
+    yield f"tc -n b filter add dev {device} ingress matchall action {police}"
 
 
 def _bottleneck(rate: int, values: Mapping[str, str], cell: Mapping[str, Any]) -> Iterator[str]:
     queue = values["path.queue"]
     if queue == "cake":
-        if values["path.cake.bandwidth"] != values["path.rate"]:
+        if round(base_units(values["path.cake.bandwidth"])) != rate:
             raise Unsupported("path.cake.bandwidth: expected path.rate, because CAKE is the bottleneck's shaper here.")
         yield f"tc -n b qdisc add dev to-f root cake bandwidth {rate}bit overhead 0"
         return
@@ -182,7 +180,12 @@ def linux_name(algorithm: str) -> str:
 
 def nanoseconds(text: str) -> int:
     """Of a length of time as a scenario has it."""
-    return round(float(expressions.parse_figure(text).quantity.values[0]) * 1e9)
+    return round(base_units(text) * 1e9)
+
+
+def base_units(text: str) -> float:
+    """Of a quantity as a scenario has it: seconds, or bits per second."""
+    return float(expressions.parse_figure(text).quantity.values[0])
 
 
 def _lossy(values: Mapping[str, str]) -> bool:
