@@ -302,18 +302,42 @@ def _shell(command: tuple[str, ...], **given: Any) -> int:
 @_out("Folder for the runs and the figure; by default the next free runs/conform-N.")
 @click.option("--quick", is_flag=True, help="Six short cells instead of the whole matrix.")
 @click.option("--resume", is_flag=True, help="Go on with the runs in --out.")
-@click.option("--workers", type=_Whole(min=1), help="Labs at once; by default one.")
+@click.option("--against", metavar="FILE.csv", type=_PATH, help="Compare the simulator with results of such a file.")
+@click.option(
+    "--only", metavar="NAME[,NAME...]", multiple=True, help="Of the file, these suites, groups or algorithms."
+)
+@click.option("--workers", type=_Whole(min=1), help="At once: labs, by default one; simulations, one per processor.")
 @foreign
 @_json
 @_quiet
-def _conform(out: Path | None, quick: bool, resume: bool, workers: int | None, json: bool, quiet: bool) -> int:
+def _conform(
+    out: Path | None,
+    quick: bool,
+    resume: bool,
+    against: Path | None,
+    only: tuple[str, ...],
+    workers: int | None,
+    json: bool,
+    quiet: bool,
+) -> int:
     """Run a matrix of scenarios on both engines and compare them: goodput, round-trip time, retransmissions, shares.
 
-    The whole matrix takes about half an hour of real time. Exit code 1: something is outside its tolerance.
+    The whole matrix takes about half an hour of real time. With --against nothing runs in real time: the simulator is
+    compared with what a file says, reference/linux-6.12.csv or your own. Exit code 1: something is outside its
+    tolerance.
     """
-    from . import conforming
+    from . import beside, conforming
 
-    return conforming.conformance(out, quick=quick, resume=resume, workers=workers, json=json, quiet=quiet)
+    if against is None:
+        if only:
+            raise UsageError("knee conform --only: expected --against FILE.csv beside it.")
+        return conforming.conformance(out, quick=quick, resume=resume, workers=workers, json=json, quiet=quiet)
+    if out or quick or resume:
+        raise UsageError(
+            "knee conform --against: got --out, --quick or --resume too; nothing is kept, so leave them out."
+        )
+    names = [name for text in only for name in text.split(",")]
+    return beside.compare(against, only=names, workers=workers, json=json, quiet=quiet)
 
 
 @app.command("load", short_help="Put algorithms into the running kernel.")
