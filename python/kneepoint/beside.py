@@ -18,7 +18,7 @@ from . import _core, pool, tables
 from .conform import RETRANSMIT_POINTS, SHARE, SRTT_PCT, Compared, Verdict
 from .errors import UsageError
 from .pool import Key, Watcher
-from .reference import Cell, Reference
+from .reference import Cell, Reference, Row
 from .terms import suggest
 
 Flows = Sequence[Mapping[str, Any]]
@@ -39,77 +39,80 @@ class Beside(Compared):
     milliseconds: float | None = None
 
 
-@dataclass(frozen=True)
-class Simulated:
-    """Cells of a file, what both sides measured of them, and how they compare."""
-
-    reference: Reference
-    cells: list[Cell]
-    compared: list[Beside]
-
-    def outside(self) -> list[Beside]:
-        return [entry for entry in self.compared if not entry.ok]
-
-
 class _Simulator:
     """The cells of a file as one engine of the pool."""
 
     def __init__(self, reference: Reference, cells: Sequence[Cell]) -> None:
-        self.repeats = [_repetitions(cell) for cell in cells]
-        self.scenarios = [
-            reference.parsed(cell, repeat=repeat) for cell, repeat in zip(cells, self.repeats, strict=True)
-        ]
+        self.scenarios = [reference.parsed(cell, repeat=repetitions(cell)) for cell in cells]
         self.cells = [{**scenario.cells[0], "index": i} for i, scenario in enumerate(self.scenarios)]
 
-    def run_cell(self, index: int, rep: int, *, cancel: Any = None, progress: Any = None) -> list[dict[str, Any]]:
+    def run_cell(self, index: int, rep: int, *, cancel: Any = None, progress: Any = None) -> Flows:
         output = self.scenarios[index].run_cell(0, rep, cancel=cancel, progress=progress)
         return _measure(tables.of_simulator(output), self.cells[index])
 
 
-def _repetitions(cell: Cell) -> int:
+def repetitions(cell: Cell) -> int:
     """A cell that was measured several times is one of chance, and is simulated twice as often."""
     return 2 * len(cell.runs) if len(cell.runs) > 1 else 1
 
 
-def simulate(
-    reference: Reference,
-    *,
-    only: Sequence[str] = (),
-    workers: int,
-    watcher: Watcher,
-) -> Simulated:
-    """Simulates the cells of a file, or those of some suites, groups and algorithms, and compares them.
+def every_repetition(cells: Sequence[Cell]) -> list[Key]:
+    """What is simulated of those cells."""
+    return [(i, rep) for i, cell in enumerate(cells) for rep in range(repetitions(cell))]
 
-    Raises `ReferenceError` with the line of a cell that is no scenario, `UsageError` where `only` names nothing.
-    """
-    cells = _chosen(reference, only)
+
+def chosen(reference: Reference, only: Sequence[str]) -> list[Cell]:
+    """The cells of a file, or those of some suites, groups and algorithms. Raises `UsageError`, `ReferenceError`."""
+    cells = reference.cells()
+    names = [{cell.suite, cell.group, *(flow["flow.algorithm"] for flow in cell.flows)} for cell in cells]
+    known = sorted(set().union(*names))
+    for name in only:
+        if name not in known:
+            raise UsageError(f'--only: got "{name}"; {suggest(name, known, f"{reference.file} has")}')
+    return [cell for cell, mine in zip(cells, names, strict=True) if not only or mine & set(only)]
+
+
+def simulate(
+    reference: Reference, cells: Sequence[Cell], keys: Sequence[Key], *, workers: int, watcher: Watcher
+) -> dict[Key, Flows]:
+    """Simulates those repetitions of the cells. Raises `ReferenceError` with the line of a cell that is no scenario."""
     engine = _Simulator(reference, cells)
-    keys: list[Key] = [(i, rep) for i, repeat in enumerate(engine.repeats) for rep in range(repeat)]
-    found: dict[Key, list[dict[str, Any]]] = {}
+    found: dict[Key, Flows] = {}
     watcher.start(f"{len(cells)} cells of {reference.file}", len(keys), 0)
     try:
         pool.execute(engine, keys, found.__setitem__, cancel=_core.Cancel(), workers=workers, watcher=watcher)
     finally:
         watcher.stop()
-    told = _labels(cells)
-    compared = []
-    for i, cell in enumerate(cells):
-        sim = [found[i, rep] for rep in range(engine.repeats[i])]
-        compared += _compare(i, cell, told[i], sim)
-    return Simulated(reference, cells, compared)
+    return found
 
 
-def _chosen(reference: Reference, only: Sequence[str]) -> list[Cell]:
-    cells = reference.cells()
-    names = {id(cell): {cell.suite, cell.group, *(flow["flow.algorithm"] for flow in cell.flows)} for cell in cells}
-    known = sorted(set().union(*names.values()))
-    for name in only:
-        if name not in known:
-            raise UsageError(f'--only: got "{name}"; {suggest(name, known, f"{reference.file} has")}')
-    return [cell for cell in cells if not only or names[id(cell)] & set(only)]
+def kept(cells: Sequence[Cell], simulated: Reference) -> dict[Key, Flows]:
+    """The repetitions of those cells that a file holds: the simulator's results are kept in the same format."""
+    runs = {cell.key: cell.runs for cell in simulated.cells()}
+    return {
+        (i, run - 1): [row.metrics for row in rows]
+        for i, cell in enumerate(cells)
+        for run, rows in runs.get(cell.key, {}).items()
+    }
 
 
-def _measure(found: Mapping[str, Any], cell: Mapping[str, Any]) -> list[dict[str, Any]]:
+def to_keep(reference: Reference, cells: Sequence[Cell], simulated: Mapping[Key, Flows]) -> Reference:
+    """Such a file."""
+    rows = [
+        Row(
+            {"suite": cell.suite, "group": cell.group, "run": str(rep + 1), "flow": str(number)},
+            {**cell.settings, **flow},
+            metrics,
+        )
+        for (i, rep), flows in sorted(simulated.items())
+        for cell in [cells[i]]
+        for number, (flow, metrics) in enumerate(zip(cell.flows, flows, strict=True))
+    ]
+    facts = {"kernel": "none: Kneepoint's simulator", "hz": reference.facts["hz"], "clock": "simulated"}
+    return Reference(reference.file, facts, reference.settings, rows)
+
+
+def _measure(found: Mapping[str, Any], cell: Mapping[str, Any]) -> Flows:
     """The metrics of each flow of a repetition; None where there is no value."""
     samples = found["samples"]
     at = {name: samples.column(name).to_numpy() for name in ("t_ns", "srtt_us", "flow")}
@@ -127,6 +130,16 @@ def _measure(found: Mapping[str, Any], cell: Mapping[str, Any]) -> list[dict[str
             }
         )
     return measured
+
+
+def compare(cells: Sequence[Cell], simulated: Mapping[Key, Flows]) -> list[Beside]:
+    """Every metric of every cell."""
+    labels = _labels(cells)
+    compared = []
+    for i, cell in enumerate(cells):
+        sim = [simulated.get((i, rep), ()) for rep in range(repetitions(cell))]
+        compared += _compare(i, cell, labels[i], sim)
+    return compared
 
 
 def _compare(index: int, cell: Cell, label: str, sim: Sequence[Flows]) -> list[Beside]:
@@ -235,6 +248,11 @@ def _labels(cells: Sequence[Cell]) -> list[str]:
         )
         for cell, items in zip(cells, every, strict=True)
     ]
+
+
+def outside(compared: Sequence[Beside]) -> list[Beside]:
+    """What is not within its tolerance."""
+    return [entry for entry in compared if not entry.ok]
 
 
 def verdicts(compared: Sequence[Compared]) -> list[Verdict]:

@@ -40,6 +40,10 @@ LABELS = ("suite", "group", "run", "flow", "date", "scripts")
 FACTS = ("kernel", "hz", "clock")
 """What a file must say of the host that it was measured on."""
 
+TIMES = ("duration", "warmup")
+TABLES = ("path.", "sender.", "receiver.", "flow.")
+"""Keys of a scenario that may be set."""
+
 MOST_BYTES = 16 << 20
 
 
@@ -202,9 +206,9 @@ def read(path: Path) -> Reference:
 
 def parse(text: str, file: str) -> Reference:
     """The text of such a file. Raises `ReferenceError` with the line of each mistake."""
-    lines = text.splitlines()
-    if not lines or not lines[0].startswith(f"# {MAGIC} "):
-        got = f'"{printable(lines[0][:60])}"' if lines else "an empty file"
+    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    if not lines[0].startswith(f"# {MAGIC} "):
+        got = f'"{printable(lines[0][:60])}"' if text else "an empty file"
         raise ReferenceError(f'{file}:1: got {got}; expected "# {MAGIC} {VERSION}" (docs/reference.md).')
     version = lines[0].removeprefix(f"# {MAGIC} ").strip()
     if version != str(VERSION):
@@ -264,16 +268,16 @@ def _comments(lines: Sequence[str], file: str) -> tuple[dict[str, str], dict[str
 def _names(names: list[str], where: str) -> list[str]:
     """The names of the columns, which must be known, each once."""
     keys = {key["path"] for key in _core.keys()}  # noqa: SIM118  (a function of the module, not of a dict)
+    known = [*LABELS, *METRICS, *sorted(key for key in keys if key.startswith(TABLES) or key in TIMES)]
     for name in names:
-        # Parameters of algorithms and queues are no keys of their own; the scenario's parser knows them.
-        if name in LABELS or name in METRICS or name in keys or name.startswith(("path.", "flow.")):
-            continue
-        known = [*LABELS, *METRICS, *sorted(keys)]
-        raise ReferenceError(f'{where}: got the column "{printable(name)}"; ' + suggest(name, known, "expected one of"))
+        # A parameter of an algorithm or a queue is no key of its own; the scenario's parser knows it.
+        if name not in known and not name.startswith(("path.", "flow.")):
+            said = suggest(name, known, "expected", [*LABELS, *METRICS, "or a key of a scenario such as path.rtt"])
+            raise ReferenceError(f'{where}: got the column "{printable(name)}"; {said}')
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ReferenceError(f'{where}: got the column "{printable(twice)}" twice; expected it once.')
-    missing = [name for name in (*METRICS, "flow.algorithm", "path.rate", "path.rtt") if name not in names]
+    missing = [name for name in (*METRICS, "flow.algorithm") if name not in names]
     if missing:
         raise ReferenceError(f"{where}: got no column {', '.join(missing)}; expected it beside the others.")
     return names
