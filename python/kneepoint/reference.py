@@ -107,14 +107,16 @@ class Reference:
         """The rows by what was set, in the order of the file. Raises `ReferenceError`."""
         found: dict[tuple[Any, ...], Cell] = {}
         for rows in _of_runs(self.file, self.rows):
-            shared = {key: value for key, value in rows[0].settings.items() if not key.startswith("flow.")}
+            shared = _shared(rows[0])
             flows = tuple({key: row.settings[key] for key in row.settings if key.startswith("flow.")} for row in rows)
             for row in rows[1:]:
-                other = next((key for key in shared if row.settings.get(key) != shared[key]), None)
+                mine = _shared(row)
+                other = next((key for key in {**shared, **mine} if mine.get(key) != shared.get(key)), None)
                 if other is not None:
+                    got, expected = (f'"{printable(of[other])}"' if other in of else "nothing" for of in (mine, shared))
                     raise ReferenceError(
-                        f'{self.file}:{row.line}: {other}: got "{printable(row.settings.get(other, ""))}"; expected '
-                        f'"{printable(shared[other])}", as in line {rows[0].line}: flows of a run share path and hosts.'
+                        f"{self.file}:{row.line}: {other}: got {got}; expected {expected}, as in line {rows[0].line}: "
+                        "flows of a run share path and hosts."
                     )
             suite, group = rows[0].labels["suite"], rows[0].labels["group"]
             cell = Cell(suite, group, shared, flows)
@@ -168,6 +170,11 @@ def _value(text: str) -> str | int | bool:
     if text in ("true", "false"):
         return text == "true"
     return int(text) if text.isascii() and text.isdecimal() else text
+
+
+def _shared(row: Row) -> dict[str, str]:
+    """Settings that are not the flow's own."""
+    return {key: value for key, value in row.settings.items() if not key.startswith("flow.")}
 
 
 def _of_runs(file: str, rows: Sequence[Row]) -> list[list[Row]]:
