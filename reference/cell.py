@@ -1,16 +1,17 @@
 """A cell as a folder that a reference kernel boots with: the commands that build its path, and what carries its flows.
 
-    s0 --[ l: loss ]-- b: queue, rate --- f: transmission, rtt/2 -- r0
-                                                             r0 -- f: rtt/2 of the way back
+    s0 --[ l: loss ]-- b: queue, rate -- f: transmission, rtt/2 --[ j: rtt/2, jitter ]-- r0: rtt/2 of the way back
 
-Namespaces: a sender and a receiver for each flow, and routers between them. `b` has the queue below HTB, which lets a
-packet go when the one before it is through; the packet's own transmission takes place in `f`, whose netem has the same
-rate: it never finds a queue there. Bytes are those of IP packets, without the 14 of Ethernet.
+Namespaces: a sender and a receiver for each flow, and routers in a row between them; `l` and `j` only where there is
+loss or jitter. `b` has the queue below HTB, which lets a packet go when the one before it is through; the packet's own
+transmission takes place in `f`, whose netem has the same rate: it never finds a queue there. Bytes are those of IP
+packets, without the 14 of Ethernet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -41,18 +42,22 @@ def write(folder: Path, cell: Mapping[str, Any], program: Path) -> None:
     (folder / "run.sh").write_text(_run(cell, values, program) + "\n", encoding="utf-8")
 
 
+def _routers(values: Mapping[str, str]) -> list[str]:
+    return [*["l"] * _lossy(values), "b", "f", *["j"] * _jittery(values)]
+
+
 def _links(values: Mapping[str, str], count: int) -> Iterator[str]:
     """Namespaces and the veth pairs between them. Both ends of a pair have one MAC address, so nobody asks by ARP."""
-    first = "l" if _lossy(values) else "b"
-    routers = ("l", "b", "f") if first == "l" else ("b", "f")
-    for name in (*routers, *(f"{side}{i}" for side in "sr" for i in range(count))):
+    routers = _routers(values)
+    hosts = [f"{side}{i}" for side in "sr" for i in range(count)]
+    for name in (*routers, *hosts):
         yield f"ip netns add {name}"
         yield f"ip -n {name} link set lo up"
     for name in routers:
         yield f"nsenter --net=/run/netns/{name} sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'"
-    pairs = [(f"s{i}", first, f"10.0.{i}") for i in range(count)]
-    pairs += [("l", "b", "10.2.0")] * (first == "l") + [("b", "f", "10.3.0")]
-    pairs += [("f", f"r{i}", f"10.1.{i}") for i in range(count)]
+    pairs = [(f"s{i}", routers[0], f"10.0.{i}") for i in range(count)]
+    pairs += [(left, right, f"10.2.{i}") for i, (left, right) in enumerate(pairwise(routers))]
+    pairs += [(routers[-1], f"r{i}", f"10.1.{i}") for i in range(count)]
     for number, (left, right, net) in enumerate(pairs):
         mac = f"02:00:00:00:00:{number:02x}"
         yield (
@@ -67,12 +72,9 @@ def _links(values: Mapping[str, str], count: int) -> Iterator[str]:
     for i in range(count):
         yield f"ip -n s{i} route add default via 10.0.{i}.2"
         yield f"ip -n r{i} route add default via 10.1.{i}.1"
-        if first == "l":
-            yield f"ip -n b route add 10.0.{i}.0/24 via 10.2.0.1"
-    yield f"ip -n {first} route add 10.1.0.0/16 via {'10.2.0.2' if first == 'l' else '10.3.0.2'}"
-    if first == "l":
-        yield "ip -n b route add 10.1.0.0/16 via 10.3.0.2"
-    yield "ip -n f route add 10.0.0.0/16 via 10.3.0.1"
+    for i, (left, right) in enumerate(pairwise(routers)):
+        yield f"ip -n {left} route add 10.1.0.0/16 via 10.2.{i}.2"
+        yield f"ip -n {right} route add 10.0.0.0/16 via 10.2.{i}.1"
 
 
 def _hosts(values: Mapping[str, str], count: int) -> Iterator[str]:
@@ -98,13 +100,19 @@ def _path(cell: Mapping[str, Any], values: Mapping[str, str]) -> Iterator[str]:
         yield f"tc -n l qdisc add dev to-b root netem loss random {values['path.loss']} limit {NO_LIMIT}"
     if values["path.policer_rate"] != "unlimited":
         yield from _policer(values, len(cell["flows"]))
+    transmission = "" if rate is None else f"rate {rate}bit -{ETHERNET}"
+    last, jitter = _routers(values)[-1], ""
+    if _jittery(values):
+        if transmission:
+            yield f"tc -n f qdisc add dev to-j root netem {transmission} limit {NO_LIMIT}"
+        # With a rate, netem keeps the order: a packet arrives right behind the one before.
+        transmission, jitter = "rate 1000gbit", f" {microseconds(values['path.jitter'])}us"
     if rate is not None:
         yield from _bottleneck(int(rate), values, cell)
     for i in range(len(cell["flows"])):
-        way = f"delay {nanoseconds(values[f'flow.{i}.rtt']) / 2000:.0f}us limit {NO_LIMIT}"
-        transmission = "" if rate is None else f" rate {rate}bit -{ETHERNET}"
-        yield f"tc -n f qdisc add dev to-r{i} root netem {way}{transmission}"
-        yield f"tc -n r{i} qdisc add dev to-f root netem {way}"
+        half = f"delay {microseconds(values[f'flow.{i}.rtt']) // 2}us"
+        yield f"tc -n {last} qdisc add dev to-r{i} root netem {half}{jitter} limit {NO_LIMIT} {transmission}"
+        yield f"tc -n r{i} qdisc add dev to-{last} root netem {half} limit {NO_LIMIT}"
 
 
 def _policer(values: Mapping[str, str], count: int) -> Iterator[str]:
@@ -169,7 +177,7 @@ def _run(cell: Mapping[str, Any], values: Mapping[str, str], program: Path) -> s
     words = [str(program), "samples.csv", str(cell["duration_ns"]), str(SAMPLE_NS), *write_bytes]
     far_end = linux_name(values["receiver.algorithm"])
     for i, flow in enumerate(cell["flows"]):
-        start = nanoseconds(values[f"flow.{i}.start"])
+        start = microseconds(values[f"flow.{i}.start"]) * 1000
         words += [f"s{i}", f"r{i}", f"10.1.{i}.2", linux_name(flow["algorithm"]), far_end, str(start)]
     return " ".join(words)
 
@@ -178,9 +186,9 @@ def linux_name(algorithm: str) -> str:
     return LINUX_NAMES.get(algorithm, algorithm)
 
 
-def nanoseconds(text: str) -> int:
+def microseconds(text: str) -> int:
     """Of a length of time as a scenario has it."""
-    return round(base_units(text) * 1e9)
+    return round(base_units(text) * 1e6)
 
 
 def base_units(text: str) -> float:
@@ -190,3 +198,7 @@ def base_units(text: str) -> float:
 
 def _lossy(values: Mapping[str, str]) -> bool:
     return values["path.loss"] != "0%"
+
+
+def _jittery(values: Mapping[str, str]) -> bool:
+    return values.get("path.jitter", "0s") != "0s"
