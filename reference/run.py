@@ -25,7 +25,6 @@ from typing import Any
 import build
 import cell as cells
 import matrices
-
 from kneepoint import _core, reference
 from kneepoint.reference import Reference, Row
 
@@ -183,10 +182,7 @@ class Failed(Exception):
 
 def measure(kernel: Path, cell: matrices.Cell, settings: Mapping[str, str], run: int) -> list[dict[str, float]]:
     """The metrics of each flow of a run. Raises `Failed`, `Unsupported`."""
-    of_hosts = {key: value for key, value in settings.items() if not key.startswith("flow.")}
-    of_flows = {key: value for key, value in settings.items() if key.startswith("flow.")}
-    text = reference.scenario({**of_hosts, **cell.settings}, [{**of_flows, **flow} for flow in cell.flows])
-    [parsed] = _core.parse(text, describe(cell)).cells
+    parsed = parse(cell, settings)
     name = hashlib.sha256(f"{_key(cell)} {run}".encode()).hexdigest()[:16]
     folder = kernel / "cells" / name
     shutil.rmtree(folder, ignore_errors=True)
@@ -195,6 +191,15 @@ def measure(kernel: Path, cell: matrices.Cell, settings: Mapping[str, str], run:
     found = metrics(folder / "samples.csv", parsed)
     shutil.rmtree(folder)
     return found
+
+
+def parse(cell: matrices.Cell, settings: Mapping[str, str]) -> Mapping[str, Any]:
+    """The cell as a scenario has it, with every value resolved."""
+    of_hosts = {key: value for key, value in settings.items() if not key.startswith("flow.")}
+    of_flows = {key: value for key, value in settings.items() if key.startswith("flow.")}
+    text = reference.scenario({**of_hosts, **cell.settings}, [{**of_flows, **flow} for flow in cell.flows])
+    [parsed] = _core.parse(text, describe(cell)).cells
+    return parsed
 
 
 def boot(kernel: Path, folder: Path) -> None:
