@@ -127,13 +127,9 @@ reference: $(VENV)/.core ## measure what a real kernel does, in virtual time: KE
 
 REFERENCES := $(wildcard reference/linux-*.csv)
 .PHONY: reference-tables
-reference-tables: fast ## simulate the cells of reference/ again, and write the tables of docs/ that compare (a minute or two)
+reference-tables: fast ## simulate the cells of reference/ again, and write the tables of docs/ that compare
 	$(BIN)/python reference/simulate.py $(REFERENCES)
 	$(BIN)/python docs/generate.py
-
-.PHONY: reference-check
-reference-check: $(VENV)/.core ## is what is kept in reference/simulated what the simulator gives? `make test` asks for a part of it
-	$(BIN)/python reference/simulate.py --check $(REFERENCES)
 
 .PHONY: docs
 docs: $(VENV)/.core ## write the reference pages of docs/ from the registries

@@ -220,34 +220,23 @@ def _judge(metric: str, sim: float | None, kernel: float | None, *, lossy: bool)
 
 def _labels(cells: Sequence[Cell]) -> list[str]:
     """A few words for each cell: its algorithms, and the settings that not all cells of its suite share."""
-    every = [[*cell.settings.items(), *(item for flow in cell.flows for item in flow.items())] for cell in cells]
-    vary: dict[str, set[str]] = {}
-    for cell in cells:
-        of_suite = [items for other, items in zip(cells, every, strict=True) if other.suite == cell.suite]
-        if cell.suite not in vary:
-            seen: dict[str, set[str]] = {}
-            for items in of_suite:
-                for key, value in items:
-                    seen.setdefault(key, set()).add(value)
-            vary[cell.suite] = {
-                key
-                for key, values in seen.items()
-                if len(values) > 1 or sum(key in dict(items) for items in of_suite) < len(of_suite)
-            }
-    hidden = ("flow.algorithm", "receiver.algorithm")
-    return [
-        " ".join(
-            [
-                "+".join(flow["flow.algorithm"] for flow in cell.flows),
-                *(
-                    f"{key.split('.')[-1]}={value}"
-                    for key, value in dict.fromkeys(items)
-                    if key in vary[cell.suite] and key not in hidden
-                ),
-            ]
-        )
-        for cell, items in zip(cells, every, strict=True)
-    ]
+    every = [_settings(cell) for cell in cells]
+    labels = []
+    for cell, settings in zip(cells, every, strict=True):
+        of_suite = [other for mate, other in zip(cells, every, strict=True) if mate.suite == cell.suite]
+        vary = [key for key in settings if len({other.get(key) for other in of_suite}) > 1]
+        words = [f"{key}={settings[key]}" for key in vary]
+        labels.append(" ".join(["+".join(flow["flow.algorithm"] for flow in cell.flows), *words]))
+    return labels
+
+
+def _settings(cell: Cell) -> dict[str, str]:
+    """By the last word of each key; those of one of several flows with its number. Without the algorithms."""
+    found = {key.split(".")[-1]: value for key, value in cell.settings.items() if key != "receiver.algorithm"}
+    for i, flow in enumerate(cell.flows):
+        number = f"[{i}]" if len(cell.flows) > 1 else ""
+        found |= {key.split(".")[-1] + number: value for key, value in flow.items() if key != "flow.algorithm"}
+    return found
 
 
 def outside(compared: Sequence[Beside]) -> list[Beside]:

@@ -351,5 +351,5 @@ def _place(name: str) -> tuple[int, str]:
 
 def write(reference: Reference, path: Path) -> None:
     """Replaces the file at once, so that no reader sees half of it."""
-    with replacing(path) as part:
+    with replacing(path, public=True) as part:
         part.write(text_of(reference).encode("utf-8"))
