@@ -116,6 +116,21 @@ bench: fast ## speed, memory and start-up time, with the facts of this machine
 paired: fast ## our builds in the kernel against the kernel's own, ten pairs each (needs root, ten minutes)
 	$(BIN)/python tools/paired_builds.py
 
+# The kernel that `make reference` measures: 6.12 or 6.1, of Debian's source package linux-source-KERNEL.
+KERNEL ?= 6.12
+MEASURE := $(BIN)/python reference/run.py $(KERNEL)
+.PHONY: reference
+reference: $(VENV)/.core ## measure what a real kernel does, in virtual time: KERNEL=6.12 or 6.1 (half an hour; reference/README.md)
+	@tools/need.sh cc make ip ethtool nsenter kernel-build
+	$(MEASURE) algorithms queues -o reference/linux-$(KERNEL).csv
+	$(MEASURE) two-flows -o reference/linux-$(KERNEL)-two-flows.csv
+
+REFERENCES := $(wildcard reference/linux-*.csv)
+.PHONY: reference-tables
+reference-tables: fast ## simulate the cells of reference/ again, and write the tables of docs/ that compare
+	$(BIN)/python reference/simulate.py $(REFERENCES)
+	$(BIN)/python docs/generate.py
+
 .PHONY: docs
 docs: $(VENV)/.core ## write the reference pages of docs/ from the registries
 	$(BIN)/python docs/generate.py

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import kneepoint
-from kneepoint import _core, output, tables
+from kneepoint import _core, beside, output, reference, tables
 from kneepoint import columns as known
 from kneepoint.claims import checks
 from kneepoint.claims.catalogue import ARTICLES, CLAIMS, ENGINES, Claim
+from kneepoint.cli import conforming
 from kneepoint.metrics import METRICS, SIZES, TOTALS
 from kneepoint.observe.prometheus import catalogue
 
@@ -256,12 +257,41 @@ def _claim_section(claim: Claim, results: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _compared(file: str) -> list[beside.Beside]:
+    """A file of reference/ beside what is kept of the simulator for it."""
+    measured = reference.read(DOCS.parent / "reference" / file)
+    cells = measured.cells()
+    return beside.compare(cells, beside.kept(cells, reference.read(DOCS.parent / "reference" / "simulated" / file)))
+
+
+def against_linux(file: str, suite: str) -> str:
+    """How far the simulator is from a kernel, a row for each group of a suite; then the cells that are outside."""
+    compared = [entry for entry in _compared(file) if entry.suite == suite]
+    head, *rows = beside.table(beside.groups(compared)[suite])
+    text = table(head, rows)
+    outside = beside.outside(compared)
+    if outside:
+        header = ["outside", "metric", "Linux", "simulator"]
+        text += "\n" + table(header, [_outside(entry) for entry in outside])
+    return text
+
+
+def _outside(entry: beside.Beside) -> list[str]:
+    sides = [conforming.value(entry.metric, side) for side in (entry.kernel, entry.sim)]
+    # A group is often called as its only algorithm is.
+    named = entry.label if entry.label.startswith(f"{entry.group} ") else f"{entry.group}: {entry.label}"
+    return [named, code(entry.metric), *sides]
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "claims": claims,
     "demo": demo,
     "keys": keys,
     "columns": columns,
     "metrics_of_runs": metrics_of_runs,
+    "linux_612_algorithms": lambda: against_linux("linux-6.12.csv", "algorithms"),
+    "linux_612_queues": lambda: against_linux("linux-6.12.csv", "queues"),
+    "linux_612_two_flows": lambda: against_linux("linux-6.12-two-flows.csv", "two-flows"),
     "record": lambda: written(_core.record_tables()),
     "trace": lambda: written(_core.trace_tables()),
     "algorithms": algorithms,

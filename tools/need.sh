@@ -45,6 +45,8 @@ check() {
     nft) command_or_miss nft nftables ;;
     curl) command_or_miss curl curl ;;
     tmux) command_or_miss tmux tmux ;;
+    nsenter) command_or_miss nsenter util-linux ;;
+    kernel-build) for name in flex bison bc; do command_or_miss $name $name; done; command_or_miss xz xz-utils ;;
     setpriv) command_or_miss setpriv util-linux ;;
     pkg-config) command_or_miss pkg-config pkg-config ;;
     redis) command_or_miss redis-server redis-server; command_or_miss redis-benchmark redis-tools ;;

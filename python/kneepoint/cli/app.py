@@ -15,7 +15,7 @@ from kneepoint import engines, say
 from kneepoint.errors import EngineError, UsageError
 
 from . import importing
-from .options import foreign
+from .options import Whole, foreign
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -23,20 +23,6 @@ LISTED = ("algorithms", "queues", "losses", "workloads", "sizes", "keys", "table
 """What `knee list` can print."""
 
 _PATH = click.Path(path_type=Path)
-
-
-class _Whole(click.IntRange):
-    """A whole number, whose refusal says so."""
-
-    name = "whole number"
-
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int:
-        try:
-            number = int(super().convert(value, parameter, context))
-        except click.BadParameter:
-            to = f"to {self.max}" if self.max is not None else "on"
-            self.fail(f'got "{value}"; expected a whole number from {self.min} {to}.', parameter, context)
-        return number
 
 
 class Options:
@@ -76,7 +62,7 @@ def _running(command: Command) -> Command:
         _json,
         click.option(
             "--workers",
-            type=_Whole(min=1),
+            type=Whole(min=1),
             help="Repetitions at once; by default one per processor, which changes no result of the simulator, and "
             "one on the kernel, where they would take time from each other.",
         ),
@@ -200,8 +186,8 @@ def _run(scenarios: tuple[Path, ...], **options: Any) -> int:
 @click.option("--queue", help="Kind of queue; `knee list queues`.")
 @click.option("--duration", default="30s", show_default=True, help="Length of each repetition.")
 @click.option("--warmup", help="Left out of steady-state metrics.  [default: a sixth of the duration, at most 5s]")
-@click.option("--repeat", default=5, show_default=True, type=_Whole(min=1), help="Repetitions of each cell.")
-@click.option("--seed", default=1, show_default=True, type=_Whole(min=0), help="Seed of all random draws.")
+@click.option("--repeat", default=5, show_default=True, type=Whole(min=1), help="Repetitions of each cell.")
+@click.option("--seed", default=1, show_default=True, type=Whole(min=0), help="Seed of all random draws.")
 @click.option("--workload", help="Kind of workload; `knee list workloads`.")
 @click.option(
     "--set",
@@ -235,7 +221,7 @@ def _compare(algorithms: tuple[str, ...], **given: Any) -> int:
 @click.argument("names", metavar="[NAME...]", nargs=-1)
 @click.option("--only", metavar="ID[,ID...]", multiple=True, help="Of the claims, these; by default all.")
 @click.option("--quick", is_flag=True, help="The short form of each claim: fewer and shorter repetitions.")
-@click.option("--seed", type=_Whole(min=0), help="Another seed of all random draws.  [default: that of each scenario]")
+@click.option("--seed", type=Whole(min=0), help="Another seed of all random draws.  [default: that of each scenario]")
 @click.option("--resume", is_flag=True, help="Go on with the claims in --out.")
 @_out("Folder of the run folders; by default runs/gallery-N.")
 @_running
@@ -302,18 +288,42 @@ def _shell(command: tuple[str, ...], **given: Any) -> int:
 @_out("Folder for the runs and the figure; by default the next free runs/conform-N.")
 @click.option("--quick", is_flag=True, help="Six short cells instead of the whole matrix.")
 @click.option("--resume", is_flag=True, help="Go on with the runs in --out.")
-@click.option("--workers", type=_Whole(min=1), help="Labs at once; by default one.")
+@click.option("--against", metavar="FILE.csv", type=_PATH, help="Compare the simulator with results of such a file.")
+@click.option(
+    "--only", metavar="NAME[,NAME...]", multiple=True, help="Of the file, these suites, groups or algorithms."
+)
+@click.option("--workers", type=Whole(min=1), help="At once: labs, by default one; simulations, one per processor.")
 @foreign
 @_json
 @_quiet
-def _conform(out: Path | None, quick: bool, resume: bool, workers: int | None, json: bool, quiet: bool) -> int:
+def _conform(
+    out: Path | None,
+    quick: bool,
+    resume: bool,
+    against: Path | None,
+    only: tuple[str, ...],
+    workers: int | None,
+    json: bool,
+    quiet: bool,
+) -> int:
     """Run a matrix of scenarios on both engines and compare them: goodput, round-trip time, retransmissions, shares.
 
-    The whole matrix takes about half an hour of real time. Exit code 1: something is outside its tolerance.
+    The whole matrix takes about half an hour of real time. With --against nothing runs in real time: the simulator is
+    compared with what a file says, reference/linux-6.12.csv or your own. Exit code 1: something is outside its
+    tolerance.
     """
-    from . import conforming
+    from . import beside, conforming
 
-    return conforming.conformance(out, quick=quick, resume=resume, workers=workers, json=json, quiet=quiet)
+    if against is None:
+        if only:
+            raise UsageError("knee conform --only: expected --against FILE.csv beside it.")
+        return conforming.conformance(out, quick=quick, resume=resume, workers=workers, json=json, quiet=quiet)
+    if out or quick or resume:
+        raise UsageError(
+            "knee conform --against: got --out, --quick or --resume too; nothing is kept, so leave them out."
+        )
+    names = [name for text in only for name in text.split(",")]
+    return beside.compare(against, only=names, workers=workers, json=json, quiet=quiet)
 
 
 @app.command("load", short_help="Put algorithms into the running kernel.")
@@ -382,7 +392,7 @@ def _record(json: bool, quiet: bool, for_: str | None, no_host: bool, **given: A
 @_filtering
 @click.option("--sort", default="acked_bits_per_sec", show_default=True, metavar="COLUMN", help="Order of the rows.")
 @click.option("--once", is_flag=True, help="Print one interval as text and end; needs no terminal.")
-@click.option("--rows", default=20, show_default=True, type=_Whole(min=0), help="With --once; 0: all.")
+@click.option("--rows", default=20, show_default=True, type=Whole(min=0), help="With --once; 0: all.")
 @click.option("--json", is_flag=True, help="With --once, which it implies: print one JSON object instead.")
 def _watch(port: tuple[str, ...], address: tuple[str, ...], **given: Any) -> int:
     """Watch the TCP connections of this host: rates, windows, round-trip times, and what holds each back.
@@ -424,7 +434,7 @@ def _sql(query: str, folder: Path, json: bool, csv: bool, external: bool, quiet:
 
 @app.command("trace", short_help="Trace live connections ACK by ACK, or waits in qdiscs.")
 @click.argument("connection", metavar="[CONNECTION]", required=False)
-@click.option("--port", type=_Whole(1, 65535), help="Connections with this port at either end.")
+@click.option("--port", type=Whole(1, 65535), help="Connections with this port at either end.")
 @click.option("--address", metavar="PREFIX", help="Connections with an end within it: 192.0.2.0/24, 2001:db8::/32.")
 @click.option("--qdisc", is_flag=True, help="How long packets wait in the root qdisc of each device, instead.")
 @click.option("--device", metavar="DEV", help="With --qdisc: only this device.")
@@ -479,7 +489,7 @@ def _list(what: str | None, json: bool) -> int:
 @click.option(
     "--condition",
     metavar="N",
-    type=_Whole(min=0),
+    type=Whole(min=0),
     help="Point of the matrix that --figure shows, from 0, where it shows one.",
 )
 @foreign
@@ -506,8 +516,8 @@ def _report(run: Path, out: Path | None, figure: str | None, format: str, condit
     "pcapng: its packets; mahimahi: the rate of its bottleneck, or of a scenario's, as a trace.",
 )
 @click.option("--out", metavar="PATH", type=_PATH, help="A folder for csv, a file for the others.")
-@click.option("--cell", default=0, show_default=True, type=_Whole(min=0), help="All but csv: cell of the matrix.")
-@click.option("--rep", default=0, show_default=True, type=_Whole(min=0), help="All but csv: repetition, from 0.")
+@click.option("--cell", default=0, show_default=True, type=Whole(min=0), help="All but csv: cell of the matrix.")
+@click.option("--rep", default=0, show_default=True, type=Whole(min=0), help="All but csv: repetition, from 0.")
 @click.option("--step", metavar="TIME", help="flent: between two points.  [default: 200ms]")
 @click.option(
     "--prometheus",

@@ -46,7 +46,7 @@ def conformance(out: Path | None, *, quick: bool, resume: bool, workers: int | N
     else:
         say.lines(_table(compared))
         say.lines(["", "Over all cells"])
-        say.lines(_verdict(verdict) for verdict in judged)
+        say.lines(verdict_line(verdict) for verdict in judged)
         say.lines(f"* {doubt}" for doubt in doubts)
         say.lines(["", f"Overlay: {', '.join(str(figure) for figure in figures)}", f"Runs: {folder}"])
     return 0 if all(verdict.ok for verdict in judged) else 1
@@ -72,8 +72,8 @@ def _table(compared: list[Compared]) -> list[str]:
                 entry.suite,
                 entry.label or str(entry.cell),
                 entry.metric,
-                _value(entry.metric, entry.sim),
-                _value(entry.metric, entry.kernel),
+                value(entry.metric, entry.sim),
+                value(entry.metric, entry.kernel),
                 "-" if entry.difference is None else f"{entry.difference:+.2f}{unit}",
                 entry.tolerance,
                 word,
@@ -82,17 +82,19 @@ def _table(compared: list[Compared]) -> list[str]:
     return aligned(rows, left=(True, True, True, False, False, False, True, True))
 
 
-def _value(metric: str, value: float | None) -> str:
-    if value is None:
+def value(metric: str, found: float | None) -> str:
+    """Of a metric, with its unit."""
+    if found is None:
         return "none"
     if metric.endswith("_bits_per_sec"):
-        return human.quantity("rate", value)
+        return human.quantity("rate", found)
     if "_us" in metric:
-        return human.quantity("time", value)
-    return f"{value:.3f}"
+        return human.quantity("time", found)
+    return f"{found:.3f}"
 
 
-def _verdict(verdict: Verdict) -> str:
+def verdict_line(verdict: Verdict) -> str:
+    """What a tolerance over many cells came to."""
     unit = f" {verdict.unit}" if verdict.unit else ""
     word = "ok" if verdict.ok else "OUTSIDE"
     return (

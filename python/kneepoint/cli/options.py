@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 
@@ -20,3 +22,17 @@ foreign = click.option(
     help="As root, write into a folder of another user, who can put anything in a file's place.",
 )
 """Of every command that writes files."""
+
+
+class Whole(click.IntRange):
+    """A whole number, whose refusal says so."""
+
+    name = "whole number"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int:
+        try:
+            number = int(super().convert(value, parameter, context))
+        except click.BadParameter:
+            to = f"to {self.max}" if self.max is not None else "on"
+            self.fail(f'got "{value}"; expected a whole number from {self.min} {to}.', parameter, context)
+        return number

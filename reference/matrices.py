@@ -1,0 +1,153 @@
+"""What is measured: the cells of each suite, in the words of a scenario file (docs/scenario.md).
+
+A cell has the settings of its path and hosts, one or more flows that share the path, and the number of runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+ALGORITHMS = (
+    *("reno", "cubic", "bbr1", "vegas", "veno", "westwood", "yeah", "htcp", "highspeed"),
+    *("hybla", "illinois", "scalable", "bic", "cdg", "lp", "nv", "dctcp"),
+)
+"""All that Linux 6.1 and 6.12 have."""
+
+HOSTS = {
+    "path.mtu": "1500B",
+    "sender.tcp_wmem_max": "4MiB",
+    "sender.tcp_limit_output_bytes": "1MiB",
+    "sender.gro": "false",
+    "sender.rx_coalesce": "0s",
+    "receiver.tcp_rmem_max": "6MiB",
+    "receiver.gro": "false",
+    "receiver.rx_coalesce": "0s",
+    "flow.blocking": "true",
+    "flow.write": "128KiB",
+}
+"""How every host is set: as Linux 6.12 is with a gigabyte of memory or more, without GRO, as a veth has none."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """`group`: the row of the suite's table that it counts in."""
+
+    suite: str
+    group: str
+    settings: dict[str, str]
+    flows: tuple[dict[str, str], ...]
+    runs: int
+
+
+def _flow(algorithm: str, **settings: str) -> dict[str, str]:
+    return {"flow.algorithm": algorithm, **{f"flow.{key}": value for key, value in settings.items()}}
+
+
+def _far_end(algorithm: str) -> dict[str, str]:
+    """DCTCP needs an end that tells it of every mark, which one that runs DCTCP does."""
+    return {"receiver.algorithm": "dctcp"} if algorithm == "dctcp" else {}
+
+
+def algorithms() -> Iterator[Cell]:
+    """Every algorithm alone behind drop-tail, on nine paths; three runs where chance decides."""
+    paths = (
+        ("20Mbit/s", "40ms", "1bdp", "0%"),
+        ("50Mbit/s", "40ms", "0.5bdp", "0%"),
+        ("20Mbit/s", "100ms", "4bdp", "0%"),
+        ("50Mbit/s", "100ms", "1bdp", "0%"),
+        ("50Mbit/s", "10ms", "2bdp", "0%"),
+        ("20Mbit/s", "10ms", "4bdp", "0%"),
+        ("50Mbit/s", "40ms", "1bdp", "0.1%"),
+        ("20Mbit/s", "40ms", "1bdp", "1%"),
+        ("20Mbit/s", "10ms", "1bdp", "3%"),
+    )
+    for algorithm in ALGORITHMS:
+        for rate, rtt, buffer, loss in paths:
+            path = {"path.rate": rate, "path.rtt": rtt, "path.buffer": buffer, "path.loss": loss}
+            length = {"duration": "30s", "warmup": "8s"}
+            yield Cell(
+                "algorithms",
+                algorithm,
+                {**length, **path, **_far_end(algorithm)},
+                (_flow(algorithm),),
+                3 if loss != "0%" or algorithm in _DRAWING else 1,
+            )
+
+
+# CDG backs off by chance, NV forgets its RTT at random times, LP reads timestamps, which begin at a random number.
+_DRAWING = ("cdg", "nv", "lp")
+
+
+def queues() -> Iterator[Cell]:
+    """Four algorithms behind each queue, DCTCP with ECN. The flow begins a second after its queue: PIE's timer first
+    runs after half a second. Three runs where the queue draws."""
+    for group, settings in _QUEUES.items():
+        for rate, rtt in (("50Mbit/s", "20ms"), ("50Mbit/s", "100ms"), ("20Mbit/s", "10ms"), ("20Mbit/s", "40ms")):
+            # RED's thresholds are more than 20 Mbit/s x 10 ms hold.
+            if group == "red" and (rate, rtt) == ("20Mbit/s", "10ms"):
+                continue
+            for algorithm in _SENDERS.get(group, ("reno", "cubic", "bbr1", "dctcp")):
+                path = {"path.rate": rate, "path.rtt": rtt, "path.buffer": "1000packets", **settings}
+                if algorithm == "dctcp" and group in ("codel", "pie", "red"):
+                    path[f"path.{group}.ecn"] = "true"
+                if group == "cake":
+                    path["path.cake.bandwidth"] = rate
+                if group == "policer":
+                    path |= {"path.rate": _TWICE[rate], "path.policer_rate": rate}
+                yield Cell(
+                    "queues",
+                    group,
+                    {"duration": "26s", "warmup": "6s", **path, **_far_end(algorithm)},
+                    (_flow(algorithm, start="1s"),),
+                    3 if group in ("pie", "red") else 1,
+                )
+
+
+_QUEUES = {
+    "fq_codel": {"path.queue": "fq_codel"},
+    "codel": {"path.queue": "codel"},
+    "cake": {"path.queue": "cake"},
+    "policer": {"path.policer_burst": "125kB"},
+    "red": {"path.queue": "red", "path.red.min": "30kB", "path.red.max": "90kB", "path.red.burst": "50"},
+    # Linux' timer takes a jiffy more than the 16 ms that HZ 250 makes of PIE's 15 ms.
+    "pie": {"path.queue": "pie", "path.pie.tupdate": "20ms"},
+    "step": {"path.queue": "fq_codel", "path.fq_codel.ce_threshold": "1ms"},
+}
+
+# A policer stands before a link of twice its rate, so that what it lets through is spread again.
+_TWICE = {"20Mbit/s": "40Mbit/s", "50Mbit/s": "100Mbit/s"}
+
+# A step is for DCTCP; a policer drops and never marks.
+_SENDERS = {"step": ("dctcp",), "policer": ("reno", "cubic", "bbr1")}
+
+
+def two_flows() -> Iterator[Cell]:
+    """Two flows behind drop-tail: different algorithms on one path, one algorithm on paths of 20 and 80 ms.
+
+    Where round-trip times and the transmission of a packet are exact, which flow's packet finds the queue full is a
+    matter of phase (Floyd, Jacobson: On Traffic Phase Effects, 1992). So the last also run with jitter, three times.
+    """
+    for rate, buffer, start in product(("20Mbit/s", "50Mbit/s"), ("0.5bdp", "1bdp", "2bdp"), ("0s", "3s")):
+        path = {**_LONG, "path.rate": rate, "path.buffer": buffer}
+        for second in ("bbr1", "reno", "dctcp"):
+            flows = (_flow("cubic"), _flow(second, start=start))
+            yield Cell("two-flows", f"cubic+{second}", {**path, "path.rtt": "40ms"}, flows, 1)
+        for algorithm in ("reno", "cubic", "bbr1"):
+            # A BDP is that of 80 ms.
+            unequal = {**path, "path.rtt": "80ms"}
+            flows = (_flow(algorithm, rtt="20ms"), _flow(algorithm, rtt="80ms", start=start))
+            yield Cell("two-flows", f"{algorithm} 20+80 ms", unequal, flows, 1)
+            if start == "0s":
+                group = f"{algorithm} 20+80 ms, jitter"
+                yield Cell("two-flows", group, {**unequal, "path.jitter": "1ms"}, flows, 3)
+
+
+_LONG = {"duration": "60s", "warmup": "15s"}
+
+SUITES: dict[str, Callable[[], Iterator[Cell]]] = {
+    "algorithms": algorithms,
+    "queues": queues,
+    "two-flows": two_flows,
+}

@@ -1,0 +1,43 @@
+"""The files of reference/ and what is kept of the simulator for them, of which docs/simulator.md has its tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kneepoint import beside, reference
+from kneepoint.pool import Watcher
+
+FOLDER = Path(__file__).parents[2] / "reference"
+FILES = sorted(path.name for path in FOLDER.glob("*.csv"))
+
+
+def test_there_are_results_of_single_flows_and_of_two() -> None:
+    assert {"linux-6.12.csv", "linux-6.12-two-flows.csv"} <= set(FILES)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_repetition_of_every_cell_is_kept(name: str) -> None:
+    cells = reference.read(FOLDER / name).cells()
+    kept = beside.kept(cells, reference.read(FOLDER / "simulated" / name))
+    assert sorted(kept) == beside.every_repetition(cells), "run `make reference-tables`"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_kept_is_what_the_simulator_gives(name: str) -> None:
+    measured = reference.read(FOLDER / name)
+    cells = measured.cells()
+    kept = beside.kept(cells, reference.read(FOLDER / "simulated" / name))
+    given = beside.simulate(measured, cells, beside.every_repetition(cells), workers=2, watcher=Watcher())
+    # As the file writes them.
+    again = beside.kept(cells, reference.parse(reference.text_of(beside.to_keep(measured, cells, given)), name))
+    assert again == kept, "run `make reference-tables`, and say in CHANGELOG.md why"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_value_can_be_compared(name: str) -> None:
+    cells = reference.read(FOLDER / name).cells()
+    compared = beside.compare(cells, beside.kept(cells, reference.read(FOLDER / "simulated" / name)))
+    assert compared
+    assert all(entry.difference is not None for entry in compared)
