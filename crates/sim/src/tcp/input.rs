@@ -262,11 +262,14 @@ impl Endpoint {
 
     /// Does an ACK do anything but go on as tp->pred_flags expects? Then the window
     /// stays, there are no options but the timestamps, and nothing is out of order.
-    /// Not asked for algorithms that are not told.
+    /// One that fills a hole counts as another window: what it hands up lies unread
+    /// when Linux builds the ACK, whose window is smaller for it; readers here are
+    /// at once. Not asked for algorithms that are not told.
     #[inline]
     fn is_on_slow_path(&self, segment: &Segment) -> bool {
         (self.alg.has(Op::InAckEvent) || self.has_cong_control)
             && (segment.ack <= self.snd_una
+                || self.cc.sacked_out > 0
                 || segment.window_bytes != self.snd_wnd
                 || segment.seq != self.rx.rcv_nxt()
                 || segment.flags & !(ACK | PSH) != 0
