@@ -118,7 +118,7 @@ paired: fast ## our builds in the kernel against the kernel's own, ten pairs eac
 
 # The kernel that `make reference` measures: 6.12 or 6.1, of Debian's source package linux-source-KERNEL.
 KERNEL ?= 6.12
-MEASURE := $(BIN)/python reference/run.py $(KERNEL)
+MEASURE := $(BIN)/python reference/measure.py $(KERNEL)
 .PHONY: reference
 reference: $(VENV)/.core ## measure what a real kernel does, in virtual time: KERNEL=6.12 or 6.1 (half an hour; reference/README.md)
 	@tools/need.sh cc make ip ethtool nsenter kernel-build

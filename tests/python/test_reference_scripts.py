@@ -11,14 +11,14 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "reference"))
 
 import cell as cells
 import matrices
-import run
+import measure
 from kneepoint import reference
 
 EVERY = [cell for suite in matrices.SUITES.values() for cell in suite()]
 
 
 def commands(folder: Path, cell: matrices.Cell) -> tuple[str, str]:
-    cells.write(folder, run.parse(cell, run.hosts("6.12")), Path("flow"))
+    cells.write(folder, measure.parse(cell, measure.hosts("6.12")), Path("flow"))
     return tuple((folder / name).read_text() for name in ("setup.sh", "run.sh"))  # type: ignore[return-value]
 
 
@@ -107,25 +107,25 @@ def test_metrics_are_those_after_the_warm_up_but_for_retransmissions(tmp_path: P
     )]  # fmt: skip
     (tmp_path / "samples.csv").write_text("\n".join(lines) + "\n")
     cell = {"flows": [{}], "warmup_ns": 2_000_000_000, "duration_ns": 4_000_000_000}
-    [found] = run.metrics(tmp_path / "samples.csv", cell)
+    [found] = measure.metrics(tmp_path / "samples.csv", cell)
     assert found == {"goodput_bits_per_sec": 16000.0, "srtt_us_p50": 30000, "retransmit_pct": 3.0}
-    with pytest.raises(run.Failed, match="flow 0 has no samples up to the end"):
-        run.metrics(tmp_path / "samples.csv", {**cell, "duration_ns": 5_000_000_000})
+    with pytest.raises(measure.Failed, match="flow 0 has no samples up to the end"):
+        measure.metrics(tmp_path / "samples.csv", {**cell, "duration_ns": 5_000_000_000})
 
 
 def test_runs_that_the_file_holds_are_kept_and_rows_stand_as_the_matrices_have_them(tmp_path: Path) -> None:
     first, second = EVERY[0], EVERY[1]
     facts = {"kernel": "6.12.1", "hz": "250", "clock": "virtual"}
     metrics = {"goodput_bits_per_sec": 1.0, "srtt_us_p50": 2.0, "retransmit_pct": 0.0}
-    store = run.Store(tmp_path / "r.csv", facts, matrices.HOSTS)
+    store = measure.Store(tmp_path / "r.csv", facts, matrices.HOSTS)
     for cell in (second, first):
         assert not store.has(cell, 1)
         store.put(cell, 1, [metrics])
-    again = run.Store(tmp_path / "r.csv", facts, matrices.HOSTS)
+    again = measure.Store(tmp_path / "r.csv", facts, matrices.HOSTS)
     assert again.has(first, 1)
     assert again.has(second, 1)
     assert not again.has(first, 2)
     read = reference.read(tmp_path / "r.csv")
     assert [cell.settings for cell in read.cells()] == [first.settings, second.settings]
     with pytest.raises(SystemExit, match="choose another --output"):
-        run.Store(tmp_path / "r.csv", {**facts, "kernel": "6.1.1"}, matrices.HOSTS)
+        measure.Store(tmp_path / "r.csv", {**facts, "kernel": "6.1.1"}, matrices.HOSTS)

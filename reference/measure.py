@@ -1,6 +1,6 @@
 """Measures the cells of suites on a kernel in virtual time, into a file of reference results:
 
-    run.py 6.12 algorithms queues -o reference/linux-6.12.csv
+    measure.py 6.12 algorithms queues -o reference/linux-6.12.csv
 
 Runs that the file holds already are kept, unless --again is given. Each run boots the kernel (user-mode Linux) anew.
 """
@@ -131,7 +131,7 @@ class Store:
         if path.is_file():
             held = reference.read(path)
             if held.facts != facts or held.settings != settings:
-                sys.exit(f"run.py: {path} holds results of {held.facts}, {held.settings}; choose another --output.")
+                sys.exit(f"measure.py: {path} holds results of {held.facts}, {held.settings}; choose another --output.")
             self._reference = held
         self._held = {(found.key, run) for found in self._reference.cells() for run in found.runs}
 
