@@ -207,10 +207,14 @@ def test_sort_filter_pause_and_interval_do_what_they_say(tmp_path: Path, many: s
         terminal.until(lambda text: "\naddress=127.1.9.9" in text, "no line for the filter")
         terminal.keys("C-u", "Enter")
         terminal.until(lambda text: "4,000 sockets" in text, "the filter did not go")
-        terminal.keys("+", "p")
-        paused = terminal.until(lambda text: "every 0.5 s  PAUSED" in text, "not paused")
-        time.sleep(0.7)
-        assert terminal.screen() == paused
+        # A new interval begins with a sample, which is under way when all is to stay as it is.
+        for key, every in (("+", "0.5"), ("-", "0.2"), ("+", "0.5")):
+            terminal.keys(key, "p")
+            paused = terminal.until(lambda text, every=every: f"every {every} s  PAUSED" in text, "not paused")
+            time.sleep(0.7)
+            assert terminal.screen() == paused
+            terminal.keys("p")
+            terminal.until(lambda text: "PAUSED" not in text, "it does not go on")
         terminal.keys("?")
         terminal.until(lambda text: "keys and columns" in text, "no help")
 

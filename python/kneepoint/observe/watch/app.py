@@ -292,6 +292,9 @@ class Watch(App[None]):
                 self._asked = self._wanted
                 self._say(" ".join(str(error).split()))
                 continue
+            if self.paused and asked == self._wanted:
+                # It was under way when all was to stay as it is.
+                continue
             self._wanted, self.sample = asked, sample
             if page:
                 page.whole = told
