@@ -1,4 +1,4 @@
-"""The files of reference/ and what is kept of the simulator for them, of which docs/simulator.md has its tables."""
+"""The files of reference/ and the simulator's results kept beside them. The tables of docs/simulator.md come from both."""
 
 from __future__ import annotations
 
