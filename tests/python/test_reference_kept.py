@@ -1,4 +1,4 @@
-"""The files of reference/ and the simulator's results kept beside them. The tables of docs/simulator.md come from both."""
+"""The files of reference/, and the simulator's results kept beside them. docs/simulator.md compares both."""
 
 from __future__ import annotations
 
