@@ -23,6 +23,11 @@ pub trait App: Send {
     /// The socket took `bytes` of it.
     fn wrote(&mut self, now: Nanos, bytes: u64);
 
+    /// Will it ever write? One that only reads is not asked after each read.
+    fn writes(&self) -> bool {
+        true
+    }
+
     /// `bytes` were read, in order.
     fn read(&mut self, now: Nanos, bytes: u64);
 
@@ -137,5 +142,8 @@ impl App for Sink {
         0
     }
     fn wrote(&mut self, _now: Nanos, _bytes: u64) {}
+    fn writes(&self) -> bool {
+        false
+    }
     fn read(&mut self, _now: Nanos, _bytes: u64) {}
 }

@@ -369,7 +369,10 @@ impl Endpoint {
             };
             let mut seg = Seg::new(seq, payload, flags);
             seg.record_sent(departure_ns, tx, app_limited);
-            self.emit_data(cx, seq, payload, seg.flags, departure_ns);
+            match i {
+                0 | 1 => self.emit_data(cx, seq, payload, seg.flags, departure_ns),
+                _ => self.emit_another(cx, seq, payload, seg.flags),
+            }
             self.rtx.push(seg);
             seq += u64::from(payload);
         }
@@ -430,15 +433,36 @@ impl Endpoint {
         seg_flags: u8,
         departure_ns: u64,
     ) {
-        // __tcp_transmit_skb(): a bare FIN is no data.
-        self.counters.data_segs_out += u64::from(payload > 0);
-        self.counters.bytes_sent += u64::from(payload);
-        let flags =
-            ACK | if_set(seg_flags & PSH_SEG != 0, PSH) | if_set(seg_flags & FIN_SEG != 0, FIN);
-        self.emit(cx, seq, payload, flags, departure_ns);
+        self.count_sent(payload);
+        self.emit(cx, seq, payload, ACK | wire_flags(seg_flags), departure_ns);
     }
 
-    pub(super) fn send_ack(&mut self, cx: &mut Cx) {
+    /// A further segment of an skb whose last stands at the end of `cx.out`: like it, but for what it carries. The first
+    /// says what is said once (CWR, a delayed ACK), so that the second is the earliest to copy.
+    fn emit_another(&mut self, cx: &mut Cx, seq: u64, payload_bytes: u32, seg_flags: u8) {
+        self.count_sent(payload_bytes);
+        let &last = cx.out.last().expect("a segment of this skb");
+        let last = cx.slab.get(last);
+        let segment = Segment {
+            seq,
+            payload_bytes,
+            flags: last.flags | wire_flags(seg_flags),
+            ..last.clone()
+        };
+        if segment.departure_ns > cx.now_ns {
+            self.qdisc_bytes += u64::from(segment.ip_bytes());
+        }
+        let handle = cx.slab.insert(segment);
+        cx.out.push(handle);
+    }
+
+    /// __tcp_transmit_skb(): a bare FIN is no data.
+    fn count_sent(&mut self, payload_bytes: u32) {
+        self.counters.data_segs_out += u64::from(payload_bytes > 0);
+        self.counters.bytes_sent += u64::from(payload_bytes);
+    }
+
+    pub fn send_ack(&mut self, cx: &mut Cx) {
         self.send_ack_of(cx, self.rx.rcv_nxt());
     }
 
@@ -525,6 +549,11 @@ impl Endpoint {
         }
         cc.pacing_rate = rate.min(cc.max_pacing_rate);
     }
+}
+
+/// PSH and FIN, as they stand on the wire.
+fn wire_flags(seg_flags: u8) -> u8 {
+    if_set(seg_flags & PSH_SEG != 0, PSH) | if_set(seg_flags & FIN_SEG != 0, FIN)
 }
 
 fn if_set(condition: bool, flag: u8) -> u8 {

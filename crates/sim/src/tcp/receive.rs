@@ -440,14 +440,13 @@ impl Endpoint {
 
     /// __tcp_cleanup_rbuf(): the application has read all there is; what the
     /// sender may be waiting for is acked at once.
-    pub fn on_read(&mut self, cx: &mut Cx) {
+    #[inline]
+    pub fn acks_when_read(&self) -> bool {
         let rx = &self.rx;
         let due = rx.rcv_nxt - rx.rcv_wup > rx.rcv_mss
             || rx.ack_pushed_twice
             || rx.ack_pushed && !rx.pingpong;
-        if rx.ack_scheduled && due {
-            self.send_ack(cx);
-        }
+        rx.ack_scheduled && due
     }
 
     /// tcp_send_delayed_ack()

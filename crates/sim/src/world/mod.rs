@@ -381,10 +381,19 @@ impl<'a> World<'a> {
     /// The application at an end runs: what it read may be acked, and it writes.
     #[inline]
     fn wake_app(&mut self, id: EndpointId, has_read: bool) {
-        if has_read {
-            self.with_endpoint(id, |tcp, cx| tcp.on_read(cx));
+        if has_read
+            && self.flows[id.flow() as usize]
+                .end(id.side())
+                .tcp
+                .acks_when_read()
+        {
+            self.with_endpoint(id, |tcp, cx| tcp.send_ack(cx));
         }
-        self.pump(id);
+        let flow = &self.flows[id.flow() as usize];
+        let tcp = &flow.ends[id.side() as usize].tcp;
+        if id.side() == Side::Sender || flow.apps.receiver.writes() || tcp.rx.fin_received() {
+            self.pump(id);
+        }
     }
 
     fn read(&mut self, to: EndpointId, bytes: u64) {
