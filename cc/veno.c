@@ -67,11 +67,10 @@ static void veno_ssthresh(struct veno *s, const struct cc_in *in,
 
 /* One segment in every second window of ACKs. */
 static void veno_grow_slowly(struct veno *s, const struct cc_in *in,
-			     struct cc_out *out)
+			     struct cc_out *out, u32 acked)
 {
 	if (out->snd_cwnd_cnt < out->snd_cwnd) {
-		out->snd_cwnd_cnt =
-			cc_add_saturate(out->snd_cwnd_cnt, in->acked);
+		out->snd_cwnd_cnt = cc_add_saturate(out->snd_cwnd_cnt, acked);
 		return;
 	}
 	out->snd_cwnd_cnt = 0;
@@ -99,7 +98,7 @@ static void veno_avoid(struct veno *s, const struct cc_in *in,
 	if (s->queued < s->beta * VENO_SCALE)
 		cc_cong_avoid_ai(in, out, out->snd_cwnd, acked);
 	else
-		veno_grow_slowly(s, in, out);
+		veno_grow_slowly(s, in, out, acked);
 }
 
 static void veno_cong_avoid(struct veno *s, const struct cc_in *in,

@@ -49,3 +49,14 @@ fn veno_grows_at_half_the_pace_on_a_long_queue() {
     assert!((9..=11).contains(&short), "one per window: {short}");
     assert!((4..=6).contains(&long), "one per two windows: {long}");
 }
+
+#[test]
+fn veno_counts_what_slow_start_left_of_an_ack() {
+    let mut c = with_queue(100, 10.0);
+    c.stack.snd_cwnd = 98;
+    c.stack.snd_cwnd_cnt = 0;
+    c.stack.snd_ssthresh = 100;
+    let long_us = i64::from(BASE_US) * 2;
+    c.ack(5, long_us);
+    assert_eq!((c.cwnd(), c.stack.snd_cwnd_cnt), (100, 3));
+}
