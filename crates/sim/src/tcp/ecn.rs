@@ -414,6 +414,13 @@ mod tests {
         )
     }
 
+    /// tcp_accecn_process(): a marked byte where none is counted says that the count has wrapped, however few bytes.
+    #[test]
+    fn one_marked_byte_tells_of_a_wrapped_count() {
+        assert_eq!(marks(0, 8, Some(0)), 0);
+        assert_eq!(marks(0, 8, Some(1)), 8);
+    }
+
     /// RFC 9768, appendix A.1: the most that agrees with the three bits.
     #[test]
     fn without_the_option_the_count_has_wrapped_if_it_can_have() {

@@ -452,3 +452,58 @@ fn ack_flag_bits(flags: &AckFlags, ack_delayed: bool) -> u32 {
         | (u32::from(flags.una_advanced) * ACK_SND_UNA_ADVANCED)
         | (u32::from(ack_delayed) * ACK_MAYBE_DELAYED)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::HostConf;
+    use super::super::rtx::SKB_END;
+    use super::super::testing::{MSS, segment, sender};
+    use super::*;
+    use crate::segment::{ECE, SackBlocks};
+
+    /// Linux' header prediction expects an ACK of something new, in order, with the window as it was and no option but
+    /// the timestamps. Each of the rest alone is told to an algorithm that asks.
+    #[test]
+    fn what_header_prediction_does_not_expect_is_slow() {
+        let conf = HostConf::with_keys("");
+        let mut tcp = sender(&conf, "westwood", &[SKB_END; 4]);
+        let plain = segment(tcp.rx.rcv_nxt(), 1 + MSS);
+        tcp.snd_wnd = plain.window_bytes;
+        assert!(!tcp.is_on_slow_path(&plain));
+        let mut sack = SackBlocks::default();
+        sack.push(1 + MSS, (1 + 2 * MSS, 1 + 3 * MSS));
+        let slow = [
+            Segment {
+                ack: 1,
+                ..plain.clone()
+            },
+            Segment {
+                window_bytes: plain.window_bytes + 1,
+                ..plain.clone()
+            },
+            Segment {
+                seq: plain.seq + 1,
+                ..plain.clone()
+            },
+            Segment {
+                flags: ACK | ECE,
+                ..plain.clone()
+            },
+            Segment {
+                sack,
+                ..plain.clone()
+            },
+            Segment {
+                option_bytes: 12,
+                ..plain.clone()
+            },
+        ];
+        for segment in &slow {
+            assert!(tcp.is_on_slow_path(segment), "{segment:?}");
+        }
+        tcp.cc.sacked_out = 1;
+        assert!(tcp.is_on_slow_path(&plain));
+        let reno = sender(&conf, "reno", &[SKB_END; 4]);
+        assert!(!slow.iter().any(|segment| reno.is_on_slow_path(segment)));
+    }
+}

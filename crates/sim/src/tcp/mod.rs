@@ -30,6 +30,8 @@ mod rtt;
 mod rtx;
 mod sack;
 mod sndbuf;
+#[cfg(test)]
+mod testing;
 mod timers;
 mod write_queue;
 

@@ -227,31 +227,10 @@ impl Endpoint {
 
 #[cfg(test)]
 mod tests {
-    use knee_cc::Instance;
-    use knee_model::packet::Ecn;
-    use knee_model::rng::Stream;
-
     use super::super::HostConf;
-    use super::super::rtx::Seg;
+    use super::super::testing::{MSS, segment, sender};
     use super::*;
-    use crate::segment::{ACK, SackBlocks, Slab};
-
-    const MSS: u64 = 1000;
-
-    /// A sender that has segments of these flags on their way.
-    fn sender(conf: &HostConf, flags: &[u8]) -> Endpoint {
-        let reno = knee_cc::find("reno").expect("it is built in");
-        let reno = Instance::new(reno, &[]).expect("it has no parameters to be wrong");
-        let mut tcp = Endpoint::new(conf, reno, Stream::new(1, "sack"), 0, false);
-        tcp.cc.mss_bytes = MSS as u32;
-        (tcp.snd_una, tcp.snd_nxt) = (1, 1);
-        for &flags in flags {
-            tcp.rtx.push(Seg::new(tcp.snd_nxt, MSS as u32, flags));
-            tcp.snd_nxt += MSS;
-            tcp.skbs_out += u64::from(flags & SKB_END != 0);
-        }
-        tcp
-    }
+    use crate::segment::{SackBlocks, Slab};
 
     /// tcp_shift_skb_data() takes what is SACKed and nothing else. A part of an skb that was sent again, and is no longer
     /// held lost (an undo), stays the skb that it was.
@@ -259,7 +238,7 @@ mod tests {
     fn what_was_sent_again_is_neither_merged_nor_cut() {
         let conf = HostConf::with_keys("");
         let again = SACKED | RETRANS;
-        let mut tcp = sender(&conf, &[0, again, again, SKB_END]);
+        let mut tcp = sender(&conf, "reno", &[0, again, again, SKB_END]);
         tcp.shift_skbs(1, 3);
         let ends: Vec<_> = (0..4).map(|id| tcp.rtx.get(id).has(SKB_END)).collect();
         assert_eq!(ends, [true, false, true, true]);
@@ -271,26 +250,15 @@ mod tests {
     fn a_timeout_that_is_not_undone_hides_reordering() {
         let conf = HostConf::with_keys("");
         for (undo_marker, reordering) in [(1, 9), (0, 3)] {
-            let mut tcp = sender(&conf, &[SKB_END; 10]);
+            let mut tcp = sender(&conf, "reno", &[SKB_END; 10]);
             tcp.ca_state = CaState::Loss;
             tcp.undo_marker = undo_marker;
             tcp.sacked.insert(1 + 9 * MSS, 1 + 10 * MSS, |_, _| {});
             let mut sack = SackBlocks::default();
             sack.push(1, (1 + MSS, 1 + 2 * MSS));
             let segment = Segment {
-                seq: 1,
-                ack: 1,
-                window_bytes: 1 << 20,
-                payload_bytes: 0,
-                flags: ACK,
-                ecn: Ecn::NotEct,
-                packets: 1,
-                option_bytes: 0,
-                ce_bytes: 0,
-                tsval_ms: 0,
-                tsecr_ms: 0,
                 sack,
-                departure_ns: 0,
+                ..segment(1, 1)
             };
             let cx = Cx {
                 now_ns: 1_000_000_000,
