@@ -116,7 +116,7 @@ impl Pipe {
     #[inline]
     pub fn enter(&mut self, now_ns: u64, packet: Packet, sink: &mut impl Sink) {
         let was_sending = self.bottleneck.is_sending();
-        match self.bottleneck.enter(now_ns, packet) {
+        match self.bottleneck.enter(now_ns, packet, |_| ()) {
             Entry::Lost => sink.lost(packet),
             Entry::Through(ecn) => {
                 let packet = Packet { ecn, ..packet };
@@ -156,7 +156,7 @@ impl Pipe {
     /// The one thing that is due at `at_ns`, which [`Self::next_ns`] told.
     pub fn step(&mut self, at_ns: u64, sink: &mut impl Sink) {
         if self.bottleneck.next_ns() == Some(at_ns) {
-            match self.bottleneck.step(at_ns) {
+            match self.bottleneck.step(at_ns, |_| ()) {
                 None => self.period = self.period.wrapping_add(1),
                 Some(packet) => {
                     sink.left(&packet, at_ns, packet.enqueued);

@@ -32,6 +32,15 @@ pub enum Entry {
     Lost,
 }
 
+/// What a bottleneck does next, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// The last bit of the packet on the wire leaves.
+    Sent(u64),
+    /// The queue is asked again that holds its packets back; `u64::MAX`: it holds none.
+    Retry(u64),
+}
+
 /// One direction's bottleneck.
 pub struct Bottleneck {
     loss: Option<Box<dyn Loss>>,
@@ -46,69 +55,83 @@ pub struct Bottleneck {
 pub struct Link<Q: Queue + ?Sized = dyn Queue> {
     schedule: Schedule,
     pub(crate) queue: Box<Q>,
-    /// The packet on the wire and when its last bit leaves. Its `enqueued` holds how long it waited.
-    sending: Option<(u64, Packet)>,
-    /// When the queue is asked again that holds its packets back.
-    retry_ns: Option<u64>,
+    /// The packet on the wire, or the last that was. Its `enqueued` holds how long it waited.
+    packet: Packet,
+    is_sending: bool,
+    /// When its last bit leaves, or, with none on the wire, the queue is asked again that holds its packets back.
+    next_ns: u64,
 }
+
+const NEVER: u64 = u64::MAX;
 
 impl<Q: Queue + ?Sized> Link<Q> {
     pub fn new(schedule: Schedule, queue: Box<Q>) -> Link<Q> {
         Link {
             schedule,
             queue,
-            sending: None,
-            retry_ns: None,
+            packet: Packet::default(),
+            is_sending: false,
+            next_ns: NEVER,
         }
     }
 
     /// The packet on the wire. Its `enqueued` holds how long it waited.
     #[inline]
     pub fn sending(&self) -> Option<&Packet> {
-        self.sending.as_ref().map(|(_, packet)| packet)
+        self.is_sending.then_some(&self.packet)
     }
 
     /// When the packet on the wire has left, or the queue is asked again.
     #[inline]
     pub fn next_ns(&self) -> Option<u64> {
-        match self.sending {
-            Some((end_ns, _)) => Some(end_ns),
-            None => self.retry_ns,
-        }
+        (self.next_ns != NEVER).then_some(self.next_ns)
     }
 
-    /// A packet comes; it sets out if none is on the wire.
+    /// A packet comes; it sets out if none is on the wire. `due` is told what is due next when that is new.
     #[inline]
-    pub fn enter(&mut self, now_ns: u64, packet: Packet, dropped: &mut Vec<Packet>) {
+    pub fn enter(
+        &mut self,
+        now_ns: u64,
+        packet: Packet,
+        dropped: &mut Vec<Packet>,
+        due: impl FnMut(Due),
+    ) {
         self.queue.enqueue(Nanos(now_ns), packet, dropped);
-        if self.sending.is_none() {
-            self.send_next(now_ns, dropped);
+        if !self.is_sending {
+            self.send_next(now_ns, dropped, due);
         }
     }
 
     /// The packet on the wire is through, and the next sets out.
     #[inline]
-    pub fn step(&mut self, at_ns: u64, dropped: &mut Vec<Packet>) -> Option<Packet> {
-        let left = self.sending.map(|(_, packet)| packet);
-        self.send_next(at_ns, dropped);
+    pub fn step(
+        &mut self,
+        at_ns: u64,
+        dropped: &mut Vec<Packet>,
+        due: impl FnMut(Due),
+    ) -> Option<Packet> {
+        let left = self.is_sending.then_some(self.packet);
+        self.send_next(at_ns, dropped, due);
         left
     }
 
-    fn send_next(&mut self, now_ns: u64, dropped: &mut Vec<Packet>) {
+    fn send_next(&mut self, now_ns: u64, dropped: &mut Vec<Packet>, mut due: impl FnMut(Due)) {
         let Some(mut packet) = self.queue.dequeue(Nanos(now_ns), dropped) else {
-            self.sending = None;
-            self.retry_ns = self.queue.retry_at().map(|at| at.0);
-            return;
+            self.is_sending = false;
+            self.next_ns = self.queue.retry_at().map_or(NEVER, |at| at.0);
+            return due(Due::Retry(self.next_ns));
         };
         packet.enqueued = Nanos(now_ns - packet.enqueued.0);
-        let end_ns = self.schedule.end_ns(now_ns, packet.bytes);
-        self.sending = Some((end_ns, packet));
-        self.retry_ns = None;
+        self.packet = packet;
+        self.is_sending = true;
+        self.next_ns = self.schedule.end_ns(now_ns, packet.bytes);
+        due(Due::Sent(self.next_ns));
     }
 
     /// What waits or is on the wire, for a final account.
     fn drain(&mut self, now_ns: u64, dropped: &mut Vec<Packet>) -> Vec<Packet> {
-        let mut packets: Vec<Packet> = self.sending.take().map(|(_, p)| p).into_iter().collect();
+        let mut packets: Vec<Packet> = self.sending().copied().into_iter().collect();
+        self.is_sending = false;
         let mut now = Nanos(now_ns);
         loop {
             match (self.queue.dequeue(now, dropped), self.queue.retry_at()) {
@@ -145,9 +168,7 @@ impl Bottleneck {
     /// Is a packet on the wire?
     #[inline]
     pub fn is_sending(&self) -> bool {
-        self.link
-            .as_ref()
-            .is_some_and(|link| link.sending.is_some())
+        self.link.as_ref().is_some_and(|link| link.is_sending)
     }
 
     /// When the packet on the wire has left, or the queue is asked again.
@@ -157,9 +178,9 @@ impl Bottleneck {
     }
 
     /// Offers a packet. What is due before `now_ns` has been done by [`Self::step`]; what the policer or the queue drops
-    /// is found by [`Self::take_dropped`].
+    /// is found by [`Self::take_dropped`]. `due` is told what is due next when that is new.
     #[inline]
-    pub fn enter(&mut self, now_ns: u64, mut packet: Packet) -> Entry {
+    pub fn enter(&mut self, now_ns: u64, mut packet: Packet, due: impl FnMut(Due)) -> Entry {
         if let Some(loss) = &mut self.loss
             && loss.lose()
         {
@@ -176,7 +197,7 @@ impl Bottleneck {
             self.count_sent(&packet);
             return Entry::Through(packet.ecn);
         };
-        link.enter(now_ns, packet, &mut self.dropped);
+        link.enter(now_ns, packet, &mut self.dropped, due);
         self.counters.max_bytes = self.counters.max_bytes.max(link.queue.len_bytes());
         Entry::Taken
     }
@@ -184,13 +205,14 @@ impl Bottleneck {
     /// Does what [`Self::next_ns`] told for `at_ns`: the packet on the wire is through, and the next sets out. Its
     /// `enqueued` holds how long it waited.
     #[inline]
-    pub fn step(&mut self, at_ns: u64) -> Option<Packet> {
+    pub fn step(&mut self, at_ns: u64, due: impl FnMut(Due)) -> Option<Packet> {
         let link = self.link.as_mut()?;
-        let packet = link.step(at_ns, &mut self.dropped)?;
+        let packet = link.step(at_ns, &mut self.dropped, due)?;
         self.count_sent(&packet);
         Some(packet)
     }
 
+    #[inline]
     fn count_sent(&mut self, packet: &Packet) {
         self.counters.sent_pkts += 1;
         self.counters.sent_bytes += u64::from(packet.bytes);
@@ -316,18 +338,18 @@ mod tests {
         const MS: u64 = 1_000_000;
         let mut bottleneck = bottleneck();
         for _ in 0..4 {
-            assert_eq!(bottleneck.enter(0, PACKET), Entry::Taken);
+            assert_eq!(bottleneck.enter(0, PACKET, |_| ()), Entry::Taken);
         }
         // While the first is on the wire the queue is not asked.
         assert_eq!(bottleneck.next_ns(), Some(MS));
-        assert!(bottleneck.step(MS).is_some());
+        assert!(bottleneck.step(MS, |_| ()).is_some());
         assert_eq!(bottleneck.next_ns(), Some(5 * MS));
         // A packet that comes meanwhile asks too, in vain.
-        bottleneck.enter(3 * MS, PACKET);
+        bottleneck.enter(3 * MS, PACKET, |_| ());
         assert_eq!(bottleneck.next_ns(), Some(5 * MS));
         let mut left_ms = Vec::new();
         while let Some(at_ns) = bottleneck.next_ns() {
-            if let Some(packet) = bottleneck.step(at_ns) {
+            if let Some(packet) = bottleneck.step(at_ns, |_| ()) {
                 left_ms.push((at_ns / MS, packet.enqueued.0 / MS));
             }
         }
@@ -339,7 +361,7 @@ mod tests {
     fn a_row_has_the_most_bytes_since_the_one_before() {
         let mut bottleneck = bottleneck();
         for _ in 0..3 {
-            bottleneck.enter(0, PACKET);
+            bottleneck.enter(0, PACKET, |_| ());
         }
         let row = bottleneck.sample(0);
         assert_eq!(
@@ -347,7 +369,7 @@ mod tests {
             (2, 3_000, 3_000)
         );
         assert_eq!(row.queue_delay_us, 2_000);
-        let left = bottleneck.step(1_000_000).expect("the first");
+        let left = bottleneck.step(1_000_000, |_| ()).expect("the first");
         assert_eq!(
             (left.enqueued, bottleneck.drain(1_000_000).len()),
             (Nanos::ZERO, 2)

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 
-use knee_model::bottleneck::{self, Entry};
+use knee_model::bottleneck::{self, Due, Entry};
 use knee_model::packet::Packet;
 use knee_model::units::Nanos;
 
 use crate::event::{EndpointId, EventQueue, Target};
+use crate::tcp::NEVER;
 
 /// Where packets come to when they have taken their delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -164,7 +165,7 @@ pub struct Bottleneck {
     target: Target,
     inner: bottleneck::Bottleneck,
     /// The queue that holds its packets back is asked again then: that event is there.
-    retry_ns: Option<u64>,
+    retry_ns: u64,
 }
 
 impl Bottleneck {
@@ -172,19 +173,16 @@ impl Bottleneck {
         Bottleneck {
             target,
             inner,
-            retry_ns: None,
+            retry_ns: NEVER,
         }
     }
 
     /// Offers a packet. Packets that the queue drops are found by [`bottleneck::Bottleneck::take_dropped`].
     #[inline]
     pub fn enter(&mut self, events: &mut EventQueue, now_ns: u64, packet: Packet) -> Entry {
-        let was_sending = self.inner.is_sending();
-        let entry = self.inner.enter(now_ns, packet);
-        if !was_sending {
-            self.arm(events);
-        }
-        entry
+        let (target, retry_ns) = (self.target, &mut self.retry_ns);
+        self.inner
+            .enter(now_ns, packet, |due| arm(events, target, retry_ns, due))
     }
 
     /// The packet whose last bit leaves now, if there is one; starts the next.
@@ -194,21 +192,21 @@ impl Bottleneck {
             // Asked to look at the queue again, and a packet came meanwhile.
             return None;
         }
-        let left = self.inner.step(now_ns);
-        self.arm(events);
-        left
+        let (target, retry_ns) = (self.target, &mut self.retry_ns);
+        self.inner
+            .step(now_ns, |due| arm(events, target, retry_ns, due))
     }
+}
 
-    #[inline]
-    fn arm(&mut self, events: &mut EventQueue) {
-        let next_ns = self.inner.next_ns();
-        if let Some(at_ns) = next_ns
-            && (self.inner.is_sending() || next_ns != self.retry_ns)
-        {
-            events.push(at_ns, self.target);
-        }
-        if !self.inner.is_sending() {
-            self.retry_ns = next_ns;
+#[inline]
+fn arm(events: &mut EventQueue, target: Target, retry_ns: &mut u64, due: Due) {
+    match due {
+        Due::Sent(at_ns) => events.push(at_ns, target),
+        Due::Retry(at_ns) => {
+            if at_ns != *retry_ns && at_ns != NEVER {
+                events.push(at_ns, target);
+            }
+            *retry_ns = at_ns;
         }
     }
 }

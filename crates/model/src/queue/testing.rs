@@ -80,7 +80,7 @@ impl<Q: Queue + ?Sized> Link<Q> {
     pub fn offer(&mut self, now: Nanos, packet: Packet) {
         self.run_until(now);
         let was_sending = self.link.sending().is_some();
-        self.link.enter(now.0, packet, &mut self.scratch);
+        self.link.enter(now.0, packet, &mut self.scratch, |_| ());
         self.note(now, !was_sending);
     }
 
@@ -102,7 +102,7 @@ impl<Q: Queue + ?Sized> Link<Q> {
     }
 
     fn step(&mut self, at: Nanos) {
-        self.link.step(at.0, &mut self.scratch);
+        self.link.step(at.0, &mut self.scratch, |_| ());
         self.note(at, true);
     }
 
