@@ -1,15 +1,11 @@
-//! One direction of the path, without a clock: loss, bottleneck, delay and the
-//! far host's interrupt moderation, on the times they are told.
+//! One direction of the path, without a clock: bottleneck, delay and the far
+//! host's interrupt moderation, on the times they are told.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use knee_model::loss::Loss;
-use knee_model::packet::{Ecn, Packet};
-use knee_model::queue::Queue;
-use knee_model::queue::policer::Policer;
-use knee_model::scenario::Link;
-use knee_model::trace::Schedule;
+use knee_model::bottleneck::{Bottleneck, Entry};
+use knee_model::packet::Packet;
 use knee_model::transit::Transit;
 use knee_model::units::Nanos;
 
@@ -37,18 +33,6 @@ pub struct Passing {
     pub left: Option<(u32, u64)>,
 }
 
-/// Counters of the bottleneck, as the `queue` table has them.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counters {
-    pub sent_pkts: u64,
-    pub sent_bytes: u64,
-    pub dropped_pkts: u64,
-    pub marked_pkts: u64,
-    pub lost_pkts: u64,
-    /// Most bytes waiting since it was last read.
-    pub max_bytes: u64,
-}
-
 /// Packets in order of arrival: all take the same time, or none overtakes another.
 struct Line {
     delay_ns: u64,
@@ -64,22 +48,11 @@ struct Nic {
     pending: Vec<Passing>,
 }
 
-struct Bottleneck {
-    schedule: Schedule,
-    queue: Box<dyn Queue>,
-    /// The packet being sent, its end, how long it waited.
-    sending: Option<(u64, Packet, Nanos)>,
-    /// When the queue is asked again that holds its packets back.
-    retry_ns: Option<u64>,
-    /// Counts the times it began to work after a rest.
-    period: u32,
-}
-
 /// One direction.
 pub struct Pipe {
-    loss: Option<Box<dyn Loss>>,
-    policer: Option<Policer>,
-    bottleneck: Option<Bottleneck>,
+    pub bottleneck: Bottleneck,
+    /// Counts the times it began to work after a rest.
+    period: u32,
     /// Where packets do more than take their delay.
     transit: Option<Box<Transit>>,
     lines: Vec<Line>,
@@ -91,29 +64,13 @@ pub struct Pipe {
     nics: Vec<Nic>,
     interrupts: BinaryHeap<Reverse<(u64, u32)>>,
     coalesce_ns: u64,
-    pub counters: Counters,
-    scratch: Vec<Packet>,
 }
 
 impl Pipe {
-    /// `link`: the bottleneck and the queue before it; `None`: unlimited.
-    pub fn new(
-        loss: Option<Box<dyn Loss>>,
-        policer: Option<Policer>,
-        link: Option<Link>,
-        transit: Option<Box<Transit>>,
-        coalesce: Nanos,
-    ) -> Pipe {
+    pub fn new(bottleneck: Bottleneck, transit: Option<Box<Transit>>, coalesce: Nanos) -> Pipe {
         Pipe {
-            loss,
-            policer,
-            bottleneck: link.map(|(schedule, queue)| Bottleneck {
-                schedule,
-                queue,
-                sending: None,
-                retry_ns: None,
-                period: 0,
-            }),
+            bottleneck,
+            period: 0,
             transit,
             lines: Vec::new(),
             line_of: Vec::new(),
@@ -122,8 +79,6 @@ impl Pipe {
             nics: Vec::new(),
             interrupts: BinaryHeap::new(),
             coalesce_ns: coalesce.0,
-            counters: Counters::default(),
-            scratch: Vec::new(),
         }
     }
 
@@ -159,42 +114,28 @@ impl Pipe {
 
     /// A packet enters. Whatever was due before `now_ns` has been done by [`Self::advance`].
     #[inline]
-    pub fn enter(&mut self, now_ns: u64, mut packet: Packet, sink: &mut impl Sink) {
-        if let Some(loss) = &mut self.loss
-            && loss.lose()
-        {
-            self.counters.lost_pkts += 1;
-            sink.lost(packet);
-            return;
+    pub fn enter(&mut self, now_ns: u64, packet: Packet, sink: &mut impl Sink) {
+        let was_sending = self.bottleneck.is_sending();
+        match self.bottleneck.enter(now_ns, packet, |_| ()) {
+            Entry::Lost => sink.lost(packet),
+            Entry::Through(ecn) => {
+                let packet = Packet { ecn, ..packet };
+                sink.left(&packet, now_ns, Nanos::ZERO);
+                self.delay(now_ns, &packet, None, sink);
+            }
+            Entry::Taken => {
+                if !was_sending {
+                    self.period = self.period.wrapping_add(1);
+                }
+                self.tell_drops(sink);
+            }
         }
-        if let Some(policer) = &mut self.policer
-            && !policer.admit(Nanos(now_ns), &mut packet)
-        {
-            self.counters.dropped_pkts += 1;
-            sink.dropped(packet);
-            return;
-        }
-        let Some(bottleneck) = &mut self.bottleneck else {
-            self.count(&packet);
-            sink.left(&packet, now_ns, Nanos::ZERO);
-            self.delay(now_ns, &packet, None, sink);
-            return;
-        };
-        bottleneck
-            .queue
-            .enqueue(Nanos(now_ns), packet, &mut self.scratch);
-        if bottleneck.sending.is_none() {
-            bottleneck.period = bottleneck.period.wrapping_add(1);
-            bottleneck.send_next(now_ns, &mut self.scratch);
-        }
-        self.counters.max_bytes = self.counters.max_bytes.max(bottleneck.queue.len_bytes());
-        self.tell_drops(sink);
     }
 
     /// When something happens next.
     #[inline]
     pub fn next_ns(&self) -> Option<u64> {
-        let bottleneck = self.bottleneck.as_ref().and_then(Bottleneck::next_ns);
+        let bottleneck = self.bottleneck.next_ns();
         let lines = self
             .lines
             .iter()
@@ -214,19 +155,13 @@ impl Pipe {
 
     /// The one thing that is due at `at_ns`, which [`Self::next_ns`] told.
     pub fn step(&mut self, at_ns: u64, sink: &mut impl Sink) {
-        if let Some(bottleneck) = &mut self.bottleneck
-            && bottleneck.next_ns() == Some(at_ns)
-        {
-            let sent = bottleneck.sending;
-            if sent.is_none() {
-                bottleneck.period = bottleneck.period.wrapping_add(1);
-            }
-            bottleneck.send_next(at_ns, &mut self.scratch);
-            let left = Some((bottleneck.period, at_ns));
-            if let Some((_, packet, waited)) = sent {
-                self.count(&packet);
-                sink.left(&packet, at_ns, waited);
-                self.delay(at_ns, &packet, left, sink);
+        if self.bottleneck.next_ns() == Some(at_ns) {
+            match self.bottleneck.step(at_ns, |_| ()) {
+                None => self.period = self.period.wrapping_add(1),
+                Some(packet) => {
+                    sink.left(&packet, at_ns, packet.enqueued);
+                    self.delay(at_ns, &packet, Some((self.period, at_ns)), sink);
+                }
             }
             self.tell_drops(sink);
             return;
@@ -311,54 +246,10 @@ impl Pipe {
         }
     }
 
-    fn count(&mut self, packet: &Packet) {
-        self.counters.sent_pkts += 1;
-        self.counters.sent_bytes += u64::from(packet.bytes);
-        // Senders never mark, so policer or queue did.
-        self.counters.marked_pkts += u64::from(packet.ecn == Ecn::Ce);
-    }
-
     fn tell_drops(&mut self, sink: &mut impl Sink) {
-        for packet in self.scratch.drain(..) {
-            self.counters.dropped_pkts += 1;
+        while let Some(packet) = self.bottleneck.take_dropped() {
             sink.dropped(packet);
         }
-    }
-
-    /// Packets and bytes waiting, and how long the bytes take to leave.
-    pub fn backlog(&self, now_ns: u64) -> (u32, u64, Nanos) {
-        self.bottleneck.as_ref().map_or((0, 0, Nanos::ZERO), |b| {
-            let bytes = b.queue.len_bytes();
-            (b.queue.len_pkts(), bytes, b.schedule.delay(now_ns, bytes))
-        })
-    }
-
-    /// Most bytes waiting since the last call.
-    pub fn take_max_bytes(&mut self) -> u64 {
-        let bytes = self.bottleneck.as_ref().map_or(0, |b| b.queue.len_bytes());
-        std::mem::replace(&mut self.counters.max_bytes, bytes)
-    }
-}
-
-impl Bottleneck {
-    /// When the packet on the wire has left, or the queue is asked again.
-    fn next_ns(&self) -> Option<u64> {
-        match self.sending {
-            Some((end_ns, ..)) => Some(end_ns),
-            None => self.retry_ns,
-        }
-    }
-
-    fn send_next(&mut self, now_ns: u64, dropped: &mut Vec<Packet>) {
-        self.sending = self.queue.dequeue(Nanos(now_ns), dropped).map(|packet| {
-            let waited = Nanos(now_ns) - packet.enqueued;
-            let end_ns = self.schedule.end_ns(now_ns, packet.bytes);
-            (end_ns, packet, waited)
-        });
-        self.retry_ns = match self.sending {
-            Some(_) => None,
-            None => self.queue.retry_at().map(|at| at.0),
-        };
     }
 }
 

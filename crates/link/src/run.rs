@@ -197,22 +197,18 @@ impl<'a> Direction<'a> {
         let pipe = |(n, hop): (usize, &Path)| {
             let run = |component: &str| Stream::new(config.seed, component);
             let stream = hop_streams(n, run);
-            let (loss, policer, link, transit) = if is_data {
+            let (bottleneck, transit) = if is_data {
                 (
-                    hop.loss.build(stream("path.loss")),
-                    hop.build_policer(),
-                    hop.build_link(stream("path.queue"), start_ns),
+                    hop.build_bottleneck(&stream, start_ns),
                     hop.build_transit(&stream, start_ns),
                 )
             } else {
                 (
-                    hop.ack_loss.build(stream("path.ack_loss")),
-                    None,
-                    hop.build_ack_link(stream("path.ack_queue"), start_ns),
+                    hop.build_ack_bottleneck(&stream, start_ns),
                     hop.build_ack_transit(&stream, start_ns),
                 )
             };
-            Pipe::new(loss, policer, link, transit, coalesce)
+            Pipe::new(bottleneck, transit, coalesce)
         };
         let mut pipes: Vec<Pipe> = config.hops().enumerate().map(pipe).collect();
         let base = i64::from(config.path.overhead_bytes);
@@ -436,23 +432,10 @@ impl<'a> Direction<'a> {
 
     fn sample(&mut self) {
         for (hop, pipe) in (0..).zip(&mut self.chain.pipes) {
-            let (pkts, bytes, delay) = pipe.backlog(self.next_sample_ns);
-            let max_bytes = pipe.take_max_bytes();
-            let counters = pipe.counters;
             self.queue.push(QueueSample {
-                cell: 0,
-                rep: 0,
                 t_ns: (self.next_sample_ns - self.start_ns) as i64,
                 hop,
-                queue_pkts: i64::from(pkts),
-                queue_bytes: bytes as i64,
-                queue_bytes_max: max_bytes as i64,
-                queue_delay_us: delay.as_us() as i64,
-                sent_pkts: counters.sent_pkts as i64,
-                sent_bytes: counters.sent_bytes as i64,
-                dropped_pkts: counters.dropped_pkts as i64,
-                marked_pkts: counters.marked_pkts as i64,
-                lost_pkts: counters.lost_pkts as i64,
+                ..pipe.bottleneck.sample(self.next_sample_ns)
             });
         }
         self.next_sample_ns += self.config.sample_interval.0;

@@ -4,6 +4,7 @@
 //! depends on time takes `now`, so the simulator drives it with virtual time
 //! and the link with the real clock, and both see the same behaviour.
 
+pub mod bottleneck;
 pub mod loss;
 pub mod packet;
 pub mod params;

@@ -18,7 +18,7 @@ pub enum Ecn {
 
 /// One wire packet. Its content stays with the engine, behind `handle`: a
 /// segment of the simulator or a buffer of the link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Packet {
     /// The engine's name for the content.
     pub handle: u32,

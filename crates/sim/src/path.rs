@@ -1,17 +1,15 @@
-//! The path: loss, bottleneck queue and link, delay lines. It holds its own
-//! packets, and of each part at most the next event is in the event queue.
+//! The path by events: bottlenecks and delay lines. They hold their own packets,
+//! and of each at most the next event is in the event queue.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::{Deref, DerefMut};
 
-use knee_model::loss::Loss;
-use knee_model::packet::{Ecn, Packet};
-use knee_model::queue::Queue;
-use knee_model::queue::policer::Policer;
-use knee_model::scenario::Link as ModelLink;
-use knee_model::trace::Schedule;
+use knee_model::bottleneck::{self, Due, Entry};
+use knee_model::packet::Packet;
 use knee_model::units::Nanos;
 
 use crate::event::{EndpointId, EventQueue, Target};
+use crate::tcp::NEVER;
 
 /// Where packets come to when they have taken their delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -162,288 +160,67 @@ impl Delays {
     }
 }
 
-/// Counters of the bottleneck, as the `queue` table has them.
-#[derive(Clone, Debug, Default)]
-pub struct LinkCounters {
-    pub sent_pkts: u64,
-    pub sent_bytes: u64,
-    pub dropped_pkts: u64,
-    pub marked_pkts: u64,
-    pub lost_pkts: u64,
-    /// Most bytes waiting since it was last read.
-    pub max_bytes: u64,
-}
-
-/// The bottleneck of a direction.
+/// The bottleneck of a direction, and what wakes it.
 pub struct Bottleneck {
-    /// What wakes it.
     target: Target,
-    loss: Option<Box<dyn Loss>>,
-    policer: Option<Policer>,
-    /// `None`: unlimited.
-    link: Option<Link>,
-    pub counters: LinkCounters,
-    dropped: Vec<Packet>,
-}
-
-/// A limited rate and the queue before it.
-struct Link {
-    schedule: Schedule,
-    queue: Box<dyn Queue>,
-    /// The packet on the wire and when its last bit leaves.
-    sending: Option<(u64, Packet)>,
-    /// When the queue is asked again that holds its packets back.
-    retry_ns: Option<u64>,
-}
-
-/// What became of a packet offered to the bottleneck.
-pub enum Entry {
-    /// Waits, is being sent, or was dropped.
-    Taken,
-    /// The link is unlimited: it is through already, marked perhaps.
-    Through(Ecn),
-    /// Lost before the queue.
-    Lost,
+    inner: bottleneck::Bottleneck,
+    /// The queue that holds its packets back is asked again then: that event is there.
+    retry_ns: u64,
 }
 
 impl Bottleneck {
-    pub fn new(
-        target: Target,
-        loss: Option<Box<dyn Loss>>,
-        policer: Option<Policer>,
-        link: Option<ModelLink>,
-    ) -> Bottleneck {
+    pub fn new(target: Target, inner: bottleneck::Bottleneck) -> Bottleneck {
         Bottleneck {
             target,
-            loss,
-            policer,
-            link: link.map(|(schedule, queue)| Link {
-                schedule,
-                queue,
-                sending: None,
-                retry_ns: None,
-            }),
-            counters: LinkCounters::default(),
-            dropped: Vec::new(),
+            inner,
+            retry_ns: NEVER,
         }
     }
 
-    /// Is there nothing in a packet's way?
+    /// Offers a packet. Packets that the queue drops are found by [`bottleneck::Bottleneck::take_dropped`].
     #[inline]
-    pub fn is_open(&self) -> bool {
-        self.loss.is_none() && self.policer.is_none() && self.link.is_none()
-    }
-
-    /// Offers a packet. Packets that the queue drops are found by [`Self::take_dropped`].
-    #[inline]
-    pub fn enter(&mut self, events: &mut EventQueue, now_ns: u64, mut packet: Packet) -> Entry {
-        if let Some(loss) = &mut self.loss
-            && loss.lose()
-        {
-            self.counters.lost_pkts += 1;
-            return Entry::Lost;
-        }
-        if let Some(policer) = &mut self.policer
-            && !policer.admit(Nanos(now_ns), &mut packet)
-        {
-            self.dropped.push(packet);
-            return Entry::Taken;
-        }
-        let Some(link) = &mut self.link else {
-            self.count_sent(&packet);
-            return Entry::Through(packet.ecn);
-        };
-        link.queue.enqueue(Nanos(now_ns), packet, &mut self.dropped);
-        if link.sending.is_none() {
-            link.send_next(events, self.target, now_ns, &mut self.dropped);
-        }
-        self.counters.max_bytes = self.counters.max_bytes.max(link.queue.len_bytes());
-        Entry::Taken
+    pub fn enter(&mut self, events: &mut EventQueue, now_ns: u64, packet: Packet) -> Entry {
+        let (target, retry_ns) = (self.target, &mut self.retry_ns);
+        self.inner
+            .enter(now_ns, packet, |due| arm(events, target, retry_ns, due))
     }
 
     /// The packet whose last bit leaves now, if there is one; starts the next.
     #[inline]
     pub fn wake(&mut self, events: &mut EventQueue, now_ns: u64) -> Option<Packet> {
-        let link = self.link.as_mut()?;
-        let left = match link.sending {
-            Some((end_ns, packet)) if end_ns == now_ns => Some(packet),
+        if self.inner.is_sending() && self.inner.next_ns() != Some(now_ns) {
             // Asked to look at the queue again, and a packet came meanwhile.
-            Some(_) => return None,
-            None => None,
-        };
-        link.send_next(events, self.target, now_ns, &mut self.dropped);
-        if let Some(packet) = &left {
-            self.count_sent(packet);
+            return None;
         }
-        left
-    }
-
-    fn count_sent(&mut self, packet: &Packet) {
-        self.counters.sent_pkts += 1;
-        self.counters.sent_bytes += u64::from(packet.bytes);
-        // Senders never mark, so policer or queue did.
-        self.counters.marked_pkts += u64::from(packet.ecn == Ecn::Ce);
-    }
-
-    #[inline]
-    pub fn has_dropped(&self) -> bool {
-        !self.dropped.is_empty()
-    }
-
-    /// Packets dropped since the last call.
-    #[inline]
-    pub fn take_dropped(&mut self) -> Option<Packet> {
-        let packet = self.dropped.pop()?;
-        self.counters.dropped_pkts += 1;
-        Some(packet)
-    }
-
-    pub fn len_pkts(&self) -> u32 {
-        self.link.as_ref().map_or(0, |link| link.queue.len_pkts())
-    }
-
-    pub fn len_bytes(&self) -> u64 {
-        self.link.as_ref().map_or(0, |link| link.queue.len_bytes())
-    }
-
-    /// How long what waits takes to leave.
-    pub fn delay(&self, now_ns: u64) -> Nanos {
-        self.link.as_ref().map_or(Nanos::ZERO, |link| {
-            link.schedule.delay(now_ns, link.queue.len_bytes())
-        })
-    }
-
-    /// Most bytes waiting since the last call.
-    pub fn take_max_bytes(&mut self) -> u64 {
-        let now_bytes = self.len_bytes();
-        std::mem::replace(&mut self.counters.max_bytes, now_bytes)
-    }
-
-    /// Every packet in the queue or on the wire, for a final account.
-    pub fn drain(&mut self, now_ns: u64) -> Vec<Packet> {
-        let Some(link) = &mut self.link else {
-            return Vec::new();
-        };
-        let mut packets: Vec<Packet> = link.sending.take().map(|(_, p)| p).into_iter().collect();
-        let mut now = Nanos(now_ns);
-        loop {
-            match (
-                link.queue.dequeue(now, &mut self.dropped),
-                link.queue.retry_at(),
-            ) {
-                (Some(packet), _) => packets.push(packet),
-                (None, Some(at)) => now = at,
-                (None, None) => break,
-            }
-        }
-        packets.append(&mut self.dropped);
-        packets
+        let (target, retry_ns) = (self.target, &mut self.retry_ns);
+        self.inner
+            .step(now_ns, |due| arm(events, target, retry_ns, due))
     }
 }
 
-impl Link {
-    fn send_next(
-        &mut self,
-        events: &mut EventQueue,
-        target: Target,
-        now_ns: u64,
-        dropped: &mut Vec<Packet>,
-    ) {
-        self.sending = None;
-        let Some(mut packet) = self.queue.dequeue(Nanos(now_ns), dropped) else {
-            let retry_ns = self.queue.retry_at().map(|at| at.0);
-            if retry_ns != self.retry_ns
-                && let Some(at_ns) = retry_ns
-            {
+#[inline]
+fn arm(events: &mut EventQueue, target: Target, retry_ns: &mut u64, due: Due) {
+    match due {
+        Due::Sent(at_ns) => events.push(at_ns, target),
+        Due::Retry(at_ns) => {
+            if at_ns != *retry_ns && at_ns != NEVER {
                 events.push(at_ns, target);
             }
-            self.retry_ns = retry_ns;
-            return;
-        };
-        // From here on the field holds how long it waited.
-        packet.enqueued = Nanos(now_ns - packet.enqueued.0);
-        let end_ns = self.schedule.end_ns(now_ns, packet.bytes);
-        events.push(end_ns, target);
-        self.sending = Some((end_ns, packet));
+            *retry_ns = at_ns;
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use knee_model::units::Rate;
+impl Deref for Bottleneck {
+    type Target = bottleneck::Bottleneck;
 
-    use super::*;
-
-    /// Lets a packet out every 5 ms and not before.
-    #[derive(Default)]
-    struct HoldBack {
-        packets: VecDeque<Packet>,
-        next: Nanos,
+    fn deref(&self) -> &bottleneck::Bottleneck {
+        &self.inner
     }
+}
 
-    impl Queue for HoldBack {
-        fn enqueue(&mut self, now: Nanos, mut packet: Packet, _dropped: &mut Vec<Packet>) {
-            packet.enqueued = now;
-            self.packets.push_back(packet);
-        }
-        fn dequeue(&mut self, now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Packet> {
-            if now < self.next {
-                return None;
-            }
-            let packet = self.packets.pop_front()?;
-            self.next = now + Nanos::from_ms(5);
-            Some(packet)
-        }
-        fn retry_at(&self) -> Option<Nanos> {
-            (!self.packets.is_empty()).then_some(self.next)
-        }
-        fn len_pkts(&self) -> u32 {
-            self.packets.len() as u32
-        }
-        fn len_bytes(&self) -> u64 {
-            self.packets
-                .iter()
-                .map(|packet| u64::from(packet.bytes))
-                .sum()
-        }
-    }
-
-    /// Lets the events pass up to `end_ms`; when packets left, ms.
-    fn left_ms(bottleneck: &mut Bottleneck, events: &mut EventQueue, end_ms: u64) -> Vec<u64> {
-        let mut left = Vec::new();
-        while let Some((at_ns, target)) = events.pop() {
-            assert!(matches!(target, Target::Link(_)) && at_ns <= end_ms * 1_000_000);
-            if bottleneck.wake(events, at_ns).is_some() {
-                left.push(at_ns / 1_000_000);
-            }
-        }
-        left
-    }
-
-    #[test]
-    fn a_queue_that_holds_packets_back_is_asked_again_when_it_says() {
-        let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
-        let queue = Box::new(HoldBack::default());
-        let schedule = Schedule::new(rate, None, &[], 0);
-        let mut bottleneck = Bottleneck::new(Target::Link(0), None, None, Some((schedule, queue)));
-        let mut events = EventQueue::default();
-        for handle in 0..5 {
-            let packet = Packet {
-                handle,
-                bytes: 1_500,
-                flow: 0,
-                host: 0,
-                ecn: Ecn::NotEct,
-                dscp: 0,
-                pure_ack: None,
-                enqueued: Nanos::ZERO,
-            };
-            bottleneck.enter(&mut events, 0, packet);
-        }
-        assert_eq!(
-            left_ms(&mut bottleneck, &mut events, 21),
-            [1, 6, 11, 16, 21]
-        );
-        assert_eq!(bottleneck.len_pkts(), 0);
+impl DerefMut for Bottleneck {
+    fn deref_mut(&mut self) -> &mut bottleneck::Bottleneck {
+        &mut self.inner
     }
 }

@@ -1,5 +1,6 @@
 //! Pipes in a row, on made-up times.
 
+use knee_model::bottleneck::{Bottleneck, Link};
 use knee_model::packet::Ecn;
 use knee_model::queue::Fifo;
 use knee_model::scenario::BufferLimit;
@@ -41,8 +42,8 @@ const MS: u64 = 1_000_000;
 fn pipe(ms: u64, packets: u32) -> Pipe {
     let rate = Rate::from_bits_per_sec(12_000_000 / ms).expect("not zero");
     let queue = Box::new(Fifo::new(BufferLimit::Packets(packets)));
-    let link = (Schedule::new(rate, None, &[], 0), queue as _);
-    Pipe::new(None, None, Some(link), None, Nanos::ZERO)
+    let link = Link::new(Schedule::new(rate, None, &[], 0), queue as _);
+    Pipe::new(Bottleneck::new(None, None, Some(link)), None, Nanos::ZERO)
 }
 
 fn packet(handle: u32, flow: u32) -> Packet {
@@ -101,9 +102,9 @@ fn queue_that_is_full_is_that_of_the_slower_pipe() {
     }
     chain.advance(1_000 * MS, &mut log);
     // Three times as many come as leave; two wait and one is on the wire.
-    assert_eq!(chain.pipes[0].counters.dropped_pkts, 0);
+    assert_eq!(chain.pipes[0].bottleneck.counters.dropped_pkts, 0);
     assert_eq!(
-        chain.pipes[1].counters.dropped_pkts,
+        chain.pipes[1].bottleneck.counters.dropped_pkts,
         log.dropped.len() as u64
     );
     assert_eq!(log.dropped.len() + log.arrived.len(), 10);

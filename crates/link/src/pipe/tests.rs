@@ -1,11 +1,13 @@
 //! The path on made-up times: nothing early, nothing lost from the account,
 //! the rate exact however late the caller is.
 
+use knee_model::bottleneck::Link;
+use knee_model::packet::Ecn;
 use knee_model::queue::Fifo;
-use knee_model::queue::policer::{Action, PolicerSpec};
+use knee_model::queue::policer::{Action, Policer, PolicerSpec};
 use knee_model::rng::Stream;
 use knee_model::scenario::BufferLimit;
-use knee_model::trace::Outage;
+use knee_model::trace::{Outage, Schedule};
 use knee_model::transit::TransitSpec;
 use knee_model::units::Rate;
 use proptest::prelude::*;
@@ -54,15 +56,16 @@ fn packet(handle: u32, flow: u32, bytes: u32) -> Packet {
     }
 }
 
-/// 12 Mbit/s: 1500 bytes take 1 ms.
-fn link(queue: Box<dyn Queue>) -> Link {
+/// 12 Mbit/s, but in the outages: 1500 bytes take 1 ms.
+fn link(limit: BufferLimit, outages: &[Outage]) -> Link {
     let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
-    (Schedule::new(rate, None, &[], 0), queue)
+    let queue = Box::new(Fifo::new(limit));
+    Link::new(Schedule::new(rate, None, outages, 0), queue)
 }
 
 fn pipe(limit: BufferLimit, coalesce: Nanos) -> Pipe {
-    let link = link(Box::new(Fifo::new(limit)));
-    let mut pipe = Pipe::new(None, None, Some(link), None, coalesce);
+    let link = link(limit, &[]);
+    let mut pipe = Pipe::new(Bottleneck::new(None, None, Some(link)), None, coalesce);
     pipe.add_flow(Nanos::from_ms(10), true);
     pipe.add_flow(Nanos::from_ms(3), true);
     pipe
@@ -101,62 +104,6 @@ fn interrupts_keep_their_distance_and_take_all_that_came_meanwhile() {
     assert_eq!(times, [4, 8, 8, 8, 8, 12, 12, 12]);
 }
 
-/// Lets a packet out every 5 ms and not before.
-#[derive(Default)]
-struct HoldBack {
-    packets: VecDeque<Packet>,
-    next: Nanos,
-}
-
-impl Queue for HoldBack {
-    fn enqueue(&mut self, now: Nanos, mut packet: Packet, _dropped: &mut Vec<Packet>) {
-        packet.enqueued = now;
-        self.packets.push_back(packet);
-    }
-    fn dequeue(&mut self, now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Packet> {
-        if now < self.next {
-            return None;
-        }
-        let packet = self.packets.pop_front()?;
-        self.next = now + Nanos::from_ms(5);
-        Some(packet)
-    }
-    fn retry_at(&self) -> Option<Nanos> {
-        (!self.packets.is_empty()).then_some(self.next)
-    }
-    fn len_pkts(&self) -> u32 {
-        self.packets.len() as u32
-    }
-    fn len_bytes(&self) -> u64 {
-        self.packets
-            .iter()
-            .map(|packet| u64::from(packet.bytes))
-            .sum()
-    }
-}
-
-#[test]
-fn a_queue_that_holds_packets_back_is_asked_again_when_it_says() {
-    let link = link(Box::new(HoldBack::default()));
-    let mut pipe = Pipe::new(None, None, Some(link), None, Nanos::ZERO);
-    pipe.add_flow(Nanos::ZERO, true);
-    let mut log = Log::default();
-    for handle in 0..4 {
-        pipe.enter(0, packet(handle, 0, 1_500), &mut log);
-    }
-    // While the first is on the wire the queue is not asked.
-    assert_eq!(pipe.next_ns(), Some(1_000_000));
-    pipe.advance(1_000_000, &mut log);
-    assert_eq!(pipe.next_ns(), Some(5_000_000));
-    // A packet that comes meanwhile asks too, in vain.
-    pipe.enter(3_000_000, packet(4, 0, 1_500), &mut log);
-    assert_eq!(pipe.next_ns(), Some(5_000_000));
-    pipe.advance(1_000_000_000, &mut log);
-    let left_ms: Vec<u64> = log.left.iter().map(|&(_, ns)| ns / 1_000_000).collect();
-    assert_eq!(left_ms, [1, 6, 11, 16, 21]);
-    assert_eq!(pipe.next_ns(), None, "an empty queue is not asked");
-}
-
 #[test]
 fn a_policer_drops_before_the_queue_and_counts_as_it() {
     let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
@@ -165,10 +112,10 @@ fn a_policer_drops_before_the_queue_and_counts_as_it() {
         burst_bytes: 3_000,
         action: Action::Drop,
     });
-    for bottleneck in [true, false] {
-        let queue = || -> Box<dyn Queue> { Box::new(Fifo::new(BufferLimit::Unlimited)) };
-        let bottleneck = bottleneck.then(|| link(queue()));
-        let mut pipe = Pipe::new(None, Some(policer.clone()), bottleneck, None, Nanos::ZERO);
+    for limited in [true, false] {
+        let link = limited.then(|| link(BufferLimit::Unlimited, &[]));
+        let bottleneck = Bottleneck::new(None, Some(policer.clone()), link);
+        let mut pipe = Pipe::new(bottleneck, None, Nanos::ZERO);
         pipe.add_flow(Nanos::ZERO, true);
         let mut log = Log::default();
         for handle in 0..5 {
@@ -176,7 +123,7 @@ fn a_policer_drops_before_the_queue_and_counts_as_it() {
         }
         pipe.advance(1_000_000_000, &mut log);
         assert_eq!((log.left.len(), log.dropped), (2, 3));
-        assert_eq!(pipe.counters.dropped_pkts, 3);
+        assert_eq!(pipe.bottleneck.counters.dropped_pkts, 3);
     }
 }
 
@@ -210,10 +157,9 @@ fn outage_stops_the_bottleneck_and_moves_what_comes_behind() {
         start: Nanos::from_ms(2),
         length: Nanos::from_ms(5),
     };
-    let mut pipe = pipe(BufferLimit::Unlimited, Nanos::ZERO);
-    let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
-    let bottleneck = pipe.bottleneck.as_mut().unwrap();
-    bottleneck.schedule = Schedule::new(rate, None, &[outage], 0);
+    let link = link(BufferLimit::Unlimited, &[outage]);
+    let mut pipe = Pipe::new(Bottleneck::new(None, None, Some(link)), None, Nanos::ZERO);
+    pipe.add_flow(Nanos::from_ms(10), true);
     let mut log = Log::default();
     for handle in 0..4 {
         pipe.enter(500_000, packet(handle, 0, 1_500), &mut log);
@@ -303,7 +249,7 @@ proptest! {
             pipe.advance(now_ns, &mut log);
         }
         prop_assert_eq!(log.arrived.len() + log.dropped + log.lost, arrivals.len());
-        prop_assert_eq!(pipe.backlog(now_ns).0, 0);
+        prop_assert_eq!(pipe.bottleneck.len_pkts(), 0);
         let mut last = [None; 2];
         for &(flow, at_ns, handle) in &log.arrived {
             let (entered_ns, entered_flow, bytes) = entered[handle as usize];

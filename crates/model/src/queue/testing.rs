@@ -4,10 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::{Queue, QueueKind, Setup};
+use crate::bottleneck;
 use crate::packet::{Ecn, Packet};
 use crate::params::Params;
 use crate::rng::Stream;
 use crate::scenario::BufferLimit;
+use crate::trace::Schedule;
 use crate::units::{Nanos, Rate};
 
 pub const MTU: u32 = 1_500;
@@ -52,66 +54,66 @@ pub struct Sent {
     pub packet: Packet,
 }
 
-/// A queue and the link behind it.
+/// A queue and the link behind it, with what became of its packets.
 pub struct Link<Q: Queue + ?Sized = dyn Queue> {
-    rate: Rate,
-    /// When the packet on the wire has left; `None`: there is none.
-    busy_until: Option<Nanos>,
+    link: bottleneck::Link<Q>,
     pub sent: Vec<Sent>,
     pub dropped: Vec<(Nanos, Packet)>,
     scratch: Vec<Packet>,
-    pub queue: Box<Q>,
 }
 
 impl<Q: Queue + ?Sized> Link<Q> {
     pub fn new(rate: Rate, queue: Box<Q>) -> Link<Q> {
         Link {
-            rate,
-            busy_until: None,
+            link: bottleneck::Link::new(Schedule::new(rate, None, &[], 0), queue),
             sent: Vec::new(),
             dropped: Vec::new(),
             scratch: Vec::new(),
-            queue,
         }
+    }
+
+    pub fn queue(&mut self) -> &mut Q {
+        &mut self.link.queue
     }
 
     /// A packet comes; what left the link before is done first.
     pub fn offer(&mut self, now: Nanos, packet: Packet) {
         self.run_until(now);
-        self.queue.enqueue(now, packet, &mut self.scratch);
-        self.note_drops(now);
-        if self.busy_until.is_none() {
-            self.send(now);
-        }
+        let was_sending = self.link.sending().is_some();
+        self.link.enter(now.0, packet, &mut self.scratch, |_| ());
+        self.note(now, !was_sending);
     }
 
     pub fn run_until(&mut self, now: Nanos) {
-        while let Some(at) = self.busy_until.filter(|&at| at <= now) {
-            self.send(at);
+        while let Some(at) = self.next().filter(|&at| at <= now) {
+            self.step(at);
         }
     }
 
     /// Lets everything out that waits.
     pub fn drain(&mut self) {
-        while let Some(at) = self.busy_until {
-            self.send(at);
+        while let Some(at) = self.next() {
+            self.step(at);
         }
     }
 
-    fn send(&mut self, now: Nanos) {
-        let packet = self.queue.dequeue(now, &mut self.scratch);
+    fn next(&self) -> Option<Nanos> {
+        self.link.next_ns().map(Nanos)
+    }
+
+    fn step(&mut self, at: Nanos) {
+        self.link.step(at.0, &mut self.scratch, |_| ());
+        self.note(at, true);
+    }
+
+    fn note(&mut self, now: Nanos, sets_out: bool) {
         self.note_drops(now);
-        self.busy_until = packet.map(|packet| {
+        if let Some(&packet) = self.link.sending().filter(|_| sets_out) {
             self.sent.push(Sent {
                 at: now,
-                waited: now - packet.enqueued,
+                waited: packet.enqueued,
                 packet,
             });
-            now + self.rate.transmit_time(u64::from(packet.bytes))
-        });
-        if self.busy_until.is_none() {
-            // A queue that holds its packets back is asked again when it says.
-            self.busy_until = self.queue.retry_at();
         }
     }
 
@@ -163,7 +165,7 @@ impl<Q: Queue + ?Sized> Link<Q> {
                 .peek()
                 .map(|Reverse((at, ..)): &Reverse<(Nanos, u32, bool)>| *at);
             let next_start = waiting.last().map(|(at, _)| *at);
-            now = [next_ack, next_start, self.busy_until]
+            now = [next_ack, next_start, self.next()]
                 .into_iter()
                 .flatten()
                 .min()

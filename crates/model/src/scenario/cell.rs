@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::bottleneck::{Bottleneck, Link};
 use crate::loss::LossSpec;
 use crate::packet::HEADER_BYTES;
 use crate::params::Params;
@@ -205,33 +206,37 @@ pub struct RttChange {
     pub rtt: Nanos,
 }
 
-/// The schedule of a limited link, and a fresh queue before it.
-pub type Link = (Schedule, Box<dyn Queue>);
-
 impl Path {
-    /// A fresh policer, if there is one.
-    pub fn build_policer(&self) -> Option<Policer> {
-        self.policer.map(Policer::new)
-    }
-
-    /// The bottleneck; `None` when the rate is unlimited, as nothing waits then.
-    /// `origin_ns`: the run's start on the engine's clock.
-    pub fn build_link(&self, rng: Stream, origin_ns: u64) -> Option<Link> {
-        let rate = self.rate?;
-        let schedule = Schedule::new(rate, self.rate_trace.clone(), &self.outages, origin_ns);
-        let params = self.queue_params.clone();
-        let queue = self.build_queue(self.queue, params, rate, self.buffer, rng);
-        Some((schedule, queue))
+    /// What stands before the data's delay, fresh. `stream` gives the draws of a component; `origin_ns`: the run's start on
+    /// the engine's clock.
+    pub fn build_bottleneck(&self, stream: impl Fn(&str) -> Stream, origin_ns: u64) -> Bottleneck {
+        let link = self.rate.map(|rate| {
+            let schedule = Schedule::new(rate, self.rate_trace.clone(), &self.outages, origin_ns);
+            let params = self.queue_params.clone();
+            let rng = stream("path.queue");
+            let queue = self.build_queue(self.queue, params, rate, self.buffer, rng);
+            Link::new(schedule, queue)
+        });
+        let loss = self.loss.build(stream("path.loss"));
+        Bottleneck::new(loss, self.policer.map(Policer::new), link)
     }
 
     /// The same against the data direction.
-    pub fn build_ack_link(&self, rng: Stream, origin_ns: u64) -> Option<Link> {
+    pub fn build_ack_bottleneck(
+        &self,
+        stream: impl Fn(&str) -> Stream,
+        origin_ns: u64,
+    ) -> Bottleneck {
         let ack = &self.ack;
-        let rate = ack.rate?;
-        let schedule = Schedule::new(rate, ack.rate_trace.clone(), &self.outages, origin_ns);
-        let params = ack.queue_params.clone();
-        let queue = self.build_queue(ack.queue, params, rate, ack.buffer, rng);
-        Some((schedule, queue))
+        let link = ack.rate.map(|rate| {
+            let schedule = Schedule::new(rate, ack.rate_trace.clone(), &self.outages, origin_ns);
+            let params = ack.queue_params.clone();
+            let rng = stream("path.ack_queue");
+            let queue = self.build_queue(ack.queue, params, rate, ack.buffer, rng);
+            Link::new(schedule, queue)
+        });
+        let loss = self.ack_loss.build(stream("path.ack_loss"));
+        Bottleneck::new(loss, None, link)
     }
 
     fn build_queue(

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use knee_model::bottleneck::Entry;
 use knee_model::packet::Packet;
 use knee_model::rng::Stream;
 use knee_model::scenario::{FlowSpec, Path, hop_streams, last_legs};
@@ -12,7 +13,7 @@ use knee_model::units::Nanos;
 use super::World;
 use crate::event::{EndpointId, Side, Target};
 use crate::flow::Lines;
-use crate::path::{Bottleneck, Entry, Next};
+use crate::path::{Bottleneck, Next};
 
 /// One hop of the path, in both directions.
 pub struct Hop {
@@ -30,17 +31,10 @@ impl Hop {
     pub fn new(n: u32, hop: &Path, stream: impl Fn(&str) -> Stream, boot_ns: u64) -> Hop {
         let stream = hop_streams(n as usize, stream);
         Hop {
-            data: Bottleneck::new(
-                Target::Link(n),
-                hop.loss.build(stream("path.loss")),
-                hop.build_policer(),
-                hop.build_link(stream("path.queue"), boot_ns),
-            ),
+            data: Bottleneck::new(Target::Link(n), hop.build_bottleneck(&stream, boot_ns)),
             ack: Bottleneck::new(
                 Target::AckLink(n),
-                hop.ack_loss.build(stream("path.ack_loss")),
-                None,
-                hop.build_ack_link(stream("path.ack_queue"), boot_ns),
+                hop.build_ack_bottleneck(&stream, boot_ns),
             ),
             transits: [
                 hop.build_ack_transit(&stream, boot_ns),

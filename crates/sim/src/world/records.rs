@@ -45,21 +45,12 @@ impl World<'_> {
     pub(super) fn sample(&mut self) {
         let (cell, rep, t_ns) = (self.cell.index as i32, self.rep as i32, self.t_ns());
         for (hop, Hop { data: link, .. }) in (0..).zip(&mut self.hops) {
-            let queue_bytes_max = link.take_max_bytes();
             self.output.queue.push(QueueSample {
                 cell,
                 rep,
                 t_ns,
                 hop,
-                queue_pkts: i64::from(link.len_pkts()),
-                queue_bytes: link.len_bytes() as i64,
-                queue_bytes_max: queue_bytes_max as i64,
-                queue_delay_us: link.delay(self.now_ns).as_us() as i64,
-                sent_pkts: link.counters.sent_pkts as i64,
-                sent_bytes: link.counters.sent_bytes as i64,
-                dropped_pkts: link.counters.dropped_pkts as i64,
-                marked_pkts: link.counters.marked_pkts as i64,
-                lost_pkts: link.counters.lost_pkts as i64,
+                ..link.sample(self.now_ns)
             });
         }
         // In flow order, so that tables do not depend on who moved first.

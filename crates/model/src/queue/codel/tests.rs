@@ -123,7 +123,7 @@ fn codel_resumes_its_rate_within_sixteen_intervals_and_not_later() {
         let mut link = link(BufferLimit::Unlimited, &[]);
         link.offer_constant(ms(0), ms(3_000), mbit(12), packet(0));
         link.drain();
-        let delta = link.queue.codel.count - link.queue.codel.last_count;
+        let delta = link.queue().codel.count - link.queue().codel.last_count;
         assert!(delta > 5);
         let again = link.sent.last().unwrap().at + ms(pause_ms);
         let before = link.dropped.len();
@@ -132,7 +132,7 @@ fn codel_resumes_its_rate_within_sixteen_intervals_and_not_later() {
             link.offer(now, packet(0));
             now += ms(1);
         }
-        let count = link.queue.codel.last_count;
+        let count = link.queue().codel.last_count;
         assert_eq!(count, if resumes { delta } else { 1 }, "{pause_ms} ms");
     }
 }

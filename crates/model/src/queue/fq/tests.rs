@@ -50,7 +50,7 @@ fn fq_holds_100_packets_of_a_flow_and_not_more() {
     }
     link.offer(ms(0), packet(1));
     // One of flow 0 is on the wire.
-    assert_eq!(link.queue.len_pkts(), 101);
+    assert_eq!(link.queue().len_pkts(), 101);
     assert_eq!(link.dropped.len(), 49);
     assert!(link.dropped.iter().all(|(_, packet)| packet.flow == 0));
 }
@@ -105,9 +105,9 @@ fn fq_refills_a_flow_that_was_empty_for_40_ms() {
         let now = Nanos::from_us(10_800) + ms(pause);
         let mut dropped = Vec::new();
         for flow in [0, 0, 1] {
-            link.queue.enqueue(now, packet(flow), &mut dropped);
+            link.queue().enqueue(now, packet(flow), &mut dropped);
         }
-        let sent = [(); 3].map(|()| link.queue.dequeue(now, &mut dropped).unwrap().flow);
+        let sent = [(); 3].map(|()| link.queue().dequeue(now, &mut dropped).unwrap().flow);
         assert_eq!(sent, order, "{pause} ms");
     }
 }

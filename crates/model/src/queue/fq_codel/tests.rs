@@ -28,7 +28,7 @@ fn fq_codel_keeps_a_sparse_flow_below_its_target_beside_ten_bulk_flows() {
     let mut link = link(BufferLimit::Packets(1_000), &[]);
     let buckets: Vec<usize> = (0..10)
         .chain([CALL])
-        .map(|flow| link.queue.hash.bucket(flow))
+        .map(|flow| link.queue().hash.bucket(flow))
         .collect();
     assert!(
         !buckets[..10].contains(&buckets[10]),
@@ -59,7 +59,7 @@ fn fq_codel_shares_the_link_equally_within_5_percent() {
     let mut link = link(BufferLimit::Packets(10_240), &[]);
     let flows = 4;
     let buckets: std::collections::BTreeSet<usize> = (0..flows)
-        .map(|flow| link.queue.hash.bucket(flow))
+        .map(|flow| link.queue().hash.bucket(flow))
         .collect();
     assert_eq!(buckets.len(), flows as usize);
     link.run_reno(flows, ms(20), ms(0), ms(40_000), Ecn::NotEct);
@@ -127,7 +127,7 @@ fn fq_codel_gives_a_returning_flow_no_second_new_turn_in_a_round() {
     }
     let mut of_two = 0;
     for _ in 0..40 {
-        if link.queue.flows.pkts() > 0 && link.sent.last().unwrap().packet.flow == 1 {
+        if link.queue().flows.pkts() > 0 && link.sent.last().unwrap().packet.flow == 1 {
             link.offer(link.sent.last().unwrap().at, packet(2));
         }
         let next = link.sent.last().unwrap().at + Nanos::from_us(1_200);
@@ -174,7 +174,7 @@ fn fq_codel_keeps_its_memory_limit_though_the_buffer_is_unlimited() {
     let mut link = link(BufferLimit::Unlimited, &[("memory_limit", 150_000.0)]);
     for handle in 0..1_000 {
         link.offer(ms(0), numbered(handle % 3, handle));
-        assert!(link.queue.len_bytes() <= 150_000);
+        assert!(link.queue().len_bytes() <= 150_000);
     }
     assert!(!link.dropped.is_empty());
 }

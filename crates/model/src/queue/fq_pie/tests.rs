@@ -74,14 +74,14 @@ fn fq_pie_corrects_the_pies_of_all_flows_at_the_same_times() {
     link.offer(ms(3), packet(1));
     link.offer(ms(47), packet(2));
     let due = |link: &mut Link<FqPie>, flow| {
-        let i = link.queue.hash.bucket(flow);
-        let clock = link.queue.flows.flow(i).state.clock;
+        let i = link.queue().hash.bucket(flow);
+        let clock = link.queue().flows.flow(i).state.clock;
         format!("{clock:?}")
     };
     let second = due(&mut link, 2);
     assert_eq!(
         second,
-        format!("{:?}", Clock::start(&link.queue.settings, ms(3), ms(47)))
+        format!("{:?}", Clock::start(&link.queue().settings, ms(3), ms(47)))
     );
     link.offer(ms(47), packet(1));
     assert_eq!(due(&mut link, 1), second);

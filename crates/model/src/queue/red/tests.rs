@@ -122,7 +122,7 @@ fn red_lets_a_burst_of_its_size_pass() {
         link.offer(ms(1), packet(0));
     }
     assert!(link.dropped.is_empty());
-    assert!(link.queue.len_bytes() > MIN as u64);
+    assert!(link.queue().len_bytes() > MIN as u64);
 }
 
 #[test]
@@ -149,15 +149,15 @@ fn red_average_decays_while_the_link_is_idle() {
 #[test]
 fn red_is_idle_from_the_dequeue_that_finds_nothing() {
     let mut link = link(&[("wlog", 5.0)]);
-    link.queue.set_avg(25_000.0);
-    link.queue.idle_since = None;
+    link.queue().set_avg(25_000.0);
+    link.queue().idle_since = None;
     link.offer(ms(1_000), packet(0));
     link.run_until(ms(1_100));
     // The packet took 1.2 ms.
-    assert_eq!(link.queue.idle_since, Some(Nanos::from_us(1_001_200)));
-    let before = link.queue.avg;
+    assert_eq!(link.queue().idle_since, Some(Nanos::from_us(1_001_200)));
+    let before = link.queue().avg;
     link.offer(ms(2_000), packet(0));
-    assert!(link.queue.avg < before / 1_000, "{}", link.queue.avg);
+    assert!(link.queue().avg < before / 1_000, "{}", link.queue().avg);
 }
 
 #[test]
@@ -202,7 +202,10 @@ fn red_adaptive_moves_the_average_into_the_middle() {
     let run = |adaptive| {
         let mut link = link(&[("adaptive", adaptive), ("wlog", 9.0)]);
         link.run_reno(30, ms(50), ms(0), ms(120_000), Ecn::NotEct);
-        (link.mean_wait(ms(60_000), ms(120_000)), link.queue.max_prob)
+        (
+            link.mean_wait(ms(60_000), ms(120_000)),
+            link.queue().max_prob,
+        )
     };
     // The middle fifth: 54 kB take 43 ms and 66 kB take 53 ms.
     let (wait, prob) = run(1.0);
