@@ -115,20 +115,16 @@ impl Pipe {
     /// A packet enters. Whatever was due before `now_ns` has been done by [`Self::advance`].
     #[inline]
     pub fn enter(&mut self, now_ns: u64, packet: Packet, sink: &mut impl Sink) {
-        let was_sending = self.bottleneck.is_sending();
-        match self.bottleneck.enter(now_ns, packet, |_| ()) {
+        let period = &mut self.period;
+        let begins = |_| *period = period.wrapping_add(1);
+        match self.bottleneck.enter(now_ns, packet, begins) {
             Entry::Lost => sink.lost(packet),
             Entry::Through(ecn) => {
                 let packet = Packet { ecn, ..packet };
                 sink.left(&packet, now_ns, Nanos::ZERO);
                 self.delay(now_ns, &packet, None, sink);
             }
-            Entry::Taken => {
-                if !was_sending {
-                    self.period = self.period.wrapping_add(1);
-                }
-                self.tell_drops(sink);
-            }
+            Entry::Taken => self.tell_drops(sink),
         }
     }
 

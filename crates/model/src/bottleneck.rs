@@ -278,7 +278,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use super::*;
-    use crate::units::Rate;
+    use crate::queue::testing::{mbit, packet};
 
     /// Lets a packet out every 5 ms and not before.
     #[derive(Default)]
@@ -314,22 +314,10 @@ mod tests {
         }
     }
 
-    /// A full packet; takes 1 ms.
-    const PACKET: Packet = Packet {
-        handle: 0,
-        bytes: 1_500,
-        flow: 0,
-        host: 0,
-        ecn: Ecn::NotEct,
-        dscp: 0,
-        pure_ack: None,
-        enqueued: Nanos::ZERO,
-    };
-
+    /// A full packet takes 1 ms.
     fn bottleneck() -> Bottleneck {
-        let rate = Rate::from_bits_per_sec(12_000_000).expect("not zero");
         let queue = Box::new(HoldBack::default());
-        let schedule = Schedule::new(rate, None, &[], 0);
+        let schedule = Schedule::new(mbit(12), None, &[], 0);
         Bottleneck::new(None, None, Some(Link::new(schedule, queue)))
     }
 
@@ -338,14 +326,14 @@ mod tests {
         const MS: u64 = 1_000_000;
         let mut bottleneck = bottleneck();
         for _ in 0..4 {
-            assert_eq!(bottleneck.enter(0, PACKET, |_| ()), Entry::Taken);
+            assert_eq!(bottleneck.enter(0, packet(0), |_| ()), Entry::Taken);
         }
         // While the first is on the wire the queue is not asked.
         assert_eq!(bottleneck.next_ns(), Some(MS));
         assert!(bottleneck.step(MS, |_| ()).is_some());
         assert_eq!(bottleneck.next_ns(), Some(5 * MS));
         // A packet that comes meanwhile asks too, in vain.
-        bottleneck.enter(3 * MS, PACKET, |_| ());
+        bottleneck.enter(3 * MS, packet(0), |_| ());
         assert_eq!(bottleneck.next_ns(), Some(5 * MS));
         let mut left_ms = Vec::new();
         while let Some(at_ns) = bottleneck.next_ns() {
@@ -361,7 +349,7 @@ mod tests {
     fn a_row_has_the_most_bytes_since_the_one_before() {
         let mut bottleneck = bottleneck();
         for _ in 0..3 {
-            bottleneck.enter(0, PACKET, |_| ());
+            bottleneck.enter(0, packet(0), |_| ());
         }
         let row = bottleneck.sample(0);
         assert_eq!(

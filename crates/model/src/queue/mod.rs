@@ -13,7 +13,7 @@ pub mod policer;
 mod red;
 mod step;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub use fifo::Fifo;
 

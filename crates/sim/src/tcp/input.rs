@@ -462,7 +462,7 @@ mod tests {
     use crate::segment::{ECE, SackBlocks};
 
     /// Linux' header prediction expects an ACK of something new, in order, with the window as it was and no option but
-    /// the timestamps. Each of the rest alone is told to an algorithm that asks.
+    /// the timestamps. An ACK that differs in one of these is on the slow path.
     #[test]
     fn what_header_prediction_does_not_expect_is_slow() {
         let conf = HostConf::with_keys("");

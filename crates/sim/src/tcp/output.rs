@@ -449,11 +449,7 @@ impl Endpoint {
             flags: last.flags | wire_flags(seg_flags),
             ..last.clone()
         };
-        if segment.departure_ns > cx.now_ns {
-            self.qdisc_bytes += u64::from(segment.ip_bytes());
-        }
-        let handle = cx.slab.insert(segment);
-        cx.out.push(handle);
+        self.hand_down(cx, segment);
     }
 
     /// __tcp_transmit_skb(): a bare FIN is no data.
@@ -524,7 +520,13 @@ impl Endpoint {
             sack,
             departure_ns,
         };
-        if departure_ns > cx.now_ns {
+        self.hand_down(cx, segment);
+    }
+
+    /// To the qdisc, which counts what it holds back.
+    #[inline]
+    fn hand_down(&mut self, cx: &mut Cx, segment: Segment) {
+        if segment.departure_ns > cx.now_ns {
             self.qdisc_bytes += u64::from(segment.ip_bytes());
         }
         let handle = cx.slab.insert(segment);
