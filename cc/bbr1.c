@@ -166,16 +166,18 @@ static void bbr1_enter_phase(struct bbr1 *s, u32 phase)
 	s->cycle_mstamp_us = s->delivered_mstamp_us;
 }
 
-static void bbr1_enter_probe_bw(struct bbr1 *s, const struct cc_in *in)
+static void bbr1_enter_probe_bw(struct bbr1 *s, const struct cc_in *in,
+				struct cc_out *out)
 {
 	s->mode = BBR1_PROBE_BW;
-	bbr1_enter_phase(s, bbr1_cycle_start(in->random));
+	bbr1_enter_phase(s, bbr1_cycle_start(cc_random(in, out)));
 }
 
-static void bbr1_leave_probe_rtt(struct bbr1 *s, const struct cc_in *in)
+static void bbr1_leave_probe_rtt(struct bbr1 *s, const struct cc_in *in,
+				 struct cc_out *out)
 {
 	if (s->full_pipe.reached)
-		bbr1_enter_probe_bw(s, in);
+		bbr1_enter_probe_bw(s, in, out);
 	else
 		s->mode = BBR1_STARTUP;
 }
@@ -212,7 +214,8 @@ static void bbr1_reset_policer(struct bbr1 *s, const struct cc_in *in)
 }
 
 static void bbr1_update_policer(struct bbr1 *s, const struct cc_in *in,
-				u32 losses, u32 is_app_limited)
+				struct cc_out *out, u32 losses,
+				u32 is_app_limited)
 {
 	struct bbr_policer_ack ack = {
 		.delivered_mstamp_us = s->delivered_mstamp_us,
@@ -232,11 +235,12 @@ static void bbr1_update_policer(struct bbr1 *s, const struct cc_in *in,
 	if (s->mode == BBR1_PROBE_BW && s->round.start &&
 	    bbr_policer_expires(&s->policer)) {
 		bbr1_reset_policer(s, in);
-		bbr1_enter_probe_bw(s, in);
+		bbr1_enter_probe_bw(s, in, out);
 	}
 }
 
-static void bbr1_update_bw(struct bbr1 *s, const struct cc_in *in)
+static void bbr1_update_bw(struct bbr1 *s, const struct cc_in *in,
+			   struct cc_out *out)
 {
 	u64 bw;
 
@@ -247,7 +251,7 @@ static void bbr1_update_bw(struct bbr1 *s, const struct cc_in *in)
 	bbr_round_update(&s->round, in);
 	if (s->round.start)
 		s->recovery.is_conserving = 0;
-	bbr1_update_policer(s, in, in->rs_losses, in->rs_is_app_limited);
+	bbr1_update_policer(s, in, out, in->rs_losses, in->rs_is_app_limited);
 
 	bw = cc_div((u64)in->rs_delivered << BBR_BW_SHIFT,
 		    (u64)in->rs_interval_us);
@@ -319,7 +323,7 @@ static void bbr1_check_drain(struct bbr1 *s, const struct cc_in *in,
 		return;
 	target = bbr1_inflight(s, in, out, bbr1_max_bw(s), BBR_UNIT);
 	if (bbr1_in_net_at_departure(s, in, out, cc_in_flight(in)) <= target)
-		bbr1_enter_probe_bw(s, in);
+		bbr1_enter_probe_bw(s, in, out);
 }
 
 static void bbr1_save_cwnd(struct bbr1 *s, const struct cc_out *out)
@@ -336,7 +340,7 @@ static void bbr1_check_probe_rtt_done(struct bbr1 *s, const struct cc_in *in,
 	s->min_rtt.stamp = in->jiffies; /* the next probe is a window away */
 	out->snd_cwnd =
 		cc_max(cc_max(out->snd_cwnd, s->recovery.prior_cwnd), 1);
-	bbr1_leave_probe_rtt(s, in);
+	bbr1_leave_probe_rtt(s, in, out);
 }
 
 static void bbr1_in_probe_rtt(struct bbr1 *s, const struct cc_in *in,
@@ -475,7 +479,7 @@ static void bbr1_cong_control(struct bbr1 *s, const struct cc_in *in,
 	if (in->rs_acked_sacked)
 		s->delivered_mstamp_us = in->now_us;
 
-	bbr1_update_bw(s, in);
+	bbr1_update_bw(s, in, out);
 	bbr1_update_ack_aggregation(s, in, out);
 	bbr1_update_cycle_phase(s, in, out);
 	bbr1_check_full_bw(s, in);
@@ -508,13 +512,12 @@ static void bbr1_undo_cwnd(struct bbr1 *s, const struct cc_in *in,
 static void bbr1_set_state(struct bbr1 *s, const struct cc_in *in,
 			   struct cc_out *out)
 {
-	(void)out;
 	if (in->state != CC_CA_LOSS)
 		return;
 	s->recovery.prev_ca_state = CC_CA_LOSS;
 	s->full_pipe.bw = 0;
 	s->round.start = 1; /* a timeout ends the round, and is a loss */
-	bbr1_update_policer(s, in, 1, 0);
+	bbr1_update_policer(s, in, out, 1, 0);
 }
 
 /* Sending again after the application paused: no burst beyond bw. */

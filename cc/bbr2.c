@@ -243,7 +243,7 @@ static void bbr_rev_note_undo(struct bbr_rev *s, const struct cc_in *in)
 }
 
 static void bbr_rev_note_state(struct bbr_rev *s, const struct cc_in *in,
-			       const struct cc_out *out)
+			       struct cc_out *out)
 {
 	(void)s;
 	(void)in;

@@ -288,7 +288,7 @@ static void bbr_rev_note_undo(struct bbr_rev *s, const struct cc_in *in)
 
 /* A tail loss probe repaired a loss of one segment. */
 static void bbr3_tlp_repaired(struct bbr_rev *s, const struct cc_in *in,
-			      const struct cc_out *out)
+			      struct cc_out *out)
 {
 	struct bbr_rev_flight f = { cc_add_saturate(s->inflight_latest, 1), 1,
 				    0, 0, in->app_limited != 0 };
@@ -305,7 +305,7 @@ static void bbr3_tlp_repaired(struct bbr_rev *s, const struct cc_in *in,
  * which acks more.
  */
 static void bbr_rev_note_state(struct bbr_rev *s, const struct cc_in *in,
-			       const struct cc_out *out)
+			       struct cc_out *out)
 {
 	if (s->tlp_may_repair && in->state < CC_CA_CWR &&
 	    in->snd_una == s->tlp_snd_una)

@@ -116,16 +116,18 @@ static void bbr_rev_start_up(struct bbr_rev *s, const struct cc_in *in,
 	bbr_rev_raise_slope(s, out);
 }
 
-static void bbr_rev_start_down(struct bbr_rev *s, const struct cc_in *in)
+static void bbr_rev_start_down(struct bbr_rev *s, const struct cc_in *in,
+			       struct cc_out *out)
 {
+	u32 random = cc_random(in, out);
+
 	bbr_rev_reset_congestion(s);
 	s->up_count = CC_U32_MAX;
 	/* Two draws of one random number: its high and its low half. */
 	s->rounds_since_probe =
-		cc_random_below(in->random << 16, BBR_REV_RANDOM_ROUNDS);
+		cc_random_below(random << 16, BBR_REV_RANDOM_ROUNDS);
 	s->probe_wait_us = cc_add_saturate(
-		s->probe_wait,
-		cc_random_below(in->random, s->probe_wait_random));
+		s->probe_wait, cc_random_below(random, s->probe_wait_random));
 	s->phase_mstamp_us = in->now_us;
 	s->acks = BBR_REV_ACKS_STOPPING;
 	bbr_round_restart(&s->round, in);
@@ -187,7 +189,7 @@ static u32 bbr_rev_crossing(const struct bbr_rev *s,
 
 /* Once per probe: this was too much. `in_flight`: how much it was. */
 static void bbr_rev_handle_too_high(struct bbr_rev *s, const struct cc_in *in,
-				    const struct cc_out *out, u32 in_flight,
+				    struct cc_out *out, u32 in_flight,
 				    u32 is_app_limited)
 {
 	s->prev_too_high = 1;
@@ -202,13 +204,13 @@ static void bbr_rev_handle_too_high(struct bbr_rev *s, const struct cc_in *in,
 	}
 	if (s->mode == BBR_REV_PROBE_BW && s->phase == BBR_REV_UP) {
 		s->undo_probe = BBR_REV_UNDO_UP;
-		bbr_rev_start_down(s, in);
+		bbr_rev_start_down(s, in, out);
 	}
 }
 
 /* Packets were marked lost: `run` of them, the last of this flight. */
 static void bbr_rev_lost_in_probe(struct bbr_rev *s, const struct cc_in *in,
-				  const struct cc_out *out,
+				  struct cc_out *out,
 				  const struct bbr_rev_flight *f, u32 run)
 {
 	if (s->probe_samples && bbr_rev_too_high(s, f))
@@ -438,7 +440,7 @@ static void bbr_rev_check_drain(struct bbr_rev *s, const struct cc_in *in,
 		return;
 	if (bbr_rev_drain_is_over(s, in, out)) {
 		s->mode = BBR_REV_PROBE_BW;
-		bbr_rev_start_down(s, in);
+		bbr_rev_start_down(s, in, out);
 	}
 }
 
@@ -483,7 +485,7 @@ static u32 bbr_rev_probe_is_over(struct bbr_rev *s, const struct cc_in *in)
 
 /* Returns 1 when the next phase is decided. */
 static u32 bbr_rev_adapt_upper_bounds(struct bbr_rev *s, const struct cc_in *in,
-				      const struct cc_out *out,
+				      struct cc_out *out,
 				      const struct bbr_rev_flight *f)
 {
 	if (s->acks == BBR_REV_ACKS_STARTING && s->round.start)
@@ -538,7 +540,7 @@ static u32 bbr_rev_up_is_over(struct bbr_rev *s, const struct cc_in *in,
 }
 
 static void bbr_rev_update_phase(struct bbr_rev *s, const struct cc_in *in,
-				 const struct cc_out *out,
+				 struct cc_out *out,
 				 const struct bbr_rev_flight *f)
 {
 	u32 in_net;
@@ -561,7 +563,7 @@ static void bbr_rev_update_phase(struct bbr_rev *s, const struct cc_in *in,
 	case BBR_REV_UP:
 		if (bbr_rev_up_is_over(s, in, out, in_net)) {
 			s->prev_too_high = 0;
-			bbr_rev_start_down(s, in);
+			bbr_rev_start_down(s, in, out);
 		}
 		break;
 	default:

@@ -20,7 +20,8 @@ static void bbr_rev_save_cwnd(struct bbr_rev *s, const struct cc_out *out)
 		s->prior_cwnd = cc_max(s->prior_cwnd, out->snd_cwnd);
 }
 
-static void bbr_rev_leave_probe_rtt(struct bbr_rev *s, const struct cc_in *in)
+static void bbr_rev_leave_probe_rtt(struct bbr_rev *s, const struct cc_in *in,
+				    struct cc_out *out)
 {
 	bbr_rev_reset_lower_bounds(s);
 	if (!s->full_bw_reached) {
@@ -30,7 +31,7 @@ static void bbr_rev_leave_probe_rtt(struct bbr_rev *s, const struct cc_in *in)
 	s->mode = BBR_REV_PROBE_BW;
 	/* Back up may mean loss: the next probe is a whole wait away. In flight
 	 * is less than a bdp, so that there is nothing to drain. */
-	bbr_rev_start_down(s, in);
+	bbr_rev_start_down(s, in, out);
 	bbr_rev_start_cruise(s);
 }
 
@@ -42,7 +43,7 @@ static void bbr_rev_check_probe_rtt_done(struct bbr_rev *s,
 		return;
 	s->probe_rtt_min.stamp = in->jiffies;
 	out->snd_cwnd = cc_max(cc_max(out->snd_cwnd, s->prior_cwnd), 1);
-	bbr_rev_leave_probe_rtt(s, in);
+	bbr_rev_leave_probe_rtt(s, in, out);
 }
 
 static void bbr_rev_in_probe_rtt(struct bbr_rev *s, const struct cc_in *in,
@@ -246,7 +247,7 @@ static void bbr_rev_init(struct bbr_rev *s, const struct cc_in *in,
 /* Where the stack does not call skb_marked_lost(), marks are found here, all
  * of an ACK at once. */
 static void bbr_rev_find_losses(struct bbr_rev *s, const struct cc_in *in,
-				const struct cc_out *out,
+				struct cc_out *out,
 				const struct bbr_rev_flight *f)
 {
 	u32 run = in->lost - s->noted_lost;

@@ -51,6 +51,6 @@ static void bbr_rev_note_timeout(struct bbr_rev *s, const struct cc_out *out);
 static void bbr_rev_note_recovery(struct bbr_rev *s);
 static void bbr_rev_note_undo(struct bbr_rev *s, const struct cc_in *in);
 static void bbr_rev_note_state(struct bbr_rev *s, const struct cc_in *in,
-			       const struct cc_out *out);
+			       struct cc_out *out);
 
 #endif

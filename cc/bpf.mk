@@ -20,7 +20,7 @@ BPF_OBJECTS := $(BPF_OPS) $(CC_NAMES:%=$(BPF_OUT)/%.replay.bpf.o)
 .PHONY: bpf
 bpf: $(BPF_OBJECTS)
 
-# What the loader has in itself (crates/kernel/build.rs).
+# What the loader has in itself (crates/loader/build.rs).
 .PHONY: bpf-ops
 bpf-ops: $(BPF_OPS)
 

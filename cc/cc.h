@@ -140,7 +140,7 @@ struct cc_in {
 	u32 pacing_status;   /* enum cc_pacing_status */
 	u32 ca_state;	     /* enum cc_ca_state */
 	u32 is_cwnd_limited; /* 0 or 1: cwnd blocked sending in this window */
-	u32 random;	     /* fresh uniform 32 bits for this call */
+	u32 random;	     /* uniform 32 bits; drawn by cc_random() */
 
 	u32 state;     /* argument of set_state(): the state entered */
 	u32 event;     /* argument of cwnd_event(): enum cc_event */
@@ -204,7 +204,9 @@ struct cc_out {
 	u32 ack_prior;	   /* enum cc_ack_prior; 0 before the call */
 	u32 ack_prior_seq; /* what it acknowledges; 0 before the call */
 	u32 ecn_echo;	   /* 0 or 1: ACKs carry ECE from now on */
-	u32 ack_now;	   /* 1: ack what arrives at once; 0 before the call */
+	u16 ack_now;	   /* 1: ack what arrives at once; 0 before the call */
+
+	u16 random_drawn; /* 1: `random` was drawn; 0 before the call */
 };
 
 /*

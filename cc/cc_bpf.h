@@ -226,7 +226,7 @@ struct tcp_congestion_ops {
 	void (*release)(void);
 };
 
-/* The loader sets them there (crates/kernel/src/loader/registration.rs). */
+/* The loader sets them there (crates/loader/src/registration.rs). */
 _Static_assert(__builtin_offsetof(struct tcp_congestion_ops, name) == 80 &&
 		       __builtin_offsetof(struct tcp_congestion_ops, flags) ==
 			       96,
@@ -325,6 +325,7 @@ static __always_inline void cc_bpf_read(struct sock *sk, struct cc_in *in,
 	out->ack_prior_seq = 0;
 	out->ecn_echo = in->ack_state & CC_ACK_STATE_ECHO;
 	out->ack_now = 0;
+	out->random_drawn = 0;
 }
 
 static __always_inline void cc_bpf_read_sample(const struct rate_sample *rs,

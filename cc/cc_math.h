@@ -92,6 +92,17 @@ static inline u32 cc_msecs_to_jiffies(u32 ms, u32 hz)
 			   CC_MSEC_PER_SEC);
 }
 
+/*
+ * The 32 random bits of this call, of which there are no more: an op draws once.
+ * The next call has others. What draws nothing leaves them to the next op that
+ * does, so that an op called once more changes no other draw.
+ */
+static inline u32 cc_random(const struct cc_in *in, struct cc_out *out)
+{
+	out->random_drawn = 1;
+	return in->random;
+}
+
 /* A uniform choice below n from 32 random bits, by multiplication (n > 0). */
 static inline u32 cc_random_below(u32 random, u32 n)
 {

@@ -120,7 +120,7 @@ static const struct cc_field out_fields[] = {
 	OUT(pacing_rate),  OUT(pacing_status), OUT(snd_cwnd),
 	OUT(snd_cwnd_cnt), OUT(snd_ssthresh),  OUT(app_limited),
 	OUT(ret),	   OUT(ack_prior),     OUT(ack_prior_seq),
-	OUT(ecn_echo),	   OUT(ack_now),
+	OUT(ecn_echo),	   OUT(ack_now),       OUT(random_drawn),
 };
 
 static const struct cc_field info_fields[] = {

@@ -304,7 +304,7 @@ static u32 cdg_backs_off(struct cdg *s, const struct cc_in *in,
 {
 	u32 x = cc_saturate((u64)rise_us * s->backoff_factor);
 
-	if (in->random <= cdg_exp_minus(x))
+	if (cc_random(in, out) <= cdg_exp_minus(x))
 		return 0;
 	if (s->use_ineff) {
 		s->backoffs = cc_add_saturate(s->backoffs, 1);

@@ -171,7 +171,8 @@ static void nv_measure(struct nv *s, const struct cc_in *in)
 	s->next_min_rtt_us = cc_min(s->next_min_rtt_us, rtt_us);
 }
 
-static void nv_forget_min_rtt(struct nv *s, const struct cc_in *in)
+static void nv_forget_min_rtt(struct nv *s, const struct cc_in *in,
+			      struct cc_out *out)
 {
 	u64 period = (u64)s->reset_period * in->hz;
 
@@ -180,8 +181,9 @@ static void nv_forget_min_rtt(struct nv *s, const struct cc_in *in)
 	s->min_rtt_us = s->next_min_rtt_us;
 	s->next_min_rtt_us = NV_NO_RTT;
 	/* 384 to 639 of 512. */
-	s->reset_at = in->jiffies +
-		      (u32)((period * (384 + (in->random & 0xff))) >> 9);
+	s->reset_at =
+		in->jiffies +
+		(u32)((period * (384 + (cc_random(in, out) & 0xff))) >> 9);
 	s->least_window = cc_max(s->least_window / 2, NV_LEAST_WINDOW);
 }
 
@@ -272,7 +274,7 @@ static void nv_pkts_acked(struct nv *s, const struct cc_in *in,
 	if (!in->ack_in_flight_bytes)
 		return;
 	nv_measure(s, in);
-	nv_forget_min_rtt(s, in);
+	nv_forget_min_rtt(s, in, out);
 	if (!cc_before(s->round_end_seq, in->snd_una))
 		return;
 	s->round_end_seq = in->snd_nxt;

@@ -1,4 +1,5 @@
-"""Writes the reference pages of docs/ from the registries, and the output that README.md shows from a run: `make docs`;
+"""Writes the reference pages of docs/ from the registries, the Python functions of the importers, and the output that
+README.md shows from a run: `make docs`;
 with `--check` says whether they are stale.
 
 A page is prose with parts between `<!-- generated: NAME -->` and `<!-- end -->`; only those parts are written here.
@@ -15,13 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import kneepoint
-from kneepoint import _core, beside, output, reference, tables
-from kneepoint import columns as known
+from kneepoint import _core
 from kneepoint.claims import checks
 from kneepoint.claims.catalogue import ARTICLES, CLAIMS, ENGINES, Claim
-from kneepoint.cli import conforming
-from kneepoint.metrics import METRICS, SIZES, TOTALS
-from kneepoint.observe.prometheus import catalogue
+from kneepoint.cli import conform
+from kneepoint.conformance import beside, reference
+from kneepoint.evidence.metrics import METRICS, SIZES, TOTALS
+from kneepoint.imports import IMPORTERS, Kind, Option
+from kneepoint.live.prometheus import catalogue
+from kneepoint.runs import columns as known
+from kneepoint.runs import output, tables
 
 DOCS = Path(__file__).resolve().parent
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -160,6 +164,18 @@ def queues() -> str:
     return "\n".join(parts)
 
 
+def impairments() -> str:
+    """Every impairment: what it does, to which packets, its keys, and whether netem carries it."""
+    rows = []
+    for item in _core.impairments():
+        packets = "data and ACKs" if item["both_ways"] else "data"
+        keys = ", ".join(code(key) for key in item["keys"])
+        rows.append(
+            [code(item["name"]), item["summary"], packets, keys, code(item["netem"] or "") or "no", item["source"]]
+        )
+    return table(["name", "what it does", "to", "keys", "netem", "source"], rows)
+
+
 def metrics() -> str:
     """Every metric of `knee export --prometheus`."""
     parts = (
@@ -182,6 +198,106 @@ def metrics() -> str:
         for metric in listed
     ]
     return table(["metric", "type", "labels", "meaning"], rows)
+
+
+def imports() -> str:
+    """Every importer: what it reads, by which options, into which tables, and what its report counts."""
+    return "\n".join(map(_importer, IMPORTERS.values()))
+
+
+def _importer(kind: Kind) -> str:
+    tables = [[code(one.name), one.rows] for one in kind.tables]
+    parts = [
+        f"## {kind.name}: {kind.summary.rstrip('.')}",
+        "```\n" + "\n".join(kind.examples) + "\n```",
+        kind.page.strip(),
+        table(["table", "rows"], tables).rstrip(),
+    ]
+    if kind.options:
+        rows = [[code(f"--{one.name} {one.metavar}".rstrip()), one.help, code(one.default)] for one in kind.options]
+        parts.append(table(["option", "meaning", "default"], rows).rstrip())
+    ours = [[code(one.name), one.doc] for one in kind.counts]
+    if ours:
+        parts.append("Its report counts besides:\n\n" + table(["count", "of what"], ours).rstrip())
+    short = ", ".join(code(one.short) for one in kind.tables)
+    gives = f"a tuple of `pyarrow.Table`s: {short}" if len(kind.tables) > 1 else "a `pyarrow.Table`"
+    parts.append(f"From Python: `kneepoint.{kind.function}(files)` returns {gives}.")
+    own = {one.name: list(one.columns) for one in kind.tables if not one.recorded}
+    parts += [written(own).strip()] if own else []
+    return "\n\n".join(parts) + "\n"
+
+
+def functions() -> str:
+    """The module of the importers' Python functions."""
+    own = [_results(kind) for kind in IMPORTERS.values() if len(kind.tables) > 1]
+    return "\n\n\n".join([HEAD, *own, *map(_function, IMPORTERS.values())]) + "\n"
+
+
+HEAD = '''"""A function for each importer, written by docs/generate.py from crates/observe/src/import/: change that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from .reading import Files, read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow'''
+
+
+def _results(kind: Kind) -> str:
+    lines = [f"    {one.short}: pyarrow.Table" for one in kind.tables]
+    return "\n".join([f"class {_class(kind)}(NamedTuple):", f'    """Tables of `{kind.function}`."""', "", *lines])
+
+
+def _class(kind: Kind) -> str:
+    return "".join(word.capitalize() for word in kind.name.split("-"))
+
+
+TYPES = {"text": "str", "file": "Path | str", "time": "str", "choice": "str", "flag": "bool"}
+
+
+def _function(kind: Kind) -> str:
+    gives = _class(kind) if len(kind.tables) > 1 else "pyarrow.Table"
+    taken = [f"    {one.name}: {_typed(one)}," for one in kind.options]
+    about = [*kind.about.split("\n\n"), *(f"`{one.name}`: {one.help}" for one in kind.options)]
+    common = "`files`, `strict`, `anonymize` and what is raised are those of `kneepoint.imports.read`."
+    told = "\n\n".join(textwrap.fill(text, 112, break_on_hyphens=False) for text in [*about, common])
+    passed = ["strict=strict", "anonymize=anonymize", *(f"{one.name}={one.name}" for one in kind.options)]
+    lines = [
+        f"def {kind.function}(",
+        "    files: Files,",
+        "    *,",
+        *taken,
+        "    strict: bool = False,",
+        "    anonymize: str | None = None,",
+        f") -> {gives}:",
+        textwrap.indent(f'"""{told}\n"""', "    "),
+        "    tables = read(",
+        f'        "{kind.name}",',
+        "        files,",
+        *(f"        {one}," for one in passed),
+        "    )",
+        f"    return {gives}(*tables)" if len(kind.tables) > 1 else "    return tables[0]",
+    ]
+    return "\n".join(lines)
+
+
+def _typed(option: Option) -> str:
+    if option.takes == "flag":
+        return "bool = False"
+    if option.default:
+        return f'{TYPES[option.takes]} = "{option.default}"'
+    return f"{TYPES[option.takes]} | None = None"
+
+
+def names(module: str) -> str:
+    """The package's module with the names of the importers' functions."""
+    listed = sorted(kind.function for kind in IMPORTERS.values())
+    module = re.sub(r'(    "import_\w+",\n)+', "".join(f'    "{name}",\n' for name in listed), module)
+    return re.sub(r"(        import_\w+,\n)+", "".join(f"        {name},\n" for name in listed), module)
 
 
 def kinds(items: list[dict[str, object]]) -> str:
@@ -277,7 +393,7 @@ def against_linux(file: str, suite: str) -> str:
 
 
 def _outside(entry: beside.Beside) -> list[str]:
-    sides = [conforming.value(entry.metric, side) for side in (entry.kernel, entry.sim)]
+    sides = [conform.value(entry.metric, side) for side in (entry.kernel, entry.sim)]
     # A group is often called as its only algorithm is.
     named = entry.label if entry.label.startswith(f"{entry.group} ") else f"{entry.group}: {entry.label}"
     return [named, code(entry.metric), *sides]
@@ -292,12 +408,14 @@ PARTS: dict[str, Callable[[], str]] = {
     "linux_612_algorithms": lambda: against_linux("linux-6.12.csv", "algorithms"),
     "linux_612_queues": lambda: against_linux("linux-6.12.csv", "queues"),
     "linux_612_two_flows": lambda: against_linux("linux-6.12-two-flows.csv", "two-flows"),
+    "imports": imports,
     "record": lambda: written(_core.record_tables()),
     "trace": lambda: written(_core.trace_tables()),
     "algorithms": algorithms,
     "queues": queues,
     "metrics": metrics,
     "losses": lambda: kinds(_core.losses()),
+    "impairments": impairments,
     "workloads": lambda: kinds(_core.workloads()),
     "sizes": lambda: kinds(_core.sizes()),
 }
@@ -311,9 +429,13 @@ def generated(page: str) -> str:
 def main() -> int:
     check = "--check" in sys.argv[1:]
     stale = []
-    for path in [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]:
-        page = path.read_text(encoding="utf-8")
-        wanted = generated(page)
+    pages: dict[Path, Callable[[str], str]]
+    pages = dict.fromkeys([DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))], generated)
+    package = DOCS.parent / "python" / "kneepoint"
+    pages |= {package / "imports" / "functions.py": lambda _: functions(), package / "__init__.py": names}
+    for path, make in pages.items():
+        page = path.read_text(encoding="utf-8") if path.exists() else ""
+        wanted = make(page)
         if page != wanted:
             stale.append(str(path.relative_to(DOCS.parent)))
             if not check:

@@ -25,8 +25,9 @@ from typing import Any
 import build
 import cell as cells
 import matrices
-from kneepoint import _core, reference
-from kneepoint.reference import Reference, Row
+from kneepoint import _core
+from kneepoint.conformance import reference
+from kneepoint.conformance.reference import Reference, Row
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = (HERE / "cell.py", HERE / "guest" / "flow.c", HERE / "guest" / "init.sh", HERE / "kernel.config")

@@ -12,7 +12,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from kneepoint import beside, engines, progress, reference
+from kneepoint.conformance import beside, reference
+from kneepoint.runs import engines, progress
 
 
 def main() -> int:

@@ -27,8 +27,7 @@ from typing import Any
 
 from kneepoint import _core
 
-Importer = Callable[[str, Any], tuple[dict[str, Any], Any]]
-SS = {"zone_s": None, "host": None}
+SS: dict[str, Any] = {}
 
 FIELDS = {
     "rtt": r"\brtt:([\d.]+)/", "rttvar": r"\brtt:[\d.]+/([\d.]+)", "rto": r"\brto:([\d.]+)", "mss": r"\bmss:(\d+)",
@@ -110,10 +109,10 @@ def main() -> None:
             flush=True,
         )
         out = folder / "out"
-        measure("import ss", _core.import_ss, whole, out, SS, given.pairs)
+        measure("import ss", "ss", whole, out, SS, given.pairs)
         ours, theirs = [], []
         for _ in range(given.pairs):
-            ours.append(used(lambda: imported(_core.import_ss, part, out, SS)))
+            ours.append(used(lambda: imported("ss", part, out, SS)))
             theirs.append(used(lambda: by_pandas(part)))
         ratio = statistics.median(b / a for a, b in zip(ours, theirs, strict=True))
         size = part.stat().st_size / 1e6
@@ -127,8 +126,8 @@ def main() -> None:
             sys.exit("logs of nginx: not measured; needs nginx (Debian: nginx-light)")
         for name, log in logs(own, folder / "nginx", given.requests).items():
             whole = repeated(log, folder / "whole.log", given.megabytes * 10**6)
-            how = {"format": FORMATS[name], "conf": None, "escape": "default"}
-            measure(f"import nginx, {name}", _core.import_nginx, whole, out, how, given.pairs)
+            how = {"format": FORMATS[name], "escape": "default"}
+            measure(f"import nginx, {name}", "nginx", whole, out, how, given.pairs)
     print(f"peak memory, with pandas: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
 
 
@@ -170,7 +169,7 @@ def used(act: Callable[[], None]) -> float:
     return time.process_time() - before
 
 
-def measure(what: str, importer: Importer, text: Path, out: Path, how: Mapping[str, Any], times: int) -> None:
+def measure(what: str, importer: str, text: Path, out: Path, how: Mapping[str, Any], times: int) -> None:
     tell(f"{what}, whole", text, lambda: imported(importer, text, out, how), times)
     tell(f"{what}, parser alone", text, lambda: parsed(importer, text, how), times)
 
@@ -184,19 +183,19 @@ def tell(what: str, text: Path, act: Callable[[], None], times: int) -> None:
 
 def asked(text: Path, out: Path | None, how: Mapping[str, Any], dry_run: bool) -> str:
     more = {"strict": True, "anonymize": None, "dry_run": dry_run}
-    return json.dumps({"files": [str(text)], "out": out and str(out), **more, **how})
+    return json.dumps({"files": [str(text)], "out": out and str(out), **more, "options": dict(how)})
 
 
-def imported(importer: Importer, text: Path, out: Path, how: Mapping[str, Any]) -> None:
+def imported(importer: str, text: Path, out: Path, how: Mapping[str, Any]) -> None:
     """Into a folder that is emptied again."""
-    report, _ = importer(asked(text, out, how, False), None)
+    report, _ = _core.import_files(importer, asked(text, out, how, False), None)
     assert report["lines_not_understood"] == 0 and report["rows"] > 0
     for path in out.iterdir():
         path.unlink()
 
 
-def parsed(importer: Importer, text: Path, how: Mapping[str, Any]) -> None:
-    report, rows = importer(asked(text, None, how, True), None)
+def parsed(importer: str, text: Path, how: Mapping[str, Any]) -> None:
+    report, rows = _core.import_files(importer, asked(text, None, how, True), None)
     assert report["rows"] > 0 and rows is None
 
 

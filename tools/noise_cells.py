@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kneepoint import api, reference
-from kneepoint.reference import Cell, Reference
+from kneepoint.conformance import reference
+from kneepoint.conformance.reference import Cell, Reference
+from kneepoint.runs import api
 
 
 def share(goodputs: Sequence[float | None]) -> float:

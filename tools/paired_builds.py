@@ -16,7 +16,7 @@ import numpy as np
 from scipy import stats
 
 import kneepoint
-from kneepoint import output
+from kneepoint import say
 
 PAIRS = 10
 SCENARIO = """
@@ -63,7 +63,7 @@ def main() -> None:
         for metric in METRICS:
             values = [[entry[metric] for entry in found[ours]] for ours in (False, True)]
             rows.append(row(algorithm, metric, *values))
-    print("\n".join(output.aligned(rows, left=(True, True, False, False, True, True))))
+    print("\n".join(say.aligned(rows, left=(True, True, False, False, True, True))))
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def drain(far: socket.socket, pause_s: float) -> None:
 
 async def draw(size: tuple[int, int]) -> None:
     """The table and a connection's page at this size."""
-    from kneepoint.observe.watch.app import Watch
+    from kneepoint.live.watch.app import Watch
 
     app = Watch({}, None, 0.5, "acked_bits_per_sec")
     name = f"watch-{size[0]}x{size[1]}"

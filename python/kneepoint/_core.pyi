@@ -101,8 +101,28 @@ class LabOutput:
     def warnings(self) -> list[str]:
         """What makes the figures doubtful."""
 
+class LoneCell:
+    """A cell by itself, as `Scenario.write_cell` wrote it."""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """As an element of `Scenario.cells`."""
+
+    def run(
+        self,
+        rep: int,
+        *,
+        capture: bool = False,
+        cancel: Cancel | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> Output:
+        """As `Scenario.run_cell`."""
+
+def read_cell(text: str, file: str) -> LoneCell:
+    """Reads what `Scenario.write_cell` wrote; `file` stands in errors. Raises `UsageError`."""
+
 class Scenario:
-    """A scenario file, resolved into cells."""
+    """A scenario file, read and checked."""
 
     @property
     def title(self) -> str: ...
@@ -113,13 +133,18 @@ class Scenario:
     @property
     def seed(self) -> int: ...
     @property
-    def cells(self) -> list[dict[str, Any]]:
-        """One dict per cell, in the order of the matrix, of plain Python values:
+    def cells(self) -> Sequence[dict[str, Any]]:
+        """One dict per cell, in the order of the matrix, each made when it is asked for, of plain Python values:
 
-        `index` int · `axes` list of (key, value) · `describe` list of (key, value, doc) · `duration_ns` `warmup_ns` int
-        · `rate_bits_per_sec` int or None (unlimited) · `rtt_ns` int · `bdp_bytes` int or None · `buffer_bytes` int or
-        None · `buffer_pkts` int or None · `flows` list of dicts `group` `name` `algorithm` `workload` `count`.
+        `index` int · `hash` str, what an engine is given · `axes` list of (key, value) · `describe` list of (key,
+        value, doc) · `duration_ns` `warmup_ns` int · `rate_bits_per_sec` int or None (unlimited) · `rtt_ns` int ·
+        `bdp_bytes` int or None · `buffer_bytes` int or None · `buffer_pkts` int or None · `flows` list of dicts `group`
+        `name` `algorithm` `workload` `count`.
         """
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The text of each file that the scenario names, by its path."""
 
     @property
     def expects(self) -> list[tuple[str, int]]:
@@ -132,6 +157,9 @@ class Scenario:
     def rate_trace(self, index: int) -> str | None:
         """The bottleneck of a cell in mahimahi's format: one turn of its trace, or as long as the run where its rate
         stays; None where it has no limit, or one too small for a packet."""
+
+    def write_cell(self, index: int) -> str:
+        """One cell with the files that it needs, as JSON: `read_cell` reads it, in another process as well."""
 
     def run_cell(
         self,
@@ -196,8 +224,9 @@ def in_kernel() -> dict[str, dict[str, Any]]:
     """Of each algorithm: `builtin` and `loaded` (what the kernel calls its own build and ours, or None), `pin` (the
     path that holds ours, or None), `loadable`, `not_loadable` (why not, or None)."""
 
-def parse(text: str, file: str) -> Scenario:
-    """Reads a scenario; `file` stands in errors. Raises `kneepoint.errors.ScenarioError`."""
+def parse(text: str, file: str, files: Mapping[str, str] | None = None) -> Scenario:
+    """Reads a scenario; `file` stands in errors. `files`: the text of files by their path; then no other file is read.
+    Raises `kneepoint.errors.ScenarioError`."""
 
 class ShellOutcome:
     """How a command behind a path ended."""
@@ -234,6 +263,9 @@ def sizes() -> list[dict[str, Any]]:
 
 def losses() -> list[dict[str, Any]]:
     """`name` `summary` `source` of each."""
+
+def impairments() -> list[dict[str, Any]]:
+    """`name` `summary` `source` `keys` of each; `both_ways`: on ACKs, too; `netem`: its words, or None."""
 
 def workloads() -> list[dict[str, Any]]:
     """`name` `summary` `keys` of each."""
@@ -287,7 +319,7 @@ def trace_qdisc(
     is_over: Callable[[], object], *, device: str | None = None, netns: int | None = None
 ) -> dict[str, Any]:
     """Measures waits in qdiscs until `is_over`, asked about twenty times a second, returns something true. Returns
-    `qdiscs`, a list of dicts with the fields of `kneepoint.observe.qdiscs.Latency`, and `lost` and `cost` as
+    `qdiscs`, a list of dicts with the fields of `kneepoint.live.qdiscs.Latency`, and `lost` and `cost` as
     `trace_tcp` does.
     """
 
@@ -301,13 +333,13 @@ def duration_ns(what: str, text: str) -> int:
     """`100ms` in nanoseconds. Raises `UsageError`, which begins with `what`."""
 
 def record(asked: str, stop: int, progress: Callable[[int, int], None] | None) -> str:
-    """Records sockets until `stop` is readable; `asked` and the report are JSON objects (`crates/kernel/src/record/`).
+    """Records sockets until `stop` is readable; `asked` and the report are JSON objects (`crates/live/src/record/`).
 
     `progress` gets the sockets of the last dump and the rows so far, from another thread.
     """
 
 def export(asked: str, stop: int, publish: Callable[[str], None]) -> None:
-    """Samples the sums over sockets until `stop` is readable; `asked` is a JSON object (`crates/kernel/src/export/`).
+    """Samples the sums over sockets until `stop` is readable; `asked` is a JSON object (`crates/live/src/export/`).
 
     `publish` gets each sample as one, from another thread; what it raises ends it.
     """
@@ -323,46 +355,18 @@ def give_back_memory() -> None:
     """Gives back to the system what was freed and the C library keeps, where it can: a fourth of what `knee watch` has
     in use."""
 
-def import_ss(asked: str, progress: Callable[[int, int], object] | None) -> tuple[dict[str, Any], ArrowBatches | None]:
-    """Reads dumps of ss. `asked` is a JSON object: `files`, `out`, `strict`, `dry_run`, `anonymize`, `zone_s`,
-    `host`.
+def importers() -> list[dict[str, Any]]:
+    """Every importer, as its `Kind` in `crates/observe/src/import/` describes it."""
 
-    The report, and the rows where `out` is null and `dry_run` false; nothing is written and no row given back where
-    there is none, or with `strict` where a line is not understood. Raises `UsageError`, `RunFolderError`, `OSError` (a
-    file) and what `progress` raises.
-    """
+def import_files(
+    name: str, asked: str, progress: Callable[[int, int], object] | None
+) -> tuple[dict[str, Any], list[ArrowBatches] | None]:
+    """Reads files by the importer of that name. `asked` is a JSON object: `files`, `out`, `strict`, `dry_run`,
+    `anonymize`, and in `options` the importer's own by name.
 
-def import_nginx(
-    asked: str, progress: Callable[[int, int], object] | None
-) -> tuple[dict[str, Any], ArrowBatches | None]:
-    """Reads access logs of nginx, as `import_ss` dumps; instead of `zone_s` and `host`, `asked` has `format`, `conf`
-    (the text of a configuration, or null) and `escape`. Raises `UsageError` for a format too.
-    """
-
-def import_tcp_info(
-    asked: str, progress: Callable[[int, int], object] | None
-) -> tuple[dict[str, Any], ArrowBatches | None]:
-    """Reads files of M-Lab's tcp-info, as `import_ss` dumps; `asked` has no `zone_s`."""
-
-def import_pcap(
-    asked: str, progress: Callable[[int, int], object] | None
-) -> tuple[dict[str, Any], tuple[ArrowBatches, ArrowBatches] | None]:
-    """Reads packet captures, as `import_ss` dumps, into rows of `capture_acks` and `capture_connections`; instead of
-    `zone_s`, `asked` has `every_ns` (of an interval; null: per ACK).
-    """
-
-def import_iperf3(
-    asked: str, progress: Callable[[int, int], object] | None
-) -> tuple[dict[str, Any], tuple[ArrowBatches, ArrowBatches] | None]:
-    """Reads output of iperf3, as `import_ss` dumps, into rows of `iperf3_intervals` and `iperf3_streams`; `asked` has
-    neither `zone_s` nor `host`.
-    """
-
-def import_flent(
-    asked: str, progress: Callable[[int, int], object] | None
-) -> tuple[dict[str, Any], tuple[ArrowBatches, ArrowBatches, ArrowBatches] | None]:
-    """Reads data files of flent, as `import_iperf3` output of iperf3, into rows of `flent_tests`, `flent_points` and
-    `flent_samples`.
+    The report, and the rows of its tables where `out` is null and `dry_run` false; nothing is written and no row given
+    back where there is none, or with `strict` where something is not understood. Raises `UsageError`, `RunFolderError`,
+    `OSError` (a file) and what `progress` raises.
     """
 
 class Folder:

@@ -59,6 +59,10 @@ class KernelUnsupported(EngineError):
     """A thing asked of the kernel that this kernel does not offer."""
 
 
+class ClusterError(KneepointError):
+    """A cluster that was lost, or whose workers cannot run this."""
+
+
 class RunFolderError(KneepointError):
     """A run folder that cannot be read, written or taken up again."""
 

@@ -1,9 +1,10 @@
-"""Numbers for people: three significant digits and a unit that fits."""
+"""Text for people: numbers with three significant digits and a unit that fits, counts, and what was perhaps meant."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 _STEPS: dict[str, tuple[tuple[float, str], ...]] = {
     "rate": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
@@ -67,3 +68,13 @@ def duration(ns: int) -> str:
         return f"{seconds:.3g} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s"
+
+
+def suggest(got: str, known: Sequence[str], expected: str, shown: Sequence[str] | None = None) -> str:
+    """`expected …: a, b, c. Did you mean "b"?`; of many that are known, `shown` are said."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(got, known, n=1)
+    return f"{expected} {', '.join(known if shown is None else shown)}" + (
+        f'. Did you mean "{close[0]}"?' if close else ""
+    )

@@ -256,3 +256,18 @@ def _occupy_closed() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, mode)
+
+
+def aligned(rows: Sequence[Sequence[str]], *, left: Sequence[bool], rule: int = 1) -> list[str]:
+    """Rows of text in columns, with a rule after the first `rule` rows."""
+    rows = [[printable(text) for text in row] for row in rows]
+    widths = [max(width(row[i]) for row in rows) for i in range(len(left))]
+    lines = []
+    for row in rows:
+        cells = []
+        for text, size, is_left in zip(row, widths, left, strict=True):
+            room = " " * (size - width(text))
+            cells.append(text + room if is_left else room + text)
+        lines.append("  ".join(cells).rstrip())
+    lines.insert(rule, "  ".join("-" * size for size in widths))
+    return lines

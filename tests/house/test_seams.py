@@ -6,6 +6,7 @@ thing must then satisfy is tested by the walk over its own list.
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import pytest
 
 import kneepoint
 from kneepoint import _core
+from kneepoint.cli.app import VERBS
+from kneepoint.imports import IMPORTERS
 from sources import ROOT, files, read
 
 
@@ -31,13 +34,14 @@ def test_every_algorithm_file_is_listed() -> None:
 @pytest.mark.parametrize(
     ("folder", "names"),
     [
-        ("queue", [queue["name"] for queue in _core.queues()]),
-        ("loss", [loss["name"] for loss in _core.losses()]),
-        ("workload", [workload["name"] for workload in _core.workloads()]),
+        ("path/src/queue", [queue["name"] for queue in _core.queues()]),
+        ("path/src/loss", [loss["name"] for loss in _core.losses()]),
+        ("path/src/impairment", [impairment["name"] for impairment in _core.impairments()]),
+        ("scenario/src/workload", [workload["name"] for workload in _core.workloads()]),
     ],
 )
-def test_every_file_of_the_model_that_declares_a_kind_is_listed(folder: str, names: list[str]) -> None:
-    base = f"crates/model/src/{folder}"
+def test_every_file_that_declares_a_kind_is_listed(folder: str, names: list[str]) -> None:
+    base = f"crates/{folder}"
     kinds = {
         stem
         for stem in stems(base, ".rs")
@@ -49,14 +53,42 @@ def test_every_file_of_the_model_that_declares_a_kind_is_listed(folder: str, nam
     assert len(names) == len(listed) == len(set(names))
 
 
+def test_every_importer_is_listed_and_has_a_function() -> None:
+    base = "crates/observe/src/import"
+    declaring = {
+        path.relative_to(base).parts[0].removesuffix(".rs")
+        for path in files()
+        if path.is_relative_to(base) and path.suffix == ".rs" and "static KIND: Kind" in read(path)
+    }
+    assert declaring == set(re.findall(r"&(\w+)::KIND\b", read(Path(f"{base}/mod.rs"))))
+    assert len(declaring) == len(IMPORTERS)
+    for kind in IMPORTERS.values():
+        function = getattr(kneepoint, kind.function)
+        options = {option.name for option in kind.options}
+        assert set(inspect.signature(function).parameters) == {"files", "strict", "anonymize", *options}
+        assert kind.function in kneepoint.__all__
+
+
 def test_every_figure_file_is_listed() -> None:
-    folder = "python/kneepoint/report/figures"
+    folder = "python/kneepoint/pages/figures"
     listed = read(Path(f"{folder}/__init__.py"))
     unlisted = {stem for stem in stems(folder, ".py") - {"__init__"} if not re.search(rf"\b{stem}\b", listed)}
     assert not unlisted
 
 
-@pytest.mark.parametrize("kind", ["algorithms", "queues", "losses", "workloads"])
+def test_every_verb_has_a_file_of_its_own_that_is_listed() -> None:
+    folder = "python/kneepoint/cli"
+    files = [found.partition(":")[0] for found in VERBS.values()]
+    assert len(files) == len(set(files))
+    commands = {
+        stem
+        for stem in stems(folder, ".py")
+        if re.search(r"^@click\.(command|group)\(", read(Path(f"{folder}/{stem}.py")), re.M)
+    }
+    assert commands - {"app"} == set(files)
+
+
+@pytest.mark.parametrize("kind", ["algorithms", "queues", "losses", "impairments", "workloads"])
 def test_every_item_carries_its_own_summary(kind: str) -> None:
     for item in getattr(_core, kind)():
         assert item["name"]

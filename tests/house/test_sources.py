@@ -85,8 +85,8 @@ def test_every_version_is_the_same() -> None:
 
 WRITERS = {
     "say.py": "it is how the command line writes",
-    "labworker.py": "its stdout is a pipe to the front, with lines of JSON",
-    "observe/watch/ending.py": "it gives a terminal back with bytes of its own",
+    "runs/labworker.py": "its stdout is a pipe to the front, with lines of JSON",
+    "live/watch/ending.py": "it gives a terminal back with bytes of its own",
 }
 """Files of the front that may write to stdout and stderr, each with its reason."""
 

@@ -15,7 +15,7 @@ import pytest
 import kneepoint
 import probes
 import punctual
-from kneepoint import tables
+from kneepoint.runs import tables
 from lab import available
 
 DEMO = """\

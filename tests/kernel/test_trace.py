@@ -20,9 +20,9 @@ import pytest
 import kneepoint
 import probes
 from building import ROOT, run
-from kneepoint.cli import exporting
+from kneepoint.cli import report
 from kneepoint.errors import KernelUnsupported, RunFolderError, UsageError
-from kneepoint.observe import qdiscs, trace, which
+from kneepoint.live import qdiscs, trace, which
 from lab import Lab, laid_out
 
 TRACED = ROOT / "tests/kernel/traced.py"
@@ -192,12 +192,12 @@ def test_the_cost_of_each_program_is_stated(traced: Any) -> None:
 def test_the_report_of_a_trace_is_its_figure_with_a_line_per_sender(traced: Any, tmp_path: Path) -> None:
     found, _, _ = traced
     picture = tmp_path / "trace.svg"
-    exporting.report(found.folder, picture)
+    report.write(found.folder, picture)
     drawn = picture.read_text()
     for words in ("10.77.2.2:5301", "Smoothed RTT", "(segments)", "(ms)", "Time (s)", "recovery"):
         assert words in drawn
     with pytest.raises(UsageError, match="is a trace"):
-        exporting.report(found.folder, figure="goodput")
+        report.write(found.folder, figure="goodput")
 
 
 def test_nothing_of_a_trace_outlives_its_process_however_it_ends(lab: Lab, tmp_path: Path) -> None:

@@ -243,7 +243,7 @@ def test_signals_leave_the_terminal_as_it_was(tmp_path: Path, empty: str, by: si
 
 HELD_BY_A_SAMPLE = """
 import sys
-from kneepoint.observe.watch import sample, view
+from kneepoint.live.watch import sample, view
 taken = sample.take({"netns": sys.argv[1]}, None)
 taken = sample.take({"netns": sys.argv[1]}, taken)
 rows = view.ordered(taken, "peer", False)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import kneepoint
-from kneepoint import compose
 from kneepoint.errors import ScenarioError
+from kneepoint.runs import compose
 from support import SMALL, tables_of
 
 
@@ -50,7 +50,7 @@ def test_every_column_has_its_meaning(run: kneepoint.Run) -> None:
 def test_arrow_memory_is_the_engines_own() -> None:
     """The same address through two imports: neither made a copy."""
     from kneepoint import _core
-    from kneepoint.tables import as_table
+    from kneepoint.runs.tables import as_table
 
     output = _core.parse(SMALL, "t").run_cell(0, 0)
     for column in ("snd_cwnd", "t_ns", "cell"):
@@ -107,8 +107,9 @@ def test_workers_change_nothing_in_memory(run: kneepoint.Run) -> None:
 
 def test_a_run_resumes_through_the_api(tmp_path: Path) -> None:
     """What a killed run leaves: `run.json` that says interrupted, and parts."""
-    from kneepoint import _core, tables
-    from kneepoint.folder import RunFolder
+    from kneepoint import _core
+    from kneepoint.runs import tables
+    from kneepoint.runs.folder import RunFolder
 
     kneepoint.run(SMALL, out=tmp_path / "whole")
     meta = json.loads((tmp_path / "whole" / "run.json").read_text())

@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kneepoint import api, scenarios, terms
 from kneepoint.claims import catalogue, checks, judging
 from kneepoint.claims.catalogue import CLAIMS, Claim
 from kneepoint.claims.checks import asked, gro_window, probe_rtt_dip, ss_old_and_new, steps
 from kneepoint.claims.checks.asked import Asked
 from kneepoint.claims.quick import with_values
 from kneepoint.errors import KernelUnsupported, RunFolderError
-from kneepoint.expressions import parse_value, terms_in
-from kneepoint.pool import Watcher
-from kneepoint.results import Run
+from kneepoint.evidence.expressions import parse_value, terms_in
+from kneepoint.runs import api, scenarios
+from kneepoint.runs.pool import Watcher
+from kneepoint.runs.results import Run
+from kneepoint.runs.terms import OfCells
 from support import Ended
 
 Call = Callable[..., Ended]
@@ -84,7 +85,7 @@ def test_each_form_of_a_claim_parses_and_has_the_values_that_are_shown(claim: Cl
         assert scenario.repeat >= 3 and scenario.seed == (form.seed or 1)
         for _, expression in claim.shows:
             used = terms_in(parse_value(expression))
-            assert len(terms.assignments(used, scenario.cells)) == 1, expression
+            assert len(OfCells(scenario.cells).places(used)) == 1, expression
 
 
 def test_a_key_is_set_in_its_own_table_and_every_line_keeps_its_number() -> None:

@@ -15,7 +15,7 @@ import pyarrow.csv
 import pytest
 
 import kneepoint
-from kneepoint import metrics
+from kneepoint.evidence import metrics
 from support import SMALL, Ended, knee, tables_of
 
 Call = Callable[..., Ended]
@@ -254,9 +254,9 @@ def test_bad_usage_is_one_paragraph(call: Call, tmp_path: Path, words: list[str]
 def test_lists_say_what_there_is(call: Call) -> None:
     overview = call("list")
     assert overview.code == 0
-    for word in ("cubic", "fifo", "random", "bulk", "flows", "demo"):
+    for word in ("cubic", "fifo", "random", "jitter", "bulk", "flows", "demo"):
         assert word in overview.out
-    for what in ("algorithms", "queues", "losses", "workloads", "keys", "scenarios", "tables"):
+    for what in ("algorithms", "queues", "losses", "impairments", "workloads", "keys", "scenarios", "tables"):
         text = call("list", what)
         assert text.code == 0 and text.out
         found = json.loads(call("list", what, "--json").out)

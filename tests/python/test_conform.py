@@ -12,12 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kneepoint import _core, api, conform
-from kneepoint.cli import conforming
-from kneepoint.conform import Compared, Pair
-from kneepoint.doubts import Doubt
-from kneepoint.report import overlay
-from kneepoint.results import Run, Table
+from kneepoint import _core
+from kneepoint.cli import conform as verb
+from kneepoint.conformance import conform, overlay
+from kneepoint.conformance.conform import Compared, Pair
+from kneepoint.runs import api
+from kneepoint.runs.doubts import Doubt
+from kneepoint.runs.results import Run, Table
 from support import Ended
 
 SCENARIO = """
@@ -63,7 +64,7 @@ def of(compared: list[Compared], metric: str) -> list[Compared]:
 def test_the_whole_matrix_has_at_least_48_cells_and_every_suite_parses() -> None:
     cells = 0
     for name in (*conform.FULL, *conform.QUICK):
-        file = Path(conform.__file__).parent / "conformance" / f"{name}.toml"
+        file = Path(conform.__file__).parent / f"{name}.toml"
         scenario = _core.parse(file.read_text(encoding="utf-8"), str(file))
         cells += len(scenario.cells) if name in conform.FULL else 0
     assert cells >= 48
@@ -226,7 +227,7 @@ def test_no_retransmission_on_either_side_is_agreement() -> None:
 
 def test_what_cannot_be_compared_is_shown_as_such_and_is_valid_json(alike: Pair) -> None:
     entry = replace(conform.compare([alike])[0], kernel=None, difference=None, ok=False)
-    [_, _, row] = conforming._table([entry])
+    [_, _, row] = verb._table([entry])
     assert row.split()[-5:] == ["none", "-", "±10", "%", "OUTSIDE"]
     assert json.dumps([asdict(verdict) for verdict in conform.verdicts([entry])], allow_nan=False)
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from kneepoint import expect, published, stats, written
-from kneepoint.expressions import Problem, parse
-from kneepoint.published import Published
-from kneepoint.stats import Summary
+from kneepoint.evidence import expect, published, written
+from kneepoint.evidence.expressions import Problem, parse
+from kneepoint.evidence.published import Published
+from kneepoint.runs.summary import Summary, summarise
+from kneepoint.runs.terms import OfCells
 from support import cell, compared, flow, flows
 
 RATES = {"cubic": [2.0e6, 2.1e6, 1.9e6], "bbr1": [42e6, 44.3e6, 39.8e6]}
@@ -18,14 +19,14 @@ RATES = {"cubic": [2.0e6, 2.1e6, 1.9e6], "bbr1": [42e6, 44.3e6, 39.8e6]}
 
 
 def outcome(assertion: str, summary: Summary, cells: Sequence[dict[str, Any]]) -> expect.Outcome:
-    assert expect.mistakes([(assertion, 9)], cells) == []
-    [found] = expect.evaluate([(assertion, 9)], summary, cells)
+    assert expect.mistakes([(assertion, 9)], OfCells(cells)) == []
+    [found] = expect.evaluate([(assertion, 9)], OfCells(cells, summary))
     return found
 
 
 def verdict(assertion: str, values: dict[str, list[float]] = RATES) -> str:
     table, cells = compared(values)
-    return outcome(assertion, stats.summarise(table, None, cells), cells).verdict
+    return outcome(assertion, summarise(table, None, cells), cells).verdict
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_fails(assertion: str) -> None:
 
 def test_an_interval_that_holds_both_outcomes_is_undecided_and_does_not_pass() -> None:
     table, cells = compared(RATES)
-    found = outcome("bbr1.goodput / cubic.goodput >= 21", stats.summarise(table, None, cells), cells)
+    found = outcome("bbr1.goodput / cubic.goodput >= 21", summarise(table, None, cells), cells)
     assert found.verdict == "undecided"
     assert not found.passed
     assert "holds both outcomes" in found.detail
@@ -80,7 +81,7 @@ def test_sides_are_paired_by_repetition() -> None:
 
 def test_one_repetition_is_judged_on_its_value_and_says_so() -> None:
     table, cells = compared({"cubic": [2e6], "bbr1": [42e6]})
-    found = outcome("bbr1.goodput / cubic.goodput >= 20", stats.summarise(table, None, cells), cells)
+    found = outcome("bbr1.goodput / cubic.goodput >= 20", summarise(table, None, cells), cells)
     assert found.verdict == "holds"
     assert "judged on one repetition" in found.detail
 
@@ -104,7 +105,7 @@ def matrix() -> tuple[Summary, list[dict[str, Any]]]:
         for i, ((_, name), value) in enumerate(goodput.items())
         for rep in range(3)
     ]
-    return stats.summarise(flows(rows), None, cells), cells
+    return summarise(flows(rows), None, cells), cells
 
 
 def test_an_index_picks_a_value_of_an_axis() -> None:
@@ -123,7 +124,7 @@ def test_an_axis_that_cells_of_another_algorithm_do_not_have_is_gone_through() -
     labels = [("bbr1", [(axis, "512")]), ("bbr1", [(axis, "600")]), ("cubic", [])]
     cells = [cell(i, [("flow.0.algorithm", name), *more], name) for i, (name, more) in enumerate(labels)]
     rows = [flow(i, rep, (i + 1) * 1e6, name) for i, (name, _) in enumerate(labels) for rep in range(2)]
-    summary = stats.summarise(flows(rows), None, cells)
+    summary = summarise(flows(rows), None, cells)
     assert outcome("bbr1.goodput / cubic.goodput < 0.7", summary, cells).verdict == "holds"
     assert outcome("bbr1.goodput / cubic.goodput < 0.5", summary, cells).verdict == "fails"
 
@@ -131,7 +132,7 @@ def test_an_axis_that_cells_of_another_algorithm_do_not_have_is_gone_through() -
 def test_shares_and_percentages_compare() -> None:
     rows = [flow(0, rep, 1e6, sndbuf_limited_us=5_400_000) for rep in range(2)]
     cells = [cell(0, [], "cubic")]
-    summary = stats.summarise(flows(rows), None, cells)
+    summary = summarise(flows(rows), None, cells)
     assert outcome("cubic.limited_by.sndbuf > 50%", summary, cells).verdict == "holds"
     assert outcome("cubic.limited_by.sndbuf > 0.7", summary, cells).verdict == "fails"
 
@@ -177,7 +178,7 @@ def test_the_detail_is_of_the_side_that_varies_in_the_unit_that_it_has(assertion
         flow(index, rep, values[rep][index], name, **told) for index, name in enumerate(("a", "b")) for rep in range(2)
     ]
     cells = [cell(i, [("flow.0.algorithm", name)], name) for i, name in enumerate(("a", "b"))]
-    found = outcome(assertion, stats.summarise(flows(rows), None, cells), cells)
+    found = outcome(assertion, summarise(flows(rows), None, cells), cells)
     assert found.detail.startswith(detail)
 
 
@@ -190,7 +191,7 @@ def test_a_flows_name_comes_before_an_algorithm() -> None:
     spec["flows"][1] |= {"name": "cubic", "algorithm": "bbr1"}
     spec["flows"][0] |= {"name": "background"}
     rows = [flow(0, rep, 1e6, "cubic", 0) for rep in range(2)] + [flow(0, rep, 9e6, "bbr1", 1) for rep in range(2)]
-    assert outcome("cubic.goodput > 8Mbit/s", stats.summarise(flows(rows), None, [spec]), [spec]).verdict == "holds"
+    assert outcome("cubic.goodput > 8Mbit/s", summarise(flows(rows), None, [spec]), [spec]).verdict == "holds"
 
 
 @pytest.mark.parametrize(
@@ -230,23 +231,23 @@ def test_a_flows_name_comes_before_an_algorithm() -> None:
 )
 def test_refusals_name_the_place_and_the_way_out(assertion: str, message: str) -> None:
     _, cells = compared(RATES)
-    [(line, key, said)] = expect.mistakes([("cubic.goodput > 1bit/s", 3), (assertion, 12)], cells)
+    [(line, key, said)] = expect.mistakes([("cubic.goodput > 1bit/s", 3), (assertion, 12)], OfCells(cells))
     assert (line, key) == (12, "expect.1.assert")
     assert message in said
 
 
 def test_a_name_that_could_mean_two_groups_is_refused() -> None:
     cells = [cell(0, [], "cubic", "cubic")]
-    [(_, _, said)] = expect.mistakes([("cubic.goodput > 1Mbit/s", 4)], cells)
+    [(_, _, said)] = expect.mistakes([("cubic.goodput > 1Mbit/s", 4)], OfCells(cells))
     assert "could mean 2 groups of flows" in said
 
 
 def test_an_algorithm_beside_an_axis_of_algorithms_needs_a_name() -> None:
     axis = "flow.0.algorithm"
     cells = [cell(i, [(axis, name)], name, "cubic") for i, name in enumerate(("cubic", "bbr1"))]
-    [(_, _, said)] = expect.mistakes([("cubic.goodput > 1Mbit/s", 4)], cells)
+    [(_, _, said)] = expect.mistakes([("cubic.goodput > 1Mbit/s", 4)], OfCells(cells))
     assert "could mean 2 groups of flows" in said
-    assert expect.mistakes([("total.goodput > 1Mbit/s", 4)], cells) == []
+    assert expect.mistakes([("total.goodput > 1Mbit/s", 4)], OfCells(cells)) == []
 
 
 def test_precedence_is_that_of_arithmetic() -> None:
@@ -260,7 +261,7 @@ def test_one_ratio_has_one_number_and_one_interval_wherever_it_is_written() -> N
     """In the verdict, the expectation, the published comparison and the report's headline over several conditions."""
     values = {"cubic": [1.00e6, 1.13e6, 1.09e6], "bbr1": [104e6, 101e6, 117e6]}
     table, cells = compared(values)
-    summary = stats.summarise(table, None, cells)
+    summary = summarise(table, None, cells)
     [said] = [v for v in summary.verdicts if v.metric == "goodput_bits_per_sec"]
     assert said.text == "goodput: bbr1 is 100× cubic [78, 127]"
     ratio = "bbr1.goodput / cubic.goodput"
@@ -268,14 +269,14 @@ def test_one_ratio_has_one_number_and_one_interval_wherever_it_is_written() -> N
     assert outcome(f"10 <= {ratio}", summary, cells).detail == "right is 100× [78, 127]"
     inverse = "cubic.goodput / bbr1.goodput < 5%"
     assert outcome(inverse, summary, cells).detail == "left is 1.00 % [0.78, 1.28]"
-    [beside] = published.beside([Published(ratio, "50", "s", 3)], summary, cells)
+    [beside] = published.beside([Published(ratio, "50", "s", 3)], OfCells(cells, summary))
     assert (beside.ours_text, beside.ratio_text) == ("100× [78, 127]", "2.00× [1.57, 2.55]")
-    assert beside.ours is not None and said.json()["ratio"] == beside.ours.json()
+    assert beside.ours is not None and said.found.json() == beside.ours.json()
 
 
 def test_the_interval_that_is_shown_decides() -> None:
     table, cells = compared({"a": [1.00e6, 1.13e6, 1.09e6], "b": [104e6, 101e6, 117e6]})
-    summary = stats.summarise(table, None, cells)
+    summary = summarise(table, None, cells)
     [said] = [v for v in summary.verdicts if v.metric == "goodput_bits_per_sec"]
     assert said.low is not None and said.high is not None
     for limit, verdict in (
@@ -289,11 +290,11 @@ def test_the_interval_that_is_shown_decides() -> None:
 
 def test_a_metric_is_written_with_the_digits_and_the_bounds_of_the_table() -> None:
     table, cells = compared({"a": [1.000e6, 1.125e6, 1.100e6]})
-    summary = stats.summarise(table, None, cells)
+    summary = summarise(table, None, cells)
     assert written.plus_minus(summary.groups[0].metrics["goodput_bits_per_sec"], 1e6) == ("1.07", "±0.17")
     assert outcome("a.goodput > 0", summary, cells).detail == "left is 1.07 Mbit/s [0.91, 1.24]"
     table, cells = compared({"a": [0.1e6, 1.0e6]})
-    summary = stats.summarise(table, None, cells)
+    summary = summarise(table, None, cells)
     found = outcome("a.goodput >= 0", summary, cells)
     assert found.verdict == "holds" and "[0, " in found.detail, "a rate is never below 0"
 
@@ -301,7 +302,7 @@ def test_a_metric_is_written_with_the_digits_and_the_bounds_of_the_table() -> No
 def test_a_percentage_is_never_above_100() -> None:
     rows = [flow(0, rep, 1e6, "a", total_retrans=n, data_segs_out=100) for rep, n in enumerate((99, 60))]
     cells = [cell(0, [], "a")]
-    summary = stats.summarise(flows(rows), None, cells)
+    summary = summarise(flows(rows), None, cells)
     found = outcome("a.retransmit_pct <= 100%", summary, cells)
     assert (found.verdict, found.detail) == ("holds", "left is 80 % [0, 100]")
 
@@ -309,7 +310,7 @@ def test_a_percentage_is_never_above_100() -> None:
 def test_the_receivers_algorithm_is_an_axis_like_any_other() -> None:
     cells = [cell(i, [("receiver.algorithm", name)], "cubic") for i, name in enumerate(("cubic", "bbr1"))]
     rows = [flow(index, rep, 1e6 * (1 + rep)) for index in range(2) for rep in range(3)]
-    summary = stats.summarise(flows(rows), None, cells)
+    summary = summarise(flows(rows), None, cells)
     ratio = 'cubic[receiver.algorithm="bbr1"].goodput / cubic[receiver.algorithm="cubic"].goodput'
     assert outcome(f"{ratio} == 1", summary, cells).verdict == "holds"
     both = outcome("cubic.goodput > 0bit/s", summary, cells).detail
@@ -318,5 +319,5 @@ def test_the_receivers_algorithm_is_an_axis_like_any_other() -> None:
 
 def test_a_measured_side_that_is_the_same_in_every_repetition_is_no_number() -> None:
     table, cells = compared({"cubic": [1e6, 1e6, 1e6], "bbr1": [2e6, 3e6, 4e6]})
-    found = outcome("bbr1.goodput > cubic.goodput", stats.summarise(table, None, cells), cells)
+    found = outcome("bbr1.goodput > cubic.goodput", summarise(table, None, cells), cells)
     assert found.detail.startswith("left - right is ")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kneepoint.observe.prometheus import client, server
+from kneepoint.live.prometheus import client, server
 
 GET = b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n"
 # More than the kernel takes of what nobody reads.

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import kneepoint
-from kneepoint import flent
+from kneepoint.runs import flent
 from support import SMALL, Ended
 
 Call = Callable[..., Ended]

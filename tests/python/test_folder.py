@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kneepoint import tables
 from kneepoint.errors import MissingTable, RunFolderError
-from kneepoint.folder import RunFolder, next_free
+from kneepoint.runs import tables
+from kneepoint.runs.folder import RunFolder, next_free
 from support import cell
 
 META = {
@@ -128,7 +128,7 @@ def test_two_processes_do_not_write_to_one_folder(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "run")
     folder.write_json(META)
     program = (
-        "import sys, pathlib, kneepoint.folder as f, kneepoint.errors as e\n"
+        "import sys, pathlib, kneepoint.runs.folder as f, kneepoint.errors as e\n"
         "try: f.RunFolder.open(pathlib.Path(sys.argv[1])).lock()\n"
         "except e.RunFolderError as error: print(error)"
     )

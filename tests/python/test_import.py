@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kneepoint
-from kneepoint.observe import imports
+from kneepoint import imports
 from support import Ended
 
 Call = Callable[..., Ended]

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kneepoint
-from kneepoint.observe import imports
+from kneepoint import imports
 from support import Ended
 
 Call = Callable[..., Ended]

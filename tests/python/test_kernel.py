@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 import kneepoint
-from kneepoint import engines, kernel, output, report
+from kneepoint import pages
 from kneepoint.errors import EngineError, KernelUnsupported, MissingTable, RunFolderError, UsageError
-from kneepoint.pool import Key, Watcher
-from kneepoint.report.figures import limits
-from kneepoint.report.run import ReportRun
+from kneepoint.pages.figures import limits
+from kneepoint.pages.run import ReportRun
+from kneepoint.runs import engines, kernel, output
+from kneepoint.runs.pool import Key, Watcher
 from support import SMALL, Ended
 
 Use = Callable[[str], None]
@@ -222,14 +223,14 @@ def test_a_worker_finds_this_package_wherever_it_is_started(tmp_path: Path, monk
     (tmp_path / "json.py").write_text("raise SystemExit('the wrong json')")
     found = kernel.environment()
     first = found["PYTHONPATH"].split(os.pathsep)[0]
-    assert (Path(first) / "kneepoint" / "labworker.py").is_file()
+    assert (Path(first) / "kneepoint" / "runs" / "labworker.py").is_file()
     assert found["PYTHONSAFEPATH"] == "1"
 
 
 def test_the_report_tells_what_the_kernel_tells_and_what_is_doubtful(use: Use, tmp_path: Path) -> None:
     use("doubtful")
     run = kneepoint.run(SMALL, engine="kernel", out=tmp_path / "run")
-    page = report.write(run, tmp_path / "report.html").read_text()
+    page = pages.write(run, tmp_path / "report.html").read_text()
     assert "the link reached 4.10 of 10 Gbit/s" in page
     assert "window or pacing 100" in page
     rows = limits.shares(ReportRun.open(run))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kneepoint import scenarios
+from kneepoint.runs import scenarios
 from support import SMALL, Ended, knee
 
 COUNT = 200

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import kneepoint
-from kneepoint import output, writing
+from kneepoint import writing
+from kneepoint.runs import output
 from support import SMALL, Ended
 
 Call = Callable[..., Ended]

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kneepoint import output, progress, written
-from kneepoint.pool import Watcher
-from kneepoint.stats import Estimate
+from kneepoint import say
+from kneepoint.evidence import written
+from kneepoint.evidence.stats import Estimate
+from kneepoint.runs import progress
+from kneepoint.runs.pool import Watcher
 
 
 @pytest.mark.parametrize(
@@ -34,7 +36,7 @@ def test_a_mean_has_the_digits_that_its_interval_allows(found: Estimate, text: s
 
 def test_columns_line_up() -> None:
     rows = [["flow", "goodput"], ["", "Mbit/s"], ["cubic", "1.07"], ["bbr1 ×2", "102.8"]]
-    assert output.aligned(rows, left=[True, False], rule=2) == [
+    assert say.aligned(rows, left=[True, False], rule=2) == [
         "flow     goodput",
         "          Mbit/s",
         "-------  -------",
@@ -143,17 +145,23 @@ def test_phases_of_a_run_are_lines_elsewhere_than_in_a_terminal(monkeypatch: pyt
 def test_commands_say_what_takes_long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Their work is replaced by a pause."""
     screen = terminal(monkeypatch)
-    from kneepoint import _core, api, report
-    from kneepoint.cli import exporting, loading
+    from kneepoint import _core, pages
+    from kneepoint.cli import load, report
+    from kneepoint.runs import api
 
     monkeypatch.setattr(api, "open", lambda run: None)
     for name in ("write", "save"):
-        monkeypatch.setattr(report, name, lambda *_, **__: long())
+        monkeypatch.setattr(pages, name, lambda *_, **__: long())
     monkeypatch.setattr(_core, "load", lambda *_, **__: long() or "knee_cubic")
+    loaded = load.command.callback
+    assert loaded is not None
     for act, words in (
-        (lambda quiet: exporting.report(tmp_path, quiet=quiet), "Writing the report"),
-        (lambda quiet: exporting.report(tmp_path, figure="cwnd", quiet=quiet), "Drawing the figure"),
-        (lambda quiet: loading.load(["cubic"], None, json=False, quiet=quiet), "Loading cubic into the kernel"),
+        (lambda quiet: report.write(tmp_path, quiet=quiet), "Writing the report"),
+        (lambda quiet: report.write(tmp_path, figure="cwnd", quiet=quiet), "Drawing the figure"),
+        (
+            lambda quiet: load.command.callback(("cubic",), None, json=False, quiet=quiet),
+            "Loading cubic into the kernel",
+        ),
     ):
         act(True)
         assert words not in screen.getvalue()

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import kneepoint
-from kneepoint import doubts, phase
-from kneepoint.pool import Watcher
+from kneepoint.runs import doubts, phase
+from kneepoint.runs.pool import Watcher
 
 TWO = """\
 duration = "20s"

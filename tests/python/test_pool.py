@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kneepoint import pool
 from kneepoint.errors import Cancelled, EngineError
+from kneepoint.runs import pool
 
 
 class Stop:

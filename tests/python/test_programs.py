@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kneepoint import columns, programs
-from kneepoint.programs import iperf3, redis_benchmark, wrk
-from kneepoint.programs.measured import Measured
+from kneepoint.runs import columns, programs
+from kneepoint.runs.programs import iperf3, redis_benchmark, wrk
+from kneepoint.runs.programs.measured import Measured
 
 CSV = """\
 "test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"

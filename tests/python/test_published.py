@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 import kneepoint
-from kneepoint import api, output, published, scenarios, stats
-from kneepoint.published import Beside, Published
+from kneepoint.evidence import published
+from kneepoint.evidence.published import Beside, Published
+from kneepoint.runs import api, output, scenarios
+from kneepoint.runs.summary import summarise
+from kneepoint.runs.terms import OfCells
 from support import SMALL, Ended, cell, compared, flow, flows
 
 RATES = {"cubic": [2.0e6, 2.1e6, 1.9e6], "bbr1": [42e6, 44.3e6, 39.8e6]}
@@ -21,8 +24,8 @@ BESIDE = SMALL + TABLE.format("cubic.goodput", "10.50Mbit/s") + TABLE.format("bb
 def found(value: str, figure: str, values: dict[str, list[float]] = RATES) -> Beside:
     table, cells = compared(values)
     entries = [Published(value, figure, "article D", 9)]
-    assert published.mistakes(entries, cells) == []
-    [one] = published.beside(entries, stats.summarise(table, None, cells), cells)
+    assert published.mistakes(entries, OfCells(cells)) == []
+    [one] = published.beside(entries, OfCells(cells, summarise(table, None, cells)))
     return one
 
 
@@ -60,8 +63,8 @@ def test_every_unit_is_the_base_unit_of_the_tables_in_json(value: str, figure: s
     rows = [flow(0, rep, 1e6, sndbuf_limited_us=4_500_000, srtt_us_p50=2e4, requests_per_sec=7e4) for rep in range(2)]
     cells = [cell(0, [], "cubic")]
     entries = [Published(value, figure, "article D", 9)]
-    assert published.mistakes(entries, cells) == []
-    [one] = published.beside(entries, stats.summarise(flows(rows), None, cells), cells)
+    assert published.mistakes(entries, OfCells(cells)) == []
+    [one] = published.beside(entries, OfCells(cells, summarise(flows(rows), None, cells)))
     assert (one.unit, one.published) == (unit, pytest.approx(base))
     assert one.ours is not None and one.ratio is not None
     assert one.ratio.mean == pytest.approx(one.ours.mean / base)
@@ -92,7 +95,7 @@ def test_what_has_no_value_is_a_dash() -> None:
 def test_refusals_name_the_place_and_the_way_out(value: str, figure: str, message: str) -> None:
     _, cells = compared(RATES)
     entries = [Published("cubic.goodput", "1bit/s", "s", 3), Published(value, figure, "s", 12)]
-    [(line, key, said)] = published.mistakes(entries, cells)
+    [(line, key, said)] = published.mistakes(entries, OfCells(cells))
     assert (line, key) == (12, "published.1.value")
     assert message in said
 
@@ -103,10 +106,10 @@ def test_an_axis_that_a_flow_does_not_have_need_not_be_picked() -> None:
         *(cell(i, [("flow.0.algorithm", "bbr1"), (axis, gain)], "bbr1") for i, gain in enumerate(("512", "600"))),
         cell(2, [("flow.0.algorithm", "cubic")], "cubic"),
     ]
-    assert published.mistakes([Published("cubic.goodput", "1Mbit/s", "s", 3)], cells) == []
+    assert published.mistakes([Published("cubic.goodput", "1Mbit/s", "s", 3)], OfCells(cells)) == []
     ratio = f'bbr1[{axis}="600"].goodput / cubic.goodput'
-    assert published.mistakes([Published(ratio, "2", "s", 3)], cells) == []
-    [(_, _, said)] = published.mistakes([Published("bbr1.goodput", "1Mbit/s", "s", 3)], cells)
+    assert published.mistakes([Published(ratio, "2", "s", 3)], OfCells(cells)) == []
+    [(_, _, said)] = published.mistakes([Published("bbr1.goodput", "1Mbit/s", "s", 3)], OfCells(cells))
     assert f"has a value at each {axis}" in said
 
 

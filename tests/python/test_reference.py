@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kneepoint import beside, reference
-from kneepoint.beside import Beside
-from kneepoint.pool import Watcher
-from kneepoint.reference import Reference, ReferenceError
+from kneepoint.conformance import beside, reference
+from kneepoint.conformance.beside import Beside
+from kneepoint.conformance.reference import Reference, ReferenceError
+from kneepoint.runs.pool import Watcher
 from support import Ended
 
 HEAD = """\

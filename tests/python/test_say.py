@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import re
@@ -17,11 +18,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kneepoint import cli, output, progress, say
-from kneepoint.cli import importing, loading, recording, serving, shelling, tracing
+from kneepoint import _core, cli, say
+from kneepoint.cli import record, serving, shell, trace, unload
 from kneepoint.errors import KneepointError
-from kneepoint.observe import qdiscs, told
-from kneepoint.observe.watch import view
+from kneepoint.imports import IMPORTERS, Count, telling
+from kneepoint.live import qdiscs
+from kneepoint.live.watch import view
+from kneepoint.pages import told
+from kneepoint.runs import engines, progress
 from support import SMALL
 
 HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -99,8 +103,18 @@ def an_import(text: str) -> dict[str, Any]:
     }
 
 
+FOREIGN_KIND = dataclasses.replace(
+    IMPORTERS["ss"],
+    counts=[
+        Count("unknown_words", "", "words that mean nothing to it: {list}.", ""),
+        Count("unknown_links", "", "{count} packets have a link type that is not read: {what}.", ""),
+    ],
+)
+"""Tells all words that an import can be told."""
+
+
 def imported(text: str) -> None:
-    for line in importing._doubts(an_import(text)):
+    for line in telling.doubts(FOREIGN_KIND, an_import(text)):
         say.warn(f"knee import nginx: {line}")
 
 
@@ -116,18 +130,18 @@ def drawn(text: str) -> None:
 
 
 def recorded(text: str) -> None:
-    for line in recording._doubts({"notes": [text]}):
+    for line in record._doubts({"notes": [text]}):
         say.warn(line)
 
 
 def shelled(text: str) -> None:
     outcome = SimpleNamespace(links=[], warnings=[text], exit_code=0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shelling.engines, "algorithms", lambda *_, **__: nullcontext({}))
-        patch.setattr(shelling._core, "shell", lambda *_: outcome)
-        patch.setattr(shelling, "_measured", lambda _: text)
+        patch.setattr(engines, "algorithms", lambda *_, **__: nullcontext({}))
+        patch.setattr(_core, "shell", lambda *_: outcome)
+        patch.setattr(shell, "_measured", lambda _: text)
         path = {"path.rate": "10Mbit/s", "path.rtt": "20ms"}
-        shelling.shell(["true"], path, algorithm="reno", bpf=False, quiet=False)
+        shell.shell(["true"], path, algorithm="reno", bpf=False, quiet=False)
 
 
 def failed(text: str) -> None:
@@ -148,13 +162,13 @@ SINKS: dict[str, Callable[[str], object]] = {
     "progress": lambda text: (say.progress(text), say.progress_ends()),
     "a bar of progress and its title": drawn,
     "an error": refused,
-    "a table": lambda text: say.lines(output.aligned([["head", text], [text, "1"]], left=[True, False])),
+    "a table": lambda text: say.lines(say.aligned([["head", text], [text, "1"]], left=[True, False])),
     "a row of SQL as CSV": lambda text: say.csv([[text, 1, None], [text]]),
     "JSON": lambda text: say.json({text: [text, {"inner": text}]}),
     "a line of a log, a word and a file of an import": imported,
-    "a connection of a trace, and why its cost is unknown": lambda text: say.lines(tracing._connections(a_trace(text))),
-    "a device and its qdisc": lambda text: say.lines(tracing._histogram(a_qdisc(text))),
-    "a socket that still runs an algorithm": lambda text: say.line(loading._still_used([a_socket(text)])),
+    "a connection of a trace, and why its cost is unknown": lambda text: say.lines(trace._connections(a_trace(text))),
+    "a device and its qdisc": lambda text: say.lines(trace._histogram(a_qdisc(text))),
+    "a socket that still runs an algorithm": lambda text: say.line(unload._still_used([a_socket(text)])),
     "a note of a recording": recorded,
     "a warning of a lab, as of its programs": shelled,
     "a cgroup of the exporter": lambda text: serving._ready([text], [text], {"netns": None}),
@@ -221,7 +235,7 @@ def test_json_says_the_same_when_it_is_read_again(found: dict[str, list[str]]) -
 @settings(deadline=None)
 @given(st.lists(st.lists(FOREIGN, min_size=2, max_size=2), min_size=1, max_size=5))
 def test_columns_stay_below_each_other_whatever_stands_in_them(rows: list[list[str]]) -> None:
-    lines = output.aligned([*rows, ["end", "|"]], left=[True, True])
+    lines = say.aligned([*rows, ["end", "|"]], left=[True, True])
     widths = [max(say.width(say.printable(row[0])) for row in [*rows, ["end"]])]
     for row, line in zip([*rows, ["end", "|"]], [lines[0], *lines[2:]], strict=True):
         first = say.printable(row[0])
@@ -257,13 +271,13 @@ def test_no_widget_of_watch_passes_a_control_character_on() -> None:
     from textual.color import Color
     from textual.filter import LineFilter
 
-    from kneepoint.observe.watch.app import Printable, Watch
+    from kneepoint.live.watch.app import Printable, Watch
 
     drawn = [Segment(f"a{TITLE}"), Segment("\u202eb")]
     assert [one.text for one in Printable().apply(drawn, Color(0, 0, 0))] == ["a]0;owned", "b"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Watch, "_take", lambda *_: (SimpleNamespace(cookies=[], values={}), None))
-        patch.setattr("kneepoint.observe.watch.app.History.add", lambda *_: None)
+        patch.setattr("kneepoint.live.watch.app.History.add", lambda *_: None)
         filters: list[LineFilter] = list(Watch({}, None, 1.0, "peer").get_line_filters())
     assert isinstance(filters[-1], Printable)
 

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from kneepoint import groups, metrics, stats
+from kneepoint.evidence import metrics, stats
+from kneepoint.runs import groups
+from kneepoint.runs.summary import summarise
 from support import cell, compared, flow, flows
 
 
@@ -58,7 +60,7 @@ def test_interval_is_cut_to_what_the_quantity_can_be() -> None:
 
 def test_repetitions_for_is_the_least_number_that_suffices() -> None:
     for deviation in (0.01, 0.05, 0.2, 1.0):
-        needed = stats.repetitions_for(deviation, math.log(1.05))
+        needed = stats.units_for(deviation, math.log(1.05))
         assert stats.half_width(deviation, needed) <= math.log(1.05)
         assert needed == 2 or stats.half_width(deviation, needed - 1) > math.log(1.05)
 
@@ -72,7 +74,7 @@ def test_members_of_a_group_are_one_value_per_repetition() -> None:
             for goodput, srtt, low, lost, sent in ((10.0, 100.0, 90, 1, 100), (30.0, 300.0, 80, 0, 300))
         ]
     )
-    [group] = stats.summarise(table, None, [cell(0, [], "cubic")]).groups
+    [group] = summarise(table, None, [cell(0, [], "cubic")]).groups
     assert group.metrics["goodput_bits_per_sec"] == stats.Estimate(40, 40, 40, 2, identical=True)
     assert group.metrics["srtt_us_p50"].mean == 200
     assert group.metrics["min_rtt_us"].mean == 80
@@ -82,8 +84,8 @@ def test_members_of_a_group_are_one_value_per_repetition() -> None:
 def test_order_of_rows_changes_nothing() -> None:
     rows = [flow(c, r, 10.0 * c + r + 1, group=g, algorithm="ab"[g]) for c in (0, 1) for r in (0, 1, 2) for g in (0, 1)]
     cells = [cell(c, [("path.rtt", f"{c}ms")], "a", "b") for c in (0, 1)]
-    ordered = stats.summarise(flows(rows), None, cells)
-    mixed = stats.summarise(flows(reversed(rows)), None, cells)
+    ordered = summarise(flows(rows), None, cells)
+    mixed = summarise(flows(reversed(rows)), None, cells)
     assert [group.metrics for group in ordered.groups] == [group.metrics for group in mixed.groups]
     assert ordered.verdicts == mixed.verdicts
 
@@ -97,7 +99,7 @@ def test_limits_are_shares_of_the_flows_steady_parts() -> None:
             flow(0, 0, 1.0, start_ns=100_000_000, end_ns=600_000_000, pacing_limited_us=400_000),
         ]
     )
-    [group] = stats.summarise(table, None, [cell(0, [], "cubic")]).groups
+    [group] = summarise(table, None, [cell(0, [], "cubic")]).groups
     shares = {limit: found.mean for limit, found in group.limited_by.items()}
     assert shares == pytest.approx({"cwnd": 0.2, "rwnd": 0, "sndbuf": 0, "pacing": 0.4, "app": 0, "other": 0.4})
 
@@ -107,7 +109,7 @@ def test_completion_percentiles_wait_for_transfers_that_did_not_complete() -> No
         [flow(0, 0, 1.0, workload="transfer", completion_us=value) for value in (100, 300, 200, None)]
         + [flow(0, 1, 1.0, workload="transfer", completion_us=value) for value in (100, 300, 200, 400)]
     )
-    summary = stats.summarise(table, None, [cell(0, [], "cubic")])
+    summary = summarise(table, None, [cell(0, [], "cubic")])
     [group] = summary.groups
     # Rank 1.5 of [100, 200, 300, late] is known, rank 2.85 is not.
     assert group.values["completion_us_p50"].tolist() == [250, 250]
@@ -123,7 +125,7 @@ def test_percentiles_of_a_size_are_over_its_transfers_alone() -> None:
         flow(0, 0, 1.0, workload="web", transfer_bytes=size, completion_us=us, slowdown=us and us / 10)
         for size, us in done.items()
     ]
-    [group] = stats.summarise(flows(rows), None, [cell(0, [], "cubic")]).groups
+    [group] = summarise(flows(rows), None, [cell(0, [], "cubic")]).groups
     found = {name: estimate.mean for name, estimate in group.metrics.items()}
     counts = {sizes.name: found[f"transfers_{sizes.name}"] for sizes in metrics.SIZES}
     assert counts == {"below_10kB": 2, "10kB_to_100kB": 3, "100kB_to_1MB": 2, "1MB_to_10MB": 0, "from_10MB": 1}
@@ -141,12 +143,12 @@ def test_percentiles_of_a_size_are_over_its_transfers_alone() -> None:
 def test_sizes_are_parted_at_each_power_of_ten_from_10_kilobytes_on() -> None:
     bounds = (10**4, 10**5, 10**6, 10**7)
     rows = [flow(0, 0, 1.0, workload="web", transfer_bytes=size) for bound in bounds for size in (bound - 1, bound)]
-    [group] = stats.summarise(flows(rows), None, [cell(0, [], "cubic")]).groups
+    [group] = summarise(flows(rows), None, [cell(0, [], "cubic")]).groups
     assert [group.metrics[f"transfers_{sizes.name}"].mean for sizes in metrics.SIZES] == [1, 2, 2, 2, 1]
 
 
 def test_a_sum_of_what_no_member_tells_is_missing_and_not_zero() -> None:
-    [group] = stats.summarise(flows([flow(0, 0, 1.0), flow(0, 1, 2.0)]), None, [cell(0, [], "cubic")]).groups
+    [group] = summarise(flows([flow(0, 0, 1.0), flow(0, 1, 2.0)]), None, [cell(0, [], "cubic")]).groups
     assert "requests_per_sec" not in group.metrics
     assert "min_rtt_us" not in group.metrics
 
@@ -161,21 +163,21 @@ def test_what_a_program_printed_stands_where_its_flows_tell_nothing() -> None:
     rows = [flow(0, 0, 1.0, "a", 0), flow(0, 0, 1.0, "b", 1, requests_per_sec=40.0)]
     names = {"cell", "group", "rep", "role", *groups.MEASURED}
     programs = pa.Table.from_pylist([{name: row.get(name) for name in names} for row in printed])
-    first, second = stats.summarise(flows(rows), None, [cell(0, [], "a", "b")], programs).groups
+    first, second = summarise(flows(rows), None, [cell(0, [], "a", "b")], programs).groups
     assert first.metrics["requests_per_sec"].mean == 700
     assert first.metrics["latency_us_p50"].mean == 120
     assert second.metrics["requests_per_sec"].mean == 40
 
 
 def test_a_flow_that_stays_and_came_late_keeps_its_own_rate() -> None:
-    [group] = stats.summarise(flows([flow(0, 0, 40.0, start_ns=5e9)]), None, [cell(0, [], "cubic")]).groups
+    [group] = summarise(flows([flow(0, 0, 40.0, start_ns=5e9)]), None, [cell(0, [], "cubic")]).groups
     assert group.metrics["goodput_bits_per_sec"].mean == 40
 
 
 def test_flows_that_are_no_transfers_have_no_metric_of_them() -> None:
     table = flows([flow(0, 0, 1.0), flow(0, 1, 2.0)])
     for rows in (table, table.drop_columns(["transfer_bytes", "slowdown"])):
-        [group] = stats.summarise(rows, None, [cell(0, [], "cubic")]).groups
+        [group] = summarise(rows, None, [cell(0, [], "cubic")]).groups
         assert not [name for name in group.metrics if name.startswith(("transfers", "completion", "slowdown"))]
         assert group.sizes == []
 
@@ -183,7 +185,7 @@ def test_flows_that_are_no_transfers_have_no_metric_of_them() -> None:
 def test_jain_index_of_equal_and_of_unequal_flows() -> None:
     rows = [flow(0, 0, 5.0), flow(0, 0, 5.0), flow(1, 0, 9.0), flow(1, 0, 1.0), flow(2, 0, 4.0)]
     cells = [cell(c, [("path.rtt", f"{c}ms")], "cubic") for c in range(3)]
-    equal, unequal, alone = stats.summarise(flows(rows), None, cells).totals
+    equal, unequal, alone = summarise(flows(rows), None, cells).totals
     assert equal.metrics["jain"].mean == pytest.approx(1)
     assert unequal.metrics["jain"].mean == pytest.approx(100 / (2 * 82))
     assert "jain" not in alone.metrics
@@ -198,7 +200,7 @@ def test_goodput_of_transfers_that_come_and_go_is_over_the_whole_steady_part() -
         for start, end in times
     ]
     table = flows([flow(0, 0, 40.0), *rows, flow(1, 0, 40.0)])
-    summary = stats.summarise(table, None, [cell(0, [], "cubic", "web"), cell(1, [], "cubic")])
+    summary = summarise(table, None, [cell(0, [], "cubic", "web"), cell(1, [], "cubic")])
     web = summary.groups[1]
     assert web.metrics["goodput_bits_per_sec"].mean == pytest.approx(60)
     total, alone = summary.totals
@@ -218,10 +220,10 @@ def test_utilisation_leaves_the_warm_up_out() -> None:
             "sent_bytes": [0, 12_500_000, 12_500_000 + 56_250_000],
         }
     )
-    [total] = stats.summarise(flows([flow(0, 0, 1.0)]), queue, [cell(0, [], "cubic")]).totals
+    [total] = summarise(flows([flow(0, 0, 1.0)]), queue, [cell(0, [], "cubic")]).totals
     assert total.metrics["utilisation"].mean == pytest.approx(0.5)
     unlimited = cell(0, [], "cubic", rate_bits_per_sec=None)
-    [total] = stats.summarise(flows([flow(0, 0, 1.0)]), queue, [unlimited]).totals
+    [total] = summarise(flows([flow(0, 0, 1.0)]), queue, [unlimited]).totals
     assert "utilisation" not in total.metrics
 
 
@@ -235,26 +237,26 @@ def test_utilisation_is_of_each_cell_and_each_repetition() -> None:
     ]
     table = flows([flow(c, r, 1.0) for c, r in sent])
     cells = [cell(c, [("path.rtt", f"{c}ms")], "cubic") for c in (0, 1)]
-    first, second = stats.summarise(table, pa.Table.from_pylist(rows), cells).totals
+    first, second = summarise(table, pa.Table.from_pylist(rows), cells).totals
     assert first.values["utilisation"].tolist() == pytest.approx([0.2, 0.4])
     assert second.values["utilisation"].tolist() == pytest.approx([0.8, 1.0])
 
 
 def test_one_repetition_is_warned_of() -> None:
     table, cells = compared({"cubic": [1.0], "bbr1": [2.0]})
-    assert any("no intervals and no verdicts" in warning for warning in stats.summarise(table, None, cells).warnings)
+    assert any("no intervals and no verdicts" in warning for warning in summarise(table, None, cells).warnings)
 
 
 def test_repetitions_that_are_all_identical_are_said_to_be_needless() -> None:
     table, cells = compared({"cubic": [1.0, 1.0], "bbr1": [2.0, 2.0]})
-    assert any("Every repetition is identical" in warning for warning in stats.summarise(table, None, cells).warnings)
+    assert any("Every repetition is identical" in warning for warning in summarise(table, None, cells).warnings)
     table, cells = compared({"cubic": [1.0, 1.0], "bbr1": [2.0, 2.1]})
-    assert not any("identical" in warning for warning in stats.summarise(table, None, cells).warnings)
+    assert not any("identical" in warning for warning in summarise(table, None, cells).warnings)
 
 
 def test_cells_without_any_repetition_are_named() -> None:
     table, cells = compared({"cubic": [1.0, 1.1], "bbr1": [2.0]})
-    summary = stats.summarise(table, None, [*cells, cell(2, [("flow.0.algorithm", "reno")], "reno")])
+    summary = summarise(table, None, [*cells, cell(2, [("flow.0.algorithm", "reno")], "reno")])
     assert any("between 1 and 2 repetitions" in warning for warning in summary.warnings)
     assert any("1 of 3 cells have no repetition yet" in warning for warning in summary.warnings)
 
@@ -263,22 +265,22 @@ def test_what_settings_are_warned_of_is_said_once_with_its_cells() -> None:
     table, cells = compared({"cubic": [1e6, 2e6], "reno": [1e6, 2e6]})
     for place, at in (("too short.", [0, 1]), ("cell 1: too short.", [1])):
         marked = [{**cell, "cautions": ["too short"]} if i in at else cell for i, cell in enumerate(cells)]
-        summary = stats.summarise(table, None, marked)
+        summary = summarise(table, None, marked)
         assert [warning for warning in summary.warnings if "too short" in warning] == [place]
 
 
 def test_a_run_without_flows_has_an_empty_summary() -> None:
-    summary = stats.summarise(flows([]), None, [cell(0, [], "cubic")])
+    summary = summarise(flows([]), None, [cell(0, [], "cubic")])
     assert (summary.groups, summary.totals, summary.verdicts) == ([], [], [])
 
 
 @pytest.mark.parametrize("untold", ["total_retrans", "data_segs_out"])
 def test_retransmissions_that_the_kernel_does_not_tell_are_no_zero(untold: str) -> None:
     told = {"total_retrans": 5, "data_segs_out": 100}
-    [group] = stats.summarise(flows([flow(0, 0, 1.0, **told)]), None, [cell(0, [], "cubic")]).groups
+    [group] = summarise(flows([flow(0, 0, 1.0, **told)]), None, [cell(0, [], "cubic")]).groups
     assert group.metrics["retransmit_pct"].mean == 5
     rows = [flow(0, 0, 1.0, **{**told, untold: None})]
-    [group] = stats.summarise(flows(rows), None, [cell(0, [], "cubic")]).groups
+    [group] = summarise(flows(rows), None, [cell(0, [], "cubic")]).groups
     assert "retransmit_pct" not in group.metrics
 
 
@@ -286,8 +288,8 @@ def test_what_limits_is_not_guessed_where_the_kernel_does_not_tell_the_rest() ->
     """The window and pacing are what is left, but only where all else is told."""
     rows = {"cwnd_limited_us": None, "pacing_limited_us": None, "rwnd_limited_us": 0, "sndbuf_limited_us": 0}
     told = [flow(0, 0, 1.0, **rows, app_limited_us=9_000_000 / 4)]
-    [group] = stats.summarise(flows(told), None, [cell(0, [], "cubic")]).groups
+    [group] = summarise(flows(told), None, [cell(0, [], "cubic")]).groups
     assert group.limited_by["cwnd_or_pacing"].mean == pytest.approx(0.75)
     rows |= {"rwnd_limited_us": None, "sndbuf_limited_us": None, "app_limited_us": None}
-    [group] = stats.summarise(flows([flow(0, 0, 1.0, **rows)]), None, [cell(0, [], "cubic")]).groups
+    [group] = summarise(flows([flow(0, 0, 1.0, **rows)]), None, [cell(0, [], "cubic")]).groups
     assert group.limited_by == {}

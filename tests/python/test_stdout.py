@@ -63,9 +63,9 @@ SILENT = {"shell": "its stdout is that of the command it runs"}
 INSTEAD = {
     "load": "from kneepoint import _core; _core.load = lambda name, default_in=None: name",
     "unload": "from kneepoint import _core; _core.unload = lambda name: []",
-    "trace": "from kneepoint.observe import qdiscs; "
+    "trace": "from kneepoint.live import qdiscs; "
     "qdiscs.qdiscs = lambda **_: qdiscs.QdiscTrace([], 0, {'not_measured': 'so', 'programs': []}, 1.0)",
-    "conform": "from kneepoint import conform; from kneepoint.report import overlay; "
+    "conform": "from kneepoint.conformance import conform, overlay; "
     "conform.run = conform.compare = conform.verdicts = overlay.write = lambda *_, **__: []",
 }
 """What would need root or half an hour says at once that it is done."""
@@ -73,7 +73,9 @@ INSTEAD = {
 
 def leaves(group: click.Group, before: str = "") -> Iterator[str]:
     """Every command that can be typed."""
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         if isinstance(command, click.Group):
             yield from leaves(command, f"{before}{name} ")
         else:

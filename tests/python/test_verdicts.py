@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from kneepoint import stats
-from kneepoint.stats import Verdict
+from kneepoint.evidence import stats
+from kneepoint.evidence.verdicts import Verdict
+from kneepoint.runs.summary import summarise
 from support import cell, compared, flow, flows
 
 
 def goodput(values: dict[str, list[float]]) -> list[Verdict]:
     table, cells = compared(values)
-    return [v for v in stats.summarise(table, None, cells).verdicts if v.metric == "goodput_bits_per_sec"]
+    return [v for v in summarise(table, None, cells).verdicts if v.metric == "goodput_bits_per_sec"]
 
 
 def test_ratio_is_the_paired_t_interval_of_log_ratios() -> None:
@@ -50,7 +51,7 @@ def test_an_interval_that_holds_equality_shows_no_difference() -> None:
 
 def warnings(values: dict[str, list[float]]) -> list[str]:
     table, cells = compared(values)
-    return [warning for warning in stats.summarise(table, None, cells).warnings if "too wide" in warning]
+    return [warning for warning in summarise(table, None, cells).warnings if "too wide" in warning]
 
 
 def test_too_wide_an_interval_says_how_many_repetitions_would_do() -> None:
@@ -58,7 +59,7 @@ def test_too_wide_an_interval_says_how_many_repetitions_would_do() -> None:
     [verdict] = goodput(values)
     deviation = float(np.std(np.log([0.95, 1.05, 1.02]), ddof=1))
     assert verdict.too_wide
-    assert verdict.repetitions_needed == stats.repetitions_for(deviation, math.log(1.05)) == 7
+    assert verdict.units_needed == stats.units_for(deviation, math.log(1.05)) == 7
     assert verdict.text.endswith("; too wide to decide 5 %, about 7 repetitions would do")
     assert warnings(values) == [
         "1 of 1 comparison is too wide to decide a difference of 5 %; about 7 repetitions would do (`repeat = 7`)."
@@ -69,7 +70,7 @@ def test_two_repetitions_advise_no_number() -> None:
     """Two that lie far apart would ask for 896."""
     values = {"a": [1.0, 1.0], "b": [0.5, 1.4]}
     [verdict] = goodput(values)
-    assert (verdict.decision, verdict.too_wide, verdict.repetitions_needed) == ("none shown", True, None)
+    assert (verdict.decision, verdict.too_wide, verdict.units_needed) == ("none shown", True, None)
     assert verdict.text.endswith("; too wide to decide 5 %")
     assert warnings(values) == [
         "1 of 1 comparison is too wide to decide a difference of 5 %; how many repetitions would do is told from 3 on."
@@ -79,8 +80,8 @@ def test_two_repetitions_advise_no_number() -> None:
 def test_no_number_beyond_ten_times_the_repetitions_is_advised() -> None:
     values = {"a": [1.0, 1.0, 1.0], "b": [0.5, 1.4, 1.1]}
     [verdict] = goodput(values)
-    assert (verdict.too_wide, verdict.repetitions_needed) == (True, None)
-    assert stats.repetitions_for(float(np.std(np.log([0.5, 1.4, 1.1]), ddof=1)), math.log(1.05)) > 30
+    assert (verdict.too_wide, verdict.units_needed) == (True, None)
+    assert stats.units_for(float(np.std(np.log([0.5, 1.4, 1.1]), ddof=1)), math.log(1.05)) > 30
     assert verdict.text.endswith("; too wide to decide 5 %, more than 30 repetitions would be needed")
     assert warnings(values) == [
         "1 of 1 comparison is too wide to decide a difference of 5 %; more than 30 repetitions would be needed."
@@ -96,7 +97,7 @@ def test_warnings_count_the_comparisons_that_text_shows_and_no_others() -> None:
         for rep, srtt in enumerate(series)
     ]
     cells = [cell(i, [("flow.0.algorithm", name)], name) for i, name in enumerate(apart)]
-    found = stats.summarise(flows(rows), None, cells)
+    found = summarise(flows(rows), None, cells)
     assert [(v.metric, v.too_wide) for v in found.verdicts] == [("goodput_bits_per_sec", False), ("srtt_us_p95", True)]
     assert [v.metric for v in found.shown] == ["goodput_bits_per_sec"]
     assert not any("too wide" in warning for warning in found.warnings)
@@ -105,7 +106,7 @@ def test_warnings_count_the_comparisons_that_text_shows_and_no_others() -> None:
 def test_a_narrow_interval_around_equality_needs_no_more_repetitions() -> None:
     [verdict] = goodput({"a": [1.0, 1.0, 1.0, 1.0], "b": [1.001, 0.999, 1.002, 0.998]})
     assert verdict.decision == "none shown"
-    assert (verdict.too_wide, verdict.repetitions_needed) == (False, None)
+    assert (verdict.too_wide, verdict.units_needed) == (False, None)
     assert verdict.text.endswith("])"), "nothing stands behind the interval"
 
 
@@ -129,7 +130,6 @@ def test_a_zero_turns_the_ratio_into_a_difference() -> None:
     assert verdict.scale == "difference"
     assert (verdict.low, verdict.high) == pytest.approx((expected.low, expected.high))
     assert verdict.text.startswith("goodput: b is 5.17 Mbit/s above a [")
-    assert "difference" in verdict.json()
     [turned] = goodput({"b": b, "a": a})
     assert turned.text == verdict.text
 
@@ -143,8 +143,8 @@ def test_only_cells_equal_but_for_the_algorithm_are_compared() -> None:
     axes = [[("path.rtt", rtt), ("flow.0.algorithm", name)] for rtt in ("1ms", "9ms") for name in ("a", "b")]
     cells = [cell(i, pairs, pairs[1][1]) for i, pairs in enumerate(axes)]
     rows = [flow(i, rep, i + 1.0 + rep / 10, pairs[1][1]) for i, pairs in enumerate(axes) for rep in range(3)]
-    found = stats.summarise(flows(rows), None, cells).verdicts
-    assert [(v.cells, dict(v.axes)) for v in found] == [((0, 1), {"path.rtt": "1ms"}), ((2, 3), {"path.rtt": "9ms"})]
+    found = summarise(flows(rows), None, cells).verdicts
+    assert [(v.places, dict(v.axes)) for v in found] == [((0, 1), {"path.rtt": "1ms"}), ((2, 3), {"path.rtt": "9ms"})]
 
 
 def test_only_repetitions_that_both_have_are_paired() -> None:
@@ -155,7 +155,7 @@ def test_only_repetitions_that_both_have_are_paired() -> None:
 def test_flows_that_share_a_cell_are_compared_per_flow() -> None:
     rows = [flow(0, rep, 10.0 + rep, "cubic", 0) for rep in range(3)]
     rows += [flow(0, rep, 40.0 + 4 * rep, "bbr1", 1) for rep in range(3) for _ in range(2)]
-    [verdict] = stats.summarise(flows(rows), None, [cell(0, [], "cubic", "bbr1")]).verdicts
+    [verdict] = summarise(flows(rows), None, [cell(0, [], "cubic", "bbr1")]).verdicts
     assert verdict.shared
     assert verdict.value == pytest.approx(4)
     assert verdict.text == "goodput per flow: bbr1 is 4.00× cubic, identical in every repetition"
@@ -170,10 +170,7 @@ def test_between_cells_algorithms_are_named_and_within_one_the_flows() -> None:
             for rep in range(2)
         ]
         apart = [cell(i, [("flow.0.algorithm", name)], name) for i, name in enumerate("ab")]
-        return [
-            v.text
-            for v in stats.summarise(flows(rows), None, apart if cells == 2 else [cell(0, [], "a", "b")]).verdicts
-        ]
+        return [v.text for v in summarise(flows(rows), None, apart if cells == 2 else [cell(0, [], "a", "b")]).verdicts]
 
     assert named(cells=2) == ["goodput: b is 2.00× a, identical in every repetition"]
     assert named(cells=1) == ["goodput per flow: b-flow is 2.00× a-flow, identical in every repetition"]
@@ -188,7 +185,7 @@ def test_of_requests_their_latency_matters_most_and_then_their_number() -> None:
         for rep in range(2)
     ]
     cells = [cell(i, [("flow.0.algorithm", name)], name) for i, name in enumerate("ab")]
-    found = stats.summarise(flows(rows), None, cells).verdicts
+    found = summarise(flows(rows), None, cells).verdicts
     assert [(v.metric, v.primary, v.decision) for v in found] == [
         ("latency_us_p95", True, "more"),
         ("requests_per_sec", False, "same"),
@@ -211,7 +208,7 @@ def test_transfers_of_many_sizes_are_compared_by_their_slowdown_too() -> None:
         for rep in range(3)
     ]
     cells = [cell(i, [("flow.0.algorithm", name)], name) for i, name in enumerate("ab")]
-    found = {verdict.metric: verdict for verdict in stats.summarise(flows(rows), None, cells).verdicts}
+    found = {verdict.metric: verdict for verdict in summarise(flows(rows), None, cells).verdicts}
     assert found["completion_us_p50"].primary and found["completion_us_p50"].decision == "same"
     assert found["slowdown_p99"].decision == "more"
     assert found["slowdown_p99"].text.startswith("slowdown p99: b is 3.8")

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from kneepoint.errors import UsageError
-from kneepoint.observe.watch import filters, sample, view
+from kneepoint.live.watch import filters, sample, view
 
 IDLE = dict.fromkeys((*sample.COUNTERS, *sample.GAUGES), 0)
 

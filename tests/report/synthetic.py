@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-RECORD = Path(__file__).resolve().parents[2] / "crates" / "model" / "src" / "record"
+RECORD = Path(__file__).resolve().parents[2] / "crates" / "tables" / "src"
 COLUMN = re.compile(r'^\s{8}(\w+): ([^,]+), "([^"]*)", "([^"]*)", "([^"]*)";', re.MULTILINE)
 TYPES = {"i32": pa.int32(), "i64": pa.int64(), "f64": pa.float64(), "bool": pa.bool_(), "String": pa.string()}
 
@@ -244,9 +244,9 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 if __name__ == "__main__":
-    from kneepoint import report
+    from kneepoint import pages
 
     into = Path(sys.argv[1])
     for case in sys.argv[2:] or CASES:
         run = write_run(into / case, **CASES[case])
-        print(report.write(run, into / f"{case}.html"))
+        print(pages.write(run, into / f"{case}.html"))

@@ -11,8 +11,9 @@ import pytest
 import browser
 import synthetic
 import traces
-from kneepoint.observe import figure, trace
-from kneepoint.report.run import ReportRun
+from kneepoint.live import trace
+from kneepoint.pages import trace_page
+from kneepoint.pages.run import ReportRun
 
 pytestmark = browser.needed
 
@@ -89,7 +90,7 @@ def html_of(pages, tmp_path_factory) -> dict[str, str]:
     found = {name: pages(name) for name in synthetic.CASES}
     for name, connections in TRACES.items():
         folder = traces.write(tmp_path_factory.mktemp(name) / "trace", connections=connections, length_sec=10.0)
-        found[name] = figure.page(trace.read(folder))
+        found[name] = trace_page.page(trace.read(folder))
     return found
 
 

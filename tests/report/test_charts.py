@@ -12,10 +12,10 @@ import pytest
 import synthetic
 import traces
 from drawn import panels
-from kneepoint.observe import figure, trace
-from kneepoint.report import export, figures, marks, palette, theme
-from kneepoint.report.figures import delay_goodput, timeseries
-from kneepoint.report.run import ReportRun
+from kneepoint.live import trace
+from kneepoint.pages import export, figures, marks, palette, theme, trace_page
+from kneepoint.pages.figures import delay_goodput, timeseries
+from kneepoint.pages.run import ReportRun
 
 layouts = pytest.mark.parametrize("layout", theme.LAYOUTS, ids=lambda layout: layout.name)
 LEAST_ROOM = 4
@@ -48,7 +48,7 @@ def test_every_panel_has_its_grid_at_the_ticks_of_the_lowest(name, layout, case)
 
 
 def test_every_panel_of_a_trace_has_its_grid_at_the_ticks_of_the_lowest(traced):
-    found = panels(figure.spec(traced))
+    found = panels(trace_page.spec(traced))
     assert len(found) == 4
     has_one_grid(found)
 
@@ -63,7 +63,7 @@ def test_a_constant_has_room_above_it_in_every_panel(tmp_path):
 
 def test_a_constant_of_a_trace_has_room_above_it_in_every_panel(tmp_path):
     *found, turning_points = panels(
-        figure.spec(trace.read(traces.write(tmp_path / "trace", connections=2, constant=True)))
+        trace_page.spec(trace.read(traces.write(tmp_path / "trace", connections=2, constant=True)))
     )
     assert len(found) == 3 and not turning_points.lines
     for panel in found:

@@ -9,11 +9,11 @@ from types import ModuleType
 import pytest
 
 import synthetic
-from kneepoint import report
+from kneepoint import pages
 from kneepoint.errors import UsageError
-from kneepoint.report import export, palette
-from kneepoint.report.figures import FIGURES
-from kneepoint.report.run import ReportRun
+from kneepoint.pages import export, palette
+from kneepoint.pages.figures import FIGURES
+from kneepoint.pages.run import ReportRun
 
 # Quantities without a unit of their own: names on an axis of a matrix, labels of rows.
 UNITLESS = {"RTT", "loss", None}
@@ -56,7 +56,7 @@ def test_says_what_it_is(figure: ModuleType):
 def test_names_are_unique():
     names = [figure.name for figure in FIGURES]
     assert len(set(names)) == len(names)
-    assert [name for name, _, _ in report.figure_names()] == names
+    assert [name for name, _, _ in pages.figure_names()] == names
 
 
 @figures
@@ -65,9 +65,9 @@ def test_renders_wherever_it_applies(figure, name, case, tmp_path):
     run = ReportRun.open(case(name))
     if not figure.applies(run):
         with pytest.raises(UsageError, match="does not apply"):
-            report.save(run, figure.name, tmp_path / "figure.svg")
+            pages.save(run, figure.name, tmp_path / "figure.svg")
         return
-    svg = report.save(run, figure.name, tmp_path / "figure.svg").read_text()
+    svg = pages.save(run, figure.name, tmp_path / "figure.svg").read_text()
     assert svg.startswith("<svg")
     assert "NaN" not in svg and "undefined" not in svg
 
@@ -104,27 +104,27 @@ def test_is_drawn_the_same_twice(figure, case):
 
 
 def test_png_is_written_as_svg_is(case, tmp_path):
-    assert report.save(case("two"), "goodput", tmp_path / "goodput.png").read_bytes().startswith(b"\x89PNG")
+    assert pages.save(case("two"), "goodput", tmp_path / "goodput.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_unknown_figures_are_refused_with_a_suggestion(case, tmp_path):
     with pytest.raises(UsageError, match=r'got "godput".*Did you mean "goodput"'):
-        report.save(case("two"), "godput", tmp_path / "x.svg")
+        pages.save(case("two"), "godput", tmp_path / "x.svg")
 
 
 def test_unknown_endings_are_refused(case, tmp_path):
     with pytest.raises(UsageError, match=r"expected \.svg or \.png"):
-        report.save(case("two"), "goodput", tmp_path / "x.gif")
+        pages.save(case("two"), "goodput", tmp_path / "x.gif")
 
 
 def test_a_condition_that_is_not_there_is_refused(case, tmp_path):
     with pytest.raises(UsageError, match="condition: got 9; expected 0 to 8: 0 is RTT 20ms, loss 0%, 1 is "):
-        report.save(case("matrix"), "timeseries", tmp_path / "x.svg", condition=9)
+        pages.save(case("matrix"), "timeseries", tmp_path / "x.svg", condition=9)
 
 
 def test_a_condition_of_a_figure_that_shows_all_is_refused(case, tmp_path):
     with pytest.raises(UsageError, match='condition: got 1; expected none, because the figure "goodput" shows every'):
-        report.save(case("matrix"), "goodput", tmp_path / "x.svg", condition=1)
+        pages.save(case("matrix"), "goodput", tmp_path / "x.svg", condition=1)
 
 
 def test_an_algorithm_looks_the_same_in_every_run():
@@ -135,7 +135,7 @@ def test_an_algorithm_looks_the_same_in_every_run():
 
 
 def test_limits_add_up_to_the_whole_steady_part(case):
-    from kneepoint.report.figures import limits
+    from kneepoint.pages.figures import limits
 
     for name in ("two", "many", "transfer"):
         sums: dict[tuple[object, object], float] = {}

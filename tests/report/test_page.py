@@ -12,11 +12,12 @@ import pytest
 
 import kneepoint
 import synthetic
-from kneepoint import published, report
+from kneepoint import pages
 from kneepoint.errors import RunFolderError
-from kneepoint.report import page, summary
-from kneepoint.report.run import ReportRun
-from kneepoint.results import Run
+from kneepoint.evidence import published
+from kneepoint.pages import page, summary
+from kneepoint.pages.run import ReportRun
+from kneepoint.runs.results import Run
 
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror=alert(2)> & "quoted" `code`'
 #: Attributes by which a page makes a browser fetch something.
@@ -75,7 +76,7 @@ def test_fifty_flows_for_a_minute_fit_in_three_megabytes(pages):
 
 def test_fifty_flows_in_each_of_two_cells_fit_too(tmp_path):
     folder = synthetic.write_run(tmp_path / "run", flows=50, reps=1, seconds=60.0)
-    assert report.write(folder, tmp_path / "page.html").stat().st_size <= page.BYTES_AT_MOST
+    assert pages.write(folder, tmp_path / "page.html").stat().st_size <= page.BYTES_AT_MOST
 
 
 def test_all_fifty_flows_stand_in_the_page(pages):
@@ -160,18 +161,18 @@ def test_the_same_run_gives_the_same_page(case, pages):
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
     with pytest.raises(RunFolderError):
-        report.write(tmp_path, tmp_path / "page.html")
+        pages.write(tmp_path, tmp_path / "page.html")
 
 
 def test_a_place_that_cannot_be_written_is_named(case, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunFolderError, match="cannot be written"):
-        report.write(case("one"), tmp_path / "file" / "page.html")
+        pages.write(case("one"), tmp_path / "file" / "page.html")
 
 
 def test_importing_the_package_is_cheap():
     heavy = ("altair", "numpy", "pyarrow", "scipy", "vl_convert")
-    code = f"import sys, kneepoint.report as r; r.write; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, kneepoint.pages as r; r.write; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -194,7 +195,7 @@ def test_a_thousand_flows_fit_and_the_page_says_which_it_left_out(tmp_path):
     folder = synthetic.write_run(
         tmp_path / "run", algorithms=("cubic",), flows=1000, reps=1, seconds=5.0, interval_ms=100.0
     )
-    html = report.write(folder, tmp_path / "page.html").read_text()
+    html = pages.write(folder, tmp_path / "page.html").read_text()
     assert len(html.encode()) <= page.BYTES_AT_MOST
     assert "200 of 1000 single flows can be called up" in html
 

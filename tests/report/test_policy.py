@@ -19,9 +19,9 @@ import synthetic
 import traces
 from kneepoint import cli
 from kneepoint.errors import RunFolderError
-from kneepoint.observe import figure, trace
-from kneepoint.report import page
-from kneepoint.report.run import ReportRun
+from kneepoint.live import trace
+from kneepoint.pages import page, trace_page
+from kneepoint.pages.run import ReportRun
 
 OWNED = "document.title='owned'"
 HOSTILE = f"""</script><script>{OWNED}</script><img src=x onerror="{OWNED}">--><svg onload="{OWNED}">'"&\u202e"""
@@ -49,7 +49,7 @@ def hostile_trace(folder: Path) -> str:
     written = traces.write(
         folder / "trace", source=HOSTILE, algorithm=HOSTILE, began=HOSTILE, command=HOSTILE, host={HOSTILE: HOSTILE}
     )
-    return figure.page(trace.read(written))
+    return trace_page.page(trace.read(written))
 
 
 PAGES = {"run": (hostile_run, "{}"), "trace": (hostile_trace, "Live connections, 2 s from {}")}
@@ -176,7 +176,7 @@ def test_a_description_of_another_shape_is_no_trace(tmp_path: Path) -> None:
 
 def test_a_figure_by_itself_has_hostile_words_as_words(tmp_path: Path) -> None:
     written = traces.write(tmp_path / "trace", source=HOSTILE, algorithm=HOSTILE, began=HOSTILE)
-    drawn = ElementTree.parse(figure.save(trace.read(written), tmp_path / "trace.svg"))
+    drawn = ElementTree.parse(trace_page.save(trace.read(written), tmp_path / "trace.svg"))
     for element in drawn.iter():
         assert element.tag.rsplit("}")[-1] not in {"script", "image", "foreignObject", "a"}
         assert not any(name.startswith("on") or "href" in name for name in element.attrib)

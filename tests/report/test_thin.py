@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kneepoint.report import thin
-from kneepoint.report.encode import Block, quantised
+from kneepoint.pages import thin
+from kneepoint.pages.encode import Block, quantised
 
 END_NS = 10_000_000
 

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 import traces
-from kneepoint.cli import exporting, tracing
+from kneepoint.cli import report
+from kneepoint.cli import trace as verb
 from kneepoint.errors import UsageError
-from kneepoint.observe import figure, told, trace
+from kneepoint.live import trace
+from kneepoint.pages import told, trace_page
 
 
 class Cells(HTMLParser):
@@ -58,12 +60,12 @@ def taken(tmp_path: Path, **options: Any) -> trace.Trace:
 @pytest.mark.parametrize("connections", [1, 2, 50])
 def test_the_page_has_what_the_terminal_prints(connections, tmp_path):
     found = taken(tmp_path, connections=connections)
-    page = read(figure.page(found))
+    page = read(trace_page.page(found))
     head, *rows = page.rows
     assert head == list(told.HEADS)
     assert len(rows) == connections
-    printed = list(tracing._connections(found))
-    table = [re.split(r"\s{2,}", line) for line in printed[2 : 2 + min(connections, tracing._SHOWN)]]
+    printed = list(verb._connections(found))
+    table = [re.split(r"\s{2,}", line) for line in printed[2 : 2 + min(connections, verb._SHOWN)]]
     assert rows[: len(table)] == table
     # What was counted and what it cost, line by line.
     counted, gaps, *costs = printed[printed.index("") + 1 :]
@@ -74,33 +76,33 @@ def test_the_page_has_what_the_terminal_prints(connections, tmp_path):
 
 
 def test_the_connections_of_the_figure_have_their_colour_in_the_table(tmp_path):
-    page = figure.page(taken(tmp_path, connections=50))
-    assert page.count('class="swatch"') == figure.SHOWN_AT_MOST
+    page = trace_page.page(taken(tmp_path, connections=50))
+    assert page.count('class="swatch"') == trace_page.SHOWN_AT_MOST
 
 
 def test_a_page_tells_at_most_200_connections_and_says_so(tmp_path):
-    page = figure.page(taken(tmp_path, connections=203, length_sec=1.0))
-    assert len(read(page).rows) == 1 + figure.TOLD_AT_MOST == 201
+    page = trace_page.page(taken(tmp_path, connections=203, length_sec=1.0))
+    assert len(read(page).rows) == 1 + trace_page.TOLD_AT_MOST == 201
     assert "3 more, which sent less, stand in connections.parquet." in page
 
 
 def test_the_report_of_a_trace_is_its_page(tmp_path):
     found = taken(tmp_path)
-    exporting.report(found.folder)
-    assert (found.folder / "trace.html").read_text(encoding="utf-8") == figure.page(found)
+    report.write(found.folder)
+    assert (found.folder / "trace.html").read_text(encoding="utf-8") == trace_page.page(found)
     with pytest.raises(UsageError, match=r"expected \.html, \.svg or \.png"):
-        figure.save(found, tmp_path / "trace.gif")
+        trace_page.save(found, tmp_path / "trace.gif")
 
 
 def test_a_trace_without_segments_has_nothing_to_draw(tmp_path):
     with pytest.raises(UsageError, match="no segment was traced"):
-        figure.page(taken(tmp_path, connections=0))
+        trace_page.page(taken(tmp_path, connections=0))
 
 
 def test_no_greatest_value_is_lost_on_the_way_to_the_page(tmp_path):
     found = taken(tmp_path)
     payload = json.loads(
-        re.search(r'<script type="application/json" id="data">(.*?)</script>', figure.page(found))[1]  # type: ignore[index]
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', trace_page.page(found))[1]  # type: ignore[index]
     )
     blocks = payload["conditions"][0]["sets"]["cwnd"]
     for row, block in zip(found.summary, blocks, strict=True):

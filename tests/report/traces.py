@@ -117,9 +117,10 @@ _CONNECTIONS = pa.schema(
 
 
 if __name__ == "__main__":
-    from kneepoint.observe import figure, trace
+    from kneepoint.live import trace
+    from kneepoint.pages import trace_page
 
     into = Path(sys.argv[1])
     for count in (1, 2, 50):
         written_to = write(into / f"trace-{count}", connections=count, length_sec=10.0)
-        print(figure.save(trace.read(written_to), into / f"trace-{count}.html"))
+        print(trace_page.save(trace.read(written_to), into / f"trace-{count}.html"))

@@ -114,7 +114,7 @@ class Judge:
         while not programs:
             print("building the tests", flush=True)
             ranges = tree.refresh(numbered)
-            crates = ["cc"] * bool(of_c) + ["model", "sim"] * bool(of_rust)
+            crates = ["cc"] * bool(of_c) + ["path", "sim"] * bool(of_rust)
             programs, broken = tree.cargo(ranges, *(word for crate in crates for word in ("-p", f"knee-{crate}")))
             for number in broken:
                 self._say(numbered.pop(number), Result(UNBUILT))
@@ -147,7 +147,7 @@ class Judge:
         programs: list[Program],
         reached: Mapping[int, set[tuple[str, str, str]]],
     ) -> None:
-        """Mutants that need a build of their own, of the tests that come upon their file: the model's come first."""
+        """Mutants that need a build of their own, of the tests that come upon their file, the path's first."""
         for mutant in mutants:
             ranges = tree.refresh(numbered, mutant)
             same_file = [reached.get(n, set()) for n, m in numbered.items() if m.file == mutant.file]
@@ -156,7 +156,7 @@ class Judge:
             targets = {(package, target) for package, target, _ in cases} or set(known)
             of_sim = {program for program in known if program[0] == "sim"}
             stages = [
-                {program for program in known if program[0] == "model"},
+                {program for program in known if program[0] == "path"},
                 set(_QUICK_OF_SIM),
                 of_sim - set(_QUICK_OF_SIM),
             ]

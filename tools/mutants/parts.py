@@ -17,7 +17,16 @@ BUILD = ROOT / "build" / "mutants"
 
 # The two shells of the algorithms and the registry of the host: what the kernel's tests and the compiler hold.
 _SHELLS = {"cc/cc_bpf.h", "cc/cc_native.c", "cc/cc_native.h"}
-_STATISTICS = ("doubts", "expect", "expressions", "groups", "metrics", "stats", "verdicts")
+_STATISTICS = (
+    "runs/doubts",
+    "evidence/expect",
+    "evidence/expressions",
+    "runs/groups",
+    "runs/summary",
+    "evidence/metrics",
+    "evidence/stats",
+    "evidence/verdicts",
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +50,7 @@ class Part:
 PARTS = (
     Part("cc", "algorithms in C", ("cc/*.[ch]",), clike.in_c),
     Part("sim", "simulator", ("crates/sim/src/**/*.rs",), clike.in_rust),
-    Part("queue", "queues", ("crates/model/src/queue/**/*.rs",), clike.in_rust),
+    Part("queue", "queues", ("crates/path/src/queue/**/*.rs",), clike.in_rust),
     Part("stats", "statistics", tuple(f"python/kneepoint/{name}.py" for name in _STATISTICS), pylike.in_python),
 )
 

@@ -163,7 +163,9 @@ mirror! {
         /// 0 or 1: ACKs carry ECE from now on.
         ecn_echo: u32,
         /// 1: ack what arrives at once.
-        ack_now: u32,
+        ack_now: u16,
+        /// 1: `random` was drawn: the next call gets another.
+        random_drawn: u16,
     }
 }
 

@@ -25,12 +25,12 @@ pub struct Target {
     pub name: &'static str,
     pub about: &'static str,
     /// Real samples, and what reaches code that they do not.
-    pub seeds: fn() -> Vec<Vec<u8>>,
+    pub seeds: &'static (dyn Fn() -> Vec<Vec<u8>> + Sync),
     /// Words of its language, which chance alone finds late.
     pub words: &'static [&'static str],
     /// Panics where a claim does not hold. Returns the bytes of memory that the
     /// parser may have held at once for such an input.
-    pub check: fn(&[u8]) -> usize,
+    pub check: &'static (dyn Fn(&[u8]) -> usize + Sync),
 }
 
 impl Target {

@@ -71,7 +71,7 @@ fn main() -> std::process::ExitCode {
     let name = arguments.next().unwrap_or_default();
     let Some(target) = TARGETS.iter().find(|target| target.name == name) else {
         eprintln!("knee-fuzz PARSER FILE…: got parser {name:?}; known:");
-        for target in TARGETS {
+        for target in TARGETS.iter() {
             eprintln!("  {:<12} {}", target.name, target.about);
         }
         return std::process::ExitCode::from(2);

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use knee_model::rng::Stream;
+use knee_units::rng::Stream;
 
 /// Numbers at which something overflows, ends or is not set.
 const NUMBERS: [&str; 14] = [

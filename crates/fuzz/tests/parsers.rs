@@ -5,7 +5,7 @@ use std::path::Path;
 use knee_fuzz::guard::Guard;
 use knee_fuzz::mutate::mutate;
 use knee_fuzz::{INPUT_BYTES, TARGETS, Target};
-use knee_model::rng::Stream;
+use knee_units::rng::Stream;
 
 /// Damaged samples of each parser.
 const INPUTS: u64 = 2_000;
@@ -28,7 +28,7 @@ fn every_parser_holds_its_claims_on_samples_findings_and_damaged_samples() {
     let saved = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let guard = Guard::new(saved);
     let mut broken = Vec::new();
-    for target in TARGETS {
+    for target in TARGETS.iter() {
         let mut samples = (target.seeds)();
         assert!(!samples.is_empty(), "{}: no samples", target.name);
         samples.extend(findings(target));

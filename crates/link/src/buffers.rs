@@ -1,6 +1,6 @@
 //! The packets that the link holds: buffers as read, and the wire packets in them.
 
-use knee_model::packet::Ecn;
+use knee_path::packet::Ecn;
 
 use crate::tun::{HEADER_BYTES, VnetHeader};
 use crate::wire::{Head, Piece};

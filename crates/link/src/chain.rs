@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use knee_model::packet::Packet;
-use knee_model::units::Nanos;
+use knee_path::packet::Packet;
+use knee_units::Nanos;
 
 use crate::pipe::{Passing, Pipe, Sink};
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
-use knee_model::record::Histogram;
+use knee_tables::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::{LinkConfig, SERVICE_PORT};

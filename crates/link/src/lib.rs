@@ -1,5 +1,5 @@
 //! Kneepoint's user-space link: between two TUN devices it drives the queues,
-//! losses and delays of `knee-model` with the real clock, and measures how well
+//! losses and delays of `knee-path` with the real clock, and measures how well
 //! it does.
 //!
 //! The model runs on ideal times: a packet's departure and arrival are computed
@@ -25,8 +25,8 @@ pub use tun::{Offloads, open_tun};
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-use knee_model::scenario::Path;
-use knee_model::units::{Nanos, Rate};
+use knee_path::Path;
+use knee_units::{Nanos, Rate};
 
 /// Port that the listening side of every connection uses.
 pub const SERVICE_PORT: u16 = 5201;

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use knee_model::record::Histogram;
-use knee_model::units::{Nanos, Rate};
+use knee_tables::Histogram;
+use knee_units::{Nanos, Rate};
 use serde::{Deserialize, Serialize};
 
 /// A rate further off than this is not the path that was asked for.

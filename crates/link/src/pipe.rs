@@ -4,14 +4,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use knee_model::bottleneck::{Bottleneck, Entry};
-use knee_model::packet::Packet;
-use knee_model::transit::Transit;
-use knee_model::units::Nanos;
+use knee_path::bottleneck::{Bottleneck, Entry};
+use knee_path::packet::Packet;
+use knee_path::transit::Transit;
+use knee_units::Nanos;
 
 /// What happens to packets on their way.
 pub trait Sink {
-    /// The path's own loss took it.
+    /// The path's own loss took it, before the bottleneck or behind it.
     fn lost(&mut self, packet: Packet);
     /// The policer or the queue dropped it.
     fn dropped(&mut self, packet: Packet);
@@ -222,22 +222,29 @@ impl Pipe {
                 .push_back((at_ns + line.delay_ns, packet.flow, passing));
             return;
         };
-        let arrival = transit.pass(at_ns, line.delay_ns);
-        let copy = arrival.twice.then(|| Passing {
-            handle: sink.copy(packet.handle),
-            // It takes no time of the bottleneck.
-            left: None,
-            ..passing
-        });
-        for passing in [Some(passing), copy].into_iter().flatten() {
+        let passage = transit.pass(at_ns, line.delay_ns);
+        let arrives_ns = passage.arrives_ns();
+        if passage.copies == 0 {
+            return sink.lost(*packet);
+        }
+        for copy in 0..passage.copies {
+            let passing = match copy {
+                0 => passing,
+                _ => Passing {
+                    handle: sink.copy(packet.handle),
+                    // It takes no time of the bottleneck.
+                    left: None,
+                    ..passing
+                },
+            };
             if transit.keeps_order() {
-                line.latest_ns = line.latest_ns.max(arrival.at_ns);
+                line.latest_ns = line.latest_ns.max(arrives_ns);
                 line.packets
                     .push_back((line.latest_ns, packet.flow, passing));
             } else {
                 self.set_off += 1;
                 self.loose
-                    .insert((arrival.at_ns, self.set_off), (packet.flow, passing));
+                    .insert((arrives_ns, self.set_off), (packet.flow, passing));
             }
         }
     }

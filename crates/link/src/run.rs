@@ -6,11 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use knee_model::packet::Packet;
-use knee_model::record::QueueSample;
-use knee_model::rng::Stream;
-use knee_model::scenario::{Path, hop_streams, last_legs};
-use knee_model::units::Nanos;
+use knee_path::packet::Packet;
+use knee_path::{Path, hop_streams, last_legs};
+use knee_tables::QueueSample;
+use knee_units::Nanos;
+use knee_units::rng::Stream;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;

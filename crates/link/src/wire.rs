@@ -3,7 +3,7 @@
 
 use std::net::Ipv4Addr;
 
-use knee_model::packet::Ecn;
+use knee_path::packet::Ecn;
 
 use crate::flows::Tuple;
 use crate::tun::{GSO_ECN, GSO_NONE, GSO_TCPV4, VnetHeader};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema};
-use knee_model::record::Column;
+use knee_tables::Column;
 /// The column of that name of a run's table, word for word.
-pub(crate) use knee_model::record::like;
+pub(crate) use knee_tables::like;
 
 /// Rows of a batch at most.
 pub const ROWS: usize = 8192;

@@ -57,7 +57,7 @@ fn flags(batch: &RecordBatch, column: &str) -> Vec<Option<bool>> {
 #[test]
 fn iperf_3_1_does_not_tell_who_sends_and_the_direction_does() {
     let (importer, rows) = iperf3(&data("v3.1-tcp.json"));
-    assert_eq!(importer.report().documents_not_understood, 0);
+    assert_eq!(importer.report().not_understood, 0);
     let intervals = table(&rows, "iperf3_intervals");
     assert_eq!(flags(intervals, "sender"), [Some(true); 2]);
     assert_eq!(floats(intervals, "goodput_bits_per_sec"), [None; 2]);
@@ -91,7 +91,7 @@ fn omitted_seconds_lie_before_zero_and_no_interval_overlaps_another() {
 #[test]
 fn what_an_end_was_not_told_is_null_and_not_zero() {
     let (importer, rows) = iperf3(&data("v3.12-bidir-server.json"));
-    assert_eq!(importer.report().documents_not_understood, 0);
+    assert_eq!(importer.report().not_understood, 0);
     let streams = table(&rows, "iperf3_streams");
     assert_eq!(flags(streams, "sender"), [Some(false), Some(true)]);
     assert_eq!(ints(streams, "bytes_written"), [None, Some(2_621_440)]);
@@ -105,12 +105,8 @@ fn what_an_end_was_not_told_is_null_and_not_zero() {
 fn a_stream_of_events_is_read_as_the_object_that_repeats_it() {
     let full = fs::read_to_string(data("v3.21-full.json")).unwrap();
     let (importer, rows) = iperf3(&data("v3.21-full.json"));
-    assert_eq!(importer.report().documents_not_understood, 0);
-    assert_eq!(
-        importer.report().documents,
-        2,
-        "the client's and the server's"
-    );
+    assert_eq!(importer.report().not_understood, 0);
+    assert_eq!(importer.report().units, 2, "the client's and the server's");
     let folder = tempfile::tempdir().unwrap();
     let object = folder.path().join("object.json");
     fs::write(&object, &full[full.find("\n{\n").unwrap()..]).unwrap();
@@ -128,8 +124,8 @@ fn a_stream_of_events_is_read_as_the_object_that_repeats_it() {
 #[test]
 fn a_stream_without_an_end_has_its_intervals_and_no_sums() {
     let (importer, rows) = iperf3(&data("v3.18-killed.json"));
-    assert_eq!(importer.report().more.without_end, 1);
-    assert_eq!(importer.report().documents_not_understood, 0);
+    assert_eq!(importer.report().more.documents_without_end, 1);
+    assert_eq!(importer.report().not_understood, 0);
     assert_eq!(table(&rows, "iperf3_intervals").num_rows(), 2);
     let streams = table(&rows, "iperf3_streams");
     assert_eq!(ints(streams, "bytes_written"), [None]);
@@ -147,7 +143,7 @@ fn a_line_cut_off_loses_itself_alone() {
     assert_eq!(table(&rows, "iperf3_intervals").num_rows(), 2, "of four");
     assert_eq!(table(&rows, "iperf3_streams").num_rows(), 2);
     let report = importer.report();
-    assert_eq!((report.documents, report.documents_not_understood), (1, 1));
+    assert_eq!((report.units, report.not_understood), (1, 1));
     let (_, line, text) = &report.first[0];
     assert_eq!(*line, Some(2));
     assert!(text.contains("not JSON"), "{text}");

@@ -34,7 +34,7 @@ fn parse(text: &str) -> (Vec<RecordBatch>, knee_observe::import::ss::Report) {
 /// A column's values as text, "" where null.
 fn column(text: &str, name: &str) -> Vec<String> {
     let (batches, report) = parse(text);
-    assert_eq!(report.lines_not_understood, 0, "{:?}", report.first);
+    assert_eq!(report.not_understood, 0, "{:?}", report.first);
     assert!(
         report.more.unknown_words.is_empty(),
         "{:?}",
@@ -231,10 +231,10 @@ fn a_line_that_is_no_sockets_is_counted_and_shown() {
         2,
         "details of an unread socket are a row of their own"
     );
-    assert_eq!(report.lines_not_understood, 2);
+    assert_eq!(report.not_understood, 2);
     assert_eq!(
         (report.first[0].1, &*report.first[0].2),
-        (2, "Cannot open netlink socket")
+        (Some(2), "Cannot open netlink socket")
     );
     assert_eq!(report.more.unknown_words["newfield"], 1);
 }
@@ -242,14 +242,14 @@ fn a_line_that_is_no_sockets_is_counted_and_shown() {
 #[test]
 fn a_protocol_without_a_socket_is_counted_and_ends_the_socket_before_it() {
     let (batches, report) = parse("ESTAB 0 0 1.2.3.4:5 1.2.3.4:6\ntcp \n\t cubic cwnd:9");
-    assert_eq!((report.lines, report.lines_not_understood), (3, 1));
+    assert_eq!((report.units, report.not_understood), (3, 1));
     assert_eq!((batches[0].num_rows(), report.rows), (2, 2));
 }
 
 #[test]
 fn a_line_behind_a_carriage_return_is_not_lost() {
     let (_, report) = parse("\rESTAB 0 0 1.2.3.4:5 1.2.3.4:6\n\r\n\rsomething else");
-    assert_eq!((report.rows, report.lines_not_understood), (1, 1));
+    assert_eq!((report.rows, report.not_understood), (1, 1));
 }
 
 #[test]
@@ -331,8 +331,8 @@ fn files_are_read_plain_or_compressed_in_pieces_of_any_size() {
             (
                 rows,
                 report.rows,
-                report.lines_not_understood,
-                report.more.without_time
+                report.not_understood,
+                report.more.rows_without_time
             ),
             (9_000, 9_000, 0, 0)
         );

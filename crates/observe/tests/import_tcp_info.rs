@@ -98,7 +98,7 @@ fn record_is_decoded_as_the_kernels_answer_is() {
     let (batch, report) = import(keep(), &[META.into(), line(&head(), &attributes)]);
     let batch = batch.unwrap();
     assert_eq!(
-        (report.lines, report.rows, report.lines_not_understood),
+        (report.units, report.rows, report.not_understood),
         (2, 1, 0)
     );
     assert_eq!(number(&batch, "t_unix_ns"), Some(1_782_864_012_500_000_000));
@@ -142,7 +142,7 @@ fn time_of_year_one_is_none() {
         .replace("2026-07-01T02:00:12.5+02:00", "0001-01-01T00:00:00Z");
     let (batch, report) = import(keep(), &[line]);
     assert_eq!(number(&batch.unwrap(), "t_unix_ns"), None);
-    assert_eq!(report.more.without_time, 1);
+    assert_eq!(report.more.rows_without_time, 1);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn lines_that_are_no_records_are_counted_with_the_reason() {
     let found: Vec<_> = report
         .first
         .iter()
-        .map(|(_, line, why)| (*line, why.as_str()))
+        .map(|(_, line, why)| (line.unwrap_or(0), why.as_str()))
         .collect();
     assert_eq!(
         found,

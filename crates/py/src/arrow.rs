@@ -14,7 +14,7 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_schema::{Field, Schema};
-use knee_model::record::{Column, Table, Values};
+use knee_tables::{Column, Table, Values};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use knee_kernel::KernelError;
-use knee_kernel::shell::Refused;
-use knee_model::scenario::{ScenarioError, ScenarioErrors};
-use knee_sim::SimError;
+use knee_collect::KernelError;
+use knee_lab::shell::Refused;
+use knee_run::SimError;
+use knee_scenario::{ScenarioError, ScenarioErrors};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use knee_kernel::export::{Asked, Options};
+use knee_live::export::{Asked, Options};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -18,7 +18,7 @@ pub fn export(py: Python<'_>, asked: &str, stop: i32, publish: &Bound<'_, PyAny>
         let options = Options::new(&asked)?;
         // SAFETY: the caller keeps `stop` open until this returns.
         let stop = unsafe { BorrowedFd::borrow_raw(stop) };
-        knee_kernel::export::export(&options, stop, &mut |snapshot| {
+        knee_live::export::export(&options, stop, &mut |snapshot| {
             let text = serde_json::to_string(snapshot).expect("a snapshot is plain data");
             raised = Python::attach(|py| publish.call1(py, (text,)).err());
             raised.is_none()

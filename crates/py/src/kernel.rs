@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use knee_kernel::lab::RunAs;
-use knee_kernel::run::{Options, run_in_lab};
-use knee_model::scenario::Cell;
-use knee_model::units::Nanos;
+use knee_lab::RunAs;
+use knee_lab::run::{Options, run_in_lab};
+use knee_scenario::Cell;
+use knee_units::Nanos;
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowTable;
@@ -30,10 +30,10 @@ pub struct LabOutput {
     warnings: Vec<String>,
 }
 
-/// Makes the calling process the first of a lab; see `knee_kernel::lab::enter`.
+/// Makes the calling process the first of a lab; see `knee_lab::enter`.
 #[pyfunction]
 pub fn enter_lab(py: Python<'_>, parent: i32) -> PyResult<()> {
-    knee_kernel::lab::enter(parent).map_err(|error| errors::kernel(py, &error))
+    knee_lab::enter(parent).map_err(|error| errors::kernel(py, &error))
 }
 
 /// Runs the cell; raises what the watcher raised, or what went wrong.

@@ -35,9 +35,7 @@ mod _core {
         Folder, Lock, Unfinished, allow_foreign_folders, check_readable, unfinished,
     };
     #[pymodule_export]
-    use crate::import::{
-        import_flent, import_iperf3, import_nginx, import_pcap, import_ss, import_tcp_info,
-    };
+    use crate::import::{import_files, importers};
     #[pymodule_export]
     use crate::kernel::{LabOutput, enter_lab};
     #[pymodule_export]
@@ -46,13 +44,13 @@ mod _core {
     use crate::record::{give_back_memory, left_out, record, sockets};
     #[pymodule_export]
     use crate::registry::{
-        algorithms, keys, losses, queues, record_tables, sizes, tables, trace_tables, version,
-        workloads,
+        algorithms, impairments, keys, losses, queues, record_tables, sizes, tables, trace_tables,
+        version, workloads,
     };
     #[pymodule_export]
     use crate::run::{Cancel, Output};
     #[pymodule_export]
-    use crate::scenario::{Scenario, parse};
+    use crate::scenario::{Cells, LoneCell, Scenario, parse, read_cell};
     #[pymodule_export]
     use crate::segment::SegmentWriter;
     #[pymodule_export]

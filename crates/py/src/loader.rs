@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use knee_kernel::loader::{self, ForRun};
+use knee_loader::ForRun;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict, PyList};
 
@@ -36,13 +36,13 @@ impl LoadedAlgorithms {
     }
 }
 
-/// See `knee_kernel::loader::for_run`.
+/// See `knee_loader::for_run`.
 #[pyfunction]
 #[pyo3(signature = (scenario, *, ours))]
 pub fn load_for_run(py: Python<'_>, scenario: &Scenario, ours: bool) -> PyResult<LoadedAlgorithms> {
     let variants = scenario.variants();
     let held = py
-        .detach(|| loader::for_run(&variants, ours))
+        .detach(|| knee_loader::for_run(&variants, ours))
         .map_err(|error| errors::kernel(py, &error))?;
     Ok(LoadedAlgorithms {
         names: held.names.clone(),
@@ -50,19 +50,19 @@ pub fn load_for_run(py: Python<'_>, scenario: &Scenario, ours: bool) -> PyResult
     })
 }
 
-/// See `knee_kernel::loader::load`.
+/// See `knee_loader::load`.
 #[pyfunction]
 #[pyo3(signature = (name, *, default_in=None))]
 pub fn load(py: Python<'_>, name: &str, default_in: Option<&str>) -> PyResult<String> {
-    py.detach(|| loader::load(name, default_in))
+    py.detach(|| knee_loader::load(name, default_in))
         .map_err(|error| errors::kernel(py, &error))
 }
 
-/// See `knee_kernel::loader::unload`.
+/// See `knee_loader::unload`.
 #[pyfunction]
 pub fn unload<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
     let users = py
-        .detach(|| loader::unload(name))
+        .detach(|| knee_loader::unload(name))
         .map_err(|error| errors::kernel(py, &error))?;
     let list = PyList::empty(py);
     for user in users {
@@ -82,7 +82,7 @@ pub fn unload<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> 
 #[pyfunction]
 pub fn in_kernel(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
-    for status in loader::list() {
+    for status in knee_loader::list() {
         let entry = PyDict::new(py);
         entry.set_item("builtin", status.builtin)?;
         entry.set_item("loaded", status.loaded)?;

@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use knee_kernel::record::{Asked, Options, Selection, Wanted};
+use knee_live::record::{Asked, Options, Selection, Wanted};
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowBatches;
@@ -23,7 +23,7 @@ pub fn record(
         let options = Options::new(asked)?;
         // SAFETY: the caller keeps `stop` open until this returns.
         let stop = unsafe { BorrowedFd::borrow_raw(stop) };
-        knee_kernel::record::record(&options, stop, &mut |report| {
+        knee_live::record::record(&options, stop, &mut |report| {
             if let Some(progress) = &progress {
                 let (sockets, rows) = (report.sockets, report.rows);
                 let called = Python::attach(|py| progress.call1(py, (sockets, rows)).map(drop));
@@ -43,23 +43,23 @@ pub fn record(
 pub fn sockets(py: Python<'_>, wanted: &str, columns: Vec<String>) -> PyResult<ArrowBatches> {
     let wanted: Wanted = asked::parse(wanted)?;
     let batches = py
-        .detach(|| knee_kernel::record::sockets(&Selection::new(&wanted)?, &columns))
+        .detach(|| knee_live::record::sockets(&Selection::new(&wanted)?, &columns))
         .map_err(|error| errors::kernel(py, &error))?;
     Ok(ArrowBatches::new(batches))
 }
 
-/// See `knee_kernel::record::left_out`; a JSON object of a JSON object.
+/// See `knee_live::record::left_out`; a JSON object of a JSON object.
 #[pyfunction]
 pub fn left_out(py: Python<'_>, wanted: &str) -> PyResult<String> {
     let wanted: Wanted = asked::parse(wanted)?;
     let found = py
-        .detach(|| knee_kernel::record::left_out(&wanted))
+        .detach(|| knee_live::record::left_out(&wanted))
         .map_err(|error| errors::kernel(py, &error))?;
     Ok(serde_json::to_string(&found).expect("counts are plain data"))
 }
 
-/// See `knee_kernel::record::give_back_memory`.
+/// See `knee_live::record::give_back_memory`.
 #[pyfunction]
 pub fn give_back_memory(py: Python<'_>) {
-    py.detach(knee_kernel::record::give_back_memory);
+    py.detach(knee_live::record::give_back_memory);
 }

@@ -1,18 +1,18 @@
 //! What Kneepoint knows, as lists of dicts for `knee list` and the docs.
 
 use arrow_schema::DataType;
-use knee_model::record::{
+use knee_observe::{Field, TABLES};
+use knee_path::impairment::{IMPAIRMENTS, ImpairmentSpec};
+use knee_path::{loss, queue};
+use knee_run::algorithm_param;
+use knee_scenario::workload::WORKLOADS;
+use knee_scenario::workload::sizes::SIZES;
+use knee_tables::{
     Acks, Column, Connections, CpuSamples, Events, Flows, Links, Programs, QueueSamples, Samples,
     Table, TcpInfoSamples, TraceEvents, Values,
 };
-use knee_model::workload::WORKLOADS;
-use knee_model::workload::sizes::SIZES;
-use knee_model::{loss, queue, scenario};
-use knee_observe::{Field, TABLES};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-
-use crate::scenario::algorithm_param;
 
 #[pyfunction]
 pub fn algorithms(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
@@ -46,7 +46,7 @@ pub fn queues(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     for kind in queue::QUEUES {
         let params = PyList::empty(py);
         for param in kind.params {
-            let info = scenario::ParamInfo::of_queue(param);
+            let info = knee_scenario::ParamInfo::of_queue(param);
             params.append(described(py, &info, "", param.doc, param.source)?)?;
         }
         let dict = PyDict::new(py);
@@ -62,7 +62,7 @@ pub fn queues(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
 /// A parameter: default and bounds as a scenario writes them, and the unit in which its owner counts.
 fn described<'py>(
     py: Python<'py>,
-    info: &scenario::ParamInfo,
+    info: &knee_scenario::ParamInfo,
     unit: &str,
     doc: &str,
     source: &str,
@@ -86,6 +86,26 @@ pub fn losses(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
             .iter()
             .map(|kind| (kind.name, kind.summary, kind.source)),
     )
+}
+
+#[pyfunction]
+pub fn impairments(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let list = named(
+        py,
+        IMPAIRMENTS
+            .iter()
+            .map(|kind| (kind.name, kind.summary, kind.source)),
+    )?;
+    for (item, kind) in list.iter().zip(IMPAIRMENTS) {
+        let keys: Vec<&str> = kind.keys.iter().map(|key| key.name).collect();
+        item.set_item("keys", keys)?;
+        item.set_item("both_ways", kind.both_ways)?;
+        let netem = kind
+            .netem
+            .map(|words| words(&ImpairmentSpec::example(kind)));
+        item.set_item("netem", netem)?;
+    }
+    Ok(list)
 }
 
 /// Distributions of the sizes of workload web.
@@ -134,7 +154,7 @@ fn named<'py>(
 #[pyfunction]
 pub fn keys(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
-    for key in scenario::keys() {
+    for key in knee_scenario::keys() {
         let dict = PyDict::new(py);
         dict.set_item("path", key.path)?;
         dict.set_item("default", key.default)?;
@@ -172,18 +192,22 @@ pub fn trace_tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
-/// Columns of the tables that `knee record` and the importers write.
+/// Columns of the tables that `knee record` writes.
 #[pyfunction]
 pub fn record_tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let tables = PyDict::new(py);
     for (name, fields) in TABLES {
-        let list = PyList::empty(py);
-        for Field { column, data_type } in fields() {
-            list.append(column_of(py, column, observed_type(&data_type))?)?;
-        }
-        tables.set_item(name, list)?;
+        tables.set_item(name, columns_of(py, fields())?)?;
     }
     Ok(tables)
+}
+
+pub(crate) fn columns_of(py: Python<'_>, fields: Vec<Field>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for Field { column, data_type } in fields {
+        list.append(column_of(py, column, observed_type(&data_type))?)?;
+    }
+    Ok(list)
 }
 
 fn observed_type(data_type: &DataType) -> &'static str {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use knee_model::scenario::Cell;
-use knee_model::units::Nanos;
 use knee_observe::folder::{Error, Folder, Readers};
-use knee_sim::{CapturedPacket, Options};
+use knee_run::{CapturedPacket, Options, Run};
+use knee_scenario::Cell;
+use knee_units::Nanos;
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowTable;
@@ -96,7 +96,7 @@ impl Output {
 /// Runs the cell; raises what the watcher raised, `Cancelled` or `EngineError`.
 pub fn simulate(
     py: Python<'_>,
-    cell: &Cell,
+    cell: Cell,
     rep: u32,
     capture: bool,
     cancel: Option<&Py<Cancel>>,
@@ -108,7 +108,7 @@ pub fn simulate(
     let mut raised = None;
     let result = py.detach(|| {
         let mut reported = Instant::now();
-        knee_sim::run(cell, rep, &options, &mut |now| {
+        let mut watch = |now| {
             if cancelled() {
                 return false;
             }
@@ -117,7 +117,8 @@ pub fn simulate(
                 raised = report(now, progress).err();
             }
             raised.is_none()
-        })
+        };
+        Run::new(cell, rep, &options).map(|run| run.to_end(&mut watch))
     });
     if let Some(error) = raised {
         return Err(error);

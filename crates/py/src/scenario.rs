@@ -1,16 +1,18 @@
 //! The scenario parser and what the front shows of a scenario.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use knee_kernel::loader::Variant;
-use knee_model::scenario::{self as model, BufferLimit, Cell, Path};
-use knee_model::trace::RateTrace;
-use knee_model::units::Nanos;
+use knee_loader::Variant;
+use knee_path::Path;
+use knee_path::queue::BufferLimit;
+use knee_path::trace::RateTrace;
+use knee_scenario::Cell;
+use knee_units::Nanos;
+use knee_units::files::ReadFile;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 
 use crate::errors;
 use crate::kernel::{self, LabOutput};
@@ -19,13 +21,24 @@ use crate::run::{Cancel, Output, simulate};
 /// A scenario file, resolved into cells.
 #[pyclass(frozen, module = "kneepoint._core")]
 pub struct Scenario {
-    pub(crate) scenario: model::Scenario,
+    pub(crate) scenario: knee_scenario::Scenario,
 }
 
-/// Reads a scenario; `file` stands in errors.
+/// Reads a scenario; `file` stands in errors. With `files`, the text of files
+/// by their path, no other file is read.
 #[pyfunction]
-pub fn parse(py: Python<'_>, text: &str, file: &str) -> PyResult<Scenario> {
-    match model::parse(text, file, &names()) {
+#[pyo3(signature = (text, file, files=None))]
+pub fn parse(
+    py: Python<'_>,
+    text: &str,
+    file: &str,
+    files: Option<BTreeMap<String, String>>,
+) -> PyResult<Scenario> {
+    let read = match files {
+        Some(files) => ReadFile::of(files),
+        None => ReadFile::new(|path| std::fs::read_to_string(path)),
+    };
+    match knee_run::parse(text, file, Some(read)) {
         Ok(scenario) => Ok(Scenario { scenario }),
         Err(error) => Err(errors::scenario(py, &error)),
     }
@@ -53,15 +66,16 @@ impl Scenario {
         self.scenario.seed
     }
 
+    /// A sequence that resolves a cell when it is asked for it.
     #[getter]
-    fn cells<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let cells: Vec<_> = self
-            .scenario
-            .cells
-            .iter()
-            .map(|cell| cell_dict(py, cell))
-            .collect::<PyResult<_>>()?;
-        PyList::new(py, cells)
+    fn cells(slf: Py<Self>) -> Cells {
+        Cells { scenario: slf }
+    }
+
+    /// Text of each file that the scenario names, by its path.
+    #[getter]
+    fn files(&self) -> BTreeMap<String, String> {
+        self.scenario.files()
     }
 
     /// (`assert`, line in the file) of each `[[expect]]`.
@@ -98,12 +112,17 @@ impl Scenario {
         progress: Option<Py<PyAny>>,
         noise_ns: Option<u64>,
     ) -> PyResult<Output> {
-        let mut cell = Cow::Borrowed(self.cell(index)?);
+        let mut cell = self.cell(index)?;
         if let Some(ns) = noise_ns {
-            let cell = cell.to_mut();
             (cell.sender.noise, cell.receiver.noise) = (Nanos(ns), Nanos(ns));
         }
-        simulate(py, &cell, rep, capture, cancel.as_ref(), progress.as_ref())
+        simulate(py, cell, rep, capture, cancel.as_ref(), progress.as_ref())
+    }
+
+    /// One cell with the files that it needs, as JSON: `read_cell` reads it, in another process as well.
+    fn write_cell(&self, index: usize) -> PyResult<String> {
+        self.cell(index)?;
+        Ok((self.scenario.write_cell(index)).expect("there is such a cell"))
     }
 
     /// The bottleneck of a cell in mahimahi's format: one turn of its trace, or as
@@ -139,7 +158,7 @@ impl Scenario {
         let run_as = run_as.map(|text| serde_json::from_str(text).expect("the front writes it"));
         kernel::run(
             py,
-            self.cell(index)?,
+            &self.cell(index)?,
             rep,
             algorithms,
             output,
@@ -152,18 +171,40 @@ impl Scenario {
 impl Scenario {
     /// Every algorithm that some connection's end uses, with the parameters that are set.
     pub fn variants(&self) -> BTreeSet<Variant> {
-        self.scenario
-            .cells
-            .iter()
-            .flat_map(Variant::of_cell)
+        (self.scenario.cells())
+            .flat_map(|cell| Variant::of_cell(&cell).collect::<Vec<_>>())
             .collect()
     }
 
-    fn cell(&self, index: usize) -> PyResult<&Cell> {
-        self.scenario.cells.get(index).ok_or_else(|| {
-            let count = self.scenario.cells.len();
+    fn cell(&self, index: usize) -> PyResult<Cell> {
+        self.scenario.cell(index).ok_or_else(|| {
+            let count = self.scenario.n_cells();
             PyIndexError::new_err(format!("cell {index} of a scenario with {count} cells"))
         })
+    }
+}
+
+/// The cells of a scenario, each resolved when it is asked for.
+#[pyclass(frozen, sequence, module = "kneepoint._core")]
+pub struct Cells {
+    scenario: Py<Scenario>,
+}
+
+#[pymethods]
+impl Cells {
+    fn __len__(&self) -> usize {
+        self.scenario.get().scenario.n_cells()
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyDict>> {
+        let from_end = if index < 0 {
+            self.__len__() as isize
+        } else {
+            0
+        };
+        let index = usize::try_from(index + from_end)
+            .map_err(|_| PyIndexError::new_err("a cell before the first"))?;
+        cell_dict(py, &self.scenario.get().cell(index)?)
     }
 }
 
@@ -191,41 +232,68 @@ fn cell_dict<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyDict>> 
     }
     let dict = PyDict::new(py);
     dict.set_item("index", cell.index)?;
+    dict.set_item("hash", cell.hash())?;
     dict.set_item("axes", &cell.axes)?;
-    dict.set_item("describe", model::describe(cell, &names()))?;
-    dict.set_item("cautions", model::cautions(cell))?;
+    dict.set_item("describe", knee_scenario::describe(cell, &names()))?;
+    dict.set_item("cautions", knee_scenario::cautions(cell))?;
     dict.set_item(
         "phase_noise_ns",
-        model::phase_noise(cell).map(|noise| noise.0),
+        knee_scenario::phase_noise(cell).map(|noise| noise.0),
     )?;
     dict.set_item("duration_ns", cell.duration.0)?;
     dict.set_item("warmup_ns", cell.warmup.0)?;
     dict.set_item("bottleneck_hop", bottleneck_hop)?;
     dict.set_item("rate_bits_per_sec", rate.map(|rate| rate.bits_per_sec()))?;
     dict.set_item("rtt_ns", rtt.0)?;
-    dict.set_item("bdp_bytes", rate.map(|rate| model::bdp_bytes(rate, rtt)))?;
+    dict.set_item(
+        "bdp_bytes",
+        rate.map(|rate| knee_scenario::bdp_bytes(rate, rtt)),
+    )?;
     dict.set_item("buffer_bytes", buffer_bytes)?;
     dict.set_item("buffer_pkts", buffer_pkts)?;
     dict.set_item("flows", flows)?;
     Ok(dict)
 }
 
-/// A parameter of an algorithm as a scenario writes it.
-pub fn algorithm_param(param: &knee_cc::Param) -> model::ParamInfo {
-    model::ParamInfo::of_algorithm(param.name, param.unit, param.default, param.min, param.max)
+/// What scenarios may name, without files.
+fn names() -> knee_scenario::Names {
+    knee_run::names(None)
 }
 
-/// What scenarios may name.
-fn names() -> model::Names {
-    model::Names {
-        algorithms: knee_cc::algorithms().iter().map(algorithm_info).collect(),
-        read_file: Some(|path| std::fs::read_to_string(path)),
+/// A cell by itself, as `Scenario.write_cell` wrote it.
+#[pyclass(frozen, module = "kneepoint._core")]
+pub struct LoneCell {
+    cell: Cell,
+}
+
+/// Reads what `Scenario.write_cell` wrote; `file` stands in errors. Raises `UsageError`.
+#[pyfunction]
+pub fn read_cell(py: Python<'_>, text: &str, file: &str) -> PyResult<LoneCell> {
+    match knee_run::read_cell(text, file) {
+        Ok(cell) => Ok(LoneCell { cell }),
+        Err(error) => Err(errors::usage(py, &error.to_string())),
     }
 }
 
-fn algorithm_info(algorithm: &knee_cc::Algorithm) -> model::AlgorithmInfo {
-    model::AlgorithmInfo {
-        name: algorithm.name().to_owned(),
-        params: algorithm.params().iter().map(algorithm_param).collect(),
+#[pymethods]
+impl LoneCell {
+    /// As an element of `Scenario.cells`.
+    #[getter]
+    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        cell_dict(py, &self.cell)
+    }
+
+    /// As `Scenario.run_cell`.
+    #[pyo3(signature = (rep, *, capture=false, cancel=None, progress=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        rep: u32,
+        capture: bool,
+        cancel: Option<Py<Cancel>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Output> {
+        let cell = self.cell.clone();
+        simulate(py, cell, rep, capture, cancel.as_ref(), progress.as_ref())
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 
-use knee_kernel::shell::{Carried, Outcome, Request, run};
+use knee_lab::shell::{Carried, Outcome, Request, run};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -46,12 +46,12 @@ pub fn shell(
     command: Vec<OsString>,
     algorithms: HashMap<String, String>,
 ) -> PyResult<ShellOutcome> {
-    let cell = &scenario.scenario.cells[0];
+    let cell = scenario.scenario.cell(0).expect("a matrix has a cell");
     let request = Request {
         command,
         algorithms,
     };
-    match py.detach(|| run(cell, &request)) {
+    match py.detach(|| run(&cell, &request)) {
         Ok(outcome) => Ok(ShellOutcome { outcome }),
         Err(refused) => Err(errors::refused(py, refused)),
     }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use knee_kernel::trace::{Cost, Prefix, TcpFilter, qdisc, tcp};
+use knee_live::trace::{Cost, Prefix, TcpFilter, qdisc, tcp};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -41,7 +41,7 @@ fn prefix(given: PyPrefix) -> Option<Prefix> {
     given.map(|(address, bits)| Prefix { address, bits })
 }
 
-/// See `knee_kernel::trace::tcp::trace`.
+/// See `knee_live::trace::tcp::trace`.
 #[pyfunction]
 #[pyo3(signature = (take, *, cookie=None, netns=None, port=None, local_port=None, remote_port=None, address=None,
                     local=None, remote=None))]
@@ -97,7 +97,7 @@ pub fn trace_tcp<'py>(
     Ok(dict)
 }
 
-/// See `knee_kernel::trace::qdisc::devices`.
+/// See `knee_live::trace::qdisc::devices`.
 #[pyfunction]
 #[pyo3(signature = (netns=None))]
 pub fn devices(py: Python<'_>, netns: Option<PathBuf>) -> PyResult<Vec<String>> {
@@ -105,7 +105,7 @@ pub fn devices(py: Python<'_>, netns: Option<PathBuf>) -> PyResult<Vec<String>> 
         .map_err(|error| errors::kernel(py, &error))
 }
 
-/// See `knee_kernel::trace::qdisc::trace`.
+/// See `knee_live::trace::qdisc::trace`.
 #[pyfunction]
 #[pyo3(signature = (is_over, *, device=None, netns=None))]
 pub fn trace_qdisc<'py>(

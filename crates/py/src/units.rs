@@ -1,6 +1,6 @@
 //! Quantities as users write them.
 
-use knee_model::units::parse;
+use knee_units::parse;
 use pyo3::prelude::*;
 
 use crate::errors;

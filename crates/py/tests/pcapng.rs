@@ -6,8 +6,8 @@ mod pcapng;
 use std::time::Duration;
 
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
-use knee_model::units::Nanos;
-use knee_sim::CapturedPacket;
+use knee_run::CapturedPacket;
+use knee_units::Nanos;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use pcapng::{Payload, isn, write};
 

@@ -8,8 +8,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use knee_model::scenario::Cell;
-use knee_model::units::Nanos;
+use knee_scenario::Cell;
+use knee_units::Nanos;
 
 mod common;
 

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use knee_model::queue::QUEUES;
+use knee_path::queue::QUEUES;
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! What a capture at the sender's interface shows of a segment.
 
-use knee_model::units::Nanos;
+use knee_units::Nanos;
 
 use crate::CapturedPacket;
 use crate::segment::{ACK, AE, CWR, ECE, FIN, PSH, SYN, Segment, WINDOW_FIELD_MAX};

@@ -168,12 +168,13 @@ impl EventQueue {
         self.spare = list;
     }
 
+    /// The next one, unless it is later than `until_ns`.
     #[inline]
-    pub fn pop(&mut self) -> Option<(u64, Target)> {
+    pub fn pop_until(&mut self, until_ns: u64) -> Option<(u64, Target)> {
         if std::mem::take(&mut self.head_is_taken) {
             self.heap.pop();
         }
-        let head = self.heap.peek()?;
+        let head = self.heap.peek().filter(|head| head.t_ns <= until_ns)?;
         self.head_is_taken = true;
         Some((head.t_ns, head.target))
     }
@@ -189,7 +190,7 @@ mod tests {
         for (t, flow) in [(5, 0), (3, 1), (5, 2), (3, 3), (5, 4)] {
             events.push(t, Target::Open(flow));
         }
-        let order: Vec<_> = std::iter::from_fn(|| events.pop()).collect();
+        let order: Vec<_> = std::iter::from_fn(|| events.pop_until(u64::MAX)).collect();
         assert_eq!(
             order,
             [(3, 1), (3, 3), (5, 0), (5, 2), (5, 4)].map(|(t, flow)| (t, Target::Open(flow)))

@@ -3,14 +3,15 @@
 
 use std::collections::VecDeque;
 
-use knee_model::record::{self, Histogram};
-use knee_model::rng::Lateness;
-use knee_model::units::Nanos;
-use knee_model::workload::Apps;
+use knee_scenario::workload::Apps;
+use knee_tables::Histogram;
+use knee_units::NEVER;
+use knee_units::Nanos;
+use knee_units::rng::Lateness;
 
 use crate::event::Side;
 use crate::nic::Nic;
-use crate::tcp::{Endpoint, LIMITS, Limit, NEVER};
+use crate::tcp::{Endpoint, LIMITS, Limit};
 
 /// One connection.
 pub struct Flow {
@@ -125,9 +126,9 @@ impl Flow {
         let sender = &self.ends[0].tcp;
         self.measured = Some(Baseline {
             t_ns: now_ns,
-            bytes_read: self.ends[1].tcp.rx.bytes_read,
+            bytes_read: self.ends[1].tcp.rx.bytes_read(),
             bytes_sent: sender.counters.bytes_sent,
-            limit_ns: sender.counters.limit_ns,
+            limit_ns: sender.time().settled_ns(),
         });
     }
 
@@ -141,7 +142,7 @@ impl Flow {
     }
 
     /// The row of the `flows` table. `end_ns` is when the run ended.
-    pub fn row(&mut self, id: RowId, end_ns: u64) -> record::Flow {
+    pub fn row(&mut self, id: RowId, end_ns: u64) -> knee_tables::Flow {
         let completed_ns = self.completed_ns();
         let end_ns = completed_ns.unwrap_or(end_ns).max(self.open_ns);
         // A flow done before the steady part began counts as a whole.
@@ -158,16 +159,17 @@ impl Flow {
         let per_sec = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
         let sender = &self.ends[0].tcp;
         let counters = &sender.counters;
-        let bytes_read = self.ends[1].tcp.rx.bytes_read;
+        let bytes_read = self.ends[1].tcp.rx.bytes_read();
+        let settled_ns = sender.time().settled_ns();
         let limited_us = |limit: Limit| {
-            ((counters.limit_ns[limit as usize] - baseline.limit_ns[limit as usize]) / 1_000) as i64
+            ((settled_ns[limit as usize] - baseline.limit_ns[limit as usize]) / 1_000) as i64
         };
-        let (cwnd_integral, inflight_integral) = sender.integrals();
+        let (cwnd_integral, inflight_integral) = sender.means().integrals();
         let mean_over_time = |integral: f64| per_sec(integral / 1e9);
-        let srtt = &sender.srtt_histogram;
+        let srtt = sender.means().srtt_us();
         let asks = self.apps.receiver_opens;
         let latency = |share: f64| self.latency_us.quantile(share).filter(|_| asks);
-        record::Flow {
+        knee_tables::Flow {
             cell: id.cell,
             rep: id.rep,
             flow: id.flow,

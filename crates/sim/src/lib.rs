@@ -8,47 +8,21 @@
 mod capture;
 mod event;
 mod flow;
+mod host;
 mod nic;
+mod output;
 mod path;
 mod ranges;
 mod segment;
 mod tcp;
 mod world;
 
-use knee_model::record::{Events, Flows, QueueSamples, Samples};
-use knee_model::scenario::Cell;
-use knee_model::units::Nanos;
+use std::sync::Arc;
 
-/// What one repetition of one cell produced.
-#[derive(Debug, Default)]
-pub struct Output {
-    pub flows: Flows,
-    pub samples: Samples,
-    pub queue: QueueSamples,
-    pub events: Events,
-    /// The wire as seen at the sender, when asked for.
-    pub capture: Vec<CapturedPacket>,
-    /// Data packets that entered the path: the work done, for benchmarks.
-    pub data_packets: u64,
-    /// Where every payload byte went, one per flow.
-    pub accounts: Vec<Account>,
-}
+use knee_scenario::Cell;
 
-/// Where the payload of one flow's data direction went, at the end of the run:
-/// `sent = arrived + dropped + under way`, and `read <= written`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Account {
-    pub sent_bytes: u64,
-    /// Reached the far stack, with duplicates.
-    pub arrived_bytes: u64,
-    /// Lost by the path or dropped by the queue.
-    pub dropped_bytes: u64,
-    /// Copies that the path made.
-    pub duplicated_bytes: u64,
-    pub under_way_bytes: u64,
-    pub written_bytes: u64,
-    pub read_bytes: u64,
-}
+pub use output::{Account, CapturedPacket, Options, Output, Progress, SimError};
+pub use world::World;
 
 /// Runs one repetition of a cell.
 ///
@@ -61,61 +35,5 @@ pub fn run(
     options: &Options,
     progress: &mut Progress,
 ) -> Result<Output, SimError> {
-    Ok(world::World::new(cell, rep, options)?.run(progress))
+    Ok(World::new(Arc::new(cell.clone()), rep, options)?.run(progress))
 }
-
-/// What to do besides running.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Keep every packet that passes the senders' interfaces, for pcapng.
-    pub capture: bool,
-}
-
-/// One packet as a capture at the sender's interface would show it. Each TCP
-/// segment on the wire is one record, so captures show wire packets, not TSO.
-#[derive(Clone, Debug)]
-pub struct CapturedPacket {
-    pub t: Nanos,
-    pub flow: u32,
-    /// From the sender's host to the receiver's?
-    pub outbound: bool,
-    /// Sequence and acknowledgement numbers from the connection's start; the
-    /// SYN has 0.
-    pub seq: u64,
-    pub ack: u64,
-    pub payload_bytes: u32,
-    pub syn: bool,
-    pub fin: bool,
-    pub has_ack: bool,
-    pub psh: bool,
-    pub ece: bool,
-    pub cwr: bool,
-    /// Once called NS.
-    pub ae: bool,
-    /// The two ECN bits of the IP header.
-    pub ecn: u8,
-    /// Window field as on the wire (already scaled down after the SYN).
-    pub window: u16,
-    /// Window scale offered; in SYNs only.
-    pub wscale: u8,
-    pub mss_bytes: u16,
-    pub tsval_ms: u32,
-    pub tsecr_ms: u32,
-    /// SACK blocks, first `sack_count` valid, DSACK first when there is one.
-    pub sack: [(u64, u64); 4],
-    pub sack_count: u8,
-}
-
-/// Why a cell cannot be simulated.
-#[derive(Debug, thiserror::Error)]
-pub enum SimError {
-    #[error("unknown algorithm {name:?}; `knee list algorithms` prints the known ones")]
-    UnknownAlgorithm { name: String },
-    #[error("{what}, which only a lab can; run it with `--engine kernel`")]
-    NeedsLab { what: String },
-    #[error(transparent)]
-    Param(#[from] knee_cc::ParamError),
-}
-
-/// Called now and then with the virtual time reached; returning false ends the run.
-pub type Progress<'a> = dyn FnMut(Nanos) -> bool + 'a;

@@ -1,7 +1,7 @@
 //! A host's receiving NIC: interrupt moderation and GRO, which decide how many
 //! wire packets the stack sees as one.
 
-use knee_model::units::Nanos;
+use knee_units::Nanos;
 
 use crate::segment::{ACE, FIN, PSH, SYN, Segment, Slab};
 
@@ -95,9 +95,10 @@ fn mergeable(head: &Segment, next: &Segment) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use knee_path::packet::Ecn;
+
     use super::*;
     use crate::segment::{ACK, CWR, SackBlocks};
-    use knee_model::packet::Ecn;
 
     fn data(seq: u64) -> Segment {
         Segment {

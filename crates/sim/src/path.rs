@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 
-use knee_model::bottleneck::{self, Due, Entry};
-use knee_model::packet::Packet;
-use knee_model::units::Nanos;
+use knee_path::bottleneck::{self, Due, Entry};
+use knee_path::packet::Packet;
+use knee_units::NEVER;
+use knee_units::Nanos;
 
 use crate::event::{EndpointId, EventQueue, Target};
-use crate::tcp::NEVER;
 
 /// Where packets come to when they have taken their delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

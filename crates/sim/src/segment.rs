@@ -1,7 +1,7 @@
 //! A TCP segment on the wire, and the slab that holds those under way.
 
-use knee_model::packet::Ecn;
-pub use knee_model::packet::HEADER_BYTES;
+use knee_path::packet::Ecn;
+pub use knee_path::packet::HEADER_BYTES;
 
 /// The SYN's options: MSS, SACK permitted + timestamps, window scale.
 pub const SYN_HEADER_BYTES: u32 = 20 + 20 + 20;

@@ -8,8 +8,8 @@
 mod common;
 
 use common::{assert_within, cell, rows_of, run, run_captured, run_cell, utilisation};
-use knee_model::units::Nanos;
 use knee_sim::{CapturedPacket, Output};
+use knee_units::Nanos;
 
 const NOT_ECT: u8 = 0;
 const ECT_0: u8 = 2;

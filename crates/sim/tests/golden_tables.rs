@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 
 use digest::digest;
 use golden::assert_golden;
-use knee_model::queue::QUEUES;
+use knee_path::queue::QUEUES;
 
 const FLOWS: &str = r#"
 [[flow]]

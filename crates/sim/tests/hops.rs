@@ -3,8 +3,8 @@
 mod common;
 
 use common::{assert_within, run};
-use knee_model::record::Table;
 use knee_sim::Output;
+use knee_tables::Table;
 
 fn queue_rows(output: &Output, hop: i32) -> impl Iterator<Item = usize> + '_ {
     (0..output.queue.rows()).filter(move |&row| output.queue.hop[row] == hop)

@@ -4,6 +4,10 @@
 mod common;
 
 use common::{PAYLOAD_SHARE, assert_within, run, run_captured};
+use knee_path::impairment::{
+    Form, IMPAIRMENTS, Impairment, ImpairmentKind, ImpairmentSpec, Impairments, Key, Passage,
+    Stage, Value,
+};
 use knee_sim::Output;
 
 /// One long flow over a path of these keys.
@@ -217,5 +221,82 @@ fn on_off_traffic_takes_its_share_of_the_time() {
         quiet as f64 / queue.sent_pkts.len() as f64,
         0.5,
         0.72,
+    );
+}
+
+/// sent + duplicated = arrived + dropped + under way, of every flow; and data gets through.
+fn assert_books_balance(what: &str, output: &Output) {
+    for account in &output.accounts {
+        assert_eq!(
+            account.sent_bytes + account.duplicated_bytes,
+            account.arrived_bytes + account.dropped_bytes + account.under_way_bytes,
+            "{what}: {account:?}"
+        );
+        assert!(account.read_bytes > 100_000, "{what}: {account:?}");
+    }
+}
+
+/// Two seconds of two flows over this impairment, behind a link with a rate or without one.
+fn impaired(rate: &str, spec: ImpairmentSpec) -> Output {
+    let mut cell = common::cell(&format!(
+        "duration = \"2s\"\n[path]\nrate = \"{rate}\"\nrtt = \"20ms\"\n\
+         [[flow]]\nalgorithm = \"cubic\"\nmax_pacing_rate = \"4Mbit/s\"\ncount = 2\n"
+    ));
+    cell.path.impairments = Impairments::NONE.with(spec);
+    common::run_cell(&cell, 0, false)
+}
+
+#[test]
+fn books_balance_behind_every_impairment() {
+    for rate in ["10Mbit/s", "unlimited"] {
+        for kind in IMPAIRMENTS {
+            let output = impaired(rate, ImpairmentSpec::example(kind));
+            assert_books_balance(kind.name, &output);
+        }
+    }
+}
+
+/// Takes every fiftieth packet.
+struct Gaps(u32);
+
+impl Impairment for Gaps {
+    fn act(&mut self, passage: &mut Passage) {
+        self.0 += 1;
+        if self.0.is_multiple_of(50) {
+            passage.copies = 0;
+        }
+    }
+}
+
+#[test]
+fn packet_that_an_impairment_takes_is_lost_on_the_path_in_both_directions() {
+    static GAPS: ImpairmentKind = ImpairmentKind {
+        name: "gaps",
+        summary: "every fiftieth packet is lost",
+        source: "this test",
+        keys: &[Key {
+            name: "gaps",
+            form: Form::Flag,
+            default: Value::Flag(false),
+            example: Value::Flag(true),
+            doc: "",
+            source: "",
+        }],
+        stage: Stage::Arrival,
+        both_ways: true,
+        is_random: false,
+        keeps_order: |_| true,
+        netem: None,
+        build: |_, _| Box::new(Gaps(0)),
+    };
+    let output = impaired("10Mbit/s", ImpairmentSpec::example(&GAPS));
+    assert_books_balance(GAPS.name, &output);
+    let lost: i64 = output.flows.path_lost_pkts.iter().flatten().sum();
+    let sent: u64 = output.accounts.iter().map(|flow| flow.sent_bytes).sum();
+    assert_within(
+        "packets lost per packet sent",
+        lost as f64 * common::MSS_BYTES as f64 / sent as f64,
+        0.018,
+        0.022,
     );
 }

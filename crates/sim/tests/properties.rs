@@ -8,13 +8,15 @@ mod common;
 mod drawn;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use common::run_cell;
 use drawn::{algorithm, scenario};
-use knee_model::record::{Table, Values};
-use knee_model::scenario::{BufferLimit, Cell, WorkloadSpec};
-use knee_model::units::Nanos;
-use knee_sim::{Options, Output};
+use knee_path::queue::BufferLimit;
+use knee_scenario::{Cell, WorkloadSpec};
+use knee_sim::{Options, Output, World};
+use knee_tables::{Table, Values};
+use knee_units::Nanos;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -310,6 +312,29 @@ proptest! {
         let cell = common::cell(&text);
         let (one, two) = (run_bounded(&cell, true)?, run_bounded(&cell, true)?);
         prop_assert!(content(&one) == content(&two));
+    }
+
+    /// Whoever steps a run, a page that draws or a debugger, sees what a run in one go gives.
+    #[test]
+    fn however_a_run_is_cut_into_steps_its_output_is_the_same(
+        text in scenario(),
+        steps in prop::collection::vec(prop_oneof![Just(0), 1..1_000_000u64, 1..900_000_000u64], 1..12),
+    ) {
+        let cell = common::cell(&text);
+        let whole = run_bounded(&cell, true)?;
+        let options = Options { capture: true };
+        let mut world = World::new(Arc::new(cell), 0, &options).expect("it has run before");
+        let mut until = Nanos::ZERO;
+        for step in steps.into_iter().chain(std::iter::repeat(500_000_000)) {
+            until += Nanos(step);
+            let goes_on = world.step(until);
+            prop_assert!(world.now() <= until);
+            if !goes_on {
+                break;
+            }
+            prop_assert_eq!(world.now(), until);
+        }
+        prop_assert!(content(&whole) == content(&world.finish()));
     }
 
     /// A flow that never gets to start draws nothing and moves nothing.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{assert_within, run, utilisation};
-use knee_model::queue::QUEUES;
+use knee_path::queue::QUEUES;
 use knee_sim::Output;
 
 const RATE_BITS_PER_SEC: f64 = 50e6;

@@ -13,8 +13,8 @@
 mod common;
 
 use common::{cell, rows_of, run_cell};
-use knee_model::record::Table;
 use knee_sim::Output;
+use knee_tables::Table;
 
 const RATE_PKTS_PER_SEC: f64 = 50e6 / 8.0 / 1500.0;
 const RTT_SEC: f64 = 0.04;

@@ -209,7 +209,7 @@ CLAIMS: tuple[Claim, ...] = (
             for size in ("0.5", "16")
         ),
         quick=MappingProxyType(
-            {"repeat": "3", "duration": '"60s"', "path.buffer": '["0.5bdp", "1bdp", "4bdp", "16bdp"]'}
+            {"repeat": "5", "duration": '"60s"', "path.buffer": '["0.5bdp", "1bdp", "4bdp", "16bdp"]'}
         ),
     ),
     Claim(

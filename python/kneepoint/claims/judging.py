@@ -12,12 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from kneepoint import api, record, scenarios, terms, written
+from kneepoint import provenance
 from kneepoint.errors import KernelUnsupported
-from kneepoint.expect import Outcome
-from kneepoint.expressions import parse_value, terms_in
-from kneepoint.pool import Watcher
-from kneepoint.results import Run
+from kneepoint.evidence import written
+from kneepoint.evidence.expect import Outcome
+from kneepoint.evidence.expressions import parse_value, terms_in
+from kneepoint.runs import api, scenarios
+from kneepoint.runs.pool import Watcher
+from kneepoint.runs.results import Run
+from kneepoint.runs.terms import OfCells
 from kneepoint.writing import replacing
 
 from . import checks
@@ -137,16 +140,16 @@ def _run(claim: Claim, form: Form, out: Path, resume: bool, workers: int | None,
         bpf=form.bpf,
         workers=workers,
         watcher=watcher,
-        command=record.command_line("knee", "gallery", "--only", claim.id, *options),
+        command=provenance.command_line("knee", "gallery", "--only", claim.id, *options),
     )
 
 
 def _shown(expression: str, run: Run) -> str:
     """The value of an expression over the repetitions, with its interval."""
     node = parse_value(expression)
-    cells = run.meta["cells"]
-    place = terms.assignments(terms_in(node), cells)[0]
-    quantity = node.value({term: terms.values(term, place, run.summary, cells) for term in terms_in(node)})
+    meanings = OfCells(run.meta["cells"], run.summary)
+    place = meanings.places(terms_in(node))[0]
+    quantity = node.value({term: meanings.values(term, place) for term in terms_in(node)})
     found = quantity.estimate()
     if found is None or np.isnan(found.mean):
         return "-"
@@ -179,7 +182,7 @@ def _result(
         why=why,
         folder=str(run.folder) if run and run.folder else None,
         sha256=sha256(claim),
-        engine_version=record.engine_version(),
+        engine_version=provenance.engine_version(),
     )
 
 
@@ -188,6 +191,6 @@ def _read(path: Path, claim: Claim, form: Form) -> Result | None:
     with suppress(OSError, ValueError, TypeError):
         found = Result(**json.loads(path.read_text(encoding="utf-8")))
         same = (found.engine, found.quick, found.sha256) == (form.engine, form.quick, sha256(claim))
-        if same and form.seed in (None, found.seed) and found.engine_version == record.engine_version():
+        if same and form.seed in (None, found.seed) and found.engine_version == provenance.engine_version():
             return found
     return None

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING
 
 from kneepoint import say
 from kneepoint.errors import KneepointError, ScenarioError
-
-if TYPE_CHECKING:
-    import click
 
 
 def main() -> None:
@@ -47,7 +43,7 @@ def _run() -> int:
         return 2
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
-        path = context.command_path if context else _command_path(app, sys.argv[1:])
+        path = context.command_path if context else _command_path(sys.argv[1:])
         said = error.format_message()
         if type(error) is click.BadParameter and error.param is not None:
             # A value at an option: what click says, after the option's name as everywhere.
@@ -72,9 +68,11 @@ def _is_text(word: str) -> bool:
     return True
 
 
-def _command_path(app: click.Group, words: list[str]) -> str:
+def _command_path(words: list[str]) -> str:
     """The command that the words name; click's parser does not say in which it failed."""
-    return f"knee {words[0]}" if words and words[0] in app.commands else "knee"
+    from .app import VERBS
+
+    return f"knee {words[0]}" if words and words[0] in VERBS else "knee"
 
 
 def _refuse(*messages: str) -> int:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from kneepoint import compose
 from kneepoint.errors import ScenarioError
+from kneepoint.runs import compose
 
 
 @contextmanager

@@ -19,7 +19,7 @@ _COMMAND = "/usr/local/bin/knee"
 
 def prometheus(where: str, asked: dict[str, Any]) -> int:
     """Answers until it is told to end."""
-    from kneepoint.observe.prometheus.exporter import export
+    from kneepoint.live.prometheus.exporter import export
 
     export(where, asked, ready=lambda urls, absent: _ready(urls, absent, asked))
     return 0
@@ -36,7 +36,7 @@ def _ready(urls: Sequence[str], absent: Sequence[str], asked: dict[str, Any]) ->
 
 def _nothing(asked: dict[str, Any]) -> str:
     """What filters leave out when there is no socket that they hold for; without filters there may well be none."""
-    from kneepoint.observe import left_out, record
+    from kneepoint.live import left_out, record
 
     filters = {key: asked[key] for key in left_out.KEYWORDS if asked.get(key)}
     wanted = {**filters, "netns": asked["netns"]}

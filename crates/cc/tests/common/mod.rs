@@ -69,7 +69,7 @@ impl Conn {
         self.stack.snd_ssthresh = out.snd_ssthresh;
         self.stack.app_limited = out.app_limited;
         self.stack.ack_state = self.stack.ack_state & !ACK_STATE_ECHO | out.ecn_echo;
-        self.acks = (out.ack_prior, out.ack_prior_seq, out.ack_now);
+        self.acks = (out.ack_prior, out.ack_prior_seq, out.ack_now.into());
         out.ret
     }
 

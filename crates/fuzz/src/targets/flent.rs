@@ -1,20 +1,18 @@
 //! Data files of flent.
 //!
-//! Besides that nothing panics: the rows counted are those handed over, and what
-//! may not be stored changes nothing but texts.
+//! The claims are those of every importer.
 
 use std::path::Path;
 
-use knee_observe::Anonymiser;
-use knee_observe::import::flent::Importer;
+use knee_observe::import::flent::KIND;
 
-use super::{BATCH_BYTES, count_documents, hidden, sample};
+use super::{imports, sample};
 use crate::Target;
 
 pub const TARGET: Target = Target {
     name: "flent",
     about: "data files of flent",
-    seeds,
+    seeds: &seeds,
     words: &[
         "\"raw_values\":{",
         "\"results\":{",
@@ -35,25 +33,13 @@ pub const TARGET: Target = Target {
         "[]",
         "{}",
     ],
-    check,
+    check: &check,
 };
 
 fn seeds() -> Vec<Vec<u8>> {
-    vec![sample("crates/fuzz/seeds/test.flent")]
+    vec![sample("crates/observe/tests/data/test.flent")]
 }
 
 fn check(input: &[u8]) -> usize {
-    let kept = read(input, Anonymiser::Keep);
-    if let Some(hidden) = hidden(input, read) {
-        assert_eq!(kept, hidden);
-    }
-    // A value takes many times its text, and its rows hold it again.
-    BATCH_BYTES + 2048 * input.len()
-}
-
-/// Rows, documents, and those not understood.
-fn read(input: &[u8], anonymiser: Anonymiser) -> [u64; 3] {
-    count_documents(input, Importer::new(anonymiser), |importer, sink| {
-        importer.read_stream(Path::new("test.flent"), input, sink)
-    })
+    imports::check(&KIND, Path::new("test.flent"), input)
 }

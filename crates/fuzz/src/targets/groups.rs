@@ -13,7 +13,7 @@ use crate::Target;
 pub const TARGET: Target = Target {
     name: "groups",
     about: "what is beside an unfinished segment",
-    seeds: || vec![sample("crates/fuzz/seeds/sockets.groups")],
+    seeds: &|| vec![sample("crates/fuzz/seeds/sockets.groups")],
     words: &[
         "PAR1",
         "ARROW:schema",
@@ -22,7 +22,7 @@ pub const TARGET: Target = Target {
         "\x16\x00",
         "\x7f\x7f\x7f\x7f\x0f",
     ],
-    check,
+    check: &check,
 };
 
 fn check(input: &[u8]) -> usize {

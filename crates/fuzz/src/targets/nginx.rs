@@ -16,7 +16,7 @@ use crate::Target;
 pub const TARGET: Target = Target {
     name: "nginx",
     about: "access logs of nginx, of any format",
-    seeds,
+    seeds: &seeds,
     words: &[
         "$remote_addr",
         "$time_local",
@@ -61,7 +61,7 @@ pub const TARGET: Target = Target {
         "\n",
         "\r\n",
     ],
-    check,
+    check: &check,
 };
 
 const ESCAPES: [Escape; 3] = [Escape::Default, Escape::Json, Escape::None];
@@ -121,9 +121,9 @@ fn check(input: &[u8]) -> usize {
         batch.num_rows() as u64
     });
     let report = parser.report();
-    assert_eq!((report.lines, report.rows), (n_lines, rows));
-    assert_eq!(rows + report.lines_not_understood + empty, n_lines);
-    assert!(report.first.len() as u64 <= report.lines_not_understood.min(5));
+    assert_eq!((report.units, report.rows), (n_lines, rows));
+    assert_eq!(rows + report.not_understood + empty, n_lines);
+    assert!(report.first.len() as u64 <= report.not_understood.min(5));
     // Behind the reason nothing of the line.
     assert!(!hides || report.first.iter().all(|(_, _, text)| text.ends_with(": ")));
     BATCH_BYTES + VARIABLE_BYTES * variables + 64 * input.len()

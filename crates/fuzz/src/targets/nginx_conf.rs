@@ -9,7 +9,7 @@ use crate::Target;
 pub const TARGET: Target = Target {
     name: "nginx_conf",
     about: "log_format directives of nginx configurations",
-    seeds,
+    seeds: &seeds,
     words: &[
         "log_format ",
         "main",
@@ -32,7 +32,7 @@ pub const TARGET: Target = Target {
         "http {",
         "\n",
     ],
-    check,
+    check: &check,
 };
 
 fn seeds() -> Vec<Vec<u8>> {

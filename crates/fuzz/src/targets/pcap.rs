@@ -4,6 +4,7 @@
 //! connection and each ACK that is counted is a row.
 
 use std::io;
+use std::path::Path;
 
 use knee_observe::import::pcap::{Analyser, Options};
 use knee_observe::import::{Filled, Import as _};
@@ -14,7 +15,7 @@ use crate::Target;
 pub const TARGET: Target = Target {
     name: "pcap",
     about: "packet captures, pcap and pcapng",
-    seeds,
+    seeds: &seeds,
     words: &[
         "\n\r\r\n",
         "\x01\0\0\0",
@@ -28,12 +29,12 @@ pub const TARGET: Target = Target {
         "\x08\x0a",
         "\x08\0E\0",
     ],
-    check,
+    check: &check,
 };
 
 fn seeds() -> Vec<Vec<u8>> {
     ["capture.pcap", "capture.pcapng", "capture-any.pcap"]
-        .map(|name| sample(&format!("crates/fuzz/seeds/{name}")))
+        .map(|name| sample(&format!("crates/observe/tests/data/pcap/{name}")))
         .to_vec()
 }
 
@@ -50,31 +51,28 @@ fn check(input: &[u8]) -> usize {
     let mut count = |(table, batch): Filled| {
         rows[usize::from(table == "capture_connections")] += batch.num_rows() as u64;
     };
-    let outcome = analyser.read_stream(input, |_, filled| {
+    let outcome = analyser.read_stream(Path::new("capture"), input, |_, filled| {
         filled.into_iter().for_each(&mut count);
         Ok::<(), io::Error>(())
     });
     analyser.rest().into_iter().for_each(&mut count);
     let report = analyser.report();
-    let kinds = report.tcp_packets
-        + report.other_packets
-        + report.fragments
-        + report.unknown_links.values().sum::<u64>()
-        + report.packets_not_understood;
+    let kinds = report.more.tcp_packets
+        + report.more.other_packets
+        + report.more.fragments
+        + report.more.unknown_links.values().sum::<u64>()
+        + report.not_understood;
     // What cannot be read on with is not understood, and may be no packet.
     assert!(
-        kinds == report.packets || kinds == report.packets + 1,
+        kinds == report.units || kinds == report.units + 1,
         "{report:?}"
     );
-    assert!(report.packets * 16 <= input.len() as u64);
-    assert!(report.captured_again <= report.tcp_packets);
-    assert!(report.first.len() as u64 <= report.packets_not_understood.min(5));
-    assert_eq!(rows, [report.ack_rows, report.connections]);
+    assert!(report.units * 16 <= input.len() as u64);
+    assert!(report.more.captured_again <= report.more.tcp_packets);
+    assert!(report.first.len() as u64 <= report.not_understood.min(5));
+    assert_eq!(rows, [report.more.ack_rows, report.more.connections]);
     if outcome.is_err() {
-        assert_eq!(
-            report.packets, 0,
-            "only a file that is no capture is refused"
-        );
+        assert_eq!(report.units, 0, "only a file that is no capture is refused");
     }
     // A connection holds both sides' state, and a packet an entry or two.
     BATCH_BYTES + 1024 * input.len()

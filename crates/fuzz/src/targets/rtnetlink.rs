@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use knee_kernel::collect::{nic, qdisc, qdisc_options, routing};
+use knee_collect::{nic, qdisc, qdisc_options, routing};
 use knee_observe::Table;
 use knee_observe::tables::{Nic, Qdisc};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -13,9 +13,9 @@ use crate::Target;
 pub const TARGET: Target = Target {
     name: "rtnetlink",
     about: "netlink: counters of devices and statistics of queues",
-    seeds,
+    seeds: &seeds,
     words: &["fq", "fq_codel", "noqueue", "lo"],
-    check,
+    check: &check,
 };
 
 fn seeds() -> Vec<Vec<u8>> {
@@ -62,7 +62,7 @@ fn check(input: &[u8]) -> usize {
         _ => {}
     });
     let name = Arc::from("eth0");
-    let mut told = |setting: knee_kernel::collect::settings::Setting| {
+    let mut told = |setting: knee_collect::settings::Setting| {
         assert!(!setting.place.name.is_empty());
     };
     for device in &devices {

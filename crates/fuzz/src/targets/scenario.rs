@@ -3,10 +3,12 @@
 //! Besides that nothing panics: a file is refused in a paragraph for each mistake that names
 //! file and line, or becomes cells, of which there are no more than stated.
 
-#[path = "../../../model/tests/common/refusal.rs"]
+#[path = "../../../scenario/tests/common/refusal.rs"]
 mod refusal;
 
-use knee_model::scenario::{AlgorithmInfo, Names, ParamInfo, parse};
+use knee_path::impairment::{Form, IMPAIRMENTS, Key};
+use knee_scenario::{AlgorithmInfo, Names, ParamInfo, parse};
+use knee_units::files::ReadFile;
 
 use self::refusal::assert_is_a_paragraph_for_each_mistake;
 use super::sample;
@@ -15,7 +17,7 @@ use crate::Target;
 pub const TARGET: Target = Target {
     name: "scenario",
     about: "scenario files",
-    seeds,
+    seeds: &seeds,
     words: &[
         "[path]\n",
         "[[hop]]\n",
@@ -48,8 +50,6 @@ pub const TARGET: Target = Target {
         "stagger = \"100ms\"\n",
         "hops = ",
         "policer",
-        "outage",
-        "jitter = \"1ms\"\n",
         "bbr1.drain_gain = 1.2\n",
         "red.min",
         "duration = \"10s\"\n",
@@ -71,7 +71,7 @@ pub const TARGET: Target = Target {
         "2026-11-21T00:00:00Z",
         "true",
     ],
-    check,
+    check: &check,
 };
 
 const FILE: &str = "s.toml";
@@ -91,8 +91,22 @@ fn seeds() -> Vec<Vec<u8>> {
     let mut seeds: Vec<_> = (gallery.iter())
         .map(|name| sample(&format!("gallery/{name}.toml")))
         .collect();
-    seeds.push(sample("crates/fuzz/seeds/everything.toml"));
+    let everything = String::from_utf8(sample("crates/fuzz/seeds/everything.toml"));
+    let everything = everything.expect("it is text");
+    // Behind the keys that are no impairment's, each impairment's keys with an example.
+    let (before, behind) = everything.split_once("[sender]").expect("it has hosts");
+    let keys = IMPAIRMENTS.iter().flat_map(|kind| kind.keys);
+    let impaired: String = keys.map(line).collect();
+    seeds.push(format!("{before}{impaired}\n[sender]{behind}").into());
     seeds
+}
+
+/// As a scenario has it.
+fn line(key: &Key) -> String {
+    match key.form {
+        Form::Flag => format!("{} = {}\n", key.name, key.example),
+        _ => format!("{} = \"{}\"\n", key.name, key.example),
+    }
 }
 
 fn check(input: &[u8]) -> usize {
@@ -100,10 +114,10 @@ fn check(input: &[u8]) -> usize {
     let (mut cells, mut flows) = (0, 0);
     match parse(&text, FILE, &names()) {
         Ok(scenario) => {
-            cells = scenario.cells.len();
-            flows = scenario.cells[0].flows.len();
+            cells = scenario.n_cells();
+            flows = scenario.cell(0).expect("it has one").flows.len();
             assert!((1..=100_000).contains(&cells) && cells * flows <= 1_000_000);
-            assert!(scenario.cells.iter().all(|cell| cell.flows.len() == flows));
+            assert!(scenario.cells().all(|cell| cell.flows.len() == flows));
         }
         Err(error) => assert_is_a_paragraph_for_each_mistake(&error.to_string(), FILE, &text),
     }
@@ -138,7 +152,7 @@ fn names() -> Names {
                 ],
             ),
         ],
-        read_file: Some(read_file),
+        read_file: Some(ReadFile::new(read_file)),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Besides that nothing panics: what is cut off or cut out of an answer leaves
 //! nulls and no other value, and what a newer kernel appends changes none.
 
-use knee_kernel::collect::sock_diag::{Dump, answers};
+use knee_collect::sock_diag::{Dump, answers};
 use knee_observe::sock_diag::tcp_info::KNOWN_BYTES;
 use knee_observe::sock_diag::{self, Diag};
 use knee_observe::{Anonymiser, Sockets, Table};
@@ -14,9 +14,9 @@ use crate::Target;
 pub const TARGET: Target = Target {
     name: "sock_diag",
     about: "netlink: sockets, their tcp_info and what their algorithms tell",
-    seeds,
+    seeds: &seeds,
     words: &[],
-    check,
+    check: &check,
 };
 
 /// `struct nlmsghdr` and `struct inet_diag_msg`.

@@ -16,7 +16,7 @@ use crate::Target;
 pub const TARGET: Target = Target {
     name: "ss",
     about: "dumps that ss printed",
-    seeds,
+    seeds: &seeds,
     words: &[
         "ESTAB",
         "LISTEN",
@@ -86,14 +86,14 @@ pub const TARGET: Target = Target {
         "-0230",
         "UTC",
     ],
-    check,
+    check: &check,
 };
 
 /// Of every version's way to print, and the words between dumps.
-const LINES: &str = include_str!("../../seeds/ss.txt");
+const LINES: &str = include_str!("../../../observe/tests/data/ss/dumps.txt");
 
 fn seeds() -> Vec<Vec<u8>> {
-    let whole = sample("crates/fuzz/seeds/ss.txt");
+    let whole = sample("crates/observe/tests/data/ss/dumps.txt");
     // Each dump by itself is quick to damage.
     let mut seeds: Vec<_> = (LINES.split("\n\n"))
         .map(|dump| dump.as_bytes().to_vec())
@@ -108,9 +108,9 @@ fn check(input: &[u8]) -> usize {
         let counts = |report: &Report| {
             (
                 report.rows,
-                report.lines_not_understood,
+                report.not_understood,
                 report.more.other_protocols,
-                report.more.without_time,
+                report.more.rows_without_time,
             )
         };
         assert_eq!(counts(&kept), counts(&hidden));
@@ -144,15 +144,15 @@ fn read(input: &[u8], anonymiser: Anonymiser) -> Report {
     }
     rows += parser.take().map_or(0, |batch| batch.num_rows() as u64);
     let report = parser.report().clone();
-    assert_eq!((report.lines, report.rows), (n_lines, rows));
-    assert!(report.more.without_time <= rows);
-    assert!(report.first.len() as u64 <= report.lines_not_understood.min(5));
+    assert_eq!((report.units, report.rows), (n_lines, rows));
+    assert!(report.more.rows_without_time <= rows);
+    assert!(report.first.len() as u64 <= report.not_understood.min(5));
     assert!(report.more.unknown_words.len() <= 64);
     report
 }
 
 fn counted(report: &Report) -> u64 {
-    report.rows + report.more.other_protocols + report.lines_not_understood
+    report.rows + report.more.other_protocols + report.not_understood
 }
 
 /// A line that adds to the socket before it, or nothing: empty, indented, a

@@ -13,9 +13,9 @@ use super::{BATCH_BYTES, hidden, sample};
 use crate::Target;
 
 pub const TARGET: Target = Target {
-    name: "tcp_info",
+    name: "tcp-info",
     about: "files of M-Lab's tcp-info",
-    seeds,
+    seeds: &seeds,
     words: &[
         "{\"Timestamp\":\"2026-07-01T02:00:12.5+02:00\",",
         "\"RawIDM\":\"",
@@ -28,11 +28,11 @@ pub const TARGET: Target = Target {
         "\"\"",
         "]}\n{",
     ],
-    check,
+    check: &check,
 };
 
 fn seeds() -> Vec<Vec<u8>> {
-    vec![sample("crates/fuzz/seeds/tcp_info.jsonl")]
+    vec![sample("crates/observe/tests/data/tcp_info.jsonl")]
 }
 
 fn check(input: &[u8]) -> usize {
@@ -58,18 +58,17 @@ fn read(input: &[u8], anonymiser: Anonymiser) -> [u64; 3] {
             rows += batch.num_rows() as u64;
         }
         let now = parser.report();
-        let told =
-            (now.rows - before.rows) + (now.lines_not_understood - before.lines_not_understood);
+        let told = (now.rows - before.rows) + (now.not_understood - before.not_understood);
         assert!(
             told <= 1,
             "a line is one socket, metadata, or not understood"
         );
-        assert_eq!(now.lines, before.lines + 1);
+        assert_eq!(now.units, before.units + 1);
     }
     rows += parser.take().map_or(0, |batch| batch.num_rows() as u64);
     let report = parser.report();
     assert_eq!(report.rows, rows);
-    assert!(report.more.without_time <= rows);
+    assert!(report.more.rows_without_time <= rows);
     assert!(report.first.len() <= 5);
-    [rows, report.lines, report.lines_not_understood]
+    [rows, report.units, report.not_understood]
 }

@@ -17,11 +17,12 @@ use std::time::Duration;
 
 use hosts::{Hosts, RECEIVER, SENDER};
 use knee_link::{Group, LinkConfig, Nic, Report};
-use knee_model::loss::LossSpec;
-use knee_model::params::Params;
-use knee_model::scenario::{AckLink, Backend, BufferLimit, Path};
-use knee_model::transit::TransitSpec;
-use knee_model::units::{Nanos, Rate};
+use knee_path::impairment::Impairments;
+use knee_path::loss::LossSpec;
+use knee_path::queue::BufferLimit;
+use knee_path::{AckLink, Backend, Path};
+use knee_units::params::Params;
+use knee_units::{Nanos, Rate};
 
 const ROUNDS: usize = 5;
 const SPAN: Duration = Duration::from_secs(2);
@@ -247,8 +248,7 @@ fn config(rate_mbit_per_sec: u64, offload: Offload) -> LinkConfig {
             rtt: RTT,
             rate_trace: None,
             rtt_changes: Vec::new(),
-            outages: Vec::new(),
-            transit: TransitSpec::NONE,
+            impairments: Impairments::NONE,
             ack: AckLink::open(),
             loss: LossSpec::NONE,
             ack_loss: LossSpec::NONE,

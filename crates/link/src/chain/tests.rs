@@ -1,11 +1,11 @@
 //! Pipes in a row, on made-up times.
 
-use knee_model::bottleneck::{Bottleneck, Link};
-use knee_model::packet::Ecn;
-use knee_model::queue::Fifo;
-use knee_model::scenario::BufferLimit;
-use knee_model::trace::Schedule;
-use knee_model::units::Rate;
+use knee_path::bottleneck::{Bottleneck, Link};
+use knee_path::packet::Ecn;
+use knee_path::queue::BufferLimit;
+use knee_path::queue::Fifo;
+use knee_path::trace::Schedule;
+use knee_units::Rate;
 
 use super::*;
 

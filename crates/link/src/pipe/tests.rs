@@ -1,15 +1,18 @@
 //! The path on made-up times: nothing early, nothing lost from the account,
 //! the rate exact however late the caller is.
 
-use knee_model::bottleneck::Link;
-use knee_model::packet::Ecn;
-use knee_model::queue::Fifo;
-use knee_model::queue::policer::{Action, Policer, PolicerSpec};
-use knee_model::rng::Stream;
-use knee_model::scenario::BufferLimit;
-use knee_model::trace::{Outage, Schedule};
-use knee_model::transit::TransitSpec;
-use knee_model::units::Rate;
+use knee_path::bottleneck::Link;
+use knee_path::impairment::{
+    Form, IMPAIRMENTS, Impairment, ImpairmentKind, ImpairmentSpec, Impairments, Key, Passage,
+    Stage, Value, find,
+};
+use knee_path::packet::Ecn;
+use knee_path::queue::BufferLimit;
+use knee_path::queue::Fifo;
+use knee_path::queue::policer::{Action, Policer, PolicerSpec};
+use knee_path::trace::{Outage, Schedule};
+use knee_units::Rate;
+use knee_units::rng::Stream;
 use proptest::prelude::*;
 
 use super::*;
@@ -128,19 +131,18 @@ fn a_policer_drops_before_the_queue_and_counts_as_it() {
 }
 
 /// As [`pipe`], with a transit behind the bottleneck.
-fn uneven(limit: BufferLimit, spec: &TransitSpec) -> Pipe {
+fn uneven(limit: BufferLimit, impairments: &Impairments) -> Pipe {
     let mut pipe = pipe(limit, Nanos::ZERO);
-    pipe.transit = spec.build(|component| Stream::new(1, component), 0);
+    let draws = |spec: &ImpairmentSpec| Stream::new(1, spec.kind.name);
+    pipe.transit = Transit::build(impairments.iter(), draws, 0);
     pipe
 }
 
 #[test]
 fn bursts_arrive_at_multiples_of_the_interval_and_a_delay() {
-    let spec = TransitSpec {
-        aggregate: Nanos::from_ms(4),
-        ..TransitSpec::NONE
-    };
-    let mut pipe = uneven(BufferLimit::Unlimited, &spec);
+    let time = Value::Time(Nanos::from_ms(4));
+    let spec = ImpairmentSpec::new(find("aggregate").unwrap(), &[("aggregate", time)]);
+    let mut pipe = uneven(BufferLimit::Unlimited, &Impairments::NONE.with(spec));
     let mut log = Log::default();
     for handle in 0..8 {
         pipe.enter(0, packet(handle, 0, 1_500), &mut log);
@@ -181,26 +183,90 @@ fn shorter_route_overtakes_what_is_under_way() {
     assert_eq!(log.arrived, [(0, 6_000_000, 1), (0, 11_000_000, 0)]);
 }
 
+/// Takes every packet.
+struct Gone;
+
+impl Impairment for Gone {
+    fn act(&mut self, passage: &mut Passage) {
+        passage.copies = 0;
+    }
+}
+
+#[test]
+fn packet_that_an_impairment_takes_is_lost_behind_the_bottleneck() {
+    static GONE: ImpairmentKind = ImpairmentKind {
+        name: "gone",
+        summary: "every packet is lost",
+        source: "this test",
+        keys: &[Key {
+            name: "gone",
+            form: Form::Flag,
+            default: Value::Flag(false),
+            example: Value::Flag(true),
+            doc: "",
+            source: "",
+        }],
+        stage: Stage::Arrival,
+        both_ways: false,
+        is_random: false,
+        keeps_order: |_| true,
+        netem: None,
+        build: |_, _| Box::new(Gone),
+    };
+    let impairments = Impairments::NONE.with(ImpairmentSpec::example(&GONE));
+    let mut pipe = uneven(BufferLimit::Unlimited, &impairments);
+    let mut log = Log::default();
+    for handle in 0..5 {
+        pipe.enter(0, packet(handle, 0, 1_500), &mut log);
+    }
+    pipe.advance(u64::MAX - 1, &mut log);
+    assert_eq!((log.left.len(), log.lost, log.arrived.len()), (5, 5, 0));
+}
+
+/// A value that a key may have, of such an order that some acts and some does not.
+fn value(key: &'static Key) -> BoxedStrategy<Value> {
+    match key.form {
+        Form::Time(_) => (0u64..20_000)
+            .prop_map(|us| Value::Time(Nanos::from_us(us)))
+            .boxed(),
+        Form::Share => (0.0..0.5f64).prop_map(Value::Share).boxed(),
+        Form::Flag => any::<bool>().prop_map(Value::Flag).boxed(),
+        Form::Word(_, words) => prop::sample::select(words()).prop_map(Value::Word).boxed(),
+        Form::Outages => (0u64..50, 1u64..50)
+            .prop_map(|(start, length)| {
+                let outage = Outage {
+                    start: Nanos::from_ms(start),
+                    length: Nanos::from_ms(length),
+                };
+                Value::Outages(vec![outage].into())
+            })
+            .boxed(),
+    }
+}
+
+/// Any of the registry's impairments, some of them or none.
+fn impairments() -> impl Strategy<Value = Impairments> {
+    let spec = |kind: &&'static ImpairmentKind| {
+        let kind = *kind;
+        let values: Vec<_> = kind.keys.iter().map(value).collect();
+        let acts = values.prop_map(move |values| {
+            let set: Vec<_> = kind.keys.iter().map(|key| key.name).zip(values).collect();
+            ImpairmentSpec::new(kind, &set)
+        });
+        prop_oneof![Just(ImpairmentSpec::new(kind, &[])), acts]
+    };
+    let specs: Vec<_> = IMPAIRMENTS.iter().map(spec).collect();
+    specs.prop_map(|specs| specs.into_iter().fold(Impairments::NONE, Impairments::with))
+}
+
 proptest! {
     #[test]
     fn uneven_path_accounts_for_every_packet_and_copy(
         arrivals in prop::collection::vec((0u64..3_000_000, 0u32..2, 40u32..1_500), 1..300),
         limit_pkts in 1u32..40,
-        (jitter_us, jitter_reorders) in (0u64..20_000, any::<bool>()),
-        (reorder, duplicate) in (0.0..0.5f64, 0.0..0.5f64),
-        aggregate_us in 0u64..5_000,
-        reorders in any::<bool>(),
+        impairments in impairments(),
     ) {
-        let spec = TransitSpec {
-            jitter: Nanos::from_us(jitter_us),
-            jitter_reorders,
-            reorder: if reorders { reorder } else { 0.0 },
-            reorder_delay: Nanos::from_ms(2),
-            duplicate,
-            aggregate: Nanos::from_us(aggregate_us),
-            ..TransitSpec::NONE
-        };
-        let mut pipe = uneven(BufferLimit::Packets(limit_pkts), &spec);
+        let mut pipe = uneven(BufferLimit::Packets(limit_pkts), &impairments);
         let keeps_order = pipe.transit.as_ref().is_none_or(|transit| transit.keeps_order());
         let mut log = Log::default();
         let mut now_ns = 0;
@@ -211,7 +277,7 @@ proptest! {
         }
         pipe.advance(u64::MAX - 1, &mut log);
         prop_assert_eq!(pipe.next_ns(), None);
-        prop_assert_eq!(log.arrived.len() + log.dropped, arrivals.len() + log.copies);
+        prop_assert_eq!(log.arrived.len() + log.dropped + log.lost, arrivals.len() + log.copies);
         let mut seen = std::collections::HashMap::new();
         let mut last = [0; 2];
         for &(flow, at_ns, handle) in &log.arrived {

@@ -3,54 +3,27 @@
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::Counts;
+use super::counts::Report;
 use super::fill::capped;
 use crate::anonymise::Anonymiser;
 
-/// Documents not understood that are kept to be shown.
-const SHOWN: usize = 5;
 /// Of a value that is shown, at most this much.
 const SHOWN_BYTES: usize = 60;
 /// Of one document's oddities.
 const ODD_KEPT: usize = 5;
 
-/// What an import of documents found, with `M` that only one tool's tell.
-#[derive(Clone, Debug, Default)]
-pub struct Report<M = ()> {
-    /// Of all files, once decompressed.
-    pub bytes: u64,
-    /// Tests whose output was read.
-    pub documents: u64,
-    pub rows: u64,
-    /// Those of which something is left out, or that tell of an error.
-    pub documents_not_understood: u64,
-    /// The first of them: file, line where it is known, what it is.
-    pub first: Vec<(PathBuf, Option<u64>, String)>,
-    pub more: M,
-}
-
 impl<M> Report<M> {
-    pub(super) fn counts(&self) -> Counts {
-        Counts {
-            bytes: self.bytes,
-            rows: self.rows,
-            not_understood: self.documents_not_understood,
-        }
-    }
-
-    /// Closes out a document.
-    pub(super) fn document(&mut self, file: &Path, odd: Odd) {
-        self.documents += 1;
+    /// Closes out a document of the current file.
+    pub(super) fn document(&mut self, odd: Odd) {
+        self.units += 1;
         let odd = odd.found.into_inner();
-        self.documents_not_understood += u64::from(!odd.is_empty());
-        let room = SHOWN.saturating_sub(self.first.len());
-        let shown = odd.into_iter().take(room);
-        self.first
-            .extend(shown.map(|(line, text)| (file.to_owned(), line, text)));
+        self.not_understood += u64::from(!odd.is_empty());
+        for (line, text) in odd {
+            self.show(line, || text);
+        }
     }
 }
 

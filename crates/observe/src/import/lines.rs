@@ -3,67 +3,19 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 
-use super::{Counts, Filled, Import};
+use super::counts::{More, Report};
+use super::{Counts, Described, Filled, Import};
 
 /// A longer line is of none of the tools. It bounds memory.
 const LINE_BYTES: usize = 1 << 20;
 const READ_BYTES: usize = 1 << 18;
 /// Of a line that is shown.
 const BEGINNING_BYTES: usize = 160;
-/// Lines not understood that are kept to be shown.
-const SHOWN: usize = 5;
-
-/// What an import of lines found, with `M` that only one tool's lines tell.
-#[derive(Clone, Debug, Default)]
-pub struct Report<M = ()> {
-    /// Of all files, once decompressed.
-    pub bytes: u64,
-    pub lines: u64,
-    pub rows: u64,
-    pub lines_not_understood: u64,
-    /// The first of them: file, line from 1, and what may be shown of it.
-    pub first: Vec<(PathBuf, u64, String)>,
-    pub more: M,
-    /// The current file, and its lines so far.
-    file: PathBuf,
-    line: u64,
-}
-
-impl<M> Report<M> {
-    /// Begins a file.
-    pub(super) fn file(&mut self, path: &Path) {
-        self.file = path.into();
-        self.line = 0;
-    }
-
-    #[inline]
-    pub(super) fn count_line(&mut self) {
-        self.line += 1;
-        self.lines += 1;
-    }
-
-    /// Counts the current line as not understood.
-    #[cold]
-    pub(super) fn not_understood(&mut self, shown: impl FnOnce() -> String) {
-        self.lines_not_understood += 1;
-        if self.first.len() < SHOWN {
-            self.first.push((self.file.clone(), self.line, shown()));
-        }
-    }
-
-    fn counts(&self) -> Counts {
-        Counts {
-            bytes: self.bytes,
-            rows: self.rows,
-            not_understood: self.lines_not_understood,
-        }
-    }
-}
-
 /// Of a line, as much as is shown.
 pub(super) fn beginning(line: &[u8]) -> &[u8] {
     &line[..line.len().min(BEGINNING_BYTES)]
@@ -75,7 +27,9 @@ pub trait Lines {
     /// The table that the rows are of.
     const TABLE: &'static str;
     /// What the report says besides that of other lines.
-    type More;
+    type More: More;
+    /// The table's columns.
+    fn schema(&self) -> SchemaRef;
     fn found(&self) -> &Report<Self::More>;
     fn found_mut(&mut self) -> &mut Report<Self::More>;
     /// Begins a file.
@@ -89,16 +43,20 @@ pub trait Lines {
 }
 
 impl<P: Lines> Import for P {
-    type Report = Report<P::More>;
+    type More = P::More;
+
+    fn tables(&self) -> Vec<Described> {
+        vec![(P::TABLE, self.schema())]
+    }
 
     /// `sink` gets the counts after each read.
-    fn read<E: From<io::Error>>(
+    fn read_stream<E: From<io::Error>>(
         &mut self,
         path: &Path,
+        mut input: impl Read,
         mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
     ) -> Result<(), E> {
         self.file(path);
-        let mut input = open(path)?;
         let mut buffer = vec![0; READ_BYTES];
         let mut held = 0;
         // Of a line longer than the buffer may become: the rest is passed over.
@@ -142,10 +100,6 @@ impl<P: Lines> Import for P {
             held = filled - from;
             sink(self.counts(), None)?;
         }
-    }
-
-    fn counts(&self) -> Counts {
-        self.found().counts()
     }
 
     fn rest(&mut self) -> Vec<Filled> {

@@ -1,57 +1,40 @@
-//! What other tools wrote, as tables: a file per tool.
-
-use std::io;
-use std::path::Path;
+//! What other tools wrote, as tables: a file or folder per tool, and its line in
+//! [`IMPORTERS`].
+//!
+//! A tool's [`Kind`] says all that the command line, the Python functions, the
+//! pages and the search for bytes that break it need. What reads its files is an
+//! [`Import`]; files of lines need only [`Lines`].
 
 mod addresses;
+mod counts;
 mod fill;
 pub mod flent;
 pub mod iperf3;
 mod json;
+mod kind;
 mod lines;
 pub mod nginx;
 pub mod pcap;
+mod reading;
 pub mod ss;
-mod ss_line;
-mod ss_time;
 pub mod tcp_info;
 
-pub use json::Report as DocumentsReport;
-pub use lines::{Lines, Report as LinesReport};
+pub use counts::{Count, More, Report, Value};
+pub use kind::{Columns, Given, Kind, Opt, Sample, TableKind, Takes};
+pub use lines::Lines;
+pub use reading::{AnyImport, Counts, Described, Filled, Import, Sink, Stop};
 
-/// A batch with the name of its table.
-pub type Filled = (&'static str, arrow_array::RecordBatch);
+/// Every importer, in the order in which `knee import --help` lists them.
+pub static IMPORTERS: &[&Kind] = &[
+    &ss::KIND,
+    &nginx::KIND,
+    &pcap::KIND,
+    &tcp_info::KIND,
+    &iperf3::KIND,
+    &flent::KIND,
+];
 
-/// How far an import is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counts {
-    /// Of all files, once decompressed.
-    pub bytes: u64,
-    pub rows: u64,
-    /// Lines, packets or documents.
-    pub not_understood: u64,
-}
-
-/// What makes rows of one tool's files, one file after the other.
-pub trait Import {
-    type Report;
-
-    /// Reads one file and hands batches to `sink`, whose error ends it. `sink` also
-    /// gets the counts, without a batch, now and then.
-    ///
-    /// # Errors
-    /// The file cannot be read, or the sink's.
-    fn read<E: From<io::Error>>(
-        &mut self,
-        path: &Path,
-        sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
-    ) -> Result<(), E>;
-
-    fn counts(&self) -> Counts;
-
-    /// Ends the import: the rows that no batch has yet.
-    fn rest(&mut self) -> Vec<Filled>;
-
-    /// What was found so far.
-    fn report(&self) -> &Self::Report;
+/// The importer of that name.
+pub fn find(name: &str) -> Option<&'static Kind> {
+    IMPORTERS.iter().copied().find(|kind| kind.name == name)
 }

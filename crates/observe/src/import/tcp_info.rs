@@ -12,25 +12,66 @@ use std::ops::Range;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use super::lines::{self, Lines};
+use super::counts::counts;
+use super::kind::HOST;
+use super::lines::Lines;
+use super::{Columns, Kind, More as _, Opt, Sample, TableKind};
 use crate::anonymise::Anonymiser;
 use crate::sock_diag::{Diag, MESSAGE_BYTES, fill, fill_dumped};
-use crate::table::Table;
+use crate::table::{self, Table};
 use crate::tables::Sockets;
+
+pub static KIND: Kind = Kind {
+    name: "tcp-info",
+    summary: "M-Lab's tcp-info files.",
+    about: "Import files of M-Lab's tcp-info: a row of the table `sockets` for each snapshot, as `knee record` writes \
+        them.\n\n\
+        JSONL of ArchivalRecord, plain, gzip or zstd.",
+    page: "\
+Reads what the [tcp-info](https://github.com/m-lab/tcp-info) sidecar writes: a snapshot of a socket per line, as the
+kernel's own bytes. They go through the decoder of `knee record` into the table `sockets`; fields that the kernel of the
+time lacked are null. `host` is that of the file's metadata, unless `--host` says it; `cookie` is the last part of the
+UUID; a device is its index. Lines not understood are shown by why, never by their text.
+",
+    examples: &["knee import tcp-info 2026/07/01/*.jsonl.zst --out rec"],
+    tables: &[TableKind {
+        name: Sockets::NAME,
+        short: "sockets",
+        rows: "one per snapshot of a socket",
+        columns: Columns::Recorded(Sockets::fields),
+    }],
+    options: &[Opt {
+        help: "Fills the column host; by default as the file's metadata says.",
+        ..HOST
+    }],
+    unit: "lines",
+    row: "TCP socket",
+    expected: "JSONL of M-Lab's tcp-info",
+    told: "{rows:row} from {lines:line}",
+    counts: More::COUNTS,
+    sample: Sample::File("tests/data/tcp_info.jsonl"),
+    build: |given| {
+        Ok(Box::new(Parser::new(Options {
+            anonymiser: given.anonymiser.clone(),
+            host: given.text("host").map(str::to_owned),
+        })))
+    },
+};
 
 /// Of lines not understood it has why. The lines themselves hold addresses in a
 /// form that is easily read back.
-pub type Report = lines::Report<More>;
+pub type Report = super::Report<More>;
 
-/// What only these files tell.
-#[derive(Clone, Debug, Default)]
-pub struct More {
-    /// Sockets of which no time is told.
-    pub without_time: u64,
+counts! {
+    /// What only these files tell.
+    More {
+        rows_without_time: u64, "sockets of which no time is told", doubt: "{count} rows have no time.";
+    }
 }
 
 /// How to read files.
@@ -136,7 +177,7 @@ impl Parser {
         self.report.rows += 1;
         match t_unix_ns {
             Some(t_unix_ns) => table.t_unix_ns.set(row, t_unix_ns),
-            None => self.report.more.without_time += 1,
+            None => self.report.more.rows_without_time += 1,
         }
         if let Some(host) = self.options.host.as_ref().or(self.host.as_ref()) {
             table.host.set(row, host);
@@ -163,6 +204,10 @@ impl Lines for Parser {
     const TABLE: &'static str = Sockets::NAME;
     type More = More;
 
+    fn schema(&self) -> SchemaRef {
+        table::schema::<Sockets>()
+    }
+
     fn found(&self) -> &Report {
         &self.report
     }
@@ -172,12 +217,12 @@ impl Lines for Parser {
     }
 
     fn file(&mut self, path: &Path) {
-        self.report.file(path);
+        self.report.begin(path);
         self.host = None;
     }
 
     fn line(&mut self, line: &[u8]) -> Option<RecordBatch> {
-        self.report.count_line();
+        self.report.count();
         if line.trim_ascii().is_empty() {
             return None;
         }
@@ -193,7 +238,7 @@ impl Lines for Parser {
     }
 
     fn too_long(&mut self, _beginning: &[u8]) {
-        self.report.count_line();
+        self.report.count();
         self.report
             .not_understood(|| "is longer than 1 MiB".to_owned());
     }

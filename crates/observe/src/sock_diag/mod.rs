@@ -4,13 +4,16 @@
 //! Numbers are in the byte order of the host, as in the kernel's answers; files
 //! come from little-endian hosts, as all that we know of are.
 
+#[macro_use]
+pub mod columns;
 mod rows;
+mod sockets;
 pub mod tcp_info;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-pub(crate) use rows::Told;
 pub use rows::{STATES, bits_per_sec, fill, fill_dumped, limited_bits_per_sec};
+pub use sockets::Sockets;
 use tcp_info::{BbrInfo, DctcpInfo, TcpInfo, VegasInfo};
 
 /// `struct inet_diag_msg`.

@@ -1,11 +1,12 @@
 //! Sockets as sock_diag tells of them, as rows of the table `sockets`.
 
-use super::tcp_info::{KNOWN_BYTES, TcpInfo};
+use super::columns::Stored;
+use super::sockets::Sockets;
+use super::tcp_info::{KNOWN_BYTES, TcpInfo, place};
 use super::{Diag, Memory};
 use crate::anonymise::Anonymiser;
 use crate::column::{Number, Numbers, RUN, set};
 use crate::table::Pending;
-use crate::tables::Sockets;
 
 /// The states in the kernel's order, from 1, as ss names them.
 pub const STATES: [&str; 12] = [
@@ -167,7 +168,6 @@ impl Pending for Told {
         let mut told = std::mem::take(&mut table.told);
         if told.infos.rows != 0 {
             fill_info(table, &told);
-            fill_further(table, &told);
             told.infos.rows = 0;
         }
         if told.dumped.rows != 0 {
@@ -180,15 +180,17 @@ impl Pending for Told {
 
 /// Sets a column from the `tcp_info` of each row.
 #[inline]
-fn run<T: Number, V: Into<T>>(
+fn run<T: Number, V: Stored<T>>(
     column: &mut Numbers<T>,
     told: &Told,
+    since_bytes: usize,
     value: impl Fn(&TcpInfo<'_>) -> Option<V>,
 ) {
-    // Each field is told if it ends within the length, whatever its value: it is
-    // asked once, and not for each row.
-    if value(&TcpInfo(&[0; KNOWN_BYTES][..told.length])).is_some() {
-        told.infos.set(column, |bytes| value(&TcpInfo(bytes)));
+    // A field is told if it ends within the length, whatever its value: asked once,
+    // and not for each row.
+    if told.length >= since_bytes {
+        told.infos
+            .set(column, |bytes| value(&TcpInfo(bytes)).map(Stored::stored));
     }
 }
 
@@ -215,135 +217,15 @@ fn fill_memory(table: &mut Sockets, dumped: &Staged<Dumped>) {
     dumped.set(&mut table.mem_drops, |of| memory(of)?.drops);
 }
 
-/// Fills what the two tables of a run have of `tcp_info` in `samples`.
+/// Fills what the two tables of a run have of `tcp_info`.
 fn fill_info(table: &mut Sockets, told: &Told) {
-    run(&mut table.ca_state, told, |info| info.ca_state());
-    run(&mut table.snd_cwnd, told, |info| info.snd_cwnd());
-    run(&mut table.snd_ssthresh, told, |info| info.snd_ssthresh());
-    run(&mut table.inflight, told, |info| {
-        info.retrans().map(|_| info.inflight())
-    });
-    run(&mut table.unacked, told, |info| info.unacked());
-    run(&mut table.sacked, told, |info| info.sacked());
-    run(&mut table.lost, told, |info| info.lost());
-    run(&mut table.retrans, told, |info| info.retrans());
-    run(&mut table.total_retrans, told, |info| info.total_retrans());
-    run(&mut table.data_segs_out, told, |info| info.data_segs_out());
-    run(&mut table.srtt_us, told, |info| info.srtt_us());
-    run(&mut table.rttvar_us, told, |info| info.rttvar_us());
-    run(&mut table.min_rtt_us, told, |info| {
-        let us = info.min_rtt_us()?;
-        Some(if us == u32::MAX { 0 } else { us })
-    });
-    // Linux keeps the timeout as doubled.
-    run(&mut table.rto_us, told, |info| {
-        Some(info.rto_us()? >> info.backoff()?.min(31))
-    });
-    run(&mut table.backoff, told, |info| info.backoff());
-    run(&mut table.pacing_rate_bits_per_sec, told, |info| {
-        limited_bits_per_sec(info.pacing_rate())
-    });
-    run(&mut table.delivery_rate_bits_per_sec, told, |info| {
-        info.delivery_rate().map(bits_per_sec)
-    });
-    run(&mut table.delivered, told, |info| info.delivered());
-    run(&mut table.delivered_ce, told, |info| info.delivered_ce());
-    run(&mut table.bytes_sent, told, |info| {
-        info.bytes_sent().map(wide)
-    });
-    run(&mut table.bytes_retrans, told, |info| {
-        info.bytes_retrans().map(wide)
-    });
-    run(&mut table.bytes_acked, told, |info| {
-        info.bytes_acked().map(wide)
-    });
-    run(&mut table.notsent_bytes, told, |info| info.notsent_bytes());
-    run(&mut table.snd_wnd_bytes, told, |info| info.snd_wnd());
-    run(&mut table.busy_us, told, |info| info.busy_us().map(wide));
-    run(&mut table.rwnd_limited_us, told, |info| {
-        info.rwnd_limited_us().map(wide)
-    });
-    run(&mut table.sndbuf_limited_us, told, |info| {
-        info.sndbuf_limited_us().map(wide)
-    });
-    run(&mut table.reordering, told, |info| {
-        info.reordering().map(|count| count as i32)
-    });
-    run(&mut table.reord_seen, told, |info| {
-        info.reord_seen().map(|count| count as i32)
-    });
-    run(&mut table.dsack_dups, told, |info| info.dsack_dups());
-}
-
-/// And in `tcp_info`.
-fn fill_further(table: &mut Sockets, told: &Told) {
-    run(&mut table.tcp_state, told, |info| info.state());
-    run(&mut table.retransmits, told, |info| info.retransmits());
-    run(&mut table.probes, told, |info| info.probes());
-    run(&mut table.options, told, |info| info.options());
-    run(&mut table.snd_wscale, told, |info| {
-        info.wscales().map(|scales| scales & 0xf)
-    });
-    run(&mut table.rcv_wscale, told, |info| {
-        info.wscales().map(|scales| scales >> 4)
-    });
-    run(&mut table.ato_us, told, |info| info.ato_us());
-    run(&mut table.snd_mss_bytes, told, |info| info.snd_mss());
-    run(&mut table.rcv_mss_bytes, told, |info| info.rcv_mss());
-    run(&mut table.last_data_sent_ms, told, |info| {
-        info.last_data_sent_ms()
-    });
-    run(&mut table.last_data_recv_ms, told, |info| {
-        info.last_data_recv_ms()
-    });
-    run(&mut table.last_ack_recv_ms, told, |info| {
-        info.last_ack_recv_ms()
-    });
-    run(&mut table.pmtu_bytes, told, |info| info.pmtu());
-    run(&mut table.rcv_ssthresh_bytes, told, |info| {
-        info.rcv_ssthresh()
-    });
-    run(&mut table.advmss_bytes, told, |info| info.advmss());
-    run(&mut table.rcv_rtt_us, told, |info| info.rcv_rtt_us());
-    run(&mut table.rcv_space_bytes, told, |info| info.rcv_space());
-    run(&mut table.max_pacing_rate_bits_per_sec, told, |info| {
-        limited_bits_per_sec(info.max_pacing_rate())
-    });
-    run(&mut table.bytes_received, told, |info| {
-        info.bytes_received().map(wide)
-    });
-    run(&mut table.segs_out, told, |info| info.segs_out());
-    run(&mut table.segs_in, told, |info| info.segs_in());
-    run(&mut table.data_segs_in, told, |info| info.data_segs_in());
-    run(&mut table.rcv_ooopack, told, |info| info.rcv_ooopack());
-    run(&mut table.rcv_wnd_bytes, told, |info| info.rcv_wnd());
-    run(&mut table.rehash, told, |info| info.rehash());
-    run(&mut table.total_rto, told, |info| info.total_rto());
-    run(&mut table.total_rto_recoveries, told, |info| {
-        info.total_rto_recoveries()
-    });
-    run(&mut table.total_rto_time_ms, told, |info| {
-        info.total_rto_time_ms()
-    });
-    run(&mut table.received_ce, told, |info| info.received_ce());
-    run(&mut table.delivered_e1_bytes, told, |info| {
-        info.delivered_e1_bytes()
-    });
-    run(&mut table.delivered_e0_bytes, told, |info| {
-        info.delivered_e0_bytes()
-    });
-    run(&mut table.delivered_ce_bytes, told, |info| {
-        info.delivered_ce_bytes()
-    });
-    run(&mut table.received_e1_bytes, told, |info| {
-        info.received_e1_bytes()
-    });
-    run(&mut table.received_e0_bytes, told, |info| {
-        info.received_e0_bytes()
-    });
-    run(&mut table.received_ce_bytes, told, |info| {
-        info.received_ce_bytes()
-    });
+    macro_rules! each {
+        ($($column:ident: $field:ident, $how:ident;)*) => {$(
+            run(&mut table.$column, told, place::$field.end, |info| info.$how());
+        )*};
+    }
+    tcp_info_columns!(samples each);
+    tcp_info_columns!(further each);
 }
 
 /// What the congestion control tells of itself.
@@ -396,11 +278,6 @@ pub fn limited_bits_per_sec(bytes_per_sec: Option<u64>) -> Option<i64> {
 
 pub fn bits_per_sec(bytes_per_sec: u64) -> i64 {
     i64::try_from(bytes_per_sec.saturating_mul(8)).unwrap_or(i64::MAX)
-}
-
-/// Counters of 64 bits: none comes to 2^63.
-fn wide(count: u64) -> i64 {
-    count as i64
 }
 
 #[cfg(test)]

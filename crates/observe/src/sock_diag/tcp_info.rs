@@ -3,6 +3,8 @@
 //!
 //! Source: include/uapi/linux/tcp.h, Linux 4.19 to 6.18: fields are only ever appended.
 
+use super::{bits_per_sec, limited_bits_per_sec};
+
 /// A socket's `tcp_info`, as long as the kernel made it.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpInfo<'a>(pub &'a [u8]);
@@ -23,6 +25,17 @@ macro_rules! fields {
                 }
             )*
         }
+
+        /// Bytes of each field. A kernel whose struct ends before the end of a field
+        /// does not tell it.
+        #[allow(non_upper_case_globals)]
+        pub mod place {
+            use std::ops::Range;
+            $(
+                #[doc = $doc]
+                pub const $name: Range<usize> = $at..$at + size_of::<$type>();
+            )*
+        }
     };
 }
 
@@ -35,62 +48,62 @@ fields! {
     options: u8, 5, "Bits of negotiated options.";
     wscales: u8, 6, "Window scales, the sender's in the low bits.";
     flags: u8, 7, "Bit 0: the delivery rate was application-limited.";
-    rto_us: u32, 8, "Retransmission timeout.";
+    rto_us: u32, 8, "Retransmission timeout, doubled by each backoff.";
     ato_us: u32, 12, "Delayed-ACK timeout.";
-    snd_mss: u32, 16, "Payload of a full segment sent.";
+    snd_mss: u32, 16, "Payload bytes of a full segment sent.";
     rcv_mss: u32, 20, "The far end's, estimated.";
-    unacked: u32, 24, "Segments.";
-    sacked: u32, 28, "Segments.";
-    lost: u32, 32, "Segments.";
-    retrans: u32, 36, "Segments.";
-    last_data_sent_ms: u32, 44, "Since.";
-    last_data_recv_ms: u32, 52, "Since.";
-    last_ack_recv_ms: u32, 56, "Since.";
-    pmtu: u32, 60, "Bytes.";
-    rcv_ssthresh: u32, 64, "Bytes.";
+    unacked: u32, 24, "Segments sent and not yet acknowledged.";
+    sacked: u32, 28, "Segments of unacked that SACK acknowledges.";
+    lost: u32, 32, "Segments of unacked that are marked lost.";
+    retrans: u32, 36, "Segments of unacked that were sent again.";
+    last_data_sent_ms: u32, 44, "Milliseconds since data was last sent.";
+    last_data_recv_ms: u32, 52, "Milliseconds since data was last received.";
+    last_ack_recv_ms: u32, 56, "Milliseconds since an ACK was last received.";
+    pmtu: u32, 60, "Path MTU in bytes.";
+    rcv_ssthresh: u32, 64, "Bytes to which the window offered is clamped.";
     srtt_us: u32, 68, "Smoothed RTT.";
     rttvar_us: u32, 72, "RTT variation.";
-    snd_ssthresh: u32, 76, "Segments.";
-    snd_cwnd: u32, 80, "Segments.";
-    advmss: u32, 84, "Bytes.";
-    reordering: u32, 88, "Segments.";
-    rcv_rtt_us: u32, 92, "Receiver's estimate.";
-    rcv_space: u32, 96, "Bytes.";
-    total_retrans: u32, 100, "Segments so far.";
+    snd_ssthresh: u32, 76, "Slow-start threshold in segments.";
+    snd_cwnd: u32, 80, "Congestion window in segments.";
+    advmss: u32, 84, "MSS offered, in bytes.";
+    reordering: u32, 88, "Reordering degree assumed, in segments.";
+    rcv_rtt_us: u32, 92, "The receiver's estimate of the RTT.";
+    rcv_space: u32, 96, "Receive buffer space in bytes.";
+    total_retrans: u32, 100, "Segments sent again so far.";
     pacing_rate: u64, 104, "Bytes per second; ~0: unlimited.";
     max_pacing_rate: u64, 112, "Bytes per second; ~0: unlimited.";
-    bytes_acked: u64, 120, "So far.";
-    bytes_received: u64, 128, "So far.";
-    segs_out: u32, 136, "So far.";
-    segs_in: u32, 140, "So far.";
-    notsent_bytes: u32, 144, "Written and not sent.";
-    min_rtt_us: u32, 148, "~0: none yet.";
-    data_segs_in: u32, 152, "So far.";
-    data_segs_out: u32, 156, "So far.";
+    bytes_acked: u64, 120, "Bytes acknowledged so far.";
+    bytes_received: u64, 128, "Bytes received so far.";
+    segs_out: u32, 136, "Segments sent so far.";
+    segs_in: u32, 140, "Segments received so far.";
+    notsent_bytes: u32, 144, "Bytes written and not sent.";
+    min_rtt_us: u32, 148, "Least RTT; ~0: none yet.";
+    data_segs_in: u32, 152, "Data segments received so far.";
+    data_segs_out: u32, 156, "Data segments sent so far.";
     delivery_rate: u64, 160, "Bytes per second.";
     busy_us: u64, 168, "Time with data outstanding.";
     rwnd_limited_us: u64, 176, "Time limited by the receive window.";
     sndbuf_limited_us: u64, 184, "Time limited by the send buffer.";
-    delivered: u32, 192, "Segments so far.";
-    delivered_ce: u32, 196, "Segments so far.";
-    bytes_sent: u64, 200, "So far, with retransmissions.";
-    bytes_retrans: u64, 208, "So far.";
-    dsack_dups: u32, 216, "So far.";
-    reord_seen: u32, 220, "So far.";
-    rcv_ooopack: u32, 224, "So far.";
-    snd_wnd: u32, 228, "Bytes.";
-    rcv_wnd: u32, 232, "Bytes.";
-    rehash: u32, 236, "So far.";
-    total_rto: u16, 240, "So far.";
-    total_rto_recoveries: u16, 242, "So far.";
-    total_rto_time_ms: u32, 244, "So far.";
-    received_ce: u32, 248, "Packets so far.";
-    delivered_e1_bytes: u32, 252, "So far.";
-    delivered_e0_bytes: u32, 256, "So far.";
-    delivered_ce_bytes: u32, 260, "So far.";
-    received_e1_bytes: u32, 264, "So far.";
-    received_e0_bytes: u32, 268, "So far.";
-    received_ce_bytes: u32, 272, "So far.";
+    delivered: u32, 192, "Segments delivered so far.";
+    delivered_ce: u32, 196, "Segments of those that were marked CE.";
+    bytes_sent: u64, 200, "Bytes sent so far, with retransmissions.";
+    bytes_retrans: u64, 208, "Bytes sent again so far.";
+    dsack_dups: u32, 216, "Duplicates that DSACK reported so far.";
+    reord_seen: u32, 220, "Reordering events so far.";
+    rcv_ooopack: u32, 224, "Segments received out of order so far.";
+    snd_wnd: u32, 228, "Bytes that the far end's window allows.";
+    rcv_wnd: u32, 232, "Bytes of the window offered.";
+    rehash: u32, 236, "Changes of the flow label so far.";
+    total_rto: u16, 240, "Retransmission timeouts so far.";
+    total_rto_recoveries: u16, 242, "Recoveries from timeouts so far.";
+    total_rto_time_ms: u32, 244, "Milliseconds spent in those so far.";
+    received_ce: u32, 248, "CE marked packets received so far.";
+    delivered_e1_bytes: u32, 252, "Bytes delivered as ECT(1) so far.";
+    delivered_e0_bytes: u32, 256, "Bytes delivered as ECT(0) so far.";
+    delivered_ce_bytes: u32, 260, "Bytes delivered as CE so far.";
+    received_e1_bytes: u32, 264, "Bytes received as ECT(1) so far.";
+    received_e0_bytes: u32, 268, "Bytes received as ECT(0) so far.";
+    received_ce_bytes: u32, 272, "Bytes received as CE so far.";
 }
 
 impl TcpInfo<'_> {
@@ -101,6 +114,46 @@ impl TcpInfo<'_> {
         part(self.unacked())
             .saturating_add(part(self.retrans()))
             .saturating_sub(part(self.sacked()).saturating_add(part(self.lost())))
+    }
+
+    /// [`inflight`](TcpInfo::inflight), where the kernel tells all of it.
+    pub fn known_inflight(&self) -> Option<u32> {
+        self.retrans().map(|_| self.inflight())
+    }
+
+    /// 0 before the first.
+    pub fn min_rtt_or_0_us(&self) -> Option<u32> {
+        let us = self.min_rtt_us()?;
+        Some(if us == u32::MAX { 0 } else { us })
+    }
+
+    /// Linux keeps the timeout as doubled.
+    pub fn rto_without_backoff_us(&self) -> Option<u32> {
+        Some(self.rto_us()? >> self.backoff()?.min(31))
+    }
+
+    /// The far end's window scale.
+    pub fn snd_wscale(&self) -> Option<u8> {
+        self.wscales().map(|scales| scales & 0xf)
+    }
+
+    /// This end's window scale.
+    pub fn rcv_wscale(&self) -> Option<u8> {
+        self.wscales().map(|scales| scales >> 4)
+    }
+
+    /// `None`: unlimited, or not told.
+    pub fn pacing_rate_bits_per_sec(&self) -> Option<i64> {
+        limited_bits_per_sec(self.pacing_rate())
+    }
+
+    /// `None`: unlimited, or not told.
+    pub fn max_pacing_rate_bits_per_sec(&self) -> Option<i64> {
+        limited_bits_per_sec(self.max_pacing_rate())
+    }
+
+    pub fn delivery_rate_bits_per_sec(&self) -> Option<i64> {
+        self.delivery_rate().map(bits_per_sec)
     }
 
     /// Do the two tell of the same moment, but for the clocks that always run?

@@ -1,31 +1,26 @@
-//! The tables: a file and a line each. `docs/tables.md` lists them from here.
+//! The tables that `knee record` writes: a file and a line each, but for sockets, whose columns are filled by what decodes them. `docs/observe.md`
+//! lists them from here. An importer's own tables are beside the importer.
 
-mod capture;
 mod counters;
 mod cpu;
-mod flent;
-mod iperf3;
 mod nic;
 mod qdisc;
 mod settings;
-mod sockets;
 
-pub use capture::{CaptureAcks, CaptureConnections};
 pub use counters::Counters;
 pub use cpu::Cpu;
-pub use flent::{FlentPoints, FlentSamples, FlentTests};
-pub use iperf3::{Iperf3Intervals, Iperf3Streams};
 pub use nic::Nic;
 pub use qdisc::Qdisc;
 pub use settings::Settings;
-pub use sockets::Sockets;
+
+pub use crate::sock_diag::Sockets;
 
 use crate::table::{Field, Table};
 
 /// The columns of a table.
 pub type Fields = fn() -> Vec<Field>;
 
-/// Name and columns of every table.
+/// Name and columns of each.
 pub const TABLES: &[(&str, Fields)] = &[
     (Sockets::NAME, Sockets::fields),
     (Counters::NAME, Counters::fields),
@@ -33,11 +28,4 @@ pub const TABLES: &[(&str, Fields)] = &[
     (Qdisc::NAME, Qdisc::fields),
     (Nic::NAME, Nic::fields),
     (Settings::NAME, Settings::fields),
-    (CaptureAcks::NAME, CaptureAcks::fields),
-    (CaptureConnections::NAME, CaptureConnections::fields),
-    (Iperf3Intervals::NAME, Iperf3Intervals::fields),
-    (Iperf3Streams::NAME, Iperf3Streams::fields),
-    (FlentTests::NAME, FlentTests::fields),
-    (FlentPoints::NAME, FlentPoints::fields),
-    (FlentSamples::NAME, FlentSamples::fields),
 ];

@@ -276,7 +276,7 @@ pub fn import_bytes(options: Options, bytes: &[u8]) -> Imported {
     let mut analyser = Analyser::new(options);
     let mut filled = Vec::new();
     analyser
-        .read_stream(bytes, |_, batch| {
+        .read_stream(Path::new("capture"), bytes, |_, batch| {
             filled.extend(batch);
             Ok::<_, std::io::Error>(())
         })

@@ -190,7 +190,7 @@ fn what_the_capture_dropped_is_told_and_what_it_has_late_is_not() {
         ack(120_000, 3 * MSS),
     ]));
     assert_eq!(dropped.connection("bytes_not_captured"), [Some(MSS.into())]);
-    assert_eq!(dropped.report.bytes_not_captured, u64::from(MSS));
+    assert_eq!(dropped.report.more.bytes_not_captured, u64::from(MSS));
     // Interfaces with several queues: the ACK is captured before its data.
     let late = import(&at_client(&[
         data(100_000, 0, MSS),
@@ -236,12 +236,12 @@ fn place_of_the_capture_follows_from_the_handshake() {
     assert_eq!(vantage([0, 20_000, 20_010]).0.as_deref(), Some("sender"));
     let (place, report) = vantage([0, 10, 20_010]);
     assert_eq!(
-        (place.as_deref(), report.at_receiver),
+        (place.as_deref(), report.more.at_receiver),
         (Some("receiver"), 1)
     );
     let (place, report) = vantage([0, 8_000, 20_000]);
     assert_eq!(
-        (place.as_deref(), report.in_the_middle),
+        (place.as_deref(), report.more.in_the_middle),
         (Some("middle"), 1)
     );
     assert_eq!(vantage([0, 80, 120]).0, None, "hosts, not paths");

@@ -1,6 +1,7 @@
 //! Which files and packets an import of captures reads, and within what bounds.
 
 use std::io::Write;
+use std::path::Path;
 
 use knee_observe::import::Import as _;
 use knee_observe::import::pcap::{Analyser, Options};
@@ -30,9 +31,13 @@ fn framed(before: impl Fn(&Seg) -> Vec<u8>) -> Packets {
 }
 
 fn assert_is_the_script(found: &Imported, what: &str) {
-    assert_eq!(found.report.packets, script().len() as u64, "{what}");
-    assert_eq!(found.report.tcp_packets, script().len() as u64, "{what}");
-    assert_eq!(found.report.packets_not_understood, 0, "{what}");
+    assert_eq!(found.report.units, script().len() as u64, "{what}");
+    assert_eq!(
+        found.report.more.tcp_packets,
+        script().len() as u64,
+        "{what}"
+    );
+    assert_eq!(found.report.not_understood, 0, "{what}");
     assert_eq!(found.connection("total_retrans"), [Some(1)], "{what}");
     assert_eq!(found.ack("rtt_us"), [Some(20_000), None], "{what}");
     assert_eq!(
@@ -163,7 +168,7 @@ fn packets_that_the_capture_says_it_dropped_are_told() {
     statistics.extend(42u64.to_le_bytes());
     let file = [pcapng(6, 0, |t_us| t_us), block(5, &statistics)].concat();
     let found = import_bytes(Options::default(), &file);
-    assert_eq!(found.report.dropped_by_capture, 42);
+    assert_eq!(found.report.more.dropped_by_capture, 42);
 }
 
 #[test]
@@ -176,7 +181,7 @@ fn copies_of_packets_at_a_second_interface_are_left_out() {
         }
     }
     let found = import_bytes(Options::default(), &file);
-    assert_eq!(found.report.captured_again, script().len() as u64);
+    assert_eq!(found.report.more.captured_again, script().len() as u64);
     assert_eq!(found.connection("total_retrans"), [Some(1)]);
     assert_eq!(found.ack("rtt_us"), [Some(20_000), None]);
 }
@@ -193,9 +198,9 @@ fn cut_packets_tell_all_but_the_options_that_are_gone() {
         ));
     }
     let found = import_bytes(Options::default(), &file);
-    assert_eq!(found.report.packets_not_understood, 0);
+    assert_eq!(found.report.not_understood, 0);
     // SYN, SYN-ACK and the ACK with SACK blocks.
-    assert_eq!(found.report.options_cut, 3);
+    assert_eq!(found.report.more.options_cut, 3);
     assert_eq!(found.connection("bytes_acked"), [Some(2 * i64::from(MSS))]);
     assert_eq!(found.connection("total_retrans"), [Some(1)]);
 }
@@ -204,12 +209,12 @@ fn cut_packets_tell_all_but_the_options_that_are_gone() {
 fn capture_that_ends_within_a_packet_is_read_up_to_there() {
     let file = capture(&script());
     let found = import_bytes(Options::default(), &file[..file.len() - 5]);
-    assert_eq!(found.report.packets, script().len() as u64 - 1);
-    assert_eq!(found.report.packets_not_understood, 1);
+    assert_eq!(found.report.units, script().len() as u64 - 1);
+    assert_eq!(found.report.not_understood, 1);
     let (_, packet, what) = &found.report.first[0];
     assert_eq!(
         (*packet, what.as_str()),
-        (8, "the file ends within a packet")
+        (Some(8), "the file ends within a packet")
     );
     assert_eq!(found.connection("total_retrans"), [Some(1)]);
 }
@@ -225,10 +230,10 @@ fn what_is_not_tcp_is_counted_and_what_is_no_capture_refused() {
     let packets = [arp, ethernet(&udp), ethernet(&fragment), vec![1, 2, 3]];
     let packets: Vec<_> = packets.into_iter().map(|bytes| (0, bytes)).collect();
     let report = import_bytes(Options::default(), &pcap(1, false, false, &packets)).report;
-    assert_eq!((report.other_packets, report.fragments), (2, 1));
-    assert_eq!(report.packets_not_understood, 1);
+    assert_eq!((report.more.other_packets, report.more.fragments), (2, 1));
+    assert_eq!(report.not_understood, 1);
     let report = import_bytes(Options::default(), &pcap(105, false, false, &packets)).report;
-    assert_eq!(report.unknown_links.get(&105), Some(&4));
+    assert_eq!(report.more.unknown_links.get(&105), Some(&4));
 
     let dir = tempfile::tempdir().unwrap();
     let path = write(dir.path(), "notes.txt", b"a diary");
@@ -256,7 +261,7 @@ fn files_in_the_order_of_their_times_are_one_capture_and_others_are_not() {
     let found = import_files(Options::default(), &[first.clone(), second.clone()]);
     assert_eq!(found.connection("total_retrans"), [Some(1)]);
     let found = import_files(Options::default(), &[second, first]);
-    assert_eq!(found.report.connections, 2);
+    assert_eq!(found.report.more.connections, 2);
 }
 
 #[test]
@@ -277,7 +282,7 @@ fn connections_and_memory_are_bounded() {
         ..Options::default()
     };
     let found = import_bytes(options, &capture(&script));
-    assert_eq!(found.report.connections, 200);
+    assert_eq!(found.report.more.connections, 200);
     assert_eq!(found.texts("ended").len(), 200, "each has its row");
     let left = found.texts("ended");
     let left = left
@@ -285,9 +290,9 @@ fn connections_and_memory_are_bounded() {
         .filter(|ended| ended.as_deref() == Some("left"))
         .count();
     assert!(left >= 136, "{left} made room");
-    assert_eq!(found.report.left, left as u64);
-    assert!(found.report.forgotten > 0);
-    assert_eq!(found.report.one_way, 200);
+    assert_eq!(found.report.more.left, left as u64);
+    assert!(found.report.more.forgotten > 0);
+    assert_eq!(found.report.more.one_way, 200);
 }
 
 proptest! {
@@ -306,7 +311,7 @@ proptest! {
         }
         file.truncate(end.index(file.len()) + 1);
         let mut analyser = Analyser::new(Options::default());
-        let _ = analyser.read_stream(&file[..], |_, _| Ok::<_, std::io::Error>(()));
+        let _ = analyser.read_stream(Path::new("capture"), &file[..], |_, _| Ok::<_, std::io::Error>(()));
         analyser.rest();
     }
 

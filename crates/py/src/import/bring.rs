@@ -4,15 +4,13 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use arrow_schema::SchemaRef;
-use knee_observe::import::{Counts, Filled, Import};
+use knee_observe::import::{AnyImport, Counts, Described, Filled, Kind, Report, Stop, Value};
 use knee_observe::segment::{self, Options as Cut, Staged};
 use knee_observe::{Anonymiser, RecordBatch};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
 
-use super::report::Report;
 use crate::arrow::ArrowBatches;
 use crate::errors;
 
@@ -31,6 +29,8 @@ pub struct Asked {
     /// Rows are read and forgotten.
     dry_run: bool,
     anonymize: Option<String>,
+    /// The importer's own, by name.
+    pub options: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Asked {
@@ -47,27 +47,26 @@ impl Asked {
     }
 }
 
-/// A table's name and columns.
-pub type Described = (&'static str, SchemaRef);
-
 /// Reads all files: the report, and the rows of each table where no folder was
 /// given.
-pub fn bring<'py, I: Import<Report: Report> + Send, const TABLES: usize>(
+pub fn bring<'py>(
     py: Python<'py>,
     asked: &Asked,
-    mut importer: I,
-    tables: &[Described; TABLES],
+    kind: &Kind,
+    mut importer: Box<dyn AnyImport>,
     progress: Option<&Py<PyAny>>,
-) -> PyResult<(Bound<'py, PyDict>, Option<[ArrowBatches; TABLES]>)> {
+) -> PyResult<(Bound<'py, PyDict>, Option<Vec<ArrowBatches>>)> {
     let mut empty_files = Vec::new();
     let mut at = PathBuf::new();
+    let tables = importer.tables();
     let ended = py.detach(|| -> Result<_, Failure> {
-        let mut sink = Sink::new(asked, tables)?;
+        let mut sink = Sink::new(asked, &tables)?;
         let mut looked = Instant::now();
         for path in &asked.files {
             at.clone_from(path);
             let before = importer.counts().bytes;
-            importer.read(path, |counts, rows| -> Result<(), Failure> {
+            let mut failed = None;
+            let mut take = |counts, rows| -> Result<(), Failure> {
                 if let Some(rows) = rows {
                     sink.take(rows)?;
                 } else if looked.elapsed() >= LOOK {
@@ -75,7 +74,19 @@ pub fn bring<'py, I: Import<Report: Report> + Send, const TABLES: usize>(
                     look(progress, counts).map_err(Failure::Raised)?;
                 }
                 Ok(())
-            })?;
+            };
+            let read = importer.read_file(path, &mut |counts, rows| {
+                take(counts, rows).map_err(|failure| {
+                    failed = Some(failure);
+                    Stop::Refused
+                })
+            });
+            match (read, failed) {
+                (_, Some(failure)) => return Err(failure),
+                (Err(Stop::Unreadable(error)), None) => return Err(Failure::Read(error)),
+                (Err(Stop::Refused), None) => unreachable!("a sink that refuses has failed"),
+                (Ok(()), None) => {}
+            }
             if importer.counts().bytes == before {
                 empty_files.push(path);
             }
@@ -87,7 +98,7 @@ pub fn bring<'py, I: Import<Report: Report> + Send, const TABLES: usize>(
         let refused = counts.rows == 0 || (asked.strict && counts.not_understood > 0);
         Ok(match sink {
             Sink::Folder(staged) if !refused => (staged.finish()?, None),
-            Sink::Memory(held) if !refused => (Vec::new(), Some(by_table(held, tables))),
+            Sink::Memory(held) if !refused => (Vec::new(), Some(by_table(held, &tables))),
             _ => (Vec::new(), None),
         })
     });
@@ -96,14 +107,40 @@ pub fn bring<'py, I: Import<Report: Report> + Send, const TABLES: usize>(
         Failure::Write(error) => errors::segment(py, error),
         Failure::Raised(error) => error,
     })?;
-    let told = PyDict::new(py);
-    let counts = importer.counts();
-    told.set_item("bytes", counts.bytes)?;
-    told.set_item("rows", counts.rows)?;
-    importer.report().tell(&told)?;
+    let told = report(py, kind, importer.found())?;
     told.set_item("empty_files", empty_files)?;
     told.set_item("files", files)?;
     Ok((told, batches))
+}
+
+/// What an importer found.
+fn report<'py>(
+    py: Python<'py>,
+    kind: &Kind,
+    found: Report<Vec<Value>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let told = PyDict::new(py);
+    told.set_item("bytes", found.bytes)?;
+    told.set_item("rows", found.rows)?;
+    told.set_item(kind.unit, found.units)?;
+    told.set_item(
+        format!("{}_not_understood", kind.unit),
+        found.not_understood,
+    )?;
+    told.set_item("first_not_understood", found.first)?;
+    for (count, value) in kind.counts.iter().zip(found.more) {
+        match value {
+            Value::Number(number) => told.set_item(count.name, number)?,
+            Value::Words(words) => {
+                let by_word = PyDict::new(py);
+                for (word, count) in words {
+                    by_word.set_item(word, count)?;
+                }
+                told.set_item(count.name, by_word)?;
+            }
+        }
+    }
+    Ok(told)
 }
 
 enum Failure {
@@ -111,12 +148,6 @@ enum Failure {
     Read(io::Error),
     Write(segment::Error),
     Raised(PyErr),
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        Failure::Read(error)
-    }
 }
 
 impl From<segment::Error> for Failure {
@@ -162,18 +193,16 @@ impl Sink {
 }
 
 /// The batches of each table; one without rows where there is none.
-fn by_table<const TABLES: usize>(
-    mut held: Vec<Filled>,
-    tables: &[Described; TABLES],
-) -> [ArrowBatches; TABLES] {
-    tables.each_ref().map(|(name, schema)| {
+fn by_table(mut held: Vec<Filled>, tables: &[Described]) -> Vec<ArrowBatches> {
+    let of = |(name, schema): &Described| {
         let own = held.extract_if(.., |(table, _)| table == name);
         let mut batches: Vec<_> = own.map(|(_, batch)| batch).collect();
         if batches.is_empty() {
             batches.push(RecordBatch::new_empty(schema.clone()));
         }
         ArrowBatches::new(batches)
-    })
+    };
+    tables.iter().map(of).collect()
 }
 
 fn look(progress: Option<&Py<PyAny>>, counts: Counts) -> PyResult<()> {

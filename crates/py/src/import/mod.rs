@@ -1,192 +1,112 @@
-//! Imports of what other tools wrote.
+//! Imports of what other tools wrote: every importer by its name.
 
 mod bring;
-mod report;
 
-use knee_observe::import::{Lines as _, flent, iperf3, nginx, pcap, ss, tcp_info};
-use knee_observe::tables::{
-    CaptureAcks, CaptureConnections, FlentPoints, FlentSamples, FlentTests, Iperf3Intervals,
-    Iperf3Streams,
-};
-use knee_observe::{Sockets, Table, table};
+use knee_observe::import::{self, Columns, Count, Kind, Opt, TableKind, Takes};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use serde::Deserialize;
+use pyo3::types::{PyDict, PyList};
 
-use self::bring::{Asked, Described, bring};
+use self::bring::{Asked, bring};
 use crate::arrow::ArrowBatches;
+use crate::registry::columns_of;
 use crate::{asked, errors};
 
-#[derive(Deserialize)]
-struct AskedSs {
-    #[serde(flatten)]
-    asked: Asked,
-    zone_s: Option<i32>,
-    host: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct AskedNginx {
-    #[serde(flatten)]
-    asked: Asked,
-    /// A `log_format`, or the name of one within `conf`.
-    format: String,
-    /// The text of a configuration.
-    conf: Option<String>,
-    escape: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct AskedTcpInfo {
-    #[serde(flatten)]
-    asked: Asked,
-    host: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct AskedPcap {
-    #[serde(flatten)]
-    asked: Asked,
-    host: Option<String>,
-    /// A row per interval; `None`: per ACK.
-    every_ns: Option<i64>,
-}
-
 /// The report, and the rows of each table where no folder was given.
-type Imported<'py, Rows> = (Bound<'py, PyDict>, Option<Rows>);
+type Imported<'py> = (Bound<'py, PyDict>, Option<Vec<ArrowBatches>>);
 
-/// Reads dumps of ss; the report, whose `files` are those written, and the rows
-/// where no folder was given. `asked` is a JSON object. With `strict`, lines not
-/// understood leave nothing behind. `progress` gets bytes read and sockets so far.
+/// Reads files by the importer of that name; the report, whose `files` are those
+/// written, and the rows of its tables where no folder was given. `asked` is a JSON
+/// object. With `strict`, what is not understood leaves nothing behind. `progress`
+/// gets bytes read and rows so far.
 #[pyfunction]
-pub fn import_ss<'py>(
+pub fn import_files<'py>(
     py: Python<'py>,
+    name: &str,
     asked: &str,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Imported<'py, ArrowBatches>> {
-    let AskedSs {
-        asked,
-        zone_s,
-        host,
-    } = asked::parse(asked)?;
-    let parser = ss::Parser::new(ss::Options {
-        anonymiser: asked.anonymiser(py)?,
-        zone_s,
-        host,
-    });
-    let tables = [described::<Sockets>()];
-    let (told, rows) = bring(py, &asked, parser, &tables, progress.as_ref())?;
-    Ok((told, rows.map(|[rows]| rows)))
-}
-
-/// Reads access logs of nginx, as [`import_ss`] reads dumps of ss.
-#[pyfunction]
-pub fn import_nginx<'py>(
-    py: Python<'py>,
-    asked: &str,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<Imported<'py, ArrowBatches>> {
-    let asked: AskedNginx = asked::parse(asked)?;
+) -> PyResult<Imported<'py>> {
     let usage = |error: String| errors::usage(py, &error);
-    let word = asked.escape.as_deref().unwrap_or("default");
-    let escape = nginx::Escape::parse(word).ok_or_else(|| {
+    let kind = import::find(name).ok_or_else(|| {
         usage(format!(
-            "escape: got {word:?}; expected default, json or none."
+            "got the importer \"{name}\"; expected {}.",
+            names()
         ))
     })?;
-    let (text, escape) = match &asked.conf {
-        // nginx has this one without a directive, and refuses another of its name.
-        Some(conf) if asked.format != "combined" => nginx::log_format(conf, &asked.format)
-            .map_err(|error| usage(format!("conf: {error}.")))?,
-        _ => (asked.format, escape),
+    let asked: Asked = asked::parse(asked)?;
+    let given = kind
+        .given(asked.anonymiser(py)?, &asked.options)
+        .map_err(usage)?;
+    let importer = (kind.build)(&given).map_err(usage)?;
+    bring(py, &asked, kind, importer, progress.as_ref())
+}
+
+fn names() -> String {
+    let names: Vec<_> = import::IMPORTERS.iter().map(|kind| kind.name).collect();
+    names.join(", ")
+}
+
+/// Every importer, as its `Kind` describes it.
+#[pyfunction]
+pub fn importers(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    described(py, import::IMPORTERS, kind_dict)
+}
+
+fn described<'py, T>(
+    py: Python<'py>,
+    all: &[T],
+    describe: fn(&Bound<'py, PyDict>, &T) -> PyResult<()>,
+) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for one in all {
+        let dict = PyDict::new(py);
+        describe(&dict, one)?;
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+fn kind_dict(dict: &Bound<'_, PyDict>, kind: &&'static Kind) -> PyResult<()> {
+    let py = dict.py();
+    dict.set_item("name", kind.name)?;
+    dict.set_item("summary", kind.summary)?;
+    dict.set_item("about", kind.about)?;
+    dict.set_item("page", kind.page)?;
+    dict.set_item("examples", kind.examples)?;
+    dict.set_item("tables", described(py, kind.tables, table_dict)?)?;
+    dict.set_item("options", described(py, kind.options, option_dict)?)?;
+    dict.set_item("unit", kind.unit)?;
+    dict.set_item("row", kind.row)?;
+    dict.set_item("expected", kind.expected)?;
+    dict.set_item("told", kind.told)?;
+    dict.set_item("counts", described(py, kind.counts, count_dict)?)
+}
+
+fn table_dict(dict: &Bound<'_, PyDict>, table: &TableKind) -> PyResult<()> {
+    dict.set_item("name", table.name)?;
+    dict.set_item("short", table.short)?;
+    dict.set_item("rows", table.rows)?;
+    dict.set_item("recorded", matches!(table.columns, Columns::Recorded(_)))?;
+    dict.set_item("columns", columns_of(dict.py(), table.columns.fields())?)
+}
+
+fn option_dict(dict: &Bound<'_, PyDict>, option: &Opt) -> PyResult<()> {
+    let (takes, metavar): (&str, String) = match option.takes {
+        Takes::Text(metavar) => ("text", metavar.into()),
+        Takes::File(_) => ("file", "FILE".into()),
+        Takes::Time => ("time", "TIME".into()),
+        Takes::Choice(words) => ("choice", words.join("|")),
+        Takes::Flag => ("flag", String::new()),
     };
-    let format = nginx::Format::compile(&text, escape)
-        .map_err(|error| usage(format!("log_format: {error}.")))?;
-    let asked = asked.asked;
-    let parser = nginx::Parser::new(nginx::Options {
-        format,
-        anonymiser: asked.anonymiser(py)?,
-    });
-    let tables = [(nginx::Parser::TABLE, parser.schema())];
-    let (told, rows) = bring(py, &asked, parser, &tables, progress.as_ref())?;
-    Ok((told, rows.map(|[rows]| rows)))
+    dict.set_item("name", option.name)?;
+    dict.set_item("takes", takes)?;
+    dict.set_item("metavar", metavar)?;
+    dict.set_item("default", option.default)?;
+    dict.set_item("help", option.help)
 }
 
-/// Reads files of M-Lab's tcp-info, as [`import_ss`] reads dumps of ss.
-#[pyfunction]
-pub fn import_tcp_info<'py>(
-    py: Python<'py>,
-    asked: &str,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<Imported<'py, ArrowBatches>> {
-    let AskedTcpInfo { asked, host } = asked::parse(asked)?;
-    let parser = tcp_info::Parser::new(tcp_info::Options {
-        anonymiser: asked.anonymiser(py)?,
-        host,
-    });
-    let tables = [described::<Sockets>()];
-    let (told, rows) = bring(py, &asked, parser, &tables, progress.as_ref())?;
-    Ok((told, rows.map(|[rows]| rows)))
-}
-
-/// Reads packet captures, as [`import_ss`] reads dumps of ss, into two tables.
-#[pyfunction]
-pub fn import_pcap<'py>(
-    py: Python<'py>,
-    asked: &str,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<Imported<'py, (ArrowBatches, ArrowBatches)>> {
-    let AskedPcap {
-        asked,
-        host,
-        every_ns,
-    } = asked::parse(asked)?;
-    let analyser = pcap::Analyser::new(pcap::Options {
-        anonymiser: asked.anonymiser(py)?,
-        host,
-        every_ns,
-        ..pcap::Options::default()
-    });
-    let tables = [
-        described::<CaptureAcks>(),
-        described::<CaptureConnections>(),
-    ];
-    let (told, rows) = bring(py, &asked, analyser, &tables, progress.as_ref())?;
-    Ok((told, rows.map(Into::into)))
-}
-
-/// Reads output of iperf3, as [`import_ss`] reads dumps of ss, into two tables.
-#[pyfunction]
-pub fn import_iperf3<'py>(
-    py: Python<'py>,
-    asked: &str,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<Imported<'py, (ArrowBatches, ArrowBatches)>> {
-    let asked: Asked = asked::parse(asked)?;
-    let importer = iperf3::Importer::new(asked.anonymiser(py)?);
-    let tables = [described::<Iperf3Intervals>(), described::<Iperf3Streams>()];
-    let (told, rows) = bring(py, &asked, importer, &tables, progress.as_ref())?;
-    Ok((told, rows.map(Into::into)))
-}
-
-/// Reads data files of flent, as [`import_ss`] reads dumps of ss, into three tables.
-#[pyfunction]
-pub fn import_flent<'py>(
-    py: Python<'py>,
-    asked: &str,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<Imported<'py, (ArrowBatches, ArrowBatches, ArrowBatches)>> {
-    let asked: Asked = asked::parse(asked)?;
-    let importer = flent::Importer::new(asked.anonymiser(py)?);
-    let tables = [
-        described::<FlentTests>(),
-        described::<FlentPoints>(),
-        described::<FlentSamples>(),
-    ];
-    let (told, rows) = bring(py, &asked, importer, &tables, progress.as_ref())?;
-    Ok((told, rows.map(Into::into)))
-}
-
-fn described<T: Table>() -> Described {
-    (T::NAME, table::schema::<T>())
+fn count_dict(dict: &Bound<'_, PyDict>, count: &Count) -> PyResult<()> {
+    dict.set_item("name", count.name)?;
+    dict.set_item("doc", count.doc)?;
+    dict.set_item("doubt", count.doubt)?;
+    dict.set_item("alone", count.alone)
 }

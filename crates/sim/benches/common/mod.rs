@@ -1,8 +1,8 @@
 //! Cells for the benchmarks, from scenario text as a user would write it.
 
-use knee_model::scenario::{self, AlgorithmInfo, Cell, Names};
-use knee_model::units::Nanos;
+use knee_scenario::{AlgorithmInfo, Cell, Names};
 use knee_sim::{Options, Output};
+use knee_units::Nanos;
 
 /// The only cell of the scenario.
 ///
@@ -18,13 +18,13 @@ pub fn cell(text: &str) -> Cell {
         algorithms: knee_cc::algorithms().iter().map(known).collect(),
         read_file: None,
     };
-    let mut scenario = scenario::parse(text, "benchmark", &names).expect("a valid scenario");
+    let scenario = knee_scenario::parse(text, "benchmark", &names).expect("a valid scenario");
     assert_eq!(
-        scenario.cells.len(),
+        scenario.n_cells(),
         1,
         "a benchmark measures one cell at a time"
     );
-    scenario.cells.remove(0)
+    scenario.cell(0).expect("it has one")
 }
 
 /// Repetition 0 of the cell.

@@ -6,15 +6,11 @@
 //! Accurate ECN counts marks, in three bits of every header (ACE) and, where
 //! the options leave room, in bytes.
 
-use knee_cc::{ACK_STATE_DELAYED, ACK_STATE_ECHO, AckPrior, EcnMode, Event, Op};
-use knee_model::packet::Ecn;
+use knee_cc::EcnMode;
+use knee_path::packet::Ecn;
 
-use super::input::AckFlags;
-use super::{CaState, Cx, Endpoint, NEVER, State};
 use crate::segment::{ACE, AE, CWR, ECE, SYN, Segment};
 
-/// Quick ACKs after a mark (tcp_enter_quickack_mode(sk, 2)).
-const QUICKACKS_ON_CE: u32 = 2;
 /// ACE begins here, so that a middlebox that clears the bits shows.
 const ACE_START: u32 = 5;
 const ACE_MASK: u32 = 7;
@@ -28,13 +24,13 @@ pub struct EcnState {
     mode: EcnMode,
     /// What the SYN asked for, ours or theirs.
     asked: EcnMode,
-    /// The algorithm's wishes: ECN whatever the host's setting, and which.
+    /// What the algorithm asks for, whatever the host's setting: ECN, and accurate feedback.
     needed: bool,
     needs_accurate: bool,
     ect: Ecn,
-    /// IP header's bits of the SYN or SYN-ACK received, to be told.
+    /// ECN bits of the SYN or SYN-ACK received, which are reported back.
     syn_ecn: Ecn,
-    /// The next ACK ends an AccECN handshake: its ACE tells `syn_ecn`.
+    /// The next ACK ends an AccECN handshake: its ACE reports `syn_ecn`.
     ends_handshake: bool,
 
     // Classic.
@@ -47,8 +43,19 @@ pub struct EcnState {
     received_ce_bytes: u32,
     ce_since_ack: u32,
     last_was_ce: bool,
-    /// The other end's count of bytes, as its last option said.
+    /// The other end's counts: of packets, in either mode, and of bytes, as its last option said.
+    delivered_ce: u32,
     delivered_ce_bytes: u32,
+}
+
+/// What the ECN bits of a data segment mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataMark {
+    Ignored,
+    /// A packet without ECT among others that have it: probably a retransmission, so something was lost.
+    Suspicious,
+    /// ECT or CE.
+    Capable,
 }
 
 impl EcnState {
@@ -71,6 +78,7 @@ impl EcnState {
             received_ce_bytes: 0,
             ce_since_ack: 0,
             last_was_ce: false,
+            delivered_ce: 0,
             delivered_ce_bytes: 0,
         }
     }
@@ -80,7 +88,7 @@ impl EcnState {
         self.queue_cwr = self.mode == EcnMode::Classic;
     }
 
-    /// tcp_ecn_withdraw_cwr(): it was not.
+    /// tcp_ecn_withdraw_cwr(): the reduction was taken back.
     pub fn withdraw_cwr(&mut self) {
         self.queue_cwr = false;
     }
@@ -89,8 +97,8 @@ impl EcnState {
         self.ce_since_ack = 0;
     }
 
-    /// The option on an ACK with so many SACK blocks: all three counters, two
-    /// where there is no more room, none where there is none.
+    /// Size of the option on an ACK with that many SACK blocks: all three
+    /// counters, two where no more fit, none where there is no room.
     pub fn option_bytes(&self, sack_blocks: u8) -> u8 {
         match sack_blocks {
             _ if self.mode != EcnMode::Accurate => 0,
@@ -164,106 +172,107 @@ fn marks_of_ack(
     }
 }
 
-impl Endpoint {
+impl EcnState {
     // ---- the handshake ---------------------------------------------------
 
-    /// tcp_ecn_send_syn(), tcp_ecn_make_synack(): flags and ECT of a SYN.
-    pub(super) fn ecn_of_syn(&mut self, cx: &Cx) -> (u8, Ecn) {
-        let ecn = &mut self.ecn;
-        let ect = if ecn.needed { ecn.ect } else { Ecn::NotEct };
-        if self.state == State::SynReceived {
-            return match ecn.mode {
-                EcnMode::None => (0, Ecn::NotEct),
-                EcnMode::Classic => (ECE, ect),
-                EcnMode::Accurate => (ecn.handshake_ace(), ect),
-            };
-        }
-        if self.syn_timeouts > 0 {
-            // tcp_ecn_fallback: the path may not take such SYNs.
-            ecn.asked = EcnMode::None;
-            return (0, ect);
-        }
-        ecn.asked = match cx.host.host.tcp_ecn {
-            _ if ecn.needs_accurate => EcnMode::Accurate,
-            3 => EcnMode::Accurate,
-            1 | 4 => EcnMode::Classic,
-            _ if ecn.needed => EcnMode::Classic,
-            _ => EcnMode::None,
-        };
-        match ecn.asked {
+    /// tcp_ecn_make_synack(): flags and ECT of a SYN-ACK.
+    pub fn of_syn_ack(&self) -> (u8, Ecn) {
+        match self.mode {
             EcnMode::None => (0, Ecn::NotEct),
-            EcnMode::Classic => (ECE | CWR, ect),
-            EcnMode::Accurate => (ACE, ect),
+            EcnMode::Classic => (ECE, self.syn_ect()),
+            EcnMode::Accurate => (self.handshake_ace(), self.syn_ect()),
         }
     }
 
+    /// tcp_ecn_send_syn(): flags and ECT of a SYN, sent for the first time or again.
+    pub fn of_syn(&mut self, tcp_ecn: u8, again: bool) -> (u8, Ecn) {
+        if again {
+            // tcp_ecn_fallback: the path may not take such SYNs.
+            self.asked = EcnMode::None;
+            return (0, self.syn_ect());
+        }
+        self.asked = match tcp_ecn {
+            _ if self.needs_accurate => EcnMode::Accurate,
+            3 => EcnMode::Accurate,
+            1 | 4 => EcnMode::Classic,
+            _ if self.needed => EcnMode::Classic,
+            _ => EcnMode::None,
+        };
+        match self.asked {
+            EcnMode::None => (0, Ecn::NotEct),
+            EcnMode::Classic => (ECE | CWR, self.syn_ect()),
+            EcnMode::Accurate => (ACE, self.syn_ect()),
+        }
+    }
+
+    fn syn_ect(&self) -> Ecn {
+        if self.needed { self.ect } else { Ecn::NotEct }
+    }
+
     /// tcp_ecn_create_request(): the other end's SYN.
-    pub(super) fn ecn_on_syn(&mut self, cx: &Cx, segment: &Segment) {
-        let ecn = &mut self.ecn;
-        let tcp_ecn = cx.host.host.tcp_ecn;
-        ecn.syn_ecn = segment.ecn;
-        ecn.mode = EcnMode::None;
+    pub fn on_syn(&mut self, tcp_ecn: u8, segment: &Segment) {
+        self.syn_ecn = segment.ecn;
+        self.mode = EcnMode::None;
         if !(segment.has(ECE) && segment.has(CWR)) {
             return;
         }
-        if segment.has(AE) && (tcp_ecn >= 3 || ecn.needs_accurate) {
-            ecn.mode = EcnMode::Accurate;
+        if segment.has(AE) && (tcp_ecn >= 3 || self.needs_accurate) {
+            self.mode = EcnMode::Accurate;
             return;
         }
-        // An ECT SYN comes of an algorithm that needs its like here: it is
+        // An ECT SYN comes from an algorithm that needs the same here: it is
         // refused unless it can read accurate feedback as well.
         let plain = segment.ecn == Ecn::NotEct || segment.has(AE);
-        if ecn.needed && !ecn.needs_accurate || tcp_ecn > 0 && plain {
-            ecn.mode = EcnMode::Classic;
+        if self.needed && !self.needs_accurate || tcp_ecn > 0 && plain {
+            self.mode = EcnMode::Classic;
         }
     }
 
     /// tcp_ecn_rcv_synack()
-    pub(super) fn ecn_on_syn_ack(&mut self, segment: &Segment) {
-        let ecn = &mut self.ecn;
-        ecn.syn_ecn = segment.ecn;
-        ecn.mode = match (ecn.asked, segment.flags & ACE) {
+    pub fn on_syn_ack(&mut self, segment: &Segment) {
+        self.syn_ecn = segment.ecn;
+        self.mode = match (self.asked, segment.flags & ACE) {
             (EcnMode::None, _) | (_, 0 | ACE) => EcnMode::None,
             // Only ECE, with or without the bit once called NS: classic, which
-            // is nothing to an algorithm that needs more.
-            (_, flags) if flags & (ECE | CWR) == ECE => match ecn.needs_accurate {
+            // is of no use to an algorithm that needs more.
+            (_, flags) if flags & (ECE | CWR) == ECE => match self.needs_accurate {
                 true => EcnMode::None,
                 false => EcnMode::Classic,
             },
             (EcnMode::Accurate, _) => EcnMode::Accurate,
             (EcnMode::Classic, _) => EcnMode::None,
         };
-        ecn.ends_handshake = ecn.mode == EcnMode::Accurate;
+        self.ends_handshake = self.mode == EcnMode::Accurate;
     }
 
-    /// The mode is settled: what algorithms see of it.
-    pub(super) fn ecn_established(&mut self) {
-        self.cc.ecn_mode = self.ecn.mode as u32;
+    /// What was agreed on.
+    #[inline]
+    pub fn mode(&self) -> EcnMode {
+        self.mode
     }
 
     // ---- sending ---------------------------------------------------------
 
     /// tcp_ecn_send(): flags and ECT of anything but a SYN.
     #[inline]
-    pub(super) fn ecn_of(&mut self, seq: u64, payload_bytes: u32) -> (u8, Ecn) {
-        match self.ecn.mode {
+    pub fn of_segment(&mut self, new_data: bool) -> (u8, Ecn) {
+        match self.mode {
             EcnMode::None => (0, Ecn::NotEct),
-            EcnMode::Classic => self.ecn_of_classic(payload_bytes > 0 && seq >= self.snd_nxt),
-            EcnMode::Accurate if std::mem::take(&mut self.ecn.ends_handshake) => {
-                (self.ecn.handshake_ace(), self.ecn.ect)
+            EcnMode::Classic => self.of_classic(new_data),
+            EcnMode::Accurate if std::mem::take(&mut self.ends_handshake) => {
+                (self.handshake_ace(), self.ect)
             }
-            EcnMode::Accurate => (self.ecn.ace(), self.ecn.ect),
+            EcnMode::Accurate => (self.ace(), self.ect),
         }
     }
 
-    fn ecn_of_classic(&mut self, new_data: bool) -> (u8, Ecn) {
-        let ecn = &mut self.ecn;
-        let mut flags = if ecn.demand_cwr { ECE } else { 0 };
-        if new_data && std::mem::take(&mut ecn.queue_cwr) {
+    fn of_classic(&mut self, new_data: bool) -> (u8, Ecn) {
+        let mut flags = if self.demand_cwr { ECE } else { 0 };
+        if new_data && std::mem::take(&mut self.queue_cwr) {
             flags |= CWR;
         }
         // ECT(1) promises more than classic feedback can keep (RFC 9331).
-        match (new_data || ecn.needed) && ecn.ect == Ecn::Ect0 {
+        match (new_data || self.needed) && self.ect == Ecn::Ect0 {
             true => (flags, Ecn::Ect0),
             false => (flags, Ecn::NotEct),
         }
@@ -271,192 +280,133 @@ impl Endpoint {
 
     // ---- the sender's half -----------------------------------------------
 
-    /// An ACK's ECE, where that is what it says.
-    pub(super) fn ecn_echo_of(&self, segment: &Segment) -> bool {
-        self.ecn.mode == EcnMode::Classic && segment.has(ECE) && !segment.has(SYN)
+    /// Does an ACK say ECE, in the mode in which that is a mark's echo?
+    #[inline]
+    pub fn is_echo(&self, segment: &Segment) -> bool {
+        self.mode == EcnMode::Classic && segment.has(ECE) && !segment.has(SYN)
     }
 
-    /// The marks that an ACK tells, after all else it delivers is counted:
-    /// tcp_accecn_process(); in classic ECN all that an ECE acks is marked.
-    pub(super) fn ecn_count(
+    /// The marks that an ACK reports, after all else it delivers is counted: tcp_accecn_process(); in classic ECN all
+    /// that an ECE acks is marked. `echo` is what [`is_echo`](EcnState::is_echo) said, `is_news` whether the ACK delivered
+    /// anything. Returns whether it tells of marks.
+    #[inline]
+    pub fn count_marks(
         &mut self,
         segment: &Segment,
-        flags: &mut AckFlags,
+        (echo, is_news): (bool, bool),
         delivered: u32,
         delivered_bytes: u64,
-    ) {
-        match self.ecn.mode {
-            EcnMode::None => {}
+        mss_bytes: u32,
+    ) -> bool {
+        match self.mode {
+            EcnMode::None => echo,
             EcnMode::Classic => {
-                let marked = if flags.ece { delivered } else { 0 };
-                self.cc.delivered_ce = self.cc.delivered_ce.wrapping_add(marked);
+                let marked = if echo { delivered } else { 0 };
+                self.delivered_ce = self.delivered_ce.wrapping_add(marked);
+                echo
             }
+            // A reordered ACK tells of the past.
+            EcnMode::Accurate if !is_news => echo,
             EcnMode::Accurate => {
-                // A reordered ACK tells of the past.
-                if !(flags.una_advanced || flags.data_sacked || flags.data_acked) {
-                    return;
-                }
-                let marked = self.accurate_marks(segment, delivered, delivered_bytes);
-                self.cc.delivered_ce = self.cc.delivered_ce.wrapping_add(marked);
-                flags.ece = marked > 0;
+                let marked = self.accurate_marks(segment, delivered, delivered_bytes, mss_bytes);
+                self.delivered_ce = self.delivered_ce.wrapping_add(marked);
+                marked > 0
             }
         }
     }
 
     /// __tcp_accecn_process()
-    fn accurate_marks(&mut self, segment: &Segment, delivered: u32, delivered_bytes: u64) -> u32 {
+    fn accurate_marks(
+        &mut self,
+        segment: &Segment,
+        delivered: u32,
+        delivered_bytes: u64,
+        mss_bytes: u32,
+    ) -> u32 {
         let ace = ace_count(segment.flags);
-        let delta = ace.wrapping_sub(ACE_START + self.cc.delivered_ce) & ACE_MASK;
+        let delta = ace.wrapping_sub(ACE_START + self.delivered_ce) & ACE_MASK;
         let mut marked_bytes = None;
         if segment.option_bytes > 0 {
-            let bytes = segment.ce_bytes.wrapping_sub(self.ecn.delivered_ce_bytes) & OPTION_MASK;
+            let bytes = segment.ce_bytes.wrapping_sub(self.delivered_ce_bytes) & OPTION_MASK;
             // Half the range ahead is behind: an older ACK.
             if bytes <= OPTION_MASK / 2 {
-                self.ecn.delivered_ce_bytes = segment.ce_bytes;
+                self.delivered_ce_bytes = segment.ce_bytes;
                 marked_bytes = Some(u64::from(bytes));
             }
         }
-        let mss = u64::from(self.cc.mss_bytes);
+        let mss = u64::from(mss_bytes);
         marks_of_ack(delta, delivered, delivered_bytes, marked_bytes, mss)
     }
 
-    /// tcp_enter_cwr(): the network asks to slow down, nothing was lost.
-    pub(super) fn enter_cwr(&mut self, cx: &mut Cx) {
-        self.prior_ssthresh = 0;
-        if self.ca_state < CaState::Cwr {
-            self.undo_marker = 0;
-            self.init_cwnd_reduction(cx);
-            self.set_ca_state(cx, CaState::Cwr);
-        }
+    /// Packets delivered with a mark so far; wraps.
+    #[inline]
+    pub fn delivered_ce(&self) -> u32 {
+        self.delivered_ce
     }
 
     // ---- the receiver's half ---------------------------------------------
 
-    /// tcp_ecn_received_counters(): AccECN counts every packet, ACKs too.
-    pub(super) fn ecn_on_arrival(&mut self, segment: &Segment) {
-        let ecn = &mut self.ecn;
-        if ecn.mode != EcnMode::Accurate || segment.has(SYN) {
-            return;
+    /// tcp_ecn_received_counters(): AccECN counts every packet, ACKs too. Returns whether to ack at once.
+    #[inline]
+    pub fn on_arrival(&mut self, segment: &Segment) -> bool {
+        if self.mode != EcnMode::Accurate || segment.has(SYN) {
+            return false;
         }
         let ce = segment.ecn == Ecn::Ce;
         if ce {
-            ecn.received_ce = ecn.received_ce.wrapping_add(u32::from(segment.packets));
-            ecn.ce_since_ack += u32::from(segment.packets);
-            ecn.received_ce_bytes = ecn.received_ce_bytes.wrapping_add(segment.payload_bytes);
+            self.received_ce = self.received_ce.wrapping_add(u32::from(segment.packets));
+            self.ce_since_ack += u32::from(segment.packets);
+            self.received_ce_bytes = self.received_ce_bytes.wrapping_add(segment.payload_bytes);
         }
-        if segment.payload_bytes > 0 {
-            self.rx.ack_now |= ce != ecn.last_was_ce || ecn.ce_since_ack >= CE_PER_ACK;
-            ecn.last_was_ce = ce;
+        if segment.payload_bytes == 0 {
+            return false;
         }
+        let changed = std::mem::replace(&mut self.last_was_ce, ce) != ce;
+        changed || self.ce_since_ack >= CE_PER_ACK
     }
 
-    /// tcp_ecn_accept_cwr(): the sender has reduced, and may wait for this ACK.
+    /// tcp_ecn_accept_cwr(): the sender has reduced. Returns whether to ack at once, because it may wait for that.
     #[inline]
-    pub(super) fn accept_cwr(&mut self, segment: &Segment) {
-        if self.ecn.mode == EcnMode::Classic && segment.has(CWR) {
-            self.ecn.demand_cwr = false;
-            self.rx.ack_now = true;
-        }
+    pub fn accept_cwr(&mut self, segment: &Segment) -> bool {
+        let accepts = self.mode == EcnMode::Classic && segment.has(CWR);
+        self.demand_cwr &= !accepts;
+        accepts
     }
 
     /// tcp_data_ecn_check(): new data arrived, with or without a mark.
     #[inline]
-    pub(super) fn check_ce(&mut self, cx: &mut Cx, segment: &Segment) {
-        if self.ecn.mode == EcnMode::None {
-            return;
-        }
-        if segment.ecn == Ecn::NotEct {
-            // Probably a retransmission: something was lost.
-            if self.ecn.mode == EcnMode::Classic && self.ecn.seen {
-                self.rx.enter_quickack(QUICKACKS_ON_CE);
+    pub fn on_data(&mut self, ecn: Ecn) -> DataMark {
+        match (self.mode, ecn) {
+            (EcnMode::None, _) => DataMark::Ignored,
+            (EcnMode::Classic, Ecn::NotEct) if self.seen => DataMark::Suspicious,
+            (_, Ecn::NotEct) => DataMark::Ignored,
+            _ => {
+                self.seen = true;
+                DataMark::Capable
             }
-            return;
-        }
-        self.ecn.seen = true;
-        let ce = segment.ecn == Ecn::Ce;
-        if self.ecn.needed && self.alg.has(Op::CwndEvent) {
-            self.ecn_event(cx, if ce { Event::EcnIsCe } else { Event::EcnNoCe });
-        }
-        if ce && self.ecn.mode == EcnMode::Classic && !self.ecn.demand_cwr {
-            self.rx.enter_quickack(QUICKACKS_ON_CE);
-            self.ecn.demand_cwr = true;
         }
     }
 
-    /// The algorithm decides what the echo says.
-    fn ecn_event(&mut self, cx: &mut Cx, event: Event) {
-        self.cc.event = event as u32;
-        self.cc.ack_state = (u32::from(self.ecn.demand_cwr) * ACK_STATE_ECHO)
-            | (u32::from(self.rx.delack_at_ns != NEVER) * ACK_STATE_DELAYED);
-        let out = self.call_cc_out(cx, Op::CwndEvent);
-        if out.ack_prior != AckPrior::None as u32 {
-            self.ecn.demand_cwr = out.ack_prior == AckPrior::Ece as u32;
-            let behind = (self.rx.rcv_nxt() as u32).wrapping_sub(out.ack_prior_seq);
-            self.send_ack_of(cx, self.rx.rcv_nxt().saturating_sub(u64::from(behind)));
-        }
-        self.ecn.demand_cwr = out.ecn_echo != 0;
-        self.rx.ack_now |= out.ack_now != 0;
+    /// Is the algorithm of this end to be told of marks?
+    pub fn is_needed(&self) -> bool {
+        self.needed
+    }
+
+    /// A mark arrived: the echo begins, if it has not. Returns whether it did.
+    pub fn start_echo(&mut self) -> bool {
+        self.mode == EcnMode::Classic && !std::mem::replace(&mut self.demand_cwr, true)
+    }
+
+    /// Do ACKs carry ECE?
+    pub fn echoes(&self) -> bool {
+        self.demand_cwr
+    }
+
+    /// An algorithm decides whether they do.
+    pub fn set_echo(&mut self, echo: bool) {
+        self.demand_cwr = echo;
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::marks_of_ack;
-
-    /// Of packets of 1000 bytes.
-    fn marks(delta: u32, delivered: u32, marked_bytes: Option<u64>) -> u32 {
-        marks_of_ack(
-            delta,
-            delivered,
-            u64::from(delivered) * 1_000,
-            marked_bytes,
-            1_000,
-        )
-    }
-
-    /// tcp_accecn_process(): a marked byte where none is counted says that the count has wrapped, however few bytes.
-    #[test]
-    fn one_marked_byte_tells_of_a_wrapped_count() {
-        assert_eq!(marks(0, 8, Some(0)), 0);
-        assert_eq!(marks(0, 8, Some(1)), 8);
-    }
-
-    /// RFC 9768, appendix A.1: the most that agrees with the three bits.
-    #[test]
-    fn without_the_option_the_count_has_wrapped_if_it_can_have() {
-        for delta in 0..8 {
-            assert_eq!(marks(delta, 7, None), delta);
-            for delivered in 8..40 {
-                let most = (delta..=delivered).step_by(8).last().unwrap();
-                assert_eq!(
-                    marks(delta, delivered, None),
-                    most,
-                    "{delta} of {delivered}"
-                );
-            }
-        }
-    }
-
-    /// RFC 9768, appendix A.2.2.
-    #[test]
-    fn the_bytes_that_were_marked_tell_how_often_the_count_has_wrapped() {
-        for (delta, delivered, marked_packets, expected) in [
-            (3, 12, 0, 3),
-            (3, 12, 3, 3),
-            (3, 12, 4, 11),
-            (2, 10, 10, 10),
-            // From 16 packets on: as many as the bytes say.
-            (0, 16, 3, 0),
-            (3, 40, 19, 19),
-            (3, 40, 11, 11),
-            (0, 40, 40, 40),
-            (1, 40, 40, 33),
-        ] {
-            let found = marks(delta, delivered, Some(marked_packets * 1_000));
-            assert_eq!(
-                found, expected,
-                "{delta} of {delivered}, {marked_packets} marked"
-            );
-        }
-    }
-}
+mod tests;

@@ -1,16 +1,53 @@
 //! A host's settings and clock, and what an endpoint is given when called.
 
-use knee_model::scenario::Host;
+use knee_units::Nanos;
 
 use crate::segment::Slab;
 
 /// TCP_RTO_MAX
 pub const RTO_MAX_US: u64 = 120_000_000;
 
+/// Who spaces a sender's packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pacing {
+    /// TCP's own timer, for algorithms that ask for pacing; the rest is unpaced.
+    Internal,
+    /// TCP's own timer, whatever the algorithm: what SO_MAX_PACING_RATE switches on.
+    Timer,
+    /// The fq qdisc, for every socket.
+    Fq,
+}
+
+/// What TCP knows of its host's settings, named as the sysctls.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Jiffies per second.
+    pub hz: u32,
+    /// Least, initial and largest send buffer.
+    pub tcp_wmem_bytes: [u64; 3],
+    /// Least, initial and largest receive buffer.
+    pub tcp_rmem_bytes: [u64; 3],
+    pub tcp_limit_output_bytes: u64,
+    pub tcp_slow_start_after_idle: bool,
+    pub tcp_rto_min: Nanos,
+    /// Delay of compressed SACKs, and how many one ACK may stand for.
+    pub tcp_comp_sack_delay: Nanos,
+    pub tcp_comp_sack_nr: u32,
+    pub tcp_ecn: u8,
+    pub pacing: Pacing,
+    /// Route attribute: ACK everything at once.
+    pub quickack: bool,
+    pub initcwnd: u32,
+    /// Largest TSO packet; 0 turns segmentation offload off.
+    pub gso_max_bytes: u32,
+    /// Does a packet take what it lacks from the next skb (Linux from 6.10 on)?
+    pub grow_skb: bool,
+}
+
 /// Settings of a host, with what follows from them.
 #[derive(Clone, Debug)]
 pub struct HostConf {
-    pub host: Host,
+    pub settings: Settings,
     /// Payload of a full segment.
     pub mss_bytes: u32,
     pub tick_ns: u64,
@@ -22,23 +59,23 @@ pub struct HostConf {
 }
 
 impl HostConf {
-    pub fn new(host: &Host, mtu_bytes: u32) -> HostConf {
+    pub fn new(settings: Settings, mtu_bytes: u32) -> HostConf {
         // tcp_select_initial_window(): the scale that lets the largest buffer
         // be offered in 16 bits.
-        let mut space = host.tcp_rmem_bytes[2];
+        let mut space = settings.tcp_rmem_bytes[2];
         let mut wscale = 0;
         while space > crate::segment::WINDOW_FIELD_MAX && wscale < 14 {
             space >>= 1;
             wscale += 1;
         }
-        let tick_ns = 1_000_000_000 / u64::from(host.hz);
+        let tick_ns = 1_000_000_000 / u64::from(settings.hz);
         HostConf {
             mss_bytes: mtu_bytes - crate::segment::HEADER_BYTES,
             tick_ns,
             tick: Divisor::new(tick_ns),
             rto_max_jiffies: (RTO_MAX_US * 1_000).div_ceil(tick_ns),
             wscale,
-            host: host.clone(),
+            settings,
         }
     }
 
@@ -131,27 +168,33 @@ impl Cx<'_> {
 
 #[cfg(test)]
 mod tests {
-    use knee_model::scenario::{self, AlgorithmInfo, Names};
-
     use super::*;
 
+    impl Settings {
+        /// Of a kernel that nobody tuned, with a jiffy of a millisecond.
+        pub fn untuned() -> Settings {
+            Settings {
+                hz: 1000,
+                tcp_wmem_bytes: [4_096, 16_384, 4 << 20],
+                tcp_rmem_bytes: [4_096, 131_072, 6 << 20],
+                tcp_limit_output_bytes: 4 << 20,
+                tcp_slow_start_after_idle: true,
+                tcp_rto_min: Nanos(200_000_000),
+                tcp_comp_sack_delay: Nanos(1_000_000),
+                tcp_comp_sack_nr: 44,
+                tcp_ecn: 2,
+                pacing: Pacing::Internal,
+                quickack: false,
+                initcwnd: 10,
+                gso_max_bytes: 65_536,
+                grow_skb: true,
+            }
+        }
+    }
+
     impl HostConf {
-        /// A host of a scenario, with these lines in its table.
-        pub fn with_keys(keys: &str) -> HostConf {
-            let text = format!(
-                "duration = \"1s\"\n[path]\nrate = \"1Mbit/s\"\nrtt = \"100ms\"\n[sender]\n{keys}\
-                 [[flow]]\nalgorithm = \"reno\"\n"
-            );
-            let reno = AlgorithmInfo {
-                name: "reno".to_owned(),
-                params: Vec::new(),
-            };
-            let names = Names {
-                algorithms: vec![reno],
-                read_file: None,
-            };
-            let parsed = scenario::parse(&text, "test", &names).expect("a scenario");
-            HostConf::new(&parsed.cells[0].sender, 1500)
+        pub fn untuned() -> HostConf {
+            HostConf::new(Settings::untuned(), 1500)
         }
     }
 

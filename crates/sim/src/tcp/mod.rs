@@ -5,22 +5,38 @@
 //! directions of a connection live in it; one that only receives never touches
 //! the sending half. Rules and constants: see docs/simulator.md.
 //!
-//! - `host`: settings and clock; `account`: what is told
+//! - `host`: settings and clock
+//! - `account`: what was done and how time was spent; `info`: what others may ask
 //! - `input`: an ACK's way through the sender, RTT, windows
-//! - `sack`, `rack`, `recovery`: scoreboard, loss detection, the loss state
-//!   machine with PRR and undo
-//! - `timers`: RTO, TLP, RACK's reordering timer, window probes
-//! - `sndbuf`, `output`, `retransmit`: what is written, sent and sent again
+//! - `scoreboard` with its queue `rtx`: what is outstanding
+//! - `sack`, `rack` and `losses`: what SACKs mean, loss detection
+//! - `recovery`, `undo`, `prr`, `probe` and `alert`: the loss state machine
+//! - `handshake`, `peer_window`: the handshake, the window that the peer offers
+//! - `xmit_timer`, `timers`: RTO, TLP, RACK's reordering timer, window probes
+//! - `sndbuf` with its `write_queue`, `write`: what the application writes
+//! - `nagle`, `output`, `retransmit`, `emit`: what is sent and sent again, as segments
+//! - `pacer`, `small_queue`: when packets may leave, what waits in the qdisc
+//! - `usage`: whether the window is used
 //! - `rate`, `rtt`: delivery-rate samples, RTT and its minimum
 //! - `receive`: reassembly, ACK policy, SACK blocks, receive window
-//! - `rtx`: the retransmission queue
-//! - `ecn`: marks, their echo and their count
+//! - `ecn`, `marks`: marks, their echo and their count; what they do
 
 mod account;
+mod alert;
 mod ecn;
+mod emit;
+mod handshake;
 mod host;
+mod info;
 mod input;
+mod losses;
+mod marks;
+mod nagle;
 mod output;
+mod pacer;
+mod peer_window;
+mod probe;
+mod prr;
 mod rack;
 mod rate;
 mod receive;
@@ -29,32 +45,44 @@ mod retransmit;
 mod rtt;
 mod rtx;
 mod sack;
+mod scoreboard;
+mod small_queue;
 mod sndbuf;
 #[cfg(test)]
 mod testing;
 mod timers;
+mod undo;
+mod usage;
+mod write;
 mod write_queue;
+mod xmit_timer;
 
-use knee_cc::{ACK_STATE_ECHO, CaState, CcIn, CcOut, INFINITE_SSTHRESH, Instance, Op};
-use knee_model::record::Histogram;
-use knee_model::rng::Stream;
-use knee_model::scenario::Pacing;
-
-use crate::ranges::RangeSet;
+use account::{Counters, Means, TimeSpent};
+pub use account::{LIMITS, Limit};
 use ecn::EcnState;
-pub use host::{Cx, HostConf};
+use handshake::Handshake;
+pub use host::{Cx, HostConf, Pacing, Settings};
+use knee_cc::{ACK_STATE_ECHO, CaState, CcIn, CcOut, INFINITE_SSTHRESH, Instance, Op};
+use knee_units::rng::Stream;
+use nagle::Nagle;
+use pacer::Pacer;
+use peer_window::PeerWindow;
+use probe::Probe;
+use prr::Prr;
+use rack::Rack;
+use rate::{RateSampler, Totals};
 pub use receive::Receiver;
+use recovery::Recovery;
 use rtt::{MinRtt, Rtt};
-use rtx::RtxQueue;
-use timers::{XmitTimer, XmitTimerKind};
-use write_queue::WriteQueue;
-
-pub const NEVER: u64 = u64::MAX;
+use scoreboard::Scoreboard;
+use small_queue::SmallQueue;
+use sndbuf::SendBuffer;
+use undo::Undo;
+use usage::CwndUsage;
+use xmit_timer::XmitTimer;
 
 /// Linux: include/net/tcp.h
 const TCP_INIT_CWND: u32 = 10;
-const MAX_REORDERING: u32 = 300;
-const DEFAULT_REORDERING: u32 = 3;
 
 /// Where the connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,139 +93,58 @@ pub enum State {
     Established,
 }
 
-/// What held the sender back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// Nothing yet or nothing any more: opening, closed.
-    None = 0,
-    Cwnd = 1,
-    Rwnd = 2,
-    Sndbuf = 3,
-    Pacing = 4,
-    App = 5,
-}
-
-pub const LIMITS: usize = 6;
-
-/// Counters of one end, as `tcp_info` has them.
-#[derive(Clone, Debug, Default)]
-pub struct Counters {
-    pub data_segs_out: u64,
-    pub total_retrans: u64,
-    pub bytes_sent: u64,
-    pub bytes_retrans: u64,
-    pub bytes_acked: u64,
-    pub rto_count: u64,
-    pub recovery_count: u64,
-    pub undo_count: u64,
-    pub tlp_count: u64,
-    pub dsack_dups: u64,
-    /// Time spent under each [`Limit`], ns.
-    pub limit_ns: [u64; LIMITS],
-    pub busy_ns: u64,
-}
-
-/// One end of a connection.
+/// One end of a connection: parts that each keep a state of their own, and what ties them together. A part is told the
+/// time and what it needs of the others, and says what is due; it knows neither the endpoint nor the event loop.
 pub struct Endpoint {
-    pub state: State,
+    state: State,
     pub cc: Box<CcIn>,
     alg: Instance,
     rng: Stream,
-    /// What the other end adds to its clock in timestamps (net.ipv4.tcp_timestamps = 1). The segments show it without.
+    /// Added by the other end to its clock in timestamps (net.ipv4.tcp_timestamps = 1). Our segments carry the bare clock.
     peer_tsoffset: u32,
     has_cong_control: bool,
     ecn: EcnState,
 
     // Sending: sequence space. The SYN is 0.
-    pub snd_una: u64,
-    pub snd_nxt: u64,
-    /// End of what the application wrote; the FIN, once queued, is at this number.
-    pub write_seq: u64,
-    fin_queued: bool,
-    snd_wnd: u64,
-    snd_wl1: u64,
-    max_window: u64,
-    /// End of the last sub-MSS segment sent (Minshall's Nagle).
-    snd_sml: u64,
-    nodelay: bool,
+    snd_una: u64,
+    snd_nxt: u64,
+    peer_window: PeerWindow,
+    nagle: Nagle,
 
-    // Sending: scoreboard.
-    rtx: RtxQueue,
-    sacked: RangeSet,
-    /// Marked lost and not (again) retransmitted.
-    to_retransmit: RangeSet,
-    reord_seen: u32,
-    rack: rack::Rack,
+    // Sending: what is outstanding, and which of it is lost.
+    board: Scoreboard,
+    rack: Rack,
 
     // Sending: recovery.
-    ca_state: CaState,
-    high_seq: u64,
-    undo_marker: u64,
-    undo_retrans: i64,
-    /// ms stamp of the first retransmission of the episode; 0: none.
-    retrans_stamp_ms: u32,
-    prior_ssthresh: u32,
-    prr_delivered: u32,
-    prr_out: u32,
-    tlp_high_seq: u64,
-    tlp_retrans: bool,
-    frto: bool,
-    retransmits: u32,
-    backoff: u32,
-    syn_sent_ns: u64,
-    syn_timeouts: u32,
+    recovery: Recovery,
+    undo: Undo,
+    prr: Prr,
+    probe: Probe,
+    handshake: Handshake,
 
     // Sending: RTT and rates.
     rtt: Rtt,
     min_rtt: MinRtt,
-    first_tx_ns: u64,
-    delivered_ns: u64,
-    rate_delivered: u32,
-    rate_interval_us: u64,
-    rate_app_limited: bool,
+    rate: RateSampler,
 
     // Sending: cwnd validation.
-    cwnd_usage_seq: u64,
-    snd_cwnd_used: u32,
-    snd_cwnd_stamp: u32,
+    usage: CwndUsage,
 
     // Sending: buffer and qdisc.
-    sndbuf_bytes: u64,
-    /// Packets in the retransmission queue as the stack allocated them.
-    skbs_out: u64,
-    nospace: bool,
-    write_queue: WriteQueue,
-    /// Up to where PSH was asked for.
-    pushed_seq: u64,
-    /// Does the application wait in write() for space?
-    blocking: bool,
-    /// In the middle of a write(), possibly waiting for space.
-    in_sendmsg: bool,
-    qdisc_bytes: u64,
-    /// Departure allowed before the last skb, for the pacing credit.
-    prior_wstamp_ns: u64,
-    tsq_throttled: bool,
+    buffer: SendBuffer,
+    small_queue: SmallQueue,
+    pacer: Pacer,
 
     // Timers.
     xmit_timer: XmitTimer,
-    pacing_timer_ns: u64,
-
-    // What held it back, since when.
-    limit: Limit,
-    limit_since_ns: u64,
-    busy_since_ns: u64,
 
     pub rx: Receiver,
     pub counters: Counters,
-    /// Of smoothed RTTs, per ACK, once told to measure.
-    pub srtt_histogram: Histogram,
-    pub measuring: bool,
-    cwnd_integral: f64,
-    inflight_integral: f64,
-    integral_since_ns: u64,
+    time: TimeSpent,
+    means: Means,
 }
 
-/// What a socket begins with.
+/// The pacing status that a socket begins with.
 fn pacing_status(pacing: Pacing) -> u32 {
     let status = match pacing {
         Pacing::Internal => knee_cc::PacingStatus::None,
@@ -211,23 +158,22 @@ impl Endpoint {
     pub fn new(
         conf: &HostConf,
         alg: Instance,
-        rng: Stream,
+        mut rng: Stream,
         peer_tsoffset: u32,
         nodelay: bool,
     ) -> Endpoint {
         let cc = CcIn {
-            hz: conf.host.hz,
+            hz: conf.settings.hz,
             snd_cwnd: TCP_INIT_CWND,
             snd_cwnd_clamp: u32::MAX,
             snd_ssthresh: INFINITE_SSTHRESH,
             mss_bytes: conf.mss_bytes,
-            gso_max_bytes: conf.host.gso_max_bytes,
+            gso_max_bytes: conf.settings.gso_max_bytes,
             min_rtt_us: u32::MAX,
             max_pacing_rate: u64::MAX,
             pacing_rate: u64::MAX,
-            app_limited: u32::MAX,
-            reordering: DEFAULT_REORDERING,
-            pacing_status: pacing_status(conf.host.pacing),
+            pacing_status: pacing_status(conf.settings.pacing),
+            random: rng.next_u32(),
             ..CcIn::default()
         };
         Endpoint {
@@ -240,77 +186,36 @@ impl Endpoint {
             peer_tsoffset,
             snd_una: 0,
             snd_nxt: 0,
-            write_seq: 1,
-            fin_queued: false,
-            snd_wnd: crate::segment::WINDOW_FIELD_MAX,
-            snd_wl1: 0,
-            max_window: 0,
-            snd_sml: 0,
-            nodelay,
-            rtx: RtxQueue::default(),
-            sacked: RangeSet::default(),
-            to_retransmit: RangeSet::default(),
-            reord_seen: 0,
-            rack: rack::Rack::default(),
-            ca_state: CaState::Open,
-            high_seq: 0,
-            undo_marker: 0,
-            undo_retrans: 0,
-            retrans_stamp_ms: 0,
-            prior_ssthresh: 0,
-            prr_delivered: 0,
-            prr_out: 0,
-            tlp_high_seq: 0,
-            tlp_retrans: false,
-            frto: false,
-            retransmits: 0,
-            backoff: 0,
-            syn_sent_ns: 0,
-            syn_timeouts: 0,
+            peer_window: PeerWindow::new(),
+            nagle: Nagle::new(nodelay),
+            board: Scoreboard::new(),
+            rack: Rack::new(),
+            recovery: Recovery::new(),
+            undo: Undo::default(),
+            prr: Prr::default(),
+            probe: Probe::default(),
+            handshake: Handshake::default(),
             rtt: Rtt::new(conf),
             min_rtt: MinRtt::default(),
-            first_tx_ns: 0,
-            delivered_ns: 0,
-            rate_delivered: 0,
-            rate_interval_us: 0,
-            rate_app_limited: false,
-            cwnd_usage_seq: 0,
-            snd_cwnd_used: 0,
-            snd_cwnd_stamp: 0,
-            sndbuf_bytes: conf.host.tcp_wmem_bytes[1],
-            skbs_out: 0,
-            nospace: false,
-            write_queue: WriteQueue::new(),
-            pushed_seq: 0,
-            blocking: false,
-            in_sendmsg: false,
-            qdisc_bytes: 0,
-            prior_wstamp_ns: 0,
-            tsq_throttled: false,
-            xmit_timer: XmitTimer {
-                kind: XmitTimerKind::None,
-                at_ns: NEVER,
-            },
-            pacing_timer_ns: NEVER,
-            limit: Limit::None,
-            limit_since_ns: 0,
-            busy_since_ns: NEVER,
+            rate: RateSampler::new(),
+            usage: CwndUsage::default(),
+            buffer: SendBuffer::new(conf.settings.tcp_wmem_bytes[1]),
+            small_queue: SmallQueue::default(),
+            pacer: Pacer::new(),
+            xmit_timer: XmitTimer::new(),
             rx: Receiver::new(conf),
             counters: Counters::default(),
-            srtt_histogram: Histogram::default(),
-            measuring: false,
-            cwnd_integral: 0.0,
-            inflight_integral: 0.0,
-            integral_since_ns: 0,
+            time: TimeSpent::new(),
+            means: Means::default(),
         }
     }
 
     /// Without O_NONBLOCK a write() waits for space.
     pub fn set_blocking(&mut self, blocking: bool) {
-        self.blocking = blocking;
+        self.buffer.set_blocking(blocking);
     }
 
-    /// Who spaces what it sends, other than the host's settings say.
+    /// Spaces packets in another way than the host's settings say.
     pub fn set_pacing(&mut self, pacing: Pacing) {
         self.cc.pacing_status = pacing_status(pacing);
     }
@@ -328,18 +233,17 @@ impl Endpoint {
     #[inline]
     pub fn next_timer_ns(&self) -> u64 {
         self.xmit_timer
-            .at_ns
-            .min(self.pacing_timer_ns)
+            .at_ns()
+            .min(self.pacer.timer_ns())
             .min(self.rx.next_timer_ns())
     }
 
     /// Runs the timers that are due.
     pub fn on_timer(&mut self, cx: &mut Cx) {
-        if self.pacing_timer_ns <= cx.now_ns {
-            self.pacing_timer_ns = NEVER;
+        if self.pacer.take_due(cx.now_ns) {
             self.send_when_allowed(cx);
         }
-        if self.xmit_timer.at_ns <= cx.now_ns {
+        if self.xmit_timer.at_ns() <= cx.now_ns {
             self.on_xmit_timer(cx);
         }
         if self.rx.next_timer_ns() <= cx.now_ns {
@@ -347,38 +251,27 @@ impl Endpoint {
         }
     }
 
-    /// Nothing left to do: both directions closed and acked, or never opened.
+    /// Nothing is left to do: both directions are closed and acked.
     pub fn is_done(&self) -> bool {
-        self.fin_queued && self.snd_una > self.write_seq && self.rx.fin_received()
+        self.buffer.fin_queued() && self.snd_una > self.buffer.write_seq() && self.rx.fin_received()
     }
 
     #[inline]
     pub fn packets_in_flight(&self) -> u32 {
-        // Signed in Linux too: scoreboard counts may briefly cross.
-        (self.cc.packets_out + self.cc.retrans_out)
-            .saturating_sub(self.cc.sacked_out + self.cc.lost_out)
+        self.board.packets_in_flight()
     }
 
-    fn left_out(&self) -> u32 {
-        self.cc.sacked_out + self.cc.lost_out
-    }
-
-    fn in_slow_start(&self) -> bool {
-        self.cc.snd_cwnd < self.cc.snd_ssthresh
-    }
-
-    fn is_cwnd_limited(&self) -> bool {
-        self.cc.is_cwnd_limited != 0
-            || self.in_slow_start() && self.cc.snd_cwnd < 2 * self.cc.max_packets_out
-    }
-
-    fn in_cwnd_reduction(&self) -> bool {
-        matches!(self.ca_state, CaState::Cwr | CaState::Recovery)
+    fn totals(&self) -> Totals {
+        Totals {
+            delivered: self.board.delivered(),
+            delivered_ce: self.ecn.delivered_ce(),
+            lost: self.board.lost(),
+        }
     }
 
     /// tcp_current_ssthresh()
     fn current_ssthresh(&self) -> u32 {
-        match self.in_cwnd_reduction() {
+        match self.recovery.in_cwnd_reduction() {
             true => self.cc.snd_ssthresh,
             false => self
                 .cc
@@ -402,19 +295,31 @@ impl Endpoint {
         cc.snd_una = self.snd_una as u32;
         cc.snd_nxt = self.snd_nxt as u32;
         cc.rcv_nxt = self.rx.rcv_nxt() as u32;
-        cc.ca_state = self.ca_state as u32;
-        cc.random = self.rng.next_u32();
+        let flight = self.board.flight();
+        cc.packets_out = flight.packets_out;
+        cc.sacked_out = flight.sacked_out;
+        cc.lost_out = flight.lost_out;
+        cc.retrans_out = flight.retrans_out;
+        cc.delivered = self.board.delivered();
+        cc.lost = self.board.lost();
+        cc.reordering = self.board.reordering();
+        cc.app_limited = self.rate.app_limited();
+        cc.wstamp_ns = self.pacer.next_ns();
+        cc.ca_state = self.recovery.state() as u32;
         let mut out = CcOut {
             pacing_rate: cc.pacing_rate,
             pacing_status: cc.pacing_status,
             snd_cwnd: cc.snd_cwnd,
             snd_cwnd_cnt: cc.snd_cwnd_cnt,
             snd_ssthresh: cc.snd_ssthresh,
-            app_limited: cc.app_limited,
+            app_limited: self.rate.app_limited(),
             ecn_echo: cc.ack_state & ACK_STATE_ECHO,
             ..CcOut::default()
         };
         self.alg.call(op, cc, &mut out);
+        if out.random_drawn != 0 {
+            cc.random = self.rng.next_u32();
+        }
         debug_assert!(out.snd_cwnd >= 1, "an algorithm never closes the window");
         cc.pacing_rate = out.pacing_rate.min(cc.max_pacing_rate);
         if cc.pacing_status == knee_cc::PacingStatus::None as u32 {
@@ -422,7 +327,7 @@ impl Endpoint {
         }
         cc.snd_cwnd_cnt = out.snd_cwnd_cnt;
         cc.snd_ssthresh = out.snd_ssthresh;
-        cc.app_limited = out.app_limited;
+        self.rate.set_app_limited(out.app_limited);
         if out.snd_cwnd != cc.snd_cwnd {
             self.set_cwnd(cx, out.snd_cwnd);
         }
@@ -444,6 +349,15 @@ impl Endpoint {
         }
     }
 
+    /// The window and what is in flight were as they are until now.
+    #[inline]
+    fn integrate(&mut self, now_ns: u64) {
+        let in_flight = self.packets_in_flight();
+        self.means.integrate(now_ns, self.cc.snd_cwnd, in_flight);
+    }
+
+    /// Out of line: most calls of an algorithm change nothing.
+    #[inline(never)]
     fn set_cwnd(&mut self, cx: &Cx, snd_cwnd: u32) {
         self.integrate(cx.now_ns);
         self.cc.snd_cwnd = snd_cwnd;
@@ -455,21 +369,40 @@ impl Endpoint {
             self.cc.state = state as u32;
             self.call_cc(cx, Op::SetState);
         }
-        if state != self.ca_state {
-            let ended = match self.ca_state {
-                CaState::Recovery => Some("recovery_end"),
-                CaState::Loss => Some("loss_end"),
-                CaState::Cwr => Some("cwr_end"),
-                _ => None,
+        cx.events.extend(self.recovery.change(state));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::sender;
+    use super::*;
+    use crate::segment::Slab;
+
+    /// Its first draw is due after ten seconds.
+    #[test]
+    fn an_op_that_draws_nothing_leaves_the_draw_to_the_next() {
+        let conf = HostConf::untuned();
+        let drawn_after = |calls: u64| {
+            let mut tcp = sender(&conf, "nv", &[]);
+            let mut call = |op: Op, now_s: u64| {
+                let cx = Cx {
+                    now_ns: now_s * 1_000_000_000,
+                    host: &conf,
+                    slab: &mut Slab::default(),
+                    out: &mut Vec::new(),
+                    events: &mut Vec::new(),
+                };
+                (tcp.cc.ack_rtt_us, tcp.cc.ack_in_flight_bytes) = (10_000, 1_000);
+                tcp.call_cc(&cx, op);
+                tcp.cc.random
             };
-            let entered = match state {
-                CaState::Recovery => Some("recovery"),
-                CaState::Loss => Some("loss"),
-                CaState::Cwr => Some("cwr"),
-                _ => None,
-            };
-            cx.events.extend(ended.into_iter().chain(entered));
-        }
-        self.ca_state = state;
+            call(Op::Init, 1);
+            let first = (0..calls).map(|_| call(Op::PktsAcked, 2)).last();
+            (first, call(Op::PktsAcked, 100))
+        };
+        let (first, second) = drawn_after(1);
+        assert_ne!(first, Some(second));
+        assert_eq!(drawn_after(7), (first, second));
     }
 }

@@ -1,38 +1,43 @@
 //! RACK (RFC 8985): a segment is lost when one sent later has been delivered
 //! and it has had its round trip and some time for reordering.
 
-use knee_cc::Op;
+use super::rtx::{EVER_RETRANS, RETRANS, Seg};
 
-use super::rate::RateSample;
-use super::rtx::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, SACKED};
-use super::timers::XmitTimerKind;
-use super::{CaState, Cx, Endpoint};
-
-/// Resolution that keeps RACK's timer from firing at once (TCP_TIMEOUT_MIN_US).
-const TIMEOUT_MIN_US: u64 = 2_000;
 /// Recoveries for which a widened reordering window lasts (TCP_RACK_RECOVERY_THRESH).
-pub(super) const REO_WND_PERSIST: u8 = 16;
+const REO_WND_PERSIST: u8 = 16;
 
 /// RACK's view of the connection.
 #[derive(Clone, Debug)]
 pub struct Rack {
     /// Transmission time, end and RTT of the most recently sent segment delivered.
-    pub mstamp_ns: u64,
-    pub end_seq: u64,
-    pub rtt_us: u32,
-    pub advanced: bool,
-    pub dsack_seen: bool,
-    /// The window in quarters of the minimum RTT.
-    pub reo_wnd_steps: u8,
-    pub reo_wnd_persist: u8,
+    sent_ns: u64,
+    end_seq: u64,
+    rtt_us: u32,
+    /// Was anything delivered since the last look for losses?
+    advanced: bool,
+    /// Did a DSACK arrive since the window last changed?
+    dsack_seen: bool,
+    /// The window in quarters of the minimum RTT, and the recoveries that it lasts.
+    reo_wnd_steps: u8,
+    reo_wnd_persist: u8,
     /// `tp.delivered` when the window last changed.
-    pub last_delivered: u32,
+    last_delivered: u32,
 }
 
-impl Default for Rack {
-    fn default() -> Rack {
+/// What RACK says of an outstanding segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing sent later was delivered: nor was it for any segment sent after this one.
+    NotYet,
+    /// It may still arrive, for that long, in us.
+    Waits(u64),
+    Lost,
+}
+
+impl Rack {
+    pub fn new() -> Rack {
         Rack {
-            mstamp_ns: 0,
+            sent_ns: 0,
             end_seq: 0,
             rtt_us: 0,
             advanced: false,
@@ -42,145 +47,158 @@ impl Default for Rack {
             last_delivered: 0,
         }
     }
-}
 
-impl Rack {
+    /// RTT of the most recently sent segment delivered.
+    pub fn rtt_us(&self) -> u32 {
+        self.rtt_us
+    }
+
     /// tcp_rack_advance(): a segment was delivered.
     #[inline]
-    pub fn advance(
-        &mut self,
-        now_us: u64,
-        min_rtt_us: u32,
-        seg_flags: u8,
-        end_seq: u64,
-        sent_ns: u64,
-    ) {
-        let rtt_us = now_us.saturating_sub(sent_ns / 1_000) as u32;
-        if rtt_us < min_rtt_us && seg_flags & (RETRANS | EVER_RETRANS) != 0 {
+    pub fn advance(&mut self, now_us: u64, min_rtt_us: u32, seg: &Seg) {
+        let rtt_us = now_us.saturating_sub(seg.sent_ns / 1_000) as u32;
+        if rtt_us < min_rtt_us && seg.has(RETRANS | EVER_RETRANS) {
             // Too fast for the retransmission: the original was delivered.
             return;
         }
         self.advanced = true;
         self.rtt_us = rtt_us;
-        if sent_after(sent_ns, end_seq, self.mstamp_ns, self.end_seq) {
-            self.mstamp_ns = sent_ns;
+        let end_seq = seg.end_seq();
+        if sent_after((seg.sent_ns, end_seq), (self.sent_ns, self.end_seq)) {
+            self.sent_ns = seg.sent_ns;
             self.end_seq = end_seq;
         }
     }
+
+    /// Was anything delivered since the last call?
+    #[inline]
+    pub fn take_advanced(&mut self) -> bool {
+        std::mem::replace(&mut self.advanced, false)
+    }
+
+    /// The reordering window, us, where the network is known to reorder or nothing presses.
+    pub fn reo_wnd_us(&self, min_rtt_us: u32, srtt_us: u32) -> u64 {
+        let steps = u64::from(self.reo_wnd_steps);
+        (u64::from(min_rtt_us >> 2) * steps).min(u64::from(srtt_us))
+    }
+
+    /// What tcp_rack_detect_loss() asks of each segment, from the one sent longest ago on.
+    #[inline]
+    pub fn judge(&self, now_us: u64, reo_wnd_us: u64, seg: &Seg) -> Verdict {
+        let last_delivered = (self.sent_ns, self.end_seq);
+        if !sent_after(last_delivered, (seg.sent_ns, seg.end_seq())) {
+            return Verdict::NotYet;
+        }
+        let deadline_us = u64::from(self.rtt_us) + reo_wnd_us;
+        let waited_us = now_us.saturating_sub(seg.sent_ns / 1_000);
+        if waited_us >= deadline_us {
+            Verdict::Lost
+        } else {
+            Verdict::Waits(deadline_us - waited_us)
+        }
+    }
+
+    /// A DSACK tells of a retransmission that was not needed.
+    pub fn on_dsack(&mut self) {
+        self.dsack_seen = true;
+    }
+
+    /// tcp_rack_update_reo_wnd(): an ACK delivered a segment, sent when `prior_delivered` were.
+    pub fn update_reo_wnd(&mut self, prior_delivered: u32, delivered: u32) {
+        if (prior_delivered.wrapping_sub(self.last_delivered) as i32) < 0 {
+            // Not a round trip since the last change.
+            self.dsack_seen = false;
+        }
+        if self.dsack_seen {
+            self.reo_wnd_steps = self.reo_wnd_steps.saturating_add(1);
+            self.dsack_seen = false;
+            self.last_delivered = delivered;
+            self.reo_wnd_persist = REO_WND_PERSIST;
+        } else if self.reo_wnd_persist == 0 {
+            self.reo_wnd_steps = 1;
+        }
+    }
+
+    /// A recovery ended that was needed.
+    pub fn on_recovery_end(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+    }
+
+    /// DSACKs showed that a recovery was not needed: the window lasts longer.
+    pub fn on_spurious_recovery(&mut self) {
+        self.reo_wnd_persist = (self.reo_wnd_persist + 1).min(REO_WND_PERSIST);
+    }
+
+    /// Segments are believed outstanding again: the next ACK looks for losses anew.
+    pub fn on_undo(&mut self) {
+        self.advanced = true;
+    }
 }
 
-/// tcp_skb_sent_after(): later, or at once and further on.
-fn sent_after(t1_ns: u64, seq1: u64, t2_ns: u64, seq2: u64) -> bool {
+/// tcp_skb_sent_after(), of (time in ns, end): later, or at once and further on.
+#[inline]
+fn sent_after((t1_ns, seq1): (u64, u64), (t2_ns, seq2): (u64, u64)) -> bool {
     let (t1_us, t2_us) = (t1_ns / 1_000, t2_ns / 1_000);
     t1_us > t2_us || t1_us == t2_us && seq1 > seq2
 }
 
-impl Endpoint {
-    fn rack_reo_wnd_us(&self) -> u64 {
-        if self.reord_seen == 0
-            && (self.ca_state >= CaState::Recovery || self.cc.sacked_out >= self.cc.reordering)
-        {
-            return 0;
-        }
-        let steps = u64::from(self.rack.reo_wnd_steps);
-        (u64::from(self.min_rtt.get() >> 2) * steps).min(u64::from(self.srtt_us()))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten bytes sent at that microsecond.
+    fn seg(seq: u64, sent_us: u64, flags: u8) -> Seg {
+        let mut seg = Seg::new(seq, 10, flags);
+        seg.sent_ns = sent_us * 1_000;
+        seg
     }
 
-    /// tcp_rack_mark_lost(): returns whether the reordering timer was armed.
-    pub(super) fn rack_mark_lost(&mut self, cx: &mut Cx) -> bool {
-        if !self.rack.advanced {
-            return false;
-        }
-        self.rack.advanced = false;
-        let timeout_us = self.rack_detect_loss(cx);
-        if timeout_us == 0 {
-            return false;
-        }
-        let jiffies = cx.host.us_to_jiffies(timeout_us + TIMEOUT_MIN_US);
-        self.arm_xmit_timer(cx, XmitTimerKind::Reorder, jiffies);
-        true
+    #[test]
+    fn what_was_sent_before_the_last_delivered_waits_a_round_trip_and_the_window() {
+        let mut rack = Rack::new();
+        assert_eq!(rack.judge(9_999, 0, &seg(0, 0, 0)), Verdict::NotYet);
+        rack.advance(300, 200, &seg(20, 100, 0));
+        assert!(rack.take_advanced() && !rack.take_advanced());
+        assert_eq!(rack.rtt_us(), 200);
+        // Sent at once: the sequence numbers decide.
+        assert_eq!(rack.judge(300, 0, &seg(20, 100, 0)), Verdict::NotYet);
+        assert_eq!(rack.judge(300, 0, &seg(10, 100, 0)), Verdict::Lost);
+        let earlier = seg(10, 90, 0);
+        assert_eq!(rack.judge(300, 50, &earlier), Verdict::Waits(40));
+        assert_eq!(rack.judge(339, 50, &earlier), Verdict::Waits(1));
+        assert_eq!(rack.judge(340, 50, &earlier), Verdict::Lost);
     }
 
-    /// tcp_rack_detect_loss(): marks what was sent long enough before the last
-    /// delivered; returns how long the rest still has to wait, in us.
-    pub(super) fn rack_detect_loss(&mut self, cx: &Cx) -> u64 {
-        let reo_wnd_us = self.rack_reo_wnd_us();
-        let deadline_us = u64::from(self.rack.rtt_us) + reo_wnd_us;
-        let now_us = cx.now_us();
-        let mut timeout_us = 0;
-        let mut next = self.rtx.oldest_sent();
-        while let Some(id) = next {
-            let seg = self.rtx.get(id);
-            if !sent_after(
-                self.rack.mstamp_ns,
-                self.rack.end_seq,
-                seg.sent_ns,
-                seg.end_seq(),
-            ) {
-                break;
-            }
-            next = self.rtx.sent_next(id);
-            let waited_us = now_us.saturating_sub(seg.sent_ns / 1_000);
-            if waited_us >= deadline_us {
-                self.mark_lost(cx, id);
-            } else {
-                timeout_us = timeout_us.max(deadline_us - waited_us);
-            }
-        }
-        timeout_us
+    #[test]
+    fn a_retransmission_acked_faster_than_light_says_nothing() {
+        let mut rack = Rack::new();
+        rack.advance(300, 200, &seg(20, 200, EVER_RETRANS));
+        assert!(!rack.take_advanced());
+        rack.advance(300, 100, &seg(20, 200, EVER_RETRANS));
+        assert!(rack.take_advanced());
     }
 
-    /// tcp_rack_update_reo_wnd()
-    pub(super) fn rack_update_reo_wnd(&mut self, sample: &RateSample) {
-        if sample.is_empty() {
-            return;
+    #[test]
+    fn dsacks_widen_the_window_once_per_round_trip_for_sixteen_recoveries() {
+        let mut rack = Rack::new();
+        assert_eq!(rack.reo_wnd_us(4_000, 10_000), 1_000);
+        rack.on_dsack();
+        rack.update_reo_wnd(10, 50);
+        assert_eq!(rack.reo_wnd_us(4_000, 10_000), 2_000);
+        assert_eq!(rack.reo_wnd_us(4_000, 1_500), 1_500);
+        // Sent before the last change.
+        rack.on_dsack();
+        rack.update_reo_wnd(49, 60);
+        assert_eq!(rack.reo_wnd_us(4_000, 10_000), 2_000);
+        rack.on_recovery_end();
+        rack.on_spurious_recovery();
+        rack.on_spurious_recovery();
+        for _ in 0..REO_WND_PERSIST {
+            rack.update_reo_wnd(70, 80);
+            assert_eq!(rack.reo_wnd_us(4_000, 10_000), 2_000);
+            rack.on_recovery_end();
         }
-        let rack = &mut self.rack;
-        if (sample.prior_delivered().wrapping_sub(rack.last_delivered) as i32) < 0 {
-            // Not a round trip since the last change.
-            rack.dsack_seen = false;
-        }
-        if rack.dsack_seen {
-            rack.reo_wnd_steps = rack.reo_wnd_steps.saturating_add(1);
-            rack.dsack_seen = false;
-            rack.last_delivered = self.cc.delivered;
-            rack.reo_wnd_persist = REO_WND_PERSIST;
-        } else if rack.reo_wnd_persist == 0 {
-            rack.reo_wnd_steps = 1;
-        }
-    }
-
-    /// tcp_mark_skb_lost()
-    pub(super) fn mark_lost(&mut self, cx: &Cx, id: u32) {
-        let seg = self.rtx.get_mut(id);
-        if seg.has(SACKED) {
-            return;
-        }
-        if seg.has(LOST) {
-            if !seg.has(RETRANS) {
-                return;
-            }
-            seg.flags &= !RETRANS;
-            self.cc.retrans_out -= 1;
-        } else {
-            seg.flags |= LOST;
-            self.cc.lost_out += 1;
-        }
-        self.cc.lost += 1;
-        let (seq, end_seq) = (seg.seq, seg.end_seq());
-        let (tx, is_app_limited) = (seg.tx, seg.has(APP_LIMITED));
-        // Undo takes the mark from a segment, not its retransmission: marked anew, it is not sent
-        // again before the timeout (tcp_xmit_retransmit_queue() skips it), and not counted twice.
-        if !seg.has(RETRANS) {
-            self.to_retransmit.insert(seq, end_seq, |_, _| {});
-        }
-        self.rtx.unlink(id);
-        // One that was delivered before says nothing of its flight.
-        if self.alg.has(Op::SkbMarkedLost) && tx.delivered_ns != 0 {
-            self.cc.lost_tx_in_flight = tx.in_flight;
-            self.cc.lost_tx_lost = tx.lost;
-            self.cc.lost_is_app_limited = u32::from(is_app_limited);
-            self.call_cc(cx, Op::SkbMarkedLost);
-        }
+        rack.update_reo_wnd(70, 80);
+        assert_eq!(rack.reo_wnd_us(4_000, 10_000), 1_000);
     }
 }

@@ -2,8 +2,9 @@
 //! Rate Samples"): how fast the network delivered what was sent over the last
 //! round trip, and whether the application was the reason.
 
-use super::rtx::{APP_LIMITED, EVER_RETRANS, RETRANS, SACKED, Seg, Tx};
-use super::{Cx, Endpoint};
+use knee_cc::CcIn;
+
+use super::rtx::{APP_LIMITED, EVER_RETRANS, RETRANS, Seg, Tx};
 
 /// The sample an ACK builds up, from the most recently sent packet it delivers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,7 +13,7 @@ pub struct RateSample {
     prior_delivered: u32,
     prior_delivered_ce: u32,
     snd_interval_us: u64,
-    pub last_end_seq: u64,
+    last_end_seq: u64,
     is_app_limited: bool,
     is_retrans: bool,
     tx_lost: u32,
@@ -24,7 +25,7 @@ pub struct RateSample {
 }
 
 impl RateSample {
-    /// An empty sample of an ACK that finds so much in flight.
+    /// An empty sample of an ACK that arrives with `prior_in_flight` segments in flight.
     pub fn new(prior_in_flight: u32) -> RateSample {
         RateSample {
             prior_in_flight,
@@ -40,11 +41,68 @@ impl RateSample {
     }
 }
 
-impl Endpoint {
-    /// A packet goes out: where the delivery process stands.
+/// How many segments were delivered, delivered with a mark, and marked lost so far; all wrap.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    pub delivered: u32,
+    pub delivered_ce: u32,
+    pub lost: u32,
+}
+
+/// What one ACK added to them.
+#[derive(Clone, Copy, Debug)]
+pub struct Newly {
+    pub delivered: u32,
+    pub lost: u32,
+}
+
+/// Where the delivery process stands.
+#[derive(Clone, Debug)]
+pub struct RateSampler {
+    /// When the sampled packet was sent, and when something was last delivered.
+    first_tx_ns: u64,
+    delivered_ns: u64,
+    /// 0, or the `delivered` at which the application's limit ends.
+    app_limited: u32,
+    /// The last sample that counts: segments over us, and whether the application limited it.
+    rate_delivered: u32,
+    rate_interval_us: u64,
+    rate_app_limited: bool,
+}
+
+impl RateSampler {
+    pub fn new() -> RateSampler {
+        RateSampler {
+            first_tx_ns: 0,
+            delivered_ns: 0,
+            // tcp_init_sock(): the first packets count as limited.
+            app_limited: u32::MAX,
+            rate_delivered: 0,
+            rate_interval_us: 0,
+            rate_app_limited: false,
+        }
+    }
+
+    /// The handshake is complete.
+    pub fn start(&mut self, now_ns: u64) {
+        self.delivered_ns = now_ns;
+    }
+
+    /// 0, or the `delivered` at which the application's limit ends.
     #[inline]
-    pub(super) fn rate_on_send(&mut self, sent_ns: u64, in_flight: u32) -> Tx {
-        if self.cc.packets_out == 0 {
+    pub fn app_limited(&self) -> u32 {
+        self.app_limited
+    }
+
+    #[inline]
+    pub fn set_app_limited(&mut self, until_delivered: u32) {
+        self.app_limited = until_delivered;
+    }
+
+    /// A packet goes out: what each of its segments keeps. `is_first`: nothing else is outstanding.
+    #[inline]
+    pub fn on_send(&mut self, sent_ns: u64, totals: Totals, in_flight: u32, is_first: bool) -> Tx {
+        if is_first {
             // After silence the sample begins with this transmission.
             self.first_tx_ns = sent_ns;
             self.delivered_ns = sent_ns;
@@ -52,20 +110,20 @@ impl Endpoint {
         Tx {
             first_ns: self.first_tx_ns,
             delivered_ns: self.delivered_ns,
-            delivered: self.cc.delivered,
-            delivered_ce: self.cc.delivered_ce,
-            lost: self.cc.lost,
+            delivered: totals.delivered,
+            delivered_ce: totals.delivered_ce,
+            lost: totals.lost,
             in_flight,
         }
     }
 
     /// A segment was (S)ACKed. Each counts once.
     #[inline]
-    pub(super) fn rate_on_delivered(first_tx_ns: &mut u64, seg: &mut Seg, sample: &mut RateSample) {
+    pub fn on_delivered(&mut self, seg: &Seg, sample: &mut RateSample) {
         if seg.tx.delivered_ns == 0 {
             return;
         }
-        let (sent_us, first_us) = (seg.sent_ns / 1_000, *first_tx_ns / 1_000);
+        let (sent_us, first_us) = (seg.sent_ns / 1_000, self.first_tx_ns / 1_000);
         if !sample.any
             || sent_us > first_us
             || sent_us == first_us && seg.end_seq() > sample.last_end_seq
@@ -80,33 +138,29 @@ impl Endpoint {
             sample.tx_lost = seg.tx.lost;
             sample.tx_in_flight = seg.tx.in_flight;
             sample.snd_interval_us = sent_us.saturating_sub(seg.tx.first_ns / 1_000);
-            *first_tx_ns = seg.sent_ns;
-        }
-        if seg.has(SACKED) {
-            seg.tx.delivered_ns = 0;
+            self.first_tx_ns = seg.sent_ns;
         }
     }
 
-    /// tcp_rate_gen(): completes the sample and shows it to the algorithm.
-    pub(super) fn rate_generate(
+    /// tcp_rate_gen(): completes the sample and shows it to the algorithm. `newly` is part of `totals` already.
+    #[inline]
+    pub fn complete(
         &mut self,
-        cx: &Cx,
+        now_ns: u64,
         sample: &RateSample,
-        newly_delivered: u32,
-        newly_lost: u32,
+        newly: Newly,
+        totals: Totals,
+        min_rtt_us: u32,
+        cc: &mut CcIn,
     ) {
-        if self.cc.app_limited != 0
-            && (self.cc.delivered.wrapping_sub(self.cc.app_limited) as i32) > 0
-        {
-            self.cc.app_limited = 0;
+        if self.app_limited != 0 && (totals.delivered.wrapping_sub(self.app_limited) as i32) > 0 {
+            self.app_limited = 0;
         }
-        if newly_delivered > 0 {
-            self.delivered_ns = cx.now_ns;
+        if newly.delivered > 0 {
+            self.delivered_ns = now_ns;
         }
-        let min_rtt_us = u64::from(self.min_rtt.get());
-        let cc = &mut *self.cc;
-        cc.rs_acked_sacked = newly_delivered;
-        cc.rs_losses = newly_lost;
+        cc.rs_acked_sacked = newly.delivered;
+        cc.rs_losses = newly.lost;
         cc.rs_rtt_us = sample.rtt_us.map_or(-1, i64::from);
         cc.rs_prior_in_flight = sample.prior_in_flight;
         cc.rs_is_ack_delayed = u32::from(sample.is_ack_delayed);
@@ -116,7 +170,7 @@ impl Endpoint {
         cc.rs_last_end_seq = sample.last_end_seq as u32;
         cc.rs_has_tx = u32::from(sample.any);
         cc.rs_tx_in_flight = sample.tx_in_flight;
-        cc.rs_lost = cc.lost.wrapping_sub(sample.tx_lost);
+        cc.rs_lost = totals.lost.wrapping_sub(sample.tx_lost);
         if !sample.any || sample.prior_ns == 0 {
             cc.rs_prior_mstamp_us = 0;
             cc.rs_delivered = -1;
@@ -124,13 +178,13 @@ impl Endpoint {
             return;
         }
         cc.rs_prior_mstamp_us = sample.prior_ns / 1_000;
-        cc.rs_delivered = cc.delivered.wrapping_sub(sample.prior_delivered) as i32;
-        cc.rs_delivered_ce = cc.delivered_ce.wrapping_sub(sample.prior_delivered_ce) as i32;
-        let ack_us = (cx.now_ns / 1_000).saturating_sub(sample.prior_ns / 1_000);
+        cc.rs_delivered = totals.delivered.wrapping_sub(sample.prior_delivered) as i32;
+        cc.rs_delivered_ce = totals.delivered_ce.wrapping_sub(sample.prior_delivered_ce) as i32;
+        let ack_us = (now_ns / 1_000).saturating_sub(sample.prior_ns / 1_000);
         cc.rs_snd_interval_us = sample.snd_interval_us as u32;
         cc.rs_rcv_interval_us = ack_us as u32;
         let interval_us = sample.snd_interval_us.max(ack_us);
-        if interval_us < min_rtt_us {
+        if interval_us < u64::from(min_rtt_us) {
             // Faster than light: a spurious retransmission was sampled.
             cc.rs_interval_us = -1;
             return;
@@ -147,20 +201,111 @@ impl Endpoint {
         }
     }
 
-    /// tcp_rate_check_app_limited(): does the application leave the pipe unfilled?
-    #[inline]
-    pub(super) fn rate_check_app_limited(&mut self) {
-        let unsent = self.write_seq.saturating_sub(self.snd_nxt);
-        if unsent < u64::from(self.cc.mss_bytes)
-            && self.qdisc_bytes == 0
-            && self.packets_in_flight() < self.cc.snd_cwnd
-            && self.cc.lost_out <= self.cc.retrans_out
-        {
-            self.cc.app_limited = self
-                .cc
-                .delivered
-                .wrapping_add(self.packets_in_flight())
-                .max(1);
+    /// Of the last sample that counts; 0 before the first.
+    pub fn bits_per_sec(&self, mss_bytes: u32) -> u64 {
+        match self.rate_interval_us {
+            0 => 0,
+            us => u64::from(self.rate_delivered) * u64::from(mss_bytes) * 8_000_000 / us,
         }
+    }
+
+    /// Was the last sample that counts limited by the application?
+    pub fn is_app_limited(&self) -> bool {
+        self.rate_app_limited
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn totals(delivered: u32) -> Totals {
+        Totals {
+            delivered,
+            ..Totals::default()
+        }
+    }
+
+    /// Sends a segment at that microsecond.
+    fn send(rate: &mut RateSampler, us: u64, seq: u64, delivered: u32, flags: u8) -> Seg {
+        let tx = rate.on_send(us * 1_000, totals(delivered), seq as u32, seq == 0);
+        let mut seg = Seg::new(seq, 1, 0);
+        seg.record_sent(us * 1_000, tx, flags & APP_LIMITED != 0);
+        seg
+    }
+
+    /// Acknowledges them at that microsecond; returns what the algorithm is shown.
+    fn ack(rate: &mut RateSampler, us: u64, segs: &[&Seg], delivered: u32, min: u32) -> CcIn {
+        let mut sample = RateSample::new(9);
+        segs.iter()
+            .for_each(|seg| rate.on_delivered(seg, &mut sample));
+        let mut cc = CcIn::default();
+        let newly = Newly {
+            delivered: segs.len() as u32,
+            lost: 0,
+        };
+        rate.complete(us * 1_000, &sample, newly, totals(delivered), min, &mut cc);
+        cc
+    }
+
+    #[test]
+    fn the_rate_is_over_the_longer_of_sending_and_acknowledging() {
+        let mut rate = RateSampler::new();
+        let first = send(&mut rate, 1_000, 0, 0, 0);
+        let second = send(&mut rate, 1_400, 1, 0, 0);
+        let cc = ack(&mut rate, 2_000, &[&first], 1, 900);
+        assert_eq!((cc.rs_delivered, cc.rs_interval_us), (1, 1_000));
+        assert_eq!(rate.bits_per_sec(1_000), 8_000_000);
+        let cc = ack(&mut rate, 2_100, &[&second], 2, 900);
+        assert_eq!((cc.rs_snd_interval_us, cc.rs_rcv_interval_us), (400, 1_100));
+        assert_eq!((cc.rs_delivered, cc.rs_interval_us), (2, 1_100));
+        assert_eq!((cc.rs_acked_sacked, cc.rs_prior_in_flight), (1, 9));
+        assert_eq!(cc.rs_has_tx, 1);
+    }
+
+    #[test]
+    fn the_packet_sent_last_is_sampled_and_none_twice() {
+        let mut rate = RateSampler::new();
+        let mut early = send(&mut rate, 1_000, 0, 0, 0);
+        let late = send(&mut rate, 1_300, 1, 7, 0);
+        let cc = ack(&mut rate, 2_000, &[&late, &early], 9, 100);
+        assert_eq!((cc.rs_prior_delivered, cc.rs_tx_in_flight), (7, 1));
+        early.tx.delivered_ns = 0;
+        let cc = ack(&mut rate, 2_500, &[&early], 9, 100);
+        assert!(cc.rs_has_tx == 0 && cc.rs_interval_us < 0);
+    }
+
+    #[test]
+    fn a_sample_faster_than_the_least_rtt_does_not_count() {
+        let mut rate = RateSampler::new();
+        let seg = send(&mut rate, 1_000, 0, 0, 0);
+        let cc = ack(&mut rate, 1_500, &[&seg], 1, 501);
+        assert!(cc.rs_interval_us < 0);
+        assert_eq!(rate.bits_per_sec(1_000), 0);
+    }
+
+    #[test]
+    fn a_sample_that_the_application_limited_counts_only_where_it_is_no_slower() {
+        let mut rate = RateSampler::new();
+        let first = send(&mut rate, 1_000, 0, 0, 0);
+        ack(&mut rate, 2_000, &[&first], 1, 100);
+        let slow = send(&mut rate, 2_000, 1, 1, APP_LIMITED);
+        ack(&mut rate, 4_000, &[&slow], 2, 100);
+        assert!(!rate.is_app_limited());
+        assert_eq!(rate.bits_per_sec(1_000), 8_000_000);
+        let equal = send(&mut rate, 4_000, 2, 2, APP_LIMITED);
+        ack(&mut rate, 5_000, &[&equal], 4, 100);
+        assert!(rate.is_app_limited());
+    }
+
+    #[test]
+    fn the_applications_limit_ends_when_what_was_in_flight_is_delivered() {
+        let mut rate = RateSampler::new();
+        let seg = send(&mut rate, 1_000, 0, 0, 0);
+        rate.set_app_limited(5);
+        ack(&mut rate, 2_000, &[&seg], 5, 100);
+        assert_eq!(rate.app_limited(), 5);
+        ack(&mut rate, 2_000, &[], 6, 100);
+        assert_eq!(rate.app_limited(), 0);
     }
 }

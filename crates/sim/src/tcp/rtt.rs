@@ -25,7 +25,7 @@ pub struct Rtt {
 
 impl Rtt {
     pub fn new(conf: &HostConf) -> Rtt {
-        let rto_min_us = conf.host.tcp_rto_min.as_us() as u32;
+        let rto_min_us = conf.settings.tcp_rto_min.as_us() as u32;
         Rtt {
             srtt_x8: 0,
             mdev_x4: TIMEOUT_INIT_US as u32,
@@ -140,11 +140,18 @@ impl MinRtt {
 
 #[cfg(test)]
 mod tests {
+    use knee_units::Nanos;
+
+    use super::super::host::Settings;
     use super::*;
 
     /// Of a kernel with a jiffy of a millisecond and no least timeout.
     fn conf() -> HostConf {
-        HostConf::with_keys("hz = 1000\ntcp_rto_min = \"1us\"\n")
+        let settings = Settings {
+            tcp_rto_min: Nanos(1_000),
+            ..Settings::untuned()
+        };
+        HostConf::new(settings, 1500)
     }
 
     #[test]

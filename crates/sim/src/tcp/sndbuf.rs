@@ -1,180 +1,259 @@
-//! The application's writes and the send buffer that takes them.
+//! The send buffer: what was written and not sent, and how much memory it may take with what is not acked.
 
-use knee_cc::{Event, Op};
-
-use super::output::Push;
-use super::{Cx, Endpoint, State};
+use super::write_queue::WriteQueue;
 
 /// What an skb of the write queue takes besides payload: sk_buff (256) and a
 /// head of MAX_TCP_HEADER (320) + skb_shared_info (320), as counted in truesize.
-pub(super) const SKB_OVERHEAD_BYTES: u64 = 896;
+pub const SKB_OVERHEAD_BYTES: u64 = 896;
 /// tcp_sndbuf_expand(): what one MSS of 1460 is taken to need, a head rounded
 /// up to a power of two plus the sk_buff.
-const SNDBUF_PER_SEGMENT_BYTES: u64 = 4096 + 256;
-/// sk_setup_caps() keeps room for headers: MAX_TCP_HEADER + 1.
-const GSO_HEADROOM_BYTES: u32 = 321;
+const PER_SEGMENT_BYTES: u64 = 4096 + 256;
 
-impl Endpoint {
-    pub(super) fn size_goal_bytes(&self) -> u64 {
-        let gso = u64::from(self.gso_max_bytes());
-        // Half the largest window seen, so that a small window is not one packet.
-        let goal = match self.max_window {
-            0 => gso,
-            window => gso.min((window >> 1).max(68)),
-        };
-        let mss = u64::from(self.cc.mss_bytes);
-        (goal / mss).max(1) * mss
+#[derive(Debug)]
+pub struct SendBuffer {
+    /// End of what the application wrote; the FIN, once queued, is at this number.
+    write_seq: u64,
+    fin_queued: bool,
+    /// Did the last write() find no space (SOCK_NOSPACE)?
+    nospace: bool,
+    /// Does the application wait in write() for space?
+    blocking: bool,
+    /// In the middle of a write(), possibly waiting for space.
+    in_sendmsg: bool,
+    /// What it may hold.
+    limit_bytes: u64,
+    /// Up to where PSH was asked for.
+    pushed_seq: u64,
+    queue: WriteQueue,
+}
+
+impl SendBuffer {
+    pub fn new(limit_bytes: u64) -> SendBuffer {
+        SendBuffer {
+            write_seq: 1,
+            fin_queued: false,
+            nospace: false,
+            blocking: false,
+            in_sendmsg: false,
+            limit_bytes,
+            pushed_seq: 0,
+            queue: WriteQueue::new(),
+        }
     }
 
-    pub(super) fn gso_max_bytes(&self) -> u32 {
-        self.cc.gso_max_bytes.saturating_sub(GSO_HEADROOM_BYTES)
+    pub fn set_blocking(&mut self, blocking: bool) {
+        self.blocking = blocking;
     }
 
-    /// sk_wmem_queued: payload unacked and unsent, and what its skbs cost.
-    fn wmem_queued_bytes(&self) -> u64 {
-        let payload = self.write_seq.saturating_sub(self.snd_una);
-        payload + (self.skbs_out + self.write_queue.len()) * SKB_OVERHEAD_BYTES
+    // ---- what it holds ---------------------------------------------------
+
+    /// The packets that were written and not sent.
+    #[inline]
+    pub fn queue(&mut self) -> &mut WriteQueue {
+        &mut self.queue
+    }
+    /// End of what the application wrote.
+    #[inline]
+    pub fn write_seq(&self) -> u64 {
+        self.write_seq
+    }
+    #[inline]
+    pub fn fin_queued(&self) -> bool {
+        self.fin_queued
+    }
+    /// Does a FIN go out with what ends at `end_seq`?
+    #[inline]
+    pub fn ends_at(&self, end_seq: u64) -> bool {
+        self.fin_queued && end_seq == self.write_seq
+    }
+    /// Data, or a FIN, that was never sent?
+    #[inline]
+    pub fn has_unsent(&self, snd_nxt: u64) -> bool {
+        snd_nxt < self.write_seq + u64::from(self.fin_queued)
+    }
+    /// Payload that was never sent. Before the handshake is complete snd_nxt is behind the first byte.
+    #[inline]
+    pub fn unsent_bytes(&self, snd_nxt: u64) -> u64 {
+        self.write_seq.saturating_sub(snd_nxt.max(1))
+    }
+    /// Is the packet that is sent next the one that writes add to?
+    #[inline]
+    pub fn head_is_tail(&self) -> bool {
+        self.queue.head_is_tail()
+    }
+    pub fn limit_bytes(&self) -> u64 {
+        self.limit_bytes
+    }
+    /// Did the last write() stop for want of space?
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.nospace
+    }
+    /// Has a write() been interrupted that waits for space?
+    pub fn write_waits(&self) -> bool {
+        self.blocking && self.in_sendmsg
     }
 
-    /// What still fits into the last skb that was not sent.
-    fn tail_room_bytes(&self) -> u64 {
-        let tail_bytes = self.write_queue.tail_bytes(self.snd_nxt);
-        tail_bytes.map_or(0, |bytes| self.size_goal_bytes().saturating_sub(bytes))
+    /// sk_wmem_queued: payload unacked and unsent, and what its packets cost, `skbs_out` of which were sent.
+    fn queued_bytes(&self, snd_una: u64, skbs_out: u64) -> u64 {
+        let payload = self.write_seq.saturating_sub(snd_una);
+        payload + (skbs_out + self.queue.len()) * SKB_OVERHEAD_BYTES
     }
+
+    /// What still fits into the last packet that was not sent. What a packet takes, `goal_bytes`, is asked only where it
+    /// matters, because it costs a division.
+    #[inline]
+    fn tail_room_bytes(&self, snd_nxt: u64, goal_bytes: impl Fn() -> u64) -> u64 {
+        let tail_bytes = self.queue.tail_bytes(snd_nxt);
+        tail_bytes.map_or(0, |bytes| goal_bytes().saturating_sub(bytes))
+    }
+
+    // ---- what the application does ---------------------------------------
 
     /// Would a write() be taken now? A refusal is remembered: SOCK_NOSPACE.
     ///
-    /// tcp_sendmsg() asks for memory only when it needs a new skb; what fits
-    /// into an unsent one is added to it. A sender whose TSO packets are smaller
-    /// than its skbs therefore goes beyond its buffer.
-    pub fn is_writable(&mut self) -> bool {
-        if self.state != State::Established || self.fin_queued || self.nospace {
-            return false;
-        }
-        self.nospace = self.tail_room_bytes() == 0 && self.wmem_queued_bytes() >= self.sndbuf_bytes;
+    /// tcp_sendmsg() asks for memory only when it needs a new skb; what fits into an unsent one is added to it. A sender
+    /// whose TSO packets are smaller than its skbs therefore goes beyond its buffer.
+    #[inline]
+    pub fn takes_more(
+        &mut self,
+        (snd_una, snd_nxt): (u64, u64),
+        goal_bytes: impl Fn() -> u64,
+        skbs_out: u64,
+    ) -> bool {
+        self.nospace = self.tail_room_bytes(snd_nxt, goal_bytes) == 0
+            && self.queued_bytes(snd_una, skbs_out) >= self.limit_bytes;
         !self.nospace
     }
 
-    /// Did the last write() stop for want of space?
-    pub fn is_blocked(&self) -> bool {
-        self.nospace
-    }
-
-    /// tcp_sendmsg(): takes what fills one skb; returns the bytes taken. A full
-    /// skb goes out at once when nothing is queued before it.
-    pub fn write(&mut self, cx: &mut Cx, bytes: u64) -> u64 {
-        if !(self.blocking && self.in_sendmsg) {
-            // Once per call, not when one that waited for space goes on. A
-            // nonblocking writer calls again, and everything before may be sent.
-            self.rate_check_app_limited();
-        }
-        self.restart_after_idle(cx);
-        self.set_busy(cx.now_ns, true);
-        let mut room = self.tail_room_bytes();
+    /// tcp_sendmsg(), as far as one packet: returns the bytes taken of `bytes`, and whether they filled it.
+    #[inline]
+    pub fn write(&mut self, bytes: u64, snd_nxt: u64, goal_bytes: impl Fn() -> u64) -> (u64, bool) {
+        let mut room = self.tail_room_bytes(snd_nxt, &goal_bytes);
         let new_skb = room == 0;
         if new_skb {
-            room = self.size_goal_bytes();
+            room = goal_bytes();
         }
         let taken = bytes.min(room);
         let goes_on = std::mem::replace(&mut self.in_sendmsg, taken < bytes);
         self.write_seq += taken;
         if new_skb {
-            self.write_queue.add(self.write_seq);
+            self.queue.add(self.write_seq);
         } else {
-            self.write_queue.extend(self.write_seq, !goes_on);
+            self.queue.extend(self.write_seq, !goes_on);
         }
-        if taken == room {
-            if self.write_seq > self.pushed_seq + (self.max_window >> 1) {
-                self.mark_push();
-                self.write_xmit(cx, Push::Now);
-            } else if self.write_queue.head_is_tail() {
-                self.write_xmit(cx, Push::One);
-            }
-        }
-        taken
+        (taken, taken == room)
     }
 
-    /// tcp_push() at the end of a write, or when a write has to wait.
-    pub fn push(&mut self, cx: &mut Cx) {
-        if self.state != State::Established {
-            return;
-        }
-        self.mark_push();
-        self.push_pending(cx);
+    /// Was more than half the largest window written since PSH was last asked for (forced_push())?
+    pub fn wants_push(&self, max_window: u64) -> bool {
+        self.write_seq > self.pushed_seq + (max_window >> 1)
     }
 
-    fn mark_push(&mut self) {
-        self.write_queue.mark_push();
+    /// tcp_mark_push()
+    pub fn mark_push(&mut self) {
+        self.queue.mark_push();
         self.pushed_seq = self.write_seq;
     }
 
-    /// tcp_push_pending_frames()
-    pub(super) fn push_pending(&mut self, cx: &mut Cx) {
-        let push = if self.nospace {
-            Push::Now
-        } else {
-            Push::Normal
-        };
-        self.write_xmit(cx, push);
-        self.rearm_window_probe(cx);
+    /// close(): a FIN follows what was written. False when closed before.
+    pub fn close(&mut self) -> bool {
+        !std::mem::replace(&mut self.fin_queued, true)
     }
 
-    /// tcp_check_space(): room again, and is it time for a larger buffer? After
-    /// each skb as well, when the window is not full yet.
-    pub(super) fn check_space(&mut self, cx: &Cx) {
-        if !self.nospace {
-            return;
-        }
-        if self.packets_in_flight() < self.cc.snd_cwnd {
-            self.expand_sndbuf(cx);
-            self.snd_cwnd_stamp = cx.jiffies();
-        }
-        // sk_stream_write_space(): a third must be free before the writer wakes.
-        let queued = self.wmem_queued_bytes();
-        if queued < self.sndbuf_bytes && self.sndbuf_bytes - queued >= queued / 2 {
+    // ---- space -----------------------------------------------------------
+
+    /// sk_stream_write_space(): a third must be free before the writer wakes.
+    pub fn check_space(&mut self, snd_una: u64, skbs_out: u64) {
+        let queued = self.queued_bytes(snd_una, skbs_out);
+        if queued < self.limit_bytes && self.limit_bytes - queued >= queued / 2 {
             self.nospace = false;
         }
     }
 
-    /// tcp_sndbuf_expand()
-    pub(super) fn expand_sndbuf(&mut self, cx: &Cx) {
-        let factor = match self.alg.has(Op::SndbufExpand) {
-            true => self.call_cc(cx, Op::SndbufExpand),
-            false => 2,
-        };
-        let segs = self.cc.snd_cwnd.max(10).max(self.cc.reordering + 1);
-        let wanted = u64::from(factor) * u64::from(segs) * SNDBUF_PER_SEGMENT_BYTES;
-        if wanted > self.sndbuf_bytes {
-            self.sndbuf_bytes = wanted
-                .min(cx.host.host.tcp_wmem_bytes[2])
-                .max(self.sndbuf_bytes);
+    /// tcp_sndbuf_expand(): room for `segs` segments, but no more than `most_bytes`.
+    pub fn expand(&mut self, segs: u64, most_bytes: u64) {
+        let wanted = segs * PER_SEGMENT_BYTES;
+        if wanted > self.limit_bytes {
+            self.limit_bytes = wanted.min(most_bytes).max(self.limit_bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOAL: u64 = 10_000;
+
+    fn goal() -> u64 {
+        GOAL
+    }
+
+    #[test]
+    fn a_write_fills_one_packet_and_the_next_goes_on_in_it() {
+        let mut buffer = SendBuffer::new(1 << 20);
+        assert_eq!(buffer.write(4_000, 1, goal), (4_000, false));
+        assert_eq!(buffer.write(9_000, 1, goal), (6_000, true));
+        assert_eq!(buffer.write(3_000, 1, goal), (3_000, false));
+        assert_eq!((buffer.queue().len(), buffer.write_seq()), (2, 13_001));
+        assert_eq!(buffer.unsent_bytes(3_001), 10_000);
+        assert_eq!(buffer.unsent_bytes(0), 13_000);
+        assert!(buffer.has_unsent(13_000) && !buffer.has_unsent(13_001));
+        assert!(buffer.close() && !buffer.close());
+        assert!(buffer.has_unsent(13_001) && buffer.ends_at(13_001));
+        assert!(!buffer.has_unsent(13_002) && !buffer.ends_at(13_000));
+    }
+
+    #[test]
+    fn only_a_blocking_write_that_was_cut_short_waits() {
+        for blocking in [false, true] {
+            let mut buffer = SendBuffer::new(1 << 20);
+            buffer.set_blocking(blocking);
+            buffer.write(GOAL + 1, 1, goal);
+            assert_eq!(buffer.write_waits(), blocking);
+            buffer.write(1, 1, goal);
+            assert!(!buffer.write_waits());
         }
     }
 
-    /// tcp_slow_start_after_idle_check() and tcp_cwnd_restart()
-    fn restart_after_idle(&mut self, cx: &Cx) {
-        if !cx.host.host.tcp_slow_start_after_idle
-            || self.cc.packets_out > 0
-            || self.has_cong_control
-        {
-            return;
-        }
-        let rto = self.rto_jiffies(cx) as i64;
-        let mut idle = i64::from(cx.jiffies().wrapping_sub(self.cc.lsndtime) as i32);
-        if idle <= rto || self.cc.lsndtime == 0 {
-            return;
-        }
-        self.cwnd_event(cx, Event::CwndRestart);
-        self.cc.snd_ssthresh = self.current_ssthresh();
-        let floor = cx.host.host.initcwnd.min(self.cc.snd_cwnd);
-        let mut snd_cwnd = self.cc.snd_cwnd;
-        idle -= rto;
-        while idle > 0 && snd_cwnd > floor {
-            snd_cwnd >>= 1;
-            idle -= rto;
-        }
-        self.set_cwnd(cx, snd_cwnd.max(floor));
-        self.snd_cwnd_stamp = cx.jiffies();
-        self.snd_cwnd_used = 0;
+    #[test]
+    fn a_full_buffer_takes_what_fits_into_its_last_packet_and_wakes_the_writer_with_a_third_free() {
+        let mut buffer = SendBuffer::new(12_000);
+        buffer.write(GOAL, 1, goal);
+        assert!(buffer.takes_more((1, 1), goal, 0), "10,896 of 12,000");
+        buffer.write(4_000, 1, goal);
+        assert!(buffer.takes_more((1, 1), goal, 0), "the tail has room");
+        buffer.write(6_000, 1, goal);
+        assert!(!buffer.takes_more((1, 1), goal, 0) && buffer.is_full());
+        // All is sent as two packets; 8,000 bytes of 12,000 with their cost is the most that wakes.
+        let left = |payload: u64| 1 + 20_000 - (payload - 2 * SKB_OVERHEAD_BYTES);
+        buffer.queue().sent(20_001);
+        buffer.check_space(left(8_002), 2);
+        assert!(buffer.is_full());
+        buffer.check_space(left(8_000), 2);
+        assert!(!buffer.is_full());
+    }
+
+    #[test]
+    fn the_buffer_grows_up_to_the_most_and_never_shrinks() {
+        let mut buffer = SendBuffer::new(50_000);
+        buffer.expand(10, 1 << 20);
+        assert_eq!(buffer.limit_bytes(), 50_000);
+        buffer.expand(20, 1 << 20);
+        assert_eq!(buffer.limit_bytes(), 20 * 4_352);
+        buffer.expand(90, 100_000);
+        assert_eq!(buffer.limit_bytes(), 100_000);
+        buffer.expand(90, 60_000);
+        assert_eq!(buffer.limit_bytes(), 100_000);
+    }
+
+    #[test]
+    fn push_is_asked_for_every_half_window() {
+        let mut buffer = SendBuffer::new(1 << 20);
+        buffer.write(5_000, 1, goal);
+        assert!(!buffer.wants_push(10_002) && buffer.wants_push(10_000));
+        buffer.mark_push();
+        assert!(!buffer.wants_push(0));
     }
 }

@@ -1,8 +1,8 @@
 //! Endpoints and segments for the tests of this folder.
 
 use knee_cc::Instance;
-use knee_model::packet::Ecn;
-use knee_model::rng::Stream;
+use knee_path::packet::Ecn;
+use knee_units::rng::Stream;
 
 use super::rtx::{SKB_END, Seg};
 use super::{Endpoint, HostConf, State};
@@ -18,10 +18,14 @@ pub fn sender(conf: &HostConf, algorithm: &str, flags: &[u8]) -> Endpoint {
     tcp.state = State::Established;
     tcp.cc.mss_bytes = MSS as u32;
     (tcp.snd_una, tcp.snd_nxt) = (1, 1);
+    let mut segs = 0;
     for &flags in flags {
-        tcp.rtx.push(Seg::new(tcp.snd_nxt, MSS as u32, flags));
+        tcp.board.push(Seg::new(tcp.snd_nxt, MSS as u32, flags));
         tcp.snd_nxt += MSS;
-        tcp.skbs_out += u64::from(flags & SKB_END != 0);
+        segs += 1;
+        if flags & SKB_END != 0 {
+            tcp.board.count_sent(std::mem::take(&mut segs));
+        }
     }
     tcp
 }

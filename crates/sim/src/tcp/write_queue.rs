@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 
+#[derive(Debug)]
 struct Skb {
     end_seq: u64,
     /// Its last segment carries PSH.
@@ -16,33 +17,34 @@ struct Skb {
 }
 
 /// Each skb begins where the one before ends, the first one at snd_nxt.
-pub(super) struct WriteQueue {
+#[derive(Debug)]
+pub struct WriteQueue {
     skbs: VecDeque<Skb>,
 }
 
 impl WriteQueue {
-    pub(super) fn new() -> WriteQueue {
+    pub fn new() -> WriteQueue {
         WriteQueue {
             skbs: VecDeque::new(),
         }
     }
 
-    pub(super) fn len(&self) -> u64 {
+    pub fn len(&self) -> u64 {
         self.skbs.len() as u64
     }
 
     /// Bytes of the skb that is sent next; 0 when there is none.
-    pub(super) fn head_bytes(&self, snd_nxt: u64) -> u64 {
+    pub fn head_bytes(&self, snd_nxt: u64) -> u64 {
         self.skbs.front().map_or(0, |skb| skb.end_seq - snd_nxt)
     }
 
     /// Is the skb that is sent next the one that writes add to?
-    pub(super) fn head_is_tail(&self) -> bool {
+    pub fn head_is_tail(&self) -> bool {
         self.skbs.len() <= 1
     }
 
     /// Bytes of the skb that writes add to, `None` when there is none.
-    pub(super) fn tail_bytes(&self, snd_nxt: u64) -> Option<u64> {
+    pub fn tail_bytes(&self, snd_nxt: u64) -> Option<u64> {
         let tail = self.skbs.back()?;
         let before = self.skbs.len().checked_sub(2);
         let start = before.map_or(snd_nxt, |i| self.skbs[i].end_seq);
@@ -50,7 +52,7 @@ impl WriteQueue {
     }
 
     /// A new skb behind all others.
-    pub(super) fn add(&mut self, end_seq: u64) {
+    pub fn add(&mut self, end_seq: u64) {
         self.skbs.push_back(Skb {
             end_seq,
             psh: false,
@@ -59,7 +61,7 @@ impl WriteQueue {
 
     /// More bytes for the last skb. The first ones of a write() take back the
     /// PSH of the write() before.
-    pub(super) fn extend(&mut self, end_seq: u64, first: bool) {
+    pub fn extend(&mut self, end_seq: u64, first: bool) {
         if let Some(tail) = self.skbs.back_mut() {
             tail.end_seq = end_seq;
             tail.psh &= !first;
@@ -67,14 +69,14 @@ impl WriteQueue {
     }
 
     /// tcp_mark_push()
-    pub(super) fn mark_push(&mut self) {
+    pub fn mark_push(&mut self) {
         if let Some(tail) = self.skbs.back_mut() {
             tail.psh = true;
         }
     }
 
     /// tcp_grow_skb(): takes from the second skb what the first lacks of `bytes`.
-    pub(super) fn grow_head(&mut self, snd_nxt: u64, bytes: u64) {
+    pub fn grow_head(&mut self, snd_nxt: u64, bytes: u64) {
         let wanted = snd_nxt + bytes;
         if self.skbs.len() < 2 || self.skbs[0].end_seq >= wanted {
             return;
@@ -88,7 +90,7 @@ impl WriteQueue {
     }
 
     /// Everything before `snd_nxt` is sent. Was that the end of an skb with PSH?
-    pub(super) fn sent(&mut self, snd_nxt: u64) -> bool {
+    pub fn sent(&mut self, snd_nxt: u64) -> bool {
         let mut psh = false;
         while let Some(skb) = self.skbs.front()
             && skb.end_seq <= snd_nxt

@@ -3,12 +3,13 @@
 
 use std::ops::Range;
 
-use knee_model::bottleneck::Entry;
-use knee_model::packet::Packet;
-use knee_model::rng::Stream;
-use knee_model::scenario::{FlowSpec, Path, hop_streams, last_legs};
-use knee_model::transit::Transit;
-use knee_model::units::Nanos;
+use knee_path::bottleneck::Entry;
+use knee_path::packet::Packet;
+use knee_path::transit::Transit;
+use knee_path::{Path, hop_streams, last_legs};
+use knee_scenario::FlowSpec;
+use knee_units::Nanos;
+use knee_units::rng::Stream;
 
 use super::World;
 use crate::event::{EndpointId, Side, Target};
@@ -46,10 +47,10 @@ impl Hop {
     }
 }
 
-impl World<'_> {
+impl World {
     /// Delay lines behind each hop that a flow crosses, toward the sender and the receiver.
     pub(super) fn lines_behind(&mut self, spec: &FlowSpec) -> Lines {
-        let cell = self.cell;
+        let cell = self.cell.clone();
         let rtts: Vec<Nanos> = cell.hops().map(|hop| hop.rtt).collect();
         let [data_end, ack_end] = last_legs(&rtts, spec.hops.clone(), spec.rtt);
         let mut lines = Vec::with_capacity(spec.hops.len());
@@ -93,8 +94,9 @@ impl World<'_> {
     /// A hop becomes shorter or longer, for what comes through it from now on.
     pub(super) fn change_route(&mut self, hop: u32) {
         self.hops[hop as usize].route_changes += 1;
+        let cell = self.cell.clone();
         for number in 0..self.flows.len() {
-            let spec = &self.cell.flows[self.flows[number].group as usize];
+            let spec = &cell.flows[self.flows[number].group as usize];
             self.flows[number].lines = self.lines_behind(spec);
         }
     }
@@ -150,11 +152,18 @@ impl World<'_> {
                 }
                 self.set_off(hop, to, handle);
             }
-            (Entry::Lost, true) => {
+            (Entry::Lost, _) => self.lose(to, handle),
+        }
+    }
+
+    /// The path's own loss, or an impairment behind the link, takes a packet.
+    fn lose(&mut self, to: EndpointId, handle: u32) {
+        match to.side() {
+            Side::Receiver => {
                 self.flows[to.flow() as usize].path_lost_pkts += 1;
                 self.drop_packet(to.flow(), handle);
             }
-            (Entry::Lost, false) => self.slab.release(handle),
+            Side::Sender => self.slab.release(handle),
         }
     }
 
@@ -213,28 +222,38 @@ impl World<'_> {
         let Some(transit) = &mut self.hops[hop as usize].transits[to.side() as usize] else {
             return;
         };
-        let arrival = transit.pass(self.now_ns, self.delays.delay_ns(line));
+        let passage = transit.pass(self.now_ns, self.delays.delay_ns(line));
+        let arrives_ns = passage.arrives_ns();
         let keeps_order = transit.keeps_order();
-        let copy = arrival.twice.then(|| {
-            let segment = self.slab.get(handle).clone();
-            self.flows[to.flow() as usize].duplicated_bytes += u64::from(segment.payload_bytes);
-            let copy = self.slab.insert(segment);
-            if let Some(&wait) = self.waited.get(handle as usize) {
-                let places = self.waited.len().max(copy as usize + 1);
-                self.waited.resize(places, Nanos::ZERO);
-                self.waited[copy as usize] = wait;
-            }
-            copy
-        });
-        for handle in [Some(handle), copy].into_iter().flatten() {
+        if passage.copies == 0 {
+            return self.lose(to, handle);
+        }
+        for copy in 0..passage.copies {
+            let handle = match copy {
+                0 => handle,
+                _ => self.copy(to, handle),
+            };
             if keeps_order {
                 self.delays
-                    .push_at(&mut self.events, arrival.at_ns, line, to, handle);
+                    .push_at(&mut self.events, arrives_ns, line, to, handle);
             } else {
                 self.delays
-                    .push_loose(&mut self.events, arrival.at_ns, line, to, handle);
+                    .push_loose(&mut self.events, arrives_ns, line, to, handle);
             }
         }
+    }
+
+    /// A second one of a packet, which has waited as long.
+    fn copy(&mut self, to: EndpointId, handle: u32) -> u32 {
+        let segment = self.slab.get(handle).clone();
+        self.flows[to.flow() as usize].duplicated_bytes += u64::from(segment.payload_bytes);
+        let copy = self.slab.insert(segment);
+        if let Some(&wait) = self.waited.get(handle as usize) {
+            let places = self.waited.len().max(copy as usize + 1);
+            self.waited.resize(places, Nanos::ZERO);
+            self.waited[copy as usize] = wait;
+        }
+        copy
     }
 
     /// The oldest packet of a line reaches the next hop.

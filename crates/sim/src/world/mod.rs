@@ -1,16 +1,20 @@
 //! The world of one run: flows, path and clock, and the loop that moves them.
 
+use std::sync::Arc;
+
 use knee_cc::Instance;
-use knee_model::rng::{Lateness, Stream};
-use knee_model::scenario::{Cell, Connection, FlowSpec, WorkloadSpec};
-use knee_model::units::Nanos;
+use knee_scenario::{Cell, Connection, FlowSpec, WorkloadSpec};
+use knee_units::NEVER;
+use knee_units::Nanos;
+use knee_units::rng::{Lateness, Stream};
 
 use crate::event::{EndpointId, EventQueue, Side, Target};
 use crate::flow::{End, Flow, Late};
+use crate::host::{self, Host};
 use crate::nic::{self, Arrival};
 use crate::path::{Delays, Next};
 use crate::segment::{Segment, Slab};
-use crate::tcp::{Cx, Endpoint, HostConf, NEVER};
+use crate::tcp::{Cx, Endpoint};
 use crate::{Options, Output, Progress, SimError};
 
 /// Hosts have been up for a while: clocks and jiffies never start at 0, which
@@ -25,12 +29,13 @@ mod records;
 
 use hop::Hop;
 
-pub struct World<'a> {
-    cell: &'a Cell,
+/// One repetition of one cell, from its beginning to as far as it was taken.
+pub struct World {
+    cell: Arc<Cell>,
     rep: u32,
     options: Options,
     /// Sender's and receiver's hosts.
-    hosts: [HostConf; 2],
+    hosts: [Host; 2],
     flows: Vec<Flow>,
     events: EventQueue,
     slab: Slab,
@@ -52,20 +57,24 @@ pub struct World<'a> {
     latencies: Vec<Nanos>,
 }
 
-impl<'a> World<'a> {
-    pub fn new(cell: &'a Cell, rep: u32, options: &Options) -> Result<World<'a>, SimError> {
-        refuse_lab_settings(cell)?;
+impl World {
+    /// Before its first event.
+    ///
+    /// # Errors
+    /// The cell names an algorithm or a parameter that does not exist, or asks for what only a lab has.
+    pub fn new(cell: Arc<Cell>, rep: u32, options: &Options) -> Result<World, SimError> {
+        refuse_lab_settings(&cell)?;
         let seed = cell.rep_seed(rep);
         let stream = |component: &str| Stream::new(seed, component);
         let hosts = [
-            HostConf::new(&cell.sender, cell.path.mtu_bytes),
-            HostConf::new(&cell.receiver, cell.path.mtu_bytes),
+            Host::new(&cell.sender, cell.path.mtu_bytes),
+            Host::new(&cell.receiver, cell.path.mtu_bytes),
         ];
         // The hosts' ticks stand in no fixed relation to the run's start.
-        let phase_ns = stream("clock").next_u64() % hosts[0].tick_ns;
+        let phase_ns = stream("clock").next_u64() % hosts[0].tcp.tick_ns;
         let boot_ns = UPTIME_NS + phase_ns;
         let mut world = World {
-            cell,
+            cell: cell.clone(),
             rep,
             options: options.clone(),
             hosts,
@@ -118,7 +127,8 @@ impl<'a> World<'a> {
             index,
             ..
         } = *connection;
-        let spec = &self.cell.flows[group];
+        let cell = self.cell.clone();
+        let spec = &cell.flows[group];
         let name = format!("flow.{group}.{member}.{index}");
         let instance = |algorithm: &str, params: &[(String, u32)]| {
             let found = knee_cc::find(algorithm).ok_or_else(|| SimError::UnknownAlgorithm {
@@ -140,13 +150,19 @@ impl<'a> World<'a> {
             } else {
                 "receiver"
             };
-            let rng = stream(&format!("{name}.{label}"));
+            let rng = stream(&format!("{name}.{label}.cc"));
             let peer_tsoffset = stream(&format!("{name}.{label}.peer_tsoffset")).next_u32();
-            let conf = &self.hosts[side as usize];
-            let mut end = End::new(Endpoint::new(conf, instance, rng, peer_tsoffset, nodelay));
-            if conf.host.noise > Nanos::ZERO {
+            let host = &self.hosts[side as usize];
+            let mut end = End::new(Endpoint::new(
+                &host.tcp,
+                instance,
+                rng,
+                peer_tsoffset,
+                nodelay,
+            ));
+            if host.noise > Nanos::ZERO {
                 let draws = stream(&format!("{name}.{label}.noise"));
-                end.late = Some(Box::new(Late::new(Lateness::new(conf.host.noise, draws))));
+                end.late = Some(Box::new(Late::new(Lateness::new(host.noise, draws))));
             }
             end
         };
@@ -157,7 +173,7 @@ impl<'a> World<'a> {
         );
         sender.tcp.set_blocking(spec.blocking);
         if let Some(pacing) = spec.pacing {
-            sender.tcp.set_pacing(pacing);
+            sender.tcp.set_pacing(host::pacing(pacing));
         }
         if let Some(rate) = spec.max_pacing_rate {
             sender.tcp.set_max_pacing_rate(rate.bits_per_sec() / 8);
@@ -186,32 +202,48 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Runs to the end of the duration, or until every flow's work is complete.
+    /// Runs on to `until` after the start, which is in it, or to the run's end where that is earlier; false: it is over.
+    /// However a run is cut into steps, its output is the same.
+    pub fn step(&mut self, until: Nanos) -> bool {
+        self.advance(until, &mut |_| true);
+        !self.is_over()
+    }
+
+    /// Runs to the end, or until `progress` says so.
     pub fn run(mut self, progress: &mut Progress) -> Output {
-        let end_ns = self.boot_ns + self.cell.duration.0;
+        self.advance(self.cell.duration, progress);
+        self.finish()
+    }
+
+    /// The time reached, after the start.
+    pub fn now(&self) -> Nanos {
+        Nanos(self.now_ns - self.boot_ns)
+    }
+
+    /// Has the duration passed, or is every flow's work complete?
+    pub fn is_over(&self) -> bool {
+        self.unfinished == 0 || self.now() >= self.cell.duration
+    }
+
+    fn advance(&mut self, until: Nanos, progress: &mut Progress) {
+        let until_ns = self.boot_ns + until.min(self.cell.duration).0;
         let mut until_progress = EVENTS_PER_PROGRESS;
         while self.unfinished > 0 {
-            let Some((t_ns, target)) = self.events.pop() else {
-                break;
+            let Some((t_ns, target)) = self.events.pop_until(until_ns) else {
+                self.now_ns = until_ns.max(self.now_ns);
+                return;
             };
-            if t_ns > end_ns {
-                break;
-            }
             debug_assert!(t_ns >= self.now_ns, "{target:?} is in the past");
             self.now_ns = t_ns;
             self.dispatch(target);
             until_progress -= 1;
             if until_progress == 0 {
                 until_progress = EVENTS_PER_PROGRESS;
-                if !progress(Nanos(t_ns - self.boot_ns)) {
-                    break;
+                if !progress(self.now()) {
+                    return;
                 }
             }
         }
-        if self.unfinished > 0 {
-            self.now_ns = end_ns;
-        }
-        self.finish()
     }
 
     #[inline]
@@ -330,7 +362,7 @@ impl<'a> World<'a> {
     /// A packet reaches a NIC at `at_ns`; true: it interrupts at once.
     #[inline]
     fn arrive(&mut self, to: EndpointId, at_ns: u64, handle: u32) -> bool {
-        let coalesce = self.hosts[to.side() as usize].host.rx_coalesce;
+        let coalesce = self.hosts[to.side() as usize].rx_coalesce;
         let nic = &mut self.flows[to.flow() as usize].end(to.side()).nic;
         match nic.arrive(at_ns, coalesce, handle) {
             Arrival::Deliver => return true,
@@ -341,7 +373,7 @@ impl<'a> World<'a> {
     }
 
     fn interrupt(&mut self, to: EndpointId) {
-        let host = &self.hosts[to.side() as usize].host;
+        let host = &self.hosts[to.side() as usize];
         let (coalesce, gro) = (host.rx_coalesce, host.gro);
         let mut batch = std::mem::take(&mut self.batch);
         let now_ns = self.now_ns;
@@ -433,7 +465,7 @@ impl<'a> World<'a> {
             }
             let mut cx = Cx {
                 now_ns: self.now_ns,
-                host: &self.hosts[id.side() as usize],
+                host: &self.hosts[id.side() as usize].tcp,
                 slab: &mut self.slab,
                 out: &mut self.out,
                 events: &mut self.log,
@@ -488,7 +520,7 @@ impl<'a> World<'a> {
         let flow = &mut self.flows[id.flow() as usize];
         let mut cx = Cx {
             now_ns: self.now_ns,
-            host: &self.hosts[id.side() as usize],
+            host: &self.hosts[id.side() as usize].tcp,
             slab: &mut self.slab,
             out: &mut self.out,
             events: &mut self.log,
@@ -535,7 +567,7 @@ impl<'a> World<'a> {
         if due_ns < end.armed_ns {
             end.armed_ns = due_ns;
             let due_ns = due_ns.max(self.now_ns);
-            match due_ns % self.hosts[id.side() as usize].tick_ns {
+            match due_ns % self.hosts[id.side() as usize].tcp.tick_ns {
                 0 => self.events.push_tick(due_ns, id),
                 _ => self.events.push(due_ns, Target::Timer(id)),
             }

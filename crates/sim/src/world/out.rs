@@ -1,11 +1,11 @@
 //! The way out of a host: its qdisc, its lateness, and onto the path.
 
-use knee_model::units::Nanos;
+use knee_units::Nanos;
 
 use super::World;
 use crate::event::{EndpointId, Side, Target};
 
-impl World<'_> {
+impl World {
     pub(super) fn send_out(&mut self, from: EndpointId) {
         let mut out = std::mem::take(&mut self.out);
         for handle in out.drain(..) {
@@ -46,7 +46,7 @@ impl World<'_> {
 
     #[inline]
     fn leave_stack(&mut self, from: EndpointId, handle: u32) {
-        match self.hosts[from.side() as usize].host.noise {
+        match self.hosts[from.side() as usize].noise {
             Nanos::ZERO => self.enter_path(from, handle),
             _ => self.send_late(from, handle),
         }

@@ -1,7 +1,7 @@
 //! What a run leaves: rows of its tables, captures, and the account of every byte.
 
-use knee_model::record::{Event, QueueSample, Sample};
-use knee_model::units::Nanos;
+use knee_tables::{Event, QueueSample, Sample};
+use knee_units::Nanos;
 
 use super::World;
 use super::hop::Hop;
@@ -11,7 +11,7 @@ use crate::segment::Segment;
 use crate::tcp::{HostConf, Limit};
 use crate::{Account, CapturedPacket, Output};
 
-impl World<'_> {
+impl World {
     fn t_ns(&self) -> i64 {
         (self.now_ns - self.boot_ns) as i64
     }
@@ -20,9 +20,9 @@ impl World<'_> {
     pub(super) fn capture(&mut self, flow: u32, outbound: bool, segment: &Segment) {
         let t = Nanos(self.now_ns - self.boot_ns);
         let origin = if outbound {
-            &self.hosts[0]
+            &self.hosts[0].tcp
         } else {
-            &self.hosts[1]
+            &self.hosts[1].tcp
         };
         self.output
             .capture
@@ -61,7 +61,7 @@ impl World<'_> {
             flow.dirty = false;
             let row = sample_row(
                 flow,
-                &self.hosts[0],
+                &self.hosts[0].tcp,
                 self.now_ns,
                 (cell, rep, t_ns, number as i32),
             );
@@ -71,7 +71,7 @@ impl World<'_> {
     }
 
     /// The last samples, the flows' rows and the account of every byte.
-    pub(super) fn finish(mut self) -> Output {
+    pub fn finish(mut self) -> Output {
         for flow in &mut self.flows {
             for end in &mut flow.ends {
                 end.tcp.settle(self.now_ns);
@@ -103,12 +103,12 @@ impl World<'_> {
                 .sum::<u64>();
             self.output.accounts.push(Account {
                 sent_bytes: flow.ends[0].tcp.counters.bytes_sent,
-                arrived_bytes: flow.ends[1].tcp.rx.bytes_arrived,
+                arrived_bytes: flow.ends[1].tcp.rx.bytes_arrived(),
                 dropped_bytes: flow.dropped_bytes,
                 duplicated_bytes: flow.duplicated_bytes,
                 under_way_bytes: under_way[number],
-                written_bytes: flow.ends[0].tcp.write_seq - 1,
-                read_bytes: flow.ends[1].tcp.rx.bytes_read,
+                written_bytes: flow.ends[0].tcp.written_bytes(),
+                read_bytes: flow.ends[1].tcp.rx.bytes_read(),
             });
             let spec = &self.cell.flows[flow.group as usize];
             let id = RowId {
@@ -137,9 +137,9 @@ fn sample_row(
     (cell, rep, t_ns, number): (i32, i32, i64, i32),
 ) -> Sample {
     let tcp = &flow.ends[0].tcp;
-    let (cc, counters) = (&tcp.cc, &tcp.counters);
+    let (cc, counters, flight) = (&tcp.cc, &tcp.counters, tcp.board().flight());
     let info = tcp.cc_info();
-    let us = |limit: Limit| (tcp.limited_ns(limit, now_ns) / 1_000) as i64;
+    let us = |limit: Limit| (tcp.time().limited_ns(limit, now_ns) / 1_000) as i64;
     Sample {
         cell,
         rep,
@@ -148,11 +148,11 @@ fn sample_row(
         ca_state: tcp.ca_state() as i32,
         snd_cwnd: i64::from(cc.snd_cwnd),
         snd_ssthresh: i64::from(cc.snd_ssthresh),
-        inflight: i64::from(tcp.packets_in_flight()),
-        unacked: i64::from(cc.packets_out),
-        sacked: i64::from(cc.sacked_out),
-        lost: i64::from(cc.lost_out),
-        retrans: i64::from(cc.retrans_out),
+        inflight: i64::from(flight.packets_in_flight()),
+        unacked: i64::from(flight.packets_out),
+        sacked: i64::from(flight.sacked_out),
+        lost: i64::from(flight.lost_out),
+        retrans: i64::from(flight.retrans_out),
         total_retrans: counters.total_retrans as i64,
         data_segs_out: Some(counters.data_segs_out as i64),
         srtt_us: i64::from(tcp.srtt_us()),
@@ -167,21 +167,21 @@ fn sample_row(
         pacing_rate_bits_per_sec: i64::try_from(cc.pacing_rate.saturating_mul(8)).ok(),
         delivery_rate_bits_per_sec: Some(tcp.delivery_rate_bits_per_sec() as i64),
         delivery_rate_app_limited: tcp.delivery_rate_app_limited(),
-        delivered: Some(i64::from(cc.delivered)),
-        delivered_ce: Some(i64::from(cc.delivered_ce)),
+        delivered: Some(i64::from(tcp.board().delivered())),
+        delivered_ce: Some(i64::from(tcp.delivered_ce())),
         bytes_sent: Some(counters.bytes_sent as i64),
         bytes_retrans: Some(counters.bytes_retrans as i64),
         bytes_acked: Some(counters.bytes_acked as i64),
-        bytes_read: flow.ends[1].tcp.rx.bytes_read as i64,
+        bytes_read: flow.ends[1].tcp.rx.bytes_read() as i64,
         notsent_bytes: Some(tcp.notsent_bytes() as i64),
         snd_wnd_bytes: Some(tcp.snd_wnd_bytes() as i64),
         sndbuf_bytes: Some(tcp.sndbuf_bytes() as i64),
         rcvbuf_bytes: Some(flow.ends[1].tcp.rx.rcvbuf_bytes() as i64),
-        busy_us: Some((tcp.busy_ns(now_ns) / 1_000) as i64),
+        busy_us: Some((tcp.time().busy_ns(now_ns) / 1_000) as i64),
         rwnd_limited_us: Some(us(Limit::Rwnd)),
         sndbuf_limited_us: Some(us(Limit::Sndbuf)),
-        reordering: cc.reordering as i32,
-        reord_seen: Some(i64::from(tcp.reord_seen())),
+        reordering: tcp.board().reordering() as i32,
+        reord_seen: Some(i64::from(tcp.board().reord_seen())),
         dsack_dups: Some(counters.dsack_dups as i64),
         bbr_bw_bits_per_sec: info
             .and_then(|info| info.bw_bytes_per_sec)

@@ -54,6 +54,10 @@ impl Case<'_> {
     }
 
     pub fn run(&self) -> Output {
+        self.repetition(0)
+    }
+
+    pub fn repetition(&self, rep: u32) -> Output {
         let rate = match &self.rates[..] {
             [(mbit, _)] => format!("{mbit}Mbit/s"),
             steps => {
@@ -82,7 +86,7 @@ impl Case<'_> {
         for &(name, value) in self.params {
             cell.flows[0].params.push((name.to_owned(), value));
         }
-        run_cell(&cell, 0, false)
+        run_cell(&cell, rep, false)
     }
 }
 

@@ -1,7 +1,7 @@
 //! An output as one number, which any change of it changes.
 
-use knee_model::record::{Table, Values};
 use knee_sim::Output;
+use knee_tables::{Table, Values};
 
 /// FNV-1a.
 struct Digest(u64);

@@ -6,7 +6,7 @@
 //! each flow crosses some, small socket buffers, offloads on and off.
 //! Each is as long as some thousands of packets take.
 
-use knee_model::queue::QUEUES;
+use knee_path::queue::QUEUES;
 use proptest::prelude::*;
 
 use crate::common;

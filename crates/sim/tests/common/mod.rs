@@ -7,10 +7,12 @@
 
 pub mod bbr;
 
-use knee_model::record::Samples;
-use knee_model::scenario::{self, AlgorithmInfo, Cell, Names};
-use knee_model::trace::ReadFile;
+use std::io;
+
+use knee_scenario::{AlgorithmInfo, Cell, Names};
 use knee_sim::{Options, Output};
+use knee_tables::Samples;
+use knee_units::files::ReadFile;
 
 /// Payload's share of a full packet: MTU 1500 with TCP timestamps.
 pub const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
@@ -33,8 +35,8 @@ pub fn cell(text: &str) -> Cell {
 }
 
 /// The same of a scenario that names files.
-pub fn cell_with_files(text: &str, read_file: ReadFile) -> Cell {
-    read_cell(text, Some(read_file))
+pub fn cell_with_files(text: &str, read_file: fn(&str) -> io::Result<String>) -> Cell {
+    read_cell(text, Some(ReadFile::new(read_file)))
 }
 
 fn read_cell(text: &str, read_file: Option<ReadFile>) -> Cell {
@@ -46,10 +48,10 @@ fn read_cell(text: &str, read_file: Option<ReadFile>) -> Cell {
         algorithms: knee_cc::algorithms().iter().map(known).collect(),
         read_file,
     };
-    let mut scenario =
-        scenario::parse(text, "test", &names).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    assert_eq!(scenario.cells.len(), 1, "one cell per text");
-    scenario.cells.remove(0)
+    let scenario = knee_scenario::parse(text, "test", &names)
+        .unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(scenario.n_cells(), 1, "one cell per text");
+    scenario.cell(0).expect("it has one")
 }
 
 /// Repetition 0 of the scenario's only cell.

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from kneepoint import expect, stats, written
-from kneepoint.expect import Outcome
-from kneepoint.results import Run
-from kneepoint.stats import Floats
+from kneepoint.evidence import expect, stats, written
+from kneepoint.evidence.expect import Outcome
+from kneepoint.evidence.stats import Floats
+from kneepoint.runs.results import Run
 
 
 @dataclass(frozen=True)

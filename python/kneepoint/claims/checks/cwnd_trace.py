@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 
-from kneepoint.observe import trace
+from kneepoint.live import trace
 
 from .asked import Asked, Found, fact
 

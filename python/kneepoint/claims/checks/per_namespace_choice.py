@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from kneepoint.errors import EngineError, KernelUnsupported
-from kneepoint.expect import Outcome
-from kneepoint.kernel import environment
+from kneepoint.evidence.expect import Outcome
+from kneepoint.runs.kernel import environment
 
 from .asked import Asked, Found, fact
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kneepoint.stats import Floats
+from kneepoint.evidence.stats import Floats
 
 from . import steps
 from .asked import Asked, Found, smaller, text_of

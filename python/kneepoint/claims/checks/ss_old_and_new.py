@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kneepoint.observe.imports import import_ss
+from kneepoint.imports.functions import import_ss
 from kneepoint.writing import replacing
 
 from .asked import Asked, Found, fact

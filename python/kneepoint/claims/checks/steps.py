@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kneepoint.results import Run
-from kneepoint.stats import Floats
+from kneepoint.evidence.stats import Floats
+from kneepoint.runs.results import Run
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@
 //! of their names, and is read whole.
 
 mod rows;
+mod tables;
 
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -13,15 +14,59 @@ use chrono::NaiveDateTime;
 use serde_json::Value;
 
 use self::rows::{Rows, Test};
-use super::json::{self, Meter, Odd, Part, Report};
-use super::{Counts, Filled, Import, lines};
+pub use self::tables::{FlentPoints, FlentSamples, FlentTests};
+use super::json::{self, Meter, Odd, Part};
+use super::reading::described;
+use super::{Columns, Counts, Described, Filled, Import, Kind, Report, Sample, TableKind};
 use crate::anonymise::Anonymiser;
+use crate::table::Table as _;
 
 /// Five minutes of a busy test have 5 MB. It bounds memory: as values, a file takes
 /// seven times its length.
 const FILE_BYTES: u64 = 256 << 20;
 const KNOWN_VERSIONS: std::ops::RangeInclusive<i64> = 1..=4;
 const HOUR_NS: i64 = 3_600_000_000_000;
+
+pub static KIND: Kind = Kind {
+    name: "flent",
+    summary: "Data files of flent, .flent and .flent.gz.",
+    about: "Import data files of flent: a row of the table `flent_tests` for each, one of `flent_points` for each value of \
+        its series at equal steps, and one of `flent_samples` for each measurement at its own time.",
+    page: include_str!("page.md"),
+    examples: &[
+        "knee import flent rrul-*.flent.gz --out rec",
+        "knee sql \"select title, avg(value) from flent_samples join flent_tests using (file) where series = 'Ping (ms) ICMP' group by 1\" rec",
+    ],
+    tables: &[
+        TableKind {
+            name: FlentTests::NAME,
+            short: "tests",
+            rows: "one per file; `metadata` has all that flent noted, as JSON, from `metadata`",
+            columns: Columns::Own(FlentTests::fields),
+        },
+        TableKind {
+            name: FlentPoints::NAME,
+            short: "points",
+            rows: "one per value of a series at flent's equal steps, from `x_values` and `results`; steps without a value \
+                have none",
+            columns: Columns::Own(FlentPoints::fields),
+        },
+        TableKind {
+            name: FlentSamples::NAME,
+            short: "samples",
+            rows: "one per measurement, at its own time, from `raw_values`",
+            columns: Columns::Own(FlentSamples::fields),
+        },
+    ],
+    options: &[],
+    unit: "documents",
+    row: "test of flent",
+    expected: "data files of flent, .flent or .flent.gz",
+    told: "{rows:row} from {documents:document}",
+    counts: &[],
+    sample: Sample::File("tests/data/test.flent"),
+    build: |given| Ok(Box::new(Importer::new(given.anonymiser.clone()))),
+};
 
 /// Rows of tests of flent.
 pub struct Importer {
@@ -37,40 +82,6 @@ impl Importer {
             anonymiser,
             report: Report::default(),
         }
-    }
-
-    /// Reads a data file that is not on the disk, as [`Import::read`] reads files.
-    ///
-    /// # Errors
-    /// It cannot be read, or the sink's.
-    pub fn read_stream<E: From<io::Error>>(
-        &mut self,
-        path: &Path,
-        input: impl Read,
-        mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let odd = Odd::new(&self.anonymiser);
-        let meter = Meter::default();
-        meter.allow(FILE_BYTES);
-        let mut text = Vec::new();
-        let read = BufReader::new(meter.reader(input)).read_to_end(&mut text);
-        self.report.bytes += meter.bytes();
-        let mut held = None;
-        match read {
-            Err(error) if json::is_too_long(&error) => odd.add(None, error.to_string()),
-            Err(error) => return Err(error.into()),
-            Ok(_) if text.trim_ascii().is_empty() => return Ok(()),
-            Ok(_) => match parsed(text) {
-                Ok(value) => held = Some(value),
-                Err(error) => odd.syntax(&error, 1),
-            },
-        }
-        if let Some(value) = held {
-            let name = path.to_string_lossy();
-            self.test(&name, &Part::root("file", None, &value, &odd), &mut sink)?;
-        }
-        self.report.document(path, odd);
-        sink(self.report.counts(), None)
     }
 
     fn test<E>(
@@ -133,18 +144,45 @@ impl Importer {
 }
 
 impl Import for Importer {
-    type Report = Report;
+    type More = ();
 
-    fn read<E: From<io::Error>>(
-        &mut self,
-        path: &Path,
-        sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.read_stream(path, lines::open(path)?, sink)
+    fn tables(&self) -> Vec<Described> {
+        vec![
+            described::<FlentTests>(),
+            described::<FlentPoints>(),
+            described::<FlentSamples>(),
+        ]
     }
 
-    fn counts(&self) -> Counts {
-        self.report.counts()
+    fn read_stream<E: From<io::Error>>(
+        &mut self,
+        path: &Path,
+        input: impl Read,
+        mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.report.begin(path);
+        let odd = Odd::new(&self.anonymiser);
+        let meter = Meter::default();
+        meter.allow(FILE_BYTES);
+        let mut text = Vec::new();
+        let read = BufReader::new(meter.reader(input)).read_to_end(&mut text);
+        self.report.bytes += meter.bytes();
+        let mut held = None;
+        match read {
+            Err(error) if json::is_too_long(&error) => odd.add(None, error.to_string()),
+            Err(error) => return Err(error.into()),
+            Ok(_) if text.trim_ascii().is_empty() => return Ok(()),
+            Ok(_) => match parsed(text) {
+                Ok(value) => held = Some(value),
+                Err(error) => odd.syntax(&error, 1),
+            },
+        }
+        if let Some(value) = held {
+            let name = path.to_string_lossy();
+            self.test(&name, &Part::root("file", None, &value, &odd), &mut sink)?;
+        }
+        self.report.document(odd);
+        sink(self.report.counts(), None)
     }
 
     fn rest(&mut self) -> Vec<Filled> {

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use super::super::Filled;
 use super::super::fill::{add_row, capped, host, name, put_away, words};
 use super::super::json::{Part, ns, scaled};
+use super::tables::{FlentPoints, FlentSamples, FlentTests};
 use crate::anonymise::Anonymiser;
 use crate::column::set;
 use crate::table::Table;
-use crate::tables::{FlentPoints, FlentSamples, FlentTests};
 
 /// What else was measured, of every station or class.
 const MORE_BYTES: usize = 64 << 10;

@@ -7,20 +7,27 @@
 
 mod document;
 mod rows;
+mod tables;
 mod test;
 
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::de::DeserializeSeed;
 use serde_json::Value;
 
 use self::document::{Member, Members, Refused};
 use self::rows::{Position, Rows};
+pub use self::tables::{Iperf3Intervals, Iperf3Streams};
 use self::test::Test;
+use super::counts::counts;
 use super::json::{self, Meter, Odd, Part};
-use super::{Counts, Filled, Import, addresses, lines};
+use super::reading::described;
+use super::{
+    Columns, Counts, Described, Filled, Import, Kind, More as _, Sample, TableKind, addresses,
+};
 use crate::anonymise::Anonymiser;
+use crate::table::Table as _;
 
 /// Nothing that iperf3 writes as one value is longer: an interval of 128 streams
 /// has 50 KB. It bounds memory.
@@ -29,13 +36,51 @@ const READ_BYTES: usize = 1 << 16;
 /// Enough to see whether it is of `-J` or of `--json-stream`.
 const BEGINNING_BYTES: u64 = 256;
 
-pub type Report = json::Report<More>;
+pub static KIND: Kind = Kind {
+    name: "iperf3",
+    summary: "Output of iperf3 -J or --json-stream, 3.1 and later.",
+    about: "Import output of iperf3: a row of the table `iperf3_intervals` for each interval and stream, and one of \
+        `iperf3_streams` for each stream.\n\n\
+        -J or --json-stream, of client and server, TCP, UDP and SCTP, several tests in one file; plain, gzip or zstd. A \
+        test of which iperf3 tells an error is not understood in full: its intervals are imported, its error is shown.",
+    page: include_str!("page.md"),
+    examples: &[
+        "knee import iperf3 results/*.json --out rec",
+        "knee import iperf3 server.log.gz --out rec --strict --anonymize truncate",
+        "knee sql 'select algorithm, avg(goodput_bits_per_sec), sum(total_retrans) from iperf3_streams group by all' rec",
+    ],
+    tables: &[
+        TableKind {
+            name: Iperf3Intervals::NAME,
+            short: "intervals",
+            rows: "one per interval and stream, from `intervals`",
+            columns: Columns::Own(Iperf3Intervals::fields),
+        },
+        TableKind {
+            name: Iperf3Streams::NAME,
+            short: "streams",
+            rows: "one per stream of each test, with what the test's streams have in common, from `start` and `end`",
+            columns: Columns::Own(Iperf3Streams::fields),
+        },
+    ],
+    options: &[],
+    unit: "documents",
+    row: "stream of iperf3",
+    expected: "what `iperf3 -J` or `--json-stream` prints",
+    told: "{rows:row} from {documents:document}",
+    counts: More::COUNTS,
+    sample: Sample::File("tests/data/iperf3/v3.18-stream.json"),
+    build: |given| Ok(Box::new(Importer::new(given.anonymiser.clone()))),
+};
 
-/// What only output of iperf3 tells.
-#[derive(Clone, Debug, Default)]
-pub struct More {
-    /// Tests whose stream of events has no end.
-    pub without_end: u64,
+pub type Report = super::Report<More>;
+
+counts! {
+    /// What only output of iperf3 tells.
+    More {
+        documents_without_end: u64, "tests of `--json-stream` without an end: iperf3 was killed, or is not done",
+            doubt: "{count} tests have no end: iperf3 was stopped, or is not done, and their sums are not known.";
+    }
 }
 
 /// Rows of tests of iperf3.
@@ -43,7 +88,6 @@ pub struct Importer {
     anonymiser: Anonymiser,
     rows: Rows,
     report: Report,
-    file: PathBuf,
     name: String,
     /// Tests of the current file so far.
     tests: i32,
@@ -55,39 +99,9 @@ impl Importer {
             rows: Rows::new(anonymiser.clone()),
             anonymiser,
             report: Report::default(),
-            file: PathBuf::new(),
             name: String::new(),
             tests: 0,
         }
-    }
-
-    /// Reads output that is not a file, as [`Import::read`] reads files.
-    ///
-    /// # Errors
-    /// It cannot be read, or the sink's.
-    pub fn read_stream<E: From<io::Error>>(
-        &mut self,
-        input: impl Read,
-        mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.tests = 0;
-        let meter = Meter::default();
-        meter.allow(VALUE_BYTES);
-        let mut counted = meter.reader(input);
-        let mut beginning = Vec::new();
-        counted
-            .by_ref()
-            .take(BEGINNING_BYTES)
-            .read_to_end(&mut beginning)?;
-        let whole = beginning.as_slice().chain(counted);
-        let mut input = BufReader::with_capacity(READ_BYTES, whole);
-        let before = self.report.bytes;
-        let ended = match is_stream(&beginning) {
-            true => self.events(&mut input, &meter, &mut sink),
-            false => self.documents(&mut input, &meter, &mut sink),
-        };
-        self.report.bytes = before + meter.bytes();
-        ended
     }
 
     /// Objects of `-J`, one after the other.
@@ -132,7 +146,7 @@ impl Importer {
                     let begun = first_line - lined.lines;
                     not_json(error, begun, &odd)?;
                     // Where what follows begins nobody knows.
-                    self.report.document(&self.file, odd);
+                    self.report.document(odd);
                     return Ok(());
                 }
             }
@@ -227,7 +241,7 @@ impl Importer {
     /// A stream that has no end: iperf3 was killed, or is not done.
     fn stopped(&mut self, open: Option<(Current, Odd)>) {
         if let Some((current, odd)) = open {
-            self.report.more.without_end += 1;
+            self.report.more.documents_without_end += 1;
             self.close(current, odd);
         }
     }
@@ -245,7 +259,7 @@ impl Importer {
             test: self.tests,
         };
         self.report.rows += self.rows.intervals(at, test) + self.rows.streams(at, test);
-        self.report.document(&self.file, odd);
+        self.report.document(odd);
         self.tests = self.tests.saturating_add(1);
         for server in current.servers {
             let (mut nested, odd) = self.opened();
@@ -266,20 +280,38 @@ impl Importer {
 }
 
 impl Import for Importer {
-    type Report = Report;
+    type More = More;
 
-    fn read<E: From<io::Error>>(
-        &mut self,
-        path: &Path,
-        sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.file = path.into();
-        self.name = path.to_string_lossy().into_owned();
-        self.read_stream(lines::open(path)?, sink)
+    fn tables(&self) -> Vec<Described> {
+        vec![described::<Iperf3Intervals>(), described::<Iperf3Streams>()]
     }
 
-    fn counts(&self) -> Counts {
-        self.report.counts()
+    fn read_stream<E: From<io::Error>>(
+        &mut self,
+        path: &Path,
+        input: impl Read,
+        mut sink: impl FnMut(Counts, Option<Filled>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.report.begin(path);
+        self.name = path.to_string_lossy().into_owned();
+        self.tests = 0;
+        let meter = Meter::default();
+        meter.allow(VALUE_BYTES);
+        let mut counted = meter.reader(input);
+        let mut beginning = Vec::new();
+        counted
+            .by_ref()
+            .take(BEGINNING_BYTES)
+            .read_to_end(&mut beginning)?;
+        let whole = beginning.as_slice().chain(counted);
+        let mut input = BufReader::with_capacity(READ_BYTES, whole);
+        let before = self.report.bytes;
+        let ended = match is_stream(&beginning) {
+            true => self.events(&mut input, &meter, &mut sink),
+            false => self.documents(&mut input, &meter, &mut sink),
+        };
+        self.report.bytes = before + meter.bytes();
+        ended
     }
 
     fn rest(&mut self) -> Vec<Filled> {

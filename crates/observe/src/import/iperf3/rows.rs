@@ -3,10 +3,10 @@
 use super::super::Filled;
 use super::super::fill::{add_row, flag, host, name, put_away, words};
 use super::super::json::ns;
+use super::tables::{Iperf3Intervals, Iperf3Streams};
 use super::test::{End, Interval, Stream, Sums, Test};
 use crate::anonymise::Anonymiser;
 use crate::column::set;
-use crate::tables::{Iperf3Intervals, Iperf3Streams};
 
 /// Which test a row is of.
 #[derive(Clone, Copy)]

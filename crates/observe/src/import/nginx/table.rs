@@ -1,5 +1,6 @@
 //! The table `requests`: columns that a format's variables fill.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
@@ -7,15 +8,16 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use knee_tables::Column as Description;
 
 use super::super::addresses;
 use super::TABLE;
 use super::format::{Format, Mismatch};
 use super::values::{self, Clock};
-use super::variables::{Kind, REQUEST, known};
+use super::variables::{KNOWN, Kind, REQUEST, known};
 use crate::anonymise::Anonymiser;
 use crate::column::{Fill, Names, Numbers, Texts};
-use crate::table::ROWS;
+use crate::table::{self, ROWS};
 
 /// Of the lines of a batch: a column's texts stay below Arrow's 2 GiB, however
 /// long they are.
@@ -82,6 +84,44 @@ impl fmt::Display for Odd<'_> {
             }
         }
     }
+}
+
+/// Every column that a variable whose meaning is known can fill.
+pub fn fields() -> Vec<table::Field> {
+    let mut fields: Vec<table::Field> = Vec::new();
+    let mut add = |column: Description, kind| {
+        if fields.iter().all(|field| field.column.name != column.name) {
+            fields.push(table::Field {
+                column,
+                data_type: Column::of(kind).data_type(),
+            });
+        }
+    };
+    for known in KNOWN {
+        if known.kind == Kind::Request {
+            for (name, kind, doc) in REQUEST {
+                let (unit, source) = ("", "nginx $request");
+                add(
+                    Description {
+                        name,
+                        unit,
+                        doc,
+                        source,
+                    },
+                    kind,
+                );
+            }
+        } else {
+            let column = Description {
+                name: known.column,
+                unit: known.unit,
+                doc: known.doc,
+                source: known.source,
+            };
+            add(column, known.kind);
+        }
+    }
+    fields
 }
 
 impl Requests {
@@ -183,11 +223,17 @@ impl Requests {
             }
         }
         let row = self.rows;
+        // Looked at once, not value by value: most lines have no escape.
+        let plain = values::plain(line, self.format.escape());
+        let text = |range: Range<usize>| match plain {
+            Some(line) => Cow::Borrowed(&line[range]),
+            None => values::text(&line[range], self.format.escape()),
+        };
         for (column, value) in self.values.drain(..) {
             match (value, &mut self.columns[column]) {
                 (Value::Integer(value), Column::Integer(column)) => column.set(row, value),
                 (Value::Text(range), column) => {
-                    let text = values::text(&line[range], self.format.escape());
+                    let text = text(range);
                     match &self.anonymiser {
                         Anonymiser::Keep => column.set_text(row, &text),
                         anonymiser => {
@@ -197,7 +243,7 @@ impl Requests {
                     }
                 }
                 (Value::Addresses(range), column) => {
-                    let text = values::text(&line[range], self.format.escape());
+                    let text = text(range);
                     match &self.anonymiser {
                         Anonymiser::Keep => column.set_text(row, &text),
                         anonymiser => {

@@ -69,10 +69,21 @@ pub fn sum(value: &[u8], one: impl Fn(&[u8]) -> Option<i64>) -> Option<Option<i6
     Some(total)
 }
 
+/// A line that stands for itself: of each of its values [`text`] would be the value.
+pub fn plain(line: &[u8], escape: Escape) -> Option<&str> {
+    if has_escape(line, escape) {
+        return None;
+    }
+    std::str::from_utf8(line).ok()
+}
+
+fn has_escape(text: &[u8], escape: Escape) -> bool {
+    escape != Escape::None && memchr::memchr(b'\\', text).is_some()
+}
+
 /// A text, with the format's escapes undone; bytes that are no UTF-8 become U+FFFD.
 pub fn text(value: &[u8], escape: Escape) -> Cow<'_, str> {
-    let is_plain = escape == Escape::None || memchr::memchr(b'\\', value).is_none();
-    if is_plain {
+    if !has_escape(value, escape) {
         return String::from_utf8_lossy(value);
     }
     let mut bytes = Vec::with_capacity(value.len());

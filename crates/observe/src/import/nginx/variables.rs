@@ -44,6 +44,7 @@ pub struct Known {
     pub column: &'static str,
     pub unit: &'static str,
     pub doc: &'static str,
+    pub source: &'static str,
 }
 
 macro_rules! known {
@@ -54,6 +55,7 @@ macro_rules! known {
             column: $column,
             unit: $unit,
             doc: $doc,
+            source: concat!("nginx $", $variable),
         }),*]
     };
 }

@@ -4,9 +4,9 @@ use super::super::Filled;
 use super::super::fill::{add_row, put_away};
 use super::connection::{Connection, Ended};
 use super::sender::Heard;
+use super::tables::{CaptureAcks, CaptureConnections};
 use crate::anonymise::Anonymiser;
 use crate::column::{Numbers, set};
-use crate::tables::{CaptureAcks, CaptureConnections};
 
 /// The ACKs of an interval so far.
 #[derive(Default)]

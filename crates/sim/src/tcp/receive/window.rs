@@ -1,17 +1,106 @@
-//! The window that a receiver offers, and the buffer behind it.
+//! The window that a receiver offers, and the buffer behind it with its autotuning.
 
-use super::{Cx, RATIO_SHIFT, Receiver};
 use crate::segment::{Segment, WINDOW_FIELD_MAX};
+use crate::tcp::{Cx, HostConf};
 
-impl Receiver {
-    pub(super) fn win_from_space(&self, bytes: u64) -> u64 {
+/// What a wire packet takes in the receive buffer: half a page and an sk_buff,
+/// as drivers that build skbs on page fragments account it.
+const WIRE_TRUESIZE_BYTES: u64 = 2048 + 256;
+/// TCP_RMEM_TO_WIN_SCALE: ratios are of 256; half until measured.
+const RATIO_SHIFT: u32 = 8;
+const INITIAL_RATIO: u64 = 128;
+
+#[derive(Clone, Debug)]
+pub struct ReceiveWindow {
+    /// rcv_nxt when the window was last offered, and that window.
+    rcv_wup: u64,
+    rcv_wnd: u64,
+    rcv_ssthresh: u64,
+    window_clamp: u64,
+    rcvbuf_bytes: u64,
+    scaling_ratio: u64,
+    wscale: u8,
+    mss_bytes: u64,
+    rcv_mss: u64,
+    rcvbuf_max_bytes: u64,
+
+    // Autotuning.
+    rcv_rtt_x8_us: u64,
+    last_tsecr_ms: u32,
+    space_bytes: u64,
+    space_seq: u64,
+    space_since_ns: u64,
+}
+
+impl ReceiveWindow {
+    pub fn new(conf: &HostConf) -> ReceiveWindow {
+        let rcvbuf_bytes = conf.settings.tcp_rmem_bytes[1];
+        let mss_bytes = u64::from(conf.mss_bytes);
+        let space = (rcvbuf_bytes * INITIAL_RATIO) >> RATIO_SHIFT;
+        // tcp_select_initial_window(): whole segments.
+        let rcv_wnd = (space / mss_bytes * mss_bytes).max(mss_bytes);
+        ReceiveWindow {
+            rcv_wup: 0,
+            rcv_wnd,
+            rcv_ssthresh: rcv_wnd,
+            window_clamp: space,
+            rcvbuf_bytes,
+            scaling_ratio: INITIAL_RATIO,
+            wscale: conf.wscale,
+            mss_bytes,
+            // tcp_initialize_rcv_mss(): modest until data shows better.
+            rcv_mss: mss_bytes.min(536),
+            rcvbuf_max_bytes: conf.settings.tcp_rmem_bytes[2],
+            rcv_rtt_x8_us: 0,
+            last_tsecr_ms: 0,
+            space_bytes: 10 * mss_bytes,
+            space_seq: 1,
+            space_since_ns: 0,
+        }
+    }
+
+    /// A SYN arrived.
+    pub fn on_syn(&mut self) {
+        self.rcv_wup = 1;
+    }
+
+    /// The connection is established.
+    pub fn start(&mut self, now_ns: u64) {
+        self.reserve_segment();
+        self.space_since_ns = now_ns;
+    }
+
+    #[inline]
+    pub fn rcv_wup(&self) -> u64 {
+        self.rcv_wup
+    }
+    pub fn rcvbuf_bytes(&self) -> u64 {
+        self.rcvbuf_bytes
+    }
+    /// The receiver's own estimate of the RTT, times 8.
+    pub fn rtt_x8_us(&self) -> u64 {
+        self.rcv_rtt_x8_us
+    }
+    /// Has more than a segment arrived since the window was last offered?
+    #[inline]
+    pub fn has_full_frame(&self, rcv_nxt: u64) -> bool {
+        rcv_nxt - self.rcv_wup > self.rcv_mss
+    }
+    /// How many ACKs may go at once in a row, for the window's sake: one for every second segment of it.
+    #[inline]
+    pub fn quickacks(&self) -> u32 {
+        ((self.rcv_wnd / (2 * self.rcv_mss)) as u32).max(2)
+    }
+
+    fn win_from_space(&self, bytes: u64) -> u64 {
         (bytes * self.scaling_ratio) >> RATIO_SHIFT
     }
 
     /// Free space, as window: the buffer less what waits out of order and
     /// `unread_bytes` of memory.
-    fn space(&self, unread_bytes: u64) -> u64 {
-        let waiting = match self.out_of_order.total() {
+    #[inline]
+    fn space(&self, waiting_bytes: u64, unread_bytes: u64) -> u64 {
+        let waiting = match waiting_bytes {
             // Most of the time, and a division is slow.
             0 => 0,
             bytes => (bytes << RATIO_SHIFT) / self.scaling_ratio,
@@ -25,42 +114,46 @@ impl Receiver {
         (window + unit - 1) & !(unit - 1)
     }
 
-    /// __tcp_select_window()
-    fn select_window(&mut self) -> u64 {
+    /// __tcp_select_window(); also: is less than half of the buffer free?
+    #[inline]
+    fn select(&self, waiting_bytes: u64) -> (u64, bool) {
         let full = self
             .window_clamp
             .min(self.win_from_space(self.rcvbuf_bytes));
         let mss = self.rcv_mss.min(full);
-        let mut free = self.space(0);
+        let mut free = self.space(waiting_bytes, 0);
         let unit = 1u64 << self.wscale;
-        if free < full >> 1 {
-            self.quick = 0;
+        let is_scarce = free < full >> 1;
+        if is_scarce {
             free &= !(unit - 1);
             if free < full >> 4 || free < mss {
-                return 0;
+                return (0, true);
             }
         }
-        self.in_whole_units(free.min(self.rcv_ssthresh))
+        (self.in_whole_units(free.min(self.rcv_ssthresh)), is_scarce)
     }
 
-    /// tcp_select_window(): offers a window; its right edge never moves back.
-    pub fn offer_window(&mut self, syn: bool) -> u64 {
-        if syn {
-            return self.rcv_wnd.min(WINDOW_FIELD_MAX);
-        }
-        let current = (self.rcv_wup + self.rcv_wnd).saturating_sub(self.rcv_nxt);
-        let mut window = self.select_window();
+    /// What a SYN offers, whose window is not scaled.
+    pub fn offer_in_syn(&self) -> u64 {
+        self.rcv_wnd.min(WINDOW_FIELD_MAX)
+    }
+
+    /// tcp_select_window(): offers a window; its right edge never moves back. Also: is less than half of the buffer free?
+    #[inline]
+    pub fn offer(&mut self, rcv_nxt: u64, waiting_bytes: u64) -> (u64, bool) {
+        let current = (self.rcv_wup + self.rcv_wnd).saturating_sub(rcv_nxt);
+        let (mut window, is_scarce) = self.select(waiting_bytes);
         if window < current {
             window = self.in_whole_units(current);
         }
         self.rcv_wnd = window;
-        self.rcv_wup = self.rcv_nxt;
-        window
+        self.rcv_wup = rcv_nxt;
+        (window, is_scarce)
     }
 
     /// tcp_init_buffer_space(): the window begins a segment below the buffer, so
     /// that it grows once more than it would, and is acked at once that often.
-    pub(super) fn reserve_segment(&mut self) {
+    fn reserve_segment(&mut self) {
         let least = 2 * self.mss_bytes;
         if self.window_clamp > least {
             let full = self.win_from_space(self.rcvbuf_bytes);
@@ -70,29 +163,46 @@ impl Receiver {
         self.rcv_ssthresh = self.rcv_ssthresh.min(self.window_clamp);
     }
 
-    /// tcp_grow_window(): data that fits its memory well opens the window, up to
-    /// what the buffer has left. The segment itself, `unread_bytes` of memory, lies
-    /// there still.
-    pub(super) fn grow_window(&mut self, payload_bytes: u64, unread_bytes: u64) {
+    /// tcp_measure_rcv_mss(); is the segment as large as any so far?
+    #[inline]
+    pub fn measure_mss(&mut self, payload_bytes: u32) -> bool {
+        let len = u64::from(payload_bytes).min(self.mss_bytes);
+        if len < self.rcv_mss {
+            return false;
+        }
+        if len != self.rcv_mss {
+            self.scaling_ratio = ((len << RATIO_SHIFT) / WIRE_TRUESIZE_BYTES).max(1);
+            self.window_clamp = self.win_from_space(self.rcvbuf_bytes);
+        }
+        self.rcv_mss = len;
+        true
+    }
+
+    /// tcp_grow_window(): data that fits its memory well opens the window, up to what the buffer has left. A segment in
+    /// order lies there still: `unread_packets` is how many packets it came in. Returns whether the window opened.
+    #[inline]
+    pub fn grow(&mut self, payload_bytes: u32, waiting_bytes: u64, unread_packets: u16) -> bool {
+        let unread_bytes = u64::from(unread_packets) * WIRE_TRUESIZE_BYTES;
         let room = self
             .window_clamp
-            .min(self.space(unread_bytes))
+            .min(self.space(waiting_bytes, unread_bytes))
             .saturating_sub(self.rcv_ssthresh);
         if room > 0 {
-            let step = (2 * self.mss_bytes).max(2 * payload_bytes);
+            let step = (2 * self.mss_bytes).max(2 * u64::from(payload_bytes));
             self.rcv_ssthresh += room.min(step);
-            self.quick |= 1;
         }
+        room > 0
     }
 
     /// tcp_rcv_space_adjust(): once per round trip the buffer is sized for
     /// twice what was read in it, and for the sender to double.
-    pub(super) fn adjust_space(&mut self, cx: &Cx) {
-        let elapsed_us = (cx.now_ns - self.space_since_ns) / 1_000;
+    #[inline]
+    pub fn adjust_space(&mut self, now_ns: u64, rcv_nxt: u64) {
+        let elapsed_us = (now_ns - self.space_since_ns) / 1_000;
         if self.rcv_rtt_x8_us == 0 || elapsed_us < self.rcv_rtt_x8_us >> 3 {
             return;
         }
-        let copied = self.rcv_nxt - self.space_seq;
+        let copied = rcv_nxt - self.space_seq;
         if copied > self.space_bytes {
             let mut window = 2 * copied + 16 * self.mss_bytes;
             window += 2 * (window * (copied - self.space_bytes) / self.space_bytes);
@@ -103,12 +213,13 @@ impl Receiver {
             }
             self.space_bytes = copied;
         }
-        self.space_seq = self.rcv_nxt;
-        self.space_since_ns = cx.now_ns;
+        self.space_seq = rcv_nxt;
+        self.space_since_ns = now_ns;
     }
 
     /// tcp_rcv_rtt_measure_ts()
-    pub(super) fn measure_rtt(&mut self, cx: &Cx, segment: &Segment) {
+    #[inline]
+    pub fn measure_rtt(&mut self, cx: &Cx, segment: &Segment) {
         if segment.tsecr_ms == self.last_tsecr_ms || u64::from(segment.payload_bytes) < self.rcv_mss
         {
             return;
@@ -125,10 +236,46 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::HostConf;
+    use crate::tcp::Settings;
 
-    fn receiver() -> Receiver {
-        Receiver::new(&HostConf::with_keys("tcp_rmem_default = \"1MB\"\n"))
+    fn window() -> ReceiveWindow {
+        let settings = Settings {
+            tcp_rmem_bytes: [4_096, 1_000_000, 6 << 20],
+            ..Settings::untuned()
+        };
+        ReceiveWindow::new(&HostConf::new(settings, 1500))
+    }
+
+    #[test]
+    fn the_right_edge_never_moves_back() {
+        let mut window = window();
+        let (first, _) = window.offer(1, 0);
+        let (second, is_scarce) = window.offer(1_001, 600_000);
+        assert!(is_scarce);
+        assert!((first - 1_000..first - 1_000 + (1 << window.wscale)).contains(&second));
+    }
+
+    #[test]
+    fn a_smaller_segment_changes_no_estimate() {
+        let mut window = window();
+        assert!(window.measure_mss(1_000) && window.measure_mss(1_000));
+        let ratio = window.scaling_ratio;
+        assert!(!window.measure_mss(999) && window.scaling_ratio == ratio);
+        assert!(!window.has_full_frame(window.rcv_wup() + 1_000));
+        assert!(window.has_full_frame(window.rcv_wup() + 1_001));
+    }
+
+    #[test]
+    fn the_window_opens_by_two_segments_until_the_buffer_is_used() {
+        let mut window = window();
+        window.start(0);
+        window.rcv_ssthresh = window.window_clamp - 3 * 1_448;
+        let before = window.rcv_ssthresh;
+        assert!(window.grow(1_448, 0, 1));
+        assert_eq!(window.rcv_ssthresh, before + 2 * 1_448);
+        assert!(window.grow(1_448, 0, 1));
+        assert!(!window.grow(1_448, 0, 1));
+        assert_eq!(window.rcv_ssthresh, window.window_clamp);
     }
 
     /// __tcp_select_window(): with less than half of the buffer free it is rounded down, so that no more is offered than
@@ -137,12 +284,11 @@ mod tests {
     fn a_window_of_a_full_buffer_is_never_more_than_what_is_free() {
         let (mut units, mut zeros) = (0, 0);
         for waiting in (1_000..500_000).step_by(1_237) {
-            let mut rx = receiver();
+            let mut rx = window();
             rx.rcv_ssthresh = u64::MAX >> 1;
-            rx.out_of_order.insert(1, 1 + waiting, |_, _| {});
-            let (full, free) = (rx.window_clamp, rx.space(0));
+            let (full, free) = (rx.window_clamp, rx.space(waiting, 0));
             let unit = 1 << rx.wscale;
-            let window = rx.select_window();
+            let (window, _) = rx.select(waiting);
             assert_eq!(window % unit, 0);
             let whole = free / unit * unit;
             if whole < full / 16 {

@@ -1,0 +1,424 @@
+//! Offloads, interrupt coalescing, rings, channels and speed of devices, by ethtool's
+//! netlink (Linux 5.6), and their drivers. What a driver does not have it is not
+//! asked for by name: it has no setting, where the ioctls would tell a 0.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+
+use super::generic::Generic;
+use super::netlink::{NESTED, each, number, put};
+use super::settings::{Setting, on_off};
+
+/// Kinds of settings that come from here, but for the drivers'.
+pub const KINDS: &[&str] = &["offload", "coalesce", "ring", "channels", "speed"];
+
+// enum in include/uapi/linux/ethtool_netlink.h.
+const STRSET_GET: u8 = 1;
+const LINKMODES_GET: u8 = 4;
+const FEATURES_GET: u8 = 11;
+const RINGS_GET: u8 = 15;
+const CHANNELS_GET: u8 = 17;
+const COALESCE_GET: u8 = 19;
+/// The header of a request and of an answer is its first attribute.
+const HEADER: u16 = 1;
+const HEADER_DEV_INDEX: u16 = 1;
+const HEADER_FLAGS: u16 = 3;
+/// Bits as words, without their names (ETHTOOL_FLAG_COMPACT_BITSETS).
+const COMPACT: u32 = 1;
+/// enum ethtool_stringset: names of offloads.
+const SS_FEATURES: u32 = 4;
+const LINKMODES_SPEED: u16 = 5;
+const LINKMODES_DUPLEX: u16 = 6;
+
+/// A value of a driver.
+struct Value {
+    attribute: u16,
+    /// As ethtool prints it.
+    name: &'static str,
+    /// `None`: it is on or off.
+    unit: Option<&'static str>,
+}
+
+const fn value(attribute: u16, name: &'static str, unit: &'static str) -> Value {
+    Value {
+        attribute,
+        name,
+        unit: Some(unit),
+    }
+}
+
+const fn switch(attribute: u16, name: &'static str) -> Value {
+    Value {
+        attribute,
+        name,
+        unit: None,
+    }
+}
+
+/// ETHTOOL_A_RINGS_*.
+const RINGS: &[Value] = &[
+    value(2, "rx-max", "descriptors"),
+    value(5, "tx-max", "descriptors"),
+    value(6, "rx", "descriptors"),
+    value(7, "rx-mini", "descriptors"),
+    value(8, "rx-jumbo", "descriptors"),
+    value(9, "tx", "descriptors"),
+    value(10, "rx-buf-len", "bytes"),
+    value(12, "cqe-size", "bytes"),
+    switch(13, "tx-push"),
+    switch(14, "rx-push"),
+    value(15, "tx-push-buf-len", "bytes"),
+];
+
+/// ETHTOOL_A_CHANNELS_*.
+const CHANNELS: &[Value] = &[
+    value(2, "rx-max", ""),
+    value(3, "tx-max", ""),
+    value(4, "other-max", ""),
+    value(5, "combined-max", ""),
+    value(6, "rx", ""),
+    value(7, "tx", ""),
+    value(8, "other", ""),
+    value(9, "combined", ""),
+];
+
+/// ETHTOOL_A_COALESCE_*.
+const COALESCE: &[Value] = &[
+    value(2, "rx-usecs", "us"),
+    value(3, "rx-frames", "packets"),
+    value(4, "rx-usecs-irq", "us"),
+    value(5, "rx-frames-irq", "packets"),
+    value(6, "tx-usecs", "us"),
+    value(7, "tx-frames", "packets"),
+    value(8, "tx-usecs-irq", "us"),
+    value(9, "tx-frames-irq", "packets"),
+    value(10, "stats-block-usecs", "us"),
+    switch(11, "adaptive-rx"),
+    switch(12, "adaptive-tx"),
+    value(13, "pkt-rate-low", "packets/s"),
+    value(14, "rx-usecs-low", "us"),
+    value(15, "rx-frames-low", "packets"),
+    value(16, "tx-usecs-low", "us"),
+    value(17, "tx-frames-low", "packets"),
+    value(18, "pkt-rate-high", "packets/s"),
+    value(19, "rx-usecs-high", "us"),
+    value(20, "rx-frames-high", "packets"),
+    value(21, "tx-usecs-high", "us"),
+    value(22, "tx-frames-high", "packets"),
+    value(23, "sample-interval", "s"),
+    switch(24, "cqe-mode-tx"),
+    switch(25, "cqe-mode-rx"),
+    value(26, "tx-aggr-max-bytes", "bytes"),
+    value(27, "tx-aggr-max-frames", "packets"),
+    value(28, "tx-aggr-time-usecs", "us"),
+];
+
+const DRIVER_VALUES: &[(&str, u8, &[Value])] = &[
+    ("coalesce", COALESCE_GET, COALESCE),
+    ("ring", RINGS_GET, RINGS),
+    ("channels", CHANNELS_GET, CHANNELS),
+];
+
+/// Offloads that change what TCP's packets look like, or how many processors and
+/// interrupts they take: the kernel's names begin like this.
+const OFFLOADS: &[&str] = &[
+    "tx-tcp",
+    "tx-udp-segmentation",
+    "tx-generic-segmentation",
+    "tx-gso-",
+    "tx-scatter-gather",
+    "tx-checksum-i",
+    "rx-checksum",
+    "rx-gro",
+    "rx-lro",
+    "rx-udp-gro-forwarding",
+    "rx-hashing",
+    "tx-nocache-copy",
+    "tls-hw-",
+    "hw-tc-offload",
+];
+
+/// A connection to ethtool of the namespace in which it was made.
+pub struct Ethtool {
+    netlink: Generic,
+    family: u16,
+    /// Names of the kernel's offloads, by bit.
+    offloads: Vec<String>,
+}
+
+impl Ethtool {
+    /// # Errors
+    /// Linux before 5.6, or one without CONFIG_ETHTOOL_NETLINK.
+    pub fn new() -> io::Result<Ethtool> {
+        let mut netlink = Generic::new()?;
+        let family = netlink.family("ethtool").map_err(|error| {
+            let has_none = error.raw_os_error() == Some(libc::ENOENT);
+            match has_none {
+                true => io::Error::other("no ethtool netlink (Linux 5.6, CONFIG_ETHTOOL_NETLINK)"),
+                false => error,
+            }
+        })?;
+        let offloads = offload_names(&mut netlink, family)?;
+        Ok(Ethtool {
+            netlink,
+            family,
+            offloads,
+        })
+    }
+
+    /// Hands the settings of these devices, by index, to `take`.
+    pub fn read(&mut self, devices: &[(u32, Arc<str>)], take: &mut impl FnMut(Setting)) {
+        let offloads = &self.offloads;
+        let name_of = |index: u32| {
+            let found = devices.iter().find(|(known, _)| *known == index);
+            found.map(|(_, name)| name)
+        };
+        let mut all = |kind: &'static str, command: u8, fill: &mut dyn FnMut(&Arc<str>, &[u8])| {
+            let outcome = self.netlink.dump(self.family, command, &header(), |body| {
+                if let Some(name) = device_index(body).and_then(name_of) {
+                    fill(name, body);
+                }
+            });
+            outcome
+                .err()
+                .map(|error| Setting::unread(kind, error.to_string()))
+        };
+        let mut unread = Vec::new();
+        unread.extend(all("offload", FEATURES_GET, &mut |name, body| {
+            read_offloads(offloads, name, body, take);
+        }));
+        for &(kind, command, values) in DRIVER_VALUES {
+            unread.extend(all(kind, command, &mut |name, body| {
+                read_values(kind, values, name, body, take);
+            }));
+        }
+        unread.extend(all("speed", LINKMODES_GET, &mut |name, body| {
+            read_speed(name, body, take);
+        }));
+        unread.into_iter().for_each(take);
+    }
+}
+
+/// Hands the offloads of one answer to `take`.
+pub fn read_offloads(
+    names: &[String],
+    interface: &Arc<str>,
+    body: &[u8],
+    take: &mut impl FnMut(Setting),
+) {
+    const ACTIVE: u16 = 4;
+    const BITSET_VALUE: u16 = 4;
+    each(body, |kind, bitset| {
+        if kind != ACTIVE {
+            return;
+        }
+        each(bitset, |kind, words| {
+            if kind != BITSET_VALUE {
+                return;
+            }
+            for (bit, name) in names.iter().enumerate() {
+                let is_wanted = OFFLOADS.iter().any(|begin| name.starts_with(begin));
+                if let (true, Some(word)) = (is_wanted, number(words, bit / 32 * 4, 4)) {
+                    let is_on = word >> (bit % 32) & 1 == 1;
+                    let value = on_off(is_on);
+                    take(Setting::of_device(
+                        "offload",
+                        interface,
+                        name.clone(),
+                        "",
+                        value,
+                    ));
+                }
+            }
+        });
+    });
+}
+
+fn read_values(
+    kind: &'static str,
+    values: &[Value],
+    interface: &Arc<str>,
+    body: &[u8],
+    take: &mut impl FnMut(Setting),
+) {
+    each(body, |attribute, bytes| {
+        let known = values.iter().find(|value| value.attribute == attribute);
+        let (Some(known), Some(number)) = (known, number(bytes, 0, bytes.len())) else {
+            return;
+        };
+        take(match known.unit {
+            Some(unit) => Setting::of_device(kind, interface, known.name, unit, number),
+            None => Setting::of_device(kind, interface, known.name, "", on_off(number != 0)),
+        });
+    });
+}
+
+/// Speed and duplex; a device without a link does not know them.
+fn read_speed(interface: &Arc<str>, body: &[u8], take: &mut impl FnMut(Setting)) {
+    const UNKNOWN: u64 = u32::MAX as u64;
+    each(body, |attribute, bytes| {
+        let setting = match (attribute, number(bytes, 0, bytes.len())) {
+            (LINKMODES_SPEED, Some(megabits)) if megabits != UNKNOWN && megabits != 0 => {
+                let bits = megabits * 1_000_000;
+                Setting::of_device("speed", interface, "speed", "bit/s", bits)
+            }
+            (LINKMODES_DUPLEX, Some(0)) => {
+                Setting::of_device("speed", interface, "duplex", "", "half")
+            }
+            (LINKMODES_DUPLEX, Some(1)) => {
+                Setting::of_device("speed", interface, "duplex", "", "full")
+            }
+            _ => return,
+        };
+        take(setting);
+    });
+}
+
+/// Of an answer.
+fn device_index(body: &[u8]) -> Option<u32> {
+    let mut index = None;
+    each(body, |kind, header| {
+        if kind == HEADER {
+            each(header, |kind, bytes| {
+                if kind == HEADER_DEV_INDEX {
+                    index = number(bytes, 0, 4).map(|index| index as u32);
+                }
+            });
+        }
+    });
+    index
+}
+
+/// Of a request about all devices.
+fn header() -> Vec<u8> {
+    let mut attributes = Vec::new();
+    let mut flags = Vec::new();
+    put(&mut flags, HEADER_FLAGS, &COMPACT.to_ne_bytes());
+    put(&mut attributes, HEADER | NESTED, &flags);
+    attributes
+}
+
+fn offload_names(netlink: &mut Generic, family: u16) -> io::Result<Vec<String>> {
+    const STRINGSETS: u16 = 2;
+    const STRINGSET: u16 = 1;
+    const STRINGSET_ID: u16 = 1;
+    const STRINGSET_STRINGS: u16 = 3;
+    const INDEX: u16 = 1;
+    const TEXT: u16 = 2;
+    let mut set = Vec::new();
+    put(&mut set, STRINGSET_ID, &SS_FEATURES.to_ne_bytes());
+    let mut sets = Vec::new();
+    put(&mut sets, STRINGSET | NESTED, &set);
+    let mut attributes = Vec::new();
+    put(&mut attributes, HEADER | NESTED, &[]);
+    put(&mut attributes, STRINGSETS | NESTED, &sets);
+    let mut names = Vec::new();
+    netlink.ask(family, STRSET_GET, &attributes, |body| {
+        // A tree: sets, a set, its strings, a string.
+        each(body, |_, sets| {
+            each(sets, |_, set| {
+                each(set, |kind, strings| {
+                    if kind != STRINGSET_STRINGS {
+                        return;
+                    }
+                    each(strings, |_, string| {
+                        let (mut index, mut name) = (None, String::new());
+                        each(string, |kind, bytes| match kind {
+                            INDEX => index = number(bytes, 0, 4),
+                            TEXT => {
+                                let bytes = bytes.split(|&byte| byte == 0).next();
+                                name = String::from_utf8_lossy(bytes.unwrap_or_default()).into();
+                            }
+                            _ => {}
+                        });
+                        let Some(index) = index.filter(|&index| index < 1 << 10) else {
+                            return;
+                        };
+                        let index = index as usize;
+                        names.resize(names.len().max(index + 1), String::new());
+                        names[index] = name;
+                    });
+                });
+            });
+        });
+    })?;
+    Ok(names)
+}
+
+nix::ioctl_write_ptr_bad!(siocethtool, libc::SIOCETHTOOL, libc::ifreq);
+
+/// Asks a device of this thread's network namespace by ioctl.
+///
+/// # Safety
+/// `data` is the struct that belongs to the command in its first word.
+pub unsafe fn ask<T>(device: &str, data: &mut T) -> nix::Result<()> {
+    // Any socket leads to the devices; a service may have this family alone.
+    let socket = socket(
+        AddressFamily::Netlink,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )?;
+    // SAFETY: an all-zero ifreq is valid, its fields are integers and bytes.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last one stays the 0 that ends the name.
+    let most = request.ifr_name.len() - 1;
+    for (to, from) in request.ifr_name[..most].iter_mut().zip(device.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut *data).cast();
+    // SAFETY: the request and the data that it points to outlive the call, which
+    // writes no further than the command's struct.
+    unsafe { siocethtool(socket.as_raw_fd(), &request) }?;
+    Ok(())
+}
+
+/// `struct ethtool_drvinfo`.
+#[repr(C)]
+struct Driver {
+    command: u32,
+    driver: [u8; 32],
+    version: [u8; 32],
+    firmware: [u8; 32],
+    /// Bus, more firmware, numbers of statistics.
+    rest: [u8; 32 + 32 + 12 + 5 * 4],
+}
+
+/// Hands name, version and firmware of a device's driver to `take`, as far as it
+/// has one.
+pub fn driver(interface: &Arc<str>, take: &mut impl FnMut(Setting)) {
+    const GDRVINFO: u32 = 3;
+    let mut driver = Driver {
+        command: GDRVINFO,
+        driver: [0; 32],
+        version: [0; 32],
+        firmware: [0; 32],
+        rest: [0; 96],
+    };
+    // SAFETY: the struct is that of ETHTOOL_GDRVINFO.
+    match unsafe { ask(interface, &mut driver) } {
+        Ok(()) => {}
+        // It has none, or has gone since it was listed.
+        Err(Errno::EOPNOTSUPP | Errno::ENODEV) => return,
+        Err(errno) => {
+            let mut unread = Setting::of_device("driver", interface, "driver", "", "");
+            unread.value = Err(errno.desc().to_owned());
+            return take(unread);
+        }
+    }
+    for (name, bytes) in [
+        ("driver", driver.driver),
+        ("version", driver.version),
+        ("firmware-version", driver.firmware),
+    ] {
+        let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+        if !text.is_empty() {
+            let text = String::from_utf8_lossy(text);
+            take(Setting::of_device("driver", interface, name, "", text));
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! A lab from a cell: two namespaces, a device in each, addresses and routes.
+
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+
+use knee_collect::KernelError;
+use knee_link::{Group, LinkConfig, Nic, Offloads, open_tun};
+use knee_loader::Variant;
+use knee_path::Backend;
+use knee_scenario::{Cell, Host, WorkloadSpec};
+use netlink_packet_route::route::RouteMetric;
+
+use super::facts::HostFacts;
+use super::netlink::Netlink;
+use super::{DEVICE, Facts, Joint, Namespace, netem, settings};
+
+/// Connecting ends bind this port plus the flow's number.
+pub const FIRST_PORT: u16 = 10_000;
+/// Flows whose number fits into a port.
+const MOST_PORTS: u32 = 50_000;
+
+/// The addresses of one `[[flow]]` table's hosts.
+#[derive(Clone, Copy, Debug)]
+pub struct Addresses {
+    pub sender: Ipv4Addr,
+    pub receiver: Ipv4Addr,
+}
+
+impl Addresses {
+    /// Of the table with that number: 10.77.x.y and 10.78.x.y.
+    pub fn of(group: usize) -> Addresses {
+        let (high, low) = ((group / 250) as u8, (group % 250 + 1) as u8);
+        Addresses {
+            sender: Ipv4Addr::new(10, 77, high, low),
+            receiver: Ipv4Addr::new(10, 78, high, low),
+        }
+    }
+}
+
+/// Two hosts whose devices nothing joins yet.
+pub struct Lab {
+    pub sender: Namespace,
+    pub receiver: Namespace,
+    /// The path between them, for the link's process to take.
+    pub joint: Option<Joint>,
+    pub addresses: Vec<Addresses>,
+    pub facts: Facts,
+}
+
+impl Lab {
+    /// Makes the hosts of a cell and what joins them. `congestion`: what the
+    /// kernel calls a scenario's algorithm.
+    ///
+    /// The caller is the first process of a lab ([`super::enter`]) and ends up
+    /// in a namespace of the lab's.
+    pub fn build(cell: &Cell, congestion: &dyn Fn(&str) -> String) -> Result<Lab, KernelError> {
+        let addresses: Vec<Addresses> = (0..cell.flows.len()).map(Addresses::of).collect();
+        let by_kernel = wants_netem(cell, &addresses)?;
+        let mut facts = Facts::here();
+        // Of this one only its children are of use: they have tables of sockets of their own.
+        let _nursery = Namespace::new()?;
+        let (sender, receiver, joint) = if by_kernel {
+            let (sender, receiver) = (Namespace::new()?, Namespace::new()?);
+            let router = netem::join(&sender, &receiver)?;
+            (sender, receiver, Joint::Router(router))
+        } else {
+            let (sender, sender_tun) = with_tun(&cell.sender)?;
+            let (receiver, receiver_tun) = with_tun(&cell.receiver)?;
+            let joint = Joint::Tuns {
+                sender: sender_tun,
+                receiver: receiver_tun,
+            };
+            (sender, receiver, joint)
+        };
+
+        sender.enter()?;
+        let ends: Vec<_> = addresses.iter().map(|a| (a.sender, a.receiver)).collect();
+        let netlink = &mut host(cell, &cell.sender, &ends, &|group| {
+            let flow = &cell.flows[group];
+            is_programs(&flow.workload).then(|| congestion(&Variant::of_flow(flow).to_string()))
+        })?;
+        if by_kernel {
+            netem::introduce(cell, &cell.sender, true, &ends)?;
+        }
+        facts.sender = HostFacts::here(&cell.sender, &ends, netlink)?;
+        receiver.enter()?;
+        let ends: Vec<_> = addresses.iter().map(|a| (a.receiver, a.sender)).collect();
+        let netlink = &mut host(cell, &cell.receiver, &ends, &|group| {
+            is_programs(&cell.flows[group].workload).then(|| congestion(&cell.receiver.algorithm))
+        })?;
+        if by_kernel {
+            netem::introduce(cell, &cell.receiver, false, &ends)?;
+        }
+        facts.receiver = HostFacts::here(&cell.receiver, &ends, netlink)?;
+        if let Joint::Router(router) = &joint {
+            router.enter()?;
+            netem::shape(&link_config(cell, &addresses, 0, 0))?;
+        }
+        facts.backend = joint.backend();
+        Ok(Lab {
+            sender,
+            receiver,
+            joint: Some(joint),
+            addresses,
+            facts,
+        })
+    }
+
+    /// What the link has to be.
+    pub fn link_config(&self, cell: &Cell, seed: u64, flows: u32) -> LinkConfig {
+        link_config(cell, &self.addresses, seed, flows)
+    }
+}
+
+fn link_config(cell: &Cell, addresses: &[Addresses], seed: u64, flows: u32) -> LinkConfig {
+    let nic = |host: &Host| Nic {
+        tso: host.gso_max_bytes > 0,
+        coalesce: host.rx_coalesce,
+        gro: host.gro,
+    };
+    let groups = addresses.iter().zip(&cell.flows);
+    LinkConfig {
+        path: cell.path.clone(),
+        further: cell.further.clone(),
+        groups: groups
+            .map(|(addresses, flow)| Group {
+                sender: addresses.sender,
+                receiver: addresses.receiver,
+                rtt: flow.rtt,
+                hops: flow.hops.clone(),
+            })
+            .collect(),
+        first_port: FIRST_PORT,
+        flows,
+        seed,
+        warmup: cell.warmup,
+        sample_interval: cell.sample_interval,
+        receiver: nic(&cell.receiver),
+        sender: nic(&cell.sender),
+    }
+}
+
+/// Is the path to be the kernel's own emulation?
+///
+/// # Errors
+/// It is asked for, and this kernel lacks a part of it.
+fn wants_netem(cell: &Cell, addresses: &[Addresses]) -> Result<bool, KernelError> {
+    let config = link_config(cell, addresses, 0, 0);
+    match cell.path.backend {
+        Backend::User => Ok(false),
+        Backend::Netem => netem::check(&config).map(|()| true),
+        // netem stands in for one bottleneck.
+        Backend::Auto if !cell.further.is_empty() => Ok(false),
+        Backend::Auto if netem::is_faster(&cell.path) => match netem::check(&config) {
+            Err(KernelError::Unsupported { .. }) => Ok(false),
+            checked => checked.map(|()| true),
+        },
+        Backend::Auto => Ok(false),
+    }
+}
+
+/// A host's namespace with its device, and the device's other end.
+fn with_tun(host: &Host) -> Result<(Namespace, OwnedFd), KernelError> {
+    let namespace = Namespace::new()?;
+    let offloads = Offloads {
+        tso: host.gso_max_bytes > 0,
+    };
+    let tun = open_tun(DEVICE, offloads).map_err(|source| KernelError::NoTun { source })?;
+    Ok((namespace, tun))
+}
+
+fn is_programs(workload: &WorkloadSpec) -> bool {
+    matches!(workload, WorkloadSpec::Programs { .. })
+}
+
+/// Refuses a cell with more flows than ports.
+pub fn check_flows(flows: u32) -> Result<(), KernelError> {
+    if flows > MOST_PORTS {
+        return Err(KernelError::Unsupported {
+            what: format!("{flows} flows are asked for"),
+            lacks: format!("has ports for {MOST_PORTS} of them in a lab"),
+            hint: "Set fewer, or simulate them.".into(),
+        });
+    }
+    Ok(())
+}
+
+/// One side's host, in the namespace that the caller is in. `ends`: own and far
+/// address of each group; `congctl`: the route's congestion control, for
+/// programs that do not choose one. Returns the way to the kernel's routing there.
+fn host(
+    cell: &Cell,
+    host: &Host,
+    ends: &[(Ipv4Addr, Ipv4Addr)],
+    congctl: &dyn Fn(usize) -> Option<String>,
+) -> Result<Netlink, KernelError> {
+    let mut netlink = Netlink::new()?;
+    settings::set_sysctls(host)?;
+    settings::set_device(&mut netlink, host, cell.path.mtu_bytes)?;
+    for (group, &(own, far)) in ends.iter().enumerate() {
+        netlink.add_address(DEVICE, own)?;
+        let mut metrics = vec![RouteMetric::InitCwnd(host.initcwnd)];
+        if host.quickack {
+            metrics.push(RouteMetric::QuickAck(1));
+        }
+        metrics.extend(congctl(group).map(RouteMetric::CcAlgo));
+        netlink.add_route(DEVICE, far, own, metrics)?;
+    }
+    Ok(netlink)
+}

@@ -1,0 +1,121 @@
+//! What a lab was: settings as they stood, for `run.json`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::Ipv4Addr;
+
+use knee_collect::KernelError;
+use knee_scenario::Host;
+use nix::unistd::geteuid;
+use serde::Serialize;
+
+use super::netlink::Netlink;
+use super::{ethtool, settings};
+use crate::namespace::DEVICE;
+
+/// Facts of one repetition's lab.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Facts {
+    /// Release of the running kernel.
+    pub kernel: String,
+    /// Jiffies per second, where the kernel tells its configuration.
+    pub hz: Option<u32>,
+    /// Made in a user namespace, without root?
+    pub rootless: bool,
+    /// What emulated the path: `user` or `netem`.
+    pub backend: &'static str,
+    pub available_congestion_control: String,
+    pub sender: HostFacts,
+    pub receiver: HostFacts,
+    /// The link's own measurements and what sampling cost.
+    pub measured: BTreeMap<String, f64>,
+}
+
+/// Facts of one side's host.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct HostFacts {
+    /// Addresses, by `[[flow]]` table.
+    pub addresses: Vec<String>,
+    /// Of the host's device, as read back.
+    pub mtu_bytes: u32,
+    pub tso: bool,
+    pub gso_max_bytes: u32,
+    /// Root qdisc of the device, as read back.
+    pub qdisc: String,
+    /// Merging of packets that arrive, and how long the NIC gathers them: the path does both.
+    pub gro: bool,
+    pub rx_coalesce_us: u64,
+    pub initcwnd: u32,
+    pub quickack: bool,
+    /// As read back.
+    pub sysctls: BTreeMap<String, String>,
+}
+
+impl HostFacts {
+    /// Of the namespace that the caller is in. `ends`: own and far address of each group.
+    pub fn here(
+        host: &Host,
+        ends: &[(Ipv4Addr, Ipv4Addr)],
+        netlink: &mut Netlink,
+    ) -> Result<HostFacts, KernelError> {
+        let device = netlink.device(DEVICE)?;
+        Ok(HostFacts {
+            addresses: ends.iter().map(|(own, _)| own.to_string()).collect(),
+            mtu_bytes: device.mtu_bytes,
+            tso: ethtool::is_on(DEVICE, ethtool::ASK_TSO)?,
+            gso_max_bytes: device.gso_max_bytes,
+            qdisc: device.qdisc,
+            gro: host.gro,
+            rx_coalesce_us: host.rx_coalesce.as_us(),
+            initcwnd: host.initcwnd,
+            quickack: host.quickack,
+            sysctls: settings::read_sysctls(host).into_iter().collect(),
+        })
+    }
+}
+
+impl Facts {
+    /// As an object of JSON.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("facts are plain data")
+    }
+
+    /// Of the machine.
+    pub fn here() -> Facts {
+        let read = |file: &str| {
+            fs::read_to_string(file)
+                .unwrap_or_default()
+                .trim()
+                .to_owned()
+        };
+        Facts {
+            kernel: read("/proc/sys/kernel/osrelease"),
+            hz: kernel_hz(),
+            // Inside of the user namespace everybody is root; the map tells.
+            rootless: !geteuid().is_root() || !read("/proc/self/uid_map").ends_with("4294967295"),
+            available_congestion_control: read(
+                "/proc/sys/net/ipv4/tcp_available_congestion_control",
+            ),
+            ..Facts::default()
+        }
+    }
+}
+
+/// HZ of the running kernel, from its configuration.
+fn kernel_hz() -> Option<u32> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let text = read_config_gz()
+        .or_else(|| fs::read_to_string(format!("/boot/config-{}", release.trim())).ok())?;
+    text.lines()
+        .find_map(|line| line.strip_prefix("CONFIG_HZ=")?.parse().ok())
+}
+
+fn read_config_gz() -> Option<String> {
+    use std::io::Read;
+    let file = fs::File::open("/proc/config.gz").ok()?;
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(file)
+        .read_to_string(&mut text)
+        .ok()?;
+    Some(text)
+}

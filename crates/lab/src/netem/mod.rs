@@ -1,0 +1,447 @@
+//! The kernel's own emulation of a path: netem for delay and loss, a token
+//! bucket and a queue for the bottleneck, in a router between two hosts.
+//!
+//! ```text
+//! sender ── to-sender [router] to-receiver ── receiver
+//!           netem: back delay, ACK loss        netem: loss, data delay
+//!                                              └ tbf: rate
+//!                                                └ the queue
+//! ```
+//!
+//! netem holds a packet before it hands it to the queue below, so the data
+//! direction's delay is in front of the bottleneck and not behind it as in
+//! Kneepoint's own link; round-trip time, queue and rate are the same.
+
+mod router;
+mod stats;
+mod watch;
+
+pub use router::{check, introduce, join, shape};
+pub use watch::run as watch;
+
+use std::fmt::Write as _;
+use std::net::Ipv4Addr;
+
+use knee_link::LinkConfig;
+use knee_path::Path;
+use knee_path::impairment::{ImpairmentSpec, Stage};
+use knee_path::loss::{LossSpec, Pattern};
+use knee_path::queue::BufferLimit;
+use knee_units::{Nanos, Rate};
+
+/// The router's device towards the sending hosts.
+pub const TO_SENDER: &str = "to-sender";
+/// The router's device towards the receiving hosts.
+pub const TO_RECEIVER: &str = "to-receiver";
+
+/// Bytes of Ethernet that the kernel counts with a packet; the scenario's
+/// rate and buffer count IP.
+const ETHERNET_BYTES: i64 = 14;
+/// What netem may hold: more than any path's bandwidth-delay product in packets.
+const HELD_PKTS: u32 = 10_000_000;
+/// The token bucket's depth in time: what a late timer can make up for. More,
+/// and longer bursts leave faster than the rate.
+const BURST: Nanos = Nanos::from_ms(1);
+/// The largest limit that tbf takes.
+const UNLIMITED_BYTES: u64 = i32::MAX as u64;
+/// More than any device's rate: a class without a limit of its own.
+const CLASS_RATE: &str = "1000gbit";
+
+/// What the kernel's own emulation cannot do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unsupported {
+    #[error(
+        "path.loss: netem loses packets at random, independently or in bursts, got \"{0}\"; use path.backend = \"user\""
+    )]
+    Loss(&'static str),
+    #[error(
+        "path.buffer: tbf holds at most {UNLIMITED_BYTES} bytes, got {0}; use path.backend = \"user\""
+    )]
+    Buffer(u64),
+    #[error("hop: qdiscs stand in for one bottleneck; use path.backend = \"user\"")]
+    Hops,
+    #[error("path.{0}: netem and tbf do not do it as Kneepoint's link does")]
+    Key(&'static str),
+}
+
+/// The commands for `tc -batch`, run in the router.
+///
+/// # Errors
+/// The scenario asks for what qdiscs do not have.
+pub fn commands(config: &LinkConfig) -> Result<String, Unsupported> {
+    let path = &config.path;
+    if !config.further.is_empty() {
+        return Err(Unsupported::Hops);
+    }
+    if let Some(key) = beyond(path) {
+        return Err(Unsupported::Key(key));
+    }
+    let least = config.groups.iter().map(|group| group.rtt.0).min();
+    let data_delay = Nanos(least.unwrap_or(path.rtt.0) / 2);
+    let mut batch = String::new();
+    let mut line = |text: String| {
+        let _ = writeln!(batch, "qdisc add dev {text}");
+    };
+    let data = netem(data_delay, &impaired(path, false), &path.loss)?;
+    let overhead = i64::from(path.overhead_bytes) - ETHERNET_BYTES;
+    line(format!(
+        "{TO_RECEIVER} root handle 1: stab overhead {overhead} {data}"
+    ));
+    if let Some(rate) = path.rate {
+        line(format!(
+            "{TO_RECEIVER} parent 1:1 handle 2: {}",
+            bottleneck(rate, path)?
+        ));
+        if let Some(queue) = queue(path) {
+            line(format!("{TO_RECEIVER} parent 2:1 handle 3: {queue}"));
+        }
+    }
+    let delays: Vec<(Ipv4Addr, Nanos)> = config
+        .groups
+        .iter()
+        .map(|group| (group.sender, group.rtt.saturating_sub(data_delay)))
+        .collect();
+    back(&mut batch, &delays, path)?;
+    Ok(batch)
+}
+
+/// A key of the path that qdiscs have nothing for, or something else: netem's
+/// jitter and reordering act before the bottleneck.
+fn beyond(path: &Path) -> Option<&'static str> {
+    let asked = [
+        (path.rate_trace.is_some(), "rate"),
+        (!has_qdisc(path), "queue"),
+        (path.policer.is_some(), "policer_rate"),
+        (!path.rtt_changes.is_empty(), "rtt_change"),
+    ];
+    let lacks = |spec: &&ImpairmentSpec| spec.kind.netem.is_none();
+    let impaired = path.impairments.iter().filter(lacks);
+    // What concerns the link itself is named first.
+    let impairment = impaired.min_by_key(|spec| spec.kind.stage != Stage::Link);
+    let first = asked.iter().find(|(asked, _)| *asked).map(|(_, key)| *key);
+    first
+        .or(impairment.map(|spec| spec.kind.name))
+        .or(path.ack.rate.map(|_| "ack_rate"))
+}
+
+/// Impairments in netem's own words: those against the data, or all.
+fn impaired(path: &Path, against: bool) -> String {
+    let acts = |spec: &&ImpairmentSpec| spec.kind.both_ways || !against;
+    let words = |spec: &ImpairmentSpec| spec.kind.netem.map(|words| format!(" {}", words(spec)));
+    path.impairments
+        .iter()
+        .filter(acts)
+        .filter_map(words)
+        .collect()
+}
+
+fn back(batch: &mut String, delays: &[(Ipv4Addr, Nanos)], path: &Path) -> Result<(), Unsupported> {
+    let impaired = impaired(path, true);
+    let first = delays.first().map_or(path.rtt, |&(_, delay)| delay);
+    if delays.iter().all(|&(_, delay)| delay == first) {
+        let netem = netem(first, &impaired, &path.ack_loss)?;
+        let _ = writeln!(batch, "qdisc add dev {TO_SENDER} root handle 1: {netem}");
+        return Ok(());
+    }
+    let _ = writeln!(
+        batch,
+        "qdisc add dev {TO_SENDER} root handle 1: htb default 1"
+    );
+    for (number, &(sender, delay)) in delays.iter().enumerate() {
+        let class = number + 1;
+        let netem = netem(delay, &impaired, &path.ack_loss)?;
+        let _ = writeln!(
+            batch,
+            "class add dev {TO_SENDER} parent 1: classid 1:{class:x} htb rate {CLASS_RATE} quantum 65536\n\
+             qdisc add dev {TO_SENDER} parent 1:{class:x} {netem}\n\
+             filter add dev {TO_SENDER} parent 1: protocol ip u32 match ip dst {sender}/32 flowid 1:{class:x}"
+        );
+    }
+    Ok(())
+}
+
+fn netem(delay: Nanos, impaired: &str, loss: &LossSpec) -> Result<String, Unsupported> {
+    let mut text = format!(
+        "netem limit {HELD_PKTS} delay {}.{:03}us{impaired}",
+        delay.as_us(),
+        delay.0 % 1_000
+    );
+    if loss.share > 0.0 {
+        let _ = match (&loss.pattern, loss.kind) {
+            (Pattern::Share, "random") => write!(text, " loss random {}%", loss.share * 100.0),
+            (Pattern::Chain(chain), _) => {
+                let [p, r, h, k] = [chain.worsens, chain.mends, chain.bad_loss, chain.good_loss]
+                    .map(|share| share * 100.0);
+                write!(text, " loss gemodel {p}% {r}% {h}% {k}%")
+            }
+            (_, kind) => return Err(Unsupported::Loss(kind)),
+        };
+    }
+    Ok(text)
+}
+
+fn bottleneck(rate: Rate, path: &Path) -> Result<String, Unsupported> {
+    let packet = u64::from(path.mtu_bytes + path.overhead_bytes);
+    let burst = rate.bytes_in(BURST).max(2 * packet);
+    let limit = match path.buffer {
+        BufferLimit::Bytes(bytes) if bytes > UNLIMITED_BYTES => {
+            return Err(Unsupported::Buffer(bytes));
+        }
+        BufferLimit::Bytes(bytes) => bytes,
+        BufferLimit::Packets(_) | BufferLimit::Unlimited => UNLIMITED_BYTES,
+    };
+    Ok(format!(
+        "tbf rate {}bit burst {burst} limit {limit}",
+        rate.bits_per_sec()
+    ))
+}
+
+/// Is the path's queue a qdisc with the same limit? Qdiscs count packets, take
+/// their parameters in words of their own, and red, cake and others theirs too.
+fn has_qdisc(path: &Path) -> bool {
+    const BY_PACKETS: &[&str] = &["codel", "fq_codel", "pie", "fq_pie", "fq"];
+    path.queue == "fifo"
+        || BY_PACKETS.contains(&path.queue)
+            && path.queue_params.are_defaults()
+            && matches!(path.buffer, BufferLimit::Packets(_))
+}
+
+/// The queue below the token bucket, `None` for the one that tbf brings: a
+/// FIFO of bytes.
+fn queue(path: &Path) -> Option<String> {
+    match (path.queue, path.buffer) {
+        ("fifo", BufferLimit::Packets(packets)) => Some(format!("pfifo limit {packets}")),
+        (name, BufferLimit::Packets(packets)) => Some(format!("{name} limit {packets}")),
+        _ => None,
+    }
+}
+
+/// Does the kernel's emulation carry more than Kneepoint's own link, which is
+/// exact at what it reaches? The own link holds 2 Gbit/s of wire packets beside
+/// the hosts on two processors.
+pub fn is_faster(path: &Path) -> bool {
+    const USER_RATE_BITS_PER_SEC: u64 = 2_000_000_000;
+    path.policer.is_none()
+        && path
+            .rate
+            .is_none_or(|rate| rate.bits_per_sec() > USER_RATE_BITS_PER_SEC)
+}
+
+#[cfg(test)]
+mod tests {
+    use knee_link::{Group, Nic};
+    use knee_path::impairment::{IMPAIRMENTS, ImpairmentKind, Impairments, find};
+    use knee_path::trace::RateTrace;
+    use knee_path::{AckLink, RttChange};
+    use knee_units::files::Files;
+    use knee_units::params::Params;
+
+    use super::*;
+
+    fn config(rtts_ms: &[u64]) -> LinkConfig {
+        let nic = Nic {
+            tso: true,
+            coalesce: Nanos::ZERO,
+            gro: true,
+        };
+        LinkConfig {
+            path: Path {
+                rate: Rate::from_bits_per_sec(100_000_000),
+                rtt: Nanos::from_ms(40),
+                rate_trace: None,
+                rtt_changes: Vec::new(),
+                impairments: Impairments::NONE,
+                ack: AckLink::open(),
+                loss: LossSpec::NONE,
+                ack_loss: LossSpec::NONE,
+                buffer: BufferLimit::Bytes(500_000),
+                queue: "fifo",
+                queue_params: Params::defaults(&[]),
+                policer: None,
+                mtu_bytes: 1500,
+                overhead_bytes: 0,
+                backend: knee_path::Backend::Netem,
+                keep_super_packets: false,
+            },
+            further: Vec::new(),
+            groups: (1..)
+                .zip(rtts_ms)
+                .map(|(host, &rtt)| Group {
+                    sender: Ipv4Addr::new(10, 77, 0, host),
+                    receiver: Ipv4Addr::new(10, 78, 0, host),
+                    rtt: Nanos::from_ms(rtt),
+                    hops: 0..1,
+                })
+                .collect(),
+            first_port: 10_000,
+            flows: 1,
+            seed: 1,
+            warmup: Nanos::ZERO,
+            sample_interval: Nanos::from_ms(10),
+            receiver: nic,
+            sender: nic,
+        }
+    }
+
+    #[test]
+    fn second_hop_is_refused_with_the_back_end_that_has_it() {
+        let mut config = config(&[40]);
+        config.further.push(config.path.clone());
+        let refusal = commands(&config).unwrap_err().to_string();
+        assert_eq!(
+            refusal,
+            "hop: qdiscs stand in for one bottleneck; use path.backend = \"user\""
+        );
+    }
+
+    #[test]
+    fn rate_and_buffer_count_ip_and_the_delay_is_shared_by_both_directions() {
+        assert_eq!(
+            commands(&config(&[40])).unwrap(),
+            "qdisc add dev to-receiver root handle 1: stab overhead -14 netem limit 10000000 delay 20000.000us\n\
+             qdisc add dev to-receiver parent 1:1 handle 2: tbf rate 100000000bit burst 12500 limit 500000\n\
+             qdisc add dev to-sender root handle 1: netem limit 10000000 delay 20000.000us\n"
+        );
+    }
+
+    #[test]
+    fn groups_of_different_rtt_differ_on_the_way_back() {
+        let text = commands(&config(&[20, 80])).unwrap();
+        assert!(text.contains(
+            "to-receiver root handle 1: stab overhead -14 netem limit 10000000 delay 10000.000us"
+        ));
+        assert!(text.contains("parent 1:1 netem limit 10000000 delay 10000.000us"));
+        assert!(text.contains("parent 1:2 netem limit 10000000 delay 70000.000us"));
+        assert!(text.contains("match ip dst 10.77.0.2/32 flowid 1:2"));
+    }
+
+    #[test]
+    fn loss_that_netem_does_not_have_is_refused() {
+        let mut config = config(&[40]);
+        config.path.loss = LossSpec {
+            kind: "periodic",
+            share: 0.001,
+            pattern: Pattern::Share,
+        };
+        assert_eq!(commands(&config), Err(Unsupported::Loss("periodic")));
+    }
+
+    #[test]
+    fn loss_in_bursts_is_netems_own_with_its_four_parameters() {
+        let mut config = config(&[40]);
+        config.path.loss =
+            LossSpec::read("gilbert p 1% r 25% 1-h 75% 1-k 0.5%", Files::NONE).unwrap();
+        let text = commands(&config).unwrap();
+        assert!(text.contains(" loss gemodel 1% 25% 75% 0.5%\n"), "{text}");
+    }
+
+    #[test]
+    fn what_qdiscs_do_otherwise_is_refused_with_its_key() {
+        let refused = |change: &dyn Fn(&mut Path)| {
+            let mut config = config(&[40]);
+            change(&mut config.path);
+            commands(&config).unwrap_err().to_string()
+        };
+        let time = Nanos::from_ms(5);
+        let ten = Rate::from_bits_per_sec(10_000_000);
+        let change = RttChange {
+            at: time,
+            rtt: time,
+        };
+        let trace = RateTrace::find("wifi", Files::NONE).unwrap();
+        for (key, text) in [
+            ("rtt_change", refused(&|path| path.rtt_changes.push(change))),
+            ("ack_rate", refused(&|path| path.ack.rate = ten)),
+            (
+                "rate",
+                refused(&|path| path.rate_trace = Some(trace.clone())),
+            ),
+        ] {
+            assert_eq!(
+                text,
+                format!("path.{key}: netem and tbf do not do it as Kneepoint's link does")
+            );
+        }
+    }
+
+    fn with(mut config: LinkConfig, spec: ImpairmentSpec) -> LinkConfig {
+        config.path.impairments = config.path.impairments.with(spec);
+        config
+    }
+
+    #[test]
+    fn every_impairment_is_refused_by_its_name_or_told_in_netems_words() {
+        for kind in IMPAIRMENTS {
+            let spec = ImpairmentSpec::example(kind);
+            let told = commands(&with(config(&[40]), spec.clone()));
+            match kind.netem {
+                None => assert_eq!(
+                    told.unwrap_err().to_string(),
+                    format!(
+                        "path.{}: netem and tbf do not do it as Kneepoint's link does",
+                        kind.name
+                    )
+                ),
+                Some(words) => assert!(told.unwrap().contains(&words(&spec)), "{}", kind.name),
+            }
+        }
+    }
+
+    #[test]
+    fn netems_words_stand_behind_the_delay_in_the_directions_of_the_impairment() {
+        for (both_ways, directions) in [(false, 1), (true, 2)] {
+            let kind = Box::leak(Box::new(ImpairmentKind {
+                netem: Some(|spec| format!("slot {}", spec.time("aggregate"))),
+                both_ways,
+                ..*find("aggregate").unwrap()
+            }));
+            let text = commands(&with(config(&[40]), ImpairmentSpec::example(kind))).unwrap();
+            let told = text.matches(" delay 20000.000us slot 4ms\n");
+            assert_eq!(told.count(), directions, "{text}");
+        }
+    }
+
+    #[test]
+    fn of_several_impairments_the_links_own_is_named() {
+        let spec = |name| ImpairmentSpec::example(find(name).unwrap());
+        let config = with(with(config(&[40]), spec("jitter")), spec("outage"));
+        assert_eq!(commands(&config), Err(Unsupported::Key("outage")));
+    }
+
+    #[test]
+    fn a_buffer_of_packets_is_a_queue_of_its_own() {
+        let mut config = config(&[40]);
+        config.path.buffer = BufferLimit::Packets(170);
+        let text = commands(&config).unwrap();
+        assert!(
+            text.contains("parent 2:1 handle 3: pfifo limit 170"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_queue_is_a_qdisc_only_with_a_limit_in_packets() {
+        let mut config = config(&[40]);
+        config.path.queue = "fq_codel";
+        assert_eq!(commands(&config), Err(Unsupported::Key("queue")));
+        config.path.buffer = BufferLimit::Packets(170);
+        let text = commands(&config).unwrap();
+        assert!(text.contains("handle 3: fq_codel limit 170"), "{text}");
+        config.path.queue = "cake";
+        assert_eq!(commands(&config), Err(Unsupported::Key("queue")));
+    }
+
+    #[test]
+    fn a_policer_is_left_to_the_own_link() {
+        let mut config = config(&[40]);
+        config.path.rate = None;
+        assert!(is_faster(&config.path));
+        config.path.policer = Some(knee_path::queue::policer::PolicerSpec {
+            rate: Rate::from_bits_per_sec(10_000_000).unwrap(),
+            burst_bytes: 64_000,
+            action: knee_path::queue::policer::Action::Drop,
+        });
+        assert!(!is_faster(&config.path));
+        assert_eq!(commands(&config), Err(Unsupported::Key("policer_rate")));
+    }
+}

@@ -1,0 +1,158 @@
+//! What the kernel's emulation did, in the words of Kneepoint's own link.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use knee_collect::clock::monotonic_ns;
+use knee_link::{DirectionReport, LinkConfig, Report};
+use knee_tables::QueueSample;
+use knee_units::{Nanos, Rate};
+use nix::net::if_::if_nametoindex;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+
+use super::stats::{Counters, Reader, Which};
+use super::{TO_RECEIVER, TO_SENDER};
+
+/// As of Kneepoint's own link: a rate further off is another path.
+const RATE_ERROR_PCT: f64 = 0.5;
+/// The token bucket's handle and netem's.
+const BUCKET: u16 = 2;
+const NETEM: u16 = 1;
+
+/// Samples the router's qdiscs until `stop` becomes readable, in the router's
+/// network namespace. Flows are not told apart, and lateness is not known.
+///
+/// `start_ns`: the run's beginning on CLOCK_MONOTONIC; times in the report count from it.
+///
+/// # Errors
+/// The qdiscs cannot be read.
+pub fn run(config: &LinkConfig, start_ns: u64, stop: BorrowedFd<'_>) -> io::Result<Report> {
+    let index = |device| if_nametoindex(device).map(|index| index as i32);
+    let (to_receiver, to_sender) = (index(TO_RECEIVER)?, index(TO_SENDER)?);
+    let mut reader = Reader::new()?;
+    let mut bottleneck = Bottleneck::new(config.path.rate);
+    let mut next_ns = start_ns + config.sample_interval.0;
+    while !stopped(stop, next_ns)? {
+        let found = reader.read()?;
+        let t_ns = monotonic_ns().saturating_sub(start_ns);
+        let netem = of(&found, (to_receiver, NETEM));
+        let bucket = of(&found, (to_receiver, BUCKET));
+        bottleneck.sample(t_ns, netem, bucket);
+        next_ns += config.sample_interval.0;
+    }
+    let found = reader.read()?;
+    let data = of(&found, (to_receiver, NETEM));
+    let back = of(&found, (to_sender, NETEM));
+    Ok(Report {
+        directions: [
+            bottleneck.report(data),
+            DirectionReport {
+                kept_up: true,
+                ..carried(back)
+            },
+        ],
+        queue: bottleneck.queue,
+        flows: Vec::new(),
+        realtime: false,
+    })
+}
+
+/// The data direction over time.
+struct Bottleneck {
+    rate: Option<Rate>,
+    queue: Vec<QueueSample>,
+    busy_ns: u64,
+    busy_bytes: u64,
+}
+
+impl Bottleneck {
+    fn new(rate: Option<Rate>) -> Self {
+        Self {
+            rate,
+            queue: Vec::new(),
+            busy_ns: 0,
+            busy_bytes: 0,
+        }
+    }
+
+    fn sample(&mut self, t_ns: u64, netem: Counters, bucket: Counters) {
+        // Without a rate there is no bucket, and nothing waits for one.
+        let waiting = if self.rate.is_some() {
+            bucket
+        } else {
+            Counters::default()
+        };
+        let sent = if self.rate.is_some() { bucket } else { netem };
+        let bytes = i64::from(waiting.queue_bytes);
+        let (before, busy) = match self.queue.last() {
+            Some(last) => (last.queue_bytes, last.queue_bytes > 0 && bytes > 0),
+            None => (0, false),
+        };
+        if let Some(last) = self.queue.last().filter(|_| busy) {
+            self.busy_ns += t_ns - last.t_ns as u64;
+            self.busy_bytes += sent.sent_bytes - last.sent_bytes as u64;
+        }
+        let delay = self
+            .rate
+            .map_or(Nanos::ZERO, |rate| rate.transmit_time(bytes as u64));
+        self.queue.push(QueueSample {
+            cell: 0,
+            rep: 0,
+            t_ns: t_ns as i64,
+            hop: 0,
+            queue_pkts: i64::from(waiting.queue_pkts),
+            queue_bytes: bytes,
+            // What lies between two looks is not known.
+            queue_bytes_max: bytes.max(before),
+            queue_delay_us: delay.as_us() as i64,
+            sent_pkts: i64::from(sent.sent_pkts),
+            sent_bytes: sent.sent_bytes as i64,
+            dropped_pkts: i64::from(waiting.dropped_pkts),
+            marked_pkts: 0,
+            lost_pkts: i64::from(netem.dropped_pkts - waiting.dropped_pkts),
+        });
+    }
+
+    fn report(&self, netem: Counters) -> DirectionReport {
+        let mut report = carried(netem);
+        if let Some(rate) = self.rate.filter(|_| self.busy_ns > 0) {
+            let achieved = self.busy_bytes as f64 * 8e9 / self.busy_ns as f64;
+            let asked = rate.bits_per_sec() as f64;
+            report.achieved_rate_bits_per_sec = Some(achieved);
+            report.rate_error_pct = Some((achieved - asked) / asked * 100.0);
+        }
+        report.kept_up = report
+            .rate_error_pct
+            .is_none_or(|error| error.abs() <= RATE_ERROR_PCT);
+        report
+    }
+}
+
+fn carried(netem: Counters) -> DirectionReport {
+    DirectionReport {
+        forwarded_pkts: u64::from(netem.sent_pkts),
+        forwarded_bytes: netem.sent_bytes,
+        ..DirectionReport::default()
+    }
+}
+
+fn of(found: &[(Which, Counters)], which: Which) -> Counters {
+    let found = found.iter().find(|(other, _)| *other == which);
+    found.map(|&(_, counters)| counters).unwrap_or_default()
+}
+
+/// Waits until then; returns whether to stop instead.
+fn stopped(stop: BorrowedFd<'_>, then_ns: u64) -> io::Result<bool> {
+    loop {
+        let left = then_ns.saturating_sub(monotonic_ns());
+        let mut fds = [PollFd::new(stop, PollFlags::POLLIN)];
+        let timeout = TimeSpec::from_duration(Duration::from_nanos(left));
+        match ppoll(&mut fds, Some(timeout), None) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(nix::Error::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! One end of one connection: a socket and the application at it.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use knee_observe::sock_diag::tcp_info::KNOWN_BYTES;
+use knee_scenario::workload::App;
+use knee_units::{Nanos, Rate};
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt,
+    socket, sockopt,
+};
+
+/// Options of a socket that the scenario settles.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    pub congestion: &'a str,
+    /// Does TCP's own timer space its packets, whatever the algorithm?
+    pub paced: bool,
+    pub max_pacing_rate: Option<Rate>,
+    pub nodelay: bool,
+}
+
+/// A TCP socket with the scenario's options.
+pub fn open(options: Options<'_>) -> nix::Result<OwnedFd> {
+    let fd = socket(
+        AddressFamily::Inet,
+        SockType::Stream,
+        SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC,
+        None,
+    )?;
+    setsockopt(&fd, sockopt::ReuseAddr, &true)?;
+    // However the process ends, its sockets end with it. Else the kernel would keep
+    // what they have not sent, and with it their namespace, for minutes.
+    let at_once = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    setsockopt(&fd, sockopt::Linger, &at_once)?;
+    setsockopt(&fd, sockopt::TcpCongestion, &options.congestion.into())?;
+    if options.nodelay {
+        setsockopt(&fd, sockopt::TcpNoDelay, &true)?;
+    }
+    if options.paced {
+        // A limit switches pacing on; lifting it leaves it on, at the rate that TCP reckons.
+        set_max_pacing_rate(&fd, u64::MAX - 1)?;
+        set_max_pacing_rate(&fd, u64::MAX)?;
+    }
+    if let Some(rate) = options.max_pacing_rate {
+        set_max_pacing_rate(&fd, rate.bits_per_sec() / 8)?;
+    }
+    Ok(fd)
+}
+
+fn set_max_pacing_rate(fd: &OwnedFd, bytes_per_sec: u64) -> nix::Result<()> {
+    // SAFETY: the option takes an unsigned long, which is eight bytes here.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const bytes_per_sec).cast(),
+            size_of::<u64>() as libc::socklen_t,
+        )
+    };
+    nix::Error::result(result).map(drop)
+}
+
+/// Begins to listen.
+pub fn listen_at(fd: &OwnedFd, address: Ipv4Addr, port: u16) -> nix::Result<()> {
+    bind(
+        fd.as_raw_fd(),
+        &SockaddrIn::from(SocketAddrV4::new(address, port)),
+    )?;
+    listen(fd, Backlog::MAXCONN)
+}
+
+/// Begins to connect, from a port of its own.
+pub fn connect_from(fd: &OwnedFd, own: (Ipv4Addr, u16), far: (Ipv4Addr, u16)) -> nix::Result<()> {
+    bind(
+        fd.as_raw_fd(),
+        &SockaddrIn::from(SocketAddrV4::new(own.0, own.1)),
+    )?;
+    match connect(
+        fd.as_raw_fd(),
+        &SockaddrIn::from(SocketAddrV4::new(far.0, far.1)),
+    ) {
+        Err(nix::Error::EINPROGRESS) | Ok(()) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads, and writes, in one turn: a fast connection leaves time to the others.
+const MOST_CALLS: usize = 16;
+
+/// What a turn of the connection came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    pub read_bytes: u64,
+    /// There is more to do, and no event will say so again.
+    pub goes_on: bool,
+}
+
+/// One end.
+pub struct Connection {
+    pub fd: OwnedFd,
+    pub app: Box<dyn App>,
+    far_closed: bool,
+    closed: bool,
+}
+
+impl Connection {
+    pub fn new(fd: OwnedFd, app: Box<dyn App>) -> Connection {
+        Connection {
+            fd,
+            app,
+            far_closed: false,
+            closed: false,
+        }
+    }
+
+    /// Reads what there is, then writes what the application has and the socket takes.
+    ///
+    /// `scratch` is what is read into and written from: its content means nothing.
+    pub fn turn(&mut self, scratch: &mut [u8], clock: impl Fn() -> Nanos) -> io::Result<Turn> {
+        let mut turn = Turn::default();
+        let all_read = self.read(scratch, &clock, &mut turn.read_bytes)?;
+        let all_written = self.write(scratch, &clock)?;
+        let over = self.app.closes() || self.far_closed && self.app.next_write_bytes(clock()) == 0;
+        if over && !self.closed {
+            self.closed = true;
+            let _ =
+                nix::sys::socket::shutdown(self.fd.as_raw_fd(), nix::sys::socket::Shutdown::Write);
+        }
+        turn.goes_on = !(all_read && all_written);
+        Ok(turn)
+    }
+
+    /// True: there was no more to read.
+    fn read(
+        &mut self,
+        scratch: &mut [u8],
+        clock: &impl Fn() -> Nanos,
+        read_bytes: &mut u64,
+    ) -> io::Result<bool> {
+        for _ in 0..MOST_CALLS {
+            if self.far_closed {
+                return Ok(true);
+            }
+            // MSG_TRUNC: TCP discards the bytes instead of copying them, tcp(7).
+            match self.receive(scratch) {
+                Ok(0) => self.far_closed = true,
+                Ok(bytes) => {
+                    *read_bytes += bytes as u64;
+                    self.app.read(clock(), bytes as u64);
+                }
+                Err(nix::Error::EAGAIN) => return Ok(true),
+                Err(nix::Error::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(false)
+    }
+
+    /// True: nothing more can be written now.
+    fn write(&mut self, scratch: &[u8], clock: &impl Fn() -> Nanos) -> io::Result<bool> {
+        for _ in 0..MOST_CALLS {
+            let bytes = self.app.next_write_bytes(clock());
+            if bytes == 0 || self.closed {
+                return Ok(true);
+            }
+            let length = usize::try_from(bytes)
+                .unwrap_or(usize::MAX)
+                .min(scratch.len());
+            match nix::sys::socket::send(
+                self.fd.as_raw_fd(),
+                &scratch[..length],
+                nix::sys::socket::MsgFlags::MSG_NOSIGNAL,
+            ) {
+                Ok(taken) => self.app.wrote(clock(), taken as u64),
+                Err(nix::Error::EAGAIN) => return Ok(true),
+                Err(nix::Error::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(false)
+    }
+
+    fn receive(&self, scratch: &mut [u8]) -> nix::Result<usize> {
+        nix::sys::socket::recv(
+            self.fd.as_raw_fd(),
+            scratch,
+            nix::sys::socket::MsgFlags::MSG_TRUNC,
+        )
+    }
+
+    /// Have both ends said that they are done?
+    pub fn is_over(&self) -> bool {
+        self.closed && self.far_closed
+    }
+
+    /// The kernel's last word on the socket.
+    pub fn tcp_info(&self) -> Vec<u8> {
+        let mut bytes = vec![0; KNOWN_BYTES];
+        let mut length = bytes.len() as libc::socklen_t;
+        // SAFETY: the buffer is as long as said.
+        let result = unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                bytes.as_mut_ptr().cast(),
+                &mut length,
+            )
+        };
+        bytes.truncate(if result == 0 { length as usize } else { 0 });
+        bytes
+    }
+}
+
+/// Why the connection could not be made, if that is so.
+pub fn pending_error(fd: &OwnedFd) -> Option<io::Error> {
+    match nix::sys::socket::getsockopt(fd, sockopt::SocketError) {
+        Ok(0) => None,
+        Ok(code) => Some(io::Error::from_raw_os_error(code)),
+        Err(error) => Some(error.into()),
+    }
+}

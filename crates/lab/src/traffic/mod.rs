@@ -1,0 +1,48 @@
+//! The workloads on real sockets: one process per side drives the state
+//! machines of `knee_scenario::workload` for all its connections.
+
+mod connection;
+mod generator;
+mod shared;
+
+pub use generator::{EndReport, Plan, Side, generate};
+pub use shared::{Progress, Shared};
+
+use knee_scenario::Cell;
+use knee_units::Nanos;
+
+/// One connection of the scenario, in the order of the simulator's flow numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    pub number: u32,
+    /// Index of its `[[flow]]`.
+    pub group: usize,
+    /// When it is opened, after the start.
+    pub open: Nanos,
+    /// How much it carries, where the workload draws that.
+    pub bytes: u64,
+    pub receiver_opens: bool,
+}
+
+/// Every connection that the engine itself opens; programs open their own.
+pub fn flows(cell: &Cell, rep: u32) -> Vec<Flow> {
+    let receiver_opens: Vec<bool> = cell
+        .flows
+        .iter()
+        .map(|spec| {
+            spec.workload
+                .apps(0)
+                .is_some_and(|apps| apps.receiver_opens)
+        })
+        .collect();
+    (0..)
+        .zip(cell.connections(rep))
+        .map(|(number, connection)| Flow {
+            number,
+            group: connection.group,
+            open: connection.open,
+            bytes: connection.bytes,
+            receiver_opens: receiver_opens[connection.group],
+        })
+        .collect()
+}

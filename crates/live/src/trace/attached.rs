@@ -1,0 +1,144 @@
+//! An observing object in the kernel.
+
+use std::{fs, io};
+
+use knee_collect::KernelError;
+use knee_loader::{NOT_BUILT, log, requirements};
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::Typedef;
+use libbpf_rs::{Link, Map, MapCore, MapFlags, Object, ObjectBuilder};
+
+use super::cost::{Cost, Meter};
+
+/// The section of the filter.
+const FILTER: &str = ".rodata.filter";
+const LOST: &str = ".bss.lost";
+
+/// What an object is, and what it needs.
+pub struct Wanted<'a> {
+    /// For errors and for the kernel's lists.
+    pub name: &'a str,
+    pub bytes: &'a [u8],
+    /// The filter, as the program's `struct trace_filter` has it.
+    pub filter: &'a [u8],
+    /// Tracepoints without which it makes no sense.
+    pub tracepoints: &'a [&'a str],
+    /// The first Linux that has all it needs, for errors.
+    pub since: &'a str,
+}
+
+/// Programs that look on while this lives.
+pub struct Attached {
+    object: Object,
+    // Links before the meter: nothing runs unmeasured.
+    links: Vec<Link>,
+    meter: Meter,
+}
+
+impl Attached {
+    /// Loads the object and attaches its programs.
+    pub fn attach(wanted: &Wanted<'_>) -> Result<Attached, KernelError> {
+        let cannot = |(why, hint)| KernelError::Trace { why, hint };
+        if wanted.bytes.is_empty() {
+            return Err(cannot((NOT_BUILT.into(), "Build it again.".into())));
+        }
+        requirements::check(requirements::TRACING).map_err(cannot)?;
+        let known = tracepoints().map_err(cannot)?;
+        if let Some(lacking) = wanted.tracepoints.iter().find(|one| !known(one)) {
+            let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+            return Err(cannot((
+                format!(
+                    "this kernel ({}) has no tracepoint {lacking}",
+                    release.trim()
+                ),
+                format!("It needs Linux {} or later.", wanted.since),
+            )));
+        }
+        let meter = Meter::start();
+        let (loaded, said) = log::of(|| load(wanted, &known));
+        let (object, links) =
+            loaded.map_err(|error| cannot(log::explained(wanted.name, &error, &said)))?;
+        Ok(Attached {
+            object,
+            links,
+            meter,
+        })
+    }
+
+    /// One of its maps.
+    pub fn map(&self, name: &str) -> Map<'_> {
+        self.object
+            .maps()
+            .find(|map| map.name() == name)
+            .unwrap_or_else(|| panic!("the object has a map {name}"))
+    }
+
+    /// What found no room so far.
+    pub fn lost(&self) -> Result<u64, KernelError> {
+        let bytes = self
+            .map(LOST)
+            .lookup(&0u32.to_ne_bytes(), MapFlags::ANY)
+            .map_err(unreadable)?
+            .unwrap_or_default();
+        let bytes = bytes.as_slice().try_into().unwrap_or_default();
+        Ok(u64::from_ne_bytes(bytes))
+    }
+
+    /// Takes the programs off their tracepoints; what they wrote can still be read.
+    pub fn detach(&mut self) {
+        self.links.clear();
+    }
+
+    /// What its programs cost so far.
+    pub fn cost(&self) -> Cost {
+        self.meter.read(self.object.progs())
+    }
+}
+
+/// What the programs wrote cannot be read.
+pub fn unreadable(error: libbpf_rs::Error) -> KernelError {
+    KernelError::system("cannot read what the trace's programs wrote")(io::Error::other(error))
+}
+
+/// Does the running kernel have a tracepoint of that name?
+fn tracepoints() -> Result<impl Fn(&str) -> bool, (String, String)> {
+    let btf = Btf::from_vmlinux().map_err(|error| {
+        (
+            format!("the kernel's BTF cannot be read ({error})"),
+            "It needs a kernel built with CONFIG_DEBUG_INFO_BTF.".to_owned(),
+        )
+    })?;
+    Ok(move |name: &str| {
+        btf.type_by_name::<Typedef<'_>>(&format!("btf_trace_{name}"))
+            .is_some()
+    })
+}
+
+fn load(
+    wanted: &Wanted<'_>,
+    known: &impl Fn(&str) -> bool,
+) -> libbpf_rs::Result<(Object, Vec<Link>)> {
+    let mut open = ObjectBuilder::default()
+        .name(wanted.name)?
+        .open_memory(wanted.bytes)?;
+    for mut map in open.maps_mut() {
+        if map.name() == FILTER {
+            map.set_initial_value(wanted.filter)?;
+        }
+    }
+    for mut program in open.progs_mut() {
+        let section = program.section().to_string_lossy().into_owned();
+        let tracepoint = section.rsplit('/').next().unwrap_or_default();
+        // Those that came with later kernels are done without.
+        if !known(tracepoint) {
+            program.set_autoload(false);
+        }
+    }
+    let object = open.load()?;
+    let links = object
+        .progs_mut()
+        .filter(|program| program.autoload())
+        .map(|program| program.attach())
+        .collect::<libbpf_rs::Result<Vec<Link>>>()?;
+    Ok((object, links))
+}

@@ -1,0 +1,16 @@
+//! A path: packets, what delays, drops and marks them, and the links between, shared by both engines.
+//!
+//! Everything here is pure: no clock, no socket, no file, no thread. Whatever
+//! depends on time takes `now`, so the simulator drives it with virtual time
+//! and the link with the real clock, and both see the same behaviour.
+
+pub mod bottleneck;
+pub mod impairment;
+pub mod loss;
+pub mod packet;
+pub mod queue;
+mod spec;
+pub mod trace;
+pub mod transit;
+
+pub use spec::{AckLink, Backend, Path, RttChange, hop_streams, last_legs};

@@ -1,0 +1,158 @@
+//! Loss packet by packet, as a file says: to repeat what was recorded, or to
+//! lose just the packets that a test is about.
+
+use std::sync::Arc;
+
+use knee_units::files::{FileError, Files, lines};
+use serde::Serialize;
+
+use super::{Loss, LossError, LossKind, LossSpec, Pattern};
+
+pub(super) const KIND: LossKind = LossKind {
+    name: "trace",
+    summary: "packets are lost as a file says: 0 and 1 (lost) for one packet each, from the beginning again at the end, or the numbers of the packets lost, from 1",
+    source: "kneepoint",
+    example: "trace losses.txt",
+    read,
+    build: |spec, _| {
+        let Pattern::Sequence(sequence) = &spec.pattern else {
+            unreachable!("a loss of this kind is a sequence")
+        };
+        Box::new(Trace {
+            sequence: sequence.clone(),
+            at: 0,
+        })
+    },
+};
+
+/// Most packets that a file may speak of.
+const MOST_PACKETS: usize = 100_000_000;
+
+/// The fate of each packet, in order.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sequence {
+    /// As the scenario names it.
+    #[serde(skip)]
+    pub file: String,
+    lost: Vec<bool>,
+    /// Begins anew at its end; else nothing is lost from there on.
+    repeats: bool,
+}
+
+fn read(name: &str, files: Files<'_>) -> Result<LossSpec, LossError> {
+    if name.is_empty() {
+        return Err(LossError::Form);
+    }
+    let text = files.text(name).map_err(LossError::File)?;
+    let sequence = Sequence::parse(name, &files.path(name), &text).map_err(LossError::File)?;
+    let lost = sequence.lost.iter().filter(|lost| **lost).count();
+    Ok(LossSpec {
+        kind: KIND.name,
+        share: lost as f64 / sequence.lost.len() as f64,
+        pattern: Pattern::Sequence(Arc::new(sequence)),
+    })
+}
+
+impl Sequence {
+    /// Nothing but 0 and 1, together or apart, is a sequence; anything else has to be numbers.
+    fn parse(name: &str, path: &str, text: &str) -> Result<Sequence, FileError> {
+        let mut bits = String::new();
+        lines(text).for_each(|(_, line)| bits.extend(line.split_whitespace()));
+        let repeats = bits.bytes().all(|bit| matches!(bit, b'0' | b'1'));
+        let lost = if repeats {
+            bits.bytes().map(|bit| bit == b'1').collect()
+        } else {
+            numbers(path, text)?
+        };
+        if lost.is_empty() {
+            return Err(FileError::Whole {
+                file: path.into(),
+                what: "it is empty; expected a 0 or 1 per packet, or numbers of lost packets."
+                    .into(),
+            });
+        }
+        Ok(Sequence {
+            file: name.into(),
+            lost,
+            repeats,
+        })
+    }
+}
+
+fn numbers(path: &str, text: &str) -> Result<Vec<bool>, FileError> {
+    let mut lost = Vec::new();
+    for (line, words) in lines(text) {
+        for word in words.split_whitespace() {
+            let number = word.parse::<usize>().ok();
+            let Some(number) = number.filter(|n| (lost.len() + 1..=MOST_PACKETS).contains(n))
+            else {
+                return Err(FileError::Line {
+                    file: path.into(),
+                    line,
+                    got: word.into(),
+                    expected: format!(
+                        "the number of a packet from {} to {MOST_PACKETS}; numbers rise",
+                        lost.len() + 1
+                    ),
+                });
+            };
+            lost.resize(number - 1, false);
+            lost.push(true);
+        }
+    }
+    Ok(lost)
+}
+
+struct Trace {
+    sequence: Arc<Sequence>,
+    at: usize,
+}
+
+impl Loss for Trace {
+    #[inline]
+    fn lose(&mut self) -> bool {
+        let Some(&lost) = self.sequence.lost.get(self.at) else {
+            return false;
+        };
+        self.at += 1;
+        if self.sequence.repeats && self.at == self.sequence.lost.len() {
+            self.at = 0;
+        }
+        lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use knee_units::rng::Stream;
+
+    use super::*;
+
+    fn fate(text: &str, packets: usize) -> String {
+        let sequence = Sequence::parse("t", "t", text).unwrap();
+        let spec = LossSpec {
+            kind: "trace",
+            share: 1.0,
+            pattern: Pattern::Sequence(Arc::new(sequence)),
+        };
+        let mut process = spec.build(Stream::new(1, "loss")).unwrap();
+        (0..packets)
+            .map(|_| if process.lose() { '1' } else { '0' })
+            .collect()
+    }
+
+    #[test]
+    fn bits_repeat_and_numbers_do_not() {
+        assert_eq!(fate("0 1\n# twice\n001\n", 12), "010010100101");
+        assert_eq!(fate("2 5", 12), "010010000000");
+    }
+
+    #[test]
+    fn number_out_of_order_is_refused_with_its_line() {
+        let error = Sequence::parse("t", "lab/t", "3\n\n7 # a comment\n5\n").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "lab/t:4: got \"5\"; expected the number of a packet from 8 to 100000000; numbers rise."
+        );
+    }
+}

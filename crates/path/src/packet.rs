@@ -1,0 +1,51 @@
+//! What queues, loss and links see of a packet.
+
+use knee_units::Nanos;
+
+/// IPv4 + TCP header with the timestamp option: what every segment carries.
+pub const HEADER_BYTES: u32 = 20 + 20 + 12;
+
+/// The two ECN bits of the IP header (RFC 3168).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Ecn {
+    #[default]
+    NotEct = 0,
+    Ect1 = 1,
+    Ect0 = 2,
+    Ce = 3,
+}
+
+/// One wire packet. Its content stays with the engine, behind `handle`: a
+/// segment of the simulator or a buffer of the link.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Packet {
+    /// The engine's name for the content.
+    pub handle: u32,
+    /// What the rate and the buffer count: the IP packet plus `path.overhead`.
+    pub bytes: u32,
+    /// The flow it belongs to, for queues that tell flows apart.
+    pub flow: u32,
+    /// The host that sends it, for queues that tell hosts apart.
+    pub host: u32,
+    pub ecn: Ecn,
+    /// Differentiated services code point (RFC 2474), 0 ..= 63.
+    pub dscp: u8,
+    /// An ACK without data, flags or SACK blocks: its number, which wraps. A later one makes it superfluous.
+    pub pure_ack: Option<u32>,
+    /// When it entered the queue; set by the queue.
+    pub enqueued: Nanos,
+}
+
+impl Packet {
+    /// Says "congestion experienced" in the packet's header. `false`: its
+    /// sender does not understand that, so it must be dropped instead.
+    #[inline]
+    pub fn mark_ce(&mut self) -> bool {
+        if self.ecn == Ecn::NotEct {
+            return false;
+        }
+        self.ecn = Ecn::Ce;
+        true
+    }
+}

@@ -1,0 +1,459 @@
+//! One tin: its flows, the hosts they belong to, and whose turn it is.
+
+use knee_units::Nanos;
+
+use super::cobalt::{Cobalt, Settings};
+use crate::packet::Packet;
+use crate::queue::flows::Hash;
+
+/// Queues of a tin, and hosts it counts.
+pub(super) const QUEUES: usize = 1_024;
+/// Queues a flow may be in: its own, and the others of the set.
+const WAYS: usize = 8;
+
+/// "No packet", "no flow".
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The packets of all queues, linked; room is used again, last freed first.
+pub(super) struct Packets {
+    nodes: Vec<Node>,
+    free: u32,
+    pub(super) count: u32,
+    pub(super) bytes: u64,
+}
+
+struct Node {
+    packet: Packet,
+    next: u32,
+}
+
+/// Which rotation a flow is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Set {
+    None,
+    /// New, and so far without a deficit: goes first.
+    Sparse,
+    /// Sent all it had, and waits behind the bulk flows once.
+    SparseWait,
+    Bulk,
+    /// Empty, while COBALT forgets.
+    Decaying,
+}
+
+/// A cache line.
+#[derive(Clone)]
+#[repr(align(64))]
+pub(super) struct Flow {
+    pub(super) head: u32,
+    pub(super) tail: u32,
+    next: u32,
+    prev: u32,
+    /// What it may send in this round, [`Turn`]; 0 or below: its turn is over.
+    pub(super) deficit: Turn,
+    pub(super) bytes: u32,
+    /// The flow it is reserved for.
+    tag: u32,
+    host: u16,
+    pub(super) set: Set,
+    pub(super) cobalt: Cobalt,
+}
+
+const _: () = assert!(size_of::<Flow>() == 64);
+
+#[derive(Clone, Copy)]
+struct Host {
+    tag: u32,
+    bulk_flows: u32,
+}
+
+/// Bytes a flow may send, in units of 1/4096: what is left of a quantum that
+/// is divided among a host's flows adds up, and is not rounded away.
+pub(super) type Turn = i32;
+
+#[inline]
+pub(super) fn turn_of(bytes: u32) -> Turn {
+    (bytes << 12).cast_signed()
+}
+
+/// The three rotations, as indices of [`Tin::heads`].
+pub(super) const NEW: usize = 0;
+pub(super) const OLD: usize = 1;
+pub(super) const DECAYING: usize = 2;
+
+pub(super) struct Tin {
+    pub(super) flows: Box<[Flow; QUEUES]>,
+    hosts: Box<[Host; QUEUES]>,
+    /// Of each flow of each host: the quantum, divided among its bulk flows.
+    turns: Box<[Turn; QUEUES]>,
+    /// First flow of each rotation. Its flows are a ring, so that the first
+    /// becomes the last by one step: most of what a busy tin does.
+    pub(super) heads: [u32; 3],
+    pub(super) sparse_flows: u32,
+    pub(super) bulk_flows: u32,
+    pub(super) pkts: u32,
+    /// Bytes it may send in this round, when nothing shapes.
+    pub(super) deficit: i64,
+    pub(super) quantum: i64,
+    /// A flow's turn, undivided, and whether hosts divide it.
+    turn: Turn,
+    divides: bool,
+    /// Bytes per second above which it gives way; 0: no shaper.
+    pub(super) rate: u64,
+    /// When it keeps its rate again.
+    pub(super) time_next: Nanos,
+    pub(super) settings: Settings,
+}
+
+impl Packets {
+    pub(super) fn new() -> Packets {
+        Packets {
+            nodes: Vec::new(),
+            free: NONE,
+            count: 0,
+            bytes: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn first_mut(&mut self, flow: &Flow) -> Option<&mut Packet> {
+        (flow.head != NONE).then(|| &mut self.nodes[flow.head as usize].packet)
+    }
+
+    pub(super) fn get(&self, at: u32) -> (&Packet, u32) {
+        let node = &self.nodes[at as usize];
+        (&node.packet, node.next)
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, flow: &mut Flow, packet: Packet) {
+        let node = Node { packet, next: NONE };
+        let at = self.free;
+        let at = if at == NONE {
+            self.nodes.push(node);
+            (self.nodes.len() - 1) as u32
+        } else {
+            self.free = std::mem::replace(&mut self.nodes[at as usize], node).next;
+            at
+        };
+        if flow.head == NONE {
+            flow.head = at;
+        } else {
+            self.nodes[flow.tail as usize].next = at;
+        }
+        flow.tail = at;
+        flow.bytes += packet.bytes;
+        self.count += 1;
+        self.bytes += u64::from(packet.bytes);
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self, flow: &mut Flow) -> Option<Packet> {
+        (flow.head != NONE).then(|| self.remove(flow, NONE))
+    }
+
+    /// Takes the packet behind `before` out of a flow's queue, the first if that is [`NONE`].
+    #[inline]
+    pub(super) fn remove(&mut self, flow: &mut Flow, before: u32) -> Packet {
+        let at = if before == NONE {
+            flow.head
+        } else {
+            self.nodes[before as usize].next
+        };
+        let Node { packet, next } = self.nodes[at as usize];
+        if before == NONE {
+            flow.head = next;
+        } else {
+            self.nodes[before as usize].next = next;
+        }
+        if flow.tail == at {
+            flow.tail = before;
+        }
+        self.nodes[at as usize].next = self.free;
+        self.free = at;
+        flow.bytes -= packet.bytes;
+        self.count -= 1;
+        self.bytes -= u64::from(packet.bytes);
+        packet
+    }
+}
+
+impl Tin {
+    /// `flow_quantum`: bytes of a flow's turn; `divides`: the flows of a host share it.
+    pub(super) fn new(
+        rate: u64,
+        quantum: u32,
+        flow_quantum: u32,
+        divides: bool,
+        settings: Settings,
+    ) -> Tin {
+        let flow = Flow {
+            head: NONE,
+            tail: NONE,
+            next: NONE,
+            prev: NONE,
+            deficit: 0,
+            bytes: 0,
+            tag: 0,
+            host: 0,
+            set: Set::None,
+            cobalt: Cobalt::default(),
+        };
+        let host = Host {
+            tag: 0,
+            bulk_flows: 0,
+        };
+        Tin {
+            flows: table(flow),
+            hosts: table(host),
+            turns: table(turn_of(flow_quantum)),
+            heads: [NONE; 3],
+            sparse_flows: 0,
+            bulk_flows: 0,
+            pkts: 0,
+            deficit: 0,
+            quantum: i64::from(quantum),
+            turn: turn_of(flow_quantum),
+            divides,
+            rate,
+            time_next: Nanos::ZERO,
+            settings,
+        }
+    }
+
+    /// Has it anything to send?
+    #[inline]
+    pub(super) fn is_active(&self) -> bool {
+        self.sparse_flows + self.bulk_flows > 0
+    }
+
+    /// The queue of the flow `tag`: the one reserved for it, else one that is
+    /// free, else it shares its first.
+    #[inline]
+    pub(super) fn find(&mut self, tag: u32, host: u32, hashes: &Hash) -> usize {
+        let hash = hashes.bucket(tag);
+        let flow = &self.flows[hash];
+        if flow.tag == tag && flow.set != Set::None {
+            return hash;
+        }
+        let ways = |way| hash - hash % WAYS + (hash + way) % WAYS;
+        let reserved = (0..WAYS).map(ways).find(|&i| self.flows[i].tag == tag);
+        let free = || {
+            (0..WAYS)
+                .map(ways)
+                .find(|&i| self.flows[i].set == Set::None)
+        };
+        let i = reserved.or_else(free).unwrap_or(hash);
+        if reserved.is_some() && self.flows[i].set != Set::None {
+            return i;
+        }
+        // Where flows share a queue its host is that of the last.
+        self.count_host(i, false);
+        self.flows[i].tag = tag;
+        self.flows[i].host = self.find_host(host, hashes.bucket(host)) as u16;
+        self.count_host(i, true);
+        i
+    }
+
+    fn find_host(&mut self, tag: u32, hash: usize) -> usize {
+        let ways = |way| hash - hash % WAYS + (hash + way) % WAYS;
+        let known = (0..WAYS).map(ways).find(|&i| self.hosts[i].tag == tag);
+        let free = || (0..WAYS).map(ways).find(|&i| self.hosts[i].bulk_flows == 0);
+        let i = known.or_else(free).unwrap_or(hash);
+        self.hosts[i].tag = tag;
+        i
+    }
+
+    fn count_host(&mut self, i: usize, more: bool) {
+        let flow = &self.flows[i];
+        if flow.set == Set::Bulk {
+            let host = &mut self.hosts[usize::from(flow.host)];
+            host.bulk_flows = match more {
+                true => host.bulk_flows + 1,
+                false => host.bulk_flows - 1,
+            };
+            if self.divides {
+                self.turns[usize::from(flow.host)] =
+                    self.turn / host.bulk_flows.max(1).cast_signed();
+            }
+        }
+    }
+
+    /// Moves a flow to another rotation's kind, and counts.
+    pub(super) fn set(&mut self, i: usize, set: Set) {
+        self.count_host(i, false);
+        let (sparse, bulk) = kind(self.flows[i].set);
+        self.sparse_flows -= sparse;
+        self.bulk_flows -= bulk;
+        self.flows[i].set = set;
+        let (sparse, bulk) = kind(set);
+        self.sparse_flows += sparse;
+        self.bulk_flows += bulk;
+        self.count_host(i, true);
+    }
+
+    #[inline]
+    pub(super) fn turn(&self, flow: &Flow) -> Turn {
+        self.turns[usize::from(flow.host) % QUEUES]
+    }
+
+    /// The flow whose turn it is, and its rotation, where flows are new or,
+    /// `decaying`, a little of an empty one is to be forgotten first.
+    pub(super) fn next_new(&mut self, decaying: bool) -> Option<(usize, usize)> {
+        let mut list = if decaying && self.heads[DECAYING] != NONE {
+            DECAYING
+        } else {
+            NEW
+        };
+        loop {
+            if list == NEW && self.heads[NEW] == NONE {
+                return self.next_old().map(|i| (OLD, i));
+            }
+            let i = self.heads[list] as usize;
+            if self.flows[i].deficit > 0 {
+                return Some((list, i));
+            }
+            // Its turn is over: it goes on among the bulk flows.
+            if self.flows[i].set == Set::Sparse {
+                let empty = self.flows[i].head == NONE;
+                self.set(i, if empty { Set::SparseWait } else { Set::Bulk });
+            }
+            self.flows[i].deficit += self.turn(&self.flows[i]);
+            self.unlink(list, i);
+            self.append(OLD, i);
+            list = NEW;
+        }
+    }
+
+    /// It was an empty flow's turn: out of its rotation, until COBALT has forgotten.
+    pub(super) fn retire(&mut self, list: usize, i: usize, now: Nanos) {
+        let cobalt = &mut self.flows[i].cobalt;
+        cobalt.queue_empty(&self.settings, now);
+        let rests = cobalt.rests(now);
+        self.unlink(list, i);
+        if rests {
+            self.set(i, Set::None);
+        } else {
+            self.append(DECAYING, i);
+            self.set(i, Set::Decaying);
+        }
+    }
+
+    /// The first of the old flows that may send, after as many turns of all
+    /// as that takes.
+    #[inline]
+    pub(super) fn next_old(&mut self) -> Option<usize> {
+        let first = self.heads[OLD];
+        if first == NONE {
+            return None;
+        }
+        let mut at = first;
+        // Ten times per packet with ten flows of a host, so without checks of bounds.
+        loop {
+            let flow = &mut self.flows[at as usize % QUEUES];
+            if flow.deficit > 0 {
+                self.heads[OLD] = at;
+                return Some(at as usize % QUEUES);
+            }
+            flow.deficit += self.turns[usize::from(flow.host) % QUEUES];
+            at = flow.next;
+            if at == first {
+                self.skip_rounds();
+            }
+        }
+    }
+
+    /// Gives the old flows the turns of all rounds at once after which none of
+    /// them may send yet. Flows that share a host's turn have many such rounds.
+    fn skip_rounds(&mut self) {
+        let first = self.heads[OLD];
+        let mut rounds = Turn::MAX;
+        let mut at = first;
+        loop {
+            let flow = &self.flows[at as usize % QUEUES];
+            let turn = self.turn(flow);
+            if flow.deficit + turn > 0 {
+                return;
+            }
+            rounds = rounds.min(-flow.deficit / turn);
+            at = flow.next;
+            if at == first {
+                break;
+            }
+        }
+        loop {
+            let flow = &mut self.flows[at as usize % QUEUES];
+            flow.deficit += rounds * self.turns[usize::from(flow.host) % QUEUES];
+            at = flow.next;
+            if at == first {
+                break;
+            }
+        }
+    }
+
+    /// Puts a flow at a rotation's end.
+    pub(super) fn append(&mut self, list: usize, i: usize) {
+        let head = self.heads[list];
+        let at = i as u32;
+        if head == NONE {
+            self.heads[list] = at;
+            (self.flows[i].prev, self.flows[i].next) = (at, at);
+            return;
+        }
+        let tail = std::mem::replace(&mut self.flows[head as usize].prev, at);
+        self.flows[tail as usize].next = at;
+        (self.flows[i].prev, self.flows[i].next) = (tail, head);
+    }
+
+    pub(super) fn unlink(&mut self, list: usize, i: usize) {
+        let Flow { next, prev, .. } = self.flows[i];
+        if next == i as u32 {
+            self.heads[list] = NONE;
+            return;
+        }
+        self.flows[prev as usize].next = next;
+        self.flows[next as usize].prev = prev;
+        if self.heads[list] == i as u32 {
+            self.heads[list] = next;
+        }
+    }
+
+    /// Bulk flows of all hosts.
+    #[cfg(test)]
+    pub(super) fn host_counts(&self) -> u32 {
+        self.hosts.iter().map(|host| host.bulk_flows).sum()
+    }
+
+    /// The queue with most bytes, and how many.
+    pub(super) fn fattest(&self) -> Option<(u32, usize)> {
+        let mut fattest: Option<(u32, usize)> = None;
+        for list in [NEW, OLD] {
+            let head = self.heads[list];
+            let mut i = head;
+            while i != NONE {
+                let flow = &self.flows[i as usize];
+                if flow.head != NONE && fattest.is_none_or(|(most, _)| flow.bytes > most) {
+                    fattest = Some((flow.bytes, i as usize));
+                }
+                i = if flow.next == head { NONE } else { flow.next };
+            }
+        }
+        fattest
+    }
+}
+
+/// One for each queue, or for each host.
+fn table<T: Clone>(value: T) -> Box<[T; QUEUES]> {
+    match vec![value; QUEUES].try_into() {
+        Ok(table) => table,
+        Err(_) => unreachable!("it is as long"),
+    }
+}
+
+/// Counts as sparse, counts as bulk.
+fn kind(set: Set) -> (u32, u32) {
+    match set {
+        Set::None | Set::Decaying => (0, 0),
+        Set::Sparse | Set::SparseWait => (1, 0),
+        Set::Bulk => (0, 1),
+    }
+}

@@ -1,0 +1,523 @@
+//! Proportional integral controller enhanced: arriving packets are dropped at
+//! random, with a probability that is corrected every `tupdate` by how far the
+//! delay is from `target` and by how it has changed.
+//!
+//! ```text
+//! p += alpha * (delay - target) + beta * (delay - delay before)
+//! ```
+//!
+//! both gains divided while p is small (RFC 8033 section 4.2). A burst of
+//! 150 ms after a quiet time passes unharmed.
+//!
+//! Source: RFC 8033; Linux 6.12 net/sched/sch_pie.c, include/net/pie.h.
+//!
+//! Differs from Linux: what its timer does is caught up with at the next
+//! packet, which nothing can tell, except that the first update is one
+//! `tupdate` after the first packet and not 500 ms after the queue was set up;
+//! `tupdate` is not rounded to jiffies, of which Linux' timer takes one more
+//! than asked: 15 ms are 20 ms with HZ 250 and 16 ms with HZ 1000; times count
+//! in ns, not in units of 64 ns; the probability stays within 1, where Linux'
+//! may pass it.
+//! Differs from the RFC, as Linux does: waits are read from timestamps unless
+//! `dq_rate_estimator`; the cap of 2 % per update applies from p = 10 % on.
+
+use knee_units::Nanos;
+use knee_units::params::{Param, Params, Unit};
+use knee_units::rng::Stream;
+
+use super::fifo::Fifo;
+use super::{Queue, QueueKind, Setup};
+use crate::packet::Packet;
+
+pub(super) const KIND: QueueKind = QueueKind {
+    name: "pie",
+    summary: "drops arriving packets with a probability that steers the wait to a target",
+    source: "RFC 8033; Linux net/sched/sch_pie.c",
+    params: &[
+        TARGET,
+        TUPDATE,
+        ALPHA,
+        BETA,
+        ECN,
+        BYTEMODE,
+        DQ_RATE_ESTIMATOR,
+    ],
+    caution: None,
+    build: |setup| Box::new(PieQueue::new(setup)),
+};
+
+const SOURCE: &str = "Linux include/net/pie.h: pie_params_init()";
+
+pub(super) const TARGET: Param = Param {
+    name: "target",
+    unit: Unit::Time,
+    default: 15e6,
+    min: 1e3,
+    max: 1e10,
+    doc: "wait that it steers to",
+    source: "RFC 8033 section 4.2; Linux include/net/pie.h",
+};
+
+pub(super) const TUPDATE: Param = Param {
+    name: "tupdate",
+    unit: Unit::Time,
+    default: 15e6,
+    min: 1e6,
+    max: 1e10,
+    doc: "time between two corrections of the probability",
+    source: "RFC 8033 section 4.2; Linux include/net/pie.h",
+};
+
+pub(super) const ALPHA: Param = Param {
+    name: "alpha",
+    unit: Unit::Count,
+    default: 2.0,
+    min: 0.0,
+    max: 32.0,
+    doc: "gain of the distance to the target, in sixteenths per second",
+    source: SOURCE,
+};
+
+pub(super) const BETA: Param = Param {
+    name: "beta",
+    unit: Unit::Count,
+    default: 20.0,
+    min: 0.0,
+    max: 32.0,
+    doc: "gain of the change since the last correction, in sixteenths per second",
+    source: SOURCE,
+};
+
+pub(super) const ECN: Param = Param {
+    name: "ecn",
+    unit: Unit::Flag,
+    default: 0.0,
+    min: 0.0,
+    max: 1.0,
+    doc: "mark instead of dropping while the probability is small, where the sender understands ECN",
+    source: SOURCE,
+};
+
+pub(super) const BYTEMODE: Param = Param {
+    name: "bytemode",
+    unit: Unit::Flag,
+    default: 0.0,
+    min: 0.0,
+    max: 1.0,
+    doc: "drop small packets with a smaller probability, in proportion",
+    source: SOURCE,
+};
+
+pub(super) const DQ_RATE_ESTIMATOR: Param = Param {
+    name: "dq_rate_estimator",
+    unit: Unit::Flag,
+    default: 0.0,
+    min: 0.0,
+    max: 1.0,
+    doc: "compute the wait from the backlog and the rate it leaves at, instead of from timestamps",
+    source: SOURCE,
+};
+
+/// Probability 1. Linux include/net/pie.h: MAX_PROB.
+const ONE: u64 = u64::MAX >> 8;
+
+/// RFC 8033 section 4.4 and Linux: what a burst after a quiet time may take.
+const BURST: Nanos = Nanos::from_ms(150);
+
+/// A longer wait adds to the probability. RFC 8033 section 4.2, Linux.
+const LONG: Nanos = Nanos::from_ms(250);
+
+/// Backlog at which the departure rate is worth measuring, and over how many
+/// bytes. RFC 8033 section 5.2: DQ_THRESHOLD, 2^14.
+const DQ_THRESHOLD_BYTES: u64 = 16_384;
+
+/// Fraction bits of the departure rate, bytes per ns: at 1 Mbit/s 11 bits are left.
+const DQ_RATE_BITS: u32 = 24;
+
+/// Up to this probability ECN marks; beyond it the sender is taken for one
+/// that does not react. RFC 8033 section 5.1, Linux: 10 %.
+const MARK_PERCENT: u64 = 10;
+
+/// Corrections made up for at most after a pause, 61 s of them at the default
+/// `tupdate`: by then the probability has reached 0 or 1.
+const MAX_CATCH_UP: u32 = 4_096;
+
+/// "Not measured yet."
+const NEVER: Nanos = Nanos::MAX;
+
+/// What a PIE was told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    target: Nanos,
+    tupdate: Nanos,
+    /// Per second and 16, as a probability per ns.
+    alpha: u64,
+    beta: u64,
+    ecn: bool,
+    mark_prob: u64,
+    bytemode: bool,
+    dq_rate_estimator: bool,
+    max_packet_bytes: u64,
+}
+
+impl Settings {
+    /// `mark_prob`: up to which probability ECN marks.
+    pub(super) fn new(params: &Params, max_packet_bytes: u32, mark_prob: u64) -> Settings {
+        let gain = |name| params.int(name) * (ONE / 1_000_000_000) / 16;
+        Settings {
+            target: Nanos(params.int("target")),
+            tupdate: Nanos(params.int("tupdate")),
+            alpha: gain("alpha"),
+            beta: gain("beta"),
+            ecn: params.flag("ecn"),
+            mark_prob,
+            bytemode: params.flag("bytemode"),
+            dq_rate_estimator: params.flag("dq_rate_estimator"),
+            max_packet_bytes: u64::from(max_packet_bytes),
+        }
+    }
+}
+
+/// A probability of so many percent.
+pub(super) const fn percent(percent: u64) -> u64 {
+    ONE / 100 * percent
+}
+
+/// State of one PIE.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pie {
+    /// Of a drop, of [`ONE`].
+    prob: u64,
+    /// Sum of the probabilities since the last drop.
+    accu_prob: u64,
+    delay: Nanos,
+    delay_before: Nanos,
+    /// How much of [`BURST`] is left.
+    burst: Nanos,
+    /// Last departure, or the start of the rate's measurement; or [`NEVER`].
+    measured_from: Nanos,
+    /// Bytes that left since then; `None`: the rate is not being measured.
+    measured_bytes: Option<u64>,
+    /// Departure rate, bytes per ns in 2^-[`DQ_RATE_BITS`]; 0: unknown.
+    dq_rate: u64,
+}
+
+impl Default for Pie {
+    fn default() -> Pie {
+        let mut pie = Pie {
+            prob: 0,
+            accu_prob: 0,
+            delay: Nanos::ZERO,
+            delay_before: Nanos::ZERO,
+            burst: Nanos::ZERO,
+            measured_from: NEVER,
+            measured_bytes: None,
+            dq_rate: 0,
+        };
+        pie.start();
+        pie
+    }
+}
+
+impl Pie {
+    /// A new measurement, and a new burst allowance.
+    fn start(&mut self) {
+        self.burst = BURST;
+        self.measured_from = NEVER;
+        self.accu_prob = 0;
+        self.measured_bytes = None;
+        self.dq_rate = 0;
+    }
+
+    /// Is an arriving packet dropped, for which there is room? It may be marked instead.
+    #[inline]
+    pub(super) fn drops(
+        &mut self,
+        settings: &Settings,
+        packet: &mut Packet,
+        backlog_bytes: u64,
+        rng: &mut Stream,
+    ) -> bool {
+        if !self.wants_drop(settings, packet, backlog_bytes, rng)
+            || settings.ecn && self.prob <= settings.mark_prob && packet.mark_ce()
+        {
+            return false;
+        }
+        self.dropped();
+        true
+    }
+
+    /// A packet was dropped, by [`Self::drops`] or for want of room.
+    #[inline]
+    pub(super) fn dropped(&mut self) {
+        self.accu_prob = 0;
+    }
+
+    #[inline]
+    fn wants_drop(
+        &mut self,
+        settings: &Settings,
+        packet: &Packet,
+        backlog_bytes: u64,
+        rng: &mut Stream,
+    ) -> bool {
+        if self.burst > Nanos::ZERO
+            || (self.delay.0 < settings.target.0 / 2 && self.prob < ONE / 5)
+            || backlog_bytes < 2 * settings.max_packet_bytes
+        {
+            return false;
+        }
+        let bytes = u64::from(packet.bytes);
+        let prob = if settings.bytemode && bytes <= settings.max_packet_bytes {
+            self.prob / settings.max_packet_bytes * bytes
+        } else {
+            self.prob
+        };
+        // RFC 8033 section 5.4: drops neither follow each other too closely nor too late.
+        self.accu_prob = if prob == 0 { 0 } else { self.accu_prob + prob };
+        if self.accu_prob < percent(85) {
+            return false;
+        }
+        if self.accu_prob >= ONE / 2 * 17 {
+            return true;
+        }
+        if rng.next_u64() >> 8 < prob {
+            self.accu_prob = 0;
+            return true;
+        }
+        false
+    }
+
+    /// A packet leaves; `backlog_bytes` stay.
+    #[inline]
+    pub(super) fn departed(
+        &mut self,
+        settings: &Settings,
+        packet: &Packet,
+        backlog_bytes: u64,
+        now: Nanos,
+    ) {
+        let passed = if settings.dq_rate_estimator {
+            self.measure_rate(packet, backlog_bytes, now)
+        } else {
+            self.delay = if backlog_bytes == 0 {
+                Nanos::ZERO
+            } else {
+                now.saturating_sub(packet.enqueued)
+            };
+            // 0 the first time: `NEVER` is later than now.
+            let passed = now.saturating_sub(self.measured_from);
+            self.measured_from = now;
+            passed
+        };
+        self.burst = self.burst.saturating_sub(passed);
+    }
+
+    /// The time over which the rate has been measured, when that is now complete.
+    fn measure_rate(&mut self, packet: &Packet, backlog_bytes: u64, now: Nanos) -> Nanos {
+        if backlog_bytes >= DQ_THRESHOLD_BYTES && self.measured_bytes.is_none() {
+            self.measured_from = now;
+            self.measured_bytes = Some(0);
+        }
+        let Some(bytes) = &mut self.measured_bytes else {
+            return Nanos::ZERO;
+        };
+        *bytes += u64::from(packet.bytes);
+        let passed = now.saturating_sub(self.measured_from);
+        if *bytes < DQ_THRESHOLD_BYTES || passed == Nanos::ZERO {
+            return Nanos::ZERO;
+        }
+        let rate = (*bytes << DQ_RATE_BITS) / passed.0;
+        self.dq_rate = if self.dq_rate == 0 {
+            rate
+        } else {
+            self.dq_rate - self.dq_rate / 8 + rate / 8
+        };
+        if backlog_bytes < DQ_THRESHOLD_BYTES {
+            self.measured_bytes = None;
+        } else {
+            self.measured_bytes = Some(0);
+            self.measured_from = now;
+        }
+        passed
+    }
+
+    /// One correction of the probability.
+    fn update(&mut self, settings: &Settings, backlog_bytes: u64) {
+        let (delay, before) = if settings.dq_rate_estimator {
+            self.delay_before = self.delay;
+            let bytes = u128::from(backlog_bytes) << DQ_RATE_BITS;
+            let delay = bytes.checked_div(u128::from(self.dq_rate)).unwrap_or(0);
+            (Nanos(delay as u64), self.delay)
+        } else {
+            (self.delay, self.delay_before)
+        };
+        let difference = |a: Nanos, b: Nanos| i128::from(a.0) - i128::from(b.0);
+        let shift = self.gain_shift();
+        let mut delta = i128::from(settings.alpha >> shift) * difference(delay, settings.target)
+            + i128::from(settings.beta >> shift) * difference(delay, before);
+        // RFC 8033 section 5.5: at most 2 % at once.
+        if delta > i128::from(percent(2)) && self.prob >= ONE / 10 {
+            delta = i128::from(percent(2));
+        }
+        if delay > LONG {
+            delta += i128::from(percent(2));
+        }
+        self.prob = (i128::from(self.prob) + delta).clamp(0, i128::from(ONE)) as u64;
+        if delay == Nanos::ZERO && before == Nanos::ZERO && backlog_bytes == 0 {
+            // RFC 8033 section 4.2: an unused link forgets.
+            self.prob -= self.prob / 64;
+        }
+        self.delay = delay;
+        let calm = settings.target.0 / 2;
+        if delay.0 < calm
+            && self.delay_before.0 < calm
+            && self.prob == 0
+            && (!settings.dq_rate_estimator || self.dq_rate > 0)
+        {
+            self.start();
+        }
+        if !settings.dq_rate_estimator {
+            self.delay_before = delay;
+        }
+    }
+
+    /// RFC 8033 section 4.2: the gains halve below 10 %, and are a quarter of
+    /// that for each further power of ten, six in all (Linux).
+    fn gain_shift(&self) -> u32 {
+        if self.prob >= ONE / 10 {
+            return 0;
+        }
+        let mut shift = 1;
+        let mut power = 100;
+        while self.prob < ONE / power && power <= 1_000_000 {
+            shift += 2;
+            power *= 10;
+        }
+        shift
+    }
+}
+
+/// When a PIE is corrected next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock(Nanos);
+
+impl Clock {
+    /// Before the first packet.
+    pub(super) const UNSET: Clock = Clock(Nanos::MAX);
+
+    /// The first correction is due a `tupdate` after `start`, or whole numbers
+    /// of it later: all flows' at the same times.
+    pub(super) fn start(settings: &Settings, start: Nanos, now: Nanos) -> Clock {
+        let passed = (now - start).0;
+        Clock(now + Nanos(settings.tupdate.0 - passed % settings.tupdate.0))
+    }
+
+    pub(super) fn is_unset(self) -> bool {
+        self.0 == Nanos::MAX
+    }
+
+    /// Makes the corrections that were due up to `now`. Since the last packet
+    /// nothing has changed that they depend on, so that this is exact.
+    #[inline]
+    pub(super) fn catch_up(
+        &mut self,
+        pie: &mut Pie,
+        settings: &Settings,
+        backlog_bytes: u64,
+        now: Nanos,
+    ) {
+        if now >= self.0 {
+            self.catch_up_late(pie, settings, backlog_bytes, now);
+        }
+    }
+
+    #[cold]
+    fn catch_up_late(
+        &mut self,
+        pie: &mut Pie,
+        settings: &Settings,
+        backlog_bytes: u64,
+        now: Nanos,
+    ) {
+        let due = (now - self.0).0 / settings.tupdate.0 + 1;
+        self.0 += Nanos(due * settings.tupdate.0);
+        for _ in 0..due.min(u64::from(MAX_CATCH_UP)) {
+            let before = *pie;
+            pie.update(settings, backlog_bytes);
+            if *pie == before {
+                // Nor will the others change anything.
+                break;
+            }
+        }
+    }
+}
+
+struct PieQueue {
+    fifo: Fifo,
+    pie: Pie,
+    clock: Clock,
+    settings: Settings,
+    rng: Stream,
+}
+
+impl PieQueue {
+    fn new(setup: Setup) -> PieQueue {
+        PieQueue {
+            fifo: Fifo::new(setup.limit),
+            pie: Pie::default(),
+            clock: Clock::UNSET,
+            settings: Settings::new(&setup.params, setup.max_packet_bytes, percent(MARK_PERCENT)),
+            rng: setup.rng,
+        }
+    }
+
+    #[inline]
+    fn catch_up(&mut self, now: Nanos) {
+        self.clock
+            .catch_up(&mut self.pie, &self.settings, self.fifo.len_bytes(), now);
+    }
+}
+
+impl Queue for PieQueue {
+    #[inline]
+    fn enqueue(&mut self, now: Nanos, mut packet: Packet, dropped: &mut Vec<Packet>) {
+        if self.clock.is_unset() {
+            self.clock = Clock::start(&self.settings, now, now);
+        }
+        self.catch_up(now);
+        packet.enqueued = now;
+        let backlog_bytes = self.fifo.len_bytes();
+        if !self.fifo.fits(&packet) {
+            self.pie.dropped();
+            dropped.push(packet);
+        } else if self
+            .pie
+            .drops(&self.settings, &mut packet, backlog_bytes, &mut self.rng)
+        {
+            dropped.push(packet);
+        } else {
+            self.fifo.push(packet);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Packet> {
+        self.catch_up(now);
+        let packet = self.fifo.pop()?;
+        self.pie
+            .departed(&self.settings, &packet, self.fifo.len_bytes(), now);
+        Some(packet)
+    }
+
+    fn len_pkts(&self) -> u32 {
+        self.fifo.len_pkts()
+    }
+
+    fn len_bytes(&self) -> u64 {
+        self.fifo.len_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests;

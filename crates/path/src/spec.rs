@@ -1,0 +1,235 @@
+//! A hop of the path as a scenario has it, every value resolved, and what is built of it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use knee_units::params::Params;
+use knee_units::rng::Stream;
+use knee_units::{Nanos, Rate, serialize_shared};
+use serde::Serialize;
+
+use crate::bottleneck::{Bottleneck, Link};
+use crate::impairment::{ImpairmentSpec, Impairments, Stage};
+use crate::loss::LossSpec;
+use crate::queue::policer::{Policer, PolicerSpec};
+use crate::queue::{self, BufferLimit, Queue, Setup};
+use crate::trace::{RateTrace, Schedule};
+use crate::transit::Transit;
+
+/// A hop of the path: one bottleneck in the data direction, perhaps one against it, delay both ways.
+#[derive(Clone, Debug, Serialize)]
+pub struct Path {
+    /// `None`: unlimited, packets never wait. Of a trace the mean.
+    pub rate: Option<Rate>,
+    /// When packets may leave, where the rate is not constant.
+    #[serde(serialize_with = "serialize_shared")]
+    pub rate_trace: Option<Arc<RateTrace>>,
+    /// Base round-trip time, without queueing and transmission.
+    pub rtt: Nanos,
+    /// The route changes, in order of time.
+    pub rtt_changes: Vec<RttChange>,
+    /// What packets meet behind the bottleneck besides their delay.
+    pub impairments: Impairments,
+    /// The bottleneck against the data direction.
+    pub ack: AckLink,
+    /// Loss in the data direction, before the queue.
+    pub loss: LossSpec,
+    /// Loss of what travels against the data.
+    pub ack_loss: LossSpec,
+    pub buffer: BufferLimit,
+    /// A name of [`knee_path::queue::QUEUES`].
+    pub queue: &'static str,
+    /// Of that queue.
+    pub queue_params: Params,
+    /// In front of the queue.
+    pub policer: Option<PolicerSpec>,
+    /// Largest IP packet.
+    pub mtu_bytes: u32,
+    /// Link-layer bytes that the rate and the buffer count besides.
+    pub overhead_bytes: u32,
+    /// What emulates the path in a lab; the simulator has no use for it.
+    pub backend: Backend,
+    /// Does a lab's link keep TSO packets whole? Then loss and queue limits act
+    /// on them and not on wire packets: fast, and less true. The simulator
+    /// always splits.
+    pub keep_super_packets: bool,
+}
+
+/// The bottleneck against the data direction.
+#[derive(Clone, Debug, Serialize)]
+pub struct AckLink {
+    /// As [`Path::rate`].
+    pub rate: Option<Rate>,
+    #[serde(serialize_with = "serialize_shared")]
+    pub rate_trace: Option<Arc<RateTrace>>,
+    pub buffer: BufferLimit,
+    /// A name of [`knee_path::queue::QUEUES`].
+    pub queue: &'static str,
+    /// Of that queue.
+    pub queue_params: Params,
+}
+
+impl AckLink {
+    /// No limit.
+    pub fn open() -> AckLink {
+        let fifo = &queue::QUEUES[0];
+        AckLink {
+            rate: None,
+            rate_trace: None,
+            buffer: BufferLimit::Unlimited,
+            queue: fifo.name,
+            queue_params: Params::defaults(fifo.params),
+        }
+    }
+}
+
+/// From some time on the path is as long as this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RttChange {
+    /// After the run's start.
+    pub at: Nanos,
+    /// In the place of `path.rtt`.
+    pub rtt: Nanos,
+}
+
+impl Path {
+    /// What stands before the data's delay, fresh. `stream` gives the draws of a component; `origin_ns`: the run's start on
+    /// the engine's clock.
+    pub fn build_bottleneck(&self, stream: impl Fn(&str) -> Stream, origin_ns: u64) -> Bottleneck {
+        let link = self.rate.map(|rate| {
+            let outages = self.impairments.outages();
+            let schedule = Schedule::new(rate, self.rate_trace.clone(), outages, origin_ns);
+            let params = self.queue_params.clone();
+            let rng = stream("path.queue");
+            let queue = self.build_queue(self.queue, params, rate, self.buffer, rng);
+            Link::new(schedule, queue)
+        });
+        let loss = self.loss.build(stream("path.loss"));
+        Bottleneck::new(loss, self.policer.map(Policer::new), link)
+    }
+
+    /// The same against the data direction.
+    pub fn build_ack_bottleneck(
+        &self,
+        stream: impl Fn(&str) -> Stream,
+        origin_ns: u64,
+    ) -> Bottleneck {
+        let ack = &self.ack;
+        let link = ack.rate.map(|rate| {
+            let outages = self.impairments.outages();
+            let schedule = Schedule::new(rate, ack.rate_trace.clone(), outages, origin_ns);
+            let params = ack.queue_params.clone();
+            let rng = stream("path.ack_queue");
+            let queue = self.build_queue(ack.queue, params, rate, ack.buffer, rng);
+            Link::new(schedule, queue)
+        });
+        let loss = self.ack_loss.build(stream("path.ack_loss"));
+        Bottleneck::new(loss, None, link)
+    }
+
+    fn build_queue(
+        &self,
+        name: &str,
+        params: Params,
+        rate: Rate,
+        limit: BufferLimit,
+        rng: Stream,
+    ) -> Box<dyn Queue> {
+        (kind_of(name).build)(Setup {
+            limit,
+            rate,
+            max_packet_bytes: self.mtu_bytes + self.overhead_bytes,
+            rng,
+            params,
+        })
+    }
+
+    /// What happens to data behind the bottleneck; `None`: it takes its delay.
+    pub fn build_transit(
+        &self,
+        stream: impl Fn(&str) -> Stream,
+        origin_ns: u64,
+    ) -> Option<Box<Transit>> {
+        let limited = self.rate.is_some();
+        let acts = |spec: &&ImpairmentSpec| !(limited && spec.kind.stage == Stage::Link);
+        let draws = |spec: &ImpairmentSpec| stream(&format!("path.{}", spec.kind.name));
+        Transit::build(self.impairments.iter().filter(acts), draws, origin_ns)
+    }
+
+    /// The same against the data direction.
+    pub fn build_ack_transit(
+        &self,
+        stream: impl Fn(&str) -> Stream,
+        origin_ns: u64,
+    ) -> Option<Box<Transit>> {
+        let limited = self.ack.rate.is_some();
+        let acts = |spec: &&ImpairmentSpec| {
+            spec.kind.both_ways && !(limited && spec.kind.stage == Stage::Link)
+        };
+        let draws = |spec: &ImpairmentSpec| stream(&format!("path.ack_{}", spec.kind.name));
+        Transit::build(self.impairments.iter().filter(acts), draws, origin_ns)
+    }
+
+    /// The rate that a busy bottleneck always has; `None`: it has none, or none that stays.
+    pub fn constant_rate(&self) -> Option<Rate> {
+        self.rate
+            .filter(|_| self.rate_trace.is_none() && self.impairments.outages().is_empty())
+    }
+
+    /// The same of the link against the data direction.
+    pub fn constant_ack_rate(&self) -> Option<Rate> {
+        let ack = &self.ack;
+        ack.rate
+            .filter(|_| ack.rate_trace.is_none() && self.impairments.outages().is_empty())
+    }
+
+    /// A flow's one-way delays, toward the receiver and back, once the route has
+    /// changed so often. Flows with a round-trip time of their own change by as much.
+    pub fn delays(&self, flow_rtt: Nanos, changes: usize) -> [Nanos; 2] {
+        let rtt = match changes.checked_sub(1) {
+            None => flow_rtt,
+            Some(last) => {
+                let longer = (flow_rtt + self.rtt_changes[last].rtt).saturating_sub(self.rtt);
+                longer.max(Nanos::from_us(1))
+            }
+        };
+        let forward = Nanos(rtt.0 / 2);
+        [forward, rtt - forward]
+    }
+}
+
+fn kind_of(queue: &str) -> &'static queue::QueueKind {
+    queue::find(queue).expect("the scenario names a queue of the registry")
+}
+
+/// The streams of a hop's components, from the run's. The first hop draws as a
+/// path of one hop does.
+pub fn hop_streams(hop: usize, run: impl Fn(&str) -> Stream) -> impl Fn(&str) -> Stream {
+    move |component| match hop {
+        0 => run(component),
+        n => run(&format!("hop.{n}.{component}")),
+    }
+}
+
+/// Which of a flow's hops is its last one in each direction, and how long the
+/// flow's own base RTT leaves it: what the others on the way take comes off.
+///
+/// `rtts`: of every hop of the path; the data's last hop first, then the ACKs'.
+pub fn last_legs(rtts: &[Nanos], hops: Range<usize>, flow_rtt: Nanos) -> [(usize, Nanos); 2] {
+    [hops.end - 1, hops.start].map(|last| {
+        let others = hops.clone().filter(|&hop| hop != last);
+        let before = Nanos(others.map(|hop| rtts[hop].0).sum());
+        (last, flow_rtt.saturating_sub(before))
+    })
+}
+
+/// What emulates the path in a lab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Backend {
+    /// Kneepoint's own link, unless the kernel's is there and faster.
+    Auto,
+    /// Kneepoint's own link over TUN.
+    User,
+    /// netem and qdiscs of the kernel.
+    Netem,
+}

@@ -1,0 +1,101 @@
+//! From a scenario's text to its cells, and from a cell to its tables: all that a run takes, without Python, kernel,
+//! thread, file or clock. The native module, the tests and a web page go through here.
+//!
+//! ```
+//! use knee_run::{Options, Run, parse};
+//! use knee_units::Nanos;
+//!
+//! let text = "duration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"20ms\"\n[[flow]]\nalgorithm = [\"cubic\", \"bbr1\"]\n";
+//! let scenario = parse(text, "example.toml", None).unwrap();
+//! let mut run = Run::new(scenario.cell(1).unwrap(), 0, &Options::default()).unwrap();
+//! while run.step(run.now() + Nanos::from_ms(100)) {}
+//! assert_eq!(run.finish().flows.algorithm, ["bbr1"]);
+//! ```
+
+mod csv;
+
+use std::sync::Arc;
+
+use knee_scenario::{AlgorithmInfo, Names, ParamInfo};
+pub use knee_scenario::{Cell, CellError, Scenario, ScenarioErrors};
+use knee_sim::World;
+pub use knee_sim::{CapturedPacket, Options, Output, Progress, SimError};
+use knee_units::Nanos;
+use knee_units::files::ReadFile;
+
+pub use csv::csv;
+
+/// Reads a scenario that may name every algorithm of `cc/`. `file` stands in errors; `read_file` reads the files that the
+/// scenario names.
+///
+/// # Errors
+/// Everything that is wrong with the file.
+pub fn parse(
+    text: &str,
+    file: &str,
+    read_file: Option<ReadFile>,
+) -> Result<Scenario, ScenarioErrors> {
+    knee_scenario::parse(text, file, &names(read_file))
+}
+
+/// Reads what [`Scenario::write_cell`] wrote; `file` stands in errors.
+///
+/// # Errors
+/// It is no cell, or not of this version.
+pub fn read_cell(text: &str, file: &str) -> Result<Cell, CellError> {
+    knee_scenario::read_cell(text, file, &names(None))
+}
+
+/// What scenarios may name.
+pub fn names(read_file: Option<ReadFile>) -> Names {
+    let info = |algorithm: &knee_cc::Algorithm| AlgorithmInfo {
+        name: algorithm.name().to_owned(),
+        params: algorithm.params().iter().map(algorithm_param).collect(),
+    };
+    Names {
+        algorithms: knee_cc::algorithms().iter().map(info).collect(),
+        read_file,
+    }
+}
+
+/// A parameter of an algorithm as a scenario writes it.
+pub fn algorithm_param(param: &knee_cc::Param) -> ParamInfo {
+    ParamInfo::of_algorithm(param.name, param.unit, param.default, param.min, param.max)
+}
+
+/// One repetition of one cell, under way.
+pub struct Run {
+    world: World,
+}
+
+impl Run {
+    /// Before its first packet.
+    ///
+    /// # Errors
+    /// The simulator cannot run the cell.
+    pub fn new(cell: Cell, rep: u32, options: &Options) -> Result<Run, SimError> {
+        let world = World::new(Arc::new(cell), rep, options)?;
+        Ok(Run { world })
+    }
+
+    /// Runs on to `until` after the start, or to the run's end where that is earlier; false: it is over. However a run is
+    /// cut into steps, its tables are the same.
+    pub fn step(&mut self, until: Nanos) -> bool {
+        self.world.step(until)
+    }
+
+    /// The time reached, after the start.
+    pub fn now(&self) -> Nanos {
+        self.world.now()
+    }
+
+    /// Runs to the end, or until `progress`, which is told the time reached now and then, says so.
+    pub fn to_end(self, progress: &mut Progress) -> Output {
+        self.world.run(progress)
+    }
+
+    /// The tables, as far as it got.
+    pub fn finish(self) -> Output {
+        self.world.finish()
+    }
+}

@@ -1,0 +1,64 @@
+//! What an author should know of a cell before its figures are trusted.
+
+use knee_path::Path;
+use knee_path::queue;
+use knee_path::queue::BufferLimit;
+use knee_units::params::Params;
+use knee_units::{Nanos, Rate};
+
+use super::{Cell, WorkloadSpec};
+
+/// A sentence each, without the cell's number; empty for nearly every cell.
+pub fn cautions(cell: &Cell) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for hop in cell.hops() {
+        let (data, ack) = (&hop.queue_params, &hop.ack.queue_params);
+        let ends = [
+            (hop.queue, data, hop.rate),
+            (hop.ack.queue, ack, hop.ack.rate),
+        ];
+        for text in ends.into_iter().filter_map(|end| of_queue(hop, end)) {
+            if !found.contains(&text) {
+                found.push(text);
+            }
+        }
+    }
+    found
+}
+
+/// The lateness of hosts that shows whether the shares of a cell's flows depend on their phase: half a packet's time at
+/// the bottleneck, in the mean. `None` where they cannot: unless several flows write without end behind drop-tail, and
+/// nothing on their way or at their hosts is random, not even the moment at which a host sends.
+///
+/// Source: Floyd, Jacobson: On Traffic Phase Effects in Packet-Switched Gateways, Internetworking 3(3) 1992, section 3:
+/// a random delay of up to the bottleneck's service time of a packet takes the effect away.
+pub fn phase_noise(cell: &Cell) -> Option<Nanos> {
+    let is_even = |hop: &Path| {
+        hop.rate_trace.is_none()
+            && hop.loss.share == 0.0
+            && hop.ack_loss.share == 0.0
+            && !hop.impairments.are_random()
+    };
+    let is_endless = |workload: &WorkloadSpec| matches!(workload, WorkloadSpec::Bulk { .. });
+    let hosts = [&cell.sender, &cell.receiver];
+    let flows: u64 = cell.flows.iter().map(|flow| u64::from(flow.count)).sum();
+    let may_lock = flows > 1
+        && cell.flows.iter().all(|flow| is_endless(&flow.workload))
+        && cell.hops().all(is_even)
+        && hosts.iter().all(|host| host.noise == Nanos::ZERO);
+    let drops_tail = |hop: &&Path| hop.queue == "fifo" && hop.buffer != BufferLimit::Unlimited;
+    let packet_times = cell.hops().filter(drops_tail).filter_map(|hop| {
+        let bytes = u64::from(hop.mtu_bytes + hop.overhead_bytes);
+        Some(hop.rate?.transmit_time(bytes))
+    });
+    packet_times
+        .max()
+        .filter(|_| may_lock)
+        .map(|time| Nanos(time.0 / 2))
+}
+
+/// A queue's own caution, at the rate of the link behind it.
+fn of_queue(hop: &Path, (name, params, rate): (&str, &Params, Option<Rate>)) -> Option<String> {
+    let caution = queue::find(name)?.caution?;
+    caution(params, rate?, hop.mtu_bytes + hop.overhead_bytes)
+}

@@ -1,0 +1,161 @@
+//! The keys of `[path]`, and of `[[hop]]`.
+
+use std::sync::LazyLock;
+
+use knee_path::queue;
+use knee_path::queue::policer::MAX_BURST_BYTES;
+
+use super::Default::{Required, Value, Words};
+use super::impairments;
+use super::list::{fixed, key, secs, us};
+use super::{Key, Kind};
+
+/// Of each hop. A `[path]` is one.
+pub(super) static HOP: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let [forward, further] = [FORWARD, FURTHER].map(|keys| keys.iter().copied());
+    forward.chain(impairments::keys()).chain(further).collect()
+});
+
+/// Those before the impairments'.
+static FORWARD: &[Key] = &[
+    key(
+        "rate",
+        Kind::LinkRate,
+        Required("\"50Mbit/s\""),
+        "rate of the bottleneck, counting IP packets and path.overhead. A trace has a line per packet of 1504 bytes that may leave, the millisecond at which it may, and begins anew after the last; where a rate is asked for, as by a BDP, its mean counts. trace and a name without a dot is a bundled one: cellular, wifi, satellite",
+        "kneepoint; traces: Netravali et al.: Mahimahi, USENIX ATC 2015",
+    ),
+    key(
+        "rtt",
+        Kind::Duration {
+            min: us(1),
+            max: secs(60),
+        },
+        Required("\"100ms\""),
+        "base round-trip time, without queueing and transmission",
+        "kneepoint",
+    ),
+    key(
+        "loss",
+        Kind::Loss,
+        Value("0%"),
+        "packets lost in the data direction, before the queue",
+        "kneepoint",
+    ),
+    key(
+        "ack_loss",
+        Kind::Loss,
+        Value("0%"),
+        "packets lost against the data direction",
+        "kneepoint",
+    ),
+    key(
+        "buffer",
+        Kind::Buffer,
+        Words("1bdp; unlimited when path.rate is"),
+        "size of the bottleneck's queue; bdp is path.rate × path.rtt, times become bytes the same way, rounded up",
+        "one BDP: Villamizar, Song: CCR 24(5) 1994",
+    ),
+    key(
+        "queue",
+        Kind::Name("queue", || {
+            queue::QUEUES.iter().map(|kind| kind.name).collect()
+        }),
+        Value("fifo"),
+        "the bottleneck's queue discipline",
+        "kneepoint",
+    ),
+    key(
+        "policer_rate",
+        Kind::Rate,
+        Value("unlimited"),
+        "rate of a token bucket in front of the queue, counting as path.rate does; what exceeds it is dropped or marked at once; unlimited: there is none",
+        "RFC 2697; Linux net/sched/act_police.c",
+    ),
+    key(
+        "policer_burst",
+        Kind::Bytes {
+            min: 576,
+            max: MAX_BURST_BYTES,
+        },
+        Words("what path.policer_rate brings in 250ms; at least a packet"),
+        "size of the token bucket",
+        "Cisco ME 3800X and 3600X configuration guide: police, 250 ms",
+    ),
+    key(
+        "policer_action",
+        Kind::Name("treatment", || vec!["drop", "mark"]),
+        Value("drop"),
+        "what happens to packets that exceed; mark: ECN's CE, and a drop where the sender does not understand ECN",
+        "RFC 3168; Linux net/sched/act_police.c",
+    ),
+];
+
+/// Those behind the impairments'.
+static FURTHER: &[Key] = &[
+    fixed(key(
+        "rtt_change",
+        Kind::RttChanges,
+        Words("none"),
+        "from when on path.rtt is another, as after a change of the route; what is under way then is not touched, and a shorter path overtakes it. Flows with an rtt of their own change by the same difference",
+        "kneepoint",
+    )),
+    key(
+        "ack_rate",
+        Kind::LinkRate,
+        Value("unlimited"),
+        "rate of the link against the data direction",
+        "kneepoint",
+    ),
+    key(
+        "ack_buffer",
+        Kind::Buffer,
+        Value("1000packets"),
+        "size of its queue, where it has a rate; bdp is path.ack_rate × path.rtt",
+        "Linux, include/net/pkt_sched.h, DEFAULT_TX_QUEUE_LEN",
+    ),
+    key(
+        "ack_queue",
+        Kind::Name("queue", || {
+            queue::QUEUES.iter().map(|kind| kind.name).collect()
+        }),
+        Value("fifo"),
+        "its queue discipline; its parameters stand behind ack_ and its name, as in ack_codel.target",
+        "kneepoint",
+    ),
+    key(
+        "overhead",
+        Kind::Bytes { min: 0, max: 1_000 },
+        Value("0B"),
+        "link-layer bytes per packet that the rate and the buffer count besides",
+        "kneepoint; Ethernet: 14B, with FCS, preamble and gap 38B",
+    ),
+];
+
+/// Of the path as a whole.
+pub(super) static WHOLE: &[Key] = &[
+    key(
+        "mtu",
+        Kind::Bytes {
+            min: 576,
+            max: 65_535,
+        },
+        Value("1500B"),
+        "largest IP packet; with TCP timestamps 1500 B carry 1448 B of payload",
+        "RFC 894 (1500), RFC 791 (576)",
+    ),
+    key(
+        "backend",
+        Kind::Name("back end", || vec!["auto", "user", "netem"]),
+        Value("auto"),
+        "what emulates the path in a lab: Kneepoint's own link, or netem and qdiscs where the kernel has them; auto: the one that is there and faster",
+        "kneepoint; tc-netem(8)",
+    ),
+    key(
+        "super_packets",
+        Kind::Name("treatment", || vec!["split", "keep"]),
+        Value("split"),
+        "does a lab's link cut TSO packets into wire packets before loss, queue and rate see them? keep: faster, and less true; only a lab can",
+        "kneepoint",
+    ),
+];

@@ -1,0 +1,188 @@
+//! The scenario: one file, many cells.
+//!
+//! [`parse`] reads a TOML scenario into [`Scenario`], which resolves a [`Cell`]
+//! when it is asked for it: a point of the matrix with every value (defaults
+//! filled in, BDP turned into bytes). Engines see only cells.
+
+mod cautions;
+mod cell;
+mod describe;
+mod error;
+mod form;
+mod keys;
+mod matrix;
+mod read;
+mod resolve;
+mod settings;
+mod value;
+pub mod workload;
+
+pub use cautions::{cautions, phase_noise};
+pub use cell::*;
+pub use describe::{Fact, bdp_bytes, describe};
+pub use error::{Problem, ScenarioError, ScenarioErrors};
+pub use form::{CellError, read_cell};
+pub use keys::{KeyDoc, keys};
+pub use settings::{Form, ParamInfo};
+pub use workload::WorkloadSpec;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use knee_units::Nanos;
+use knee_units::files::{Files, ReadFile};
+
+/// A scenario file, read and checked.
+#[derive(Clone)]
+pub struct Scenario {
+    pub title: String,
+    /// An id of the published claims, when the scenario reproduces one.
+    pub claim: Option<String>,
+    /// Of the first cell: `duration` and `warmup` may be axes, and each cell has its own.
+    pub duration: Nanos,
+    pub warmup: Nanos,
+    pub repeat: u32,
+    pub seed: u64,
+    pub expects: Vec<Expect>,
+    pub published: Vec<Published>,
+    source: Arc<Source>,
+}
+
+/// What cells are resolved from.
+struct Source {
+    matrix: matrix::Matrix,
+    names: Names,
+    /// As errors name it.
+    file: String,
+}
+
+impl Scenario {
+    /// How many cells the matrix has; at least one.
+    pub fn n_cells(&self) -> usize {
+        self.source.matrix.n_cells()
+    }
+
+    /// One cell of the matrix, without the others: axes in the order of the file, the last one fastest. `None`: there
+    /// are fewer.
+    pub fn cell(&self, index: usize) -> Option<Cell> {
+        let Source {
+            matrix,
+            names,
+            file,
+        } = &*self.source;
+        let mistakes = error::Mistakes::new(file);
+        (index < matrix.n_cells()).then(|| {
+            let cell = resolve::cell(matrix, names, &mistakes, index);
+            cell.expect("every cell was looked at when the file was read")
+        })
+    }
+
+    /// The text of each file that the scenario names, by its path.
+    pub fn files(&self) -> BTreeMap<String, String> {
+        let at = Files {
+            scenario: &self.source.file,
+            ..Files::NONE
+        };
+        let named = self.source.matrix.files();
+        named
+            .map(|(name, text)| (at.path(name), text.into()))
+            .collect()
+    }
+
+    /// Every cell, one after the other.
+    pub fn cells(&self) -> impl ExactSizeIterator<Item = Cell> + '_ {
+        (0..self.n_cells()).map(|index| self.cell(index).expect("it is one of them"))
+    }
+}
+
+impl fmt::Debug for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Scenario");
+        shown.field("file", &self.source.file);
+        shown.field("n_cells", &self.n_cells()).finish()
+    }
+}
+
+/// An `[[expect]]`: checked on a run's results by the front.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expect {
+    pub assert: String,
+    /// Where it stands in the file, from 1.
+    pub line: u32,
+}
+
+/// A `[[published]]`: a figure that others printed, shown beside ours by the
+/// front and never checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// What of ours it stands beside: an expression as in [`Expect::assert`].
+    pub value: String,
+    /// As printed, with its unit.
+    pub figure: String,
+    /// Where it was printed, and how it was measured.
+    pub source: String,
+    /// Where `value` stands in the file, from 1.
+    pub line: u32,
+}
+
+/// What a scenario may name but this crate does not know.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    pub algorithms: Vec<AlgorithmInfo>,
+    /// How the files are read that a scenario names; `None`: it may name none.
+    pub read_file: Option<ReadFile>,
+}
+
+impl Names {
+    fn algorithm(&self, name: &str) -> Option<&AlgorithmInfo> {
+        self.algorithms
+            .iter()
+            .find(|algorithm| algorithm.name == name)
+    }
+}
+
+/// A congestion control that flows may use.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlgorithmInfo {
+    pub name: String,
+    pub params: Vec<ParamInfo>,
+}
+
+/// Reads a scenario. `file` is its name for error messages; what was composed
+/// elsewhere is called, for instance, `<command line>`.
+///
+/// # Errors
+///
+/// Everything that is wrong with the file, a paragraph for each mistake: file,
+/// line and key, what was got, what is expected and what to do.
+pub fn parse(text: &str, file: &str, names: &Names) -> Result<Scenario, ScenarioErrors> {
+    let mistakes = error::Mistakes::new(file);
+    let matrix = read::read(text, names, &mistakes)
+        // What was not read any more says nothing.
+        .filter(|_| !mistakes.is_full())
+        .and_then(|content| matrix::Matrix::new(content, &mistakes));
+    let besides = matrix
+        .as_ref()
+        .map(|matrix| (matrix.expects(), matrix.published()))
+        .unwrap_or_default();
+    let scenario = matrix.and_then(|matrix| {
+        let first = resolve::check(&matrix, names, &mistakes)?;
+        Some(Scenario {
+            title: first.title,
+            claim: first.claim,
+            duration: first.duration,
+            warmup: first.warmup,
+            repeat: first.repeat,
+            seed: first.seed,
+            expects: besides.0.clone(),
+            published: besides.1.clone(),
+            source: Arc::new(Source {
+                matrix,
+                names: names.clone(),
+                file: file.into(),
+            }),
+        })
+    });
+    mistakes.result(scenario, besides)
+}

@@ -1,0 +1,104 @@
+//! Tables of parameters: of a flow's algorithm, of a hop's queues.
+
+use std::borrow::Cow;
+
+use knee_path::queue;
+use toml_edit::{Item, Value as Toml};
+
+use super::{ACK, Reader, Setting, Target, clean, not};
+use crate::ParamInfo;
+use crate::error::{Problem, nearest};
+use crate::keys::Section;
+
+/// Whose parameters a table holds.
+pub(super) struct Owner<'n> {
+    /// The key that names it.
+    key: &'static str,
+    name: &'n str,
+}
+
+impl Reader<'_> {
+    /// The algorithm or queue whose parameters stand in a table of that name, and they.
+    pub(super) fn params_of<'n>(
+        &self,
+        section: Section,
+        name: &'n str,
+    ) -> Option<(Owner<'n>, Cow<'_, [ParamInfo]>)> {
+        match section {
+            Section::Flow(_) => {
+                let algorithm = self.names.algorithm(name)?;
+                let key = "algorithm";
+                Some((Owner { key, name }, Cow::Borrowed(&algorithm.params)))
+            }
+            Section::Path | Section::Hop(_) => {
+                let (key, name) = match name.strip_prefix(ACK) {
+                    Some(name) => ("ack_queue", name),
+                    None => ("queue", name),
+                };
+                let kind = queue::find(name)?;
+                let params = kind.params.iter().map(ParamInfo::of_queue).collect();
+                Some((Owner { key, name }, params))
+            }
+            _ => None,
+        }
+    }
+
+    /// A table of parameters: `bbr3.drain_gain = 0.5`, `codel.target = "5ms"`, `ack_codel.target = "5ms"`.
+    pub(super) fn params(
+        &self,
+        (section, prefix): (Section, &str),
+        Owner { key, name: owner }: Owner<'_>,
+        params: &[ParamInfo],
+        item: &Item,
+        line: u32,
+        settings: &mut Vec<Setting>,
+    ) {
+        let of = section.path_of(prefix);
+        let Some(table) = item.as_table_like() else {
+            let example = params
+                .first()
+                .map(|p| format!("Write {prefix}.{} = {}.", p.name, p.written(p.default)));
+            let example = example.unwrap_or_default();
+            let problem = not(&of, item, "a table of parameters", example);
+            return self.mistakes.add(line, problem);
+        };
+        for (name, item) in table.iter() {
+            if self.mistakes.is_full() {
+                return;
+            }
+            let place = self.place(table, name, line);
+            let path = format!("{of}.{}", clean(name));
+            let Some(info) = params.iter().find(|param| param.name == name) else {
+                let known: Vec<String> = params.iter().map(|param| param.name.clone()).collect();
+                let problem = if known.is_empty() {
+                    Problem::Value {
+                        key: path,
+                        got: format!("a parameter of {owner}"),
+                        expected: "none, because it has no parameters".into(),
+                        next: "Remove it.".into(),
+                    }
+                } else {
+                    let suggestion = nearest(name, known.iter().map(String::as_str));
+                    Problem::UnknownKey {
+                        key: path,
+                        known,
+                        suggestion,
+                    }
+                };
+                self.mistakes.add(place.line, problem);
+                continue;
+            };
+            let forms = || info.forms();
+            let read = |toml: &Toml| info.read(&path, toml);
+            let Some(values) = self.entries(&path, place.line, item, true, &forms, &read) else {
+                continue;
+            };
+            let target = Target::Param {
+                key,
+                owner: owner.into(),
+                name: info.name.clone(),
+            };
+            settings.push(place.setting(section, target, path, values));
+        }
+    }
+}

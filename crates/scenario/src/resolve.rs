@@ -1,0 +1,308 @@
+//! From a point of the matrix to a cell: every value resolved and checked
+//! against the others.
+
+mod flows;
+mod path;
+
+use std::cell::Cell as Flag;
+
+use knee_path::loss::LossSpec;
+use knee_units::parse::quoted;
+use knee_units::{Nanos, Rate};
+
+use super::error::{Mistakes, Problem, ScenarioError};
+use super::keys::Section;
+use super::matrix::{Matrix, Point};
+use super::read::Entry;
+use super::value::Value;
+use super::{Cell, Host, Names, Pacing};
+use crate::workload::sizes::SizeSpec;
+
+/// Largest queue: far above any router's, far below what overflows.
+const MAX_BUFFER_BYTES: u128 = 1 << 40;
+
+/// Cells with mistakes that are looked at: the mistakes of so many are those of all, but for their number.
+const MOST_FAULTY_CELLS: usize = 1_000;
+
+/// Looks at every cell and keeps none; returns the first, or `None` when the file has a mistake.
+///
+/// What a value may be depends on others, and a file that is accepted must not fail after hours of its matrix: so each
+/// combination is resolved once here, which takes some microseconds each, and again when it runs.
+pub(super) fn check(matrix: &Matrix, names: &Names, mistakes: &Mistakes<'_>) -> Option<Cell> {
+    let mut first = None;
+    let mut faulty = 0;
+    for index in 0..matrix.n_cells() {
+        match cell(matrix, names, mistakes, index) {
+            Some(cell) if mistakes.is_empty() => {
+                first.get_or_insert(cell);
+            }
+            _ => faulty += 1,
+        }
+        if mistakes.is_full() || faulty >= MOST_FAULTY_CELLS {
+            break;
+        }
+    }
+    first.filter(|_| mistakes.is_empty())
+}
+
+/// Resolves one cell; `None`: there are fewer, or what is wrong with it is told.
+pub(super) fn cell(
+    matrix: &Matrix,
+    names: &Names,
+    mistakes: &Mistakes<'_>,
+    index: usize,
+) -> Option<Cell> {
+    let resolver = Resolver {
+        point: &matrix.point(index)?,
+        matrix,
+        names,
+        mistakes,
+        saw_spoilt: Flag::new(false),
+    };
+    resolver.cell(index as u32)
+}
+
+struct Resolver<'a> {
+    point: &'a Point<'a>,
+    matrix: &'a Matrix,
+    names: &'a Names,
+    mistakes: &'a Mistakes<'a>,
+    /// Has the check that runs looked at a value that is no good, which has been told?
+    saw_spoilt: Flag<bool>,
+}
+
+/// Getters of a key's value, which the registry guarantees to be of the kind.
+macro_rules! getters {
+    ($($get:ident: $variant:ident => $type:ty;)*) => {$(
+        fn $get(&self, section: Section, name: &str) -> $type {
+            match self.value(section, name) {
+                Some(Value::$variant(value)) => value.clone(),
+                other => panic!("{} is not as the registry says: {other:?}", section.path_of(name)),
+            }
+        }
+    )*};
+}
+
+impl Resolver<'_> {
+    getters! {
+        duration: Duration => Nanos;
+        rate: Rate => Option<Rate>;
+        bytes: Bytes => u64;
+        count: Count => u64;
+        flag: Flag => bool;
+        loss: Loss => LossSpec;
+        per_sec: PerSec => f64;
+        sizes: Sizes => SizeSpec;
+        name: Name => &'static str;
+        text: Text => String;
+    }
+
+    fn value(&self, section: Section, name: &str) -> Option<&Value> {
+        if self.matrix.is_spoilt(section, name) {
+            self.saw_spoilt.set(true);
+        }
+        self.point.get(section, name).map(|(_, entry)| &entry.value)
+    }
+
+    /// What `check` finds. What it refuses is told, unless that may come of another mistake.
+    fn attempt<T>(&self, check: impl FnOnce() -> Result<T, ScenarioError>) -> Option<T> {
+        let before = self.saw_spoilt.replace(false);
+        let found = check();
+        if let (Err(error), false) = (&found, self.saw_spoilt.get()) {
+            self.mistakes.tell(error.clone());
+        }
+        self.saw_spoilt.set(before || self.saw_spoilt.get());
+        found.ok()
+    }
+
+    /// The value as the file has it.
+    fn label(&self, section: Section, name: &str) -> String {
+        match self.point.get(section, name).map(|(_, entry)| entry) {
+            Some(Entry {
+                value: Value::Count(n),
+                ..
+            }) => n.to_string(),
+            Some(entry) => quoted(&entry.label),
+            None => String::new(),
+        }
+    }
+
+    fn optional_text(&self, section: Section, name: &str) -> Option<String> {
+        self.value(section, name).map(|_| self.text(section, name))
+    }
+
+    fn cell(&self, index: u32) -> Option<Cell> {
+        let interval = self.attempt(|| self.times());
+        let hops = self.hops();
+        let [sender, receiver] = [Section::Sender, Section::Receiver].map(|side| self.host(side));
+        let flows = self.flows();
+        let mut hops = hops?.into_iter();
+        let path = hops.next().expect("a path has a hop");
+        Some(Cell {
+            index,
+            title: self
+                .optional_text(Section::Top, "title")
+                .unwrap_or_else(|| stem(self.mistakes.file()).into()),
+            claim: self.optional_text(Section::Top, "claim"),
+            axes: self.point.axes(),
+            duration: self.duration(Section::Top, "duration"),
+            warmup: self.duration(Section::Top, "warmup"),
+            repeat: self.count(Section::Top, "repeat") as u32,
+            seed: self.count(Section::Top, "seed"),
+            sample_interval: interval?,
+            sender: sender?,
+            receiver: receiver?,
+            path,
+            further: hops.collect(),
+            flows: flows?,
+        })
+    }
+
+    /// The times of the cell as a whole; returns the interval of the samples.
+    fn times(&self) -> Result<Nanos, ScenarioError> {
+        let top = Section::Top;
+        let (duration, warmup) = (self.duration(top, "duration"), self.duration(top, "warmup"));
+        let interval = self.duration(top, "sample_interval");
+        let of_duration = || self.label(top, "duration");
+        if warmup >= duration {
+            let expected = format!("less than the duration, {}", of_duration());
+            return Err(self.refuse(
+                top,
+                "warmup",
+                expected,
+                "Shorten the warm-up, or lengthen the run.",
+            ));
+        }
+        if interval > duration {
+            let expected = format!("at most the duration, {}", of_duration());
+            return Err(self.refuse(top, "sample_interval", expected, "Set a shorter one."));
+        }
+        Ok(interval)
+    }
+
+    fn host(&self, section: Section) -> Option<Host> {
+        let triple = |what: &str| -> Result<[u64; 3], ScenarioError> {
+            let name = |part: &str| format!("{what}_{part}");
+            let [min, default, max] =
+                ["min", "default", "max"].map(|part| self.bytes(section, &name(part)));
+            // The line to point at is the one the file has; where both are set, the lower bound's.
+            for (low, high, wrong) in [
+                ("min", "default", min > default),
+                ("default", "max", default > max),
+            ] {
+                if wrong {
+                    let (low, high) = (name(low), name(high));
+                    let low_is_default = self
+                        .point
+                        .get(section, &low)
+                        .is_none_or(|(s, _)| s.is_default);
+                    let (at, other, relation) = if low_is_default {
+                        (&high, &low, "at least")
+                    } else {
+                        (&low, &high, "at most")
+                    };
+                    let expected = format!(
+                        "{relation} {}, {}",
+                        section.path_of(other),
+                        self.label(section, other)
+                    );
+                    return Err(self.refuse(
+                        section,
+                        at,
+                        expected,
+                        &format!("Set {other} as well."),
+                    ));
+                }
+            }
+            Ok([min, default, max])
+        };
+        let gso_max = || {
+            let gso_max_bytes = self.bytes(section, "gso_max") as u32;
+            let mtu_bytes = self.mtu_bytes();
+            if gso_max_bytes != 0 && gso_max_bytes < mtu_bytes {
+                let expected = format!("0B (off), or at least path.mtu, {mtu_bytes}B");
+                return Err(self.refuse(section, "gso_max", expected, ""));
+            }
+            Ok(gso_max_bytes)
+        };
+        let [wmem, rmem] = ["tcp_wmem", "tcp_rmem"].map(|what| self.attempt(|| triple(what)));
+        let gso_max_bytes = self.attempt(gso_max)?;
+        Some(Host {
+            hz: self.count(section, "hz") as u32,
+            tcp_wmem_bytes: wmem?,
+            tcp_rmem_bytes: rmem?,
+            tcp_limit_output_bytes: self.bytes(section, "tcp_limit_output_bytes"),
+            tcp_slow_start_after_idle: self.flag(section, "tcp_slow_start_after_idle"),
+            tcp_rto_min: self.duration(section, "tcp_rto_min"),
+            tcp_comp_sack_delay: self.duration(section, "tcp_comp_sack_delay"),
+            tcp_comp_sack_nr: self.count(section, "tcp_comp_sack_nr") as u32,
+            pacing: Pacing::named(self.name(section, "pacing")),
+            qdisc: Some(self.name(section, "qdisc"))
+                .filter(|&name| name != "default")
+                .map(str::to_owned),
+            tcp_ecn: self.count(section, "tcp_ecn") as u8,
+            quickack: self.flag(section, "quickack"),
+            initcwnd: self.count(section, "initcwnd") as u32,
+            gso_max_bytes,
+            grow_skb: self.flag(section, "grow_skb"),
+            gro: self.flag(section, "gro"),
+            rx_coalesce: self.duration(section, "rx_coalesce"),
+            noise: self.duration(section, "noise"),
+            // A sender's algorithm is its flow's; the hosts' own shows in neither direction.
+            algorithm: self.text(Section::Receiver, "algorithm"),
+        })
+    }
+
+    fn refuse(&self, section: Section, key: &str, expected: String, next: &str) -> ScenarioError {
+        self.refuse_got(section, key, "", expected, next)
+    }
+
+    /// Refuses what the file says at `key`; `got_more` follows the value itself.
+    fn refuse_got(
+        &self,
+        section: Section,
+        key: &str,
+        got_more: &str,
+        expected: String,
+        next: &str,
+    ) -> ScenarioError {
+        let found = self.point.get(section, key);
+        let got = match found {
+            Some((setting, _)) if setting.is_default => {
+                format!("the default {}", self.label(section, key))
+            }
+            Some(_) => self.label(section, key),
+            None => "the default".into(),
+        };
+        let problem = Problem::Value {
+            key: section.path_of(key),
+            got: format!("{got}{got_more}"),
+            expected,
+            next: next.into(),
+        };
+        self.error(
+            found.map_or_else(|| self.section_line(section), |(_, entry)| entry.line),
+            problem,
+        )
+    }
+
+    /// Where to point for a default: at a key of the table that the file sets.
+    fn section_line(&self, section: Section) -> u32 {
+        let set = section
+            .keys()
+            .filter_map(|key| self.point.get(section, key.name));
+        set.map(|(_, entry)| entry.line).min().unwrap_or(1)
+    }
+
+    fn error(&self, line: u32, problem: Problem) -> ScenarioError {
+        ScenarioError::new(self.mistakes.file(), line, problem)
+    }
+}
+
+/// `loss-1.5` of `gallery/loss-1.5.toml`.
+pub(super) fn stem(file: &str) -> &str {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    name.strip_suffix(".toml")
+        .filter(|stem| !stem.is_empty())
+        .unwrap_or(name)
+}

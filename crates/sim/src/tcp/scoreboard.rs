@@ -1,0 +1,474 @@
+//! The scoreboard: every segment that is outstanding, what is known of each, and how many there are of each kind.
+
+use super::rtx::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, RtxQueue, SACKED, SKB_END, Seg, Tx};
+use crate::ranges::RangeSet;
+
+const MAX_REORDERING: u32 = 300;
+/// TCP_FASTRETRANS_THRESH
+pub const DEFAULT_REORDERING: u32 = 3;
+
+/// Segments by kind; an algorithm is shown all four.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Flight {
+    pub packets_out: u32,
+    pub sacked_out: u32,
+    pub lost_out: u32,
+    pub retrans_out: u32,
+}
+
+impl Flight {
+    #[inline]
+    pub fn packets_in_flight(&self) -> u32 {
+        // Signed in Linux too: the counts may briefly cross.
+        (self.packets_out + self.retrans_out).saturating_sub(self.left_out())
+    }
+
+    #[inline]
+    pub fn left_out(&self) -> u32 {
+        self.sacked_out + self.lost_out
+    }
+}
+
+/// What the SACK blocks of one ACK reported.
+#[derive(Clone, Copy, Debug)]
+pub struct Sacked {
+    /// Lowest start of a never-retransmitted segment SACKed out of order.
+    pub reord: u64,
+    /// When the first and the last of them were sent that were never retransmitted; 0: none.
+    pub first_sent_ns: u64,
+    pub last_sent_ns: u64,
+    /// Segments newly SACKed.
+    pub segs: u32,
+    /// Was data below `high_seq` that was never retransmitted among them?
+    pub orig_sack_acked: bool,
+}
+
+impl Default for Sacked {
+    fn default() -> Sacked {
+        Sacked {
+            reord: u64::MAX,
+            first_sent_ns: 0,
+            last_sent_ns: 0,
+            segs: 0,
+            orig_sack_acked: false,
+        }
+    }
+}
+
+/// What a cumulative ACK took off the queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Acked {
+    pub segs: u32,
+    /// As in [`Sacked`], of what was not SACKed before.
+    pub reord: u64,
+    pub first_sent_ns: u64,
+    pub last_sent_ns: u64,
+    pub orig_sack_acked: bool,
+}
+
+/// A segment that was just marked lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Lost {
+    pub tx: Tx,
+    pub is_app_limited: bool,
+}
+
+/// The sender's view of what it has outstanding.
+#[derive(Clone, Debug)]
+pub struct Scoreboard {
+    flight: Flight,
+    delivered: u32,
+    lost: u32,
+    reordering: u32,
+    reord_seen: u32,
+    rtx: RtxQueue,
+    /// Packets in the queue as the stack allocated them.
+    skbs: u64,
+    sacked: RangeSet,
+    /// Marked lost and not (again) retransmitted.
+    to_retransmit: RangeSet,
+}
+
+impl Scoreboard {
+    pub fn new() -> Scoreboard {
+        Scoreboard {
+            flight: Flight::default(),
+            delivered: 0,
+            lost: 0,
+            reordering: DEFAULT_REORDERING,
+            reord_seen: 0,
+            rtx: RtxQueue::default(),
+            skbs: 0,
+            sacked: RangeSet::default(),
+            to_retransmit: RangeSet::default(),
+        }
+    }
+
+    // ---- what it knows ---------------------------------------------------
+
+    #[inline]
+    pub fn flight(&self) -> Flight {
+        self.flight
+    }
+    #[inline]
+    pub fn packets_out(&self) -> u32 {
+        self.flight.packets_out
+    }
+    #[inline]
+    pub fn packets_in_flight(&self) -> u32 {
+        self.flight.packets_in_flight()
+    }
+    /// Segments delivered so far, retransmissions included; wraps.
+    #[inline]
+    pub fn delivered(&self) -> u32 {
+        self.delivered
+    }
+    /// Segments marked lost so far; wraps.
+    #[inline]
+    pub fn lost(&self) -> u32 {
+        self.lost
+    }
+    /// Segments by which the network reorders, as far as seen.
+    #[inline]
+    pub fn reordering(&self) -> u32 {
+        self.reordering
+    }
+    /// How often reordering was seen.
+    pub fn reord_seen(&self) -> u32 {
+        self.reord_seen
+    }
+    /// Packets outstanding as the stack allocated them.
+    pub fn skbs(&self) -> u64 {
+        self.skbs
+    }
+    /// The segment that the next cumulative ACK is about.
+    #[inline]
+    pub fn head(&self) -> Option<&Seg> {
+        self.rtx.front()
+    }
+    pub fn head_id(&self) -> u32 {
+        self.rtx.front_id()
+    }
+    /// The segment with the highest sequence number.
+    pub fn last_id(&self) -> Option<u32> {
+        self.rtx.back_id()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.rtx.is_empty()
+    }
+    #[inline]
+    pub fn get(&self, id: u32) -> &Seg {
+        self.rtx.get(id)
+    }
+    /// From the oldest sequence number on.
+    pub fn ids(&self) -> impl Iterator<Item = u32> + use<> {
+        self.rtx.ids()
+    }
+    /// Least recently sent of those neither SACKed nor lost.
+    #[inline]
+    pub fn oldest_sent(&self) -> Option<u32> {
+        self.rtx.oldest_sent()
+    }
+    /// The one sent after it.
+    #[inline]
+    pub fn sent_next(&self, id: u32) -> Option<u32> {
+        self.rtx.sent_next(id)
+    }
+    /// Bytes SACKed above the cumulative ACK.
+    pub fn sacked_bytes(&self) -> u64 {
+        self.sacked.total()
+    }
+    /// tcp_highest_sack_seq(): one past the highest SACKed, or snd_una.
+    #[inline]
+    pub fn highest_sacked(&self, snd_una: u64) -> u64 {
+        let last = self.sacked.last();
+        last.map_or(snd_una, |(_, end)| end.max(snd_una))
+    }
+    /// tcp_any_retrans_done()
+    pub fn any_retrans_done(&self) -> bool {
+        self.flight.retrans_out > 0 || self.head().is_some_and(|head| head.has(EVER_RETRANS))
+    }
+    /// Does anything lost wait for its retransmission?
+    #[inline]
+    pub fn has_lost(&self) -> bool {
+        !self.to_retransmit.is_empty()
+    }
+
+    // ---- sending ---------------------------------------------------------
+
+    /// A segment is sent for the first time; [`count_sent`](Scoreboard::count_sent) follows the last of its skb.
+    #[inline]
+    pub fn push(&mut self, seg: Seg) {
+        self.rtx.push(seg);
+    }
+
+    /// A packet of `segs` segments was sent for the first time.
+    #[inline]
+    pub fn count_sent(&mut self, segs: u32) {
+        self.flight.packets_out += segs;
+        self.skbs += 1;
+    }
+
+    /// The lowest segments that are lost and were sent as one skb, at most `quota`: the first, and how many.
+    pub fn next_lost(&self, quota: u32) -> Option<(u32, u32)> {
+        let (seq, end_seq) = self.to_retransmit.first()?;
+        let found = self.rtx.find(seq);
+        let id = found.expect("what is to be retransmitted is queued");
+        let mut segs = 1;
+        let mut last = self.rtx.get(id);
+        while segs < quota && last.end_seq() < end_seq && !last.has(SKB_END) {
+            last = self.rtx.get(id.wrapping_add(segs));
+            segs += 1;
+        }
+        Some((id, segs))
+    }
+
+    /// A segment is sent once more.
+    pub fn send_again(&mut self, id: u32, sent_ns: u64, tx: Tx, app_limited: bool) -> &Seg {
+        self.rtx.touch(id);
+        let seg = self.rtx.get_mut(id);
+        seg.record_sent(sent_ns, tx, app_limited);
+        seg.flags |= EVER_RETRANS;
+        seg
+    }
+
+    /// `segs` segments sent again count as under way again (tcp_retransmit_skb(); a loss probe's does not).
+    pub fn count_retransmission(&mut self, id: u32, segs: u32) {
+        for i in 0..segs {
+            let seg = self.rtx.get_mut(id.wrapping_add(i));
+            // After an undo the timer may repeat a segment whose last retransmission still counts.
+            self.flight.retrans_out += u32::from(!seg.has(RETRANS));
+            seg.flags |= RETRANS;
+        }
+        let last = self.rtx.get(id.wrapping_add(segs - 1));
+        self.to_retransmit
+            .remove(self.rtx.get(id).seq, last.end_seq());
+    }
+
+    // ---- acknowledgements ------------------------------------------------
+
+    /// Segments arrived that the queue does not show: the SYN, or what a DSACK reports.
+    pub fn add_delivered(&mut self, segs: u32) {
+        self.delivered += segs;
+    }
+
+    /// tcp_sacktag_write_queue() for one SACK block. `deliver` is called with each segment newly SACKed, as it was
+    /// before. Cost grows with what is newly SACKed, not with the window: the set of ranges tells what is new.
+    pub fn sack(
+        &mut self,
+        (start, end): (u64, u64),
+        prior_highest: u64,
+        high_seq: u64,
+        told: &mut Sacked,
+        mut deliver: impl FnMut(&Seg),
+    ) {
+        let Scoreboard {
+            flight,
+            rtx,
+            skbs,
+            sacked,
+            to_retransmit,
+            ..
+        } = self;
+        sacked.insert(start, end, |start, end| {
+            let Some(first) = rtx.find(start) else {
+                return;
+            };
+            let mut id = first;
+            let mut at = start;
+            while at < end {
+                let seg = rtx.get_mut(id);
+                deliver(seg);
+                tag(seg, flight, to_retransmit, prior_highest, high_seq, told);
+                at = seg.end_seq();
+                rtx.unlink(id);
+                id = id.wrapping_add(1);
+            }
+            shift_skbs(rtx, skbs, first, id);
+        });
+    }
+
+    /// A DSACK reports data that is still queued. Returns the end of its segment if that was retransmitted.
+    pub fn duplicate(&mut self, start: u64) -> Option<u64> {
+        let id = self.rtx.find(start)?;
+        let seg = self.rtx.get_mut(id);
+        let again = seg.has(RETRANS | EVER_RETRANS);
+        if seg.has(SACKED) && seg.has(RETRANS) {
+            seg.flags &= !RETRANS;
+            self.flight.retrans_out -= 1;
+        }
+        again.then(|| seg.end_seq())
+    }
+
+    /// The queue's part of tcp_clean_rtx_queue(): removes what is below `snd_una`. `deliver` is called with each segment.
+    #[inline]
+    pub fn ack(&mut self, snd_una: u64, high_seq: u64, mut deliver: impl FnMut(&Seg)) -> Acked {
+        let mut acked = Acked {
+            segs: 0,
+            reord: u64::MAX,
+            first_sent_ns: 0,
+            last_sent_ns: 0,
+            orig_sack_acked: false,
+        };
+        let mut delivered = 0;
+        while let Some(seg) = self.rtx.front() {
+            let end_seq = seg.end_seq();
+            if end_seq > snd_una {
+                break;
+            }
+            if seg.has(RETRANS | EVER_RETRANS) {
+                self.flight.retrans_out -= u32::from(seg.has(RETRANS));
+            } else if !seg.has(SACKED) {
+                acked.last_sent_ns = seg.sent_ns;
+                if acked.first_sent_ns == 0 {
+                    acked.first_sent_ns = seg.sent_ns;
+                }
+                acked.reord = acked.reord.min(seg.seq);
+                acked.orig_sack_acked |= end_seq <= high_seq;
+            }
+            self.flight.sacked_out -= u32::from(seg.has(SACKED));
+            self.flight.lost_out -= u32::from(seg.has(LOST));
+            self.skbs -= u64::from(seg.has(SKB_END));
+            delivered += u32::from(!seg.has(SACKED));
+            deliver(seg);
+            self.rtx.pop();
+            acked.segs += 1;
+        }
+        self.delivered += delivered;
+        self.flight.packets_out -= acked.segs;
+        self.sacked.remove_below(snd_una);
+        self.to_retransmit.remove_below(snd_una);
+        acked
+    }
+
+    /// tcp_check_sack_reordering(): the segment at `low_seq` arrived, without being retransmitted, after one sent later.
+    pub fn check_reordering(&mut self, low_seq: u64, snd_una: u64, mss_bytes: u32) {
+        let fack = self.highest_sacked(snd_una);
+        if low_seq >= fack {
+            return;
+        }
+        let mss = u64::from(mss_bytes);
+        let metric = fack - low_seq;
+        if metric > u64::from(self.reordering) * mss {
+            self.reordering = (metric.div_ceil(mss) as u32).min(MAX_REORDERING);
+        }
+        self.reord_seen += 1;
+    }
+
+    /// A timeout with so much SACKed shows that `reordering` was overestimated.
+    pub fn forget_reordering(&mut self) {
+        self.reordering = self.reordering.min(DEFAULT_REORDERING);
+    }
+
+    // ---- losses ----------------------------------------------------------
+
+    /// tcp_mark_skb_lost(). `None`: it was SACKed or marked before.
+    pub fn mark_lost(&mut self, id: u32) -> Option<Lost> {
+        let seg = self.rtx.get_mut(id);
+        if seg.has(SACKED) {
+            return None;
+        }
+        if seg.has(LOST) {
+            if !seg.has(RETRANS) {
+                return None;
+            }
+            seg.flags &= !RETRANS;
+            self.flight.retrans_out -= 1;
+        } else {
+            seg.flags |= LOST;
+            self.flight.lost_out += 1;
+        }
+        self.lost += 1;
+        let lost = Lost {
+            tx: seg.tx,
+            is_app_limited: seg.has(APP_LIMITED),
+        };
+        // Undo takes the mark from a segment, not its retransmission. Marked anew, it is not sent again before the
+        // timeout (tcp_xmit_retransmit_queue() skips it), and not counted twice.
+        if !seg.has(RETRANS) {
+            let (seq, end_seq) = (seg.seq, seg.end_seq());
+            self.to_retransmit.insert(seq, end_seq, |_, _| {});
+        }
+        self.rtx.unlink(id);
+        Some(lost)
+    }
+
+    /// No segment was lost after all.
+    pub fn unmark_losses(&mut self) {
+        for id in self.rtx.ids() {
+            // Outstanding again, but out of RACK's order until next sent, as in Linux.
+            self.rtx.get_mut(id).flags &= !LOST;
+        }
+        self.flight.lost_out = 0;
+        self.to_retransmit.clear();
+    }
+}
+
+/// tcp_sacktag_one()
+#[inline]
+fn tag(
+    seg: &mut Seg,
+    flight: &mut Flight,
+    to_retransmit: &mut RangeSet,
+    prior_highest: u64,
+    high_seq: u64,
+    told: &mut Sacked,
+) {
+    let end_seq = seg.end_seq();
+    if seg.has(RETRANS) {
+        // Retransmitted but never marked lost: the retransmission is still believed in flight, as in Linux.
+        if seg.has(LOST) {
+            seg.flags &= !(LOST | RETRANS);
+            flight.lost_out -= 1;
+            flight.retrans_out -= 1;
+        }
+    } else {
+        if !seg.has(EVER_RETRANS) {
+            if seg.seq < prior_highest {
+                told.reord = told.reord.min(seg.seq);
+            }
+            told.orig_sack_acked |= end_seq <= high_seq;
+            if told.first_sent_ns == 0 {
+                told.first_sent_ns = seg.sent_ns;
+            }
+            told.last_sent_ns = seg.sent_ns;
+        }
+        if seg.has(LOST) {
+            seg.flags &= !LOST;
+            flight.lost_out -= 1;
+            to_retransmit.remove(seg.seq, end_seq);
+        }
+    }
+    seg.flags |= SACKED;
+    // The cumulative ACK will not count it again.
+    seg.tx.delivered_ns = 0;
+    told.segs += 1;
+    flight.sacked_out += 1;
+}
+
+/// tcp_shift_skb_data(): SACKed neighbours become one skb, which gives the memory of the others back to the writer
+/// while snd_una stands. Where SACKed segments and missing ones meet there is an skb's end.
+fn shift_skbs(rtx: &mut RtxQueue, skbs: &mut u64, first: u32, end: u32) {
+    let mut id = first.wrapping_sub(1);
+    while id != end {
+        let next = id.wrapping_add(1);
+        if rtx.contains(id) && rtx.contains(next) {
+            let after = rtx.get(next).flags;
+            let seg = rtx.get_mut(id);
+            let both = seg.flags & after;
+            let either = seg.flags | after;
+            if both & SACKED != 0 && either & (RETRANS | LOST) == 0 {
+                *skbs -= u64::from(seg.has(SKB_END));
+                seg.flags &= !SKB_END;
+            } else if (seg.flags ^ after) & SACKED != 0 {
+                *skbs += u64::from(!seg.has(SKB_END));
+                seg.flags |= SKB_END;
+            }
+        }
+        id = next;
+    }
+}
+
+#[cfg(test)]
+mod tests;

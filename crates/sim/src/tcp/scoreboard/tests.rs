@@ -1,0 +1,129 @@
+use super::*;
+
+const MSS: u64 = 1_000;
+
+/// Segments of these flags, sent a microsecond apart.
+fn board(flags: &[u8]) -> Scoreboard {
+    let mut board = Scoreboard::new();
+    for (i, &flags) in (0..).zip(flags) {
+        let mut seg = Seg::new(1 + i * MSS, MSS as u32, flags);
+        seg.sent_ns = 1_000 * (i + 1);
+        seg.tx.delivered_ns = 1;
+        board.push(seg);
+        board.flight.packets_out += 1;
+        board.skbs += u64::from(flags & SKB_END != 0);
+    }
+    board
+}
+
+fn sack(board: &mut Scoreboard, first: u64, end: u64) -> Sacked {
+    let mut told = Sacked::default();
+    let highest = board.highest_sacked(1);
+    let block = (1 + first * MSS, 1 + end * MSS);
+    board.sack(block, highest, 0, &mut told, |_| {});
+    told
+}
+
+fn counts(board: &Scoreboard) -> (u32, u32, u32, u32) {
+    let f = board.flight();
+    (f.packets_out, f.sacked_out, f.lost_out, f.retrans_out)
+}
+
+/// tcp_shift_skb_data() takes what is SACKed and nothing else. A part of an skb that was sent again, and is no longer
+/// believed lost (an undo), stays the skb that it was.
+#[test]
+fn what_was_sent_again_is_neither_merged_nor_cut() {
+    let again = SACKED | RETRANS;
+    let mut board = board(&[0, again, again, SKB_END]);
+    shift_skbs(&mut board.rtx, &mut board.skbs, 1, 3);
+    let ends: Vec<_> = (0..4).map(|id| board.get(id).has(SKB_END)).collect();
+    assert_eq!(ends, [true, false, true, true]);
+    assert_eq!(board.skbs(), 3);
+}
+
+#[test]
+fn each_segment_is_delivered_once_whether_sacked_or_acked() {
+    let mut board = board(&[SKB_END; 5]);
+    let told = sack(&mut board, 2, 4);
+    assert_eq!((told.segs, told.reord), (2, u64::MAX));
+    assert_eq!((told.first_sent_ns, told.last_sent_ns), (3_000, 4_000));
+    assert_eq!(sack(&mut board, 2, 4).segs, 0);
+    assert_eq!(counts(&board), (5, 2, 0, 0));
+    board.add_delivered(2);
+    let mut seen = Vec::new();
+    let acked = board.ack(1 + 5 * MSS, 0, |seg| seen.push(seg.tx.delivered_ns));
+    assert_eq!(seen, [1, 1, 0, 0, 1]);
+    assert_eq!((acked.segs, acked.reord), (5, 1));
+    assert_eq!((acked.first_sent_ns, acked.last_sent_ns), (1_000, 5_000));
+    assert_eq!((board.delivered(), board.skbs()), (5, 0));
+    assert_eq!(counts(&board), (0, 0, 0, 0));
+    assert!(board.is_empty());
+}
+
+#[test]
+fn a_lost_segment_is_sent_again_once_and_its_sack_settles_it() {
+    let mut board = board(&[SKB_END; 4]);
+    assert!(board.mark_lost(1).is_some());
+    assert!(board.mark_lost(1).is_none(), "it is marked already");
+    assert_eq!((counts(&board), board.lost()), ((4, 0, 1, 0), 1));
+    assert_eq!(board.next_lost(9), Some((1, 1)));
+    board.send_again(1, 9_000, Tx::default(), false);
+    board.count_retransmission(1, 1);
+    assert_eq!(board.next_lost(9), None);
+    assert_eq!(counts(&board), (4, 0, 1, 1));
+    assert_eq!(board.packets_in_flight(), 4);
+    assert!(
+        board.mark_lost(1).is_some(),
+        "the retransmission is lost too"
+    );
+    assert_eq!((counts(&board), board.lost()), ((4, 0, 1, 0), 2));
+    sack(&mut board, 1, 2);
+    assert_eq!(counts(&board), (4, 1, 0, 0));
+    assert!(!board.has_lost());
+}
+
+#[test]
+fn a_retransmission_ends_with_its_skb_or_its_quota() {
+    let mut board = board(&[0, 0, 0, SKB_END, 0, SKB_END]);
+    (1..6).for_each(|id| assert!(board.mark_lost(id).is_some()));
+    assert_eq!(board.next_lost(10), Some((1, 3)));
+    assert_eq!(board.next_lost(2), Some((1, 2)));
+    board.count_retransmission(1, 3);
+    assert_eq!(board.next_lost(10), Some((4, 2)));
+}
+
+#[test]
+fn losses_that_prove_false_leave_nothing_to_send_again() {
+    let mut board = board(&[SKB_END; 3]);
+    (0..3).for_each(|id| assert!(board.mark_lost(id).is_some()));
+    board.count_retransmission(0, 1);
+    board.unmark_losses();
+    assert_eq!(counts(&board), (3, 0, 0, 1));
+    assert!(!board.has_lost() && board.any_retrans_done());
+    assert_eq!(board.oldest_sent(), None);
+}
+
+#[test]
+fn reordering_is_the_distance_to_the_highest_sacked() {
+    let mut board = board(&[SKB_END; 10]);
+    sack(&mut board, 9, 10);
+    board.check_reordering(1 + 10 * MSS, 1, MSS as u32);
+    assert_eq!((board.reordering(), board.reord_seen()), (3, 0));
+    board.check_reordering(1 + 8 * MSS, 1, MSS as u32);
+    assert_eq!((board.reordering(), board.reord_seen()), (3, 1));
+    board.check_reordering(1 + MSS, 1, MSS as u32);
+    assert_eq!((board.reordering(), board.reord_seen()), (9, 2));
+    board.forget_reordering();
+    assert_eq!(board.reordering(), DEFAULT_REORDERING);
+}
+
+#[test]
+fn a_duplicate_of_a_sacked_retransmission_ends_it() {
+    let mut board = board(&[0, SACKED | RETRANS, EVER_RETRANS, 0]);
+    board.flight.retrans_out = 1;
+    assert_eq!(board.duplicate(1), None);
+    assert_eq!(board.duplicate(1 + MSS), Some(1 + 2 * MSS));
+    assert_eq!(board.flight().retrans_out, 0);
+    assert_eq!(board.duplicate(1 + 2 * MSS), Some(1 + 3 * MSS));
+    assert_eq!(board.duplicate(1 + 9 * MSS), None);
+}

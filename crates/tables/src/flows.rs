@@ -1,0 +1,59 @@
+//! `flows`: one row per flow and repetition, what became of it.
+
+use crate::table;
+
+table! {
+    /// What became of each flow. Rates, distributions and limits are of the
+    /// steady part, from the later of warm-up and the flow's start to its end;
+    /// counts are of the flow's whole life.
+    "flows" Flows of Flow {
+        cell: i32, "", "kneepoint", "cell of the matrix";
+        rep: i32, "", "kneepoint", "repetition, from 0";
+        flow: i32, "", "kneepoint", "flow number, from 0";
+        group: i32, "", "kneepoint", "which [[flow]] table of the scenario it came from, from 0";
+        name: String, "", "kneepoint", "name of that table";
+        algorithm: String, "", "TCP_CONGESTION", "congestion control of the sender";
+        workload: &'static str, "", "kneepoint", "what the application does";
+        start_ns: i64, "ns", "kneepoint", "when the connection was opened";
+        end_ns: Option<i64>, "ns", "kneepoint", "when its work was complete; null: not within the run";
+        completion_us: Option<i64>, "us", "kneepoint", "from opening to the last byte read by the far application; null: not a finite transfer, or not complete";
+        transfer_bytes: Option<i64>, "bytes", "kneepoint", "payload that the transfer is to carry; null: not a finite transfer";
+        slowdown: Option<f64>, "", "normalized FCT: Alizadeh et al.: pFabric, SIGCOMM 2013, section 5", "completion over the least that the path allows: a handshake, half a round trip, and the transfer's packets at the rate of its narrowest hop; null: as completion_us, or the rate or the route changes with time";
+        goodput_bits_per_sec: f64, "bit/s", "RFC 2647, 3.17", "payload read in order by the far application, over the steady part";
+        throughput_bits_per_sec: Option<f64>, "bit/s", "kneepoint", "payload sent, with retransmissions, over the steady part; null: the kernel does not tell";
+        bytes_read: i64, "bytes", "kneepoint", "payload read in order by the far application";
+        bytes_acked: Option<i64>, "bytes", "tcp_info.tcpi_bytes_acked", "cumulatively acked; SYN and FIN count one each, as in Linux; null: the kernel does not tell";
+        bytes_sent: Option<i64>, "bytes", "tcp_info.tcpi_bytes_sent", "payload sent, with retransmissions; null: the kernel does not tell";
+        bytes_retrans: Option<i64>, "bytes", "tcp_info.tcpi_bytes_retrans", "of those: retransmitted; null: the kernel does not tell";
+        data_segs_out: Option<i64>, "segments", "tcp_info.tcpi_data_segs_out", "data segments sent, with retransmissions; null: the kernel does not tell";
+        total_retrans: i64, "segments", "tcp_info.tcpi_total_retrans", "of those: retransmissions";
+        retransmit_pct: Option<f64>, "%", "kneepoint", "total_retrans / data_segs_out; null: the kernel does not tell";
+        path_lost_pkts: Option<i64>, "packets", "kneepoint", "data packets lost by the path's own loss; null: the kernel\'s own emulation does not tell it by flow";
+        queue_dropped_pkts: Option<i64>, "packets", "kneepoint", "data packets dropped by the queue; null: the kernel\'s own emulation does not tell it by flow";
+        srtt_us_mean: Option<f64>, "us", "kneepoint", "mean smoothed RTT over the steady part's ACKs; on a real kernel, over its samples";
+        srtt_us_p50: Option<f64>, "us", "kneepoint", "median over the steady part's ACKs, within 1 %";
+        srtt_us_p95: Option<f64>, "us", "kneepoint", "95th percentile, within 1 %";
+        srtt_us_p99: Option<f64>, "us", "kneepoint", "99th percentile, within 1 %";
+        min_rtt_us: Option<i64>, "us", "tcp_info.tcpi_min_rtt", "least RTT measured in the flow's life";
+        queue_delay_us_mean: Option<f64>, "us", "kneepoint", "mean wait of this flow's packets in the queue, steady part";
+        queue_delay_us_p50: Option<f64>, "us", "kneepoint", "median wait, within 1 %";
+        queue_delay_us_p95: Option<f64>, "us", "kneepoint", "95th percentile of the wait, within 1 %";
+        queue_delay_us_p99: Option<f64>, "us", "kneepoint", "99th percentile of the wait, within 1 %";
+        snd_cwnd_mean: f64, "segments", "kneepoint", "mean congestion window over time, steady part";
+        inflight_mean: f64, "segments", "kneepoint", "mean packets in flight over time, steady part";
+        cwnd_limited_us: Option<i64>, "us", "kneepoint", "time of the steady part when the congestion window held data back; null: a real kernel does not tell it from pacing";
+        rwnd_limited_us: Option<i64>, "us", "tcp_info.tcpi_rwnd_limited", "time of the steady part when the receive window held data back; null: the kernel does not tell";
+        sndbuf_limited_us: Option<i64>, "us", "tcp_info.tcpi_sndbuf_limited", "time of the steady part when the send buffer held the application back; null: the kernel does not tell";
+        pacing_limited_us: Option<i64>, "us", "kneepoint", "time of the steady part when the pacing timer held data back; null: as above";
+        app_limited_us: Option<i64>, "us", "kneepoint", "time of the steady part when the application had nothing to send; null: the kernel does not tell";
+        rto_count: Option<i64>, "", "tcp_info.tcpi_total_rto", "retransmission timeouts; null: the kernel does not tell";
+        recovery_count: Option<i64>, "", "kneepoint", "fast recoveries entered; null: the kernel does not tell";
+        undo_count: Option<i64>, "", "kneepoint", "reductions undone as spurious; null: the kernel does not tell";
+        tlp_count: Option<i64>, "", "kneepoint", "tail loss probes sent; null: the kernel does not tell";
+        requests: Option<i64>, "", "kneepoint", "requests answered in the steady part; null: not a request/response workload";
+        requests_per_sec: Option<f64>, "1/s", "kneepoint", "requests answered per second of the steady part";
+        latency_us_p50: Option<f64>, "us", "kneepoint", "median time from writing a request to reading its whole answer, within 1 %";
+        latency_us_p95: Option<f64>, "us", "kneepoint", "95th percentile of it";
+        latency_us_p99: Option<f64>, "us", "kneepoint", "99th percentile of it";
+    }
+}

@@ -1,0 +1,161 @@
+//! The tables of a run: columns with unit, meaning and source.
+//!
+//! Engines fill these; the front exports them as Arrow with the same metadata.
+//! A column exists here once, and both engines and every figure use its name.
+
+mod cpu;
+mod events;
+mod flows;
+mod histogram;
+mod links;
+mod programs;
+mod queue;
+mod samples;
+mod tcp_info;
+mod trace;
+
+pub use cpu::{CpuSample, CpuSamples};
+pub use events::{Event, Events};
+pub use flows::{Flow, Flows};
+pub use histogram::Histogram;
+pub use links::{Link, Links};
+pub use programs::{Program, Programs};
+pub use queue::{QueueSample, QueueSamples};
+pub use samples::{Sample, Samples};
+pub use tcp_info::{TcpInfoSample, TcpInfoSamples};
+pub use trace::{Ack, Acks, Connection, Connections, TraceEvent, TraceEvents};
+
+/// A column's description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    pub name: &'static str,
+    /// "" when the column has none (a name, a flag, a bare count).
+    pub unit: &'static str,
+    pub doc: &'static str,
+    /// Where the definition comes from: a `tcp_info` field, an RFC, ourselves.
+    pub source: &'static str,
+}
+
+/// A column's values.
+#[derive(Clone, Copy, Debug)]
+pub enum Values<'a> {
+    I32(&'a [i32]),
+    I64(&'a [i64]),
+    F64(&'a [f64]),
+    Bool(&'a [bool]),
+    OptI64(&'a [Option<i64>]),
+    OptF64(&'a [Option<f64>]),
+    Text(&'a [String]),
+    /// Few distinct texts: exported as a dictionary.
+    Name(&'a [&'static str]),
+}
+
+/// A type that can stand in a column.
+pub trait Value: Sized {
+    fn wrap(values: &[Self]) -> Values<'_>;
+}
+
+macro_rules! value {
+    ($($type:ty => $variant:ident),*) => {$(
+        impl Value for $type {
+            fn wrap<'a>(values: &'a [$type]) -> Values<'a> {
+                Values::$variant(values)
+            }
+        }
+    )*};
+}
+value!(i32 => I32, i64 => I64, f64 => F64, bool => Bool, Option<i64> => OptI64,
+       Option<f64> => OptF64, String => Text, &'static str => Name);
+
+/// A table: a name, a list of columns, and rows that engines append.
+pub trait Table: Default {
+    const NAME: &'static str;
+    const COLUMNS: &'static [Column];
+    /// Every column's values, in the order of `COLUMNS`.
+    fn values(&self) -> Vec<Values<'_>>;
+    fn rows(&self) -> usize;
+}
+
+/// The column of that name of another table, word for word.
+///
+/// # Panics
+/// There is none; where a table is declared, that is an error of the compiler.
+pub const fn like(name: &str, columns: &[Column]) -> Column {
+    let mut position = 0;
+    while !same(columns[position].name, name) {
+        position += 1;
+    }
+    columns[position]
+}
+
+const fn same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut position = 0;
+    while position < one.len() {
+        if one[position] != other[position] {
+            return false;
+        }
+        position += 1;
+    }
+    true
+}
+
+/// Declares a table: a struct of columns, its row type and its description. A
+/// column is described here, or as another table does.
+macro_rules! table {
+    (
+        $(#[$meta:meta])*
+        $name:literal $table:ident of $row:ident {
+            $($column:ident: $type:ty $(, $unit:literal, $source:literal, $doc:literal)? $(= like $like:ident)?;)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default)]
+        pub struct $table {
+            $(
+                $(#[doc = $doc])? $(#[doc = concat!("As in [`", stringify!($like), "`].")])?
+                pub $column: Vec<$type>,
+            )*
+        }
+
+        #[doc = concat!("One row of `", $name, "`.")]
+        #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+        pub struct $row {
+            $(
+                $(#[doc = $doc])? $(#[doc = concat!("As in [`", stringify!($like), "`].")])?
+                pub $column: $type,
+            )*
+        }
+
+        impl $table {
+            #[inline]
+            pub fn push(&mut self, row: $row) {
+                $(self.$column.push(row.$column);)*
+            }
+        }
+
+        impl $crate::Table for $table {
+            const NAME: &'static str = $name;
+            const COLUMNS: &'static [$crate::Column] = &[
+                $(
+                    $($crate::Column {
+                        name: stringify!($column), unit: $unit, doc: $doc, source: $source,
+                    })?
+                    $($crate::like(
+                        stringify!($column), <$like as $crate::Table>::COLUMNS,
+                    ))?
+                ,)*
+            ];
+            fn values(&self) -> Vec<$crate::Values<'_>> {
+                vec![$($crate::Value::wrap(&self.$column),)*]
+            }
+            fn rows(&self) -> usize {
+                [$(self.$column.len(),)*][0]
+            }
+        }
+    };
+}
+use table;

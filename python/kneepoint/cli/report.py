@@ -1,0 +1,100 @@
+"""`knee report`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from kneepoint import say
+from kneepoint.errors import UsageError
+
+from .options import PATH, Whole, foreign, is_given, quiet_option
+
+
+@click.command("report", short_help="Write the report of a run, or one figure of it.")
+@click.argument("run", metavar="RUN", type=PATH)
+@click.option("--out", metavar="FILE", type=PATH, help="By default RUN/report.html or RUN/FIGURE.FORMAT.")
+@click.option("--figure", metavar="NAME", help="Write only this figure.")
+@click.option(
+    "--format",
+    default="svg",
+    show_default=True,
+    type=click.Choice(("svg", "png")),
+    help="Format of --figure.",
+)
+@click.option(
+    "--condition",
+    metavar="N",
+    type=Whole(min=0),
+    help="Point of the matrix that --figure shows, from 0, where it shows one.",
+)
+@foreign
+@quiet_option
+def command(run: Path, out: Path | None, figure: str | None, format: str, condition: int | None, quiet: bool) -> int:
+    """Write the report of a run: one HTML file that opens offline."""
+    if is_given("format") and figure is None:
+        raise click.UsageError(f"--format: got {format} without --figure NAME; expected both. A report is HTML.")
+    write(run, out, figure, format, condition, quiet=quiet)
+    return 0
+
+
+def write(
+    run: Path,
+    out: Path | None = None,
+    figure: str | None = None,
+    format: str = "svg",
+    condition: int | None = None,
+    tell: Callable[[str], None] = say.line,
+    quiet: bool = False,
+) -> None:
+    """Writes the report, or one figure of it, and says where."""
+    from kneepoint import pages
+    from kneepoint.live import trace
+    from kneepoint.runs import api
+    from kneepoint.runs.progress import Phase
+
+    if trace.is_trace(run):
+        _trace_report(run, out, figure, format, condition, tell, quiet)
+        return
+    api.open(run)
+    if figure is None:
+        if condition is not None:
+            raise UsageError(
+                f"--condition: got {condition} without a figure; expected --figure NAME beside it. The whole report "
+                "shows every condition."
+            )
+        target = out or run / "report.html"
+        with Phase("Writing the report", quiet=quiet):
+            pages.write(run, target)
+        tell(f"Report: {target}")
+    else:
+        target = out or run / f"{figure}.{format}"
+        with Phase("Drawing the figure", quiet=quiet):
+            pages.save(run, figure, target, condition=condition or 0)
+        tell(f"Figure: {target}")
+
+
+def _trace_report(
+    run: Path,
+    out: Path | None,
+    figure: str | None,
+    format: str,
+    condition: int | None,
+    tell: Callable[[str], None],
+    quiet: bool,
+) -> None:
+    """The figure of a trace, which is all of its report."""
+    from kneepoint.live import trace
+    from kneepoint.pages import trace_page
+    from kneepoint.runs.progress import Phase
+
+    if figure not in (None, "trace"):
+        raise UsageError(f'{run}: is a trace, and got --figure "{figure}"; expected none, or "trace".')
+    if condition is not None:
+        raise UsageError(f"--condition: got {condition}; expected none, because {run} is a trace, which has none.")
+    target = out or run / ("trace.html" if figure is None else f"trace.{format}")
+    with Phase("Drawing the figure", quiet=quiet):
+        trace_page.save(trace.read(run), target)
+    tell(f"Figure: {target}")

@@ -1,0 +1,140 @@
+"""`[[expect]]`: comparisons of metrics, checked on intervals.
+
+    bbr1.goodput / cubic.goodput >= 20
+    cubic[path.loss="1.5%"].goodput < 3% * cubic[path.loss="0%"].goodput
+    95% <= total.utilisation and cubic.limited_by.sndbuf > 50%
+
+A term is `NAME.METRIC`: NAME is a flow's name or its algorithm, or `total` for all flows together; METRIC one of
+`metrics.METRICS` or `TOTALS` (`goodput` is short for `goodput_bits_per_sec`) or `limited_by.cwnd` and its like. An
+index picks a value of an axis; an axis that no index picks is gone through, and the expectation must hold at each of
+its values. Numbers carry their unit. Each side is computed in every repetition, so that pairs share a seed. Where one
+side is a number, the 95 % interval of the other decides, which is the one that tables and verdicts have; else that of
+left - right. The expectation holds when the whole interval agrees, fails when none of it does, and is undecided
+otherwise, which counts as failed. What names and axes mean, and what the unit of evidence is where it is no repetition,
+the `Meanings` say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from . import written
+from .expressions import Chain, Meanings, Problem, Quantity, Term, check_dimensions, parse, terms_in, terms_of
+from .stats import Estimate, Unit
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An expectation after the run. `verdict`: "holds", "fails" or "undecided"; only the first passes."""
+
+    assertion: str
+    line: int
+    verdict: str
+    detail: str
+
+    @property
+    def passed(self) -> bool:
+        return self.verdict == "holds"
+
+    def json(self) -> dict[str, Any]:
+        return {"assert": self.assertion, "line": self.line, "verdict": self.verdict, "detail": self.detail}
+
+
+def mistakes(expects: Sequence[tuple[str, int]], meanings: Meanings) -> list[tuple[int, str, str]]:
+    """Expectations that cannot be read or that name what there is not, as in `ScenarioError.mistakes`."""
+    found = []
+    for number, (assertion, line) in enumerate(expects):
+        try:
+            chains = parse(assertion)
+            used = terms_of(chains)
+            for place in meanings.places(used):
+                for term in used:
+                    meanings.find(term, place)
+            check_dimensions(chains)
+        except Problem as problem:
+            found.append((line, f"expect.{number}.assert", str(problem)))
+    return found
+
+
+def unread(expects: Sequence[tuple[str, int]]) -> list[tuple[int, str, str]]:
+    """Expectations that cannot be read, whatever there is; those without text have been told of."""
+    found = []
+    for number, (assertion, line) in enumerate(expects):
+        try:
+            if assertion:
+                parse(assertion)
+        except Problem as problem:
+            found.append((line, f"expect.{number}.assert", str(problem)))
+    return found
+
+
+def evaluate(expects: Sequence[tuple[str, int]], meanings: Meanings) -> list[Outcome]:
+    """Each expectation's outcome; `mistakes` found none in them."""
+    return [_evaluate(assertion, line, meanings) for assertion, line in expects]
+
+
+_ORDER = {"holds": 0, "undecided": 1, "fails": 2}
+
+
+def _evaluate(assertion: str, line: int, meanings: Meanings) -> Outcome:
+    chains = parse(assertion)
+    worst, details = "holds", []
+    used = terms_of(chains)
+    for place in meanings.places(used):
+        values = {term: meanings.values(term, place) for term in used}
+        where = ", ".join(f"{key}={value}" for key, value in place.items())
+        for chain in chains:
+            verdict, detail = _judge(chain, values, meanings.unit)
+            worst = max(worst, verdict, key=_ORDER.__getitem__)
+            details.append(f"{detail} ({where})" if where else detail)
+    return Outcome(assertion, line, worst, "; ".join(details))
+
+
+def _judge(chain: Chain, values: Mapping[Term, Quantity], unit: Unit) -> tuple[str, str]:
+    left, right = (side.value(values) for side in (chain.left, chain.right))
+    if not terms_in(chain.right):
+        what, shown, other, sign = "left is", left, right, 1
+    elif chain.right_is_constant():
+        what, shown, other, sign = "right is", right, left, -1
+    else:
+        what, shown, other, sign = "left - right is", left.minus(right), None, 1
+    if other is not None:
+        # A share beside a percentage is shown as one.
+        shown = replace(shown, percent=shown.percent or other.percent)
+    found = shown.estimate()
+    limit = 0.0 if other is None else float(other.values[0])
+    if found is None or np.isnan(limit):
+        return "undecided", f"no {unit.one} has both sides"
+    # The very interval that is shown decides.
+    verdict = decide(chain.operator, found.map(lambda value: sign * (value - limit)))
+    note = ""
+    if found.n == 1:
+        note = f", judged on one {unit.one}, without an interval"
+    elif verdict == "undecided":
+        note = ", so the interval holds both outcomes"
+    return verdict, f"{what} {_show(shown, found)}{note}"
+
+
+def _show(quantity: Quantity, found: Estimate) -> str:
+    if quantity.is_ratio:
+        return " ".join(written.ratio(found)).rstrip()
+    kind, factor = quantity.display()
+    return " ".join(written.quantity(found.map(lambda value: value * factor), kind)).rstrip()
+
+
+def decide(operator: str, step: Estimate) -> str:
+    """ "holds", "fails" or "undecided", by the interval of left - right."""
+    low = step.mean if step.low is None else step.low
+    high = step.mean if step.high is None else step.high
+    if operator == "==":
+        return "holds" if low == high == 0 else "fails"
+    if operator in ("<", "<="):
+        low, high = -high, -low
+    strict = operator in ("<", ">")
+    if low > 0 or (low == 0 and not strict):
+        return "holds"
+    return "fails" if high < 0 or (high == 0 and strict) else "undecided"

@@ -1,0 +1,132 @@
+"""Means and ratios with 95 % intervals.
+
+Values are one per unit of evidence, such as a repetition or a host. What is measured within a unit is not independent,
+and is combined to one value first (see `metrics`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+Indices = npt.NDArray[np.int64]
+
+LEVEL = 0.95
+"""Confidence of every interval."""
+
+MINIMAL_EFFECT = 0.05
+"""The difference that a comparison should be able to decide: 5 %."""
+
+LEAST_TO_ADVISE = 3
+"""Units from which on it is said how many would do. The deviation of two is known to a factor of 70 (95 %), that of
+three to one of 12."""
+
+FURTHEST_ADVICE = 10
+"""Advice goes up to this many times the units that there are; beyond it says that more would be needed."""
+
+_ROUNDING = 1e-12
+"""Values closer than this share of themselves differ by the rounding of floats only."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What evidence is counted in: values of different units are independent of each other."""
+
+    one: str
+    many: str
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over units. `low` and `high` are None for a single unit.
+
+    The interval is Student's t at 95 %, cut to what the quantity can be (a rate is never below 0).
+    `identical`: two or more units, all with the same value.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+    identical: bool = False
+
+    def json(self) -> dict[str, float | int | None]:
+        """The object of `--json`."""
+        return {"mean": self.mean, "low": self.low, "high": self.high, "n": self.n}
+
+    def map(self, function: Callable[[float], float]) -> Estimate:
+        """Of a rising function of the quantity; of a falling one the ends change places."""
+        ends = [None if end is None else function(end) for end in (self.low, self.high)]
+        if None not in ends:
+            ends.sort()
+        return replace(self, mean=function(self.mean), low=ends[0], high=ends[1])
+
+
+UNBOUNDED = (-float("inf"), float("inf"))
+
+
+def estimate(values: npt.ArrayLike, bounds: tuple[float, float] = UNBOUNDED) -> Estimate | None:
+    """Mean and 95 % interval over units, cut to `bounds`; NaN values do not count; None without any value."""
+    known = np.asarray(values, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    n = len(known)
+    if n == 0:
+        return None
+    if n == 1:
+        return Estimate(float(known[0]), None, None, 1)
+    value = float(known[0])
+    if np.all(np.abs(known - value) <= _ROUNDING * abs(value)):
+        return Estimate(value, value, value, n, identical=True)
+    mean, half = float(known.mean()), half_width(float(known.std(ddof=1)), n)
+    return Estimate(mean, max(mean - half, bounds[0]), min(mean + half, bounds[1]), n)
+
+
+def ratio(quotients: npt.ArrayLike) -> Estimate | None:
+    """The ratio of two measured quantities from its value in each unit: the geometric mean, and the 95 % interval
+    of the mean logarithm. So a / b is exactly 1 / (b / a). None where there is no value, or one that is not above 0.
+    """
+    known = np.asarray(quotients, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    if not len(known) or np.any(known <= 0):
+        return None
+    found = estimate(known)
+    assert found is not None
+    if found.identical and abs(found.mean - 1) <= _ROUNDING:
+        return Estimate(1.0, 1.0, 1.0, found.n, identical=True)
+    if found.identical or found.n == 1:
+        return found
+    logarithms = estimate(np.log(known))
+    assert logarithms is not None
+    return logarithms.map(lambda value: float(np.exp(value)))
+
+
+def half_width(deviation: float, n: int) -> float:
+    """Half the 95 % interval of a mean of `n` >= 2 values with that sample standard deviation."""
+    return t_quantile(n - 1) * deviation / float(np.sqrt(n))
+
+
+@lru_cache(maxsize=256)
+def t_quantile(degrees: int) -> float:
+    """Two-sided 95 % quantile of Student's t: 12.706 for one degree of freedom, 1.96 for very many."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, 0.5 + LEVEL / 2))
+
+
+def units_for(deviation: float, half: float) -> int:
+    """The least number of units whose 95 % interval is `half` or less to each side, at that deviation."""
+    low, high = 1, 2
+    while half_width(deviation, high) > half:
+        low, high = high, high * 2
+        if high > 1 << 30:
+            return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if half_width(deviation, middle) > half else (low, middle)
+    return high

@@ -1,0 +1,203 @@
+"""Pairwise verdicts between groups: which differ, by how much, and where the data cannot tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from . import metrics, written
+from .stats import (
+    FURTHEST_ADVICE,
+    LEAST_TO_ADVISE,
+    MINIMAL_EFFECT,
+    Estimate,
+    Floats,
+    Indices,
+    Unit,
+    estimate,
+    half_width,
+    ratio,
+    units_for,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A group to compare: what it is called, its units by number, and its metrics' values in each of them."""
+
+    label: str
+    units: Indices
+    values: Mapping[str, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two groups to compare in `metrics`, the first of which matters most.
+
+    Units of the same number are paired. `shared`: the two shared a path, so that sums are compared per member.
+    `places` tells where each was measured, and `axes` what both places have in common.
+    """
+
+    a: Side
+    b: Side
+    metrics: tuple[str, ...]
+    shared: bool
+    places: tuple[int, int]
+    axes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A comparison of `b` with `a` in one metric.
+
+    `found`: with `scale` "ratio" b / a as `ratio` has it; with "difference" b - a, where a zero makes ratios
+    meaningless. `decision`: "more" (b above a), "less", "same" (identical in every unit), "none shown" (the
+    interval holds equality) or "single" (one unit: no interval, no verdict). `shared`: both shared a path and
+    the values are per member. `too_wide`: the interval holds equality and is too wide to decide `MINIMAL_EFFECT`;
+    `units_needed` would then do. It is None where the units at hand are fewer than `LEAST_TO_ADVISE`, or
+    where it would be more than `FURTHEST_ADVICE` times as many.
+    """
+
+    metric: str
+    a: str
+    b: str
+    places: tuple[int, int]
+    axes: Mapping[str, str]
+    shared: bool
+    scale: str
+    found: Estimate
+    decision: str
+    too_wide: bool
+    units_needed: int | None
+    text: str
+    primary: bool
+
+    @property
+    def value(self) -> float:
+        return self.found.mean
+
+    @property
+    def low(self) -> float | None:
+        return self.found.low
+
+    @property
+    def high(self) -> float | None:
+        return self.found.high
+
+    @property
+    def n(self) -> int:
+        return self.found.n
+
+
+def shown(verdicts: list[Verdict]) -> list[Verdict]:
+    """Those in the first metric of each pair; all, where no pair has one."""
+    return [verdict for verdict in verdicts if verdict.primary] or verdicts
+
+
+def compare(pairs: Iterable[Pair], unit: Unit) -> list[Verdict]:
+    """A verdict for each pair and metric that both have a value of. `unit`: what the values are of."""
+    found = (_compare(pair, name, unit) for pair in pairs for name in pair.metrics)
+    return [verdict for verdict in found if verdict is not None]
+
+
+def _compare(pair: Pair, name: str, unit: Unit) -> Verdict | None:
+    left, right = _paired(pair, name)
+    if not len(left):
+        return None
+    is_ratio = bool(np.all(left > 0) and np.all(right > 0))
+    found = ratio(right / left) if is_ratio else estimate(right - left)
+    assert found is not None
+    decision = _decision(found, 1.0 if is_ratio else 0.0)
+    too_wide, needed = _needed(left, right, is_ratio=is_ratio) if decision == "none shown" else (False, None)
+    verdict = Verdict(
+        metric=name,
+        a=pair.a.label,
+        b=pair.b.label,
+        places=pair.places,
+        axes=pair.axes,
+        shared=pair.shared,
+        scale="ratio" if is_ratio else "difference",
+        found=found,
+        decision=decision,
+        too_wide=too_wide,
+        units_needed=needed,
+        text="",
+        primary=name == pair.metrics[0],
+    )
+    return replace(verdict, text=_text(verdict, unit))
+
+
+def _paired(pair: Pair, name: str) -> tuple[Floats, Floats]:
+    """Values of the units that both have; per member when the groups shared a path."""
+    a, b = pair.a, pair.b
+    _, in_a, in_b = np.intersect1d(a.units, b.units, return_indices=True)
+    left, right = a.values[name][in_a], b.values[name][in_b]
+    if pair.shared and metrics.BY_NAME[name].how == "sum":
+        left, right = left / a.values["members"][in_a], right / b.values["members"][in_b]
+    known = ~np.isnan(left) & ~np.isnan(right)
+    return left[known], right[known]
+
+
+def _decision(found: Estimate, equal: float) -> str:
+    """Of an interval around what it is when there is no difference."""
+    if found.low is None or found.high is None:
+        return "single"
+    if found.low == found.high == equal:
+        return "same"
+    if found.low > equal:
+        return "more"
+    return "less" if found.high < equal else "none shown"
+
+
+def _needed(left: Floats, right: Floats, *, is_ratio: bool) -> tuple[bool, int | None]:
+    """Whether the interval is too wide to decide `MINIMAL_EFFECT`, and how many units would do if that can be
+    told."""
+    steps = np.log(right / left) if is_ratio else right - left
+    half = math.log(1 + MINIMAL_EFFECT) if is_ratio else MINIMAL_EFFECT * float(np.mean(left))
+    if half <= 0:
+        return False, None
+    n, deviation = len(steps), float(np.std(steps, ddof=1))
+    if half_width(deviation, n) <= half:
+        return False, None
+    needed = units_for(deviation, half)
+    return True, needed if n >= LEAST_TO_ADVISE and needed <= FURTHEST_ADVICE * n else None
+
+
+def greater_first(verdict: Verdict) -> tuple[str, str, str, str]:
+    """Who has more, who has less, how much more, and its interval: `("bbr1", "cubic", "21.0×", "[19.4, 22.5]")`."""
+    flip = verdict.found.mean < (1 if verdict.scale == "ratio" else 0)
+    more, less = (verdict.a, verdict.b) if flip else (verdict.b, verdict.a)
+    if verdict.scale == "ratio":
+        found = verdict.found.map(lambda value: 1 / value) if flip else verdict.found
+        return more, less, *written.ratio(found)
+    found = verdict.found.map(lambda value: -value) if flip else verdict.found
+    return more, less, *written.quantity(found, metrics.BY_NAME[verdict.metric].kind)
+
+
+def _text(verdict: Verdict, unit: Unit) -> str:
+    """One sentence, the greater first: `bbr1 is 21.0× cubic [19.4, 22.5] in goodput`."""
+    metric = metrics.BY_NAME[verdict.metric]
+    of = f"{metric.label} per flow" if verdict.shared and metric.how == "sum" else metric.label
+    if verdict.decision == "same":
+        return f"{of}: {verdict.a} and {verdict.b} are identical in every {unit.one}"
+    more, less, size, bracket = greater_first(verdict)
+    claim = f"{more} is {size} {less}" if verdict.scale == "ratio" else f"{more} is {size} above {less}"
+    if verdict.decision == "single":
+        return f"{of}: {claim} in the one {unit.one}; no interval, so no verdict"
+    if verdict.found.identical:
+        return f"{of}: {claim}, identical in every {unit.one}"
+    if verdict.decision != "none shown":
+        return f"{of}: {claim} {bracket}"
+    text = f"{of}: no difference shown ({claim} {bracket})"
+    if not verdict.too_wide:
+        return text
+    text += f"; too wide to decide {MINIMAL_EFFECT * 100:.0f} %"
+    n = verdict.found.n
+    if verdict.units_needed is not None:
+        return f"{text}, about {verdict.units_needed} {unit.many} would do"
+    if n < LEAST_TO_ADVISE:
+        return text
+    return f"{text}, more than {FURTHEST_ADVICE * n} {unit.many} would be needed"

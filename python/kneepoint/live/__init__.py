@@ -1,0 +1,1 @@
+"""Live hosts: sockets watched, recorded and traced, and served to Prometheus."""

@@ -1,0 +1,48 @@
+"""Pages: the report of a run and the page of a trace, each one HTML file that needs no network; figures as PNG or SVG.
+
+They read tables and what the folder says of itself, nothing else. Heavy libraries are imported when a page is made, not
+when this package is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+__all__ = ["chart", "figure_names", "save", "write"]
+
+
+def write(run: Any, out_html: str | Path) -> Path:
+    """Writes the report of `run` (a run folder, or a `kneepoint.Run`) as one HTML file that needs no network.
+
+    Returns its path. Raises RunFolderError when there is no run to read or the file cannot be written, MissingTable
+    when the run lacks `flows`.
+    """
+    from . import page
+
+    return page.write(run, Path(out_html))
+
+
+def save(run: Any, figure: str, path: str | Path, *, condition: int = 0) -> Path:
+    """Writes one figure as PNG or SVG, by the ending of `path`.
+
+    `condition` picks the setting of the matrix that a figure over time shows. Raises UsageError for an unknown
+    figure or ending, or when the figure does not apply to this run.
+    """
+    from . import export
+
+    return export.save(run, figure, Path(path), condition=condition)
+
+
+def chart(run: Any, figure: str, *, condition: int = 0) -> Any:
+    """A figure as an Altair chart with its data, for notebooks. Raises as `save`."""
+    from . import export
+
+    return export.chart(run, figure, condition=condition)
+
+
+def figure_names() -> list[tuple[str, str, str]]:
+    """(name, title, summary) of every figure, in the order of the page."""
+    from .figures import FIGURES
+
+    return [(figure.name, figure.title, figure.summary) for figure in FIGURES]

@@ -1,0 +1,99 @@
+"""One figure by itself: as an Altair chart, PNG or SVG."""
+
+from __future__ import annotations
+
+import warnings
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from kneepoint.errors import UsageError
+from kneepoint.writing import replacing
+
+from . import theme
+from .figures import FIGURES
+from .run import ReportRun
+
+PNG_PIXELS_PER_POINT = 2.0
+
+
+def find(name: str) -> Any:
+    known = {figure.name: figure for figure in FIGURES}
+    if name not in known:
+        close = get_close_matches(name, known, n=1)
+        hint = f' Did you mean "{close[0]}"?' if close else ""
+        raise UsageError(f'figure: got "{name}"; expected one of {", ".join(known)}.{hint}')
+    return known[name]
+
+
+def spec(
+    run: ReportRun, figure: Any, *, condition: int = 0, data: bool = True, layout: theme.Layout = theme.WIDE
+) -> dict[str, Any]:
+    """The figure's Vega-Lite specification; `data=False` leaves named data sets to the page."""
+    if not figure.applies(run):
+        raise UsageError(f'figure: "{figure.name}" does not apply to this run: {figure.title} needs data it has not.')
+    with warnings.catch_warnings():
+        # Panels share one time axis on purpose.
+        warnings.filterwarnings("ignore", message="Automatically deduplicated selection parameter")
+        found: dict[str, Any] = figure.chart(run, layout).to_dict()
+    found["config"] = theme.config(layout=layout)
+    if condition and not hasattr(figure, "data"):
+        raise UsageError(
+            f'condition: got {condition}; expected none, because the figure "{figure.name}" shows every condition.'
+        )
+    if data and hasattr(figure, "data"):
+        if not 0 <= condition < len(run.conditions):
+            last = len(run.conditions) - 1
+            named = ", ".join(f"{found.index} is {found.label}" for found in run.conditions[:12])
+            more = f", and {last - 11} more" if last > 11 else ""
+            raise UsageError(f"condition: got {condition}; expected 0 to {last}: {named}{more}.")
+        sets = figure.data(run, run.conditions[condition])
+        if figure.name == "timeseries" and run.series.as_bands:
+            # Single flows are for the page's reader to call up; paper shows the bands.
+            sets = {name: blocks for name, blocks in sets.items() if name.startswith("bands_") or name == "lines_queue"}
+        rows = {name: [row for block in blocks for row in block.rows()] for name, blocks in sets.items()}
+        found["datasets"] = {**empty_sets(found), **found.get("datasets", {}), **rows}
+    return found
+
+
+def empty_sets(found: Any) -> dict[str, list[Any]]:
+    """An empty data set for every name that the specification mentions."""
+    sets: dict[str, list[Any]] = {}
+    if isinstance(found, dict):
+        name = found["data"].get("name") if isinstance(found.get("data"), dict) else None
+        if name:
+            sets[name] = []
+        for value in found.values():
+            sets |= empty_sets(value)
+    elif isinstance(found, list):
+        for value in found:
+            sets |= empty_sets(value)
+    return sets
+
+
+def chart(run: Any, name: str, *, condition: int = 0) -> Any:
+    import altair as alt
+
+    return alt.Chart.from_dict(spec(ReportRun.open(run), find(name), condition=condition))
+
+
+def save(run: Any, name: str, path: Path, *, condition: int = 0) -> Path:
+    import vl_convert
+
+    figure = find(name)
+    ending = path.suffix.lower()
+    if ending not in (".svg", ".png"):
+        raise UsageError(f"{path}: got the ending {ending or 'of no kind'!r}; expected .svg or .png.")
+    found = spec(ReportRun.open(run), figure, condition=condition)
+    if ending == ".svg":
+        content = vl_convert.vegalite_to_svg(found).encode("utf-8")
+    else:
+        content = vl_convert.vegalite_to_png(found, scale=PNG_PIXELS_PER_POINT)
+    write_file(path, content)
+    return path
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """A reader never sees half a file."""
+    with replacing(path, make=True) as file:
+        file.write(content)

@@ -1,0 +1,92 @@
+"""The page: words, tables, figures and their data in one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kneepoint.evidence import published
+
+from . import export, figures, html, summary, theme
+from .encode import packed
+from .run import ReportRun
+
+BYTES_AT_MOST = 3_000_000
+
+
+def write(source: Any, out: Path) -> Path:
+    run = ReportRun.open(source)
+    export.write_file(out, render(run).encode("utf-8"))
+    return out
+
+
+def render(run: ReportRun) -> str:
+    shown = figures.of(run)
+    answer, verdicts = summary.answer(run)
+    heads, rows = summary.table(run)
+    described, settings = summary.described(run)
+    return html.page(
+        "page.html.j2",
+        payload(run, shown),
+        run=run,
+        meta=run.meta,
+        answer=answer,
+        verdicts=verdicts,
+        others=summary.others(run),
+        warnings=summary.warnings(run),
+        outcomes=run.run.expectations,
+        published=run.run.published,
+        published_note=published.NOTE,
+        heads=heads,
+        rows=rows,
+        figures=shown,
+        captions={figure.name: caption(run, figure) for figure in shown},
+        described=described,
+        settings=settings,
+        condition_labels=[condition.label for condition in run.conditions],
+        facts=summary.facts(run),
+        definitions=summary.definitions(run),
+    )
+
+
+def payload(run: ReportRun, shown: list[Any]) -> dict[str, Any]:
+    """What `page.js` draws: specifications, one copy of each data set, the looks of light and dark."""
+    specs, shared, conditions = [], {}, []
+    for figure in shown:
+        laid_out = {}
+        for layout in theme.LAYOUTS:
+            found = export.spec(run, figure, data=False, layout=layout)
+            del found["config"]
+            shared.update(found.pop("datasets", {}))
+            laid_out[layout.name] = found
+        specs.append({"name": figure.name, "specs": laid_out, "timed": hasattr(figure, "data")})
+        if hasattr(figure, "data"):
+            for condition in run.conditions:
+                conditions.append({"label": condition.label, "sets": packed(figure.data(run, condition))})
+    return {
+        "specs": specs,
+        "shared": shared,
+        "conditions": conditions,
+        "bands": bool(conditions) and run.series.as_bands,
+        "layouts": theme.layouts(),
+    }
+
+
+def caption(run: ReportRun, figure: Any) -> str:
+    words = str(figure.summary)
+    if figure.name != "timeseries":
+        return words
+    if run.repetitions > 1:
+        picks = {f"{rep} of {run.entrants_words(cell)}" for cell, rep in run.median_rep.items()}
+        if len(picks) <= 4:
+            words += f" Here: repetition {', '.join(sorted(picks))} (counted from 0)."
+    if run.series.as_bands:
+        words += (
+            " Many flows: per kind the line is the median over the flows, the dark band their middle half, "
+            "the light band from least to greatest."
+        )
+        total = sum(len(entrant.flows) for entrant in run.entrants)
+        kept = len(run.series.kept)
+        if kept < total:
+            words += f" {kept} of {total} single flows can be called up, evenly by goodput."
+    return words
