@@ -13,21 +13,28 @@ import probes
 import punctual
 from building import ROOT
 
+ATTEMPTS = 2
+"""A machine that was late for some seconds is not so twice; a simulator that is wrong is."""
+
 LATE_US = 3_000
 """A lab this late adds to round-trip times what the tolerances leave."""
 
 
 def test_simulator_and_kernel_agree_on_the_short_form(tmp_path: Path) -> None:
     probes.need_lab()
-    command = [sys.executable, "-m", "kneepoint", "conform", "--quick", "--json", "--quiet", "--out", tmp_path / "out"]
-    with punctual.beside() as machine:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode in (0, 1), done.stderr
-    found = json.loads(done.stdout)
-    for entry in found["compared"]:
-        print(f"{entry['label']}: {entry['metric']} {entry['sim']:.4g} and {entry['kernel']:.4g}")
-    assert len(found["compared"]) == 6 * 3
-    outside = [verdict["what"] for verdict in found["verdicts"] if not verdict["ok"]]
-    if outside and machine.excuses(LATE_US):
+    for attempt in range(ATTEMPTS):
+        out = tmp_path / str(attempt)
+        command = [sys.executable, "-m", "kneepoint", "conform", "--quick", "--json", "--quiet", "--out", out]
+        with punctual.beside() as machine:
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode in (0, 1), done.stderr
+        found = json.loads(done.stdout)
+        for entry in found["compared"]:
+            print(f"{entry['label']}: {entry['metric']} {entry['sim']:.4g} and {entry['kernel']:.4g}")
+        assert len(found["compared"]) == 6 * 3
+        outside = [verdict["what"] for verdict in found["verdicts"] if not verdict["ok"]]
+        if not outside:
+            return
+    if machine.excuses(LATE_US):
         pytest.skip(f"the machine wakes 1 % of its processes {machine.late_us:.0f} us late; outside: {outside}")
-    assert not outside
+    pytest.fail(f"outside each time, at last: {outside}")

@@ -17,7 +17,7 @@ import pytest
 import kneepoint
 import probes
 import punctual
-from kneepoint.results import Run
+from kneepoint.runs.results import Run
 
 HEAD = 'duration = "2500ms"\nwarmup = "500ms"\n[sender]\ntcp_wmem_max = "16MiB"\n'
 FLOW = '[[flow]]\nalgorithm = "cubic"\n'
@@ -60,7 +60,8 @@ SCENARIOS = {
 
 
 ATTEMPTS = 3
-"""Of a scenario whose link the machine held up."""
+"""Of a scenario whose link was late. One stall of the machine makes 1 % of a few hundred packets late, and nothing like
+1 % of its own wake-ups; a link that is late by its own fault is so each time."""
 
 LATE_US = 3_000
 """What the bounds of the tests below leave for 1 % of the packets."""
@@ -76,7 +77,7 @@ class Judged:
 
 
 class Runs(dict[str, Judged]):
-    """The run of each scenario. A test whose link was late fails, unless the machine itself was late each time."""
+    """The run of each scenario. A test whose link was late each time fails, unless the machine itself was."""
 
     def of(self, name: str) -> Run:
         found = self[name]
@@ -111,7 +112,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
             assert ended.returncode == 0, f"{name}: {ended.stderr}{ended.stdout}"
             found = kneepoint.open(folder / name)
             late_us = max(found.links["added_delay_us_p99"].to_pylist())
-            if late_us <= LATE_US or not machine.excuses(late_us):
+            if late_us <= LATE_US:
                 break
         return Judged(found, late_us, machine)
 
