@@ -167,8 +167,7 @@ $(VENV)/.venv:
 	@touch $@
 
 $(VENV)/.core: $(VENV)/.venv $(CORE_SOURCES)
-	@tools/need.sh rust cc make pkg-config libelf
-	@tools/need.sh --optional clang-16 libbpf
+	@tools/need.sh rust cc make pkg-config libelf --optional clang-16 libbpf
 	@echo "Building the core and installing kneepoint into $(VENV)"
 	@# Both use the network and a processor in turn; what fails here says why in the second step.
 	@$(BIN)/python tools/dependencies.py | xargs -d '\n' $(BIN)/pip install --quiet >/dev/null 2>&1 & \

@@ -1,21 +1,28 @@
 #!/bin/sh
-# Checks that what a make target needs is installed: need.sh [--optional] THING…
+# Checks that what a make target needs is installed: need.sh [THING…] [--optional THING…]
 #
-# What is missing is installed with apt-get when this runs as root on a system
-# that has it; otherwise one line names it and the command to install it. With
-# --optional a missing thing is said and is no error.
+# What is missing is installed with apt-get, all at once, when this runs as root
+# on a system that has it; otherwise one line names it and the command to install
+# it. That a thing after --optional is missing is said and is no error.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 python=${PYTHON:-python3}
 optional=no
-missing_packages=
-missing_things=
+needed_packages=
+needed_things=
+optional_packages=
+optional_things=
 
-# name, how to see that it is there, the Debian package that has it
+# A thing that is not there, and the Debian packages that have it.
 miss() {
-    missing_things="$missing_things $1"
-    missing_packages="$missing_packages $2"
+    if [ "$optional" = yes ]; then
+        optional_things="$optional_things $1"
+        optional_packages="$optional_packages $2"
+    else
+        needed_things="$needed_things $1"
+        needed_packages="$needed_packages $2"
+    fi
 }
 command_or_miss() {
     command -v "$1" >/dev/null 2>&1 || PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null 2>&1 || miss "$1" "$2"
@@ -82,21 +89,17 @@ need_python() {
     fi
 }
 
-install_missing() {
-    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-        echo "Installing:$missing_packages" >&2
-        export DEBIAN_FRONTEND=noninteractive
-        # shellcheck disable=SC2086  # a list of packages
-        if apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=300 install --no-install-recommends $missing_packages >/dev/null; then
-            return 0
-        fi
-    fi
-    echo "Missing:$missing_things. Install with: apt-get install$missing_packages (as root; elsewhere than on Debian, the like of it)." >&2
-    if [ "$optional" = yes ]; then
-        echo "Going on without: what needs it is left out or skipped, and says so." >&2
-    else
-        exit 1
-    fi
+installed() {
+    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 || return 1
+    echo "Installing:$*" >&2
+    export DEBIAN_FRONTEND=noninteractive
+    # shellcheck disable=SC2068  # lists of packages
+    apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=300 install --no-install-recommends $@ >/dev/null
+}
+
+# things, their packages
+say_missing() {
+    echo "Missing:$1. Install with: apt-get install$2 (as root; elsewhere than on Debian, the like of it)." >&2
 }
 
 for thing; do
@@ -105,4 +108,12 @@ for thing; do
     *) check "$thing" ;;
     esac
 done
-[ -z "$missing_packages" ] || install_missing
+[ -n "$needed_things$optional_things" ] || exit 0
+installed "$needed_packages$optional_packages" && exit 0
+if [ -n "$optional_things" ]; then
+    # A package that the system does not have must not keep the others out.
+    if [ -n "$needed_things" ] && installed "$needed_packages"; then needed_things=; fi
+    say_missing "$optional_things" "$optional_packages"
+    echo "Going on without: what needs it is left out or skipped, and says so." >&2
+fi
+[ -z "$needed_things" ] || { say_missing "$needed_things" "$needed_packages"; exit 1; }
