@@ -1,7 +1,8 @@
 """How late this machine wakes a process, measured beside a lab: tells a link that is late from a machine that is.
 
 Run as a program it asks to be woken every millisecond until its stdin closes, and prints how late 1 % of the wake-ups
-were at least, in microseconds. A wake-up that was missed altogether counts as late as it was, as a packet would.
+were at least, and how late the latest was, in microseconds. A wake-up that was missed altogether counts as late as it
+was, as a packet would.
 """
 
 from __future__ import annotations
@@ -20,9 +21,12 @@ EXCUSED = 3
 
 
 class Punctuality:
-    """`late_us` is known when the measurement has ended."""
+    """Known when the measurement has ended."""
 
     late_us: float
+    """1 % of the wake-ups were as late."""
+    worst_us: float
+    """The latest: a stall of the machine, or a program's absence from a processor."""
 
     def excuses(self, late_us: float) -> bool:
         """Was the machine late enough to explain that a lab was this late?"""
@@ -38,7 +42,7 @@ def beside() -> Iterator[Punctuality]:
         try:
             yield found
         finally:
-            found.late_us = float(probe.communicate()[0])
+            found.late_us, found.worst_us = map(float, probe.communicate()[0].split())
 
 
 def main() -> None:
@@ -51,7 +55,8 @@ def main() -> None:
             break
         late_ns.append(time.monotonic_ns() - due_ns)
     late_ns.sort()
-    print(late_ns[len(late_ns) * 99 // 100] / 1e3 if late_ns else 0.0)
+    late_ns = late_ns or [0]
+    print(late_ns[len(late_ns) * 99 // 100] / 1e3, late_ns[-1] / 1e3)
 
 
 if __name__ == "__main__":

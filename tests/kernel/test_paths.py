@@ -60,8 +60,12 @@ SCENARIOS = {
 
 
 ATTEMPTS = 3
-"""Of a scenario whose link was late. One stall of the machine makes 1 % of a few hundred packets late, and nothing like
-1 % of its own wake-ups; a link that is late by its own fault is so each time."""
+"""Of a scenario whose link was late, or beside which the machine stood still. One stall makes 1 % of a few hundred
+packets late, or a connection open late, and nothing like 1 % of the machine's own wake-ups; what is late by its own
+fault is so each time."""
+
+STALL_US = 10_000
+"""A machine that stood still for longer has disturbed what the tests below look at."""
 
 LATE_US = 3_000
 """What the bounds of the tests below leave for 1 % of the packets."""
@@ -106,15 +110,17 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
     def run(name: str) -> Judged:
         (folder / f"{name}.toml").write_text(SCENARIOS[name])
+        judged = []
         for _ in range(ATTEMPTS):
+            out = f"{name}-{len(judged)}"
             with punctual.beside() as machine:
-                ended = knee("run", f"{name}.toml", "--engine", "kernel", "--out", name, "--force", "-q", cwd=folder)
+                ended = knee("run", f"{name}.toml", "--engine", "kernel", "--out", out, "-q", cwd=folder)
             assert ended.returncode == 0, f"{name}: {ended.stderr}{ended.stdout}"
-            found = kneepoint.open(folder / name)
-            late_us = max(found.links["added_delay_us_p99"].to_pylist())
-            if late_us <= LATE_US:
+            found = kneepoint.open(folder / out)
+            judged.append(Judged(found, max(found.links["added_delay_us_p99"].to_pylist()), machine))
+            if judged[-1].late_us <= LATE_US and machine.worst_us <= STALL_US:
                 break
-        return Judged(found, late_us, machine)
+        return min(judged, key=lambda run: (run.late_us > LATE_US, run.machine.worst_us))
 
     return Runs({name: run(name) for name in SCENARIOS})
 
