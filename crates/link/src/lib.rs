@@ -8,10 +8,8 @@
 //! rate does not suffer, and the next packet is on time again.
 
 mod buffers;
-mod chain;
 mod flows;
 mod meter;
-mod pipe;
 mod run;
 mod sleep;
 mod tun;

@@ -1,13 +1,14 @@
 //! The link at work: a thread per direction, each with its own half of the path.
 
 use std::io;
-use std::ops::RangeInclusive;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use knee_path::packet::Packet;
-use knee_path::{Path, hop_streams, last_legs};
+use knee_path::pipe::{Leaving, Passing, Sink};
+use knee_path::way::{self, Way};
 use knee_tables::QueueSample;
 use knee_units::Nanos;
 use knee_units::rng::Stream;
@@ -18,10 +19,8 @@ use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::buffers::Buffers;
-use crate::chain::Chain;
 use crate::flows::{FlowReport, Flows};
 use crate::meter::{DirectionReport, Handed, Meter};
-use crate::pipe::{Passing, Pipe, Sink};
 use crate::sleep::{Lead, Patience, REST_NS};
 use crate::tun::{HEADER_BYTES, dropped_pkts};
 use crate::wire::{self, HEAD_BYTES, Piece};
@@ -149,14 +148,11 @@ pub fn monotonic_ns() -> u64 {
 /// One direction: what it reads from, the path, what it writes to.
 struct Direction<'a> {
     from: BorrowedFd<'a>,
-    chain: Chain,
+    way: Way<Note>,
     outlet: Outlet<'a>,
     config: &'a LinkConfig,
     is_data: bool,
     start_ns: u64,
-    /// Every hop's changes of the route, in order of time, and how many have been.
-    route_changes: Vec<(u64, usize)>,
-    routes_changed: usize,
     next_sample_ns: u64,
     queue: Vec<QueueSample>,
     lead: Lead,
@@ -179,6 +175,16 @@ struct Outlet<'a> {
     meter: Meter,
     gro: bool,
     measure_from_ns: u64,
+    /// How often something was put in order.
+    ordered: u64,
+}
+
+/// What travels with a packet behind its bottleneck.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    bytes: u32,
+    /// Busy period of the bottleneck and when it left there; `None`: not to be measured.
+    left: Option<(u32, u64)>,
 }
 
 impl<'a> Direction<'a> {
@@ -194,39 +200,14 @@ impl<'a> Direction<'a> {
         } else {
             config.sender
         };
-        let pipe = |(n, hop): (usize, &Path)| {
-            let run = |component: &str| Stream::new(config.seed, component);
-            let stream = hop_streams(n, run);
-            let (bottleneck, transit) = if is_data {
-                (
-                    hop.build_bottleneck(&stream, start_ns),
-                    hop.build_transit(&stream, start_ns),
-                )
-            } else {
-                (
-                    hop.build_ack_bottleneck(&stream, start_ns),
-                    hop.build_ack_transit(&stream, start_ns),
-                )
-            };
-            Pipe::new(bottleneck, transit, coalesce)
+        let direction = match is_data {
+            true => way::Direction::Forward,
+            false => way::Direction::Back,
         };
-        let mut pipes: Vec<Pipe> = config.hops().enumerate().map(pipe).collect();
-        let base = i64::from(config.path.overhead_bytes);
-        let overhead = |hop: &Path| i64::from(hop.overhead_bytes) - base;
-        let mut overheads: Vec<i64> = config.hops().map(overhead).collect();
-        if !is_data {
-            pipes.reverse();
-            overheads.reverse();
-        }
-        let changes = config.hops().enumerate().flat_map(|(n, hop)| {
-            let changes = hop.rtt_changes.iter();
-            changes.map(move |change| (start_ns + change.at.0, n))
-        });
-        let mut route_changes: Vec<(u64, usize)> = changes.collect();
-        route_changes.sort_unstable();
+        let stream = |component: &str| Stream::new(config.seed, component);
         Direction {
             from: from.as_fd(),
-            chain: Chain::new(pipes, overheads),
+            way: Way::new(config.hops(), direction, stream, start_ns, coalesce),
             outlet: Outlet {
                 to: to.as_fd(),
                 buffers: Buffers::default(),
@@ -234,12 +215,11 @@ impl<'a> Direction<'a> {
                 meter: Meter::default(),
                 gro,
                 measure_from_ns: start_ns + config.warmup.0,
+                ordered: 0,
             },
             config,
             is_data,
             start_ns,
-            route_changes,
-            routes_changed: 0,
             next_sample_ns: if is_data {
                 start_ns + config.sample_interval.0
             } else {
@@ -257,15 +237,14 @@ impl<'a> Direction<'a> {
         while !stopped.load(Ordering::Relaxed) {
             let read = self.read_batch()?;
             let now_ns = monotonic_ns();
-            self.advance(now_ns);
+            self.way.advance(now_ns, &mut self.outlet);
             while self.next_sample_ns <= now_ns {
                 self.sample();
             }
             if read == READ_BATCH {
                 continue;
             }
-            let next_ns = self.chain.next_ns().unwrap_or(u64::MAX);
-            let next_ns = next_ns.min(self.next_sample_ns);
+            let next_ns = self.way.next().at_ns().min(self.next_sample_ns);
             let wake_ns = next_ns.saturating_sub(self.lead.ns());
             let now_ns = monotonic_ns();
             if wake_ns > now_ns {
@@ -335,12 +314,12 @@ impl<'a> Direction<'a> {
     fn admit(&mut self, data: Vec<u8>, len: usize) {
         let head = wire::head(&data[HEADER_BYTES..len]);
         let now_ns = monotonic_ns();
-        self.advance(now_ns);
+        self.way.advance(now_ns, &mut self.outlet);
         let pure_ack = wire::pure_ack(&data[HEADER_BYTES..len], &head);
         let flow = self.outlet.flows.index(head.tuple);
-        while self.chain.flows() <= flow as usize {
-            let (stretch, delays) = self.legs(self.chain.flows());
-            self.chain.add_flow(stretch, &delays);
+        while self.way.flows() <= flow as usize {
+            let (hops, rtt) = self.route_of(self.way.flows());
+            self.way.add_flow(hops, rtt);
         }
         let buffers = &mut self.outlet.buffers;
         let packet_bytes = len - HEADER_BYTES;
@@ -370,7 +349,7 @@ impl<'a> Direction<'a> {
         if self.config.path.keep_super_packets || pieces == 1 {
             let handle = buffers.cut(buffer, header_bytes, packet_bytes);
             let bytes = payload as u32 + pieces as u32 * (u32::from(head.bytes) + overhead);
-            self.chain
+            self.way
                 .enter(now_ns, packet(handle, bytes), &mut self.outlet);
             return;
         }
@@ -384,101 +363,81 @@ impl<'a> Direction<'a> {
             })
             .collect();
         for (handle, bytes) in handles {
-            self.chain
+            self.way
                 .enter(now_ns, packet(handle, bytes), &mut self.outlet);
         }
     }
 
-    /// Moves the path on to `now_ns`, and changes its route at the times asked for.
-    #[inline]
-    fn advance(&mut self, now_ns: u64) {
-        while let Some(&(at_ns, _)) = self.route_changes.get(self.routes_changed)
-            && at_ns <= now_ns
-        {
-            self.chain.advance(at_ns, &mut self.outlet);
-            self.routes_changed += 1;
-            for flow in 0..self.chain.flows() {
-                let (_, delays) = self.legs(flow);
-                self.chain.set_delays(flow, &delays);
+    /// The hops that a flow crosses, and its base round-trip time.
+    fn route_of(&self, flow: usize) -> (Range<usize>, Nanos) {
+        let group = self.outlet.flows.reports[flow].group as usize;
+        match self.config.groups.get(group) {
+            Some(group) => (group.hops.clone(), group.rtt),
+            None => {
+                let rtts = self.config.hops().map(|hop| hop.rtt.0);
+                (0..self.config.hops().count(), Nanos(rtts.sum()))
             }
         }
-        self.chain.advance(now_ns, &mut self.outlet);
-    }
-
-    /// The pipes that a flow passes, and its present delay behind each pipe.
-    fn legs(&self, flow: usize) -> (RangeInclusive<usize>, Vec<Nanos>) {
-        let rtts: Vec<Nanos> = self.config.hops().map(|hop| hop.rtt).collect();
-        let group = self.outlet.flows.reports[flow].group as usize;
-        let (hops, rtt) = match self.config.groups.get(group) {
-            Some(group) => (group.hops.clone(), group.rtt),
-            None => (0..rtts.len(), Nanos(rtts.iter().map(|rtt| rtt.0).sum())),
-        };
-        let [data_end, ack_end] = last_legs(&rtts, hops.clone(), rtt);
-        let (last, rest) = if self.is_data { data_end } else { ack_end };
-        let changes = &self.route_changes[..self.routes_changed];
-        let delay = |(n, hop): (usize, &Path)| {
-            let rtt = if n == last { rest } else { hop.rtt };
-            let changed = changes.iter().filter(|&&(_, at)| at == n).count();
-            let [forward, back] = hop.delays(rtt, changed);
-            if self.is_data { forward } else { back }
-        };
-        let mut delays: Vec<Nanos> = self.config.hops().enumerate().map(delay).collect();
-        if self.is_data {
-            return (hops.start..=hops.end - 1, delays);
-        }
-        delays.reverse();
-        (rtts.len() - hops.end..=rtts.len() - 1 - hops.start, delays)
     }
 
     fn sample(&mut self) {
-        for (hop, pipe) in (0..).zip(&mut self.chain.pipes) {
-            self.queue.push(QueueSample {
-                t_ns: (self.next_sample_ns - self.start_ns) as i64,
-                hop,
-                ..pipe.bottleneck.sample(self.next_sample_ns)
-            });
-        }
+        let t_ns = (self.next_sample_ns - self.start_ns) as i64;
+        let rows = self.way.sample(self.next_sample_ns).into_iter();
+        self.queue
+            .extend(rows.map(|row| QueueSample { t_ns, ..row }));
         self.next_sample_ns += self.config.sample_interval.0;
     }
 }
 
 impl Sink for Outlet<'_> {
-    fn lost(&mut self, packet: Packet) {
+    type Note = Note;
+
+    fn order(&mut self) -> u64 {
+        self.ordered += 1;
+        self.ordered
+    }
+
+    fn lost(&mut self, packet: &Packet) {
         self.flows.reports[packet.flow as usize].path_lost_pkts += 1;
         self.buffers.release(packet.handle);
     }
 
-    fn dropped(&mut self, packet: Packet) {
+    fn dropped(&mut self, packet: &Packet) {
         self.flows.reports[packet.flow as usize].queue_dropped_pkts += 1;
         self.buffers.release(packet.handle);
     }
 
     #[inline]
-    fn left(&mut self, packet: &Packet, at_ns: u64, waited: Nanos) {
-        if at_ns >= self.measure_from_ns {
+    fn left(&mut self, packet: &Packet, leaving: &Leaving) -> Note {
+        if leaving.is_last && leaving.at_ns >= self.measure_from_ns {
             let flow = &mut self.flows.reports[packet.flow as usize];
-            flow.queue_delay_us.add(waited.as_us());
+            flow.queue_delay_us.add(leaving.waited.as_us());
         }
         self.buffers.set_ecn(packet.handle, packet.ecn);
+        Note {
+            bytes: packet.bytes,
+            left: leaving.period.map(|period| (period, leaving.at_ns)),
+        }
     }
 
-    fn copy(&mut self, handle: u32) -> u32 {
-        self.buffers.copy(handle)
+    fn copy(&mut self, packet: &Packet, note: Note) -> (u32, Note) {
+        let copy = self.buffers.copy(packet.handle);
+        (copy, Note { left: None, ..note })
     }
 
-    fn arrived(&mut self, _flow: u32, at_ns: u64, packets: &[Passing]) {
+    fn arrived(&mut self, _flow: u32, at_ns: u64, packets: &[Passing<Note>]) {
         let mut rest = packets;
         while !rest.is_empty() {
             let count = self.hand_over(rest);
             let actual_ns = monotonic_ns();
-            for passing in &rest[..count] {
+            for Passing { handle, note } in &rest[..count] {
                 let handed = Handed {
                     ideal_ns: at_ns,
-                    left: passing.left,
-                    bytes: passing.bytes,
+                    left: note.left,
+                    bytes: note.bytes,
                 };
                 self.meter.handed_over(handed, actual_ns);
-                self.buffers.release(passing.handle);
+                self.buffers.release(*handle);
             }
             rest = &rest[count..];
         }
@@ -487,7 +446,7 @@ impl Sink for Outlet<'_> {
 
 impl Outlet<'_> {
     /// Writes the first packet, or the first few as one; returns how many.
-    fn hand_over(&mut self, packets: &[Passing]) -> usize {
+    fn hand_over(&mut self, packets: &[Passing<Note>]) -> usize {
         let mut count = 1;
         if self.gro && packets.len() > 1 {
             let pieces = self.pieces(packets);
@@ -518,7 +477,7 @@ impl Outlet<'_> {
         count
     }
 
-    fn pieces(&self, packets: &[Passing]) -> Vec<Piece<'_>> {
+    fn pieces(&self, packets: &[Passing<Note>]) -> Vec<Piece<'_>> {
         packets
             .iter()
             .take(MOST_PIECES)

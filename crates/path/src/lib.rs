@@ -8,9 +8,12 @@ pub mod bottleneck;
 pub mod impairment;
 pub mod loss;
 pub mod packet;
+pub mod pipe;
 pub mod queue;
+mod routes;
 mod spec;
 pub mod trace;
 pub mod transit;
+pub mod way;
 
 pub use spec::{AckLink, Backend, Path, RttChange, hop_streams, last_legs};

@@ -12,9 +12,10 @@ use crate::bottleneck::{Bottleneck, Link};
 use crate::impairment::{ImpairmentSpec, Impairments, Stage};
 use crate::loss::LossSpec;
 use crate::queue::policer::{Policer, PolicerSpec};
-use crate::queue::{self, BufferLimit, Queue, Setup};
+use crate::queue::{self, BufferLimit, Setup};
 use crate::trace::{RateTrace, Schedule};
 use crate::transit::Transit;
+use crate::way::Direction;
 
 /// A hop of the path: one bottleneck in the data direction, perhaps one against it, delay both ways.
 #[derive(Clone, Debug, Serialize)]
@@ -93,80 +94,70 @@ pub struct RttChange {
 }
 
 impl Path {
-    /// What stands before the data's delay, fresh. `stream` gives the draws of a component; `origin_ns`: the run's start on
-    /// the engine's clock.
-    pub fn build_bottleneck(&self, stream: impl Fn(&str) -> Stream, origin_ns: u64) -> Bottleneck {
-        let link = self.rate.map(|rate| {
-            let outages = self.impairments.outages();
-            let schedule = Schedule::new(rate, self.rate_trace.clone(), outages, origin_ns);
-            let params = self.queue_params.clone();
-            let rng = stream("path.queue");
-            let queue = self.build_queue(self.queue, params, rate, self.buffer, rng);
-            Link::new(schedule, queue)
-        });
-        let loss = self.loss.build(stream("path.loss"));
-        Bottleneck::new(loss, self.policer.map(Policer::new), link)
-    }
-
-    /// The same against the data direction.
-    pub fn build_ack_bottleneck(
+    /// What stands before a direction's delay, fresh. `stream` gives the draws of a component; `origin_ns`: the run's start
+    /// on the engine's clock.
+    pub fn build_bottleneck(
         &self,
+        direction: Direction,
         stream: impl Fn(&str) -> Stream,
         origin_ns: u64,
     ) -> Bottleneck {
-        let ack = &self.ack;
-        let link = ack.rate.map(|rate| {
+        let (link, loss, policer, queue) = match direction {
+            Direction::Forward => {
+                let link = LinkSpec {
+                    rate: self.rate,
+                    trace: &self.rate_trace,
+                    buffer: self.buffer,
+                    queue: self.queue,
+                    params: &self.queue_params,
+                };
+                let loss = self.loss.build(stream("path.loss"));
+                (link, loss, self.policer.map(Policer::new), "path.queue")
+            }
+            Direction::Back => {
+                let ack = &self.ack;
+                let link = LinkSpec {
+                    rate: ack.rate,
+                    trace: &ack.rate_trace,
+                    buffer: ack.buffer,
+                    queue: ack.queue,
+                    params: &ack.queue_params,
+                };
+                let loss = self.ack_loss.build(stream("path.ack_loss"));
+                (link, loss, None, "path.ack_queue")
+            }
+        };
+        let link = link.rate.map(|rate| {
             let outages = self.impairments.outages();
-            let schedule = Schedule::new(rate, ack.rate_trace.clone(), outages, origin_ns);
-            let params = ack.queue_params.clone();
-            let rng = stream("path.ack_queue");
-            let queue = self.build_queue(ack.queue, params, rate, ack.buffer, rng);
+            let schedule = Schedule::new(rate, link.trace.clone(), outages, origin_ns);
+            let queue = (kind_of(link.queue).build)(Setup {
+                limit: link.buffer,
+                rate,
+                max_packet_bytes: self.mtu_bytes + self.overhead_bytes,
+                rng: stream(queue),
+                params: link.params.clone(),
+            });
             Link::new(schedule, queue)
         });
-        let loss = self.ack_loss.build(stream("path.ack_loss"));
-        Bottleneck::new(loss, None, link)
+        Bottleneck::new(loss, policer, link)
     }
 
-    fn build_queue(
-        &self,
-        name: &str,
-        params: Params,
-        rate: Rate,
-        limit: BufferLimit,
-        rng: Stream,
-    ) -> Box<dyn Queue> {
-        (kind_of(name).build)(Setup {
-            limit,
-            rate,
-            max_packet_bytes: self.mtu_bytes + self.overhead_bytes,
-            rng,
-            params,
-        })
-    }
-
-    /// What happens to data behind the bottleneck; `None`: it takes its delay.
+    /// What happens to packets behind the bottleneck; `None`: they take their delay.
     pub fn build_transit(
         &self,
+        direction: Direction,
         stream: impl Fn(&str) -> Stream,
         origin_ns: u64,
     ) -> Option<Box<Transit>> {
-        let limited = self.rate.is_some();
-        let acts = |spec: &&ImpairmentSpec| !(limited && spec.kind.stage == Stage::Link);
-        let draws = |spec: &ImpairmentSpec| stream(&format!("path.{}", spec.kind.name));
-        Transit::build(self.impairments.iter().filter(acts), draws, origin_ns)
-    }
-
-    /// The same against the data direction.
-    pub fn build_ack_transit(
-        &self,
-        stream: impl Fn(&str) -> Stream,
-        origin_ns: u64,
-    ) -> Option<Box<Transit>> {
-        let limited = self.ack.rate.is_some();
-        let acts = |spec: &&ImpairmentSpec| {
-            spec.kind.both_ways && !(limited && spec.kind.stage == Stage::Link)
+        let (prefix, limited) = match direction {
+            Direction::Forward => ("", self.rate.is_some()),
+            Direction::Back => ("ack_", self.ack.rate.is_some()),
         };
-        let draws = |spec: &ImpairmentSpec| stream(&format!("path.ack_{}", spec.kind.name));
+        let acts = |spec: &&ImpairmentSpec| {
+            (direction == Direction::Forward || spec.kind.both_ways)
+                && !(limited && spec.kind.stage == Stage::Link)
+        };
+        let draws = |spec: &ImpairmentSpec| stream(&format!("path.{prefix}{}", spec.kind.name));
         Transit::build(self.impairments.iter().filter(acts), draws, origin_ns)
     }
 
@@ -196,6 +187,15 @@ impl Path {
         let forward = Nanos(rtt.0 / 2);
         [forward, rtt - forward]
     }
+}
+
+/// A direction's rate and the queue before it.
+struct LinkSpec<'a> {
+    rate: Option<Rate>,
+    trace: &'a Option<Arc<RateTrace>>,
+    buffer: BufferLimit,
+    queue: &'static str,
+    params: &'a Params,
 }
 
 fn kind_of(queue: &str) -> &'static queue::QueueKind {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use knee_path::bottleneck::Entry;
 use knee_path::packet::Packet;
 use knee_path::transit::Transit;
+use knee_path::way::Direction;
 use knee_path::{Path, hop_streams, last_legs};
 use knee_scenario::FlowSpec;
 use knee_units::Nanos;
@@ -32,15 +33,16 @@ impl Hop {
     pub fn new(n: u32, hop: &Path, stream: impl Fn(&str) -> Stream, boot_ns: u64) -> Hop {
         let stream = hop_streams(n as usize, stream);
         Hop {
-            data: Bottleneck::new(Target::Link(n), hop.build_bottleneck(&stream, boot_ns)),
+            data: Bottleneck::new(
+                Target::Link(n),
+                hop.build_bottleneck(Direction::Forward, &stream, boot_ns),
+            ),
             ack: Bottleneck::new(
                 Target::AckLink(n),
-                hop.build_ack_bottleneck(&stream, boot_ns),
+                hop.build_bottleneck(Direction::Back, &stream, boot_ns),
             ),
-            transits: [
-                hop.build_ack_transit(&stream, boot_ns),
-                hop.build_transit(&stream, boot_ns),
-            ],
+            transits: [Direction::Back, Direction::Forward]
+                .map(|direction| hop.build_transit(direction, &stream, boot_ns)),
             overhead_bytes: hop.overhead_bytes,
             route_changes: 0,
         }

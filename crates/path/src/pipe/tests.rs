@@ -1,19 +1,21 @@
 //! The path on made-up times: nothing early, nothing lost from the account,
 //! the rate exact however late the caller is.
 
-use knee_path::bottleneck::Link;
-use knee_path::impairment::{
+use crate::bottleneck::Link;
+use crate::impairment::{
     Form, IMPAIRMENTS, Impairment, ImpairmentKind, ImpairmentSpec, Impairments, Key, Passage,
     Stage, Value, find,
 };
-use knee_path::packet::Ecn;
-use knee_path::queue::BufferLimit;
-use knee_path::queue::Fifo;
-use knee_path::queue::policer::{Action, Policer, PolicerSpec};
-use knee_path::trace::{Outage, Schedule};
+use crate::packet::Ecn;
+use crate::queue::BufferLimit;
+use crate::queue::Fifo;
+use crate::queue::policer::{Action, Policer, PolicerSpec};
+use crate::trace::{Outage, Schedule};
 use knee_units::Rate;
 use knee_units::rng::Stream;
 use proptest::prelude::*;
+
+use knee_units::NEVER;
 
 use super::*;
 
@@ -24,23 +26,29 @@ struct Log {
     copies: usize,
     left: Vec<(u32, u64)>,
     arrived: Vec<(u32, u64, u32)>,
+    ordered: u64,
 }
 
 impl Sink for Log {
-    fn lost(&mut self, _packet: Packet) {
+    type Note = ();
+    fn order(&mut self) -> u64 {
+        self.ordered += 1;
+        self.ordered
+    }
+    fn lost(&mut self, _packet: &Packet) {
         self.lost += 1;
     }
-    fn dropped(&mut self, _packet: Packet) {
+    fn dropped(&mut self, _packet: &Packet) {
         self.dropped += 1;
     }
-    fn left(&mut self, packet: &Packet, at_ns: u64, _waited: Nanos) {
-        self.left.push((packet.handle, at_ns));
+    fn left(&mut self, packet: &Packet, leaving: &Leaving) {
+        self.left.push((packet.handle, leaving.at_ns));
     }
-    fn copy(&mut self, handle: u32) -> u32 {
+    fn copy(&mut self, packet: &Packet, (): ()) -> (u32, ()) {
         self.copies += 1;
-        handle
+        (packet.handle, ())
     }
-    fn arrived(&mut self, flow: u32, at_ns: u64, packets: &[Passing]) {
+    fn arrived(&mut self, flow: u32, at_ns: u64, packets: &[Passing<()>]) {
         let entries = packets.iter().map(|passing| (flow, at_ns, passing.handle));
         self.arrived.extend(entries);
     }
@@ -66,12 +74,19 @@ fn link(limit: BufferLimit, outages: &[Outage]) -> Link {
     Link::new(Schedule::new(rate, None, outages, 0), queue)
 }
 
-fn pipe(limit: BufferLimit, coalesce: Nanos) -> Pipe {
+fn pipe(limit: BufferLimit, coalesce: Nanos) -> Pipe<()> {
     let link = link(limit, &[]);
     let mut pipe = Pipe::new(Bottleneck::new(None, None, Some(link)), None, coalesce);
     pipe.add_flow(Nanos::from_ms(10), true);
     pipe.add_flow(Nanos::from_ms(3), true);
     pipe
+}
+
+/// Does everything that is due at that time or before.
+fn advance(pipe: &mut Pipe<()>, now_ns: u64, log: &mut Log) {
+    while pipe.next().at_ns() <= now_ns && pipe.next().at_ns() != NEVER {
+        pipe.step(log);
+    }
 }
 
 #[test]
@@ -82,7 +97,7 @@ fn packets_leave_at_the_rate_however_late_the_caller_is() {
         pipe.enter(5_000, packet(handle, 0, 1_500), &mut log);
     }
     // One late call does it all.
-    pipe.advance(1_000_000_000, &mut log);
+    advance(&mut pipe, 1_000_000_000, &mut log);
     for (n, &(handle, at_ns)) in log.left.iter().enumerate() {
         assert_eq!(handle, n as u32);
         assert_eq!(at_ns, 5_000 + (n as u64 + 1) * 1_000_000);
@@ -92,19 +107,19 @@ fn packets_leave_at_the_rate_however_late_the_caller_is() {
 
 #[test]
 fn interrupts_keep_their_distance_and_take_all_that_came_meanwhile() {
-    let mut pipe = pipe(BufferLimit::Unlimited, Nanos::from_ms(4));
+    let mut pipe = pipe(BufferLimit::Unlimited, Nanos::from_us(4_500));
     let mut log = Log::default();
     for handle in 0..8 {
         pipe.enter(0, packet(handle, 1, 1_500), &mut log);
     }
-    pipe.advance(u64::MAX - 1, &mut log);
+    advance(&mut pipe, u64::MAX - 1, &mut log);
     let times: Vec<u64> = log
         .arrived
         .iter()
-        .map(|&(_, at_ns, _)| at_ns / 1_000_000)
+        .map(|&(_, at_ns, _)| at_ns / 100_000)
         .collect();
-    // The first at once (1 ms + 3 ms), then every 4 ms.
-    assert_eq!(times, [4, 8, 8, 8, 8, 12, 12, 12]);
+    // The first at once (1 ms + 3 ms), then every 4.5 ms.
+    assert_eq!(times, [40, 85, 85, 85, 85, 130, 130, 130]);
 }
 
 #[test]
@@ -124,14 +139,14 @@ fn a_policer_drops_before_the_queue_and_counts_as_it() {
         for handle in 0..5 {
             pipe.enter(0, packet(handle, 0, 1_500), &mut log);
         }
-        pipe.advance(1_000_000_000, &mut log);
+        advance(&mut pipe, 1_000_000_000, &mut log);
         assert_eq!((log.left.len(), log.dropped), (2, 3));
         assert_eq!(pipe.bottleneck.counters.dropped_pkts, 3);
     }
 }
 
 /// As [`pipe`], with a transit behind the bottleneck.
-fn uneven(limit: BufferLimit, impairments: &Impairments) -> Pipe {
+fn uneven(limit: BufferLimit, impairments: &Impairments) -> Pipe<()> {
     let mut pipe = pipe(limit, Nanos::ZERO);
     let draws = |spec: &ImpairmentSpec| Stream::new(1, spec.kind.name);
     pipe.transit = Transit::build(impairments.iter(), draws, 0);
@@ -147,7 +162,7 @@ fn bursts_arrive_at_multiples_of_the_interval_and_a_delay() {
     for handle in 0..8 {
         pipe.enter(0, packet(handle, 0, 1_500), &mut log);
     }
-    pipe.advance(u64::MAX - 1, &mut log);
+    advance(&mut pipe, u64::MAX - 1, &mut log);
     let times = log.arrived.iter().map(|&(_, at_ns, _)| at_ns / 1_000_000);
     // They leave the bottleneck at 1 … 8 ms and take 10 ms from 4 or 8 ms on.
     assert_eq!(times.collect::<Vec<_>>(), [14, 14, 14, 14, 18, 18, 18, 18]);
@@ -166,7 +181,7 @@ fn outage_stops_the_bottleneck_and_moves_what_comes_behind() {
     for handle in 0..4 {
         pipe.enter(500_000, packet(handle, 0, 1_500), &mut log);
     }
-    pipe.advance(u64::MAX - 1, &mut log);
+    advance(&mut pipe, u64::MAX - 1, &mut log);
     let left: Vec<u64> = log.left.iter().map(|&(_, at_ns)| at_ns / 100_000).collect();
     assert_eq!(left, [15, 75, 85, 95]);
 }
@@ -176,10 +191,10 @@ fn shorter_route_overtakes_what_is_under_way() {
     let mut pipe = pipe(BufferLimit::Unlimited, Nanos::ZERO);
     let mut log = Log::default();
     pipe.enter(0, packet(0, 0, 1_500), &mut log);
-    pipe.advance(2_000_000, &mut log);
+    advance(&mut pipe, 2_000_000, &mut log);
     pipe.set_delay(0, Nanos::from_ms(3));
     pipe.enter(2_000_000, packet(1, 0, 1_500), &mut log);
-    pipe.advance(u64::MAX - 1, &mut log);
+    advance(&mut pipe, u64::MAX - 1, &mut log);
     assert_eq!(log.arrived, [(0, 6_000_000, 1), (0, 11_000_000, 0)]);
 }
 
@@ -219,7 +234,7 @@ fn packet_that_an_impairment_takes_is_lost_behind_the_bottleneck() {
     for handle in 0..5 {
         pipe.enter(0, packet(handle, 0, 1_500), &mut log);
     }
-    pipe.advance(u64::MAX - 1, &mut log);
+    advance(&mut pipe, u64::MAX - 1, &mut log);
     assert_eq!((log.left.len(), log.lost, log.arrived.len()), (5, 5, 0));
 }
 
@@ -272,11 +287,11 @@ proptest! {
         let mut now_ns = 0;
         for (handle, &(gap_ns, flow, bytes)) in arrivals.iter().enumerate() {
             now_ns += gap_ns;
-            pipe.advance(now_ns, &mut log);
+            advance(&mut pipe, now_ns, &mut log);
             pipe.enter(now_ns, packet(handle as u32, flow, bytes), &mut log);
         }
-        pipe.advance(u64::MAX - 1, &mut log);
-        prop_assert_eq!(pipe.next_ns(), None);
+        advance(&mut pipe, u64::MAX - 1, &mut log);
+        prop_assert_eq!(pipe.next().at_ns(), NEVER);
         prop_assert_eq!(log.arrived.len() + log.dropped + log.lost, arrivals.len() + log.copies);
         let mut seen = std::collections::HashMap::new();
         let mut last = [0; 2];
@@ -306,13 +321,13 @@ proptest! {
         let mut entered = Vec::new();
         for (handle, &(gap_ns, flow, bytes)) in arrivals.iter().enumerate() {
             now_ns += gap_ns;
-            pipe.advance(now_ns, &mut log);
+            advance(&mut pipe, now_ns, &mut log);
             pipe.enter(now_ns, packet(handle as u32, flow, bytes), &mut log);
             entered.push((now_ns, flow, bytes));
         }
-        while let Some(next_ns) = pipe.next_ns() {
-            now_ns = next_ns.max(now_ns) + step_ns;
-            pipe.advance(now_ns, &mut log);
+        while pipe.next().at_ns() != NEVER {
+            now_ns = pipe.next().at_ns().max(now_ns) + step_ns;
+            advance(&mut pipe, now_ns, &mut log);
         }
         prop_assert_eq!(log.arrived.len() + log.dropped + log.lost, arrivals.len());
         prop_assert_eq!(pipe.bottleneck.len_pkts(), 0);

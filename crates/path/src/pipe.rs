@@ -1,0 +1,440 @@
+//! One hop of a path in one direction, without a clock: bottleneck, impairments, delay and, where the hop is a flow's last,
+//! the far host's interrupt moderation. It is told the time, and tells when something happens next.
+
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
+
+use knee_units::Nanos;
+
+use crate::bottleneck::{Bottleneck, Entry};
+use crate::packet::Packet;
+use crate::transit::Transit;
+
+/// What happens to packets on their way.
+pub trait Sink {
+    /// What the engine notes of a packet when it leaves the bottleneck, and gets back when it arrives.
+    type Note: Copy;
+
+    /// A number, greater than those before: of what is due at the same instant the least comes first, whoever holds it.
+    fn order(&mut self) -> u64;
+    /// The path's own loss took it, before the bottleneck or behind it.
+    fn lost(&mut self, packet: &Packet);
+    /// The policer or the queue dropped it.
+    fn dropped(&mut self, packet: &Packet);
+    /// Its last bit has left the bottleneck.
+    fn left(&mut self, packet: &Packet, leaving: &Leaving) -> Self::Note;
+    /// The path made a copy of it, which takes no time of the bottleneck: another handle for the same content.
+    fn copy(&mut self, packet: &Packet, note: Self::Note) -> (u32, Self::Note);
+    /// The far host's NIC hands these to its stack, packets of one flow in order;
+    /// or one reaches the end of a pipe that is not the flow's last.
+    fn arrived(&mut self, flow: u32, at_ns: u64, packets: &[Passing<Self::Note>]);
+}
+
+/// When something is due: its time and, among what is due then, its number ([`Sink::order`]). Both are one integer, which
+/// compares without a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct When(u128);
+
+impl When {
+    /// Later than everything.
+    pub const NEVER: When = When(u128::MAX);
+
+    #[inline]
+    pub fn new(at_ns: u64, order: u64) -> When {
+        When(u128::from(at_ns) << 64 | u128::from(order))
+    }
+
+    /// After all that is due at that time.
+    pub fn end_of(at_ns: u64) -> When {
+        When::new(at_ns, u64::MAX)
+    }
+
+    /// `u64::MAX`: never.
+    #[inline]
+    pub fn at_ns(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+}
+
+/// How a packet left a bottleneck.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaving {
+    pub at_ns: u64,
+    /// How long it was in the queue.
+    pub waited: Nanos,
+    /// Which of the link's busy periods it was sent in; `None`: the link is unlimited, or not the direction's last.
+    pub period: Option<u32>,
+    /// Was it the flow's last bottleneck in this direction?
+    pub is_last: bool,
+}
+
+/// A packet between the bottleneck and the far host.
+#[derive(Clone, Copy, Debug)]
+pub struct Passing<N> {
+    pub handle: u32,
+    pub note: N,
+}
+
+/// Packets in order of arrival: all take the same time, or none overtakes another.
+struct Line<N> {
+    delay_ns: u64,
+    /// When the last one arrives.
+    latest_ns: u64,
+    packets: VecDeque<(u64, u32, Passing<N>)>,
+}
+
+/// The far host's NIC as one flow sees it.
+struct Nic<N> {
+    /// Does the flow end behind this pipe? Else its packets go on at once.
+    is_end: bool,
+    /// No interrupt before this: the last one plus the moderation interval.
+    next_interrupt_ns: u64,
+    pending: Vec<Passing<N>>,
+}
+
+impl<N> Nic<N> {
+    /// Would a packet that arrives then be found only by an interrupt that is already due?
+    #[inline]
+    fn sleeps_through(&self, at_ns: u64) -> bool {
+        !self.pending.is_empty() && at_ns <= self.next_interrupt_ns
+    }
+}
+
+/// What happens behind the bottleneck.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// The oldest packet of this line arrives.
+    Line(u32),
+    /// The packet at this place of those that keep no order arrives.
+    Loose(u32),
+    /// The NIC interrupts that this flow's packets wait for.
+    Interrupt(u32),
+}
+
+/// One hop in one direction. `N` is the [`Sink::Note`] of its sink.
+pub struct Pipe<N> {
+    pub bottleneck: Bottleneck,
+    /// The number of what the bottleneck does next.
+    order: u64,
+    /// Counts the times its link began to work after a rest.
+    period: u32,
+    /// Where packets do more than take their delay.
+    transit: Option<Box<Transit>>,
+    lines: Vec<Line<N>>,
+    /// The line of each flow.
+    line_of: Vec<u32>,
+    /// What happens behind the bottleneck.
+    due: BinaryHeap<Reverse<(When, Due)>>,
+    /// Packets that keep no order.
+    loose: Vec<Option<(u32, Passing<N>)>>,
+    free: Vec<u32>,
+    nics: Vec<Nic<N>>,
+    coalesce_ns: u64,
+    /// What a NIC hands over, kept to spare allocations.
+    batch: Vec<Passing<N>>,
+}
+
+impl<N: Copy> Pipe<N> {
+    /// `coalesce`: how long the far host's NICs gather packets before they interrupt.
+    pub fn new(bottleneck: Bottleneck, transit: Option<Box<Transit>>, coalesce: Nanos) -> Pipe<N> {
+        Pipe {
+            bottleneck,
+            order: 0,
+            period: 0,
+            transit,
+            lines: Vec::new(),
+            line_of: Vec::new(),
+            due: BinaryHeap::new(),
+            loose: Vec::new(),
+            free: Vec::new(),
+            nics: Vec::new(),
+            coalesce_ns: coalesce.0,
+            batch: Vec::new(),
+        }
+    }
+
+    /// A flow's delay, before its first packet, and whether the far host is
+    /// behind this pipe. Flows come in order of their index.
+    pub fn add_flow(&mut self, delay: Nanos, is_end: bool) {
+        let line = self.line(delay);
+        self.line_of.push(line);
+        self.nics.push(Nic {
+            is_end,
+            next_interrupt_ns: 0,
+            pending: Vec::new(),
+        });
+    }
+
+    /// From now on the flow's packets take this delay.
+    pub fn set_delay(&mut self, flow: usize, delay: Nanos) {
+        self.line_of[flow] = self.line(delay);
+    }
+
+    fn line(&mut self, delay: Nanos) -> u32 {
+        let line = self.lines.iter().position(|line| line.delay_ns == delay.0);
+        let line = line.unwrap_or_else(|| {
+            self.lines.push(Line {
+                delay_ns: delay.0,
+                latest_ns: 0,
+                packets: VecDeque::new(),
+            });
+            self.lines.len() - 1
+        });
+        line as u32
+    }
+
+    /// A packet enters. Whatever was due before `now_ns` has been done by [`Self::step`].
+    #[inline]
+    pub fn enter(&mut self, now_ns: u64, packet: Packet, sink: &mut impl Sink<Note = N>) {
+        let rested = !self.bottleneck.is_sending();
+        match self.bottleneck.enter(now_ns, packet, |_| ()) {
+            Entry::Lost => sink.lost(&packet),
+            Entry::Through(ecn) => {
+                let packet = Packet { ecn, ..packet };
+                let leaving = Leaving {
+                    at_ns: now_ns,
+                    waited: Nanos::ZERO,
+                    period: None,
+                    is_last: true,
+                };
+                let note = sink.left(&packet, &leaving);
+                self.delay(now_ns, &packet, note, sink);
+            }
+            Entry::Taken => {
+                if rested {
+                    self.order = sink.order();
+                    self.period = self.period.wrapping_add(1);
+                }
+                self.tell_drops(sink);
+            }
+        }
+    }
+
+    /// When something happens next.
+    #[inline]
+    pub fn next(&self) -> When {
+        let behind = self
+            .due
+            .peek()
+            .map_or(When::NEVER, |Reverse((when, _))| *when);
+        behind.min(self.sends())
+    }
+
+    #[inline]
+    fn sends(&self) -> When {
+        let next_ns = self.bottleneck.next_ns();
+        next_ns.map_or(When::NEVER, |at_ns| When::new(at_ns, self.order))
+    }
+
+    /// Does the one thing that is due at [`Self::next`].
+    #[inline]
+    pub fn step(&mut self, sink: &mut impl Sink<Note = N>) {
+        let Some(&Reverse((when, due))) = self.due.peek().filter(|due| due.0.0 < self.sends())
+        else {
+            return self.step_bottleneck(self.sends().at_ns(), sink);
+        };
+        let at_ns = when.at_ns();
+        match due {
+            Due::Line(line) => self.reach_line_end(at_ns, line, sink),
+            Due::Loose(place) => {
+                self.due.pop();
+                self.free.push(place);
+                let found = self.loose[place as usize].take();
+                let (flow, passing) = found.expect("its place holds it until it arrives");
+                if let Some(interrupt) = self.reach_nic(flow, at_ns, passing, sink) {
+                    self.due.push(interrupt);
+                }
+            }
+            Due::Interrupt(flow) => {
+                self.due.pop();
+                let nic = &mut self.nics[flow as usize];
+                nic.next_interrupt_ns = at_ns + self.coalesce_ns;
+                std::mem::swap(&mut self.batch, &mut nic.pending);
+                sink.arrived(flow, at_ns, &self.batch);
+                self.batch.clear();
+            }
+        }
+    }
+
+    #[inline]
+    fn step_bottleneck(&mut self, at_ns: u64, sink: &mut impl Sink<Note = N>) {
+        let period = self.period;
+        let left = self.bottleneck.step(at_ns, |_| ());
+        self.order = sink.order();
+        match left {
+            None => self.period = period.wrapping_add(1),
+            Some(packet) => {
+                let leaving = Leaving {
+                    at_ns,
+                    waited: packet.enqueued,
+                    period: Some(period),
+                    is_last: true,
+                };
+                let note = sink.left(&packet, &leaving);
+                self.delay(at_ns, &packet, note, sink);
+            }
+        }
+        self.tell_drops(sink);
+    }
+
+    /// The oldest packet of a line arrives. Those behind it whose NIC will not look before a later interrupt are put there
+    /// at once: that is where they would be found, and it spares a step each.
+    #[inline]
+    fn reach_line_end(&mut self, at_ns: u64, number: u32, sink: &mut impl Sink<Note = N>) {
+        let packets = &mut self.lines[number as usize].packets;
+        let (_, flow, passing) = packets.pop_front().expect("its head is due");
+        let mut interrupt = self.reach_nic(flow, at_ns, passing, sink);
+        let packets = &mut self.lines[number as usize].packets;
+        let mut next = None;
+        while let Some(&(due_ns, flow, passing)) = packets.front() {
+            let nic = &mut self.nics[flow as usize];
+            if !nic.sleeps_through(due_ns) {
+                let when = When::new(due_ns, sink.order());
+                next = Some(Reverse((when, Due::Line(number))));
+                break;
+            }
+            nic.pending.push(passing);
+            packets.pop_front();
+        }
+        // What comes takes the place of what was due, in one go.
+        if let Some(mut head) = self.due.peek_mut() {
+            match next.or_else(|| interrupt.take()) {
+                Some(due) => *head = due,
+                None => drop(PeekMut::pop(head)),
+            }
+        }
+        self.due.extend(interrupt);
+    }
+
+    /// A NIC that has not interrupted for the moderation interval does so at
+    /// once; else packets wait for the interval's end, which is returned where it is new.
+    #[inline]
+    fn reach_nic(
+        &mut self,
+        flow: u32,
+        at_ns: u64,
+        passing: Passing<N>,
+        sink: &mut impl Sink<Note = N>,
+    ) -> Option<Reverse<(When, Due)>> {
+        let nic = &mut self.nics[flow as usize];
+        if !nic.is_end {
+            sink.arrived(flow, at_ns, &[passing]);
+        } else if !nic.pending.is_empty() {
+            nic.pending.push(passing);
+        } else if at_ns >= nic.next_interrupt_ns {
+            nic.next_interrupt_ns = at_ns + self.coalesce_ns;
+            sink.arrived(flow, at_ns, &[passing]);
+        } else {
+            nic.pending.push(passing);
+            let when = When::new(nic.next_interrupt_ns, sink.order());
+            return Some(Reverse((when, Due::Interrupt(flow))));
+        }
+        None
+    }
+
+    #[inline]
+    fn delay(&mut self, at_ns: u64, packet: &Packet, note: N, sink: &mut impl Sink<Note = N>) {
+        if self.transit.is_some() {
+            return self.pass_transit(at_ns, packet, note, sink);
+        }
+        let line = self.line_of[packet.flow as usize];
+        let arrives_ns = at_ns + self.lines[line as usize].delay_ns;
+        let handle = packet.handle;
+        self.line_up(
+            line,
+            arrives_ns,
+            packet.flow,
+            Passing { handle, note },
+            sink,
+        );
+    }
+
+    /// Puts a packet at a line's end.
+    #[inline]
+    fn line_up(
+        &mut self,
+        number: u32,
+        arrives_ns: u64,
+        flow: u32,
+        passing: Passing<N>,
+        sink: &mut impl Sink<Note = N>,
+    ) {
+        let packets = &mut self.lines[number as usize].packets;
+        if packets.is_empty() {
+            let when = When::new(arrives_ns, sink.order());
+            self.due.push(Reverse((when, Due::Line(number))));
+        }
+        packets.push_back((arrives_ns, flow, passing));
+    }
+
+    #[inline(never)]
+    fn pass_transit(
+        &mut self,
+        at_ns: u64,
+        packet: &Packet,
+        note: N,
+        sink: &mut impl Sink<Note = N>,
+    ) {
+        let Some(transit) = &mut self.transit else {
+            return;
+        };
+        let number = self.line_of[packet.flow as usize];
+        let line = &mut self.lines[number as usize];
+        let passage = transit.pass(at_ns, line.delay_ns);
+        let keeps_order = transit.keeps_order();
+        let mut arrives_ns = passage.arrives_ns();
+        if passage.copies == 0 {
+            return sink.lost(packet);
+        }
+        if keeps_order {
+            line.latest_ns = line.latest_ns.max(arrives_ns);
+            arrives_ns = line.latest_ns;
+        }
+        for copy in 0..passage.copies {
+            let (handle, note) = match copy {
+                0 => (packet.handle, note),
+                _ => sink.copy(packet, note),
+            };
+            let passing = Passing { handle, note };
+            if keeps_order {
+                self.line_up(number, arrives_ns, packet.flow, passing, sink);
+                continue;
+            }
+            let place = self.free.pop().unwrap_or_else(|| {
+                self.loose.push(None);
+                (self.loose.len() - 1) as u32
+            });
+            self.loose[place as usize] = Some((packet.flow, passing));
+            let when = When::new(arrives_ns, sink.order());
+            self.due.push(Reverse((when, Due::Loose(place))));
+        }
+    }
+
+    #[inline]
+    fn tell_drops(&mut self, sink: &mut impl Sink<Note = N>) {
+        while let Some(packet) = self.bottleneck.take_dropped() {
+            sink.dropped(&packet);
+        }
+    }
+
+    /// Flow and handle of everything that is under way, for a final account.
+    pub fn drain(&mut self, now_ns: u64) -> Vec<(u32, u32)> {
+        self.due.clear();
+        self.free.clear();
+        let held = self.bottleneck.drain(now_ns).into_iter();
+        let mut all: Vec<(u32, u32)> = held.map(|packet| (packet.flow, packet.handle)).collect();
+        let lines = self.lines.iter_mut();
+        let lines = lines.flat_map(|line| line.packets.drain(..));
+        all.extend(lines.map(|(_, flow, passing)| (flow, passing.handle)));
+        let loose = self.loose.drain(..).flatten();
+        all.extend(loose.map(|(flow, passing)| (flow, passing.handle)));
+        for (flow, nic) in (0..).zip(&mut self.nics) {
+            all.extend(nic.pending.drain(..).map(|passing| (flow, passing.handle)));
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests;

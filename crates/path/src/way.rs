@@ -1,0 +1,306 @@
+//! A path in one direction: the pipes of its hops, one after the other, and how long each flow takes behind each.
+
+use std::ops::{Range, RangeInclusive};
+
+use knee_tables::QueueSample;
+use knee_units::rng::Stream;
+use knee_units::{NEVER, Nanos};
+
+use crate::packet::Packet;
+use crate::pipe::{Leaving, Passing, Pipe, Sink, When};
+use crate::routes::Routes;
+use crate::{Path, hop_streams};
+
+/// Which way packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// With the data.
+    Forward,
+    /// Against it.
+    Back,
+}
+
+/// One direction of a path. `N` is the [`Sink::Note`] of its sink.
+pub struct Way<N> {
+    /// In the order in which packets pass them.
+    pipes: Vec<Pipe<N>>,
+    /// Bytes that each pipe counts per packet besides those it is entered with.
+    overheads: Vec<i64>,
+    /// The pipes that each flow passes.
+    stretches: Vec<RangeInclusive<usize>>,
+    routes: Routes,
+    between: Between,
+    /// When something happens next.
+    next: When,
+}
+
+/// Packets on their way from one pipe to the next.
+#[derive(Default)]
+struct Between {
+    /// By handle: the packet as it left its last bottleneck, and all its waits.
+    carried: Vec<Option<(Packet, Nanos)>>,
+    /// Those that have come to the end of a pipe.
+    reached: Vec<u32>,
+}
+
+impl<N: Copy> Way<N> {
+    /// The path's hops in the data's order. Packets enter with the bytes that the first of them counts. `stream` gives the
+    /// draws of a component of the run; `origin_ns`: the run's start on the engine's clock; `coalesce`: how long the far
+    /// host's NICs gather packets.
+    pub fn new<'a>(
+        hops: impl Iterator<Item = &'a Path>,
+        direction: Direction,
+        stream: impl Fn(&str) -> Stream,
+        origin_ns: u64,
+        coalesce: Nanos,
+    ) -> Way<N> {
+        let hops: Vec<&Path> = hops.collect();
+        let pipe = |(n, hop): (usize, &&Path)| {
+            let stream = hop_streams(n, &stream);
+            let bottleneck = hop.build_bottleneck(direction, &stream, origin_ns);
+            Pipe::new(
+                bottleneck,
+                hop.build_transit(direction, &stream, origin_ns),
+                coalesce,
+            )
+        };
+        let pipes = hops.iter().enumerate().map(pipe).collect();
+        let overhead =
+            |hop: &&Path| i64::from(hop.overhead_bytes) - i64::from(hops[0].overhead_bytes);
+        let overheads = hops.iter().map(overhead).collect();
+        let routes = Routes::new(&hops, direction, origin_ns);
+        let mut way = Way::of(pipes, overheads, routes);
+        if direction == Direction::Back {
+            way.pipes.reverse();
+            way.overheads.reverse();
+        }
+        way
+    }
+
+    fn of(pipes: Vec<Pipe<N>>, overheads: Vec<i64>, routes: Routes) -> Way<N> {
+        Way {
+            pipes,
+            overheads,
+            stretches: Vec::new(),
+            routes,
+            between: Between::default(),
+            next: When::NEVER,
+        }
+    }
+
+    pub fn flows(&self) -> usize {
+        self.stretches.len()
+    }
+
+    /// The hops that a flow crosses, counted with the data, and its base round-trip time, before its first packet. Flows
+    /// come in order of their index.
+    pub fn add_flow(&mut self, hops: Range<usize>, rtt: Nanos) {
+        let (stretch, delays) = self.routes.add_flow(hops, rtt);
+        for (n, (pipe, &delay)) in self.pipes.iter_mut().zip(&delays).enumerate() {
+            pipe.add_flow(delay, n == *stretch.end());
+        }
+        self.stretches.push(stretch);
+    }
+
+    /// A row of the `queue` table for each hop, counted with the data; whose it is, and when, its caller knows.
+    pub fn sample(&mut self, now_ns: u64) -> Vec<QueueSample> {
+        let pipes = self.pipes.iter_mut();
+        let mut rows: Vec<QueueSample> = pipes.map(|pipe| pipe.bottleneck.sample(now_ns)).collect();
+        if self.routes.direction() == Direction::Back {
+            rows.reverse();
+        }
+        for (hop, row) in (0..).zip(&mut rows) {
+            row.hop = hop;
+        }
+        rows
+    }
+
+    /// A packet enters its first pipe. Whatever was due before `now_ns` has been
+    /// done by [`Self::advance`].
+    #[inline]
+    pub fn enter(&mut self, now_ns: u64, packet: Packet, sink: &mut impl Sink<Note = N>) {
+        if self.routes.next_ns() <= now_ns {
+            self.change_routes(now_ns);
+        }
+        if let [only] = &mut self.pipes[..] {
+            only.enter(now_ns, packet, sink);
+            self.next = only.next();
+            return;
+        }
+        let first = *self.stretches[packet.flow as usize].start();
+        self.enter_pipe(first, now_ns, (packet, Nanos::ZERO), sink);
+        self.next = self.earliest().0;
+    }
+
+    /// When something happens next.
+    #[inline]
+    pub fn next(&self) -> When {
+        self.next
+    }
+
+    /// Does everything that is due at `now_ns` or before, in order of time.
+    #[inline]
+    pub fn advance(&mut self, now_ns: u64, sink: &mut impl Sink<Note = N>) {
+        while self.next.at_ns() <= now_ns && self.next.at_ns() != NEVER {
+            self.step(sink);
+        }
+    }
+
+    /// Does the one thing that is due at [`Self::next`].
+    #[inline]
+    pub fn step(&mut self, sink: &mut impl Sink<Note = N>) {
+        let at_ns = self.next.at_ns();
+        if self.routes.next_ns() <= at_ns {
+            self.change_routes(at_ns);
+        }
+        if let [only] = &mut self.pipes[..] {
+            only.step(sink);
+            self.next = only.next();
+            return;
+        }
+        let (_, n) = self.earliest();
+        let mut at_hop = AtHop {
+            number: n,
+            is_last: n + 1 == self.pipes.len(),
+            stretches: &self.stretches,
+            between: &mut self.between,
+            sink,
+        };
+        self.pipes[n].step(&mut at_hop);
+        while let Some(handle) = self.between.reached.pop() {
+            let carried =
+                self.between.carried[handle as usize].expect("a packet between pipes is carried");
+            self.enter_pipe(n + 1, at_ns, carried, sink);
+        }
+        self.next = self.earliest().0;
+    }
+
+    /// When and in which pipe something happens next.
+    fn earliest(&self) -> (When, usize) {
+        let due = self.pipes.iter().enumerate();
+        let due = due.map(|(n, pipe)| (pipe.next(), n));
+        due.min().expect("a path has a hop")
+    }
+
+    #[cold]
+    fn change_routes(&mut self, now_ns: u64) {
+        for (flow, delays) in self.routes.change(now_ns).into_iter().enumerate() {
+            for (pipe, &delay) in self.pipes.iter_mut().zip(&delays) {
+                pipe.set_delay(flow, delay);
+            }
+        }
+    }
+
+    fn enter_pipe(
+        &mut self,
+        n: usize,
+        now_ns: u64,
+        (packet, waited): (Packet, Nanos),
+        sink: &mut impl Sink<Note = N>,
+    ) {
+        self.between.carry(packet, waited);
+        let packet = Packet {
+            bytes: (i64::from(packet.bytes) + self.overheads[n]) as u32,
+            enqueued: Nanos(now_ns),
+            ..packet
+        };
+        let mut at_hop = AtHop {
+            number: n,
+            is_last: n + 1 == self.pipes.len(),
+            stretches: &self.stretches,
+            between: &mut self.between,
+            sink,
+        };
+        self.pipes[n].enter(now_ns, packet, &mut at_hop);
+    }
+
+    /// Flow and handle of everything that is under way, for a final account.
+    pub fn drain(&mut self, now_ns: u64) -> Vec<(u32, u32)> {
+        let pipes = self.pipes.iter_mut();
+        pipes.flat_map(|pipe| pipe.drain(now_ns)).collect()
+    }
+}
+
+impl Between {
+    fn carry(&mut self, packet: Packet, waited: Nanos) {
+        let place = packet.handle as usize;
+        if self.carried.len() <= place {
+            self.carried.resize(place + 1, None);
+        }
+        self.carried[place] = Some((packet, waited));
+    }
+}
+
+/// What happens at one pipe of several: it goes to the engine's sink, but for
+/// packets that have more pipes before them.
+struct AtHop<'a, S> {
+    number: usize,
+    is_last: bool,
+    stretches: &'a [RangeInclusive<usize>],
+    between: &'a mut Between,
+    sink: &'a mut S,
+}
+
+impl<S> AtHop<'_, S> {
+    fn is_end_of(&self, flow: u32) -> bool {
+        self.number == *self.stretches[flow as usize].end()
+    }
+}
+
+impl<S: Sink> Sink for AtHop<'_, S> {
+    type Note = S::Note;
+
+    fn order(&mut self) -> u64 {
+        self.sink.order()
+    }
+
+    fn lost(&mut self, packet: &Packet) {
+        self.sink.lost(packet);
+    }
+
+    fn dropped(&mut self, packet: &Packet) {
+        self.sink.dropped(packet);
+    }
+
+    /// Its waits are one, told when it is through the last. The direction's rate is measured at its last pipe alone.
+    fn left(&mut self, packet: &Packet, leaving: &Leaving) -> S::Note {
+        let carried = self.between.carried[packet.handle as usize];
+        let (entered, before) = carried.expect("a packet in a pipe is carried");
+        let marked = Packet {
+            ecn: packet.ecn,
+            ..entered
+        };
+        let waited = before + leaving.waited;
+        self.between.carry(marked, waited);
+        let leaving = Leaving {
+            waited,
+            period: leaving.period.filter(|_| self.is_last),
+            is_last: self.is_end_of(packet.flow),
+            ..*leaving
+        };
+        self.sink.left(packet, &leaving)
+    }
+
+    fn copy(&mut self, packet: &Packet, note: S::Note) -> (u32, S::Note) {
+        let (copy, note) = self.sink.copy(packet, note);
+        if let Some((packet, waited)) = self.between.carried[packet.handle as usize] {
+            let packet = Packet {
+                handle: copy,
+                ..packet
+            };
+            self.between.carry(packet, waited);
+        }
+        (copy, note)
+    }
+
+    fn arrived(&mut self, flow: u32, at_ns: u64, packets: &[Passing<S::Note>]) {
+        if self.is_end_of(flow) {
+            return self.sink.arrived(flow, at_ns, packets);
+        }
+        let handles = packets.iter().map(|passing| passing.handle);
+        self.between.reached.extend(handles);
+    }
+}
+
+#[cfg(test)]
+mod tests;
