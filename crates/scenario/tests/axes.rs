@@ -71,7 +71,7 @@ fn lists_of_a_zip_vary_together_and_other_axes_multiply_them() {
     )
     .replace(
         "rtt = \"100ms\"",
-        "loss = [\"0%\", \"1%\"]\nrtt = [\"10ms\", \"20ms\", \"30ms\"]",
+        "loss = [\"0%\", \"1%\"]\nrtt = [\"40ms\", \"20ms\", \"30ms\"]",
     );
     let scenario = read(&format!("{text}\n[[zip]]\n{ZIP}\n")).unwrap();
     let cells: Vec<Cell> = scenario.cells().collect();
@@ -105,15 +105,15 @@ fn a_zip_takes_parameters_and_keys_of_flows() {
 
 #[test]
 fn a_zip_that_cannot_be_is_refused_with_its_line() {
-    let (rates, rtts) = ("[\"1Mbit/s\", \"2Mbit/s\"]", "[\"10ms\", \"20ms\"]");
+    let (rates, rtts) = ("[\"1Mbit/s\", \"2Mbit/s\"]", "[\"40ms\", \"20ms\"]");
     for (result, said) in [
         (
-            zipped(rates, "[\"10ms\", \"20ms\", \"30ms\"]", ZIP),
+            zipped(rates, "[\"40ms\", \"20ms\", \"30ms\"]", ZIP),
             "s.toml:11: zip.0.keys: got path.rate with 2 and path.rtt with 3; expected lists with as many values as each \
              other. Add what is missing.",
         ),
         (
-            zipped(rates, "\"10ms\"", ZIP),
+            zipped(rates, "\"40ms\"", ZIP),
             "s.toml:11: zip.0.keys: got path.rtt, which has no list; expected keys with lists. Write a list where the key stands.",
         ),
         (
@@ -130,12 +130,12 @@ fn a_zip_that_cannot_be_is_refused_with_its_line() {
              s.toml:13: zip.1.keys: got path.rtt twice; expected each key once. Remove one.",
         ),
         (
-            zipped("[\"1Mbit/s\", \"1Mbit/s\"]", "[\"10ms\", \"10ms\"]", ZIP),
-            "s.toml:11: zip.0.keys: got \"1Mbit/s, 10ms\" twice; expected steps that differ. Remove one; `repeat` repeats a cell.",
+            zipped("[\"1Mbit/s\", \"1Mbit/s\"]", "[\"40ms\", \"40ms\"]", ZIP),
+            "s.toml:11: zip.0.keys: got \"1Mbit/s, 40ms\" twice; expected steps that differ. Remove one; `repeat` repeats a cell.",
         ),
         (
             zipped(rates, rtts, "keys = [\"path.rate\"]"),
-            "s.toml:11: zip.0.keys: got a list; expected a list of two keys or more whose values are lists, such as \
+            "s.toml:11: zip.0.keys: got \"path.rate\"; expected a list of two keys or more whose values are lists, such as \
              [\"path.rate\", \"path.rtt\"].",
         ),
         (
@@ -237,7 +237,7 @@ fn draws_are_those_of_the_seed_and_of_no_other_key() {
 /// Draws of one key of the path, in the unit of `value`.
 fn drawn(n: usize, law: &str, value: impl Fn(&Cell) -> f64) -> Vec<f64> {
     let text = format!(
-        "duration = \"10s\"\n[path]\n[[flow]]\nalgorithm = \"reno\"\n[[sample]]\ncount = {n}\npath.rate = \"uniform 10Mbit/s to 20Mbit/s\"\npath.rtt = \"uniform 1ms to 2ms\"\n"
+        "duration = \"10s\"\n[path]\nbuffer = \"9packets\"\n[[flow]]\nalgorithm = \"reno\"\n[[sample]]\ncount = {n}\npath.rate = \"uniform 10Mbit/s to 20Mbit/s\"\npath.rtt = \"uniform 1ms to 2ms\"\n"
     );
     let (key, _) = law.split_once(" = ").unwrap();
     let lines = text.lines().filter(|line| !line.starts_with(key));
@@ -310,15 +310,15 @@ fn a_sample_that_cannot_be_is_refused_with_its_line() {
         ("unknown.csv", "path.rate,path.rt\n1Mbit/s,1ms\n"),
         (
             "elsewhere.csv",
-            "path.rate,path.rtt,flow.3.count\n1Mbit/s,1ms,1\n",
+            "path.rate,path.rtt,flow.3.count\n1Mbit/s,90ms,1\n",
         ),
         (
             "twice.csv",
-            "path.rate,path.rtt,path.rtt\n1Mbit/s,1ms,1ms\n",
+            "path.rate,path.rtt,path.rtt\n1Mbit/s,90ms,1ms\n",
         ),
         (
             "bad.csv",
-            "path.rate,path.rtt\n1Mbit/s,1ms\n2Mbit/s,30\n,4ms\n",
+            "path.rate,path.rtt\n1Mbit/s,90ms\n2Mbit/s,30\n,4ms\n",
         ),
         (
             "small.csv",
