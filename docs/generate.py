@@ -54,7 +54,8 @@ def keys() -> str:
         axis = "yes" if key["axis"] else ""
         row = [code(name), key["doc"], key["accepts"], key["default"], axis, key["source"]]
         sections.setdefault(section, []).append(row)
-    titles = {"": "Top of the file", "flow": "`[[flow]]`", "expect": "`[[expect]]`", "published": "`[[published]]`"}
+    titles = {name: f"`[[{name}]]`" for name in ("flow", "zip", "sample", "expect", "published")}
+    titles[""] = "Top of the file"
     header = ["key", "meaning", "accepts", "default", "axis", "source of the default or definition"]
     parts = [f"### {titles.get(name, f'`[{name}]`')}\n\n{table(header, rows)}" for name, rows in sections.items()]
     return "\n".join(parts)

@@ -224,9 +224,14 @@ def in_kernel() -> dict[str, dict[str, Any]]:
     """Of each algorithm: `builtin` and `loaded` (what the kernel calls its own build and ours, or None), `pin` (the
     path that holds ours, or None), `loadable`, `not_loadable` (why not, or None)."""
 
-def parse(text: str, file: str, files: Mapping[str, str] | None = None) -> Scenario:
+def parse(
+    text: str,
+    file: str,
+    files: Mapping[str, str] | None = None,
+    read_parquet: Callable[[str], str] | None = None,
+) -> Scenario:
     """Reads a scenario; `file` stands in errors. `files`: the text of files by their path; then no other file is read.
-    Raises `kneepoint.errors.ScenarioError`."""
+    `read_parquet` gives a file whose name ends in `.parquet` as CSV, or raises `OSError`. Raises `kneepoint.errors.ScenarioError`."""
 
 class ShellOutcome:
     """How a command behind a path ended."""

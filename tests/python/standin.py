@@ -44,7 +44,7 @@ def rows_of(name: str, rows: list[dict[str, Any]]) -> pa.Table:
 def measured(request: dict[str, Any], exit_code: int) -> tuple[dict[str, pa.Table], list[str]]:
     """The tables of a lab, and what failed in it."""
     cell, rep = request["cell"], request["rep"]
-    output = _core.parse(request["scenario"], request["file"]).run_cell(cell, rep)
+    output = _core.parse(request["scenario"], request["file"], request["files"]).run_cell(cell, rep)
     found = tables.of_simulator(output)
     for name in UNTOLD:
         at = found["flows"].schema.get_field_index(name)

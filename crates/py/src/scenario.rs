@@ -1,6 +1,7 @@
 //! The scenario parser and what the front shows of a scenario.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::PathBuf;
 
 use knee_loader::Variant;
@@ -25,18 +26,26 @@ pub struct Scenario {
 }
 
 /// Reads a scenario; `file` stands in errors. With `files`, the text of files
-/// by their path, no other file is read.
+/// by their path, no other file is read. `read_parquet` gives a file whose name
+/// ends in `.parquet` as CSV, or raises `OSError`.
 #[pyfunction]
-#[pyo3(signature = (text, file, files=None))]
+#[pyo3(signature = (text, file, files=None, read_parquet=None))]
 pub fn parse(
     py: Python<'_>,
     text: &str,
     file: &str,
     files: Option<BTreeMap<String, String>>,
+    read_parquet: Option<Py<PyAny>>,
 ) -> PyResult<Scenario> {
     let read = match files {
         Some(files) => ReadFile::of(files),
-        None => ReadFile::new(|path| std::fs::read_to_string(path)),
+        None => ReadFile::new(move |path| match &read_parquet {
+            Some(read) if path.ends_with(".parquet") => Python::attach(|py| {
+                let text = read.call1(py, (path,)).and_then(|text| text.extract(py));
+                text.map_err(|error| io::Error::other(error.value(py).to_string()))
+            }),
+            _ => std::fs::read_to_string(path),
+        }),
     };
     match knee_run::parse(text, file, Some(read)) {
         Ok(scenario) => Ok(Scenario { scenario }),

@@ -82,6 +82,12 @@ impl<'a> Mistakes<'a> {
         self.found.borrow().len() > MOST_LISTED
     }
 
+    /// Has something been found that is wrong with this key?
+    pub(super) fn is_told(&self, key: &str) -> bool {
+        let found = self.found.borrow();
+        found.iter().any(|error| error.problem.key() == Some(key))
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.found.borrow().is_empty()
     }
@@ -178,6 +184,16 @@ pub enum Problem {
         #[source]
         error: FileError,
     },
+    /// A value of a sample's row.
+    #[error("{from}: row {row}: {problem}")]
+    Row {
+        /// The sample, and its table if it has one.
+        from: String,
+        /// From 1.
+        row: u32,
+        #[source]
+        problem: Box<Problem>,
+    },
     /// A value, or how it stands to others, is not possible.
     #[error("{key}: got {got}; expected {expected}.{}", spaced(.next))]
     Value {
@@ -207,6 +223,7 @@ impl Problem {
     pub fn key(&self) -> Option<&str> {
         match self {
             Problem::Syntax { .. } => None,
+            Problem::Row { problem, .. } => problem.key(),
             Problem::UnknownKey { key, .. }
             | Problem::UnknownName { key, .. }
             | Problem::Unit { key, .. }

@@ -1,10 +1,12 @@
 //! Every key of a scenario file: the one registry from which the parser checks
 //! and the documentation prints.
 
+mod axes;
 mod impairments;
 mod list;
 mod path;
 
+use axes::{SAMPLE, ZIP};
 use knee_path::loss;
 use knee_units::Nanos;
 use knee_units::parse::{
@@ -39,6 +41,8 @@ pub fn keys() -> Vec<KeyDoc> {
         Section::Sender,
         Section::Receiver,
         Section::Flow(0),
+        Section::Zip(0),
+        Section::Sample(0),
         Section::Expect(0),
         Section::Published(0),
     ];
@@ -74,6 +78,8 @@ pub(super) enum Section {
     Sender,
     Receiver,
     Flow(usize),
+    Zip(usize),
+    Sample(usize),
     Expect(usize),
     Published(usize),
 }
@@ -89,6 +95,8 @@ impl Section {
             Section::Sender => (HOST, &[]),
             Section::Receiver => (HOST, RECEIVER),
             Section::Flow(_) => (FLOW, &[]),
+            Section::Zip(_) => (ZIP, &[]),
+            Section::Sample(_) => (SAMPLE, &[]),
             Section::Expect(_) => (EXPECT, &[]),
             Section::Published(_) => (PUBLISHED, &[]),
         };
@@ -100,6 +108,8 @@ impl Section {
         match self {
             Section::Hop(i) => format!("hop.{i}.{key}"),
             Section::Flow(i) => format!("flow.{i}.{key}"),
+            Section::Zip(i) => format!("zip.{i}.{key}"),
+            Section::Sample(i) => format!("sample.{i}.{key}"),
             Section::Expect(i) => format!("expect.{i}.{key}"),
             Section::Published(i) => format!("published.{i}.{key}"),
             other => format!("{}{key}", other.doc_prefix()),
@@ -115,6 +125,8 @@ impl Section {
             Section::Sender => Some("[sender]"),
             Section::Receiver => Some("[receiver]"),
             Section::Flow(_) => Some("[[flow]]"),
+            Section::Zip(_) => Some("[[zip]]"),
+            Section::Sample(_) => Some("[[sample]]"),
             Section::Expect(_) => Some("[[expect]]"),
             Section::Published(_) => Some("[[published]]"),
         }
@@ -128,6 +140,8 @@ impl Section {
             Section::Sender => "sender.",
             Section::Receiver => "receiver.",
             Section::Flow(_) => "flow.",
+            Section::Zip(_) => "zip.",
+            Section::Sample(_) => "sample.",
             Section::Expect(_) => "expect.",
             Section::Published(_) => "published.",
         }
@@ -141,6 +155,8 @@ pub(super) const TABLES: &[&str] = &[
     "sender",
     "receiver",
     "flow",
+    "zip",
+    "sample",
     "expect",
     "published",
 ];
@@ -194,6 +210,10 @@ pub(super) enum Kind {
     RttChanges,
     /// One hop or several in a row, counted from 1.
     Hops,
+    /// Keys that have lists.
+    Keys,
+    /// Rows of a table, counted from 1.
+    Rows,
     Bytes {
         min: u64,
         max: u64,
@@ -233,7 +253,7 @@ pub(super) enum Kind {
 impl Kind {
     /// Does a list belong to the value, and make no axis?
     pub(super) fn takes_list(&self) -> bool {
-        matches!(self, Kind::Outages | Kind::RttChanges)
+        matches!(self, Kind::Outages | Kind::RttChanges | Kind::Keys)
     }
 
     /// What may be written, as errors and help say it.
@@ -254,6 +274,11 @@ impl Kind {
             Kind::Hops => {
                 "a hop such as \"2\", or hops in a row such as \"1..3\", from 1 on".into()
             }
+            Kind::Keys => {
+                "a list of two keys or more whose values are lists, such as [\"path.rate\", \"path.rtt\"]"
+                    .into()
+            }
+            Kind::Rows => "rows of the table such as \"1..500\", from 1 on".into(),
             Kind::Bytes { min, max } => format!("{BYTES_FORMS} from {min}B to {max}B"),
             Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
             Kind::CountOrUnlimited { min, max } => {

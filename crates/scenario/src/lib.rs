@@ -4,6 +4,7 @@
 //! when it is asked for it: a point of the matrix with every value (defaults
 //! filled in, BDP turned into bytes). Engines see only cells.
 
+mod axes;
 mod cautions;
 mod cell;
 mod describe;

@@ -5,14 +5,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::axes::{MAX_CELLS, Sample, zip};
 use super::error::{Mistakes, Problem};
 use super::keys::Section;
 use super::read::{Content, Entry, Setting, Target};
 use super::value::Value;
 use super::{Expect, Published};
 
-/// Most cells of a matrix.
-const MAX_CELLS: u64 = 100_000;
 /// Most cells × `[[flow]]` tables: what is looked through before the first cell runs.
 const MAX_CELL_FLOWS: u64 = 1_000_000;
 
@@ -24,6 +23,7 @@ pub(super) struct Matrix {
     by_key: HashMap<(Section, &'static str), usize>,
     /// Indexes of parameters of algorithms and queues, in the order of the file.
     params: HashMap<Section, Vec<usize>>,
+    samples: Vec<Sample>,
     cells: Cells,
     pub(super) n_hops: usize,
     pub(super) flow_lines: Vec<u32>,
@@ -39,6 +39,8 @@ struct Axis {
     settings: Vec<usize>,
     /// How many values each of them has.
     len: usize,
+    /// Index of the sample whose rows these are.
+    sample: Option<usize>,
 }
 
 /// Which combinations are cells. They are counted with the last axis fastest.
@@ -64,6 +66,8 @@ impl Matrix {
             flow_lines,
             n_expects,
             n_published,
+            zips,
+            samples,
             spoilt,
         } = content;
         let mut by_key = HashMap::new();
@@ -76,20 +80,36 @@ impl Matrix {
                 (Target::Param { .. }, section) => params.entry(section).or_default().push(i),
             }
         }
-        let mut axes: Vec<usize> = (0..settings.len())
-            .filter(|i| settings[*i].is_axis)
+        let mut taken = HashSet::new();
+        let zipped = zips.iter();
+        let mut groups: Vec<Vec<usize>> = zipped
+            .map(|zip| zip::settings(zip, &settings, &mut taken, mistakes))
             .collect();
-        axes.sort_by_key(|i| settings[*i].offset);
-        let axis = |i: usize| Axis {
-            settings: vec![i],
-            len: settings[i].entries.len(),
+        groups.extend((0..samples.len()).map(|sample| {
+            let of_sample = |i: &usize| settings[*i].sample == Some(sample);
+            (0..settings.len()).filter(of_sample).collect()
+        }));
+        let alone = |i: &usize| {
+            let setting = &settings[*i];
+            setting.is_axis && setting.sample.is_none() && !taken.contains(i)
         };
-        let axes = axes.into_iter().map(axis).collect();
+        groups.extend((0..settings.len()).filter(alone).map(|i| vec![i]));
+        groups.retain(|group| !group.is_empty());
+        let offset = |i: &usize| settings[*i].offset;
+        groups.sort_by_key(|group| group.iter().map(offset).min());
+        let axis = |group: Vec<usize>| Axis {
+            // Lists of different lengths have been refused.
+            len: (group.iter().map(|i| settings[*i].entries.len()).min()).unwrap_or(1),
+            sample: settings[group[0]].sample,
+            settings: group,
+        };
+        let axes = groups.into_iter().map(axis).collect();
         let mut matrix = Matrix {
             settings,
             axes,
             by_key,
             params,
+            samples,
             cells: Cells::Every(1),
             n_hops,
             flow_lines,
@@ -163,10 +183,15 @@ impl Matrix {
         Cells::Some((0..combinations).filter(is_cell).collect())
     }
 
-    /// Files that any value names: the name in the scenario, and the text.
+    /// Files that any value names, and tables of samples: the name in the scenario, and the text.
     pub(super) fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         let entries = self.settings.iter().flat_map(|setting| &setting.entries);
-        entries.flat_map(|entry| entry.files.iter().map(|(name, text)| (&**name, &**text)))
+        let named = entries.flat_map(|entry| &entry.files);
+        let tables = self
+            .samples
+            .iter()
+            .filter_map(|sample| sample.file.as_ref());
+        named.chain(tables).map(|(name, text)| (&**name, &**text))
     }
 
     pub(super) fn expects(&self) -> Vec<Expect> {
@@ -308,13 +333,31 @@ impl<'a> Point<'a> {
             .map(|(setting, chosen)| (setting, &setting.entries[*chosen]))
     }
 
-    /// Axes with their chosen labels, in the order of the file.
+    /// Axes with their chosen labels, in the order of the file; of a sample its row comes first.
     pub(super) fn axes(&self) -> Vec<(String, String)> {
-        let settings = self.matrix.axes.iter().flat_map(|axis| &axis.settings);
-        let axes = settings.map(|i| (&self.matrix.settings[*i], self.chosen[*i]));
-        axes.filter(|(setting, _)| self.applies(setting))
-            .map(|(setting, entry)| (setting.path.clone(), setting.entries[entry].label.clone()))
-            .collect()
+        let mut found = Vec::new();
+        for axis in &self.matrix.axes {
+            if let Some(sample) = axis.sample.map(|i| &self.matrix.samples[i]) {
+                let row = sample.rows[self.chosen[axis.settings[0]]];
+                found.push((format!("{}.row", sample.path), row.to_string()));
+            }
+            let settings = axis.settings.iter();
+            let chosen = settings.map(|i| (&self.matrix.settings[*i], self.chosen[*i]));
+            let here = chosen.filter(|(setting, _)| self.applies(setting));
+            found.extend(here.map(|(setting, entry)| {
+                (setting.path.clone(), setting.entries[entry].label.clone())
+            }));
+        }
+        found
+    }
+
+    /// The row of a sample that a value comes from: the line that sets it, what errors call the sample, and the number.
+    pub(super) fn row_of(&self, section: Section, name: &str) -> Option<(u32, String, u32)> {
+        let key = section.keys().find(|key| key.name == name)?;
+        let i = *self.matrix.by_key.get(&(section, key.name))?;
+        let setting = &self.matrix.settings[i];
+        let sample = &self.matrix.samples[setting.sample?];
+        Some((setting.line, sample.source(), sample.rows[self.chosen[i]]))
     }
 
     /// Does this setting act here?

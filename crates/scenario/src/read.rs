@@ -4,18 +4,20 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-use knee_path::queue;
 use knee_units::files::{Files, ReadFiles};
 use knee_units::parse::quoted;
 use toml_edit::{Array, Document, Item, Key as TomlKey, Table, TableLike, Value as Toml};
 
 use super::Names;
-use super::error::{Mistakes, Problem, nearest};
+use super::axes::{Column, Sample, Zip};
+use super::error::{Mistakes, Problem};
 use super::keys::{Default, Key, Section, TABLES};
 use super::value::{self, Value};
 
+mod axes;
 mod params;
 mod tables;
+mod unknown;
 
 /// What a setting sets.
 #[derive(Clone)]
@@ -56,6 +58,8 @@ pub(super) struct Setting {
     /// Written as a list.
     pub(super) is_axis: bool,
     pub(super) is_default: bool,
+    /// Index of the sample that it is a column of.
+    pub(super) sample: Option<usize>,
     pub(super) entries: Vec<Entry>,
 }
 
@@ -86,6 +90,7 @@ impl Place {
             offset: self.offset,
             is_axis,
             is_default: false,
+            sample: None,
             entries,
         }
     }
@@ -102,6 +107,8 @@ pub(super) struct Content {
     pub(super) n_expects: usize,
     /// Number of `[[published]]` tables.
     pub(super) n_published: usize,
+    pub(super) zips: Vec<Zip>,
+    pub(super) samples: Vec<Sample>,
     /// Keys whose values are no good, which has been told: what a cell would hold of them says nothing about the file.
     pub(super) spoilt: HashSet<(Section, &'static str)>,
 }
@@ -119,12 +126,15 @@ pub(super) fn read(text: &str, names: &Names, mistakes: &Mistakes<'_>) -> Option
         .filter(|(_, byte)| *byte == b'\n')
         .map(|(at, _)| at + 1)
         .collect();
-    let reader = Reader {
+    let mut reader = Reader {
         line_starts,
         names,
         mistakes,
         meant: RefCell::default(),
         seen: RefCell::default(),
+        zipped: HashSet::new(),
+        columns: RefCell::default(),
+        lacks_columns: false,
         empty: Table::new(),
     };
     match Document::parse(text) {
@@ -148,20 +158,36 @@ struct Reader<'a> {
     meant: RefCell<HashSet<String>>,
     /// Files read for the value at work.
     seen: RefCell<ReadFiles>,
+    /// Keys whose lists vary together.
+    zipped: HashSet<String>,
+    /// Keys that samples set.
+    columns: RefCell<Vec<Column>>,
+    /// Is there a sample of which nobody knows which keys it sets?
+    lacks_columns: bool,
     /// A table that the file does not have.
     empty: Table,
 }
 
 impl Reader<'_> {
-    fn content(&self, root: &Table) -> Content {
+    fn content(&mut self, root: &Table) -> Content {
         let mut content = Content {
             settings: Vec::new(),
             n_hops: 0,
             flow_lines: Vec::new(),
             n_expects: 0,
             n_published: 0,
+            zips: self.zips(root),
+            samples: Vec::new(),
             spoilt: HashSet::new(),
         };
+        self.zipped = content
+            .zips
+            .iter()
+            .flat_map(|zip| zip.keys.clone())
+            .collect();
+        let columns;
+        (content.samples, columns, self.lacks_columns) = self.samples(root);
+        self.columns.replace(columns);
         self.section(Section::Top, Some(root), 1, &mut content);
         let hops = self.tables(root, "hop", MAX_HOP_TABLES, "");
         let path = match hops.len() {
@@ -206,6 +232,7 @@ impl Reader<'_> {
             self.section(Section::Published(i), Some(table), line, &mut content);
             content.n_published += 1;
         }
+        self.refuse_columns_left();
         content
     }
 
@@ -243,13 +270,17 @@ impl Reader<'_> {
                 self.mistakes.add(place.line, problem);
             }
         }
+        let sampled = table.map(|table| self.sampled(section, table, content));
+        let sampled = sampled.unwrap_or_default();
         for key in section.keys() {
             if table.is_none() {
                 content.spoilt.insert((section, key.name));
             }
             if content.spoilt.contains(&(section, key.name)) {
                 content.settings.extend(substitute(section, key, line));
-            } else if table.is_some_and(|table| !table.contains_key(key.name)) {
+            } else if table.is_some_and(|table| !table.contains_key(key.name))
+                && !sampled.contains(key.name)
+            {
                 self.default(section, key, line, content);
             }
         }
@@ -285,9 +316,10 @@ impl Reader<'_> {
     fn default(&self, section: Section, key: &'static Key, line: u32, content: &mut Content) {
         content.settings.extend(substitute(section, key, line));
         let path = section.path_of(key.name);
-        let is_meant = !self.meant.borrow().is_empty()
-            && (self.is_meant(&path)
-                || self.is_meant(&format!("{}{}", section.doc_prefix(), key.name)));
+        let is_meant = self.lacks_columns && key.axis
+            || !self.meant.borrow().is_empty()
+                && (self.is_meant(&path)
+                    || self.is_meant(&format!("{}{}", section.doc_prefix(), key.name)));
         if is_meant || matches!(key.default, Default::Required(_)) {
             content.spoilt.insert((section, key.name));
         }
@@ -386,7 +418,7 @@ impl Reader<'_> {
             let Some(entry) = self.entry(line, toml, read) else {
                 continue;
             };
-            if seen.insert(entry.label.clone()) {
+            if seen.insert(entry.label.clone()) || self.zipped.contains(path) {
                 entries.push(entry);
             } else {
                 let got = format!("{} twice in a list", quoted(&entry.label));
@@ -394,74 +426,6 @@ impl Reader<'_> {
             }
         }
         (entries.len() == list.len()).then_some(entries)
-    }
-
-    fn unknown_key(&self, section: Section, name: &str, path: String) -> Problem {
-        let of_hop = |key: &Key| key.name == name || queue::find(name).is_some();
-        if section == Section::Whole && Section::Hop(0).keys().any(of_hop) {
-            let whole: Vec<&str> = section.keys().map(|key| key.name).collect();
-            return Problem::Value {
-                key: path,
-                got: "a key of one hop, where [[hop]] tables make the path".into(),
-                expected: format!(
-                    "in [path] only {}, which hold for all hops",
-                    whole.join(", ")
-                ),
-                next: "Move it into the [[hop]] tables.".into(),
-            };
-        }
-        let tables = if section == Section::Top { TABLES } else { &[] };
-        let owners: Vec<String> = match section {
-            Section::Flow(_) => self
-                .names
-                .algorithms
-                .iter()
-                .map(|a| a.name.clone())
-                .collect(),
-            Section::Path | Section::Hop(_) => queue::QUEUES
-                .iter()
-                .flat_map(|kind| [kind.name.into(), format!("{ACK}{}", kind.name)])
-                .collect(),
-            _ => Vec::new(),
-        };
-        let here: Vec<&str> = section
-            .keys()
-            .map(|key| key.name)
-            .chain(tables.iter().copied())
-            .collect();
-        let elsewhere = [
-            Section::Top,
-            Section::Path,
-            Section::Sender,
-            Section::Flow(0),
-            Section::Receiver,
-        ]
-        .into_iter()
-        .find(|other| other.keys().any(|key| key.name == name));
-        let suggestion = match elsewhere {
-            Some(other) => Some(format!("{}{name}", other.doc_prefix())),
-            None => nearest(
-                name,
-                here.iter()
-                    .copied()
-                    .chain(owners.iter().map(String::as_str)),
-            ),
-        };
-        if TABLES.contains(&name) {
-            self.meant.borrow_mut().insert(name.into());
-        }
-        if let Some(suggestion) = &suggestion {
-            let path = match elsewhere {
-                Some(_) => suggestion.clone(),
-                None => section.path_of(suggestion),
-            };
-            self.meant.borrow_mut().insert(path);
-        }
-        Problem::UnknownKey {
-            key: path,
-            known: here.into_iter().map(String::from).collect(),
-            suggestion,
-        }
     }
 
     /// Does an unknown key or table probably stand for this one?
@@ -508,6 +472,7 @@ fn substitute(section: Section, key: &'static Key, line: u32) -> Option<Setting>
         offset: 0,
         is_axis: false,
         is_default: true,
+        sample: None,
         entries: vec![entry],
     })
 }

@@ -13,7 +13,7 @@ use knee_units::{Nanos, Rate};
 use super::error::{Mistakes, Problem, ScenarioError};
 use super::keys::Section;
 use super::matrix::{Matrix, Point};
-use super::read::Entry;
+use super::read::{Entry, Setting};
 use super::value::Value;
 use super::{Cell, Host, Names, Pacing};
 use crate::workload::sizes::SizeSpec;
@@ -280,10 +280,26 @@ impl Resolver<'_> {
             expected,
             next: next.into(),
         };
-        self.error(
-            found.map_or_else(|| self.section_line(section), |(_, entry)| entry.line),
-            problem,
-        )
+        match self.row(section, key) {
+            Some((line, from, row)) => {
+                let problem = Box::new(problem);
+                self.error(line, Problem::Row { from, row, problem })
+            }
+            None => {
+                let line = found.map(|(_, entry)| entry.line);
+                self.error(line.unwrap_or_else(|| self.section_line(section)), problem)
+            }
+        }
+    }
+
+    /// The row of a sample that a refused value comes from; of a default the one that its table has values of.
+    fn row(&self, section: Section, key: &str) -> Option<(u32, String, u32)> {
+        let is_set = |(setting, _): (&Setting, &Entry)| !setting.is_default;
+        if self.point.get(section, key).is_some_and(is_set) {
+            return self.point.row_of(section, key);
+        }
+        let mut keys = section.keys();
+        keys.find_map(|key| self.point.row_of(section, key.name))
     }
 
     /// Where to point for a default: at a key of the table that the file sets.

@@ -26,7 +26,8 @@ pub(super) enum Value {
     Outages(Vec<Outage>),
     RttChanges(Vec<RttChange>),
     /// The first and the last, from 1.
-    Hops(usize, usize),
+    Range(usize, usize),
+    Keys(Vec<String>),
     Bytes(u64),
     Count(u64),
     /// A count's `unlimited`.
@@ -90,7 +91,7 @@ pub(super) fn read(
         (Kind::Count { .. } | Kind::CountOrUnlimited { .. } | Kind::Choice(_) | Kind::Flag, _) => {
             Err(wrong(""))
         }
-        (Kind::Outages | Kind::RttChanges, Toml::Array(list)) => {
+        (Kind::Outages | Kind::RttChanges | Kind::Keys, Toml::Array(list)) => {
             let texts: Option<Vec<&str>> = list.iter().map(Toml::as_str).collect();
             let texts = texts.filter(|texts| !texts.is_empty());
             let text = texts.ok_or_else(|| wrong(""))?.join(", ");
@@ -226,12 +227,19 @@ fn read_text(
                 Err(wrong())
             }
         }
-        Kind::Hops => {
+        Kind::Hops | Kind::Rows => {
             let (first, last) = text.split_once("..").unwrap_or((text, text));
             let number = |text: &str| text.trim().parse().ok().filter(|&n: &usize| n > 0);
             match (number(first), number(last)) {
-                (Some(first), Some(last)) if first <= last => Ok(Value::Hops(first, last)),
+                (Some(first), Some(last)) if first <= last => Ok(Value::Range(first, last)),
                 _ => Err(wrong()),
+            }
+        }
+        Kind::Keys => {
+            let keys: Vec<String> = text.split(", ").map(String::from).collect();
+            match keys.len() {
+                0..2 => Err(wrong()),
+                _ => Ok(Value::Keys(keys)),
             }
         }
         Kind::Rate | Kind::LinkRate => {

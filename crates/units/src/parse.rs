@@ -5,6 +5,10 @@
 
 use super::{Nanos, Rate};
 
+mod measure;
+
+pub use measure::Measure;
+
 /// Forms of a length of time, as errors and help show them.
 pub const DURATION_FORMS: &str = "a length of time such as \"100ms\" (ns, us, ms, s, min, h)";
 /// Forms of a rate.

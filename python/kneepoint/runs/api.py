@@ -23,7 +23,7 @@ from kneepoint.evidence import expect, published
 from kneepoint.human import suggest
 from kneepoint.say import printable
 
-from . import compose, engines, manifest, pool, run_as, store, tables
+from . import compose, engines, manifest, parquet, pool, run_as, store, tables
 from .folder import RunFolder
 from .pool import Key, Watcher
 from .results import Run
@@ -164,15 +164,16 @@ def read_scenario(scenario: str | PathLike[str]) -> tuple[str, str]:
 def parse(text: str, file: str) -> _core.Scenario:
     """The scenario, its expectations and published figures checked. Raises `ScenarioError` with all mistakes."""
     try:
-        scenario = _core.parse(text, file)
+        scenario = _core.parse(text, file, read_parquet=parquet.as_csv)
     except ScenarioError as error:
         entries = [published.Published(*entry) for entry in error.published]
         unread = [*expect.unread(error.expects), *published.unread(entries)]
         if unread and len(error.mistakes) < MOST_LISTED:
             raise ScenarioError.of(file, [*error.mistakes, *unread]) from None
         raise
-    meanings = OfCells(scenario.cells)
     entries = [published.Published(*entry) for entry in scenario.published]
+    # Each is resolved when it is asked for, and expressions ask for all of them again and again.
+    meanings = OfCells(list(scenario.cells) if scenario.expects or entries else [])
     if mistakes := [*expect.mistakes(scenario.expects, meanings), *published.mistakes(entries, meanings)]:
         raise ScenarioError.of(file, mistakes)
     return scenario

@@ -53,6 +53,7 @@ class Kernel:
         request = {
             "scenario": self.job.text,
             "file": self.job.file,
+            "files": self.job.scenario.files,
             "cell": index,
             "rep": rep,
             "algorithms": self.names,

@@ -2,9 +2,10 @@
 
     python -m kneepoint.runs.labworker < REQUEST
 
-REQUEST is an object: `scenario` `file` (text and name), `cell` `rep`, `algorithms` (what the kernel calls each of the
-scenario's), `output` (folder for what programs print), `part` (descriptor for the tables), `parent` (who asks); where
-the scenario has programs, `user` (whom they run as) and `run_as` (what it takes to become that user, or null).
+REQUEST is an object: `scenario` `file` (text and name), `files` (text of each file that the scenario names, by its
+path), `cell` `rep`, `algorithms` (what the kernel calls each of the scenario's), `output` (folder for what programs
+print), `part` (descriptor for the tables), `parent` (who asks); where the scenario has programs, `user` (whom they run
+as) and `run_as` (what it takes to become that user, or null).
 Standard output gets lines of JSON: `{"t_ns": …}` now and then, `{"error": CLASS, "message": …}`, `{"done": true}`.
 
 Until the lab has run, nothing is imported that starts a thread: a process with threads may not make user namespaces,
@@ -45,7 +46,7 @@ def main() -> int:
 
 
 def _run(request: Mapping[str, Any]) -> None:
-    scenario = _core.parse(request["scenario"], request["file"])
+    scenario = _core.parse(request["scenario"], request["file"], request["files"])
     output = Path(request["output"])
     measured = scenario.run_in_lab(
         request["cell"],

@@ -112,6 +112,11 @@ def check_same(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> 
             "--out, or leave the options out to go on as it was begun."
         )
     check_version(old, folder)
+    if [cell["hash"] for cell in old["cells"]] != [cell["hash"] for cell in new["cells"]]:
+        raise RunFolderError(
+            f"{folder}: --resume: a file that the scenario names is another than when this run began. Run it into "
+            "another --out, or bring the file back."
+        )
 
 
 def check_version(old: Mapping[str, Any], folder: Path) -> None:

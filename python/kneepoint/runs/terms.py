@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -35,11 +36,7 @@ class OfCells:
 
     def places(self, terms: Sequence[Term]) -> list[dict[str, str]]:
         """Every combination of the values of axes that some term leaves open. Raises `Problem`."""
-        axes: dict[str, list[str]] = {}
-        for cell in self.cells:
-            for key, value in cell["axes"]:
-                if value not in axes.setdefault(key, []):
-                    axes[key].append(value)
+        axes = self._axes
         for term in terms:
             for key, value in term.index:
                 if key not in axes:
@@ -48,7 +45,33 @@ class OfCells:
                 if value not in axes[key]:
                     raise Problem(f'got {key}="{value}"; expected one of {", ".join(axes[key])}')
         free = [key for key in axes if not all(_fixed(key, term, self.cells) for term in terms)]
-        return [dict(zip(free, values, strict=True)) for values in product(*(axes[key] for key in free))]
+        return [dict(zip(free, values, strict=True)) for values in self._combinations(free)]
+
+    @cached_property
+    def _axes(self) -> dict[str, dict[str, int]]:
+        """Each axis with its values and their order."""
+        axes: dict[str, dict[str, int]] = {}
+        for cell in self.cells:
+            for key, value in cell["axes"]:
+                values = axes.setdefault(key, {})
+                values.setdefault(value, len(values))
+        return axes
+
+    def _combinations(self, free: Sequence[str]) -> list[tuple[str, ...]]:
+        """The combinations of values of these axes that cells have: axes of a zip or a sample have few of those that
+        could be. A parameter of bbr1 is no axis of cubic's cells, which have each of its values."""
+        found = {tuple(dict(cell["axes"]).get(key) for key in free) for cell in self.cells}
+        whole = {values for values in found if None not in values}
+        projected: dict[tuple[int, ...], set[tuple[str | None, ...]]] = {}
+        for values in found - whole:
+            has = tuple(at for at, value in enumerate(values) if value is not None)
+            if has not in projected:
+                projected[has] = {tuple(one[at] for at in has) for one in whole}
+            if tuple(values[at] for at in has) not in projected[has]:
+                choices = ([value] if value is not None else self._axes[key] for key, value in zip(free, values))
+                whole |= set(product(*choices))
+        orders = [self._axes[key] for key in free]
+        return sorted(whole, key=lambda values: [order[value] for order, value in zip(orders, values)])
 
     def find(self, term: Term, place: Place) -> tuple[int, int]:
         """(cell, group) that a term means; group -1 is the whole cell. Raises `Problem`."""
@@ -64,11 +87,7 @@ class OfCells:
             )
         wanted = {**place, **dict(term.index)}
         # A parameter of bbr1 is no axis of cubic's cells, which then stand for each of its values.
-        in_place = [
-            cell
-            for cell in self.cells
-            if all(dict(cell["axes"]).get(key, value) == value for key, value in wanted.items())
-        ]
+        in_place = [self.cells[at] for at in self._at(wanted)]
         if term.name == "total":
             found = [(int(cell["index"]), -1) for cell in in_place]
         else:
@@ -87,19 +106,46 @@ class OfCells:
             )
         return found[0]
 
+    @cached_property
+    def _positions(self) -> dict[tuple[str, str | None], list[int]]:
+        """Where in `cells` an axis has a value; None: where it is no axis."""
+        found: dict[tuple[str, str | None], list[int]] = {}
+        for at, cell in enumerate(self.cells):
+            values = dict(cell["axes"])
+            for key in self._axes:
+                found.setdefault((key, values.get(key)), []).append(at)
+        return found
+
+    def _at(self, wanted: Mapping[str, str]) -> Sequence[int]:
+        """Where in `cells` all of these axes have that value, as far as they are axes there."""
+        known = [(key, value) for key, value in wanted.items() if key in self._axes]
+        if not known:
+            return range(len(self.cells))
+        # The row of a sample leaves a few cells of thousands.
+        at = min((self._where(key, value) for key, value in known), key=len)
+        fits = [at for at in at if all(dict(self.cells[at]["axes"]).get(key, value) == value for key, value in known)]
+        return sorted(fits)
+
+    def _where(self, key: str, value: str) -> list[int]:
+        return [*self._positions.get((key, value), []), *self._positions.get((key, None), [])]
+
+    @cached_property
+    def _rows(self) -> dict[tuple[int, int], Group | Total]:
+        """The summary's groups, and totals with group -1, by their cell."""
+        assert self.summary is not None, "nothing was run yet"
+        totals: dict[tuple[int, int], Group | Total] = {(row.cell, -1): row for row in self.summary.totals}
+        return totals | {(row.cell, row.group): row for row in self.summary.groups}
+
+    @cached_property
+    def _repeat(self) -> int:
+        assert self.summary is not None, "nothing was run yet"
+        return 1 + max((int(row.reps.max()) for row in self.summary.groups), default=0)
+
     def values(self, term: Term, place: Place) -> Quantity:
         """A term's value in each repetition, NaN where it has none."""
-        summary = self.summary
-        assert summary is not None, "nothing was run yet"
-        cell, group = self.find(term, place)
         name = metrics.ALIASES.get(term.metric, term.metric)
-        rows: Sequence[Group | Total] = summary.totals if group < 0 else summary.groups
-        found = next(
-            (row for row in rows if row.cell == cell and (isinstance(row, Total) or row.group == group)),
-            None,
-        )
-        repeat = 1 + max((int(row.reps.max()) for row in summary.groups), default=0)
-        series = np.full(repeat, np.nan)
+        found = self._rows.get(self.find(term, place))
+        series = np.full(self._repeat, np.nan)
         if found is not None:
             series[found.reps] = found.values[name]
         return Quantity.of_metric(kind_of(term), series)

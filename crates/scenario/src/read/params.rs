@@ -13,8 +13,8 @@ use crate::keys::Section;
 /// Whose parameters a table holds.
 pub(super) struct Owner<'n> {
     /// The key that names it.
-    key: &'static str,
-    name: &'n str,
+    pub(super) key: &'static str,
+    pub(super) name: &'n str,
 }
 
 impl Reader<'_> {
@@ -68,25 +68,12 @@ impl Reader<'_> {
             }
             let place = self.place(table, name, line);
             let path = format!("{of}.{}", clean(name));
-            let Some(info) = params.iter().find(|param| param.name == name) else {
-                let known: Vec<String> = params.iter().map(|param| param.name.clone()).collect();
-                let problem = if known.is_empty() {
-                    Problem::Value {
-                        key: path,
-                        got: format!("a parameter of {owner}"),
-                        expected: "none, because it has no parameters".into(),
-                        next: "Remove it.".into(),
-                    }
-                } else {
-                    let suggestion = nearest(name, known.iter().map(String::as_str));
-                    Problem::UnknownKey {
-                        key: path,
-                        known,
-                        suggestion,
-                    }
-                };
-                self.mistakes.add(place.line, problem);
-                continue;
+            let info = match param(params, owner, name, &path) {
+                Ok(info) => info,
+                Err(problem) => {
+                    self.mistakes.add(place.line, problem);
+                    continue;
+                }
             };
             let forms = || info.forms();
             let read = |toml: &Toml| info.read(&path, toml);
@@ -101,4 +88,31 @@ impl Reader<'_> {
             settings.push(place.setting(section, target, path, values));
         }
     }
+}
+
+/// The parameter of that name, which stands at `path`.
+pub(super) fn param<'p>(
+    params: &'p [ParamInfo],
+    owner: &str,
+    name: &str,
+    path: &str,
+) -> Result<&'p ParamInfo, Problem> {
+    let found = params.iter().find(|param| param.name == name);
+    found.ok_or_else(|| {
+        let known: Vec<String> = params.iter().map(|param| param.name.clone()).collect();
+        if known.is_empty() {
+            return Problem::Value {
+                key: path.into(),
+                got: format!("a parameter of {owner}"),
+                expected: "none, because it has no parameters".into(),
+                next: "Remove it.".into(),
+            };
+        }
+        let suggestion = nearest(name, known.iter().map(String::as_str));
+        Problem::UnknownKey {
+            key: path.into(),
+            known,
+            suggestion,
+        }
+    })
 }

@@ -126,7 +126,7 @@ impl Resolver<'_> {
     fn flow_hops(&self, section: Section, n_hops: usize) -> Result<Range<usize>, ScenarioError> {
         match self.value(section, "hops") {
             None => Ok(0..n_hops),
-            Some(&Value::Hops(first, last)) if last <= n_hops => Ok(first - 1..last),
+            Some(&Value::Range(first, last)) if last <= n_hops => Ok(first - 1..last),
             Some(_) => {
                 let (expected, next) = match self.matrix.n_hops {
                     0 => (

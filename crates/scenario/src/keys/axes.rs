@@ -1,0 +1,51 @@
+//! The keys of `[[zip]]` and `[[sample]]`.
+
+use super::Default::{Required, Value, Words};
+use super::list::{fixed, key};
+use super::{Key, Kind};
+use crate::axes::MAX_CELLS;
+
+pub(super) static ZIP: &[Key] = &[fixed(key(
+    "keys",
+    Kind::Keys,
+    Required("[\"path.rate\", \"path.rtt\"]"),
+    "axes that vary together: the first values of all lists make one step, the second ones the next. The lists have the same length and stand at their keys; a key is written as in messages, flow.0.algorithm for that of the first flow",
+    "kneepoint",
+))];
+
+pub(super) static SAMPLE: &[Key] = &[
+    fixed(key(
+        "file",
+        Kind::Line,
+        Words("none; the table's other keys have distributions"),
+        "a table of paths, CSV or Parquet, beside the scenario: each column is named by a key and has its values, each row is a path",
+        "kneepoint",
+    )),
+    fixed(key(
+        "rows",
+        Kind::Rows,
+        Words("all"),
+        "the rows of file that count",
+        "kneepoint",
+    )),
+    fixed(key(
+        "count",
+        Kind::Count {
+            min: 1,
+            max: MAX_CELLS,
+        },
+        Words("all rows; required without file"),
+        "how many paths: rows of file that are chosen at random, none twice, or draws from the distributions",
+        "kneepoint",
+    )),
+    fixed(key(
+        "seed",
+        Kind::Count {
+            min: 0,
+            max: i64::MAX as u64,
+        },
+        Value("1"),
+        "where these draws start; the scenario's own seed does not change them",
+        "kneepoint",
+    )),
+];

@@ -1,0 +1,21 @@
+"""Tables of paths that a scenario's `[[sample]]` names: Parquet as CSV, which is what the scenario's reader takes.
+
+What travels to other processes with a scenario is this text, so they need neither the file nor this module.
+"""
+
+from __future__ import annotations
+
+
+def as_csv(path: str) -> str:
+    """The table in a Parquet file, as CSV with a header. Raises `OSError`."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    out = pa.BufferOutputStream()
+    try:
+        csv.write_csv(parquet.ParquetFile(path).read(), out)
+    except FileNotFoundError:
+        raise OSError("there is no such file") from None
+    except (OSError, pa.ArrowException) as error:
+        raise OSError(" ".join(str(error).split()).rstrip(".")) from None
+    return out.getvalue().to_pybytes().decode("utf-8")
