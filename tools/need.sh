@@ -49,6 +49,7 @@ check() {
     bpftool) command_or_miss bpftool bpftool ;;
     ip) command_or_miss ip iproute2 ;;
     ethtool) command_or_miss ethtool ethtool ;;
+    node) command_or_miss node nodejs ;;
     nft) command_or_miss nft nftables ;;
     curl) command_or_miss curl curl ;;
     tmux) command_or_miss tmux tmux ;;

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-CODE_SUFFIXES = {".c", ".h", ".def", ".mk", ".py", ".pyi", ".rs", ".sh", ".toml", ".js", ".css", ".html"}
+CODE_SUFFIXES = {".c", ".h", ".def", ".mk", ".py", ".pyi", ".rs", ".sh", ".toml", ".js", ".css", ".html", ".mjs"}
 TEXT_SUFFIXES = CODE_SUFFIXES | {".md"}
 
 
@@ -46,3 +47,8 @@ def texts() -> list[Path]:
 
 def read(path: Path) -> str:
     return (ROOT / path).read_text(encoding="utf-8")
+
+
+def program(path: Path) -> list[str]:
+    """The lines before the unit tests, which Rust keeps at the end of the file."""
+    return re.split(r"^#\[cfg\(test\)\]\nmod tests", read(path), maxsplit=1, flags=re.M)[0].splitlines()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sources import ROOT, files, read
+from sources import ROOT, files, program, read
 
 # What each crate of ours may import of ours.
 ALLOWED: dict[str, set[str]] = {
@@ -56,6 +56,12 @@ ALLOWED: dict[str, set[str]] = {
 # Crates that are pure: none of these may stand in them.
 PURE = ("units", "tables", "path", "scenario", "run")
 IMPURE = re.compile(r"std::(fs|net|thread|process|env)\b|\b(Instant|SystemTime)::now\b|\bthread_rng\b")
+# Crates that compute a cell's tables, which are the same on every platform.
+PORTABLE = ("units", "tables", "path", "scenario", "sim", "run")
+# What std leaves to the platform, whose last bits differ; sqrt, round and the like are exact everywhere.
+OF_THE_PLATFORM = re.compile(
+    r"(\.|\bf64::)(a?(sin|cos|tan)h?|sin_cos|atan2|cbrt|exp(2|_m1)?|hypot|ln(_1p)?|log(2|10)?|pow[if]|(ln_)?gamma)\("
+)
 # Distribution to the module that it installs, where they differ.
 MODULES = {"prometheus-client": "prometheus_client", "vl-convert-python": "vl_convert"}
 
@@ -93,6 +99,19 @@ def test_a_pure_crate_has_no_clock_file_socket_or_thread(crate: str) -> None:
         for path in sources
         for number, line in enumerate(read(path).splitlines(), 1)
         if IMPURE.search(line) and not line.lstrip().startswith("//")
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize("crate", PORTABLE)
+def test_tables_are_computed_without_the_platforms_mathematics(crate: str) -> None:
+    """But with the crate libm, which is Rust throughout."""
+    found = [
+        f"{path}:{number}: {line.strip()}"
+        for path in files()
+        if path.parts[:3] == ("crates", crate, "src") and path.suffix == ".rs" and path.name != "tests.rs"
+        for number, line in enumerate(program(path), 1)
+        if OF_THE_PLATFORM.search(line)
     ]
     assert not found
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sources import ROOT, code, files, read, texts
+from sources import ROOT, code, files, program, read, texts
 
 LINES_MAX = 600
 # Files that may be longer, each with its reason.
@@ -17,14 +17,9 @@ LONG: dict[str, str] = {}
 THIS = Path("tests/house/test_sources.py")
 
 
-def lines_without_tests(path: Path) -> int:
-    """Lines before the unit tests, which Rust keeps at the end of the file."""
-    return len(re.split(r"^#\[cfg\(test\)\]\nmod tests", read(path), maxsplit=1, flags=re.M)[0].splitlines())
-
-
 def test_no_file_is_longer_than_600_lines() -> None:
     programs = [path for path in code() if "tests" not in path.parts and path.suffix not in {".css", ".html"}]
-    long = {str(path): lines_without_tests(path) for path in programs}
+    long = {str(path): len(program(path)) for path in programs}
     long = {path: count for path, count in long.items() if count > LINES_MAX}
     assert long.keys() == LONG.keys(), "look for the noun hiding in the file, or list it with a reason"
 

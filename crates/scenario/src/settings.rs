@@ -197,7 +197,7 @@ fn fraction_of(unit: &str) -> Option<f64> {
 }
 
 /// Without trailing zeros.
-fn round_to(x: f64, places: i32) -> String {
-    let scale = 10f64.powi(places);
+fn round_to(x: f64, places: u32) -> String {
+    let scale = f64::from(10u32.pow(places));
     format!("{}", (x * scale).round() / scale)
 }

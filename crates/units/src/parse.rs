@@ -145,8 +145,8 @@ pub fn share(text: &str) -> Result<f64, UnitError> {
     if quantity.unit != "%" {
         return Err(quantity.unknown_unit(&[("%", 1)]));
     }
-    // Both operands are exact below 2^53, so the quotient is correctly rounded.
-    Ok(quantity.mantissa as f64 / 10f64.powi(quantity.places as i32 + 2))
+    // A mantissa below 2^53 and powers of ten up to 10^22 are exact, so the quotient is correctly rounded.
+    Ok(quantity.mantissa as f64 / 10u128.pow(quantity.places + 2) as f64)
 }
 
 /// `50/s`, `0.2/s`: the double nearest to it.
@@ -155,7 +155,7 @@ pub fn per_sec(text: &str) -> Result<f64, UnitError> {
     if quantity.unit != "/s" {
         return Err(quantity.unknown_unit(&[("/s", 1)]));
     }
-    Ok(quantity.mantissa as f64 / 10f64.powi(quantity.places as i32))
+    Ok(quantity.mantissa as f64 / 10u128.pow(quantity.places) as f64)
 }
 
 /// `10.5Mbit/s`, `57ms`, `80kB`, `140000/s`, `1.5%`, or a bare ratio: says whether it is a figure.
