@@ -151,9 +151,12 @@ class Connections:
         """The increase of a counter per second."""
         if len(value) < 2 or t_ns[-1] == t_ns[0]:
             return t_ns[:0], value[:0]
-        edges = np.linspace(t_ns[0], t_ns[-1], min(RATE_COLUMNS, len(value)) + 1)
-        rate = np.diff(np.interp(edges, t_ns, value)) / np.diff(edges) * 1e9
-        return edges[:-1].astype(np.int64), rate
+        count = min(RATE_COLUMNS, len(value)) + 1
+        edges = np.unique(np.linspace(t_ns[0], t_ns[-1], count).round().astype(np.int64))
+        # Of rows at one time the last says how far the counter came.
+        last = np.r_[t_ns[1:] != t_ns[:-1], True]
+        rate = np.diff(np.interp(edges, t_ns[last], value[last])) / np.diff(edges) * 1e9
+        return edges[:-1], rate
 
     def _batches(self) -> Iterator[dict[str, NDArray[Any]]]:
         """Rows of those shown, connection by connection in the order of their times; memory holds a few at a time."""
