@@ -242,7 +242,7 @@ def test_unknown_names_are_refused_with_a_suggestion(call: Call, small: Path, tm
         (["compare", "cubic", "--repeat", "0"], "--repeat"),
         (["run"], "got no scenario"),
         (["run", "a.toml", "--workers", "0"], "--workers"),
-        (["report", "none"], "none: got no such folder"),
+        (["report", "none"], "none: is not there"),
         (["export", "none", "--format", "csv", "--out", "x"], "none: is not there"),
     ],
 )

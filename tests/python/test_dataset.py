@@ -29,7 +29,7 @@ DUMP = (
 @pytest.fixture
 def imported(tmp_path: Path) -> Path:
     (tmp_path / "dump.txt").write_text(DUMP)
-    imports.write("ss", tmp_path / "dump.txt", tmp_path / "in", host="edge1", anonymize="hash:secret")
+    imports.write("ss", tmp_path / "dump.txt", tmp_path / "in", host="edge1")
     return tmp_path / "in"
 
 
@@ -71,7 +71,7 @@ def test_a_recording_knows_its_host_and_boot_by_its_rows(recorded: Path) -> None
     assert found.sql("select count(*) as n from sockets")["n"][0].as_py() == len(found.table("sockets")) > 0
 
 
-def test_an_import_notes_what_it_read_and_no_key(imported: Path) -> None:
+def test_an_import_notes_what_it_read_and_where_it_is_anonymised_neither_names_nor_key(imported: Path) -> None:
     found = Dataset(imported)
     assert (found.kind, found.tables) == ("import", ("sockets",))
     told = found.provenance
@@ -79,8 +79,10 @@ def test_an_import_notes_what_it_read_and_no_key(imported: Path) -> None:
     assert told.began == datetime(2026, 8, 21, 12, tzinfo=timezone.utc)
     [about] = found.imports
     assert (about["from"], about["files"], about["rows"]) == (["dump.txt"], ["sockets-000001.parquet"], 2)
-    assert (about["anonymize"], about["engine_version"]) == ("hash", _core.version())
-    assert "secret" not in (imported / "import-sockets-000001.json").read_text()
+    assert (about["anonymize"], about["engine_version"]) == (None, _core.version())
+    imports.write("ss", imported.parent / "dump.txt", imported.parent / "hidden", anonymize="hash:secret")
+    said = (imported.parent / "hidden" / "import-sockets-000001.json").read_text()
+    assert json.loads(said)["anonymize"] == "hash" and "secret" not in said and "dump" not in said
 
 
 def test_two_imports_into_a_folder_are_an_import_and_one_beside_a_recording_is_none(

@@ -80,15 +80,15 @@ def write(
 
 
 def _describe(name: str, files: Files, anonymize: str | None, report: Mapping[str, Any]) -> None:
-    """Notes beside the segments what they come from: their rows do not tell. Names of files without their folders, and
-    of an anonymisation without its key."""
+    """Notes beside the segments what they come from: their rows do not tell. Names of files stand without their folders,
+    and not at all where addresses are anonymised; of an anonymisation there is no key."""
     written = [Path(path) for path in report["files"]]
     about = {
         "schema": manifest.SCHEMA,
         "importer": name,
         "imported": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "engine_version": provenance.engine_version(),
-        "from": [path.name for path in _paths(files)],
+        "from": None if anonymize else [path.name for path in _paths(files)],
         "anonymize": anonymize.partition(":")[0] if anonymize else None,
         "files": [path.name for path in written],
         "rows": report["rows"],
