@@ -80,8 +80,8 @@ def write(
 
 
 def _describe(name: str, files: Files, anonymize: str | None, report: Mapping[str, Any]) -> None:
-    """Notes beside the segments what they come from: their rows do not tell. Names of files stand without their folders,
-    and not at all where addresses are anonymised; of an anonymisation there is no key."""
+    """Notes beside the segments what they come from, which their rows do not tell. Names of files stand without their
+    folders, and not at all where addresses are anonymised; nor does the key of an anonymisation."""
     written = [Path(path) for path in report["files"]]
     about = {
         "schema": manifest.SCHEMA,
