@@ -5,7 +5,8 @@
 
 `run`, `compare` and `open` return a `Run` with its tables, statistics and verdicts;
 `sockets` returns the TCP sockets of this host, `import_ss` those of dumps of ss, and so on for each importer
-(`kneepoint.imports`), `sql` asks a folder of tables. Nothing heavy is imported before it is used.
+(`kneepoint.imports`). `Dataset` is a folder of tables, whatever wrote them; `sql` asks one. Nothing heavy is imported
+before it is used.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from .datasets.sql import sql
+    from .datasets.dataset import Dataset, sql
+    from .datasets.table import Table
     from .imports.functions import (
         import_flent,
         import_iperf3,
@@ -36,12 +38,13 @@ if TYPE_CHECKING:
     )
     from .live.record import sockets
     from .runs.api import compare, open, run
-    from .runs.results import Run, Table
+    from .runs.results import Run
     from .writing import allow_foreign_folders
 
 __all__ = [
     "Cancelled",
     "ClusterError",
+    "Dataset",
     "EngineError",
     "KernelUnsupported",
     "KneepointError",
@@ -70,9 +73,10 @@ _LAZY = {
     "compare": "runs.api",
     "open": "runs.api",
     "Run": "runs.results",
-    "Table": "runs.results",
+    "Table": "datasets.table",
     "sockets": "live.record",
-    "sql": "datasets.sql",
+    "sql": "datasets.dataset",
+    "Dataset": "datasets.dataset",
     "allow_foreign_folders": "writing",
 }
 

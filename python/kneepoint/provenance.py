@@ -25,13 +25,21 @@ def command_line(*words: str) -> str:
 
 
 def host() -> dict[str, Any]:
-    """Kernel, processor, number of processors."""
+    """Its name and boot, kernel, processor, number of processors."""
     return {
+        "name": platform.node(),
+        "boot_id": _boot_id(),
         "kernel": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),
         "cpu": _cpu_model(),
         "cpus": os.cpu_count(),
     }
+
+
+def _boot_id() -> str | None:
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return None
 
 
 def _cpu_model() -> str:

@@ -15,10 +15,10 @@ FRONT = Path("python/kneepoint")
 ALLOWED: dict[str, set[str]] = {
     "evidence": set(),
     "datasets": set(),
-    "imports": set(),
-    "runs": {"evidence"},
-    "live": {"evidence"},
-    "pages": {"evidence", "runs", "live"},
+    "imports": {"datasets"},
+    "runs": {"datasets", "evidence"},
+    "live": {"datasets", "evidence"},
+    "pages": {"datasets", "evidence", "runs", "live"},
     "conformance": {"pages", "runs"},
     "claims": {"evidence", "imports", "live", "runs"},
     "cli": {"claims", "conformance", "datasets", "evidence", "imports", "live", "pages", "runs"},
@@ -28,7 +28,7 @@ ALLOWED: dict[str, set[str]] = {
 DOORS = {"__init__.py", "__main__.py"}
 """Modules beside the rooms that lead into them; the others serve every room, and import none."""
 
-READERS = {"runs.folder", "runs.groups", "runs.results", "runs.summary", "runs.api", "live.trace"}
+READERS = {"runs.groups", "runs.results", "runs.summary", "runs.api", "live.trace"}
 """What pages may read a run or a trace with: never what runs or takes one."""
 
 

@@ -67,7 +67,7 @@ def test_run_json_says_what_was_asked_and_on_what(call: Call, small: Path, tmp_p
     assert (found["file"], found["seed"], found["repeat"]) == (str(small), 7, 3)
     assert [cell["axes"] for cell in found["cells"]] == [[["flow.0.algorithm", name]] for name in ("cubic", "bbr1")]
     assert any(key == "path.bdp_bytes" for key, _, _ in found["cells"][0]["describe"])
-    assert set(found["host"]) == {"kernel", "machine", "cpu", "cpus"}
+    assert set(found["host"]) == {"name", "boot_id", "kernel", "machine", "cpu", "cpus"}
     assert {"kneepoint", "python", "pyarrow"} <= set(found["versions"])
     assert found["command"] == f"knee run {small}"
     [session] = found["sessions"]
@@ -242,7 +242,7 @@ def test_unknown_names_are_refused_with_a_suggestion(call: Call, small: Path, tm
         (["compare", "cubic", "--repeat", "0"], "--repeat"),
         (["run"], "got no scenario"),
         (["run", "a.toml", "--workers", "0"], "--workers"),
-        (["report", "none"], "none: got no such folder"),
+        (["report", "none"], "none: is not there"),
         (["export", "none", "--format", "csv", "--out", "x"], "none: is not there"),
     ],
 )

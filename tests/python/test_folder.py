@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kneepoint.datasets.dataset import Dataset
 from kneepoint.errors import MissingTable, RunFolderError
 from kneepoint.runs import tables
 from kneepoint.runs.folder import RunFolder, next_free
+from kneepoint.runs.results import Run
 from support import cell
 
 META = {
@@ -43,9 +45,9 @@ def test_parts_are_merged_in_the_order_of_the_matrix(tmp_path: Path) -> None:
         folder.write_part(key, part(key, event=f"e{key[0]}"))
     assert folder.parts() == [(0, 0), (0, 1), (1, 0)]
     folder.merge(META, folder.parts())
-    assert folder.read_table("flows")["value"].to_pylist() == [0] * 3 + [1] * 3 + [100] * 3
-    assert folder.read_table("events")["event"].to_pylist() == ["e0"] * 6 + ["e1"] * 3
-    runs = folder.read_table("runs")
+    assert Dataset(folder.path).rows("flows")["value"].to_pylist() == [0] * 3 + [1] * 3 + [100] * 3
+    assert Dataset(folder.path).rows("events")["event"].to_pylist() == ["e0"] * 6 + ["e1"] * 3
+    runs = Dataset(folder.path).rows("runs")
     assert runs["data_packets"].to_pylist() == [0, 1, 10]
     assert runs["seed"].to_pylist() == [2**63 + 1] * 3
 
@@ -66,12 +68,12 @@ def test_columns_keep_their_metadata_and_tables_are_zstd(tmp_path: Path) -> None
     folder = RunFolder.create(tmp_path / "run")
     folder.write_part((0, 0), part((0, 0)))
     folder.merge(META, folder.parts())
-    field = folder.read_table("samples").schema.field("value")
+    field = Dataset(folder.path).rows("samples").schema.field("value")
     assert field.metadata == {b"unit": b"us", b"doc": b"d", b"source": b"s"}
-    file = pq.ParquetFile(folder.table_path("flows"))
+    file = pq.ParquetFile(folder.path / "flows.parquet")
     assert file.metadata.row_group(0).column(0).compression == "ZSTD"
     assert b"repetition" not in (file.schema_arrow.metadata or {})
-    assert all(field.metadata[b"doc"] for field in folder.read_table("runs").schema)
+    assert all(field.metadata[b"doc"] for field in Dataset(folder.path).rows("runs").schema)
 
 
 def test_many_small_parts_share_row_groups_and_large_ones_are_split(tmp_path: Path) -> None:
@@ -80,7 +82,7 @@ def test_many_small_parts_share_row_groups_and_large_ones_are_split(tmp_path: Pa
         folder.write_part((0, rep), part((0, rep)))
     folder.write_part((1, 0), part((1, 0), rows=300_000))
     folder.merge(META, folder.parts())
-    metadata = pq.ParquetFile(folder.table_path("flows")).metadata
+    metadata = pq.ParquetFile(folder.path / "flows.parquet").metadata
     assert metadata.num_rows == 300_030
     assert metadata.num_row_groups == 3
 
@@ -147,13 +149,15 @@ def test_what_is_missing_or_of_another_version_is_said(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(RunFolderError, match="cannot be read as JSON"):
         RunFolder.open(tmp_path).read_json()
-    with pytest.raises(MissingTable, match=r"flows\.parquet: no such table"):
-        RunFolder.open(tmp_path).read_table("flows")
+    run = Run({"engine": "sim"}, tmp_path)
+    with pytest.raises(MissingTable, match=r"flows\.parquet: no such table\. If the run was killed"):
+        run.table("flows")
     with pytest.raises(MissingTable, match="got the table 'flow'; expected one of runs, flows"):
-        RunFolder.open(tmp_path).read_table("flow")
+        run.rows("flow")
+    (tmp_path / "run.json").unlink()
     (tmp_path / "flows.parquet").write_bytes(b"no parquet")
-    with pytest.raises(MissingTable, match="cannot be read as Parquet"):
-        RunFolder.open(tmp_path).read_table("flows")
+    with pytest.raises(RunFolderError, match=r"flows\.parquet: is damaged: .*Move it away"):
+        Run({"engine": "sim"}, tmp_path).table("flows")
 
 
 def test_the_next_free_name_is_after_all_that_exist(tmp_path: Path) -> None:

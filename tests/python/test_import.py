@@ -54,7 +54,10 @@ def dump(tmp_path: Path) -> Path:
 
 
 def parts_of(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+    """Its segments; each import has besides its manifest, and nothing else is there."""
+    names = sorted(path.name for path in folder.iterdir())
+    assert all(name.endswith(".parquet") or name.startswith("import-") for name in names)
+    return [name for name in names if name.endswith(".parquet")]
 
 
 def refused(ended: Ended, *parts: str) -> None:

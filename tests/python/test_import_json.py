@@ -234,7 +234,7 @@ def test_anonymised_addresses_and_names_of_hosts_stand_in_no_file(call: Call, tm
         said += ended.out + ended.err
     assert "intervals[0].streams[0].rtt: got a text; expected a number" in said
     files = sorted((tmp_path / "in").iterdir())
-    assert len(files) == 5
+    assert len([file for file in files if file.suffix == ".parquet"]) == 5
     found = b"".join(file.read_bytes() for file in files) + said.encode()
     for secret in (b"192.0.2.77", b"10.9.0.1", b"2001:db8:1:2", b"bench-7", b"02:00:00:00", b"Linux host"):
         assert secret not in found

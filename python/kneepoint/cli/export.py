@@ -104,22 +104,23 @@ def _csv(folder: Path, out: Path, *, quiet: bool = False) -> None:
     """Every table of a run, a recording, an import or a trace as OUT/TABLE.csv; columns' names have their units."""
     from kneepoint import _core
     from kneepoint.datasets import sql
+    from kneepoint.datasets.dataset import Dataset
     from kneepoint.runs import api, tables
-    from kneepoint.runs.folder import RunFolder
     from kneepoint.runs.progress import Phase
     from kneepoint.writing import cannot_write, new_file
 
     asked: list[str] = []
     if (folder / "run.json").exists():
-        asked = list(tables.of_engine(api.open(folder).meta["engine"]))
+        run = api.open(folder)
+        asked = list(tables.of_engine(run.meta["engine"]))
         for name in asked:
-            RunFolder(folder).table_path(name)
+            run.table(name)
     if out.exists() and not out.is_dir():
         raise RunFolderError(f"{out}: is a file; expected a folder, or a name that is free. Choose another --out.")
     if out.is_dir() and any(out.iterdir()):
         raise RunFolderError(f"{out}: is not empty; expected a free name for the CSV files. Choose another --out.")
     # The statements are ours, and COPY writes.
-    with sql.opened(folder, external=True) as database:
+    with sql.opened(Dataset(folder), external=True) as database:
         names = asked or [name for (name,) in database.execute("show tables").fetchall()]
         try:
             held = _core.Folder(out)

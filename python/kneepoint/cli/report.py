@@ -13,9 +13,9 @@ from kneepoint.errors import UsageError
 from .options import PATH, Whole, foreign, is_given, quiet_option
 
 
-@click.command("report", short_help="Write the report of a run, or one figure of it.")
-@click.argument("run", metavar="RUN", type=PATH)
-@click.option("--out", metavar="FILE", type=PATH, help="By default RUN/report.html or RUN/FIGURE.FORMAT.")
+@click.command("report", short_help="Write the report of a folder of tables, or one figure.")
+@click.argument("run", metavar="DIR", type=PATH)
+@click.option("--out", metavar="FILE", type=PATH, help="By default DIR/report.html or DIR/FIGURE.FORMAT.")
 @click.option("--figure", metavar="NAME", help="Write only this figure.")
 @click.option(
     "--format",
@@ -33,7 +33,11 @@ from .options import PATH, Whole, foreign, is_given, quiet_option
 @foreign
 @quiet_option
 def command(run: Path, out: Path | None, figure: str | None, format: str, condition: int | None, quiet: bool) -> int:
-    """Write the report of a run: one HTML file that opens offline."""
+    """Write the report of DIR, which run, record, import or trace wrote: one HTML file that opens offline.
+
+    Of a run it has the statistics and every figure that applies; of the others where the rows come from, the tables,
+    and the connections that sent most over time (--figure timeseries).
+    """
     if is_given("format") and figure is None:
         raise click.UsageError(f"--format: got {format} without --figure NAME; expected both. A report is HTML.")
     write(run, out, figure, format, condition, quiet=quiet)
@@ -52,13 +56,14 @@ def write(
     """Writes the report, or one figure of it, and says where."""
     from kneepoint import pages
     from kneepoint.live import trace
-    from kneepoint.runs import api
     from kneepoint.runs.progress import Phase
 
-    if trace.is_trace(run):
-        _trace_report(run, out, figure, format, condition, tell, quiet)
+    is_trace = trace.is_trace(run)
+    if condition is not None and not (run / "run.json").is_file() and run.is_dir():
+        raise UsageError(f"--condition: got {condition}; expected none, because {run} is no run, which alone has some.")
+    if is_trace and figure in (None, "trace"):
+        _trace_report(run, out, figure, format, tell, quiet)
         return
-    api.open(run)
     if figure is None:
         if condition is not None:
             raise UsageError(
@@ -81,19 +86,14 @@ def _trace_report(
     out: Path | None,
     figure: str | None,
     format: str,
-    condition: int | None,
     tell: Callable[[str], None],
     quiet: bool,
 ) -> None:
-    """The figure of a trace, which is all of its report."""
+    """The page of a trace, or its figure with the turning points."""
     from kneepoint.live import trace
     from kneepoint.pages import trace_page
     from kneepoint.runs.progress import Phase
 
-    if figure not in (None, "trace"):
-        raise UsageError(f'{run}: is a trace, and got --figure "{figure}"; expected none, or "trace".')
-    if condition is not None:
-        raise UsageError(f"--condition: got {condition}; expected none, because {run} is a trace, which has none.")
     target = out or run / ("trace.html" if figure is None else f"trace.{format}")
     with Phase("Drawing the figure", quiet=quiet):
         trace_page.save(trace.read(run), target)

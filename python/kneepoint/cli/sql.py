@@ -38,9 +38,10 @@ def command(query: str, folder: Path, json: bool, csv: bool, external: bool, qui
 def _ask(text: str, folder: Path, *, json: bool, csv: bool, external: bool, quiet: bool) -> int:
     """Prints the answer: as a table, an object or CSV, of which the last needs no memory for all of it."""
     from kneepoint.datasets import sql
+    from kneepoint.datasets.dataset import Dataset
     from kneepoint.runs.progress import Phase
 
-    with sql.opened(folder, external=external) as database:
+    with sql.opened(Dataset(folder), external=external) as database:
         if not external:
             sql.check_reads(database, text)
         with Phase("Asking", quiet=quiet):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kneepoint import _core
+from kneepoint import _core, provenance
+from kneepoint.datasets import manifest
 from kneepoint.errors import UsageError
+from kneepoint.writing import replacing
 
 from . import telling
 from .kinds import IMPORTERS, Kind
@@ -64,12 +67,34 @@ def write(
     """Writes what files hold as segments `TABLE-NNNNNN.parquet` beside what the folder `out` holds; the report, which
     `docs/imports.md` tells.
 
-    Memory does not depend on the files' sizes. All segments appear when they are complete, or none. With `dry_run` all
+    Memory does not depend on the files' sizes. All segments appear when they are complete, or none; beside them is
+    `import-SEGMENT.json`, which says what they were made of. With `dry_run` all
     is read and nothing written. `files`, `strict`, `anonymize` and what is raised are those of `read`; RunFolderError:
     the folder cannot be written.
     """
     asked = {"strict": strict, "anonymize": anonymize, "dry_run": dry_run}
-    return _imported(name, files, out, options, progress, **asked)[0]
+    report = _imported(name, files, out, options, progress, **asked)[0]
+    if report["files"]:
+        _describe(name, files, anonymize, report)
+    return report
+
+
+def _describe(name: str, files: Files, anonymize: str | None, report: Mapping[str, Any]) -> None:
+    """Notes beside the segments what they come from, which their rows do not tell. Names of files stand without their
+    folders, and not at all where addresses are anonymised; nor does the key of an anonymisation."""
+    written = [Path(path) for path in report["files"]]
+    about = {
+        "schema": manifest.SCHEMA,
+        "importer": name,
+        "imported": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "engine_version": provenance.engine_version(),
+        "from": None if anonymize else [path.name for path in _paths(files)],
+        "anonymize": anonymize.partition(":")[0] if anonymize else None,
+        "files": [path.name for path in written],
+        "rows": report["rows"],
+    }
+    with replacing(manifest.of_import(written[0])) as file:
+        file.write((json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
 
 
 def _imported(
@@ -117,7 +142,7 @@ def _plain(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _readable(files: Files) -> list[Path]:
     """The files, all of which can be opened: nothing begins that cannot end."""
-    paths = [Path(file) for file in ([files] if isinstance(files, str | Path) else files)]
+    paths = _paths(files)
     if not paths:
         raise UsageError("import: got no file; expected one or more.")
     for path in paths:
@@ -127,6 +152,10 @@ def _readable(files: Files) -> list[Path]:
         except OSError as error:
             raise _unreadable(path, error) from None
     return paths
+
+
+def _paths(files: Files) -> list[Path]:
+    return [Path(file) for file in ([files] if isinstance(files, str | Path) else files)]
 
 
 def _unreadable(path: Path | str, error: OSError) -> UsageError:

@@ -21,16 +21,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kneepoint import _core, provenance
+from kneepoint.datasets import manifest
+from kneepoint.datasets.dataset import Dataset
 from kneepoint.errors import RunFolderError, UsageError
 from kneepoint.writing import cannot_write, replacing
 
 from . import which
 
 TABLES = ("acks", "events", "connections")
-ABOUT = "trace.json"
+ABOUT = manifest.TRACE
 GROUP_MS = 2_000
 """What a kill may cost: row groups of Parquet that are older are safe."""
 
@@ -43,28 +44,19 @@ class Trace:
     about: dict[str, Any]
     """What `trace.json` says: `began` (UTC), `seconds`, `asked`, `rows` by table, `lost`, `gaps`, `cost`, `host`."""
 
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The folder with its tables: `acks`, `events`, `connections`. Raises RunFolderError."""
+        return Dataset(self.folder)
+
     def table(self, name: str, columns: list[str] | None = None) -> pa.Table:
-        """One of `acks`, `events`, `connections`. Raises UsageError, RunFolderError."""
-        return pq.read_table(self._path(name), columns=columns)
-
-    def batches(self, name: str, columns: list[str]) -> Any:
-        """The same piece by piece, for what is larger than memory."""
-        return pq.ParquetFile(self._path(name)).iter_batches(columns=columns)
-
-    def _path(self, name: str) -> Path:
-        if name not in TABLES:
-            raise UsageError(f'got the table "{name}"; expected one of {", ".join(TABLES)}.')
-        path = self.folder / f"{name}.parquet"
-        if not path.is_file():
-            raise RunFolderError(f"{path}: is not there, or no file; expected a table of the trace.")
-        return path
+        """The rows of one of them. Raises RunFolderError."""
+        return self.dataset.rows(name, columns)
 
     @cached_property
     def summary(self) -> list[dict[str, Any]]:
         """The connections, those that sent most first: their row of `connections`, and of their rows of `acks` the
         payload acknowledged, medians and extremes. None stands for what no row tells."""
-        import duckdb
-
         query = """
             with seen as (
                 select cookie, count(*) as rows, max(bytes_acked) - min(bytes_acked) as bytes_acked,
@@ -73,17 +65,14 @@ class Trace:
                        quantile_cont(srtt_us, 0.95) filter (srtt_us > 0) as srtt_us_p95,
                        min(min_rtt_us) filter (min_rtt_us > 0) as min_rtt_us,
                        max(total_retrans) - min(total_retrans) as retransmitted
-                from read_parquet($acks) group by cookie
+                from acks group by cookie
             )
             select connections.*, seen.* exclude (cookie, rows)
-            from read_parquet($connections) as connections left join seen using (cookie)
+            from connections left join seen using (cookie)
             order by coalesce(bytes_acked, 0) desc, acks desc, cookie
         """
-        given = {name: str(self._path(name)) for name in ("acks", "connections")}
-        with duckdb.connect() as database:
-            done = database.execute(query, given)
-            names = [column[0] for column in done.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in done.fetchall()]
+        found: list[dict[str, Any]] = self.dataset.sql(query).to_pylist()
+        return found
 
 
 def is_trace(folder: Path) -> bool:
@@ -92,14 +81,12 @@ def is_trace(folder: Path) -> bool:
 
 def read(folder: Path) -> Trace:
     """A trace taken before. Raises RunFolderError."""
-    try:
-        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-        for name, kinds in _SHAPE.items():
-            found = about.get(name) if isinstance(about, dict) else None
-            if not isinstance(found, kinds):
-                raise ValueError(f"{name}: got {found!r} in {ABOUT}")
-    except (OSError, ValueError) as error:
-        raise RunFolderError(f"{folder}: is no trace that `knee trace` wrote: {error}.") from None
+    about = manifest.read(folder / ABOUT)
+    for name, kinds in _SHAPE.items():
+        if not isinstance(about.get(name), kinds):
+            raise RunFolderError(
+                f"{folder}: is no trace that `knee trace` wrote: {name}: got {about.get(name)!r} in {ABOUT}."
+            )
     return Trace(folder, about)
 
 
@@ -152,7 +139,7 @@ def connections(
         asked["netns"] = which.namespace(netns)
     _check_free(folder)
     about = {
-        "schema": 1,
+        "schema": manifest.SCHEMA,
         "began": "",
         "seconds": 0.0,
         "asked": {"connection": connection, "port": port, "address": address, "netns": netns},

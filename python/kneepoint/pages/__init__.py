@@ -1,4 +1,5 @@
-"""Pages: the report of a run and the page of a trace, each one HTML file that needs no network; figures as PNG or SVG.
+"""Pages: the report of a run, of a recording, an import or a trace, each one HTML file that needs no network; figures
+as PNG or SVG.
 
 They read tables and what the folder says of itself, nothing else. Heavy libraries are imported when a page is made, not
 when this package is.
@@ -13,10 +14,11 @@ __all__ = ["chart", "figure_names", "save", "write"]
 
 
 def write(run: Any, out_html: str | Path) -> Path:
-    """Writes the report of `run` (a run folder, or a `kneepoint.Run`) as one HTML file that needs no network.
+    """Writes the report of `run` (a folder, a `kneepoint.Run` or a `kneepoint.Dataset`) as one HTML file that needs no
+    network.
 
-    Returns its path. Raises RunFolderError when there is no run to read or the file cannot be written, MissingTable
-    when the run lacks `flows`.
+    Returns its path. Raises RunFolderError when there is nothing to read or the file cannot be written, MissingTable
+    when a run lacks `flows`.
     """
     from . import page
 
@@ -27,7 +29,7 @@ def save(run: Any, figure: str, path: str | Path, *, condition: int = 0) -> Path
     """Writes one figure as PNG or SVG, by the ending of `path`.
 
     `condition` picks the setting of the matrix that a figure over time shows. Raises UsageError for an unknown
-    figure or ending, or when the figure does not apply to this run.
+    figure or ending, or when the figure does not apply: "timeseries" is drawn of recordings, imports and traces too.
     """
     from . import export
 

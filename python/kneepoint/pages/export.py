@@ -11,7 +11,8 @@ from kneepoint.errors import UsageError
 from kneepoint.writing import replacing
 
 from . import theme
-from .figures import FIGURES
+from .figures import FIGURES, OVER_TIME
+from .observed import Observed, opened
 from .run import ReportRun
 
 PNG_PIXELS_PER_POINT = 2.0
@@ -27,11 +28,17 @@ def find(name: str) -> Any:
 
 
 def spec(
-    run: ReportRun, figure: Any, *, condition: int = 0, data: bool = True, layout: theme.Layout = theme.WIDE
+    run: ReportRun | Observed, figure: Any, *, condition: int = 0, data: bool = True, layout: theme.Layout = theme.WIDE
 ) -> dict[str, Any]:
     """The figure's Vega-Lite specification; `data=False` leaves named data sets to the page."""
+    if isinstance(run, Observed) and figure not in OVER_TIME:
+        named = ", ".join(one.name for one in OVER_TIME)
+        raise UsageError(
+            f'figure: "{figure.name}" is of runs, and {run.dataset.path} is a {run.dataset.kind}; expected {named}.'
+        )
     if not figure.applies(run):
-        raise UsageError(f'figure: "{figure.name}" does not apply to this run: {figure.title} needs data it has not.')
+        what = "this run" if isinstance(run, ReportRun) else f"this {run.dataset.kind}"
+        raise UsageError(f'figure: "{figure.name}" does not apply to {what}: {figure.title} needs data it has not.')
     with warnings.catch_warnings():
         # Panels share one time axis on purpose.
         warnings.filterwarnings("ignore", message="Automatically deduplicated selection parameter")
@@ -74,7 +81,7 @@ def empty_sets(found: Any) -> dict[str, list[Any]]:
 def chart(run: Any, name: str, *, condition: int = 0) -> Any:
     import altair as alt
 
-    return alt.Chart.from_dict(spec(ReportRun.open(run), find(name), condition=condition))
+    return alt.Chart.from_dict(spec(opened(run), find(name), condition=condition))
 
 
 def save(run: Any, name: str, path: Path, *, condition: int = 0) -> Path:
@@ -84,7 +91,7 @@ def save(run: Any, name: str, path: Path, *, condition: int = 0) -> Path:
     ending = path.suffix.lower()
     if ending not in (".svg", ".png"):
         raise UsageError(f"{path}: got the ending {ending or 'of no kind'!r}; expected .svg or .png.")
-    found = spec(ReportRun.open(run), figure, condition=condition)
+    found = spec(opened(run), figure, condition=condition)
     if ending == ".svg":
         content = vl_convert.vegalite_to_svg(found).encode("utf-8")
     else:

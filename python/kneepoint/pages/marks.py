@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from kneepoint.evidence.stats import Estimate
 
-    from .series import Panel
+    from .sources import Panel
 
 
 #: Room for the numbers of the value axis, the same in every panel and for every condition.

@@ -7,16 +7,18 @@ from typing import Any
 
 from kneepoint.evidence import published
 
-from . import export, figures, html, summary, theme
+from . import dataset_page, export, figures, html, summary, theme
 from .encode import packed
+from .observed import Observed, opened
 from .run import ReportRun
 
 BYTES_AT_MOST = 3_000_000
 
 
 def write(source: Any, out: Path) -> Path:
-    run = ReportRun.open(source)
-    export.write_file(out, render(run).encode("utf-8"))
+    found = opened(source)
+    text = dataset_page.render(found) if isinstance(found, Observed) else render(found)
+    export.write_file(out, text.encode("utf-8"))
     return out
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kneepoint.errors import MissingTable
-from kneepoint.runs.folder import RunFolder
 
 from . import palette
 
@@ -79,6 +79,9 @@ def axis_name(key: str) -> str:
 
 class ReportRun:
     """Lazily read tables of a run, and the labels that every figure uses."""
+
+    is_sparse = False
+    """Are its series so short that single rows count?"""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -162,28 +165,16 @@ class ReportRun:
         """table -> column -> {unit, doc, source}, from the columns' metadata."""
         docs: dict[str, dict[str, dict[str, str]]] = {}
         for name in TABLES:
-            try:
-                schema = self.schema(name)
-            except MissingTable:
-                continue
-            docs[name] = {
-                field.name: {k.decode(): v.decode() for k, v in (field.metadata or {}).items()} for field in schema
-            }
+            with suppress(MissingTable):
+                docs[name] = self.run.table(name).describe()
         return docs
 
     def rows(self, name: str) -> int:
         """How many rows a table has; 0 when there is no such table."""
         try:
-            return int(self.table(name, ["cell"]).num_rows)
+            return len(self.run.table(name))
         except MissingTable:
             return 0
-
-    def schema(self, name: str) -> pa.Schema:
-        if self.run.folder is not None:
-            import pyarrow.parquet as pq
-
-            return pq.read_schema(RunFolder(self.run.folder).table_path(name))
-        return self.table(name).schema
 
     @cached_property
     def conditions(self) -> list[Condition]:

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import thin
+from . import palette, thin
 from .encode import Block
 from .run import Condition, Entrant, ReportRun
+from .sources import QUEUE, SAMPLES, Panel
 
 #: Flows of a condition that are still told apart as lines of one panel.
 LINES_AT_MOST = 12
@@ -30,30 +31,12 @@ POINTS_AT_MOST = 240_000
 NO_RATE_ABOVE = 1e15
 #: `srtt_us` and `delivery_rate` are 0 before the first measurement.
 QUEUE_OF = "queue of "
+QUEUE_INK = "#8C8C8C"
 ZERO_IS_NONE = frozenset({"srtt", "delivery"})
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One time series: where it comes from and how it is written."""
-
-    name: str
-    title: str
-    table: str
-    column: str
-    scale: float
-    unit: str
-
-
-PANELS = (
-    Panel("cwnd", "Congestion window", "samples", "snd_cwnd", 1.0, "segments"),
-    Panel("inflight", "In flight", "samples", "inflight", 1.0, "segments"),
-    Panel("pacing", "Pacing rate", "samples", "pacing_rate_bits_per_sec", 1e-6, "Mbit/s"),
-    Panel("delivery", "Delivery rate", "samples", "delivery_rate_bits_per_sec", 1e-6, "Mbit/s"),
-    Panel("srtt", "Smoothed RTT", "samples", "srtt_us", 1e-3, "ms"),
-    Panel("queue", "Queue at the bottleneck", "queue", "queue_bytes", 1e-3, "kB"),
-)
-FLOW_PANELS = tuple(panel for panel in PANELS if panel.table == "samples")
+PANELS = (*SAMPLES.panels, QUEUE)
+FLOW_PANELS = SAMPLES.panels
 
 Steps = tuple[NDArray[np.int64], NDArray[np.float64]]
 
@@ -88,6 +71,7 @@ class Series:
 
     def __init__(self, run: ReportRun) -> None:
         self.run = run
+        self.panels = PANELS
         self._lines: dict[int, dict[str, list[Block]]] = {}
         self._bands: dict[int, dict[str, list[Block]]] = {}
 
@@ -124,6 +108,15 @@ class Series:
         if len(entrant.flows) == 1:
             return {entrant.flows[0]: entrant.label}
         return {flow: f"{entrant.label} #{number}" for number, flow in enumerate(entrant.flows, 1)}
+
+    def looks(self) -> Iterator[tuple[str, str, int]]:
+        """(label, colour, place in the palette) of each line or band, in the order of the matrix."""
+        for entrant in self.run.entrants:
+            slot = self.run.slots[entrant.algorithm]
+            for label in [entrant.label] if self.as_bands else self.labels(entrant).values():
+                yield label, palette.colour(slot), slot
+        for label in self.queue_labels:
+            yield label, QUEUE_INK, 0
 
     @cached_property
     def queue_labels(self) -> list[str]:

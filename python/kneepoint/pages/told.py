@@ -8,17 +8,10 @@ from typing import Any
 from kneepoint import human
 from kneepoint.live.trace import Trace
 
+from .connections import ends
+
 HEADS = ("connection", "algorithm", "segments in", "acked", "cwnd p50", "max", "srtt p50", "p95", "retransmitted")
 """Of the table; all but the first two are numbers."""
-
-
-def label(row: dict[str, Any]) -> str:
-    """A connection as the table and the figure call it."""
-    return f"{_end(row['source'], row['source_port'])} to {_end(row['destination'], row['destination_port'])}"
-
-
-def _end(address: str, port: int) -> str:
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def row(of: dict[str, Any]) -> list[str]:
@@ -31,7 +24,7 @@ def row(of: dict[str, Any]) -> list[str]:
         return f"{of[name]:,.0f}" if of[name] is not None else "-"
 
     return [
-        label(of),
+        ends(of["source"], of["source_port"], of["destination"], of["destination_port"]),
         of["algorithm"],
         number("acks"),
         text("bytes_acked", "bytes"),

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kneepoint.errors import UsageError
 from kneepoint.live.trace import Trace
 
-from . import export, html, marks, palette, theme, thin, told
+from . import export, html, marks, palette, sources, theme, told
+from .connections import HOW_TO_LOOK, Connection, Connections
 from .encode import Block, packed
-from .series import Panel
+from .sources import Panel
 from .theme import Layout
 
-SHOWN_AT_MOST = 12
-"""Connections that can be told apart; those that sent most are shown."""
-POINTS_AT_MOST = 120_000
-"""Of all lines together: what a browser draws at once."""
 PANEL_HEIGHT = 150
 TOLD_AT_MOST = 200
 """Connections of the page's table."""
@@ -32,15 +27,16 @@ PANELS = (
     Panel("inflight", "In flight", "acks", "inflight", 1.0, "segments"),
     Panel("srtt", "Smoothed RTT", "acks", "srtt_us", 1e-3, "ms"),
 )
-HOW_TO_LOOK = "Click a name to single it out; drag to move along time, Shift + wheel to zoom, double-click to go back."
-NO_THRESHOLD = 0x7FFFFFFF
 TURNING_POINTS = ("retransmit", "cwr", "recovery", "loss")
 
 
-def shown(trace: Trace) -> list[dict[str, Any]]:
-    """The connections of the figure: those that sent, or all if none did."""
-    rows = [row for row in trace.summary if row["acks"]]
-    return ([row for row in rows if row["bytes_acked"]] or rows)[:SHOWN_AT_MOST]
+def shown(trace: Trace) -> list[Connection]:
+    """The connections of the figure: those that sent most."""
+    return _series(trace).shown
+
+
+def _series(trace: Trace) -> Connections:
+    return Connections(trace.dataset, sources.ACKS, PANELS)
 
 
 def save(trace: Trace, path: Path) -> Path:
@@ -62,10 +58,10 @@ def save(trace: Trace, path: Path) -> Path:
 
 def page(trace: Trace) -> str:
     """The trace as a page: its connections, its figure, what it cost. Raises UsageError as `spec` does."""
-    rows = _drawn(trace)
-    sets = data(trace, rows)
-    specs = {layout.name: _spec(trace, rows, sets, layout) for layout in theme.LAYOUTS}
-    inks = {row["cookie"]: ink for row, ink in zip(rows, _inks(rows), strict=True)}
+    series = _drawn(trace)
+    sets = data(trace, series)
+    specs = {layout.name: _spec(trace, series, sets, layout) for layout in theme.LAYOUTS}
+    inks = {one.key[0]: ink for one, ink in zip(series.shown, _inks(series), strict=True)}
     about = trace.about
     return html.page(
         "trace.html.j2",
@@ -82,7 +78,7 @@ def page(trace: Trace) -> str:
         heads=told.HEADS,
         rows=[(inks.get(row["cookie"]), told.row(row)) for row in trace.summary[:TOLD_AT_MOST]],
         left_out=max(len(trace.summary) - TOLD_AT_MOST, 0),
-        caption=" ".join([*_notes(trace, rows), HOW_TO_LOOK]),
+        caption=" ".join([*_notes(series), HOW_TO_LOOK]),
         command=about.get("command"),
         facts=[*told.cost(about["cost"], about["seconds"]), *_host(about)],
     )
@@ -104,76 +100,40 @@ def _lost(trace: Trace) -> list[str]:
 
 def spec(trace: Trace) -> dict[str, Any]:
     """The figure's Vega-Lite specification, with its data. Raises UsageError: the trace has no segment."""
-    rows = _drawn(trace)
-    sets = data(trace, rows)
-    found = _spec(trace, rows, sets, theme.WIDE)
+    series = _drawn(trace)
+    sets = data(trace, series)
+    found = _spec(trace, series, sets, theme.WIDE)
     found["config"] = theme.config()
-    found["title"] = {"text": _title(trace), "subtitle": [*_notes(trace, rows), *_lost(trace)]}
+    found["title"] = {"text": _title(trace), "subtitle": [*_notes(series), *_lost(trace)]}
     found["datasets"] = {name: [row for block in blocks for row in block.rows()] for name, blocks in sets.items()}
     return found
 
 
-def _drawn(trace: Trace) -> list[dict[str, Any]]:
-    rows = shown(trace)
-    if not rows:
+def _drawn(trace: Trace) -> Connections:
+    series = _series(trace)
+    if not series.shown:
         raise UsageError(f"{trace.folder}: no segment was traced, so that there is nothing to draw.")
-    return rows
+    return series
 
 
-def _spec(trace: Trace, rows: Sequence[dict[str, Any]], sets: dict[str, list[Block]], layout: Layout) -> dict[str, Any]:
+def _spec(trace: Trace, series: Connections, sets: dict[str, list[Block]], layout: Layout) -> dict[str, Any]:
     with warnings.catch_warnings():
         # Panels share one time axis on purpose.
         warnings.filterwarnings("ignore", message="Automatically deduplicated selection parameter")
-        found: dict[str, Any] = _chart(trace, rows, sets, layout).to_dict()
+        found: dict[str, Any] = _chart(trace, series, sets, layout).to_dict()
     del found["config"]
     return found
 
 
-def data(trace: Trace, rows: Sequence[dict[str, Any]]) -> dict[str, list[Block]]:
-    """A data set per panel, thinned to the least and greatest value of each pixel column, and `turns`."""
-    labels = {row["cookie"]: told.label(row) for row in rows}
-    columns = max(POINTS_AT_MOST // (3 * len(PANELS) * len(rows)), 120)
-    end_ns = int(trace.about["seconds"] * 1e9)
-    sets: dict[str, list[Block]] = {panel.name: [] for panel in PANELS}
-    for (cookie, name), (t_ns, value) in _steps(trace, labels).items():
-        panel = next(panel for panel in PANELS if panel.name == name)
-        t_ns, value = thin.thin(t_ns, value, 0, max(end_ns, 1), min(columns, 1_000))
-        sets[name].append(Block({"connection": labels[cookie]}, {"t": t_ns * 1e-9, "v": value * panel.scale}))
-    sets["turns"] = _turns(trace, labels, min(columns, 1_000), max(end_ns, 1))
+def data(trace: Trace, series: Connections) -> dict[str, list[Block]]:
+    """A data set per panel, and `turns`."""
+    sets = {
+        name: [Block({"connection": block.constants["series"]}, block.columns) for block in blocks]
+        for name, blocks in series.lines().items()
+    }
+    labels = {one.key[0]: one.label for one in series.shown}
+    sets["turns"] = _turns(trace, labels, series.columns, series.end_ns)
     return sets
-
-
-def _steps(
-    trace: Trace, labels: dict[int, str]
-) -> dict[tuple[int, str], tuple[NDArray[np.int64], NDArray[np.float64]]]:
-    """The rows at which each series changes, piece by piece: a trace may be larger than memory."""
-    gathered: dict[tuple[int, str], list[tuple[NDArray[np.int64], NDArray[np.float64]]]] = {}
-    last_ns: dict[int, int] = {}
-    names = ["t_ns", "cookie", *(panel.column for panel in PANELS)]
-    for batch in trace.batches("acks", names):
-        rows = {name: batch.column(name).to_numpy() for name in names}
-        for cookie in np.unique(rows["cookie"]):
-            if int(cookie) not in labels:
-                continue
-            mine = rows["cookie"] == cookie
-            t_ns = rows["t_ns"][mine]
-            last_ns[int(cookie)] = int(t_ns[-1])
-            for panel in PANELS:
-                value = rows[panel.column][mine].astype(np.float64)
-                if panel.name == "srtt":
-                    value[value == 0] = np.nan
-                if panel.name == "ssthresh":
-                    value[value >= NO_THRESHOLD] = np.nan
-                gathered.setdefault((int(cookie), panel.name), []).append(thin.steps(t_ns, value))
-    joined = {}
-    for key, parts in gathered.items():
-        t_ns = np.concatenate([part[0] for part in parts])
-        value = np.concatenate([part[1] for part in parts])
-        t_ns, value = thin.steps(t_ns, value)
-        if len(value):
-            # What holds at the connection's last row is drawn up to there.
-            joined[key] = (np.r_[t_ns, last_ns[key[0]]], np.r_[value, value[-1]])
-    return joined
 
 
 def _turns(trace: Trace, labels: dict[int, str], columns: int, end_ns: int) -> list[Block]:
@@ -189,25 +149,23 @@ def _turns(trace: Trace, labels: dict[int, str], columns: int, end_ns: int) -> l
     ]
 
 
-def _inks(rows: Sequence[dict[str, Any]]) -> list[str]:
-    count = len(palette.COLOURS)
-    return [palette.tint(palette.colour(k), k // count) for k in range(len(rows))]
+def _inks(series: Connections) -> list[str]:
+    return [palette.tint(ink, turn) for _, ink, turn in series.looks()]
 
 
-def _notes(trace: Trace, rows: Sequence[dict[str, Any]]) -> list[str]:
+def _notes(series: Connections) -> list[str]:
     """How the figure is read, and what it leaves out."""
     notes = ["Strong line: congestion window; pale line: slow-start threshold."]
-    left_out = sum(1 for row in trace.summary if row["acks"]) - len(rows)
-    if left_out:
+    if left_out := series.total - len(series.shown):
         notes.append(f"{left_out:,} further connections, which sent less, are in the tables.")
     return notes
 
 
-def _chart(trace: Trace, rows: Sequence[dict[str, Any]], sets: dict[str, list[Block]], layout: Layout) -> Any:
+def _chart(trace: Trace, series: Connections, sets: dict[str, list[Block]], layout: Layout) -> Any:
     import altair as alt
 
-    labels = [told.label(row) for row in rows]
-    inks = _inks(rows)
+    labels = [one.label for one in series.shown]
+    inks = _inks(series)
     dense = {block.constants["connection"] for panel in PANELS for block in sets[panel.name] if marks.is_dense(block)}
     dashes = [palette.dash(0 if label in dense else k // len(palette.COLOURS)) for k, label in enumerate(labels)]
     legend = marks.line_legend(labels, layout)

@@ -23,13 +23,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kneepoint import _core
-from kneepoint.errors import MissingTable, RunFolderError
+from kneepoint.datasets import manifest
+from kneepoint.errors import RunFolderError
 from kneepoint.writing import cannot_write, new_file
 
 from . import tables
-
-SCHEMA = 1
-"""Version of `run.json` and of the folder's layout."""
 
 _PART = re.compile(r"c(\d{6,})-r(\d{4,})\.arrow")
 _ROW_GROUP = 1 << 17
@@ -114,50 +112,16 @@ class RunFolder:
 
     def read_json(self) -> dict[str, Any]:
         """`run.json`."""
-        file = self.path / "run.json"
-        try:
-            found = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RunFolderError(f"{file}: cannot be read as JSON: {error}.") from None
-        if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-            got = found.get("schema") if isinstance(found, dict) else type(found).__name__
-            raise RunFolderError(
-                f"{file}: schema: got {got!r}; expected {SCHEMA}. It is of another version of kneepoint."
-            )
-        return found
+        return manifest.read(self.path / manifest.RUN)
 
     def write_json(self, content: Mapping[str, Any]) -> None:
-        fields = {"schema": SCHEMA, **content}
+        fields = {"schema": manifest.SCHEMA, **content}
         text = ",\n".join(f"{json.dumps(name)}: {_lines(value)}" for name, value in fields.items())
         try:
             with new_file(self._writing, "run.json") as file:
                 file.write(f"{{\n{text}\n}}\n".encode())
         except OSError as error:
             raise cannot_write(self.path / "run.json", error, resumable=True) from None
-
-    def table_path(self, name: str) -> Path:
-        """The file of a table; `MissingTable` when the run has none."""
-        file = self.path / f"{name}.parquet"
-        if name not in tables.NAMES:
-            raise MissingTable(f"{self.path}: got the table {name!r}; expected one of {', '.join(tables.NAMES)}.")
-        if not file.is_file():
-            if name not in tables.FROM_ENGINE["sim"] and (self.path / "runs.parquet").is_file():
-                raise MissingTable(f"{file}: no such table; only runs with --engine kernel have it.")
-            raise MissingTable(
-                f"{file}: no such table. If the run was killed, `knee run --resume --out {self.path}` finishes it."
-            )
-        return file
-
-    def read_table(
-        self, name: str, columns: Sequence[str] | None = None, equals: Mapping[str, int] | None = None
-    ) -> pa.Table:
-        """A table, or those of its columns, and of its rows where each column in `equals` has that value."""
-        file = self.table_path(name)
-        filters = [(key, "==", value) for key, value in (equals or {}).items()] or None
-        try:
-            return pq.read_table(file, columns=list(columns) if columns else None, filters=filters)
-        except (OSError, pa.ArrowInvalid) as error:
-            raise MissingTable(f"{file}: cannot be read as Parquet: {error}.") from None
 
     def write_part(self, key: Key, streams: Mapping[str, pa.Table]) -> None:
         """Keeps one finished repetition."""

@@ -20,7 +20,7 @@ labs               of the kernel engine: the settings of each lab that differs f
 repetitions        of the kernel engine, one per repetition: cell, rep, lab (position in labs), measured (of the link,
                    and what sampling cost), warnings (what makes its figures doubtful), failures (programs that ended
                    badly)
-versions host      libraries; kernel, processor, number of processors
+versions host      libraries; name, boot, kernel, processor, number of processors
 command            what to type to run it again; `kneepoint.run(scenario)` for the API without a file
 sessions           one per start or resumption: started (UTC), wall_sec, workers, repetitions finished; on a cluster
                    also its address (cluster), and where its workers kept finished units when not in the run folder

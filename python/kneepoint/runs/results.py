@@ -9,75 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kneepoint.errors import MissingTable
+from kneepoint.datasets.dataset import Dataset
+from kneepoint.datasets.table import Table
+from kneepoint.errors import MissingTable, UsageError
 
 from . import tables
-from .folder import RunFolder
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
-
     from kneepoint.evidence.expect import Outcome
     from kneepoint.evidence.published import Beside
 
     from .doubts import Doubt
     from .pool import Key
     from .summary import Summary
-
-
-class Table:
-    """A table of a run. `arrow()` is a `pyarrow.Table`; pandas and polars are given the same memory, without copies.
-
-    It offers the Arrow PyCapsule interface, so DuckDB, Ibis and others read it as it is. Every column's metadata has
-    `unit`, `doc` and `source`.
-    """
-
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table
-
-    def arrow(self) -> pa.Table:
-        """The `pyarrow.Table`."""
-        return self._table
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """A DataFrame whose columns are the Arrow arrays (`pandas.ArrowDtype`)."""
-        import pandas
-
-        frame: pandas.DataFrame = self._table.to_pandas(types_mapper=pandas.ArrowDtype)
-        return frame
-
-    def to_polars(self) -> polars.DataFrame:
-        """A polars DataFrame over the Arrow arrays."""
-        import polars
-
-        frame = polars.from_arrow(self._table)
-        assert isinstance(frame, polars.DataFrame)
-        return frame
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return list(self._table.column_names)
-
-    def describe(self) -> dict[str, dict[str, str]]:
-        """`unit`, `doc` and `source` of each column."""
-        return {
-            field.name: {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
-            for field in self._table.schema
-        }
-
-    def __len__(self) -> int:
-        return int(self._table.num_rows)
-
-    def __getitem__(self, column: str) -> pa.ChunkedArray:
-        return self._table[column]
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._table.__arrow_c_stream__(requested_schema)
-
-    def __repr__(self) -> str:
-        return f"<kneepoint table: {self._table.num_rows} rows of {', '.join(self._table.column_names)}>"
 
 
 class Run:
@@ -141,7 +85,7 @@ class Run:
     def table(self, name: str) -> Table:
         """A table by name. Raises `MissingTable`."""
         if name not in self._tables:
-            self._tables[name] = Table(self._load(name))
+            self._tables[name] = Table(self._load(name)) if self.folder is None else self._dataset(name).table(name)
         return self._tables[name]
 
     def rows(self, name: str, columns: Sequence[str] | None = None, **equals: int) -> pa.Table:
@@ -150,13 +94,20 @@ class Run:
         Of a folder only what is asked for is read. Raises `MissingTable`.
         """
         if self.folder is not None:
-            return RunFolder(self.folder).read_table(name, columns, equals)
+            return self._dataset(name).rows(name, columns, **equals)
         import pyarrow.compute as pc
 
         table = self.table(name).arrow()
         for key, value in equals.items():
             table = table.filter(pc.equal(table[key], value))
         return table.select(list(columns)) if columns else table
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The folder with its tables. Raises UsageError (a run in memory), MissingTable (no table yet)."""
+        if self.folder is None:
+            raise UsageError("dataset: the run is in memory; expected one in a folder. Give `out` to run it into one.")
+        return Dataset(self.folder)
 
     @property
     def complete(self) -> bool:
@@ -208,10 +159,25 @@ class Run:
         where = str(self.folder) if self.folder else "in memory"
         return f"<kneepoint run {self.meta.get('title')!r}, {self.meta.get('status')}, {where}>"
 
+    def _dataset(self, name: str) -> Dataset:
+        """The folder, which has that table. Raises MissingTable."""
+        if name not in tables.NAMES:
+            raise MissingTable(f"{self.folder}: got the table {name!r}; expected one of {', '.join(tables.NAMES)}.")
+        try:
+            found: Dataset | None = self.dataset
+        except MissingTable:
+            found = None
+        if found is not None and name in found.tables:
+            return found
+        file = Path(str(self.folder)) / f"{name}.parquet"
+        if name not in tables.FROM_ENGINE["sim"] and found is not None and "runs" in found.tables:
+            raise MissingTable(f"{file}: no such table; only runs with --engine kernel have it.")
+        raise MissingTable(
+            f"{file}: no such table. If the run was killed, `knee run --resume --out {self.folder}` finishes it."
+        )
+
     def _load(self, name: str) -> pa.Table:
-        if self._parts is None:
-            assert self.folder is not None
-            return RunFolder(self.folder).read_table(name)
+        assert self._parts is not None
         known = tables.of_engine(self.meta["engine"])
         if name not in known:
             raise MissingTable(f"got the table {name!r}; expected one of {', '.join(known)}.")

@@ -26,6 +26,9 @@ FIGURES = (
     timeseries,
 )
 
+OVER_TIME = (timeseries,)
+"""Those that need no more than series of connections, and are drawn of any dataset that has some."""
+
 
 def of(run: ReportRun) -> list[Any]:
     """The figures that apply, in the order of the page: goodput, delay against goodput, and then what explains them.

@@ -1,4 +1,4 @@
-"""Windows, rates, RTT and queue over time."""
+"""Windows, rates, RTT and queue over time: of a run, and of any dataset with series of connections."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 from kneepoint.pages import marks, palette, theme
 from kneepoint.pages.encode import Block
+from kneepoint.pages.observed import Observed
 from kneepoint.pages.run import Condition, ReportRun
-from kneepoint.pages.series import LINES_AT_MOST, PANELS, Panel
+from kneepoint.pages.series import LINES_AT_MOST, QUEUE_INK
+from kneepoint.pages.sources import Panel
 from kneepoint.pages.theme import Layout
 
 name = "timeseries"
@@ -19,14 +21,15 @@ summary = (
     "move along time, Shift + wheel to zoom, double-click to go back."
 )
 PANEL_HEIGHT = 120
-QUEUE_INK = "#8C8C8C"
 
 
-def applies(run: ReportRun) -> bool:
-    return any(run.rows(table) for table in ("samples", "queue"))
+def applies(run: ReportRun | Observed) -> bool:
+    if isinstance(run, ReportRun):
+        return any(run.rows(table) for table in ("samples", "queue"))
+    return run.has_series
 
 
-def labels(run: ReportRun) -> tuple[list[str], list[str], list[list[int]]]:
+def labels(run: ReportRun | Observed) -> tuple[list[str], list[str], list[list[int]]]:
     """Series with their colours and dashes: colour by algorithm, lighter or darker by turn in its colour, and dashed
     where dashes can be made out."""
     series = run.series
@@ -39,16 +42,12 @@ def labels(run: ReportRun) -> tuple[list[str], list[str], list[list[int]]]:
             look[label] = palette.tint(ink, turns[ink]), palette.dash(0 if label in solid else slot + turns[ink])
             turns[ink] += 1
 
-    for entrant in run.entrants:
-        slot = run.slots[entrant.algorithm]
-        for label in [entrant.label] if series.as_bands else series.labels(entrant).values():
-            add(label, palette.colour(slot), slot)
-    for label in series.queue_labels:
-        add(label, QUEUE_INK, 0)
+    for label, ink, slot in series.looks():
+        add(label, ink, slot)
     return list(look), [ink for ink, _ in look.values()], [dash for _, dash in look.values()]
 
 
-def dense(run: ReportRun) -> set[str]:
+def dense(run: ReportRun | Observed) -> set[str]:
     """Labels of the lines that have many points in some panel of some condition."""
     key = "entrant" if run.series.as_bands else "series"
     return {
@@ -60,17 +59,17 @@ def dense(run: ReportRun) -> set[str]:
     }
 
 
-def data(run: ReportRun, condition: Condition) -> dict[str, list[Block]]:
+def data(run: ReportRun | Observed, condition: Condition) -> dict[str, list[Block]]:
     """Named data sets of the chart for one condition. Single flows among bands are called up by the page."""
     series = run.series
     lines = series.lines(condition)
     sets = {f"lines_{name}": blocks for name, blocks in lines.items()}
-    if series.as_bands:
-        sets |= {f"bands_{name}": blocks for name, blocks in series.bands(condition).items()}
+    if isinstance(run, ReportRun) and run.series.as_bands:
+        sets |= {f"bands_{name}": blocks for name, blocks in run.series.bands(condition).items()}
     return sets
 
 
-def chart(run: ReportRun, layout: Layout) -> Any:
+def chart(run: ReportRun | Observed, layout: Layout) -> Any:
     import altair as alt
 
     series = run.series
@@ -91,7 +90,7 @@ def chart(run: ReportRun, layout: Layout) -> Any:
     def panel_chart(panel: Panel, last: bool) -> Any:
         x, y = marks.time(run.end_ns * 1e-9, last=last), marks.value(panel)
         zero = marks.begins_at_zero(panel)
-        layers: list[Any] = [warm_up(run)] if 0 < run.warmup_ns < run.end_ns else []
+        layers: list[Any] = [warm_up(run)] if isinstance(run, ReportRun) and 0 < run.warmup_ns < run.end_ns else []
         tooltip = [
             alt.Tooltip(f"{key}:N", title="flow"),
             alt.Tooltip("t:Q", title="time (s)", format=".3f"),
@@ -122,18 +121,22 @@ def chart(run: ReportRun, layout: Layout) -> Any:
         if series.as_bands and panel.table == "samples":
             layers.append(lines.mark_line(**style, color="#E69F00").encode(tooltip=[alt.Tooltip("series:N")]))
         else:
+            # Between two samples of a recording may be minutes: a point says where there is a row.
+            points = {"point": {"size": 14, "filled": True}} if run.is_sparse else {}
             layers.append(
-                lines.mark_line(**style).encode(color=colour, strokeDash=dash, opacity=faded(1.0), tooltip=tooltip)
+                lines.mark_line(**style, **points).encode(
+                    color=colour, strokeDash=dash, opacity=faded(1.0), tooltip=tooltip
+                )
             )
         # Behind those that have both axes: the zoom is by the axes of the first layer.
         layers.append(marks.headroom(found, zero=zero))
         if series.as_bands and panel.table == "samples":
             layers.append(marks.headroom(alt.NamedData(name=f"bands_{panel.name}"), "high", "low", zero=zero))
-        if panel.name == "queue":
+        if panel.name == "queue" and isinstance(run, ReportRun):
             layers += buffer_line(run, panel)
         return alt.layer(*layers).properties(width=layout.width, height=PANEL_HEIGHT)
 
-    panels = [panel_chart(panel, panel is PANELS[-1]) for panel in PANELS]
+    panels = [panel_chart(panel, panel is series.panels[-1]) for panel in series.panels]
     panels[0] = panels[0].add_params(chosen)
     return alt.vconcat(*(panel.add_params(zoom) for panel in panels), spacing=10)
 

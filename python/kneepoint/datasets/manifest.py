@@ -1,0 +1,48 @@
+"""What a folder says of itself: `run.json` of a run, `trace.json` of a trace, `import-SEGMENT.json` of each import.
+
+A recording has none: what is known of it stands in its rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kneepoint.errors import RunFolderError
+
+RUN = "run.json"
+TRACE = "trace.json"
+SCHEMA = 1
+"""Version of each of these files."""
+
+_IMPORT = "import-"
+
+
+def of_import(segment: Path) -> Path:
+    """The manifest of the import whose first segment that is: of several imports into a folder each has its own."""
+    return segment.with_name(f"{_IMPORT}{segment.stem}.json")
+
+
+def read(file: Path) -> dict[str, Any]:
+    """One of them. Raises RunFolderError."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunFolderError(f"{file}: cannot be read as JSON: {error}.") from None
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        got = found.get("schema") if isinstance(found, dict) else type(found).__name__
+        raise RunFolderError(f"{file}: schema: got {got!r}; expected {SCHEMA}. It is of another version of kneepoint.")
+    return found
+
+
+def imports(folder: Path) -> Iterator[dict[str, Any]]:
+    """Those of imports into the folder, in the order of their names. Raises RunFolderError."""
+    for file in sorted(folder.glob(f"{_IMPORT}*.json")):
+        found = read(file)
+        if not isinstance(found.get("files"), list):
+            raise RunFolderError(
+                f"{file}: files: got {found.get('files')!r}; expected the list of segments that the import wrote."
+            )
+        yield found

@@ -1,0 +1,189 @@
+"""The files of a folder's tables, and their rows as Arrow.
+
+A table is one file, TABLE.parquet, or segments in the order of their numbers. Of a segment that its writer has not
+ended, or never will, the complete row groups are read where they are (`crates/observe/src/segment/unfinished.rs`).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kneepoint import _core
+from kneepoint.errors import RunFolderError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SEGMENT = re.compile(r"(?P<table>[A-Za-z]\w*?)(-\d{6,})?\.parquet")
+
+
+def find(folder: Path) -> tuple[dict[str, Partitions], dict[str, str]]:
+    """The tables of a folder by their names, and why some of them cannot be read. Raises RunFolderError."""
+    found: dict[str, Partitions] = {}
+    damaged: dict[str, str] = {}
+    # Before the whole ones: a part that its writer ends meanwhile is found as either.
+    parts = _core.unfinished(folder)
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError as error:
+        raise RunFolderError(
+            f"{folder}: cannot be read: {error.strerror}. Ask for the right to read it, or choose another folder."
+        ) from None
+    for path in paths:
+        if match := _SEGMENT.fullmatch(path.name):
+            try:
+                _core.check_readable(path)
+            except (OSError, RunFolderError) as error:
+                damaged[match["table"]] = str(error)
+            else:
+                found.setdefault(match["table"], Partitions(match["table"])).whole.append(path)
+    whole = {path for table in found.values() for path in table.whole}
+    for name, part, content, why in parts:
+        if not _SEGMENT.fullmatch(part.with_suffix("").name):
+            continue
+        if why is not None:
+            damaged[name] = why
+        elif content is not None and part.with_suffix("") not in whole:
+            found.setdefault(name, Partitions(name)).unfinished.append((part, content))
+    return {name: table for name, table in found.items() if name not in damaged}, damaged
+
+
+@dataclass
+class Partitions:
+    """The files of one table, in the order of its rows. Methods raise RunFolderError: a file is damaged or gone."""
+
+    name: str
+    whole: list[Path] = field(default_factory=list)
+    unfinished: list[tuple[Path, _core.Unfinished]] = field(default_factory=list)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns of all files. Those of different versions may differ: what a file lacks is null."""
+        schema: pa.Schema = self._rows.schema
+        return schema
+
+    @property
+    def num_rows(self) -> int:
+        """As the footers say."""
+        return sum(part.metadata.num_rows for part in self.fragments)
+
+    def read(self, columns: Sequence[str] | None = None, equals: Mapping[str, int] | None = None) -> pa.Table:
+        """The rows, or of them those columns, and only where each column in `equals` has that value."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        wanted = None
+        for key, value in (equals or {}).items():
+            here = pc.field(key) == value
+            wanted = here if wanted is None else wanted & here
+        rows = self._rows
+        try:
+            table: pa.Table = rows.to_table(columns=list(columns) if columns else None, filter=wanted)
+        except (OSError, pa.ArrowException) as error:
+            raise RunFolderError(self.first_damaged() or f"{self.name}: {_first_line(error)}") from None
+        return table
+
+    @cached_property
+    def fragments(self) -> list[Any]:
+        """A fragment of pyarrow's per file, in the order of the rows."""
+        return [part for _, part in self._opened]
+
+    def scanned(self, part: Path) -> Any:
+        """An unfinished segment as a data set of pyarrow's: DuckDB reads it column by column and group by group, as it
+        does files."""
+        from pyarrow import dataset
+
+        fragment = self.fragments[len(self.whole) + [path for path, _ in self.unfinished].index(part)]
+        return dataset.FileSystemDataset([fragment], fragment.physical_schema, dataset.ParquetFileFormat())
+
+    @cached_property
+    def _opened(self) -> list[tuple[Path, Any]]:
+        import pyarrow as pa
+        from pyarrow import dataset, fs
+
+        form = dataset.ParquetFileFormat()
+        # A path alone may be taken for a URI: "a:b".
+        here = fs.LocalFileSystem()
+        opened = [(path, form.make_fragment(str(path.absolute()), filesystem=here)) for path in self.whole]
+        opened += [
+            (part, form.make_fragment(pa.PythonFile(_File(content), mode="r"))) for part, content in self.unfinished
+        ]
+        for path, fragment in opened:
+            try:
+                fragment.ensure_complete_metadata()
+            except FileNotFoundError:
+                raise RunFolderError(f"{path}: was deleted meanwhile. Ask again.") from None
+            except (OSError, pa.ArrowException) as error:
+                raise RunFolderError(damage(path, _first_line(error))) from None
+        return opened
+
+    @cached_property
+    def _rows(self) -> Any:
+        import pyarrow as pa
+        from pyarrow import dataset, fs
+
+        schemas = [fragment.physical_schema for fragment in self.fragments]
+        try:
+            schema = pa.unify_schemas(schemas, promote_options="permissive")
+        except pa.ArrowException as error:
+            raise RunFolderError(
+                f"{self.whole[0].parent if self.whole else self.unfinished[0][0].parent}: the files of {self.name} "
+                f"do not fit one another: {_first_line(error)}. Move those of one kind to another folder."
+            ) from None
+        return dataset.FileSystemDataset(self.fragments, schema, dataset.ParquetFileFormat(), fs.LocalFileSystem())
+
+    def first_damaged(self) -> str | None:
+        """What to say of the first file whose rows cannot be read, whichever column it is."""
+        import pyarrow as pa
+
+        for path, fragment in self._opened:
+            try:
+                for _ in fragment.to_batches():
+                    pass
+            except (OSError, pa.ArrowException) as error:
+                return damage(path, _first_line(error))
+        return None
+
+
+class _File(io.RawIOBase):
+    """The whole file that an unfinished segment would be."""
+
+    def __init__(self, content: _core.Unfinished) -> None:
+        self._content, self._at = content, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: len(self._content)}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        rest = max(len(self._content) - self._at, 0)
+        found = self._content.read_at(rest if size < 0 else min(size, rest), self._at)
+        self._at += len(found)
+        return found
+
+
+def damage(path: Path, why: str) -> str:
+    """What to say of a damaged file."""
+    return (
+        f"{path}: is damaged: {why.rstrip('. ')}; expected a whole Parquet file. Move it away, and the table has the "
+        "rows of its other files; other tables can be asked as it is."
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -1,0 +1,96 @@
+"""A table as Python sees it, and its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow as pa
+
+    from .partitions import Partitions
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    type: str
+    """As Arrow calls it."""
+    unit: str
+    doc: str
+    source: str
+
+
+class Table:
+    """A table. `arrow()` is a `pyarrow.Table`; pandas and polars are given the same memory, without copies.
+
+    It offers the Arrow PyCapsule interface, so DuckDB, Ibis and others read it as it is. Every column's metadata has
+    `unit`, `doc` and `source`. Of files the rows are read when they are first asked for.
+    """
+
+    def __init__(self, source: pa.Table | Partitions) -> None:
+        self._source = source
+        self._schema = source.schema
+
+    def arrow(self) -> pa.Table:
+        """The `pyarrow.Table`."""
+        import pyarrow as pa
+
+        if not isinstance(self._source, pa.Table):
+            self._source = self._source.read()
+        return self._source
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A DataFrame whose columns are the Arrow arrays (`pandas.ArrowDtype`)."""
+        import pandas
+
+        frame: pandas.DataFrame = self.arrow().to_pandas(types_mapper=pandas.ArrowDtype)
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """A polars DataFrame over the Arrow arrays."""
+        import polars
+
+        frame = polars.from_arrow(self.arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._schema.names)
+
+    def describe(self) -> dict[str, dict[str, str]]:
+        """`unit`, `doc` and `source` of each column."""
+        return {
+            field.name: {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
+            for field in self._schema
+        }
+
+    def __len__(self) -> int:
+        return int(self._source.num_rows)
+
+    def __getitem__(self, column: str) -> pa.ChunkedArray:
+        return self.arrow()[column]
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<kneepoint table: {len(self)} rows of {', '.join(self.columns)}>"
+
+
+def columns_of(schema: pa.Schema, known: Mapping[str, Mapping[str, Any]]) -> tuple[Column, ...]:
+    """Columns as their file describes them; else as in `known`, by name."""
+    found = []
+    for field in schema:
+        told = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
+        about = {**known.get(field.name, {}), **told}
+        words = {name: str(about.get(name, "")) for name in ("unit", "doc", "source")}
+        found.append(Column(field.name, str(field.type), **words))
+    return tuple(found)

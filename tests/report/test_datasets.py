@@ -1,0 +1,175 @@
+"""A run, a recording, an import and a trace: one query and one figure on each, through the same `Dataset`."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import synthetic
+import traces
+from kneepoint import imports, pages
+from kneepoint.datasets.dataset import Dataset
+from kneepoint.errors import UsageError
+from kneepoint.pages import figures, observed
+from kneepoint.pages.connections import SHOWN_AT_MOST
+from kneepoint.runs import api
+
+CAPTURE = Path(__file__).parents[2] / "crates/observe/tests/data/pcap/capture.pcapng"
+DUMPS = 15
+SCENARIO = """\
+title = "Small"
+duration = "2s"
+[path]
+rate = "10Mbit/s"
+rtt = "20ms"
+[[flow]]
+algorithm = "cubic"
+"""
+
+
+def a_run(folder: Path) -> None:
+    api.run(SCENARIO, out=folder)
+
+
+def a_recording(folder: Path) -> None:
+    """Of both ends of a connection over loopback."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as near, server.accept()[0] as far:
+            near.sendall(b"x" * 10_000)
+            assert far.recv(1)
+            words = ["record", "--port", port, "--for", "300ms", "--every", "100ms", "--out", folder, "--quiet"]
+            subprocess.run([sys.executable, "-m", "kneepoint", *map(str, words)], check=True, capture_output=True)
+
+
+def an_import(folder: Path) -> None:
+    """Of dumps of ss, in which a window grows and another host's does not; its addresses would be SQL."""
+    text = "".join(
+        f"Fri Aug 21 12:00:{number:02} UTC 2026\n"
+        f"ESTAB 0 0 10.1.2.3:443 192.0.2.77:50123 cubic rtt:16/10 cwnd:{10 + number} bytes_acked:{number * 1000}\n"
+        "ESTAB 0 0 [2001:db8::1]:443 [2001:db8::7]:50124 cubic rtt:20/10 cwnd:10\n"
+        for number in range(DUMPS)
+    )
+    folder.with_suffix(".txt").write_text(text)
+    imports.write("ss", folder.with_suffix(".txt"), folder, host="edge'1")
+
+
+def a_trace(folder: Path) -> None:
+    traces.write(folder, connections=2)
+
+
+KINDS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "run": (a_run, "samples"),
+    "recording": (a_recording, "sockets"),
+    "import": (an_import, "sockets"),
+    "trace": (a_trace, "acks"),
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    """A dataset of each kind."""
+    folder = tmp_path_factory.mktemp(request.param) / request.param
+    KINDS[request.param][0](folder)
+    dataset = Dataset(folder)
+    assert dataset.kind == request.param
+    return dataset
+
+
+def sets_of(dataset: Dataset) -> dict[str, list[dict[str, Any]]]:
+    """Rows of each data set of the figure over time."""
+    spec = pages.chart(dataset, "timeseries").to_dict()
+    return {name: rows for name, rows in spec["datasets"].items() if name.startswith("lines_")}
+
+
+def test_one_query_on_each_kind(found: Dataset) -> None:
+    table = KINDS[found.kind][1]
+    query = f"select count(*) as n, max(snd_cwnd) as most from {table}"
+    [told] = found.sql(query).to_pylist()
+    assert told["n"] == len(found.table(table)) > 0
+    assert told["most"] == max(found.table(table)["snd_cwnd"].to_pylist())
+
+
+def test_one_figure_on_each_kind(found: Dataset, tmp_path: Path) -> None:
+    drawn = sets_of(found)
+    assert {"lines_cwnd", "lines_srtt"} <= set(drawn)
+    most = found.sql(f"select max(snd_cwnd) as most from {KINDS[found.kind][1]}")["most"][0].as_py()
+    assert max(row["v"] for row in drawn["lines_cwnd"]) == pytest.approx(most, rel=1e-4)
+    assert min(row["t"] for rows in drawn.values() for row in rows) >= 0
+    assert pages.save(found, "timeseries", tmp_path / "it.svg").read_text().startswith("<svg")
+
+
+def test_one_report_on_each_kind(found: Dataset, tmp_path: Path) -> None:
+    text = pages.write(found.path, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"Kneepoint {'' if found.kind == 'run' else found.kind}" in text
+    assert 'data-figure="timeseries"' in text
+    for column in found.schema(KINDS[found.kind][1])[:5] if found.kind != "run" else ():
+        assert column.doc and column.name in text
+    for _, value in found.provenance.facts() if found.kind != "run" else ():
+        assert value.replace("'", "&#39;") in text
+
+
+def test_a_window_is_drawn_as_the_rows_have_it(tmp_path: Path) -> None:
+    an_import(tmp_path / "in")
+    rows = sets_of(Dataset(tmp_path / "in"))["lines_cwnd"]
+    # The second connection sent nothing.
+    assert {row["series"] for row in rows} == {"10.1.2.3:443 to 192.0.2.77:50123"}
+    assert [row["t"] for row in rows] == pytest.approx([*range(DUMPS), DUMPS - 1], abs=1e-3)
+    assert [row["v"] for row in rows] == pytest.approx([*range(10, 10 + DUMPS), 9 + DUMPS], abs=1e-3)
+
+
+def test_a_capture_has_its_rate_by_what_was_acknowledged(tmp_path: Path) -> None:
+    imports.write("pcap", CAPTURE, tmp_path / "in")
+    dataset = Dataset(tmp_path / "in")
+    assert dataset.kind == "import"
+    drawn = sets_of(dataset)
+    assert set(drawn) == {"lines_inflight", "lines_delivery", "lines_rtt"}
+    series = observed.Observed(dataset).series
+    for block in series.lines()["delivery"]:
+        t, v = block.columns["t"], block.columns["v"]
+        label = block.constants["series"]
+        [key] = [one.key for one in series.shown if one.label == label]
+        where = " and ".join(f"{name} = '{value}'" for name, value in zip(series.source.key, key, strict=True))
+        told = dataset.sql(f"select max(delivered_bytes) - min(delivered_bytes) as n from capture_acks where {where}")
+        assert np.sum(np.diff(t) * v[:-1]) * 1e6 / 8 == pytest.approx(told["n"][0].as_py(), rel=1e-6)
+
+
+def test_connections_of_one_name_are_two_lines_and_the_first_twelve_are_shown(tmp_path: Path) -> None:
+    traces.write(tmp_path / "many", connections=30)
+    series = observed.Observed(Dataset(tmp_path / "many")).series
+    assert (len(series.shown), series.total) == (SHOWN_AT_MOST, 30)
+    assert [one.key for one in series.shown[:3]] == [(7,), (8,), (9,)]
+    import pyarrow.parquet as pq
+
+    file = tmp_path / "many" / "connections.parquet"
+    rows = pq.read_table(file)
+    same = rows.set_column(rows.column_names.index("source_port"), "source_port", [[40_000] * 30])
+    same = same.set_column(rows.column_names.index("destination"), "destination", [["192.0.2.1"] * 30])
+    pq.write_table(same, file)
+    again = observed.Observed(Dataset(tmp_path / "many")).series
+    assert [one.label for one in again.shown[:2]] == [
+        "192.0.2.7:40000 to 192.0.2.1:443",
+        "192.0.2.7:40000 to 192.0.2.1:443 (2)",
+    ]
+
+
+def test_a_figure_of_runs_is_refused_and_so_is_a_dataset_without_series(tmp_path: Path) -> None:
+    traces.write(tmp_path / "trace")
+    with pytest.raises(UsageError, match=r'"goodput" is of runs, and .* is a trace; expected timeseries'):
+        pages.save(Dataset(tmp_path / "trace"), "goodput", tmp_path / "it.svg")
+    run = synthetic.write_run(tmp_path / "run", **synthetic.CASES["empty"])
+    with pytest.raises(UsageError, match='"timeseries" does not apply to this run'):
+        pages.save(Dataset(run), "timeseries", tmp_path / "it.svg")
+    log = Path(__file__).parents[2] / "crates/observe/tests/data/nginx/combined.log"
+    imports.write("nginx", log, tmp_path / "in")
+    with pytest.raises(UsageError, match='"timeseries" does not apply to this import'):
+        pages.save(Dataset(tmp_path / "in"), "timeseries", tmp_path / "it.svg")
+    assert figures.timeseries in figures.OVER_TIME
+    assert "data-figure" not in pages.write(tmp_path / "in", tmp_path / "in.html").read_text().split("<script")[0]
