@@ -27,6 +27,13 @@ def test_no_verdict_on_the_page_of_claims_is_of_another_version_of_the_gallery()
     assert {name: entry["sha256"] for name, entry in stored.items()} == {name: now[name] for name in stored}
 
 
+def test_the_glossary_says_where_each_word_lives() -> None:
+    rows = re.findall(r"^\| (.+?) \| .+ \| `(.+)` \|$", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.M)
+    words = [word for word, _ in rows]
+    assert len(words) > 30 and len(set(words)) == len(words)
+    assert not [place for _, place in rows if not (ROOT / place).exists()]
+
+
 def test_a_newcomer_is_told_how_to_have_the_command_in_the_path() -> None:
     for page in ("README.md", "docs/guide.md"):
         assert 'export PATH="$PWD/.venv/bin:$PATH"' in (ROOT / page).read_text(encoding="utf-8"), page

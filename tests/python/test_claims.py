@@ -123,6 +123,26 @@ def test_what_cannot_be_tested_here_says_why_and_is_no_failure(
     assert (found.verdict, found.why) == (judging.NOT_TESTABLE, "little: this kernel has no such thing.")
 
 
+def test_a_check_that_was_interrupted_is_made_again_and_what_it_left_stays(
+    little: Callable[..., judging.Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    begun: list[Path] = []
+
+    def check(given: Asked) -> asked.Found:
+        given.folder.mkdir()
+        begun.append(given.folder)
+        if len(begun) == 1:
+            raise KeyboardInterrupt
+        return asked.Found([asked.fact("it ended", True, "")], [])
+
+    monkeypatch.setattr(checks, "find", lambda name: check)
+    with pytest.raises(KeyboardInterrupt):
+        little(HOLDS, check="little")
+    assert little(HOLDS, check="little", resume=True).verdict == judging.REPRODUCED
+    assert begun == [tmp_path / "out" / f"little-check-{n}" for n in (1, 2)]
+    assert all(folder.is_dir() for folder in begun)
+
+
 def test_a_resumed_claim_is_taken_as_it_is_unless_its_file_or_form_has_changed(
     little: Callable[..., judging.Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from kneepoint.evidence import written
 from kneepoint.evidence.expect import Outcome
 from kneepoint.evidence.expressions import parse_value, terms_in
 from kneepoint.runs import api, scenarios
+from kneepoint.runs.folder import next_free
 from kneepoint.runs.pool import Watcher
 from kneepoint.runs.results import Run
 from kneepoint.runs.terms import OfCells
@@ -118,7 +119,9 @@ def _judge(claim: Claim, form: Form, out: Path, resume: bool, workers: int | Non
         ours = [(label, _shown(expression, run)) for label, expression in claim.shows] if run else []
         if claim.check is not None:
             seed = run.meta["seed"] if run else form.seed or 1
-            found = checks.find(claim.check)(Asked(run, seed, form.quick, out / f"{claim.id}-check"))
+            # A new one: what an interrupted check left is no part of another.
+            folder = next_free(out, f"{claim.id}-check")
+            found = checks.find(claim.check)(Asked(run, seed, form.quick, folder))
             outcomes += found.outcomes
             ours += found.ours
     except KernelUnsupported as error:
