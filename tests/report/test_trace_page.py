@@ -15,7 +15,7 @@ from kneepoint.cli import report
 from kneepoint.cli import trace as verb
 from kneepoint.errors import UsageError
 from kneepoint.live import trace
-from kneepoint.pages import told, trace_page
+from kneepoint.pages import connections, told, trace_page
 
 
 class Cells(HTMLParser):
@@ -77,7 +77,7 @@ def test_the_page_has_what_the_terminal_prints(connections, tmp_path):
 
 def test_the_connections_of_the_figure_have_their_colour_in_the_table(tmp_path):
     page = trace_page.page(taken(tmp_path, connections=50))
-    assert page.count('class="swatch"') == trace_page.SHOWN_AT_MOST
+    assert page.count('class="swatch"') == connections.SHOWN_AT_MOST
 
 
 def test_a_page_tells_at_most_200_connections_and_says_so(tmp_path):
