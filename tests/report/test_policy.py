@@ -170,7 +170,7 @@ def test_a_description_of_another_shape_is_no_trace(tmp_path: Path) -> None:
         with pytest.raises(RunFolderError, match=f"is no trace that `knee trace` wrote: {next(iter(about))}"):
             trace.read(written)
     (written / "trace.json").write_text("[]")
-    with pytest.raises(RunFolderError, match="is no trace"):
+    with pytest.raises(RunFolderError, match=r"trace\.json: got a list; expected an object"):
         trace.read(written)
 
 

@@ -31,8 +31,10 @@ def read(file: Path) -> dict[str, Any]:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RunFolderError(f"{file}: cannot be read as JSON: {error}.") from None
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        got = found.get("schema") if isinstance(found, dict) else type(found).__name__
+    if not isinstance(found, dict):
+        raise RunFolderError(f"{file}: got a {type(found).__name__}; expected an object, as kneepoint writes it.")
+    if found.get("schema") != SCHEMA:
+        got = found.get("schema")
         raise RunFolderError(f"{file}: schema: got {got!r}; expected {SCHEMA}. It is of another version of kneepoint.")
     return found
 
