@@ -28,7 +28,9 @@ def test_no_verdict_on_the_page_of_claims_is_of_another_version_of_the_gallery()
 
 
 def test_the_glossary_says_where_each_word_lives() -> None:
-    rows = re.findall(r"^\| (.+?) \| .+ \| `(.+)` \|$", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.M)
+    rows = re.findall(
+        r"^\| (.+?) \| .+ \| `(.+)` \|$", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.M
+    )
     words = [word for word, _ in rows]
     assert len(words) > 30 and len(set(words)) == len(words)
     assert not [place for _, place in rows if not (ROOT / place).exists()]

@@ -128,7 +128,9 @@ def test_a_value_that_is_no_good_names_table_row_and_column(file: Path) -> None:
     with pytest.raises(ScenarioError) as refused:
         api.parse(SCENARIO, str(file))
     first, second = str(refused.value).splitlines()
-    assert first.startswith(f'{file}:7: sample.0: paths.parquet: row 3: path.rtt: got "fast"; expected a length of time')
+    assert first.startswith(
+        f'{file}:7: sample.0: paths.parquet: row 3: path.rtt: got "fast"; expected a length of time'
+    )
     assert second.startswith(f'{file}:7: sample.0: paths.parquet: row 4: path.rtt: got ""; expected a length of time')
 
 

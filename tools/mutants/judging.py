@@ -90,17 +90,7 @@ class Judge:
 
     def _python(self, mutant: Mutant, folder: Path) -> Result:
         """A package of links to ours, with one file changed, before ours on the path."""
-        package = folder / "python" / "kneepoint"
-        package.mkdir(parents=True, exist_ok=True)
-        ours = ROOT / "python" / "kneepoint"
-        for path in package.iterdir():
-            path.unlink()
-        for path in ours.iterdir():
-            if path.name == Path(mutant.file).name:
-                text = mutant.applied(path.read_text(encoding="utf-8"))
-                (package / path.name).write_text(text, encoding="utf-8")
-            else:
-                (package / path.name).symlink_to(path)
+        package = tree.package_with(mutant, folder / "python")
         tests = [str(ROOT / "tests" / "python" / f"{name}.py") for name in _PYTHON_TESTS]
         environment = {"PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]

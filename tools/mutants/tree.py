@@ -263,3 +263,24 @@ def _compile(folder: Path, unit: str, into: Path) -> bool:
 
 def _link(objects: list[Path], into: Path) -> None:
     subprocess.run(["cc", "-shared", "-o", into, *objects], check=True)
+
+
+def package_with(mutant: Mutant, into: Path) -> Path:
+    """Our Python package as links to each file, but for the one that the mutant changes. The folder is emptied first."""
+    package = into / "kneepoint"
+    shutil.rmtree(package, ignore_errors=True)
+    ours = ROOT / "python" / "kneepoint"
+    _linked(ours, package, Path(mutant.file).relative_to("python/kneepoint").parts, mutant)
+    return package
+
+
+def _linked(ours: Path, copy: Path, changed: tuple[str, ...], mutant: Mutant) -> None:
+    copy.mkdir(parents=True)
+    for path in ours.iterdir():
+        if path.name != changed[0]:
+            (copy / path.name).symlink_to(path)
+        elif path.is_dir():
+            _linked(path, copy / path.name, changed[1:], mutant)
+        else:
+            text = mutant.applied(path.read_text(encoding="utf-8"))
+            (copy / path.name).write_text(text, encoding="utf-8")
