@@ -137,8 +137,8 @@ def test_a_check_that_was_interrupted_is_made_again_and_what_it_left_stays(
 
     monkeypatch.setattr(checks, "find", lambda name: check)
     with pytest.raises(KeyboardInterrupt):
-        little(HOLDS, check="little")
-    assert little(HOLDS, check="little", resume=True).verdict == judging.REPRODUCED
+        little(HOLDS, check=checks.NAMES[0])
+    assert little(HOLDS, check=checks.NAMES[0], resume=True).verdict == judging.REPRODUCED
     assert begun == [tmp_path / "out" / f"little-check-{n}" for n in (1, 2)]
     assert all(folder.is_dir() for folder in begun)
 

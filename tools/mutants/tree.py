@@ -266,7 +266,7 @@ def _link(objects: list[Path], into: Path) -> None:
 
 
 def package_with(mutant: Mutant, into: Path) -> Path:
-    """Our Python package as links to each file, but for the one that the mutant changes. The folder is emptied first."""
+    """Our Python package, anew: links to each file, but for the one that the mutant changes."""
     package = into / "kneepoint"
     shutil.rmtree(package, ignore_errors=True)
     ours = ROOT / "python" / "kneepoint"

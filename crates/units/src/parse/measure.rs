@@ -51,7 +51,7 @@ impl Measure {
         };
         for (measure, units) in WITH_UNIT {
             if let Some((_, factor)) = units.iter().find(|(name, _)| *name == quantity.unit) {
-                let number = quantity.mantissa as f64 / 10f64.powi(quantity.places as i32);
+                let number = quantity.mantissa as f64 / 10u128.pow(quantity.places) as f64;
                 return Ok((*measure, number * *factor as f64));
             }
         }
