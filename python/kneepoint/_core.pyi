@@ -231,7 +231,8 @@ def parse(
     read_parquet: Callable[[str], str] | None = None,
 ) -> Scenario:
     """Reads a scenario; `file` stands in errors. `files`: the text of files by their path; then no other file is read.
-    `read_parquet` gives a file whose name ends in `.parquet` as CSV, or raises `OSError`. Raises `kneepoint.errors.ScenarioError`."""
+    `read_parquet` gives a file whose name ends in `.parquet` as CSV, or raises `OSError`. Raises
+    `kneepoint.errors.ScenarioError`."""
 
 class ShellOutcome:
     """How a command behind a path ended."""

@@ -11,7 +11,7 @@ from pyarrow import parquet as pq
 
 from kneepoint import _core
 from kneepoint.errors import RunFolderError, ScenarioError
-from kneepoint.evidence.written import parse, terms_of
+from kneepoint.evidence.expressions import parse, terms_of
 from kneepoint.runs import api, units
 from kneepoint.runs.terms import OfCells
 from support import knee, tables_of
@@ -145,10 +145,10 @@ def test_an_expectation_is_asked_of_each_row_and_of_no_other_combination(file: P
 
 
 def test_what_is_an_axis_of_some_cells_alone_is_combined_with_all_of_the_others() -> None:
-    values = '[path]\nrate = "1Mbit/s"\nrtt = "9ms"\n'
+    values = '[path]\nrate = "1Mbit/s"\nrtt = "90ms"\n'
     two = 'duration = "1s"\n' + values + '[[flow]]\nalgorithm = ["cubic", "bbr1"]\n'
-    text = two + "cubic.beta = [0.5, 0.7]\nbbr1.drain_gain = [0.3, 0.4]\n"
+    text = two + "cubic.beta = [0.5, 0.7]\nbbr1.cwnd_gain = [1.5, 2.5]\n"
     meanings = OfCells(list(api.parse(text, "s.toml").cells))
     places = meanings.places(terms_of(parse("bbr1.goodput > cubic.goodput")))
-    found = [(place["flow.0.cubic.beta"], place["flow.0.bbr1.drain_gain"]) for place in places]
-    assert found == [("0.5", "0.3"), ("0.5", "0.4"), ("0.7", "0.3"), ("0.7", "0.4")]
+    found = [(place["flow.0.cubic.beta"], place["flow.0.bbr1.cwnd_gain"]) for place in places]
+    assert found == [("0.5", "1.5"), ("0.5", "2.5"), ("0.7", "1.5"), ("0.7", "2.5")]

@@ -2,7 +2,6 @@
 
 pub(super) mod distribution;
 pub(super) mod table;
-pub(super) mod zip;
 
 use std::rc::Rc;
 use std::sync::Arc;

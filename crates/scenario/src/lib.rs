@@ -17,6 +17,7 @@ mod resolve;
 mod settings;
 mod value;
 pub mod workload;
+mod zip;
 
 pub use cautions::{cautions, phase_noise};
 pub use cell::*;

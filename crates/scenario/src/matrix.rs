@@ -5,12 +5,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::axes::{MAX_CELLS, Sample, zip};
+use super::axes::{MAX_CELLS, Sample};
 use super::error::{Mistakes, Problem};
 use super::keys::Section;
 use super::read::{Content, Entry, Setting, Target};
 use super::value::Value;
-use super::{Expect, Published};
+use super::{Expect, Published, zip};
 
 /// Most cells × `[[flow]]` tables: what is looked through before the first cell runs.
 const MAX_CELL_FLOWS: u64 = 1_000_000;

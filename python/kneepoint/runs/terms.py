@@ -68,10 +68,12 @@ class OfCells:
             if has not in projected:
                 projected[has] = {tuple(one[at] for at in has) for one in whole}
             if tuple(values[at] for at in has) not in projected[has]:
-                choices = ([value] if value is not None else self._axes[key] for key, value in zip(free, values))
+                choices = (
+                    [value] if value is not None else self._axes[key] for key, value in zip(free, values, strict=True)
+                )
                 whole |= set(product(*choices))
         orders = [self._axes[key] for key in free]
-        return sorted(whole, key=lambda values: [order[value] for order, value in zip(orders, values)])
+        return sorted(whole, key=lambda values: [order[value] for order, value in zip(orders, values, strict=True)])
 
     def find(self, term: Term, place: Place) -> tuple[int, int]:
         """(cell, group) that a term means; group -1 is the whole cell. Raises `Problem`."""

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use knee_units::parse::quoted;
 
-use super::Zip;
+use crate::axes::Zip;
 use crate::error::{Mistakes, Problem, nearest};
 use crate::read::Setting;
 
 /// The settings that vary together, by the index of each; what is wrong with them is told. Those that remain make an
 /// axis all the same, so that the rest of the file is looked at.
-pub(crate) fn settings(
+pub(super) fn settings(
     zip: &Zip,
     settings: &[Setting],
     taken: &mut HashSet<usize>,
