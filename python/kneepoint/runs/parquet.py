@@ -18,4 +18,5 @@ def as_csv(path: str) -> str:
         raise OSError("there is no such file") from None
     except (OSError, pa.ArrowException) as error:
         raise OSError(" ".join(str(error).split()).rstrip(".")) from None
-    return out.getvalue().to_pybytes().decode("utf-8")
+    text: bytes = out.getvalue().to_pybytes()
+    return text.decode("utf-8")
