@@ -18,4 +18,4 @@ def as_csv(path: str) -> str:
         raise OSError("there is no such file") from None
     except (OSError, pa.ArrowException) as error:
         raise OSError(" ".join(str(error).split()).rstrip(".")) from None
-    return out.getvalue().to_pybytes().decode("utf-8")
+    return str(out.getvalue().to_pybytes(), "utf-8")

@@ -61,7 +61,7 @@ class OfCells:
         """The combinations of values of these axes that cells have: axes of a zip or a sample have few of those that
         could be. A parameter of bbr1 is no axis of cubic's cells, which have each of its values."""
         found = {tuple(dict(cell["axes"]).get(key) for key in free) for cell in self.cells}
-        whole = {values for values in found if None not in values}
+        whole: set[tuple[Any, ...]] = {values for values in found if None not in values}
         projected: dict[tuple[int, ...], set[tuple[str | None, ...]]] = {}
         for values in found - whole:
             has = tuple(at for at, value in enumerate(values) if value is not None)
