@@ -297,7 +297,7 @@ def test_csv_is_of_what_was_imported_too(call: Call, tmp_path: Path) -> None:
         written = [None if row[name] is None else str(row[name]).lower() for row in intervals]
         assert [row[name] or None for row in rows] == written
     (tmp_path / "in" / "run.json").write_text("[]")
-    refused(call("export", "in", "--format", "csv", "--out", "again"), "in/run.json: schema")
+    refused(call("export", "in", "--format", "csv", "--out", "again"), "in/run.json: got a list; expected an object")
     assert not (tmp_path / "again").exists()
 
 
