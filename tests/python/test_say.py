@@ -283,7 +283,7 @@ def test_no_widget_of_watch_passes_a_control_character_on() -> None:
 
 
 def test_labels_of_a_trace_are_those_of_the_table() -> None:
-    assert told.label(a_connection("2001:db8::1")) == "[2001:db8::1]:1 to [2001:db8::1]:2"
+    assert told.row(a_connection("2001:db8::1"))[0] == "[2001:db8::1]:1 to [2001:db8::1]:2"
 
 
 Call = Callable[..., Any]
