@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
-from kneepoint.evidence import expect, published, written
-from kneepoint.evidence.expressions import Problem, parse
+from kneepoint.evidence import expect, metrics, published, written
+from kneepoint.evidence.expressions import Problem, Quantity, parse, parse_figure
 from kneepoint.evidence.published import Published
 from kneepoint.runs.summary import Summary, summarise
 from kneepoint.runs.terms import OfCells
@@ -305,6 +306,33 @@ def test_a_percentage_is_never_above_100() -> None:
     summary = summarise(flows(rows), None, cells)
     found = outcome("a.retransmit_pct <= 100%", summary, cells)
     assert (found.verdict, found.detail) == ("holds", "left is 80 % [0, 100]")
+
+
+def test_a_metric_is_bounded_by_what_its_kind_can_be() -> None:
+    bounds = {name: metrics.BY_NAME[name].bounds for name in ("retransmit_pct", "utilisation", "srtt_us_p50")}
+    assert bounds == {"retransmit_pct": (0, 100), "utilisation": (0, 1), "srtt_us_p50": (0, float("inf"))}
+
+
+def test_only_a_percentage_over_a_number_stays_a_percentage() -> None:
+    one = np.ones(1)
+    percent, bare, rate = Quantity(one, percent=True), Quantity(one, bare=True), Quantity(one, bits=1, seconds=-1)
+    assert percent.over(bare).percent
+    assert not any(a.over(b).percent for a, b in ((percent, percent), (rate, bare), (bare, percent)))
+
+
+def test_a_figure_in_no_unit_is_refused() -> None:
+    with pytest.raises(Problem, match='got the figure "7 cows"; expected a number with one of the units'):
+        parse_figure("7 cows")
+    with pytest.raises(Problem, match='got the figure "7cows"'):
+        parse_figure("7cows")
+
+
+def test_the_total_of_a_cell_is_that_of_all_its_flows() -> None:
+    rows = [flow(0, rep, 1e6 * (1 + group), name, group) for rep in range(3) for group, name in enumerate("ab")]
+    cells = [cell(0, [], "a", "b")]
+    summary = summarise(flows(rows), None, cells)
+    found = outcome("total.goodput > 2.9Mbit/s", summary, cells)
+    assert (found.verdict, found.detail.split(" [")[0]) == ("holds", "left is 3.00 Mbit/s")
 
 
 def test_the_receivers_algorithm_is_an_axis_like_any_other() -> None:

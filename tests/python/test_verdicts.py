@@ -161,6 +161,19 @@ def test_flows_that_share_a_cell_are_compared_per_flow() -> None:
     assert verdict.text == "goodput per flow: bbr1 is 4.00× cubic, identical in every repetition"
 
 
+def test_flows_in_cells_of_their_own_are_compared_together() -> None:
+    rows = [flow(0, rep, 10.0 + rep, "a") for rep in range(3) for _ in range(2)]
+    rows += [flow(1, rep, 40.0 + 4 * rep, "b") for rep in range(3)]
+    cells = [cell(i, [("flow.0.algorithm", name)], name) for i, name in enumerate("ab")]
+    [verdict] = [v for v in summarise(flows(rows), None, cells).verdicts if v.metric == "goodput_bits_per_sec"]
+    assert not verdict.shared and verdict.value == pytest.approx(2)
+
+
+def test_of_two_that_are_equal_in_the_mean_the_second_is_named_first() -> None:
+    [verdict] = goodput({"a": [1.0, 2.0, 4.0], "b": [2.0, 1.0, 4.0]})
+    assert verdict.value == 1 and "(b is 1.0× a " in verdict.text
+
+
 def test_between_cells_algorithms_are_named_and_within_one_the_flows() -> None:
     def named(cells: int) -> list[str]:
         rows = [
