@@ -320,6 +320,14 @@ def test_only_a_percentage_over_a_number_stays_a_percentage() -> None:
     assert not any(a.over(b).percent for a, b in ((percent, percent), (rate, bare), (bare, percent)))
 
 
+def test_a_quotient_is_of_two_that_are_measured_in_one_unit() -> None:
+    one = np.ones(1)
+    rate, amount = (Quantity(one, bits=1, seconds=seconds, measured=True) for seconds in (-1, 0))
+    figure = Quantity(one, bits=1, seconds=-1)
+    assert rate.over(rate).quotient
+    assert not any(a.over(b).quotient for a, b in ((rate, figure), (figure, rate), (rate, amount), (figure, figure)))
+
+
 def test_a_figure_in_no_unit_is_refused() -> None:
     with pytest.raises(Problem, match='got the figure "7 cows"; expected a number with one of the units'):
         parse_figure("7 cows")
