@@ -244,8 +244,8 @@ def connected(address: str, watcher: Watcher) -> Iterator[Cluster]:
             f"cluster: {error}; expected the packages of the extra: pip install 'kneepoint[cluster]', here and on "
             "every worker."
         ) from None
-    # What goes wrong is said once, by us.
-    for name in ("distributed", "distributed.client"):
+    # What goes wrong is said once, by us, and not by Dask or by the loops of events that it stands on.
+    for name in ("distributed", "distributed.client", "tornado.application", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         with watcher.phase(f"Connecting to {address}"):
