@@ -159,14 +159,8 @@ impl<N: Copy> Way<N> {
             return;
         }
         let (_, n) = self.earliest();
-        let mut at_hop = AtHop {
-            number: n,
-            is_last: n + 1 == self.pipes.len(),
-            stretches: &self.stretches,
-            between: &mut self.between,
-            sink,
-        };
-        self.pipes[n].step(&mut at_hop);
+        let (pipe, mut at_hop) = self.hop(n, sink);
+        pipe.step(&mut at_hop);
         while let Some(handle) = self.between.reached.pop() {
             let carried =
                 self.between.carried[handle as usize].expect("a packet between pipes is carried");
@@ -204,14 +198,20 @@ impl<N: Copy> Way<N> {
             enqueued: Nanos(now_ns),
             ..packet
         };
-        let mut at_hop = AtHop {
+        let (pipe, mut at_hop) = self.hop(n, sink);
+        pipe.enter(now_ns, packet, &mut at_hop);
+    }
+
+    /// A pipe of several, and its sink.
+    fn hop<'a, S>(&'a mut self, n: usize, sink: &'a mut S) -> (&'a mut Pipe<N>, AtHop<'a, S>) {
+        let at_hop = AtHop {
             number: n,
             is_last: n + 1 == self.pipes.len(),
             stretches: &self.stretches,
             between: &mut self.between,
             sink,
         };
-        self.pipes[n].enter(now_ns, packet, &mut at_hop);
+        (&mut self.pipes[n], at_hop)
     }
 
     /// Flow and handle of everything that is under way, for a final account.
