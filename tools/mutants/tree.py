@@ -234,14 +234,8 @@ class Library:
     def with_mutant(self, mutant: Mutant, folder: Path) -> bool | None:
         """Makes the library in the folder; None if it does not build, False if the machine code is the same."""
         shutil.rmtree(folder, ignore_errors=True)
-        (folder / "cc").mkdir(parents=True)
-        name = Path(mutant.file).name
-        for path in (ROOT / "cc").iterdir():
-            # Links, so that a header includes what is beside it here.
-            if path.name == name:
-                (folder / "cc" / name).write_text(mutant.applied(path.read_text(encoding="utf-8")), encoding="utf-8")
-            elif path.is_file():
-                (folder / "cc" / path.name).symlink_to(path)
+        # Links, so that a header includes what is beside it here.
+        _linked(ROOT / "cc", folder / "cc", (Path(mutant.file).name,), mutant)
         objects, differs = [], False
         for unit in self.units:
             objects.append(self.objects / f"{unit}.o")
@@ -275,6 +269,7 @@ def package_with(mutant: Mutant, into: Path) -> Path:
 
 
 def _linked(ours: Path, copy: Path, changed: tuple[str, ...], mutant: Mutant) -> None:
+    """A folder of links to ours, but for the file below it that the mutant changes."""
     copy.mkdir(parents=True)
     for path in ours.iterdir():
         if path.name != changed[0]:
