@@ -65,17 +65,9 @@ def _overview(*, json: bool) -> None:
         what: list(found)
         if isinstance(found := _read(what), Mapping)
         else [e.get("name", e.get("path")) for e in found]
-        for what in (
-            "algorithms",
-            "queues",
-            "losses",
-            "impairments",
-            "workloads",
-            "sizes",
-            "importers",
-            "tables",
-            "scenarios",
-        )
+        for what in LISTED
+        # There are too many keys to name.
+        if what != "keys"
     }
     keys = len(_core.keys())
     if json:
