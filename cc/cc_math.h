@@ -93,7 +93,7 @@ static inline u32 cc_msecs_to_jiffies(u32 ms, u32 hz)
 }
 
 /*
- * The 32 random bits of this call, of which there are no more: an op draws once.
+ * The 32 random bits of this call. There are no more, so an op draws once.
  * The next call has others. What draws nothing leaves them to the next op that
  * does, so that an op called once more changes no other draw.
  */

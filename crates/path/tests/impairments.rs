@@ -47,7 +47,7 @@ fn impairments(kind: &'static ImpairmentKind) -> Vec<ImpairmentSpec> {
     specs
 }
 
-/// When each of so many packets, 50 us apart, leaves the bottleneck, and what becomes of it.
+/// When each packet leaves the bottleneck, and what becomes of it. They are 50 us apart.
 fn passages(spec: &ImpairmentSpec, packets: u64, seed: u64) -> Vec<(u64, Passage)> {
     let draws = |spec: &ImpairmentSpec| Stream::new(seed, spec.kind.name);
     let mut transit =

@@ -48,7 +48,7 @@ impl Cell {
         Nanos(self.hops().map(|hop| hop.rtt.0).sum())
     }
 
-    /// What a transfer of a flow alike takes at the least, alone on the path: a
+    /// The least time that a transfer with these settings takes, alone on the path: a
     /// handshake and half a round trip, and its packets at the rate of the narrowest
     /// hop. `None`: a rate or the route changes with time, and so does the least.
     pub fn least_completion(&self, spec: &FlowSpec, bytes: u64) -> Option<Nanos> {
@@ -115,7 +115,7 @@ impl Cell {
 pub struct Connection {
     /// Index of its `[[flow]]`.
     pub group: usize,
-    /// Which of the flows alike, from 0.
+    /// Which of the group's flows, from 0.
     pub member: u32,
     /// Which of that flow's connections.
     pub index: u32,

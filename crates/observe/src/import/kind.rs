@@ -143,8 +143,8 @@ enum Value {
 }
 
 impl Kind {
-    /// Checks the options asked for, a JSON value by name, of which null is as if
-    /// it were not there.
+    /// Checks the options asked for: a JSON value by name. Null stands for an
+    /// option that was not asked for.
     ///
     /// # Errors
     /// A sentence that begins with the option's name.

@@ -57,7 +57,7 @@ pub enum BufferLimit {
 }
 
 impl BufferLimit {
-    /// Does a queue of so many packets and bytes keep the limit?
+    /// Is a queue with this many packets and bytes within the limit?
     #[inline]
     pub fn holds(self, pkts: u32, bytes: u64) -> bool {
         match self {

@@ -50,7 +50,7 @@ impl Sink for Log {
 
 const MS: u64 = 1_000_000;
 
-/// A hop in which 1500 bytes take so many ms, of that length, with a queue of so many packets.
+/// A hop whose link takes `ms` for 1500 bytes and whose queue holds `packets`.
 fn hop(ms: u64, rtt_ms: u64, packets: u32) -> Path {
     Path {
         rate: Rate::from_bits_per_sec(12_000_000 / ms),
