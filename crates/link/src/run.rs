@@ -175,8 +175,6 @@ struct Outlet<'a> {
     meter: Meter,
     gro: bool,
     measure_from_ns: u64,
-    /// How often something was put in order.
-    ordered: u64,
 }
 
 /// What travels with a packet behind its bottleneck.
@@ -215,7 +213,6 @@ impl<'a> Direction<'a> {
                 meter: Meter::default(),
                 gro,
                 measure_from_ns: start_ns + config.warmup.0,
-                ordered: 0,
             },
             config,
             is_data,
@@ -392,11 +389,6 @@ impl<'a> Direction<'a> {
 impl Sink for Outlet<'_> {
     type Note = Note;
 
-    fn order(&mut self) -> u64 {
-        self.ordered += 1;
-        self.ordered
-    }
-
     fn lost(&mut self, packet: &Packet) {
         self.flows.reports[packet.flow as usize].path_lost_pkts += 1;
         self.buffers.release(packet.handle);
@@ -409,14 +401,18 @@ impl Sink for Outlet<'_> {
 
     #[inline]
     fn left(&mut self, packet: &Packet, leaving: &Leaving) -> Note {
-        if leaving.is_last && leaving.at_ns >= self.measure_from_ns {
-            let flow = &mut self.flows.reports[packet.flow as usize];
-            flow.queue_delay_us.add(leaving.waited.as_us());
-        }
         self.buffers.set_ecn(packet.handle, packet.ecn);
         Note {
             bytes: packet.bytes,
             left: leaving.period.map(|period| (period, leaving.at_ns)),
+        }
+    }
+
+    #[inline]
+    fn waited(&mut self, flow: u32, at_ns: u64, waited: Nanos) {
+        if at_ns >= self.measure_from_ns {
+            let report = &mut self.flows.reports[flow as usize];
+            report.queue_delay_us.add(waited.as_us());
         }
     }
 

@@ -4,6 +4,7 @@
 use knee_tables::QueueSample;
 use knee_units::{NEVER, Nanos};
 
+use crate::foreseen::{Departure, Foreseen, Gone};
 use crate::loss::Loss;
 use crate::packet::{Ecn, Packet};
 use crate::queue::Queue;
@@ -27,29 +28,28 @@ pub struct Counters {
 pub enum Entry {
     /// It waits, is being sent, or was dropped.
     Taken,
+    /// It waits or is being sent, and this is when it leaves.
+    Leaves(Departure),
     /// The link is unlimited: it is through already, marked perhaps.
     Through(Ecn),
     /// The path's own loss took it.
     Lost,
 }
 
-/// What a bottleneck does next, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
-    /// The last bit of the packet on the wire leaves.
-    Sent(u64),
-    /// The queue is asked again that holds its packets back; `u64::MAX`: it holds none.
-    Retry(u64),
-}
-
 /// One direction's bottleneck.
 pub struct Bottleneck {
     loss: Option<Box<dyn Loss>>,
     policer: Option<Policer>,
-    /// `None`: unlimited.
-    link: Option<Link>,
+    server: Server,
     pub counters: Counters,
     dropped: Vec<Packet>,
+}
+
+/// What limits the rate.
+enum Server {
+    Nothing,
+    Link(Link),
+    Foreseen(Box<Foreseen>),
 }
 
 /// A limited rate and the queue before it.
@@ -86,45 +86,34 @@ impl<Q: Queue + ?Sized> Link<Q> {
         (self.next_ns != NEVER).then_some(self.next_ns)
     }
 
-    /// A packet comes; it sets out if none is on the wire. `due` is told what is due next when that is new.
+    /// A packet comes; it sets out if none is on the wire.
     #[inline]
-    pub fn enter(
-        &mut self,
-        now_ns: u64,
-        packet: Packet,
-        dropped: &mut Vec<Packet>,
-        due: impl FnMut(Due),
-    ) {
+    pub fn enter(&mut self, now_ns: u64, packet: Packet, dropped: &mut Vec<Packet>) {
         self.queue.enqueue(Nanos(now_ns), packet, dropped);
         if !self.is_sending {
-            self.send_next(now_ns, dropped, due);
+            self.send_next(now_ns, dropped);
         }
     }
 
     /// The packet on the wire is through, and the next sets out.
     #[inline]
-    pub fn step(
-        &mut self,
-        at_ns: u64,
-        dropped: &mut Vec<Packet>,
-        due: impl FnMut(Due),
-    ) -> Option<Packet> {
+    pub fn step(&mut self, at_ns: u64, dropped: &mut Vec<Packet>) -> Option<Packet> {
         let left = self.is_sending.then_some(self.packet);
-        self.send_next(at_ns, dropped, due);
+        self.send_next(at_ns, dropped);
         left
     }
 
-    fn send_next(&mut self, now_ns: u64, dropped: &mut Vec<Packet>, mut due: impl FnMut(Due)) {
+    #[inline]
+    fn send_next(&mut self, now_ns: u64, dropped: &mut Vec<Packet>) {
         let Some(mut packet) = self.queue.dequeue(Nanos(now_ns), dropped) else {
             self.is_sending = false;
             self.next_ns = self.queue.retry_at().map_or(NEVER, |at| at.0);
-            return due(Due::Retry(self.next_ns));
+            return;
         };
         packet.enqueued = Nanos(now_ns - packet.enqueued.0);
         self.packet = packet;
         self.is_sending = true;
         self.next_ns = self.schedule.end_ns(now_ns, packet.bytes);
-        due(Due::Sent(self.next_ns));
     }
 
     /// What waits or is on the wire, for a final account.
@@ -152,34 +141,50 @@ impl Bottleneck {
         Bottleneck {
             loss,
             policer,
-            link,
+            server: link.map_or(Server::Nothing, Server::Link),
             counters: Counters::default(),
             dropped: Vec::new(),
+        }
+    }
+
+    /// From now on it is known of each packet when it leaves, where queue and link allow that; before the first packet.
+    pub(crate) fn foresee(&mut self) {
+        let Server::Link(link) = &self.server else {
+            return;
+        };
+        if let Some(tail) = link.queue.tail()
+            && link.schedule.is_constant()
+        {
+            let foreseen = Foreseen::new(link.schedule.clone(), tail);
+            self.server = Server::Foreseen(Box::new(foreseen));
         }
     }
 
     /// Is there nothing in a packet's way?
     #[inline]
     pub fn is_open(&self) -> bool {
-        self.loss.is_none() && self.policer.is_none() && self.link.is_none()
+        self.loss.is_none() && self.policer.is_none() && matches!(self.server, Server::Nothing)
     }
 
-    /// Is a packet on the wire?
+    /// Is a packet on the wire of a link that takes steps?
     #[inline]
     pub fn is_sending(&self) -> bool {
-        self.link.as_ref().is_some_and(|link| link.is_sending)
+        matches!(&self.server, Server::Link(link) if link.is_sending)
     }
 
-    /// When the packet on the wire has left, or the queue is asked again.
+    /// When [`Self::step`] has something to do: the packet on the wire has left, or the queue is asked again.
     #[inline]
     pub fn next_ns(&self) -> Option<u64> {
-        self.link.as_ref()?.next_ns()
+        match &self.server {
+            Server::Link(link) => link.next_ns(),
+            Server::Nothing | Server::Foreseen(_) => None,
+        }
     }
 
-    /// Offers a packet. What is due before `now_ns` has been done by [`Self::step`]; what the policer or the queue drops
-    /// is found by [`Self::take_dropped`]. `due` is told what is due next when that is new.
+    /// Offers a packet. What is due until `now_ns` has been done by [`Self::step`] and told by [`Self::settle`]; what the
+    /// policer or the queue drops is found by [`Self::take_dropped`].
     #[inline]
-    pub fn enter(&mut self, now_ns: u64, mut packet: Packet, due: impl FnMut(Due)) -> Entry {
+    pub fn enter(&mut self, now_ns: u64, mut packet: Packet) -> Entry {
         if let Some(loss) = &mut self.loss
             && loss.lose()
         {
@@ -192,31 +197,56 @@ impl Bottleneck {
             self.dropped.push(packet);
             return Entry::Taken;
         }
-        let Some(link) = &mut self.link else {
-            self.count_sent(&packet);
-            return Entry::Through(packet.ecn);
+        let (len_bytes, entry) = match &mut self.server {
+            Server::Nothing => {
+                self.count_sent(packet.bytes, packet.ecn == Ecn::Ce);
+                return Entry::Through(packet.ecn);
+            }
+            Server::Foreseen(foreseen) => {
+                let Some(departure) = foreseen.enter(now_ns, &packet) else {
+                    self.dropped.push(packet);
+                    return Entry::Taken;
+                };
+                (foreseen.len_bytes(), Entry::Leaves(departure))
+            }
+            Server::Link(link) => {
+                link.enter(now_ns, packet, &mut self.dropped);
+                (link.queue.len_bytes(), Entry::Taken)
+            }
         };
-        link.enter(now_ns, packet, &mut self.dropped, due);
-        self.counters.max_bytes = self.counters.max_bytes.max(link.queue.len_bytes());
-        Entry::Taken
+        self.counters.max_bytes = self.counters.max_bytes.max(len_bytes);
+        entry
     }
 
     /// Does what [`Self::next_ns`] told for `at_ns`: the packet on the wire is through, and the next sets out. Its
     /// `enqueued` holds how long it waited.
     #[inline]
-    pub fn step(&mut self, at_ns: u64, due: impl FnMut(Due)) -> Option<Packet> {
-        let link = self.link.as_mut()?;
-        let packet = link.step(at_ns, &mut self.dropped, due)?;
-        self.count_sent(&packet);
+    pub fn step(&mut self, at_ns: u64) -> Option<Packet> {
+        let Server::Link(link) = &mut self.server else {
+            return None;
+        };
+        let packet = link.step(at_ns, &mut self.dropped)?;
+        self.count_sent(packet.bytes, packet.ecn == Ecn::Ce);
         Some(packet)
     }
 
+    /// The next packet whose departure was foreseen and has come.
     #[inline]
-    fn count_sent(&mut self, packet: &Packet) {
+    pub fn settle(&mut self, now_ns: u64) -> Option<Gone> {
+        let Server::Foreseen(foreseen) = &mut self.server else {
+            return None;
+        };
+        let gone = foreseen.settle(now_ns)?;
+        self.count_sent(gone.bytes, gone.marked);
+        Some(gone)
+    }
+
+    #[inline]
+    fn count_sent(&mut self, bytes: u32, marked: bool) {
         self.counters.sent_pkts += 1;
-        self.counters.sent_bytes += u64::from(packet.bytes);
+        self.counters.sent_bytes += u64::from(bytes);
         // Senders never mark, so policer or queue did.
-        self.counters.marked_pkts += u64::from(packet.ecn == Ecn::Ce);
+        self.counters.marked_pkts += u64::from(marked);
     }
 
     #[inline]
@@ -234,15 +264,24 @@ impl Bottleneck {
 
     /// Packets waiting.
     pub fn len_pkts(&self) -> u32 {
-        self.link.as_ref().map_or(0, |link| link.queue.len_pkts())
+        match &self.server {
+            Server::Nothing => 0,
+            Server::Link(link) => link.queue.len_pkts(),
+            Server::Foreseen(foreseen) => foreseen.len_pkts(),
+        }
     }
 
     /// A row of the `queue` table; whose it is, and when, its caller knows. The most bytes are those since the last row.
+    /// What left until then has been told by [`Self::settle`].
     pub fn sample(&mut self, now_ns: u64) -> QueueSample {
-        let (bytes, delay) = self.link.as_ref().map_or((0, Nanos::ZERO), |link| {
-            let bytes = link.queue.len_bytes();
-            (bytes, link.schedule.delay(now_ns, bytes))
-        });
+        let (bytes, delay) = match &self.server {
+            Server::Nothing => (0, Nanos::ZERO),
+            Server::Link(link) => {
+                let bytes = link.queue.len_bytes();
+                (bytes, link.schedule.delay(now_ns, bytes))
+            }
+            Server::Foreseen(foreseen) => (foreseen.len_bytes(), foreseen.delay(now_ns)),
+        };
         let max_bytes = std::mem::replace(&mut self.counters.max_bytes, bytes);
         QueueSample {
             cell: 0,
@@ -261,9 +300,10 @@ impl Bottleneck {
         }
     }
 
-    /// Every packet in the queue or on the wire, for a final account.
+    /// Every packet in the queue or on the wire, for a final account; but not those whose departure is foreseen, which
+    /// whoever was told of it has.
     pub fn drain(&mut self, now_ns: u64) -> Vec<Packet> {
-        let Some(link) = &mut self.link else {
+        let Server::Link(link) = &mut self.server else {
             return Vec::new();
         };
         let mut packets = link.drain(now_ns, &mut self.dropped);
@@ -325,18 +365,18 @@ mod tests {
         const MS: u64 = 1_000_000;
         let mut bottleneck = bottleneck();
         for _ in 0..4 {
-            assert_eq!(bottleneck.enter(0, packet(0), |_| ()), Entry::Taken);
+            assert_eq!(bottleneck.enter(0, packet(0)), Entry::Taken);
         }
         // While the first is on the wire the queue is not asked.
         assert_eq!(bottleneck.next_ns(), Some(MS));
-        assert!(bottleneck.step(MS, |_| ()).is_some());
+        assert!(bottleneck.step(MS).is_some());
         assert_eq!(bottleneck.next_ns(), Some(5 * MS));
         // A packet that comes meanwhile asks too, in vain.
-        bottleneck.enter(3 * MS, packet(0), |_| ());
+        bottleneck.enter(3 * MS, packet(0));
         assert_eq!(bottleneck.next_ns(), Some(5 * MS));
         let mut left_ms = Vec::new();
         while let Some(at_ns) = bottleneck.next_ns() {
-            if let Some(packet) = bottleneck.step(at_ns, |_| ()) {
+            if let Some(packet) = bottleneck.step(at_ns) {
                 left_ms.push((at_ns / MS, packet.enqueued.0 / MS));
             }
         }
@@ -348,7 +388,7 @@ mod tests {
     fn a_row_has_the_most_bytes_since_the_one_before() {
         let mut bottleneck = bottleneck();
         for _ in 0..3 {
-            bottleneck.enter(0, packet(0), |_| ());
+            bottleneck.enter(0, packet(0));
         }
         let row = bottleneck.sample(0);
         assert_eq!(
@@ -356,7 +396,7 @@ mod tests {
             (2, 3_000, 3_000)
         );
         assert_eq!(row.queue_delay_us, 2_000);
-        let left = bottleneck.step(1_000_000, |_| ()).expect("the first");
+        let left = bottleneck.step(1_000_000).expect("the first");
         assert_eq!(
             (left.enqueued, bottleneck.drain(1_000_000).len()),
             (Nanos::ZERO, 2)

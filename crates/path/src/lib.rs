@@ -5,6 +5,7 @@
 //! and the link with the real clock, and both see the same behaviour.
 
 pub mod bottleneck;
+mod foreseen;
 pub mod impairment;
 pub mod loss;
 pub mod packet;

@@ -8,6 +8,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use knee_units::Nanos;
 
 use crate::bottleneck::{Bottleneck, Entry};
+use crate::foreseen::Departure;
 use crate::packet::Packet;
 use crate::transit::Transit;
 
@@ -16,14 +17,15 @@ pub trait Sink {
     /// What the engine notes of a packet when it leaves the bottleneck, and gets back when it arrives.
     type Note: Copy;
 
-    /// A number, greater than those before: of what is due at the same instant the least comes first, whoever holds it.
-    fn order(&mut self) -> u64;
     /// The path's own loss took it, before the bottleneck or behind it.
     fn lost(&mut self, packet: &Packet);
     /// The policer or the queue dropped it.
     fn dropped(&mut self, packet: &Packet);
-    /// Its last bit has left the bottleneck.
+    /// Its last bit leaves the bottleneck, now or at a later time that is foreseen.
     fn left(&mut self, packet: &Packet, leaving: &Leaving) -> Self::Note;
+    /// A packet of the flow has left its last bottleneck, and was so long in queues. Packets whose departure was foreseen
+    /// are told of when others come, and by [`Way::settle`](crate::way::Way::settle).
+    fn waited(&mut self, flow: u32, at_ns: u64, waited: Nanos);
     /// The path made a copy of it, which takes no time of the bottleneck: another handle for the same content.
     fn copy(&mut self, packet: &Packet, note: Self::Note) -> (u32, Self::Note);
     /// The far host's NIC hands these to its stack, packets of one flow in order;
@@ -31,8 +33,8 @@ pub trait Sink {
     fn arrived(&mut self, flow: u32, at_ns: u64, packets: &[Passing<Self::Note>]);
 }
 
-/// When something is due: its time and, among what is due then, its number ([`Sink::order`]). Both are one integer, which
-/// compares without a branch.
+/// When something is due, and since when that is so: of what is due at one instant, what was put off first comes first.
+/// Both are one integer, which compares without a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct When(u128);
 
@@ -41,13 +43,14 @@ impl When {
     pub const NEVER: When = When(u128::MAX);
 
     #[inline]
-    pub fn new(at_ns: u64, order: u64) -> When {
-        When(u128::from(at_ns) << 64 | u128::from(order))
+    pub fn new(at_ns: u64, since_ns: u64) -> When {
+        When(u128::from(at_ns) << 64 | u128::from(since_ns))
     }
 
-    /// After all that is due at that time.
-    pub fn end_of(at_ns: u64) -> When {
-        When::new(at_ns, u64::MAX)
+    /// Before all else that is due at that time.
+    #[inline]
+    pub fn first_at(at_ns: u64) -> When {
+        When::new(at_ns, 0)
     }
 
     /// `u64::MAX`: never.
@@ -65,8 +68,6 @@ pub struct Leaving {
     pub waited: Nanos,
     /// Which of the link's busy periods it was sent in; `None`: the link is unlimited, or not the direction's last.
     pub period: Option<u32>,
-    /// Was it the flow's last bottleneck in this direction?
-    pub is_last: bool,
 }
 
 /// A packet between the bottleneck and the far host.
@@ -115,8 +116,6 @@ enum Due {
 /// One hop in one direction. `N` is the [`Sink::Note`] of its sink.
 pub struct Pipe<N> {
     pub bottleneck: Bottleneck,
-    /// The number of what the bottleneck does next.
-    order: u64,
     /// Counts the times its link began to work after a rest.
     period: u32,
     /// Where packets do more than take their delay.
@@ -140,7 +139,6 @@ impl<N: Copy> Pipe<N> {
     pub fn new(bottleneck: Bottleneck, transit: Option<Box<Transit>>, coalesce: Nanos) -> Pipe<N> {
         Pipe {
             bottleneck,
-            order: 0,
             period: 0,
             transit,
             lines: Vec::new(),
@@ -184,31 +182,85 @@ impl<N: Copy> Pipe<N> {
         line as u32
     }
 
-    /// A packet enters. Whatever was due before `now_ns` has been done by [`Self::step`].
+    /// From now on it is known of each packet when it leaves the bottleneck, where that is possible; before the first packet.
+    pub(crate) fn foresee(&mut self) {
+        if self.transit.is_none() {
+            self.bottleneck.foresee();
+        }
+    }
+
+    /// A packet enters. Whatever was due before `now_ns` has been done by [`Self::step`]; what leaves the bottleneck at that
+    /// very instant does so first.
     #[inline]
     pub fn enter(&mut self, now_ns: u64, packet: Packet, sink: &mut impl Sink<Note = N>) {
+        self.settle(now_ns, sink);
+        while self.sends().at_ns() <= now_ns {
+            self.step_bottleneck(self.sends().at_ns(), sink);
+        }
         let rested = !self.bottleneck.is_sending();
-        match self.bottleneck.enter(now_ns, packet, |_| ()) {
+        match self.bottleneck.enter(now_ns, packet) {
             Entry::Lost => sink.lost(&packet),
             Entry::Through(ecn) => {
                 let packet = Packet { ecn, ..packet };
-                let leaving = Leaving {
-                    at_ns: now_ns,
-                    waited: Nanos::ZERO,
-                    period: None,
-                    is_last: true,
-                };
-                let note = sink.left(&packet, &leaving);
-                self.delay(now_ns, &packet, note, sink);
+                self.leave(now_ns, &packet, Nanos::ZERO, None, sink);
+                sink.waited(packet.flow, now_ns, Nanos::ZERO);
+            }
+            Entry::Leaves(Departure {
+                at_ns,
+                waited,
+                ecn,
+                period,
+            }) => {
+                let packet = Packet { ecn, ..packet };
+                self.leave(at_ns, &packet, waited, Some(period), sink);
             }
             Entry::Taken => {
                 if rested {
-                    self.order = sink.order();
                     self.period = self.period.wrapping_add(1);
                 }
                 self.tell_drops(sink);
             }
         }
+    }
+
+    /// A packet passes with nothing in its way but the delay, and is counted nowhere.
+    #[inline]
+    pub(crate) fn pass(&mut self, now_ns: u64, flow: u32, passing: Passing<N>) {
+        let line = self.line_of[flow as usize];
+        let arrives_ns = now_ns + self.lines[line as usize].delay_ns;
+        self.line_up(line, arrives_ns, flow, passing);
+    }
+
+    /// Is there nothing in a packet's way but the delay?
+    pub(crate) fn is_open(&self) -> bool {
+        self.bottleneck.is_open() && self.transit.is_none()
+    }
+
+    /// Tells of packets whose departure was foreseen and has come.
+    #[inline]
+    pub(crate) fn settle(&mut self, now_ns: u64, sink: &mut impl Sink<Note = N>) {
+        while let Some(gone) = self.bottleneck.settle(now_ns) {
+            sink.waited(gone.flow, gone.at_ns, gone.waited);
+        }
+    }
+
+    /// A packet leaves the bottleneck at that time, or will.
+    #[inline]
+    fn leave(
+        &mut self,
+        at_ns: u64,
+        packet: &Packet,
+        waited: Nanos,
+        period: Option<u32>,
+        sink: &mut impl Sink<Note = N>,
+    ) {
+        let leaving = Leaving {
+            at_ns,
+            waited,
+            period,
+        };
+        let note = sink.left(packet, &leaving);
+        self.delay(at_ns, packet, note, sink);
     }
 
     /// When something happens next.
@@ -224,7 +276,7 @@ impl<N: Copy> Pipe<N> {
     #[inline]
     fn sends(&self) -> When {
         let next_ns = self.bottleneck.next_ns();
-        next_ns.map_or(When::NEVER, |at_ns| When::new(at_ns, self.order))
+        next_ns.map_or(When::NEVER, When::first_at)
     }
 
     /// Does the one thing that is due at [`Self::next`].
@@ -257,22 +309,14 @@ impl<N: Copy> Pipe<N> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn step_bottleneck(&mut self, at_ns: u64, sink: &mut impl Sink<Note = N>) {
         let period = self.period;
-        let left = self.bottleneck.step(at_ns, |_| ());
-        self.order = sink.order();
-        match left {
+        match self.bottleneck.step(at_ns) {
             None => self.period = period.wrapping_add(1),
             Some(packet) => {
-                let leaving = Leaving {
-                    at_ns,
-                    waited: packet.enqueued,
-                    period: Some(period),
-                    is_last: true,
-                };
-                let note = sink.left(&packet, &leaving);
-                self.delay(at_ns, &packet, note, sink);
+                self.leave(at_ns, &packet, packet.enqueued, Some(period), sink);
+                sink.waited(packet.flow, at_ns, packet.enqueued);
             }
         }
         self.tell_drops(sink);
@@ -285,12 +329,14 @@ impl<N: Copy> Pipe<N> {
         let packets = &mut self.lines[number as usize].packets;
         let (_, flow, passing) = packets.pop_front().expect("its head is due");
         let mut interrupt = self.reach_nic(flow, at_ns, passing, sink);
-        let packets = &mut self.lines[number as usize].packets;
+        let Line {
+            delay_ns, packets, ..
+        } = &mut self.lines[number as usize];
         let mut next = None;
         while let Some(&(due_ns, flow, passing)) = packets.front() {
             let nic = &mut self.nics[flow as usize];
             if !nic.sleeps_through(due_ns) {
-                let when = When::new(due_ns, sink.order());
+                let when = When::new(due_ns, due_ns.saturating_sub(*delay_ns));
                 next = Some(Reverse((when, Due::Line(number))));
                 break;
             }
@@ -327,7 +373,7 @@ impl<N: Copy> Pipe<N> {
             sink.arrived(flow, at_ns, &[passing]);
         } else {
             nic.pending.push(passing);
-            let when = When::new(nic.next_interrupt_ns, sink.order());
+            let when = When::new(nic.next_interrupt_ns, at_ns);
             return Some(Reverse((when, Due::Interrupt(flow))));
         }
         None
@@ -341,28 +387,17 @@ impl<N: Copy> Pipe<N> {
         let line = self.line_of[packet.flow as usize];
         let arrives_ns = at_ns + self.lines[line as usize].delay_ns;
         let handle = packet.handle;
-        self.line_up(
-            line,
-            arrives_ns,
-            packet.flow,
-            Passing { handle, note },
-            sink,
-        );
+        self.line_up(line, arrives_ns, packet.flow, Passing { handle, note });
     }
 
     /// Puts a packet at a line's end.
     #[inline]
-    fn line_up(
-        &mut self,
-        number: u32,
-        arrives_ns: u64,
-        flow: u32,
-        passing: Passing<N>,
-        sink: &mut impl Sink<Note = N>,
-    ) {
-        let packets = &mut self.lines[number as usize].packets;
+    fn line_up(&mut self, number: u32, arrives_ns: u64, flow: u32, passing: Passing<N>) {
+        let Line {
+            delay_ns, packets, ..
+        } = &mut self.lines[number as usize];
         if packets.is_empty() {
-            let when = When::new(arrives_ns, sink.order());
+            let when = When::new(arrives_ns, arrives_ns.saturating_sub(*delay_ns));
             self.due.push(Reverse((when, Due::Line(number))));
         }
         packets.push_back((arrives_ns, flow, passing));
@@ -398,7 +433,7 @@ impl<N: Copy> Pipe<N> {
             };
             let passing = Passing { handle, note };
             if keeps_order {
-                self.line_up(number, arrives_ns, packet.flow, passing, sink);
+                self.line_up(number, arrives_ns, packet.flow, passing);
                 continue;
             }
             let place = self.free.pop().unwrap_or_else(|| {
@@ -406,7 +441,7 @@ impl<N: Copy> Pipe<N> {
                 (self.loose.len() - 1) as u32
             });
             self.loose[place as usize] = Some((packet.flow, passing));
-            let when = When::new(arrives_ns, sink.order());
+            let when = When::new(arrives_ns, at_ns);
             self.due.push(Reverse((when, Due::Loose(place))));
         }
     }

@@ -88,6 +88,21 @@ impl<N: Copy> Way<N> {
         }
     }
 
+    /// From now on it is known of each packet when it leaves a bottleneck, and no step is needed for it, where that is
+    /// possible: on a path of one hop whose length never changes; before the first packet. What becomes of packets is the same.
+    pub fn foresee(&mut self) {
+        if let [only] = &mut self.pipes[..]
+            && self.routes.next_ns() == NEVER
+        {
+            only.foresee();
+        }
+    }
+
+    /// Is there nothing in a packet's way but the delay of a single hop?
+    pub fn is_open(&self) -> bool {
+        matches!(&self.pipes[..], [only] if only.is_open())
+    }
+
     pub fn flows(&self) -> usize {
         self.stretches.len()
     }
@@ -113,6 +128,17 @@ impl<N: Copy> Way<N> {
             row.hop = hop;
         }
         rows
+    }
+
+    /// A packet passes a way that [`Self::is_open`], which tells of nothing but its arrival and counts nothing.
+    #[inline]
+    pub fn pass(&mut self, now_ns: u64, flow: u32, passing: Passing<N>) {
+        if self.routes.next_ns() <= now_ns {
+            self.change_routes(now_ns);
+        }
+        let only = &mut self.pipes[0];
+        only.pass(now_ns, flow, passing);
+        self.next = only.next();
     }
 
     /// A packet enters its first pipe. Whatever was due before `now_ns` has been
@@ -143,6 +169,13 @@ impl<N: Copy> Way<N> {
     pub fn advance(&mut self, now_ns: u64, sink: &mut impl Sink<Note = N>) {
         while self.next.at_ns() <= now_ns && self.next.at_ns() != NEVER {
             self.step(sink);
+        }
+    }
+
+    /// Tells of all packets that have left a bottleneck as was foreseen, and have not been told of.
+    pub fn settle(&mut self, now_ns: u64, sink: &mut impl Sink<Note = N>) {
+        if let [only] = &mut self.pipes[..] {
+            only.settle(now_ns, sink);
         }
     }
 
@@ -250,10 +283,6 @@ impl<S> AtHop<'_, S> {
 impl<S: Sink> Sink for AtHop<'_, S> {
     type Note = S::Note;
 
-    fn order(&mut self) -> u64 {
-        self.sink.order()
-    }
-
     fn lost(&mut self, packet: &Packet) {
         self.sink.lost(packet);
     }
@@ -273,13 +302,17 @@ impl<S: Sink> Sink for AtHop<'_, S> {
         let waited = before + leaving.waited;
         self.between.carry(marked, waited);
         let leaving = Leaving {
-            waited,
             period: leaving.period.filter(|_| self.is_last),
-            is_last: self.is_end_of(packet.flow),
             ..*leaving
         };
+        if self.is_end_of(packet.flow) {
+            self.sink.waited(packet.flow, leaving.at_ns, waited);
+        }
         self.sink.left(packet, &leaving)
     }
+
+    /// Told with those before by [`Self::left`].
+    fn waited(&mut self, _flow: u32, _at_ns: u64, _waited: Nanos) {}
 
     fn copy(&mut self, packet: &Packet, note: S::Note) -> (u32, S::Note) {
         let (copy, note) = self.sink.copy(packet, note);

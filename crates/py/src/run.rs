@@ -104,7 +104,10 @@ pub fn simulate(
 ) -> PyResult<Output> {
     let cancel = cancel.map(|cancel| cancel.get());
     let cancelled = || cancel.is_some_and(|cancel| cancel.set.load(Ordering::Relaxed));
-    let options = Options { capture };
+    let options = Options {
+        capture,
+        ..Options::default()
+    };
     let mut raised = None;
     let result = py.detach(|| {
         let mut reported = Instant::now();

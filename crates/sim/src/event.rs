@@ -7,21 +7,11 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use knee_units::NEVER;
+
 /// What an event wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A hop's bottleneck has finished sending a packet, or its queue lets one go.
-    Link(u32),
-    /// The same against the data direction.
-    AckLink(u32),
-    /// The oldest packet of a delay line arrives.
-    Delay(u32),
-    /// A packet that keeps no order arrives.
-    Loose(u32),
-    /// A hop's length changes.
-    Route(u32),
-    /// A host's NIC hands what it gathered to the stack.
-    Nic(EndpointId),
     /// A host's qdisc may release a packet.
     Egress(EndpointId),
     /// What a host sends late leaves it.
@@ -168,15 +158,20 @@ impl EventQueue {
         self.spare = list;
     }
 
-    /// The next one, unless it is later than `until_ns`.
+    /// When the next one is due; `u64::MAX`: there is none.
     #[inline]
-    pub fn pop_until(&mut self, until_ns: u64) -> Option<(u64, Target)> {
+    pub fn next_ns(&mut self) -> u64 {
         if std::mem::take(&mut self.head_is_taken) {
             self.heap.pop();
         }
-        let head = self.heap.peek().filter(|head| head.t_ns <= until_ns)?;
+        self.heap.peek().map_or(NEVER, |head| head.t_ns)
+    }
+
+    /// The next one, which [`Self::next_ns`] told of.
+    #[inline]
+    pub fn take(&mut self) -> Target {
         self.head_is_taken = true;
-        Some((head.t_ns, head.target))
+        self.heap.peek().expect("there is one").target
     }
 }
 
@@ -190,7 +185,11 @@ mod tests {
         for (t, flow) in [(5, 0), (3, 1), (5, 2), (3, 3), (5, 4)] {
             events.push(t, Target::Open(flow));
         }
-        let order: Vec<_> = std::iter::from_fn(|| events.pop_until(u64::MAX)).collect();
+        let order: Vec<_> = std::iter::from_fn(|| match events.next_ns() {
+            NEVER => None,
+            t_ns => Some((t_ns, events.take())),
+        })
+        .collect();
         assert_eq!(
             order,
             [(3, 1), (3, 3), (5, 0), (5, 2), (5, 4)].map(|(t, flow)| (t, Target::Open(flow)))

@@ -1,5 +1,5 @@
-//! A connection in the world: its two ends, their applications and NICs, and
-//! what is counted about it.
+//! A connection in the world: its two ends, their applications, and what is
+//! counted about it.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,6 @@ use knee_units::Nanos;
 use knee_units::rng::Lateness;
 
 use crate::event::Side;
-use crate::nic::Nic;
 use crate::tcp::{Endpoint, LIMITS, Limit};
 
 /// One connection.
@@ -22,7 +21,6 @@ pub struct Flow {
     pub open_ns: u64,
     /// How much it is to carry; `None`: it is no finite transfer.
     pub transfer_bytes: Option<u64>,
-    pub lines: Lines,
     /// Changed since its last sample.
     pub dirty: bool,
     /// Payload lost or dropped on the path.
@@ -36,18 +34,9 @@ pub struct Flow {
     pub measured: Option<Baseline>,
 }
 
-/// A connection's delay lines behind each hop, toward each side.
-pub enum Lines {
-    /// The path has one hop.
-    One([u32; 2]),
-    /// The first hop that the connection crosses, and the lines from there on.
-    Several(u32, Vec<[u32; 2]>),
-}
-
 /// One end with what the world keeps beside it.
 pub struct End {
     pub tcp: Endpoint,
-    pub nic: Nic,
     /// Segments that wait in the qdisc for their departure time.
     pub egress: VecDeque<(u64, u32)>,
     /// What its host sends late; `None`: nothing.
@@ -62,7 +51,6 @@ impl End {
     pub fn new(tcp: Endpoint) -> End {
         End {
             tcp,
-            nic: Nic::default(),
             egress: VecDeque::new(),
             late: None,
             armed_ns: NEVER,

@@ -1,17 +1,16 @@
 //! Kneepoint's simulator: a packet-level model of one path and the Linux TCP
 //! stacks at its ends, in virtual time.
 //!
-//! Time is u64 nanoseconds, bytes and segments are integers, events are
-//! ordered by (time, insertion number), and each component draws from its own
-//! random stream: the same cell and repetition give the same bytes, anywhere.
+//! Time is u64 nanoseconds, bytes and segments are integers, what is due at one
+//! instant has a fixed order, and each component draws from its own random
+//! stream: the same cell and repetition give the same bytes, anywhere.
 
 mod capture;
 mod event;
 mod flow;
+mod gro;
 mod host;
-mod nic;
 mod output;
-mod path;
 mod ranges;
 mod segment;
 mod tcp;

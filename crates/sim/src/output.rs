@@ -39,6 +39,8 @@ pub struct Account {
 pub struct Options {
     /// Keep every packet that passes the senders' interfaces, for pcapng.
     pub capture: bool,
+    /// Every link takes a step for each packet, also where it could be foreseen when that leaves; the tables are the same.
+    pub step_links: bool,
 }
 
 /// One packet as a capture at the sender's interface would show it. Each TCP

@@ -39,8 +39,16 @@ fn config(cases: u32) -> ProptestConfig {
 
 /// Runs within the event budget.
 fn run_bounded(cell: &Cell, capture: bool) -> Result<Output, TestCaseError> {
+    let options = Options {
+        capture,
+        ..Options::default()
+    };
+    run_bounded_with(cell, &options)
+}
+
+fn run_bounded_with(cell: &Cell, options: &Options) -> Result<Output, TestCaseError> {
     let mut calls = 0;
-    let output = knee_sim::run(cell, 0, &Options { capture }, &mut |_| {
+    let output = knee_sim::run(cell, 0, options, &mut |_| {
         calls += 1;
         calls < MOST_PROGRESS_CALLS
     });
@@ -314,6 +322,14 @@ proptest! {
         prop_assert!(content(&one) == content(&two));
     }
 
+    /// The link that takes a step for each packet is the oracle of the one that knows when they leave.
+    #[test]
+    fn foreseen_departures_change_no_table(text in scenario()) {
+        let cell = common::cell(&text);
+        let run = |step_links| run_bounded_with(&cell, &Options { capture: true, step_links });
+        prop_assert!(content(&run(false)?) == content(&run(true)?));
+    }
+
     /// Whoever steps a run, a page that draws or a debugger, sees what a run in one go gives.
     #[test]
     fn however_a_run_is_cut_into_steps_its_output_is_the_same(
@@ -322,7 +338,7 @@ proptest! {
     ) {
         let cell = common::cell(&text);
         let whole = run_bounded(&cell, true)?;
-        let options = Options { capture: true };
+        let options = Options { capture: true, ..Options::default() };
         let mut world = World::new(Arc::new(cell), 0, &options).expect("it has run before");
         let mut until = Nanos::ZERO;
         for step in steps.into_iter().chain(std::iter::repeat(500_000_000)) {

@@ -7,11 +7,11 @@ use crate::impairment::{
     Stage, Value, find,
 };
 use crate::packet::Ecn;
-use crate::queue::BufferLimit;
-use crate::queue::Fifo;
 use crate::queue::policer::{Action, Policer, PolicerSpec};
+use crate::queue::{self, BufferLimit, Fifo, Queue, Setup};
 use crate::trace::{Outage, Schedule};
 use knee_units::Rate;
+use knee_units::params::Params;
 use knee_units::rng::Stream;
 use proptest::prelude::*;
 
@@ -25,16 +25,13 @@ struct Log {
     dropped: usize,
     copies: usize,
     left: Vec<(u32, u64)>,
+    marked: Vec<bool>,
+    waited: Vec<(u64, Nanos)>,
     arrived: Vec<(u32, u64, u32)>,
-    ordered: u64,
 }
 
 impl Sink for Log {
     type Note = ();
-    fn order(&mut self) -> u64 {
-        self.ordered += 1;
-        self.ordered
-    }
     fn lost(&mut self, _packet: &Packet) {
         self.lost += 1;
     }
@@ -43,6 +40,10 @@ impl Sink for Log {
     }
     fn left(&mut self, packet: &Packet, leaving: &Leaving) {
         self.left.push((packet.handle, leaving.at_ns));
+        self.marked.push(packet.ecn == Ecn::Ce);
+    }
+    fn waited(&mut self, _flow: u32, at_ns: u64, waited: Nanos) {
+        self.waited.push((at_ns, waited));
     }
     fn copy(&mut self, packet: &Packet, (): ()) -> (u32, ()) {
         self.copies += 1;
@@ -274,6 +275,38 @@ fn impairments() -> impl Strategy<Value = Impairments> {
     specs.prop_map(|specs| specs.into_iter().fold(Impairments::NONE, Impairments::with))
 }
 
+/// Often none, or a whole number of packets' time: much is then due at one instant.
+fn gap() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        Just(0),
+        (1u64..20).prop_map(|packets| packets * 200_000),
+        0u64..3_000_000,
+    ]
+}
+
+fn fifo(limit: BufferLimit) -> Box<dyn Queue> {
+    Box::new(Fifo::new(limit))
+}
+
+/// A queue that marks from so many packets, bytes or seconds.
+fn step(limit: BufferLimit, rate: Rate, thresholds: [f64; 3]) -> Box<dyn Queue> {
+    let kind = queue::find("step").unwrap();
+    let mut params = Params::defaults(kind.params);
+    for (name, value) in ["ce_packets", "ce_bytes", "ce_threshold"]
+        .into_iter()
+        .zip(thresholds)
+    {
+        params.set(name, value);
+    }
+    (kind.build)(Setup {
+        limit,
+        rate,
+        max_packet_bytes: 1_500,
+        rng: Stream::new(1, "path.queue"),
+        params,
+    })
+}
+
 proptest! {
     #[test]
     fn uneven_path_accounts_for_every_packet_and_copy(
@@ -341,5 +374,58 @@ proptest! {
             prop_assert!(last[flow as usize] < Some(handle), "out of order");
             last[flow as usize] = Some(handle);
         }
+    }
+
+    #[test]
+    fn foreseen_departures_are_those_of_a_link_that_takes_a_step_for_each(
+        arrivals in prop::collection::vec((gap(), 0u32..2, 1u32..5, any::<bool>()), 1..300),
+        limit in prop_oneof![
+            (1u32..20).prop_map(BufferLimit::Packets),
+            (300u64..20_000).prop_map(BufferLimit::Bytes),
+            Just(BufferLimit::Unlimited),
+        ],
+        marks in prop::option::of((0u32..10, 0u64..10_000, 0u64..5_000)),
+        policed in any::<bool>(),
+        coalesce_us in 0u64..5_000,
+    ) {
+        let run = |foresees: bool| {
+            let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
+            let queue = match marks {
+                None => fifo(limit),
+                Some((pkts, bytes, us)) => step(limit, rate, [f64::from(pkts), bytes as f64, us as f64 / 1e6]),
+            };
+            let policer = policed.then(|| Policer::new(PolicerSpec {
+                rate: Rate::from_bits_per_sec(9_000_000).unwrap(),
+                burst_bytes: 6_000,
+                action: Action::Mark,
+            }));
+            let link = Link::new(Schedule::new(rate, None, &[], 0), queue);
+            let bottleneck = Bottleneck::new(None, policer, Some(link));
+            let mut pipe = Pipe::new(bottleneck, None, Nanos::from_us(coalesce_us));
+            pipe.add_flow(Nanos::from_ms(10), true);
+            pipe.add_flow(Nanos::from_ms(3), true);
+            if foresees {
+                pipe.foresee();
+            }
+            let (mut log, mut rows, mut now_ns) = (Log::default(), Vec::new(), 0);
+            for (handle, &(gap_ns, flow, hundreds, ect)) in arrivals.iter().enumerate() {
+                now_ns += gap_ns;
+                advance(&mut pipe, now_ns, &mut log);
+                let packet = packet(handle as u32, flow, 300 * hundreds);
+                let ecn = if ect { Ecn::Ect0 } else { Ecn::NotEct };
+                pipe.enter(now_ns, Packet { ecn, ..packet }, &mut log);
+                if handle % 7 == 0 {
+                    pipe.settle(now_ns, &mut log);
+                    rows.push(pipe.bottleneck.sample(now_ns));
+                }
+            }
+            advance(&mut pipe, now_ns + 4_000_000, &mut log);
+            pipe.settle(now_ns + 4_000_000, &mut log);
+            (log.left, log.marked, log.waited, log.dropped, log.arrived, format!("{rows:?}"))
+        };
+        let (foreseen, stepped) = (run(true), run(false));
+        prop_assert_eq!(&foreseen.0[..stepped.0.len()], &stepped.0[..]);
+        prop_assert_eq!(&foreseen.1[..stepped.1.len()], &stepped.1[..]);
+        prop_assert_eq!((foreseen.2, foreseen.3, foreseen.4, foreseen.5), (stepped.2, stepped.3, stepped.4, stepped.5));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use knee_units::Nanos;
 
-use super::{Queue, QueueKind};
+use super::{Queue, QueueKind, Tail};
 use crate::packet::Packet;
 use crate::queue::BufferLimit;
 
@@ -70,6 +70,10 @@ impl Queue for Fifo {
     #[inline]
     fn dequeue(&mut self, _now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Packet> {
         self.pop()
+    }
+
+    fn tail(&self) -> Option<Tail> {
+        Some(Tail::dropping(self.limit))
     }
 
     fn len_pkts(&self) -> u32 {

@@ -12,10 +12,12 @@ mod pie;
 pub mod policer;
 mod red;
 mod step;
+mod tail;
 #[cfg(test)]
 pub(crate) mod testing;
 
 pub use fifo::Fifo;
+pub use tail::Tail;
 
 use knee_units::params::{Param, Params};
 use knee_units::rng::Stream;
@@ -38,6 +40,12 @@ pub trait Queue: Send {
     /// When to ask again, after a dequeue that gave nothing although packets
     /// wait, because the queue itself holds them back. `None`: with the next packet.
     fn retry_at(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Where packets leave in the order in which they came, none is held back, and all that a packet's fate depends on is
+    /// known when it comes: how that is decided.
+    fn tail(&self) -> Option<Tail> {
         None
     }
 

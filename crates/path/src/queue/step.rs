@@ -6,9 +6,8 @@ use std::collections::VecDeque;
 use knee_units::params::{Param, Params, Unit};
 use knee_units::{Nanos, Rate};
 
-use super::{Queue, QueueKind, Setup};
+use super::{Queue, QueueKind, Setup, Tail};
 use crate::packet::{Ecn, Packet};
-use crate::queue::BufferLimit;
 
 const fn off(
     name: &'static str,
@@ -72,16 +71,13 @@ fn threshold_below_a_packet(params: &Params, rate: Rate, packet_bytes: u32) -> O
 
 /// Thresholds of a link of that speed, from the paper's testbed.
 const GIGABIT_PER_SEC: u64 = 1_000_000_000;
-const K_TO_GIGABIT_PKTS: usize = 20;
-const K_ABOVE_PKTS: usize = 65;
+const K_TO_GIGABIT_PKTS: u32 = 20;
+const K_ABOVE_PKTS: u32 = 65;
 
 struct Step {
     packets: VecDeque<Packet>,
     bytes: u64,
-    limit: BufferLimit,
-    ce_pkts: usize,
-    ce_bytes: u64,
-    ce_threshold: Nanos,
+    tail: Tail,
 }
 
 impl Step {
@@ -94,15 +90,17 @@ impl Step {
                 K_TO_GIGABIT_PKTS
             }
             (u64::MAX, u64::MAX, u64::MAX) => K_ABOVE_PKTS,
-            _ => pkts as usize,
+            _ => u32::try_from(pkts).unwrap_or(u32::MAX),
         };
         Step {
             packets: VecDeque::new(),
             bytes: 0,
-            limit: setup.limit,
-            ce_pkts,
-            ce_bytes: bytes,
-            ce_threshold: Nanos(time),
+            tail: Tail {
+                limit: setup.limit,
+                ce_pkts,
+                ce_bytes: bytes,
+                ce_threshold: Nanos(time),
+            },
         }
     }
 }
@@ -118,17 +116,12 @@ impl Queue for Step {
     fn enqueue(&mut self, now: Nanos, mut packet: Packet, dropped: &mut Vec<Packet>) {
         packet.enqueued = now;
         let bytes = self.bytes + u64::from(packet.bytes);
-        let pkts = self.packets.len() + 1;
-        let fits = match self.limit {
-            BufferLimit::Unlimited => true,
-            BufferLimit::Bytes(limit) => bytes <= limit,
-            BufferLimit::Packets(limit) => pkts <= limit as usize,
-        };
-        if !fits {
+        let pkts = self.len_pkts() + 1;
+        if !self.tail.limit.holds(pkts, bytes) {
             dropped.push(packet);
             return;
         }
-        if pkts > self.ce_pkts || bytes > self.ce_bytes {
+        if self.tail.marks_length(pkts, bytes) {
             mark(&mut packet);
         }
         self.bytes = bytes;
@@ -139,10 +132,14 @@ impl Queue for Step {
     fn dequeue(&mut self, now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Packet> {
         let mut packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.bytes);
-        if now - packet.enqueued > self.ce_threshold {
+        if now - packet.enqueued > self.tail.ce_threshold {
             mark(&mut packet);
         }
         Some(packet)
+    }
+
+    fn tail(&self) -> Option<Tail> {
+        Some(self.tail)
     }
 
     fn len_pkts(&self) -> u32 {
@@ -159,6 +156,7 @@ mod tests {
     use knee_units::rng::Stream;
 
     use super::*;
+    use crate::queue::BufferLimit;
 
     fn queue(rate_bits_per_sec: u64, params: &[(&str, f64)]) -> Box<dyn Queue> {
         let mut values = Params::defaults(KIND.params);

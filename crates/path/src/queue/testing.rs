@@ -81,7 +81,7 @@ impl<Q: Queue + ?Sized> Link<Q> {
     pub fn offer(&mut self, now: Nanos, packet: Packet) {
         self.run_until(now);
         let was_sending = self.link.sending().is_some();
-        self.link.enter(now.0, packet, &mut self.scratch, |_| ());
+        self.link.enter(now.0, packet, &mut self.scratch);
         self.note(now, !was_sending);
     }
 
@@ -103,7 +103,7 @@ impl<Q: Queue + ?Sized> Link<Q> {
     }
 
     fn step(&mut self, at: Nanos) {
-        self.link.step(at.0, &mut self.scratch, |_| ());
+        self.link.step(at.0, &mut self.scratch);
         self.note(at, true);
     }
 

@@ -113,6 +113,11 @@ impl Schedule {
         })
     }
 
+    /// Does it send at one rate, always?
+    pub fn is_constant(&self) -> bool {
+        matches!(self.0, Course::Constant { .. })
+    }
+
     /// When the last bit of a packet leaves that the link takes at `now_ns`, after
     /// all before it have left.
     #[inline]

@@ -13,30 +13,25 @@ use crate::{AckLink, Backend, RttChange};
 #[derive(Default)]
 struct Log {
     dropped: Vec<u32>,
-    left: Vec<(u32, u64, Nanos)>,
+    /// When packets left their last pipe, and how long they had waited.
+    waited: Vec<(u64, Nanos)>,
     /// Handle, time, and whether it measures the direction's rate.
     arrived: Vec<(u32, u64, bool)>,
-    ordered: u64,
 }
 
 impl Sink for Log {
     type Note = bool;
-    fn order(&mut self) -> u64 {
-        self.ordered += 1;
-        self.ordered
-    }
     fn lost(&mut self, _packet: &Packet) {
         panic!("no pipe loses");
     }
     fn dropped(&mut self, packet: &Packet) {
         self.dropped.push(packet.handle);
     }
-    fn left(&mut self, packet: &Packet, leaving: &Leaving) -> bool {
-        if leaving.is_last {
-            self.left
-                .push((packet.handle, leaving.at_ns, leaving.waited));
-        }
+    fn left(&mut self, _packet: &Packet, leaving: &Leaving) -> bool {
         leaving.period.is_some()
+    }
+    fn waited(&mut self, _flow: u32, at_ns: u64, waited: Nanos) {
+        self.waited.push((at_ns, waited));
     }
     fn copy(&mut self, _packet: &Packet, _note: bool) -> (u32, bool) {
         panic!("no pipe copies");
@@ -111,7 +106,7 @@ fn packets_take_the_time_of_every_pipe_and_tell_all_their_waits_at_the_last() {
     // They leave the first pipe at 1 and 2 ms and reach the second at 11 and 12;
     // there the second one waits until 14 ms.
     let waits = [Nanos::ZERO, Nanos::from_ms(1 + 2)];
-    assert_eq!(log.left, [(0, 14 * MS, waits[0]), (1, 17 * MS, waits[1])]);
+    assert_eq!(log.waited, [(14 * MS, waits[0]), (17 * MS, waits[1])]);
     assert_eq!(log.arrived, [(0, 34 * MS, true), (1, 37 * MS, true)]);
 }
 

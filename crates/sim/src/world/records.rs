@@ -4,14 +4,14 @@ use knee_tables::{Event, QueueSample, Sample};
 use knee_units::Nanos;
 
 use super::World;
-use super::hop::Hop;
+use super::ends::Ends;
 use crate::event::Side;
 use crate::flow::{Flow, RowId};
 use crate::segment::Segment;
 use crate::tcp::{HostConf, Limit};
 use crate::{Account, CapturedPacket, Output};
 
-impl World {
+impl Ends {
     fn t_ns(&self) -> i64 {
         (self.now_ns - self.boot_ns) as i64
     }
@@ -42,15 +42,20 @@ impl World {
         });
     }
 
-    pub(super) fn sample(&mut self) {
+    #[cold]
+    pub(super) fn capture_sent(&mut self, flow: u32, handle: u32) {
+        let segment = self.slab.get(handle).clone();
+        self.capture(flow, true, &segment);
+    }
+
+    fn sample(&mut self, queues: Vec<QueueSample>) {
         let (cell, rep, t_ns) = (self.cell.index as i32, self.rep as i32, self.t_ns());
-        for (hop, Hop { data: link, .. }) in (0..).zip(&mut self.hops) {
+        for row in queues {
             self.output.queue.push(QueueSample {
                 cell,
                 rep,
                 t_ns,
-                hop,
-                ..link.sample(self.now_ns)
+                ..row
             });
         }
         // In flow order, so that tables do not depend on who moved first.
@@ -69,37 +74,41 @@ impl World {
         }
         self.dirty.clear();
     }
+}
+
+impl World {
+    pub(super) fn sample(&mut self) {
+        let queues = self.ways[Side::Receiver as usize].sample(self.ends.now_ns);
+        self.ends.sample(queues);
+    }
 
     /// The last samples, the flows' rows and the account of every byte.
     pub fn finish(mut self) -> Output {
-        for flow in &mut self.flows {
+        let now_ns = self.ends.now_ns;
+        for flow in &mut self.ends.flows {
             for end in &mut flow.ends {
-                end.tcp.settle(self.now_ns);
+                end.tcp.settle(now_ns);
             }
         }
+        self.settle(now_ns);
         self.sample();
+        let on_path = self.ways[Side::Receiver as usize].drain(now_ns);
+        self.ends.finish(&on_path)
+    }
+}
+
+impl Ends {
+    /// `on_path`: flow and handle of all that is under way to the receiver.
+    fn finish(mut self, on_path: &[(u32, u32)]) -> Output {
         let mut under_way = vec![0u64; self.flows.len()];
-        for hop in &mut self.hops {
-            for packet in hop.data.drain(self.now_ns) {
-                under_way[packet.flow as usize] +=
-                    u64::from(self.slab.get(packet.handle).payload_bytes);
-            }
-        }
-        for (to, handle) in self.delays.handles() {
-            if to.side() == Side::Receiver {
-                under_way[to.flow() as usize] += u64::from(self.slab.get(handle).payload_bytes);
-            }
+        for &(flow, handle) in on_path {
+            under_way[flow as usize] += u64::from(self.slab.get(handle).payload_bytes);
         }
         for (number, flow) in self.flows.iter_mut().enumerate() {
             let late = flow.ends[0].late.iter().flat_map(|late| &late.waiting);
             let leaving = flow.ends[0].egress.iter().chain(late);
-            let waiting = flow.ends[1]
-                .nic
-                .pending
-                .iter()
-                .chain(leaving.map(|(_, handle)| handle));
-            under_way[number] += waiting
-                .map(|&handle| u64::from(self.slab.get(handle).payload_bytes))
+            under_way[number] += leaving
+                .map(|&(_, handle)| u64::from(self.slab.get(handle).payload_bytes))
                 .sum::<u64>();
             self.output.accounts.push(Account {
                 sent_bytes: flow.ends[0].tcp.counters.bytes_sent,

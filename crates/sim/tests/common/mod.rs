@@ -65,8 +65,16 @@ pub fn run_captured(text: &str) -> Output {
 }
 
 pub fn run_cell(cell: &Cell, rep: u32, capture: bool) -> Output {
-    knee_sim::run(cell, rep, &Options { capture }, &mut |_| true)
-        .expect("the cell can be simulated")
+    knee_sim::run(
+        cell,
+        rep,
+        &Options {
+            capture,
+            ..Options::default()
+        },
+        &mut |_| true,
+    )
+    .expect("the cell can be simulated")
 }
 
 /// Payload goodput of all flows over what the link carries at most, in the steady part.

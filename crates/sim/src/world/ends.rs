@@ -1,0 +1,266 @@
+//! The ends of the path: endpoints, their timers and applications, and what their hosts keep for them.
+
+use std::sync::Arc;
+
+use knee_path::pipe::Passing;
+use knee_scenario::Cell;
+use knee_units::NEVER;
+use knee_units::Nanos;
+
+use crate::event::{EndpointId, EventQueue, Side, Target};
+use crate::flow::Flow;
+use crate::gro;
+use crate::host::Host;
+use crate::segment::{Segment, Slab};
+use crate::tcp::{Cx, Endpoint};
+use crate::{Options, Output};
+
+/// All of a run but its path.
+pub struct Ends {
+    pub cell: Arc<Cell>,
+    pub rep: u32,
+    pub options: Options,
+    /// Sender's and receiver's hosts.
+    pub hosts: [Host; 2],
+    pub flows: Vec<Flow>,
+    pub events: EventQueue,
+    pub slab: Slab,
+    pub boot_ns: u64,
+    pub now_ns: u64,
+    /// Flows that changed since the last sample.
+    pub dirty: Vec<u32>,
+    pub unfinished: u32,
+    pub output: Output,
+    /// What an end has sent and its host has not taken yet, ...
+    pub out: Vec<u32>,
+    /// ... and which end.
+    pub sends: EndpointId,
+    // Scratch, kept to spare allocations.
+    pub log: Vec<&'static str>,
+    pub latencies: Vec<Nanos>,
+}
+
+impl Ends {
+    pub(super) fn open(&mut self, flow: u32) {
+        let side = match self.flows[flow as usize].apps.receiver_opens {
+            true => Side::Receiver,
+            false => Side::Sender,
+        };
+        if self.now_ns >= self.boot_ns + self.cell.warmup.0 {
+            self.flows[flow as usize].start_measuring(self.now_ns);
+        } else {
+            for end in &mut self.flows[flow as usize].ends {
+                end.tcp.settle(self.now_ns);
+            }
+        }
+        self.with_endpoint(EndpointId::new(flow, side), |tcp, cx| tcp.open(cx));
+    }
+
+    /// The NIC of an end hands packets to the stack.
+    #[inline]
+    pub(super) fn arrived(&mut self, to: EndpointId, packets: &[Passing<()>]) {
+        if self.options.capture && to.side() == Side::Sender {
+            for passing in packets {
+                let segment = self.slab.get(passing.handle).clone();
+                self.capture(to.flow(), false, &segment);
+            }
+        }
+        let gro = self.hosts[to.side() as usize].gro;
+        let mut read = false;
+        let mut rest = packets;
+        while let Some(segment) = gro::next_merged(&mut self.slab, &mut rest, gro) {
+            read |= self.receive(to, &segment);
+        }
+        // Applications run when the softirq has done with all of it.
+        self.wake_app(to, read);
+    }
+
+    /// A segment reaches the stack; returns whether it made something readable,
+    /// which is read at once.
+    #[inline]
+    fn receive(&mut self, to: EndpointId, segment: &Segment) -> bool {
+        let mut readable = 0;
+        self.with_endpoint(to, |tcp, cx| readable = tcp.on_segment(cx, segment));
+        if readable > 0 {
+            self.read(to, readable);
+        }
+        readable > 0
+    }
+
+    /// The application at an end runs: what it read may be acked, and it writes.
+    #[inline]
+    fn wake_app(&mut self, id: EndpointId, has_read: bool) {
+        if has_read
+            && self.flows[id.flow() as usize]
+                .end(id.side())
+                .tcp
+                .acks_when_read()
+        {
+            self.with_endpoint(id, |tcp, cx| tcp.send_ack(cx));
+        }
+        let flow = &self.flows[id.flow() as usize];
+        let tcp = &flow.ends[id.side() as usize].tcp;
+        if id.side() == Side::Sender || flow.apps.receiver.writes() || tcp.rx.fin_received() {
+            self.pump(id);
+        }
+    }
+
+    fn read(&mut self, to: EndpointId, bytes: u64) {
+        let now = Nanos(self.now_ns);
+        let flow = &mut self.flows[to.flow() as usize];
+        let had_completed = flow.apps.receiver.completed().is_some();
+        match to.side() {
+            Side::Sender => flow.apps.sender.read(now, bytes),
+            Side::Receiver => flow.apps.receiver.read(now, bytes),
+        }
+        if to.side() == Side::Receiver {
+            flow.apps.receiver.take_latencies(&mut self.latencies);
+            for latency in self.latencies.drain(..) {
+                flow.latency_us.add(latency.as_us());
+            }
+            if !had_completed && flow.apps.receiver.completed().is_some() {
+                self.log_event(to.flow(), "complete");
+            }
+        }
+    }
+
+    /// Lets the application write while the socket takes it.
+    #[inline]
+    pub(super) fn pump(&mut self, id: EndpointId) {
+        self.turn_to(id);
+        let now = Nanos(self.now_ns);
+        let flow = &mut self.flows[id.flow() as usize];
+        let app = match id.side() {
+            Side::Sender => &mut flow.apps.sender,
+            Side::Receiver => &mut flow.apps.receiver,
+        };
+        let tcp = &mut flow.ends[id.side() as usize].tcp;
+        let mut wrote = false;
+        let pauses = loop {
+            let bytes = app.next_write_bytes(now);
+            if bytes == 0 || !tcp.is_writable() {
+                break bytes == 0;
+            }
+            let mut cx = Cx {
+                now_ns: self.now_ns,
+                host: &self.hosts[id.side() as usize].tcp,
+                slab: &mut self.slab,
+                out: &mut self.out,
+                events: &mut self.log,
+            };
+            let taken = tcp.write(&mut cx, bytes);
+            app.wrote(now, taken);
+            wrote = true;
+            if taken == bytes {
+                tcp.push(&mut cx);
+            }
+        };
+        let wakes_at = if pauses { app.wakes_at(now) } else { None };
+        let over = app.closes() || tcp.rx.fin_received() && app.next_write_bytes(now) == 0;
+        if over && tcp.close() || wrote && tcp.is_blocked() {
+            self.with_endpoint(id, |tcp, cx| tcp.push(cx));
+        } else if wrote {
+            self.with_endpoint(id, |_, _| {});
+        }
+        if let Some(at) = wakes_at {
+            self.wake_app_at(id, at.0);
+        }
+    }
+
+    /// Asks a pausing application again at that time.
+    fn wake_app_at(&mut self, id: EndpointId, at_ns: u64) {
+        let wakes_ns = &mut self.flows[id.flow() as usize].end(id.side()).app_wakes_ns;
+        if *wakes_ns != at_ns {
+            *wakes_ns = at_ns;
+            self.events.push(at_ns, Target::App(id));
+        }
+    }
+
+    pub(super) fn on_timer(&mut self, id: EndpointId) {
+        let end = self.flows[id.flow() as usize].end(id.side());
+        if end.armed_ns != self.now_ns {
+            // Superseded by an earlier one that has run since.
+            return;
+        }
+        end.armed_ns = NEVER;
+        if end.tcp.next_timer_ns() > self.now_ns {
+            // Put off meanwhile, as a timeout is by every ACK.
+            self.arm(id);
+            return;
+        }
+        self.with_endpoint(id, |tcp, cx| tcp.on_timer(cx));
+        self.pump(id);
+    }
+
+    /// An end has its turn, in which it may send: nobody else does before its host has taken that.
+    #[inline]
+    fn turn_to(&mut self, id: EndpointId) {
+        debug_assert!(
+            self.out.is_empty() || self.sends == id,
+            "two ends send at once"
+        );
+        self.sends = id;
+    }
+
+    /// Calls into an endpoint, then carries out what it asked for.
+    #[inline]
+    pub(super) fn with_endpoint(
+        &mut self,
+        id: EndpointId,
+        call: impl FnOnce(&mut Endpoint, &mut Cx),
+    ) {
+        self.turn_to(id);
+        let flow = &mut self.flows[id.flow() as usize];
+        let mut cx = Cx {
+            now_ns: self.now_ns,
+            host: &self.hosts[id.side() as usize].tcp,
+            slab: &mut self.slab,
+            out: &mut self.out,
+            events: &mut self.log,
+        };
+        let tcp = &mut flow.ends[id.side() as usize].tcp;
+        let was_done = tcp.is_done();
+        call(tcp, &mut cx);
+        let done = !was_done && tcp.is_done();
+        if id.side() == Side::Sender && !flow.dirty {
+            flow.dirty = true;
+            self.dirty.push(id.flow());
+        }
+        if !self.log.is_empty() {
+            let log = std::mem::take(&mut self.log);
+            if id.side() == Side::Sender {
+                for event in &log {
+                    self.log_event(id.flow(), event);
+                }
+            }
+            self.log = log;
+            self.log.clear();
+        }
+        self.arm(id);
+        if done {
+            self.on_end_done(id);
+        }
+    }
+
+    fn on_end_done(&mut self, id: EndpointId) {
+        let flow = &self.flows[id.flow() as usize];
+        if flow.ends.iter().all(|end| end.tcp.is_done()) {
+            self.unfinished -= 1;
+            self.log_event(id.flow(), "closed");
+        }
+    }
+
+    #[inline]
+    fn arm(&mut self, id: EndpointId) {
+        let end = self.flows[id.flow() as usize].end(id.side());
+        let due_ns = end.tcp.next_timer_ns();
+        if due_ns < end.armed_ns {
+            end.armed_ns = due_ns;
+            let due_ns = due_ns.max(self.now_ns);
+            match due_ns % self.hosts[id.side() as usize].tcp.tick_ns {
+                0 => self.events.push_tick(due_ns, id),
+                _ => self.events.push(due_ns, Target::Timer(id)),
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What happens to packets on the path, as the ends hear of it.
+
+use knee_path::packet::Packet;
+use knee_path::pipe::{Leaving, Passing, Sink};
+use knee_units::Nanos;
+
+use super::ends::Ends;
+use crate::event::{EndpointId, Side};
+
+/// The way toward one side tells the ends.
+pub struct Passage<'a> {
+    pub ends: &'a mut Ends,
+    pub side: Side,
+}
+
+impl Passage<'_> {
+    fn is_data(&self) -> bool {
+        self.side == Side::Receiver
+    }
+
+    #[cold]
+    fn gone(&mut self, packet: &Packet) {
+        if self.is_data() {
+            let payload_bytes = self.ends.slab.get(packet.handle).payload_bytes;
+            self.ends.flows[packet.flow as usize].dropped_bytes += u64::from(payload_bytes);
+        }
+        self.ends.slab.release(packet.handle);
+    }
+}
+
+impl Sink for Passage<'_> {
+    type Note = ();
+
+    fn lost(&mut self, packet: &Packet) {
+        self.ends.flows[packet.flow as usize].path_lost_pkts += u64::from(self.is_data());
+        self.gone(packet);
+    }
+
+    fn dropped(&mut self, packet: &Packet) {
+        self.ends.flows[packet.flow as usize].queue_dropped_pkts += u64::from(self.is_data());
+        self.gone(packet);
+    }
+
+    #[inline]
+    fn left(&mut self, packet: &Packet, _leaving: &Leaving) {
+        self.ends.slab.carry_mark(packet.handle, packet.ecn);
+    }
+
+    #[inline]
+    fn waited(&mut self, flow: u32, _at_ns: u64, waited: Nanos) {
+        let flow = &mut self.ends.flows[flow as usize];
+        if self.side == Side::Receiver && flow.is_measured() {
+            flow.queue_delay_us.add(waited.as_us());
+        }
+    }
+
+    fn copy(&mut self, packet: &Packet, (): ()) -> (u32, ()) {
+        let segment = self.ends.slab.get(packet.handle).clone();
+        if self.is_data() {
+            let flow = &mut self.ends.flows[packet.flow as usize];
+            flow.duplicated_bytes += u64::from(segment.payload_bytes);
+        }
+        (self.ends.slab.insert(segment), ())
+    }
+
+    #[inline]
+    fn arrived(&mut self, flow: u32, _at_ns: u64, packets: &[Passing<()>]) {
+        let to = EndpointId::new(flow, self.side);
+        self.ends.arrived(to, packets);
+    }
+}
