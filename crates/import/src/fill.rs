@@ -1,9 +1,10 @@
 //! Rows, and values of them that may be missing: numbers by [`knee_observe::column::set`].
 
-use super::{Filled, addresses};
 use knee_observe::Anonymiser;
 use knee_observe::column::{Flags, Names, Texts};
 use knee_observe::table::Table;
+
+use super::{Filled, addresses};
 
 /// Of a title or name at most this much: a batch's texts must have an end.
 const TEXT_BYTES: usize = 4096;

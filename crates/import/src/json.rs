@@ -4,11 +4,11 @@
 use std::cell::{Cell, RefCell};
 use std::io::{self, Read};
 
+use knee_observe::Anonymiser;
 use serde_json::Value;
 
 use super::counts::Report;
 use super::fill::capped;
-use knee_observe::Anonymiser;
 
 /// Of a value that is shown, at most this much.
 const SHOWN_BYTES: usize = 60;

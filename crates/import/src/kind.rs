@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use knee_observe::Anonymiser;
+use knee_observe::table::Field;
 use knee_units::parse;
 use serde_json::Value as Json;
 
 use super::counts::Count;
 use super::reading::AnyImport;
-use knee_observe::Anonymiser;
-use knee_observe::table::Field;
 
 /// An importer that `knee import` can name.
 pub struct Kind {

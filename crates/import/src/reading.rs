@@ -5,10 +5,10 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use arrow_schema::SchemaRef;
+use knee_observe::table::{self, Table};
 
 use super::counts::{More, Report, Value};
 use super::lines;
-use knee_observe::table::{self, Table};
 
 /// A batch with the name of its table.
 pub type Filled = (&'static str, arrow_array::RecordBatch);

@@ -15,16 +15,16 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use knee_observe::Anonymiser;
+use knee_observe::sock_diag::{Diag, MESSAGE_BYTES, fill, fill_dumped};
+use knee_observe::table::{self, Table};
+use knee_observe::tables::Sockets;
 use serde::Deserialize;
 
 use super::counts::counts;
 use super::kind::HOST;
 use super::lines::Lines;
 use super::{Columns, Kind, More as _, Opt, Sample, TableKind};
-use knee_observe::Anonymiser;
-use knee_observe::sock_diag::{Diag, MESSAGE_BYTES, fill, fill_dumped};
-use knee_observe::table::{self, Table};
-use knee_observe::tables::Sockets;
 
 pub static KIND: Kind = Kind {
     name: "tcp-info",

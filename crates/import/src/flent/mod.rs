@@ -11,6 +11,8 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use chrono::NaiveDateTime;
+use knee_observe::Anonymiser;
+use knee_observe::table::Table as _;
 use serde_json::Value;
 
 use self::rows::{Rows, Test};
@@ -18,8 +20,6 @@ pub use self::tables::{FlentPoints, FlentSamples, FlentTests};
 use super::json::{self, Meter, Odd, Part};
 use super::reading::described;
 use super::{Columns, Counts, Described, Filled, Import, Kind, Report, Sample, TableKind};
-use knee_observe::Anonymiser;
-use knee_observe::table::Table as _;
 
 /// Five minutes of a busy test have 5 MB. It bounds memory: as values, a file takes
 /// seven times its length.

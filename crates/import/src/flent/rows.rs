@@ -1,14 +1,14 @@
 //! A test's rows of `flent_tests`, `flent_points` and `flent_samples`.
 
+use knee_observe::Anonymiser;
+use knee_observe::column::set;
+use knee_observe::table::Table;
 use serde_json::{Map, Value};
 
 use super::super::Filled;
 use super::super::fill::{add_row, capped, host, name, put_away, words};
 use super::super::json::{Part, ns, scaled};
 use super::tables::{FlentPoints, FlentSamples, FlentTests};
-use knee_observe::Anonymiser;
-use knee_observe::column::set;
-use knee_observe::table::Table;
 
 /// What else was measured, of every station or class.
 const MORE_BYTES: usize = 64 << 10;

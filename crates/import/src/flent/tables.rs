@@ -1,9 +1,8 @@
 //! `flent_tests`, `flent_points` and `flent_samples`: what flent measured.
 
-use knee_tables::{Samples, Table as _};
-
 use knee_observe::column::{Names, Numbers, Texts};
 use knee_observe::table::observed;
+use knee_tables::{Samples, Table as _};
 
 observed! {
     /// A row per test.

@@ -13,6 +13,8 @@ mod test;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
+use knee_observe::Anonymiser;
+use knee_observe::table::Table as _;
 use serde::de::DeserializeSeed;
 use serde_json::Value;
 
@@ -26,8 +28,6 @@ use super::reading::described;
 use super::{
     Columns, Counts, Described, Filled, Import, Kind, More as _, Sample, TableKind, addresses,
 };
-use knee_observe::Anonymiser;
-use knee_observe::table::Table as _;
 
 /// Nothing that iperf3 writes as one value is longer: an interval of 128 streams
 /// has 50 KB. It bounds memory.

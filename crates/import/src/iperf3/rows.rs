@@ -1,12 +1,13 @@
 //! A test's rows of `iperf3_intervals` and `iperf3_streams`.
 
+use knee_observe::Anonymiser;
+use knee_observe::column::set;
+
 use super::super::Filled;
 use super::super::fill::{add_row, flag, host, name, put_away, words};
 use super::super::json::ns;
 use super::tables::{Iperf3Intervals, Iperf3Streams};
 use super::test::{End, Interval, Stream, Sums, Test};
-use knee_observe::Anonymiser;
-use knee_observe::column::set;
 
 /// Which test a row is of.
 #[derive(Clone, Copy)]

@@ -1,9 +1,8 @@
 //! `iperf3_intervals` and `iperf3_streams`: what iperf3 measured.
 
-use knee_tables::{Samples, Table as _, TcpInfoSamples};
-
 use knee_observe::column::{Flags, Names, Numbers, Texts};
 use knee_observe::table::observed;
+use knee_tables::{Samples, Table as _, TcpInfoSamples};
 
 observed! {
     /// A row per interval and stream that an end reported on.

@@ -18,9 +18,10 @@ use arrow_schema::SchemaRef;
 pub use conf::{ConfError, log_format};
 pub use format::{Escape, Format, FormatError};
 
+use knee_observe::Anonymiser;
+
 use super::lines::{self, Lines};
 use super::{Columns, Given, Kind, Opt, Sample, TableKind, Takes};
-use knee_observe::Anonymiser;
 use table::Requests;
 
 /// The table's name.

@@ -8,6 +8,9 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use knee_observe::Anonymiser;
+use knee_observe::column::{Fill, Names, Numbers, Texts};
+use knee_observe::table::{self, ROWS};
 use knee_tables::Column as Description;
 
 use super::super::addresses;
@@ -15,9 +18,6 @@ use super::TABLE;
 use super::format::{Format, Mismatch};
 use super::values::{self, Clock};
 use super::variables::{KNOWN, Kind, REQUEST, known};
-use knee_observe::Anonymiser;
-use knee_observe::column::{Fill, Names, Numbers, Texts};
-use knee_observe::table::{self, ROWS};
 
 /// Of the lines of a batch: a column's texts stay below Arrow's 2 GiB, however
 /// long they are.

@@ -1,18 +1,10 @@
 //! Packet captures (pcap, pcapng), as rows of `capture_acks` and
 //! `capture_connections`.
 //!
-//! Each packet goes through [`file`] (a record), [`packet`] (a TCP segment),
-//! [`connection`] (handshake, place of the capture) and [`sender`], of which a
-//! connection has two: what one side sent and what came back. Memory is bounded
-//! by the connections that are open at a time and by what is outstanding on them.
+//! [`knee_capture`] says what a capture tells of a connection; here are those that
+//! are open. Memory is bounded by them and by what is outstanding on them.
 
-mod connection;
-mod file;
-mod packet;
-mod quantiles;
-mod ranges;
 mod rows;
-mod sender;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -20,10 +12,12 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use ahash::AHashMap;
+use knee_capture::connection::{Connection, Ended, Taken};
+use knee_capture::file::{Next, Reader, Record};
+use knee_capture::packet::{self, Decoded, Endpoint, Segment};
+use knee_observe::Anonymiser;
+use knee_observe::table::Table as _;
 
-use self::connection::{Connection, Ended, Taken};
-use self::file::{Next, Reader, Record};
-use self::packet::{Decoded, Endpoint, Segment};
 use self::rows::Rows;
 pub use self::tables::{CaptureAcks, CaptureConnections};
 use super::counts::counts;
@@ -32,8 +26,6 @@ use super::reading::described;
 use super::{
     Columns, Counts, Described, Filled, Import, Kind, More as _, Opt, Sample, TableKind, Takes,
 };
-use knee_observe::Anonymiser;
-use knee_observe::table::Table as _;
 
 /// A closed connection whose last packets may still come: twice the longest life
 /// of a segment (RFC 9293, section 3.4.2, as Linux has it).
@@ -363,7 +355,7 @@ impl Import for Analyser {
         let bytes_before = self.report.bytes;
         let dropped_before = self.report.more.dropped_by_capture;
         loop {
-            match reader.next()? {
+            match reader.read_next()? {
                 Next::Record(record) => self.record(&record),
                 Next::Unusable(what) => {
                     self.report.count();

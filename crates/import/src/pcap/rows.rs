@@ -1,48 +1,14 @@
 //! Rows of `capture_acks` and `capture_connections`.
 
-use super::super::Filled;
-use super::super::fill::{add_row, put_away};
-use super::connection::{Connection, Ended};
-use super::sender::Heard;
-use super::tables::{CaptureAcks, CaptureConnections};
+use knee_capture::connection::{Connection, Ended};
+use knee_capture::sender::Heard;
+use knee_capture::{Interval, Told};
 use knee_observe::Anonymiser;
 use knee_observe::column::{Numbers, set};
 
-/// The ACKs of an interval so far.
-#[derive(Default)]
-pub struct Interval {
-    /// The interval's number since 1970, once there is an ACK in it.
-    slot: Option<i64>,
-    rtt_us_sum: i64,
-    rtt_us_min: Option<i64>,
-    rtt_us_max: Option<i64>,
-    rtt_samples: i64,
-    rtt_ts_us_min: Option<i64>,
-}
-
-impl Interval {
-    pub fn is_open(&self) -> bool {
-        self.slot.is_some()
-    }
-
-    /// Adds what an ACK said. False: there are no intervals.
-    pub fn add(&mut self, t_ns: i64, heard: &Heard, every_ns: Option<i64>) -> bool {
-        let Some(every_ns) = every_ns else {
-            return false;
-        };
-        self.slot.get_or_insert(t_ns.div_euclid(every_ns));
-        if let Some(rtt_us) = heard.rtt_ns.map(us) {
-            self.rtt_us_sum = self.rtt_us_sum.saturating_add(rtt_us);
-            self.rtt_us_min = Some(self.rtt_us_min.map_or(rtt_us, |least| least.min(rtt_us)));
-            self.rtt_us_max = self.rtt_us_max.max(Some(rtt_us));
-            self.rtt_samples += 1;
-        }
-        if let Some(rtt_us) = heard.rtt_ts_ns.map(us) {
-            self.rtt_ts_us_min = Some(self.rtt_ts_us_min.map_or(rtt_us, |us| us.min(rtt_us)));
-        }
-        true
-    }
-}
+use super::super::Filled;
+use super::super::fill::{add_row, put_away};
+use super::tables::{CaptureAcks, CaptureConnections};
 
 /// Begins a row of either table: when, of which connection, between which ends.
 macro_rules! begin_row {
@@ -98,18 +64,6 @@ impl Rows {
         }
     }
 
-    pub fn every_ns(&self) -> Option<i64> {
-        self.every_ns
-    }
-
-    /// Is an interval over at `t_ns`?
-    pub fn is_over(&self, interval: &Interval, t_ns: i64) -> bool {
-        match (interval.slot, self.every_ns) {
-            (Some(slot), Some(every_ns)) => t_ns.div_euclid(every_ns) != slot,
-            _ => false,
-        }
-    }
-
     /// Batches that are full.
     pub fn take_full(&mut self) -> Vec<Filled> {
         std::mem::take(&mut self.full)
@@ -120,28 +74,6 @@ impl Rows {
         put_away(&mut self.acks, &mut self.full);
         put_away(&mut self.connections, &mut self.full);
         self.take_full()
-    }
-
-    /// A row for an ACK, which the side `local` heard.
-    pub fn ack(&mut self, connection: &Connection, local: usize, t_ns: i64, heard: &Heard) {
-        let row = self.ack_row(connection, local, t_ns);
-        set(&mut self.acks.rtt_us, row, heard.rtt_ns.map(us));
-        set(&mut self.acks.rtt_ts_us, row, heard.rtt_ts_ns.map(us));
-    }
-
-    /// A row for an interval.
-    pub fn interval(&mut self, connection: &Connection, local: usize, interval: &Interval) {
-        let (Some(slot), Some(every_ns)) = (interval.slot, self.every_ns) else {
-            return;
-        };
-        let row = self.ack_row(connection, local, slot * every_ns);
-        let table = &mut self.acks;
-        let mean = (interval.rtt_us_sum).checked_div(interval.rtt_samples);
-        set(&mut table.rtt_us, row, mean);
-        set(&mut table.rtt_us_min, row, interval.rtt_us_min);
-        set(&mut table.rtt_us_max, row, interval.rtt_us_max);
-        table.rtt_samples.set(row, interval.rtt_samples);
-        set(&mut table.rtt_ts_us, row, interval.rtt_ts_us_min);
     }
 
     fn ack_row(&mut self, connection: &Connection, local: usize, t_ns: i64) -> usize {
@@ -252,6 +184,32 @@ impl Rows {
             let goodput = i64::try_from(goodput).unwrap_or(i64::MAX);
             table.goodput_bits_per_sec.set(row, goodput);
         }
+    }
+}
+
+impl Told for Rows {
+    fn every_ns(&self) -> Option<i64> {
+        self.every_ns
+    }
+
+    fn ack(&mut self, connection: &Connection, local: usize, t_ns: i64, heard: &Heard) {
+        let row = self.ack_row(connection, local, t_ns);
+        set(&mut self.acks.rtt_us, row, heard.rtt_ns.map(us));
+        set(&mut self.acks.rtt_ts_us, row, heard.rtt_ts_ns.map(us));
+    }
+
+    fn interval(&mut self, connection: &Connection, local: usize, interval: &Interval) {
+        let begins_ns = (self.every_ns).and_then(|every_ns| interval.begins_ns(every_ns));
+        let Some(begins_ns) = begins_ns else {
+            return;
+        };
+        let row = self.ack_row(connection, local, begins_ns);
+        let table = &mut self.acks;
+        set(&mut table.rtt_us, row, interval.rtt_us_mean());
+        set(&mut table.rtt_us_min, row, interval.rtt_us_min);
+        set(&mut table.rtt_us_max, row, interval.rtt_us_max);
+        table.rtt_samples.set(row, interval.rtt_samples);
+        set(&mut table.rtt_ts_us, row, interval.rtt_ts_us_min);
     }
 }
 

@@ -15,15 +15,15 @@ use std::path::Path;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use knee_observe::Anonymiser;
+use knee_observe::table::{self, Table};
+use knee_observe::tables::Sockets;
 
 use self::line::{Tokens, details};
 use super::counts::counts;
 use super::kind::HOST;
 use super::lines::{self, Lines};
 use super::{Columns, Given, Kind, More as _, Opt, Sample, TableKind, Takes};
-use knee_observe::Anonymiser;
-use knee_observe::table::{self, Table};
-use knee_observe::tables::Sockets;
 
 /// Different unknown words that are counted apart.
 const WORDS: usize = 64;

@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::packet::{ACK, CE, ECE, FIN, RST, SYN, Segment};
-use super::quantiles::Quantiles;
-use super::ranges::Ranges;
+use crate::packet::{ACK, CE, ECE, FIN, RST, SYN, Segment};
+use crate::quantiles::Quantiles;
+use crate::ranges::Ranges;
 
 /// Room below for what was sent before the capture began.
 const FIRST: u64 = 1 << 33;

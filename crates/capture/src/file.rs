@@ -201,7 +201,7 @@ impl<R: Read> Reader<R> {
 
     /// # Errors
     /// The file cannot be read.
-    pub fn next(&mut self) -> io::Result<Next<'_>> {
+    pub fn read_next(&mut self) -> io::Result<Next<'_>> {
         match self.pcap {
             Some(pcap) => self.next_pcap(pcap),
             None => self.next_packet_block(),

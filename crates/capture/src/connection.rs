@@ -1,8 +1,8 @@
 //! A connection: its handshake, its two senders and how it ends.
 
-use super::packet::{ACK, Endpoint, RST, SYN, Segment};
-use super::rows::{Interval, Rows};
-use super::sender::Sender;
+use crate::interval::Interval;
+use crate::packet::{ACK, Endpoint, RST, SYN, Segment};
+use crate::sender::{Heard, Sender};
 
 /// Two legs of a round trip below this together are the hosts' own time as much
 /// as the path's: they tell nothing of the place.
@@ -45,7 +45,7 @@ struct Handshake {
 pub struct Side {
     pub endpoint: Endpoint,
     pub sender: Sender,
-    pub interval: Interval,
+    interval: Interval,
     place: Option<(u64, i64)>,
 }
 
@@ -81,6 +81,16 @@ pub struct Connection {
     pub opened_by: Option<usize>,
     handshake: Handshake,
     was_reset: bool,
+}
+
+/// Takes what connections tell while their packets are read.
+pub trait Told {
+    /// Length of the intervals in which ACKs are told; `None`: each ACK is.
+    fn every_ns(&self) -> Option<i64>;
+    /// An ACK, which that side heard.
+    fn ack(&mut self, connection: &Connection, side: usize, t_ns: i64, heard: &Heard);
+    /// The ACKs of an interval, which that side heard.
+    fn interval(&mut self, connection: &Connection, side: usize, interval: &Interval);
 }
 
 /// What became of a packet.
@@ -147,16 +157,16 @@ impl Connection {
         self.sides.iter_mut().for_each(|side| side.sender.forget());
     }
 
-    /// Takes a packet, and writes the row that it makes.
-    pub fn packet(&mut self, t_ns: i64, segment: &Segment, rows: &mut Rows) -> Taken {
+    /// Takes a packet, and tells what it says.
+    pub fn packet(&mut self, t_ns: i64, segment: &Segment, told: &mut impl Told) -> Taken {
         let from = self.from(segment);
         let to = 1 - from;
         if !self.sides[from].is_in_place(t_ns, segment.place) {
             return Taken::Again;
         }
         for side in 0..2 {
-            if rows.is_over(&self.sides[side].interval, t_ns) {
-                self.write_interval(side, rows);
+            if self.sides[side].interval.is_over(t_ns, told.every_ns()) {
+                self.tell_interval(side, told);
             }
         }
         self.last_ns = self.last_ns.max(t_ns);
@@ -168,26 +178,26 @@ impl Connection {
         let heard = self.sides[to].sender.hear(t_ns, segment, scale, mss);
         self.was_reset |= segment.has(RST);
         if heard.is_news && self.sides[to].sender.counts.bytes_sent > 0 {
-            if self.sides[to].interval.add(t_ns, &heard, rows.every_ns()) {
+            if self.sides[to].interval.add(t_ns, &heard, told.every_ns()) {
                 return Taken::Yes;
             }
-            rows.ack(self, to, t_ns, &heard);
+            told.ack(self, to, t_ns, &heard);
         }
         Taken::Yes
     }
 
-    /// Writes the intervals under way.
-    pub fn finish(&mut self, rows: &mut Rows) {
+    /// Tells the intervals under way.
+    pub fn finish(&mut self, told: &mut impl Told) {
         for side in 0..2 {
             if self.sides[side].interval.is_open() {
-                self.write_interval(side, rows);
+                self.tell_interval(side, told);
             }
         }
     }
 
-    fn write_interval(&mut self, side: usize, rows: &mut Rows) {
+    fn tell_interval(&mut self, side: usize, told: &mut impl Told) {
         let interval = std::mem::take(&mut self.sides[side].interval);
-        rows.interval(self, side, &interval);
+        told.interval(self, side, &interval);
     }
 
     fn from(&self, segment: &Segment) -> usize {
