@@ -4,8 +4,15 @@
 //! they begin at [`FIRST`] and never wrap. A SYN and a FIN, which take a number
 //! each, are left out of all counts of bytes.
 
-use std::collections::{BTreeMap, VecDeque};
+mod again;
+mod outstanding;
+mod stamps;
 
+use std::collections::BTreeMap;
+
+use self::again::Again;
+use self::outstanding::Outstanding;
+use self::stamps::Stamps;
 use crate::packet::{ACK, CE, ECE, FIN, RST, SYN, Segment};
 use crate::quantiles::Quantiles;
 use crate::ranges::Ranges;
@@ -26,26 +33,11 @@ const KEPT: usize = 4096;
 /// overtaken on its way to the capture; later, it was sent again.
 const OVERTAKEN_NS: i64 = 3_000_000;
 
-/// A range that was sent and is not acknowledged yet.
-struct Sent {
-    end: u64,
-    t_ns: i64,
-    /// More than once.
-    again: bool,
-}
-
 /// A range that the capture does not have.
 struct Hole {
     end: u64,
     t_ns: i64,
     acked: bool,
-}
-
-/// A value of the timestamps option that the far end has not echoed yet.
-struct Stamp {
-    value: u32,
-    t_ns: i64,
-    with_data: bool,
 }
 
 /// Counts so far, in the words of `tcp_info`.
@@ -107,12 +99,11 @@ pub struct Sender {
     una: u64,
     nxt: u64,
     fin_at: Option<u64>,
-    sent: BTreeMap<u64, Sent>,
+    sent: Outstanding,
     sacked: Ranges,
     holes: BTreeMap<u64, Hole>,
-    /// Ends of ranges sent again, and how often each.
-    again: BTreeMap<u64, (u64, u32)>,
-    stamps: VecDeque<Stamp>,
+    again: Again,
+    stamps: Stamps,
     window: u16,
     new: Vec<(u64, u64)>,
 }
@@ -143,10 +134,8 @@ impl Sender {
 
     /// Gives back half of that memory. What was sent longest ago has no RTT then.
     pub fn forget(&mut self) {
-        for _ in 0..self.sent.len().div_ceil(2) {
-            self.sent.pop_first();
-        }
-        self.stamps.drain(..self.stamps.len().div_ceil(2));
+        self.sent.forget();
+        self.stamps.forget();
         self.holes.clear();
         self.again.clear();
     }
@@ -185,7 +174,7 @@ impl Sender {
         };
         let to = from + u64::from(segment.payload_bytes);
         if let Some((value, _)) = segment.options.timestamps {
-            self.stamp(t_ns, value, to > from);
+            self.stamps.add(t_ns, value, to > from);
         }
         if segment.has(FIN) {
             self.fin_at = Some(to);
@@ -259,45 +248,13 @@ impl Sender {
     fn repeat(&mut self, t_ns: i64, from: u64, to: u64, mss: u64) {
         self.counts.bytes_retrans += to - from;
         self.counts.total_retrans += (to - from).div_ceil(mss);
-        let known = self.again.entry(from).or_insert((to, 0));
-        *known = (known.0.max(to), known.1 + 1);
-        if self.again.len() > KEPT {
-            self.again.pop_first();
-        }
+        self.again.add(from, to);
         self.insert(t_ns, from, to, true);
     }
 
-    /// Notes that `from..to` was sent, in place of what was known of it; what is
-    /// acknowledged already needs no note.
+    /// Notes that `from..to` was sent; what is acknowledged already needs no note.
     fn insert(&mut self, t_ns: i64, from: u64, to: u64, again: bool) {
-        let from = from.max(self.una);
-        if from >= to {
-            return;
-        }
-        if let Some((_, sent)) = self.sent.range_mut(..from).next_back()
-            && sent.end > from
-        {
-            let after = Sent {
-                end: sent.end,
-                ..*sent
-            };
-            sent.end = from;
-            if after.end > to {
-                self.sent.insert(to, after);
-            }
-        }
-        while let Some((&start, _)) = self.sent.range(from..to).next() {
-            let covered = self.sent.remove(&start).expect("it was just seen");
-            if covered.end > to {
-                self.sent.insert(to, covered);
-            }
-        }
-        let sent = Sent {
-            end: to,
-            t_ns,
-            again,
-        };
-        self.sent.insert(from, sent);
+        self.sent.insert(t_ns, from.max(self.una), to, again);
     }
 
     fn hole(&mut self, from: u64, to: u64, t_ns: i64, acked: bool) {
@@ -309,22 +266,6 @@ impl Sender {
         self.holes.insert(from, hole);
         if self.holes.len() > KEPT {
             self.holes.pop_first();
-        }
-    }
-
-    fn stamp(&mut self, t_ns: i64, value: u32, with_data: bool) {
-        let is_newer =
-            (self.stamps.back()).is_none_or(|last| (value.wrapping_sub(last.value) as i32) > 0);
-        if is_newer {
-            self.stamps.push_back(Stamp {
-                value,
-                t_ns,
-                with_data,
-            });
-            // Nothing comes back.
-            if self.stamps.len() > KEPT {
-                self.stamps.pop_front();
-            }
         }
     }
 
@@ -393,17 +334,7 @@ impl Sender {
     /// with data carried first.
     fn echo(&mut self, t_ns: i64, segment: &Segment) -> Option<i64> {
         let (_, echo) = segment.options.timestamps?;
-        let mut found = None;
-        while let Some(stamp) = self.stamps.front() {
-            if (echo.wrapping_sub(stamp.value) as i32) < 0 {
-                break;
-            }
-            if stamp.value == echo {
-                found = Some((t_ns - stamp.t_ns, stamp.with_data));
-            }
-            self.stamps.pop_front();
-        }
-        let (rtt_ns, with_data) = found.filter(|&(rtt_ns, _)| rtt_ns >= 0)?;
+        let (rtt_ns, with_data) = self.stamps.echo(t_ns, echo)?;
         keep_least(&mut self.echo_ns_min, rtt_ns);
         if !with_data {
             return None;
@@ -429,36 +360,9 @@ impl Sender {
         if from < to && (from < ack || within_second) {
             found[0] = (0, 0);
             self.counts.dsack_dups += (to - from).div_ceil(mss);
-            self.spurious(from, to, mss);
+            self.counts.spurious_retrans += self.again.spurious(from, to, mss);
         }
         found
-    }
-
-    fn spurious(&mut self, from: u64, to: u64, mss: u64) {
-        let mut at = from;
-        while at < to {
-            let found = (self.again.range(..=at).next_back())
-                .filter(|(_, (end, _))| *end > at)
-                .or_else(|| self.again.range(at..to).next())
-                .map(|(&start, &(end, times))| (start, end, times));
-            let Some((start, end, times)) = found else {
-                return;
-            };
-            let part = (start.max(at), end.min(to));
-            self.counts.spurious_retrans += (part.1 - part.0).div_ceil(mss);
-            self.again.remove(&start);
-            if times > 1 {
-                self.again.insert(start, (end, times - 1));
-            } else {
-                if start < part.0 {
-                    self.again.insert(start, (part.0, 1));
-                }
-                if part.1 < end {
-                    self.again.insert(part.1, (end, 1));
-                }
-            }
-            at = end.max(at + 1);
-        }
     }
 
     /// Everything below `ack` has arrived.
@@ -467,22 +371,7 @@ impl Sender {
             self.hole(self.nxt, ack, t_ns, false);
             self.nxt = ack;
         }
-        let mut newest = None;
-        let mut any_again = false;
-        while let Some(entry) = self.sent.first_entry() {
-            let start = *entry.key();
-            if start >= ack {
-                break;
-            }
-            let sent = entry.remove();
-            any_again |= sent.again;
-            if !sent.again && !self.sacked.covers(start, sent.end.min(ack)) {
-                newest = newest.max(Some(sent.t_ns));
-            }
-            if sent.end > ack {
-                self.sent.insert(ack, sent);
-            }
-        }
+        let newest = self.sent.acknowledge(ack, &self.sacked);
         let mut at = self.una;
         while let Some((&start, hole)) = self.holes.range_mut(at..ack).next() {
             at = start + 1;
@@ -503,7 +392,6 @@ impl Sender {
         self.sacked.remove_below(ack);
         self.last_progress_ns = Some(t_ns);
         newest
-            .filter(|_| !any_again)
             .map(|sent_ns| t_ns - sent_ns)
             .filter(|&rtt_ns| rtt_ns >= 0)
     }
@@ -526,14 +414,7 @@ impl Sender {
             self.sacked.insert(from, to, &mut new);
             for &(from, to) in &new {
                 is_news = true;
-                let first = (self.sent.range(..=from).next_back())
-                    .filter(|(_, sent)| sent.end > from)
-                    .map_or(from, |(&start, _)| start);
-                for sent in self.sent.range(first..to).map(|(_, sent)| sent) {
-                    if !sent.again {
-                        newest = newest.max(Some(sent.t_ns));
-                    }
-                }
+                newest = newest.max(self.sent.newest(from, to));
             }
         }
         self.new = new;
