@@ -10,6 +10,8 @@
 #ifndef KNEE_BBR_REV_H
 #define KNEE_BBR_REV_H
 
+#include "bbr_rev_cycle.h"
+#include "bbr_rev_flight.h"
 #include "bbr_rev_model.h"
 #include "bbr_rev_own.h"
 
@@ -20,21 +22,8 @@
 #define BBR_REV_FULL_ECN_ROUNDS 2u
 /* Smoothing of the mark rate: 1/16. 1/256. */
 #define BBR_REV_ECN_ALPHA_GAIN 16u
-/* Most doublings of the probe's growth; 2^30 is beyond every window. */
-#define BBR_REV_MAX_UP_ROUNDS 30u
 #define BBR_REV_MAX_ROUNDS_SINCE 0xffu
 #define BBR_REV_MAX_LOSS_ACKS 15u
-/* The rounds to a probe are counted from a random 0 or 1. */
-#define BBR_REV_RANDOM_ROUNDS 2u
-
-/* A flight, seen from its end. */
-struct bbr_rev_flight {
-	u32 tx_in_flight; /* segments; 0: not known */
-	u32 lost;	  /* segments */
-	u32 delivered;	  /* segments */
-	u32 delivered_ce; /* segments of these */
-	u32 is_app_limited;
-};
 
 /* ---- rates -------------------------------------------------------------- */
 
@@ -73,119 +62,7 @@ static void bbr_rev_set_pacing_rate(struct bbr_rev *s, const struct cc_in *in,
 		out->pacing_rate = rate;
 }
 
-/* ---- the cycle of PROBE_BW ---------------------------------------------- */
-
-/* Each round of UP doubles by how much inflight_hi grows in it. */
-static void bbr_rev_raise_slope(struct bbr_rev *s, const struct cc_out *out)
-{
-	u32 growth = 1u << cc_min(s->up_rounds, BBR_REV_MAX_UP_ROUNDS);
-
-	s->up_rounds = cc_min(s->up_rounds + 1, BBR_REV_MAX_UP_ROUNDS);
-	s->up_count = cc_max(out->snd_cwnd / growth, 1);
-}
-
-/* Its gains have to be applied. */
-static void bbr_rev_enter_phase(struct bbr_rev *s, u32 phase)
-{
-	s->phase = phase;
-	s->try_fast_path = 0;
-}
-
-static void bbr_rev_start_refill(struct bbr_rev *s, const struct cc_in *in,
-				 u32 up_rounds)
-{
-	bbr_rev_reset_lower_bounds(s);
-	s->up_rounds = up_rounds;
-	s->up_acks = 0;
-	s->stopped_risky = 0;
-	s->acks = BBR_REV_ACKS_REFILLING;
-	bbr_round_restart(&s->round, in);
-	s->probe_was_good = 0;
-	bbr_rev_enter_phase(s, BBR_REV_REFILL);
-}
-
-static void bbr_rev_start_up(struct bbr_rev *s, const struct cc_in *in,
-			     const struct cc_out *out)
-{
-	s->acks = BBR_REV_ACKS_STARTING;
-	bbr_round_restart(&s->round, in);
-	s->phase_mstamp_us = in->now_us;
-	bbr_rev_reset_full_bw(s);
-	s->full_bw = s->sample_bw;
-	bbr_rev_enter_phase(s, BBR_REV_UP);
-	bbr_rev_raise_slope(s, out);
-}
-
-static void bbr_rev_start_down(struct bbr_rev *s, const struct cc_in *in,
-			       struct cc_out *out)
-{
-	u32 random = cc_random(in, out);
-
-	bbr_rev_reset_congestion(s);
-	s->up_count = CC_U32_MAX;
-	/* Two draws of one random number: its high and its low half. */
-	s->rounds_since_probe =
-		cc_random_below(random << 16, BBR_REV_RANDOM_ROUNDS);
-	s->probe_wait_us = cc_add_saturate(
-		s->probe_wait, cc_random_below(random, s->probe_wait_random));
-	s->phase_mstamp_us = in->now_us;
-	s->acks = BBR_REV_ACKS_STOPPING;
-	bbr_round_restart(&s->round, in);
-	bbr_rev_enter_phase(s, BBR_REV_DOWN);
-}
-
-static void bbr_rev_start_cruise(struct bbr_rev *s)
-{
-	if (s->inflight_lo != BBR_REV_UNSET)
-		s->inflight_lo = cc_min(s->inflight_lo, s->inflight_hi);
-	bbr_rev_enter_phase(s, BBR_REV_CRUISE);
-}
-
 /* ---- too much in flight? ------------------------------------------------ */
-
-static u32 bbr_rev_too_high(const struct bbr_rev *s,
-			    const struct bbr_rev_flight *f)
-{
-	if (f->lost && f->tx_in_flight) {
-		u64 most = ((u64)f->tx_in_flight * s->loss_thresh) >>
-			   BBR_UNIT_SHIFT;
-
-		if (f->lost > most)
-			return 1;
-	}
-	if (f->delivered_ce && f->delivered && s->ecn_eligible &&
-	    s->ecn_thresh) {
-		u64 most =
-			((u64)f->delivered * s->ecn_thresh) >> BBR_UNIT_SHIFT;
-
-		if (bbr_rev_is_marked_too_much(f->delivered_ce, most))
-			return 1;
-	}
-	return 0;
-}
-
-/*
- * At which packet of a lost run did the loss rate cross the threshold?
- *	(lost_prev + x) / (inflight_prev + x) = thresh
- * `run` packets lie at the end of the flight. Returns inflight_prev + x.
- */
-static u32 bbr_rev_crossing(const struct bbr_rev *s,
-			    const struct bbr_rev_flight *f, u32 run)
-{
-	u32 inflight_prev, lost_prev;
-	u64 budget, x = 0;
-
-	if (f->tx_in_flight < run || f->lost < run)
-		return BBR_REV_UNSET;
-	inflight_prev = f->tx_in_flight - run;
-	lost_prev = f->lost - run;
-	budget = ((u64)inflight_prev * s->loss_thresh + BBR_UNIT - 1) >>
-		 BBR_UNIT_SHIFT;
-	if (lost_prev < budget)
-		x = cc_div((budget - lost_prev) << BBR_UNIT_SHIFT,
-			   BBR_UNIT - s->loss_thresh);
-	return cc_saturate(inflight_prev + x);
-}
 
 /* Once per probe: this was too much. `in_flight`: how much it was. */
 static void bbr_rev_handle_too_high(struct bbr_rev *s, const struct cc_in *in,
@@ -229,34 +106,6 @@ static void bbr_rev_queue_too_high_in_startup(struct bbr_rev *s,
 }
 
 /* ---- the steps of an ACK ------------------------------------------------ */
-
-/* Where the stack tells the facts of each packet, and is to be believed. */
-static u32 bbr_rev_has_facts(const struct bbr_rev *s, const struct cc_in *in)
-{
-	return in->rs_has_tx && !s->approximate;
-}
-
-static struct bbr_rev_flight bbr_rev_flight_of(const struct bbr_rev *s,
-					       const struct cc_in *in)
-{
-	struct bbr_rev_flight f = { 0, 0, 0, 0, in->rs_is_app_limited };
-
-	if (in->rs_delivered < 0)
-		return f;
-	if (bbr_rev_has_facts(s, in)) {
-		f.tx_in_flight = in->rs_tx_in_flight;
-		f.lost = in->rs_lost;
-	} else {
-		struct bbr_tx_fact fact = bbr_tx_guess(&s->tx, in);
-
-		f.tx_in_flight = fact.in_flight;
-		f.lost = fact.lost;
-	}
-	f.delivered = (u32)in->rs_delivered;
-	if (in->rs_delivered_ce > 0)
-		f.delivered_ce = (u32)in->rs_delivered_ce;
-	return f;
-}
 
 static void bbr_rev_check_marks_are_usable(struct bbr_rev *s)
 {

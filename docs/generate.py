@@ -234,7 +234,7 @@ def functions() -> str:
     return "\n\n\n".join([HEAD, *own, *map(_function, IMPORTERS.values())]) + "\n"
 
 
-HEAD = '''"""A function for each importer, written by docs/generate.py from crates/observe/src/import/: change that."""
+HEAD = '''"""A function for each importer, written by docs/generate.py from crates/import/src/: change that."""
 
 from __future__ import annotations
 

@@ -362,7 +362,7 @@ def give_back_memory() -> None:
     in use."""
 
 def importers() -> list[dict[str, Any]]:
-    """Every importer, as its `Kind` in `crates/observe/src/import/` describes it."""
+    """Every importer, as its `Kind` in `crates/import/src/` describes it."""
 
 def import_files(
     name: str, asked: str, progress: Callable[[int, int], object] | None

@@ -54,13 +54,13 @@ def test_every_file_that_declares_a_kind_is_listed(folder: str, names: list[str]
 
 
 def test_every_importer_is_listed_and_has_a_function() -> None:
-    base = "crates/observe/src/import"
+    base = "crates/import/src"
     declaring = {
         path.relative_to(base).parts[0].removesuffix(".rs")
         for path in files()
         if path.is_relative_to(base) and path.suffix == ".rs" and "static KIND: Kind" in read(path)
     }
-    assert declaring == set(re.findall(r"&(\w+)::KIND\b", read(Path(f"{base}/mod.rs"))))
+    assert declaring == set(re.findall(r"&(\w+)::KIND\b", read(Path(f"{base}/lib.rs"))))
     assert len(declaring) == len(IMPORTERS)
     for kind in IMPORTERS.values():
         function = getattr(kneepoint, kind.function)

@@ -285,7 +285,7 @@ def test_csv_has_every_table_with_units_in_its_names(call: Call, small_run: Path
 
 
 def test_csv_is_of_what_was_imported_too(call: Call, tmp_path: Path) -> None:
-    data = Path(__file__).parents[2] / "crates/observe/tests/data/iperf3"
+    data = Path(__file__).parents[2] / "crates/import/tests/data/iperf3"
     assert call("import", "iperf3", data / "v3.12-bidir.json", "--out", "in").code == 0
     ended = call("export", "in", "--format", "csv", "--out", "o'ut")
     assert (ended.code, ended.err) == (0, "")

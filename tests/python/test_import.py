@@ -35,7 +35,7 @@ NEWER = (
     "lastsnd:9896 lastrcv:10944 lastack:9864 pacing_rate 98.5Mbps delivery_rate 27.9Mbps delivered:6316 busy:3020ms "
     "rwnd_limited:2072ms(68.6%) retrans:0/5 dsack_dups:5 rcv_rtt:16.125 rcv_space:14400 rcv_ssthresh:65535 minrtt:1.907"
 )
-LOGS = Path(__file__).parents[2] / "crates/observe/tests/data/nginx"
+LOGS = Path(__file__).parents[2] / "crates/import/tests/data/nginx"
 HEAD = "State Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n"
 DUMP = (
     f"Fri Aug 21 12:00:00 UTC 2026\n{HEAD}"

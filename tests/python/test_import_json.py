@@ -21,7 +21,7 @@ from support import Ended
 Call = Callable[..., Ended]
 Importer = Callable[[Path], Any]
 
-IPERF3 = Path(__file__).parents[2] / "crates/observe/tests/data/iperf3"
+IPERF3 = Path(__file__).parents[2] / "crates/import/tests/data/iperf3"
 FLENT: dict[str, Any] = {
     "version": 4,
     "metadata": {

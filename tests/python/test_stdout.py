@@ -21,7 +21,7 @@ import pytest
 from kneepoint.cli.app import app
 from support import SMALL, knee
 
-DATA = Path(__file__).parents[2] / "crates/observe/tests/data"
+DATA = Path(__file__).parents[2] / "crates/import/tests/data"
 LINE = '192.0.2.1 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n'
 
 VERBS: dict[str, list[str]] = {

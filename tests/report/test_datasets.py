@@ -21,7 +21,7 @@ from kneepoint.pages import figures, observed
 from kneepoint.pages.connections import SHOWN_AT_MOST
 from kneepoint.runs import api
 
-CAPTURE = Path(__file__).parents[2] / "crates/observe/tests/data/pcap/capture.pcapng"
+CAPTURE = Path(__file__).parents[2] / "crates/import/tests/data/pcap/capture.pcapng"
 DUMPS = 15
 SCENARIO = """\
 title = "Small"
@@ -167,7 +167,7 @@ def test_a_figure_of_runs_is_refused_and_so_is_a_dataset_without_series(tmp_path
     run = synthetic.write_run(tmp_path / "run", **synthetic.CASES["empty"])
     with pytest.raises(UsageError, match='"timeseries" does not apply to this run'):
         pages.save(Dataset(run), "timeseries", tmp_path / "it.svg")
-    log = Path(__file__).parents[2] / "crates/observe/tests/data/nginx/combined.log"
+    log = Path(__file__).parents[2] / "crates/import/tests/data/nginx/combined.log"
     imports.write("nginx", log, tmp_path / "in")
     with pytest.raises(UsageError, match='"timeseries" does not apply to this import'):
         pages.save(Dataset(tmp_path / "in"), "timeseries", tmp_path / "it.svg")

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "mutants"
 
 # The two shells of the algorithms and the registry of the host: what the kernel's tests and the compiler hold.
-_SHELLS = {"cc/cc_bpf.h", "cc/cc_native.c", "cc/cc_native.h"}
+_SHELLS = {"cc/cc_bpf.h", "cc/cc_bpf_kernel.h", "cc/cc_native.c", "cc/cc_native.h"}
 _STATISTICS = (
     "runs/doubts",
     "evidence/expect",

@@ -8,8 +8,10 @@
 //! rate does not suffer, and the next packet is on time again.
 
 mod buffers;
+mod clock;
 mod flows;
 mod meter;
+mod outlet;
 mod run;
 mod sleep;
 mod tun;

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use knee_path::packet::Packet;
-use knee_path::pipe::{Leaving, Passing, Sink};
 use knee_path::way::{self, Way};
 use knee_tables::QueueSample;
 use knee_units::Nanos;
@@ -15,15 +14,16 @@ use knee_units::rng::Stream;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::buffers::Buffers;
+use crate::clock::{be_punctual, monotonic_ns, thread_cpu_ns};
 use crate::flows::{FlowReport, Flows};
-use crate::meter::{DirectionReport, Handed, Meter};
+use crate::meter::{DirectionReport, Meter};
+use crate::outlet::{Note, Outlet};
 use crate::sleep::{Lead, Patience, REST_NS};
 use crate::tun::{HEADER_BYTES, dropped_pkts};
-use crate::wire::{self, HEAD_BYTES, Piece};
+use crate::wire;
 use crate::{LinkConfig, Nic};
 
 /// Packets read before the path is looked after again: at 10 Gbit/s of
@@ -33,9 +33,6 @@ const READ_BATCH: usize = 32;
 const LONGEST_SLEEP_NS: u64 = 1_000_000_000;
 /// Most memory of packets under way: 10 Gbit/s for 0.8 s.
 const MOST_HELD_BYTES: usize = 1 << 30;
-/// The largest number of packets merged into one: GRO's 64 kB of small packets.
-const MOST_PIECES: usize = 64;
-
 /// Why the link ended.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
@@ -139,12 +136,6 @@ fn wait_for(stop: BorrowedFd<'_>) -> nix::Result<()> {
     }
 }
 
-/// Nanoseconds of CLOCK_MONOTONIC.
-pub fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("the clock is always there");
-    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
-}
-
 /// One direction: what it reads from, the path, what it writes to.
 struct Direction<'a> {
     from: BorrowedFd<'a>,
@@ -165,24 +156,6 @@ struct Done {
     flows: Flows,
     meter: Meter,
     realtime: bool,
-}
-
-/// Where packets go, and what is noted about them.
-struct Outlet<'a> {
-    to: BorrowedFd<'a>,
-    buffers: Buffers,
-    flows: Flows,
-    meter: Meter,
-    gro: bool,
-    measure_from_ns: u64,
-}
-
-/// What travels with a packet behind its bottleneck.
-#[derive(Clone, Copy, Debug)]
-struct Note {
-    bytes: u32,
-    /// Busy period of the bottleneck and when it left there; `None`: not to be measured.
-    left: Option<(u32, u64)>,
 }
 
 impl<'a> Direction<'a> {
@@ -384,122 +357,4 @@ impl<'a> Direction<'a> {
             .extend(rows.map(|row| QueueSample { t_ns, ..row }));
         self.next_sample_ns += self.config.sample_interval.0;
     }
-}
-
-impl Sink for Outlet<'_> {
-    type Note = Note;
-
-    fn lost(&mut self, packet: &Packet) {
-        self.flows.reports[packet.flow as usize].path_lost_pkts += 1;
-        self.buffers.release(packet.handle);
-    }
-
-    fn dropped(&mut self, packet: &Packet) {
-        self.flows.reports[packet.flow as usize].queue_dropped_pkts += 1;
-        self.buffers.release(packet.handle);
-    }
-
-    #[inline]
-    fn left(&mut self, packet: &Packet, leaving: &Leaving) -> Note {
-        self.buffers.set_ecn(packet.handle, packet.ecn);
-        Note {
-            bytes: packet.bytes,
-            left: leaving.period.map(|period| (period, leaving.at_ns)),
-        }
-    }
-
-    #[inline]
-    fn waited(&mut self, flow: u32, at_ns: u64, waited: Nanos) {
-        if at_ns >= self.measure_from_ns {
-            let report = &mut self.flows.reports[flow as usize];
-            report.queue_delay_us.add(waited.as_us());
-        }
-    }
-
-    fn copy(&mut self, packet: &Packet, note: Note) -> (u32, Note) {
-        let copy = self.buffers.copy(packet.handle);
-        (copy, Note { left: None, ..note })
-    }
-
-    fn arrived(&mut self, _flow: u32, at_ns: u64, packets: &[Passing<Note>]) {
-        let mut rest = packets;
-        while !rest.is_empty() {
-            let count = self.hand_over(rest);
-            let actual_ns = monotonic_ns();
-            for Passing { handle, note } in &rest[..count] {
-                let handed = Handed {
-                    ideal_ns: at_ns,
-                    left: note.left,
-                    bytes: note.bytes,
-                };
-                self.meter.handed_over(handed, actual_ns);
-                self.buffers.release(*handle);
-            }
-            rest = &rest[count..];
-        }
-    }
-}
-
-impl Outlet<'_> {
-    /// Writes the first packet, or the first few as one; returns how many.
-    fn hand_over(&mut self, packets: &[Passing<Note>]) -> usize {
-        let mut count = 1;
-        if self.gro && packets.len() > 1 {
-            let pieces = self.pieces(packets);
-            count = wire::merged(&pieces);
-        }
-        self.meter.report.syscalls += 1;
-        if count == 1
-            && let Some(bytes) = self.buffers.as_read(packets[0].handle)
-        {
-            let written = nix::unistd::write(self.to, bytes);
-            self.note(written);
-            return 1;
-        }
-        let pieces = self.pieces(&packets[..count]);
-        let mut head = [0; HEAD_BYTES];
-        let (head_bytes, vnet) = wire::build(&pieces, &mut head);
-        let vnet = vnet.bytes();
-        let mut slices = Vec::with_capacity(count + 2);
-        slices.push(io::IoSlice::new(&vnet));
-        slices.push(io::IoSlice::new(&head[..head_bytes]));
-        slices.extend(
-            pieces
-                .iter()
-                .map(|piece| io::IoSlice::new(&piece.packet[piece.start..piece.end])),
-        );
-        let written = nix::sys::uio::writev(self.to, &slices);
-        self.note(written);
-        count
-    }
-
-    fn pieces(&self, packets: &[Passing<Note>]) -> Vec<Piece<'_>> {
-        packets
-            .iter()
-            .take(MOST_PIECES)
-            .map(|passing| self.buffers.piece(passing.handle))
-            .collect()
-    }
-
-    /// A device that does not take a packet has lost it, as a full ring would.
-    fn note(&mut self, written: nix::Result<usize>) {
-        self.meter.report.refused_pkts += u64::from(written.is_err());
-    }
-}
-
-/// Timers without slack, and real-time priority where that is allowed; the
-/// kernel's throttle of real-time threads (95 %) keeps the machine alive.
-fn be_punctual() -> bool {
-    // SAFETY: both calls take integers or a struct that outlives them.
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1);
-        let mut param: libc::sched_param = std::mem::zeroed();
-        param.sched_priority = 1;
-        libc::sched_setscheduler(0, libc::SCHED_FIFO, &param) == 0
-    }
-}
-
-fn thread_cpu_ns() -> u64 {
-    let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("a thread has a clock");
-    used.tv_sec() as u64 * 1_000_000_000 + used.tv_nsec() as u64
 }

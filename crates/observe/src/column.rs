@@ -220,7 +220,7 @@ impl<T: Number> Numbers<T> {
 
 /// Sets what may be missing.
 #[inline]
-pub(crate) fn set<T: Number>(column: &mut Numbers<T>, row: usize, value: Option<impl Into<T>>) {
+pub fn set<T: Number>(column: &mut Numbers<T>, row: usize, value: Option<impl Into<T>>) {
     if let Some(value) = value {
         column.set(row, value.into());
     }

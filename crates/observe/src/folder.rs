@@ -9,72 +9,34 @@
 //! another user owns, because its owner can put anything at any name. The user
 //! who called `sudo` counts as root here: who may run it as root needs no trick.
 
-use std::collections::VecDeque;
-use std::ffi::{OsStr, OsString};
+mod error;
+mod lock;
+mod trust;
+mod walk;
+
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, Flock, FlockArg, OFlag, open, openat, readlinkat, renameat};
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
 
-/// As many as the kernel follows (path_resolution(7)).
-const LINKS_MAX: usize = 40;
+pub use self::error::Error;
+pub use self::lock::{Lock, locked};
+pub use self::trust::{allow_foreign, check_readable};
+
+use self::error::{kind, not_ours};
+use self::trust::trusted;
+use self::walk::directory_at;
+
 /// A temporary file is `.NAME.` and so many hexadecimal digits and `.tmp`.
 const RANDOM_DIGITS: usize = 16;
-
-static ALLOW_FOREIGN: AtomicBool = AtomicBool::new(false);
-
-/// From now on, root writes into folders of other users as well.
-pub fn allow_foreign() {
-    ALLOW_FOREIGN.store(true, Ordering::Relaxed);
-}
-
-/// Why nothing was written.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("{path}: belongs to another user (uid {owner}), who can put anything in a file's place; expected a folder of root. Choose another folder, or say --allow-foreign-folder.", path = .path.display())]
-    Foreign { path: PathBuf, owner: u32 },
-    #[error("{path}: goes through the symbolic link \"{link}\" of another user (uid {owner}); expected links of root. Give the path that it leads to, or say --allow-foreign-folder.", path = .path.display(), link = .link.display())]
-    ForeignLink {
-        path: PathBuf,
-        link: PathBuf,
-        owner: u32,
-    },
-    #[error("{path}: is {kind}; expected a regular file of our own, or a free name. Move it away.", path = .path.display())]
-    NotOurs { path: PathBuf, kind: &'static str },
-    #[error("{path}: cannot {what}: {source}", path = .path.display())]
-    Io {
-        path: PathBuf,
-        what: &'static str,
-        source: io::Error,
-    },
-}
-
-impl Error {
-    fn io<E: Into<io::Error>>(path: &Path, what: &'static str) -> impl FnOnce(E) -> Error {
-        move |source| Error::Io {
-            path: path.into(),
-            what,
-            source: source.into(),
-        }
-    }
-}
-
-impl From<Error> for io::Error {
-    fn from(error: Error) -> io::Error {
-        match error {
-            Error::Io { source, .. } => source,
-            refused => io::Error::other(refused),
-        }
-    }
-}
 
 /// Who may read what is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,46 +55,6 @@ impl Readers {
         }
     }
 }
-
-/// Does root trust who owns that? Everybody else goes by what the kernel permits.
-fn trusted(owner: u32) -> bool {
-    !geteuid().is_root()
-        || owner == 0
-        || sudo_uid() == Some(owner)
-        || ALLOW_FOREIGN.load(Ordering::Relaxed)
-}
-
-fn sudo_uid() -> Option<u32> {
-    std::env::var("SUDO_UID").ok()?.parse().ok()
-}
-
-/// What a reader may follow: a file, and a link only of somebody that it trusts.
-///
-/// # Errors
-/// A link of somebody else, something that is no file, or not readable.
-pub fn check_readable(path: &Path) -> Result<(), Error> {
-    let look = |flags| {
-        nix::sys::stat::fstatat(nix::fcntl::AT_FDCWD, path, flags).map_err(Error::io(path, "read"))
-    };
-    let mut about = look(AtFlags::AT_SYMLINK_NOFOLLOW)?;
-    if kind(&about) == SFlag::S_IFLNK {
-        if !trusted(about.st_uid) {
-            return Err(Error::ForeignLink {
-                path: path.into(),
-                link: path.into(),
-                owner: about.st_uid,
-            });
-        }
-        about = look(AtFlags::empty())?;
-    }
-    match kind(&about) {
-        SFlag::S_IFREG => Ok(()),
-        _ => Err(not_ours(path, &about)),
-    }
-}
-
-/// Keeps others out for as long as it lives.
-pub type Lock = Flock<File>;
 
 /// A folder that is held.
 #[derive(Clone, Debug)]
@@ -168,63 +90,6 @@ impl Folder {
         let name = name.ok_or_else(|| Error::io(file, "write")(Errno::EINVAL))?;
         let parent = file.parent().expect("what has a name has a parent");
         Ok((Folder::open(parent)?, name.to_owned()))
-    }
-
-    fn walk(path: &Path, make: bool) -> Result<Folder, Error> {
-        let start = if path.is_absolute() { "/" } else { "." };
-        let cannot = |error: Errno| Error::io(path, "open the folder")(error);
-        let mut fd =
-            open(start, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).map_err(cannot)?;
-        let mut rest: VecDeque<OsString> = names(path);
-        let (mut links, mut made) = (0, false);
-        while let Some(name) = rest.pop_front() {
-            if name == "/" {
-                fd = open("/", OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).map_err(cannot)?;
-                continue;
-            }
-            let mut next = directory_at(&fd, &name[..]);
-            if matches!(next, Err(Errno::ENOENT)) && make {
-                // Another may make it at the same moment.
-                match mkdirat(&fd, &name[..], folder_mode()) {
-                    Err(error) if error != Errno::EEXIST => {
-                        return Err(Error::io(path, "make the folder")(error));
-                    }
-                    outcome => made = outcome.is_ok() && rest.is_empty(),
-                }
-                next = directory_at(&fd, &name[..]);
-            }
-            match next {
-                Ok(next) => {
-                    fd = next;
-                    continue;
-                }
-                // It may be a link.
-                Err(Errno::ENOTDIR) => {}
-                Err(error) => return Err(cannot(error)),
-            }
-            let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-            let next = openat(&fd, &name[..], flags, Mode::empty()).map_err(cannot)?;
-            let about = fstat(&next).map_err(cannot)?;
-            if kind(&about) != SFlag::S_IFLNK {
-                return Err(cannot(Errno::ENOTDIR));
-            }
-            links += 1;
-            if links > LINKS_MAX {
-                return Err(cannot(Errno::ELOOP));
-            }
-            if !trusted(about.st_uid) {
-                return Err(Error::ForeignLink {
-                    path: path.into(),
-                    link: name.into(),
-                    owner: about.st_uid,
-                });
-            }
-            let target = readlinkat(&next, "").map_err(cannot)?;
-            for name in names(Path::new(&target)).into_iter().rev() {
-                rest.push_front(name);
-            }
-        }
-        Folder::held(fd, path.into(), made)
     }
 
     fn held(fd: OwnedFd, path: PathBuf, made: bool) -> Result<Folder, Error> {
@@ -485,35 +350,6 @@ impl Folder {
         fstatat(&self.fd, name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()
     }
 
-    /// Keeps others out for as long as the answer lives; `None`: another does.
-    ///
-    /// # Errors
-    /// The file `name`, which is made if need be, is none of ours.
-    pub fn lock(&self, name: &str) -> Result<Option<Lock>, Error> {
-        let file = loop {
-            if let Some(file) = self.reopen(name)? {
-                break file;
-            }
-            match self.create(name, Readers::Own) {
-                // Another was quicker.
-                Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {}
-                made => break made?,
-            }
-        };
-        Ok(locked(file))
-    }
-
-    /// The same by the folder itself.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn lock_itself(&self) -> Result<Option<Lock>, Error> {
-        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        let fd = openat(&self.fd, ".", flags, Mode::empty())
-            .map_err(Error::io(&self.path, "open the folder"))?;
-        Ok(locked(File::from(fd)))
-    }
-
     /// Removes what killed writers left of [`temporary`](Folder::temporary) files.
     /// Only who locked the folder may.
     ///
@@ -534,25 +370,6 @@ impl AsFd for Folder {
     }
 }
 
-/// A file's lock; `None`: another holds it.
-pub fn locked(file: File) -> Option<Lock> {
-    Flock::lock(file, FlockArg::LockExclusiveNonblock).ok()
-}
-
-/// The directory of that name. A link is none; what is mounted on demand is.
-fn directory_at(fd: &OwnedFd, name: &OsStr) -> nix::Result<OwnedFd> {
-    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    openat(fd, name, flags, Mode::empty())
-}
-
-/// The steps of a path.
-fn names(path: &Path) -> VecDeque<OsString> {
-    path.components()
-        .filter(|part| *part != Component::CurDir)
-        .map(|part| part.as_os_str().to_owned())
-        .collect()
-}
-
 fn is_temporary(name: &str) -> bool {
     let random = name
         .strip_prefix('.')
@@ -565,22 +382,4 @@ fn is_temporary(name: &str) -> bool {
 
 fn folder_mode() -> Mode {
     Mode::from_bits_truncate(if geteuid().is_root() { 0o700 } else { 0o777 })
-}
-
-fn kind(about: &FileStat) -> SFlag {
-    SFlag::from_bits_truncate(about.st_mode) & SFlag::S_IFMT
-}
-
-fn not_ours(path: &Path, about: &FileStat) -> Error {
-    let kind = match kind(about) {
-        SFlag::S_IFLNK => "a symbolic link",
-        SFlag::S_IFIFO => "a FIFO",
-        SFlag::S_IFDIR => "a folder",
-        SFlag::S_IFSOCK => "a socket",
-        _ => "a device",
-    };
-    Error::NotOurs {
-        path: path.into(),
-        kind,
-    }
 }

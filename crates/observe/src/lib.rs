@@ -1,5 +1,5 @@
 //! What Kneepoint keeps of live hosts: tables that a recorder or an importer
-//! fills, and the Parquet files that hold them.
+//! (crate `knee-import`) fills, and the Parquet files that hold them.
 //!
 //! Three steps, each usable by itself:
 //!
@@ -9,12 +9,11 @@
 //!    outlive `kill -9` and a full disk.
 //! 3. [`segment::recover`] makes whole files of what a killed writer left.
 //!
-//! No kernel's facility is needed: an import runs on any Linux.
+//! No kernel's facility is needed: it runs on any Linux.
 
 pub mod anonymise;
 pub mod column;
 pub mod folder;
-pub mod import;
 pub mod segment;
 pub mod sock_diag;
 pub mod table;

@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema};
 use knee_tables::Column;
 /// The column of that name of a run's table, word for word.
-pub(crate) use knee_tables::like;
+pub use knee_tables::like;
 
 /// Rows of a batch at most.
 pub const ROWS: usize = 8192;
@@ -75,7 +75,7 @@ pub fn schema<T: Table>() -> Arc<Schema> {
 }
 
 /// A column of this table alone.
-pub(crate) const fn own(
+pub const fn own(
     name: &'static str,
     unit: &'static str,
     source: &'static str,
@@ -97,7 +97,9 @@ const fn bare(name: &'static str) -> &'static str {
     }
 }
 
-/// Declares a table: a struct of columns under construction.
+/// Declares a table: a struct of columns under construction. Whoever declares one
+/// depends on `arrow-array` and `arrow-schema`.
+#[macro_export]
 macro_rules! observed {
     (
         $(#[$meta:meta])*
@@ -146,4 +148,4 @@ macro_rules! observed {
         }
     };
 }
-pub(crate) use observed;
+pub use observed;

@@ -5,7 +5,7 @@
     report = imports.write("nginx", ["access.log"], "imported")
 
 `IMPORTERS` describes each importer: its tables, its options, what its report counts. It comes from
-`crates/observe/src/import/`, and the functions, the command line and the page from it.
+`crates/import/src/`, and the functions, the command line and the page from it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A function for each importer, written by docs/generate.py from crates/observe/src/import/: change that."""
+"""A function for each importer, written by docs/generate.py from crates/import/src/: change that."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Count:
-    """A count of a report. `crates/observe/src/import/counts.rs` says what may stand in braces."""
+    """A count of a report. `crates/import/src/counts.rs` says what may stand in braces."""
 
     name: str
     doc: str

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use knee_observe::import::flent::KIND;
+use knee_import::flent::KIND;
 
 use super::{imports, sample};
 use crate::Target;
@@ -37,7 +37,7 @@ pub const TARGET: Target = Target {
 };
 
 fn seeds() -> Vec<Vec<u8>> {
-    vec![sample("crates/observe/tests/data/test.flent")]
+    vec![sample("crates/import/tests/data/test.flent")]
 }
 
 fn check(input: &[u8]) -> usize {

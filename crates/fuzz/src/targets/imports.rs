@@ -7,8 +7,8 @@
 
 use std::path::Path;
 
+use knee_import::{IMPORTERS, Kind};
 use knee_observe::Anonymiser;
-use knee_observe::import::{IMPORTERS, Kind};
 
 use super::{BATCH_BYTES, hidden};
 use crate::Target;
@@ -60,7 +60,7 @@ fn read(kind: &Kind, path: &Path, mut input: &[u8], anonymiser: Anonymiser) -> O
     let mut importer = (kind.build)(&given).expect("no option must be given");
     let tables = importer.tables();
     let mut rows = 0;
-    let mut count = |(table, batch): knee_observe::import::Filled| {
+    let mut count = |(table, batch): knee_import::Filled| {
         let known = tables.iter().find(|(name, _)| *name == table);
         let (_, schema) = known.expect("a batch is of a table that is declared");
         assert_eq!(&batch.schema(), schema);

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use knee_observe::import::iperf3::KIND;
+use knee_import::iperf3::KIND;
 
 use super::{imports, sample};
 use crate::Target;
@@ -50,7 +50,7 @@ fn seeds() -> Vec<Vec<u8>> {
         "v3.18-stream",
         "v3.21-full",
     ]
-    .map(|name| sample(&format!("crates/observe/tests/data/iperf3/{name}.json")))
+    .map(|name| sample(&format!("crates/import/tests/data/iperf3/{name}.json")))
     .to_vec()
 }
 

@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
-use knee_observe::import::nginx::{Escape, Format, Options, Parser, log_format};
-use knee_observe::import::{Import as _, Lines as _};
+use knee_import::nginx::{Escape, Format, Options, Parser, log_format};
+use knee_import::{Import as _, Lines as _};
 use knee_observe::{Anonymiser, ROWS};
 
 use super::{BATCH_BYTES, HIDING, sample};
@@ -71,10 +71,10 @@ const VARIABLE_BYTES: usize = 3 * (512 << 10);
 
 fn seeds() -> Vec<Vec<u8>> {
     let conf =
-        String::from_utf8(sample("crates/observe/tests/data/nginx/nginx.conf")).expect("text");
+        String::from_utf8(sample("crates/import/tests/data/nginx/nginx.conf")).expect("text");
     let mut seeds = Vec::new();
     for name in ["combined", "structured", "transport"] {
-        let log = sample(&format!("crates/observe/tests/data/nginx/{name}.log"));
+        let log = sample(&format!("crates/import/tests/data/nginx/{name}.log"));
         let (format, escape) = log_format(&conf, name).unwrap_or((name.into(), Escape::Default));
         let escape = ESCAPES
             .iter()

@@ -1,7 +1,7 @@
 //! `log_format` directives of nginx configurations: the first line names the
 //! format, the rest is the file.
 
-use knee_observe::import::nginx::{Format, log_format};
+use knee_import::nginx::{Format, log_format};
 
 use super::sample;
 use crate::Target;
@@ -36,7 +36,7 @@ pub const TARGET: Target = Target {
 };
 
 fn seeds() -> Vec<Vec<u8>> {
-    let conf = sample("crates/observe/tests/data/nginx/nginx.conf");
+    let conf = sample("crates/import/tests/data/nginx/nginx.conf");
     ["structured", "transport", "none"]
         .map(|name| [name.as_bytes(), b"\n", &conf].concat())
         .to_vec()

@@ -6,8 +6,8 @@
 use std::io;
 use std::path::Path;
 
-use knee_observe::import::pcap::{Analyser, Options};
-use knee_observe::import::{Filled, Import as _};
+use knee_import::pcap::{Analyser, Options};
+use knee_import::{Filled, Import as _};
 
 use super::{BATCH_BYTES, choice, sample};
 use crate::Target;
@@ -34,7 +34,7 @@ pub const TARGET: Target = Target {
 
 fn seeds() -> Vec<Vec<u8>> {
     ["capture.pcap", "capture.pcapng", "capture-any.pcap"]
-        .map(|name| sample(&format!("crates/observe/tests/data/pcap/{name}")))
+        .map(|name| sample(&format!("crates/import/tests/data/pcap/{name}")))
         .to_vec()
 }
 

@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
-use knee_observe::import::ss::{Options, Parser, Report};
-use knee_observe::import::{Import as _, Lines as _};
+use knee_import::ss::{Options, Parser, Report};
+use knee_import::{Import as _, Lines as _};
 use knee_observe::{Anonymiser, ROWS};
 
 use super::{BATCH_BYTES, hidden, sample};
@@ -90,10 +90,10 @@ pub const TARGET: Target = Target {
 };
 
 /// Of every version's way to print, and the words between dumps.
-const LINES: &str = include_str!("../../../observe/tests/data/ss/dumps.txt");
+const LINES: &str = include_str!("../../../import/tests/data/ss/dumps.txt");
 
 fn seeds() -> Vec<Vec<u8>> {
-    let whole = sample("crates/observe/tests/data/ss/dumps.txt");
+    let whole = sample("crates/import/tests/data/ss/dumps.txt");
     // Each dump by itself is quick to damage.
     let mut seeds: Vec<_> = (LINES.split("\n\n"))
         .map(|dump| dump.as_bytes().to_vec())

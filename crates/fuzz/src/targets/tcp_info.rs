@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use knee_observe::import::tcp_info::{Options, Parser};
-use knee_observe::import::{Import as _, Lines as _};
+use knee_import::tcp_info::{Options, Parser};
+use knee_import::{Import as _, Lines as _};
 use knee_observe::{Anonymiser, ROWS};
 
 use super::{BATCH_BYTES, hidden, sample};
@@ -32,7 +32,7 @@ pub const TARGET: Target = Target {
 };
 
 fn seeds() -> Vec<Vec<u8>> {
-    vec![sample("crates/observe/tests/data/tcp_info.jsonl")]
+    vec![sample("crates/import/tests/data/tcp_info.jsonl")]
 }
 
 fn check(input: &[u8]) -> usize {

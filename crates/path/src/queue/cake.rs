@@ -21,9 +21,13 @@
 //! own. There is no splitting of GSO packets (links do that), no ingress mode,
 //! no autorate, no framing of ATM or PTM and no washing of DSCPs.
 
+mod ack_filter;
+mod classes;
 mod cobalt;
 mod tin;
 
+use ack_filter::AckFilter;
+use classes::{shares, tin_of};
 use cobalt::Settings;
 use knee_units::Nanos;
 use knee_units::params::{Param, Unit};
@@ -135,13 +139,6 @@ const LEAST_LIMIT_BYTES: u64 = 4 << 20;
 /// Below it, bytes per second, packets would take forever. Linux: cake_set_rate().
 const LEAST_RATE: u64 = 64;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum AckFilter {
-    No,
-    Yes,
-    Aggressive,
-}
-
 struct Cake {
     tins: Vec<Tin>,
     packets: Packets,
@@ -162,53 +159,6 @@ struct Cake {
     /// Nothing waits in the others, and none of them takes a quantum when it is
     /// passed: as long as that holds they need not be looked at.
     alone: bool,
-}
-
-/// Rate of each tin, above which it gives way, and its weight when nothing shapes.
-fn shares(tins: usize, rate: u64) -> Vec<(u64, u32)> {
-    match tins {
-        1 => vec![(rate, 65_535)],
-        3 => vec![(rate, 1_024), (rate >> 4, 64), (rate >> 2, 256)],
-        4 => vec![
-            (rate, 1_024),
-            (rate >> 4, 64),
-            (rate >> 1, 512),
-            (rate >> 2, 256),
-        ],
-        _ => std::iter::successors(Some((rate, 256)), |&(rate, weight)| {
-            Some(((rate * 7) >> 3, (weight * 7) >> 3))
-        })
-        .take(8)
-        .collect(),
-    }
-}
-
-/// The tin of a DSCP. Names: RFC 4594, RFC 8622 (LE), RFC 5865 (VA).
-fn tin_of(tins: usize, dscp: u8) -> usize {
-    const LE: u8 = 1;
-    const CS1: u8 = 8;
-    const VA: u8 = 44;
-    const EF: u8 = 46;
-    match (tins, dscp) {
-        // Bulk, best effort, latency sensitive.
-        (3, LE | CS1) => 1,
-        (3, 4 | VA | EF | 48 | 56) => 2,
-        // Bulk, best effort, streaming media, latency sensitive.
-        (4, LE | CS1) => 1,
-        (4, 4 | 16 | 18 | 20 | 22 | 24 | 26 | 28 | 30 | 34 | 36 | 38) => 2,
-        (4, 32 | 40 | VA | EF | 48 | 56) => 3,
-        // Least effort; bulk and AF1x; best effort; video, AF3x, AF4x; AF2x;
-        // CS2; minimum latency; network control.
-        (8, LE) => 0,
-        (8, 2 | CS1 | 10 | 12 | 14) => 1,
-        (8, 24 | 26 | 28 | 30 | 34 | 36 | 38) => 3,
-        (8, 4 | 18 | 20 | 22) => 4,
-        (8, 16) => 5,
-        (8, 32 | 40 | VA | EF) => 6,
-        (8, 48 | 56) => 7,
-        (8, _) => 2,
-        _ => 0,
-    }
 }
 
 impl Cake {
@@ -324,34 +274,6 @@ impl Cake {
         tin.append(NEW, i);
         tin.set(i, Set::Sparse);
         tin.flows[i].deficit = tin.turn(&tin.flows[i]);
-    }
-
-    /// An ACK of the flow whose last packet is an ACK too that makes it
-    /// superfluous: the oldest of two, or the last one when aggressive.
-    #[cold]
-    fn filter_acks(&mut self, t: usize, i: usize, last: &Packet) -> Option<Packet> {
-        let new = last.pure_ack?;
-        let flow = &mut self.tins[t].flows[i];
-        // The packet before the eligible ACK, and the ACK itself.
-        let mut eligible: Option<(u32, u32)> = None;
-        let (mut before, mut at) = (NONE, flow.head);
-        while at != flow.tail {
-            let (packet, next) = self.packets.get(at);
-            // Duplicate ACKs are counted by TCP, and stay.
-            let older = |ack: u32| new.wrapping_sub(ack).cast_signed() > 0;
-            if packet.flow == last.flow && packet.pure_ack.is_some_and(older) {
-                if let Some((before, _)) = eligible {
-                    return Some(self.packets.remove(flow, before));
-                }
-                eligible = Some((before, at));
-            }
-            before = at;
-            at = next;
-        }
-        // Only if nothing stands between the two.
-        let (before_it, at) = eligible?;
-        (self.ack_filter == AckFilter::Aggressive && at == before)
-            .then(|| self.packets.remove(flow, before_it))
     }
 
     /// Drops from the queue that is longest.
@@ -482,9 +404,9 @@ impl Queue for Cake {
         self.packets.push(&mut tin.flows[i], packet);
         tin.pkts += 1;
         if self.ack_filter != AckFilter::No
-            && let Some(ack) = self.filter_acks(t, i, &packet)
+            && let Some(ack) = (self.ack_filter).take(&mut self.packets, &mut tin.flows[i], &packet)
         {
-            self.tins[t].pkts -= 1;
+            tin.pkts -= 1;
             dropped.push(ack);
         }
         self.activate(t, i);

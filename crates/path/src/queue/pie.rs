@@ -21,9 +21,16 @@
 //! Differs from the RFC, as Linux does: waits are read from timestamps unless
 //! `dq_rate_estimator`; the cap of 2 % per update applies from p = 10 % on.
 
+mod clock;
+mod settings;
+
 use knee_units::Nanos;
-use knee_units::params::{Param, Params, Unit};
 use knee_units::rng::Stream;
+
+pub(super) use self::clock::Clock;
+pub(super) use self::settings::{
+    ALPHA, BETA, BYTEMODE, DQ_RATE_ESTIMATOR, ECN, Settings, TARGET, TUPDATE,
+};
 
 use super::fifo::Fifo;
 use super::{Queue, QueueKind, Setup};
@@ -46,78 +53,6 @@ pub(super) const KIND: QueueKind = QueueKind {
     build: |setup| Box::new(PieQueue::new(setup)),
 };
 
-const SOURCE: &str = "Linux include/net/pie.h: pie_params_init()";
-
-pub(super) const TARGET: Param = Param {
-    name: "target",
-    unit: Unit::Time,
-    default: 15e6,
-    min: 1e3,
-    max: 1e10,
-    doc: "wait that it steers to",
-    source: "RFC 8033 section 4.2; Linux include/net/pie.h",
-};
-
-pub(super) const TUPDATE: Param = Param {
-    name: "tupdate",
-    unit: Unit::Time,
-    default: 15e6,
-    min: 1e6,
-    max: 1e10,
-    doc: "time between two corrections of the probability",
-    source: "RFC 8033 section 4.2; Linux include/net/pie.h",
-};
-
-pub(super) const ALPHA: Param = Param {
-    name: "alpha",
-    unit: Unit::Count,
-    default: 2.0,
-    min: 0.0,
-    max: 32.0,
-    doc: "gain of the distance to the target, in sixteenths per second",
-    source: SOURCE,
-};
-
-pub(super) const BETA: Param = Param {
-    name: "beta",
-    unit: Unit::Count,
-    default: 20.0,
-    min: 0.0,
-    max: 32.0,
-    doc: "gain of the change since the last correction, in sixteenths per second",
-    source: SOURCE,
-};
-
-pub(super) const ECN: Param = Param {
-    name: "ecn",
-    unit: Unit::Flag,
-    default: 0.0,
-    min: 0.0,
-    max: 1.0,
-    doc: "mark instead of dropping while the probability is small, where the sender understands ECN",
-    source: SOURCE,
-};
-
-pub(super) const BYTEMODE: Param = Param {
-    name: "bytemode",
-    unit: Unit::Flag,
-    default: 0.0,
-    min: 0.0,
-    max: 1.0,
-    doc: "drop small packets with a smaller probability, in proportion",
-    source: SOURCE,
-};
-
-pub(super) const DQ_RATE_ESTIMATOR: Param = Param {
-    name: "dq_rate_estimator",
-    unit: Unit::Flag,
-    default: 0.0,
-    min: 0.0,
-    max: 1.0,
-    doc: "compute the wait from the backlog and the rate it leaves at, instead of from timestamps",
-    source: SOURCE,
-};
-
 /// Probability 1. Linux include/net/pie.h: MAX_PROB.
 const ONE: u64 = u64::MAX >> 8;
 
@@ -138,45 +73,8 @@ const DQ_RATE_BITS: u32 = 24;
 /// that does not react. RFC 8033 section 5.1, Linux: 10 %.
 const MARK_PERCENT: u64 = 10;
 
-/// Corrections made up for at most after a pause, 61 s of them at the default
-/// `tupdate`: by then the probability has reached 0 or 1.
-const MAX_CATCH_UP: u32 = 4_096;
-
 /// "Not measured yet."
 const NEVER: Nanos = Nanos::MAX;
-
-/// What a PIE was told.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Settings {
-    target: Nanos,
-    tupdate: Nanos,
-    /// Per second and 16, as a probability per ns.
-    alpha: u64,
-    beta: u64,
-    ecn: bool,
-    mark_prob: u64,
-    bytemode: bool,
-    dq_rate_estimator: bool,
-    max_packet_bytes: u64,
-}
-
-impl Settings {
-    /// `mark_prob`: up to which probability ECN marks.
-    pub(super) fn new(params: &Params, max_packet_bytes: u32, mark_prob: u64) -> Settings {
-        let gain = |name| params.int(name) * (ONE / 1_000_000_000) / 16;
-        Settings {
-            target: Nanos(params.int("target")),
-            tupdate: Nanos(params.int("tupdate")),
-            alpha: gain("alpha"),
-            beta: gain("beta"),
-            ecn: params.flag("ecn"),
-            mark_prob,
-            bytemode: params.flag("bytemode"),
-            dq_rate_estimator: params.flag("dq_rate_estimator"),
-            max_packet_bytes: u64::from(max_packet_bytes),
-        }
-    }
-}
 
 /// A probability of so many percent.
 pub(super) const fn percent(percent: u64) -> u64 {
@@ -395,61 +293,6 @@ impl Pie {
             power *= 10;
         }
         shift
-    }
-}
-
-/// When a PIE is corrected next.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Clock(Nanos);
-
-impl Clock {
-    /// Before the first packet.
-    pub(super) const UNSET: Clock = Clock(Nanos::MAX);
-
-    /// The first correction is due a `tupdate` after `start`, or whole numbers
-    /// of it later: all flows' at the same times.
-    pub(super) fn start(settings: &Settings, start: Nanos, now: Nanos) -> Clock {
-        let passed = (now - start).0;
-        Clock(now + Nanos(settings.tupdate.0 - passed % settings.tupdate.0))
-    }
-
-    pub(super) fn is_unset(self) -> bool {
-        self.0 == Nanos::MAX
-    }
-
-    /// Makes the corrections that were due up to `now`. Since the last packet
-    /// nothing has changed that they depend on, so that this is exact.
-    #[inline]
-    pub(super) fn catch_up(
-        &mut self,
-        pie: &mut Pie,
-        settings: &Settings,
-        backlog_bytes: u64,
-        now: Nanos,
-    ) {
-        if now >= self.0 {
-            self.catch_up_late(pie, settings, backlog_bytes, now);
-        }
-    }
-
-    #[cold]
-    fn catch_up_late(
-        &mut self,
-        pie: &mut Pie,
-        settings: &Settings,
-        backlog_bytes: u64,
-        now: Nanos,
-    ) {
-        let due = (now - self.0).0 / settings.tupdate.0 + 1;
-        self.0 += Nanos(due * settings.tupdate.0);
-        for _ in 0..due.min(u64::from(MAX_CATCH_UP)) {
-            let before = *pie;
-            pie.update(settings, backlog_bytes);
-            if *pie == before {
-                // Nor will the others change anything.
-                break;
-            }
-        }
     }
 }
 

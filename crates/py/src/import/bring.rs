@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use knee_observe::import::{AnyImport, Counts, Described, Filled, Kind, Report, Stop, Value};
+use knee_import::{AnyImport, Counts, Described, Filled, Kind, Report, Stop, Value};
 use knee_observe::segment::{self, Options as Cut, Staged};
 use knee_observe::{Anonymiser, RecordBatch};
 use pyo3::prelude::*;

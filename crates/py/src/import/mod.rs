@@ -2,7 +2,7 @@
 
 mod bring;
 
-use knee_observe::import::{self, Columns, Count, Kind, Opt, TableKind, Takes};
+use knee_import::{self, Columns, Count, Kind, Opt, TableKind, Takes};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

@@ -1,6 +1,7 @@
 //! What a quantity counts, whatever its unit: for values that are computed and then written as a file writes them.
 
-use super::{PACKETS, Quantity, RATES, SIZES, TIMES, UnitError};
+use super::UnitError;
+use super::quantity::{PACKETS, Quantity, RATES, SIZES, TIMES};
 
 /// What a number counts, and in which unit it is given here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,443 @@
+//! What `ss` says of a socket after its addresses: tokens, in whatever order.
+//!
+//! Source: the output of iproute2 3.10 to 6.x; `tcp_info` fields are printed only
+//! when they are not 0, so a field that is not there is left null.
+
+use knee_observe::tables::Sockets;
+
+/// Splits a line at spaces; parentheses keep together what they hold, since a
+/// process may be called anything.
+pub struct Tokens<'a>(pub &'a [u8]);
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let from = self.0.iter().position(|&byte| !is_space(byte))?;
+        let text = &self.0[from..];
+        let mut end = token_end(text);
+        if text.starts_with(b"users:((") {
+            end = memchr::memmem::find(text, b"))").map_or(text.len(), |at| at + 2);
+        }
+        let (token, rest) = text.split_at(end);
+        self.0 = rest;
+        Some(token)
+    }
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r')
+}
+
+/// Where the first space is, eight bytes at a time: a dump is millions of short tokens.
+fn token_end(text: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(&bytes) = text[at..].first_chunk() {
+        let word = u64::from_le_bytes(bytes);
+        // The top bit of the lowest byte that is at most b' '; bits above it mean nothing.
+        let low = word.wrapping_sub(0x2121_2121_2121_2121) & !word & 0x8080_8080_8080_8080;
+        if low == 0 {
+            at += 8;
+            continue;
+        }
+        at += low.trailing_zeros() as usize / 8;
+        if is_space(text[at]) {
+            return at;
+        }
+        at += 1;
+    }
+    let rest = text[at..].iter().position(|&byte| is_space(byte));
+    rest.map_or(text.len(), |more| at + more)
+}
+
+/// Milliseconds as `%g` prints them, in microseconds.
+fn us(text: &[u8]) -> Option<i64> {
+    scaled(text, 1_000)
+}
+
+/// A decimal number times a power of ten, rounded.
+fn scaled(text: &[u8], scale: i64) -> Option<i64> {
+    let mut whole: i64 = 0;
+    let mut position = 0;
+    while let Some(digit) = text
+        .get(position)
+        .map(|byte| byte.wrapping_sub(b'0'))
+        .filter(|digit| *digit < 10)
+    {
+        whole = whole.checked_mul(10)?.checked_add(i64::from(digit))?;
+        position += 1;
+    }
+    match text.get(position) {
+        None if position > 0 => whole.checked_mul(scale),
+        Some(b'.' | b'e' | b'E') if position > 0 => {
+            let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+            #[expect(clippy::cast_precision_loss, reason = "powers of ten")]
+            let value = (number * scale as f64).round();
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "within the bounds just checked"
+            )]
+            (value < 9e18).then_some(value as i64)
+        }
+        _ => None,
+    }
+}
+
+fn int(text: &[u8]) -> Option<i64> {
+    scaled(text, 1)
+}
+
+fn int32(text: &[u8]) -> Option<i32> {
+    int(text)?.try_into().ok()
+}
+
+fn float(text: &[u8]) -> Option<f64> {
+    std::str::from_utf8(text)
+        .ok()?
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite())
+}
+
+fn hex(text: &[u8]) -> Option<u64> {
+    let text = text.strip_prefix(b"0x").unwrap_or(text);
+    u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok()
+}
+
+/// `98.5Mbps`, `1.2Gbps`, `500Kbps`, `20.5kbps`, `123456bps`.
+fn rate(text: &[u8]) -> Option<i64> {
+    let text = text.strip_suffix(b"bps")?;
+    let (number, scale) = match text.split_last()? {
+        (b'K' | b'k', rest) => (rest, 1_000),
+        (b'M', rest) => (rest, 1_000_000),
+        (b'G', rest) => (rest, 1_000_000_000),
+        (b'T', rest) => (rest, 1_000_000_000_000),
+        _ => (text, 1),
+    };
+    scaled(number, scale)
+}
+
+/// `200ms`, `1.500ms` of older versions (seconds, point, milliseconds), `12sec`,
+/// `1min2sec`, `30min`.
+fn timer_ms(text: &[u8]) -> Option<i64> {
+    let (minutes_ms, rest) = match memchr::memmem::find(text, b"min") {
+        Some(at) => (int(&text[..at])?.checked_mul(60_000)?, &text[at + 3..]),
+        None => (0, text),
+    };
+    let rest_ms = if let Some(seconds) = rest.strip_suffix(b"sec") {
+        int(seconds)?.checked_mul(1_000)?
+    } else if let Some(number) = rest.strip_suffix(b"ms") {
+        match pair(number, b'.') {
+            // `1.500ms` is a second and a half.
+            Some((seconds, ms)) => int(seconds)?.checked_mul(1_000)?.checked_add(int(ms)?)?,
+            None => int(number)?,
+        }
+    } else if rest.is_empty() {
+        0
+    } else {
+        return None;
+    };
+    minutes_ms.checked_add(rest_ms)
+}
+
+fn within(text: &[u8]) -> Option<&[u8]> {
+    text.strip_prefix(b"(")?.strip_suffix(b")")
+}
+
+fn pair(text: &[u8], by: u8) -> Option<(&[u8], &[u8])> {
+    let at = memchr::memchr(by, text)?;
+    Some((&text[..at], &text[at + 1..]))
+}
+
+fn name(text: &[u8]) -> Option<&str> {
+    std::str::from_utf8(text)
+        .ok()
+        .filter(|text| !text.is_empty())
+}
+
+/// Reads the tokens of `line` into `row`; `unknown` hears of each that means
+/// nothing to it.
+pub fn details(line: &[u8], sockets: &mut Sockets, row: usize, mut unknown: impl FnMut(&[u8])) {
+    let mut tokens = Tokens(line);
+    while let Some(token) = tokens.next() {
+        let known = match memchr::memchr(b':', token) {
+            Some(at) => keyed(&token[..at], &token[at + 1..], sockets, row),
+            None => match token {
+                b"send" | b"pacing_rate" | b"delivery_rate" => tokens
+                    .next()
+                    .and_then(|value| spaced(token, value, sockets, row)),
+                _ => bare(token, sockets, row),
+            },
+        };
+        if known.is_none() {
+            unknown(token);
+        }
+    }
+}
+
+fn spaced(key: &[u8], value: &[u8], s: &mut Sockets, row: usize) -> Option<()> {
+    match key {
+        b"send" => s.send_rate_bits_per_sec.set(row, rate(value)?),
+        b"delivery_rate" => s.delivery_rate_bits_per_sec.set(row, rate(value)?),
+        _ => {
+            let (now, most) = pair(value, b'/').unwrap_or((value, b""));
+            s.pacing_rate_bits_per_sec.set(row, rate(now)?);
+            if !most.is_empty() {
+                s.max_pacing_rate_bits_per_sec.set(row, rate(most)?);
+            }
+        }
+    }
+    Some(())
+}
+
+/// Bits of `tcpi_options`.
+const TIMESTAMPS: i32 = 1;
+const SACK: i32 = 2;
+const WINDOW_SCALE: i32 = 4;
+const ECN: i32 = 8;
+const ECN_SEEN: i32 = 16;
+const SYN_DATA: i32 = 32;
+const USEC_TIMESTAMPS: i32 = 64;
+
+fn option(bit: i32, s: &mut Sockets, row: usize) {
+    let others = s.options.get(row).unwrap_or(0);
+    s.options.set(row, others | bit);
+}
+
+fn bare(token: &[u8], s: &mut Sockets, row: usize) -> Option<()> {
+    match token {
+        b"ts" => option(TIMESTAMPS, s, row),
+        b"sack" => option(SACK, s, row),
+        b"ecn" => option(ECN, s, row),
+        b"ecnseen" => option(ECN_SEEN, s, row),
+        b"fastopen" => option(SYN_DATA, s, row),
+        b"usec_ts" => option(USEC_TIMESTAMPS, s, row),
+        b"app_limited" => s.delivery_rate_app_limited.set(row, true),
+        // Of -e: the direction that is shut down; of -i: bidirectional traffic.
+        b"<->" | b"-->" | b"<--" | b"---" | b"bidir" => {}
+        // The algorithm's name stands alone, before any other field of tcp_info.
+        _ if s.algorithm.get(row).is_none() && s.rto_us.get(row).is_none() => {
+            let word = |byte: &u8| {
+                byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_' || *byte == b'-'
+            };
+            if token.len() >= 16 || !token[0].is_ascii_lowercase() || !token.iter().all(word) {
+                return None;
+            }
+            s.algorithm.set(row, name(token)?);
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn keyed(key: &[u8], value: &[u8], s: &mut Sockets, row: usize) -> Option<()> {
+    /// Column and how its value is written.
+    macro_rules! set {
+        ($column:ident, $value:expr) => {
+            s.$column.set(row, $value?)
+        };
+    }
+    match key {
+        b"rto" => set!(rto_us, us(value)),
+        b"rtt" => {
+            let (srtt, var) = pair(value, b'/').unwrap_or((value, b""));
+            set!(srtt_us, us(srtt));
+            if !var.is_empty() {
+                set!(rttvar_us, us(var));
+            }
+        }
+        b"wscale" => {
+            let (snd, rcv) = pair(value, b',')?;
+            set!(snd_wscale, int32(snd));
+            set!(rcv_wscale, int32(rcv));
+            option(WINDOW_SCALE, s, row);
+        }
+        b"cwnd" => set!(snd_cwnd, int(value)),
+        b"ssthresh" => set!(snd_ssthresh, int(value)),
+        b"mss" => set!(snd_mss_bytes, int(value)),
+        b"pmtu" => set!(pmtu_bytes, int(value)),
+        b"rcvmss" => set!(rcv_mss_bytes, int(value)),
+        b"advmss" => set!(advmss_bytes, int(value)),
+        b"ato" => set!(ato_us, us(value)),
+        b"qack" => set!(qack, int32(value)),
+        b"backoff" => set!(backoff, int32(value)),
+        b"bytes_sent" => set!(bytes_sent, int(value)),
+        b"bytes_retrans" => set!(bytes_retrans, int(value)),
+        b"bytes_acked" => set!(bytes_acked, int(value)),
+        b"bytes_received" => set!(bytes_received, int(value)),
+        b"segs_out" => set!(segs_out, int(value)),
+        b"segs_in" => set!(segs_in, int(value)),
+        b"data_segs_out" => set!(data_segs_out, int(value)),
+        b"data_segs_in" => set!(data_segs_in, int(value)),
+        b"send" | b"pacing_rate" | b"delivery_rate" => return spaced(key, value, s, row),
+        b"lastsnd" => set!(last_data_sent_ms, int(value)),
+        b"lastrcv" => set!(last_data_recv_ms, int(value)),
+        b"lastack" => set!(last_ack_recv_ms, int(value)),
+        b"delivered" => set!(delivered, int(value)),
+        b"delivered_ce" => set!(delivered_ce, int(value)),
+        b"busy" => set!(busy_us, limited(value)),
+        b"rwnd_limited" => set!(rwnd_limited_us, limited(value)),
+        b"sndbuf_limited" => set!(sndbuf_limited_us, limited(value)),
+        b"unacked" => set!(unacked, int(value)),
+        b"retrans" => {
+            let (now, total) = pair(value, b'/')?;
+            set!(retrans, int(now));
+            set!(total_retrans, int(total));
+        }
+        b"lost" => set!(lost, int(value)),
+        b"sacked" => set!(sacked, int(value)),
+        b"fackets" => set!(fackets, int(value)),
+        b"reordering" => set!(reordering, int32(value)),
+        b"reord_seen" => set!(reord_seen, int32(value)),
+        b"dsack_dups" => set!(dsack_dups, int(value)),
+        b"rcv_rtt" => set!(rcv_rtt_us, us(value)),
+        b"rcv_space" => set!(rcv_space_bytes, int(value)),
+        b"rcv_ssthresh" => set!(rcv_ssthresh_bytes, int(value)),
+        b"notsent" => set!(notsent_bytes, int(value)),
+        b"minrtt" => set!(min_rtt_us, us(value)),
+        b"rcv_ooopack" => set!(rcv_ooopack, int(value)),
+        b"snd_wnd" => set!(snd_wnd_bytes, int(value)),
+        b"rcv_wnd" => set!(rcv_wnd_bytes, int(value)),
+        b"rehash" => set!(rehash, int(value)),
+        b"total_rto" => set!(total_rto, int(value)),
+        b"total_rto_recoveries" => set!(total_rto_recoveries, int(value)),
+        b"total_rto_time" => set!(
+            total_rto_time_ms,
+            int(value.strip_suffix(b"ms").unwrap_or(value))
+        ),
+        b"uid" => set!(uid, int(value)),
+        b"ino" => set!(inode, int(value)),
+        b"sk" => set!(cookie, hex(value)),
+        b"fwmark" => set!(mark, hex(value).and_then(|mark| mark.try_into().ok())),
+        b"cgroup" => set!(cgroup, name(value)),
+        b"tos" => set!(tos, hex(value).and_then(|tos| tos.try_into().ok())),
+        b"tclass" => set!(tclass, hex(value).and_then(|class| class.try_into().ok())),
+        b"class_id" => set!(class_id, hex(value).and_then(|class| class.try_into().ok())),
+        b"v6only" => s.v6only.set(row, value == b"1"),
+        b"skmem" => return skmem(within(value)?, s, row),
+        b"mem" => return mem(within(value)?, s, row),
+        b"timer" => return timer(within(value)?, s, row),
+        b"users" => return users(value, s, row),
+        b"bbr" => return bbr(within(value)?, s, row),
+        b"dctcp" => return dctcp(value, s, row),
+        _ => return None,
+    }
+    Some(())
+}
+
+/// `3020ms`, `2072ms(68.6%)`.
+fn limited(value: &[u8]) -> Option<i64> {
+    let end = memchr::memchr(b'(', value).unwrap_or(value.len());
+    us(value[..end].strip_suffix(b"ms")?)
+}
+
+/// `r0,rb131072,t0,tb87040,f0,w0,o0,bl0,d0`; older versions stop before `bl` or `d`.
+fn skmem(value: &[u8], s: &mut Sockets, row: usize) -> Option<()> {
+    for item in value.split(|byte| *byte == b',') {
+        let letters = item.iter().position(u8::is_ascii_digit)?;
+        let (key, bytes) = (&item[..letters], int(&item[letters..])?);
+        match key {
+            b"r" => s.mem_rmem_bytes.set(row, bytes),
+            b"rb" => s.rcvbuf_bytes.set(row, bytes),
+            b"t" => s.mem_wmem_bytes.set(row, bytes),
+            b"tb" => s.sndbuf_bytes.set(row, bytes),
+            b"f" => s.mem_forward_alloc_bytes.set(row, bytes),
+            b"w" => s.mem_wmem_queued_bytes.set(row, bytes),
+            b"o" => s.mem_optmem_bytes.set(row, bytes),
+            b"bl" => s.mem_backlog_bytes.set(row, bytes),
+            b"d" => s.mem_drops.set(row, bytes),
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+/// The shorter form, of kernels without SO_MEMINFO: `r0,w0,f0,t0`, where t is
+/// what skmem calls t and w what it calls w.
+fn mem(value: &[u8], s: &mut Sockets, row: usize) -> Option<()> {
+    skmem(value, s, row)
+}
+
+fn timer(value: &[u8], s: &mut Sockets, row: usize) -> Option<()> {
+    let (kind, rest) = pair(value, b',')?;
+    let (left, retransmits) = pair(rest, b',')?;
+    s.timer.set(row, name(kind)?);
+    s.timer_ms.set(row, timer_ms(left)?);
+    s.timer_retransmits.set(row, int32(retransmits)?);
+    Some(())
+}
+
+/// `(("nginx",pid=1234,fd=5),("nginx",pid=1235,fd=5))`, and `(("nginx",1234,5))`
+/// before iproute2 3.17. The first holder stands for all.
+fn users(value: &[u8], s: &mut Sockets, row: usize) -> Option<()> {
+    let value = value.strip_prefix(b"((\"")?;
+    let end = memchr::memmem::find(value, b"\",")?;
+    s.process.set(row, name(&value[..end])?);
+    let rest = &value[end + 2..];
+    let rest = rest.strip_prefix(b"pid=").unwrap_or(rest);
+    s.pid.set(row, int(&rest[..memchr::memchr(b',', rest)?])?);
+    Some(())
+}
+
+fn bbr(value: &[u8], s: &mut Sockets, row: usize) -> Option<()> {
+    for item in value.split(|byte| *byte == b',') {
+        let (key, value) = pair(item, b':')?;
+        match key {
+            b"bw" => s.bbr_bw_bits_per_sec.set(row, rate(value)?),
+            b"mrtt" => s.bbr_min_rtt_us.set(row, us(value)?),
+            b"pacing_gain" => s.bbr_pacing_gain.set(row, float(value)?),
+            b"cwnd_gain" => s.bbr_cwnd_gain.set(row, float(value)?),
+            b"version" => s.bbr_version.set(row, int32(value)?),
+            b"bw_hi" => s.bbr_bw_hi_bits_per_sec.set(row, rate(value)?),
+            b"bw_lo" => s.bbr_bw_lo_bits_per_sec.set(row, rate(value)?),
+            b"mode" => s.bbr_mode.set(row, int32(value)?),
+            b"phase" => s.bbr_phase.set(row, int32(value)?),
+            b"inflight_lo" => s.bbr_inflight_lo.set(row, int(value)?),
+            b"inflight_hi" => s.bbr_inflight_hi.set(row, int(value)?),
+            b"extra_acked" => s.bbr_extra_acked.set(row, int(value)?),
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+/// `(ce_state:0,alpha:512,ab_ecn:0,ab_tot:0)`, or `fallback_mode`: no ECN.
+fn dctcp(value: &[u8], s: &mut Sockets, row: usize) -> Option<()> {
+    /// alpha counts in 1/1024, `DCTCP_MAX_ALPHA`.
+    const ALPHA_UNIT: f64 = 1024.0;
+    if value == b"fallback_mode" {
+        s.dctcp_enabled.set(row, 0);
+        return Some(());
+    }
+    s.dctcp_enabled.set(row, 1);
+    for item in within(value)?.split(|byte| *byte == b',') {
+        let (key, value) = pair(item, b':')?;
+        match key {
+            b"ce_state" => s.dctcp_ce_state.set(row, int(value)?),
+            b"alpha" => s.dctcp_alpha.set(row, float(value)? / ALPHA_UNIT),
+            b"ab_ecn" => s.dctcp_ab_ecn_bytes.set(row, int(value)?),
+            b"ab_tot" => s.dctcp_ab_tot_bytes.set(row, int(value)?),
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Spaces, what lies beside them, and bytes whose top bit is set.
+        #[test]
+        fn a_token_ends_at_the_first_space(
+            text in prop::collection::vec(prop::sample::select(&b"\0\x08\t\n\x0c\r\x1f !a\x7f\x80\x89\xa0\xff"[..]), 0..40)
+        ) {
+            let first = text.iter().position(|byte| b" \t\r".contains(byte));
+            prop_assert_eq!(token_end(&text), first.unwrap_or(text.len()));
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Whose folders, links and files are taken.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::fcntl::{AT_FDCWD, AtFlags};
+use nix::sys::stat::{SFlag, fstatat};
+use nix::unistd::geteuid;
+
+use super::error::{Error, kind, not_ours};
+
+static ALLOW_FOREIGN: AtomicBool = AtomicBool::new(false);
+
+/// From now on, root writes into folders of other users as well.
+pub fn allow_foreign() {
+    ALLOW_FOREIGN.store(true, Ordering::Relaxed);
+}
+
+/// Does root trust who owns that? Everybody else goes by what the kernel permits.
+pub(super) fn trusted(owner: u32) -> bool {
+    !geteuid().is_root()
+        || owner == 0
+        || sudo_uid() == Some(owner)
+        || ALLOW_FOREIGN.load(Ordering::Relaxed)
+}
+
+fn sudo_uid() -> Option<u32> {
+    std::env::var("SUDO_UID").ok()?.parse().ok()
+}
+
+/// What a reader may follow: a file, and a link only of somebody that it trusts.
+///
+/// # Errors
+/// A link of somebody else, something that is no file, or not readable.
+pub fn check_readable(path: &Path) -> Result<(), Error> {
+    let look = |flags| fstatat(AT_FDCWD, path, flags).map_err(Error::io(path, "read"));
+    let mut about = look(AtFlags::AT_SYMLINK_NOFOLLOW)?;
+    if kind(&about) == SFlag::S_IFLNK {
+        if !trusted(about.st_uid) {
+            return Err(Error::ForeignLink {
+                path: path.into(),
+                link: path.into(),
+                owner: about.st_uid,
+            });
+        }
+        about = look(AtFlags::empty())?;
+    }
+    match kind(&about) {
+        SFlag::S_IFREG => Ok(()),
+        _ => Err(not_ours(path, &about)),
+    }
+}

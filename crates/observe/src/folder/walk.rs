@@ -1,0 +1,90 @@
+//! The way to a folder: each step of a path is looked at before it is taken.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open, openat, readlinkat};
+use nix::sys::stat::{Mode, SFlag, fstat, mkdirat};
+
+use super::error::{Error, kind};
+use super::trust::trusted;
+use super::{Folder, folder_mode};
+
+/// As many as the kernel follows (path_resolution(7)).
+const LINKS_MAX: usize = 40;
+
+impl Folder {
+    pub(super) fn walk(path: &Path, make: bool) -> Result<Folder, Error> {
+        let start = if path.is_absolute() { "/" } else { "." };
+        let cannot = |error: Errno| Error::io(path, "open the folder")(error);
+        let mut fd =
+            open(start, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).map_err(cannot)?;
+        let mut rest: VecDeque<OsString> = names(path);
+        let (mut links, mut made) = (0, false);
+        while let Some(name) = rest.pop_front() {
+            if name == "/" {
+                fd = open("/", OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).map_err(cannot)?;
+                continue;
+            }
+            let mut next = directory_at(&fd, &name[..]);
+            if matches!(next, Err(Errno::ENOENT)) && make {
+                // Another may make it at the same moment.
+                match mkdirat(&fd, &name[..], folder_mode()) {
+                    Err(error) if error != Errno::EEXIST => {
+                        return Err(Error::io(path, "make the folder")(error));
+                    }
+                    outcome => made = outcome.is_ok() && rest.is_empty(),
+                }
+                next = directory_at(&fd, &name[..]);
+            }
+            match next {
+                Ok(next) => {
+                    fd = next;
+                    continue;
+                }
+                // It may be a link.
+                Err(Errno::ENOTDIR) => {}
+                Err(error) => return Err(cannot(error)),
+            }
+            let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+            let next = openat(&fd, &name[..], flags, Mode::empty()).map_err(cannot)?;
+            let about = fstat(&next).map_err(cannot)?;
+            if kind(&about) != SFlag::S_IFLNK {
+                return Err(cannot(Errno::ENOTDIR));
+            }
+            links += 1;
+            if links > LINKS_MAX {
+                return Err(cannot(Errno::ELOOP));
+            }
+            if !trusted(about.st_uid) {
+                return Err(Error::ForeignLink {
+                    path: path.into(),
+                    link: name.into(),
+                    owner: about.st_uid,
+                });
+            }
+            let target = readlinkat(&next, "").map_err(cannot)?;
+            for name in names(Path::new(&target)).into_iter().rev() {
+                rest.push_front(name);
+            }
+        }
+        Folder::held(fd, path.into(), made)
+    }
+}
+
+/// The directory of that name. A link is none; what is mounted on demand is.
+pub(super) fn directory_at(fd: &OwnedFd, name: &OsStr) -> nix::Result<OwnedFd> {
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    openat(fd, name, flags, Mode::empty())
+}
+
+/// The steps of a path.
+fn names(path: &Path) -> VecDeque<OsString> {
+    path.components()
+        .filter(|part| *part != Component::CurDir)
+        .map(|part| part.as_os_str().to_owned())
+        .collect()
+}
