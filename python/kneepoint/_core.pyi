@@ -274,7 +274,8 @@ def impairments() -> list[dict[str, Any]]:
     """`name` `summary` `source` `keys` of each; `both_ways`: on ACKs, too; `netem`: its words, or None."""
 
 def workloads() -> list[dict[str, Any]]:
-    """`name` `summary` `keys` of each."""
+    """`name` `summary` `keys` of each; `counts`: `goodput` `completion` `requests` or `programs`; `draws`: do its
+    connections come and go at random?"""
 
 def keys() -> list[dict[str, Any]]:
     """`path` `default` `accepts` `axis` `doc` `source` of each key of a scenario file."""

@@ -7,7 +7,7 @@ use knee_collect::KernelError;
 use knee_link::{Group, LinkConfig, Nic, Offloads, open_tun};
 use knee_loader::Variant;
 use knee_path::Backend;
-use knee_scenario::{Cell, Host, WorkloadSpec};
+use knee_scenario::{Cell, Host};
 use netlink_packet_route::route::RouteMetric;
 
 use super::facts::HostFacts;
@@ -77,7 +77,8 @@ impl Lab {
         let ends: Vec<_> = addresses.iter().map(|a| (a.sender, a.receiver)).collect();
         let netlink = &mut host(cell, &cell.sender, &ends, &|group| {
             let flow = &cell.flows[group];
-            is_programs(&flow.workload).then(|| congestion(&Variant::of_flow(flow).to_string()))
+            let of_programs = |_| congestion(&Variant::of_flow(flow).to_string());
+            flow.workload.commands().map(of_programs)
         })?;
         if by_kernel {
             netem::introduce(cell, &cell.sender, true, &ends)?;
@@ -86,7 +87,8 @@ impl Lab {
         receiver.enter()?;
         let ends: Vec<_> = addresses.iter().map(|a| (a.receiver, a.sender)).collect();
         let netlink = &mut host(cell, &cell.receiver, &ends, &|group| {
-            is_programs(&cell.flows[group].workload).then(|| congestion(&cell.receiver.algorithm))
+            let commands = cell.flows[group].workload.commands();
+            commands.map(|_| congestion(&cell.receiver.algorithm))
         })?;
         if by_kernel {
             netem::introduce(cell, &cell.receiver, false, &ends)?;
@@ -167,10 +169,6 @@ fn with_tun(host: &Host) -> Result<(Namespace, OwnedFd), KernelError> {
     };
     let tun = open_tun(DEVICE, offloads).map_err(|source| KernelError::NoTun { source })?;
     Ok((namespace, tun))
-}
-
-fn is_programs(workload: &WorkloadSpec) -> bool {
-    matches!(workload, WorkloadSpec::Programs { .. })
 }
 
 /// Refuses a cell with more flows than ports.

@@ -8,7 +8,6 @@ use knee_observe::sock_diag::bits_per_sec;
 use knee_observe::sock_diag::columns::Stored;
 use knee_observe::sock_diag::tcp_info::TcpInfo;
 use knee_observe::tcp_info_columns;
-use knee_scenario::WorkloadSpec;
 use knee_tables::{Event, Link, Sample, TcpInfoSample};
 use knee_units::Nanos;
 
@@ -412,7 +411,7 @@ fn flow_row(
         0 => 0.0,
         samples => sum as f64 / samples as f64,
     };
-    let asks = matches!(spec.workload, WorkloadSpec::RequestResponse { .. });
+    let asks = own.is_some_and(|flow| flow.receiver_opens);
     let latency_us = own
         .and_then(|flow| reports.receiver.get(flow.number as usize))
         .map(|report| &report.latency_us)

@@ -1,5 +1,8 @@
 //! One repetition of a cell on the real kernel.
 
+mod cpu;
+mod programs;
+
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -7,31 +10,25 @@ use std::time::{Duration, Instant};
 
 use knee_collect::KernelError;
 use knee_collect::clock::{Punctual, monotonic_ns};
-use knee_collect::cpu::{self, Processor, Watched};
-use knee_observe::folder::Folder;
-use knee_scenario::{Cell, FlowSpec, Pacing, WorkloadSpec};
-use knee_tables::{
-    CpuSample, CpuSamples, Events, Flows, Links, Program as ProgramRow, Programs, QueueSamples,
-    Samples, TcpInfoSamples,
-};
+use knee_scenario::{Cell, Pacing};
+use knee_tables::{CpuSamples, Events, Flows, Links, QueueSamples, Samples, TcpInfoSamples};
 use knee_units::Nanos;
 use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use cpu::Cpu;
+use programs::Programs;
 
 use crate::rows::{self, Reports};
 use crate::sampler::Sampler;
 use crate::traffic::{self, EndReport, Flow, Plan, Progress, Shared, Side};
-use crate::{Child, Ended, Facts, Lab, Listeners, Program, RunAs};
+use crate::{Child, Facts, Lab, RunAs};
 
 /// From the start of the processes to the start of the run: they have to be there.
 const LEAD: Duration = Duration::from_millis(100);
 /// How often processor time is read.
 const CPU_INTERVAL_NS: u64 = 100_000_000;
-/// How long a server program may take to listen.
-const SERVER_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a process may take to report at the end.
 const REPORT_PATIENCE: Duration = Duration::from_secs(20);
-/// A processor busier than this had no time for what the lab asked of it.
-const SATURATED_SHARE: f64 = 0.97;
 
 /// What the caller settles.
 pub struct Options {
@@ -54,7 +51,7 @@ pub struct Output {
     pub events: Events,
     pub cpu: CpuSamples,
     pub links: Links,
-    pub programs: Programs,
+    pub programs: knee_tables::Programs,
     /// Data packets that entered the path.
     pub data_packets: u64,
     pub facts: Facts,
@@ -138,20 +135,10 @@ struct Repetition<'a> {
     start_ns: u64,
     link: Child,
     generators: [Child; 2],
-    programs: Vec<Program>,
-    /// Clients to start, the last first.
-    clients: Vec<(u64, usize)>,
+    programs: Programs<'a>,
     sampler: Sampler,
     cpu: Cpu,
-    options: &'a Options,
     warnings: Vec<String>,
-}
-
-/// Processor time under watch.
-struct Cpu {
-    watched: Vec<Watched>,
-    at_start: Vec<Processor>,
-    rows: CpuSamples,
 }
 
 impl<'a> Repetition<'a> {
@@ -173,42 +160,11 @@ impl<'a> Repetition<'a> {
         let joint = lab.joint.take().expect("a fresh lab has its path");
         let start_link =
             |start_ns| crate::spawn("link", || joint.carry(&config, start_ns, stop.as_fd()));
-        let mut repetition_programs = Vec::new();
-        let mut clients = Vec::new();
-        let programs = |flow: &FlowSpec| matches!(flow.workload, WorkloadSpec::Programs { .. });
-        if cell.flows.iter().any(programs) {
-            Folder::make(&options.output).map_err(KernelError::system(format!(
-                "make the folder {}",
-                options.output.display()
-            )))?;
-        }
         if let Some(user) = &options.run_as {
             user.welcome(&lab.sender)?;
             user.welcome(&lab.receiver)?;
         }
-        for (group, flow) in cell.flows.iter().enumerate() {
-            let WorkloadSpec::Programs { server, .. } = &flow.workload else {
-                continue;
-            };
-            if let Some(command) = server {
-                let file = output_file(&options.output, cell, rep, group, "server");
-                let addresses = lab.addresses[group];
-                lab.sender.enter()?;
-                let before = Listeners::here();
-                let place = (&lab.sender, addresses);
-                let run_as = options.run_as.as_ref();
-                let mut program = Program::start("server", group, command, place, run_as, &file)?;
-                let ready =
-                    crate::await_listener(&mut program, &before, addresses, SERVER_PATIENCE);
-                if let Err(error) = ready {
-                    program.stop();
-                    return Err(error);
-                }
-                repetition_programs.push(program);
-            }
-            clients.push((flow.start.0, group));
-        }
-        clients.sort_unstable_by(|a, b| b.cmp(a));
+        let programs = Programs::start_servers(cell, rep, options, &lab)?;
 
         let start_ns = monotonic_ns() + LEAD.as_nanos() as u64;
         let link = start_link(start_ns)?;
@@ -244,15 +200,9 @@ impl<'a> Repetition<'a> {
             start_ns,
             link,
             generators: [sender?, receiver?],
-            programs: repetition_programs,
-            clients,
+            programs,
             sampler,
-            cpu: Cpu {
-                watched: Vec::new(),
-                at_start: Vec::new(),
-                rows: CpuSamples::default(),
-            },
-            options,
+            cpu: Cpu::default(),
             warnings: Vec::new(),
             lab,
         })
@@ -263,9 +213,7 @@ impl<'a> Repetition<'a> {
         self.sampler.realtime = punctual.granted;
         let outcome = self.watch(progress);
         drop(punctual);
-        for program in &mut self.programs {
-            program.stop();
-        }
+        self.programs.stop();
         outcome?;
         self.finish()
     }
@@ -274,7 +222,7 @@ impl<'a> Repetition<'a> {
     fn watch(&mut self, progress: &mut dyn FnMut(Nanos) -> bool) -> Result<(), KernelError> {
         let end_ns = self.start_ns + self.cell.duration.0;
         sleep_until(self.start_ns);
-        self.cpu.at_start = cpu::processors();
+        self.cpu.start();
         let interval_ns = self.cell.sample_interval.0;
         let warm_ns = self.start_ns + self.cell.warmup.0;
         let mut next_sample_ns = self.start_ns + interval_ns;
@@ -283,7 +231,8 @@ impl<'a> Repetition<'a> {
         loop {
             let now_ns = monotonic_ns();
             self.check_children()?;
-            self.start_clients(now_ns)?;
+            let since_start_ns = now_ns.saturating_sub(self.start_ns);
+            self.programs.start_clients(&self.lab, since_start_ns)?;
             if now_ns >= next_cpu_ns {
                 self.watch_cpu(now_ns);
                 next_cpu_ns += CPU_INTERVAL_NS;
@@ -314,7 +263,7 @@ impl<'a> Repetition<'a> {
             } else {
                 next_ns.min(warm_ns)
             };
-            let next_client_ns = self.clients.last().map(|(start, _)| self.start_ns + start);
+            let next_client_ns = self.programs.next_start_ns().map(|ns| self.start_ns + ns);
             // Children are looked after ten times a second at least.
             sleep_until(next_ns.min(next_client_ns.unwrap_or(u64::MAX)));
         }
@@ -324,12 +273,7 @@ impl<'a> Repetition<'a> {
     fn is_done(&mut self) -> bool {
         let complete =
             |flow: &Flow| Progress::when(&self.shared.get(flow.number).completed_ns).is_some();
-        self.clients.is_empty()
-            && self.flows.iter().all(complete)
-            && self
-                .programs
-                .iter_mut()
-                .all(|program| program.role == "server" || program.poll().is_some())
+        self.flows.iter().all(complete) && self.programs.are_done()
     }
 
     fn check_children(&mut self) -> Result<(), KernelError> {
@@ -338,108 +282,23 @@ impl<'a> Repetition<'a> {
                 return Err(child.died());
             }
         }
-        for program in &mut self.programs {
-            // Also of clients it is noted when they ended.
-            let ended = program.poll();
-            if program.role == "server"
-                && let Some(ended) = ended
-            {
-                return Err(KernelError::Command {
-                    group: program.group,
-                    role: "server",
-                    command: program.command.clone(),
-                    why: format!(
-                        "it {} during the run{}",
-                        ended.words(),
-                        program.last_words()
-                    ),
-                });
-            }
-        }
+        self.programs.check()?;
         let ours = self.generators.iter().chain([&self.link]);
-        let pids = ours
-            .map(|child| child.pid)
-            .chain(self.programs.iter().map(|program| program.pid));
+        let pids = ours.map(|child| child.pid).chain(self.programs.pids());
         crate::reap_orphans(|ended| pids.clone().any(|pid| pid == ended))
     }
 
-    fn start_clients(&mut self, now_ns: u64) -> Result<(), KernelError> {
-        while let Some(&(start, group)) = self.clients.last()
-            && self.start_ns + start <= now_ns
-        {
-            self.clients.pop();
-            let WorkloadSpec::Programs { client, .. } = &self.cell.flows[group].workload else {
-                continue;
-            };
-            let file = output_file(&self.options.output, self.cell, self.rep, group, "client");
-            let place = (&self.lab.receiver, self.lab.addresses[group]);
-            let run_as = self.options.run_as.as_ref();
-            let program = Program::start("client", group, client, place, run_as, &file)?;
-            self.programs.push(program);
-        }
-        Ok(())
-    }
-
     fn watch_cpu(&mut self, now_ns: u64) {
-        // Again each time: programs start threads, and so does the link.
-        let mut watched = Vec::new();
-        for (role, pid) in self.roles() {
-            watched.extend(cpu::threads_of(&role, pid));
-        }
-        self.cpu.watched = watched;
-        let (cell, rep) = (self.cell.index as i32, self.rep as i32);
-        let t_ns = (now_ns - self.start_ns) as i64;
-        for thread in &self.cpu.watched {
-            let Some(run_ns) = thread.run_ns() else {
-                continue;
-            };
-            self.cpu.rows.push(CpuSample {
-                cell,
-                rep,
-                t_ns,
-                name: thread.name.clone(),
-                run_us: (run_ns / 1_000) as i64,
-                user_us: None,
-                system_us: None,
-                softirq_us: None,
-                steal_us: None,
-            });
-        }
-        for (now, then) in cpu::processors().iter().zip(&self.cpu.at_start) {
-            let [user, system, softirq, steal] = [
-                now.programs_us() - then.programs_us(),
-                now.system_us - then.system_us,
-                now.interrupts_us() - then.interrupts_us(),
-                now.steal_us - then.steal_us,
-            ];
-            self.cpu.rows.push(CpuSample {
-                cell,
-                rep,
-                t_ns,
-                name: format!("cpu{}", now.number),
-                run_us: user + system + softirq,
-                user_us: Some(user),
-                system_us: Some(system),
-                softirq_us: Some(softirq),
-                steal_us: Some(steal),
-            });
-        }
+        let roles = self.roles();
+        let t_ns = now_ns - self.start_ns;
+        self.cpu.watch(self.cell.index, self.rep, t_ns, &roles);
     }
 
     /// Processes whose time counts, by their number in the lab.
     fn roles(&self) -> Vec<(String, i32)> {
         let ours = self.generators.iter().chain([&self.link]);
-        let programs = self
-            .programs
-            .iter()
-            .filter(|program| program.ended.is_none());
         ours.map(|child| (child.role.clone(), child.pid.as_raw()))
-            .chain(programs.map(|program| {
-                (
-                    format!("{}.{}", program.role, program.group),
-                    program.pid.as_raw(),
-                )
-            }))
+            .chain(self.programs.roles())
             .collect()
     }
 
@@ -456,16 +315,13 @@ impl<'a> Repetition<'a> {
         let [sender, receiver] = &mut self.generators;
         let sender: Vec<EndReport> = sender.finish(deadline)?;
         let receiver: Vec<EndReport> = receiver.finish(deadline)?;
-        self.warn_of_saturation(now_ns);
-        let mut programs = Programs::default();
-        for program in &self.programs {
-            programs.push(self.program_row(program));
-        }
+        let span_ns = now_ns - self.start_ns;
+        self.warnings.extend(self.cpu.warn_of_saturation(span_ns));
         let mut output = Output {
             cpu: self.cpu.rows,
             facts: self.lab.facts,
             warnings: self.warnings,
-            programs,
+            programs: self.programs.rows(self.start_ns),
             ..Output::default()
         };
         let reports = Reports {
@@ -478,66 +334,6 @@ impl<'a> Repetition<'a> {
         rows::finish(self.sampler, reports, &mut output);
         Ok(output)
     }
-
-    fn program_row(&self, program: &Program) -> ProgramRow {
-        let (exit_code, signal) = match program.ended {
-            Some((Ended::Exited(code), _)) => (Some(i64::from(code)), None),
-            Some((Ended::Killed(signal), _)) => (None, Some(i64::from(signal))),
-            None => (None, None),
-        };
-        let until = program.ended.map_or_else(Instant::now, |(_, at)| at);
-        let ago_ns = program.started.elapsed().as_nanos() as i64;
-        ProgramRow {
-            cell: self.cell.index as i32,
-            rep: self.rep as i32,
-            group: program.group as i32,
-            role: program.role,
-            command: program.command.clone(),
-            start_ns: monotonic_ns() as i64 - ago_ns - self.start_ns as i64,
-            wall_us: (until - program.started).as_micros() as i64,
-            exit_code,
-            signal,
-            output: program
-                .output
-                .file_name()
-                .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
-        }
-    }
-
-    /// Says when the processors had no time left: then they were the bottleneck.
-    fn warn_of_saturation(&mut self, now_ns: u64) {
-        let span_us = (now_ns - self.start_ns) as f64 / 1e3;
-        let busy_us: i64 = cpu::processors()
-            .iter()
-            .zip(&self.cpu.at_start)
-            .map(|(now, then)| {
-                (now.programs_us() - then.programs_us())
-                    + (now.system_us - then.system_us)
-                    + (now.interrupts_us() - then.interrupts_us())
-                    + (now.steal_us - then.steal_us)
-            })
-            .sum();
-        let share = busy_us as f64 / (span_us * self.cpu.at_start.len().max(1) as f64);
-        if share > SATURATED_SHARE {
-            self.warnings.push(format!(
-                "the processors were busy for {:.0} % of the run: they, and not the path, may be what is measured",
-                share.min(1.0) * 100.0
-            ));
-        }
-    }
-}
-
-fn output_file(
-    folder: &std::path::Path,
-    cell: &Cell,
-    rep: u32,
-    group: usize,
-    role: &str,
-) -> PathBuf {
-    folder.join(format!(
-        "cell{}-rep{rep}-flow{group}-{role}.txt",
-        cell.index
-    ))
 }
 
 fn sleep_until(at_ns: u64) {

@@ -130,7 +130,9 @@ pub fn workloads(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         let dict = PyDict::new(py);
         dict.set_item("name", kind.name)?;
         dict.set_item("summary", kind.summary)?;
-        dict.set_item("keys", kind.keys)?;
+        dict.set_item("keys", kind.key_names().collect::<Vec<_>>())?;
+        dict.set_item("counts", kind.counts.name())?;
+        dict.set_item("draws", kind.draws)?;
         list.append(dict)?;
     }
     Ok(list)

@@ -6,7 +6,7 @@ use knee_path::queue::BufferLimit;
 use knee_units::params::Params;
 use knee_units::{Nanos, Rate};
 
-use super::{Cell, WorkloadSpec};
+use super::Cell;
 
 /// A sentence each, without the cell's number; empty for nearly every cell.
 pub fn cautions(cell: &Cell) -> Vec<String> {
@@ -39,11 +39,10 @@ pub fn phase_noise(cell: &Cell) -> Option<Nanos> {
             && hop.ack_loss.share == 0.0
             && !hop.impairments.are_random()
     };
-    let is_endless = |workload: &WorkloadSpec| matches!(workload, WorkloadSpec::Bulk { .. });
     let hosts = [&cell.sender, &cell.receiver];
     let flows: u64 = cell.flows.iter().map(|flow| u64::from(flow.count)).sum();
     let may_lock = flows > 1
-        && cell.flows.iter().all(|flow| is_endless(&flow.workload))
+        && cell.flows.iter().all(|flow| flow.workload.is_endless())
         && cell.hops().all(is_even)
         && hosts.iter().all(|host| host.noise == Nanos::ZERO);
     let drops_tail = |hop: &&Path| hop.queue == "fifo" && hop.buffer != BufferLimit::Unlimited;

@@ -1,40 +1,103 @@
 //! One cell of the matrix, resolved: what an engine runs.
 
-use std::ops::Range;
+mod flow;
+mod host;
+
+pub use flow::FlowSpec;
+pub use host::Host;
 
 use knee_path::Path;
 use knee_path::packet::HEADER_BYTES;
+use knee_units::Nanos;
 use knee_units::rng::Stream;
-use knee_units::{Nanos, Rate};
 use serde::Serialize;
 
-use crate::workload::WorkloadSpec;
+use crate::keyed::keyed;
+use crate::keys::Default::{Required, Value};
+use crate::keys::{Kind, fixed, key, secs, us};
 
-/// One point of a scenario's matrix, every value resolved.
-#[derive(Clone, Debug)]
-pub struct Cell {
-    /// Position in the matrix, from 0.
-    pub index: u32,
-    pub title: String,
-    /// An id of the published claims, when the scenario reproduces one.
-    pub claim: Option<String>,
-    /// What tells this cell from the others, in the order of the file:
-    /// (`path.loss`, `1.5%`), (`flow.0.algorithm`, `cubic`).
-    pub axes: Vec<(String, String)>,
-    pub duration: Nanos,
-    /// Left out of steady-state metrics.
-    pub warmup: Nanos,
-    pub repeat: u32,
-    pub seed: u64,
-    /// How often flows and queues are sampled.
-    pub sample_interval: Nanos,
-    /// The first hop in the data direction: of most scenarios the only one.
-    pub path: Path,
-    /// The hops behind it, in the data direction.
-    pub further: Vec<Path>,
-    pub sender: Host,
-    pub receiver: Host,
-    pub flows: Vec<FlowSpec>,
+keyed! {
+    /// One point of a scenario's matrix, every value resolved. Its serial form is what an engine is given of it: all but
+    /// its words and its place among others.
+    #[derive(Clone, Debug, Serialize)]
+    pub struct Cell {
+        given {
+            /// Position in the matrix, from 0.
+            #[serde(skip)]
+            pub index: u32,
+            #[serde(skip)]
+            pub title: String,
+            /// An id of the published claims, when the scenario reproduces one.
+            #[serde(skip)]
+            pub claim: Option<String>,
+            /// What tells this cell from the others, in the order of the file:
+            /// (`path.loss`, `1.5%`), (`flow.0.algorithm`, `cubic`).
+            #[serde(skip)]
+            pub axes: Vec<(String, String)>,
+        };
+        pub duration: Nanos = key(
+            "duration",
+            Kind::Duration {
+                min: us(1),
+                max: secs(86_400),
+            },
+            Required("\"30s\""),
+            "length of the run",
+            "kneepoint",
+        );
+        /// Left out of steady-state metrics.
+        pub warmup: Nanos = key(
+            "warmup",
+            Kind::Duration {
+                min: Nanos::ZERO,
+                max: secs(86_400),
+            },
+            Value("0s"),
+            "beginning of the run that steady-state metrics leave out",
+            "kneepoint",
+        );
+        #[serde(skip)]
+        pub repeat: u32 = fixed(key(
+            "repeat",
+            Kind::Count {
+                min: 1,
+                max: 10_000,
+            },
+            Value("1"),
+            "repetitions of every cell, each with its own random draws",
+            "kneepoint",
+        ));
+        pub seed: u64 = fixed(key(
+            "seed",
+            Kind::Count {
+                min: 0,
+                max: i64::MAX as u64,
+            },
+            Value("1"),
+            "where all random draws start",
+            "kneepoint",
+        ));
+        /// How often flows and queues are sampled.
+        pub sample_interval: Nanos = key(
+            "sample_interval",
+            Kind::Duration {
+                min: us(10),
+                max: secs(3_600),
+            },
+            Value("10ms"),
+            "how often flows and queues are sampled",
+            "kneepoint",
+        );
+        given {
+            /// The first hop in the data direction: of most scenarios the only one.
+            pub path: Path,
+            /// The hops behind it, in the data direction.
+            pub further: Vec<Path>,
+            pub sender: Host,
+            pub receiver: Host,
+            pub flows: Vec<FlowSpec>,
+        };
+    }
 }
 
 impl Cell {
@@ -81,29 +144,21 @@ impl Cell {
     pub fn connections(&self, rep: u32) -> Vec<Connection> {
         let seed = self.rep_seed(rep);
         let mut list = Vec::new();
-        let is_drawn = |spec: &FlowSpec| matches!(spec.workload, WorkloadSpec::Web { .. });
         let mut groups: Vec<_> = self.flows.iter().enumerate().collect();
-        groups.sort_by_key(|(_, spec)| is_drawn(spec));
+        groups.sort_by_key(|(_, spec)| spec.workload.kind().draws);
         for (group, spec) in groups {
             for member in 0..spec.count {
-                let connection = |index, open, bytes| Connection {
+                let start = spec.start + spec.stagger * u64::from(member);
+                let stream =
+                    |what: &str| Stream::new(seed, &format!("flow.{group}.{member}.{what}"));
+                let opened = spec.workload.connections(start, self.duration, &stream);
+                list.extend((0..).zip(opened).map(|(index, one)| Connection {
                     group,
                     member,
                     index,
-                    open,
-                    bytes,
-                };
-                let start = spec.start + spec.stagger * u64::from(member);
-                if let WorkloadSpec::Web { arrivals, .. } = &spec.workload {
-                    let stream = |what| Stream::new(seed, &format!("flow.{group}.{member}.{what}"));
-                    let drawn =
-                        arrivals.draw(start, self.duration, stream("arrivals"), stream("sizes"));
-                    let numbered = (0..).zip(drawn);
-                    list.extend(numbered.map(|(index, one)| connection(index, one.at, one.bytes)));
-                } else {
-                    let count = spec.workload.connections().unwrap_or(0);
-                    list.extend((0..count).map(|index| connection(index, start, 0)));
-                }
+                    open: one.at,
+                    bytes: one.bytes,
+                }));
             }
         }
         list
@@ -124,6 +179,11 @@ pub struct Connection {
     /// How much it carries, where the workload draws that; otherwise 0.
     pub bytes: u64,
 }
+
+/// Of the keys that say who spaces packets.
+const PACING: Kind = Kind::Name("pacing", || Pacing::ALL.map(Pacing::name).to_vec());
+const PACING_SOURCE: &str =
+    "Linux, net/ipv4/tcp_output.c, net/sched/sch_fq.c; timer: socket(7), SO_MAX_PACING_RATE";
 
 /// Who spaces a sender's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -146,72 +206,10 @@ impl Pacing {
         }
     }
 
+    const ALL: [Pacing; 3] = [Pacing::Internal, Pacing::Timer, Pacing::Fq];
+
     pub(super) fn named(name: &str) -> Pacing {
-        let all = [Pacing::Internal, Pacing::Timer, Pacing::Fq];
-        let found = all.into_iter().find(|pacing| pacing.name() == name);
+        let found = Pacing::ALL.into_iter().find(|pacing| pacing.name() == name);
         found.expect("the registry has the names")
     }
-}
-
-/// Linux settings of one side's hosts, named as the sysctls.
-#[derive(Clone, Debug, Serialize)]
-pub struct Host {
-    /// Jiffies per second: the granularity of TCP's timers and of CUBIC's clock.
-    pub hz: u32,
-    /// Least, initial and largest send buffer.
-    pub tcp_wmem_bytes: [u64; 3],
-    /// Least, initial and largest receive buffer.
-    pub tcp_rmem_bytes: [u64; 3],
-    pub tcp_limit_output_bytes: u64,
-    pub tcp_slow_start_after_idle: bool,
-    pub tcp_rto_min: Nanos,
-    /// Delay of compressed SACKs, and how many one ACK may stand for.
-    pub tcp_comp_sack_delay: Nanos,
-    pub tcp_comp_sack_nr: u32,
-    pub pacing: Pacing,
-    /// Qdisc of a lab host's interface, `None`: the kernel's default for it.
-    /// The simulator has none but what `pacing` says.
-    pub qdisc: Option<String>,
-    /// 0 off, 1 ask and accept, 2 accept only.
-    pub tcp_ecn: u8,
-    /// Route attribute: ACK everything at once.
-    pub quickack: bool,
-    pub initcwnd: u32,
-    /// Largest TSO packet; 0 turns segmentation offload off.
-    pub gso_max_bytes: u32,
-    /// Does a packet take what it lacks from the next skb (Linux from 6.10 on)?
-    pub grow_skb: bool,
-    /// Does the receive path merge packets before TCP sees them?
-    pub gro: bool,
-    /// How long the NIC gathers packets before it interrupts: what GRO can merge.
-    pub rx_coalesce: Nanos,
-    /// How late it sends, in the mean.
-    pub noise: Nanos,
-    /// Algorithm of the connections' far end, for what it sends back.
-    pub algorithm: String,
-}
-
-/// One `[[flow]]`: `count` connections alike.
-#[derive(Clone, Debug, Serialize)]
-pub struct FlowSpec {
-    /// Shown in tables; the algorithm's name unless the file gives one.
-    pub name: String,
-    pub algorithm: String,
-    /// Parameters set by the file, by name; the rest keep their defaults.
-    pub params: Vec<(String, u32)>,
-    pub workload: WorkloadSpec,
-    pub count: u32,
-    /// Start of the first connection; each further one starts `stagger` later.
-    pub start: Nanos,
-    pub stagger: Nanos,
-    /// Base RTT of this flow.
-    pub rtt: Nanos,
-    /// The hops that it crosses: the first, and the one behind the last.
-    pub hops: Range<usize>,
-    /// Does the sending application wait in write() for room in the send buffer?
-    pub blocking: bool,
-    /// Who spaces what the flow sends; `None`: as its host says.
-    pub pacing: Option<Pacing>,
-    /// SO_MAX_PACING_RATE.
-    pub max_pacing_rate: Option<Rate>,
 }

@@ -12,8 +12,7 @@ use knee_units::{Nanos, Rate};
 
 use super::keys::Section;
 use super::read::ACK;
-use super::{Cell, FlowSpec, Host, Names, ParamInfo, WorkloadSpec};
-use crate::workload::web::ArrivalProcess;
+use super::{Cell, FlowSpec, Names, ParamInfo};
 
 /// Key, value with its unit, and what it means. Keys are those of the file;
 /// what is derived has a key with its unit last: `path.bdp_bytes`.
@@ -23,31 +22,53 @@ pub type Fact = (String, String, String);
 /// how the parameters of algorithms are written.
 pub fn describe(cell: &Cell, names: &Names) -> Vec<Fact> {
     let mut facts = Facts(Vec::new());
-    facts.key(Section::Top, "duration", cell.duration);
-    facts.key(Section::Top, "warmup", cell.warmup);
-    facts.key(Section::Top, "repeat", cell.repeat);
-    facts.key(Section::Top, "seed", cell.seed);
-    facts.key(Section::Top, "sample_interval", cell.sample_interval);
-    match &cell.further[..] {
-        [] => hop(&mut facts, Section::Path, &cell.path, cell.path.rtt),
-        _ => {
-            for (i, path) in cell.hops().enumerate() {
-                hop(&mut facts, Section::Hop(i), path, cell.rtt());
+    for line in cell.lines() {
+        match line {
+            Shown::Given("path") => match &cell.further[..] {
+                [] => hop(&mut facts, Section::Path, &cell.path, cell.path.rtt),
+                _ => {
+                    for (i, path) in cell.hops().enumerate() {
+                        hop(&mut facts, Section::Hop(i), path, cell.rtt());
+                    }
+                }
+            },
+            // All hops have been shown; what holds for them alike comes last.
+            Shown::Given("further") => whole(&mut facts, &cell.path),
+            Shown::Given("sender") => facts.lines(Section::Sender, cell.sender.lines()),
+            Shown::Given("receiver") => {
+                let section = Section::Receiver;
+                facts.lines(section, cell.receiver.lines());
+                facts.key(section, "algorithm", &cell.receiver.algorithm);
             }
+            Shown::Given("flows") => {
+                for (i, spec) in cell.flows.iter().enumerate() {
+                    flow(
+                        &mut facts,
+                        Section::Flow(i),
+                        spec,
+                        names,
+                        1 + cell.further.len(),
+                    );
+                }
+            }
+            line => facts.line(Section::Top, line),
         }
     }
-    whole(&mut facts, &cell.path);
-    host(&mut facts, Section::Sender, &cell.sender);
-    host(&mut facts, Section::Receiver, &cell.receiver);
-    facts.key(Section::Receiver, "algorithm", &cell.receiver.algorithm);
-    for (i, spec) in cell.flows.iter().enumerate() {
-        let section = Section::Flow(i);
-        facts.key(section, "name", &spec.name);
-        facts.key(section, "algorithm", &spec.algorithm);
-        algorithm_params(&mut facts, section, spec, names);
-        flow(&mut facts, section, spec, 1 + cell.further.len());
-    }
     facts.0
+}
+
+/// A line of a description as the thing itself tells it.
+pub enum Shown {
+    /// A key of the table that the thing stands in, and its value as a scenario writes it, but without quotes.
+    Key(&'static str, String),
+    /// What follows from keys: a name with its unit last.
+    Derived {
+        name: &'static str,
+        value: String,
+        doc: &'static str,
+    },
+    /// The place of a field that has no key of its own.
+    Given(&'static str),
 }
 
 struct Facts(Vec<Fact>);
@@ -66,6 +87,22 @@ impl Facts {
         let written = info.written(value);
         let key = format!("{owner}.{}", info.name);
         self.derived(section, &key, written.trim_matches('"'), doc);
+    }
+
+    /// What a thing tells of itself in this table.
+    fn lines(&mut self, section: Section, lines: Vec<Shown>) {
+        for line in lines {
+            self.line(section, line);
+        }
+    }
+
+    fn line(&mut self, section: Section, line: Shown) {
+        match line {
+            Shown::Key(name, value) => self.key(section, name, value),
+            Shown::Derived { name, value, doc } => self.derived(section, name, value, doc),
+            // It has no key here, or not for this cell.
+            Shown::Given(_) => {}
+        }
     }
 
     fn derived(&mut self, section: Section, name: &str, value: impl ToString, doc: &str) {
@@ -206,42 +243,6 @@ fn uneven(facts: &mut Facts, section: Section, path: &Path) {
     }
 }
 
-fn host(facts: &mut Facts, section: Section, host: &Host) {
-    let bytes = |n: u64| format!("{n}B");
-    facts.key(section, "hz", host.hz);
-    for (what, sizes) in [
-        ("tcp_wmem", host.tcp_wmem_bytes),
-        ("tcp_rmem", host.tcp_rmem_bytes),
-    ] {
-        for (part, size) in ["min", "default", "max"].into_iter().zip(sizes) {
-            facts.key(section, &format!("{what}_{part}"), bytes(size));
-        }
-    }
-    facts.key(
-        section,
-        "tcp_limit_output_bytes",
-        bytes(host.tcp_limit_output_bytes),
-    );
-    facts.key(
-        section,
-        "tcp_slow_start_after_idle",
-        host.tcp_slow_start_after_idle,
-    );
-    facts.key(section, "tcp_rto_min", host.tcp_rto_min);
-    facts.key(section, "tcp_comp_sack_delay", host.tcp_comp_sack_delay);
-    facts.key(section, "tcp_comp_sack_nr", host.tcp_comp_sack_nr);
-    facts.key(section, "pacing", host.pacing.name());
-    facts.key(section, "qdisc", host.qdisc.as_deref().unwrap_or("default"));
-    facts.key(section, "tcp_ecn", host.tcp_ecn);
-    facts.key(section, "quickack", host.quickack);
-    facts.key(section, "initcwnd", host.initcwnd);
-    facts.key(section, "gso_max", bytes(host.gso_max_bytes.into()));
-    facts.key(section, "grow_skb", host.grow_skb);
-    facts.key(section, "gro", host.gro);
-    facts.key(section, "rx_coalesce", host.rx_coalesce);
-    facts.key(section, "noise", host.noise);
-}
-
 fn algorithm_params(facts: &mut Facts, section: Section, flow: &FlowSpec, names: &Names) {
     let params = names.algorithm(&flow.algorithm).map(|a| &a.params[..]);
     for info in params.unwrap_or_default() {
@@ -266,82 +267,24 @@ fn queue_params(facts: &mut Facts, section: Section, prefix: &str, queue: &str, 
     }
 }
 
-fn flow(facts: &mut Facts, section: Section, flow: &FlowSpec, n_hops: usize) {
-    facts.key(section, "workload", flow.workload.kind().name);
-    match &flow.workload {
-        WorkloadSpec::Bulk { write_bytes } => {
-            facts.key(section, "write", format!("{write_bytes}B"))
-        }
-        WorkloadSpec::Transfer { bytes, write_bytes } => {
-            facts.key(section, "bytes", format!("{bytes}B"));
-            facts.key(section, "write", format!("{write_bytes}B"));
-        }
-        WorkloadSpec::OnOff {
-            on,
-            off,
-            write_bytes,
-        } => {
-            facts.key(section, "on", on);
-            facts.key(section, "off", off);
-            facts.key(section, "write", format!("{write_bytes}B"));
-        }
-        WorkloadSpec::Web {
-            arrivals,
-            write_bytes,
-        } => {
-            let process = match arrivals.process {
-                ArrivalProcess::Poisson => "poisson",
-                ArrivalProcess::Regular => "regular",
-            };
-            let load = format!("{:.0}bit/s", arrivals.load_bits_per_sec());
-            facts.key(section, "load", load);
-            facts.derived(
-                section,
-                "arrivals_per_sec",
-                format!("{:.3}", arrivals.per_sec()),
-                "transfers per second in the long run",
-            );
-            facts.key(section, "arrival_process", process);
-            facts.key(section, "sizes", &arrivals.sizes);
-            facts.key(section, "write", format!("{write_bytes}B"));
-        }
-        WorkloadSpec::Programs { server, client } => {
-            if let Some(server) = server {
-                facts.key(section, "server", server);
+fn flow(facts: &mut Facts, section: Section, flow: &FlowSpec, names: &Names, n_hops: usize) {
+    for line in flow.lines() {
+        match line {
+            Shown::Given("name") => facts.key(section, "name", &flow.name),
+            Shown::Given("algorithm") => facts.key(section, "algorithm", &flow.algorithm),
+            Shown::Given("params") => algorithm_params(facts, section, flow, names),
+            Shown::Given("workload") => {
+                facts.key(section, "workload", flow.workload.kind().name);
+                facts.lines(section, flow.workload.shown());
             }
-            facts.key(section, "client", client);
-        }
-        WorkloadSpec::RequestResponse {
-            request_bytes,
-            response_bytes,
-            connections,
-            depth,
-            requests,
-        } => {
-            facts.key(section, "request", format!("{request_bytes}B"));
-            facts.key(section, "response", format!("{response_bytes}B"));
-            facts.key(section, "connections", connections);
-            facts.key(section, "depth", depth);
-            facts.key(
-                section,
-                "requests",
-                requests.map_or("unlimited".into(), |n| n.to_string()),
-            );
+            Shown::Given("rtt") => facts.key(section, "rtt", flow.rtt),
+            Shown::Given("hops") if n_hops > 1 => {
+                let hops = format!("{}..{}", flow.hops.start + 1, flow.hops.end);
+                facts.key(section, "hops", hops);
+            }
+            line => facts.line(section, line),
         }
     }
-    facts.key(section, "count", flow.count);
-    facts.key(section, "start", flow.start);
-    facts.key(section, "stagger", flow.stagger);
-    facts.key(section, "rtt", flow.rtt);
-    if n_hops > 1 {
-        let hops = format!("{}..{}", flow.hops.start + 1, flow.hops.end);
-        facts.key(section, "hops", hops);
-    }
-    facts.key(section, "blocking", flow.blocking.to_string());
-    if let Some(pacing) = flow.pacing {
-        facts.key(section, "pacing", pacing.name());
-    }
-    facts.key(section, "max_pacing_rate", rate(flow.max_pacing_rate));
 }
 
 fn link_rate(mean: Option<Rate>, trace: &Option<Arc<RateTrace>>) -> String {

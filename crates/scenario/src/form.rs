@@ -7,15 +7,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use knee_path::Path;
-use knee_units::Nanos;
 use knee_units::files::ReadFile;
 use knee_units::parse::quoted;
 use serde::{Deserialize, Serialize};
 
 use super::keys::Section;
 use super::matrix::Point;
-use super::{Cell, FlowSpec, Host, Names, Scenario, parse, resolve};
+use super::{Cell, Names, Scenario, parse, resolve};
 
 /// Cells of other versions may mean something else: a default may have changed.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -154,36 +152,11 @@ pub enum CellError {
     Changed { file: String, why: String },
 }
 
-/// What an engine is given of a cell: all but its words and its place among others.
-#[derive(Serialize)]
-struct Input<'a> {
-    duration: Nanos,
-    warmup: Nanos,
-    seed: u64,
-    sample_interval: Nanos,
-    path: &'a Path,
-    further: &'a [Path],
-    sender: &'a Host,
-    receiver: &'a Host,
-    flows: &'a [FlowSpec],
-}
-
 impl Cell {
     /// BLAKE3 of what an engine is given, in hexadecimal. Two cells of one version have the same exactly when that is the
     /// same: titles, comments, names of files and the other cells are not in it, the content of files is.
     pub fn hash(&self) -> String {
-        let input = Input {
-            duration: self.duration,
-            warmup: self.warmup,
-            seed: self.seed,
-            sample_interval: self.sample_interval,
-            path: &self.path,
-            further: &self.further,
-            sender: &self.sender,
-            receiver: &self.receiver,
-            flows: &self.flows,
-        };
-        let bytes = serde_json::to_vec(&input).expect("numbers and texts have a JSON form");
+        let bytes = serde_json::to_vec(self).expect("numbers and texts have a JSON form");
         blake3::hash(&bytes).to_hex().to_string()
     }
 }

@@ -6,16 +6,39 @@ mod impairments;
 mod list;
 mod path;
 
+use std::sync::LazyLock;
+
 use axes::{SAMPLE, ZIP};
 use knee_path::loss;
 use knee_units::Nanos;
 use knee_units::parse::{
     BUFFER_FORMS, BYTES_FORMS, DURATION_FORMS, FIGURE_FORMS, PER_SEC_FORMS, RATE_FORMS, SHARE_FORMS,
 };
-use list::{EXPECT, FLOW, HOST, PUBLISHED, RECEIVER, TOP};
+use list::{EXPECT, FLOW, PUBLISHED, RECEIVER, TITLE};
 use path::{HOP, WHOLE};
 
-use crate::workload::{WORKLOADS, sizes};
+use crate::workload::{self, sizes};
+use crate::{Cell, FlowSpec, Host};
+
+/// Most that a sysctl or socket option of type int can say.
+pub(super) const INT_MAX: u64 = i32::MAX as u64;
+pub(super) const GIB: u64 = 1 << 30;
+
+pub(super) const fn us(n: u64) -> Nanos {
+    Nanos::from_us(n)
+}
+pub(super) const fn ms(n: u64) -> Nanos {
+    Nanos::from_ms(n)
+}
+pub(super) const fn secs(n: u64) -> Nanos {
+    Nanos::from_secs(n)
+}
+
+/// The keys of workloads, and those of every flow.
+static OF_FLOW: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let own = FlowSpec::KEYS.iter().copied();
+    workload::keys().into_iter().chain(own).collect()
+});
 
 /// A key's description, for `knee list keys` and the docs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +77,7 @@ pub fn keys() -> Vec<KeyDoc> {
         },
         forms: key.kind.forms(),
         axis: key.axis,
-        doc: match key.workloads().as_slice() {
+        doc: match key.workloads {
             [] => key.doc.into(),
             only => format!("{} (workload {})", key.doc, only.join(", ")),
         },
@@ -88,13 +111,13 @@ impl Section {
     /// The keys that may stand in this table.
     pub(super) fn keys(self) -> impl Iterator<Item = &'static Key> {
         let (first, second): (&[Key], &[Key]) = match self {
-            Section::Top => (TOP, &[]),
+            Section::Top => (TITLE, Cell::KEYS),
             Section::Path => (&HOP, WHOLE),
             Section::Whole => (WHOLE, &[]),
             Section::Hop(_) => (&HOP, &[]),
-            Section::Sender => (HOST, &[]),
-            Section::Receiver => (HOST, RECEIVER),
-            Section::Flow(_) => (FLOW, &[]),
+            Section::Sender => (Host::KEYS, &[]),
+            Section::Receiver => (Host::KEYS, RECEIVER),
+            Section::Flow(_) => (FLOW, &OF_FLOW),
             Section::Zip(_) => (ZIP, &[]),
             Section::Sample(_) => (SAMPLE, &[]),
             Section::Expect(_) => (EXPECT, &[]),
@@ -181,17 +204,32 @@ pub(super) struct Key {
     pub(super) axis: bool,
     pub(super) doc: &'static str,
     pub(super) source: &'static str,
+    /// The workloads it belongs to, which the registry of workloads says; empty: it belongs to the table itself.
+    pub(super) workloads: &'static [&'static str],
 }
 
-impl Key {
-    /// The workloads it belongs to; empty: it belongs to the flow itself.
-    pub(super) fn workloads(&self) -> Vec<&'static str> {
-        WORKLOADS
-            .iter()
-            .filter(|kind| kind.keys.contains(&self.name))
-            .map(|kind| kind.name)
-            .collect()
+/// A key that may be an axis.
+pub(super) const fn key(
+    name: &'static str,
+    kind: Kind,
+    default: Default,
+    doc: &'static str,
+    source: &'static str,
+) -> Key {
+    Key {
+        name,
+        kind,
+        default,
+        axis: true,
+        doc,
+        source,
+        workloads: &[],
     }
+}
+
+/// The same, and no axis.
+pub(super) const fn fixed(key: Key) -> Key {
+    Key { axis: false, ..key }
 }
 
 /// What kind of value a key takes, with its bounds (inclusive).

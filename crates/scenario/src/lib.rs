@@ -10,6 +10,7 @@ mod cell;
 mod describe;
 mod error;
 mod form;
+mod keyed;
 mod keys;
 mod matrix;
 mod read;

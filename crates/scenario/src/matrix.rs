@@ -169,7 +169,7 @@ impl Matrix {
     /// the flow is cubic) does not multiply it: such cells would be alike.
     fn cells_of(&self, combinations: u32) -> Cells {
         let always_acts = |i: &usize| match &self.settings[*i].target {
-            Target::Key(key) => key.workloads().is_empty(),
+            Target::Key(key) => key.workloads.is_empty(),
             Target::Param { .. } => false,
         };
         if (self.axes.iter()).all(|axis| axis.settings.iter().any(always_acts)) {
@@ -257,8 +257,8 @@ impl Matrix {
                     mistakes.add(setting.line, problem);
                 }
                 Target::Key(_) if self.is_spoilt(setting.section, "workload") => {}
-                Target::Key(key) if !key.workloads().is_empty() => {
-                    let (workloads, own) = (key.workloads(), used("workload"));
+                Target::Key(key) if !key.workloads.is_empty() => {
+                    let (workloads, own) = (key.workloads, used("workload"));
                     if !workloads.iter().any(|name| own.contains(name)) {
                         let problem = Problem::Value {
                             key: setting.path.clone(),
@@ -369,7 +369,7 @@ impl<'a> Point<'a> {
         match &setting.target {
             Target::Param { key, owner, .. } => here(key) == Some(owner),
             Target::Key(key) => {
-                let workloads = key.workloads();
+                let workloads = key.workloads;
                 workloads.is_empty()
                     || here("workload").is_some_and(|workload| workloads.contains(&workload))
             }

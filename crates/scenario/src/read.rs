@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use knee_units::files::{Files, ReadFiles};
 use knee_units::parse::quoted;
-use toml_edit::{Array, Document, Item, Key as TomlKey, Table, TableLike, Value as Toml};
+use toml_edit::{Document, Item, Key as TomlKey, Table, TableLike};
 
 use super::Names;
 use super::axes::{Column, Sample, Zip};
@@ -18,6 +18,7 @@ mod axes;
 mod params;
 mod tables;
 mod unknown;
+mod values;
 
 /// What a setting sets.
 #[derive(Clone)]
@@ -286,23 +287,6 @@ impl Reader<'_> {
         }
     }
 
-    /// The values of a key of the registry.
-    fn values(
-        &self,
-        key: &'static Key,
-        path: &str,
-        line: u32,
-        item: &Item,
-    ) -> Option<(bool, Vec<Entry>)> {
-        let read = |toml: &Toml| value::read(&key.kind, path, toml, self.names, self.files());
-        match item {
-            Item::Value(toml) if key.kind.takes_list() => {
-                Some((false, vec![self.entry(line, toml, &read)?]))
-            }
-            _ => self.entries(path, line, item, key.axis, &|| key.kind.forms(), &read),
-        }
-    }
-
     /// Where the key `name` stands in `table`, which begins at `line`.
     fn place(&self, table: &dyn TableLike, name: &str, line: u32) -> Place {
         let key = table.key(name);
@@ -336,96 +320,6 @@ impl Reader<'_> {
             }
             _ => {}
         }
-    }
-
-    /// The value, or each value of the list, at `path`.
-    fn entries(
-        &self,
-        path: &str,
-        line: u32,
-        item: &Item,
-        may_be_axis: bool,
-        forms: &dyn Fn() -> String,
-        read: &ReadOne<'_>,
-    ) -> Option<(bool, Vec<Entry>)> {
-        let next = match item {
-            Item::Value(Toml::Array(list)) if may_be_axis => {
-                return Some((true, self.list(path, line, list, forms, read)?));
-            }
-            Item::Value(Toml::Array(_)) => "This key cannot be an axis of the matrix.",
-            Item::Value(toml) => return Some((false, vec![self.entry(line, toml, read)?])),
-            _ => "",
-        };
-        let problem = not(path, item, &forms(), next.into());
-        self.mistakes.add(line, problem);
-        None
-    }
-
-    /// One value of a key that stands at `line`.
-    fn entry(&self, line: u32, toml: &Toml, read: &ReadOne<'_>) -> Option<Entry> {
-        let line = toml.span().map_or(line, |span| self.line(span.start));
-        match read(toml) {
-            Ok((value, label)) => Some(Entry {
-                value,
-                label,
-                line,
-                written: toml.clone().decorated("", "").to_string(),
-                files: self.seen.take(),
-            }),
-            Err(problem) => {
-                self.mistakes.add(line, problem);
-                None
-            }
-        }
-    }
-
-    /// The values of a list, when all are good.
-    fn list(
-        &self,
-        path: &str,
-        line: u32,
-        list: &Array,
-        forms: &dyn Fn() -> String,
-        read: &ReadOne<'_>,
-    ) -> Option<Vec<Entry>> {
-        let refuse = |line, got: &str, next: &str| {
-            let problem = Problem::Value {
-                key: path.into(),
-                got: got.into(),
-                expected: format!("{}, or a list of such values", forms()),
-                next: next.into(),
-            };
-            self.mistakes.add(line, problem);
-        };
-        if list.is_empty() {
-            refuse(
-                line,
-                "an empty list",
-                "Leave the key out to have its default.",
-            );
-            return None;
-        }
-        let mut seen = HashSet::new();
-        let mut entries = Vec::with_capacity(list.len());
-        for toml in list.iter() {
-            if self.mistakes.is_full() {
-                return None;
-            }
-            if toml.is_array() {
-                refuse(line, "a list within a list", "Write one flat list.");
-                continue;
-            }
-            let Some(entry) = self.entry(line, toml, read) else {
-                continue;
-            };
-            if seen.insert(entry.label.clone()) || self.zipped.contains(path) {
-                entries.push(entry);
-            } else {
-                let got = format!("{} twice in a list", quoted(&entry.label));
-                refuse(entry.line, &got, "Remove one; `repeat` repeats a cell.");
-            }
-        }
-        (entries.len() == list.len()).then_some(entries)
     }
 
     /// Does an unknown key or table probably stand for this one?
@@ -476,9 +370,6 @@ fn substitute(section: Section, key: &'static Key, line: u32) -> Option<Setting>
         entries: vec![entry],
     })
 }
-
-/// Reads one value: itself, and its label.
-type ReadOne<'r> = dyn Fn(&Toml) -> Result<(Value, String), Problem> + 'r;
 
 /// `path` is not what it should be.
 fn not(path: &str, item: &Item, expected: &str, next: String) -> Problem {

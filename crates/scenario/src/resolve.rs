@@ -3,6 +3,9 @@
 
 mod flows;
 mod path;
+mod values;
+
+pub(crate) use values::Values;
 
 use std::cell::Cell as Flag;
 
@@ -15,7 +18,7 @@ use super::keys::Section;
 use super::matrix::{Matrix, Point};
 use super::read::{Entry, Setting};
 use super::value::Value;
-use super::{Cell, Host, Names, Pacing};
+use super::{Cell, Host, Names};
 use crate::workload::sizes::SizeSpec;
 
 /// Largest queue: far above any router's, far below what overflows.
@@ -89,7 +92,6 @@ impl Resolver<'_> {
         rate: Rate => Option<Rate>;
         bytes: Bytes => u64;
         count: Count => u64;
-        flag: Flag => bool;
         loss: Loss => LossSpec;
         per_sec: PerSec => f64;
         sizes: Sizes => SizeSpec;
@@ -132,34 +134,30 @@ impl Resolver<'_> {
     }
 
     fn cell(&self, index: u32) -> Option<Cell> {
-        let interval = self.attempt(|| self.times());
+        let times = self.attempt(|| self.check_times());
         let hops = self.hops();
         let [sender, receiver] = [Section::Sender, Section::Receiver].map(|side| self.host(side));
         let flows = self.flows();
         let mut hops = hops?.into_iter();
         let path = hops.next().expect("a path has a hop");
-        Some(Cell {
+        times?;
+        let title = self.optional_text(Section::Top, "title");
+        Some(Cell::read(
+            &self.values(Section::Top),
             index,
-            title: self
-                .optional_text(Section::Top, "title")
-                .unwrap_or_else(|| stem(self.mistakes.file()).into()),
-            claim: self.optional_text(Section::Top, "claim"),
-            axes: self.point.axes(),
-            duration: self.duration(Section::Top, "duration"),
-            warmup: self.duration(Section::Top, "warmup"),
-            repeat: self.count(Section::Top, "repeat") as u32,
-            seed: self.count(Section::Top, "seed"),
-            sample_interval: interval?,
-            sender: sender?,
-            receiver: receiver?,
+            title.unwrap_or_else(|| stem(self.mistakes.file()).into()),
+            self.optional_text(Section::Top, "claim"),
+            self.point.axes(),
             path,
-            further: hops.collect(),
-            flows: flows?,
-        })
+            hops.collect(),
+            sender?,
+            receiver?,
+            flows?,
+        ))
     }
 
-    /// The times of the cell as a whole; returns the interval of the samples.
-    fn times(&self) -> Result<Nanos, ScenarioError> {
+    /// The times of the cell as a whole.
+    fn check_times(&self) -> Result<(), ScenarioError> {
         let top = Section::Top;
         let (duration, warmup) = (self.duration(top, "duration"), self.duration(top, "warmup"));
         let interval = self.duration(top, "sample_interval");
@@ -177,80 +175,68 @@ impl Resolver<'_> {
             let expected = format!("at most the duration, {}", of_duration());
             return Err(self.refuse(top, "sample_interval", expected, "Set a shorter one."));
         }
-        Ok(interval)
+        Ok(())
     }
 
     fn host(&self, section: Section) -> Option<Host> {
-        let triple = |what: &str| -> Result<[u64; 3], ScenarioError> {
-            let name = |part: &str| format!("{what}_{part}");
-            let [min, default, max] =
-                ["min", "default", "max"].map(|part| self.bytes(section, &name(part)));
-            // The line to point at is the one the file has; where both are set, the lower bound's.
-            for (low, high, wrong) in [
-                ("min", "default", min > default),
-                ("default", "max", default > max),
-            ] {
-                if wrong {
-                    let (low, high) = (name(low), name(high));
-                    let low_is_default = self
-                        .point
-                        .get(section, &low)
-                        .is_none_or(|(s, _)| s.is_default);
-                    let (at, other, relation) = if low_is_default {
-                        (&high, &low, "at least")
-                    } else {
-                        (&low, &high, "at most")
-                    };
-                    let expected = format!(
-                        "{relation} {}, {}",
-                        section.path_of(other),
-                        self.label(section, other)
-                    );
-                    return Err(self.refuse(
-                        section,
-                        at,
-                        expected,
-                        &format!("Set {other} as well."),
-                    ));
-                }
-            }
-            Ok([min, default, max])
-        };
+        let sizes = ["tcp_wmem", "tcp_rmem"].map(|what| {
+            let sizes_in_order = || self.check_order_of_sizes(section, what);
+            self.attempt(sizes_in_order)
+        });
         let gso_max = || {
-            let gso_max_bytes = self.bytes(section, "gso_max") as u32;
+            let gso_max_bytes = self.bytes(section, "gso_max");
             let mtu_bytes = self.mtu_bytes();
-            if gso_max_bytes != 0 && gso_max_bytes < mtu_bytes {
+            if gso_max_bytes != 0 && gso_max_bytes < mtu_bytes.into() {
                 let expected = format!("0B (off), or at least path.mtu, {mtu_bytes}B");
                 return Err(self.refuse(section, "gso_max", expected, ""));
             }
-            Ok(gso_max_bytes)
+            Ok(())
         };
-        let [wmem, rmem] = ["tcp_wmem", "tcp_rmem"].map(|what| self.attempt(|| triple(what)));
-        let gso_max_bytes = self.attempt(gso_max)?;
-        Some(Host {
-            hz: self.count(section, "hz") as u32,
-            tcp_wmem_bytes: wmem?,
-            tcp_rmem_bytes: rmem?,
-            tcp_limit_output_bytes: self.bytes(section, "tcp_limit_output_bytes"),
-            tcp_slow_start_after_idle: self.flag(section, "tcp_slow_start_after_idle"),
-            tcp_rto_min: self.duration(section, "tcp_rto_min"),
-            tcp_comp_sack_delay: self.duration(section, "tcp_comp_sack_delay"),
-            tcp_comp_sack_nr: self.count(section, "tcp_comp_sack_nr") as u32,
-            pacing: Pacing::named(self.name(section, "pacing")),
-            qdisc: Some(self.name(section, "qdisc"))
-                .filter(|&name| name != "default")
-                .map(str::to_owned),
-            tcp_ecn: self.count(section, "tcp_ecn") as u8,
-            quickack: self.flag(section, "quickack"),
-            initcwnd: self.count(section, "initcwnd") as u32,
-            gso_max_bytes,
-            grow_skb: self.flag(section, "grow_skb"),
-            gro: self.flag(section, "gro"),
-            rx_coalesce: self.duration(section, "rx_coalesce"),
-            noise: self.duration(section, "noise"),
-            // A sender's algorithm is its flow's; the hosts' own shows in neither direction.
-            algorithm: self.text(Section::Receiver, "algorithm"),
-        })
+        let checked = [sizes[0], sizes[1], self.attempt(gso_max)];
+        // A sender's algorithm is its flow's; the hosts' own shows in neither direction.
+        let algorithm = self.text(Section::Receiver, "algorithm");
+        let host = Host::read(&self.values(section), algorithm);
+        checked.iter().all(Option::is_some).then_some(host)
+    }
+
+    /// Of least, initial and largest size of the buffers `what` none is above the next.
+    fn check_order_of_sizes(&self, section: Section, what: &str) -> Result<(), ScenarioError> {
+        let name = |part: &str| format!("{what}_{part}");
+        let [min, default, max] =
+            ["min", "default", "max"].map(|part| self.bytes(section, &name(part)));
+        // The line to point at is the one the file has; where both are set, the lower bound's.
+        for (low, high, wrong) in [
+            ("min", "default", min > default),
+            ("default", "max", default > max),
+        ] {
+            if wrong {
+                let (low, high) = (name(low), name(high));
+                let low_is_default = self
+                    .point
+                    .get(section, &low)
+                    .is_none_or(|(s, _)| s.is_default);
+                let (at, other, relation) = if low_is_default {
+                    (&high, &low, "at least")
+                } else {
+                    (&low, &high, "at most")
+                };
+                let expected = format!(
+                    "{relation} {}, {}",
+                    section.path_of(other),
+                    self.label(section, other)
+                );
+                return Err(self.refuse(section, at, expected, &format!("Set {other} as well.")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of one table.
+    fn values(&self, section: Section) -> Values<'_> {
+        Values {
+            resolver: self,
+            section,
+        }
     }
 
     fn refuse(&self, section: Section, key: &str, expected: String, next: &str) -> ScenarioError {

@@ -7,6 +7,7 @@ use knee_path::impairment::{Form, IMPAIRMENTS, Key};
 use knee_path::loss::{LossSpec, Pattern};
 use knee_path::queue::BufferLimit;
 use knee_path::queue::policer::Action;
+use knee_scenario::workload::{Bulk, RequestResponse, Transfer};
 use knee_scenario::{Pacing, Published, WorkloadSpec, describe, keys, phase_noise};
 use knee_units::{Nanos, Rate};
 
@@ -135,9 +136,10 @@ fn what_the_file_does_not_say_is_as_linux_6_18_has_it() {
     };
     assert_eq!(
         flow.workload,
-        WorkloadSpec::Bulk {
+        Bulk {
             write_bytes: 128 << 10
         }
+        .into()
     );
     assert_eq!(
         (flow.count, flow.start, flow.stagger),
@@ -273,18 +275,13 @@ fn a_key_of_one_workload_is_no_axis_of_another() {
         .map(|mut cell| cell.flows.remove(0).workload)
         .collect();
     let write_bytes = 128 << 10;
+    let transfer = |bytes| WorkloadSpec::from(Transfer { bytes, write_bytes });
     assert_eq!(
         workloads,
         [
-            WorkloadSpec::Bulk { write_bytes },
-            WorkloadSpec::Transfer {
-                bytes: 1_000_000,
-                write_bytes
-            },
-            WorkloadSpec::Transfer {
-                bytes: 2_000_000,
-                write_bytes
-            }
+            Bulk { write_bytes }.into(),
+            transfer(1_000_000),
+            transfer(2_000_000),
         ]
     );
 }
@@ -296,7 +293,7 @@ fn request_response_reads_its_keys() {
         "algorithm = \"cubic\"\nworkload = \"request-response\"\nrequest = \"44B\"\nresponse = \"5B\"\n\
          connections = 8\ndepth = 4\nrequests = 1000",
     );
-    let expected = WorkloadSpec::RequestResponse {
+    let expected = RequestResponse {
         request_bytes: 44,
         response_bytes: 5,
         connections: 8,
@@ -305,7 +302,7 @@ fn request_response_reads_its_keys() {
     };
     assert_eq!(
         read(&text).unwrap().cell(0).unwrap().flows[0].workload,
-        expected
+        expected.into()
     );
 }
 
@@ -737,7 +734,7 @@ fn web_traffic_is_asked_for_by_load_or_by_arrivals() {
     let gap_ns = |keys: &str| {
         let cell = with_flow(&format!("workload = \"web\"\n{keys}")).unwrap();
         match &cell.flows[0].workload {
-            WorkloadSpec::Web { arrivals, .. } => arrivals.gap_ns,
+            WorkloadSpec::Web(web) => web.arrivals.gap_ns,
             other => panic!("{other:?}"),
         }
     };

@@ -137,38 +137,22 @@ fn every_byte_is_accounted_for(cell: &Cell, output: &Output) -> Result<(), TestC
         prop_assert!(flows.total_retrans[flow] <= flows.data_segs_out[flow].unwrap() + fins);
 
         let spec = &cell.flows[flows.group[flow] as usize];
-        match spec.workload {
-            WorkloadSpec::Bulk { .. }
-            | WorkloadSpec::OnOff { .. }
-            | WorkloadSpec::Programs { .. } => {}
-            WorkloadSpec::Transfer { bytes, .. } => {
-                prop_assert!(account.written_bytes <= bytes);
-                prop_assert_eq!(
-                    flows.completion_us[flow].is_some(),
-                    account.read_bytes == bytes,
-                    "flow {}: {:?}",
-                    flow,
-                    account
-                );
+        if let Some(bytes) = spec.workload.transfer_bytes(connections[flow].bytes) {
+            prop_assert!(account.written_bytes <= bytes);
+            prop_assert_eq!(
+                flows.completion_us[flow].is_some(),
+                account.read_bytes == bytes,
+                "flow {}: {:?}",
+                flow,
+                account
+            );
+        }
+        if let WorkloadSpec::RequestResponse(asked) = &spec.workload {
+            if let Some(requests) = asked.requests {
+                prop_assert!(account.written_bytes <= requests * asked.response_bytes);
             }
-            WorkloadSpec::Web { .. } => {
-                prop_assert!(account.written_bytes <= connections[flow].bytes);
-                prop_assert_eq!(
-                    flows.completion_us[flow].is_some(),
-                    account.read_bytes == connections[flow].bytes
-                );
-            }
-            WorkloadSpec::RequestResponse {
-                response_bytes,
-                requests,
-                ..
-            } => {
-                if let Some(requests) = requests {
-                    prop_assert!(account.written_bytes <= requests * response_bytes);
-                }
-                let answered = flows.requests[flow].expect("a request/response workload counts");
-                prop_assert!(answered as u64 * response_bytes <= account.read_bytes);
-            }
+            let answered = flows.requests[flow].expect("a request/response workload counts");
+            prop_assert!(answered as u64 * asked.response_bytes <= account.read_bytes);
         }
         if let Some(end_ns) = flows.end_ns[flow] {
             prop_assert!(end_ns >= flows.start_ns[flow] && end_ns as u64 <= cell.duration.0);
@@ -359,7 +343,7 @@ proptest! {
         let mut cell = common::cell(&text);
         let alone = run_bounded(&cell, false)?;
         // What draws its transfers has none after the end, and no numbers before others'.
-        let drawn = cell.flows.iter().find(|flow| matches!(flow.workload, WorkloadSpec::Web { .. }));
+        let drawn = cell.flows.iter().find(|flow| flow.workload.kind().draws);
         let draws = drawn.is_some();
         let mut late = drawn.unwrap_or(&cell.flows[0]).clone();
         late.algorithm = algorithm.to_owned();

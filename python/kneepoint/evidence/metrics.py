@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from kneepoint import workloads
+
 Kind = Literal["rate", "time", "pct", "share", "per_sec", "segments", "count", "index", "factor"]
 How = Literal["sum", "mean", "min", "percentile", "pooled", "count"]
 
@@ -21,10 +23,6 @@ back are `cwnd_or_pacing`; otherwise the rest is `other`."""
 
 MEASURED = ("requests_per_sec", "latency_us_p50", "latency_us_p95", "latency_us_p99")
 """Metrics that external programs tell of themselves, and that no flow of theirs has."""
-
-
-TRANSFERS = ("transfer", "web")
-"""Workloads whose flows are complete at some time."""
 
 
 @dataclass(frozen=True)
@@ -149,13 +147,16 @@ ALIASES = {
 
 def compared(workload: str) -> tuple[str, ...]:
     """Metrics that verdicts compare for a workload; the first is the one that matters most."""
-    if workload == "web":
+    kind = workloads.of(workload)
+    if kind["counts"] == "completion" and kind["draws"]:
         # Of all sizes together only what is held against the size's own least can be compared.
         return ("completion_us_p50", "slowdown_p99", "srtt_us_p95", "queue_delay_us_p95")
-    if workload in TRANSFERS:
-        return ("completion_us_p50", "srtt_us_p95", "queue_delay_us_p95")
-    if workload == "request-response":
-        return ("latency_us_p95", "requests_per_sec", "queue_delay_us_p95")
-    if workload == "programs":
-        return ("requests_per_sec", "latency_us_p95", "goodput_bits_per_sec", "queue_delay_us_p95")
-    return ("goodput_bits_per_sec", "srtt_us_p95", "queue_delay_us_p95")
+    return _COMPARED[kind["counts"]]
+
+
+_COMPARED: dict[workloads.Counts, tuple[str, ...]] = {
+    "goodput": ("goodput_bits_per_sec", "srtt_us_p95", "queue_delay_us_p95"),
+    "completion": ("completion_us_p50", "srtt_us_p95", "queue_delay_us_p95"),
+    "requests": ("latency_us_p95", "requests_per_sec", "queue_delay_us_p95"),
+    "programs": ("requests_per_sec", "latency_us_p95", "goodput_bits_per_sec", "queue_delay_us_p95"),
+}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kneepoint import human
+from kneepoint import human, workloads
 from kneepoint.errors import EngineError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def default_workers(name: str) -> int:
 
 def runs_programs(cells: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a flow is made by programs of the scenario's own."""
-    return any(flow["workload"] == "programs" for cell in cells for flow in cell["flows"])
+    return any(workloads.of(flow["workload"])["counts"] == "programs" for cell in cells for flow in cell["flows"])
 
 
 def expectation(
@@ -110,7 +110,8 @@ def expectation(
     if name == "sim" or not keys:
         return ""
     seconds = real_seconds(cells, keys, workers)
-    endless = all(flow["workload"] in ("bulk", "on-off", "web") for cell in cells for flow in cell["flows"])
+    kinds = [workloads.of(flow["workload"]) for cell in cells for flow in cell["flows"]]
+    endless = all(kind["counts"] == "goodput" or kind["draws"] for kind in kinds)
     text = f"in real time, {'about' if endless else 'at most'} {human.duration(round(seconds * 1e9))}"
     if workers > 1:
         text += f"; {workers} labs at once share the processors and may disturb each other"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kneepoint.evidence.metrics import LIMITS, MEASURED, METRICS, TRANSFERS, Metric, Sizes
+from kneepoint import workloads
+from kneepoint.evidence.metrics import LIMITS, MEASURED, METRICS, Metric, Sizes
+from kneepoint.workloads import Workload
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -44,16 +46,16 @@ def of_flows(flows: pa.Table, cells: Mapping[int, Mapping[str, Any]], programs: 
         columns |= _told_by_programs(rows, programs, columns)
     columns |= _limits(rows, cells)
     columns["members"] = rows.sizes.astype(np.float64)
-    transfers = np.array([text in TRANSFERS for text in rows.texts("workload")], dtype=np.float64)
+    transfers = _which(rows, lambda workload: workload["counts"] == "completion")
     columns["unfinished"] = rows.sum(transfers * np.isnan(rows.column("completion_us")))
-    names, algorithms, workloads = (rows.first_texts(name) for name in ("name", "algorithm", "workload"))
+    names, algorithms, loads = (rows.first_texts(name) for name in ("name", "algorithm", "workload"))
     return [
         Part(
             cell=int(rows.keys[0][first]),
             group=int(rows.keys[1][first]),
             name=names[first],
             algorithm=algorithms[first],
-            workload=workloads[first],
+            workload=loads[first],
             reps=rows.keys[2][first:end],
             values={name: values[first:end] for name, values in columns.items()},
         )
@@ -68,7 +70,7 @@ def of_cells(flows: pa.Table, queue: pa.Table | None, cells: Mapping[int, Mappin
         return []
     goodput = _rates(rows, cells)["goodput_bits_per_sec"]
     # What comes and goes has no share of the link to compare.
-    stays = _are(rows, "web", within=False)
+    stays = _which(rows, lambda workload: not workload["draws"])
     shares, members = goodput * stays, rows.sum(stays)
     total, squares = rows.sum(goodput), rows.sum(shares**2)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -181,9 +183,11 @@ def _told_by_programs(rows: _Rows, programs: pa.Table, columns: Mapping[str, Flo
     return found
 
 
-def _are(rows: _Rows, workload: str, *, within: bool = True) -> Floats:
-    """1 for each row of that workload and 0 for the others; the other way round with `within=False`."""
-    return np.array([(text == workload) == within for text in rows.texts("workload")], dtype=np.float64)
+def _which(rows: _Rows, applies: Callable[[Workload], bool]) -> Floats:
+    """1 for each row of a workload to which that applies, 0 for the others."""
+    texts = rows.texts("workload")
+    found = {text: applies(workloads.of(text)) for text in set(texts)}
+    return np.array([found[text] for text in texts], dtype=np.float64)
 
 
 def _steady(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> tuple[Floats, Floats, Floats]:
@@ -203,7 +207,7 @@ def _rates(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Flo
     _, begins, ends = _steady(rows, cells)
     length = _of_cells(rows, cells, "duration_ns") - _of_cells(rows, cells, "warmup_ns")
     part = np.maximum(ends - begins, 0.0) / length
-    part = np.where(_are(rows, "web") > 0, part, 1.0)
+    part = np.where(_which(rows, lambda workload: workload["draws"]) > 0, part, 1.0)
     names = ("goodput_bits_per_sec", "throughput_bits_per_sec")
     return {name: rows.column(name) * part for name in names}
 

@@ -1,8 +1,7 @@
 //! The keys of `[[zip]]` and `[[sample]]`.
 
 use super::Default::{Required, Value, Words};
-use super::list::{fixed, key};
-use super::{Key, Kind};
+use super::{Key, Kind, fixed, key};
 use crate::axes::MAX_CELLS;
 
 pub(super) static ZIP: &[Key] = &[fixed(key(

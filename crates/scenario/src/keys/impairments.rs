@@ -3,7 +3,7 @@
 use knee_path::impairment::{self, Form, IMPAIRMENTS};
 use knee_units::Nanos;
 
-use super::{Default, Key, Kind};
+use super::{Default, Key, Kind, fixed};
 
 /// Those of every impairment, in the order of their list.
 pub(super) fn keys() -> impl Iterator<Item = Key> {
@@ -26,12 +26,9 @@ fn key(key: &'static impairment::Key) -> Key {
         // As long as the registry: for ever.
         text => Default::Value(text.leak()),
     };
-    Key {
-        name: key.name,
-        axis: !kind.takes_list(),
-        kind,
-        default,
-        doc: key.doc,
-        source: key.source,
+    let made = super::key(key.name, kind, default, key.doc, key.source);
+    match kind.takes_list() {
+        true => fixed(made),
+        false => made,
     }
 }

@@ -6,9 +6,7 @@ use knee_path::queue;
 use knee_path::queue::policer::MAX_BURST_BYTES;
 
 use super::Default::{Required, Value, Words};
-use super::impairments;
-use super::list::{fixed, key, secs, us};
-use super::{Key, Kind};
+use super::{Key, Kind, fixed, impairments, key, secs, us};
 
 /// Of each hop. A `[path]` is one.
 pub(super) static HOP: LazyLock<Vec<Key>> = LazyLock::new(|| {

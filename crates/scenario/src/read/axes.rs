@@ -8,7 +8,8 @@ use knee_units::rng::Stream;
 use toml_edit::{Item, Table, TableLike, Value as Toml};
 
 use super::params::param;
-use super::{Content, Entry, Place, ReadOne, Reader, Target, not};
+use super::values::ReadOne;
+use super::{Content, Entry, Place, Reader, Target, not};
 use crate::axes::distribution::{self, Distribution, DistributionError};
 use crate::axes::table::Paths;
 use crate::axes::{Column, MAX_CELLS, Sample, Source, Zip, choose};

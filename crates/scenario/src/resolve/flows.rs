@@ -6,11 +6,10 @@ use std::ops::Range;
 use knee_units::Nanos;
 
 use super::Resolver;
-use crate::error::{Problem, ScenarioError};
+use crate::error::ScenarioError;
 use crate::keys::Section;
 use crate::value::Value;
-use crate::workload::web::{ArrivalProcess, Arrivals};
-use crate::{FlowSpec, Pacing, WorkloadSpec};
+use crate::{FlowSpec, WorkloadSpec, workload};
 
 /// Most connections of a cell.
 const MAX_CONNECTIONS: u64 = 1_000_000;
@@ -61,26 +60,19 @@ impl Resolver<'_> {
         let mut connections = 0u64;
         for (i, flow) in flows.iter().enumerate() {
             let section = Section::Flow(i);
-            let per_flow = match &flow.workload {
-                WorkloadSpec::Web { arrivals, .. } => {
-                    let seconds = duration.saturating_sub(flow.start).0 as f64 / 1e9;
-                    (arrivals.per_sec() * seconds) as u64
-                }
-                other => u64::from(other.connections().unwrap_or(1)),
-            };
+            let within = duration.saturating_sub(flow.start);
+            let per_flow = flow.workload.expected_connections(within);
             connections += flow.count as u64 * per_flow;
             if connections > MAX_CONNECTIONS {
                 let expected = format!(
                     "at most {MAX_CONNECTIONS} connections in all, and this makes {connections}"
                 );
-                let (key, next) = match &flow.workload {
-                    WorkloadSpec::Web { .. } if self.value(section, "load").is_some() => {
-                        ("load", "Ask for less, or for larger sizes.")
-                    }
-                    WorkloadSpec::Web { .. } => ("arrivals", "Ask for fewer."),
-                    _ if flow.count == 1 && per_flow > 1 => ("connections", "Lower the count."),
-                    _ => ("count", "Lower the count."),
-                };
+                let kind = flow.workload.kind();
+                let is_set = |key: &str| self.value(section, key).is_some();
+                let own = (kind.fewer.iter().copied()).find(|(key, _)| {
+                    (kind.draws || flow.count == 1 && per_flow > 1) && is_set(key)
+                });
+                let (key, next) = own.unwrap_or(("count", "Lower the count."));
                 return Err(self.refuse(section, key, expected, next));
             }
         }
@@ -92,35 +84,24 @@ impl Resolver<'_> {
         let name = self
             .optional_text(section, "name")
             .unwrap_or_else(|| names.free(&algorithm));
-        let starts = self.attempt(|| self.starts(section));
+        let starts = self.attempt(|| self.check_starts(section));
         let workload = self.attempt(|| self.workload(section));
         let hops = self.attempt(|| self.flow_hops(section, rtts.len()))?;
         let rtt = self.attempt(|| {
             self.look_at_hop_rtts();
             self.flow_rtt(section, rtts, hops.clone())
         });
-        let (start, stagger) = starts?;
-        Some(FlowSpec {
+        starts?;
+        let params = self.point.params(section, "algorithm").into_iter();
+        Some(FlowSpec::read(
+            &self.values(section),
             name,
             algorithm,
-            params: self
-                .point
-                .params(section, "algorithm")
-                .into_iter()
-                .map(|(name, value)| (name, value as u32))
-                .collect(),
-            workload: workload?,
-            count: self.count(section, "count") as u32,
-            start,
-            stagger,
-            rtt: rtt?,
+            params.map(|(name, value)| (name, value as u32)).collect(),
+            workload?,
+            rtt?,
             hops,
-            blocking: self.flag(section, "blocking"),
-            pacing: self
-                .value(section, "pacing")
-                .map(|_| Pacing::named(self.name(section, "pacing"))),
-            max_pacing_rate: self.rate(section, "max_pacing_rate"),
-        })
+        ))
     }
 
     fn flow_hops(&self, section: Section, n_hops: usize) -> Result<Range<usize>, ScenarioError> {
@@ -167,110 +148,9 @@ impl Resolver<'_> {
     }
 
     fn workload(&self, section: Section) -> Result<WorkloadSpec, ScenarioError> {
-        Ok(match self.name(section, "workload") {
-            "bulk" => WorkloadSpec::Bulk {
-                write_bytes: self.bytes(section, "write"),
-            },
-            "transfer" => {
-                if self.value(section, "bytes").is_none() {
-                    let line = self
-                        .point
-                        .get(section, "workload")
-                        .map_or(1, |(_, entry)| entry.line);
-                    let problem = Problem::Missing {
-                        key: section.path_of("bytes"),
-                        expected: "how much workload \"transfer\" carries".into(),
-                        next: "Add bytes = \"1MB\" or another amount in [[flow]].".into(),
-                    };
-                    return Err(self.error(line, problem));
-                }
-                WorkloadSpec::Transfer {
-                    bytes: self.bytes(section, "bytes"),
-                    write_bytes: self.bytes(section, "write"),
-                }
-            }
-            "on-off" => WorkloadSpec::OnOff {
-                on: self.duration(section, "on"),
-                off: self.duration(section, "off"),
-                write_bytes: self.bytes(section, "write"),
-            },
-            "request-response" => WorkloadSpec::RequestResponse {
-                request_bytes: self.bytes(section, "request"),
-                response_bytes: self.bytes(section, "response"),
-                connections: self.count(section, "connections") as u32,
-                depth: self.count(section, "depth") as u32,
-                requests: match self.value(section, "requests") {
-                    Some(Value::Count(n)) => Some(*n),
-                    _ => None,
-                },
-            },
-            "web" => WorkloadSpec::Web {
-                arrivals: self.arrivals(section)?,
-                write_bytes: self.bytes(section, "write"),
-            },
-            "programs" => {
-                let Some(client) = self.optional_text(section, "client") else {
-                    let line = self
-                        .point
-                        .get(section, "workload")
-                        .map_or(1, |(_, entry)| entry.line);
-                    let problem = Problem::Missing {
-                        key: section.path_of("client"),
-                        expected: "the command that workload \"programs\" runs".into(),
-                        next: "Add client = \"redis-benchmark -h {server}\" or another command in [[flow]]."
-                            .into(),
-                    };
-                    return Err(self.error(line, problem));
-                };
-                WorkloadSpec::Programs {
-                    server: self.optional_text(section, "server"),
-                    client,
-                }
-            }
-            other => unreachable!("workload {other} is in the registry but not resolved"),
-        })
-    }
-
-    fn arrivals(&self, section: Section) -> Result<Arrivals, ScenarioError> {
-        let sizes = self.sizes(section, "sizes");
-        let load = self
-            .value(section, "load")
-            .map(|_| self.rate(section, "load"));
-        let per_sec = self
-            .value(section, "arrivals")
-            .map(|_| self.per_sec(section, "arrivals"));
-        let gap_ns = match (load, per_sec) {
-            (Some(Some(rate)), None) => sizes.mean_bytes() * 8.0 / rate.bits_per_sec() as f64 * 1e9,
-            (None, Some(per_sec)) => 1e9 / per_sec,
-            (Some(None), _) => {
-                let expected = "a rate such as \"20Mbit/s\"".into();
-                return Err(self.refuse(section, "load", expected, "No network carries more."));
-            }
-            (Some(_), Some(_)) => {
-                let expected = format!("it alone, without {}", section.path_of("load"));
-                return Err(self.refuse(section, "arrivals", expected, "Remove one of them."));
-            }
-            (None, None) => {
-                let line = self
-                    .point
-                    .get(section, "workload")
-                    .map_or(1, |(_, entry)| entry.line);
-                let problem = Problem::Missing {
-                    key: section.path_of("load"),
-                    expected: "how much traffic workload \"web\" makes".into(),
-                    next: "Add load = \"20Mbit/s\", or arrivals = \"50/s\", in [[flow]].".into(),
-                };
-                return Err(self.error(line, problem));
-            }
-        };
-        Ok(Arrivals {
-            gap_ns,
-            process: match self.name(section, "arrival_process") {
-                "regular" => ArrivalProcess::Regular,
-                _ => ArrivalProcess::Poisson,
-            },
-            sizes,
-        })
+        let kind = workload::find(self.name(section, "workload"));
+        let kind = kind.expect("the key takes the names of the registry");
+        (kind.read)(&self.values(section))
     }
 
     /// Names that the file gives to flows: no two alike, none of another algorithm.
@@ -302,8 +182,8 @@ impl Resolver<'_> {
         names
     }
 
-    /// When the first of the flow's connections starts, and how much later each further one.
-    fn starts(&self, section: Section) -> Result<(Nanos, Nanos), ScenarioError> {
+    /// The first of the flow's connections starts within the run, and so does the last.
+    fn check_starts(&self, section: Section) -> Result<(), ScenarioError> {
         let duration = self.duration(Section::Top, "duration");
         let [start, stagger] = ["start", "stagger"].map(|key| self.duration(section, key));
         let before = format!(
@@ -330,6 +210,6 @@ impl Resolver<'_> {
                 "Shorten it, or lengthen the run.",
             ));
         }
-        Ok((start, stagger))
+        Ok(())
     }
 }

@@ -1,23 +1,53 @@
 //! Data without end, as `iperf3 -t`.
 
 use knee_units::Nanos;
+use serde::Serialize;
 
-use super::{App, Apps, Sink, WorkloadKind};
+use super::{App, Apps, Counts, Example, Sink, WRITE, Workload, WorkloadKind};
+use crate::describe::Shown;
+use crate::keyed::keyed;
 
-pub(super) const KIND: WorkloadKind = WorkloadKind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "bulk",
     summary: "the sender writes without end",
-    keys: &["write"],
+    keys: Bulk::KEYS,
+    counts: Counts::Goodput,
+    draws: false,
+    fewer: &[],
+    example: Example {
+        keys: "write = \"1000B\"",
+        down_bytes: None,
+        up_bytes: 0,
+    },
+    read: |from| Ok(Bulk::read(from).into()),
 };
 
-pub(super) fn apps(write_bytes: u64) -> Apps {
-    Apps {
-        sender: Box::new(Source {
-            write_bytes,
-            left: write_bytes,
-        }),
-        receiver: Box::new(Sink),
-        receiver_opens: false,
+keyed! {
+    /// Data without end, in writes of `write_bytes`.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct Bulk {
+        pub write_bytes: u64 = WRITE;
+    }
+}
+
+impl Workload for Bulk {
+    fn apps(&self, _drawn_bytes: u64) -> Option<Apps> {
+        Some(Apps {
+            sender: Box::new(Source {
+                write_bytes: self.write_bytes,
+                left: self.write_bytes,
+            }),
+            receiver: Box::new(Sink),
+            receiver_opens: false,
+        })
+    }
+
+    fn shown(&self) -> Vec<Shown> {
+        self.lines()
+    }
+
+    fn is_endless(&self) -> bool {
+        true
     }
 }
 

@@ -1,6 +1,9 @@
 //! What applications do with a connection: one file each, one line each in
 //! [`WORKLOADS`]. Both engines drive the same state machines: the simulator
 //! with its TCP, the kernel engine with real sockets.
+//!
+//! A workload's file has its keys, how it is read from them and described, and
+//! its applications. Everybody else asks: nobody matches on a workload's name.
 
 mod bulk;
 mod on_off;
@@ -10,9 +13,17 @@ pub mod sizes;
 mod transfer;
 pub mod web;
 
+use std::ops::Deref;
+
 use knee_units::Nanos;
+use knee_units::rng::Stream;
 use serde::Serialize;
-use web::Arrivals;
+
+use crate::ScenarioError;
+use crate::describe::Shown;
+use crate::keys::Default::Value;
+use crate::keys::{GIB, Key, Kind, key};
+use crate::resolve::Values;
 
 /// One end's application: a state machine that says what it would write and is
 /// told what it read.
@@ -61,117 +72,204 @@ pub struct Apps {
     pub receiver_opens: bool,
 }
 
+/// One connection of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When it is opened.
+    pub at: Nanos,
+    /// How much it carries, where the workload draws that; otherwise 0.
+    pub bytes: u64,
+}
+
+/// Commands of the user's, which only a lab can run. `{server}` in one stands for the server's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Commands<'a> {
+    /// At the sender's host.
+    pub server: Option<&'a str>,
+    /// At the receiver's host.
+    pub client: &'a str,
+}
+
+/// What everybody asks of a workload with its settings.
+pub trait Workload {
+    /// Fresh applications for one connection, which carries `drawn_bytes` where sizes are drawn. `None`: the user's
+    /// programs do the work.
+    fn apps(&self, drawn_bytes: u64) -> Option<Apps>;
+
+    /// Its keys and what follows from them, in the order in which reports show them.
+    fn shown(&self) -> Vec<Shown>;
+
+    /// The connections that an engine opens for a flow which starts at `from`, in a run that ends at `until`. `stream`
+    /// gives the flow's own draws for a purpose.
+    fn connections(
+        &self,
+        from: Nanos,
+        _until: Nanos,
+        _stream: &dyn Fn(&str) -> Stream,
+    ) -> Vec<Arrival> {
+        vec![Arrival { at: from, bytes: 0 }]
+    }
+
+    /// How many connections a flow has within this time; of those that are drawn the expected number.
+    fn expected_connections(&self, _within: Nanos) -> u64 {
+        1
+    }
+
+    /// Payload of a connection that ends once it is transferred, `drawn_bytes` where sizes are drawn. `None`: it is no
+    /// finite transfer.
+    fn transfer_bytes(&self, _drawn_bytes: u64) -> Option<u64> {
+        None
+    }
+
+    /// Does the sender always have data to write?
+    fn is_endless(&self) -> bool {
+        false
+    }
+
+    /// The programs that do the work, in place of applications of ours.
+    fn commands(&self) -> Option<Commands<'_>> {
+        None
+    }
+}
+
+/// What of a workload counts: which metrics verdicts compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counts {
+    Goodput,
+    /// The time until a transfer is complete.
+    Completion,
+    /// Requests per second and their latency. The receiver opens the connections.
+    Requests,
+    /// What the user's programs say.
+    Programs,
+}
+
+impl Counts {
+    pub fn name(self) -> &'static str {
+        match self {
+            Counts::Goodput => "goodput",
+            Counts::Completion => "completion",
+            Counts::Requests => "requests",
+            Counts::Programs => "programs",
+        }
+    }
+}
+
+/// A small flow of a workload, and what one of its connections moves.
+pub struct Example {
+    /// Its keys in `[[flow]]`.
+    pub keys: &'static str,
+    /// Payload toward the receiver, which is also the drawn size where sizes are drawn; `None`: without end.
+    pub down_bytes: Option<u64>,
+    /// Payload toward the sender.
+    pub up_bytes: u64,
+}
+
 /// A workload that a scenario can name.
 pub struct WorkloadKind {
     pub name: &'static str,
     pub summary: &'static str,
-    /// Keys of `[[flow]]` that belong to it.
-    pub keys: &'static [&'static str],
+    /// Keys of `[[flow]]` that belong to it. Those that workloads share are one constant.
+    keys: &'static [Key],
+    pub counts: Counts,
+    /// Are its connections drawn from the seed, how many there are, when they come and how much they carry?
+    pub draws: bool,
+    /// Keys by which a flow has fewer connections, and what to do with them.
+    pub(crate) fewer: &'static [(&'static str, &'static str)],
+    pub example: Example,
+    /// From the values of a `[[flow]]`.
+    pub(crate) read: fn(&Values<'_>) -> Result<WorkloadSpec, ScenarioError>,
 }
 
-/// Every workload, in the order `knee list workloads` prints them.
-pub const WORKLOADS: &[&WorkloadKind] = &[
-    &bulk::KIND,
-    &transfer::KIND,
-    &on_off::KIND,
-    &request_response::KIND,
-    &web::KIND,
-    &programs::KIND,
-];
-
-/// What the application does with the connection.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub enum WorkloadSpec {
-    /// Data without end, in writes of `write_bytes`.
-    Bulk { write_bytes: u64 },
-    /// `bytes` in writes of `write_bytes`, then close: completion time.
-    Transfer { bytes: u64, write_bytes: u64 },
-    /// Data without end for `on`, in writes of `write_bytes`, then none for `off`, and so on.
-    OnOff {
-        on: Nanos,
-        off: Nanos,
-        write_bytes: u64,
-    },
-    /// Clients at the receiver ask servers at the sender: latency and requests per second.
-    RequestResponse {
-        request_bytes: u64,
-        response_bytes: u64,
-        /// Connections per flow.
-        connections: u32,
-        /// Requests in flight per connection.
-        depth: u32,
-        /// Stop after so many per connection.
-        requests: Option<u64>,
-    },
-    /// Transfers that come and go, each a connection of its own.
-    Web {
-        arrivals: Arrivals,
-        write_bytes: u64,
-    },
-    /// Programs of the user's, in a lab only: the server at the sender's host,
-    /// the client at the receiver's. `{server}` in a command stands for the
-    /// server's address.
-    Programs {
-        server: Option<String>,
-        client: String,
-    },
-}
-
-impl WorkloadSpec {
-    pub fn kind(&self) -> &'static WorkloadKind {
-        match self {
-            WorkloadSpec::Bulk { .. } => &bulk::KIND,
-            WorkloadSpec::Transfer { .. } => &transfer::KIND,
-            WorkloadSpec::OnOff { .. } => &on_off::KIND,
-            WorkloadSpec::RequestResponse { .. } => &request_response::KIND,
-            WorkloadSpec::Web { .. } => &web::KIND,
-            WorkloadSpec::Programs { .. } => &programs::KIND,
-        }
-    }
-
-    /// Connections that one flow of this workload opens, and at the same time;
-    /// `None`: at times of its own, or by programs as they like.
-    pub fn connections(&self) -> Option<u32> {
-        match self {
-            WorkloadSpec::RequestResponse { connections, .. } => Some(*connections),
-            WorkloadSpec::Web { .. } | WorkloadSpec::Programs { .. } => None,
-            _ => Some(1),
-        }
-    }
-
-    /// How much a connection of this workload carries, `drawn` where sizes are
-    /// drawn; `None`: it is no finite transfer.
-    pub fn transfer_bytes(&self, drawn: u64) -> Option<u64> {
-        match *self {
-            WorkloadSpec::Transfer { bytes, .. } => Some(bytes),
-            WorkloadSpec::Web { .. } => Some(drawn),
-            _ => None,
-        }
-    }
-
-    /// Fresh applications for one connection, `bytes` long where sizes are drawn;
-    /// `None`: programs of the user's, which only a lab can run.
-    pub fn apps(&self, bytes: u64) -> Option<Apps> {
-        Some(match *self {
-            WorkloadSpec::Bulk { write_bytes } => bulk::apps(write_bytes),
-            WorkloadSpec::Transfer { bytes, write_bytes } => transfer::apps(bytes, write_bytes),
-            WorkloadSpec::OnOff {
-                on,
-                off,
-                write_bytes,
-            } => on_off::apps(on, off, write_bytes),
-            WorkloadSpec::RequestResponse {
-                request_bytes,
-                response_bytes,
-                depth,
-                requests,
-                ..
-            } => request_response::apps(request_bytes, response_bytes, depth, requests),
-            WorkloadSpec::Web { write_bytes, .. } => transfer::apps(bytes, write_bytes),
-            WorkloadSpec::Programs { .. } => return None,
-        })
+impl WorkloadKind {
+    /// Names of the keys of `[[flow]]` that belong to it.
+    pub fn key_names(&self) -> impl Iterator<Item = &'static str> {
+        self.keys.iter().map(|key| key.name)
     }
 }
+
+/// Makes of the list of workloads the registry, and the type that holds one of them with its settings.
+macro_rules! workloads {
+    ($($name:ident of &$file:ident::KIND,)*) => {
+        /// Every workload, in the order `knee list workloads` prints them.
+        pub static WORKLOADS: &[&WorkloadKind] = &[$(&$file::KIND),*];
+
+        /// What the application does with the connection: a workload with its settings.
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        pub enum WorkloadSpec {
+            $($name($file::$name),)*
+        }
+
+        impl WorkloadSpec {
+            pub fn kind(&self) -> &'static WorkloadKind {
+                match self {
+                    $(WorkloadSpec::$name(_) => &$file::KIND,)*
+                }
+            }
+        }
+
+        /// The workload answers for itself.
+        impl Deref for WorkloadSpec {
+            type Target = dyn Workload;
+
+            fn deref(&self) -> &(dyn Workload + 'static) {
+                match self {
+                    $(WorkloadSpec::$name(workload) => workload,)*
+                }
+            }
+        }
+
+        $(
+            pub use $file::$name;
+
+            impl From<$name> for WorkloadSpec {
+                fn from(workload: $name) -> WorkloadSpec {
+                    WorkloadSpec::$name(workload)
+                }
+            }
+        )*
+    };
+}
+
+workloads! {
+    Bulk of &bulk::KIND,
+    Transfer of &transfer::KIND,
+    OnOff of &on_off::KIND,
+    RequestResponse of &request_response::KIND,
+    Web of &web::KIND,
+    Programs of &programs::KIND,
+}
+
+/// The workload of that name.
+pub fn find(name: &str) -> Option<&'static WorkloadKind> {
+    WORKLOADS.iter().copied().find(|kind| kind.name == name)
+}
+
+/// The keys of all workloads, each once, with the names of those that it belongs to.
+pub(crate) fn keys() -> Vec<Key> {
+    let mut found: Vec<Key> = Vec::new();
+    for key in WORKLOADS.iter().flat_map(|kind| kind.keys) {
+        if found.iter().all(|known| known.name != key.name) {
+            let has = |kind: &&&WorkloadKind| kind.key_names().any(|name| name == key.name);
+            let names: Vec<&str> = WORKLOADS.iter().filter(has).map(|kind| kind.name).collect();
+            found.push(Key {
+                // As long as the registry: for ever.
+                workloads: names.leak(),
+                ..*key
+            });
+        }
+    }
+    found
+}
+
+/// Of every workload that writes data in pieces of one size.
+const WRITE: Key = key(
+    "write",
+    Kind::Bytes { min: 1, max: GIB },
+    Value("128KiB"),
+    "bytes of each write of the application",
+    "iperf3(1), -l",
+);
 
 /// Reads and does nothing else.
 struct Sink;
@@ -185,4 +283,31 @@ impl App for Sink {
         false
     }
     fn read(&mut self, _now: Nanos, _bytes: u64) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_that_workloads_share_means_the_same_in_each() {
+        let all = || WORKLOADS.iter().flat_map(|kind| kind.keys);
+        for key in all() {
+            let forms = |key: &Key| (key.kind.forms(), key.doc, key.source, key.axis);
+            for other in all().filter(|other| other.name == key.name) {
+                assert_eq!(forms(key), forms(other), "{}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn no_key_of_a_workload_has_the_name_of_a_key_of_every_flow() {
+        let names: Vec<&str> = crate::keys::Section::Flow(0)
+            .keys()
+            .map(|key| key.name)
+            .collect();
+        for (i, name) in names.iter().enumerate() {
+            assert!(!names[..i].contains(name), "{name}");
+        }
+    }
 }

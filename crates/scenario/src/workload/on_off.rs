@@ -1,26 +1,67 @@
 //! Data without end, with pauses: cross traffic that comes and goes.
 
 use knee_units::Nanos;
+use serde::Serialize;
 
-use super::{App, Apps, Sink, WorkloadKind};
+use super::{App, Apps, Counts, Example, Sink, WRITE, Workload, WorkloadKind};
+use crate::describe::Shown;
+use crate::keyed::keyed;
+use crate::keys::Default::Value;
+use crate::keys::{Kind, key, ms, secs};
 
-pub(super) const KIND: WorkloadKind = WorkloadKind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "on-off",
     summary: "the sender writes without end for `on`, pauses for `off`, and begins again",
-    keys: &["on", "off", "write"],
+    keys: OnOff::KEYS,
+    counts: Counts::Goodput,
+    draws: false,
+    fewer: &[],
+    example: Example {
+        keys: "on = \"100ms\"\noff = \"100ms\"\nwrite = \"1000B\"",
+        down_bytes: None,
+        up_bytes: 0,
+    },
+    read: |from| Ok(OnOff::read(from).into()),
 };
 
-pub(super) fn apps(on: Nanos, off: Nanos, write_bytes: u64) -> Apps {
-    Apps {
-        sender: Box::new(Source {
-            on,
-            off,
-            write_bytes,
-            left: write_bytes,
-            began: None,
-        }),
-        receiver: Box::new(Sink),
-        receiver_opens: false,
+const PART: Kind = Kind::Duration {
+    min: ms(1),
+    max: secs(86_400),
+};
+
+keyed! {
+    /// Data without end for `on`, in writes of `write_bytes`, then none for `off`, and so on.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct OnOff {
+        pub on: Nanos = key("on", PART, Value("1s"), "how long the application writes", "kneepoint");
+        pub off: Nanos = key(
+            "off",
+            PART,
+            Value("1s"),
+            "how long it then pauses, once the write() it is in is done",
+            "kneepoint",
+        );
+        pub write_bytes: u64 = WRITE;
+    }
+}
+
+impl Workload for OnOff {
+    fn apps(&self, _drawn_bytes: u64) -> Option<Apps> {
+        Some(Apps {
+            sender: Box::new(Source {
+                on: self.on,
+                off: self.off,
+                write_bytes: self.write_bytes,
+                left: self.write_bytes,
+                began: None,
+            }),
+            receiver: Box::new(Sink),
+            receiver_opens: false,
+        })
+    }
+
+    fn shown(&self) -> Vec<Shown> {
+        self.lines()
     }
 }
 
@@ -72,7 +113,13 @@ mod tests {
     #[test]
     fn writes_begin_only_while_it_is_on() {
         let (on, off) = (Nanos::from_ms(30), Nanos::from_ms(70));
-        let mut apps = apps(on, off, 1_000);
+        let write_bytes = 1_000;
+        let spec = OnOff {
+            on,
+            off,
+            write_bytes,
+        };
+        let mut apps = spec.apps(0).expect("it has applications of ours");
         let at = |ms: u64| Nanos::from_ms(500 + ms);
         assert_eq!(apps.sender.next_write_bytes(at(0)), 1_000);
         assert_eq!(apps.sender.wakes_at(at(29)), None);

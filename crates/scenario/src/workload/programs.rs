@@ -1,10 +1,82 @@
 //! Programs of the user's at both ends: `redis-server` and `redis-benchmark`,
 //! `iperf3 -s` and `iperf3 -c`. Only a lab can run them.
 
-use super::WorkloadKind;
+use knee_units::Nanos;
+use knee_units::rng::Stream;
+use serde::Serialize;
 
-pub(super) const KIND: WorkloadKind = WorkloadKind {
+use super::{Apps, Arrival, Commands, Counts, Example, Workload, WorkloadKind};
+use crate::describe::Shown;
+use crate::keyed::keyed;
+use crate::keys::Default::Words;
+use crate::keys::{Kind, key};
+
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "programs",
     summary: "the user's own programs, in a lab: a server at the sender's host, a client at the receiver's",
-    keys: &["server", "client"],
+    keys: Programs::KEYS,
+    counts: Counts::Programs,
+    draws: false,
+    fewer: &[],
+    example: Example {
+        keys: "client = \"true\"",
+        down_bytes: Some(0),
+        up_bytes: 0,
+    },
+    read: |from| {
+        from.needs(
+            "client",
+            "the command that workload \"programs\" runs",
+            "Add client = \"redis-benchmark -h {server}\" or another command in [[flow]].",
+        )?;
+        Ok(Programs::read(from).into())
+    },
 };
+
+keyed! {
+    /// Commands, in which `{server}` stands for the server's address.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct Programs {
+        pub server: Option<String> = key(
+            "server",
+            Kind::Line,
+            Words("none: the client needs no server, or brings its own"),
+            "command of the server, at the sender's host; {server} and {client} stand for the hosts' addresses",
+            "kneepoint",
+        );
+        pub client: String = key(
+            "client",
+            Kind::Line,
+            Words("none"),
+            "command of the client, at the receiver's host; its end ends the flow",
+            "kneepoint",
+        );
+    }
+}
+
+impl Workload for Programs {
+    fn apps(&self, _drawn_bytes: u64) -> Option<Apps> {
+        None
+    }
+
+    fn shown(&self) -> Vec<Shown> {
+        self.lines()
+    }
+
+    /// They open their own.
+    fn connections(
+        &self,
+        _from: Nanos,
+        _until: Nanos,
+        _stream: &dyn Fn(&str) -> Stream,
+    ) -> Vec<Arrival> {
+        Vec::new()
+    }
+
+    fn commands(&self) -> Option<Commands<'_>> {
+        Some(Commands {
+            server: self.server.as_deref(),
+            client: &self.client,
+        })
+    }
+}

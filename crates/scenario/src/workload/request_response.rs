@@ -5,35 +5,106 @@
 use std::collections::VecDeque;
 
 use knee_units::Nanos;
+use knee_units::rng::Stream;
+use serde::Serialize;
 
-use super::{App, Apps, WorkloadKind};
+use super::{App, Apps, Arrival, Counts, Example, Workload, WorkloadKind};
+use crate::describe::Shown;
+use crate::keyed::keyed;
+use crate::keys::Default::Value;
+use crate::keys::{GIB, Kind, key};
 
-pub(super) const KIND: WorkloadKind = WorkloadKind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "request-response",
     summary: "clients keep `depth` requests in flight per connection; latency and requests/s count",
-    keys: &["request", "response", "connections", "depth", "requests"],
+    keys: RequestResponse::KEYS,
+    counts: Counts::Requests,
+    draws: false,
+    fewer: &[("connections", "Lower the count.")],
+    example: Example {
+        keys: "request = \"44B\"\nresponse = \"5001B\"\ndepth = 3\nrequests = 17",
+        down_bytes: Some(17 * 5_001),
+        up_bytes: 17 * 44,
+    },
+    read: |from| Ok(RequestResponse::read(from).into()),
 };
 
-pub(super) fn apps(request: u64, response: u64, depth: u32, requests: Option<u64>) -> Apps {
-    Apps {
-        sender: Box::new(Server {
-            request,
-            response,
-            unread: request,
-            unwritten: 0,
-        }),
-        receiver: Box::new(Client {
-            request,
-            response,
-            depth,
-            to_ask: requests.unwrap_or(u64::MAX),
-            in_write: 0,
-            unread: response,
-            asked: VecDeque::new(),
-            latencies: Vec::new(),
-            completed: None,
-        }),
-        receiver_opens: true,
+const MESSAGE: Kind = Kind::Bytes { min: 1, max: GIB };
+
+keyed! {
+    /// Clients at the receiver ask servers at the sender: latency and requests per second.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct RequestResponse {
+        pub request_bytes: u64 =
+            key("request", MESSAGE, Value("1B"), "size of a request", "netperf TCP_RR, -r");
+        pub response_bytes: u64 =
+            key("response", MESSAGE, Value("1B"), "size of a response", "netperf TCP_RR, -r");
+        pub connections: u32 = key(
+            "connections",
+            Kind::Count { min: 1, max: 1_000_000 },
+            Value("1"),
+            "connections per flow",
+            "memtier_benchmark(1), -c",
+        );
+        /// Requests in flight per connection.
+        pub depth: u32 = key(
+            "depth",
+            Kind::Count { min: 1, max: 100_000 },
+            Value("1"),
+            "requests in flight per connection",
+            "memtier_benchmark(1), --pipeline",
+        );
+        /// Stop after so many per connection.
+        pub requests: Option<u64> = key(
+            "requests",
+            Kind::CountOrUnlimited { min: 1, max: 1_000_000_000_000 },
+            Value("unlimited"),
+            "requests per connection, after which it closes",
+            "memtier_benchmark(1), -n",
+        );
+    }
+}
+
+impl Workload for RequestResponse {
+    fn apps(&self, _drawn_bytes: u64) -> Option<Apps> {
+        let (request, response) = (self.request_bytes, self.response_bytes);
+        Some(Apps {
+            sender: Box::new(Server {
+                request,
+                response,
+                unread: request,
+                unwritten: 0,
+            }),
+            receiver: Box::new(Client {
+                request,
+                response,
+                depth: self.depth,
+                to_ask: self.requests.unwrap_or(u64::MAX),
+                in_write: 0,
+                unread: response,
+                asked: VecDeque::new(),
+                latencies: Vec::new(),
+                completed: None,
+            }),
+            receiver_opens: true,
+        })
+    }
+
+    fn shown(&self) -> Vec<Shown> {
+        self.lines()
+    }
+
+    fn connections(
+        &self,
+        from: Nanos,
+        _until: Nanos,
+        _stream: &dyn Fn(&str) -> Stream,
+    ) -> Vec<Arrival> {
+        vec![Arrival { at: from, bytes: 0 }; self.connections as usize]
+    }
+
+    fn expected_connections(&self, _within: Nanos) -> u64 {
+        self.connections.into()
     }
 }
 

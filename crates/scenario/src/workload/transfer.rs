@@ -1,14 +1,64 @@
 //! A fixed amount of data, then close: the time until the far end has it all.
 
 use knee_units::Nanos;
+use serde::Serialize;
 
-use super::{App, Apps, WorkloadKind};
+use super::{App, Apps, Counts, Example, WRITE, Workload, WorkloadKind};
+use crate::describe::Shown;
+use crate::keyed::keyed;
+use crate::keys::Default::Words;
+use crate::keys::{Kind, key};
 
-pub(super) const KIND: WorkloadKind = WorkloadKind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "transfer",
     summary: "the sender writes a fixed number of bytes and closes; completion time counts",
-    keys: &["bytes", "write"],
+    keys: Transfer::KEYS,
+    counts: Counts::Completion,
+    draws: false,
+    fewer: &[],
+    example: Example {
+        keys: "bytes = \"100003B\"\nwrite = \"128B\"",
+        down_bytes: Some(100_003),
+        up_bytes: 0,
+    },
+    read: |from| {
+        from.needs(
+            "bytes",
+            "how much workload \"transfer\" carries",
+            "Add bytes = \"1MB\" or another amount in [[flow]].",
+        )?;
+        Ok(Transfer::read(from).into())
+    },
 };
+
+keyed! {
+    /// `bytes` in writes of `write_bytes`, then close: completion time.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct Transfer {
+        pub bytes: u64 = key(
+            "bytes",
+            Kind::Bytes { min: 1, max: 1_000_000_000_000 },
+            Words("required by workload transfer"),
+            "how much is transferred",
+            "kneepoint",
+        );
+        pub write_bytes: u64 = WRITE;
+    }
+}
+
+impl Workload for Transfer {
+    fn apps(&self, _drawn_bytes: u64) -> Option<Apps> {
+        Some(apps(self.bytes, self.write_bytes))
+    }
+
+    fn shown(&self) -> Vec<Shown> {
+        self.lines()
+    }
+
+    fn transfer_bytes(&self, _drawn_bytes: u64) -> Option<u64> {
+        Some(self.bytes)
+    }
+}
 
 pub(super) fn apps(bytes: u64, write_bytes: u64) -> Apps {
     Apps {

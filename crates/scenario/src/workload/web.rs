@@ -8,14 +8,130 @@ use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;
 
-use super::WorkloadKind;
 use super::sizes::SizeSpec;
+use super::{Apps, Arrival, Counts, Example, WRITE, Workload, WorkloadKind, transfer};
+use crate::ScenarioError;
+use crate::describe::Shown;
+use crate::keyed;
+use crate::keys::Default::{Value, Words};
+use crate::keys::{Key, Kind, key};
+use crate::resolve::Values;
 
-pub(super) const KIND: WorkloadKind = WorkloadKind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "web",
     summary: "transfers of random sizes at random times, a connection and a row of the flows table each; completion time counts",
-    keys: &["load", "arrivals", "arrival_process", "sizes", "write"],
+    keys: KEYS,
+    counts: Counts::Completion,
+    draws: true,
+    fewer: &[
+        ("load", "Ask for less, or for larger sizes."),
+        ("arrivals", "Ask for fewer."),
+    ],
+    example: Example {
+        keys: "arrivals = \"1000/s\"\nsizes = \"web-search\"\nwrite = \"4000B\"",
+        down_bytes: Some(23_456),
+        up_bytes: 0,
+    },
+    read: |from| {
+        let arrivals = Arrivals::read(from)?;
+        let write_bytes = from.field(&[WRITE]);
+        let web = Web {
+            arrivals,
+            write_bytes,
+        };
+        Ok(web.into())
+    },
 };
+
+const KEYS: &[Key] = &[
+    key(
+        "load",
+        Kind::Rate,
+        Words("required by workload web, unless it has arrivals"),
+        "payload that transfers ask for in the long run: a rate over the mean of sizes gives how often they come. Sizes with a heavy tail are far from their mean in a short run",
+        "kneepoint",
+    ),
+    key(
+        "arrivals",
+        Kind::PerSec {
+            min: 1e-3,
+            max: 1e6,
+        },
+        Words("what load asks for"),
+        "how many transfers come, in the long run",
+        "kneepoint",
+    ),
+    key(
+        "arrival_process",
+        Kind::Name("process", || vec![POISSON, REGULAR]),
+        Value(POISSON),
+        "when transfers come, from start to the run's end: independent of each other, or at even times",
+        "Paxson, Floyd: IEEE/ACM ToN 3(3) 1995: sessions of users arrive as a Poisson process",
+    ),
+    key(
+        "sizes",
+        Kind::Sizes,
+        Value("pareto"),
+        "how large transfers are; see below",
+        "kneepoint",
+    ),
+    WRITE,
+];
+
+const POISSON: &str = "poisson";
+const REGULAR: &str = "regular";
+
+/// Transfers that come and go, each a connection of its own.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Web {
+    pub arrivals: Arrivals,
+    pub write_bytes: u64,
+}
+
+impl Workload for Web {
+    fn apps(&self, drawn_bytes: u64) -> Option<Apps> {
+        Some(transfer::apps(drawn_bytes, self.write_bytes))
+    }
+
+    fn shown(&self) -> Vec<Shown> {
+        let arrivals = &self.arrivals;
+        let load = format!("{:.0}bit/s", arrivals.load_bits_per_sec());
+        let process = match arrivals.process {
+            ArrivalProcess::Poisson => POISSON,
+            ArrivalProcess::Regular => REGULAR,
+        };
+        let mut lines = vec![
+            Shown::Key("load", load),
+            Shown::Derived {
+                name: "arrivals_per_sec",
+                value: format!("{:.3}", arrivals.per_sec()),
+                doc: "transfers per second in the long run",
+            },
+            Shown::Key("arrival_process", process.into()),
+            Shown::Key("sizes", arrivals.sizes.to_string()),
+        ];
+        lines.extend(keyed::shown(&[WRITE], &self.write_bytes));
+        lines
+    }
+
+    fn connections(
+        &self,
+        from: Nanos,
+        until: Nanos,
+        stream: &dyn Fn(&str) -> Stream,
+    ) -> Vec<Arrival> {
+        let arrivals = &self.arrivals;
+        arrivals.draw(from, until, stream("arrivals"), stream("sizes"))
+    }
+
+    fn expected_connections(&self, within: Nanos) -> u64 {
+        (self.arrivals.per_sec() * (within.0 as f64 / 1e9)) as u64
+    }
+
+    fn transfer_bytes(&self, drawn_bytes: u64) -> Option<u64> {
+        Some(drawn_bytes)
+    }
+}
 
 /// When transfers come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -24,13 +140,6 @@ pub enum ArrivalProcess {
     Poisson,
     /// At even times.
     Regular,
-}
-
-/// One transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
-    pub at: Nanos,
-    pub bytes: u64,
 }
 
 /// How transfers come.
@@ -43,6 +152,39 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
+    fn read(from: &Values<'_>) -> Result<Arrivals, ScenarioError> {
+        let sizes = from.sizes("sizes");
+        let load = from.value("load").map(|_| from.rate("load"));
+        let per_sec = from.value("arrivals").map(|_| from.per_sec("arrivals"));
+        let gap_ns = match (load, per_sec) {
+            (Some(Some(rate)), None) => sizes.mean_bytes() * 8.0 / rate.bits_per_sec() as f64 * 1e9,
+            (None, Some(per_sec)) => 1e9 / per_sec,
+            (Some(None), _) => {
+                let expected = "a rate such as \"20Mbit/s\"".into();
+                return Err(from.refuse("load", expected, "No network carries more."));
+            }
+            (Some(_), Some(_)) => {
+                let expected = format!("it alone, without {}", from.path_of("load"));
+                return Err(from.refuse("arrivals", expected, "Remove one of them."));
+            }
+            (None, None) => {
+                return Err(from.missing(
+                    "load",
+                    "how much traffic workload \"web\" makes",
+                    "Add load = \"20Mbit/s\", or arrivals = \"50/s\", in [[flow]].",
+                ));
+            }
+        };
+        Ok(Arrivals {
+            gap_ns,
+            process: match from.name("arrival_process") {
+                REGULAR => ArrivalProcess::Regular,
+                _ => ArrivalProcess::Poisson,
+            },
+            sizes,
+        })
+    }
+
     pub fn per_sec(&self) -> f64 {
         1e9 / self.gap_ns
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use knee_cc::Instance;
 use knee_path::way::{Direction, Way};
-use knee_scenario::{Cell, Connection, FlowSpec, WorkloadSpec};
+use knee_scenario::{Cell, Connection, FlowSpec};
 use knee_units::NEVER;
 use knee_units::Nanos;
 use knee_units::rng::{Lateness, Stream};
@@ -306,8 +306,8 @@ impl World {
 
 /// Refuses what the scenario asks for and only a lab has, instead of leaving it out.
 fn refuse_lab_settings(cell: &Cell) -> Result<(), SimError> {
-    let is_programs = |flow: &&FlowSpec| matches!(flow.workload, WorkloadSpec::Programs { .. });
-    if let Some(flow) = cell.flows.iter().find(is_programs) {
+    let runs_programs = |flow: &&FlowSpec| flow.workload.commands().is_some();
+    if let Some(flow) = cell.flows.iter().find(runs_programs) {
         let what = format!("flow \"{}\" runs programs", flow.name);
         return Err(SimError::NeedsLab { what });
     }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
-from kneepoint.evidence.metrics import TRANSFERS
+from kneepoint import workloads
 from kneepoint.pages import marks
 from kneepoint.pages.run import ReportRun
 from kneepoint.pages.theme import Layout
@@ -20,7 +21,11 @@ POINTS_AT_MOST = 200
 
 
 def applies(run: ReportRun) -> bool:
-    return any(row["workload"] in TRANSFERS for row in run.flows)
+    return any(_is_transfer(row) for row in run.flows)
+
+
+def _is_transfer(row: Mapping[str, Any]) -> bool:
+    return workloads.of(row["workload"])["counts"] == "completion"
 
 
 def chart(run: ReportRun, layout: Layout) -> Any:
@@ -29,7 +34,7 @@ def chart(run: ReportRun, layout: Layout) -> Any:
 
     times: dict[tuple[int, int], list[float | None]] = defaultdict(list)
     for row in run.flows:
-        if row["workload"] in TRANSFERS:
+        if _is_transfer(row):
             times[row["cell"], row["group"]].append(row["completion_us"])
     rows: list[dict[str, Any]] = []
     for entrant in run.entrants:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+from kneepoint import workloads
 from kneepoint.pages import marks, theme
 from kneepoint.pages.run import ReportRun
 from kneepoint.pages.theme import Layout
@@ -20,10 +21,10 @@ def applies(run: ReportRun) -> bool:
 
 
 def _of_flows_that_stay(run: ReportRun) -> dict[tuple[int, int], list[float]]:
-    """Goodput in each repetition by cell and flow, without web transfers: those are others in each."""
+    """Goodput in each repetition by cell and flow, without those that are drawn: they are others in each."""
     goodputs: dict[tuple[int, int], list[float]] = defaultdict(list)
     for row in run.flows:
-        if row["workload"] != "web":
+        if not workloads.of(row["workload"])["draws"]:
             goodputs[row["cell"], row["flow"]].append(row["goodput_bits_per_sec"] or 0.0)
     return goodputs
 

@@ -1,0 +1,85 @@
+//! Processor time during a repetition: of the lab's processes and programs, and of the processors as a whole.
+
+use knee_collect::cpu::{self, Processor};
+use knee_tables::{CpuSample, CpuSamples};
+
+/// A processor busier than this had no time for what the lab asked of it.
+const SATURATED_SHARE: f64 = 0.97;
+
+/// Processor time under watch.
+#[derive(Default)]
+pub(super) struct Cpu {
+    at_start: Vec<Processor>,
+    pub(super) rows: CpuSamples,
+}
+
+impl Cpu {
+    /// The repetition starts.
+    pub(super) fn start(&mut self) {
+        self.at_start = cpu::processors();
+    }
+
+    /// Reads the time of each thread of these processes, `roles` with their numbers, and of each processor.
+    pub(super) fn watch(&mut self, cell: u32, rep: u32, t_ns: u64, roles: &[(String, i32)]) {
+        let (cell, rep, t_ns) = (cell as i32, rep as i32, t_ns as i64);
+        // Asked for again each time: programs start threads, and so does the link.
+        for thread in roles
+            .iter()
+            .flat_map(|(role, pid)| cpu::threads_of(role, *pid))
+        {
+            let Some(run_ns) = thread.run_ns() else {
+                continue;
+            };
+            self.rows.push(CpuSample {
+                cell,
+                rep,
+                t_ns,
+                name: thread.name.clone(),
+                run_us: (run_ns / 1_000) as i64,
+                user_us: None,
+                system_us: None,
+                softirq_us: None,
+                steal_us: None,
+            });
+        }
+        for (now, then) in cpu::processors().iter().zip(&self.at_start) {
+            let [user, system, softirq, steal] = used_us(now, then);
+            self.rows.push(CpuSample {
+                cell,
+                rep,
+                t_ns,
+                name: format!("cpu{}", now.number),
+                run_us: user + system + softirq,
+                user_us: Some(user),
+                system_us: Some(system),
+                softirq_us: Some(softirq),
+                steal_us: Some(steal),
+            });
+        }
+    }
+
+    /// What to say when the processors had no time left in a run of that length: then they were the bottleneck.
+    pub(super) fn warn_of_saturation(&self, span_ns: u64) -> Option<String> {
+        let span_us = span_ns as f64 / 1e3;
+        let processors = cpu::processors();
+        let used = processors.iter().zip(&self.at_start);
+        let busy_us: i64 = used.flat_map(|(now, then)| used_us(now, then)).sum();
+        let share = busy_us as f64 / (span_us * self.at_start.len().max(1) as f64);
+        (share > SATURATED_SHARE).then(|| {
+            format!(
+                "the processors were busy for {:.0} % of the run: they, and not the path, may be what is measured",
+                share.min(1.0) * 100.0
+            )
+        })
+    }
+}
+
+/// What programs, the kernel, interrupts and other machines took of a processor in between.
+fn used_us(now: &Processor, then: &Processor) -> [i64; 4] {
+    [
+        now.programs_us() - then.programs_us(),
+        now.system_us - then.system_us,
+        now.interrupts_us() - then.interrupts_us(),
+        now.steal_us - then.steal_us,
+    ]
+}

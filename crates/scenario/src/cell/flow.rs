@@ -1,0 +1,88 @@
+//! A `[[flow]]`, and the keys that each has whatever its workload.
+
+use std::ops::Range;
+
+use knee_units::{Nanos, Rate};
+use serde::Serialize;
+
+use super::{PACING, PACING_SOURCE, Pacing};
+use crate::WorkloadSpec;
+use crate::keyed::keyed;
+use crate::keys::Default::{Value, Words};
+use crate::keys::{Kind, key, secs};
+
+keyed! {
+    /// One `[[flow]]`: `count` connections alike.
+    #[derive(Clone, Debug, Serialize)]
+    pub struct FlowSpec {
+        given {
+            /// Shown in tables; the algorithm's name unless the file gives one.
+            pub name: String,
+            pub algorithm: String,
+            /// Parameters set by the file, by name; the rest keep their defaults.
+            pub params: Vec<(String, u32)>,
+            pub workload: WorkloadSpec,
+        };
+        pub count: u32 = key(
+            "count",
+            Kind::Count {
+                min: 1,
+                max: 1_000_000,
+            },
+            Value("1"),
+            "how many flows alike",
+            "kneepoint",
+        );
+        /// Start of the first connection; each further one starts `stagger` later.
+        pub start: Nanos = key(
+            "start",
+            Kind::Duration {
+                min: Nanos::ZERO,
+                max: secs(86_400),
+            },
+            Value("0s"),
+            "when the first of them starts",
+            "kneepoint",
+        );
+        pub stagger: Nanos = key(
+            "stagger",
+            Kind::Duration {
+                min: Nanos::ZERO,
+                max: secs(86_400),
+            },
+            Value("0s"),
+            "how much later each further one starts",
+            "kneepoint",
+        );
+        given {
+            /// Base RTT of this flow.
+            pub rtt: Nanos,
+            /// The hops that it crosses: the first, and the one behind the last.
+            pub hops: Range<usize>,
+        };
+        /// Does the sending application wait in write() for room in the send buffer?
+        pub blocking: bool = key(
+            "blocking",
+            Kind::Flag,
+            Value("false"),
+            "does the sending application wait in write() for room in the send buffer? A nonblocking one writes anew when there is room, and a write that finds nothing unsent marks the flow as limited by its application: BBR then leaves its samples out. Only the simulator has blocking ones",
+            "socket(7), O_NONBLOCK; Linux, tcp_sendmsg_locked()",
+        );
+        /// Who spaces what the flow sends; `None`: as its host says.
+        pub pacing: Option<Pacing> = key(
+            "pacing",
+            PACING,
+            Words("sender.pacing"),
+            "who spaces the data of these flows, so that paced and unpaced ones can share a link. A lab's sender has one qdisc for all flows: fq must be sender.pacing there, and then holds for every flow",
+            PACING_SOURCE,
+        );
+        /// SO_MAX_PACING_RATE.
+        pub max_pacing_rate: Option<Rate> = key(
+            "max_pacing_rate",
+            Kind::Rate,
+            Value("unlimited"),
+            "cap of the pacing rate",
+            "socket(7), SO_MAX_PACING_RATE",
+        );
+    }
+}

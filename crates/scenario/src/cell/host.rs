@@ -1,0 +1,210 @@
+//! The hosts of one side, and their keys: `[sender]` and `[receiver]`.
+
+use knee_units::Nanos;
+use serde::Serialize;
+
+use super::{PACING, PACING_SOURCE, Pacing};
+use crate::keyed::keyed;
+use crate::keys::Default::Value;
+use crate::keys::{INT_MAX, Key, Kind, key, ms, secs, us};
+
+const SYSCTL: &str = "Linux 6.18, Documentation/networking/ip-sysctl.rst";
+
+const fn buffer_size(name: &'static str, default: &'static str, doc: &'static str) -> Key {
+    key(
+        name,
+        Kind::Bytes {
+            min: 4_096,
+            max: INT_MAX,
+        },
+        Value(default),
+        doc,
+        SYSCTL,
+    )
+}
+
+keyed! {
+    /// Linux settings of one side's hosts, named as the sysctls.
+    #[derive(Clone, Debug, Serialize)]
+    pub struct Host {
+        /// Jiffies per second: the granularity of TCP's timers and of CUBIC's clock.
+        pub hz: u32 = key(
+            "hz",
+            Kind::Choice(&[100, 250, 300, 1000]),
+            Value("250"),
+            "jiffies per second: granularity of TCP's timers and of CUBIC's clock",
+            "Linux, kernel/Kconfig.hz",
+        );
+        /// Least, initial and largest send buffer.
+        pub tcp_wmem_bytes: [u64; 3] =
+            buffer_size("tcp_wmem_min", "4096B", "least send buffer"),
+            buffer_size("tcp_wmem_default", "16384B", "initial send buffer"),
+            buffer_size(
+                "tcp_wmem_max",
+                "4194304B",
+                "largest send buffer that autotuning reaches",
+            );
+        /// Least, initial and largest receive buffer.
+        pub tcp_rmem_bytes: [u64; 3] =
+            buffer_size("tcp_rmem_min", "4096B", "least receive buffer"),
+            buffer_size("tcp_rmem_default", "131072B", "initial receive buffer"),
+            buffer_size(
+                "tcp_rmem_max",
+                "33554432B",
+                "largest receive buffer that autotuning reaches; 6MiB in Linux 6.12",
+            );
+        pub tcp_limit_output_bytes: u64 = key(
+            "tcp_limit_output_bytes",
+            Kind::Bytes {
+                min: 4_096,
+                max: INT_MAX,
+            },
+            Value("4194304B"),
+            "most bytes of a socket in qdisc and NIC (TSQ); 1MiB in Linux 6.12",
+            SYSCTL,
+        );
+        pub tcp_slow_start_after_idle: bool = key(
+            "tcp_slow_start_after_idle",
+            Kind::Flag,
+            Value("true"),
+            "does an idle connection fall back to its initial window?",
+            SYSCTL,
+        );
+        pub tcp_rto_min: Nanos = key(
+            "tcp_rto_min",
+            Kind::Duration {
+                min: us(1),
+                max: secs(120),
+            },
+            Value("200ms"),
+            "least variance term of the retransmission timeout",
+            "Linux, tcp_rto_min_us: TCP_RTO_MIN = HZ/5",
+        );
+        /// Longest delay of compressed SACKs.
+        pub tcp_comp_sack_delay: Nanos = key(
+            "tcp_comp_sack_delay",
+            Kind::Duration {
+                min: Nanos::ZERO,
+                max: secs(1),
+            },
+            Value("1ms"),
+            "longest delay of a compressed SACK; 0s turns compression off",
+            "Linux, tcp_comp_sack_delay_ns",
+        );
+        /// How many SACKs one ACK may stand for.
+        pub tcp_comp_sack_nr: u32 = key(
+            "tcp_comp_sack_nr",
+            Kind::Count { min: 0, max: 255 },
+            Value("44"),
+            "how many SACKs one ACK may stand for; 0 turns compression off",
+            SYSCTL,
+        );
+        pub pacing: Pacing = key(
+            "pacing",
+            PACING,
+            Value("internal"),
+            "who spaces packets: TCP's timer for algorithms that ask for it (internal) or for every socket (timer), or the fq qdisc for every socket",
+            PACING_SOURCE,
+        );
+        /// Qdisc of a lab host's interface, `None`: the kernel's default for it.
+        /// The simulator has none but what `pacing` says.
+        pub qdisc: Option<String> = key(
+            "qdisc",
+            Kind::Name("qdisc", || {
+                vec![
+                    "default",
+                    "noqueue",
+                    "pfifo",
+                    "bfifo",
+                    "pfifo_fast",
+                    "fq",
+                    "fq_codel",
+                    "codel",
+                    "sfq",
+                    "cake",
+                    "pie",
+                    "fq_pie",
+                ]
+            }),
+            Value("default"),
+            "qdisc of the host's interface, with its defaults; only a lab has them, and those that its kernel has",
+            "tc(8)",
+        );
+        /// 0 off, 1 ask and accept, 2 accept only.
+        pub tcp_ecn: u8 = key(
+            "tcp_ecn",
+            Kind::Count { min: 0, max: 5 },
+            Value("2"),
+            "Explicit Congestion Notification: 0 off, 1 ask for it and accept it, 2 accept it; Accurate ECN, from Linux 7.0 on: 3 ask for it and accept it, 4 accept it and ask for classic ECN, 5 accept it; an algorithm that needs ECN asks whatever this says",
+            SYSCTL,
+        );
+        /// Route attribute: ACK everything at once.
+        pub quickack: bool = key(
+            "quickack",
+            Kind::Flag,
+            Value("false"),
+            "is every segment acknowledged at once?",
+            "ip-route(8), quickack",
+        );
+        pub initcwnd: u32 = key(
+            "initcwnd",
+            Kind::Count { min: 1, max: 1_000 },
+            Value("10"),
+            "initial window, segments",
+            "RFC 6928; ip-route(8)",
+        );
+        /// Largest TSO packet; 0 turns segmentation offload off.
+        pub gso_max_bytes: u32 = key(
+            "gso_max",
+            Kind::Bytes {
+                min: 0,
+                max: 524_280,
+            },
+            Value("65536B"),
+            "largest TSO packet; 0B turns segmentation offload off",
+            "Linux, GSO_LEGACY_MAX_SIZE, GSO_MAX_SIZE; ip-link(8)",
+        );
+        /// Does a packet take what it lacks from the next skb (Linux from 6.10 on)?
+        pub grow_skb: bool = key(
+            "grow_skb",
+            Kind::Flag,
+            Value("true"),
+            "does a packet take what it lacks from the next skb of the send buffer? Linux before 6.10 does not, and sends what is left of an skb alone; a real kernel does as it does",
+            "Linux 6.10, tcp_grow_skb()",
+        );
+        /// Does the receive path merge packets before TCP sees them?
+        pub gro: bool = key(
+            "gro",
+            Kind::Flag,
+            Value("true"),
+            "does the receive path merge packets before TCP sees them?",
+            "ethtool(8), -K gro",
+        );
+        /// How long the NIC gathers packets before it interrupts: what GRO can merge.
+        pub rx_coalesce: Nanos = key(
+            "rx_coalesce",
+            Kind::Duration {
+                min: Nanos::ZERO,
+                max: ms(10),
+            },
+            Value("20us"),
+            "how long the NIC gathers packets before it interrupts, which bounds what GRO can merge; 0s: an interrupt per packet",
+            "Linux ena driver, initial rx-usecs (netdev, 12 May 2024, \"net: ena: Change initial rx_usec interval\"); ethtool(8), -C rx-usecs",
+        );
+        /// How late it sends, in the mean.
+        pub noise: Nanos = key(
+            "noise",
+            Kind::Duration {
+                min: Nanos::ZERO,
+                max: ms(100),
+            },
+            Value("0s"),
+            "how late the host sends, in the mean: exponential, drawn anew for each moment at which it sends, and in order. For the simulator, whose hosts have no noise of their own; those of a lab have theirs, whatever this says",
+            "kneepoint; docs/simulator.md has what was measured",
+        );
+        given {
+            /// Algorithm of the connections' far end, for what it sends back.
+            pub algorithm: String,
+        };
+    }
+}

@@ -1,0 +1,237 @@
+//! Structs whose fields are keys of a table: each key is declared once, with the field that has its value.
+
+use knee_units::{Nanos, Rate};
+
+use crate::Pacing;
+use crate::describe::Shown;
+use crate::keys::{Key, Kind};
+use crate::value::Value;
+
+/// A type that a key's value has in a cell.
+pub(crate) trait Field: Sized {
+    /// From the values of its keys, of which most types have one. `None`: they are no values of this type.
+    fn read(values: &[Option<&Value>]) -> Option<Self>;
+
+    /// What the keys have, as a scenario writes it but without quotes; nothing where there is nothing to show.
+    fn shown(&self, kind: &Kind) -> Vec<String>;
+}
+
+/// The lines of a description that show this field of these keys.
+pub(crate) fn shown<T: Field>(keys: &'static [Key], field: &T) -> Vec<Shown> {
+    let values = field.shown(&keys[0].kind).into_iter();
+    let with_key = |(key, value): (&Key, String)| Shown::Key(key.name, value);
+    keys.iter().zip(values).map(with_key).collect()
+}
+
+/// Declares a struct of which each field has a key, or the keys of a list. Those of a block `given` have none here:
+/// what they are is decided elsewhere. Of the keys, the struct has
+///
+/// - `KEYS`, in their order;
+/// - `read`, which takes the values from a table and what is given as arguments;
+/// - `lines`, which describe it.
+///
+/// So a further key needs nothing but its field here and somebody who uses that.
+macro_rules! keyed {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $(
+                $(given {
+                    $( $(#[$given_meta:meta])* pub $given:ident: $given_type:ty, )*
+                })?
+                $( $(#[$field_meta:meta])* pub $field:ident: $type:ty = $($key:expr),+ )?
+            ;)*
+        }
+    ) => {
+        $(#[$meta])*
+        pub struct $name {
+            $(
+                $( $( $(#[$given_meta])* pub $given: $given_type, )* )?
+                $( $(#[$field_meta])* pub $field: $type, )?
+            )*
+        }
+
+        impl $name {
+            /// The keys of its fields, in their order.
+            pub(crate) const KEYS: &'static [$crate::keys::Key] = &[ $( $( $($key,)+ )? )* ];
+
+            /// With what a table says of its keys.
+            #[allow(clippy::too_many_arguments, reason = "each has the name of its field")]
+            pub(crate) fn read(
+                from: &$crate::resolve::Values<'_>,
+                $( $( $( $given: $given_type, )* )? )*
+            ) -> $name {
+                $name {
+                    $(
+                        $( $( $given, )* )?
+                        $( $field: {
+                            const KEYS: &[$crate::keys::Key] = &[$($key),+];
+                            from.field(KEYS)
+                        }, )?
+                    )*
+                }
+            }
+
+            /// Its keys with their values, in the order of the fields.
+            pub(crate) fn lines(&self) -> Vec<$crate::describe::Shown> {
+                let mut lines = Vec::new();
+                $(
+                    $( $( lines.push($crate::describe::Shown::Given(stringify!($given))); )* )?
+                    $( {
+                        const KEYS: &[$crate::keys::Key] = &[$($key),+];
+                        lines.extend($crate::keyed::shown(KEYS, &self.$field));
+                    } )?
+                )*
+                lines
+            }
+        }
+    };
+}
+pub(crate) use keyed;
+
+impl Field for bool {
+    fn read(values: &[Option<&Value>]) -> Option<bool> {
+        match values {
+            [Some(Value::Flag(flag))] => Some(*flag),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, _kind: &Kind) -> Vec<String> {
+        vec![self.to_string()]
+    }
+}
+
+impl Field for Nanos {
+    fn read(values: &[Option<&Value>]) -> Option<Nanos> {
+        match values {
+            [Some(Value::Duration(time))] => Some(*time),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, _kind: &Kind) -> Vec<String> {
+        vec![self.to_string()]
+    }
+}
+
+/// Whole numbers: counts, and bytes.
+macro_rules! numbers {
+    ($($type:ty),*) => {$(
+        impl Field for $type {
+            fn read(values: &[Option<&Value>]) -> Option<$type> {
+                match values {
+                    [Some(Value::Count(n) | Value::Bytes(n))] => (*n).try_into().ok(),
+                    _ => None,
+                }
+            }
+
+            fn shown(&self, kind: &Kind) -> Vec<String> {
+                vec![match kind {
+                    Kind::Bytes { .. } => format!("{self}B"),
+                    _ => self.to_string(),
+                }]
+            }
+        }
+    )*};
+}
+numbers!(u8, u32, u64);
+
+/// A count that may be unlimited.
+impl Field for Option<u64> {
+    fn read(values: &[Option<&Value>]) -> Option<Option<u64>> {
+        match values {
+            [Some(Value::Count(n))] => Some(Some(*n)),
+            [Some(Value::NoLimit)] => Some(None),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, _kind: &Kind) -> Vec<String> {
+        vec![self.map_or("unlimited".into(), |n| n.to_string())]
+    }
+}
+
+impl Field for Option<Rate> {
+    fn read(values: &[Option<&Value>]) -> Option<Option<Rate>> {
+        match values {
+            [Some(Value::Rate(rate))] => Some(*rate),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, _kind: &Kind) -> Vec<String> {
+        vec![self.map_or("unlimited".into(), |rate| rate.to_string())]
+    }
+}
+
+impl Field for String {
+    fn read(values: &[Option<&Value>]) -> Option<String> {
+        match values {
+            [Some(Value::Text(text))] => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, _kind: &Kind) -> Vec<String> {
+        vec![self.clone()]
+    }
+}
+
+/// A text that the file need not have, or a name of which `default` stands for none.
+impl Field for Option<String> {
+    fn read(values: &[Option<&Value>]) -> Option<Option<String>> {
+        match values {
+            [None | Some(Value::Name(DEFAULT))] => Some(None),
+            [Some(Value::Name(name))] => Some(Some((*name).into())),
+            [Some(Value::Text(text))] => Some(Some(text.clone())),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, kind: &Kind) -> Vec<String> {
+        match (self, kind) {
+            (Some(text), _) => vec![text.clone()],
+            (None, Kind::Name(..)) => vec![DEFAULT.into()],
+            (None, _) => Vec::new(),
+        }
+    }
+}
+
+const DEFAULT: &str = "default";
+
+impl Field for Pacing {
+    fn read(values: &[Option<&Value>]) -> Option<Pacing> {
+        Option::read(values)?
+    }
+
+    fn shown(&self, _kind: &Kind) -> Vec<String> {
+        vec![self.name().into()]
+    }
+}
+
+impl Field for Option<Pacing> {
+    fn read(values: &[Option<&Value>]) -> Option<Option<Pacing>> {
+        match values {
+            [None] => Some(None),
+            [Some(Value::Name(name))] => Some(Some(Pacing::named(name))),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, kind: &Kind) -> Vec<String> {
+        self.iter().flat_map(|pacing| pacing.shown(kind)).collect()
+    }
+}
+
+/// Of several keys of a kind, such as least, initial and largest size.
+impl<T: Field, const N: usize> Field for [T; N] {
+    fn read(values: &[Option<&Value>]) -> Option<[T; N]> {
+        let each: Option<Vec<T>> = values.iter().map(|value| T::read(&[*value])).collect();
+        each?.try_into().ok()
+    }
+
+    fn shown(&self, kind: &Kind) -> Vec<String> {
+        self.iter().flat_map(|one| one.shown(kind)).collect()
+    }
+}

@@ -1,0 +1,123 @@
+//! The values of a key: one, or a list that makes an axis.
+
+use std::collections::HashSet;
+
+use knee_units::parse::quoted;
+use toml_edit::{Array, Item, Value as Toml};
+
+use super::{Entry, Reader, not};
+use crate::error::Problem;
+use crate::keys::Key;
+use crate::value::{self, Value};
+
+/// Reads one value: itself, and its label.
+pub(super) type ReadOne<'r> = dyn Fn(&Toml) -> Result<(Value, String), Problem> + 'r;
+
+impl Reader<'_> {
+    /// The values of a key of the registry.
+    pub(super) fn values(
+        &self,
+        key: &'static Key,
+        path: &str,
+        line: u32,
+        item: &Item,
+    ) -> Option<(bool, Vec<Entry>)> {
+        let read = |toml: &Toml| value::read(&key.kind, path, toml, self.names, self.files());
+        match item {
+            Item::Value(toml) if key.kind.takes_list() => {
+                Some((false, vec![self.entry(line, toml, &read)?]))
+            }
+            _ => self.entries(path, line, item, key.axis, &|| key.kind.forms(), &read),
+        }
+    }
+
+    /// The value, or each value of the list, at `path`.
+    pub(super) fn entries(
+        &self,
+        path: &str,
+        line: u32,
+        item: &Item,
+        may_be_axis: bool,
+        forms: &dyn Fn() -> String,
+        read: &ReadOne<'_>,
+    ) -> Option<(bool, Vec<Entry>)> {
+        let next = match item {
+            Item::Value(Toml::Array(list)) if may_be_axis => {
+                return Some((true, self.list(path, line, list, forms, read)?));
+            }
+            Item::Value(Toml::Array(_)) => "This key cannot be an axis of the matrix.",
+            Item::Value(toml) => return Some((false, vec![self.entry(line, toml, read)?])),
+            _ => "",
+        };
+        let problem = not(path, item, &forms(), next.into());
+        self.mistakes.add(line, problem);
+        None
+    }
+
+    /// One value of a key that stands at `line`.
+    pub(super) fn entry(&self, line: u32, toml: &Toml, read: &ReadOne<'_>) -> Option<Entry> {
+        let line = toml.span().map_or(line, |span| self.line(span.start));
+        match read(toml) {
+            Ok((value, label)) => Some(Entry {
+                value,
+                label,
+                line,
+                written: toml.clone().decorated("", "").to_string(),
+                files: self.seen.take(),
+            }),
+            Err(problem) => {
+                self.mistakes.add(line, problem);
+                None
+            }
+        }
+    }
+
+    /// The values of a list, when all are good.
+    fn list(
+        &self,
+        path: &str,
+        line: u32,
+        list: &Array,
+        forms: &dyn Fn() -> String,
+        read: &ReadOne<'_>,
+    ) -> Option<Vec<Entry>> {
+        let refuse = |line, got: &str, next: &str| {
+            let problem = Problem::Value {
+                key: path.into(),
+                got: got.into(),
+                expected: format!("{}, or a list of such values", forms()),
+                next: next.into(),
+            };
+            self.mistakes.add(line, problem);
+        };
+        if list.is_empty() {
+            refuse(
+                line,
+                "an empty list",
+                "Leave the key out to have its default.",
+            );
+            return None;
+        }
+        let mut seen = HashSet::new();
+        let mut entries = Vec::with_capacity(list.len());
+        for toml in list.iter() {
+            if self.mistakes.is_full() {
+                return None;
+            }
+            if toml.is_array() {
+                refuse(line, "a list within a list", "Write one flat list.");
+                continue;
+            }
+            let Some(entry) = self.entry(line, toml, read) else {
+                continue;
+            };
+            if seen.insert(entry.label.clone()) || self.zipped.contains(path) {
+                entries.push(entry);
+            } else {
+                let got = format!("{} twice in a list", quoted(&entry.label));
+                refuse(entry.line, &got, "Remove one; `repeat` repeats a cell.");
+            }
+        }
+        (entries.len() == list.len()).then_some(entries)
+    }
+}
