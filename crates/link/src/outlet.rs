@@ -69,12 +69,12 @@ impl Sink for Outlet<'_> {
         (copy, Note { left: None, ..note })
     }
 
-    fn arrived(&mut self, _flow: u32, at_ns: u64, packets: &[Passing<Note>]) {
+    fn arrived(&mut self, at_ns: u64, packets: &[Passing<Note>]) {
         let mut rest = packets;
         while !rest.is_empty() {
             let count = self.hand_over(rest);
             let actual_ns = monotonic_ns();
-            for Passing { handle, note } in &rest[..count] {
+            for Passing { handle, note, .. } in &rest[..count] {
                 let handed = Handed {
                     ideal_ns: at_ns,
                     left: note.left,

@@ -288,8 +288,9 @@ impl<'a> Direction<'a> {
         let pure_ack = wire::pure_ack(&data[HEADER_BYTES..len], &head);
         let flow = self.outlet.flows.index(head.tuple);
         while self.way.flows() <= flow as usize {
-            let (hops, rtt) = self.route_of(self.way.flows());
-            self.way.add_flow(hops, rtt);
+            let number = self.way.flows();
+            let (hops, rtt) = self.route_of(number);
+            self.way.add_flow(hops, rtt, number as u32);
         }
         let buffers = &mut self.outlet.buffers;
         let packet_bytes = len - HEADER_BYTES;

@@ -28,9 +28,9 @@ pub trait Sink {
     fn waited(&mut self, flow: u32, at_ns: u64, waited: Nanos);
     /// The path made a copy of it, which takes no time of the bottleneck: another handle for the same content.
     fn copy(&mut self, packet: &Packet, note: Self::Note) -> (u32, Self::Note);
-    /// The far host's NIC hands these to its stack, packets of one flow in order;
-    /// or one reaches the end of a pipe that is not the flow's last.
-    fn arrived(&mut self, flow: u32, at_ns: u64, packets: &[Passing<Self::Note>]);
+    /// A far host's NIC hands these to its stack, those of one flow in order; or one reaches the end of a pipe that is not
+    /// the flow's last.
+    fn arrived(&mut self, at_ns: u64, packets: &[Passing<Self::Note>]);
 }
 
 /// When something is due, and since when that is so: of what is due at one instant, what was put off first comes first.
@@ -73,6 +73,7 @@ pub struct Leaving {
 /// A packet between the bottleneck and the far host.
 #[derive(Clone, Copy, Debug)]
 pub struct Passing<N> {
+    pub flow: u32,
     pub handle: u32,
     pub note: N,
 }
@@ -82,13 +83,11 @@ struct Line<N> {
     delay_ns: u64,
     /// When the last one arrives.
     latest_ns: u64,
-    packets: VecDeque<(u64, u32, Passing<N>)>,
+    packets: VecDeque<(u64, Passing<N>)>,
 }
 
-/// The far host's NIC as one flow sees it.
+/// A far host's NIC.
 struct Nic<N> {
-    /// Does the flow end behind this pipe? Else its packets go on at once.
-    is_end: bool,
     /// No interrupt before this: the last one plus the moderation interval.
     next_interrupt_ns: u64,
     pending: Vec<Passing<N>>,
@@ -109,7 +108,7 @@ enum Due {
     Line(u32),
     /// The packet at this place of those that keep no order arrives.
     Loose(u32),
-    /// The NIC interrupts that this flow's packets wait for.
+    /// This NIC interrupts.
     Interrupt(u32),
 }
 
@@ -126,8 +125,10 @@ pub struct Pipe<N> {
     /// What happens behind the bottleneck.
     due: BinaryHeap<Reverse<(When, Due)>>,
     /// Packets that keep no order.
-    loose: Vec<Option<(u32, Passing<N>)>>,
+    loose: Vec<Option<Passing<N>>>,
     free: Vec<u32>,
+    /// The NIC of each flow's far host; `None`: that is not behind this pipe, and packets go on at once.
+    nic_of: Vec<Option<u32>>,
     nics: Vec<Nic<N>>,
     coalesce_ns: u64,
     /// What a NIC hands over, kept to spare allocations.
@@ -146,22 +147,26 @@ impl<N: Copy> Pipe<N> {
             due: BinaryHeap::new(),
             loose: Vec::new(),
             free: Vec::new(),
+            nic_of: Vec::new(),
             nics: Vec::new(),
             coalesce_ns: coalesce.0,
             batch: Vec::new(),
         }
     }
 
-    /// A flow's delay, before its first packet, and whether the far host is
-    /// behind this pipe. Flows come in order of their index.
-    pub fn add_flow(&mut self, delay: Nanos, is_end: bool) {
+    /// A flow's delay, before its first packet, and the NIC of the far host if that is behind this pipe. Flows come in order
+    /// of their index.
+    pub fn add_flow(&mut self, delay: Nanos, nic: Option<u32>) {
         let line = self.line(delay);
         self.line_of.push(line);
-        self.nics.push(Nic {
-            is_end,
-            next_interrupt_ns: 0,
-            pending: Vec::new(),
-        });
+        self.nic_of.push(nic);
+        let nics = nic.map_or(0, |nic| nic as usize + 1);
+        if self.nics.len() < nics {
+            self.nics.resize_with(nics, || Nic {
+                next_interrupt_ns: 0,
+                pending: Vec::new(),
+            });
+        }
     }
 
     /// From now on the flow's packets take this delay.
@@ -225,10 +230,10 @@ impl<N: Copy> Pipe<N> {
 
     /// A packet passes with nothing in its way but the delay, and is counted nowhere.
     #[inline]
-    pub(crate) fn pass(&mut self, now_ns: u64, flow: u32, passing: Passing<N>) {
-        let line = self.line_of[flow as usize];
+    pub(crate) fn pass(&mut self, now_ns: u64, passing: Passing<N>) {
+        let line = self.line_of[passing.flow as usize];
         let arrives_ns = now_ns + self.lines[line as usize].delay_ns;
-        self.line_up(line, arrives_ns, flow, passing);
+        self.line_up(line, arrives_ns, passing);
     }
 
     /// Is there nothing in a packet's way but the delay?
@@ -293,17 +298,17 @@ impl<N: Copy> Pipe<N> {
                 self.due.pop();
                 self.free.push(place);
                 let found = self.loose[place as usize].take();
-                let (flow, passing) = found.expect("its place holds it until it arrives");
-                if let Some(interrupt) = self.reach_nic(flow, at_ns, passing, sink) {
+                let passing = found.expect("its place holds it until it arrives");
+                if let Some(interrupt) = self.reach_nic(at_ns, passing, sink) {
                     self.due.push(interrupt);
                 }
             }
-            Due::Interrupt(flow) => {
+            Due::Interrupt(number) => {
                 self.due.pop();
-                let nic = &mut self.nics[flow as usize];
+                let nic = &mut self.nics[number as usize];
                 nic.next_interrupt_ns = at_ns + self.coalesce_ns;
                 std::mem::swap(&mut self.batch, &mut nic.pending);
-                sink.arrived(flow, at_ns, &self.batch);
+                sink.arrived(at_ns, &self.batch);
                 self.batch.clear();
             }
         }
@@ -327,21 +332,24 @@ impl<N: Copy> Pipe<N> {
     #[inline]
     fn reach_line_end(&mut self, at_ns: u64, number: u32, sink: &mut impl Sink<Note = N>) {
         let packets = &mut self.lines[number as usize].packets;
-        let (_, flow, passing) = packets.pop_front().expect("its head is due");
-        let mut interrupt = self.reach_nic(flow, at_ns, passing, sink);
+        let (_, passing) = packets.pop_front().expect("its head is due");
+        let mut interrupt = self.reach_nic(at_ns, passing, sink);
         let Line {
             delay_ns, packets, ..
         } = &mut self.lines[number as usize];
         let mut next = None;
-        while let Some(&(due_ns, flow, passing)) = packets.front() {
-            let nic = &mut self.nics[flow as usize];
-            if !nic.sleeps_through(due_ns) {
-                let when = When::new(due_ns, due_ns.saturating_sub(*delay_ns));
-                next = Some(Reverse((when, Due::Line(number))));
-                break;
+        while let Some(&(due_ns, passing)) = packets.front() {
+            if let Some(nic) = self.nic_of[passing.flow as usize]
+                && let nic = &mut self.nics[nic as usize]
+                && nic.sleeps_through(due_ns)
+            {
+                nic.pending.push(passing);
+                packets.pop_front();
+                continue;
             }
-            nic.pending.push(passing);
-            packets.pop_front();
+            let when = When::new(due_ns, due_ns.saturating_sub(*delay_ns));
+            next = Some(Reverse((when, Due::Line(number))));
+            break;
         }
         // What comes takes the place of what was due, in one go.
         if let Some(mut head) = self.due.peek_mut() {
@@ -358,23 +366,24 @@ impl<N: Copy> Pipe<N> {
     #[inline]
     fn reach_nic(
         &mut self,
-        flow: u32,
         at_ns: u64,
         passing: Passing<N>,
         sink: &mut impl Sink<Note = N>,
     ) -> Option<Reverse<(When, Due)>> {
-        let nic = &mut self.nics[flow as usize];
-        if !nic.is_end {
-            sink.arrived(flow, at_ns, &[passing]);
-        } else if !nic.pending.is_empty() {
+        let Some(number) = self.nic_of[passing.flow as usize] else {
+            sink.arrived(at_ns, &[passing]);
+            return None;
+        };
+        let nic = &mut self.nics[number as usize];
+        if !nic.pending.is_empty() {
             nic.pending.push(passing);
         } else if at_ns >= nic.next_interrupt_ns {
             nic.next_interrupt_ns = at_ns + self.coalesce_ns;
-            sink.arrived(flow, at_ns, &[passing]);
+            sink.arrived(at_ns, &[passing]);
         } else {
             nic.pending.push(passing);
             let when = When::new(nic.next_interrupt_ns, at_ns);
-            return Some(Reverse((when, Due::Interrupt(flow))));
+            return Some(Reverse((when, Due::Interrupt(number))));
         }
         None
     }
@@ -386,13 +395,17 @@ impl<N: Copy> Pipe<N> {
         }
         let line = self.line_of[packet.flow as usize];
         let arrives_ns = at_ns + self.lines[line as usize].delay_ns;
-        let handle = packet.handle;
-        self.line_up(line, arrives_ns, packet.flow, Passing { handle, note });
+        let passing = Passing {
+            flow: packet.flow,
+            handle: packet.handle,
+            note,
+        };
+        self.line_up(line, arrives_ns, passing);
     }
 
     /// Puts a packet at a line's end.
     #[inline]
-    fn line_up(&mut self, number: u32, arrives_ns: u64, flow: u32, passing: Passing<N>) {
+    fn line_up(&mut self, number: u32, arrives_ns: u64, passing: Passing<N>) {
         let Line {
             delay_ns, packets, ..
         } = &mut self.lines[number as usize];
@@ -400,7 +413,7 @@ impl<N: Copy> Pipe<N> {
             let when = When::new(arrives_ns, arrives_ns.saturating_sub(*delay_ns));
             self.due.push(Reverse((when, Due::Line(number))));
         }
-        packets.push_back((arrives_ns, flow, passing));
+        packets.push_back((arrives_ns, passing));
     }
 
     #[inline(never)]
@@ -431,16 +444,20 @@ impl<N: Copy> Pipe<N> {
                 0 => (packet.handle, note),
                 _ => sink.copy(packet, note),
             };
-            let passing = Passing { handle, note };
+            let passing = Passing {
+                flow: packet.flow,
+                handle,
+                note,
+            };
             if keeps_order {
-                self.line_up(number, arrives_ns, packet.flow, passing);
+                self.line_up(number, arrives_ns, passing);
                 continue;
             }
             let place = self.free.pop().unwrap_or_else(|| {
                 self.loose.push(None);
                 (self.loose.len() - 1) as u32
             });
-            self.loose[place as usize] = Some((packet.flow, passing));
+            self.loose[place as usize] = Some(passing);
             let when = When::new(arrives_ns, at_ns);
             self.due.push(Reverse((when, Due::Loose(place))));
         }
@@ -461,12 +478,14 @@ impl<N: Copy> Pipe<N> {
         let mut all: Vec<(u32, u32)> = held.map(|packet| (packet.flow, packet.handle)).collect();
         let lines = self.lines.iter_mut();
         let lines = lines.flat_map(|line| line.packets.drain(..));
-        all.extend(lines.map(|(_, flow, passing)| (flow, passing.handle)));
-        let loose = self.loose.drain(..).flatten();
-        all.extend(loose.map(|(flow, passing)| (flow, passing.handle)));
-        for (flow, nic) in (0..).zip(&mut self.nics) {
-            all.extend(nic.pending.drain(..).map(|passing| (flow, passing.handle)));
-        }
+        let under_way = lines.map(|(_, passing)| passing);
+        let under_way = under_way.chain(self.loose.drain(..).flatten());
+        let pending = self.nics.iter_mut().flat_map(|nic| nic.pending.drain(..));
+        all.extend(
+            under_way
+                .chain(pending)
+                .map(|passing| (passing.flow, passing.handle)),
+        );
         all
     }
 }

@@ -107,12 +107,12 @@ impl<N: Copy> Way<N> {
         self.stretches.len()
     }
 
-    /// The hops that a flow crosses, counted with the data, and its base round-trip time, before its first packet. Flows
-    /// come in order of their index.
-    pub fn add_flow(&mut self, hops: Range<usize>, rtt: Nanos) {
+    /// The hops that a flow crosses, counted with the data, its base round-trip time and the NIC of its far host, which flows
+    /// may share, before its first packet. Flows come in order of their index.
+    pub fn add_flow(&mut self, hops: Range<usize>, rtt: Nanos, nic: u32) {
         let (stretch, delays) = self.routes.add_flow(hops, rtt);
         for (n, (pipe, &delay)) in self.pipes.iter_mut().zip(&delays).enumerate() {
-            pipe.add_flow(delay, n == *stretch.end());
+            pipe.add_flow(delay, (n == *stretch.end()).then_some(nic));
         }
         self.stretches.push(stretch);
     }
@@ -132,12 +132,12 @@ impl<N: Copy> Way<N> {
 
     /// A packet passes a way that [`Self::is_open`], which tells of nothing but its arrival and counts nothing.
     #[inline]
-    pub fn pass(&mut self, now_ns: u64, flow: u32, passing: Passing<N>) {
+    pub fn pass(&mut self, now_ns: u64, passing: Passing<N>) {
         if self.routes.next_ns() <= now_ns {
             self.change_routes(now_ns);
         }
         let only = &mut self.pipes[0];
-        only.pass(now_ns, flow, passing);
+        only.pass(now_ns, passing);
         self.next = only.next();
     }
 
@@ -326,9 +326,10 @@ impl<S: Sink> Sink for AtHop<'_, S> {
         (copy, note)
     }
 
-    fn arrived(&mut self, flow: u32, at_ns: u64, packets: &[Passing<S::Note>]) {
-        if self.is_end_of(flow) {
-            return self.sink.arrived(flow, at_ns, packets);
+    fn arrived(&mut self, at_ns: u64, packets: &[Passing<S::Note>]) {
+        // Those that go on come one by one.
+        if packets.iter().any(|passing| self.is_end_of(passing.flow)) {
+            return self.sink.arrived(at_ns, packets);
         }
         let handles = packets.iter().map(|passing| passing.handle);
         self.between.reached.extend(handles);

@@ -1,17 +1,16 @@
 //! A simulated capture as a pcapng file that Wireshark and tshark read.
 //!
-//! Packets are IPv4 without a link layer (LINKTYPE_RAW). Flow `f` runs between
-//! the sender at 10.0.0.1, port 10000 + f, and the receiver at 10.1.0.1, port
-//! 5001; each 50,000 further flows take the next pair of addresses. Time 0 of
-//! the run is the epoch. The capture is what the sender's interface sees.
+//! Packets are IPv4 without a link layer (LINKTYPE_RAW), between the addresses
+//! and ports of [`FourTuple`]. Time 0 of the run is the epoch. The capture is
+//! what the sender's interface sees.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
-use std::net::Ipv4Addr;
+use std::net::SocketAddrV4;
 use std::time::Duration;
 
 use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement};
-use knee_run::CapturedPacket;
+use knee_run::{CapturedPacket, FourTuple};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{
@@ -29,9 +28,6 @@ pub enum Payload {
     Zeros,
 }
 
-const FLOWS_PER_ADDRESS: u32 = 50_000;
-const FIRST_PORT: u16 = 10_000;
-const RECEIVER_PORT: u16 = 5_001;
 /// Linux' default TTL, which no router of the model decrements.
 const TTL: u8 = 64;
 /// Three blocks are what fits beside a timestamp: RFC 2018, section 3.
@@ -42,12 +38,18 @@ const TSRESOL_NS: u8 = 9;
 /// Writes `packets`, in the order given, as one pcapng section.
 ///
 /// Fails only as `writer` does.
-pub fn write<W: Write>(packets: &[CapturedPacket], payload: Payload, writer: W) -> io::Result<W> {
+/// `tuples`: of each flow, by its number.
+pub fn write<W: Write>(
+    packets: &[CapturedPacket],
+    tuples: &[FourTuple],
+    payload: Payload,
+    writer: W,
+) -> io::Result<W> {
     let mut file = PcapNgWriter::with_section_header(writer, section()).map_err(to_io)?;
     file.write_pcapng_block(interface()).map_err(to_io)?;
     let mut frame = Vec::with_capacity(2048);
     for packet in packets {
-        let original_len = encode(packet, payload, &mut frame);
+        let original_len = encode(packet, &tuples[packet.flow as usize], payload, &mut frame);
         let block = EnhancedPacketBlock {
             interface_id: 0,
             timestamp: Duration::from_nanos(packet.t.0),
@@ -91,10 +93,15 @@ fn to_io(error: PcapError) -> io::Error {
 }
 
 /// Puts the packet's bytes into `frame`; returns its length on the wire.
-fn encode(packet: &CapturedPacket, payload: Payload, frame: &mut Vec<u8>) -> u32 {
+fn encode(
+    packet: &CapturedPacket,
+    tuple: &FourTuple,
+    payload: Payload,
+    frame: &mut Vec<u8>,
+) -> u32 {
     let zeros = vec![0; packet.payload_bytes as usize];
-    let mut tcp = tcp_header(packet);
-    let mut ip = ip_header(packet, tcp.header_len() + zeros.len());
+    let mut tcp = tcp_header(packet, tuple);
+    let mut ip = ip_header(packet, tuple, tcp.header_len() + zeros.len());
     ip.header_checksum = ip.calc_header_checksum();
     tcp.checksum = tcp
         .calc_checksum_ipv4(&ip, &zeros)
@@ -110,15 +117,16 @@ fn encode(packet: &CapturedPacket, payload: Payload, frame: &mut Vec<u8>) -> u32
     original_len as u32
 }
 
-fn ip_header(packet: &CapturedPacket, payload_len: usize) -> Ipv4Header {
-    let host = packet.flow / FLOWS_PER_ADDRESS + 1;
-    let sender = Ipv4Addr::from_bits(0x0a00_0000 + host).octets();
-    let receiver = Ipv4Addr::from_bits(0x0a01_0000 + host).octets();
-    let (source, destination) = if packet.outbound {
-        (sender, receiver)
-    } else {
-        (receiver, sender)
-    };
+/// Where a packet comes from, and where it goes.
+fn ends(packet: &CapturedPacket, tuple: &FourTuple) -> [SocketAddrV4; 2] {
+    match packet.outbound {
+        true => [tuple.sender, tuple.receiver],
+        false => [tuple.receiver, tuple.sender],
+    }
+}
+
+fn ip_header(packet: &CapturedPacket, tuple: &FourTuple, payload_len: usize) -> Ipv4Header {
+    let [source, destination] = ends(packet, tuple).map(|end| end.ip().octets());
     let payload_len = u16::try_from(payload_len).expect("an IP packet is at most 65,535 bytes");
     let mut ip = Ipv4Header::new(payload_len, TTL, IpNumber::TCP, source, destination)
         .expect("20 bytes of header fit");
@@ -127,13 +135,8 @@ fn ip_header(packet: &CapturedPacket, payload_len: usize) -> Ipv4Header {
     ip
 }
 
-fn tcp_header(packet: &CapturedPacket) -> TcpHeader {
-    let local_port = FIRST_PORT + (packet.flow % FLOWS_PER_ADDRESS) as u16;
-    let (source, destination) = if packet.outbound {
-        (local_port, RECEIVER_PORT)
-    } else {
-        (RECEIVER_PORT, local_port)
-    };
+fn tcp_header(packet: &CapturedPacket, tuple: &FourTuple) -> TcpHeader {
+    let [source, destination] = ends(packet, tuple).map(|end| end.port());
     let own = isn(packet.flow, packet.outbound);
     let peer = isn(packet.flow, !packet.outbound);
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use knee_observe::folder::{Error, Folder, Readers};
-use knee_run::{CapturedPacket, Options, Run};
+use knee_run::{CapturedPacket, FourTuple, Options, Run};
 use knee_scenario::Cell;
 use knee_units::Nanos;
 use pyo3::prelude::*;
@@ -58,6 +58,7 @@ pub struct Output {
     data_packets: u64,
     /// `None`: not asked for.
     capture: Option<Vec<CapturedPacket>>,
+    tuples: Vec<FourTuple>,
 }
 
 #[pymethods]
@@ -77,7 +78,7 @@ impl Output {
         let written = py.detach(|| {
             let (folder, name) = Folder::of(&path)?;
             let (temporary, file) = folder.temporary(&name, Readers::Own)?;
-            pcapng::write(capture, payload, BufWriter::new(file))
+            pcapng::write(capture, &self.tuples, payload, BufWriter::new(file))
                 .and_then(|mut file| file.flush())
                 .map_err(|source| Error::Io {
                     path: path.clone(),
@@ -137,6 +138,7 @@ pub fn simulate(
         events: Py::new(py, ArrowTable::new(output.events))?,
         data_packets: output.data_packets,
         capture: capture.then_some(output.capture),
+        tuples: output.tuples,
     })
 }
 

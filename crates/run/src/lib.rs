@@ -19,7 +19,7 @@ use std::sync::Arc;
 use knee_scenario::{AlgorithmInfo, Names, ParamInfo};
 pub use knee_scenario::{Cell, CellError, Scenario, ScenarioErrors};
 use knee_sim::World;
-pub use knee_sim::{CapturedPacket, Options, Output, Progress, SimError};
+pub use knee_sim::{CapturedPacket, FourTuple, Options, Output, Progress, SimError};
 use knee_units::Nanos;
 use knee_units::files::ReadFile;
 

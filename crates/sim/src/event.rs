@@ -12,22 +12,45 @@ use knee_units::NEVER;
 /// What an event wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A host's qdisc may release a packet.
-    Egress(EndpointId),
+    /// A host has work for one of its ends.
+    Work(EndpointId, Work),
     /// What a host sends late leaves it.
-    Late(EndpointId),
-    /// Some timer of an endpoint is due.
-    Timer(EndpointId),
+    Late(HostId),
     /// The coarse timers of this instant are due.
     Tick,
-    /// An application begins to write.
-    App(EndpointId),
     /// A connection is opened.
     Open(u32),
     /// The warm-up is over.
     Warm,
     /// Flows and queue are sampled.
     Sample,
+}
+
+/// What a host does for an end of a connection, besides delivering packets, which the path tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Some timer is due.
+    Timer,
+    /// The application may write again.
+    App,
+    /// The qdisc may release a packet.
+    Transmit,
+}
+
+/// A host: its number and the side, packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostId(u32);
+
+impl HostId {
+    pub fn new(host: u32, side: Side) -> HostId {
+        HostId(host << 1 | side as u32)
+    }
+    pub fn host(self) -> u32 {
+        self.0 >> 1
+    }
+    pub fn side(self) -> Side {
+        Side::of_bit(self.0)
+    }
 }
 
 /// One end of a connection: the flow's number and the side, packed.
@@ -42,11 +65,7 @@ impl EndpointId {
         self.0 >> 1
     }
     pub fn side(self) -> Side {
-        if self.0 & 1 == 0 {
-            Side::Sender
-        } else {
-            Side::Receiver
-        }
+        Side::of_bit(self.0)
     }
 }
 
@@ -58,6 +77,23 @@ pub enum Side {
 }
 
 impl Side {
+    /// As the lowest bit counts it.
+    fn of_bit(bits: u32) -> Side {
+        if bits & 1 == 0 {
+            Side::Sender
+        } else {
+            Side::Receiver
+        }
+    }
+
+    /// As the names of random streams have it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Side::Sender => "sender",
+            Side::Receiver => "receiver",
+        }
+    }
+
     pub fn other(self) -> Side {
         match self {
             Side::Sender => Side::Receiver,

@@ -7,7 +7,6 @@ use knee_scenario::workload::Apps;
 use knee_tables::Histogram;
 use knee_units::NEVER;
 use knee_units::Nanos;
-use knee_units::rng::Lateness;
 
 use crate::event::Side;
 use crate::tcp::{Endpoint, LIMITS, Limit};
@@ -18,6 +17,8 @@ pub struct Flow {
     pub apps: Apps,
     /// Index of its `[[flow]]`.
     pub group: u32,
+    /// The number of the host at each side.
+    pub hosts: [u32; 2],
     pub open_ns: u64,
     /// How much it is to carry; `None`: it is no finite transfer.
     pub transfer_bytes: Option<u64>,
@@ -39,8 +40,6 @@ pub struct End {
     pub tcp: Endpoint,
     /// Segments that wait in the qdisc for their departure time.
     pub egress: VecDeque<(u64, u32)>,
-    /// What its host sends late; `None`: nothing.
-    pub late: Option<Box<Late>>,
     /// When the event queue wakes this end next; NEVER: not at all.
     pub armed_ns: u64,
     /// When its application is asked again; NEVER: when something happens.
@@ -52,41 +51,9 @@ impl End {
         End {
             tcp,
             egress: VecDeque::new(),
-            late: None,
             armed_ns: NEVER,
             app_wakes_ns: NEVER,
         }
-    }
-}
-
-/// Packets on their way out of a host that is late.
-pub struct Late {
-    lateness: Lateness,
-    /// When each leaves.
-    pub waiting: VecDeque<(u64, u32)>,
-    /// What is sent at this instant leaves together, because one wake-up of the host sends it...
-    given_ns: u64,
-    /// ... then.
-    leaves_ns: u64,
-}
-
-impl Late {
-    pub fn new(lateness: Lateness) -> Late {
-        Late {
-            lateness,
-            waiting: VecDeque::new(),
-            given_ns: 0,
-            leaves_ns: 0,
-        }
-    }
-
-    /// When a packet leaves that is sent now: never before one that was sent earlier.
-    pub fn leaves_ns(&mut self, now_ns: u64) -> u64 {
-        if self.given_ns != now_ns {
-            self.given_ns = now_ns;
-            self.leaves_ns = self.leaves_ns.max(now_ns + self.lateness.draw().0);
-        }
-        self.leaves_ns
     }
 }
 

@@ -14,20 +14,28 @@ pub fn next_merged(slab: &mut Slab, batch: &mut &[Passing<()>], gro: bool) -> Op
     let (first, mut rest) = batch.split_first()?;
     let mut merged = slab.get(first.handle).clone();
     slab.release(first.handle);
-    while gro && let Some((passing, further)) = rest.split_first() {
-        let next = slab.get(passing.handle);
-        if !mergeable(&merged, next) {
-            break;
-        }
-        merged.payload_bytes += next.payload_bytes;
-        merged.flags |= next.flags;
-        merged.packets += next.packets;
-        merged.window_bytes = next.window_bytes;
+    while gro
+        && let Some((passing, further)) = rest.split_first()
+        && merge(&mut merged, slab.get(passing.handle))
+    {
         slab.release(passing.handle);
         rest = further;
     }
     *batch = rest;
     Some(merged)
+}
+
+/// Merges the next segment of its flow into a segment, if it follows seamlessly.
+#[inline]
+pub fn merge(merged: &mut Segment, next: &Segment) -> bool {
+    let merges = mergeable(merged, next);
+    if merges {
+        merged.payload_bytes += next.payload_bytes;
+        merged.flags |= next.flags;
+        merged.packets += next.packets;
+        merged.window_bytes = next.window_bytes;
+    }
+    merges
 }
 
 /// Same flow is given; GRO wants the next byte, the same options and no flag
@@ -75,6 +83,7 @@ mod tests {
     fn merged(segments: &[Segment]) -> Vec<u32> {
         let mut slab = Slab::default();
         let passing = |segment: &Segment| Passing {
+            flow: 0,
             handle: slab.insert(segment.clone()),
             note: (),
         };

@@ -1,12 +1,83 @@
-//! The hosts of a run: what a scenario says of them, as TCP and their NICs understand it.
+//! The hosts of a run: what a scenario says of them, as TCP and their NICs understand it, and what the sockets on one share.
+
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 use knee_scenario::Host as Spec;
 use knee_units::Nanos;
+use knee_units::rng::Lateness;
 
+use crate::event::EndpointId;
 use crate::tcp::{HostConf, Pacing, Settings};
 
-/// The hosts at one end of the path.
+/// A host. It has no processors yet that work would keep busy.
+#[derive(Default)]
 pub struct Host {
+    /// What it sends late; `None`: nothing.
+    pub late: Option<Box<Late>>,
+}
+
+/// Packets on their way out of a host that is late.
+pub struct Late {
+    lateness: Lateness,
+    /// When each leaves, and of which of its ends.
+    pub waiting: VecDeque<(u64, EndpointId, u32)>,
+    /// What is sent at this instant leaves together, because one wake-up of the host sends it...
+    given_ns: u64,
+    /// ... then.
+    leaves_ns: u64,
+}
+
+impl Late {
+    pub fn new(lateness: Lateness) -> Late {
+        Late {
+            lateness,
+            waiting: VecDeque::new(),
+            given_ns: 0,
+            leaves_ns: 0,
+        }
+    }
+
+    /// When a packet leaves that is sent now: never before one that was sent earlier.
+    pub fn leaves_ns(&mut self, now_ns: u64) -> u64 {
+        if self.given_ns != now_ns {
+            self.given_ns = now_ns;
+            self.leaves_ns = self.leaves_ns.max(now_ns + self.lateness.draw().0);
+        }
+        self.leaves_ns
+    }
+}
+
+/// Addresses and ports of a connection's ends, by which hosts and NICs tell it from others: the sender's host at 10.0.0.0/16,
+/// the receiver's at 10.1.0.0/16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FourTuple {
+    pub sender: SocketAddrV4,
+    pub receiver: SocketAddrV4,
+}
+
+impl FourTuple {
+    const HOSTS: u32 = 65_000;
+    const FIRST_PORT: u16 = 10_000;
+    /// So that ports stay below 60,000.
+    const PORTS: u32 = 50_000;
+    const RECEIVER_PORT: u32 = 5_001;
+
+    /// Of flow `number`, between the hosts of these numbers. As long as there are no more than 65,000 hosts at a side and
+    /// no more than three thousand million flows, no two flows have the same.
+    pub fn new(number: u32, [sender, receiver]: [u32; 2]) -> FourTuple {
+        let address = |net: u32, host: u32| Ipv4Addr::from_bits(net + host % Self::HOSTS + 1);
+        let port = Self::FIRST_PORT + (number % Self::PORTS) as u16;
+        let receiver_port = (Self::RECEIVER_PORT + number / Self::PORTS) as u16;
+        FourTuple {
+            sender: SocketAddrV4::new(address(0x0a00_0000, sender), port),
+            receiver: SocketAddrV4::new(address(0x0a01_0000, receiver), receiver_port),
+        }
+    }
+}
+
+/// What the hosts at one end of the path are like.
+pub struct HostType {
     pub tcp: HostConf,
     /// Does the receive path merge packets before TCP sees them?
     pub gro: bool,
@@ -14,10 +85,12 @@ pub struct Host {
     pub rx_coalesce: Nanos,
     /// Mean time by which it sends late.
     pub noise: Nanos,
+    /// How many there are, over which connections are spread in turn; `None`: each connection has its own.
+    pub hosts: Option<u32>,
 }
 
-impl Host {
-    pub fn new(spec: &Spec, mtu_bytes: u32) -> Host {
+impl HostType {
+    pub fn new(spec: &Spec, mtu_bytes: u32) -> HostType {
         let settings = Settings {
             hz: spec.hz,
             tcp_wmem_bytes: spec.tcp_wmem_bytes,
@@ -34,12 +107,18 @@ impl Host {
             gso_max_bytes: spec.gso_max_bytes,
             grow_skb: spec.grow_skb,
         };
-        Host {
+        HostType {
             tcp: HostConf::new(settings, mtu_bytes),
             gro: spec.gro,
             rx_coalesce: spec.rx_coalesce,
             noise: spec.noise,
+            hosts: spec.hosts.map(|hosts| hosts as u32),
         }
+    }
+
+    /// The number of the host that a flow ends at.
+    pub fn host_of(&self, flow: u32) -> u32 {
+        self.hosts.map_or(flow, |hosts| flow % hosts)
     }
 }
 

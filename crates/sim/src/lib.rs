@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use knee_scenario::Cell;
 
+pub use host::FourTuple;
 pub use output::{Account, CapturedPacket, Options, Output, Progress, SimError};
 pub use world::World;
 

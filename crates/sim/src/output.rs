@@ -3,6 +3,8 @@
 use knee_tables::{Events, Flows, QueueSamples, Samples};
 use knee_units::Nanos;
 
+use crate::host::FourTuple;
+
 /// What one repetition of one cell produced.
 #[derive(Debug, Default)]
 pub struct Output {
@@ -12,6 +14,8 @@ pub struct Output {
     pub events: Events,
     /// The wire as seen at the sender, when asked for.
     pub capture: Vec<CapturedPacket>,
+    /// Of each flow in `capture`, by its number.
+    pub tuples: Vec<FourTuple>,
     /// Data packets that entered the path: the work done, for benchmarks.
     pub data_packets: u64,
     /// Where every payload byte went, one per flow.

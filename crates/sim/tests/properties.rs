@@ -7,7 +7,7 @@ mod common;
 #[path = "common/drawn.rs"]
 mod drawn;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use common::run_cell;
@@ -312,6 +312,32 @@ proptest! {
         let cell = common::cell(&text);
         let run = |step_links| run_bounded_with(&cell, &Options { capture: true, step_links });
         prop_assert!(content(&run(false)?) == content(&run(true)?));
+    }
+
+    /// Connections may share hosts, and NICs then hand over packets of several: nothing gets lost, and each connection with a
+    /// host of its own is what it is when nothing is said of hosts.
+    #[test]
+    fn hosts_are_shared_as_the_scenario_says(text in scenario(), senders in 1..4u64, receivers in 1..4u64) {
+        let own = common::cell(&text);
+        let mut cell = own.clone();
+        (cell.sender.hosts, cell.receiver.hosts) = (Some(senders), Some(receivers));
+        let options = Options { capture: true, ..Options::default() };
+        let shared = run_bounded_with(&cell, &options)?;
+        every_byte_is_accounted_for(&cell, &shared)?;
+        let stepped = run_bounded_with(&cell, &Options { step_links: true, ..options.clone() })?;
+        prop_assert!(content(&shared) == content(&stepped));
+        let hosts = |output: &Output| {
+            let ends = output.tuples.iter().flat_map(|tuple| [*tuple.sender.ip(), *tuple.receiver.ip()]);
+            ends.collect::<BTreeSet<_>>().len() as u64
+        };
+        let flows = shared.flows.rows() as u64;
+        prop_assert_eq!(hosts(&shared), senders.min(flows) + receivers.min(flows));
+        prop_assert_eq!(shared.tuples.iter().collect::<HashSet<_>>().len() as u64, flows);
+
+        let alone = run_bounded(&own, true)?;
+        prop_assert_eq!(hosts(&alone), 2 * flows);
+        (cell.sender.hosts, cell.receiver.hosts) = (Some(flows.max(1)), Some(flows.max(1)));
+        prop_assert!(content(&alone) == content(&run_bounded(&cell, true)?));
     }
 
     /// Whoever steps a run, a page that draws or a debugger, sees what a run in one go gives.

@@ -49,8 +49,10 @@ impl Sink for Log {
         self.copies += 1;
         (packet.handle, ())
     }
-    fn arrived(&mut self, flow: u32, at_ns: u64, packets: &[Passing<()>]) {
-        let entries = packets.iter().map(|passing| (flow, at_ns, passing.handle));
+    fn arrived(&mut self, at_ns: u64, packets: &[Passing<()>]) {
+        let entries = packets
+            .iter()
+            .map(|passing| (passing.flow, at_ns, passing.handle));
         self.arrived.extend(entries);
     }
 }
@@ -78,8 +80,8 @@ fn link(limit: BufferLimit, outages: &[Outage]) -> Link {
 fn pipe(limit: BufferLimit, coalesce: Nanos) -> Pipe<()> {
     let link = link(limit, &[]);
     let mut pipe = Pipe::new(Bottleneck::new(None, None, Some(link)), None, coalesce);
-    pipe.add_flow(Nanos::from_ms(10), true);
-    pipe.add_flow(Nanos::from_ms(3), true);
+    pipe.add_flow(Nanos::from_ms(10), Some(0));
+    pipe.add_flow(Nanos::from_ms(3), Some(1));
     pipe
 }
 
@@ -124,6 +126,37 @@ fn interrupts_keep_their_distance_and_take_all_that_came_meanwhile() {
 }
 
 #[test]
+fn flows_that_end_at_one_host_share_its_interrupts() {
+    let arrived = |nics: [u32; 2]| {
+        let bottleneck = Bottleneck::new(None, None, None);
+        let mut pipe = Pipe::new(bottleneck, None, Nanos::from_us(100));
+        for nic in nics {
+            pipe.add_flow(Nanos::from_ms(1), Some(nic));
+        }
+        let mut log = Log::default();
+        for (handle, flow) in [(0, 0), (1, 1), (2, 0), (3, 1)] {
+            pipe.enter(
+                u64::from(handle) * 10_000,
+                packet(handle, flow, 1_500),
+                &mut log,
+            );
+        }
+        advance(&mut pipe, NEVER - 1, &mut log);
+        let us = |&(flow, at_ns, handle): &(u32, u64, u32)| (flow, at_ns / 1_000, handle);
+        log.arrived.iter().map(us).collect::<Vec<_>>()
+    };
+    // Each host's first packet interrupts at once, the rest waits for 100 us.
+    assert_eq!(
+        arrived([0, 1]),
+        [(0, 1_000, 0), (1, 1_010, 1), (0, 1_100, 2), (1, 1_110, 3)]
+    );
+    assert_eq!(
+        arrived([0, 0]),
+        [(0, 1_000, 0), (1, 1_100, 1), (0, 1_100, 2), (1, 1_100, 3)]
+    );
+}
+
+#[test]
 fn a_policer_drops_before_the_queue_and_counts_as_it() {
     let rate = Rate::from_bits_per_sec(12_000_000).unwrap();
     let policer = Policer::new(PolicerSpec {
@@ -135,7 +168,7 @@ fn a_policer_drops_before_the_queue_and_counts_as_it() {
         let link = limited.then(|| link(BufferLimit::Unlimited, &[]));
         let bottleneck = Bottleneck::new(None, Some(policer.clone()), link);
         let mut pipe = Pipe::new(bottleneck, None, Nanos::ZERO);
-        pipe.add_flow(Nanos::ZERO, true);
+        pipe.add_flow(Nanos::ZERO, Some(0));
         let mut log = Log::default();
         for handle in 0..5 {
             pipe.enter(0, packet(handle, 0, 1_500), &mut log);
@@ -177,7 +210,7 @@ fn outage_stops_the_bottleneck_and_moves_what_comes_behind() {
     };
     let link = link(BufferLimit::Unlimited, &[outage]);
     let mut pipe = Pipe::new(Bottleneck::new(None, None, Some(link)), None, Nanos::ZERO);
-    pipe.add_flow(Nanos::from_ms(10), true);
+    pipe.add_flow(Nanos::from_ms(10), Some(0));
     let mut log = Log::default();
     for handle in 0..4 {
         pipe.enter(500_000, packet(handle, 0, 1_500), &mut log);
@@ -402,8 +435,8 @@ proptest! {
             let link = Link::new(Schedule::new(rate, None, &[], 0), queue);
             let bottleneck = Bottleneck::new(None, policer, Some(link));
             let mut pipe = Pipe::new(bottleneck, None, Nanos::from_us(coalesce_us));
-            pipe.add_flow(Nanos::from_ms(10), true);
-            pipe.add_flow(Nanos::from_ms(3), true);
+            pipe.add_flow(Nanos::from_ms(10), Some(0));
+            pipe.add_flow(Nanos::from_ms(3), Some(1));
             if foresees {
                 pipe.foresee();
             }

@@ -36,7 +36,7 @@ impl Sink for Log {
     fn copy(&mut self, _packet: &Packet, _note: bool) -> (u32, bool) {
         panic!("no pipe copies");
     }
-    fn arrived(&mut self, _flow: u32, at_ns: u64, packets: &[Passing<bool>]) {
+    fn arrived(&mut self, at_ns: u64, packets: &[Passing<bool>]) {
         let entries = packets.iter();
         self.arrived
             .extend(entries.map(|passing| (passing.handle, at_ns, passing.note)));
@@ -90,9 +90,9 @@ fn packet(handle: u32, flow: u32) -> Packet {
 /// flow 1 the first, flow 2 the second.
 fn two_hops() -> Way<bool> {
     let mut way = way(&[hop(1, 20, 100), hop(3, 40, 2)]);
-    way.add_flow(0..2, Nanos::from_ms(60));
-    way.add_flow(0..1, Nanos::from_ms(20));
-    way.add_flow(1..2, Nanos::from_ms(40));
+    way.add_flow(0..2, Nanos::from_ms(60), 0);
+    way.add_flow(0..1, Nanos::from_ms(20), 1);
+    way.add_flow(1..2, Nanos::from_ms(40), 2);
     way
 }
 
@@ -144,7 +144,7 @@ fn each_pipe_counts_its_own_overhead() {
         ..hop(1, 0, 100)
     };
     let mut way = way(&[hop(1, 0, 100), second]);
-    way.add_flow(0..2, Nanos::ZERO);
+    way.add_flow(0..2, Nanos::ZERO, 0);
     let mut log = Log::default();
     way.enter(0, packet(0, 0), &mut log);
     way.advance(1_000 * MS, &mut log);
@@ -161,7 +161,7 @@ fn route_changes_for_what_leaves_a_hop_from_then_on() {
         ..hop(1, 20, 100)
     };
     let (mut way, mut log) = (way(&[changing]), Log::default());
-    way.add_flow(0..1, Nanos::from_ms(20));
+    way.add_flow(0..1, Nanos::from_ms(20), 0);
     for handle in 0..3 {
         way.enter(0, packet(handle, 0), &mut log);
     }

@@ -202,6 +202,17 @@ keyed! {
             "how late the host sends, in the mean: exponential, drawn anew for each moment at which it sends, and in order. For the simulator, whose hosts have no noise of their own; those of a lab have theirs, whatever this says",
             "kneepoint; docs/simulator.md has what was measured",
         );
+        /// How many hosts there are, over which connections are spread in turn; `None`: each connection has its own.
+        pub hosts: Option<u64> = key(
+            "hosts",
+            Kind::CountOrUnlimited {
+                min: 1,
+                max: 65_000,
+            },
+            Value("unlimited"),
+            "hosts at this side, over which connections are spread in turn: those on one host share its NIC's interrupts and its noise; unlimited: each connection has its own. For the simulator; a lab has one at each side, whatever this says",
+            "kneepoint",
+        );
         given {
             /// Algorithm of the connections' far end, for what it sends back.
             pub algorithm: String,

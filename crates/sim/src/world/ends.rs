@@ -7,10 +7,10 @@ use knee_scenario::Cell;
 use knee_units::NEVER;
 use knee_units::Nanos;
 
-use crate::event::{EndpointId, EventQueue, Side, Target};
+use crate::event::{EndpointId, EventQueue, HostId, Side, Target, Work};
 use crate::flow::Flow;
 use crate::gro;
-use crate::host::Host;
+use crate::host::{Host, HostType, Late};
 use crate::segment::{Segment, Slab};
 use crate::tcp::{Cx, Endpoint};
 use crate::{Options, Output};
@@ -20,8 +20,9 @@ pub struct Ends {
     pub cell: Arc<Cell>,
     pub rep: u32,
     pub options: Options,
-    /// Sender's and receiver's hosts.
-    pub hosts: [Host; 2],
+    /// What the hosts at the sender's and the receiver's side are like.
+    pub types: [HostType; 2],
+    pub hosts: [Vec<Host>; 2],
     pub flows: Vec<Flow>,
     pub events: EventQueue,
     pub slab: Slab,
@@ -31,13 +32,17 @@ pub struct Ends {
     pub dirty: Vec<u32>,
     pub unfinished: u32,
     pub output: Output,
-    /// What an end has sent and its host has not taken yet, ...
+    /// What ends have sent and their hosts have not taken yet, ...
     pub out: Vec<u32>,
-    /// ... and which end.
+    /// ... the end that sends now, ...
     pub sends: EndpointId,
+    /// ... and those that did before, each with where its part ends.
+    pub turns: Vec<(EndpointId, usize)>,
     // Scratch, kept to spare allocations.
     pub log: Vec<&'static str>,
     pub latencies: Vec<Nanos>,
+    pub held: Vec<(EndpointId, Segment)>,
+    pub woken: Vec<(EndpointId, bool)>,
 }
 
 impl Ends {
@@ -56,16 +61,22 @@ impl Ends {
         self.with_endpoint(EndpointId::new(flow, side), |tcp, cx| tcp.open(cx));
     }
 
-    /// The NIC of an end hands packets to the stack.
+    /// The NIC of a host hands packets to the stack.
     #[inline]
-    pub(super) fn arrived(&mut self, to: EndpointId, packets: &[Passing<()>]) {
-        if self.options.capture && to.side() == Side::Sender {
+    pub(super) fn deliver(&mut self, side: Side, packets: &[Passing<()>]) {
+        if self.options.capture && side == Side::Sender {
             for passing in packets {
                 let segment = self.slab.get(passing.handle).clone();
-                self.capture(to.flow(), false, &segment);
+                self.capture(passing.flow, false, &segment);
             }
         }
-        let gro = self.hosts[to.side() as usize].gro;
+        let flow = packets[0].flow;
+        let is_mixed = || packets.iter().any(|passing| passing.flow != flow);
+        if self.types[side as usize].hosts.is_some() && is_mixed() {
+            return self.deliver_mixed(side, packets);
+        }
+        let to = EndpointId::new(flow, side);
+        let gro = self.types[side as usize].gro;
         let mut read = false;
         let mut rest = packets;
         while let Some(segment) = gro::next_merged(&mut self.slab, &mut rest, gro) {
@@ -73,6 +84,51 @@ impl Ends {
         }
         // Applications run when the softirq has done with all of it.
         self.wake_app(to, read);
+    }
+
+    /// Packets of several flows: GRO holds one of each, which goes up when its flow's next does not follow seamlessly, or
+    /// with the batch's end (Linux, dev_gro_receive(), napi_gro_flush()). What has no payload is never held.
+    #[cold]
+    fn deliver_mixed(&mut self, side: Side, packets: &[Passing<()>]) {
+        let gro = self.types[side as usize].gro;
+        let mut held = std::mem::take(&mut self.held);
+        for passing in packets {
+            let segment = self.slab.get(passing.handle).clone();
+            self.slab.release(passing.handle);
+            let to = EndpointId::new(passing.flow, side);
+            let place = held.iter().position(|&(of, _)| of == to);
+            if let Some(place) = place
+                && gro::merge(&mut held[place].1, &segment)
+            {
+                continue;
+            }
+            if let Some(place) = place {
+                let (_, whole) = held.remove(place);
+                self.go_up(to, &whole);
+            }
+            match gro && segment.payload_bytes > 0 {
+                true => held.push((to, segment)),
+                false => self.go_up(to, &segment),
+            }
+        }
+        for (to, segment) in held.drain(..) {
+            self.go_up(to, &segment);
+        }
+        self.held = held;
+        let mut woken = std::mem::take(&mut self.woken);
+        for (to, read) in woken.drain(..) {
+            self.wake_app(to, read);
+        }
+        self.woken = woken;
+    }
+
+    /// A segment of a mixed batch reaches the stack; its application is woken with the others.
+    fn go_up(&mut self, to: EndpointId, segment: &Segment) {
+        let read = self.receive(to, segment);
+        match self.woken.iter_mut().find(|(woken, _)| *woken == to) {
+            Some((_, has_read)) => *has_read |= read,
+            None => self.woken.push((to, read)),
+        }
     }
 
     /// A segment reaches the stack; returns whether it made something readable,
@@ -126,7 +182,7 @@ impl Ends {
 
     /// Lets the application write while the socket takes it.
     #[inline]
-    pub(super) fn pump(&mut self, id: EndpointId) {
+    fn pump(&mut self, id: EndpointId) {
         self.turn_to(id);
         let now = Nanos(self.now_ns);
         let flow = &mut self.flows[id.flow() as usize];
@@ -143,7 +199,7 @@ impl Ends {
             }
             let mut cx = Cx {
                 now_ns: self.now_ns,
-                host: &self.hosts[id.side() as usize].tcp,
+                host: &self.types[id.side() as usize].tcp,
                 slab: &mut self.slab,
                 out: &mut self.out,
                 events: &mut self.log,
@@ -172,8 +228,14 @@ impl Ends {
         let wakes_ns = &mut self.flows[id.flow() as usize].end(id.side()).app_wakes_ns;
         if *wakes_ns != at_ns {
             *wakes_ns = at_ns;
-            self.events.push(at_ns, Target::App(id));
+            self.events.push(at_ns, Target::Work(id, Work::App));
         }
+    }
+
+    /// A pausing application runs again.
+    pub(super) fn on_app(&mut self, id: EndpointId) {
+        self.flows[id.flow() as usize].end(id.side()).app_wakes_ns = NEVER;
+        self.pump(id);
     }
 
     pub(super) fn on_timer(&mut self, id: EndpointId) {
@@ -192,14 +254,20 @@ impl Ends {
         self.pump(id);
     }
 
-    /// An end has its turn, in which it may send: nobody else does before its host has taken that.
+    pub(super) fn late(&mut self, id: HostId) -> &mut Late {
+        let host = &mut self.hosts[id.side() as usize][id.host() as usize];
+        host.late.as_mut().expect("the host is late")
+    }
+
+    /// An end has its turn, in which it may send.
     #[inline]
     fn turn_to(&mut self, id: EndpointId) {
-        debug_assert!(
-            self.out.is_empty() || self.sends == id,
-            "two ends send at once"
-        );
-        self.sends = id;
+        if self.sends != id {
+            if !self.out.is_empty() {
+                self.turns.push((self.sends, self.out.len()));
+            }
+            self.sends = id;
+        }
     }
 
     /// Calls into an endpoint, then carries out what it asked for.
@@ -213,7 +281,7 @@ impl Ends {
         let flow = &mut self.flows[id.flow() as usize];
         let mut cx = Cx {
             now_ns: self.now_ns,
-            host: &self.hosts[id.side() as usize].tcp,
+            host: &self.types[id.side() as usize].tcp,
             slab: &mut self.slab,
             out: &mut self.out,
             events: &mut self.log,
@@ -257,9 +325,9 @@ impl Ends {
         if due_ns < end.armed_ns {
             end.armed_ns = due_ns;
             let due_ns = due_ns.max(self.now_ns);
-            match due_ns % self.hosts[id.side() as usize].tcp.tick_ns {
+            match due_ns % self.types[id.side() as usize].tcp.tick_ns {
                 0 => self.events.push_tick(due_ns, id),
-                _ => self.events.push(due_ns, Target::Timer(id)),
+                _ => self.events.push(due_ns, Target::Work(id, Work::Timer)),
             }
         }
     }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use knee_cc::Instance;
 use knee_path::way::{Direction, Way};
 use knee_scenario::{Cell, Connection, FlowSpec};
-use knee_units::NEVER;
 use knee_units::Nanos;
 use knee_units::rng::{Lateness, Stream};
 
-use crate::event::{EndpointId, EventQueue, Side, Target};
-use crate::flow::{End, Flow, Late};
-use crate::host::{self, Host};
+use crate::event::{EndpointId, EventQueue, Side, Target, Work};
+use crate::flow::{End, Flow};
+use crate::host::{self, FourTuple, Host, HostType, Late};
 use crate::segment::Slab;
 use crate::tcp::Endpoint;
 use crate::{Options, Output, Progress, SimError};
@@ -46,15 +45,13 @@ impl World {
         refuse_lab_settings(&cell)?;
         let seed = cell.rep_seed(rep);
         let stream = |component: &str| Stream::new(seed, component);
-        let hosts = [
-            Host::new(&cell.sender, cell.path.mtu_bytes),
-            Host::new(&cell.receiver, cell.path.mtu_bytes),
-        ];
+        let types =
+            [&cell.sender, &cell.receiver].map(|spec| HostType::new(spec, cell.path.mtu_bytes));
         // The hosts' ticks stand in no fixed relation to the run's start.
-        let phase_ns = stream("clock").next_u64() % hosts[0].tcp.tick_ns;
+        let phase_ns = stream("clock").next_u64() % types[0].tcp.tick_ns;
         let boot_ns = UPTIME_NS + phase_ns;
         let way = |direction, side: Side| {
-            let coalesce = hosts[side as usize].rx_coalesce;
+            let coalesce = types[side as usize].rx_coalesce;
             let mut way = Way::new(cell.hops(), direction, stream, boot_ns, coalesce);
             if !options.step_links {
                 way.foresee();
@@ -70,7 +67,8 @@ impl World {
                 cell: cell.clone(),
                 rep,
                 options: options.clone(),
-                hosts,
+                types,
+                hosts: Default::default(),
                 flows: Vec::new(),
                 events: EventQueue::default(),
                 slab: Slab::default(),
@@ -81,8 +79,11 @@ impl World {
                 output: Output::default(),
                 out: Vec::new(),
                 sends: EndpointId::new(0, Side::Sender),
+                turns: Vec::new(),
                 log: Vec::new(),
                 latencies: Vec::new(),
+                held: Vec::new(),
+                woken: Vec::new(),
             },
         };
         for connection in cell.connections(rep) {
@@ -125,26 +126,11 @@ impl World {
         // A client that asks would set TCP_NODELAY, as redis-benchmark and netperf do.
         let nodelay = apps.receiver_opens;
         let end = |side: Side, instance| {
-            let label = if side == Side::Sender {
-                "sender"
-            } else {
-                "receiver"
-            };
+            let label = side.label();
             let rng = stream(&format!("{name}.{label}.cc"));
             let peer_tsoffset = stream(&format!("{name}.{label}.peer_tsoffset")).next_u32();
-            let host = &self.ends.hosts[side as usize];
-            let mut end = End::new(Endpoint::new(
-                &host.tcp,
-                instance,
-                rng,
-                peer_tsoffset,
-                nodelay,
-            ));
-            if host.noise > Nanos::ZERO {
-                let draws = stream(&format!("{name}.{label}.noise"));
-                end.late = Some(Box::new(Late::new(Lateness::new(host.noise, draws))));
-            }
-            end
+            let tcp = &self.ends.types[side as usize].tcp;
+            End::new(Endpoint::new(tcp, instance, rng, peer_tsoffset, nodelay))
         };
         let mut sender = end(Side::Sender, instance(&spec.algorithm, &spec.params)?);
         let receiver = end(Side::Receiver, instance(&cell.receiver.algorithm, &[])?);
@@ -155,8 +141,14 @@ impl World {
         if let Some(rate) = spec.max_pacing_rate {
             sender.tcp.set_max_pacing_rate(rate.bits_per_sec() / 8);
         }
-        for way in &mut self.ways {
-            way.add_flow(spec.hops.clone(), spec.rtt);
+        let number = self.ends.flows.len() as u32;
+        let hosts = [Side::Sender, Side::Receiver]
+            .map(|side| self.host_for(number, side, &|what| stream(&format!("{name}.{what}"))));
+        for (way, nic) in self.ways.iter_mut().zip(hosts) {
+            way.add_flow(spec.hops.clone(), spec.rtt, nic);
+        }
+        if self.ends.options.capture {
+            self.ends.output.tuples.push(FourTuple::new(number, hosts));
         }
         let Ends {
             flows,
@@ -166,12 +158,13 @@ impl World {
             ..
         } = &mut self.ends;
         let open_ns = *boot_ns + connection.open.0;
-        events.push(open_ns, Target::Open(flows.len() as u32));
+        events.push(open_ns, Target::Open(number));
         *unfinished += 1;
         flows.push(Flow {
             ends: [sender, receiver],
             apps,
             group: group as u32,
+            hosts,
             open_ns,
             transfer_bytes: spec.workload.transfer_bytes(connection.bytes),
             dirty: false,
@@ -184,6 +177,23 @@ impl World {
             measured: None,
         });
         Ok(())
+    }
+
+    /// The host at that side that a flow ends at, made with the first of its flows, which `stream` gives the draws of.
+    fn host_for(&mut self, flow: u32, side: Side, stream: &dyn Fn(&str) -> Stream) -> u32 {
+        let of_type = &self.ends.types[side as usize];
+        let number = of_type.host_of(flow);
+        let hosts = &mut self.ends.hosts[side as usize];
+        if hosts.len() as u32 == number {
+            let late = || {
+                let draws = stream(&format!("{}.noise", side.label()));
+                Box::new(Late::new(Lateness::new(of_type.noise, draws)))
+            };
+            hosts.push(Host {
+                late: (of_type.noise > Nanos::ZERO).then(late),
+            });
+        }
+        number
     }
 
     /// Runs on to `until` after the start, which is in it, or to the run's end where that is earlier; false: it is over.
@@ -260,22 +270,16 @@ impl World {
     fn dispatch(&mut self, target: Target) {
         let now_ns = self.ends.now_ns;
         match target {
-            Target::Timer(id) => self.ends.on_timer(id),
+            Target::Work(id, Work::Timer) => self.ends.on_timer(id),
+            Target::Work(id, Work::App) => self.ends.on_app(id),
+            Target::Work(id, Work::Transmit) => self.release(id),
             Target::Tick => {
                 let due = self.ends.events.take_tick(now_ns);
                 for &id in &due {
                     self.ends.on_timer(id);
-                    self.send_out();
                 }
                 self.ends.events.recycle(due);
             }
-            Target::App(id) => {
-                self.ends.flows[id.flow() as usize]
-                    .end(id.side())
-                    .app_wakes_ns = NEVER;
-                self.ends.pump(id);
-            }
-            Target::Egress(id) => self.release(id),
             Target::Late(id) => self.release_late(id),
             Target::Open(flow) => self.ends.open(flow),
             Target::Warm => {

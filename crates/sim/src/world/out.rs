@@ -5,7 +5,7 @@ use knee_path::pipe::Passing;
 use knee_units::Nanos;
 
 use super::World;
-use crate::event::{EndpointId, Side, Target};
+use crate::event::{EndpointId, HostId, Side, Target, Work};
 
 impl World {
     /// The host of the end that has sent takes what it sent.
@@ -17,23 +17,33 @@ impl World {
     }
 
     fn take_sent(&mut self) {
-        let from = self.ends.sends;
         let mut out = std::mem::take(&mut self.ends.out);
-        for handle in out.drain(..) {
-            let departure_ns = self.ends.slab.get(handle).departure_ns;
-            if departure_ns > self.ends.now_ns {
-                let egress = &mut self.ends.flows[from.flow() as usize]
-                    .end(from.side())
-                    .egress;
-                if egress.is_empty() {
-                    self.ends.events.push(departure_ns, Target::Egress(from));
-                }
-                egress.push_back((departure_ns, handle));
-            } else {
-                self.leave_stack(from, handle);
+        let mut turns = std::mem::take(&mut self.ends.turns);
+        turns.push((self.ends.sends, out.len()));
+        let mut begin = 0;
+        for (from, end) in turns.drain(..) {
+            for &handle in &out[begin..end] {
+                self.take(from, handle);
             }
+            begin = end;
         }
-        self.ends.out = out;
+        out.clear();
+        (self.ends.out, self.ends.turns) = (out, turns);
+    }
+
+    #[inline]
+    fn take(&mut self, from: EndpointId, handle: u32) {
+        let departure_ns = self.ends.slab.get(handle).departure_ns;
+        if departure_ns <= self.ends.now_ns {
+            return self.leave_stack(from, handle);
+        }
+        let flow = &mut self.ends.flows[from.flow() as usize];
+        let egress = &mut flow.end(from.side()).egress;
+        if egress.is_empty() {
+            let transmit = Target::Work(from, Work::Transmit);
+            self.ends.events.push(departure_ns, transmit);
+        }
+        egress.push_back((departure_ns, handle));
     }
 
     /// The qdisc releases what is due.
@@ -50,7 +60,9 @@ impl World {
                     self.leave_stack(from, handle);
                 }
                 Some(&(departure_ns, _)) => {
-                    self.ends.events.push(departure_ns, Target::Egress(from));
+                    self.ends
+                        .events
+                        .push(departure_ns, Target::Work(from, Work::Transmit));
                     break;
                 }
                 None => break,
@@ -62,35 +74,39 @@ impl World {
 
     #[inline]
     fn leave_stack(&mut self, from: EndpointId, handle: u32) {
-        match self.ends.hosts[from.side() as usize].noise {
+        match self.ends.types[from.side() as usize].noise {
             Nanos::ZERO => self.enter_path(from, handle),
             _ => self.send_late(from, handle),
         }
     }
 
+    /// Packets of several ends wait in the order in which they were sent.
     #[cold]
     fn send_late(&mut self, from: EndpointId, handle: u32) {
-        let end = self.ends.flows[from.flow() as usize].end(from.side());
-        let late = end.late.as_mut().expect("its host is late");
-        let leaves_ns = late.leaves_ns(self.ends.now_ns);
-        if late.waiting.is_empty() {
-            self.ends.events.push(leaves_ns, Target::Late(from));
+        let host = self.ends.flows[from.flow() as usize].hosts[from.side() as usize];
+        let id = HostId::new(host, from.side());
+        let now_ns = self.ends.now_ns;
+        let late = self.ends.late(id);
+        let leaves_ns = late.leaves_ns(now_ns);
+        let was_empty = late.waiting.is_empty();
+        late.waiting.push_back((leaves_ns, from, handle));
+        if was_empty {
+            self.ends.events.push(leaves_ns, Target::Late(id));
         }
-        late.waiting.push_back((leaves_ns, handle));
     }
 
     /// A late host sends what is due.
-    pub(super) fn release_late(&mut self, from: EndpointId) {
+    pub(super) fn release_late(&mut self, id: HostId) {
         loop {
-            let end = self.ends.flows[from.flow() as usize].end(from.side());
-            let late = end.late.as_mut().expect("its host is late");
+            let now_ns = self.ends.now_ns;
+            let late = self.ends.late(id);
             match late.waiting.front() {
-                Some(&(leaves_ns, handle)) if leaves_ns <= self.ends.now_ns => {
+                Some(&(leaves_ns, from, handle)) if leaves_ns <= now_ns => {
                     late.waiting.pop_front();
                     self.enter_path(from, handle);
                 }
-                Some(&(leaves_ns, _)) => {
-                    return self.ends.events.push(leaves_ns, Target::Late(from));
+                Some(&(leaves_ns, ..)) => {
+                    return self.ends.events.push(leaves_ns, Target::Late(id));
                 }
                 None => return,
             }
@@ -109,7 +125,12 @@ impl World {
         let to = from.side().other();
         let way = &mut self.ways[to as usize];
         if way.is_open() && !is_data {
-            return way.pass(now_ns, from.flow(), Passing { handle, note: () });
+            let passing = Passing {
+                flow: from.flow(),
+                handle,
+                note: (),
+            };
+            return way.pass(now_ns, passing);
         }
         let packet = Packet {
             handle,

@@ -5,7 +5,7 @@ use knee_path::pipe::{Leaving, Passing, Sink};
 use knee_units::Nanos;
 
 use super::ends::Ends;
-use crate::event::{EndpointId, Side};
+use crate::event::Side;
 
 /// The way toward one side tells the ends.
 pub struct Passage<'a> {
@@ -64,8 +64,7 @@ impl Sink for Passage<'_> {
     }
 
     #[inline]
-    fn arrived(&mut self, flow: u32, _at_ns: u64, packets: &[Passing<()>]) {
-        let to = EndpointId::new(flow, self.side);
-        self.ends.arrived(to, packets);
+    fn arrived(&mut self, _at_ns: u64, packets: &[Passing<()>]) {
+        self.ends.deliver(self.side, packets);
     }
 }

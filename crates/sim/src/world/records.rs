@@ -20,9 +20,9 @@ impl Ends {
     pub(super) fn capture(&mut self, flow: u32, outbound: bool, segment: &Segment) {
         let t = Nanos(self.now_ns - self.boot_ns);
         let origin = if outbound {
-            &self.hosts[0].tcp
+            &self.types[0].tcp
         } else {
-            &self.hosts[1].tcp
+            &self.types[1].tcp
         };
         self.output
             .capture
@@ -66,7 +66,7 @@ impl Ends {
             flow.dirty = false;
             let row = sample_row(
                 flow,
-                &self.hosts[0].tcp,
+                &self.types[0].tcp,
                 self.now_ns,
                 (cell, rep, t_ns, number as i32),
             );
@@ -101,12 +101,16 @@ impl Ends {
     /// `on_path`: flow and handle of all that is under way to the receiver.
     fn finish(mut self, on_path: &[(u32, u32)]) -> Output {
         let mut under_way = vec![0u64; self.flows.len()];
-        for &(flow, handle) in on_path {
+        let late = self.hosts[Side::Sender as usize].iter();
+        let late = late
+            .flat_map(|host| &host.late)
+            .flat_map(|late| &late.waiting);
+        let late = late.map(|&(_, from, handle)| (from.flow(), handle));
+        for (flow, handle) in on_path.iter().copied().chain(late) {
             under_way[flow as usize] += u64::from(self.slab.get(handle).payload_bytes);
         }
         for (number, flow) in self.flows.iter_mut().enumerate() {
-            let late = flow.ends[0].late.iter().flat_map(|late| &late.waiting);
-            let leaving = flow.ends[0].egress.iter().chain(late);
+            let leaving = flow.ends[0].egress.iter();
             under_way[number] += leaving
                 .map(|&(_, handle)| u64::from(self.slab.get(handle).payload_bytes))
                 .sum::<u64>();
