@@ -183,7 +183,7 @@ impl Bottleneck {
 
     /// Offers a packet. What is due until `now_ns` has been done by [`Self::step`] and told by [`Self::settle`]; what the
     /// policer or the queue drops is found by [`Self::take_dropped`].
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, now_ns: u64, mut packet: Packet) -> Entry {
         if let Some(loss) = &mut self.loss
             && loss.lose()

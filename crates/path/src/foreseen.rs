@@ -69,7 +69,7 @@ impl Foreseen {
     }
 
     /// A packet comes; what left until then has been told by [`Self::settle`]. `None`: it does not fit.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, now_ns: u64, packet: &Packet) -> Option<Departure> {
         let pkts = self.len_pkts() + 1;
         let bytes = self.len_bytes() + u64::from(packet.bytes);

@@ -9,7 +9,7 @@ use knee_units::NEVER;
 use knee_units::Nanos;
 
 use crate::event::Side;
-use crate::tcp::{Endpoint, LIMITS, Limit};
+use knee_tcp::{Endpoint, LIMITS, Limit};
 
 /// One connection.
 pub struct Flow {

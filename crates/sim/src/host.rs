@@ -8,7 +8,7 @@ use knee_units::Nanos;
 use knee_units::rng::Lateness;
 
 use crate::event::EndpointId;
-use crate::tcp::{HostConf, Pacing, Settings};
+use knee_tcp::{HostConf, Pacing, Settings};
 
 /// A host. It has no processors yet that work would keep busy.
 #[derive(Default)]

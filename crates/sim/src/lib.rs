@@ -11,9 +11,6 @@ mod flow;
 mod gro;
 mod host;
 mod output;
-mod ranges;
-mod segment;
-mod tcp;
 mod world;
 
 use std::sync::Arc;

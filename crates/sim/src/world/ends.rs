@@ -11,9 +11,9 @@ use crate::event::{EndpointId, EventQueue, HostId, Side, Target, Work};
 use crate::flow::Flow;
 use crate::gro;
 use crate::host::{Host, HostType, Late};
-use crate::segment::{Segment, Slab};
-use crate::tcp::{Cx, Endpoint};
 use crate::{Options, Output};
+use knee_tcp::segment::{Segment, Slab};
+use knee_tcp::{Cx, Endpoint};
 
 /// All of a run but its path.
 pub struct Ends {

@@ -11,9 +11,9 @@ use knee_units::rng::{Lateness, Stream};
 use crate::event::{EndpointId, EventQueue, Side, Target, Work};
 use crate::flow::{End, Flow};
 use crate::host::{self, FourTuple, Host, HostType, Late};
-use crate::segment::Slab;
-use crate::tcp::Endpoint;
 use crate::{Options, Output, Progress, SimError};
+use knee_tcp::Endpoint;
+use knee_tcp::segment::Slab;
 
 /// Hosts have been up for a while: clocks and jiffies never start at 0, which
 /// several fields use for "unset".

@@ -7,9 +7,9 @@ use super::World;
 use super::ends::Ends;
 use crate::event::Side;
 use crate::flow::{Flow, RowId};
-use crate::segment::Segment;
-use crate::tcp::{HostConf, Limit};
 use crate::{Account, CapturedPacket, Output};
+use knee_tcp::segment::Segment;
+use knee_tcp::{HostConf, Limit};
 
 impl Ends {
     fn t_ns(&self) -> i64 {

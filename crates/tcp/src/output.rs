@@ -287,6 +287,7 @@ impl Endpoint {
     }
 
     /// The qdisc sent `bytes` of what it held.
+    #[inline]
     pub fn on_qdisc_sent(&mut self, cx: &mut Cx, bytes: u32) {
         if self.small_queue.release(bytes) {
             self.send_when_allowed(cx);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::tcp::testing::segment;
+use crate::testing::segment;
 
 fn state(algorithm: &str) -> EcnState {
     EcnState::new(knee_cc::find(algorithm).expect("it is built in"))

@@ -21,6 +21,7 @@ impl SmallQueue {
     }
 
     /// The qdisc let `bytes` go; true: sending may go on.
+    #[inline]
     pub fn release(&mut self, bytes: u32) -> bool {
         self.bytes -= u64::from(bytes);
         std::mem::replace(&mut self.throttled, false)

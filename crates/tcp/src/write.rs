@@ -28,6 +28,7 @@ fn size_goal_bytes(cc: &CcIn, peer_window: &PeerWindow) -> u64 {
 
 impl Endpoint {
     /// Would a write() be taken now? A refusal is remembered: see [`is_blocked`](Endpoint::is_blocked).
+    #[inline]
     pub fn is_writable(&mut self) -> bool {
         if self.state != State::Established || self.buffer.fin_queued() || self.buffer.is_full() {
             return false;
@@ -38,6 +39,7 @@ impl Endpoint {
     }
 
     /// Did the last write() stop for want of space?
+    #[inline]
     pub fn is_blocked(&self) -> bool {
         self.buffer.is_full()
     }

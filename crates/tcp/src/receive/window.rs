@@ -1,7 +1,7 @@
 //! The window that a receiver offers, and the buffer behind it with its autotuning.
 
 use crate::segment::{Segment, WINDOW_FIELD_MAX};
-use crate::tcp::{Cx, HostConf};
+use crate::{Cx, HostConf};
 
 /// What a wire packet takes in the receive buffer: half a page and an sk_buff,
 /// as drivers that build skbs on page fragments account it.
@@ -236,7 +236,7 @@ impl ReceiveWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::Settings;
+    use crate::Settings;
 
     fn window() -> ReceiveWindow {
         let settings = Settings {

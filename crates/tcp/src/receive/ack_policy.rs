@@ -2,7 +2,7 @@
 
 use knee_units::NEVER;
 
-use crate::tcp::HostConf;
+use crate::HostConf;
 
 /// TCP_MAX_QUICKACKS
 pub const MAX_QUICKACKS: u32 = 16;

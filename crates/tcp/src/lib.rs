@@ -38,6 +38,7 @@ mod peer_window;
 mod probe;
 mod prr;
 mod rack;
+mod ranges;
 mod rate;
 mod receive;
 mod recovery;
@@ -46,6 +47,7 @@ mod rtt;
 mod rtx;
 mod sack;
 mod scoreboard;
+pub mod segment;
 mod small_queue;
 mod sndbuf;
 #[cfg(test)]
@@ -252,6 +254,7 @@ impl Endpoint {
     }
 
     /// Nothing is left to do: both directions are closed and acked.
+    #[inline]
     pub fn is_done(&self) -> bool {
         self.buffer.fin_queued() && self.snd_una > self.buffer.write_seq() && self.rx.fin_received()
     }

@@ -51,11 +51,13 @@ pub struct Segment {
 const _: () = assert!(size_of::<Segment>() == 64);
 
 impl Segment {
+    #[inline]
     pub fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
     /// Does it acknowledge and nothing else?
+    #[inline]
     pub fn is_pure_ack(&self) -> bool {
         self.payload_bytes == 0 && self.flags == ACK && self.sack.is_empty()
     }

@@ -53,6 +53,7 @@ impl Receiver {
         self.data.fin_received()
     }
     /// Payload that was handed to the application.
+    #[inline]
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
