@@ -21,7 +21,7 @@
  *	not: ecn_bw = 0.
  *
  * Differs from source:
- *	- With the inputs of docs/against.md in nothing: after each of 5,564,533
+ *	- With the inputs of docs/against.md in nothing: after each of 5,567,944
  *	  ACKs window, rate, threshold and phase are those of google's file.
  *	- Where the stack does not tell of each packet what was in flight and
  *	  lost (stock Linux), both are rebuilt (bbr_tx.h), and losses of one ACK

@@ -44,12 +44,12 @@
  *	  google's file lacks it (resume_probe = 0): STARTUP goes on, and a
  *	  ProbeBW_UP begins anew with REFILL. The bounds to return to are those
  *	  from before the first mark: google saves them later, when a mark may
- *	  have cut them. 2.3 % of the ACKs.
+ *	  have cut them. 2.4 % of the ACKs.
  *	- Linux tells of a loss that a tail loss probe repaired by entering CWR
  *	  and leaving it in one ACK, google's kernels by an event; whether the
  *	  application was the limit is asked then, by google when the probe is
  *	  sent. That an ACK is of such a probe is seen by a retransmission that
- *	  is acked outside of recovery. 0.004 % of the ACKs.
+ *	  is acked outside of recovery. 0.001 % of the ACKs.
  *	- Where the stack does not tell of each packet what was in flight and
  *	  lost (stock Linux), both are rebuilt (bbr_tx.h), and losses of one ACK
  *	  are judged together. The parameter `approximate` does so everywhere.

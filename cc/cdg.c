@@ -30,7 +30,10 @@
  *	  acked, as the kernel's proportional rate reduction does; until the
  *	  round is over nothing grows and a loss costs nothing more, as there.
  *	  The stack sees the state Open meanwhile, and does not set CWR in TCP's
- *	  header.
+ *	  header. In Linux the window of that round also follows what is in
+ *	  flight, a loss in it is never undone, and a pause does not end it: with
+ *	  the inputs of docs/against.md the window is another than that of Linux'
+ *	  file after 4.6 % of the ACKs, the threshold after 0.9 %.
  *	- exp() is a series here, a product of table entries in Linux: the
  *	  probabilities differ by less than 3 10^-5.
  *	- Linux gives CDG the handshake's RTT before its init(); here init()

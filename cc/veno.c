@@ -22,6 +22,8 @@
  *	  smallest RTT since the last ACK.
  *	- Linux means to want three RTT samples per round, but never forgets
  *	  their number: after the first three, Veno is always at work. So here.
+ *	- In Linux the handshake is a sample of the end that connects alone; here
+ *	  of both ends.
  */
 #include "vegas_rtt.h"
 
@@ -43,15 +45,21 @@ struct veno {
 	u32 is_my_turn; /* 0 or 1: grow in this round trip, or in the next */
 };
 
-static void veno_init(struct veno *s, const struct cc_in *in,
-		      struct cc_out *out)
+static void veno_restart(struct veno *s)
 {
-	(void)out;
 	s->rtt.base_us = VEGAS_NO_RTT;
 	s->rtt.min_us = VEGAS_NO_RTT;
 	s->rtt.is_on = 1;
 	s->is_my_turn = 1;
-	(void)in;
+}
+
+/* The handshake's RTT counts as a sample, though it is not kept (Linux). */
+static void veno_init(struct veno *s, const struct cc_in *in,
+		      struct cc_out *out)
+{
+	(void)out;
+	s->rtt.samples = in->srtt_us != 0;
+	veno_restart(s);
 }
 
 static void veno_ssthresh(struct veno *s, const struct cc_in *in,
@@ -138,8 +146,9 @@ static void veno_set_state(struct veno *s, const struct cc_in *in,
 static void veno_cwnd_event(struct veno *s, const struct cc_in *in,
 			    struct cc_out *out)
 {
+	(void)out;
 	if (vegas_rtt_is_restart(in))
-		veno_init(s, in, out);
+		veno_restart(s);
 }
 
 static void veno_pkts_acked(struct veno *s, const struct cc_in *in,

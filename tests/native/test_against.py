@@ -43,6 +43,56 @@ def test_one_segment_more_is_found_with_its_ack_and_makes_the_exit_code_1(tmp_pa
     assert kernel == ours + 1
 
 
+# In the words of a kernel's file: reno, which enters CWR by itself at its 300th ACK. It stops the program when that
+# reduction does not end with its window at the threshold, or is not over 300 ACKs later.
+ENTERS_CWR = """
+#include <net/tcp.h>
+void abort(void);
+struct state { u32 acks, ends; };
+static void cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	struct state *s = inet_csk_ca(sk);
+
+	if (++s->acks == 300)
+		tcp_enter_cwr(sk);
+	else
+		tcp_reno_cong_avoid(sk, ack, acked);
+	if (s->acks == 600 && !s->ends)
+		abort();
+}
+static void cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	struct state *s = inet_csk_ca(sk);
+
+	if (event == CA_EVENT_COMPLETE_CWR && !s->ends++ && tcp_sk(sk)->snd_cwnd != tcp_sk(sk)->snd_ssthresh)
+		abort();
+}
+static struct tcp_congestion_ops ops = {
+	.name = "enters_cwr", .ssthresh = tcp_reno_ssthresh, .undo_cwnd = tcp_reno_undo_cwnd,
+	.cong_avoid = cong_avoid, .cwnd_event = cwnd_event,
+};
+static int start(void) { return tcp_register_congestion_control(&ops); }
+module_init(start);
+"""
+
+
+def test_a_kernels_algorithm_that_enters_cwr_is_reduced_in_proportion_and_told_of_the_end(tmp_path: Path) -> None:
+    file = tmp_path / "tcp_enters_cwr.c"
+    file.write_text(ENTERS_CWR, encoding="utf-8")
+    done = against("reno", tmp_path / "out", "--class", "no loss, 100 Mbit/s", file=file)
+    assert done.returncode == 1, done.stdout + done.stderr
+    differences = dict(
+        re.findall(r"difference of (\w+): .*, ACK (\d+: kernel \d+, ours \d+)", done.stdout),
+    )
+    entered, threshold, _ = map(int, re.findall(r"\d+", differences["snd_ssthresh"]))
+    cut, cwnd, ours = map(int, re.findall(r"\d+", differences["snd_cwnd"]))
+    assert entered == 300
+    # It does not grow at that ACK, and what it loses it loses a segment at every second one.
+    assert cut == 300
+    assert ours - cwnd == 1
+    assert threshold == cwnd // 2
+
+
 @pytest.mark.parametrize(
     ("algorithm", "words", "said"),
     [

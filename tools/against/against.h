@@ -118,6 +118,12 @@ u32 against_ack_flags(u32 flags);
 void against_fill_sample(struct cc_in *in, const struct rate_sample *rs,
 			 u32 flags);
 
+/* CWR that the kernel's algorithm entered by itself (own_cwr.c). */
+void against_own_cwr_reset(void);
+int against_own_cwr_is_on(void);
+int against_own_cwr_is_taken_over(void);
+int against_own_cwr_reduces(u32 acked);
+
 /* ---- the world ---------------------------------------------------------- */
 
 void against_run(const struct scenario *s, struct score *score,

@@ -107,8 +107,9 @@ static void restart_after_idle(void)
 	for (i = 0; i < 2; i++) {
 		u32 left = idle;
 
-		*thresholds[i] =
-			max(*thresholds[i], *cwnds[i] / 2 + *cwnds[i] / 4);
+		if (i || !against_own_cwr_is_on())
+			*thresholds[i] = max(*thresholds[i],
+					     *cwnds[i] / 2 + *cwnds[i] / 4);
 		while (left > rto && *cwnds[i] > w.s->init_cwnd) {
 			*cwnds[i] = max(*cwnds[i] / 2, w.s->init_cwnd);
 			left -= rto;
@@ -249,8 +250,7 @@ void world_undo(void)
 					world_at(seq)->is_lost = 0;
 					TP->lost_out--;
 				}
-		if (TP->prior_ssthresh)
-			against_take_undo();
+		against_take_undo();
 		TP->undo_marker = 0;
 		against_set_state(TCP_CA_Open);
 	}

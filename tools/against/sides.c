@@ -128,6 +128,7 @@ int against_sides_begin(const struct scenario *s, const char *const *sets,
 		}
 	random_state = s->seed;
 	random_is_held = 0;
+	against_own_cwr_reset();
 	return 1;
 }
 
@@ -257,8 +258,17 @@ static u32 ours(u32 op)
 
 void against_sides_init(void)
 {
-	prepare();
+	struct ack_sample handshake = { .pkts_acked = 1 };
+
 	against_kernel_ops = registered_ops;
+	/* The end that connects is told of the handshake before its init(), and
+	 * the initial window is set in between. Ours finds the RTT in srtt_us. */
+	handshake.rtt_us = (s32)(TP->srtt_us >> 3);
+	if (handshake.rtt_us && against_kernel_ops->pkts_acked) {
+		against_kernel_ops->pkts_acked(SK, &handshake);
+		TP->snd_cwnd = against_ours.snd_cwnd;
+	}
+	prepare();
 	if (against_kernel_ops->init)
 		against_kernel_ops->init(SK);
 	/* It may give way to another (dctcp without ECN). */
@@ -296,25 +306,32 @@ void against_take_ssthresh(void)
 	u32 ssthresh;
 
 	prepare();
-	ssthresh = against_kernel_ops->ssthresh(SK);
-	TP->snd_ssthresh = ssthresh;
+	if (!against_own_cwr_is_taken_over()) {
+		ssthresh = against_kernel_ops->ssthresh(SK);
+		TP->snd_ssthresh = ssthresh;
+	}
 	ssthresh = ours(CC_OP_ssthresh);
 	against_ours.snd_ssthresh = ssthresh;
 }
 
-/* The reduction was spurious. */
+/* The reduction was spurious. Without a threshold to return to, nothing is
+ * undone. */
 void against_take_undo(void)
 {
 	u32 cwnd;
 
 	prepare();
-	cwnd = against_kernel_ops->undo_cwnd(SK);
-	TP->snd_cwnd = cwnd;
-	TP->snd_ssthresh = max(TP->snd_ssthresh, TP->prior_ssthresh);
-	cwnd = ours(CC_OP_undo_cwnd);
-	against_ours.snd_cwnd = cwnd;
-	against_ours.snd_ssthresh =
-		max(against_ours.snd_ssthresh, against_ours.prior_ssthresh);
+	if (TP->prior_ssthresh) {
+		cwnd = against_kernel_ops->undo_cwnd(SK);
+		TP->snd_cwnd = cwnd;
+		TP->snd_ssthresh = max(TP->snd_ssthresh, TP->prior_ssthresh);
+	}
+	if (against_ours.prior_ssthresh) {
+		cwnd = ours(CC_OP_undo_cwnd);
+		against_ours.snd_cwnd = cwnd;
+		against_ours.snd_ssthresh = max(against_ours.snd_ssthresh,
+						against_ours.prior_ssthresh);
+	}
 }
 
 void against_marked_lost(struct sk_buff *skb)
@@ -395,7 +412,8 @@ void against_cong_avoid(u32 ack, u32 acked)
 	prepare();
 	in.acked = acked;
 	note_before();
-	against_kernel_ops->cong_avoid(SK, ack, acked);
+	if (!against_own_cwr_reduces(acked))
+		against_kernel_ops->cong_avoid(SK, ack, acked);
 	ours(CC_OP_cong_avoid);
 }
 

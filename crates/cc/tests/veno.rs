@@ -60,3 +60,19 @@ fn veno_counts_what_slow_start_left_of_an_ack() {
     c.ack(5, long_us);
     assert_eq!((c.cwnd(), c.stack.snd_cwnd_cnt), (100, 3));
 }
+
+#[test]
+fn veno_counts_the_handshakes_rtt_as_its_first_sample() {
+    // The second packet's RTT is the third sample, or the second.
+    let after_two = |handshake_us: u32| {
+        let mut c = Conn::new("veno", &[]);
+        c.stack.srtt_us = handshake_us;
+        c.op(Op::Init);
+        c.stack.snd_cwnd = 100;
+        c.stack.snd_ssthresh = 2;
+        c.ack(1, BASE_US.into());
+        c.ack(1, i64::from(BASE_US) * 2);
+        c.op(Op::Ssthresh)
+    };
+    assert_eq!((after_two(BASE_US), after_two(0)), (50, 80));
+}

@@ -281,6 +281,8 @@ void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked);
 u32 tcp_reno_ssthresh(struct sock *sk);
 void tcp_reno_cong_avoid(struct sock *sk, u32 ack, u32 acked);
 u32 tcp_reno_undo_cwnd(struct sock *sk);
+/* Begins a reduction to the algorithm's threshold, unless one is under way. */
+void tcp_enter_cwr(struct sock *sk);
 
 /* ---- what a congestion control is --------------------------------------- */
 
