@@ -121,7 +121,7 @@ def test_tables_are_computed_without_the_platforms_mathematics(crate: str) -> No
 
 
 def test_the_algorithms_include_only_headers_of_their_folder() -> None:
-    """And so do the parts that algorithms share; the kernel's shell, cc_bpf.h and its parts, is reached by cc_algorithm.h alone."""
+    """And so do the parts that algorithms share; the kernel's shell, cc_bpf*.h, is reached by cc_algorithm.h alone."""
     algorithms = re.findall(r"^CC_ALGORITHM_FILE\((\w+)\)", read(Path("cc/algorithms.def")), re.M)
     assert algorithms
     headers = {path.name for path in files() if path.parent == Path("cc") and path.suffix == ".h"}

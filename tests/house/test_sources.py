@@ -8,20 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sources import ROOT, code, files, program, read, texts
-
-LINES_MAX = 600
-# Files that may be longer, each with its reason.
-LONG: dict[str, str] = {}
+from sources import ROOT, files, read, texts
 
 THIS = Path("tests/house/test_sources.py")
-
-
-def test_no_file_is_longer_than_600_lines() -> None:
-    programs = [path for path in code() if "tests" not in path.parts and path.suffix not in {".css", ".html"}]
-    long = {str(path): len(program(path)) for path in programs}
-    long = {path: count for path, count in long.items() if count > LINES_MAX}
-    assert long.keys() == LONG.keys(), "look for the noun hiding in the file, or list it with a reason"
 
 
 def matching(pattern: str) -> list[str]:

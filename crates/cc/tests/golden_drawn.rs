@@ -312,7 +312,7 @@ fn walk_wildly(a: &'static Algorithm, seed: u64, digest: &mut Digest) {
 }
 
 fn row(a: &'static Algorithm) -> String {
-    let mut digest = Digest::new();
+    let mut digest = Digest::default();
     for p in a.params() {
         [p.default, p.min, p.max]
             .into_iter()
@@ -327,7 +327,7 @@ fn row(a: &'static Algorithm) -> String {
     for seed in 1..=WILD_CONNECTIONS {
         walk_wildly(a, seed, &mut digest);
     }
-    format!("{} digest={:016x}", a.name(), digest.0)
+    format!("{} digest={:016x}", a.name(), digest.value())
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn the_drawn_connections_come_to_every_phase() {
         let mut missing = a.phases().to_vec();
         for seed in 1..=CONNECTIONS {
             let mut drawn = Drawn::new(a, seed);
-            let mut digest = Digest::new();
+            let mut digest = Digest::default();
             for _ in 0..STEPS {
                 if missing.is_empty() {
                     break;

@@ -42,6 +42,28 @@ pub trait Lines {
     fn take(&mut self) -> Option<RecordBatch>;
 }
 
+/// The part of [`Lines`] that is the same for every parser that fills that table:
+/// its report is in `report`, and what only it tells is `More`.
+macro_rules! fills {
+    ($table:ty) => {
+        const TABLE: &'static str = <$table as knee_observe::Table>::NAME;
+        type More = More;
+
+        fn schema(&self) -> arrow_schema::SchemaRef {
+            knee_observe::table::schema::<$table>()
+        }
+
+        fn found(&self) -> &Report {
+            &self.report
+        }
+
+        fn found_mut(&mut self) -> &mut Report {
+            &mut self.report
+        }
+    };
+}
+pub(super) use fills;
+
 impl<P: Lines> Import for P {
     type More = P::More;
 

@@ -12,18 +12,17 @@ use std::ops::Range;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use knee_observe::Anonymiser;
 use knee_observe::sock_diag::{Diag, MESSAGE_BYTES, fill, fill_dumped};
-use knee_observe::table::{self, Table};
+use knee_observe::table::Table;
 use knee_observe::tables::Sockets;
 use serde::Deserialize;
 
 use super::counts::counts;
 use super::kind::HOST;
-use super::lines::Lines;
+use super::lines::{Lines, fills};
 use super::{Columns, Kind, More as _, Opt, Sample, TableKind};
 
 pub static KIND: Kind = Kind {
@@ -201,20 +200,7 @@ impl Parser {
 }
 
 impl Lines for Parser {
-    const TABLE: &'static str = Sockets::NAME;
-    type More = More;
-
-    fn schema(&self) -> SchemaRef {
-        table::schema::<Sockets>()
-    }
-
-    fn found(&self) -> &Report {
-        &self.report
-    }
-
-    fn found_mut(&mut self) -> &mut Report {
-        &mut self.report
-    }
+    fills!(Sockets);
 
     fn file(&mut self, path: &Path) {
         self.report.begin(path);

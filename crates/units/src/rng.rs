@@ -1,6 +1,9 @@
 //! Random streams: one per component, so that adding a component changes no
 //! other component's draws.
 
+use std::hash::Hasher as _;
+
+use fnv::FnvHasher;
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -14,14 +17,11 @@ impl Stream {
     /// The stream of `component` (a path such as `path.loss` or `flow.3.cc`)
     /// in a run with this seed.
     pub fn new(seed: u64, component: &str) -> Stream {
-        // FNV-1a over the path; the generator's own seeding (SplitMix64)
-        // spreads the bits.
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        for byte in component.bytes() {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+        // The generator's own seeding (SplitMix64) spreads the bits.
+        let mut hash = FnvHasher::default();
+        hash.write(component.as_bytes());
         Stream(Xoshiro256PlusPlus::seed_from_u64(
-            hash ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            hash.finish() ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
         ))
     }
 

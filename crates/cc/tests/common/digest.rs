@@ -1,5 +1,8 @@
 //! For golden rows: chance that is the same for ever, and a digest of what an algorithm did.
 
+use std::hash::Hasher as _;
+
+use fnv::FnvHasher;
 use knee_cc::{Algorithm, Op, algorithms};
 
 use super::Conn;
@@ -53,18 +56,17 @@ impl Random {
     }
 }
 
-/// FNV-1a over what every op left behind.
-pub struct Digest(pub u64);
+/// What every op left behind, as one number.
+#[derive(Default)]
+pub struct Digest(FnvHasher);
 
 impl Digest {
-    pub fn new() -> Digest {
-        Digest(0xcbf2_9ce4_8422_2325)
+    pub fn value(&self) -> u64 {
+        self.0.finish()
     }
 
     pub fn add(&mut self, value: u64) {
-        for byte in value.to_le_bytes() {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        self.0.write(&value.to_le_bytes());
     }
 
     pub fn add_conn(&mut self, c: &Conn, returned: &[u32]) {

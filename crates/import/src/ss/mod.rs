@@ -14,15 +14,14 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
 use knee_observe::Anonymiser;
-use knee_observe::table::{self, Table};
+use knee_observe::table::Table;
 use knee_observe::tables::Sockets;
 
 use self::line::{Tokens, details};
 use super::counts::counts;
 use super::kind::HOST;
-use super::lines::{self, Lines};
+use super::lines::{self, Lines, fills};
 use super::{Columns, Given, Kind, More as _, Opt, Sample, TableKind, Takes};
 
 /// Different unknown words that are counted apart.
@@ -308,20 +307,7 @@ impl Parser {
 }
 
 impl Lines for Parser {
-    const TABLE: &'static str = Sockets::NAME;
-    type More = More;
-
-    fn schema(&self) -> SchemaRef {
-        table::schema::<Sockets>()
-    }
-
-    fn found(&self) -> &Report {
-        &self.report
-    }
-
-    fn found_mut(&mut self) -> &mut Report {
-        &mut self.report
-    }
+    fills!(Sockets);
 
     /// Its name may say when it was dumped.
     fn file(&mut self, path: &Path) {

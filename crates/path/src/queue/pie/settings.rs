@@ -3,11 +3,9 @@
 use knee_units::Nanos;
 use knee_units::params::{Param, Params, Unit};
 
-use super::ONE;
-
 const SOURCE: &str = "Linux include/net/pie.h: pie_params_init()";
 
-pub(in crate::queue) const TARGET: Param = Param {
+pub const TARGET: Param = Param {
     name: "target",
     unit: Unit::Time,
     default: 15e6,
@@ -17,7 +15,7 @@ pub(in crate::queue) const TARGET: Param = Param {
     source: "RFC 8033 section 4.2; Linux include/net/pie.h",
 };
 
-pub(in crate::queue) const TUPDATE: Param = Param {
+pub const TUPDATE: Param = Param {
     name: "tupdate",
     unit: Unit::Time,
     default: 15e6,
@@ -27,7 +25,7 @@ pub(in crate::queue) const TUPDATE: Param = Param {
     source: "RFC 8033 section 4.2; Linux include/net/pie.h",
 };
 
-pub(in crate::queue) const ALPHA: Param = Param {
+pub const ALPHA: Param = Param {
     name: "alpha",
     unit: Unit::Count,
     default: 2.0,
@@ -37,7 +35,7 @@ pub(in crate::queue) const ALPHA: Param = Param {
     source: SOURCE,
 };
 
-pub(in crate::queue) const BETA: Param = Param {
+pub const BETA: Param = Param {
     name: "beta",
     unit: Unit::Count,
     default: 20.0,
@@ -47,7 +45,7 @@ pub(in crate::queue) const BETA: Param = Param {
     source: SOURCE,
 };
 
-pub(in crate::queue) const ECN: Param = Param {
+pub const ECN: Param = Param {
     name: "ecn",
     unit: Unit::Flag,
     default: 0.0,
@@ -57,7 +55,7 @@ pub(in crate::queue) const ECN: Param = Param {
     source: SOURCE,
 };
 
-pub(in crate::queue) const BYTEMODE: Param = Param {
+pub const BYTEMODE: Param = Param {
     name: "bytemode",
     unit: Unit::Flag,
     default: 0.0,
@@ -67,7 +65,7 @@ pub(in crate::queue) const BYTEMODE: Param = Param {
     source: SOURCE,
 };
 
-pub(in crate::queue) const DQ_RATE_ESTIMATOR: Param = Param {
+pub const DQ_RATE_ESTIMATOR: Param = Param {
     name: "dq_rate_estimator",
     unit: Unit::Flag,
     default: 0.0,
@@ -77,9 +75,17 @@ pub(in crate::queue) const DQ_RATE_ESTIMATOR: Param = Param {
     source: SOURCE,
 };
 
+/// Probability 1. Linux include/net/pie.h: MAX_PROB.
+pub(super) const ONE: u64 = u64::MAX >> 8;
+
+/// A probability of so many percent.
+pub const fn percent(percent: u64) -> u64 {
+    ONE / 100 * percent
+}
+
 /// What a PIE was told.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::queue) struct Settings {
+pub struct Settings {
     pub(super) target: Nanos,
     pub(super) tupdate: Nanos,
     /// Per second and 16, as a probability per ns.
@@ -94,11 +100,7 @@ pub(in crate::queue) struct Settings {
 
 impl Settings {
     /// `mark_prob`: up to which probability ECN marks.
-    pub(in crate::queue) fn new(
-        params: &Params,
-        max_packet_bytes: u32,
-        mark_prob: u64,
-    ) -> Settings {
+    pub fn new(params: &Params, max_packet_bytes: u32, mark_prob: u64) -> Settings {
         let gain = |name| params.int(name) * (ONE / 1_000_000_000) / 16;
         Settings {
             target: Nanos(params.int("target")),

@@ -1,6 +1,8 @@
 //! Claims of RFC 8033, on a link of 10 Mbit/s: a full packet takes 1.2 ms.
 
 use super::super::testing::{Link, mbit, packet, setup};
+use super::controller::{BURST, DQ_RATE_BITS};
+use super::settings::ONE;
 use super::*;
 use crate::packet::Ecn;
 use crate::queue::BufferLimit;
