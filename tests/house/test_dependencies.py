@@ -19,12 +19,13 @@ ALLOWED: dict[str, set[str]] = {
     "knee-cc": set(),
     "knee-units": set(),
     "knee-tables": set(),
-    "knee-path": {"knee-tables", "knee-units"},
-    "knee-scenario": {"knee-path", "knee-units"},
+    "knee-transit": {"knee-units"},
+    "knee-path": {"knee-tables", "knee-transit", "knee-units"},
+    "knee-scenario": {"knee-path", "knee-transit", "knee-units"},
     "knee-tcp": {"knee-cc", "knee-path", "knee-tables", "knee-units"},
-    "knee-sim": {"knee-cc", "knee-path", "knee-scenario", "knee-tables", "knee-tcp", "knee-units"},
+    "knee-sim": {"knee-cc", "knee-path", "knee-scenario", "knee-tables", "knee-tcp", "knee-transit", "knee-units"},
     "knee-run": {"knee-cc", "knee-path", "knee-scenario", "knee-sim", "knee-tables", "knee-units"},
-    "knee-link": {"knee-path", "knee-tables", "knee-units"},
+    "knee-link": {"knee-path", "knee-tables", "knee-transit", "knee-units"},
     "knee-observe": {"knee-tables"},
     "knee-capture": set(),
     "knee-import": {"knee-capture", "knee-observe", "knee-tables", "knee-units"},
@@ -39,9 +40,10 @@ ALLOWED: dict[str, set[str]] = {
         "knee-path",
         "knee-scenario",
         "knee-tables",
+        "knee-transit",
         "knee-units",
     },
-    "knee-fuzz": {"knee-collect", "knee-import", "knee-observe", "knee-path", "knee-scenario", "knee-units"},
+    "knee-fuzz": {"knee-collect", "knee-import", "knee-observe", "knee-path", "knee-scenario", "knee-transit", "knee-units"},
     "knee-py": {
         "knee-cc",
         "knee-collect",
@@ -54,6 +56,7 @@ ALLOWED: dict[str, set[str]] = {
         "knee-run",
         "knee-scenario",
         "knee-tables",
+        "knee-transit",
         "knee-units",
     },
 }
@@ -61,7 +64,7 @@ ALLOWED: dict[str, set[str]] = {
 PURE = ("units", "tables", "path", "scenario", "run")
 IMPURE = re.compile(r"std::(fs|net|thread|process|env)\b|\b(Instant|SystemTime)::now\b|\bthread_rng\b")
 # Crates that compute a cell's tables, which are the same on every platform.
-PORTABLE = ("units", "tables", "path", "scenario", "sim", "run")
+PORTABLE = ("units", "tables", "transit", "path", "scenario", "tcp", "sim", "run")
 # What std leaves to the platform, whose last bits differ; sqrt, round and the like are exact everywhere.
 OF_THE_PLATFORM = re.compile(
     r"(\.|\bf64::)(a?(sin|cos|tan)h?|sin_cos|atan2|cbrt|exp(2|_m1)?|hypot|ln(_1p)?|log(2|10)?|pow[if]|(ln_)?gamma)\("

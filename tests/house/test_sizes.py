@@ -12,15 +12,9 @@ CRATE_LINES_MAX = 7_000
 
 # What may be longer, each with its reason.
 LONG_FILES = {
-    "crates/lab/src/run.rs": "its split is under way",
-    "crates/scenario/src/keys/list.rs": "its split is under way",
-    "crates/scenario/src/read.rs": "its split is under way",
-    "crates/sim/src/world/mod.rs": "its split is under way",
-    "tools/against/sides.c": "its split waits for a change of it that is under way",
 }
 LARGE_CRATES = {
     "scenario": "its split is under way",
-    "sim": "its split is under way",
 }
 
 

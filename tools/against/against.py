@@ -12,7 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 STUBS = HERE / "include"
-HARNESS = ("path.c", "sender.c", "world.c", "sides.c", "own_cwr.c", "scenarios.c", "main.c")
+HARNESS = ("path.c", "sender.c", "world.c", "sides.c", "offered.c", "own_cwr.c", "scenarios.c", "main.c")
 C_FLAGS = ("-O2", "-g", "-std=gnu11")
 OUR_FLAGS = ("-Wall", "-Wextra", "-Werror", "-Wno-override-init")
 

@@ -104,7 +104,7 @@ class Judge:
         while not programs:
             print("building the tests", flush=True)
             ranges = tree.refresh(numbered)
-            crates = ["cc"] * bool(of_c) + ["path", "sim"] * bool(of_rust)
+            crates = ["cc"] * bool(of_c) + ["path", "tcp", "sim"] * bool(of_rust)
             programs, broken = tree.cargo(ranges, *(word for crate in crates for word in ("-p", f"knee-{crate}")))
             for number in broken:
                 self._say(numbered.pop(number), Result(UNBUILT))
@@ -147,6 +147,7 @@ class Judge:
             of_sim = {program for program in known if program[0] == "sim"}
             stages = [
                 {program for program in known if program[0] == "path"},
+                {program for program in known if program[0] == "tcp"},
                 set(_QUICK_OF_SIM),
                 of_sim - set(_QUICK_OF_SIM),
             ]

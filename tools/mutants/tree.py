@@ -1,6 +1,6 @@
 """A scratch copy of the tree, in which the algorithms are a shared library and mutants of Rust are chosen at start.
 
-One build of the tests of crates/cc, crates/path and crates/sim serves all mutants: a mutant of C is another
+One build of the tests of crates/cc, crates/path, crates/tcp and crates/sim serves all mutants: a mutant of C is another
 shared library, one of Rust a number in the environment.
 """
 
@@ -21,7 +21,7 @@ from run import Program
 
 TREE = BUILD / "tree"
 HOST = BUILD / "host"
-CRATES = ("cc", "path", "sim")
+CRATES = ("cc", "path", "tcp", "sim")
 LIBRARY = "libknee_algorithms.so"
 
 _BUILD_RS = f"""fn main() {{
@@ -96,7 +96,7 @@ def refresh(mutants: Mapping[int, Mutant], alone: Mutant | None = None) -> dict[
         target = TREE / file
         if file == "crates/cc/build.rs":
             put(target, _BUILD_RS)
-        elif file.startswith(("crates/path/src/", "crates/sim/src/")):
+        elif file.startswith(("crates/path/src/", "crates/sim/src/", "crates/tcp/src/")):
             here = {n: m for n, m in mutants.items() if m.file == file}
             source = (ROOT / file).read_text(encoding="utf-8")
             text, ranges[file] = with_choices(source, here, alone if alone and alone.file == file else None)

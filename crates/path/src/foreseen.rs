@@ -7,7 +7,7 @@ use knee_units::Nanos;
 
 use crate::packet::{Ecn, Packet};
 use crate::queue::Tail;
-use crate::trace::Schedule;
+use knee_transit::trace::Schedule;
 
 /// A packet that has been taken and has not left.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! A path: packets, what delays, drops and marks them, and the links between, shared by both engines.
+//! A path: packets, what queues and delays them, and the links between, shared by both engines.
 //!
 //! Everything here is pure: no clock, no socket, no file, no thread. Whatever
 //! depends on time takes `now`, so the simulator drives it with virtual time
@@ -6,15 +6,11 @@
 
 pub mod bottleneck;
 mod foreseen;
-pub mod impairment;
-pub mod loss;
 pub mod packet;
 pub mod pipe;
 pub mod queue;
 mod routes;
 mod spec;
-pub mod trace;
-pub mod transit;
 pub mod way;
 
 pub use spec::{AckLink, Backend, Path, RttChange, hop_streams, last_legs};

@@ -10,7 +10,7 @@ use knee_units::Nanos;
 use crate::bottleneck::{Bottleneck, Entry};
 use crate::foreseen::Departure;
 use crate::packet::Packet;
-use crate::transit::Transit;
+use knee_transit::Transit;
 
 /// What happens to packets on their way.
 pub trait Sink {

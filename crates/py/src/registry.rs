@@ -2,8 +2,7 @@
 
 use arrow_schema::DataType;
 use knee_observe::{Field, TABLES};
-use knee_path::impairment::{IMPAIRMENTS, ImpairmentSpec};
-use knee_path::{loss, queue};
+use knee_path::queue;
 use knee_run::algorithm_param;
 use knee_scenario::workload::WORKLOADS;
 use knee_scenario::workload::sizes::SIZES;
@@ -11,6 +10,8 @@ use knee_tables::{
     Acks, Column, Connections, CpuSamples, Events, Flows, Links, Programs, QueueSamples, Samples,
     Table, TcpInfoSamples, TraceEvents, Values,
 };
+use knee_transit::impairment::{IMPAIRMENTS, ImpairmentSpec};
+use knee_transit::loss;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

@@ -6,7 +6,7 @@ mod pcapng;
 use std::time::Duration;
 
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
-use knee_run::CapturedPacket;
+use knee_run::{CapturedPacket, FourTuple};
 use knee_units::Nanos;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use pcapng::{Payload, isn, write};
@@ -39,7 +39,10 @@ fn packet() -> CapturedPacket {
 
 /// (time, length on the wire, captured bytes) of each packet.
 fn written(packets: &[CapturedPacket], payload: Payload) -> Vec<(Duration, u32, Vec<u8>)> {
-    let file = write(packets, payload, Vec::new()).unwrap();
+    let tuples: Vec<_> = (0..100_000)
+        .map(|flow| FourTuple::new(flow, [0, 0]))
+        .collect();
+    let file = write(packets, &tuples, payload, Vec::new()).unwrap();
     let mut reader = PcapNgReader::new(&file[..]).unwrap();
     let mut found = Vec::new();
     while let Some(block) = reader.next_block() {
@@ -154,13 +157,14 @@ fn acks_carry_sack_blocks_in_the_peers_numbers() {
 }
 
 #[test]
-fn flows_past_the_ports_take_the_next_addresses() {
+fn flows_past_the_senders_ports_take_the_receivers_next() {
     let other = CapturedPacket {
         flow: 50_003,
         ..packet()
     };
     let (_, _, bytes) = written(&[other], Payload::Omit).remove(0);
-    assert_eq!(bytes[12..16], [10, 0, 0, 2]);
-    assert_eq!(bytes[16..20], [10, 1, 0, 2]);
+    assert_eq!(bytes[12..16], [10, 0, 0, 1]);
+    assert_eq!(bytes[16..20], [10, 1, 0, 1]);
     assert_eq!(u16::from_be_bytes([bytes[20], bytes[21]]), 10_003);
+    assert_eq!(u16::from_be_bytes([bytes[22], bytes[23]]), 5_002);
 }

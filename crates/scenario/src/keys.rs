@@ -9,7 +9,7 @@ mod path;
 use std::sync::LazyLock;
 
 use axes::{SAMPLE, ZIP};
-use knee_path::loss;
+use knee_transit::loss;
 use knee_units::Nanos;
 use knee_units::parse::{
     BUFFER_FORMS, BYTES_FORMS, DURATION_FORMS, FIGURE_FORMS, PER_SEC_FORMS, RATE_FORMS, SHARE_FORMS,

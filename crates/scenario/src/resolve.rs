@@ -9,7 +9,7 @@ pub(crate) use values::Values;
 
 use std::cell::Cell as Flag;
 
-use knee_path::loss::LossSpec;
+use knee_transit::loss::LossSpec;
 use knee_units::parse::quoted;
 use knee_units::{Nanos, Rate};
 

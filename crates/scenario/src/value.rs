@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use knee_path::RttChange;
-use knee_path::loss::{LossError, LossSpec};
-use knee_path::trace::{self, Outage, RateTrace};
+use knee_transit::loss::{LossError, LossSpec};
+use knee_transit::trace::{self, Outage, RateTrace};
 use knee_units::files::Files;
 use knee_units::parse::{self, BufferSize, UnitError, quoted};
 use knee_units::{Nanos, Rate};

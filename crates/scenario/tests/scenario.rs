@@ -3,12 +3,12 @@
 mod common;
 
 use common::{GOOD, edited, names, read};
-use knee_path::impairment::{Form, IMPAIRMENTS, Key};
-use knee_path::loss::{LossSpec, Pattern};
 use knee_path::queue::BufferLimit;
 use knee_path::queue::policer::Action;
 use knee_scenario::workload::{Bulk, RequestResponse, Transfer};
 use knee_scenario::{Pacing, Published, WorkloadSpec, describe, keys, phase_noise};
+use knee_transit::impairment::{Form, IMPAIRMENTS, Key};
+use knee_transit::loss::{LossSpec, Pattern};
 use knee_units::{Nanos, Rate};
 
 const DESIGN_EXAMPLE: &str = r#"

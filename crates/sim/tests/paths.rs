@@ -4,11 +4,11 @@
 mod common;
 
 use common::{PAYLOAD_SHARE, assert_within, run, run_captured};
-use knee_path::impairment::{
+use knee_sim::Output;
+use knee_transit::impairment::{
     Form, IMPAIRMENTS, Impairment, ImpairmentKind, ImpairmentSpec, Impairments, Key, Passage,
     Stage, Value,
 };
-use knee_sim::Output;
 
 /// One long flow over a path of these keys.
 fn text(path: &str, flow: &str) -> String {

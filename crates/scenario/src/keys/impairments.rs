@@ -1,6 +1,6 @@
 //! The keys of impairments, as the other keys of a hop.
 
-use knee_path::impairment::{self, Form, IMPAIRMENTS};
+use knee_transit::impairment::{self, Form, IMPAIRMENTS};
 use knee_units::Nanos;
 
 use super::{Default, Key, Kind, fixed};
