@@ -336,3 +336,42 @@ count = 2
         );
     }
 }
+
+/// CWR lasts until something sent after its beginning is acknowledged. A timeout before that, with all acknowledged that was
+/// sent before, is a congestion of its own (tcp_enter_loss()): the threshold is cut again.
+#[test]
+fn a_timeout_cuts_again_when_all_that_the_mark_was_about_has_arrived() {
+    // A burst whose last packets are marked; the next goes into an outage.
+    let output = run(r#"
+duration = "3s"
+sample_interval = "10ms"
+[path]
+rate = "10Mbit/s"
+rtt = "40ms"
+queue = "step"
+step.ce_packets = 1
+outage = "480ms for 2s"
+[sender]
+initcwnd = 60
+tcp_wmem_default = "32KiB"
+tcp_wmem_max = "32KiB"
+tcp_ecn = 1
+tcp_slow_start_after_idle = false
+[receiver]
+tcp_ecn = 1
+[[flow]]
+algorithm = "reno"
+workload = "on-off"
+on = "1ms"
+off = "500ms"
+write = "1448B"
+"#);
+    let samples = &output.samples;
+    let in_state = |state: i32| {
+        let mut rows = (0..samples.t_ns.len()).filter(|&row| samples.ca_state[row] == state);
+        rows.next().map(|row| samples.snd_ssthresh[row])
+    };
+    const CWR: i32 = 2;
+    const LOSS: i32 = 4;
+    assert_eq!((in_state(CWR), in_state(LOSS)), (Some(30), Some(7)));
+}

@@ -246,15 +246,8 @@ impl AckPolicy {
         let delack_min = conf.us_to_jiffies(ATO_MIN_US);
         let delack_max = conf.us_to_jiffies(DELACK_MAX_US);
         let mut ato = self.ato;
-        if ato > delack_min {
-            let mut most = u64::from(conf.settings.hz) / 2;
-            if self.pingpong || self.ack_pushed {
-                most = delack_max;
-            }
-            if srtt_us > 0 {
-                most = most.min(conf.us_to_jiffies(u64::from(srtt_us)).max(delack_min));
-            }
-            ato = ato.min(most);
+        if ato > delack_min && srtt_us > 0 {
+            ato = ato.min(conf.us_to_jiffies(u64::from(srtt_us)).max(delack_min));
         }
         // icsk_delack_max: below the other side's least timeout.
         let below_rto = conf
@@ -262,13 +255,10 @@ impl AckPolicy {
             .saturating_sub(1);
         ato = ato.min(delack_max).min(below_rto).max(1);
         let at_ns = conf.timer_at(now_ns, ato);
-        if self.delack_at_ns == NEVER {
-            self.delack_at_ns = at_ns;
-        } else if self.delack_at_ns <= now_ns + (ato >> 2) * conf.tick_ns {
+        if self.delack_at_ns <= now_ns + (ato >> 2) * conf.tick_ns {
             return true;
-        } else {
-            self.delack_at_ns = self.delack_at_ns.min(at_ns);
         }
+        self.delack_at_ns = self.delack_at_ns.min(at_ns);
         false
     }
 

@@ -303,4 +303,19 @@ mod tests {
         }
         assert!(units > 100 && zeros > 10, "{units} {zeros}");
     }
+
+    #[test]
+    fn the_sixteenth_of_a_buffer_is_offered_to_the_last_byte() {
+        let mut rx = window();
+        rx.rcv_ssthresh = u64::MAX >> 1;
+        let offered = |waiting: &u64| rx.space(*waiting, 0) >> rx.wscale << rx.wscale;
+        let fits = |waiting: &u64| (2_000..rx.window_clamp / 16).contains(&offered(waiting));
+        let waiting = (1_000..600_000).step_by(517).find(fits).unwrap();
+        let free = offered(&waiting);
+        rx.window_clamp = free * 16;
+        assert!(rx.window_clamp <= rx.win_from_space(rx.rcvbuf_bytes));
+        assert_eq!(rx.select(waiting), (free, true));
+        rx.window_clamp += 16;
+        assert_eq!(rx.select(waiting), (0, true));
+    }
 }

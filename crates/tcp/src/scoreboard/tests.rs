@@ -103,6 +103,19 @@ fn losses_that_prove_false_leave_nothing_to_send_again() {
     assert_eq!(board.oldest_sent(), None);
 }
 
+/// Undo takes the mark from a segment, not its retransmission.
+#[test]
+fn what_is_lost_anew_after_an_undo_waits_for_the_retransmission_that_is_under_way() {
+    let mut board = board(&[SKB_END; 3]);
+    assert!(board.mark_lost(0).is_some());
+    board.send_again(0, 9_000, Tx::default(), false);
+    board.count_retransmission(0, 1);
+    board.unmark_losses();
+    assert!(board.mark_lost(0).is_some());
+    assert_eq!(counts(&board), (3, 0, 1, 1));
+    assert_eq!(board.next_lost(9), None);
+}
+
 #[test]
 fn reordering_is_the_distance_to_the_highest_sacked() {
     let mut board = board(&[SKB_END; 10]);
