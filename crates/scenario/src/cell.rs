@@ -45,7 +45,6 @@ keyed! {
             "length of the run",
             "kneepoint",
         );
-        /// Left out of steady-state metrics.
         pub warmup: Nanos = key(
             "warmup",
             Kind::Duration {
@@ -77,7 +76,6 @@ keyed! {
             "where all random draws start",
             "kneepoint",
         ));
-        /// How often flows and queues are sampled.
         pub sample_interval: Nanos = key(
             "sample_interval",
             Kind::Duration {

@@ -179,24 +179,24 @@ impl Resolver<'_> {
     }
 
     fn host(&self, section: Section) -> Option<Host> {
-        let sizes = ["tcp_wmem", "tcp_rmem"].map(|what| {
-            let sizes_in_order = || self.check_order_of_sizes(section, what);
-            self.attempt(sizes_in_order)
-        });
-        let gso_max = || {
-            let gso_max_bytes = self.bytes(section, "gso_max");
-            let mtu_bytes = self.mtu_bytes();
-            if gso_max_bytes != 0 && gso_max_bytes < mtu_bytes.into() {
-                let expected = format!("0B (off), or at least path.mtu, {mtu_bytes}B");
-                return Err(self.refuse(section, "gso_max", expected, ""));
-            }
-            Ok(())
-        };
-        let checked = [sizes[0], sizes[1], self.attempt(gso_max)];
+        let [wmem, rmem] = ["tcp_wmem", "tcp_rmem"]
+            .map(|what| self.attempt(|| self.check_order_of_sizes(section, what)));
+        let gso_max = self.attempt(|| self.check_gso_max(section));
         // A sender's algorithm is its flow's; the hosts' own shows in neither direction.
         let algorithm = self.text(Section::Receiver, "algorithm");
         let host = Host::read(&self.values(section), algorithm);
-        checked.iter().all(Option::is_some).then_some(host)
+        wmem.and(rmem).and(gso_max).map(|()| host)
+    }
+
+    /// The largest TSO packet holds a packet.
+    fn check_gso_max(&self, section: Section) -> Result<(), ScenarioError> {
+        let gso_max_bytes = self.bytes(section, "gso_max");
+        let mtu_bytes = self.mtu_bytes();
+        if gso_max_bytes != 0 && gso_max_bytes < mtu_bytes.into() {
+            let expected = format!("0B (off), or at least path.mtu, {mtu_bytes}B");
+            return Err(self.refuse(section, "gso_max", expected, ""));
+        }
+        Ok(())
     }
 
     /// Of least, initial and largest size of the buffers `what` none is above the next.

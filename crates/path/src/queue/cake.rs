@@ -224,6 +224,7 @@ impl Cake {
     }
 
     /// Time of `bytes` at a rate of bytes per second; none without a rate.
+    /// No rate: no time.
     fn time_at(rate: u64, bytes: u64) -> Nanos {
         Nanos((bytes * 1_000_000_000).checked_div(rate).unwrap_or(0))
     }
@@ -381,9 +382,6 @@ impl Cake {
         let tin = &mut self.tins[t];
         tin.flows[i].deficit -= turn_of(bytes as u32);
         tin.deficit -= bytes.cast_signed();
-        if self.rate == 0 {
-            return;
-        }
         let time = Cake::time_at(tin.rate, bytes);
         tin.time_next = if tin.time_next < now {
             tin.time_next + time

@@ -33,7 +33,6 @@ keyed! {
             "how many flows alike",
             "kneepoint",
         );
-        /// Start of the first connection; each further one starts `stagger` later.
         pub start: Nanos = key(
             "start",
             Kind::Duration {
@@ -60,7 +59,6 @@ keyed! {
             /// The hops that it crosses: the first, and the one behind the last.
             pub hops: Range<usize>,
         };
-        /// Does the sending application wait in write() for room in the send buffer?
         pub blocking: bool = key(
             "blocking",
             Kind::Flag,
@@ -76,7 +74,6 @@ keyed! {
             "who spaces the data of these flows, so that paced and unpaced ones can share a link. A lab's sender has one qdisc for all flows: fq must be sender.pacing there, and then holds for every flow",
             PACING_SOURCE,
         );
-        /// SO_MAX_PACING_RATE.
         pub max_pacing_rate: Option<Rate> = key(
             "max_pacing_rate",
             Kind::Rate,

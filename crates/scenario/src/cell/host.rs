@@ -27,7 +27,6 @@ keyed! {
     /// Linux settings of one side's hosts, named as the sysctls.
     #[derive(Clone, Debug, Serialize)]
     pub struct Host {
-        /// Jiffies per second: the granularity of TCP's timers and of CUBIC's clock.
         pub hz: u32 = key(
             "hz",
             Kind::Choice(&[100, 250, 300, 1000]),
@@ -80,7 +79,6 @@ keyed! {
             "least variance term of the retransmission timeout",
             "Linux, tcp_rto_min_us: TCP_RTO_MIN = HZ/5",
         );
-        /// Longest delay of compressed SACKs.
         pub tcp_comp_sack_delay: Nanos = key(
             "tcp_comp_sack_delay",
             Kind::Duration {
@@ -91,7 +89,6 @@ keyed! {
             "longest delay of a compressed SACK; 0s turns compression off",
             "Linux, tcp_comp_sack_delay_ns",
         );
-        /// How many SACKs one ACK may stand for.
         pub tcp_comp_sack_nr: u32 = key(
             "tcp_comp_sack_nr",
             Kind::Count { min: 0, max: 255 },
@@ -130,7 +127,6 @@ keyed! {
             "qdisc of the host's interface, with its defaults; only a lab has them, and those that its kernel has",
             "tc(8)",
         );
-        /// 0 off, 1 ask and accept, 2 accept only.
         pub tcp_ecn: u8 = key(
             "tcp_ecn",
             Kind::Count { min: 0, max: 5 },
@@ -138,7 +134,6 @@ keyed! {
             "Explicit Congestion Notification: 0 off, 1 ask for it and accept it, 2 accept it; Accurate ECN, from Linux 7.0 on: 3 ask for it and accept it, 4 accept it and ask for classic ECN, 5 accept it; an algorithm that needs ECN asks whatever this says",
             SYSCTL,
         );
-        /// Route attribute: ACK everything at once.
         pub quickack: bool = key(
             "quickack",
             Kind::Flag,
@@ -153,7 +148,6 @@ keyed! {
             "initial window, segments",
             "RFC 6928; ip-route(8)",
         );
-        /// Largest TSO packet; 0 turns segmentation offload off.
         pub gso_max_bytes: u32 = key(
             "gso_max",
             Kind::Bytes {
@@ -164,7 +158,6 @@ keyed! {
             "largest TSO packet; 0B turns segmentation offload off",
             "Linux, GSO_LEGACY_MAX_SIZE, GSO_MAX_SIZE; ip-link(8)",
         );
-        /// Does a packet take what it lacks from the next skb (Linux from 6.10 on)?
         pub grow_skb: bool = key(
             "grow_skb",
             Kind::Flag,
@@ -172,7 +165,6 @@ keyed! {
             "does a packet take what it lacks from the next skb of the send buffer? Linux before 6.10 does not, and sends what is left of an skb alone; a real kernel does as it does",
             "Linux 6.10, tcp_grow_skb()",
         );
-        /// Does the receive path merge packets before TCP sees them?
         pub gro: bool = key(
             "gro",
             Kind::Flag,
@@ -180,7 +172,6 @@ keyed! {
             "does the receive path merge packets before TCP sees them?",
             "ethtool(8), -K gro",
         );
-        /// How long the NIC gathers packets before it interrupts: what GRO can merge.
         pub rx_coalesce: Nanos = key(
             "rx_coalesce",
             Kind::Duration {
@@ -191,7 +182,6 @@ keyed! {
             "how long the NIC gathers packets before it interrupts, which bounds what GRO can merge; 0s: an interrupt per packet",
             "Linux ena driver, initial rx-usecs (netdev, 12 May 2024, \"net: ena: Change initial rx_usec interval\"); ethtool(8), -C rx-usecs",
         );
-        /// How late it sends, in the mean.
         pub noise: Nanos = key(
             "noise",
             Kind::Duration {

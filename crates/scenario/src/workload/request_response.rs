@@ -46,7 +46,6 @@ keyed! {
             "connections per flow",
             "memtier_benchmark(1), -c",
         );
-        /// Requests in flight per connection.
         pub depth: u32 = key(
             "depth",
             Kind::Count { min: 1, max: 100_000 },
@@ -54,7 +53,6 @@ keyed! {
             "requests in flight per connection",
             "memtier_benchmark(1), --pipeline",
         );
-        /// Stop after so many per connection.
         pub requests: Option<u64> = key(
             "requests",
             Kind::CountOrUnlimited { min: 1, max: 1_000_000_000_000 },
