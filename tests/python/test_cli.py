@@ -16,19 +16,9 @@ import pytest
 
 import kneepoint
 from kneepoint.evidence import metrics
-from support import SMALL, Ended, knee, tables_of
+from support import SMALL, Ended, knee, refused, tables_of
 
 Call = Callable[..., Ended]
-
-
-def refused(ended: Ended, *parts: str) -> None:
-    """Exit 2, nothing on stdout, one paragraph on stderr that says these things."""
-    assert ended.code == 2
-    assert ended.out == ""
-    assert ended.err.count("\n") == 1 and ended.err.endswith("\n")
-    assert "Traceback" not in ended.err
-    for part in parts:
-        assert part in ended.err
 
 
 def test_a_run_prints_its_table_first_and_writes_its_folder(call: Call, small: Path, tmp_path: Path) -> None:
