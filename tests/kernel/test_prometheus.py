@@ -14,7 +14,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.error import HTTPError
@@ -25,6 +25,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 
 import exposition
+from ends import exchange, listening
 from kneepoint.cli import main
 
 COMMAND = [sys.executable, "-m", "kneepoint", "export"]
@@ -109,20 +110,6 @@ def test_an_exporter_whose_filter_holds_for_no_socket_says_so_and_goes_on() -> N
         process.communicate()
     assert process.returncode == 0
     assert "--address 192.0.2.0/24 leaves out all" in err or "there is no TCP socket" in err
-
-
-@contextmanager
-def listening() -> Iterator[tuple[socket.socket, int]]:
-    with closing(socket.create_server(("127.0.0.1", 0), backlog=64)) as listener:
-        yield listener, listener.getsockname()[1]
-
-
-def exchange(listener: socket.socket, size: int) -> tuple[socket.socket, socket.socket]:
-    near = socket.create_connection(listener.getsockname())
-    far, _ = listener.accept()
-    near.sendall(bytes(size))
-    assert len(far.recv(size, socket.MSG_WAITALL)) == size
-    return near, far
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pytest
 
 import kneepoint
 import probes
+from ends import exchange, listening
 
 COMMAND = [sys.executable, "-m", "kneepoint", "record"]
 UNIT = Path(__file__).parents[2] / "packaging/systemd/knee-record.service"
@@ -26,12 +27,6 @@ UNIT = Path(__file__).parents[2] / "packaging/systemd/knee-record.service"
 def rows(folder: Path) -> list[dict[str, Any]]:
     """Every row of `sockets`, in the order of the files."""
     return [row for path in sorted(folder.glob("sockets-*.parquet")) for row in pq.read_table(path).to_pylist()]
-
-
-@contextmanager
-def listening() -> Iterator[tuple[socket.socket, int]]:
-    with closing(socket.create_server(("127.0.0.1", 0), backlog=64)) as listener:
-        yield listener, listener.getsockname()[1]
 
 
 @contextmanager
@@ -58,19 +53,11 @@ def ended(process: subprocess.Popen[bytes], by: int) -> dict[str, Any]:
     return report
 
 
-def exchange(listener: socket.socket, port: int, size: int) -> tuple[socket.socket, socket.socket]:
-    near = socket.create_connection(("127.0.0.1", port))
-    far, _ = listener.accept()
-    near.sendall(bytes(size))
-    assert len(far.recv(size, socket.MSG_WAITALL)) == size
-    return near, far
-
-
 def test_every_short_connection_has_its_final_row(tmp_path: Path) -> None:
     with listening() as (listener, port), recording(tmp_path, "--port", str(port)) as process:
         sizes = {}
         for number in range(2_000):
-            near, far = exchange(listener, port, 1 + number)
+            near, far = exchange(listener, 1 + number)
             sizes[near.getsockname()[1], number] = 1 + number
             near.close()
             far.close()
@@ -85,7 +72,7 @@ def test_every_short_connection_has_its_final_row(tmp_path: Path) -> None:
 def test_final_row_knows_the_algorithm_and_the_owner_that_samples_told(tmp_path: Path) -> None:
     options = ("--every", "300ms", "--processes")
     with listening() as (listener, port), recording(tmp_path, "--port", str(port), *options) as process:
-        near, far = exchange(listener, port, 5)
+        near, far = exchange(listener, 5)
         time.sleep(1)
         near.close()
         far.close()
@@ -108,7 +95,7 @@ def test_kill_9_costs_one_interval_at_most(tmp_path: Path) -> None:
 
     every = 0.2
     with listening() as (listener, port):
-        near, far = exchange(listener, port, 5)
+        near, far = exchange(listener, 5)
         with recording(tmp_path, "--port", str(port), "--every", "200ms") as process:
             time.sleep(3 * every)
             killed_ns = time.monotonic_ns()
@@ -139,7 +126,7 @@ def test_host_s_counters_are_in_tables_of_their_own(tmp_path: Path) -> None:
 
 def test_addresses_that_were_anonymised_are_in_no_file(tmp_path: Path) -> None:
     with listening() as (listener, port):
-        near, far = exchange(listener, port, 5)
+        near, far = exchange(listener, 5)
         options = ("--for", "150ms", "--every", "100ms", "--anonymize", "hash", "--port", str(port))
         subprocess.run([*COMMAND, "--out", str(tmp_path), *options], check=True)
         near.close()
@@ -155,7 +142,7 @@ def test_full_disk_ends_the_recording_with_what_it_had(tmp_path: Path) -> None:
     kept = Path(f"{tmp_path}.kept")
     kept.mkdir()
     with listening() as (listener, port):
-        ends = [exchange(listener, port, 5) for _ in range(30)]
+        ends = [exchange(listener, 5) for _ in range(30)]
         script = (
             f"mount -t tmpfs -o size=512k none {tmp_path} && "
             f"{' '.join(COMMAND)} --out {tmp_path} --every 10ms --for 60s --port {port}; "
@@ -177,7 +164,7 @@ def test_ordinary_user_gets_what_can_be_read_and_is_told_what_cannot(tmp_path: P
     nobody = probes.as_nobody()
     folder = probes.folder_of_nobody(tmp_path) / "recorded"
     with listening() as (listener, port):
-        near, far = exchange(listener, port, 5)
+        near, far = exchange(listener, 5)
         command = [*nobody, *COMMAND[1:], "--out", str(folder), "--for", "1s", "--processes", "--port", str(port)]
         done = subprocess.run(command, capture_output=True, text=True)
         near.close()
@@ -200,7 +187,7 @@ def test_filter_for_marks_that_the_kernel_does_not_tell_is_refused(tmp_path: Pat
 
 def test_one_dump_agrees_with_the_socket_s_own_tcp_info() -> None:
     with listening() as (listener, port):
-        near, far = exchange(listener, port, 70_000)
+        near, far = exchange(listener, 70_000)
         table = kneepoint.sockets(ports=[port], processes=True)
         found = {row["local_port"]: row for row in table.to_pylist()}
         own = near.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 280)
@@ -251,7 +238,7 @@ SS_MEMORY = {
 def test_every_number_that_ss_prints_is_that_of_our_dump() -> None:
     probes.need_programs("ss")
     with listening() as (listener, port):
-        held = [exchange(listener, port, size) for size in (1, 1_000, 300_000)]
+        held = [exchange(listener, size) for size in (1, 1_000, 300_000)]
         time.sleep(0.3)  # delayed ACKs go out
         found = {row["cookie"]: row for row in kneepoint.sockets(ports=[port]).to_pylist()}
         printed = subprocess.run(
@@ -281,7 +268,7 @@ def test_every_number_that_ss_prints_is_that_of_our_dump() -> None:
 
 def test_nothing_recorded_says_what_each_filter_left_out(tmp_path: Path) -> None:
     with listening() as (listener, port):
-        near, far = exchange(listener, port, 5)
+        near, far = exchange(listener, 5)
         filters = ["--port", str(port), "--address", "192.0.2.0/24", "--min-bytes", "1GB"]
         asked = [*COMMAND, "--out", str(tmp_path), "--for", "150ms", "--every", "100ms", "--no-host"]
         said = subprocess.run([*asked, *filters], capture_output=True, text=True, check=True).stdout

@@ -9,25 +9,13 @@ import json
 import socket
 import struct
 import sys
-import threading
 import time
+
+from ends import serve
 
 CHUNK = bytes(64 * 1024)
 TCP_INFO_WORDS = struct.Struct("8B24I")
 """The first 104 bytes of struct tcp_info: 8 of one byte, then words."""
-
-
-def serve(port: int) -> None:
-    def drain(connection: socket.socket) -> None:
-        with connection:
-            while connection.recv(len(CHUNK)):
-                pass
-
-    with socket.create_server(("0.0.0.0", port), backlog=16) as listener:
-        print("ready", flush=True)
-        while True:
-            connection, _ = listener.accept()
-            threading.Thread(target=drain, args=(connection,), daemon=True).start()
 
 
 def tcp_info(sock: socket.socket) -> dict[str, int]:

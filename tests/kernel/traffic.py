@@ -12,20 +12,9 @@ import threading
 import time
 from collections.abc import Callable
 
+from ends import serve
+
 CHUNK = bytes(256 * 1024)
-
-
-def serve(port: int) -> None:
-    def drain(connection: socket.socket) -> None:
-        with connection:
-            while connection.recv(len(CHUNK)):
-                pass
-
-    with socket.create_server(("0.0.0.0", port), backlog=512) as listener:
-        print("ready", flush=True)
-        while True:
-            connection, _ = listener.accept()
-            threading.Thread(target=drain, args=(connection,), daemon=True).start()
 
 
 class Client:

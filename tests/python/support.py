@@ -126,3 +126,19 @@ def knee(*words: str | Path, cwd: Path) -> Ended:
 def tables_of(folder: Path) -> dict[str, bytes]:
     """The bytes of a run's five tables."""
     return {name: (folder / f"{name}.parquet").read_bytes() for name in ("runs", "flows", "samples", "queue", "events")}
+
+
+def tables_by_one_process(scenario: str, folder: Path) -> dict[str, bytes]:
+    """The tables of a run of that text in this empty folder, which nothing interrupts."""
+    (folder / "scenario.toml").write_text(scenario)
+    ended = knee("run", "scenario.toml", "--out", "run", "-q", cwd=folder)
+    assert ended.code == 0, ended.err
+    return tables_of(folder / "run")
+
+
+def refused(ended: Ended, *parts: str) -> None:
+    """Exit 2, nothing on stdout, one paragraph on stderr that says these things."""
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.count("\n") == 1 and ended.err.endswith("\n") and "Traceback" not in ended.err
+    for part in parts:
+        assert part in ended.err

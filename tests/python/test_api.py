@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -112,7 +111,7 @@ def test_a_run_resumes_through_the_api(tmp_path: Path) -> None:
     from kneepoint.runs.folder import RunFolder
 
     kneepoint.run(SMALL, out=tmp_path / "whole")
-    meta = json.loads((tmp_path / "whole" / "run.json").read_text())
+    meta = RunFolder.open(tmp_path / "whole").read_json()
     folder = RunFolder.create(tmp_path / "killed")
     folder.write_json({**meta, "status": "interrupted"})
     folder.write_part((1, 1), tables.of_simulator(_core.parse(SMALL, "t").run_cell(1, 1)))

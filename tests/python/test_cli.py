@@ -16,19 +16,9 @@ import pytest
 
 import kneepoint
 from kneepoint.evidence import metrics
-from support import SMALL, Ended, knee, tables_of
+from support import SMALL, Ended, knee, refused, tables_of
 
 Call = Callable[..., Ended]
-
-
-def refused(ended: Ended, *parts: str) -> None:
-    """Exit 2, nothing on stdout, one paragraph on stderr that says these things."""
-    assert ended.code == 2
-    assert ended.out == ""
-    assert ended.err.count("\n") == 1 and ended.err.endswith("\n")
-    assert "Traceback" not in ended.err
-    for part in parts:
-        assert part in ended.err
 
 
 def test_a_run_prints_its_table_first_and_writes_its_folder(call: Call, small: Path, tmp_path: Path) -> None:
@@ -66,7 +56,7 @@ def test_run_json_says_what_was_asked_and_on_what(call: Call, small: Path, tmp_p
     assert found["scenario"] == SMALL
     assert (found["file"], found["seed"], found["repeat"]) == (str(small), 7, 3)
     assert [cell["axes"] for cell in found["cells"]] == [[["flow.0.algorithm", name]] for name in ("cubic", "bbr1")]
-    assert any(key == "path.bdp_bytes" for key, _, _ in found["cells"][0]["describe"])
+    assert any(found["facts"][position][0] == "path.bdp_bytes" for position in found["cells"][0]["describe"])
     assert set(found["host"]) == {"name", "boot_id", "kernel", "machine", "cpu", "cpus"}
     assert {"kneepoint", "python", "pyarrow"} <= set(found["versions"])
     assert found["command"] == f"knee run {small}"

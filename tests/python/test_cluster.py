@@ -17,7 +17,7 @@ import pytest
 from kneepoint import _core
 from kneepoint.errors import ClusterError, KneepointError, RunFolderError, UsageError
 from kneepoint.runs import api, cluster, engines, phase, pool, store, tables, units
-from support import SMALL, knee, spawn, tables_of
+from support import SMALL, knee, spawn, tables_by_one_process, tables_of
 
 LONG = """\
 title = "Long enough for somebody to die"
@@ -50,11 +50,7 @@ algorithm = "reno"
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """Tables of LONG by one process."""
-    folder = tmp_path_factory.mktemp("whole")
-    (folder / "long.toml").write_text(LONG)
-    ended = knee("run", "long.toml", "--out", "run", "-q", cwd=folder)
-    assert ended.code == 0, ended.err
-    return tables_of(folder / "run")
+    return tables_by_one_process(LONG, tmp_path_factory.mktemp("whole"))
 
 
 class Dask:

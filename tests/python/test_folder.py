@@ -52,6 +52,24 @@ def test_parts_are_merged_in_the_order_of_the_matrix(tmp_path: Path) -> None:
     assert runs["seed"].to_pylist() == [2**63 + 1] * 3
 
 
+def test_a_fact_of_many_cells_is_written_once_and_read_in_its_place(tmp_path: Path) -> None:
+    both = [["path.rtt", "20ms", "base"], ["path.rate", "1Mbit/s", "rate"]]
+    described = [both, [both[1]], [["path.rate", "2Mbit/s", "rate"], both[0]]]
+    cells = [{**cell(i, [], "cubic"), "describe": facts} for i, facts in enumerate(described)]
+    folder = RunFolder.create(tmp_path / "run")
+    folder.write_json({**META, "cells": cells})
+    written = json.loads((folder.path / "run.json").read_text())
+    assert written["facts"] == [*both, ["path.rate", "2Mbit/s", "rate"]]
+    assert [entry["describe"] for entry in written["cells"]] == [[0, 1], [1], [2, 0]]
+    read = folder.read_json()
+    assert [entry["describe"] for entry in read["cells"]] == described and "facts" not in read
+    for damaged in ([7], ["a"], None, 3):
+        written["cells"][1]["describe"] = damaged
+        (folder.path / "run.json").write_text(json.dumps(written))
+        with pytest.raises(RunFolderError, match=r"run\.json: cells: describe: got other than positions in facts"):
+            folder.read_json()
+
+
 def test_merging_twice_and_in_any_order_of_arrival_gives_the_same_bytes(tmp_path: Path) -> None:
     written = []
     for name, order in (("a", [(0, 0), (0, 1), (1, 0)]), ("b", [(1, 0), (0, 1), (0, 0)])):

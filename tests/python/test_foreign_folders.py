@@ -16,7 +16,7 @@ import pytest
 
 from kneepoint import _core
 from kneepoint.errors import RunFolderError
-from support import SMALL, Ended
+from support import SMALL, Ended, refused
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be made to write what others may not")
 
@@ -63,14 +63,6 @@ def knee(*words: str | Path, cwd: Path, **environment: str) -> Ended:
         check=False,
     )
     return Ended(process.returncode, process.stdout, process.stderr)
-
-
-def refused(ended: Ended, *parts: str) -> None:
-    """Exit 2 and one paragraph on stderr that says these things."""
-    assert ended.code == 2, ended
-    assert ended.err.count("\n") == 1 and "Traceback" not in ended.err
-    for part in parts:
-        assert part in ended.err
 
 
 def segments_of_a_killed_writer(folder: Path) -> Path:

@@ -19,7 +19,7 @@ import pytest
 
 import kneepoint
 from kneepoint import imports
-from support import Ended
+from support import Ended, refused
 
 Call = Callable[..., Ended]
 
@@ -58,14 +58,6 @@ def parts_of(folder: Path) -> list[str]:
     names = sorted(path.name for path in folder.iterdir())
     assert all(name.endswith(".parquet") or name.startswith("import-") for name in names)
     return [name for name in names if name.endswith(".parquet")]
-
-
-def refused(ended: Ended, *parts: str) -> None:
-    """Exit 2, nothing on stdout, one paragraph on stderr that says these things."""
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.count("\n") == 1 and "Traceback" not in ended.err
-    for part in parts:
-        assert part in ended.err
 
 
 def test_a_dump_becomes_segments_that_sql_can_ask(call: Call, dump: Path) -> None:

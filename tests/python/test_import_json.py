@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import kneepoint
 from kneepoint import imports
-from support import Ended
+from support import Ended, refused
 
 Call = Callable[..., Ended]
 Importer = Callable[[Path], Any]
@@ -58,14 +58,6 @@ def written(tmp_path: Path, document: object, name: str = "a.flent.gz") -> Path:
     text = json.dumps(document).encode()
     path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
     return path
-
-
-def refused(ended: Ended, *parts: str) -> None:
-    """Exit 2, nothing on stdout, one paragraph on stderr that says these things."""
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.count("\n") == 1 and "Traceback" not in ended.err
-    for part in parts:
-        assert part in ended.err
 
 
 def test_tests_of_iperf3_become_intervals_and_streams_that_sql_joins(call: Call, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support import knee, spawn, tables_of
+from support import knee, spawn, tables_by_one_process, tables_of
 
 REPEAT = 60
 LONG = f"""\
@@ -31,11 +31,7 @@ algorithm = ["cubic", "reno"]
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """Tables of a run that nothing interrupted."""
-    folder = tmp_path_factory.mktemp("whole")
-    (folder / "long.toml").write_text(LONG)
-    ended = knee("run", "long.toml", "--out", "run", "-q", cwd=folder)
-    assert ended.code == 0, ended.err
-    return tables_of(folder / "run")
+    return tables_by_one_process(LONG, tmp_path_factory.mktemp("whole"))
 
 
 def interrupt(folder: Path, number: int) -> subprocess.Popen[str]:

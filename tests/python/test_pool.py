@@ -66,6 +66,28 @@ def test_repetitions_come_before_cells_so_that_pairs_are_kept() -> None:
     assert pool.order(2, 2, kept=[(1, 0), (0, 1)]) == [(0, 0), (1, 1)]
 
 
+class Cells(list[dict[str, int]]):
+    """Cells that remember which of them were asked for; all at once they are not given."""
+
+    def __init__(self, cells: list[dict[str, int]]) -> None:
+        super().__init__(cells)
+        self.asked: list[Any] = []
+
+    def __getitem__(self, index: Any) -> Any:
+        self.asked.append(index)
+        return super().__getitem__(index)
+
+    def __iter__(self) -> Any:
+        raise AssertionError("every cell was asked for")
+
+
+def test_a_cell_is_asked_for_when_it_is_run_and_no_other_is() -> None:
+    fake = Fake()
+    fake.cells = cells = Cells(fake.cells)
+    pool.execute(fake, [(2, 0), (0, 0)], lambda *_: None, cancel=Stop(), workers=1)
+    assert cells.asked == [2, 0]
+
+
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_every_repetition_is_run_once_by_no_more_threads_than_asked(workers: int) -> None:
     fake, kept = Fake(), {}

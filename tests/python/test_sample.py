@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,9 +13,9 @@ from pyarrow import parquet as pq
 from kneepoint import _core
 from kneepoint.errors import RunFolderError, ScenarioError
 from kneepoint.evidence.expressions import parse, terms_of
-from kneepoint.runs import api, units
+from kneepoint.runs import api, parquet, units
 from kneepoint.runs.terms import OfCells
-from support import knee, tables_of
+from support import Ended, knee, tables_of
 
 PATHS = pa.table(
     {
@@ -79,6 +80,16 @@ def test_a_parquet_table_means_what_the_same_csv_does(file: Path) -> None:
     of_parquet = api.parse(SCENARIO, str(file))
     of_csv = api.parse(SCENARIO.replace(".parquet", ".csv"), str(file))
     assert [cell["hash"] for cell in of_parquet.cells] == [cell["hash"] for cell in of_csv.cells]
+
+
+@pytest.mark.parametrize("words", [("--dry-run",), ("--out", "run", "-q")])
+def test_a_table_is_read_once(
+    file: Path, call: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    read, as_csv = [], parquet.as_csv
+    monkeypatch.setattr(parquet, "as_csv", lambda path: read.append(path) or as_csv(path))
+    assert call("run", file, *words).code == 0
+    assert read == [str(file.parent / "paths.parquet")]
 
 
 def test_the_table_travels_as_text(file: Path) -> None:

@@ -14,17 +14,9 @@ import pytest
 
 import kneepoint
 from kneepoint import _core
-from support import SMALL, Ended
+from support import SMALL, Ended, refused
 
 Call = Callable[..., Ended]
-
-
-def refused(ended: Ended, *parts: str) -> None:
-    """Exit 2, nothing on stdout, one paragraph on stderr that says these things."""
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.count("\n") == 1 and "Traceback" not in ended.err
-    for part in parts:
-        assert part in ended.err
 
 
 def test_sql_asks_runs_too_and_prints_a_table_json_or_csv(call: Call, small_run: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -21,7 +22,8 @@ from kneepoint.pages import figures, observed
 from kneepoint.pages.connections import SHOWN_AT_MOST
 from kneepoint.runs import api
 
-CAPTURE = Path(__file__).parents[2] / "crates/import/tests/data/pcap/capture.pcapng"
+DATA = Path(__file__).parents[2] / "crates/import/tests/data"
+CAPTURE = DATA / "pcap/capture.pcapng"
 DUMPS = 15
 SCENARIO = """\
 title = "Small"
@@ -141,6 +143,68 @@ def test_a_capture_has_its_rate_by_what_was_acknowledged(tmp_path: Path) -> None
         assert np.sum(np.diff(t) * v[:-1]) * 1e6 / 8 == pytest.approx(told["n"][0].as_py(), rel=1e-6)
 
 
+def test_iperf3_has_its_rates_over_each_interval_and_windows_at_its_end(tmp_path: Path) -> None:
+    imports.write("iperf3", DATA / "iperf3/v3.12-bidir.json", tmp_path / "in")
+    dataset = Dataset(tmp_path / "in")
+    drawn = sets_of(dataset)
+    assert set(drawn) == {"lines_goodput", "lines_written", "lines_cwnd", "lines_srtt"}
+    rows = dataset.table("iperf3_intervals").to_pandas()
+    for name, column, scale, at in (
+        ("goodput", "goodput_bits_per_sec", 1e-6, "start_ns"),
+        ("written", "written_bits_per_sec", 1e-6, "start_ns"),
+        ("srtt", "srtt_us", 1e-3, "end_ns"),
+    ):
+        # One stream sends and the other receives: each panel has one line, which holds up to the last interval's end.
+        known = rows[rows[column].notna()].sort_values("end_ns")
+        times = [*(known[at] * 1e-9), known["end_ns"].iloc[-1] * 1e-9]
+        values = [*(known[column] * scale), known[column].iloc[-1] * scale]
+        assert [row["t"] for row in drawn[f"lines_{name}"]] == pytest.approx(times, rel=1e-3, abs=1e-3)
+        assert [row["v"] for row in drawn[f"lines_{name}"]] == pytest.approx(values, rel=1e-3)
+        [stream] = {int(number) for number in known["stream"]}
+        [label] = {row["series"] for row in drawn[f"lines_{name}"]}
+        assert label.endswith(f"v3.12-bidir.json, test 0, stream {stream}")
+
+
+def test_what_iperf3_omits_is_not_drawn_and_those_that_sent_most_come_first(tmp_path: Path) -> None:
+    imports.write("iperf3", DATA / "iperf3/v3.12-omit.json", tmp_path / "in")
+    dataset = Dataset(tmp_path / "in")
+    assert dataset.sql("select count(*) as n from iperf3_intervals where start_ns < 0")["n"][0].as_py() > 0
+    assert min(row["t"] for rows in sets_of(dataset).values() for row in rows) >= 0
+    imports.write("iperf3", DATA / "iperf3/v3.18-stream.json", tmp_path / "in")
+    both = Dataset(tmp_path / "in")
+    query = "select file, test, stream, sum(bytes) as sent from iperf3_intervals group by all"
+    sent = {(row["file"], row["test"], row["stream"]): row["sent"] for row in both.sql(query).to_pylist()}
+    shown = [one.key for one in observed.Observed(both).series.shown]
+    assert set(shown) == set(sent)
+    assert [sent[key] for key in shown] == sorted(sent.values(), reverse=True)
+
+
+def test_flent_has_rates_over_the_time_that_they_are_means_of_and_latencies(tmp_path: Path) -> None:
+    begun = 1_787_313_600
+    samples = {
+        "TCP upload": [{"t": begun + 0.5, "val": 8.0, "dur": 0.25}, {"t": begun + 0.75, "val": 9.5, "dur": 0.25}],
+        "Ping (ms) ICMP": [{"t": begun + t, "val": 40 + t} for t in (0.25, 0.5)],
+        "qdisc_stats": [{"t": begun + t, "dropped": 3.0} for t in (0.1, 0.2, 0.3)],
+    }
+    units = {"TCP upload": {"UNITS": "Mbits/s"}, "Ping (ms) ICMP": {"UNITS": "ms"}}
+    metadata = {"NAME": "tcp_1up", "T0": "2026-08-21T12:00:00.000000Z", "SERIES_META": units}
+    document = {"version": 4, "metadata": metadata, "x_values": [], "results": {}, "raw_values": samples}
+    file = tmp_path / "a.flent"
+    file.write_text(json.dumps(document))
+    imports.write("flent", file, tmp_path / "in")
+    drawn = sets_of(Dataset(tmp_path / "in"))
+    found = {
+        name: [(row["series"], round(row["t"], 3), round(row["v"], 3)) for row in rows]
+        for name, rows in drawn.items()
+        if rows
+    }
+    upload, ping = (f"file {file}, series {name}" for name in units)
+    assert found == {
+        "lines_goodput": [(upload, 0.25, 8.0), (upload, 0.5, 9.5), (upload, 0.75, 9.5)],
+        "lines_rtt": [(ping, 0.25, 40.25), (ping, 0.5, 40.5), (ping, 0.5, 40.5)],
+    }
+
+
 def test_connections_of_one_name_are_two_lines_and_the_first_twelve_are_shown(tmp_path: Path) -> None:
     traces.write(tmp_path / "many", connections=30)
     series = observed.Observed(Dataset(tmp_path / "many")).series
@@ -167,8 +231,7 @@ def test_a_figure_of_runs_is_refused_and_so_is_a_dataset_without_series(tmp_path
     run = synthetic.write_run(tmp_path / "run", **synthetic.CASES["empty"])
     with pytest.raises(UsageError, match='"timeseries" does not apply to this run'):
         pages.save(Dataset(run), "timeseries", tmp_path / "it.svg")
-    log = Path(__file__).parents[2] / "crates/import/tests/data/nginx/combined.log"
-    imports.write("nginx", log, tmp_path / "in")
+    imports.write("nginx", DATA / "nginx/combined.log", tmp_path / "in")
     with pytest.raises(UsageError, match='"timeseries" does not apply to this import'):
         pages.save(Dataset(tmp_path / "in"), "timeseries", tmp_path / "it.svg")
     assert figures.timeseries in figures.OVER_TIME

@@ -1,8 +1,10 @@
 //! The scenario parser and what the front shows of a scenario.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::PathBuf;
+use std::sync::{LazyLock, Mutex};
 
 use knee_loader::Variant;
 use knee_path::Path;
@@ -13,7 +15,7 @@ use knee_units::Nanos;
 use knee_units::files::ReadFile;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::errors;
 use crate::kernel::{self, LabOutput};
@@ -23,6 +25,7 @@ use crate::run::{Cancel, Output, simulate};
 #[pyclass(frozen, module = "kneepoint._core")]
 pub struct Scenario {
     pub(crate) scenario: knee_scenario::Scenario,
+    facts: Facts,
 }
 
 /// Reads a scenario; `file` stands in errors. With `files`, the text of files
@@ -48,7 +51,10 @@ pub fn parse(
         }),
     };
     match knee_run::parse(text, file, Some(read)) {
-        Ok(scenario) => Ok(Scenario { scenario }),
+        Ok(scenario) => Ok(Scenario {
+            scenario,
+            facts: Facts::default(),
+        }),
         Err(error) => Err(errors::scenario(py, &error)),
     }
 }
@@ -213,11 +219,12 @@ impl Cells {
         };
         let index = usize::try_from(index + from_end)
             .map_err(|_| PyIndexError::new_err("a cell before the first"))?;
-        cell_dict(py, &self.scenario.get().cell(index)?)
+        let scenario = self.scenario.get();
+        cell_dict(py, &scenario.cell(index)?, &scenario.facts)
     }
 }
 
-fn cell_dict<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyDict>> {
+fn cell_dict<'py>(py: Python<'py>, cell: &Cell, facts: &Facts) -> PyResult<Bound<'py, PyDict>> {
     // The bottleneck is the hop with the least rate, the first of those alike.
     let slowness =
         |(_, hop): &(usize, &Path)| hop.rate.map_or(u64::MAX, |rate| rate.bits_per_sec());
@@ -243,7 +250,7 @@ fn cell_dict<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyDict>> 
     dict.set_item("index", cell.index)?;
     dict.set_item("hash", cell.hash())?;
     dict.set_item("axes", &cell.axes)?;
-    dict.set_item("describe", knee_scenario::describe(cell, &names()))?;
+    dict.set_item("describe", facts.of(py, cell)?)?;
     dict.set_item("cautions", knee_scenario::cautions(cell))?;
     dict.set_item(
         "phase_noise_ns",
@@ -264,9 +271,27 @@ fn cell_dict<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyDict>> 
     Ok(dict)
 }
 
-/// What scenarios may name, without files.
-fn names() -> knee_scenario::Names {
-    knee_run::names(None)
+/// The facts of cells as Python has them. Thousands of cells have nearly all of theirs in common, so each is made once.
+#[derive(Default)]
+struct Facts(Mutex<HashMap<knee_scenario::Fact, Py<PyTuple>>>);
+
+impl Facts {
+    /// Key, value and meaning of each fact of a cell.
+    fn of(&self, py: Python<'_>, cell: &Cell) -> PyResult<Vec<Py<PyTuple>>> {
+        // What scenarios may name, without files: hundreds of parameters, the same for every cell.
+        static NAMES: LazyLock<knee_scenario::Names> = LazyLock::new(|| knee_run::names(None));
+        let mut known = self.0.lock().expect("nobody fails while holding it");
+        let made = |fact: knee_scenario::Fact| match known.entry(fact) {
+            Entry::Occupied(entry) => Ok(entry.get().clone_ref(py)),
+            Entry::Vacant(entry) => {
+                let (key, value, doc) = entry.key();
+                let tuple = PyTuple::new(py, [key, value, doc])?.unbind();
+                Ok(entry.insert(tuple).clone_ref(py))
+            }
+        };
+        let facts = knee_scenario::describe(cell, &NAMES);
+        facts.into_iter().map(made).collect()
+    }
 }
 
 /// A cell by itself, as `Scenario.write_cell` wrote it.
@@ -289,7 +314,7 @@ impl LoneCell {
     /// As an element of `Scenario.cells`.
     #[getter]
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        cell_dict(py, &self.cell)
+        cell_dict(py, &self.cell, &Facts::default())
     }
 
     /// As `Scenario.run_cell`.

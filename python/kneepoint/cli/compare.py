@@ -53,8 +53,9 @@ def command(algorithms: tuple[str, ...], **given: Any) -> int:
     api.check_engine(options.engine or "sim", options.bpf, options.programs_as_root)
     with by_option("knee compare", of_compare(settings["set"])):
         text, file = compose.comparison(algorithms, **settings), "<command line>"
-        api.parse(text, file)
+        scenario = api.parse(text, file)
     if options.dry_run:
-        return running.dry_run([(text, file)], options)
-    job = running.Job(text, file, options.out, "compare", provenance.command_line("knee", *sys.argv[1:]))
+        return running.dry_run([(scenario, file)], options)
+    words = provenance.command_line("knee", *sys.argv[1:])
+    job = running.Job(scenario, text, file, options.out, "compare", words)
     return running.run_all([job], options)

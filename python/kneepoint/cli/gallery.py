@@ -66,9 +66,9 @@ def _scenarios(names: Sequence[str], options: Options, of_claims: Sequence[str] 
     for name in names:
         text, _ = api.read_scenario(scenarios.path(name))
         file = f"gallery/{name}.toml"
-        api.parse(text, file)
+        scenario = api.parse(text, file)
         command = provenance.command_line("knee", "gallery", name, *running.engine_words(options))
-        jobs.append(running.Job(text, file, parent / name, name, command))
+        jobs.append(running.Job(scenario, text, file, parent / name, name, command))
     return running.run_all(jobs, options)
 
 

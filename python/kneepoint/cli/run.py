@@ -62,15 +62,16 @@ def _run(files: Sequence[Path], options: Options) -> int:
         )
     texts = [api.read_scenario(file) for file in files]
     # All are parsed before the first is run: a mistake in the last one is said at once.
-    for text, name in texts:
-        api.parse(text, name)
+    scenarios = [api.parse(text, name) for text, name in texts]
     if options.dry_run:
-        return running.dry_run(texts, options)
+        return running.dry_run(
+            [(scenario, name) for scenario, (_, name) in zip(scenarios, texts, strict=True)], options
+        )
     jobs = []
-    for file, (text, name) in zip(files, texts, strict=True):
+    for file, scenario, (text, name) in zip(files, scenarios, texts, strict=True):
         out = options.out / file.stem if options.out and len(files) > 1 else options.out
         words = provenance.command_line("knee", "run", name, *running.engine_words(options))
-        jobs.append(running.Job(text, name, out, file.stem, words))
+        jobs.append(running.Job(scenario, text, name, out, file.stem, words))
     return running.run_all(jobs, options)
 
 

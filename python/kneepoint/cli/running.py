@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from kneepoint import human, provenance, say
+from kneepoint import _core, human, provenance, say
 from kneepoint.runs import api, doubts, manifest, output, progress
 from kneepoint.runs.folder import next_free
 from kneepoint.runs.results import Run
@@ -26,8 +26,9 @@ class Terminated(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Job:
-    """A scenario to run. Without `out` it goes to the next free `runs/STEM-N`."""
+    """A scenario to run, as it was read. Without `out` it goes to the next free `runs/STEM-N`."""
 
+    scenario: _core.Scenario
     text: str
     file: str
     out: Path | None
@@ -53,6 +54,7 @@ def run_all(jobs: Iterable[Job], options: Options) -> int:
                 parts=options.parts,
                 watcher=progress.watcher(quiet=options.quiet),
                 command=job.command,
+                scenario=job.scenario,
             )
         runs.append(found)
         show(found, options, first=len(runs) == 1)
@@ -124,10 +126,10 @@ def interruptible(out: Path, kept: str = "run.json", command: Sequence[str] = ("
         signal.signal(signal.SIGTERM, before)
 
 
-def dry_run(texts: Sequence[tuple[str, str]], options: Options) -> int:
+def dry_run(scenarios: Sequence[tuple[_core.Scenario, str]], options: Options) -> int:
+    """Prints the plans of scenarios, each with the name of its file."""
     plans = []
-    for text, file in texts:
-        scenario = api.parse(text, file)
+    for scenario, file in scenarios:
         cells = [manifest.plain_cell(cell) for cell in scenario.cells]
         plans.append(
             {

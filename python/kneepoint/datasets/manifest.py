@@ -6,7 +6,7 @@ A recording has none: what is known of it stands in its rows.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,34 @@ def read(file: Path) -> dict[str, Any]:
     if found.get("schema") != SCHEMA:
         got = found.get("schema")
         raise RunFolderError(f"{file}: schema: got {got!r}; expected {SCHEMA}. It is of another version of kneepoint.")
+    if "facts" in found:
+        try:
+            return _with_facts_in_place(found)
+        except (LookupError, TypeError):
+            raise RunFolderError(
+                f"{file}: cells: describe: got other than positions in facts; expected the file as kneepoint wrote "
+                "it. Run the scenario again."
+            ) from None
     return found
+
+
+def with_facts_once(run: Mapping[str, Any]) -> dict[str, Any]:
+    """What `run.json` holds of a run: nearly all facts of its cells are those of thousands of others, and stand in
+    `facts` once; `describe` of a cell has their positions."""
+    facts: dict[tuple[str, str, str], int] = {}
+    cells = [
+        {**cell, "describe": [facts.setdefault(tuple(fact), len(facts)) for fact in cell["describe"]]}
+        for cell in run["cells"]
+    ]
+    return {**run, "cells": cells, "facts": [list(fact) for fact in facts]}
+
+
+def _with_facts_in_place(run: dict[str, Any]) -> dict[str, Any]:
+    """The opposite. Raises LookupError, TypeError."""
+    facts = run.pop("facts")
+    for cell in run["cells"]:
+        cell["describe"] = [facts[position] for position in cell["describe"]]
+    return run
 
 
 def imports(folder: Path) -> Iterator[dict[str, Any]]:

@@ -73,7 +73,7 @@ class Connections:
             labels[label] = labels.get(label, 0) + 1
             if labels[label] > 1:
                 label = f"{label} ({labels[label]})"
-            found.append(Connection(key, label, int(row["begin_ns"]), int(row["end_ns"])))
+            found.append(Connection(key, label, int(row["first_ns"]), int(row["last_ns"])))
         return found
 
     @cached_property
@@ -130,10 +130,12 @@ class Connections:
             cuts = np.r_[0, np.flatnonzero(places[1:] != places[:-1]) + 1, len(places)]
             for begin, stop in pairwise(cuts.tolist()):
                 place = int(places[begin])
-                t_ns = rows["t_ns"][begin:stop]
-                last_ns[place] = int(t_ns[-1])
+                last_ns[place] = int(rows["t_ns"][stop - 1])
                 for panel in self.panels:
-                    value = _known(panel, rows[panel.column][begin:stop])
+                    t_ns = rows[_since(panel)][begin:stop]
+                    value = _known(panel, rows[panel.name][begin:stop])
+                    # What was before a source's zero is no part of what it measured.
+                    value[t_ns < 0] = np.nan
                     kept = thin.steps(t_ns, value) if not panel.is_counter else _finite(t_ns, value)
                     gathered.setdefault((place, panel.name), []).append(kept)
         for place in range(len(self.shown)):
@@ -160,32 +162,47 @@ class Connections:
 
     def _batches(self) -> Iterator[dict[str, NDArray[Any]]]:
         """Rows of those shown, connection by connection in the order of their times; memory holds a few at a time."""
-        source = self.source
+        time = self.source.time
         same = " and ".join(f"rows.{name} is not distinct from ranked.{name}" for name in self._key)
-        columns = ", ".join(f"rows.{panel.column}::double as {panel.column}" for panel in self.panels)
+        times = {_since(panel): f"coalesce({panel.since}, {time})" for panel in self.panels if panel.since}
+        times["t_ns"] = time
+        values = {panel.name: _value(panel) for panel in self.panels}
+        columns = ", ".join(
+            [
+                *self._key,
+                *(f"({when} - {self.begin_ns})::bigint as {name}" for name, when in times.items()),
+                *(f"{value} as {name}" for name, value in values.items()),
+            ]
+        )
+        names = ["place", *times, *values]
         query = f"""
-            select ranked.place, rows.{source.time} - {self.begin_ns} as t_ns, {columns}
-            from {source.table} as rows join ({self._ranked()}) as ranked on {same}
-            where ranked.place < {SHOWN_AT_MOST} and rows.{source.time} is not null
-            order by ranked.place, rows.{source.time}
+            select {", ".join(names)}
+            from (select {columns} from {self.source.table} where {self._is_timed}) as rows
+            join ({self._ranked()}) as ranked on {same}
+            where place < {SHOWN_AT_MOST}
+            order by place, t_ns
         """
-        names = ["place", "t_ns", *(panel.column for panel in self.panels)]
         with sql.opened(self.dataset) as database:
             for batch in filter(len, database.sql(query).to_arrow_reader()):
-                found = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in names}
-                yield {**found, "t_ns": found["t_ns"].astype(np.int64)}
+                yield {name: batch.column(name).to_numpy(zero_copy_only=False) for name in names}
 
     def _ranked(self) -> str:
         """A query for the connections with their `place`, 0 for the one that sent most."""
         keys = ", ".join(self._key)
-        sent = f"coalesce(max({self._sent}) - min({self._sent}), 0)" if self._sent else "0"
+        rows, sent = "count(*)", "0"
+        if self._sent:
+            sent = f"max({self._sent}) - min({self._sent})" if self.source.sent_is_counter else f"sum({self._sent})"
+        else:
+            # Such a table has series that nobody draws as well.
+            rows = f"count(coalesce({', '.join(map(_value, self.panels))}))"
         return f"""
             select *, row_number() over (order by sent desc, n desc, {keys}) - 1 as place
             from (
-                select {keys}, count(*) as n, {sent} as sent,
-                       min({self.source.time}) as begin_ns, max({self.source.time}) as end_ns
+                select {keys}, {rows} as n, coalesce({sent}, 0) as sent,
+                       min({self.source.time}) as first_ns, max({self.source.time}) as last_ns
                 from {self.source.table} where {self._is_timed} group by {keys}
             )
+            where n > 0
             qualify sent > 0 or max(sent) over () = 0
         """
 
@@ -208,6 +225,17 @@ class Connections:
             return {}
         rows = self.dataset.rows(self.source.named_in, [*self._key, *self.source.ends]).to_pylist()
         return {tuple(row[name] for name in self._key): {name: row[name] for name in self.source.ends} for row in rows}
+
+
+def _value(panel: Panel) -> str:
+    """A panel's value in a row, in SQL."""
+    value = f"{panel.column}::double"
+    return f"case when units = '{panel.units}' then {value} end" if panel.units else value
+
+
+def _since(panel: Panel) -> str:
+    """Where a row has the time from which on that value holds."""
+    return f"since_{panel.name}" if panel.since else "t_ns"
 
 
 def ends(source: str, source_port: int, destination: str, destination_port: int) -> str:

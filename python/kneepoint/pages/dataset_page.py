@@ -62,5 +62,6 @@ def _caption(found: Observed) -> str:
     """How the figure is read, and what it leaves out."""
     series = found.series
     shown, total = len(series.shown), series.total
-    which = f"{human.counted(shown, 'connection')} of {total:,}, those that sent most" if total > shown else "All"
+    most = "those that sent most" if series.source.sent else "those with most rows"
+    which = f"{human.counted(shown, 'connection')} of {total:,}, {most}" if total > shown else "All"
     return f"{which}, from the table {series.source.table}. {HOW_TO_LOOK}"

@@ -21,6 +21,10 @@ class Panel:
     unit: str
     is_counter: bool = False
     """The column counts; its increase per second is drawn."""
+    units: str = ""
+    """Where the column `units` of each row says what its value is in: this, or the row is of another panel."""
+    since: str = ""
+    """When the value begins to hold, in SQL of the row's columns; by default at the row's own time."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,10 @@ class Source:
     key: tuple[str, ...]
     """Rows in which all of these are equal are of one connection."""
     panels: tuple[Panel, ...]
-    sent: str
-    """Column that counts the bytes that arrived: the connections with most are shown."""
+    sent: str = ""
+    """Column with the bytes that arrived: the connections with most are shown. Without one, those with most rows."""
+    sent_is_counter: bool = True
+    """It counts all bytes so far; otherwise those of its row alone."""
     named_in: str = ""
     """Table with the ends of each connection."""
     ends: tuple[str, ...] = ("local_addr", "local_port", "remote_addr", "remote_port")
@@ -63,7 +69,7 @@ SOCKETS = Source(
     ("host", "boot_id", "netns", "cookie", "local_addr", "local_port", "remote_addr", "remote_port"),
     _tcp("sockets"),
     "bytes_acked",
-    "sockets",
+    named_in="sockets",
 )
 ACKS = Source(
     "acks",
@@ -71,8 +77,8 @@ ACKS = Source(
     ("cookie",),
     _tcp("acks"),
     "bytes_acked",
-    "connections",
-    ("source", "source_port", "destination", "destination_port"),
+    named_in="connections",
+    ends=("source", "source_port", "destination", "destination_port"),
 )
 CAPTURE = Source(
     "capture_acks",
@@ -84,9 +90,41 @@ CAPTURE = Source(
         Panel("rtt", "Round-trip time", "capture_acks", "rtt_us", 1e-3, "ms"),
     ),
     "bytes_acked",
-    "capture_acks",
+    named_in="capture_acks",
 )
-SOURCES = (SAMPLES, SOCKETS, ACKS, CAPTURE)
+IPERF3 = Source(
+    "iperf3_intervals",
+    "end_ns",
+    ("file", "test", "stream"),
+    (
+        Panel("goodput", "Goodput", "iperf3_intervals", "goodput_bits_per_sec", 1e-6, "Mbit/s", since="start_ns"),
+        Panel("written", "Written", "iperf3_intervals", "written_bits_per_sec", 1e-6, "Mbit/s", since="start_ns"),
+        Panel("cwnd", "Congestion window", "iperf3_intervals", "snd_cwnd_bytes", 1e-3, "kB"),
+        Panel("srtt", "Smoothed RTT", "iperf3_intervals", "srtt_us", 1e-3, "ms"),
+    ),
+    "bytes",
+    sent_is_counter=False,
+)
+FLENT = Source(
+    "flent_samples",
+    "t_ns",
+    ("file", "series"),
+    (
+        Panel(
+            "goodput",
+            "Goodput",
+            "flent_samples",
+            "value",
+            1.0,
+            "Mbit/s",
+            units="Mbits/s",
+            since="greatest(t_ns - coalesce(duration_us, 0) * 1000, 0)",
+        ),
+        Panel("rtt", "Latency", "flent_samples", "value", 1.0, "ms", units="ms"),
+        *_tcp("flent_samples"),
+    ),
+)
+SOURCES = (SAMPLES, SOCKETS, ACKS, CAPTURE, IPERF3, FLENT)
 
 
 def of(dataset: Dataset) -> Source | None:

@@ -194,14 +194,16 @@ def run_text(
     parts: str | None = None,
     watcher: Watcher | None = None,
     command: str | None = None,
+    scenario: _core.Scenario | None = None,
 ) -> Run:
-    """Parses and runs; nothing is written before the scenario has been found good."""
+    """Parses and runs; nothing is written before the scenario has been found good. `scenario`: what `parse` made of the
+    text, where that is known."""
     check_engine(engine, bpf, programs_as_root)
     _check_cluster(cluster, parts, engine, workers, out)
     count = workers if workers is not None else engines.default_workers(engine)
     if count < 1:
         raise UsageError(f"workers: got {count}; expected 1 or more.")
-    scenario = parse(text, file)
+    scenario = scenario or parse(text, file)
     watcher = watcher or Watcher()
     meta = manifest.describe(scenario, text, file, command or _command(file), engine, bpf)
     has_programs = engine == "kernel" and engines.runs_programs(scenario.cells)
@@ -275,7 +277,7 @@ def _cautioned(
     from . import phase
 
     run_late = on.run_late if on else phase.pooled(job.scenario, workers)
-    found = phase.cautions(job.scenario, run.flows.arrow(), run_late, watcher)
+    found = phase.cautions(run.meta, run.flows.arrow(), run_late, watcher)
     return [
         {**cell, "cautions": [*cell["cautions"], found[cell["index"]]]} if cell["index"] in found else cell
         for cell in cells

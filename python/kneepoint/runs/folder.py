@@ -37,6 +37,8 @@ _ROW_GROUP = 1 << 17
 _WRITE_PART = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 _READ_PART = pa.ipc.IpcReadOptions(use_threads=False)
 
+_JSON = json.JSONEncoder(ensure_ascii=False).encode
+
 _NAME = b"table"
 """Key of a schema that holds the table's name, as the engines write it."""
 
@@ -115,7 +117,7 @@ class RunFolder:
         return manifest.read(self.path / manifest.RUN)
 
     def write_json(self, content: Mapping[str, Any]) -> None:
-        fields = {"schema": manifest.SCHEMA, **content}
+        fields = {"schema": manifest.SCHEMA, **manifest.with_facts_once(content)}
         text = ",\n".join(f"{json.dumps(name)}: {_lines(value)}" for name, value in fields.items())
         try:
             with new_file(self._writing, "run.json") as file:
@@ -283,8 +285,8 @@ def _numbers(parent: Path, stem: str) -> list[int]:
 def _lines(value: Any) -> str:
     """JSON with a line per entry of a list, so that a matrix of thousands of cells stays readable and small."""
     if not isinstance(value, list) or not value:
-        return json.dumps(value, ensure_ascii=False)
-    return "[\n  " + ",\n  ".join(json.dumps(entry, ensure_ascii=False) for entry in value) + "\n]"
+        return _JSON(value)
+    return "[\n  " + ",\n  ".join(map(_JSON, value)) + "\n]"
 
 
 def _part_name(key: Key) -> str:

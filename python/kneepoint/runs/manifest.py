@@ -6,10 +6,12 @@ title claim file   of the scenario; `file` is the name it was given by
 scenario           its text, verbatim;  scenario_sha256 its hash
 seed repeat        as the scenario says
 cells              per cell: index, hash (of what an engine is given: cells of one version that are alike have
-                   the same), axes, describe (key, value, doc), cautions (what its settings are warned of),
+                   the same), axes, describe (positions in facts), cautions (what its settings are warned of),
                    duration_ns, warmup_ns, rate_bits_per_sec, rtt_ns, bdp_bytes, buffer_bytes, buffer_pkts,
                    flows (group, name, algorithm, workload, count); phase_noise_ns, the lateness of hosts that shows
                    whether its shares depend on their phase; null: they cannot
+facts              (key, value, doc) of what describes cells, each once. `datasets.manifest.read` puts them in the
+                   place of their positions
 expects            assert and line of each [[expect]]
 published          value, figure, source and line of each [[published]]
 engine             "sim" or "kernel";  engine_version the version of kneepoint
@@ -69,11 +71,10 @@ def describe(
 
 
 def plain_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """A cell as JSON has it: lists for tuples."""
+    """A cell as JSON has it: lists for tuples, but for its facts, which are many."""
     return {
         **cell,
         "axes": [list(axis) for axis in cell["axes"]],
-        "describe": [list(row) for row in cell["describe"]],
         "flows": [dict(flow) for flow in cell["flows"]],
     }
 

@@ -35,11 +35,11 @@ class Late:
     def __init__(self, scenario: _core.Scenario) -> None:
         self.scenario = scenario
         self.cells = scenario.cells
-        self.noise_ns = {cell["index"]: cell["phase_noise_ns"] for cell in self.cells}
 
     def run_cell(self, index: int, rep: int, *, cancel: Any = None, progress: Any = None) -> pa.Table:
         """The flows of one repetition."""
-        found = self.scenario.run_cell(index, rep, cancel=cancel, progress=progress, noise_ns=self.noise_ns[index])
+        noise_ns = self.cells[index]["phase_noise_ns"]
+        found = self.scenario.run_cell(index, rep, cancel=cancel, progress=progress, noise_ns=noise_ns)
         return tables.of_simulator(found)["flows"]
 
 
@@ -58,14 +58,15 @@ def pooled(scenario: _core.Scenario, workers: int) -> RunLate:
     return run
 
 
-def cautions(scenario: _core.Scenario, flows: pa.Table, run_late: RunLate, watcher: pool.Watcher) -> dict[int, str]:
-    """What is to be said of each cell whose shares depend on the phase; `flows` is the run's table.
+def cautions(meta: Mapping[str, Any], flows: pa.Table, run_late: RunLate, watcher: pool.Watcher) -> dict[int, str]:
+    """What is to be said of each cell whose shares depend on the phase; `meta` is the run's `run.json`, `flows` its
+    table.
 
     A cell is looked at when its flows may have a phase and it has several repetitions: without an interval there is
     nothing that a further repetition could be outside of.
     """
-    chosen = {cell["index"]: cell for cell in scenario.cells if cell["phase_noise_ns"] is not None}
-    if not chosen or scenario.repeat < 2:
+    chosen = {cell["index"]: cell for cell in meta["cells"] if cell["phase_noise_ns"] is not None}
+    if not chosen or meta["repeat"] < 2:
         return {}
     with watcher.phase("Repeating cells with late hosts"):
         late = run_late([(cell, 0) for cell in chosen])

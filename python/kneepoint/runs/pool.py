@@ -78,7 +78,6 @@ def execute(
     goes on after every thread has ended.
     """
     watcher = watcher or Watcher()
-    lengths = {int(cell["index"]): max(int(cell["duration_ns"]), 1) for cell in engine.cells}
     pending, lock, stopped = iter(keys), threading.Lock(), threading.Event()
 
     def work() -> None:
@@ -98,9 +97,10 @@ def execute(
     def run_one(key: Key) -> None:
         cell, rep = key
         watcher.running(key, 0.0)
+        length_ns = max(int(engine.cells[cell]["duration_ns"]), 1)
 
         def progress(now_ns: int) -> None:
-            watcher.running(key, min(now_ns / lengths[cell], 1.0))
+            watcher.running(key, min(now_ns / length_ns, 1.0))
 
         keep(key, engine.run_cell(cell, rep, cancel=cancel, progress=progress))
         with lock:

@@ -7,6 +7,7 @@ import threading
 
 from kneepoint.live import trace
 
+from . import loopback
 from .asked import Asked, Found, fact
 
 _COLUMNS = ("t_ns", "snd_una", "snd_cwnd", "snd_ssthresh", "srtt_us")
@@ -25,7 +26,7 @@ def check(asked: Asked) -> Found:
     over, begun = threading.Event(), threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        moved = threading.Thread(target=_transfer, args=(listener, port, begun, over), daemon=True)
+        moved = threading.Thread(target=_transfer, args=(listener, begun, over), daemon=True)
         moved.start()
         found = trace.connections(
             asked.folder / "trace",
@@ -61,23 +62,12 @@ def check(asked: Asked) -> Found:
     return Found(outcomes, [("trace", f"{shown}, {found.about['lost']} records lost")])
 
 
-def _transfer(listener: socket.socket, port: int, begun: threading.Event, over: threading.Event) -> None:
+def _transfer(listener: socket.socket, begun: threading.Event, over: threading.Event) -> None:
     """Sends once the trace is under way."""
     begun.wait(_TRACE_SEC)
     try:
-        with socket.create_connection(("127.0.0.1", port)) as sender:
-            receiver, _ = listener.accept()
-            with receiver:
-                reader = threading.Thread(target=_drain, args=(receiver,), daemon=True)
-                reader.start()
-                for _ in range(_BYTES // _CHUNK_BYTES):
-                    sender.sendall(bytes(_CHUNK_BYTES))
-                sender.shutdown(socket.SHUT_WR)
-                reader.join()
+        with loopback.sending(listener) as sender:
+            for _ in range(_BYTES // _CHUNK_BYTES):
+                sender.sendall(bytes(_CHUNK_BYTES))
     finally:
         over.set()
-
-
-def _drain(receiver: socket.socket) -> None:
-    while receiver.recv(_CHUNK_BYTES):
-        pass

@@ -12,11 +12,12 @@ import json
 import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 from kneepoint import say
+
+from . import loopback
 
 _BYTES = 4_000_000
 _SECONDS_LEAST = 1.0
@@ -63,26 +64,12 @@ def _refused(*command: str) -> str:
 
 def _transfer() -> str:
     """The algorithm that the kernel gave the sending socket."""
-    with (
-        socket.create_server(("127.0.0.1", 0)) as listener,
-        socket.create_connection(listener.getsockname()) as sender,
-        listener.accept()[0] as receiver,
-    ):
-        reader = threading.Thread(target=_drain, args=(receiver,), daemon=True)
-        reader.start()
+    with socket.create_server(("127.0.0.1", 0)) as listener, loopback.sending(listener) as sender:
         end, sent = time.monotonic() + _SECONDS_LEAST, 0
         while sent < _BYTES or time.monotonic() < end:
             sent += sender.send(bytes(16_384))
             time.sleep(0.001)
-        ran = sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
-        sender.shutdown(socket.SHUT_WR)
-        reader.join()
-    return ran
-
-
-def _drain(receiver: socket.socket) -> None:
-    while receiver.recv(65_536):
-        pass
+        return sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
 
 
 if __name__ == "__main__":

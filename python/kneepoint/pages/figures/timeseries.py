@@ -136,7 +136,9 @@ def chart(run: ReportRun | Observed, layout: Layout) -> Any:
             layers += buffer_line(run, panel)
         return alt.layer(*layers).properties(width=layout.width, height=PANEL_HEIGHT)
 
-    panels = [panel_chart(panel, panel is series.panels[-1]) for panel in series.panels]
+    # What others wrote has columns in which some of their files have no value.
+    drawn = [panel for panel in series.panels if isinstance(run, ReportRun) or run.series.lines()[panel.name]]
+    panels = [panel_chart(panel, panel is drawn[-1]) for panel in drawn]
     panels[0] = panels[0].add_params(chosen)
     return alt.vconcat(*(panel.add_params(zoom) for panel in panels), spacing=10)
 
