@@ -1,11 +1,10 @@
 //! One repetition of a cell on the real kernel.
 
 mod cpu;
+mod options;
 mod programs;
 
-use std::collections::BTreeMap;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use knee_collect::KernelError;
@@ -16,12 +15,13 @@ use knee_units::Nanos;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use cpu::Cpu;
+pub use options::Options;
 use programs::Programs;
 
 use crate::rows::{self, Reports};
 use crate::sampler::Sampler;
 use crate::traffic::{self, EndReport, Flow, Plan, Progress, Shared, Side};
-use crate::{Child, Facts, Lab, RunAs};
+use crate::{Child, Facts, Lab};
 
 /// From the start of the processes to the start of the run: they have to be there.
 const LEAD: Duration = Duration::from_millis(100);
@@ -29,16 +29,6 @@ const LEAD: Duration = Duration::from_millis(100);
 const CPU_INTERVAL_NS: u64 = 100_000_000;
 /// How long a process may take to report at the end.
 const REPORT_PATIENCE: Duration = Duration::from_secs(20);
-
-/// What the caller settles.
-pub struct Options {
-    /// What the kernel calls each of the scenario's algorithms.
-    pub congestion: BTreeMap<String, String>,
-    /// Where what programs print is kept.
-    pub output: PathBuf,
-    /// Who programs run as; `None`: as the lab does.
-    pub run_as: Option<RunAs>,
-}
 
 /// What one repetition produced.
 #[derive(Default)]

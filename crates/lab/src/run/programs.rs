@@ -10,7 +10,7 @@ use knee_scenario::Cell;
 use knee_scenario::workload::Commands;
 use nix::unistd::Pid;
 
-use super::Options;
+use super::options::Options;
 use crate::{Ended, Lab, Listeners, Program};
 
 /// How long a server program may take to listen.
