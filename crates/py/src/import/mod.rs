@@ -2,7 +2,7 @@
 
 mod bring;
 
-use knee_import::{Columns, Count, Kind, Opt, TableKind, Takes};
+use knee_import::{Columns, Count, IMPORTERS, Kind, Opt, TableKind, Takes, find};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -26,7 +26,7 @@ pub fn import_files<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Imported<'py>> {
     let usage = |error: String| errors::usage(py, &error);
-    let kind = knee_import::find(name).ok_or_else(|| {
+    let kind = find(name).ok_or_else(|| {
         usage(format!(
             "got the importer \"{name}\"; expected {}.",
             names()
@@ -41,17 +41,14 @@ pub fn import_files<'py>(
 }
 
 fn names() -> String {
-    let names: Vec<_> = knee_import::IMPORTERS
-        .iter()
-        .map(|kind| kind.name)
-        .collect();
+    let names: Vec<_> = IMPORTERS.iter().map(|kind| kind.name).collect();
     names.join(", ")
 }
 
 /// Every importer, as its `Kind` describes it.
 #[pyfunction]
 pub fn importers(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
-    described(py, knee_import::IMPORTERS, kind_dict)
+    described(py, IMPORTERS, kind_dict)
 }
 
 fn described<'py, T>(
