@@ -109,6 +109,21 @@ mod tests {
     }
 
     #[test]
+    fn largest_burst_passes_whole() {
+        let mut policer = Policer::new(PolicerSpec {
+            rate: mbit(12),
+            burst_bytes: MAX_BURST_BYTES,
+            action: Action::Drop,
+        });
+        let mut half = || {
+            let mut packet = packet(0);
+            packet.bytes = 1 << 29;
+            policer.admit(Nanos::ZERO, &mut packet)
+        };
+        assert_eq!([half(), half(), half()], [true, true, false]);
+    }
+
+    #[test]
     fn policer_drops_nothing_at_its_rate() {
         let mut policer = policer(Action::Drop);
         assert_eq!(passed(&mut policer, Nanos::from_ms(1)), 1_000);

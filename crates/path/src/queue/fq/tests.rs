@@ -145,3 +145,26 @@ fn fq_drops_the_arriving_packet_at_its_limit() {
     let dropped: Vec<u32> = link.dropped.iter().map(|(_, p)| p.handle).collect();
     assert_eq!(dropped, [11, 12, 13, 14], "one is on the wire");
 }
+
+/// fq_change() takes no less than 256 bytes for a turn.
+#[test]
+fn fq_lets_a_flow_send_256_bytes_in_turn_whatever_the_quantum() {
+    let mut link = link(
+        BufferLimit::Unlimited,
+        &[("quantum", 1.0), ("initial_quantum", 1.0)],
+    );
+    for flow in 0..2 {
+        for _ in 0..4 {
+            let packet = packet(flow);
+            link.offer(
+                ms(0),
+                Packet {
+                    bytes: 256,
+                    ..packet
+                },
+            );
+        }
+    }
+    link.drain();
+    assert_eq!(flows_sent(&link), [0, 1, 0, 1, 0, 1, 0, 1]);
+}
