@@ -74,15 +74,16 @@ macro_rules! keyed {
 
             /// Its keys with their values, in the order of the fields.
             pub(crate) fn lines(&self) -> Vec<$crate::describe::Shown> {
-                let mut lines = Vec::new();
-                $(
-                    $( $( lines.push($crate::describe::Shown::Given(stringify!($given))); )* )?
-                    $( {
-                        const KEYS: &[$crate::keys::Key] = &[$($key),+];
-                        lines.extend($crate::keyed::shown(KEYS, &self.$field));
-                    } )?
-                )*
-                lines
+                let of_fields = [
+                    $(
+                        $( $( vec![$crate::describe::Shown::Given(stringify!($given))], )* )?
+                        $( {
+                            const KEYS: &[$crate::keys::Key] = &[$($key),+];
+                            $crate::keyed::shown(KEYS, &self.$field)
+                        }, )?
+                    )*
+                ];
+                of_fields.into_iter().flatten().collect()
             }
         }
     };

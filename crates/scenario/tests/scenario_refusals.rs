@@ -8,9 +8,10 @@ mod common;
 use common::{edited, read};
 use knee_path::queue::QUEUES;
 use knee_scenario::keys;
+use knee_scenario::workload::WORKLOADS;
 
 /// (passage of `GOOD`, what replaces it, the error). `{keys of path}` stands for all keys of that table, as
-/// docs/scenario.md lists them.
+/// docs/scenario.md lists them, `{workloads}` for the names of all.
 type Row = (&'static str, &'static str, &'static str);
 
 fn refused(rows: &[Row]) {
@@ -26,6 +27,8 @@ fn refused(rows: &[Row]) {
             .fold(error.to_string(), |error, table| {
                 error.replace(&format!("{{keys of {table}}}"), &of(table))
             });
+        let workloads: Vec<&str> = WORKLOADS.iter().map(|kind| kind.name).collect();
+        let error = error.replace("{workloads}", &workloads.join(", "));
         match read(&edited(from, to)) {
             Ok(_) => panic!("{to:?} was accepted; expected: {error}"),
             Err(got) => assert_eq!(got.to_string(), error, "with {to:?}"),
@@ -265,7 +268,7 @@ loss = "periodc 1%""#,
             r#"algorithm = "cubic""#,
             r#"algorithm = "cubic"
 workload = "bukl""#,
-            r#"s.toml:9: flow.0.workload: unknown workload "bukl"; known: bulk, transfer, on-off, request-response, web, programs. Did you mean "bulk"?"#,
+            r#"s.toml:9: flow.0.workload: unknown workload "bukl"; known: {workloads}. Did you mean "bulk"?"#,
         ),
         (
             r#"rtt = "100ms""#,
