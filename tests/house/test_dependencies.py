@@ -44,7 +44,15 @@ ALLOWED: dict[str, set[str]] = {
         "knee-transit",
         "knee-units",
     },
-    "knee-fuzz": {"knee-collect", "knee-import", "knee-observe", "knee-path", "knee-scenario", "knee-transit", "knee-units"},
+    "knee-fuzz": {
+        "knee-collect",
+        "knee-import",
+        "knee-observe",
+        "knee-path",
+        "knee-scenario",
+        "knee-transit",
+        "knee-units",
+    },
     "knee-py": {
         "knee-cc",
         "knee-collect",
