@@ -21,7 +21,8 @@ ALLOWED: dict[str, set[str]] = {
     "knee-tables": set(),
     "knee-transit": {"knee-units"},
     "knee-path": {"knee-tables", "knee-transit", "knee-units"},
-    "knee-scenario": {"knee-path", "knee-transit", "knee-units"},
+    "knee-keys": {"knee-path", "knee-transit", "knee-units"},
+    "knee-scenario": {"knee-keys", "knee-path", "knee-transit", "knee-units"},
     "knee-tcp": {"knee-cc", "knee-path", "knee-tables", "knee-units"},
     "knee-sim": {"knee-cc", "knee-path", "knee-scenario", "knee-tables", "knee-tcp", "knee-transit", "knee-units"},
     "knee-run": {"knee-cc", "knee-path", "knee-scenario", "knee-sim", "knee-tables", "knee-units"},
@@ -43,7 +44,15 @@ ALLOWED: dict[str, set[str]] = {
         "knee-transit",
         "knee-units",
     },
-    "knee-fuzz": {"knee-collect", "knee-import", "knee-observe", "knee-path", "knee-scenario", "knee-transit", "knee-units"},
+    "knee-fuzz": {
+        "knee-collect",
+        "knee-import",
+        "knee-observe",
+        "knee-path",
+        "knee-scenario",
+        "knee-transit",
+        "knee-units",
+    },
     "knee-py": {
         "knee-cc",
         "knee-collect",
@@ -61,10 +70,10 @@ ALLOWED: dict[str, set[str]] = {
     },
 }
 # Crates that are pure: none of these may stand in them.
-PURE = ("units", "tables", "path", "scenario", "run")
+PURE = ("units", "tables", "path", "keys", "scenario", "run")
 IMPURE = re.compile(r"std::(fs|net|thread|process|env)\b|\b(Instant|SystemTime)::now\b|\bthread_rng\b")
 # Crates that compute a cell's tables, which are the same on every platform.
-PORTABLE = ("units", "tables", "transit", "path", "scenario", "tcp", "sim", "run")
+PORTABLE = ("units", "tables", "transit", "path", "keys", "scenario", "tcp", "sim", "run")
 # What std leaves to the platform, whose last bits differ; sqrt, round and the like are exact everywhere.
 OF_THE_PLATFORM = re.compile(
     r"(\.|\bf64::)(a?(sin|cos|tan)h?|sin_cos|atan2|cbrt|exp(2|_m1)?|hypot|ln(_1p)?|log(2|10)?|pow[if]|(ln_)?gamma)\("

@@ -6,7 +6,7 @@ use knee_path::queue::BufferLimit;
 use knee_units::params::Params;
 use knee_units::{Nanos, Rate};
 
-use super::Cell;
+use crate::cell::Cell;
 
 /// A sentence each, without the cell's number; empty for nearly every cell.
 pub fn cautions(cell: &Cell) -> Vec<String> {

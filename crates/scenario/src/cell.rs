@@ -6,15 +6,16 @@ mod host;
 pub use flow::FlowSpec;
 pub use host::Host;
 
+use knee_keys::key::Default::{Required, Value};
+use knee_keys::key::{Kind, fixed, key, secs, us};
+use knee_keys::keyed;
+use knee_keys::keyed::{Choice, Field};
+use knee_keys::value;
 use knee_path::Path;
 use knee_path::packet::HEADER_BYTES;
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;
-
-use crate::keyed::keyed;
-use crate::keys::Default::{Required, Value};
-use crate::keys::{Kind, fixed, key, secs, us};
 
 keyed! {
     /// One point of a scenario's matrix, every value resolved. Its serial form is what an engine is given of it: all but
@@ -206,8 +207,23 @@ impl Pacing {
 
     const ALL: [Pacing; 3] = [Pacing::Internal, Pacing::Timer, Pacing::Fq];
 
-    pub(super) fn named(name: &str) -> Pacing {
+    fn named(name: &str) -> Pacing {
         let found = Pacing::ALL.into_iter().find(|pacing| pacing.name() == name);
         found.expect("the registry has the names")
     }
 }
+
+impl Field for Pacing {
+    fn read(values: &[Option<&value::Value>]) -> Option<Pacing> {
+        match values {
+            [Some(value::Value::Name(name))] => Some(Pacing::named(name)),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, _kind: &Kind) -> Vec<String> {
+        vec![self.name().into()]
+    }
+}
+
+impl Choice for Pacing {}

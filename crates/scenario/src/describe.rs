@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use knee_keys::keyed::Shown;
+use knee_keys::names::Names;
+use knee_keys::settings::ParamInfo;
 use knee_path::queue::BufferLimit;
 use knee_path::queue::policer::Action;
 use knee_path::{Backend, Path, RttChange};
@@ -10,9 +13,9 @@ use knee_transit::trace::RateTrace;
 use knee_units::params::Params;
 use knee_units::{Nanos, Rate};
 
-use super::keys::Section;
-use super::read::ACK;
-use super::{Cell, FlowSpec, Names, ParamInfo};
+use crate::cell::{Cell, FlowSpec};
+use crate::keys::Section;
+use crate::read::ACK;
 
 /// Key, value with its unit, and what it means. Keys are those of the file;
 /// what is derived has a key with its unit last: `path.bdp_bytes`.
@@ -55,20 +58,6 @@ pub fn describe(cell: &Cell, names: &Names) -> Vec<Fact> {
         }
     }
     facts.0
-}
-
-/// A line of a description as the thing itself tells it.
-pub enum Shown {
-    /// A key of the table that the thing stands in, and its value as a scenario writes it, but without quotes.
-    Key(&'static str, String),
-    /// What follows from keys: a name with its unit last.
-    Derived {
-        name: &'static str,
-        value: String,
-        doc: &'static str,
-    },
-    /// The place of a field that has no key of its own.
-    Given(&'static str),
 }
 
 struct Facts(Vec<Fact>);

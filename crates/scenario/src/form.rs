@@ -7,13 +7,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use knee_keys::names::Names;
 use knee_units::files::ReadFile;
 use knee_units::parse::quoted;
 use serde::{Deserialize, Serialize};
 
-use super::keys::Section;
-use super::matrix::Point;
-use super::{Cell, Names, Scenario, parse, resolve};
+use crate::cell::Cell;
+use crate::keys::Section;
+use crate::matrix::Point;
+use crate::{Scenario, parse, resolve};
 
 /// Cells of other versions may mean something else: a default may have changed.
 const VERSION: &str = env!("CARGO_PKG_VERSION");

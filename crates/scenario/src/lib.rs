@@ -5,36 +5,38 @@
 //! filled in, BDP turned into bytes). Engines see only cells.
 
 mod axes;
+mod besides;
 mod cautions;
 mod cell;
 mod describe;
 mod error;
 mod form;
-mod keyed;
 mod keys;
 mod matrix;
 mod read;
 mod resolve;
-mod settings;
-mod value;
 pub mod workload;
 mod zip;
 
+pub use besides::{Expect, Published};
 pub use cautions::{cautions, phase_noise};
 pub use cell::*;
 pub use describe::{Fact, bdp_bytes, describe};
-pub use error::{Problem, ScenarioError, ScenarioErrors};
+pub use error::ScenarioErrors;
 pub use form::{CellError, read_cell};
 pub use keys::{KeyDoc, keys};
-pub use settings::{Form, ParamInfo};
+pub use knee_keys::error::{Problem, ScenarioError};
+pub use knee_keys::names::{AlgorithmInfo, Names};
+pub use knee_keys::settings::{Form, ParamInfo};
 pub use workload::WorkloadSpec;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use knee_keys::error::Mistakes;
 use knee_units::Nanos;
-use knee_units::files::{Files, ReadFile};
+use knee_units::files::Files;
 
 /// A scenario file, read and checked.
 #[derive(Clone)]
@@ -74,7 +76,7 @@ impl Scenario {
             names,
             file,
         } = &*self.source;
-        let mistakes = error::Mistakes::new(file);
+        let mistakes = Mistakes::new(file);
         (index < matrix.n_cells()).then(|| {
             let cell = resolve::cell(matrix, names, &mistakes, index);
             cell.expect("every cell was looked at when the file was read")
@@ -107,51 +109,6 @@ impl fmt::Debug for Scenario {
     }
 }
 
-/// An `[[expect]]`: checked on a run's results by the front.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expect {
-    pub assert: String,
-    /// Where it stands in the file, from 1.
-    pub line: u32,
-}
-
-/// A `[[published]]`: a figure that others printed, shown beside ours by the
-/// front and never checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Published {
-    /// What of ours it stands beside: an expression as in [`Expect::assert`].
-    pub value: String,
-    /// As printed, with its unit.
-    pub figure: String,
-    /// Where it was printed, and how it was measured.
-    pub source: String,
-    /// Where `value` stands in the file, from 1.
-    pub line: u32,
-}
-
-/// What a scenario may name but this crate does not know.
-#[derive(Clone, Debug, Default)]
-pub struct Names {
-    pub algorithms: Vec<AlgorithmInfo>,
-    /// How the files are read that a scenario names; `None`: it may name none.
-    pub read_file: Option<ReadFile>,
-}
-
-impl Names {
-    fn algorithm(&self, name: &str) -> Option<&AlgorithmInfo> {
-        self.algorithms
-            .iter()
-            .find(|algorithm| algorithm.name == name)
-    }
-}
-
-/// A congestion control that flows may use.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AlgorithmInfo {
-    pub name: String,
-    pub params: Vec<ParamInfo>,
-}
-
 /// Reads a scenario. `file` is its name for error messages; what was composed
 /// elsewhere is called, for instance, `<command line>`.
 ///
@@ -160,7 +117,7 @@ pub struct AlgorithmInfo {
 /// Everything that is wrong with the file, a paragraph for each mistake: file,
 /// line and key, what was got, what is expected and what to do.
 pub fn parse(text: &str, file: &str, names: &Names) -> Result<Scenario, ScenarioErrors> {
-    let mistakes = error::Mistakes::new(file);
+    let mistakes = Mistakes::new(file);
     let matrix = read::read(text, names, &mistakes)
         // What was not read any more says nothing.
         .filter(|_| !mistakes.is_full())
@@ -187,5 +144,5 @@ pub fn parse(text: &str, file: &str, names: &Names) -> Result<Scenario, Scenario
             }),
         })
     });
-    mistakes.result(scenario, besides)
+    error::result(mistakes, scenario, besides)
 }

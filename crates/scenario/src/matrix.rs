@@ -3,14 +3,16 @@
 //! No combination is kept. A cell's number says which value of each axis it has, and where some combinations are no cells,
 //! a list says which are.
 
+use knee_keys::error::{Mistakes, Problem};
+use knee_keys::value::Value;
+
 use std::collections::{HashMap, HashSet};
 
-use super::axes::{MAX_CELLS, Sample};
-use super::error::{Mistakes, Problem};
-use super::keys::Section;
-use super::read::{Content, Entry, Setting, Target};
-use super::value::Value;
-use super::{Expect, Published, zip};
+use crate::axes::{MAX_CELLS, Sample};
+use crate::besides::{Expect, Published};
+use crate::keys::Section;
+use crate::read::{Content, Entry, Setting, Target};
+use crate::zip;
 
 /// Most cells × `[[flow]]` tables: what is looked through before the first cell runs.
 const MAX_CELL_FLOWS: u64 = 1_000_000;

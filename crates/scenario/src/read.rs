@@ -4,15 +4,16 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
+use knee_keys::error::{Mistakes, Problem};
+use knee_keys::key::{Default, Key};
+use knee_keys::names::Names;
+use knee_keys::value::{self, Value};
 use knee_units::files::{Files, ReadFiles};
 use knee_units::parse::quoted;
 use toml_edit::{Document, Item, Key as TomlKey, Table, TableLike};
 
-use super::Names;
-use super::axes::{Column, Sample, Zip};
-use super::error::{Mistakes, Problem};
-use super::keys::{Default, Key, Section, TABLES};
-use super::value::{self, Value};
+use crate::axes::{Column, Sample, Zip};
+use crate::keys::{Section, TABLES};
 
 mod axes;
 mod params;

@@ -5,21 +5,21 @@ mod flows;
 mod path;
 mod values;
 
-pub(crate) use values::Values;
-
 use std::cell::Cell as Flag;
 
+use knee_keys::error::{Mistakes, Problem, ScenarioError};
+use knee_keys::names::Names;
+use knee_keys::sizes::SizeSpec;
+use knee_keys::value::Value;
 use knee_transit::loss::LossSpec;
 use knee_units::parse::quoted;
 use knee_units::{Nanos, Rate};
 
-use super::error::{Mistakes, Problem, ScenarioError};
-use super::keys::Section;
-use super::matrix::{Matrix, Point};
-use super::read::{Entry, Setting};
-use super::value::Value;
-use super::{Cell, Host, Names};
-use crate::workload::sizes::SizeSpec;
+use crate::cell::{Cell, Host};
+use crate::keys::Section;
+use crate::matrix::{Matrix, Point};
+use crate::read::{Entry, Setting};
+use values::Table;
 
 /// Largest queue: far above any router's, far below what overflows.
 const MAX_BUFFER_BYTES: u128 = 1 << 40;
@@ -232,8 +232,8 @@ impl Resolver<'_> {
     }
 
     /// The values of one table.
-    fn values(&self, section: Section) -> Values<'_> {
-        Values {
+    fn values(&self, section: Section) -> Table<'_> {
+        Table {
             resolver: self,
             section,
         }

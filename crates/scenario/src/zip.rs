@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
+use knee_keys::error::{Mistakes, Problem, nearest};
 use knee_units::parse::quoted;
 
 use crate::axes::Zip;
-use crate::error::{Mistakes, Problem, nearest};
 use crate::read::Setting;
 
 /// The settings that vary together, by the index of each; what is wrong with them is told. Those that remain make an

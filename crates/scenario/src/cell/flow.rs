@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
+use knee_keys::key::Default::{Value, Words};
+use knee_keys::key::{Kind, key, secs};
+use knee_keys::keyed;
 use knee_units::{Nanos, Rate};
 use serde::Serialize;
 
 use super::{PACING, PACING_SOURCE, Pacing};
-use crate::WorkloadSpec;
-use crate::keyed::keyed;
-use crate::keys::Default::{Value, Words};
-use crate::keys::{Kind, key, secs};
+use crate::workload::WorkloadSpec;
 
 keyed! {
     /// One `[[flow]]`: `count` connections alike.

@@ -1,12 +1,12 @@
 //! The hosts of one side, and their keys: `[sender]` and `[receiver]`.
 
+use knee_keys::key::Default::Value;
+use knee_keys::key::{INT_MAX, Key, Kind, key, ms, secs, us};
+use knee_keys::keyed;
 use knee_units::Nanos;
 use serde::Serialize;
 
 use super::{PACING, PACING_SOURCE, Pacing};
-use crate::keyed::keyed;
-use crate::keys::Default::Value;
-use crate::keys::{INT_MAX, Key, Kind, key, ms, secs, us};
 
 const SYSCTL: &str = "Linux 6.18, Documentation/networking/ip-sysctl.rst";
 

@@ -1,7 +1,8 @@
 //! The keys of `[[zip]]` and `[[sample]]`.
 
-use super::Default::{Required, Value, Words};
-use super::{Key, Kind, fixed, key};
+use knee_keys::key::Default::{Required, Value, Words};
+use knee_keys::key::{Key, Kind, fixed, key};
+
 use crate::axes::MAX_CELLS;
 
 pub(super) static ZIP: &[Key] = &[fixed(key(

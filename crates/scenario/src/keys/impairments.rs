@@ -1,9 +1,8 @@
 //! The keys of impairments, as the other keys of a hop.
 
+use knee_keys::key::{Default, Key, Kind, fixed};
 use knee_transit::impairment::{self, Form, IMPAIRMENTS};
 use knee_units::Nanos;
-
-use super::{Default, Key, Kind, fixed};
 
 /// Those of every impairment, in the order of their list.
 pub(super) fn keys() -> impl Iterator<Item = Key> {
@@ -26,7 +25,7 @@ fn key(key: &'static impairment::Key) -> Key {
         // As long as the registry: for ever.
         text => Default::Value(text.leak()),
     };
-    let made = super::key(key.name, kind, default, key.doc, key.source);
+    let made = knee_keys::key::key(key.name, kind, default, key.doc, key.source);
     match kind.takes_list() {
         true => fixed(made),
         false => made,

@@ -2,8 +2,9 @@
 //!
 //! Defaults are those of Linux 6.18, unless the source beside them says otherwise.
 
-use super::Default::{Required, Value, Words};
-use super::{Key, Kind, fixed, key, secs, us};
+use knee_keys::key::Default::{Required, Value, Words};
+use knee_keys::key::{Key, Kind, fixed, key, secs, us};
+
 use crate::workload::WORKLOADS;
 
 /// Words about the scenario.

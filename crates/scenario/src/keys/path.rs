@@ -2,11 +2,12 @@
 
 use std::sync::LazyLock;
 
+use knee_keys::key::Default::{Required, Value, Words};
+use knee_keys::key::{Key, Kind, fixed, key, secs, us};
 use knee_path::queue;
 use knee_path::queue::policer::MAX_BURST_BYTES;
 
-use super::Default::{Required, Value, Words};
-use super::{Key, Kind, fixed, impairments, key, secs, us};
+use super::impairments;
 
 /// Of each hop. A `[path]` is one.
 pub(super) static HOP: LazyLock<Vec<Key>> = LazyLock::new(|| {

@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use knee_keys::error::Problem;
+use knee_keys::value::{self, Value};
 use knee_units::parse::on_one_line;
 use knee_units::rng::Stream;
 use toml_edit::{Item, Table, TableLike, Value as Toml};
@@ -13,9 +15,7 @@ use super::{Content, Entry, Place, Reader, Target, not};
 use crate::axes::distribution::{self, Distribution, DistributionError};
 use crate::axes::table::Paths;
 use crate::axes::{Column, MAX_CELLS, Sample, Source, Zip, choose};
-use crate::error::Problem;
 use crate::keys::Section;
-use crate::value::{self, Value};
 
 impl Reader<'_> {
     pub(super) fn zips(&self, root: &Table) -> Vec<Zip> {

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
+use knee_keys::error::{Problem, nearest};
+use knee_keys::settings::ParamInfo;
 use knee_path::queue;
 use toml_edit::{Item, Value as Toml};
 
 use super::{ACK, Reader, Setting, Target, clean, not};
-use crate::ParamInfo;
-use crate::error::{Problem, nearest};
 use crate::keys::Section;
 
 /// Whose parameters a table holds.

@@ -1,10 +1,10 @@
 //! The tables of a file: where each begins, and what stands in the place of one.
 
+use knee_keys::error::Problem;
+use knee_keys::value;
 use toml_edit::{Item, Table, TableLike, Value as Toml};
 
 use super::{Reader, not, shown_item};
-use crate::error::Problem;
-use crate::value;
 
 impl Reader<'_> {
     /// The table `[name]` and its line. Without one in the file an empty one; `None` where something else stands there,

@@ -1,10 +1,11 @@
 //! Keys that no table has: what is known there, and what is probably meant.
 
+use knee_keys::error::{Problem, nearest};
+use knee_keys::key::Key;
 use knee_path::queue;
 
 use super::{ACK, Reader};
-use crate::error::{Problem, nearest};
-use crate::keys::{Key, Section, TABLES};
+use crate::keys::{Section, TABLES};
 
 impl Reader<'_> {
     pub(super) fn unknown_key(&self, section: Section, name: &str, path: String) -> Problem {

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
+use knee_keys::error::Problem;
+use knee_keys::key::Key;
+use knee_keys::value::{self, Value};
 use knee_units::parse::quoted;
 use toml_edit::{Array, Item, Value as Toml};
 
 use super::{Entry, Reader, not};
-use crate::error::Problem;
-use crate::keys::Key;
-use crate::value::{self, Value};
 
 /// Reads one value: itself, and its label.
 pub(super) type ReadOne<'r> = dyn Fn(&Toml) -> Result<(Value, String), Problem> + 'r;

@@ -3,13 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use knee_keys::error::ScenarioError;
+use knee_keys::value::Value;
 use knee_units::Nanos;
 
 use super::Resolver;
-use crate::error::ScenarioError;
+use crate::cell::FlowSpec;
 use crate::keys::Section;
-use crate::value::Value;
-use crate::{FlowSpec, WorkloadSpec, workload};
+use crate::workload::{self, WorkloadSpec};
 
 /// Most connections of a cell.
 const MAX_CONNECTIONS: u64 = 1_000_000;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use knee_keys::error::ScenarioError;
+use knee_keys::value::Value;
 use knee_path::queue;
 use knee_path::queue::BufferLimit;
 use knee_path::queue::policer::{Action, MAX_BURST_BYTES, PolicerSpec};
@@ -12,10 +14,8 @@ use knee_units::params::Params;
 use knee_units::parse::BufferSize;
 use knee_units::{Nanos, Rate};
 
-use super::super::error::ScenarioError;
-use super::super::keys::Section;
-use super::super::value::Value;
 use super::{MAX_BUFFER_BYTES, Resolver};
+use crate::keys::Section;
 
 impl Resolver<'_> {
     /// Every hop, in the data direction: `[path]`, or the `[[hop]]` tables. `None` when one of them is refused.

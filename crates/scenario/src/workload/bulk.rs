@@ -1,11 +1,11 @@
 //! Data without end, as `iperf3 -t`.
 
+use knee_keys::keyed;
+use knee_keys::keyed::Shown;
 use knee_units::Nanos;
 use serde::Serialize;
 
 use super::{App, Apps, Counts, Example, Sink, WRITE, Workload, WorkloadKind};
-use crate::describe::Shown;
-use crate::keyed::keyed;
 
 pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "bulk",

@@ -9,21 +9,20 @@ mod bulk;
 mod on_off;
 mod programs;
 mod request_response;
-pub mod sizes;
 mod transfer;
 pub mod web;
 
 use std::ops::Deref;
 
+use knee_keys::error::ScenarioError;
+use knee_keys::key::Default::Value;
+use knee_keys::key::{GIB, Key, Kind, key};
+use knee_keys::keyed::Shown;
+pub use knee_keys::sizes;
+use knee_keys::values::Values;
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;
-
-use crate::ScenarioError;
-use crate::describe::Shown;
-use crate::keys::Default::Value;
-use crate::keys::{GIB, Key, Kind, key};
-use crate::resolve::Values;
 
 /// One end's application: a state machine that says what it would write and is
 /// told what it read.
@@ -178,7 +177,7 @@ pub struct WorkloadKind {
     pub(crate) fewer: &'static [(&'static str, &'static str)],
     pub example: Example,
     /// From the values of a `[[flow]]`.
-    pub(crate) read: fn(&Values<'_>) -> Result<WorkloadSpec, ScenarioError>,
+    pub(crate) read: fn(&dyn Values) -> Result<WorkloadSpec, ScenarioError>,
 }
 
 impl WorkloadKind {

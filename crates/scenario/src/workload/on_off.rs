@@ -1,13 +1,13 @@
 //! Data without end, with pauses: cross traffic that comes and goes.
 
+use knee_keys::key::Default::Value;
+use knee_keys::key::{Kind, key, ms, secs};
+use knee_keys::keyed;
+use knee_keys::keyed::Shown;
 use knee_units::Nanos;
 use serde::Serialize;
 
 use super::{App, Apps, Counts, Example, Sink, WRITE, Workload, WorkloadKind};
-use crate::describe::Shown;
-use crate::keyed::keyed;
-use crate::keys::Default::Value;
-use crate::keys::{Kind, key, ms, secs};
 
 pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "on-off",

@@ -1,15 +1,15 @@
 //! Programs of the user's at both ends: `redis-server` and `redis-benchmark`,
 //! `iperf3 -s` and `iperf3 -c`. Only a lab can run them.
 
+use knee_keys::key::Default::Words;
+use knee_keys::key::{Kind, key};
+use knee_keys::keyed;
+use knee_keys::keyed::Shown;
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;
 
 use super::{Apps, Arrival, Commands, Counts, Example, Workload, WorkloadKind};
-use crate::describe::Shown;
-use crate::keyed::keyed;
-use crate::keys::Default::Words;
-use crate::keys::{Kind, key};
 
 pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "programs",

@@ -4,15 +4,15 @@
 
 use std::collections::VecDeque;
 
+use knee_keys::key::Default::Value;
+use knee_keys::key::{GIB, Kind, key};
+use knee_keys::keyed;
+use knee_keys::keyed::Shown;
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;
 
 use super::{App, Apps, Arrival, Counts, Example, Workload, WorkloadKind};
-use crate::describe::Shown;
-use crate::keyed::keyed;
-use crate::keys::Default::Value;
-use crate::keys::{GIB, Kind, key};
 
 pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "request-response",

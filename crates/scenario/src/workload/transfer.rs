@@ -1,13 +1,13 @@
 //! A fixed amount of data, then close: the time until the far end has it all.
 
+use knee_keys::key::Default::Words;
+use knee_keys::key::{Kind, key};
+use knee_keys::keyed;
+use knee_keys::keyed::Shown;
 use knee_units::Nanos;
 use serde::Serialize;
 
 use super::{App, Apps, Counts, Example, WRITE, Workload, WorkloadKind};
-use crate::describe::Shown;
-use crate::keyed::keyed;
-use crate::keys::Default::Words;
-use crate::keys::{Kind, key};
 
 pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "transfer",

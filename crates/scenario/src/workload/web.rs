@@ -4,18 +4,18 @@
 //! When they come and how large they are is drawn from the repetition's seed
 //! before the run, so that both engines carry the same transfers.
 
+use knee_keys::error::ScenarioError;
+use knee_keys::key::Default::{Value, Words};
+use knee_keys::key::{Key, Kind, key};
+use knee_keys::keyed;
+use knee_keys::keyed::Shown;
+use knee_keys::sizes::SizeSpec;
+use knee_keys::values::Values;
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;
 
-use super::sizes::SizeSpec;
 use super::{Apps, Arrival, Counts, Example, WRITE, Workload, WorkloadKind, transfer};
-use crate::ScenarioError;
-use crate::describe::Shown;
-use crate::keyed;
-use crate::keys::Default::{Value, Words};
-use crate::keys::{Key, Kind, key};
-use crate::resolve::Values;
 
 pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "web",
@@ -152,7 +152,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    fn read(from: &Values<'_>) -> Result<Arrivals, ScenarioError> {
+    fn read(from: &dyn Values) -> Result<Arrivals, ScenarioError> {
         let sizes = from.sizes("sizes");
         let load = from.value("load").map(|_| from.rate("load"));
         let per_sec = from.value("arrivals").map(|_| from.per_sec("arrivals"));

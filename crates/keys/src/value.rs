@@ -10,14 +10,14 @@ use knee_units::parse::{self, BufferSize, UnitError, quoted};
 use knee_units::{Nanos, Rate};
 use toml_edit::Value as Toml;
 
-use super::Names;
-use super::error::{Problem, nearest};
-use super::keys::{Kind, loss_names, size_names};
-use crate::workload::sizes::{SizeError, SizeSpec};
+use crate::error::{Problem, nearest};
+use crate::key::{Kind, loss_names, size_names};
+use crate::names::Names;
+use crate::sizes::{SizeError, SizeSpec};
 
 /// A value as its kind says.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub enum Value {
     Duration(Nanos),
     /// `None`: unlimited.
     Rate(Option<Rate>),
@@ -46,7 +46,7 @@ pub(super) enum Value {
 /// Reads `toml` as the value of a key of that `kind` at `path`.
 ///
 /// Returns the value and its label as an axis of the matrix shows it.
-pub(super) fn read(
+pub fn read(
     kind: &Kind,
     path: &str,
     toml: &Toml,
@@ -126,7 +126,7 @@ pub(super) fn read(
 }
 
 /// A default of the registry: as if the file had said so.
-pub(super) fn read_default(kind: &Kind, text: &str) -> Value {
+pub fn read_default(kind: &Kind, text: &str) -> Value {
     const WHY: &str = "a default of the registry is a value of its key's kind";
     match kind {
         Kind::Flag => Value::Flag(text == "true"),
@@ -378,7 +378,7 @@ fn pairs(
         .collect()
 }
 
-pub(super) fn unknown(path: &str, what: &'static str, got: &str, known: Vec<&str>) -> Problem {
+fn unknown(path: &str, what: &'static str, got: &str, known: Vec<&str>) -> Problem {
     Problem::UnknownName {
         key: path.into(),
         what,
@@ -389,7 +389,7 @@ pub(super) fn unknown(path: &str, what: &'static str, got: &str, known: Vec<&str
 }
 
 /// What the file says, short and on one line.
-pub(super) fn shown(toml: &Toml) -> String {
+pub fn shown(toml: &Toml) -> String {
     match toml {
         Toml::String(text) => quoted(text.value()),
         Toml::Integer(n) => n.value().to_string(),

@@ -2,13 +2,11 @@
 
 use knee_units::{Nanos, Rate};
 
-use crate::Pacing;
-use crate::describe::Shown;
-use crate::keys::{Key, Kind};
+use crate::key::{Key, Kind};
 use crate::value::Value;
 
 /// A type that a key's value has in a cell.
-pub(crate) trait Field: Sized {
+pub trait Field: Sized {
     /// From the values of its keys, of which most types have one. `None`: they are no values of this type.
     fn read(values: &[Option<&Value>]) -> Option<Self>;
 
@@ -16,8 +14,22 @@ pub(crate) trait Field: Sized {
     fn shown(&self, kind: &Kind) -> Vec<String>;
 }
 
+/// A line of a description as the thing itself tells it.
+pub enum Shown {
+    /// A key of the table that the thing stands in, and its value as a scenario writes it, but without quotes.
+    Key(&'static str, String),
+    /// What follows from keys: a name with its unit last.
+    Derived {
+        name: &'static str,
+        value: String,
+        doc: &'static str,
+    },
+    /// The place of a field that has no key of its own.
+    Given(&'static str),
+}
+
 /// The lines of a description that show this field of these keys.
-pub(crate) fn shown<T: Field>(keys: &'static [Key], field: &T) -> Vec<Shown> {
+pub fn shown<T: Field>(keys: &'static [Key], field: &T) -> Vec<Shown> {
     let values = field.shown(&keys[0].kind).into_iter();
     let with_key = |(key, value): (&Key, String)| Shown::Key(key.name, value);
     keys.iter().zip(values).map(with_key).collect()
@@ -31,6 +43,7 @@ pub(crate) fn shown<T: Field>(keys: &'static [Key], field: &T) -> Vec<Shown> {
 /// - `lines`, which describe it.
 ///
 /// So a further key needs nothing but its field here and somebody who uses that.
+#[macro_export]
 macro_rules! keyed {
     (
         $(#[$meta:meta])*
@@ -53,19 +66,19 @@ macro_rules! keyed {
 
         impl $name {
             /// The keys of its fields, in their order.
-            pub(crate) const KEYS: &'static [$crate::keys::Key] = &[ $( $( $($key,)+ )? )* ];
+            pub(crate) const KEYS: &'static [$crate::key::Key] = &[ $( $( $($key,)+ )? )* ];
 
             /// With what a table says of its keys.
             #[allow(clippy::too_many_arguments, reason = "each has the name of its field")]
             pub(crate) fn read(
-                from: &$crate::resolve::Values<'_>,
+                from: &dyn $crate::values::Values,
                 $( $( $( $given: $given_type, )* )? )*
             ) -> $name {
                 $name {
                     $(
                         $( $( $given, )* )?
                         $( $field: {
-                            const KEYS: &[$crate::keys::Key] = &[$($key),+];
+                            const KEYS: &[$crate::key::Key] = &[$($key),+];
                             from.field(KEYS)
                         }, )?
                     )*
@@ -73,12 +86,12 @@ macro_rules! keyed {
             }
 
             /// Its keys with their values, in the order of the fields.
-            pub(crate) fn lines(&self) -> Vec<$crate::describe::Shown> {
+            pub(crate) fn lines(&self) -> Vec<$crate::keyed::Shown> {
                 let of_fields = [
                     $(
-                        $( $( vec![$crate::describe::Shown::Given(stringify!($given))], )* )?
+                        $( $( vec![$crate::keyed::Shown::Given(stringify!($given))], )* )?
                         $( {
-                            const KEYS: &[$crate::keys::Key] = &[$($key),+];
+                            const KEYS: &[$crate::key::Key] = &[$($key),+];
                             $crate::keyed::shown(KEYS, &self.$field)
                         }, )?
                     )*
@@ -88,7 +101,6 @@ macro_rules! keyed {
         }
     };
 }
-pub(crate) use keyed;
 
 impl Field for bool {
     fn read(values: &[Option<&Value>]) -> Option<bool> {
@@ -201,27 +213,19 @@ impl Field for Option<String> {
 
 const DEFAULT: &str = "default";
 
-impl Field for Pacing {
-    fn read(values: &[Option<&Value>]) -> Option<Pacing> {
-        Option::read(values)?
-    }
+/// A type of its own for one of a few names, which the file need not choose.
+pub trait Choice: Field {}
 
-    fn shown(&self, _kind: &Kind) -> Vec<String> {
-        vec![self.name().into()]
-    }
-}
-
-impl Field for Option<Pacing> {
-    fn read(values: &[Option<&Value>]) -> Option<Option<Pacing>> {
+impl<T: Choice> Field for Option<T> {
+    fn read(values: &[Option<&Value>]) -> Option<Option<T>> {
         match values {
             [None] => Some(None),
-            [Some(Value::Name(name))] => Some(Some(Pacing::named(name))),
-            _ => None,
+            _ => T::read(values).map(Some),
         }
     }
 
     fn shown(&self, kind: &Kind) -> Vec<String> {
-        self.iter().flat_map(|pacing| pacing.shown(kind)).collect()
+        self.iter().flat_map(|choice| choice.shown(kind)).collect()
     }
 }
 

@@ -8,8 +8,8 @@ use knee_units::params::{Param, Unit};
 use knee_units::parse::{self, UnitError};
 use toml_edit::Value as Toml;
 
-use super::error::Problem;
-use super::value::{self, Value};
+use crate::error::Problem;
+use crate::value::{self, Value};
 
 /// A parameter with its bounds (inclusive), whoever lists it.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,7 +120,7 @@ impl ParamInfo {
     }
 
     /// The value at `path` in the owner's unit, and its label.
-    pub(super) fn read(&self, path: &str, toml: &Toml) -> Result<(Value, String), Problem> {
+    pub fn read(&self, path: &str, toml: &Toml) -> Result<(Value, String), Problem> {
         let wrong = |next: &str| Problem::Value {
             key: path.into(),
             got: value::shown(toml),

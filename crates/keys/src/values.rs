@@ -1,0 +1,51 @@
+//! What those see of a cell under way who read keys of their own: one table of the file.
+
+use knee_units::Rate;
+
+use crate::error::ScenarioError;
+use crate::key::Key;
+use crate::keyed::Field;
+use crate::sizes::SizeSpec;
+use crate::value::Value;
+
+/// The values of one table at a point of the matrix.
+pub trait Values {
+    /// `None`: neither the file nor a default sets it.
+    fn value(&self, key: &str) -> Option<&Value>;
+
+    fn name(&self, key: &str) -> &'static str;
+
+    fn rate(&self, key: &str) -> Option<Rate>;
+
+    fn per_sec(&self, key: &str) -> f64;
+
+    fn sizes(&self, key: &str) -> SizeSpec;
+
+    /// As messages name the key: `flow.0.bytes`.
+    fn path_of(&self, key: &str) -> String;
+
+    /// That the key is missing, at the line that makes it necessary.
+    fn missing(&self, key: &str, expected: &str, next: &str) -> ScenarioError;
+
+    /// Refuses what the file says at `key`.
+    fn refuse(&self, key: &str, expected: String, next: &str) -> ScenarioError;
+
+    /// Refuses a table without this key, which the workload needs.
+    fn needs(&self, key: &str, expected: &str, next: &str) -> Result<(), ScenarioError> {
+        match self.value(key) {
+            Some(_) => Ok(()),
+            None => Err(self.missing(key, expected, next)),
+        }
+    }
+}
+
+impl dyn Values + '_ {
+    /// The value of a field with these keys, of the kind that they say.
+    pub fn field<T: Field>(&self, keys: &[Key]) -> T {
+        let values: Vec<Option<&Value>> = keys.iter().map(|key| self.value(key.name)).collect();
+        T::read(&values).unwrap_or_else(|| {
+            let path = self.path_of(keys[0].name);
+            panic!("{path} is not as the registry says: {values:?}")
+        })
+    }
+}
