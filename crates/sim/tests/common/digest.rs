@@ -1,16 +1,17 @@
 //! An output as one number, which any change of it changes.
 
+use std::hash::Hasher;
+
+use fnv::FnvHasher;
 use knee_sim::Output;
 use knee_tables::{Table, Values};
 
-/// FNV-1a.
-struct Digest(u64);
+#[derive(Default)]
+struct Digest(FnvHasher);
 
 impl Digest {
     fn add(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        self.0.write(bytes);
     }
 
     fn add_table(&mut self, table: &impl Table) {
@@ -27,7 +28,7 @@ impl Digest {
 
 /// Of every value of every table, and of every packet if they were captured.
 pub fn digest(output: &Output) -> u64 {
-    let mut digest = Digest(0xcbf2_9ce4_8422_2325);
+    let mut digest = Digest::default();
     digest.add_table(&output.flows);
     digest.add_table(&output.samples);
     digest.add_table(&output.queue);
@@ -35,5 +36,5 @@ pub fn digest(output: &Output) -> u64 {
     for packet in &output.capture {
         digest.add(format!("{packet:?}").as_bytes());
     }
-    digest.0
+    digest.0.finish()
 }
