@@ -229,7 +229,9 @@ def test_transfers_of_many_sizes_are_compared_by_their_slowdown_too() -> None:
 
 def test_a_workload_that_only_another_version_knows_is_compared_by_its_goodput() -> None:
     rows = [
-        flow(index, rep, 1e6 * (index + 1), name, workload="sung") for index, name in enumerate("ab") for rep in range(2)
+        flow(index, rep, 1e6 * (index + 1), name, workload="sung")
+        for index, name in enumerate("ab")
+        for rep in range(2)
     ]
     cells = [cell(i, [("flow.0.algorithm", name)], name) for i, name in enumerate("ab")]
     found = summarise(flows(rows), None, cells).verdicts
