@@ -9,7 +9,7 @@ Counts = Literal["goodput", "completion", "requests", "programs"]
 
 
 class Workload(TypedDict):
-    """`counts`: what its metrics are of; `draws`: do its connections come and go at random, others in each repetition?"""
+    """`counts`: what its metrics are of; `draws`: do its connections come and go at random, others in each run?"""
 
     counts: Counts
     draws: bool
