@@ -44,6 +44,15 @@ def need_header(path: str, package: str) -> None:
         pytest.skip(f"{path} is missing (Debian: {package})")
 
 
+def need_sanitizers() -> None:
+    """What clang-16 links for -fsanitize=address: a package of its own."""
+    need_programs("clang-16")
+    library = f"libclang_rt.asan-{os.uname().machine}.a"
+    said = subprocess.run(["clang-16", f"-print-file-name={library}"], check=True, capture_output=True, text=True)
+    if not Path(said.stdout.strip()).exists():
+        pytest.skip("clang-16 has no sanitizers on this machine: install the package libclang-rt-16-dev")
+
+
 def need_lab() -> None:
     """A lab takes namespaces and a TUN device."""
     need_programs("unshare")

@@ -35,7 +35,7 @@ def build(source: str, compiler: str, *flags: str) -> Path:
 
 @pytest.fixture(scope="session")
 def fuzz_ops() -> Path:
-    probes.need_programs("clang-16")
+    probes.need_sanitizers()
     return build("tests/kernel/fuzz_ops.c", "clang-16", *SANITIZERS)
 
 
