@@ -9,19 +9,7 @@ use crate::packet::{Ecn, Packet};
 use crate::queue::Tail;
 use knee_transit::trace::Schedule;
 
-/// A packet that has been taken and has not left.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    came_ns: u64,
-    /// When its first bit leaves, and its last.
-    starts_ns: u64,
-    ends_ns: u64,
-    bytes: u32,
-    flow: u32,
-    marked: bool,
-}
-
-/// What is known of a packet that has left.
+/// What is known of a packet that leaves or has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone {
     pub at_ns: u64,
@@ -48,7 +36,7 @@ pub struct Foreseen {
     schedule: Schedule,
     tail: Tail,
     /// In the order in which they leave; the first of them is on the wire.
-    held: VecDeque<Held>,
+    held: VecDeque<Gone>,
     held_bytes: u64,
     /// When the last of them has left.
     free_ns: u64,
@@ -87,10 +75,9 @@ impl Foreseen {
         }
         self.free_ns = self.schedule.end_ns(starts_ns, packet.bytes);
         self.held_bytes += u64::from(packet.bytes);
-        self.held.push_back(Held {
-            came_ns: now_ns,
-            starts_ns,
-            ends_ns: self.free_ns,
+        self.held.push_back(Gone {
+            at_ns: self.free_ns,
+            waited,
             bytes: packet.bytes,
             flow: packet.flow,
             marked: ecn == Ecn::Ce,
@@ -106,16 +93,10 @@ impl Foreseen {
     /// The next packet that has left at `now_ns` and was not told before.
     #[inline]
     pub fn settle(&mut self, now_ns: u64) -> Option<Gone> {
-        let sent = *self.held.front().filter(|held| held.ends_ns <= now_ns)?;
+        let sent = *self.held.front().filter(|held| held.at_ns <= now_ns)?;
         self.held.pop_front();
         self.held_bytes -= u64::from(sent.bytes);
-        Some(Gone {
-            at_ns: sent.ends_ns,
-            waited: Nanos(sent.starts_ns - sent.came_ns),
-            bytes: sent.bytes,
-            flow: sent.flow,
-            marked: sent.marked,
-        })
+        Some(sent)
     }
 
     /// Packets waiting, as of the last [`Self::settle`].

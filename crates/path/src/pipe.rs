@@ -228,7 +228,7 @@ impl<N: Copy> Pipe<N> {
         }
     }
 
-    /// A packet passes with nothing in its way but the delay, and is counted nowhere.
+    /// A packet takes its delay, with nothing else in its way.
     #[inline]
     pub(crate) fn pass(&mut self, now_ns: u64, passing: Passing<N>) {
         let line = self.line_of[passing.flow as usize];
@@ -393,14 +393,12 @@ impl<N: Copy> Pipe<N> {
         if self.transit.is_some() {
             return self.pass_transit(at_ns, packet, note, sink);
         }
-        let line = self.line_of[packet.flow as usize];
-        let arrives_ns = at_ns + self.lines[line as usize].delay_ns;
         let passing = Passing {
             flow: packet.flow,
             handle: packet.handle,
             note,
         };
-        self.line_up(line, arrives_ns, passing);
+        self.pass(at_ns, passing);
     }
 
     /// Puts a packet at a line's end.

@@ -7,7 +7,7 @@ use knee_units::params::{Param, Params, Unit};
 use knee_units::{Nanos, Rate};
 
 use super::{Queue, QueueKind, Setup, Tail};
-use crate::packet::{Ecn, Packet};
+use crate::packet::Packet;
 
 const fn off(
     name: &'static str,
@@ -105,12 +105,6 @@ impl Step {
     }
 }
 
-fn mark(packet: &mut Packet) {
-    if packet.ecn != Ecn::NotEct {
-        packet.ecn = Ecn::Ce;
-    }
-}
-
 impl Queue for Step {
     #[inline]
     fn enqueue(&mut self, now: Nanos, mut packet: Packet, dropped: &mut Vec<Packet>) {
@@ -122,7 +116,7 @@ impl Queue for Step {
             return;
         }
         if self.tail.marks_length(pkts, bytes) {
-            mark(&mut packet);
+            packet.mark_ce();
         }
         self.bytes = bytes;
         self.packets.push_back(packet);
@@ -133,7 +127,7 @@ impl Queue for Step {
         let mut packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.bytes);
         if now - packet.enqueued > self.tail.ce_threshold {
-            mark(&mut packet);
+            packet.mark_ce();
         }
         Some(packet)
     }
@@ -156,6 +150,7 @@ mod tests {
     use knee_units::rng::Stream;
 
     use super::*;
+    use crate::packet::Ecn;
     use crate::queue::BufferLimit;
 
     fn queue(rate_bits_per_sec: u64, params: &[(&str, f64)]) -> Box<dyn Queue> {
