@@ -47,6 +47,10 @@ impl Sink for Outlet<'_> {
         self.buffers.release(packet.handle);
     }
 
+    fn cut(&mut self, _handle: u32, _pkts: u32) -> u32 {
+        unreachable!("a device gives packets one by one")
+    }
+
     #[inline]
     fn left(&mut self, packet: &Packet, leaving: &Leaving) -> Note {
         self.buffers.set_ecn(packet.handle, packet.ecn);

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use knee_path::packet::Packet;
+use knee_path::packet::{Packet, Train};
 use knee_path::way::{self, Way};
 use knee_tables::QueueSample;
 use knee_units::Nanos;
@@ -321,7 +321,7 @@ impl<'a> Direction<'a> {
             let handle = buffers.cut(buffer, header_bytes, packet_bytes);
             let bytes = payload as u32 + pieces as u32 * (u32::from(head.bytes) + overhead);
             self.way
-                .enter(now_ns, packet(handle, bytes), &mut self.outlet);
+                .enter(now_ns, Train::of(packet(handle, bytes)), &mut self.outlet);
             return;
         }
         // All are named before the first may leave and free the buffer.
@@ -335,7 +335,7 @@ impl<'a> Direction<'a> {
             .collect();
         for (handle, bytes) in handles {
             self.way
-                .enter(now_ns, packet(handle, bytes), &mut self.outlet);
+                .enter(now_ns, Train::of(packet(handle, bytes)), &mut self.outlet);
         }
     }
 

@@ -28,10 +28,12 @@ pub struct Counters {
 pub enum Entry {
     /// It waits, is being sent, or was dropped.
     Taken,
-    /// It waits or is being sent, and this is when it leaves.
+    /// It waits or is being sent, and that is when it leaves.
     Leaves(Departure),
     /// The link is unlimited: it is through already, marked perhaps.
     Through(Ecn),
+    /// The queue has no room for it, which is foreseen.
+    Dropped,
     /// The path's own loss took it.
     Lost,
 }
@@ -181,41 +183,50 @@ impl Bottleneck {
         }
     }
 
-    /// Offers a packet. What is due until `now_ns` has been done by [`Self::step`] and told by [`Self::settle`]; what the
-    /// policer or the queue drops is found by [`Self::take_dropped`].
+    /// Are packets that come together told of together, as far as their fates are alike?
+    pub(crate) fn takes_trains(&self) -> bool {
+        self.policer.is_none() && !matches!(self.server, Server::Link(_))
+    }
+
+    /// Offers packets like this one, one behind the other: more than one if this [`Self::takes_trains`]. What is due until
+    /// `now_ns` has been done by [`Self::step`] and told by [`Self::settle`]; what the policer or the queue drops is found by
+    /// [`Self::take_dropped`]. Says of how many of them, from the first on, that is the fate.
     #[inline(always)]
-    pub fn enter(&mut self, now_ns: u64, mut packet: Packet) -> Entry {
-        if let Some(loss) = &mut self.loss
-            && loss.lose()
-        {
-            self.counters.lost_pkts += 1;
-            return Entry::Lost;
+    pub fn enter(&mut self, now_ns: u64, mut packet: Packet, mut most: u32) -> (Entry, u32) {
+        if let Some(loss) = &mut self.loss {
+            // Each has a draw of its own.
+            most = 1;
+            if loss.lose() {
+                self.counters.lost_pkts += 1;
+                return (Entry::Lost, 1);
+            }
         }
         if let Some(policer) = &mut self.policer
             && !policer.admit(Nanos(now_ns), &mut packet)
         {
             self.dropped.push(packet);
-            return Entry::Taken;
+            return (Entry::Taken, 1);
         }
-        let (len_bytes, entry) = match &mut self.server {
+        let (len_bytes, entry, pkts) = match &mut self.server {
             Server::Nothing => {
-                self.count_sent(packet.bytes, packet.ecn == Ecn::Ce);
-                return Entry::Through(packet.ecn);
+                self.count_sent(packet.bytes, most, packet.ecn == Ecn::Ce);
+                return (Entry::Through(packet.ecn), most);
             }
-            Server::Foreseen(foreseen) => {
-                let Some(departure) = foreseen.enter(now_ns, &packet) else {
-                    self.dropped.push(packet);
-                    return Entry::Taken;
-                };
-                (foreseen.len_bytes(), Entry::Leaves(departure))
-            }
+            Server::Foreseen(foreseen) => match foreseen.enter(now_ns, &packet, most) {
+                (None, pkts) => {
+                    self.counters.dropped_pkts += u64::from(pkts);
+                    return (Entry::Dropped, pkts);
+                }
+                (Some(departure), pkts) => (foreseen.len_bytes(), Entry::Leaves(departure), pkts),
+            },
             Server::Link(link) => {
+                debug_assert!(most == 1, "such a link takes steps");
                 link.enter(now_ns, packet, &mut self.dropped);
-                (link.queue.len_bytes(), Entry::Taken)
+                (link.queue.len_bytes(), Entry::Taken, 1)
             }
         };
         self.counters.max_bytes = self.counters.max_bytes.max(len_bytes);
-        entry
+        (entry, pkts)
     }
 
     /// Does what [`Self::next_ns`] told for `at_ns`: the packet on the wire is through, and the next sets out. Its
@@ -226,27 +237,27 @@ impl Bottleneck {
             return None;
         };
         let packet = link.step(at_ns, &mut self.dropped)?;
-        self.count_sent(packet.bytes, packet.ecn == Ecn::Ce);
+        self.count_sent(packet.bytes, 1, packet.ecn == Ecn::Ce);
         Some(packet)
     }
 
-    /// The next packet whose departure was foreseen and has come.
+    /// The next packets whose departure was foreseen and has come.
     #[inline]
     pub fn settle(&mut self, now_ns: u64) -> Option<Gone> {
         let Server::Foreseen(foreseen) = &mut self.server else {
             return None;
         };
         let gone = foreseen.settle(now_ns)?;
-        self.count_sent(gone.bytes, gone.marked);
+        self.count_sent(gone.bytes, gone.pkts, gone.marked);
         Some(gone)
     }
 
     #[inline]
-    fn count_sent(&mut self, bytes: u32, marked: bool) {
-        self.counters.sent_pkts += 1;
-        self.counters.sent_bytes += u64::from(bytes);
+    fn count_sent(&mut self, bytes: u32, pkts: u32, marked: bool) {
+        self.counters.sent_pkts += u64::from(pkts);
+        self.counters.sent_bytes += u64::from(pkts) * u64::from(bytes);
         // Senders never mark, so policer or queue did.
-        self.counters.marked_pkts += u64::from(marked);
+        self.counters.marked_pkts += u64::from(pkts) * u64::from(marked);
     }
 
     #[inline]
@@ -365,14 +376,14 @@ mod tests {
         const MS: u64 = 1_000_000;
         let mut bottleneck = bottleneck();
         for _ in 0..4 {
-            assert_eq!(bottleneck.enter(0, packet(0)), Entry::Taken);
+            assert_eq!(bottleneck.enter(0, packet(0), 1), (Entry::Taken, 1));
         }
         // While the first is on the wire the queue is not asked.
         assert_eq!(bottleneck.next_ns(), Some(MS));
         assert!(bottleneck.step(MS).is_some());
         assert_eq!(bottleneck.next_ns(), Some(5 * MS));
         // A packet that comes meanwhile asks too, in vain.
-        bottleneck.enter(3 * MS, packet(0));
+        bottleneck.enter(3 * MS, packet(0), 1);
         assert_eq!(bottleneck.next_ns(), Some(5 * MS));
         let mut left_ms = Vec::new();
         while let Some(at_ns) = bottleneck.next_ns() {
@@ -388,7 +399,7 @@ mod tests {
     fn a_row_has_the_most_bytes_since_the_one_before() {
         let mut bottleneck = bottleneck();
         for _ in 0..3 {
-            bottleneck.enter(0, packet(0));
+            bottleneck.enter(0, packet(0), 1);
         }
         let row = bottleneck.sample(0);
         assert_eq!(

@@ -9,25 +9,67 @@ use crate::packet::{Ecn, Packet};
 use crate::queue::Tail;
 use knee_transit::trace::Schedule;
 
-/// What is known of a packet that leaves or has left.
+/// Packets of one size that leave one behind the other, or have left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone {
+    /// When the first leaves, and how long after each the next does.
     pub at_ns: u64,
-    /// How long it was in the queue.
+    pub every_ns: u64,
+    pub pkts: u32,
+    /// How long the first was in the queue; each was so much longer as it left later.
     pub waited: Nanos,
+    /// Of each.
     pub bytes: u32,
     pub flow: u32,
     pub marked: bool,
 }
 
-/// When a packet leaves that just came.
+impl Gone {
+    /// Those of the first so many, which go.
+    #[inline]
+    fn take(&mut self, pkts: u32) -> Gone {
+        let taken = Gone { pkts, ..*self };
+        let later_ns = u64::from(pkts) * self.every_ns;
+        self.at_ns += later_ns;
+        self.waited = Nanos(self.waited.0 + later_ns);
+        self.pkts -= pkts;
+        taken
+    }
+
+    /// How many have left at that time, of which the first has.
+    #[inline]
+    fn left_at(&self, now_ns: u64) -> u32 {
+        let last_ns = self.at_ns + u64::from(self.pkts - 1) * self.every_ns;
+        match last_ns <= now_ns {
+            true => self.pkts,
+            false => ((now_ns - self.at_ns) / self.every_ns) as u32 + 1,
+        }
+    }
+
+    /// When each leaves, and how long it waited.
+    #[inline]
+    pub fn each(&self) -> impl Iterator<Item = (u64, Nanos)> + use<> {
+        let Gone {
+            at_ns,
+            every_ns,
+            waited,
+            ..
+        } = *self;
+        (0..u64::from(self.pkts))
+            .map(move |n| (at_ns + n * every_ns, Nanos(waited.0 + n * every_ns)))
+    }
+}
+
+/// When packets leave that just came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
+    /// When the first does, and how long after each the next.
     pub at_ns: u64,
-    /// How long it will have been in the queue.
+    pub every_ns: u64,
+    /// How long the first will have been in the queue.
     pub waited: Nanos,
     pub ecn: Ecn,
-    /// Which of the link's busy periods it is sent in.
+    /// Which of the link's busy periods they are sent in.
     pub period: u32,
 }
 
@@ -35,8 +77,9 @@ pub struct Departure {
 pub struct Foreseen {
     schedule: Schedule,
     tail: Tail,
-    /// In the order in which they leave; the first of them is on the wire.
+    /// In the order in which they leave; the first packet of the first is on the wire.
     held: VecDeque<Gone>,
+    held_pkts: u32,
     held_bytes: u64,
     /// When the last of them has left.
     free_ns: u64,
@@ -50,59 +93,92 @@ impl Foreseen {
             schedule,
             tail,
             held: VecDeque::new(),
+            held_pkts: 0,
             held_bytes: 0,
             free_ns: 0,
             period: 0,
         }
     }
 
-    /// A packet comes; what left until then has been told by [`Self::settle`]. `None`: it does not fit.
+    /// Packets like this one come, one behind the other; what left until then has been told by [`Self::settle`]. Says of how
+    /// many of them, from the first on, the fate is one, and when they leave; `None`: they do not fit.
     #[inline(always)]
-    pub fn enter(&mut self, now_ns: u64, packet: &Packet) -> Option<Departure> {
-        let pkts = self.len_pkts() + 1;
-        let bytes = self.len_bytes() + u64::from(packet.bytes);
-        if !self.tail.limit.holds(pkts, bytes) {
-            return None;
-        }
-        if self.held.is_empty() {
-            self.period = self.period.wrapping_add(1);
-        }
+    pub fn enter(&mut self, now_ns: u64, packet: &Packet, most: u32) -> (Option<Departure>, u32) {
         let starts_ns = self.free_ns.max(now_ns);
         let waited = Nanos(starts_ns - now_ns);
-        let mut ecn = packet.ecn;
-        if self.tail.marks(pkts, bytes, waited) && ecn != Ecn::NotEct {
-            ecn = Ecn::Ce;
+        let ends_ns = self.schedule.end_ns(starts_ns, packet.bytes);
+        let every_ns = ends_ns - starts_ns;
+        let (pkts, bytes) = (self.len_pkts(), self.len_bytes());
+        // What is on the wire waits no more.
+        let on_wire = u32::from(self.held_pkts == 0);
+        let fate = |place: u32| {
+            let wait = place + 1 - on_wire.min(place);
+            let pkts = pkts + wait;
+            let bytes = bytes + u64::from(wait) * u64::from(packet.bytes);
+            let waits = Nanos(waited.0 + u64::from(place) * every_ns);
+            (self.tail.limit.holds(pkts, bytes)).then(|| {
+                match packet.ecn != Ecn::NotEct && self.tail.marks(pkts, bytes, waits) {
+                    true => Ecn::Ce,
+                    false => packet.ecn,
+                }
+            })
+        };
+        let first = fate(0);
+        let Some(ecn) = first else {
+            return (None, most);
+        };
+        // No later one fits where an earlier one does not, and none is spared a mark.
+        let alike = match fate(most - 1) == first {
+            true => most,
+            false => (1..most)
+                .find(|&place| fate(place) != first)
+                .unwrap_or(most),
+        };
+        if self.held_pkts == 0 {
+            self.period = self.period.wrapping_add(1);
         }
-        self.free_ns = self.schedule.end_ns(starts_ns, packet.bytes);
-        self.held_bytes += u64::from(packet.bytes);
+        self.free_ns = starts_ns + u64::from(alike) * every_ns;
+        self.held_pkts += alike;
+        self.held_bytes += u64::from(alike) * u64::from(packet.bytes);
         self.held.push_back(Gone {
-            at_ns: self.free_ns,
+            at_ns: ends_ns,
+            every_ns,
+            pkts: alike,
             waited,
             bytes: packet.bytes,
             flow: packet.flow,
             marked: ecn == Ecn::Ce,
         });
-        Some(Departure {
-            at_ns: self.free_ns,
+        let departure = Departure {
+            at_ns: ends_ns,
+            every_ns,
             waited,
             ecn,
             period: self.period,
-        })
+        };
+        (Some(departure), alike)
     }
 
-    /// The next packet that has left at `now_ns` and was not told before.
+    /// The next packets that have left at `now_ns` and were not told before.
     #[inline]
     pub fn settle(&mut self, now_ns: u64) -> Option<Gone> {
-        let sent = *self.held.front().filter(|held| held.at_ns <= now_ns)?;
-        self.held.pop_front();
-        self.held_bytes -= u64::from(sent.bytes);
-        Some(sent)
+        let front = self.held.front_mut()?;
+        if front.at_ns > now_ns {
+            return None;
+        }
+        let gone = front.take(front.left_at(now_ns));
+        if front.pkts == 0 {
+            self.held.pop_front();
+        }
+        self.held_pkts -= gone.pkts;
+        self.held_bytes -= u64::from(gone.pkts) * u64::from(gone.bytes);
+        Some(gone)
     }
 
     /// Packets waiting, as of the last [`Self::settle`].
     #[inline]
     pub fn len_pkts(&self) -> u32 {
-        self.held.len().saturating_sub(1) as u32
+        self.held_pkts.saturating_sub(1)
     }
 
     /// Bytes waiting, as of the last [`Self::settle`].

@@ -4,6 +4,7 @@
 //! depends on time takes `now`, so the simulator drives it with virtual time
 //! and the link with the real clock, and both see the same behaviour.
 
+mod behind;
 pub mod bottleneck;
 mod foreseen;
 pub mod packet;

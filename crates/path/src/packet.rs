@@ -37,6 +37,48 @@ pub struct Packet {
     pub enqueued: Nanos,
 }
 
+/// Packets that enter a path at one instant, one behind the other, and differ in their place only, and the last perhaps in
+/// its size: a TSO packet, as the wire has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Train {
+    /// The first of them; its handle stands for all.
+    pub packet: Packet,
+    pub pkts: u32,
+    /// Bytes of the last, which are no more than those of the others.
+    pub last_bytes: u32,
+}
+
+impl Train {
+    /// Of one packet.
+    #[inline]
+    pub fn of(packet: Packet) -> Train {
+        Train {
+            packet,
+            pkts: 1,
+            last_bytes: packet.bytes,
+        }
+    }
+
+    /// How many of them, from the first on, are of one size.
+    #[inline]
+    pub fn alike(&self) -> u32 {
+        match self.last_bytes == self.packet.bytes {
+            true => self.pkts,
+            false => self.pkts - 1,
+        }
+    }
+
+    /// What is left without the first so many.
+    #[inline]
+    pub fn without(mut self, pkts: u32) -> Train {
+        self.pkts -= pkts;
+        if self.pkts == 1 {
+            self.packet.bytes = self.last_bytes;
+        }
+        self
+    }
+}
+
 impl Packet {
     /// Says "congestion experienced" in the packet's header. `false`: its
     /// sender does not understand that, so it must be dropped instead.

@@ -1,15 +1,11 @@
 //! One hop of a path in one direction, without a clock: bottleneck, impairments, delay and, where the hop is a flow's last,
 //! the far host's interrupt moderation. It is told the time, and tells when something happens next.
 
-use std::cmp::Reverse;
-use std::collections::binary_heap::PeekMut;
-use std::collections::{BinaryHeap, VecDeque};
-
 use knee_units::Nanos;
 
+use crate::behind::Behind;
 use crate::bottleneck::{Bottleneck, Entry};
-use crate::foreseen::Departure;
-use crate::packet::Packet;
+use crate::packet::{Ecn, Packet, Train};
 use knee_transit::Transit;
 
 /// What happens to packets on their way.
@@ -21,7 +17,9 @@ pub trait Sink {
     fn lost(&mut self, packet: &Packet);
     /// The policer or the queue dropped it.
     fn dropped(&mut self, packet: &Packet);
-    /// Its last bit leaves the bottleneck, now or at a later time that is foreseen.
+    /// The first so many packets of a train become one of their own; returns its handle.
+    fn cut(&mut self, handle: u32, pkts: u32) -> u32;
+    /// Its last bit leaves the bottleneck, now or at a later time that is foreseen; of a train, the first packet's.
     fn left(&mut self, packet: &Packet, leaving: &Leaving) -> Self::Note;
     /// A packet of the flow has left its last bottleneck, and was so long in queues. Packets whose departure was foreseen
     /// are told of when others come, and by [`Way::settle`](crate::way::Way::settle).
@@ -70,46 +68,37 @@ pub struct Leaving {
     pub period: Option<u32>,
 }
 
-/// A packet between the bottleneck and the far host.
+/// Packets between the bottleneck and the far host.
 #[derive(Clone, Copy, Debug)]
 pub struct Passing<N> {
     pub flow: u32,
     pub handle: u32,
+    /// How many they are: the next so many that the handle stands for.
+    pub pkts: u32,
     pub note: N,
 }
 
-/// Packets in order of arrival: all take the same time, or none overtakes another.
-struct Line<N> {
-    delay_ns: u64,
-    /// When the last one arrives.
-    latest_ns: u64,
-    packets: VecDeque<(u64, Passing<N>)>,
+/// Packets of a train whose fates are alike: how they leave the bottleneck.
+#[derive(Clone, Copy)]
+struct Together {
+    /// When the first does, and how long after each the next.
+    at_ns: u64,
+    every_ns: u64,
+    pkts: u32,
+    /// How long the first was in the queue.
+    waited: Nanos,
+    period: Option<u32>,
+    ecn: Ecn,
 }
 
-/// A far host's NIC.
-struct Nic<N> {
-    /// No interrupt before this: the last one plus the moderation interval.
-    next_interrupt_ns: u64,
-    pending: Vec<Passing<N>>,
-}
-
-impl<N> Nic<N> {
-    /// Would a packet that arrives then be found only by an interrupt that is already due?
+impl Together {
+    /// Are those the packets that follow, in all they share?
     #[inline]
-    fn sleeps_through(&self, at_ns: u64) -> bool {
-        !self.pending.is_empty() && at_ns <= self.next_interrupt_ns
+    fn goes_on(&self, next: &Together) -> bool {
+        let next_ns = self.at_ns + u64::from(self.pkts) * self.every_ns;
+        next.at_ns == next_ns
+            && (next.every_ns, next.ecn, next.period) == (self.every_ns, self.ecn, self.period)
     }
-}
-
-/// What happens behind the bottleneck.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
-    /// The oldest packet of this line arrives.
-    Line(u32),
-    /// The packet at this place of those that keep no order arrives.
-    Loose(u32),
-    /// This NIC interrupts.
-    Interrupt(u32),
 }
 
 /// One hop in one direction. `N` is the [`Sink::Note`] of its sink.
@@ -119,20 +108,7 @@ pub struct Pipe<N> {
     period: u32,
     /// Where packets do more than take their delay.
     transit: Option<Box<Transit>>,
-    lines: Vec<Line<N>>,
-    /// The line of each flow.
-    line_of: Vec<u32>,
-    /// What happens behind the bottleneck.
-    due: BinaryHeap<Reverse<(When, Due)>>,
-    /// Packets that keep no order.
-    loose: Vec<Option<Passing<N>>>,
-    free: Vec<u32>,
-    /// The NIC of each flow's far host; `None`: that is not behind this pipe, and packets go on at once.
-    nic_of: Vec<Option<u32>>,
-    nics: Vec<Nic<N>>,
-    coalesce_ns: u64,
-    /// What a NIC hands over, kept to spare allocations.
-    batch: Vec<Passing<N>>,
+    behind: Behind<N>,
 }
 
 impl<N: Copy> Pipe<N> {
@@ -142,88 +118,119 @@ impl<N: Copy> Pipe<N> {
             bottleneck,
             period: 0,
             transit,
-            lines: Vec::new(),
-            line_of: Vec::new(),
-            due: BinaryHeap::new(),
-            loose: Vec::new(),
-            free: Vec::new(),
-            nic_of: Vec::new(),
-            nics: Vec::new(),
-            coalesce_ns: coalesce.0,
-            batch: Vec::new(),
+            behind: Behind::new(coalesce.0),
         }
     }
 
     /// A flow's delay, before its first packet, and the NIC of the far host if that is behind this pipe. Flows come in order
     /// of their index.
     pub fn add_flow(&mut self, delay: Nanos, nic: Option<u32>) {
-        let line = self.line(delay);
-        self.line_of.push(line);
-        self.nic_of.push(nic);
-        let nics = nic.map_or(0, |nic| nic as usize + 1);
-        if self.nics.len() < nics {
-            self.nics.resize_with(nics, || Nic {
-                next_interrupt_ns: 0,
-                pending: Vec::new(),
-            });
-        }
+        self.behind.add_flow(delay.0, nic);
     }
 
     /// From now on the flow's packets take this delay.
     pub fn set_delay(&mut self, flow: usize, delay: Nanos) {
-        self.line_of[flow] = self.line(delay);
-    }
-
-    fn line(&mut self, delay: Nanos) -> u32 {
-        let line = self.lines.iter().position(|line| line.delay_ns == delay.0);
-        let line = line.unwrap_or_else(|| {
-            self.lines.push(Line {
-                delay_ns: delay.0,
-                latest_ns: 0,
-                packets: VecDeque::new(),
-            });
-            self.lines.len() - 1
-        });
-        line as u32
+        self.behind.set_delay(flow, delay.0);
     }
 
     /// From now on it is known of each packet when it leaves the bottleneck, where that is possible; before the first packet.
+    /// Delays stay as they are.
     pub(crate) fn foresee(&mut self) {
+        self.behind.stay();
         if self.transit.is_none() {
             self.bottleneck.foresee();
         }
     }
 
-    /// A packet enters. Whatever was due before `now_ns` has been done by [`Self::step`]; what leaves the bottleneck at that
-    /// very instant does so first.
+    /// May several packets enter as a train?
+    pub(crate) fn takes_trains(&self) -> bool {
+        self.transit.is_none() && self.bottleneck.takes_trains()
+    }
+
+    /// A packet enters, or a train where this [`Self::takes_trains`]. Whatever was due before `now_ns` has been done by
+    /// [`Self::step`]; what leaves the bottleneck at that very instant does so first.
     #[inline]
-    pub fn enter(&mut self, now_ns: u64, packet: Packet, sink: &mut impl Sink<Note = N>) {
+    pub fn enter(&mut self, now_ns: u64, train: Train, sink: &mut impl Sink<Note = N>) {
         self.settle(now_ns, sink);
         while self.sends().at_ns() <= now_ns {
             self.step_bottleneck(self.sends().at_ns(), sink);
         }
         let rested = !self.bottleneck.is_sending();
-        match self.bottleneck.enter(now_ns, packet) {
-            Entry::Lost => sink.lost(&packet),
-            Entry::Through(ecn) => {
-                let packet = Packet { ecn, ..packet };
-                self.leave(now_ns, &packet, Nanos::ZERO, None, sink);
-                sink.waited(packet.flow, now_ns, Nanos::ZERO);
-            }
-            Entry::Leaves(Departure {
-                at_ns,
-                waited,
-                ecn,
-                period,
-            }) => {
-                let packet = Packet { ecn, ..packet };
-                self.leave(at_ns, &packet, waited, Some(period), sink);
-            }
-            Entry::Taken => {
-                if rested {
-                    self.period = self.period.wrapping_add(1);
+        // What was not offered yet, what did not go on its way yet, and of that the first packets, whose way is known.
+        let (mut offered, mut rest) = (train, train);
+        let mut before: Option<Together> = None;
+        while offered.pkts > 0 {
+            let (entry, pkts) = self
+                .bottleneck
+                .enter(now_ns, offered.packet, offered.alike());
+            offered = offered.without(pkts);
+            let next = match entry {
+                Entry::Leaves(departure) => Together {
+                    at_ns: departure.at_ns,
+                    every_ns: departure.every_ns,
+                    pkts,
+                    waited: departure.waited,
+                    period: Some(departure.period),
+                    ecn: departure.ecn,
+                },
+                Entry::Through(ecn) => Together {
+                    at_ns: now_ns,
+                    every_ns: 0,
+                    pkts,
+                    waited: Nanos::ZERO,
+                    period: None,
+                    ecn,
+                },
+                Entry::Lost | Entry::Dropped => {
+                    if let Some(before) = before.take() {
+                        self.leave_together(&mut rest, &before, sink);
+                    }
+                    for _ in 0..pkts {
+                        let packet = take(&mut rest, 1, sink);
+                        match entry {
+                            Entry::Lost => sink.lost(&packet),
+                            _ => sink.dropped(&packet),
+                        }
+                    }
+                    continue;
                 }
-                self.tell_drops(sink);
+                Entry::Taken => {
+                    if rested {
+                        self.period = self.period.wrapping_add(1);
+                    }
+                    return self.tell_drops(sink);
+                }
+            };
+            match &mut before {
+                Some(before) if before.goes_on(&next) => before.pkts += pkts,
+                _ => {
+                    if let Some(before) = before.replace(next) {
+                        self.leave_together(&mut rest, &before, sink);
+                    }
+                }
+            }
+        }
+        if let Some(before) = before {
+            self.leave_together(&mut rest, &before, sink);
+        }
+    }
+
+    /// The first packets of a train leave the bottleneck.
+    #[inline]
+    fn leave_together(
+        &mut self,
+        rest: &mut Train,
+        together: &Together,
+        sink: &mut impl Sink<Note = N>,
+    ) {
+        let packet = Packet {
+            ecn: together.ecn,
+            ..take(rest, together.pkts, sink)
+        };
+        self.leave(&packet, together, sink);
+        if together.period.is_none() {
+            for _ in 0..together.pkts {
+                sink.waited(packet.flow, together.at_ns, Nanos::ZERO);
             }
         }
     }
@@ -231,9 +238,7 @@ impl<N: Copy> Pipe<N> {
     /// A packet takes its delay, with nothing else in its way.
     #[inline]
     pub(crate) fn pass(&mut self, now_ns: u64, passing: Passing<N>) {
-        let line = self.line_of[passing.flow as usize];
-        let arrives_ns = now_ns + self.lines[line as usize].delay_ns;
-        self.line_up(line, arrives_ns, passing);
+        self.behind.pass(now_ns, 0, passing);
     }
 
     /// Is there nothing in a packet's way but the delay?
@@ -245,37 +250,37 @@ impl<N: Copy> Pipe<N> {
     #[inline]
     pub(crate) fn settle(&mut self, now_ns: u64, sink: &mut impl Sink<Note = N>) {
         while let Some(gone) = self.bottleneck.settle(now_ns) {
-            sink.waited(gone.flow, gone.at_ns, gone.waited);
+            for (at_ns, waited) in gone.each() {
+                sink.waited(gone.flow, at_ns, waited);
+            }
         }
     }
 
-    /// A packet leaves the bottleneck at that time, or will.
+    /// Packets leave the bottleneck, or will.
     #[inline]
-    fn leave(
-        &mut self,
-        at_ns: u64,
-        packet: &Packet,
-        waited: Nanos,
-        period: Option<u32>,
-        sink: &mut impl Sink<Note = N>,
-    ) {
+    fn leave(&mut self, packet: &Packet, together: &Together, sink: &mut impl Sink<Note = N>) {
         let leaving = Leaving {
-            at_ns,
-            waited,
-            period,
+            at_ns: together.at_ns,
+            waited: together.waited,
+            period: together.period,
         };
         let note = sink.left(packet, &leaving);
-        self.delay(at_ns, packet, note, sink);
+        if self.transit.is_some() {
+            return self.pass_transit(together.at_ns, packet, note, sink);
+        }
+        let passing = Passing {
+            flow: packet.flow,
+            handle: packet.handle,
+            pkts: together.pkts,
+            note,
+        };
+        self.behind.pass(together.at_ns, together.every_ns, passing);
     }
 
     /// When something happens next.
     #[inline]
     pub fn next(&self) -> When {
-        let behind = self
-            .due
-            .peek()
-            .map_or(When::NEVER, |Reverse((when, _))| *when);
-        behind.min(self.sends())
+        self.behind.next().min(self.sends())
     }
 
     #[inline]
@@ -287,30 +292,10 @@ impl<N: Copy> Pipe<N> {
     /// Does the one thing that is due at [`Self::next`].
     #[inline]
     pub fn step(&mut self, sink: &mut impl Sink<Note = N>) {
-        let Some(&Reverse((when, due))) = self.due.peek().filter(|due| due.0.0 < self.sends())
-        else {
-            return self.step_bottleneck(self.sends().at_ns(), sink);
-        };
-        let at_ns = when.at_ns();
-        match due {
-            Due::Line(line) => self.reach_line_end(at_ns, line, sink),
-            Due::Loose(place) => {
-                self.due.pop();
-                self.free.push(place);
-                let found = self.loose[place as usize].take();
-                let passing = found.expect("its place holds it until it arrives");
-                if let Some(interrupt) = self.reach_nic(at_ns, passing, sink) {
-                    self.due.push(interrupt);
-                }
-            }
-            Due::Interrupt(number) => {
-                self.due.pop();
-                let nic = &mut self.nics[number as usize];
-                nic.next_interrupt_ns = at_ns + self.coalesce_ns;
-                std::mem::swap(&mut self.batch, &mut nic.pending);
-                sink.arrived(at_ns, &self.batch);
-                self.batch.clear();
-            }
+        let sends = self.sends();
+        match self.behind.next() < sends {
+            true => self.behind.step(sink),
+            false => self.step_bottleneck(sends.at_ns(), sink),
         }
     }
 
@@ -320,98 +305,20 @@ impl<N: Copy> Pipe<N> {
         match self.bottleneck.step(at_ns) {
             None => self.period = period.wrapping_add(1),
             Some(packet) => {
-                self.leave(at_ns, &packet, packet.enqueued, Some(period), sink);
-                sink.waited(packet.flow, at_ns, packet.enqueued);
+                let waited = packet.enqueued;
+                let together = Together {
+                    at_ns,
+                    every_ns: 0,
+                    pkts: 1,
+                    waited,
+                    period: Some(period),
+                    ecn: packet.ecn,
+                };
+                self.leave(&packet, &together, sink);
+                sink.waited(packet.flow, at_ns, waited);
             }
         }
         self.tell_drops(sink);
-    }
-
-    /// The oldest packet of a line arrives. Those behind it whose NIC will not look before a later interrupt are put there
-    /// at once: that is where they would be found, and it spares a step each.
-    #[inline]
-    fn reach_line_end(&mut self, at_ns: u64, number: u32, sink: &mut impl Sink<Note = N>) {
-        let packets = &mut self.lines[number as usize].packets;
-        let (_, passing) = packets.pop_front().expect("its head is due");
-        let mut interrupt = self.reach_nic(at_ns, passing, sink);
-        let Line {
-            delay_ns, packets, ..
-        } = &mut self.lines[number as usize];
-        let mut next = None;
-        while let Some(&(due_ns, passing)) = packets.front() {
-            if let Some(nic) = self.nic_of[passing.flow as usize]
-                && let nic = &mut self.nics[nic as usize]
-                && nic.sleeps_through(due_ns)
-            {
-                nic.pending.push(passing);
-                packets.pop_front();
-                continue;
-            }
-            let when = When::new(due_ns, due_ns.saturating_sub(*delay_ns));
-            next = Some(Reverse((when, Due::Line(number))));
-            break;
-        }
-        // What comes takes the place of what was due, in one go.
-        if let Some(mut head) = self.due.peek_mut() {
-            match next.or_else(|| interrupt.take()) {
-                Some(due) => *head = due,
-                None => drop(PeekMut::pop(head)),
-            }
-        }
-        self.due.extend(interrupt);
-    }
-
-    /// A NIC that has not interrupted for the moderation interval does so at
-    /// once; else packets wait for the interval's end, which is returned where it is new.
-    #[inline]
-    fn reach_nic(
-        &mut self,
-        at_ns: u64,
-        passing: Passing<N>,
-        sink: &mut impl Sink<Note = N>,
-    ) -> Option<Reverse<(When, Due)>> {
-        let Some(number) = self.nic_of[passing.flow as usize] else {
-            sink.arrived(at_ns, &[passing]);
-            return None;
-        };
-        let nic = &mut self.nics[number as usize];
-        if !nic.pending.is_empty() {
-            nic.pending.push(passing);
-        } else if at_ns >= nic.next_interrupt_ns {
-            nic.next_interrupt_ns = at_ns + self.coalesce_ns;
-            sink.arrived(at_ns, &[passing]);
-        } else {
-            nic.pending.push(passing);
-            let when = When::new(nic.next_interrupt_ns, at_ns);
-            return Some(Reverse((when, Due::Interrupt(number))));
-        }
-        None
-    }
-
-    #[inline]
-    fn delay(&mut self, at_ns: u64, packet: &Packet, note: N, sink: &mut impl Sink<Note = N>) {
-        if self.transit.is_some() {
-            return self.pass_transit(at_ns, packet, note, sink);
-        }
-        let passing = Passing {
-            flow: packet.flow,
-            handle: packet.handle,
-            note,
-        };
-        self.pass(at_ns, passing);
-    }
-
-    /// Puts a packet at a line's end.
-    #[inline]
-    fn line_up(&mut self, number: u32, arrives_ns: u64, passing: Passing<N>) {
-        let Line {
-            delay_ns, packets, ..
-        } = &mut self.lines[number as usize];
-        if packets.is_empty() {
-            let when = When::new(arrives_ns, arrives_ns.saturating_sub(*delay_ns));
-            self.due.push(Reverse((when, Due::Line(number))));
-        }
-        packets.push_back((arrives_ns, passing));
     }
 
     #[inline(never)]
@@ -425,17 +332,10 @@ impl<N: Copy> Pipe<N> {
         let Some(transit) = &mut self.transit else {
             return;
         };
-        let number = self.line_of[packet.flow as usize];
-        let line = &mut self.lines[number as usize];
-        let passage = transit.pass(at_ns, line.delay_ns);
+        let passage = transit.pass(at_ns, self.behind.delay_ns(packet.flow));
         let keeps_order = transit.keeps_order();
-        let mut arrives_ns = passage.arrives_ns();
         if passage.copies == 0 {
             return sink.lost(packet);
-        }
-        if keeps_order {
-            line.latest_ns = line.latest_ns.max(arrives_ns);
-            arrives_ns = line.latest_ns;
         }
         for copy in 0..passage.copies {
             let (handle, note) = match copy {
@@ -445,19 +345,13 @@ impl<N: Copy> Pipe<N> {
             let passing = Passing {
                 flow: packet.flow,
                 handle,
+                pkts: 1,
                 note,
             };
-            if keeps_order {
-                self.line_up(number, arrives_ns, passing);
-                continue;
+            match keeps_order {
+                true => self.behind.pass_in_order(passage.arrives_ns(), passing),
+                false => self.behind.pass_loose(at_ns, passage.arrives_ns(), passing),
             }
-            let place = self.free.pop().unwrap_or_else(|| {
-                self.loose.push(None);
-                (self.loose.len() - 1) as u32
-            });
-            self.loose[place as usize] = Some(passing);
-            let when = When::new(arrives_ns, at_ns);
-            self.due.push(Reverse((when, Due::Loose(place))));
         }
     }
 
@@ -468,24 +362,25 @@ impl<N: Copy> Pipe<N> {
         }
     }
 
-    /// Flow and handle of everything that is under way, for a final account.
-    pub fn drain(&mut self, now_ns: u64) -> Vec<(u32, u32)> {
-        self.due.clear();
-        self.free.clear();
+    /// Flow, handle and number of all packets that are under way, for a final account: of a train, the first packets first.
+    pub fn drain(&mut self, now_ns: u64) -> Vec<(u32, u32, u32)> {
         let held = self.bottleneck.drain(now_ns).into_iter();
-        let mut all: Vec<(u32, u32)> = held.map(|packet| (packet.flow, packet.handle)).collect();
-        let lines = self.lines.iter_mut();
-        let lines = lines.flat_map(|line| line.packets.drain(..));
-        let under_way = lines.map(|(_, passing)| passing);
-        let under_way = under_way.chain(self.loose.drain(..).flatten());
-        let pending = self.nics.iter_mut().flat_map(|nic| nic.pending.drain(..));
-        all.extend(
-            under_way
-                .chain(pending)
-                .map(|passing| (passing.flow, passing.handle)),
-        );
-        all
+        let held = held.map(|packet| (packet.flow, packet.handle, 1));
+        let behind = self.behind.drain().into_iter();
+        let behind = behind.map(|passing| (passing.flow, passing.handle, passing.pkts));
+        held.chain(behind).collect()
     }
+}
+
+/// The first so many packets of a train.
+#[inline]
+fn take<S: Sink>(train: &mut Train, pkts: u32, sink: &mut S) -> Packet {
+    let mut packet = train.packet;
+    if pkts < train.pkts {
+        packet.handle = sink.cut(packet.handle, pkts);
+    }
+    *train = train.without(pkts);
+    packet
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use knee_tables::QueueSample;
 use knee_units::rng::Stream;
 use knee_units::{NEVER, Nanos};
 
-use crate::packet::Packet;
+use crate::packet::{Packet, Train};
 use crate::pipe::{Leaving, Passing, Pipe, Sink, When};
 use crate::routes::Routes;
 use crate::{Path, hop_streams};
@@ -98,6 +98,11 @@ impl<N: Copy> Way<N> {
         }
     }
 
+    /// May several packets enter as a train?
+    pub fn takes_trains(&self) -> bool {
+        matches!(&self.pipes[..], [only] if only.takes_trains())
+    }
+
     /// Is there nothing in a packet's way but the delay of a single hop?
     pub fn is_open(&self) -> bool {
         matches!(&self.pipes[..], [only] if only.is_open())
@@ -141,18 +146,19 @@ impl<N: Copy> Way<N> {
         self.next = only.next();
     }
 
-    /// A packet enters its first pipe. Whatever was due before `now_ns` has been
+    /// A packet enters its first pipe, or a train where this [`Self::takes_trains`]. Whatever was due before `now_ns` has been
     /// done by [`Self::advance`].
     #[inline]
-    pub fn enter(&mut self, now_ns: u64, packet: Packet, sink: &mut impl Sink<Note = N>) {
+    pub fn enter(&mut self, now_ns: u64, train: Train, sink: &mut impl Sink<Note = N>) {
         if self.routes.next_ns() <= now_ns {
             self.change_routes(now_ns);
         }
         if let [only] = &mut self.pipes[..] {
-            only.enter(now_ns, packet, sink);
+            only.enter(now_ns, train, sink);
             self.next = only.next();
             return;
         }
+        let packet = train.packet;
         let first = *self.stretches[packet.flow as usize].start();
         self.enter_pipe(first, now_ns, (packet, Nanos::ZERO), sink);
         self.next = self.earliest().0;
@@ -232,7 +238,7 @@ impl<N: Copy> Way<N> {
             ..packet
         };
         let (pipe, mut at_hop) = self.hop(n, sink);
-        pipe.enter(now_ns, packet, &mut at_hop);
+        pipe.enter(now_ns, Train::of(packet), &mut at_hop);
     }
 
     /// A pipe of several, and its sink.
@@ -247,8 +253,8 @@ impl<N: Copy> Way<N> {
         (&mut self.pipes[n], at_hop)
     }
 
-    /// Flow and handle of everything that is under way, for a final account.
-    pub fn drain(&mut self, now_ns: u64) -> Vec<(u32, u32)> {
+    /// Flow, handle and number of all packets that are under way, for a final account: of a train, the first packets first.
+    pub fn drain(&mut self, now_ns: u64) -> Vec<(u32, u32, u32)> {
         let pipes = self.pipes.iter_mut();
         pipes.flat_map(|pipe| pipe.drain(now_ns)).collect()
     }
@@ -313,6 +319,10 @@ impl<S: Sink> Sink for AtHop<'_, S> {
 
     /// Told with those before by [`Self::left`].
     fn waited(&mut self, _flow: u32, _at_ns: u64, _waited: Nanos) {}
+
+    fn cut(&mut self, handle: u32, pkts: u32) -> u32 {
+        self.sink.cut(handle, pkts)
+    }
 
     fn copy(&mut self, packet: &Packet, note: S::Note) -> (u32, S::Note) {
         let (copy, note) = self.sink.copy(packet, note);

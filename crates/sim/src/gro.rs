@@ -7,35 +7,93 @@ use knee_tcp::segment::{ACE, FIN, PSH, SYN, Segment, Slab};
 /// Largest packet that GRO builds, payload bytes (GRO_LEGACY_MAX_SIZE less headers).
 const GRO_MAX_BYTES: u32 = 65_535 - 52;
 
-/// The next segment of a batch, with those merged that follow it seamlessly. They are taken out of the batch, and their
-/// handles released. `None` at the batch's end.
-#[inline]
-pub fn next_merged(slab: &mut Slab, batch: &mut &[Passing<()>], gro: bool) -> Option<Segment> {
-    let (first, mut rest) = batch.split_first()?;
-    let mut merged = slab.get(first.handle).clone();
-    slab.release(first.handle);
-    while gro
-        && let Some((passing, further)) = rest.split_first()
-        && merge(&mut merged, slab.get(passing.handle))
-    {
-        slab.release(passing.handle);
-        rest = further;
-    }
-    *batch = rest;
-    Some(merged)
+/// What a NIC hands over at one interrupt, taken packet by packet or as GRO merges them.
+pub struct Batch<'a> {
+    rest: &'a [Passing<()>],
+    /// How many of the first's packets were taken.
+    taken: u32,
 }
 
-/// Merges the next segment of its flow into a segment, if it follows seamlessly.
-#[inline]
-pub fn merge(merged: &mut Segment, next: &Segment) -> bool {
-    let merges = mergeable(merged, next);
-    if merges {
+impl<'a> Batch<'a> {
+    pub fn new(packets: &'a [Passing<()>]) -> Batch<'a> {
+        Batch {
+            rest: packets,
+            taken: 0,
+        }
+    }
+
+    /// The flow, the handle and how many packets of it come next.
+    #[inline]
+    pub fn peek(&self) -> Option<Passing<()>> {
+        let first = self.rest.first()?;
+        Some(Passing {
+            pkts: first.pkts - self.taken,
+            ..*first
+        })
+    }
+
+    /// The next so many packets, which are all of one handle. When a handle's last is taken, it is free.
+    #[inline]
+    pub fn take(&mut self, slab: &mut Slab, pkts: u32) -> Segment {
+        let first = &self.rest[0];
+        self.taken += pkts;
+        let handle = first.handle;
+        if self.taken == first.pkts {
+            self.rest = &self.rest[1..];
+            self.taken = 0;
+        }
+        slab.take(handle, pkts)
+    }
+
+    /// The next segment that the stack sees, with those merged that follow it seamlessly. `None` at the batch's end.
+    #[inline]
+    pub fn next_merged(&mut self, slab: &mut Slab, gro: bool) -> Option<Segment> {
+        let mut merged = self.first(slab, gro)?;
+        while gro && self.merge(&mut merged, slab) {}
+        Some(merged)
+    }
+
+    /// The next packet, or packets of one handle that GRO makes one of.
+    #[inline]
+    pub fn first(&mut self, slab: &mut Slab, gro: bool) -> Option<Segment> {
+        let next = self.peek()?;
+        let pkts = match gro {
+            true => room(slab.get(next.handle), next.pkts, GRO_MAX_BYTES).max(1),
+            false => 1,
+        };
+        Some(self.take(slab, pkts))
+    }
+
+    /// Merges into a segment what comes next of its flow and of one handle, as far as it follows seamlessly and fits.
+    #[inline]
+    pub fn merge(&mut self, merged: &mut Segment, slab: &mut Slab) -> bool {
+        let Some(next) = self.peek() else {
+            return false;
+        };
+        let of_next = slab.get(next.handle);
+        if !mergeable(merged, of_next) {
+            return false;
+        }
+        let pkts = room(of_next, next.pkts, GRO_MAX_BYTES - merged.payload_bytes);
+        if pkts == 0 {
+            return false;
+        }
+        let next = self.take(slab, pkts);
         merged.payload_bytes += next.payload_bytes;
         merged.flags |= next.flags;
         merged.packets += next.packets;
         merged.window_bytes = next.window_bytes;
+        true
     }
-    merges
+}
+
+/// How many of the next so many packets of a train fit into so many bytes.
+#[inline]
+fn room(train: &Segment, pkts: u32, bytes: u32) -> u32 {
+    match train.payload_of(pkts) <= bytes {
+        true => pkts,
+        false => bytes.checked_div(train.gso_bytes.into()).unwrap_or(0),
+    }
 }
 
 /// Same flow is given; GRO wants the next byte, the same options and no flag
@@ -51,7 +109,6 @@ fn mergeable(head: &Segment, next: &Segment) -> bool {
         && head.tsval_ms == next.tsval_ms
         && head.tsecr_ms == next.tsecr_ms
         && head.ecn == next.ecn
-        && head.payload_bytes + next.payload_bytes <= GRO_MAX_BYTES
 }
 
 #[cfg(test)]
@@ -70,6 +127,7 @@ mod tests {
             flags: ACK,
             ecn: Ecn::NotEct,
             packets: 1,
+            gso_bytes: 0,
             option_bytes: 0,
             ce_bytes: 0,
             tsval_ms: 7,
@@ -85,11 +143,12 @@ mod tests {
         let passing = |segment: &Segment| Passing {
             flow: 0,
             handle: slab.insert(segment.clone()),
+            pkts: segment.packets.into(),
             note: (),
         };
-        let batch: Vec<_> = segments.iter().map(passing).collect();
-        let mut rest = &batch[..];
-        std::iter::from_fn(|| next_merged(&mut slab, &mut rest, true))
+        let packets: Vec<_> = segments.iter().map(passing).collect();
+        let mut batch = Batch::new(&packets);
+        std::iter::from_fn(|| batch.next_merged(&mut slab, true))
             .map(|segment| segment.payload_bytes)
             .collect()
     }

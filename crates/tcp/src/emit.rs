@@ -6,43 +6,50 @@ use super::{Cx, Endpoint};
 use crate::segment::{ACK, FIN, PSH, SYN, SackBlocks, Segment};
 
 impl Endpoint {
+    /// Sends data as one skb, from `seq` on and in as many segments as it takes: `seg_flags` are those of the last.
     pub(super) fn emit_data(
         &mut self,
         cx: &mut Cx,
         seq: u64,
-        payload: u32,
+        payload_bytes: u64,
         seg_flags: u8,
         departure_ns: u64,
     ) {
-        self.count_sent(payload);
-        self.emit(cx, seq, payload, ACK | wire_flags(seg_flags), departure_ns);
-    }
-
-    /// A further segment of an skb, as a copy of the one before, which stands at the end of `cx.out`. The first segment of
-    /// an skb says what is said once (CWR, a delayed ACK), so the second is the first that may be copied.
-    pub(super) fn emit_another(
-        &mut self,
-        cx: &mut Cx,
-        seq: u64,
-        payload_bytes: u32,
-        seg_flags: u8,
-    ) {
-        self.count_sent(payload_bytes);
-        let &last = cx.out.last().expect("a segment of this skb");
-        let last = cx.slab.get(last);
-        let segment = Segment {
-            seq,
-            payload_bytes,
-            flags: last.flags | wire_flags(seg_flags),
-            ..last.clone()
+        let mss = u64::from(self.cc.mss_bytes);
+        let payload = |bytes: u64| bytes.min(mss) as u32;
+        let segs = payload_bytes.div_ceil(mss).max(1) as u32;
+        self.counters.data_segs_out += u64::from(segs) * u64::from(payload_bytes > 0);
+        self.counters.bytes_sent += payload_bytes;
+        let last = wire_flags(seg_flags);
+        let first = self.build(cx, seq, payload(payload_bytes), ACK, departure_ns);
+        if segs == 1 {
+            return self.hand_down(cx, with_flags(first, last));
+        }
+        // The first says what is said once (CWR, a delayed ACK), so that the second is what all the others are.
+        let seq = seq + mss;
+        let rest_bytes = payload_bytes - mss;
+        let second = self.build(cx, seq, payload(rest_bytes), ACK, departure_ns);
+        let train = Segment {
+            payload_bytes: rest_bytes as u32,
+            packets: segs as u16 - 1,
+            gso_bytes: mss as u16,
+            ..second
         };
-        self.hand_down(cx, segment);
-    }
-
-    /// __tcp_transmit_skb(): a bare FIN is no data.
-    fn count_sent(&mut self, payload_bytes: u32) {
-        self.counters.data_segs_out += u64::from(payload_bytes > 0);
-        self.counters.bytes_sent += u64::from(payload_bytes);
+        match first.is_followed_by(&train) {
+            true => {
+                let whole = Segment {
+                    payload_bytes: payload_bytes as u32,
+                    packets: segs as u16,
+                    gso_bytes: mss as u16,
+                    ..first
+                };
+                self.hand_down(cx, with_flags(whole, last));
+            }
+            false => {
+                self.hand_down(cx, first);
+                self.hand_down(cx, with_flags(train, last));
+            }
+        }
     }
 
     pub fn send_ack(&mut self, cx: &mut Cx) {
@@ -51,7 +58,8 @@ impl Endpoint {
 
     /// An ACK of less than has arrived (__tcp_send_ack() with an rcv_nxt).
     pub(super) fn send_ack_of(&mut self, cx: &mut Cx, ack: u64) {
-        self.emit_acking(cx, ack, self.snd_nxt, 0, ACK, 0);
+        let segment = self.build_acking(cx, ack, self.snd_nxt, 0, ACK, 0);
+        self.hand_down(cx, segment);
     }
 
     pub(super) fn emit(
@@ -62,11 +70,23 @@ impl Endpoint {
         flags: u8,
         departure_ns: u64,
     ) {
-        let ack = self.rx.rcv_nxt();
-        self.emit_acking(cx, ack, seq, payload_bytes, flags, departure_ns);
+        let segment = self.build(cx, seq, payload_bytes, flags, departure_ns);
+        self.hand_down(cx, segment);
     }
 
-    fn emit_acking(
+    fn build(
+        &mut self,
+        cx: &mut Cx,
+        seq: u64,
+        payload_bytes: u32,
+        flags: u8,
+        departure_ns: u64,
+    ) -> Segment {
+        let ack = self.rx.rcv_nxt();
+        self.build_acking(cx, ack, seq, payload_bytes, flags, departure_ns)
+    }
+
+    fn build_acking(
         &mut self,
         cx: &mut Cx,
         ack: u64,
@@ -74,7 +94,7 @@ impl Endpoint {
         payload_bytes: u32,
         flags: u8,
         departure_ns: u64,
-    ) {
+    ) -> Segment {
         let window_bytes = self.rx.offer_window(flags & SYN != 0);
         let sack = match flags & ACK != 0 && payload_bytes == 0 && flags & SYN == 0 {
             true => self.rx.sack_blocks(ack),
@@ -95,7 +115,7 @@ impl Endpoint {
             }
             _ => self.ecn.of_syn_ack(),
         };
-        let segment = Segment {
+        Segment {
             seq,
             ack,
             window_bytes,
@@ -103,6 +123,7 @@ impl Endpoint {
             flags: flags | ecn_flags,
             ecn,
             packets: 1,
+            gso_bytes: 0,
             option_bytes: match flags & SYN != 0 || payload_bytes > 0 {
                 true => 0,
                 false => self.ecn.option_bytes(sack.count()),
@@ -113,8 +134,7 @@ impl Endpoint {
             tsecr_ms: self.rx.ts_recent_ms(),
             sack,
             departure_ns,
-        };
-        self.hand_down(cx, segment);
+        }
     }
 
     /// To the qdisc, which counts what it holds back.
@@ -125,6 +145,13 @@ impl Endpoint {
         }
         let handle = cx.slab.insert(segment);
         cx.out.push(handle);
+    }
+}
+
+fn with_flags(segment: Segment, flags: u8) -> Segment {
+    Segment {
+        flags: segment.flags | flags,
+        ..segment
     }
 }
 

@@ -349,19 +349,13 @@ impl Endpoint {
             .rate
             .on_send(departure_ns, self.totals(), in_flight, is_first);
         let app_limited = self.rate.app_limited() != 0;
+        let last = SKB_END | if_set(push_flag, PSH_SEG) | if_set(fin, FIN_SEG);
+        self.emit_data(cx, self.snd_nxt, len, last, departure_ns);
         let mut seq = self.snd_nxt;
         for i in 0..segs {
             let payload = (end - seq).min(mss) as u32;
-            let flags = match i + 1 == segs {
-                true => SKB_END | if_set(push_flag, PSH_SEG) | if_set(fin, FIN_SEG),
-                false => 0,
-            };
-            let mut seg = Seg::new(seq, payload, flags);
+            let mut seg = Seg::new(seq, payload, if i + 1 == segs { last } else { 0 });
             seg.record_sent(departure_ns, tx, app_limited);
-            match i {
-                0 | 1 => self.emit_data(cx, seq, payload, seg.flags, departure_ns),
-                _ => self.emit_another(cx, seq, payload, seg.flags),
-            }
             self.board.push(seg);
             seq += u64::from(payload);
         }

@@ -70,9 +70,9 @@ impl Endpoint {
         for i in 0..segs {
             let id = id.wrapping_add(i);
             let seg = self.board.send_again(id, departure_ns, tx, app_limited);
-            let (seq, payload, flags) = (seg.seq, u32::from(seg.payload_bytes), seg.flags);
+            let (seq, payload, flags) = (seg.seq, u64::from(seg.payload_bytes), seg.flags);
             self.emit_data(cx, seq, payload, flags, departure_ns);
-            payload_bytes += u64::from(payload);
+            payload_bytes += payload;
         }
         self.counters.total_retrans += u64::from(segs);
         self.counters.bytes_retrans += payload_bytes;

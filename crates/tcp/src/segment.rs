@@ -19,7 +19,7 @@ pub const AE: u8 = 64;
 /// The field that AccECN makes of the three (RFC 9768).
 pub const ACE: u8 = AE | CWR | ECE;
 
-/// A segment. After GRO one `Segment` may stand for several wire packets.
+/// A segment, or a train of them: wire packets of one TSO packet, which differ in their place only, those that GRO merged.
 /// Sequence numbers do not wrap: the SYN is 0, data begins at 1.
 ///
 /// Thousands are under way at a time, so that one is seldom in the nearest
@@ -32,10 +32,13 @@ pub struct Segment {
     /// Receive window in bytes, as the other end will understand it.
     pub window_bytes: u64,
     pub payload_bytes: u32,
+    /// PSH and FIN are the last packet's.
     pub flags: u8,
     pub ecn: Ecn,
-    /// Wire packets that GRO merged into it.
+    /// How many wire packets it stands for...
     pub packets: u16,
+    /// ... and the payload of each of them but the last; of a single one 0.
+    pub gso_bytes: u16,
     /// The AccECN option's size, 0 without one, and its count of bytes
     /// received with a CE mark.
     pub option_bytes: u8,
@@ -73,9 +76,56 @@ impl Segment {
         self.seq + self.seq_len()
     }
 
-    /// Size of the IP packet, bytes; for a segment that is one wire packet.
+    /// Do these follow, of the same skb, and say the same?
+    #[inline]
+    pub fn is_followed_by(&self, next: &Segment) -> bool {
+        self.flags == next.flags
+            && self.ecn == next.ecn
+            && self.ack == next.ack
+            && self.window_bytes == next.window_bytes
+            && self.tsecr_ms == next.tsecr_ms
+            && (self.option_bytes, self.ce_bytes) == (next.option_bytes, next.ce_bytes)
+    }
+
+    /// Payload of its first so many packets.
+    #[inline]
+    pub fn payload_of(&self, packets: u32) -> u32 {
+        match packets < u32::from(self.packets) {
+            true => packets * u32::from(self.gso_bytes),
+            false => self.payload_bytes,
+        }
+    }
+
+    /// The first so many of its packets; those behind them are left.
+    #[inline]
+    pub fn cut(&mut self, packets: u32) -> Segment {
+        let payload_bytes = self.payload_of(packets);
+        let is_last = packets == u32::from(self.packets);
+        let first = Segment {
+            payload_bytes,
+            packets: packets as u16,
+            flags: if is_last {
+                self.flags
+            } else {
+                self.flags & !(PSH | FIN)
+            },
+            ..self.clone()
+        };
+        self.seq += u64::from(payload_bytes);
+        self.payload_bytes -= payload_bytes;
+        self.packets -= packets as u16;
+        first
+    }
+
+    /// Size of its IP packets, bytes.
     #[inline]
     pub fn ip_bytes(&self) -> u32 {
+        u32::from(self.packets) * self.head_bytes() + self.payload_bytes
+    }
+
+    /// Size of the headers of each of its packets, bytes.
+    #[inline]
+    pub fn head_bytes(&self) -> u32 {
         let header = if self.has(SYN) {
             SYN_HEADER_BYTES
         } else {
@@ -85,7 +135,7 @@ impl Segment {
             0 => 0,
             n => 4 + 8 * u32::from(n),
         };
-        header + sack + u32::from(self.option_bytes) + self.payload_bytes
+        header + sack + u32::from(self.option_bytes)
     }
 }
 
@@ -171,6 +221,23 @@ impl Slab {
     #[inline]
     pub fn get(&self, handle: u32) -> &Segment {
         &self.entries[handle as usize]
+    }
+
+    /// Takes the next so many packets of those that a handle stands for; with the last it is free.
+    #[inline]
+    pub fn take(&mut self, handle: u32, packets: u32) -> Segment {
+        let entry = &mut self.entries[handle as usize];
+        if packets < u32::from(entry.packets) {
+            return entry.cut(packets);
+        }
+        self.free.push(handle);
+        entry.clone()
+    }
+
+    /// The next so many packets get a handle of their own.
+    pub fn cut(&mut self, handle: u32, packets: u32) -> u32 {
+        let first = self.entries[handle as usize].cut(packets);
+        self.insert(first)
     }
 
     /// The packet left a queue with these ECN bits. All that queues do to them

@@ -40,6 +40,7 @@ pub fn segment(seq: u64, ack: u64) -> Segment {
         flags: ACK,
         ecn: Ecn::NotEct,
         packets: 1,
+        gso_bytes: 0,
         option_bytes: 0,
         ce_bytes: 0,
         tsval_ms: 0,

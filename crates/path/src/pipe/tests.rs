@@ -38,6 +38,9 @@ impl Sink for Log {
     fn dropped(&mut self, _packet: &Packet) {
         self.dropped += 1;
     }
+    fn cut(&mut self, handle: u32, _pkts: u32) -> u32 {
+        handle
+    }
     fn left(&mut self, packet: &Packet, leaving: &Leaving) {
         self.left.push((packet.handle, leaving.at_ns));
         self.marked.push(packet.ecn == Ecn::Ce);
@@ -50,10 +53,10 @@ impl Sink for Log {
         (packet.handle, ())
     }
     fn arrived(&mut self, at_ns: u64, packets: &[Passing<()>]) {
-        let entries = packets
-            .iter()
-            .map(|passing| (passing.flow, at_ns, passing.handle));
-        self.arrived.extend(entries);
+        for passing in packets {
+            let entry = (passing.flow, at_ns, passing.handle);
+            self.arrived.extend((0..passing.pkts).map(|_| entry));
+        }
     }
 }
 
@@ -97,7 +100,7 @@ fn packets_leave_at_the_rate_however_late_the_caller_is() {
     let mut pipe = pipe(BufferLimit::Unlimited, Nanos::ZERO);
     let mut log = Log::default();
     for handle in 0..100 {
-        pipe.enter(5_000, packet(handle, 0, 1_500), &mut log);
+        pipe.enter(5_000, Train::of(packet(handle, 0, 1_500)), &mut log);
     }
     // One late call does it all.
     advance(&mut pipe, 1_000_000_000, &mut log);
@@ -113,7 +116,7 @@ fn interrupts_keep_their_distance_and_take_all_that_came_meanwhile() {
     let mut pipe = pipe(BufferLimit::Unlimited, Nanos::from_us(4_500));
     let mut log = Log::default();
     for handle in 0..8 {
-        pipe.enter(0, packet(handle, 1, 1_500), &mut log);
+        pipe.enter(0, Train::of(packet(handle, 1, 1_500)), &mut log);
     }
     advance(&mut pipe, u64::MAX - 1, &mut log);
     let times: Vec<u64> = log
@@ -137,7 +140,7 @@ fn flows_that_end_at_one_host_share_its_interrupts() {
         for (handle, flow) in [(0, 0), (1, 1), (2, 0), (3, 1)] {
             pipe.enter(
                 u64::from(handle) * 10_000,
-                packet(handle, flow, 1_500),
+                Train::of(packet(handle, flow, 1_500)),
                 &mut log,
             );
         }
@@ -171,7 +174,7 @@ fn a_policer_drops_before_the_queue_and_counts_as_it() {
         pipe.add_flow(Nanos::ZERO, Some(0));
         let mut log = Log::default();
         for handle in 0..5 {
-            pipe.enter(0, packet(handle, 0, 1_500), &mut log);
+            pipe.enter(0, Train::of(packet(handle, 0, 1_500)), &mut log);
         }
         advance(&mut pipe, 1_000_000_000, &mut log);
         assert_eq!((log.left.len(), log.dropped), (2, 3));
@@ -194,7 +197,7 @@ fn bursts_arrive_at_multiples_of_the_interval_and_a_delay() {
     let mut pipe = uneven(BufferLimit::Unlimited, &Impairments::NONE.with(spec));
     let mut log = Log::default();
     for handle in 0..8 {
-        pipe.enter(0, packet(handle, 0, 1_500), &mut log);
+        pipe.enter(0, Train::of(packet(handle, 0, 1_500)), &mut log);
     }
     advance(&mut pipe, u64::MAX - 1, &mut log);
     let times = log.arrived.iter().map(|&(_, at_ns, _)| at_ns / 1_000_000);
@@ -213,7 +216,7 @@ fn outage_stops_the_bottleneck_and_moves_what_comes_behind() {
     pipe.add_flow(Nanos::from_ms(10), Some(0));
     let mut log = Log::default();
     for handle in 0..4 {
-        pipe.enter(500_000, packet(handle, 0, 1_500), &mut log);
+        pipe.enter(500_000, Train::of(packet(handle, 0, 1_500)), &mut log);
     }
     advance(&mut pipe, u64::MAX - 1, &mut log);
     let left: Vec<u64> = log.left.iter().map(|&(_, at_ns)| at_ns / 100_000).collect();
@@ -224,10 +227,10 @@ fn outage_stops_the_bottleneck_and_moves_what_comes_behind() {
 fn shorter_route_overtakes_what_is_under_way() {
     let mut pipe = pipe(BufferLimit::Unlimited, Nanos::ZERO);
     let mut log = Log::default();
-    pipe.enter(0, packet(0, 0, 1_500), &mut log);
+    pipe.enter(0, Train::of(packet(0, 0, 1_500)), &mut log);
     advance(&mut pipe, 2_000_000, &mut log);
     pipe.set_delay(0, Nanos::from_ms(3));
-    pipe.enter(2_000_000, packet(1, 0, 1_500), &mut log);
+    pipe.enter(2_000_000, Train::of(packet(1, 0, 1_500)), &mut log);
     advance(&mut pipe, u64::MAX - 1, &mut log);
     assert_eq!(log.arrived, [(0, 6_000_000, 1), (0, 11_000_000, 0)]);
 }
@@ -266,7 +269,7 @@ fn packet_that_an_impairment_takes_is_lost_behind_the_bottleneck() {
     let mut pipe = uneven(BufferLimit::Unlimited, &impairments);
     let mut log = Log::default();
     for handle in 0..5 {
-        pipe.enter(0, packet(handle, 0, 1_500), &mut log);
+        pipe.enter(0, Train::of(packet(handle, 0, 1_500)), &mut log);
     }
     advance(&mut pipe, u64::MAX - 1, &mut log);
     assert_eq!((log.left.len(), log.lost, log.arrived.len()), (5, 5, 0));
@@ -354,7 +357,7 @@ proptest! {
         for (handle, &(gap_ns, flow, bytes)) in arrivals.iter().enumerate() {
             now_ns += gap_ns;
             advance(&mut pipe, now_ns, &mut log);
-            pipe.enter(now_ns, packet(handle as u32, flow, bytes), &mut log);
+            pipe.enter(now_ns, Train::of(packet(handle as u32, flow, bytes)), &mut log);
         }
         advance(&mut pipe, u64::MAX - 1, &mut log);
         prop_assert_eq!(pipe.next().at_ns(), NEVER);
@@ -388,7 +391,7 @@ proptest! {
         for (handle, &(gap_ns, flow, bytes)) in arrivals.iter().enumerate() {
             now_ns += gap_ns;
             advance(&mut pipe, now_ns, &mut log);
-            pipe.enter(now_ns, packet(handle as u32, flow, bytes), &mut log);
+            pipe.enter(now_ns, Train::of(packet(handle as u32, flow, bytes)), &mut log);
             entered.push((now_ns, flow, bytes));
         }
         while pipe.next().at_ns() != NEVER {
@@ -446,7 +449,7 @@ proptest! {
                 advance(&mut pipe, now_ns, &mut log);
                 let packet = packet(handle as u32, flow, 300 * hundreds);
                 let ecn = if ect { Ecn::Ect0 } else { Ecn::NotEct };
-                pipe.enter(now_ns, Packet { ecn, ..packet }, &mut log);
+                pipe.enter(now_ns, Train::of(Packet { ecn, ..packet }), &mut log);
                 if handle % 7 == 0 {
                     pipe.settle(now_ns, &mut log);
                     rows.push(pipe.bottleneck.sample(now_ns));

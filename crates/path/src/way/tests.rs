@@ -27,6 +27,9 @@ impl Sink for Log {
     fn dropped(&mut self, packet: &Packet) {
         self.dropped.push(packet.handle);
     }
+    fn cut(&mut self, _handle: u32, _pkts: u32) -> u32 {
+        panic!("packets come one by one");
+    }
     fn left(&mut self, _packet: &Packet, leaving: &Leaving) -> bool {
         leaving.period.is_some()
     }
@@ -99,8 +102,8 @@ fn two_hops() -> Way<bool> {
 #[test]
 fn packets_take_the_time_of_every_pipe_and_tell_all_their_waits_at_the_last() {
     let (mut way, mut log) = (two_hops(), Log::default());
-    way.enter(0, packet(0, 0), &mut log);
-    way.enter(0, packet(1, 0), &mut log);
+    way.enter(0, Train::of(packet(0, 0)), &mut log);
+    way.enter(0, Train::of(packet(1, 0)), &mut log);
     // One late call does it all.
     way.advance(1_000 * MS, &mut log);
     // They leave the first pipe at 1 and 2 ms and reach the second at 11 and 12;
@@ -113,8 +116,8 @@ fn packets_take_the_time_of_every_pipe_and_tell_all_their_waits_at_the_last() {
 #[test]
 fn flows_enter_and_leave_at_their_own_pipes() {
     let (mut way, mut log) = (two_hops(), Log::default());
-    way.enter(0, packet(0, 1), &mut log);
-    way.enter(0, packet(1, 2), &mut log);
+    way.enter(0, Train::of(packet(0, 1)), &mut log);
+    way.enter(0, Train::of(packet(1, 2)), &mut log);
     way.advance(1_000 * MS, &mut log);
     // What leaves before the last pipe is no measure of the direction's rate.
     assert_eq!(log.arrived, [(0, 11 * MS, false), (1, 23 * MS, true)]);
@@ -124,7 +127,7 @@ fn flows_enter_and_leave_at_their_own_pipes() {
 fn queue_that_is_full_is_that_of_the_slower_pipe() {
     let (mut way, mut log) = (two_hops(), Log::default());
     for handle in 0..10 {
-        way.enter(0, packet(handle, 0), &mut log);
+        way.enter(0, Train::of(packet(handle, 0)), &mut log);
     }
     way.advance(1_000 * MS, &mut log);
     // Three times as many come as leave; two wait and one is on the wire.
@@ -146,7 +149,7 @@ fn each_pipe_counts_its_own_overhead() {
     let mut way = way(&[hop(1, 0, 100), second]);
     way.add_flow(0..2, Nanos::ZERO, 0);
     let mut log = Log::default();
-    way.enter(0, packet(0, 0), &mut log);
+    way.enter(0, Train::of(packet(0, 0)), &mut log);
     way.advance(1_000 * MS, &mut log);
     assert_eq!(log.arrived, [(0, 3 * MS, true)]);
 }
@@ -163,7 +166,7 @@ fn route_changes_for_what_leaves_a_hop_from_then_on() {
     let (mut way, mut log) = (way(&[changing]), Log::default());
     way.add_flow(0..1, Nanos::from_ms(20), 0);
     for handle in 0..3 {
-        way.enter(0, packet(handle, 0), &mut log);
+        way.enter(0, Train::of(packet(handle, 0)), &mut log);
     }
     way.advance(1_000 * MS, &mut log);
     // They leave at 1, 2 and 3 ms; half the round trip is before them.

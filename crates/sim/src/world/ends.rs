@@ -9,7 +9,7 @@ use knee_units::Nanos;
 
 use crate::event::{EndpointId, EventQueue, HostId, Side, Target, Work};
 use crate::flow::Flow;
-use crate::gro;
+use crate::gro::Batch;
 use crate::host::{Host, HostType, Late};
 use crate::{Options, Output};
 use knee_tcp::segment::{Segment, Slab};
@@ -65,10 +65,7 @@ impl Ends {
     #[inline]
     pub(super) fn deliver(&mut self, side: Side, packets: &[Passing<()>]) {
         if self.options.capture && side == Side::Sender {
-            for passing in packets {
-                let segment = self.slab.get(passing.handle).clone();
-                self.capture(passing.flow, false, &segment);
-            }
+            self.capture_arrived(packets);
         }
         let flow = packets[0].flow;
         let is_mixed = || packets.iter().any(|passing| passing.flow != flow);
@@ -78,8 +75,8 @@ impl Ends {
         let to = EndpointId::new(flow, side);
         let gro = self.types[side as usize].gro;
         let mut read = false;
-        let mut rest = packets;
-        while let Some(segment) = gro::next_merged(&mut self.slab, &mut rest, gro) {
+        let mut batch = Batch::new(packets);
+        while let Some(segment) = batch.next_merged(&mut self.slab, gro) {
             read |= self.receive(to, &segment);
         }
         // Applications run when the softirq has done with all of it.
@@ -92,20 +89,20 @@ impl Ends {
     fn deliver_mixed(&mut self, side: Side, packets: &[Passing<()>]) {
         let gro = self.types[side as usize].gro;
         let mut held = std::mem::take(&mut self.held);
-        for passing in packets {
-            let segment = self.slab.get(passing.handle).clone();
-            self.slab.release(passing.handle);
-            let to = EndpointId::new(passing.flow, side);
+        let mut batch = Batch::new(packets);
+        while let Some(next) = batch.peek() {
+            let to = EndpointId::new(next.flow, side);
             let place = held.iter().position(|&(of, _)| of == to);
-            if let Some(place) = place
-                && gro::merge(&mut held[place].1, &segment)
-            {
-                continue;
-            }
             if let Some(place) = place {
+                if batch.merge(&mut held[place].1, &mut self.slab) {
+                    continue;
+                }
                 let (_, whole) = held.remove(place);
                 self.go_up(to, &whole);
             }
+            let Some(segment) = batch.first(&mut self.slab, gro) else {
+                break;
+            };
             match gro && segment.payload_bytes > 0 {
                 true => held.push((to, segment)),
                 false => self.go_up(to, &segment),

@@ -1,6 +1,6 @@
 //! The way out of a host: its qdisc, its lateness, and onto the path.
 
-use knee_path::packet::Packet;
+use knee_path::packet::{Packet, Train};
 use knee_path::pipe::Passing;
 use knee_units::Nanos;
 
@@ -120,21 +120,40 @@ impl World {
             self.ends.capture_sent(from.flow(), handle);
         }
         let segment = self.ends.slab.get(handle);
-        self.ends.output.data_packets += u64::from(is_data && segment.payload_bytes > 0);
-        let now_ns = self.ends.now_ns;
+        let pkts = u32::from(segment.packets);
+        if is_data && segment.payload_bytes > 0 {
+            self.ends.output.data_packets += u64::from(pkts);
+        }
         let to = from.side().other();
         let way = &mut self.ways[to as usize];
         if way.is_open() && !is_data {
             let passing = Passing {
                 flow: from.flow(),
                 handle,
+                pkts,
                 note: (),
             };
-            return way.pass(now_ns, passing);
+            return way.pass(self.ends.now_ns, passing);
         }
+        if pkts == 1 || way.takes_trains() {
+            return self.enter_train(from, handle);
+        }
+        for _ in 1..pkts {
+            let first = self.ends.slab.cut(handle, 1);
+            self.enter_train(from, first);
+        }
+        self.enter_train(from, handle);
+    }
+
+    fn enter_train(&mut self, from: EndpointId, handle: u32) {
+        let segment = self.ends.slab.get(handle);
+        let pkts = u32::from(segment.packets);
+        let overhead_bytes = segment.head_bytes() + self.ends.cell.path.overhead_bytes;
+        let before_last_bytes = segment.payload_of(pkts - 1);
+        let now_ns = self.ends.now_ns;
         let packet = Packet {
             handle,
-            bytes: segment.ip_bytes() + self.ends.cell.path.overhead_bytes,
+            bytes: overhead_bytes + segment.payload_of(1),
             flow: from.flow(),
             host: self.ends.flows[from.flow() as usize].group,
             ecn: segment.ecn,
@@ -142,7 +161,12 @@ impl World {
             pure_ack: segment.is_pure_ack().then_some(segment.ack as u32),
             enqueued: Nanos(now_ns),
         };
-        let (way, mut passage) = self.way_to(to);
-        way.enter(now_ns, packet, &mut passage);
+        let train = Train {
+            packet,
+            pkts,
+            last_bytes: overhead_bytes + segment.payload_bytes - before_last_bytes,
+        };
+        let (way, mut passage) = self.way_to(from.side().other());
+        way.enter(now_ns, train, &mut passage);
     }
 }

@@ -41,6 +41,10 @@ impl Sink for Passage<'_> {
         self.gone(packet);
     }
 
+    fn cut(&mut self, handle: u32, pkts: u32) -> u32 {
+        self.ends.slab.cut(handle, pkts)
+    }
+
     #[inline]
     fn left(&mut self, packet: &Packet, _leaving: &Leaving) {
         self.ends.slab.carry_mark(packet.handle, packet.ecn);

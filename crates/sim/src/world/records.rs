@@ -1,5 +1,8 @@
 //! What a run leaves: rows of its tables, captures, and the account of every byte.
 
+use std::ops::Range;
+
+use knee_path::pipe::Passing;
 use knee_tables::{Event, QueueSample, Sample};
 use knee_units::Nanos;
 
@@ -44,8 +47,29 @@ impl Ends {
 
     #[cold]
     pub(super) fn capture_sent(&mut self, flow: u32, handle: u32) {
-        let segment = self.slab.get(handle).clone();
-        self.capture(flow, true, &segment);
+        let pkts = self.slab.get(handle).packets.into();
+        self.capture_packets(flow, true, handle, 0..pkts);
+    }
+
+    #[cold]
+    pub(super) fn capture_arrived(&mut self, packets: &[Passing<()>]) {
+        for (n, passing) in packets.iter().enumerate() {
+            let of_handle = |before: &&Passing<()>| before.handle == passing.handle;
+            let begin: u32 = packets[..n].iter().filter(of_handle).map(|p| p.pkts).sum();
+            let pkts = begin..begin + passing.pkts;
+            self.capture_packets(passing.flow, false, passing.handle, pkts);
+        }
+    }
+
+    /// Of the packets that a handle stands for, those at these places.
+    fn capture_packets(&mut self, flow: u32, outbound: bool, handle: u32, pkts: Range<u32>) {
+        let mut train = self.slab.get(handle).clone();
+        for place in 0..pkts.end {
+            let packet = train.cut(1);
+            if pkts.contains(&place) {
+                self.capture(flow, outbound, &packet);
+            }
+        }
     }
 
     fn sample(&mut self, queues: Vec<QueueSample>) {
@@ -98,16 +122,19 @@ impl World {
 }
 
 impl Ends {
-    /// `on_path`: flow and handle of all that is under way to the receiver.
-    fn finish(mut self, on_path: &[(u32, u32)]) -> Output {
+    /// `on_path`: flow, handle and number of packets of all that is under way to the receiver.
+    fn finish(mut self, on_path: &[(u32, u32, u32)]) -> Output {
         let mut under_way = vec![0u64; self.flows.len()];
         let late = self.hosts[Side::Sender as usize].iter();
         let late = late
             .flat_map(|host| &host.late)
             .flat_map(|late| &late.waiting);
-        let late = late.map(|&(_, from, handle)| (from.flow(), handle));
-        for (flow, handle) in on_path.iter().copied().chain(late) {
-            under_way[flow as usize] += u64::from(self.slab.get(handle).payload_bytes);
+        for &(_, from, handle) in late {
+            under_way[from.flow() as usize] += u64::from(self.slab.get(handle).payload_bytes);
+        }
+        for &(flow, handle, pkts) in on_path {
+            let segment = self.slab.take(handle, pkts);
+            under_way[flow as usize] += u64::from(segment.payload_bytes);
         }
         for (number, flow) in self.flows.iter_mut().enumerate() {
             let leaving = flow.ends[0].egress.iter();

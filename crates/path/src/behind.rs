@@ -1,0 +1,355 @@
+//! What happens behind a bottleneck: packets take their flow's delay and, where that is their last, wait for the interrupt
+//! of the far host's NIC.
+
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::pipe::{Passing, Sink, When};
+
+/// Packets in order of arrival: all take the same time, or none overtakes another.
+struct Line<N> {
+    delay_ns: u64,
+    /// When the last one arrives.
+    latest_ns: u64,
+    trains: VecDeque<Arriving<N>>,
+}
+
+/// Packets that arrive one behind the other.
+#[derive(Clone, Copy)]
+struct Arriving<N> {
+    /// When the first does, and how long after each the next.
+    at_ns: u64,
+    every_ns: u64,
+    passing: Passing<N>,
+}
+
+impl<N: Copy> Arriving<N> {
+    /// How many arrive until then, of which the first does.
+    #[inline]
+    fn until(&self, at_ns: u64) -> u32 {
+        let pkts = self.passing.pkts;
+        let last_ns = self.at_ns + u64::from(pkts - 1) * self.every_ns;
+        match last_ns <= at_ns {
+            true => pkts,
+            false => ((at_ns - self.at_ns) / self.every_ns) as u32 + 1,
+        }
+    }
+}
+
+impl<N: Copy> Line<N> {
+    /// The first so many of the packets that come next.
+    #[inline]
+    fn take(&mut self, pkts: u32) -> Passing<N> {
+        let front = self.trains.front_mut().expect("its head is due");
+        let taken = Passing {
+            pkts,
+            ..front.passing
+        };
+        front.passing.pkts -= pkts;
+        front.at_ns += u64::from(pkts) * front.every_ns;
+        if front.passing.pkts == 0 {
+            self.trains.pop_front();
+        }
+        taken
+    }
+
+    #[inline]
+    fn when(&self, at_ns: u64) -> When {
+        When::new(at_ns, at_ns.saturating_sub(self.delay_ns))
+    }
+}
+
+/// A far host's NIC.
+struct Nic<N> {
+    /// No interrupt before this: the last one plus the moderation interval.
+    next_interrupt_ns: u64,
+    pending: Vec<Passing<N>>,
+    /// The line that all its packets come from; `None`: there are several.
+    line: Option<u32>,
+}
+
+impl<N: Copy> Nic<N> {
+    /// Packets wait for the next interrupt. Those of a train are taken up one behind the other.
+    #[inline]
+    fn hold(&mut self, passing: Passing<N>) {
+        match self.pending.last_mut() {
+            Some(last) if last.handle == passing.handle => last.pkts += passing.pkts,
+            _ => self.pending.push(passing),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// The oldest packet of this line arrives.
+    Line(u32),
+    /// The packet at this place of those that keep no order arrives.
+    Loose(u32),
+    /// This NIC interrupts.
+    Interrupt(u32),
+}
+
+type Event = Reverse<(When, Due)>;
+
+/// The delays and NICs behind one bottleneck. `N` is the [`Sink::Note`] of its sink.
+pub struct Behind<N> {
+    lines: Vec<Line<N>>,
+    /// The line of each flow.
+    line_of: Vec<u32>,
+    due: BinaryHeap<Event>,
+    /// Packets that keep no order.
+    loose: Vec<Option<Passing<N>>>,
+    free: Vec<u32>,
+    /// The NIC of each flow's far host; `None`: that is not here, and packets go on at once.
+    nic_of: Vec<Option<u32>>,
+    nics: Vec<Nic<N>>,
+    coalesce_ns: u64,
+    /// Does each flow's delay stay as it is?
+    is_steady: bool,
+    /// What a NIC hands over, kept to spare allocations.
+    batch: Vec<Passing<N>>,
+}
+
+impl<N: Copy> Behind<N> {
+    /// `coalesce_ns`: how long NICs gather packets before they interrupt.
+    pub fn new(coalesce_ns: u64) -> Behind<N> {
+        Behind {
+            lines: Vec::new(),
+            line_of: Vec::new(),
+            due: BinaryHeap::new(),
+            loose: Vec::new(),
+            free: Vec::new(),
+            nic_of: Vec::new(),
+            nics: Vec::new(),
+            coalesce_ns,
+            is_steady: false,
+            batch: Vec::new(),
+        }
+    }
+
+    /// From now on no flow's delay is set anew, so that it is known what comes next to a NIC that one line leads to.
+    pub fn stay(&mut self) {
+        self.is_steady = true;
+    }
+
+    /// A flow's delay, and the NIC of its far host if that is here. Flows come in order of their index.
+    pub fn add_flow(&mut self, delay_ns: u64, nic: Option<u32>) {
+        let line = self.line(delay_ns);
+        self.line_of.push(line);
+        self.nic_of.push(nic);
+        let Some(nic) = nic else {
+            return;
+        };
+        while self.nics.len() <= nic as usize {
+            self.nics.push(Nic {
+                next_interrupt_ns: 0,
+                pending: Vec::new(),
+                line: Some(line),
+            });
+        }
+        let nic = &mut self.nics[nic as usize];
+        nic.line = nic.line.filter(|&only| only == line);
+    }
+
+    /// From now on the flow's packets take this delay.
+    pub fn set_delay(&mut self, flow: usize, delay_ns: u64) {
+        debug_assert!(!self.is_steady, "delays stay as they are");
+        self.line_of[flow] = self.line(delay_ns);
+    }
+
+    fn line(&mut self, delay_ns: u64) -> u32 {
+        let line = self.lines.iter().position(|line| line.delay_ns == delay_ns);
+        let line = line.unwrap_or_else(|| {
+            self.lines.push(Line {
+                delay_ns,
+                latest_ns: 0,
+                trains: VecDeque::new(),
+            });
+            self.lines.len() - 1
+        });
+        line as u32
+    }
+
+    /// The delay of a flow's packets.
+    #[inline]
+    pub fn delay_ns(&self, flow: u32) -> u64 {
+        self.lines[self.line_of[flow as usize] as usize].delay_ns
+    }
+
+    /// Packets leave the bottleneck, the first at that time, and take their delay, with nothing else in their way.
+    #[inline]
+    pub fn pass(&mut self, at_ns: u64, every_ns: u64, passing: Passing<N>) {
+        let number = self.line_of[passing.flow as usize];
+        let arrives_ns = at_ns + self.lines[number as usize].delay_ns;
+        self.line_up(number, arrives_ns, every_ns, passing);
+    }
+
+    /// A packet arrives then, or when the one before it does, if that is later.
+    pub fn pass_in_order(&mut self, arrives_ns: u64, passing: Passing<N>) {
+        let number = self.line_of[passing.flow as usize];
+        let line = &mut self.lines[number as usize];
+        line.latest_ns = line.latest_ns.max(arrives_ns);
+        let arrives_ns = line.latest_ns;
+        self.line_up(number, arrives_ns, 0, passing);
+    }
+
+    /// A packet that left the bottleneck at `at_ns` arrives then, whatever else does.
+    pub fn pass_loose(&mut self, at_ns: u64, arrives_ns: u64, passing: Passing<N>) {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.loose.push(None);
+            (self.loose.len() - 1) as u32
+        });
+        self.loose[place as usize] = Some(passing);
+        let when = When::new(arrives_ns, at_ns);
+        self.due.push(Reverse((when, Due::Loose(place))));
+    }
+
+    #[inline]
+    fn line_up(&mut self, number: u32, at_ns: u64, every_ns: u64, passing: Passing<N>) {
+        let line = &mut self.lines[number as usize];
+        if line.trains.is_empty() {
+            let when = line.when(at_ns);
+            self.due.push(Reverse((when, Due::Line(number))));
+        }
+        line.trains.push_back(Arriving {
+            at_ns,
+            every_ns,
+            passing,
+        });
+    }
+
+    /// When something happens next.
+    #[inline]
+    pub fn next(&self) -> When {
+        let next = self.due.peek();
+        next.map_or(When::NEVER, |Reverse((when, _))| *when)
+    }
+
+    /// Does the one thing that is due at [`Self::next`].
+    #[inline]
+    pub fn step(&mut self, sink: &mut impl Sink<Note = N>) {
+        let Some(&Reverse((when, due))) = self.due.peek() else {
+            return;
+        };
+        let at_ns = when.at_ns();
+        match due {
+            Due::Line(number) => {
+                let passing = self.lines[number as usize].take(1);
+                let interrupt = self.reach_nic(at_ns, passing, sink);
+                self.go_on(number, interrupt);
+            }
+            Due::Loose(place) => {
+                self.due.pop();
+                self.free.push(place);
+                let found = self.loose[place as usize].take();
+                let passing = found.expect("its place holds it until it arrives");
+                let interrupt = self.reach_nic(at_ns, passing, sink);
+                self.due.extend(interrupt);
+            }
+            Due::Interrupt(number) => {
+                self.due.pop();
+                self.interrupt(at_ns, number, sink);
+            }
+        }
+    }
+
+    fn interrupt(&mut self, at_ns: u64, number: u32, sink: &mut impl Sink<Note = N>) {
+        let nic = &mut self.nics[number as usize];
+        nic.next_interrupt_ns = at_ns + self.coalesce_ns;
+        std::mem::swap(&mut self.batch, &mut nic.pending);
+        sink.arrived(at_ns, &self.batch);
+        self.batch.clear();
+        if self.is_steady
+            && let Some(&Reverse((_, Due::Line(line)))) = self.due.peek()
+            && self.nics[number as usize].line == Some(line)
+            && let Some(front) = self.lines[line as usize].trains.front()
+            && front.at_ns < at_ns + self.coalesce_ns
+            && self.nic_of[front.passing.flow as usize] == Some(number)
+        {
+            self.go_on(line, None);
+        }
+    }
+
+    /// A line's head was the first that is due, and has changed. Those of its packets whose NIC will not look before a
+    /// later interrupt are put there at once: that is where they would be found, and it spares a step each. `interrupt` is
+    /// due besides.
+    #[inline]
+    fn go_on(&mut self, number: u32, mut interrupt: Option<Event>) {
+        let line = &mut self.lines[number as usize];
+        let mut next = None;
+        while let Some(front) = line.trains.front() {
+            if let Some(of) = self.nic_of[front.passing.flow as usize] {
+                let nic = &mut self.nics[of as usize];
+                let at_ns = front.at_ns;
+                let until_ns = nic.next_interrupt_ns;
+                let sleeps = match nic.pending.is_empty() {
+                    false => at_ns <= until_ns,
+                    // It is the first for which this NIC will wake, if no other line's packet comes before it.
+                    true => {
+                        at_ns < until_ns
+                            && self.is_steady
+                            && nic.line.is_some()
+                            && interrupt.is_none()
+                    }
+                };
+                if sleeps {
+                    if nic.pending.is_empty() {
+                        let when = When::new(until_ns, at_ns);
+                        interrupt = Some(Reverse((when, Due::Interrupt(of))));
+                    }
+                    let pkts = front.until(until_ns);
+                    nic.hold(line.take(pkts));
+                    continue;
+                }
+            }
+            next = Some(Reverse((line.when(front.at_ns), Due::Line(number))));
+            break;
+        }
+        // What comes takes the place of what was due, in one go.
+        if let Some(mut head) = self.due.peek_mut() {
+            match next.or_else(|| interrupt.take()) {
+                Some(due) => *head = due,
+                None => drop(PeekMut::pop(head)),
+            }
+        }
+        self.due.extend(interrupt);
+    }
+
+    /// A NIC that has not interrupted for the moderation interval does so at
+    /// once; else packets wait for the interval's end, which is returned where it is new.
+    #[inline]
+    fn reach_nic(
+        &mut self,
+        at_ns: u64,
+        passing: Passing<N>,
+        sink: &mut impl Sink<Note = N>,
+    ) -> Option<Event> {
+        let Some(number) = self.nic_of[passing.flow as usize] else {
+            sink.arrived(at_ns, &[passing]);
+            return None;
+        };
+        let nic = &mut self.nics[number as usize];
+        if nic.pending.is_empty() && at_ns >= nic.next_interrupt_ns {
+            nic.next_interrupt_ns = at_ns + self.coalesce_ns;
+            sink.arrived(at_ns, &[passing]);
+            return None;
+        }
+        let is_first = nic.pending.is_empty();
+        nic.hold(passing);
+        let when = When::new(nic.next_interrupt_ns, at_ns);
+        is_first.then_some(Reverse((when, Due::Interrupt(number))))
+    }
+
+    /// All that is under way, for a final account: of a train, the first packets first.
+    pub fn drain(&mut self) -> Vec<Passing<N>> {
+        self.due.clear();
+        self.free.clear();
+        let pending = self.nics.iter_mut().flat_map(|nic| nic.pending.drain(..));
+        let lines = self.lines.iter_mut();
+        let lines = lines.flat_map(|line| line.trains.drain(..));
+        let under_way = lines.map(|arriving| arriving.passing);
+        let loose = self.loose.drain(..).flatten();
+        pending.chain(under_way).chain(loose).collect()
+    }
+}
