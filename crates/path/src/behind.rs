@@ -1,9 +1,9 @@
 //! What happens behind a bottleneck: packets take their flow's delay and, where that is their last, wait for the interrupt
 //! of the far host's NIC.
 
-use std::cmp::Reverse;
-use std::collections::binary_heap::PeekMut;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
+
+use knee_units::heap::Heap;
 
 use crate::pipe::{Passing, Sink, When};
 
@@ -90,14 +90,14 @@ enum Due {
     Interrupt(u32),
 }
 
-type Event = Reverse<(When, Due)>;
+type Event = (When, Due);
 
 /// The delays and NICs behind one bottleneck. `N` is the [`Sink::Note`] of its sink.
 pub struct Behind<N> {
     lines: Vec<Line<N>>,
     /// The line of each flow.
     line_of: Vec<u32>,
-    due: BinaryHeap<Event>,
+    due: Heap<Event>,
     /// Packets that keep no order.
     loose: Vec<Option<Passing<N>>>,
     free: Vec<u32>,
@@ -117,7 +117,7 @@ impl<N: Copy> Behind<N> {
         Behind {
             lines: Vec::new(),
             line_of: Vec::new(),
-            due: BinaryHeap::new(),
+            due: Heap::default(),
             loose: Vec::new(),
             free: Vec::new(),
             nic_of: Vec::new(),
@@ -202,7 +202,7 @@ impl<N: Copy> Behind<N> {
         });
         self.loose[place as usize] = Some(passing);
         let when = When::new(arrives_ns, at_ns);
-        self.due.push(Reverse((when, Due::Loose(place))));
+        self.due.push((when, Due::Loose(place)));
     }
 
     #[inline]
@@ -210,7 +210,7 @@ impl<N: Copy> Behind<N> {
         let line = &mut self.lines[number as usize];
         if line.trains.is_empty() {
             let when = line.when(at_ns);
-            self.due.push(Reverse((when, Due::Line(number))));
+            self.due.push((when, Due::Line(number)));
         }
         line.trains.push_back(Arriving {
             at_ns,
@@ -222,14 +222,13 @@ impl<N: Copy> Behind<N> {
     /// When something happens next.
     #[inline]
     pub fn next(&self) -> When {
-        let next = self.due.peek();
-        next.map_or(When::NEVER, |Reverse((when, _))| *when)
+        self.due.first().map_or(When::NEVER, |(when, _)| *when)
     }
 
     /// Does the one thing that is due at [`Self::next`].
     #[inline]
     pub fn step(&mut self, sink: &mut impl Sink<Note = N>) {
-        let Some(&Reverse((when, due))) = self.due.peek() else {
+        let Some(&(when, due)) = self.due.first() else {
             return;
         };
         let at_ns = when.at_ns();
@@ -240,15 +239,16 @@ impl<N: Copy> Behind<N> {
                 self.go_on(number, interrupt);
             }
             Due::Loose(place) => {
-                self.due.pop();
+                self.due.remove_first();
                 self.free.push(place);
                 let found = self.loose[place as usize].take();
                 let passing = found.expect("its place holds it until it arrives");
-                let interrupt = self.reach_nic(at_ns, passing, sink);
-                self.due.extend(interrupt);
+                if let Some(due) = self.reach_nic(at_ns, passing, sink) {
+                    self.due.push(due);
+                }
             }
             Due::Interrupt(number) => {
-                self.due.pop();
+                self.due.remove_first();
                 self.interrupt(at_ns, number, sink);
             }
         }
@@ -261,7 +261,7 @@ impl<N: Copy> Behind<N> {
         sink.arrived(at_ns, &self.batch);
         self.batch.clear();
         if self.is_steady
-            && let Some(&Reverse((_, Due::Line(line)))) = self.due.peek()
+            && let Some(&(_, Due::Line(line))) = self.due.first()
             && self.nics[number as usize].line == Some(line)
             && let Some(front) = self.lines[line as usize].trains.front()
             && front.at_ns < at_ns + self.coalesce_ns
@@ -296,24 +296,24 @@ impl<N: Copy> Behind<N> {
                 if sleeps {
                     if nic.pending.is_empty() {
                         let when = When::new(until_ns, at_ns);
-                        interrupt = Some(Reverse((when, Due::Interrupt(of))));
+                        interrupt = Some((when, Due::Interrupt(of)));
                     }
                     let pkts = front.until(until_ns);
                     nic.hold(line.take(pkts));
                     continue;
                 }
             }
-            next = Some(Reverse((line.when(front.at_ns), Due::Line(number))));
+            next = Some((line.when(front.at_ns), Due::Line(number)));
             break;
         }
         // What comes takes the place of what was due, in one go.
-        if let Some(mut head) = self.due.peek_mut() {
-            match next.or_else(|| interrupt.take()) {
-                Some(due) => *head = due,
-                None => drop(PeekMut::pop(head)),
-            }
+        match next.or_else(|| interrupt.take()) {
+            Some(due) => self.due.replace_first(due),
+            None => self.due.remove_first(),
         }
-        self.due.extend(interrupt);
+        if let Some(due) = interrupt {
+            self.due.push(due);
+        }
     }
 
     /// A NIC that has not interrupted for the moderation interval does so at
@@ -338,7 +338,7 @@ impl<N: Copy> Behind<N> {
         let is_first = nic.pending.is_empty();
         nic.hold(passing);
         let when = When::new(nic.next_interrupt_ns, at_ns);
-        is_first.then_some(Reverse((when, Due::Interrupt(number))))
+        is_first.then_some((when, Due::Interrupt(number)))
     }
 
     /// All that is under way, for a final account: of a train, the first packets first.

@@ -62,6 +62,7 @@ impl Endpoint {
         let deadline_us = u64::from(self.rack.rtt_us());
         let now_us = cx.now_us();
         let head = self.board.head_id();
+        self.board.isolate(head, 1);
         for id in self.board.ids() {
             let seg = self.board.get(id);
             if id == head || now_us.saturating_sub(seg.sent_ns / 1_000) >= deadline_us {
@@ -75,12 +76,15 @@ impl Endpoint {
         let Some(lost) = self.board.mark_lost(id) else {
             return;
         };
-        // One that was delivered before says nothing of its flight.
-        if self.alg.has(Op::SkbMarkedLost) && lost.tx.delivered_ns != 0 {
-            self.cc.lost_tx_in_flight = lost.tx.in_flight;
-            self.cc.lost_tx_lost = lost.tx.lost;
-            self.cc.lost_is_app_limited = u32::from(lost.is_app_limited);
-            self.call_cc(cx, Op::SkbMarkedLost);
+        for _ in 0..lost.segs {
+            self.board.count_lost(&lost);
+            // One that was delivered before says nothing of its flight.
+            if self.alg.has(Op::SkbMarkedLost) && lost.tx.delivered_ns != 0 {
+                self.cc.lost_tx_in_flight = lost.tx.in_flight;
+                self.cc.lost_tx_lost = lost.tx.lost;
+                self.cc.lost_is_app_limited = u32::from(lost.is_app_limited);
+                self.call_cc(cx, Op::SkbMarkedLost);
+            }
         }
     }
 }

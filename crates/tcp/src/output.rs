@@ -351,16 +351,10 @@ impl Endpoint {
         let app_limited = self.rate.app_limited() != 0;
         let last = SKB_END | if_set(push_flag, PSH_SEG) | if_set(fin, FIN_SEG);
         self.emit_data(cx, self.snd_nxt, len, last, departure_ns);
-        let mut seq = self.snd_nxt;
-        for i in 0..segs {
-            let payload = (end - seq).min(mss) as u32;
-            let mut seg = Seg::new(seq, payload, if i + 1 == segs { last } else { 0 });
-            seg.record_sent(departure_ns, tx, app_limited);
-            self.board.push(seg);
-            seq += u64::from(payload);
-        }
+        let mut skb = Seg::new(self.snd_nxt, len as u32, self.cc.mss_bytes, last);
+        skb.record_sent(departure_ns, tx, app_limited);
+        self.board.push(skb);
         self.after_departure(len);
-        self.board.count_sent(segs);
         self.snd_nxt = end + u64::from(fin);
         if !len.is_multiple_of(mss) {
             self.nagle.on_small_sent(end);

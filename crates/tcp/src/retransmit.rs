@@ -67,10 +67,12 @@ impl Endpoint {
             .on_send(departure_ns, self.totals(), in_flight, is_first);
         let app_limited = self.rate.app_limited() != 0;
         let mut payload_bytes = 0;
-        for i in 0..segs {
-            let id = id.wrapping_add(i);
-            let seg = self.board.send_again(id, departure_ns, tx, app_limited);
-            let (seq, payload, flags) = (seg.seq, u64::from(seg.payload_bytes), seg.flags);
+        let mut sent = 0;
+        while sent < segs {
+            let id = id.wrapping_add(sent);
+            sent += self.board.isolate(id, segs - sent);
+            let skb = self.board.send_again(id, departure_ns, tx, app_limited);
+            let (seq, payload, flags) = (skb.seq, u64::from(skb.payload_bytes), skb.flags);
             self.emit_data(cx, seq, payload, flags, departure_ns);
             payload_bytes += payload;
         }

@@ -1,5 +1,5 @@
-//! The retransmission queue: every segment sent and not cumulatively acked, in
-//! sequence order, threaded a second time in order of transmission for RACK.
+//! The retransmission queue: what was sent and is not cumulatively acked, in sequence order, threaded a second time in order
+//! of transmission for RACK. As in Linux it is made of skbs, which are cut where what is known of their segments differs.
 
 use std::collections::VecDeque;
 
@@ -37,36 +37,88 @@ pub struct Tx {
     pub in_flight: u32,
 }
 
-/// A segment and the facts recorded when it was (last) sent.
+/// Segments of one skb and the facts recorded when they were (last) sent, which are the same of all: the skb, or what ACKs,
+/// SACKs, losses and retransmissions have cut of it.
 #[derive(Clone, Debug)]
 pub struct Seg {
     pub seq: u64,
     /// Departure time of the last transmission.
     pub sent_ns: u64,
     pub tx: Tx,
+    /// Of the first segment; the others count on.
+    id: u32,
     prev: u32,
     next: u32,
-    pub payload_bytes: u16,
+    pub payload_bytes: u32,
+    segs: u16,
+    /// Payload of each segment but the last.
+    mss_bytes: u16,
+    /// [`SKB_END`], [`FIN_SEG`] and [`PSH_SEG`] are the last segment's.
     pub flags: u8,
     in_list: bool,
 }
 
 impl Seg {
-    /// A segment not sent yet.
-    pub fn new(seq: u64, payload_bytes: u32, flags: u8) -> Seg {
+    /// As many segments as the payload takes, not sent yet.
+    pub fn new(seq: u64, payload_bytes: u32, mss_bytes: u32, flags: u8) -> Seg {
         Seg {
             seq,
             sent_ns: 0,
             tx: Tx::default(),
+            id: NONE,
             prev: NONE,
             next: NONE,
-            payload_bytes: payload_bytes as u16,
+            payload_bytes,
+            segs: payload_bytes.div_ceil(mss_bytes).max(1) as u16,
+            mss_bytes: mss_bytes as u16,
             flags,
             in_list: false,
         }
     }
 
-    /// It goes out, for the first time or again.
+    #[inline]
+    pub fn mss_bytes(&self) -> u16 {
+        self.mss_bytes
+    }
+
+    #[inline]
+    pub fn segs(&self) -> u32 {
+        self.segs.into()
+    }
+
+    /// How many of its segments lie whole below a sequence number, which is above its start and below its end.
+    #[inline]
+    fn segs_below(&self, seq: u64) -> u32 {
+        ((seq - self.seq) / u64::from(self.mss_bytes)) as u32
+    }
+
+    /// The end of its first segment.
+    #[inline]
+    pub fn first_end_seq(&self) -> u64 {
+        match self.segs {
+            1 => self.end_seq(),
+            _ => self.seq + u64::from(self.mss_bytes),
+        }
+    }
+
+    /// Its first so many segments, which are fewer than all; the others are left.
+    #[inline]
+    fn cut(&mut self, segs: u32) -> Seg {
+        let payload_bytes = segs * u32::from(self.mss_bytes);
+        let first = Seg {
+            payload_bytes,
+            segs: segs as u16,
+            flags: self.flags & !(SKB_END | FIN_SEG | PSH_SEG),
+            ..self.clone()
+        };
+        self.id = self.id.wrapping_add(segs);
+        self.seq += u64::from(payload_bytes);
+        self.payload_bytes -= payload_bytes;
+        self.segs -= segs as u16;
+        first
+    }
+
+    /// They go out, for the first time or again.
     #[inline]
     pub fn record_sent(&mut self, sent_ns: u64, tx: Tx, app_limited: bool) {
         self.sent_ns = sent_ns;
@@ -89,13 +141,13 @@ impl Seg {
     }
 }
 
-/// Segments named by an id that counts up; ids of one connection stay valid
-/// while the segment is queued.
+/// What is outstanding. Each segment has an id that counts up, and keeps it while it is queued.
 #[derive(Clone, Debug)]
 pub struct RtxQueue {
-    segs: VecDeque<Seg>,
-    /// Id of the front.
-    base: u32,
+    /// In order of sequence.
+    skbs: VecDeque<Seg>,
+    /// Id of the segment that comes next.
+    next_id: u32,
     /// Oldest and newest transmission among those neither SACKed nor lost.
     head: u32,
     tail: u32,
@@ -104,8 +156,8 @@ pub struct RtxQueue {
 impl Default for RtxQueue {
     fn default() -> RtxQueue {
         RtxQueue {
-            segs: VecDeque::new(),
-            base: 0,
+            skbs: VecDeque::new(),
+            next_id: 0,
             head: NONE,
             tail: NONE,
         }
@@ -114,92 +166,145 @@ impl Default for RtxQueue {
 
 impl RtxQueue {
     pub fn is_empty(&self) -> bool {
-        self.segs.is_empty()
+        self.skbs.is_empty()
     }
-
+    #[inline]
     pub fn front(&self) -> Option<&Seg> {
-        self.segs.front()
+        self.skbs.front()
     }
-
+    /// The last segment.
     pub fn back_id(&self) -> Option<u32> {
-        (!self.segs.is_empty()).then(|| self.id(self.segs.len() - 1))
+        (!self.skbs.is_empty()).then(|| self.next_id.wrapping_sub(1))
     }
-
     pub fn front_id(&self) -> u32 {
-        self.base
+        self.front().map_or(self.next_id, |front| front.id)
     }
 
+    /// The place of what holds this segment.
     #[inline]
-    fn id(&self, index: usize) -> u32 {
-        self.base.wrapping_add(index as u32)
-    }
-
-    #[inline]
-    fn index(&self, id: u32) -> usize {
-        id.wrapping_sub(self.base) as usize
-    }
-
-    pub fn contains(&self, id: u32) -> bool {
-        self.index(id) < self.segs.len()
+    fn place(&self, id: u32) -> usize {
+        let front_id = self.skbs[0].id;
+        if front_id == id {
+            return 0;
+        }
+        let last = self.skbs.len() - 1;
+        if self.skbs[last].id == id {
+            return last;
+        }
+        let offset = id.wrapping_sub(front_id);
+        let before = |skb: &Seg| skb.id.wrapping_sub(front_id) <= offset;
+        self.skbs.partition_point(before) - 1
     }
 
     #[inline]
     pub fn get(&self, id: u32) -> &Seg {
-        &self.segs[self.index(id)]
+        &self.skbs[self.place(id)]
     }
-
     #[inline]
     pub fn get_mut(&mut self, id: u32) -> &mut Seg {
-        let index = self.index(id);
-        &mut self.segs[index]
+        let place = self.place(id);
+        &mut self.skbs[place]
     }
 
-    /// Ids from the oldest sequence number on.
+    /// Ids of the first segments of all that is queued, from the oldest sequence number on.
     pub fn ids(&self) -> impl Iterator<Item = u32> + use<> {
-        let (base, len) = (self.base, self.segs.len() as u32);
-        (0..len).map(move |i| base.wrapping_add(i))
+        let ids: Vec<u32> = self.skbs.iter().map(|skb| skb.id).collect();
+        ids.into_iter()
     }
 
-    /// Appends a segment just sent for the first time.
+    /// Appends what was just sent for the first time.
     #[inline]
-    pub fn push(&mut self, seg: Seg) -> u32 {
-        let id = self.id(self.segs.len());
-        self.segs.push_back(seg);
+    pub fn push(&mut self, mut skb: Seg) {
+        let id = self.next_id;
+        self.next_id = id.wrapping_add(skb.segs());
+        skb.id = id;
+        self.skbs.push_back(skb);
         self.link(id);
-        id
     }
 
-    /// Removes the front.
+    /// Takes what lies whole below `snd_una` off the front, as far as it is of one skb.
     #[inline]
-    pub fn pop(&mut self) {
-        self.unlink(self.base);
-        self.segs.pop_front();
-        self.base = self.base.wrapping_add(1);
-        if self.segs.is_empty() && self.segs.capacity() > 8 {
-            // A flow gone idle gives its window's memory back.
-            self.segs = VecDeque::new();
+    pub fn pop_below(&mut self, snd_una: u64) -> Option<Seg> {
+        let front = self.skbs.front_mut()?;
+        if front.end_seq() > snd_una {
+            if snd_una <= front.seq || front.first_end_seq() > snd_una {
+                return None;
+            }
+            // What refers to the segments that stay calls them by the first of them.
+            let gone = front.cut(front.segs_below(snd_una));
+            if gone.in_list {
+                self.rename(gone.id, gone.prev, gone.next, self.skbs[0].id);
+            }
+            return Some(gone);
         }
+        let id = front.id;
+        self.unlink(id);
+        let gone = self.skbs.pop_front();
+        if self.skbs.is_empty() && self.skbs.capacity() > 8 {
+            // A flow gone idle gives its window's memory back.
+            self.skbs = VecDeque::new();
+        }
+        gone
+    }
+
+    /// Neighbours in the order of transmission have another name for what they called `from`.
+    fn rename(&mut self, from: u32, prev: u32, next: u32, to: u32) {
+        match prev {
+            NONE => self.head = to,
+            prev => self.get_mut(prev).next = to,
+        }
+        match next {
+            NONE => self.tail = to,
+            next => self.get_mut(next).prev = to,
+        }
+        debug_assert!(from != to, "it has another name");
     }
 
     /// Id of the segment that begins at `seq` or holds it.
     pub fn find(&self, seq: u64) -> Option<u32> {
-        let front = self.segs.front()?;
-        if seq < front.seq {
+        if seq < self.front()?.seq {
             return None;
         }
-        // Nearly all segments are full, so a division finds it at once.
-        let guess = (seq - front.seq) / u64::from(front.payload_bytes.max(1));
-        if let Some(seg) = self.segs.get(guess as usize)
-            && seg.seq <= seq
-            && seq < seg.end_seq()
-        {
-            return Some(self.id(guess as usize));
-        }
-        let index = self.segs.partition_point(|seg| seg.end_seq() <= seq);
-        (index < self.segs.len()).then(|| self.id(index))
+        let place = self.skbs.partition_point(|skb| skb.end_seq() <= seq);
+        let skb = self.skbs.get(place)?;
+        // A FIN is a part of the last segment.
+        let segs = skb.segs_below(seq).min(skb.segs() - 1);
+        Some(skb.id.wrapping_add(segs))
     }
 
-    /// Moves the segment to the end of the transmission order: it was just sent.
+    /// Cuts so that a segment and no more than so many that follow it stand for themselves, as far as they are of one skb;
+    /// returns how many they are.
+    pub fn isolate(&mut self, id: u32, most: u32) -> u32 {
+        let mut place = self.place(id);
+        let before = id.wrapping_sub(self.skbs[place].id);
+        if before > 0 {
+            self.split(place, before);
+            place += 1;
+        }
+        let segs = self.skbs[place].segs();
+        if most < segs {
+            self.split(place, most);
+        }
+        segs.min(most)
+    }
+
+    /// Makes two of one: they were sent one behind the other.
+    fn split(&mut self, place: usize, segs: u32) {
+        let skb = &mut self.skbs[place];
+        let mut first = skb.cut(segs);
+        let second_id = skb.id;
+        if first.in_list {
+            skb.prev = first.id;
+            match first.next {
+                NONE => self.tail = second_id,
+                next => self.get_mut(next).prev = second_id,
+            }
+            first.next = second_id;
+        }
+        self.skbs.insert(place, first);
+    }
+
+    /// Moves it to the end of the transmission order: it was just sent.
     #[inline]
     pub fn touch(&mut self, id: u32) {
         self.unlink(id);
@@ -209,10 +314,10 @@ impl RtxQueue {
     #[inline]
     fn link(&mut self, id: u32) {
         let tail = self.tail;
-        let seg = self.get_mut(id);
-        seg.prev = tail;
-        seg.next = NONE;
-        seg.in_list = true;
+        let skb = self.get_mut(id);
+        skb.prev = tail;
+        skb.next = NONE;
+        skb.in_list = true;
         match tail {
             NONE => self.head = id,
             tail => self.get_mut(tail).next = id,
@@ -220,15 +325,15 @@ impl RtxQueue {
         self.tail = id;
     }
 
-    /// Takes the segment out of the transmission order: acked, SACKed or lost.
+    /// Takes it out of the transmission order: acked, SACKed or lost.
     #[inline]
     pub fn unlink(&mut self, id: u32) {
-        let seg = self.get_mut(id);
-        if !seg.in_list {
+        let skb = self.get_mut(id);
+        if !skb.in_list {
             return;
         }
-        seg.in_list = false;
-        let (prev, next) = (seg.prev, seg.next);
+        skb.in_list = false;
+        let (prev, next) = (skb.prev, skb.next);
         match prev {
             NONE => self.head = next,
             prev => self.get_mut(prev).next = next,
@@ -248,5 +353,24 @@ impl RtxQueue {
     pub fn sent_next(&self, id: u32) -> Option<u32> {
         let next = self.get(id).next;
         (next != NONE).then_some(next)
+    }
+
+    /// Of the segments from `first` on, below `end`, and the one before them: each of those that stand for themselves, with
+    /// the flags of what follows it.
+    pub fn each_pair(&mut self, first: u32, end: u32, mut change: impl FnMut(&mut Seg, u8)) {
+        let segs = end.wrapping_sub(first) as i32;
+        let mut place = self.place(first).saturating_sub(1);
+        while let Some(after) = self.skbs.get(place + 1).map(|skb| skb.flags) {
+            let skb = &mut self.skbs[place];
+            if (skb.id.wrapping_sub(first) as i32) >= segs {
+                return;
+            }
+            change(skb, after);
+            place += 1;
+        }
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Seg> {
+        self.skbs.iter_mut()
     }
 }

@@ -67,9 +67,12 @@ pub struct Acked {
     pub orig_sack_acked: bool,
 }
 
-/// A segment that was just marked lost.
+/// Segments that were just marked lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Lost {
+    pub segs: u32,
+    /// Were they retransmissions, marked before?
+    again: bool,
     pub tx: Tx,
     pub is_app_limited: bool,
 }
@@ -197,17 +200,12 @@ impl Scoreboard {
 
     // ---- sending ---------------------------------------------------------
 
-    /// A segment is sent for the first time; [`count_sent`](Scoreboard::count_sent) follows the last of its skb.
+    /// An skb is sent for the first time.
     #[inline]
-    pub fn push(&mut self, seg: Seg) {
-        self.rtx.push(seg);
-    }
-
-    /// A packet of `segs` segments was sent for the first time.
-    #[inline]
-    pub fn count_sent(&mut self, segs: u32) {
-        self.flight.packets_out += segs;
-        self.skbs += 1;
+    pub fn push(&mut self, skb: Seg) {
+        self.flight.packets_out += skb.segs();
+        self.skbs += u64::from(skb.has(SKB_END));
+        self.rtx.push(skb);
     }
 
     /// The lowest segments that are lost and were sent as one skb, at most `quota`: the first, and how many.
@@ -215,35 +213,44 @@ impl Scoreboard {
         let (seq, end_seq) = self.to_retransmit.first()?;
         let found = self.rtx.find(seq);
         let id = found.expect("what is to be retransmitted is queued");
-        let mut segs = 1;
-        let mut last = self.rtx.get(id);
-        while segs < quota && last.end_seq() < end_seq && !last.has(SKB_END) {
-            last = self.rtx.get(id.wrapping_add(segs));
-            segs += 1;
+        let mut skb = self.rtx.get(id);
+        // What is lost is so in whole, or was cut.
+        let mut segs = skb.segs();
+        while segs < quota && skb.end_seq() < end_seq && !skb.has(SKB_END) {
+            skb = self.rtx.get(id.wrapping_add(segs));
+            segs += skb.segs();
         }
-        Some((id, segs))
+        Some((id, segs.min(quota)))
     }
 
-    /// A segment is sent once more.
+    /// Cuts so that a segment and no more than so many that follow it stand for themselves, as far as they are of one skb;
+    /// returns how many they are.
+    pub fn isolate(&mut self, id: u32, most: u32) -> u32 {
+        self.rtx.isolate(id, most)
+    }
+
+    /// What stands for itself is sent once more.
     pub fn send_again(&mut self, id: u32, sent_ns: u64, tx: Tx, app_limited: bool) -> &Seg {
         self.rtx.touch(id);
-        let seg = self.rtx.get_mut(id);
-        seg.record_sent(sent_ns, tx, app_limited);
-        seg.flags |= EVER_RETRANS;
-        seg
+        let skb = self.rtx.get_mut(id);
+        skb.record_sent(sent_ns, tx, app_limited);
+        skb.flags |= EVER_RETRANS;
+        skb
     }
 
     /// `segs` segments sent again count as under way again (tcp_retransmit_skb(); a loss probe's does not).
     pub fn count_retransmission(&mut self, id: u32, segs: u32) {
-        for i in 0..segs {
-            let seg = self.rtx.get_mut(id.wrapping_add(i));
+        let begin = self.rtx.get(id).seq;
+        let (mut counted, mut end) = (0, begin);
+        while counted < segs {
+            let skb = self.rtx.get_mut(id.wrapping_add(counted));
             // After an undo the timer may repeat a segment whose last retransmission still counts.
-            self.flight.retrans_out += u32::from(!seg.has(RETRANS));
-            seg.flags |= RETRANS;
+            self.flight.retrans_out += skb.segs() * u32::from(!skb.has(RETRANS));
+            skb.flags |= RETRANS;
+            counted += skb.segs();
+            end = skb.end_seq();
         }
-        let last = self.rtx.get(id.wrapping_add(segs - 1));
-        self.to_retransmit
-            .remove(self.rtx.get(id).seq, last.end_seq());
+        self.to_retransmit.remove(begin, end);
     }
 
     // ---- acknowledgements ------------------------------------------------
@@ -278,12 +285,18 @@ impl Scoreboard {
             let mut id = first;
             let mut at = start;
             while at < end {
-                let seg = rtx.get_mut(id);
-                deliver(seg);
-                tag(seg, flight, to_retransmit, prior_highest, high_seq, told);
-                at = seg.end_seq();
+                let skb = rtx.get(id);
+                let segs = match skb.end_seq() <= end {
+                    true => skb.segs(),
+                    false => (end - at).div_ceil(u64::from(skb.mss_bytes())) as u32,
+                };
+                let segs = rtx.isolate(id, segs);
+                let skb = rtx.get_mut(id);
+                deliver(skb);
+                tag(skb, flight, to_retransmit, prior_highest, high_seq, told);
+                at = skb.end_seq();
                 rtx.unlink(id);
-                id = id.wrapping_add(1);
+                id = id.wrapping_add(segs);
             }
             shift_skbs(rtx, skbs, first, id);
         });
@@ -292,6 +305,7 @@ impl Scoreboard {
     /// A DSACK reports data that is still queued. Returns the end of its segment if that was retransmitted.
     pub fn duplicate(&mut self, start: u64) -> Option<u64> {
         let id = self.rtx.find(start)?;
+        self.rtx.isolate(id, 1);
         let seg = self.rtx.get_mut(id);
         let again = seg.has(RETRANS | EVER_RETRANS);
         if seg.has(SACKED) && seg.has(RETRANS) {
@@ -301,7 +315,8 @@ impl Scoreboard {
         again.then(|| seg.end_seq())
     }
 
-    /// The queue's part of tcp_clean_rtx_queue(): removes what is below `snd_una`. `deliver` is called with each segment.
+    /// The queue's part of tcp_clean_rtx_queue(): removes what is below `snd_una`. `deliver` is called with
+    /// what was sent together and is known the same of.
     #[inline]
     pub fn ack(&mut self, snd_una: u64, high_seq: u64, mut deliver: impl FnMut(&Seg)) -> Acked {
         let mut acked = Acked {
@@ -312,28 +327,24 @@ impl Scoreboard {
             orig_sack_acked: false,
         };
         let mut delivered = 0;
-        while let Some(seg) = self.rtx.front() {
-            let end_seq = seg.end_seq();
-            if end_seq > snd_una {
-                break;
-            }
-            if seg.has(RETRANS | EVER_RETRANS) {
-                self.flight.retrans_out -= u32::from(seg.has(RETRANS));
-            } else if !seg.has(SACKED) {
-                acked.last_sent_ns = seg.sent_ns;
+        while let Some(skb) = self.rtx.pop_below(snd_una) {
+            let segs = skb.segs();
+            if skb.has(RETRANS | EVER_RETRANS) {
+                self.flight.retrans_out -= segs * u32::from(skb.has(RETRANS));
+            } else if !skb.has(SACKED) {
+                acked.last_sent_ns = skb.sent_ns;
                 if acked.first_sent_ns == 0 {
-                    acked.first_sent_ns = seg.sent_ns;
+                    acked.first_sent_ns = skb.sent_ns;
                 }
-                acked.reord = acked.reord.min(seg.seq);
-                acked.orig_sack_acked |= end_seq <= high_seq;
+                acked.reord = acked.reord.min(skb.seq);
+                acked.orig_sack_acked |= skb.first_end_seq() <= high_seq;
             }
-            self.flight.sacked_out -= u32::from(seg.has(SACKED));
-            self.flight.lost_out -= u32::from(seg.has(LOST));
-            self.skbs -= u64::from(seg.has(SKB_END));
-            delivered += u32::from(!seg.has(SACKED));
-            deliver(seg);
-            self.rtx.pop();
-            acked.segs += 1;
+            self.flight.sacked_out -= segs * u32::from(skb.has(SACKED));
+            self.flight.lost_out -= segs * u32::from(skb.has(LOST));
+            self.skbs -= u64::from(skb.has(SKB_END));
+            delivered += segs * u32::from(!skb.has(SACKED));
+            deliver(&skb);
+            acked.segs += segs;
         }
         self.delivered += delivered;
         self.flight.packets_out -= acked.segs;
@@ -363,42 +374,48 @@ impl Scoreboard {
 
     // ---- losses ----------------------------------------------------------
 
-    /// tcp_mark_skb_lost(). `None`: it was SACKed or marked before.
+    /// tcp_mark_skb_lost(); [`count_lost`](Scoreboard::count_lost) follows for each of its segments. `None`: it was SACKed
+    /// or marked before.
     pub fn mark_lost(&mut self, id: u32) -> Option<Lost> {
-        let seg = self.rtx.get_mut(id);
-        if seg.has(SACKED) {
+        let skb = self.rtx.get_mut(id);
+        let again = skb.has(LOST);
+        if skb.has(SACKED) || again && !skb.has(RETRANS) {
             return None;
         }
-        if seg.has(LOST) {
-            if !seg.has(RETRANS) {
-                return None;
-            }
-            seg.flags &= !RETRANS;
-            self.flight.retrans_out -= 1;
-        } else {
-            seg.flags |= LOST;
-            self.flight.lost_out += 1;
+        match again {
+            true => skb.flags &= !RETRANS,
+            false => skb.flags |= LOST,
         }
-        self.lost += 1;
         let lost = Lost {
-            tx: seg.tx,
-            is_app_limited: seg.has(APP_LIMITED),
+            segs: skb.segs(),
+            again,
+            tx: skb.tx,
+            is_app_limited: skb.has(APP_LIMITED),
         };
         // Undo takes the mark from a segment, not its retransmission. Marked anew, it is not sent again before the
         // timeout (tcp_xmit_retransmit_queue() skips it), and not counted twice.
-        if !seg.has(RETRANS) {
-            let (seq, end_seq) = (seg.seq, seg.end_seq());
+        if !skb.has(RETRANS) {
+            let (seq, end_seq) = (skb.seq, skb.end_seq());
             self.to_retransmit.insert(seq, end_seq, |_, _| {});
         }
         self.rtx.unlink(id);
         Some(lost)
     }
 
+    /// One segment of those that were marked counts as lost.
+    pub fn count_lost(&mut self, lost: &Lost) {
+        match lost.again {
+            true => self.flight.retrans_out -= 1,
+            false => self.flight.lost_out += 1,
+        }
+        self.lost += 1;
+    }
+
     /// No segment was lost after all.
     pub fn unmark_losses(&mut self) {
-        for id in self.rtx.ids() {
+        for skb in self.rtx.iter_mut() {
             // Outstanding again, but out of RACK's order until next sent, as in Linux.
-            self.rtx.get_mut(id).flags &= !LOST;
+            skb.flags &= !LOST;
         }
         self.flight.lost_out = 0;
         self.to_retransmit.clear();
@@ -415,20 +432,20 @@ fn tag(
     high_seq: u64,
     told: &mut Sacked,
 ) {
-    let end_seq = seg.end_seq();
+    let segs = seg.segs();
     if seg.has(RETRANS) {
         // Retransmitted but never marked lost: the retransmission is still believed in flight, as in Linux.
         if seg.has(LOST) {
             seg.flags &= !(LOST | RETRANS);
-            flight.lost_out -= 1;
-            flight.retrans_out -= 1;
+            flight.lost_out -= segs;
+            flight.retrans_out -= segs;
         }
     } else {
         if !seg.has(EVER_RETRANS) {
             if seg.seq < prior_highest {
                 told.reord = told.reord.min(seg.seq);
             }
-            told.orig_sack_acked |= end_seq <= high_seq;
+            told.orig_sack_acked |= seg.first_end_seq() <= high_seq;
             if told.first_sent_ns == 0 {
                 told.first_sent_ns = seg.sent_ns;
             }
@@ -436,38 +453,31 @@ fn tag(
         }
         if seg.has(LOST) {
             seg.flags &= !LOST;
-            flight.lost_out -= 1;
-            to_retransmit.remove(seg.seq, end_seq);
+            flight.lost_out -= segs;
+            to_retransmit.remove(seg.seq, seg.end_seq());
         }
     }
     seg.flags |= SACKED;
     // The cumulative ACK will not count it again.
     seg.tx.delivered_ns = 0;
-    told.segs += 1;
-    flight.sacked_out += 1;
+    told.segs += segs;
+    flight.sacked_out += segs;
 }
 
 /// tcp_shift_skb_data(): SACKed neighbours become one skb, which gives the memory of the others back to the writer
 /// while snd_una stands. Where SACKed segments and missing ones meet there is an skb's end.
 fn shift_skbs(rtx: &mut RtxQueue, skbs: &mut u64, first: u32, end: u32) {
-    let mut id = first.wrapping_sub(1);
-    while id != end {
-        let next = id.wrapping_add(1);
-        if rtx.contains(id) && rtx.contains(next) {
-            let after = rtx.get(next).flags;
-            let seg = rtx.get_mut(id);
-            let both = seg.flags & after;
-            let either = seg.flags | after;
-            if both & SACKED != 0 && either & (RETRANS | LOST) == 0 {
-                *skbs -= u64::from(seg.has(SKB_END));
-                seg.flags &= !SKB_END;
-            } else if (seg.flags ^ after) & SACKED != 0 {
-                *skbs += u64::from(!seg.has(SKB_END));
-                seg.flags |= SKB_END;
-            }
+    rtx.each_pair(first, end, |seg, after| {
+        let both = seg.flags & after;
+        let either = seg.flags | after;
+        if both & SACKED != 0 && either & (RETRANS | LOST) == 0 {
+            *skbs -= u64::from(seg.has(SKB_END));
+            seg.flags &= !SKB_END;
+        } else if (seg.flags ^ after) & SACKED != 0 {
+            *skbs += u64::from(!seg.has(SKB_END));
+            seg.flags |= SKB_END;
         }
-        id = next;
-    }
+    });
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use knee_cc::Instance;
 use knee_path::packet::Ecn;
 use knee_units::rng::Stream;
 
-use super::rtx::{SKB_END, Seg};
+use super::rtx::Seg;
 use super::{Endpoint, HostConf, State};
 use crate::segment::{ACK, SackBlocks, Segment};
 
@@ -18,14 +18,10 @@ pub fn sender(conf: &HostConf, algorithm: &str, flags: &[u8]) -> Endpoint {
     tcp.state = State::Established;
     tcp.cc.mss_bytes = MSS as u32;
     (tcp.snd_una, tcp.snd_nxt) = (1, 1);
-    let mut segs = 0;
     for &flags in flags {
-        tcp.board.push(Seg::new(tcp.snd_nxt, MSS as u32, flags));
+        let mss = MSS as u32;
+        tcp.board.push(Seg::new(tcp.snd_nxt, mss, mss, flags));
         tcp.snd_nxt += MSS;
-        segs += 1;
-        if flags & SKB_END != 0 {
-            tcp.board.count_sent(std::mem::take(&mut segs));
-        }
     }
     tcp
 }

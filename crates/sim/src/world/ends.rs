@@ -45,6 +45,12 @@ pub struct Ends {
     pub woken: Vec<(EndpointId, bool)>,
 }
 
+/// An end has its turn.
+struct Turn {
+    id: EndpointId,
+    was_done: bool,
+}
+
 impl Ends {
     pub(super) fn open(&mut self, flow: u32) {
         let side = match self.flows[flow as usize].apps.receiver_opens {
@@ -74,6 +80,7 @@ impl Ends {
         }
         let to = EndpointId::new(flow, side);
         let gro = self.types[side as usize].gro;
+        let turn = self.begin(to);
         let mut read = false;
         let mut batch = Batch::new(packets);
         while let Some(segment) = batch.next_merged(&mut self.slab, gro) {
@@ -81,6 +88,7 @@ impl Ends {
         }
         // Applications run when the softirq has done with all of it.
         self.wake_app(to, read);
+        self.end(turn);
     }
 
     /// Packets of several flows: GRO holds one of each, which goes up when its flow's next does not follow seamlessly, or
@@ -114,14 +122,18 @@ impl Ends {
         self.held = held;
         let mut woken = std::mem::take(&mut self.woken);
         for (to, read) in woken.drain(..) {
+            let turn = self.begin(to);
             self.wake_app(to, read);
+            self.end(turn);
         }
         self.woken = woken;
     }
 
     /// A segment of a mixed batch reaches the stack; its application is woken with the others.
     fn go_up(&mut self, to: EndpointId, segment: &Segment) {
+        let turn = self.begin(to);
         let read = self.receive(to, segment);
+        self.end(turn);
         match self.woken.iter_mut().find(|(woken, _)| *woken == to) {
             Some((_, has_read)) => *has_read |= read,
             None => self.woken.push((to, read)),
@@ -132,8 +144,7 @@ impl Ends {
     /// which is read at once.
     #[inline]
     fn receive(&mut self, to: EndpointId, segment: &Segment) -> bool {
-        let mut readable = 0;
-        self.with_endpoint(to, |tcp, cx| readable = tcp.on_segment(cx, segment));
+        let readable = self.call(to, |tcp, cx| tcp.on_segment(cx, segment));
         if readable > 0 {
             self.read(to, readable);
         }
@@ -143,17 +154,14 @@ impl Ends {
     /// The application at an end runs: what it read may be acked, and it writes.
     #[inline]
     fn wake_app(&mut self, id: EndpointId, has_read: bool) {
-        if has_read
-            && self.flows[id.flow() as usize]
-                .end(id.side())
-                .tcp
-                .acks_when_read()
-        {
-            self.with_endpoint(id, |tcp, cx| tcp.send_ack(cx));
-        }
         let flow = &self.flows[id.flow() as usize];
         let tcp = &flow.ends[id.side() as usize].tcp;
-        if id.side() == Side::Sender || flow.apps.receiver.writes() || tcp.rx.fin_received() {
+        let writes =
+            id.side() == Side::Sender || flow.apps.receiver.writes() || tcp.rx.fin_received();
+        if has_read && tcp.acks_when_read() {
+            self.call(id, |tcp, cx| tcp.send_ack(cx));
+        }
+        if writes {
             self.pump(id);
         }
     }
@@ -180,7 +188,6 @@ impl Ends {
     /// Lets the application write while the socket takes it.
     #[inline]
     fn pump(&mut self, id: EndpointId) {
-        self.turn_to(id);
         let now = Nanos(self.now_ns);
         let flow = &mut self.flows[id.flow() as usize];
         let app = match id.side() {
@@ -211,9 +218,7 @@ impl Ends {
         let wakes_at = if pauses { app.wakes_at(now) } else { None };
         let over = app.closes() || tcp.rx.fin_received() && app.next_write_bytes(now) == 0;
         if over && tcp.close() || wrote && tcp.is_blocked() {
-            self.with_endpoint(id, |tcp, cx| tcp.push(cx));
-        } else if wrote {
-            self.with_endpoint(id, |_, _| {});
+            self.call(id, |tcp, cx| tcp.push(cx));
         }
         if let Some(at) = wakes_at {
             self.wake_app_at(id, at.0);
@@ -232,7 +237,9 @@ impl Ends {
     /// A pausing application runs again.
     pub(super) fn on_app(&mut self, id: EndpointId) {
         self.flows[id.flow() as usize].end(id.side()).app_wakes_ns = NEVER;
+        let turn = self.begin(id);
         self.pump(id);
+        self.end(turn);
     }
 
     pub(super) fn on_timer(&mut self, id: EndpointId) {
@@ -247,8 +254,10 @@ impl Ends {
             self.arm(id);
             return;
         }
-        self.with_endpoint(id, |tcp, cx| tcp.on_timer(cx));
+        let turn = self.begin(id);
+        self.call(id, |tcp, cx| tcp.on_timer(cx));
         self.pump(id);
+        self.end(turn);
     }
 
     pub(super) fn late(&mut self, id: HostId) -> &mut Late {
@@ -267,14 +276,32 @@ impl Ends {
         }
     }
 
-    /// Calls into an endpoint, then carries out what it asked for.
+    /// An end has its turn, with one thing to do.
     #[inline]
     pub(super) fn with_endpoint(
         &mut self,
         id: EndpointId,
         call: impl FnOnce(&mut Endpoint, &mut Cx),
     ) {
+        let turn = self.begin(id);
+        self.call(id, call);
+        self.end(turn);
+    }
+
+    /// An end has its turn, in which it is called as often as need be.
+    #[inline]
+    fn begin(&mut self, id: EndpointId) -> Turn {
         self.turn_to(id);
+        let flow = &self.flows[id.flow() as usize];
+        Turn {
+            id,
+            was_done: flow.ends[id.side() as usize].tcp.is_done(),
+        }
+    }
+
+    /// Calls into the endpoint that has its turn.
+    #[inline]
+    fn call<R>(&mut self, id: EndpointId, call: impl FnOnce(&mut Endpoint, &mut Cx) -> R) -> R {
         let flow = &mut self.flows[id.flow() as usize];
         let mut cx = Cx {
             now_ns: self.now_ns,
@@ -284,27 +311,41 @@ impl Ends {
             events: &mut self.log,
         };
         let tcp = &mut flow.ends[id.side() as usize].tcp;
-        let was_done = tcp.is_done();
-        call(tcp, &mut cx);
-        let done = !was_done && tcp.is_done();
+        let result = call(tcp, &mut cx);
+        if !self.log.is_empty() {
+            self.take_log(id);
+        }
+        self.arm(id);
+        result
+    }
+
+    /// Carries out what the endpoint asked for in its turn.
+    #[inline]
+    fn end(&mut self, Turn { id, was_done }: Turn) {
+        if !self.log.is_empty() {
+            self.take_log(id);
+        }
+        let flow = &mut self.flows[id.flow() as usize];
+        let done = !was_done && flow.ends[id.side() as usize].tcp.is_done();
         if id.side() == Side::Sender && !flow.dirty {
             flow.dirty = true;
             self.dirty.push(id.flow());
-        }
-        if !self.log.is_empty() {
-            let log = std::mem::take(&mut self.log);
-            if id.side() == Side::Sender {
-                for event in &log {
-                    self.log_event(id.flow(), event);
-                }
-            }
-            self.log = log;
-            self.log.clear();
         }
         self.arm(id);
         if done {
             self.on_end_done(id);
         }
+    }
+
+    #[cold]
+    fn take_log(&mut self, id: EndpointId) {
+        let mut log = std::mem::take(&mut self.log);
+        for event in log.drain(..) {
+            if id.side() == Side::Sender {
+                self.log_event(id.flow(), event);
+            }
+        }
+        self.log = log;
     }
 
     fn on_end_done(&mut self, id: EndpointId) {
