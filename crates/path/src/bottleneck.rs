@@ -168,6 +168,12 @@ impl Bottleneck {
         self.loss.is_none() && self.policer.is_none() && matches!(self.server, Server::Nothing)
     }
 
+    /// Does its link take a step for each packet?
+    #[inline]
+    pub fn takes_steps(&self) -> bool {
+        matches!(self.server, Server::Link(_))
+    }
+
     /// Is a packet on the wire of a link that takes steps?
     #[inline]
     pub fn is_sending(&self) -> bool {

@@ -151,9 +151,13 @@ impl<N: Copy> Pipe<N> {
     /// [`Self::step`]; what leaves the bottleneck at that very instant does so first.
     #[inline]
     pub fn enter(&mut self, now_ns: u64, train: Train, sink: &mut impl Sink<Note = N>) {
-        self.settle(now_ns, sink);
-        while self.sends().at_ns() <= now_ns {
-            self.step_bottleneck(self.sends().at_ns(), sink);
+        match self.bottleneck.takes_steps() {
+            true => {
+                while self.sends().at_ns() <= now_ns {
+                    self.step_bottleneck(self.sends().at_ns(), sink);
+                }
+            }
+            false => self.settle(now_ns, sink),
         }
         let rested = !self.bottleneck.is_sending();
         // What was not offered yet, what did not go on its way yet, and of that the first packets, whose way is known.
@@ -280,7 +284,10 @@ impl<N: Copy> Pipe<N> {
     /// When something happens next.
     #[inline]
     pub fn next(&self) -> When {
-        self.behind.next().min(self.sends())
+        match self.bottleneck.takes_steps() {
+            true => self.behind.next().min(self.sends()),
+            false => self.behind.next(),
+        }
     }
 
     #[inline]
@@ -292,11 +299,13 @@ impl<N: Copy> Pipe<N> {
     /// Does the one thing that is due at [`Self::next`].
     #[inline]
     pub fn step(&mut self, sink: &mut impl Sink<Note = N>) {
-        let sends = self.sends();
-        match self.behind.next() < sends {
-            true => self.behind.step(sink),
-            false => self.step_bottleneck(sends.at_ns(), sink),
+        if self.bottleneck.takes_steps() {
+            let sends = self.sends();
+            if sends <= self.behind.next() {
+                return self.step_bottleneck(sends.at_ns(), sink);
+            }
         }
+        self.behind.step(sink);
     }
 
     #[inline(always)]

@@ -130,7 +130,7 @@ impl Endpoint {
             },
             ce_bytes: self.ecn.option_ce_bytes(),
             // Data carries the time of its departure, as its skb does.
-            tsval_ms: (departure_ns.max(cx.now_ns) / 1_000_000) as u32,
+            tsval_ms: (departure_ns.max(cx.now_ns()) / 1_000_000) as u32,
             tsecr_ms: self.rx.ts_recent_ms(),
             sack,
             departure_ns,
@@ -140,7 +140,7 @@ impl Endpoint {
     /// To the qdisc, which counts what it holds back.
     #[inline]
     fn hand_down(&mut self, cx: &mut Cx, segment: Segment) {
-        if segment.departure_ns > cx.now_ns {
+        if segment.departure_ns > cx.now_ns() {
             self.small_queue.add(segment.ip_bytes());
         }
         let handle = cx.slab.insert(segment);

@@ -85,11 +85,6 @@ impl HostConf {
         self.tick.quotient(ns)
     }
 
-    #[inline]
-    pub fn jiffies(&self, now_ns: u64) -> u32 {
-        self.ticks(now_ns) as u32
-    }
-
     /// Ticks that last at least `ns`.
     #[inline]
     pub fn ns_to_jiffies(&self, ns: u64) -> u64 {
@@ -102,11 +97,12 @@ impl HostConf {
         self.ns_to_jiffies(us * 1_000)
     }
 
-    /// When a timer armed now for `jiffies` ticks fires: at a tick, never
+    /// When a timer armed in tick `now` for `jiffies` ticks fires: at a tick, never
     /// early, and from 63 ticks on at every 8th tick only, from 511 on at every
     /// 64th (kernel/time/timer.c, the wheel's levels).
-    pub fn timer_at(&self, now_ns: u64, jiffies: u64) -> u64 {
-        let expires = self.ticks(now_ns) + jiffies;
+    #[inline]
+    pub fn timer_at(&self, now: u64, jiffies: u64) -> u64 {
+        let expires = now + jiffies;
         let shift = match jiffies {
             0..63 => 0,
             63..504 => 3,
@@ -141,10 +137,36 @@ impl Divisor {
     }
 }
 
+/// The time that a host's clock shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clock {
+    /// Since the hosts booted, ns.
+    pub now_ns: u64,
+    /// Whole ticks until then.
+    pub ticks: u64,
+    /// When the last of them was.
+    tick_ns: u64,
+}
+
+impl Clock {
+    /// The clock of a host that was asked before.
+    #[inline]
+    pub fn at(self, now_ns: u64, host: &HostConf) -> Clock {
+        if now_ns - self.tick_ns < host.tick_ns {
+            return Clock { now_ns, ..self };
+        }
+        let ticks = host.ticks(now_ns);
+        Clock {
+            now_ns,
+            ticks,
+            tick_ns: ticks * host.tick_ns,
+        }
+    }
+}
+
 /// What an endpoint may use while it is called.
 pub struct Cx<'a> {
-    /// Time since the hosts booted, ns.
-    pub now_ns: u64,
+    pub now: Clock,
     pub host: &'a HostConf,
     /// Where segments live until they arrive.
     pub slab: &'a mut Slab,
@@ -155,14 +177,22 @@ pub struct Cx<'a> {
 }
 
 impl Cx<'_> {
+    /// Time since the hosts booted, ns.
+    #[inline]
+    pub fn now_ns(&self) -> u64 {
+        self.now.now_ns
+    }
+    #[inline]
     pub fn now_us(&self) -> u64 {
-        self.now_ns / 1_000
+        self.now_ns() / 1_000
     }
+    #[inline]
     pub fn now_ms(&self) -> u32 {
-        (self.now_ns / 1_000_000) as u32
+        (self.now_ns() / 1_000_000) as u32
     }
+    #[inline]
     pub fn jiffies(&self) -> u32 {
-        self.host.jiffies(self.now_ns)
+        self.now.ticks as u32
     }
 }
 

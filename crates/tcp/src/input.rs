@@ -7,6 +7,7 @@ use super::rate::{Newly, RateSample};
 use super::rtx::{EVER_RETRANS, RETRANS, SACKED, Seg};
 use super::scoreboard::{DEFAULT_REORDERING, Sacked};
 use super::undo::is_before;
+use super::xmit_timer::XmitTimerKind;
 use super::{CaState, Cx, Endpoint, State};
 use crate::segment::{ACK, PSH, SYN, Segment};
 
@@ -102,8 +103,8 @@ impl Endpoint {
         self.xmit_timer.clear_backoff();
         self.recovery.clear_timeouts();
         self.xmit_timer.disarm();
-        self.time.set_busy(cx.now_ns, false);
-        let rtt_us = self.handshake.rtt_us(cx.now_ns);
+        self.time.set_busy(cx.now_ns(), false);
+        let rtt_us = self.handshake.rtt_us(cx.now_ns());
         self.take_rtt(cx, rtt_us, rtt_us, false);
         // RFC 6298, 5.7: a window of one when the SYN was lost; Linux allows one loss.
         self.cc.snd_cwnd = if self.handshake.timeouts() > 1 {
@@ -112,10 +113,10 @@ impl Endpoint {
             cx.host.settings.initcwnd
         };
         self.board.add_delivered(1);
-        self.rate.start(cx.now_ns);
+        self.rate.start(cx.now_ns());
         self.usage.start(cx.jiffies(), self.snd_nxt);
         self.expand_sndbuf(cx);
-        self.rx.start(cx.now_ns);
+        self.rx.start(cx.now_ns());
         self.cc.ecn_mode = self.ecn.mode() as u32;
         self.call_cc_if(cx, Op::Init);
         self.update_pacing_rate();
@@ -128,7 +129,10 @@ impl Endpoint {
         self.cc.rcv_tsecr = segment.tsecr_ms;
         let hurry = self.ecn.on_arrival(segment);
         self.rx.hurry_ack(hurry);
-        if segment.has(ACK) {
+        let only_receives = self.only_receives(segment);
+        if only_receives {
+            self.peer_window.update(segment, self.snd_una);
+        } else if segment.has(ACK) {
             self.on_ack(cx, segment);
         }
         let readable = match segment.seq_len() {
@@ -140,10 +144,26 @@ impl Endpoint {
             }
         };
         // tcp_data_snd_check(), then tcp_ack_snd_check()
-        self.send_when_allowed(cx);
+        match only_receives {
+            true => self.note_limit(cx, None),
+            false => self.send_when_allowed(cx),
+        }
         self.check_space(cx);
         self.ack_if_due(cx);
         readable
+    }
+
+    /// Is nothing sent or to be sent that an ACK could tell of, and does this segment's tell nothing? So it is, with all but
+    /// the first of them, at an end that receives; what [`on_ack`](Endpoint::on_ack) and sending would do is nothing then.
+    #[inline]
+    fn only_receives(&self, segment: &Segment) -> bool {
+        self.board.packets_out() == 0
+            && !self.has_unsent()
+            && segment.ack == self.snd_una
+            && segment.has(ACK)
+            && segment.sack.is_empty()
+            && self.xmit_timer.kind() == XmitTimerKind::None
+            && !self.alg.has(Op::InAckEvent)
     }
 
     /// tcp_ack()
@@ -177,7 +197,7 @@ impl Endpoint {
             self.counters.bytes_acked += ack - before.una;
             self.snd_una = ack;
         }
-        self.integrate(cx.now_ns);
+        self.integrate(cx.now_ns());
         let sacked = match segment.sack.is_empty() {
             true => Sacked::default(),
             false => self.tag_sacked(cx, segment, before.una, &mut flags, &mut sample),
@@ -245,13 +265,19 @@ impl Endpoint {
             lost: newly_lost,
         };
         let (totals, min_rtt_us) = (self.totals(), self.min_rtt.get());
-        self.rate
-            .complete(cx.now_ns, &sample, newly, totals, min_rtt_us, &mut self.cc);
+        self.rate.complete(
+            cx.now_ns(),
+            &sample,
+            newly,
+            totals,
+            min_rtt_us,
+            &mut self.cc,
+        );
         self.cong_control(cx, &flags, ack_delayed, newly_delivered, newly_lost);
         self.means.add_srtt(self.rtt.srtt_us());
         self.send_retransmissions(cx, rexmit);
         if self.board.packets_out() == 0 && self.notsent_bytes() == 0 {
-            self.time.set_busy(cx.now_ns, false);
+            self.time.set_busy(cx.now_ns(), false);
         }
     }
 
@@ -300,7 +326,7 @@ impl Endpoint {
         }
 
         let since_us = |sent_ns: u64| {
-            (sent_ns != 0).then(|| (cx.now_ns.saturating_sub(sent_ns) / 1_000) as u32)
+            (sent_ns != 0).then(|| (cx.now_ns().saturating_sub(sent_ns) / 1_000) as u32)
         };
         let mut seq_rtt_us = since_us(acked.first_sent_ns);
         let mut ca_rtt_us = since_us(acked.last_sent_ns);

@@ -63,7 +63,7 @@ use account::{Counters, Means, TimeSpent};
 pub use account::{LIMITS, Limit};
 use ecn::EcnState;
 use handshake::Handshake;
-pub use host::{Cx, HostConf, Pacing, Settings};
+pub use host::{Clock, Cx, HostConf, Pacing, Settings};
 use knee_cc::{ACK_STATE_ECHO, CaState, CcIn, CcOut, INFINITE_SSTHRESH, Instance, Op};
 use knee_units::rng::Stream;
 use nagle::Nagle;
@@ -242,13 +242,13 @@ impl Endpoint {
 
     /// Runs the timers that are due.
     pub fn on_timer(&mut self, cx: &mut Cx) {
-        if self.pacer.take_due(cx.now_ns) {
+        if self.pacer.take_due(cx.now_ns()) {
             self.send_when_allowed(cx);
         }
-        if self.xmit_timer.at_ns() <= cx.now_ns {
+        if self.xmit_timer.at_ns() <= cx.now_ns() {
             self.on_xmit_timer(cx);
         }
-        if self.rx.next_timer_ns() <= cx.now_ns {
+        if self.rx.next_timer_ns() <= cx.now_ns() {
             self.on_receive_timer(cx);
         }
     }
@@ -292,9 +292,9 @@ impl Endpoint {
     #[inline]
     fn call_cc_out(&mut self, cx: &Cx, op: Op) -> CcOut {
         let cc = &mut *self.cc;
-        cc.now_us = cx.now_ns / 1_000;
-        cc.clock_ns = cx.now_ns;
-        cc.jiffies = cx.host.jiffies(cx.now_ns);
+        cc.now_us = cx.now_ns() / 1_000;
+        cc.clock_ns = cx.now_ns();
+        cc.jiffies = cx.jiffies();
         cc.snd_una = self.snd_una as u32;
         cc.snd_nxt = self.snd_nxt as u32;
         cc.rcv_nxt = self.rx.rcv_nxt() as u32;
@@ -362,7 +362,7 @@ impl Endpoint {
     /// Out of line: most calls of an algorithm change nothing.
     #[inline(never)]
     fn set_cwnd(&mut self, cx: &Cx, snd_cwnd: u32) {
-        self.integrate(cx.now_ns);
+        self.integrate(cx.now_ns());
         self.cc.snd_cwnd = snd_cwnd;
     }
 
@@ -390,7 +390,7 @@ mod tests {
             let mut tcp = sender(&conf, "nv", &[]);
             let mut call = |op: Op, now_s: u64| {
                 let cx = Cx {
-                    now_ns: now_s * 1_000_000_000,
+                    now: Clock::default().at(now_s * 1_000_000_000, &conf),
                     host: &conf,
                     slab: &mut Slab::default(),
                     out: &mut Vec::new(),

@@ -51,8 +51,8 @@ impl Endpoint {
     /// SYN, or SYN-ACK at the end that was asked; armed to be repeated.
     pub(super) fn send_syn(&mut self, cx: &mut Cx) {
         self.snd_nxt = 1;
-        self.handshake.on_sent(cx.now_ns);
-        self.time.set_busy(cx.now_ns, true);
+        self.handshake.on_sent(cx.now_ns());
+        self.time.set_busy(cx.now_ns(), true);
         let ack = if self.state == State::SynReceived {
             ACK
         } else {
@@ -167,7 +167,7 @@ impl Endpoint {
     }
 
     /// Books the time since the last decision and says what holds from now.
-    fn note_limit(&mut self, cx: &Cx, limit: Option<Limit>) {
+    pub(super) fn note_limit(&mut self, cx: &Cx, limit: Option<Limit>) {
         let limit = limit.unwrap_or(match () {
             _ if self.board.has_lost() && self.pacer.timer_ns() != NEVER => Limit::Pacing,
             _ if self.board.has_lost() => Limit::Cwnd,
@@ -177,7 +177,7 @@ impl Endpoint {
             }
             _ => Limit::App,
         });
-        self.time.set_limit(cx.now_ns, limit);
+        self.time.set_limit(cx.now_ns(), limit);
     }
 
     /// tcp_tso_autosize(): a millisecond's worth, more on short paths.
@@ -231,7 +231,7 @@ impl Endpoint {
         if self.recovery.state() >= CaState::Recovery {
             return None;
         }
-        if cx.now_ns.saturating_sub(self.pacer.next_ns()) > 1_000_000 {
+        if cx.now_ns().saturating_sub(self.pacer.next_ns()) > 1_000_000 {
             // The last transmission is long ago: no train to join.
             return None;
         }
@@ -255,7 +255,7 @@ impl Endpoint {
         }
         let head = self.board.head()?;
         let srtt_ns = u64::from(self.srtt_us()) * 1_000;
-        let ack_in_ns = (head.sent_ns + srtt_ns).saturating_sub(cx.now_ns);
+        let ack_in_ns = (head.sent_ns + srtt_ns).saturating_sub(cx.now_ns());
         if ack_in_ns > (srtt_ns / 2).min(1_000_000) {
             return None;
         }
@@ -296,7 +296,7 @@ impl Endpoint {
 
     /// tcp_pacing_check()
     pub(super) fn pacing_blocks(&mut self, cx: &Cx) -> bool {
-        self.cc.pacing_status == PacingStatus::Needed as u32 && self.pacer.blocks(cx.now_ns)
+        self.cc.pacing_status == PacingStatus::Needed as u32 && self.pacer.blocks(cx.now_ns())
     }
 
     /// tcp_cwnd_validate()
@@ -340,7 +340,7 @@ impl Endpoint {
         // A packet of several segments asks to be handed up at once, so that
         // GRO does not hold its end back.
         let push_flag = self.buffer.queue().sent(end) || segs > 1;
-        let departure_ns = self.pacer.departure(cx.now_ns);
+        let departure_ns = self.pacer.departure(cx.now_ns());
         self.on_data_sent(cx);
         let prior_packets = self.board.packets_out();
         let in_flight = self.packets_in_flight() + segs;
@@ -373,7 +373,7 @@ impl Endpoint {
         }
         self.cc.lsndtime = cx.jiffies();
         self.rx.on_data_sent(cx.jiffies());
-        self.integrate(cx.now_ns);
+        self.integrate(cx.now_ns());
     }
 
     /// A packet was handed down: when the next may leave.

@@ -209,7 +209,7 @@ impl Receiver {
             readable -= 1;
         }
         self.bytes_read += readable;
-        self.window.adjust_space(cx.now_ns, self.data.rcv_nxt());
+        self.window.adjust_space(cx.now_ns(), self.data.rcv_nxt());
         readable
     }
 }
@@ -260,7 +260,7 @@ impl Endpoint {
             Due::Nothing => {}
             Due::Now => self.send_ack(cx),
             Due::Later => {
-                if rx.acks.delay(cx.host, cx.now_ns, self.rtt.srtt_us()) {
+                if rx.acks.delay(cx.host, cx.now, self.rtt.srtt_us()) {
                     self.send_ack(cx);
                 }
             }
@@ -272,7 +272,7 @@ impl Endpoint {
                 }
                 let most_ns = cx.host.settings.tcp_comp_sack_delay.0;
                 let delay_ns = (rtt_x8_us * 1_000 / 8 / 20).min(most_ns);
-                rx.acks.compress(cx.now_ns + delay_ns);
+                rx.acks.compress(cx.now_ns() + delay_ns);
             }
         }
     }
@@ -287,10 +287,10 @@ impl Endpoint {
 
     pub(super) fn on_receive_timer(&mut self, cx: &mut Cx) {
         let rto_jiffies = self.rto_jiffies(cx);
-        if self.rx.acks.take_delayed(cx.now_ns, rto_jiffies) {
+        if self.rx.acks.take_delayed(cx.now_ns(), rto_jiffies) {
             self.send_ack(cx);
         }
-        if self.rx.acks.take_compressed(cx.now_ns) {
+        if self.rx.acks.take_compressed(cx.now_ns()) {
             self.send_ack(cx);
         }
     }

@@ -58,7 +58,7 @@ impl Endpoint {
 
     /// __tcp_retransmit_skb(): sends queued segments once more, as one skb.
     pub(super) fn transmit_again(&mut self, cx: &mut Cx, id: u32, segs: u32) -> u64 {
-        let departure_ns = self.pacer.departure(cx.now_ns);
+        let departure_ns = self.pacer.departure(cx.now_ns());
         self.on_data_sent(cx);
         let in_flight = self.packets_in_flight() + segs;
         let is_first = self.board.packets_out() == 0;

@@ -191,6 +191,9 @@ impl RtxQueue {
         if self.skbs[last].id == id {
             return last;
         }
+        if self.skbs.get(1).is_some_and(|skb| skb.id == id) {
+            return 1;
+        }
         let offset = id.wrapping_sub(front_id);
         let before = |skb: &Seg| skb.id.wrapping_sub(front_id) <= offset;
         self.skbs.partition_point(before) - 1

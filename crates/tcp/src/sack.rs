@@ -100,6 +100,7 @@ mod tests {
     use super::super::rtx::SKB_END;
     use super::super::testing::{MSS, segment, sender};
     use super::*;
+    use crate::Clock;
     use crate::segment::{SackBlocks, Slab};
 
     /// tcp_sacktag_write_queue(): after a timeout SACKs tell of reordering only while it may yet be undone.
@@ -121,7 +122,7 @@ mod tests {
                 ..segment(1, 1)
             };
             let cx = Cx {
-                now_ns: 1_000_000_000,
+                now: Clock::default().at(1_000_000_000, &conf),
                 host: &conf,
                 slab: &mut Slab::default(),
                 out: &mut Vec::new(),

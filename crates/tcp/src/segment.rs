@@ -231,7 +231,10 @@ impl Slab {
             return entry.cut(packets);
         }
         self.free.push(handle);
-        entry.clone()
+        Segment {
+            sack: SackBlocks(entry.sack.0.take()),
+            ..*entry
+        }
     }
 
     /// The next so many packets get a handle of their own.

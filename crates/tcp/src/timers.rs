@@ -9,9 +9,9 @@ use super::{CaState, Cx, Endpoint, State};
 impl Endpoint {
     /// tcp_reset_xmit_timer(): a departure time in the future delays it.
     pub(super) fn arm_xmit_timer(&mut self, cx: &Cx, kind: XmitTimerKind, jiffies: u64) {
-        let pacing_delay_ns = self.pacer.next_ns().saturating_sub(cx.now_ns);
+        let pacing_delay_ns = self.pacer.next_ns().saturating_sub(cx.now_ns());
         let jiffies = jiffies + cx.host.ns_to_jiffies(pacing_delay_ns);
-        let at_ns = cx.host.timer_at(cx.now_ns, jiffies);
+        let at_ns = cx.host.timer_at(cx.now.ticks, jiffies);
         self.xmit_timer.arm(kind, at_ns);
     }
 

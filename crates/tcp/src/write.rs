@@ -53,7 +53,7 @@ impl Endpoint {
             self.check_app_limited();
         }
         self.restart_after_idle(cx);
-        self.time.set_busy(cx.now_ns, true);
+        self.time.set_busy(cx.now_ns(), true);
         let goal_bytes = || size_goal_bytes(&self.cc, &self.peer_window);
         let (taken, is_full) = self.buffer.write(bytes, self.snd_nxt, goal_bytes);
         if is_full {

@@ -13,7 +13,7 @@ use crate::gro::Batch;
 use crate::host::{Host, HostType, Late};
 use crate::{Options, Output};
 use knee_tcp::segment::{Segment, Slab};
-use knee_tcp::{Cx, Endpoint};
+use knee_tcp::{Clock, Cx, Endpoint};
 
 /// All of a run but its path.
 pub struct Ends {
@@ -28,6 +28,8 @@ pub struct Ends {
     pub slab: Slab,
     pub boot_ns: u64,
     pub now_ns: u64,
+    /// Of the hosts at both sides, as of the last turn of an end there.
+    pub clocks: [Clock; 2],
     /// Flows that changed since the last sample.
     pub dirty: Vec<u32>,
     pub unfinished: u32,
@@ -202,7 +204,7 @@ impl Ends {
                 break bytes == 0;
             }
             let mut cx = Cx {
-                now_ns: self.now_ns,
+                now: self.clocks[id.side() as usize],
                 host: &self.types[id.side() as usize].tcp,
                 slab: &mut self.slab,
                 out: &mut self.out,
@@ -219,6 +221,8 @@ impl Ends {
         let over = app.closes() || tcp.rx.fin_received() && app.next_write_bytes(now) == 0;
         if over && tcp.close() || wrote && tcp.is_blocked() {
             self.call(id, |tcp, cx| tcp.push(cx));
+        } else if wrote {
+            self.call(id, |_, _| {});
         }
         if let Some(at) = wakes_at {
             self.wake_app_at(id, at.0);
@@ -292,6 +296,8 @@ impl Ends {
     #[inline]
     fn begin(&mut self, id: EndpointId) -> Turn {
         self.turn_to(id);
+        let side = id.side() as usize;
+        self.clocks[side] = self.clocks[side].at(self.now_ns, &self.types[side].tcp);
         let flow = &self.flows[id.flow() as usize];
         Turn {
             id,
@@ -304,7 +310,7 @@ impl Ends {
     fn call<R>(&mut self, id: EndpointId, call: impl FnOnce(&mut Endpoint, &mut Cx) -> R) -> R {
         let flow = &mut self.flows[id.flow() as usize];
         let mut cx = Cx {
-            now_ns: self.now_ns,
+            now: self.clocks[id.side() as usize],
             host: &self.types[id.side() as usize].tcp,
             slab: &mut self.slab,
             out: &mut self.out,
@@ -322,16 +328,12 @@ impl Ends {
     /// Carries out what the endpoint asked for in its turn.
     #[inline]
     fn end(&mut self, Turn { id, was_done }: Turn) {
-        if !self.log.is_empty() {
-            self.take_log(id);
-        }
         let flow = &mut self.flows[id.flow() as usize];
         let done = !was_done && flow.ends[id.side() as usize].tcp.is_done();
         if id.side() == Side::Sender && !flow.dirty {
             flow.dirty = true;
             self.dirty.push(id.flow());
         }
-        self.arm(id);
         if done {
             self.on_end_done(id);
         }

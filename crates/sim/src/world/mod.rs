@@ -74,6 +74,7 @@ impl World {
                 slab: Slab::default(),
                 boot_ns,
                 now_ns: boot_ns,
+                clocks: Default::default(),
                 dirty: Vec::new(),
                 unfinished: 0,
                 output: Output::default(),

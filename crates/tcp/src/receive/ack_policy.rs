@@ -2,7 +2,7 @@
 
 use knee_units::NEVER;
 
-use crate::HostConf;
+use crate::{Clock, HostConf};
 
 /// TCP_MAX_QUICKACKS
 pub const MAX_QUICKACKS: u32 = 16;
@@ -242,7 +242,7 @@ impl AckPolicy {
     }
 
     /// tcp_send_delayed_ack(): arms the timer; true: it would fire soon anyway, so the ACK goes now.
-    pub fn delay(&mut self, conf: &HostConf, now_ns: u64, srtt_us: u32) -> bool {
+    pub fn delay(&mut self, conf: &HostConf, now: Clock, srtt_us: u32) -> bool {
         let delack_min = conf.us_to_jiffies(ATO_MIN_US);
         let delack_max = conf.us_to_jiffies(DELACK_MAX_US);
         let mut ato = self.ato;
@@ -254,8 +254,8 @@ impl AckPolicy {
             .us_to_jiffies(conf.settings.tcp_rto_min.as_us())
             .saturating_sub(1);
         ato = ato.min(delack_max).min(below_rto).max(1);
-        let at_ns = conf.timer_at(now_ns, ato);
-        if self.delack_at_ns <= now_ns + (ato >> 2) * conf.tick_ns {
+        let at_ns = conf.timer_at(now.ticks, ato);
+        if self.delack_at_ns <= now.now_ns + (ato >> 2) * conf.tick_ns {
             return true;
         }
         self.delack_at_ns = self.delack_at_ns.min(at_ns);
@@ -342,10 +342,11 @@ mod tests {
         let (conf, mut acks) = policy();
         acks.schedule();
         acks.on_data(0, 200, || 0);
-        assert!(!acks.delay(&conf, 0, 0) && acks.is_delayed());
+        let now = |ns: u64| Clock::default().at(ns, &conf);
+        assert!(!acks.delay(&conf, now(0), 0) && acks.is_delayed());
         let at_ns = acks.next_timer_ns();
         assert!((40_000_000..=48_000_000).contains(&at_ns), "{at_ns}");
-        assert!(acks.delay(&conf, at_ns - 1, 0), "about to expire");
+        assert!(acks.delay(&conf, now(at_ns - 1), 0), "about to expire");
         assert!(!acks.take_delayed(at_ns - 1, 200));
         assert!(acks.take_delayed(at_ns, 200));
         assert_eq!(acks.ato, 80);
@@ -362,7 +363,7 @@ mod tests {
         assert!(!acks.is_due_when_read(false));
         acks.on_size(false, false);
         assert!(acks.is_due_when_read(false), "a second write's end");
-        acks.delay(&conf, 0, 0);
+        acks.delay(&conf, Clock::default(), 0);
         assert!(acks.take_delayed(u64::MAX - 1, 200));
         assert_eq!(acks.decide(false, true, 1, 44), Due::Now);
     }
