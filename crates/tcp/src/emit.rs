@@ -25,31 +25,25 @@ impl Endpoint {
         if segs == 1 {
             return self.hand_down(cx, with_flags(first, last));
         }
-        // The first says what is said once (CWR, a delayed ACK), so that the second is what all the others are.
-        let seq = seq + mss;
-        let rest_bytes = payload_bytes - mss;
-        let second = self.build(cx, seq, payload(rest_bytes), ACK, departure_ns);
-        let train = Segment {
-            payload_bytes: rest_bytes as u32,
-            packets: segs as u16 - 1,
+        // The first says what is said once (CWR); all others are alike.
+        let (flags, ecn) = self.ecn.of_segment(seq >= self.snd_nxt);
+        let whole = Segment {
+            payload_bytes: payload_bytes as u32,
+            packets: segs as u16,
             gso_bytes: mss as u16,
-            ..second
+            ..first
         };
-        match first.is_followed_by(&train) {
-            true => {
-                let whole = Segment {
-                    payload_bytes: payload_bytes as u32,
-                    packets: segs as u16,
-                    gso_bytes: mss as u16,
-                    ..first
-                };
-                self.hand_down(cx, with_flags(whole, last));
-            }
-            false => {
-                self.hand_down(cx, first);
-                self.hand_down(cx, with_flags(train, last));
-            }
+        if (ACK | flags, ecn) == (whole.flags, whole.ecn) {
+            return self.hand_down(cx, with_flags(whole, last));
         }
+        let mut rest = whole;
+        let first = rest.cut(1);
+        (rest.flags, rest.ecn) = (ACK | flags, ecn);
+        if rest.packets == 1 {
+            rest.gso_bytes = 0;
+        }
+        self.hand_down(cx, first);
+        self.hand_down(cx, with_flags(rest, last));
     }
 
     pub fn send_ack(&mut self, cx: &mut Cx) {

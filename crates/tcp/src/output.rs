@@ -145,7 +145,7 @@ impl Endpoint {
                 limit = Some(Limit::Pacing);
                 break;
             }
-            sent += self.transmit_new(cx, len);
+            sent += self.transmit_new(cx, len, push != Push::Probe);
             if matches!(push, Push::One | Push::Probe) {
                 break;
             }
@@ -331,8 +331,9 @@ impl Endpoint {
         self.usage.restart(cx.jiffies());
     }
 
-    /// Sends `len` bytes from snd_nxt as one skb, and the FIN if it is due.
-    pub(super) fn transmit_new(&mut self, cx: &mut Cx, len: u64) -> u32 {
+    /// Sends `len` bytes from snd_nxt as one skb, and the FIN if it is due. `probes`: a loss probe is scheduled for it, if one
+    /// may be.
+    pub(super) fn transmit_new(&mut self, cx: &mut Cx, len: u64, probes: bool) -> u32 {
         let mss = u64::from(self.cc.mss_bytes);
         let end = self.snd_nxt + len;
         let fin = self.buffer.ends_at(end);
@@ -359,7 +360,8 @@ impl Endpoint {
         if !len.is_multiple_of(mss) {
             self.nagle.on_small_sent(end);
         }
-        if prior_packets == 0 || self.xmit_timer.kind() == XmitTimerKind::LossProbe {
+        let rearms = prior_packets == 0 || self.xmit_timer.kind() == XmitTimerKind::LossProbe;
+        if rearms && !(probes && self.may_probe()) {
             self.rearm_rto(cx);
         }
         self.check_space(cx);

@@ -89,7 +89,7 @@ impl Endpoint {
             .min(self.notsent_bytes())
             .min(u64::from(self.cc.mss_bytes));
         if len > 0 {
-            self.transmit_new(cx, len);
+            self.transmit_new(cx, len, false);
         } else {
             self.emit(cx, self.snd_una - 1, 0, ACK, 0);
         }

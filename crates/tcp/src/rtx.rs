@@ -221,8 +221,15 @@ impl RtxQueue {
         let id = self.next_id;
         self.next_id = id.wrapping_add(skb.segs());
         skb.id = id;
+        (skb.prev, skb.next, skb.in_list) = (self.tail, NONE, true);
+        // What was sent last is mostly what stands last.
+        match self.skbs.back_mut() {
+            _ if self.tail == NONE => self.head = id,
+            Some(back) if back.id == self.tail => back.next = id,
+            _ => self.get_mut(self.tail).next = id,
+        }
+        self.tail = id;
         self.skbs.push_back(skb);
-        self.link(id);
     }
 
     /// Takes what lies whole below `snd_una` off the front, as far as it is of one skb.

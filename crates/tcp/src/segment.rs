@@ -76,17 +76,6 @@ impl Segment {
         self.seq + self.seq_len()
     }
 
-    /// Do these follow, of the same skb, and say the same?
-    #[inline]
-    pub fn is_followed_by(&self, next: &Segment) -> bool {
-        self.flags == next.flags
-            && self.ecn == next.ecn
-            && self.ack == next.ack
-            && self.window_bytes == next.window_bytes
-            && self.tsecr_ms == next.tsecr_ms
-            && (self.option_bytes, self.ce_bytes) == (next.option_bytes, next.ce_bytes)
-    }
-
     /// Payload of its first so many packets.
     #[inline]
     pub fn payload_of(&self, packets: u32) -> u32 {

@@ -54,11 +54,15 @@ impl Endpoint {
         }
     }
 
+    /// Is the transmit timer that of a loss probe, once one is scheduled?
+    pub(super) fn may_probe(&self) -> bool {
+        self.board.packets_out() > 0
+            && matches!(self.recovery.state(), CaState::Open | CaState::Cwr)
+    }
+
     /// tcp_schedule_loss_probe()
     pub(super) fn schedule_loss_probe(&mut self, cx: &Cx, advancing_rto: bool) -> bool {
-        if self.board.packets_out() == 0
-            || !matches!(self.recovery.state(), CaState::Open | CaState::Cwr)
-        {
+        if !self.may_probe() {
             return false;
         }
         let conf = cx.host;
