@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use knee_units::NEVER;
 use knee_units::heap::Heap;
 
 use crate::pipe::{Passing, Sink, When};
@@ -13,6 +14,17 @@ struct Line<N> {
     /// When the last one arrives.
     latest_ns: u64,
     trains: VecDeque<Arriving<N>>,
+    /// The NICs that its packets go to.
+    to: To,
+}
+
+/// Where a line leads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum To {
+    Nowhere,
+    /// To this NIC alone, which no other line leads to: what it hands over, and when, is known from the line.
+    Only(u32),
+    Several,
 }
 
 /// Packets that arrive one behind the other.
@@ -38,6 +50,12 @@ impl<N: Copy> Arriving<N> {
 }
 
 impl<N: Copy> Line<N> {
+    /// When the first packet arrives.
+    #[inline]
+    fn next_ns(&self) -> u64 {
+        self.trains.front().map_or(NEVER, |front| front.at_ns)
+    }
+
     /// The first so many of the packets that come next.
     #[inline]
     fn take(&mut self, pkts: u32) -> Passing<N> {
@@ -57,6 +75,15 @@ impl<N: Copy> Line<N> {
     #[inline]
     fn when(&self, at_ns: u64) -> When {
         When::new(at_ns, at_ns.saturating_sub(self.delay_ns))
+    }
+
+    /// When the NIC at the line's end interrupts, with nothing pending, for a packet that arrives then.
+    #[inline]
+    fn wakes(&self, nic: &Nic<N>, at_ns: u64) -> When {
+        match at_ns >= nic.next_interrupt_ns {
+            true => self.when(at_ns),
+            false => When::new(nic.next_interrupt_ns, at_ns),
+        }
     }
 }
 
@@ -84,6 +111,8 @@ impl<N: Copy> Nic<N> {
 enum Due {
     /// The oldest packet of this line arrives.
     Line(u32),
+    /// The NIC interrupts that this line leads to.
+    Only(u32),
     /// The packet at this place of those that keep no order arrives.
     Loose(u32),
     /// This NIC interrupts.
@@ -105,7 +134,7 @@ pub struct Behind<N> {
     nic_of: Vec<Option<u32>>,
     nics: Vec<Nic<N>>,
     coalesce_ns: u64,
-    /// Does each flow's delay stay as it is?
+    /// Does each flow's delay stay as it is, and do all packets keep their order?
     is_steady: bool,
     /// What a NIC hands over, kept to spare allocations.
     batch: Vec<Passing<N>>,
@@ -128,15 +157,16 @@ impl<N: Copy> Behind<N> {
         }
     }
 
-    /// From now on no flow's delay is set anew, so that it is known what comes next to a NIC that one line leads to.
+    /// No flow's delay is set anew and no packet overtakes another, so that it is known what comes next to a NIC that one
+    /// line leads to; before the first flow.
     pub fn stay(&mut self) {
         self.is_steady = true;
     }
 
     /// A flow's delay, and the NIC of its far host if that is here. Flows come in order of their index.
     pub fn add_flow(&mut self, delay_ns: u64, nic: Option<u32>) {
-        let line = self.line(delay_ns);
-        self.line_of.push(line);
+        let number = self.line(delay_ns);
+        self.line_of.push(number);
         self.nic_of.push(nic);
         let Some(nic) = nic else {
             return;
@@ -145,11 +175,41 @@ impl<N: Copy> Behind<N> {
             self.nics.push(Nic {
                 next_interrupt_ns: 0,
                 pending: Vec::new(),
-                line: Some(line),
+                line: Some(number),
             });
         }
-        let nic = &mut self.nics[nic as usize];
-        nic.line = nic.line.filter(|&only| only == line);
+        let is_only = self.is_steady && self.nics[nic as usize].line == Some(number);
+        match self.lines[number as usize].to {
+            To::Nowhere if is_only => self.lines[number as usize].to = To::Only(nic),
+            To::Only(of) if of == nic => {}
+            _ => self.share(number),
+        }
+        match self.nics[nic as usize].line {
+            Some(only) if only != number => {
+                self.share(only);
+                self.nics[nic as usize].line = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Another NIC is at the line's end, or another line at its NIC. What its NIC would find at the next interrupt is put
+    /// there.
+    fn share(&mut self, number: u32) {
+        let line = &mut self.lines[number as usize];
+        if !matches!(std::mem::replace(&mut line.to, To::Several), To::Only(_))
+            || line.trains.is_empty()
+        {
+            return;
+        }
+        let others = std::mem::take(&mut self.due).into_items();
+        let when = line.when(line.next_ns());
+        self.due.push((when, Due::Line(number)));
+        self.go_on(number, None);
+        let others = others.into_iter();
+        for due in others.filter(|&(_, due)| due != Due::Only(number)) {
+            self.due.push(due);
+        }
     }
 
     /// From now on the flow's packets take this delay.
@@ -165,6 +225,7 @@ impl<N: Copy> Behind<N> {
                 delay_ns,
                 latest_ns: 0,
                 trains: VecDeque::new(),
+                to: To::Nowhere,
             });
             self.lines.len() - 1
         });
@@ -209,8 +270,14 @@ impl<N: Copy> Behind<N> {
     fn line_up(&mut self, number: u32, at_ns: u64, every_ns: u64, passing: Passing<N>) {
         let line = &mut self.lines[number as usize];
         if line.trains.is_empty() {
-            let when = line.when(at_ns);
-            self.due.push((when, Due::Line(number)));
+            let due = match line.to {
+                To::Only(nic) => (
+                    line.wakes(&self.nics[nic as usize], at_ns),
+                    Due::Only(number),
+                ),
+                _ => (line.when(at_ns), Due::Line(number)),
+            };
+            self.due.push(due);
         }
         line.trains.push_back(Arriving {
             at_ns,
@@ -238,6 +305,7 @@ impl<N: Copy> Behind<N> {
                 let interrupt = self.reach_nic(at_ns, passing, sink);
                 self.go_on(number, interrupt);
             }
+            Due::Only(number) => self.interrupt_only(at_ns, number, sink),
             Due::Loose(place) => {
                 self.due.remove_first();
                 self.free.push(place);
@@ -260,15 +328,38 @@ impl<N: Copy> Behind<N> {
         std::mem::swap(&mut self.batch, &mut nic.pending);
         sink.arrived(at_ns, &self.batch);
         self.batch.clear();
-        if self.is_steady
-            && let Some(&(_, Due::Line(line))) = self.due.first()
-            && self.nics[number as usize].line == Some(line)
-            && let Some(front) = self.lines[line as usize].trains.front()
-            && front.at_ns < at_ns + self.coalesce_ns
-            && self.nic_of[front.passing.flow as usize] == Some(number)
-        {
-            self.go_on(line, None);
+    }
+
+    /// The NIC interrupts that this line alone leads to, for one packet at once or for all that have arrived.
+    #[inline]
+    fn interrupt_only(&mut self, at_ns: u64, number: u32, sink: &mut impl Sink<Note = N>) {
+        let line = &mut self.lines[number as usize];
+        let To::Only(nic) = line.to else {
+            return;
+        };
+        let nic = &mut self.nics[nic as usize];
+        let at_once = line.next_ns() == at_ns;
+        nic.next_interrupt_ns = at_ns + self.coalesce_ns;
+        match at_once {
+            true => self.batch.push(line.take(1)),
+            false => {
+                while let Some(front) = line.trains.front()
+                    && front.at_ns <= at_ns
+                {
+                    let pkts = front.until(at_ns);
+                    self.batch.push(line.take(pkts));
+                }
+            }
         }
+        match line.trains.front() {
+            Some(front) => {
+                let when = line.wakes(nic, front.at_ns);
+                self.due.replace_first((when, Due::Only(number)));
+            }
+            None => self.due.remove_first(),
+        }
+        sink.arrived(at_ns, &self.batch);
+        self.batch.clear();
     }
 
     /// A line's head was the first that is due, and has changed. Those of its packets whose NIC will not look before a

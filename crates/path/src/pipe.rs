@@ -136,8 +136,8 @@ impl<N: Copy> Pipe<N> {
     /// From now on it is known of each packet when it leaves the bottleneck, where that is possible; before the first packet.
     /// Delays stay as they are.
     pub(crate) fn foresee(&mut self) {
-        self.behind.stay();
         if self.transit.is_none() {
+            self.behind.stay();
             self.bottleneck.foresee();
         }
     }

@@ -29,6 +29,11 @@ impl<T: Copy + Ord> Heap<T> {
         self.items.clear();
     }
 
+    /// All of them, in no order.
+    pub fn into_items(self) -> Vec<T> {
+        self.items
+    }
+
     /// The least.
     #[inline]
     pub fn first(&self) -> Option<&T> {

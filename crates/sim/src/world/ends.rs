@@ -9,7 +9,7 @@ use knee_units::Nanos;
 
 use crate::event::{EndpointId, EventQueue, HostId, Side, Target, Work};
 use crate::flow::Flow;
-use crate::gro::Batch;
+use crate::gro::{self, Batch};
 use crate::host::{Host, HostType, Late};
 use crate::{Options, Output};
 use knee_tcp::segment::{Segment, Slab};
@@ -76,12 +76,18 @@ impl Ends {
             self.capture_arrived(packets);
         }
         let flow = packets[0].flow;
+        let to = EndpointId::new(flow, side);
+        let gro = self.types[side as usize].gro;
+        if let Some(segment) = gro::only(&mut self.slab, packets, gro) {
+            let turn = self.begin(to);
+            let read = self.receive(to, &segment);
+            self.wake_app(to, read);
+            return self.end(turn);
+        }
         let is_mixed = || packets.iter().any(|passing| passing.flow != flow);
         if self.types[side as usize].hosts.is_some() && is_mixed() {
             return self.deliver_mixed(side, packets);
         }
-        let to = EndpointId::new(flow, side);
-        let gro = self.types[side as usize].gro;
         let turn = self.begin(to);
         let mut read = false;
         let mut batch = Batch::new(packets);
