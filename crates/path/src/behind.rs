@@ -82,7 +82,7 @@ impl<N: Copy> Line<N> {
     fn wakes(&self, nic: &Nic<N>, at_ns: u64) -> When {
         match at_ns >= nic.next_interrupt_ns {
             true => self.when(at_ns),
-            false => When::new(nic.next_interrupt_ns, at_ns),
+            false => When::last_at(nic.next_interrupt_ns),
         }
     }
 }
@@ -363,30 +363,27 @@ impl<N: Copy> Behind<N> {
     }
 
     /// A line's head was the first that is due, and has changed. Those of its packets whose NIC will not look before a
-    /// later interrupt are put there at once: that is where they would be found, and it spares a step each. `interrupt` is
-    /// due besides.
+    /// later interrupt are put there at once, if no other line's can come between: that is where they would be found, and it
+    /// spares a step each. `interrupt` is due besides.
     #[inline]
     fn go_on(&mut self, number: u32, mut interrupt: Option<Event>) {
         let line = &mut self.lines[number as usize];
         let mut next = None;
         while let Some(front) = line.trains.front() {
-            if let Some(of) = self.nic_of[front.passing.flow as usize] {
-                let nic = &mut self.nics[of as usize];
+            if let Some(of) = self.nic_of[front.passing.flow as usize]
+                && let nic = &mut self.nics[of as usize]
+                && nic.line.is_some()
+            {
                 let at_ns = front.at_ns;
                 let until_ns = nic.next_interrupt_ns;
                 let sleeps = match nic.pending.is_empty() {
                     false => at_ns <= until_ns,
                     // It is the first for which this NIC will wake, if no other line's packet comes before it.
-                    true => {
-                        at_ns < until_ns
-                            && self.is_steady
-                            && nic.line.is_some()
-                            && interrupt.is_none()
-                    }
+                    true => at_ns < until_ns && self.is_steady && interrupt.is_none(),
                 };
                 if sleeps {
                     if nic.pending.is_empty() {
-                        let when = When::new(until_ns, at_ns);
+                        let when = When::last_at(until_ns);
                         interrupt = Some((when, Due::Interrupt(of)));
                     }
                     let pkts = front.until(until_ns);
@@ -428,7 +425,7 @@ impl<N: Copy> Behind<N> {
         }
         let is_first = nic.pending.is_empty();
         nic.hold(passing);
-        let when = When::new(nic.next_interrupt_ns, at_ns);
+        let when = When::last_at(nic.next_interrupt_ns);
         is_first.then_some((when, Due::Interrupt(number)))
     }
 

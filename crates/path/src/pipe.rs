@@ -51,6 +51,12 @@ impl When {
         When::new(at_ns, 0)
     }
 
+    /// After all else that is due at that time.
+    #[inline]
+    pub fn last_at(at_ns: u64) -> When {
+        When::new(at_ns, at_ns)
+    }
+
     /// `u64::MAX`: never.
     #[inline]
     pub fn at_ns(self) -> u64 {
@@ -394,3 +400,5 @@ fn take<S: Sink>(train: &mut Train, pkts: u32, sink: &mut S) -> Packet {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trains;

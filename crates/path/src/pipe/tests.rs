@@ -320,12 +320,12 @@ fn gap() -> impl Strategy<Value = u64> {
     ]
 }
 
-fn fifo(limit: BufferLimit) -> Box<dyn Queue> {
+pub(super) fn fifo(limit: BufferLimit) -> Box<dyn Queue> {
     Box::new(Fifo::new(limit))
 }
 
 /// A queue that marks from so many packets, bytes or seconds.
-fn step(limit: BufferLimit, rate: Rate, thresholds: [f64; 3]) -> Box<dyn Queue> {
+pub(super) fn step(limit: BufferLimit, rate: Rate, thresholds: [f64; 3]) -> Box<dyn Queue> {
     let kind = queue::find("step").unwrap();
     let mut params = Params::defaults(kind.params);
     for (name, value) in ["ce_packets", "ce_bytes", "ce_threshold"]
