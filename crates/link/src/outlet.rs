@@ -61,9 +61,9 @@ impl Sink for Outlet<'_> {
     }
 
     #[inline]
-    fn waited(&mut self, flow: u32, at_ns: u64, waited: Nanos) {
-        if at_ns >= self.measure_from_ns {
-            let report = &mut self.flows.reports[flow as usize];
+    fn waited(&mut self, flow: u32, waits: impl Iterator<Item = (u64, Nanos)>) {
+        let report = &mut self.flows.reports[flow as usize];
+        for (_, waited) in waits.filter(|(at_ns, _)| *at_ns >= self.measure_from_ns) {
             report.queue_delay_us.add(waited.as_us());
         }
     }

@@ -21,9 +21,9 @@ pub trait Sink {
     fn cut(&mut self, handle: u32, pkts: u32) -> u32;
     /// Its last bit leaves the bottleneck, now or at a later time that is foreseen; of a train, the first packet's.
     fn left(&mut self, packet: &Packet, leaving: &Leaving) -> Self::Note;
-    /// A packet of the flow has left its last bottleneck, and was so long in queues. Packets whose departure was foreseen
-    /// are told of when others come, and by [`Way::settle`](crate::way::Way::settle).
-    fn waited(&mut self, flow: u32, at_ns: u64, waited: Nanos);
+    /// Packets of the flow have left their last bottleneck: when each did, and how long it was in queues. Those whose
+    /// departure was foreseen are told of when others come, and by [`Way::settle`](crate::way::Way::settle).
+    fn waited(&mut self, flow: u32, waits: impl Iterator<Item = (u64, Nanos)>);
     /// The path made a copy of it, which takes no time of the bottleneck: another handle for the same content.
     fn copy(&mut self, packet: &Packet, note: Self::Note) -> (u32, Self::Note);
     /// A far host's NIC hands these to its stack, those of one flow in order; or one reaches the end of a pipe that is not
@@ -239,9 +239,8 @@ impl<N: Copy> Pipe<N> {
         };
         self.leave(&packet, together, sink);
         if together.period.is_none() {
-            for _ in 0..together.pkts {
-                sink.waited(packet.flow, together.at_ns, Nanos::ZERO);
-            }
+            let waits = (0..together.pkts).map(|_| (together.at_ns, Nanos::ZERO));
+            sink.waited(packet.flow, waits);
         }
     }
 
@@ -260,9 +259,7 @@ impl<N: Copy> Pipe<N> {
     #[inline]
     pub(crate) fn settle(&mut self, now_ns: u64, sink: &mut impl Sink<Note = N>) {
         while let Some(gone) = self.bottleneck.settle(now_ns) {
-            for (at_ns, waited) in gone.each() {
-                sink.waited(gone.flow, at_ns, waited);
-            }
+            sink.waited(gone.flow, gone.each());
         }
     }
 
@@ -330,7 +327,7 @@ impl<N: Copy> Pipe<N> {
                     ecn: packet.ecn,
                 };
                 self.leave(&packet, &together, sink);
-                sink.waited(packet.flow, at_ns, waited);
+                sink.waited(packet.flow, std::iter::once((at_ns, waited)));
             }
         }
         self.tell_drops(sink);

@@ -312,13 +312,14 @@ impl<S: Sink> Sink for AtHop<'_, S> {
             ..*leaving
         };
         if self.is_end_of(packet.flow) {
-            self.sink.waited(packet.flow, leaving.at_ns, waited);
+            let waits = std::iter::once((leaving.at_ns, waited));
+            self.sink.waited(packet.flow, waits);
         }
         self.sink.left(packet, &leaving)
     }
 
     /// Told with those before by [`Self::left`].
-    fn waited(&mut self, _flow: u32, _at_ns: u64, _waited: Nanos) {}
+    fn waited(&mut self, _flow: u32, _waits: impl Iterator<Item = (u64, Nanos)>) {}
 
     fn cut(&mut self, handle: u32, pkts: u32) -> u32 {
         self.sink.cut(handle, pkts)

@@ -28,16 +28,8 @@ impl Histogram {
             Some((least, most)) => (least.min(value), most.max(value)),
         });
         let bucket = bucket_of(value);
-        match self.buckets.get_mut(self.last) {
-            Some((last, n)) if *last == bucket => *n = n.saturating_add(1),
-            _ => self.add_elsewhere(bucket),
-        }
-    }
-
-    fn add_elsewhere(&mut self, bucket: u32) {
-        // Most values come to a neighbour of the last.
-        let near = [self.last + 1, self.last.wrapping_sub(1)];
-        for at in near {
+        // Most values come to the bucket of the last, or to a neighbour.
+        for at in [self.last, self.last + 1, self.last.wrapping_sub(1)] {
             if let Some((found, n)) = self.buckets.get_mut(at)
                 && *found == bucket
             {
@@ -46,6 +38,10 @@ impl Histogram {
                 return;
             }
         }
+        self.add_elsewhere(bucket);
+    }
+
+    fn add_elsewhere(&mut self, bucket: u32) {
         match self
             .buckets
             .binary_search_by_key(&bucket, |&(bucket, _)| bucket)

@@ -68,6 +68,13 @@ impl<T: Copy + Ord> Heap<T> {
     /// Puts another in the least one's place, which there must be.
     #[inline]
     pub fn replace_first(&mut self, item: T) {
+        match &mut self.items[..] {
+            [only] => *only = item,
+            _ => self.sift_down(item),
+        }
+    }
+
+    fn sift_down(&mut self, item: T) {
         let mut place = 0;
         loop {
             let begin = place * CHILDREN + 1;

@@ -45,8 +45,8 @@ impl Sink for Log {
         self.left.push((packet.handle, leaving.at_ns));
         self.marked.push(packet.ecn == Ecn::Ce);
     }
-    fn waited(&mut self, _flow: u32, at_ns: u64, waited: Nanos) {
-        self.waited.push((at_ns, waited));
+    fn waited(&mut self, _flow: u32, waits: impl Iterator<Item = (u64, Nanos)>) {
+        self.waited.extend(waits);
     }
     fn copy(&mut self, packet: &Packet, (): ()) -> (u32, ()) {
         self.copies += 1;

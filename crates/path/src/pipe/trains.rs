@@ -67,8 +67,9 @@ impl Sink for Fates {
             self.marked.extend(first..first + pkts);
         }
     }
-    fn waited(&mut self, flow: u32, at_ns: u64, waited: Nanos) {
-        self.waited.push((flow, at_ns, waited));
+    fn waited(&mut self, flow: u32, waits: impl Iterator<Item = (u64, Nanos)>) {
+        let waits = waits.map(|(at_ns, waited)| (flow, at_ns, waited));
+        self.waited.extend(waits);
     }
     fn copy(&mut self, _packet: &Packet, (): ()) -> (u32, ()) {
         panic!("nothing copies");

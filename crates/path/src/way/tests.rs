@@ -33,8 +33,8 @@ impl Sink for Log {
     fn left(&mut self, _packet: &Packet, leaving: &Leaving) -> bool {
         leaving.period.is_some()
     }
-    fn waited(&mut self, _flow: u32, at_ns: u64, waited: Nanos) {
-        self.waited.push((at_ns, waited));
+    fn waited(&mut self, _flow: u32, waits: impl Iterator<Item = (u64, Nanos)>) {
+        self.waited.extend(waits);
     }
     fn copy(&mut self, _packet: &Packet, _note: bool) -> (u32, bool) {
         panic!("no pipe copies");

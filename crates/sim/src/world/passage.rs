@@ -51,10 +51,12 @@ impl Sink for Passage<'_> {
     }
 
     #[inline]
-    fn waited(&mut self, flow: u32, _at_ns: u64, waited: Nanos) {
+    fn waited(&mut self, flow: u32, waits: impl Iterator<Item = (u64, Nanos)>) {
         let flow = &mut self.ends.flows[flow as usize];
         if self.side == Side::Receiver && flow.is_measured() {
-            flow.queue_delay_us.add(waited.as_us());
+            for (_, waited) in waits {
+                flow.queue_delay_us.add(waited.as_us());
+            }
         }
     }
 
