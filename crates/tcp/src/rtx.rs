@@ -247,14 +247,28 @@ impl RtxQueue {
             }
             return Some(gone);
         }
-        let id = front.id;
-        self.unlink(id);
-        let gone = self.skbs.pop_front();
+        let gone = self.skbs.pop_front()?;
+        if gone.in_list {
+            self.join(gone.prev, gone.next);
+        }
         if self.skbs.is_empty() && self.skbs.capacity() > 8 {
             // A flow gone idle gives its window's memory back.
             self.skbs = VecDeque::new();
         }
-        gone
+        Some(gone)
+    }
+
+    /// What stood between them in the order of transmission is gone.
+    #[inline]
+    fn join(&mut self, prev: u32, next: u32) {
+        match prev {
+            NONE => self.head = next,
+            prev => self.get_mut(prev).next = next,
+        }
+        match next {
+            NONE => self.tail = prev,
+            next => self.get_mut(next).prev = prev,
+        }
     }
 
     /// Neighbours in the order of transmission have another name for what they called `from`.
@@ -344,14 +358,7 @@ impl RtxQueue {
         }
         skb.in_list = false;
         let (prev, next) = (skb.prev, skb.next);
-        match prev {
-            NONE => self.head = next,
-            prev => self.get_mut(prev).next = next,
-        }
-        match next {
-            NONE => self.tail = prev,
-            next => self.get_mut(next).prev = prev,
-        }
+        self.join(prev, next);
     }
 
     /// Least recently sent of those outstanding.
