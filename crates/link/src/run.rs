@@ -176,9 +176,11 @@ impl<'a> Direction<'a> {
             false => way::Direction::Back,
         };
         let stream = |component: &str| Stream::new(config.seed, component);
+        let mut way = Way::new(config.hops(), direction, stream, start_ns, coalesce);
+        way.foresee();
         Direction {
             from: from.as_fd(),
-            way: Way::new(config.hops(), direction, stream, start_ns, coalesce),
+            way,
             outlet: Outlet {
                 to: to.as_fd(),
                 buffers: Buffers::default(),
@@ -227,6 +229,7 @@ impl<'a> Direction<'a> {
             }
             idle_since_ns = monotonic_ns();
         }
+        self.way.settle(monotonic_ns(), &mut self.outlet);
         self.outlet.meter.report.cpu_ns = thread_cpu_ns();
         self.outlet.meter.report.overflowed_pkts = dropped_pkts(self.from);
         Ok(Done {
@@ -353,6 +356,7 @@ impl<'a> Direction<'a> {
 
     fn sample(&mut self) {
         let t_ns = (self.next_sample_ns - self.start_ns) as i64;
+        self.way.settle(self.next_sample_ns, &mut self.outlet);
         let rows = self.way.sample(self.next_sample_ns).into_iter();
         self.queue
             .extend(rows.map(|row| QueueSample { t_ns, ..row }));
