@@ -108,6 +108,7 @@ bench: fast ## speed, memory and start-up time, with the facts of this machine
 	cargo bench --quiet --locked -p knee-sim
 	@tools/need.sh --optional ip ethtool
 	$(if $(filter 0,$(shell id -u)),,unshare --map-root-user )cargo bench --quiet --locked -p knee-link
+	$(BIN)/python tools/bench_command.py
 	$(BIN)/python tools/bench_startup.py
 	$(BIN)/python tools/bench_record.py
 	$(BIN)/python tools/bench_import.py
