@@ -67,7 +67,7 @@ REAL_TIME := $(if $(filter 0,$(shell id -u)),--tx '$(REAL_TIME_WORKERS)*popen//p
 
 .PHONY: test-python
 test-python: $(VENV)/.dev ## tests of the front, the report, the house and the kernel
-	@tools/need.sh --optional clang-16 clang-rt libbpf bpftool ip ethtool nft curl tmux redis tshark chromium setpriv node
+	@tools/need.sh --optional clang-16 clang-rt libbpf bpftool ip ethtool nft curl tmux redis tshark chromium setpriv node valgrind
 	@rm -f $(SKIPS)
 	KNEEPOINT_SKIPS=$(SKIPS) $(BIN)/pytest -q -n auto --durations 10 $(PROCESSOR_TESTS)
 	KNEEPOINT_SKIPS=$(SKIPS) $(BIN)/pytest -q $(REAL_TIME) --durations 10 tests/kernel $(PROCESSOR_TESTS:%=--ignore %)
@@ -108,6 +108,7 @@ bench: fast ## speed, memory and start-up time, with the facts of this machine
 	cargo bench --quiet --locked -p knee-sim
 	@tools/need.sh --optional ip ethtool
 	$(if $(filter 0,$(shell id -u)),,unshare --map-root-user )cargo bench --quiet --locked -p knee-link
+	$(BIN)/python tools/bench_command.py
 	$(BIN)/python tools/bench_startup.py
 	$(BIN)/python tools/bench_record.py
 	$(BIN)/python tools/bench_import.py

@@ -1,5 +1,5 @@
-"""What one waits for: from starting `knee` to its end, for the commands that should feel immediate, and from starting a
-sample of 5,000 measured paths to the first repetition that is kept."""
+"""What one waits for: from starting `knee` to its end, for the commands that should feel immediate and for a run of a
+moment, and from starting a sample of 5,000 measured paths to the first repetition that is kept."""
 
 from __future__ import annotations
 
@@ -20,6 +20,18 @@ from pyarrow import parquet
 COMMANDS = (["--help"], ["list"], ["list", "algorithms"])
 REPEATS = 15
 KNEE = Path(sys.executable).with_name("knee")
+# With bytecode, as pip installs it, whatever this shell is set to.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+SMALL = """\
+title = "A moment"
+duration = "1s"
+[path]
+rate = "10Mbit/s"
+rtt = "40ms"
+[[flow]]
+algorithm = "cubic"
+"""
 
 ROWS = 5_000
 SAMPLE = """\
@@ -37,8 +49,9 @@ SAMPLE_REPEATS = 5
 
 def seconds(*arguments: str, folder: Path | None = None) -> float:
     """Wall time of one run, output thrown away."""
+    silent = subprocess.DEVNULL
     begin = time.perf_counter()
-    subprocess.run([KNEE, *arguments], check=True, stdout=subprocess.DEVNULL, cwd=folder)
+    subprocess.run([KNEE, *arguments], check=True, stdout=silent, stderr=silent, cwd=folder, env=ENVIRONMENT)
     return time.perf_counter() - begin
 
 
@@ -46,7 +59,8 @@ def first_repetition(folder: Path) -> float:
     """Wall time until the first repetition of the sample is in the run folder; the rest is not run."""
     out = Path(tempfile.mkdtemp(dir=folder)) / "run"
     begin = time.perf_counter()
-    process = subprocess.Popen([KNEE, "run", "sample.toml", "--out", out, "-q"], cwd=folder, stderr=subprocess.DEVNULL)
+    command = [KNEE, "run", "sample.toml", "--out", out, "-q"]
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
     while not any(out.glob("parts/*.arrow")):
         if process.poll() is not None:
             raise SystemExit(f"knee run ended with {process.returncode} before a repetition was finished")
@@ -85,6 +99,11 @@ def main() -> None:
         tell(f"knee {' '.join(arguments)}", lambda arguments=arguments: seconds(*arguments), REPEATS)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        # Each run takes the next free folder, as a user's does.
+        (folder / "moment.toml").write_text(SMALL)
+        for flags in ([], ["--quiet"]):
+            words = ["run", "moment.toml", *flags]
+            tell(f"knee {' '.join(words)}", lambda words=words: seconds(*words, folder=folder), REPEATS)
         write_sample(folder)
         dry = ["run", "sample.toml", "--dry-run"]
         tell(f"knee run --dry-run, {ROWS:,} rows of Parquet", lambda: seconds(*dry, folder=folder), SAMPLE_REPEATS)

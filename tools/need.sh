@@ -50,6 +50,7 @@ check() {
     ip) command_or_miss ip iproute2 ;;
     ethtool) command_or_miss ethtool ethtool ;;
     node) command_or_miss node nodejs ;;
+    valgrind) command_or_miss valgrind valgrind ;;
     nft) command_or_miss nft nftables ;;
     curl) command_or_miss curl curl ;;
     tmux) command_or_miss tmux tmux ;;

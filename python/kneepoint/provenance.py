@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import platform
 import shlex
 import sys
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +24,12 @@ def command_line(*words: str) -> str:
 
 def host() -> dict[str, Any]:
     """Its name and boot, kernel, processor, number of processors."""
+    system = os.uname()
     return {
-        "name": platform.node(),
+        "name": system.nodename,
         "boot_id": _boot_id(),
-        "kernel": f"{platform.system()} {platform.release()}",
-        "machine": platform.machine(),
+        "kernel": f"{system.sysname} {system.release}",
+        "machine": system.machine,
         "cpu": _cpu_model(),
         "cpus": os.cpu_count(),
     }
@@ -43,16 +42,22 @@ def _boot_id() -> str | None:
 
 
 def _cpu_model() -> str:
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+    # Not all of it: the kernel takes a while to tell of hundreds of processors.
+    with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
             if line.startswith(("model name", "Model")):
                 return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
+    return os.uname().machine
 
 
 def versions() -> dict[str, str]:
-    found = {"kneepoint": engine_version(), "python": ".".join(map(str, sys.version_info[:3]))}
-    for package in ("pyarrow", "numpy", "scipy"):
-        with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+    """Of Kneepoint, and of what computes and writes tables."""
+    import numpy
+    import pyarrow
+
+    return {
+        "kneepoint": engine_version(),
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "pyarrow": pyarrow.__version__,
+        "numpy": numpy.__version__,
+    }

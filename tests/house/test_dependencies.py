@@ -215,3 +215,51 @@ def test_the_front_starts_without_heavy_imports() -> None:
     }
     assert not heavy & set(loaded)
     assert "kneepoint.cli.run" in loaded
+
+
+def test_a_short_run_imports_and_starts_no_more_than_it_needs(tmp_path: Path) -> None:
+    """What `knee run` of one repetition imports is most of its time (at most 0.25 s is asked, which nothing here can
+    measure); no process is started for it. pandas is imported by some calls of pyarrow, wherever it is installed."""
+    scenario = tmp_path / "small.toml"
+    scenario.write_text('duration = "1s"\n[path]\nrate = "10Mbit/s"\nrtt = "40ms"\n[[flow]]\nalgorithm = "cubic"\n')
+    program = (
+        "import sys\n"
+        "starting = {'subprocess.Popen', 'os.fork', 'os.forkpty', 'os.posix_spawn', 'os.exec', 'os.system'}\n"
+        "started = []\n"
+        "sys.addaudithook(lambda event, _: started.append(event) if event in starting else None)\n"
+        "from kneepoint.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "print(f'started {started}', *sys.modules, file=sys.stderr)"
+    )
+    out = tmp_path / "out"
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "run", scenario, "--out", out, "-q"], capture_output=True, text=True, check=True
+    )
+    assert "cubic" in ended.stdout and (out / "samples.parquet").is_file()
+    assert ended.stderr.startswith("started [] ")
+    loaded = set(ended.stderr.split())
+    assert "kneepoint.runs.api" in loaded
+    heavy = {
+        "altair",
+        "asyncio",
+        "distributed",
+        "duckdb",
+        "fsspec",
+        "importlib.metadata",
+        "jinja2",
+        "kneepoint.evidence.expressions",
+        "kneepoint.pages",
+        "kneepoint.runs.cluster",
+        "kneepoint.runs.kernel",
+        "kneepoint.runs.store",
+        "multiprocessing",
+        "pandas",
+        "polars",
+        "pyarrow.compute",
+        "pyarrow.dataset",
+        "rich",
+        "scipy",
+        "tempfile",
+    }
+    assert not heavy & loaded

@@ -396,6 +396,27 @@ def test_help_and_list_import_nothing_heavy(tmp_path: Path) -> None:
         assert ended.stderr == "[]\n"
 
 
+def test_a_run_has_no_threads_of_linear_algebra_and_tells_nobody_of_it() -> None:
+    """numpy's OpenBLAS starts one per further processor when it is loaded; a library's user keeps them."""
+    import os
+    import subprocess
+    import sys
+
+    count = "import os, sys; print(len(os.listdir('/proc/self/task')), os.environ.get('OPENBLAS_NUM_THREADS'))"
+    program = f"from kneepoint.cli import blas\nblas.import_numpy()\n{count}"
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    said = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert said.stdout.split() == ["1", "None"]
+    told = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment | {"OPENBLAS_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.split()[1] == "2"
+
+
 def test_a_closed_pipe_is_no_traceback(tmp_path: Path) -> None:
     import subprocess
     import sys

@@ -130,6 +130,19 @@ def test_partitions_are_joined_in_order_with_what_an_unfinished_one_has(tmp_path
     assert flows_of.describe()["srtt_us_p50"]["unit"] == "us"
 
 
+def test_columns_come_in_the_order_asked_for_and_one_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """Of one file and of several, which are read in different ways."""
+    for folder, parts in ((tmp_path / "one", 1), (tmp_path / "two", 2)):
+        folder.mkdir()
+        for part in range(1, parts + 1):
+            pq.write_table(pa.table({"x": [1], "y": [2], "z": [3]}), folder / f"things-{part:06}.parquet")
+        found = Dataset(folder)
+        assert found.rows("things", ["z", "x"]).column_names == ["z", "x"]
+        assert found.rows("things").column_names == ["x", "y", "z"]
+        with pytest.raises(RunFolderError, match="mine"):
+            found.rows("things", ["x", "mine"])
+
+
 def test_rows_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [n * 0.1 for n in range(5_000)]}), tmp_path / "things.parquet", use_dictionary=False)
     whole = (tmp_path / "things.parquet").read_bytes()

@@ -183,6 +183,17 @@ def test_progress_is_a_bar_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
     watcher.stop()
 
 
+def test_a_run_that_is_over_before_the_first_tick_has_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    watcher = progress.watcher()
+    watcher.start("Title", 1, 0)
+    watcher.finished((0, 0))
+    watcher.stop()
+    assert screen.getvalue() == "Title\n"
+
+
 def test_quiet_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
     watcher = progress.watcher(quiet=True)
     assert type(watcher) is Watcher

@@ -125,6 +125,16 @@ def test_ctrl_c_waits_for_the_threads_and_goes_on() -> None:
     assert len(fake.started) == 2
 
 
+def test_what_is_over_at_once_is_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_TICK_SEC", 60.0)  # at once, however busy the machine is
+
+    class Drawing(pool.Watcher):
+        def tick(self) -> None:
+            raise AssertionError("a tick after the end")
+
+    pool.execute(Fake(), [(0, 0)], lambda key, output: None, cancel=Stop(), workers=1, watcher=Drawing())
+
+
 def test_progress_reaches_the_watcher_as_shares() -> None:
     class Listening(pool.Watcher):
         def __init__(self) -> None:

@@ -38,6 +38,9 @@ def command(algorithms: tuple[str, ...], **given: Any) -> int:
     ALGO is a name, each run by itself, or one mix that shares the path: cubic:1,bbr1:2. An option with a list
     (--rtt 10ms,100ms) is an axis.
     """
+    from . import blas
+
+    blas.import_numpy()
     from kneepoint import provenance
     from kneepoint.runs import api, compose
 

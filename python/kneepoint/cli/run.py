@@ -40,6 +40,9 @@ def command(scenarios: tuple[Path, ...], **options: Any) -> int:
 
 
 def _run(files: Sequence[Path], options: Options) -> int:
+    from . import blas
+
+    blas.import_numpy()
     from kneepoint import provenance
     from kneepoint.runs import api
 

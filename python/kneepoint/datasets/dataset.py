@@ -20,7 +20,6 @@ from kneepoint.errors import MissingTable, RunFolderError
 
 from . import manifest, partitions
 from .provenance import Provenance, of_import, of_manifest, of_rows
-from .sql import ask
 from .table import Column, Table, columns_of
 
 if TYPE_CHECKING:
@@ -99,6 +98,8 @@ class Dataset:
 
     def sql(self, query: str, *, external: bool = False) -> pa.Table:
         """What DuckDB answers to a query over the tables, as `kneepoint.sql` does; raises as it does."""
+        from .sql import ask
+
         return ask(self, query, external=external)
 
     @cached_property

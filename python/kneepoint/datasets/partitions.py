@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -65,29 +66,48 @@ class Partitions:
     @property
     def schema(self) -> pa.Schema:
         """Columns of all files. Those of different versions may differ: what a file lacks is null."""
-        schema: pa.Schema = self._rows.schema
+        schema: pa.Schema = self._file.schema_arrow if self._file else self._rows.schema
         return schema
 
     @property
     def num_rows(self) -> int:
         """As the footers say."""
+        if self._file:
+            return int(self._file.metadata.num_rows)
         return sum(part.metadata.num_rows for part in self.fragments)
 
     def read(self, columns: Sequence[str] | None = None, equals: Mapping[str, int] | None = None) -> pa.Table:
         """The rows, or of them those columns, and only where each column in `equals` has that value."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
-        wanted = None
-        for key, value in (equals or {}).items():
-            here = pc.field(key) == value
-            wanted = here if wanted is None else wanted & here
-        rows = self._rows
+        chosen = list(columns) if columns else None
         try:
-            table: pa.Table = rows.to_table(columns=list(columns) if columns else None, filter=wanted)
+            table: pa.Table
+            if self._file and not equals and set(chosen or ()) <= set(self._file.schema_arrow.names):
+                # Of one group the columns are read before Arrow's threads have begun.
+                table = self._file.read(chosen, use_threads=self._file.num_row_groups > 1)
+                if chosen:
+                    # A file gives its columns in its own order.
+                    table = table.select(chosen)
+            else:
+                table = self._rows.to_table(columns=chosen, filter=_where(equals or {}))
         except (OSError, pa.ArrowException) as error:
             raise RunFolderError(self.first_damaged() or f"{self.name}: {_first_line(error)}") from None
         return table
+
+    @cached_property
+    def _file(self) -> Any:
+        """Of a table of one whole file that file, to be read without the machinery for many, whose import takes longer
+        than a short run."""
+        if len(self.whole) != 1 or self.unfinished:
+            return None
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        [path] = self.whole
+        with _telling_of(path):
+            # By an open file: a path alone may be taken for a URI.
+            return parquet.ParquetFile(pa.OSFile(str(path)))
 
     @cached_property
     def fragments(self) -> list[Any]:
@@ -115,12 +135,8 @@ class Partitions:
             (part, form.make_fragment(pa.PythonFile(_File(content), mode="r"))) for part, content in self.unfinished
         ]
         for path, fragment in opened:
-            try:
+            with _telling_of(path):
                 fragment.ensure_complete_metadata()
-            except FileNotFoundError:
-                raise RunFolderError(f"{path}: was deleted meanwhile. Ask again.") from None
-            except (OSError, pa.ArrowException) as error:
-                raise RunFolderError(damage(path, _first_line(error))) from None
         return opened
 
     @cached_property
@@ -149,6 +165,30 @@ class Partitions:
             except (OSError, pa.ArrowException) as error:
                 return damage(path, _first_line(error))
         return None
+
+
+@contextmanager
+def _telling_of(path: Path) -> Iterator[None]:
+    """What opens a file within says of it what is wrong. Raises RunFolderError."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise RunFolderError(f"{path}: was deleted meanwhile. Ask again.") from None
+    except (OSError, pa.ArrowException) as error:
+        raise RunFolderError(damage(path, _first_line(error))) from None
+
+
+def _where(equals: Mapping[str, int]) -> Any:
+    """A filter: each column has that value; None: every row."""
+    import pyarrow.compute as pc
+
+    wanted = None
+    for key, value in equals.items():
+        here = pc.field(key) == value
+        wanted = here if wanted is None else wanted & here
+    return wanted
 
 
 class _File(io.RawIOBase):

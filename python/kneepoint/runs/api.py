@@ -19,15 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from kneepoint import _core, provenance
 from kneepoint.errors import MOST_LISTED, RunFolderError, ScenarioError, UsageError
-from kneepoint.evidence import expect, published
 from kneepoint.human import suggest
 from kneepoint.say import printable
 
-from . import compose, engines, manifest, parquet, pool, run_as, store, tables
+from . import compose, engines, manifest, parquet, pool, tables
 from .folder import RunFolder
 from .pool import Key, Watcher
 from .results import Run
-from .terms import OfCells
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -166,14 +164,22 @@ def parse(text: str, file: str) -> _core.Scenario:
     try:
         scenario = _core.parse(text, file, read_parquet=parquet.as_csv)
     except ScenarioError as error:
+        from kneepoint.evidence import expect, published
+
         entries = [published.Published(*entry) for entry in error.published]
         unread = [*expect.unread(error.expects), *published.unread(entries)]
         if unread and len(error.mistakes) < MOST_LISTED:
             raise ScenarioError.of(file, [*error.mistakes, *unread]) from None
         raise
+    if not scenario.expects and not scenario.published:
+        return scenario
+    from kneepoint.evidence import expect, published
+
+    from .terms import OfCells
+
     entries = [published.Published(*entry) for entry in scenario.published]
     # Each is resolved when it is asked for, and expressions ask for all of them again and again.
-    meanings = OfCells(list(scenario.cells) if scenario.expects or entries else [])
+    meanings = OfCells(list(scenario.cells))
     if mistakes := [*expect.mistakes(scenario.expects, meanings), *published.mistakes(entries, meanings)]:
         raise ScenarioError.of(file, mistakes)
     return scenario
@@ -207,7 +213,11 @@ def run_text(
     watcher = watcher or Watcher()
     meta = manifest.describe(scenario, text, file, command or _command(file), engine, bpf)
     has_programs = engine == "kernel" and engines.runs_programs(scenario.cells)
-    user = run_as.of_programs(programs_as_root) if has_programs or programs_as_root else None
+    user = None
+    if has_programs or programs_as_root:
+        from . import run_as
+
+        user = run_as.of_programs(programs_as_root)
     job = engines.Job(scenario, text, file, bpf=bpf, user=user if has_programs else None)
     if out is None:
         return _run_in_memory(job, meta, count, watcher)
@@ -251,6 +261,8 @@ def _check_cluster(cluster: str | None, parts: str | None, engine: str, workers:
     if out is None:
         raise UsageError("cluster: got it without out; expected a folder for the run.")
     if parts is not None:
+        from . import store
+
         store.check_url(parts)
 
 
@@ -277,7 +289,7 @@ def _cautioned(
     from . import phase
 
     run_late = on.run_late if on else phase.pooled(job.scenario, workers)
-    found = phase.cautions(run.meta, run.flows.arrow(), run_late, watcher)
+    found = phase.cautions(run, run_late, watcher)
     return [
         {**cell, "cautions": [*cell["cautions"], found[cell["index"]]]} if cell["index"] in found else cell
         for cell in cells
@@ -359,7 +371,10 @@ def _fill(
     if meta["sessions"] and folder.read_json()["status"] == "complete":
         folder.remove_parts()
         return Run(folder.read_json(), folder.path)
-    store.bring_home(folder, meta)
+    if meta["sessions"]:
+        from . import store
+
+        store.bring_home(folder, meta)
     kept = folder.parts()
     session, began = manifest.session(workers), time.monotonic()
     if on:
@@ -379,7 +394,10 @@ def _fill(
             folder.write_json({**meta, **told, "sessions": sessions})
     cautioned = _cautioned(job, Run(folder.read_json(), folder.path), workers, watcher, on)
     folder.write_json({**folder.read_json(), "cells": cautioned, "status": "complete"})
-    store.remove(sessions)
+    if any("parts" in session for session in sessions):
+        from . import store
+
+        store.remove(sessions)
     folder.remove_parts()
     return Run(folder.read_json(), folder.path)
 

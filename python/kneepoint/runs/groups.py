@@ -14,6 +14,8 @@ from kneepoint import workloads
 from kneepoint.evidence.metrics import LIMITS, MEASURED, METRICS, Metric, Sizes
 from kneepoint.workloads import Workload
 
+from .arrays import numbers
+
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
@@ -93,7 +95,7 @@ class _Rows:
 
     def __init__(self, table: pa.Table, keys: tuple[str, ...]) -> None:
         self.table = table
-        unsorted = [table[key].to_numpy().astype(np.int64) for key in keys]
+        unsorted = [numbers(table[key]).astype(np.int64) for key in keys]
         self.order: Indices = np.lexsort(unsorted[::-1]) if table.num_rows else np.zeros(0, dtype=np.int64)
         ordered = [key[self.order] for key in unsorted]
         self.starts: Indices = _starts(*ordered) if table.num_rows else np.zeros(0, dtype=np.int64)
@@ -104,18 +106,19 @@ class _Rows:
         """A column as floats in sorted order; null is NaN, and so is all of one that the run is too old to have."""
         if name not in self.table.column_names:
             return np.full(self.table.num_rows, np.nan)
-        values = self.table[name].to_numpy(zero_copy_only=False)
-        return np.asarray(values, dtype=np.float64)[self.order]
+        return np.asarray(numbers(self.table[name]), dtype=np.float64)[self.order]
 
     def texts(self, name: str) -> list[str]:
         """A text column in sorted order."""
-        found: list[str] = self.table[name].take(pa.array(self.order)).to_pylist()
-        return found
+        return self._texts(name, self.order)
 
     def first_texts(self, name: str) -> list[str]:
         """The first text of each range."""
-        found: list[str] = self.table[name].take(pa.array(self.order[self.starts])).to_pylist()
-        return found
+        return self._texts(name, self.order[self.starts])
+
+    def _texts(self, name: str, rows: Indices) -> list[str]:
+        found: list[str] = self.table[name].to_pylist()
+        return [found[row] for row in rows.tolist()]
 
     def sum(self, values: Floats) -> Floats:
         return np.add.reduceat(values, self.starts)
@@ -238,13 +241,11 @@ def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Fl
 
 def _utilisation(queue: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> dict[tuple[int, int], float]:
     """Share of the capacity of the narrowest hop that left it between warm-up and the last row."""
-    import pyarrow.compute as pc
-
-    names = ["cell", "rep", "t_ns", "sent_bytes"]
-    hops = {number: int(spec.get("bottleneck_hop", 0)) for number, spec in cells.items()}
-    wanted = pa.array([hops[number] for number in queue["cell"].to_pylist()], pa.int32())
-    bottleneck = queue.select(names).filter(pc.equal(queue["hop"], wanted))
-    columns = [bottleneck[name].to_numpy().astype(np.int64) for name in names]
+    columns = [numbers(queue[name]).astype(np.int64) for name in ("cell", "rep", "t_ns", "sent_bytes", "hop")]
+    numbered, places = np.unique(columns[0], return_inverse=True)
+    bottlenecks = np.array([int(cells[number].get("bottleneck_hop", 0)) for number in numbered.tolist()], np.int64)
+    is_bottleneck = columns.pop() == bottlenecks[places]
+    columns = [column[is_bottleneck] for column in columns]
     if not len(columns[0]):
         return {}
     order = np.lexsort(columns[2::-1])

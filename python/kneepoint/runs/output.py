@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kneepoint import human
-from kneepoint.evidence import metrics, published, written
+from kneepoint.evidence import metrics, written
 from kneepoint.evidence.metrics import BY_NAME
-from kneepoint.evidence.published import Beside
 from kneepoint.evidence.stats import Estimate
-from kneepoint.evidence.verdicts import Verdict
 from kneepoint.say import aligned
 
 from . import doubts
 from .results import Run
 from .summary import Group, Total
+
+if TYPE_CHECKING:
+    from kneepoint.evidence.published import Beside
+    from kneepoint.evidence.verdicts import Verdict
 
 SCHEMA = 1
 """Version of the object that `--json` prints."""
@@ -289,6 +291,8 @@ def _after(run: Run) -> Iterator[str]:
 
 def _published(found: Sequence[Beside]) -> Iterator[str]:
     """The figures of others with ours; a source that all share stands once, below."""
+    from kneepoint.evidence import published
+
     heads = ["value", "published", "ours", "ours / published"]
     rows = [[one.entry.value, one.published_text, one.ours_text, one.ratio_text] for one in found]
     sources = [one.entry.source for one in found]

@@ -19,9 +19,12 @@ from kneepoint import _core, human
 from kneepoint.evidence import stats
 
 from . import pool, tables
+from .arrays import numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from .results import Run
 
 Shares = npt.NDArray[np.float64]
 
@@ -58,24 +61,23 @@ def pooled(scenario: _core.Scenario, workers: int) -> RunLate:
     return run
 
 
-def cautions(meta: Mapping[str, Any], flows: pa.Table, run_late: RunLate, watcher: pool.Watcher) -> dict[int, str]:
-    """What is to be said of each cell whose shares depend on the phase; `meta` is the run's `run.json`, `flows` its
-    table.
+def cautions(run: Run, run_late: RunLate, watcher: pool.Watcher) -> dict[int, str]:
+    """What is to be said of each cell whose shares depend on the phase.
 
     A cell is looked at when its flows may have a phase and it has several repetitions: without an interval there is
     nothing that a further repetition could be outside of.
     """
-    chosen = {cell["index"]: cell for cell in meta["cells"] if cell["phase_noise_ns"] is not None}
-    if not chosen or meta["repeat"] < 2:
+    chosen = {cell["index"]: cell for cell in run.meta["cells"] if cell["phase_noise_ns"] is not None}
+    if not chosen or run.meta["repeat"] < 2:
         return {}
     with watcher.phase("Repeating cells with late hosts"):
         late = run_late([(cell, 0) for cell in chosen])
-    columns = [flows[name].to_numpy() for name in ("cell", "rep", "goodput_bits_per_sec")]
+    columns = [numbers(run.flows[name]) for name in ("cell", "rep", "goodput_bits_per_sec")]
     found = {}
     for cell, about in chosen.items():
         _, reps, goodput = (column[columns[0] == cell] for column in columns)
         usual = np.array([_shares(goodput[reps == rep]) for rep in np.unique(reps)])
-        shares = _shares(late[cell, 0]["goodput_bits_per_sec"].to_numpy())
+        shares = _shares(numbers(late[cell, 0]["goodput_bits_per_sec"]))
         names = [about["flows"][group]["name"] for group in late[cell, 0]["group"].to_pylist()]
         text = _judge(usual, shares, names, about["phase_noise_ns"])
         if text:

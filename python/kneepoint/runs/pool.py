@@ -116,9 +116,10 @@ def execute(
             waiting = {pool.submit(work) for _ in range(count)}
             while waiting:
                 done, waiting = wait(waiting, timeout=_TICK_SEC)
-                watcher.tick()
                 for future in done:
                     future.result()
+                if waiting:
+                    watcher.tick()
         except BaseException:
             stop()
             raise

@@ -121,17 +121,21 @@ class _Lines(Watcher):
 
 
 class _Bar(Watcher):
-    """A bar with the time left, drawn by the main thread only."""
+    """A bar with the time left, drawn by the main thread only, and not of a run that is over before."""
 
     def start(self, title: str, asked: int, done: int, expectation: str = "") -> None:
+        self.done, self.asked = done, asked
+        self.shares: dict[Key, float] = {}
+        self.what = "Running" if expectation else "Simulating"
+        self.bar: Any = None
+        say.warn(f"{title}: {expectation}" if expectation else title)
+
+    def _begin(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-        self.done, self.asked = done, asked
-        self.shares: dict[Key, float] = {}
-        say.warn(f"{title}: {expectation}" if expectation else title)
         console = Console(file=say.drawing())
-        self.bar: Any = Progress(
+        self.bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.fields[done]}/{task.total:.0f} repetitions"),
@@ -142,9 +146,7 @@ class _Bar(Watcher):
             transient=True,
             auto_refresh=False,
         )
-        self.task = self.bar.add_task(
-            "Running" if expectation else "Simulating", total=asked, completed=done, done=done
-        )
+        self.task = self.bar.add_task(self.what, total=self.asked, completed=self.done, done=self.done)
         self.bar.start()
 
     def running(self, key: Key, share: float) -> None:
@@ -158,9 +160,12 @@ class _Bar(Watcher):
         return Phase(title, lines=True)
 
     def tick(self) -> None:
+        if self.bar is None:
+            self._begin()
         under_way = sum(list(self.shares.values()))
         self.bar.update(self.task, completed=self.done + under_way, done=self.done)
         self.bar.refresh()
 
     def stop(self) -> None:
-        self.bar.stop()
+        if self.bar is not None:
+            self.bar.stop()

@@ -132,21 +132,26 @@ class Run:
     @cached_property
     def expectations(self) -> list[Outcome]:
         """What became of each `[[expect]]`."""
+        expects = [(entry["assert"], entry["line"]) for entry in self.meta.get("expects", [])]
+        if not expects:
+            return []
         from kneepoint.evidence import expect
 
         from .terms import OfCells
 
-        expects = [(entry["assert"], entry["line"]) for entry in self.meta.get("expects", [])]
         return expect.evaluate(expects, OfCells(self.meta["cells"], self.summary))
 
     @cached_property
     def published(self) -> list[Beside]:
         """Each `[[published]]` figure beside ours."""
+        stored = self.meta.get("published", [])
+        if not stored:
+            return []
         from kneepoint.evidence import published
 
         from .terms import OfCells
 
-        entries = [published.Published(**entry) for entry in self.meta.get("published", [])]
+        entries = [published.Published(**entry) for entry in stored]
         return published.beside(entries, OfCells(self.meta["cells"], self.summary))
 
     def json(self) -> dict[str, Any]:

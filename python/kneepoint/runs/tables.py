@@ -29,10 +29,8 @@ def of_engine(engine: str) -> tuple[str, ...]:
 
 
 def as_table(found: Any) -> pa.Table:
-    """A pyarrow table over the engine's memory, without a copy."""
-    if hasattr(found, "__arrow_c_stream__"):
-        return pa.table(found)
-    return pa.Table.from_batches([pa.record_batch(found)])
+    """A pyarrow table over the engine's memory, without a copy. (`pa.table` would import pandas, where that is.)"""
+    return pa.RecordBatchReader.from_stream(found).read_all()
 
 
 def of_simulator(output: Any) -> dict[str, pa.Table]:
@@ -93,4 +91,12 @@ def runs_table(run: Mapping[str, Any], done: Mapping[tuple[int, int], Mapping[st
         {"cell": cell, "rep": rep, **constant[cell], "data_packets": note["data_packets"]}
         for (cell, rep), note in done.items()
     ]
-    return pa.Table.from_pylist(rows, schema=runs_schema())
+    # Of JSON, as what makes arrays of Python's objects would import pandas, where that is.
+    from pyarrow import json as arrow_json
+
+    schema = runs_schema()
+    lines = pa.py_buffer("".join(f"{json.dumps(row)}\n" for row in rows).encode())
+    options = arrow_json.ParseOptions(explicit_schema=schema.remove_metadata())
+    alone = arrow_json.ReadOptions(use_threads=False)
+    read = arrow_json.read_json(pa.BufferReader(lines), read_options=alone, parse_options=options)
+    return pa.Table.from_arrays(read.columns, schema=schema)
