@@ -33,6 +33,25 @@ pub struct Flow {
     pub queue_delay_us: Histogram,
     pub latency_us: Histogram,
     pub measured: Option<Baseline>,
+    /// How the sender's time was spent until the work was complete; what follows counts no more.
+    pub final_times: Option<Times>,
+}
+
+/// How a sender's time was spent.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// Of its window and of what was in flight, over time.
+    pub integrals: (f64, f64),
+    pub limit_ns: [u64; LIMITS],
+}
+
+impl Times {
+    fn of(sender: &Endpoint) -> Times {
+        Times {
+            integrals: sender.means().integrals(),
+            limit_ns: sender.time().settled_ns(),
+        }
+    }
 }
 
 /// One end with what the world keeps beside it.
@@ -87,6 +106,13 @@ impl Flow {
         });
     }
 
+    /// Its work is complete.
+    pub fn complete(&mut self, now_ns: u64) {
+        let sender = &mut self.ends[0].tcp;
+        sender.settle(now_ns);
+        self.final_times = Some(Times::of(sender));
+    }
+
     pub fn is_measured(&self) -> bool {
         self.measured.is_some()
     }
@@ -115,11 +141,11 @@ impl Flow {
         let sender = &self.ends[0].tcp;
         let counters = &sender.counters;
         let bytes_read = self.ends[1].tcp.rx.bytes_read();
-        let settled_ns = sender.time().settled_ns();
+        let times = self.final_times.unwrap_or_else(|| Times::of(sender));
         let limited_us = |limit: Limit| {
-            ((settled_ns[limit as usize] - baseline.limit_ns[limit as usize]) / 1_000) as i64
+            ((times.limit_ns[limit as usize] - baseline.limit_ns[limit as usize]) / 1_000) as i64
         };
-        let (cwnd_integral, inflight_integral) = sender.means().integrals();
+        let (cwnd_integral, inflight_integral) = times.integrals;
         let mean_over_time = |integral: f64| per_sec(integral / 1e9);
         let srtt = sender.means().srtt_us();
         let asks = self.apps.receiver_opens;

@@ -55,7 +55,7 @@ impl Ends {
             self.flows[flow as usize].start_measuring(self.now_ns);
         } else {
             for end in &mut self.flows[flow as usize].ends {
-                end.tcp.settle(self.now_ns);
+                end.tcp.start_means(self.now_ns);
             }
         }
         self.with_endpoint(EndpointId::new(flow, side), |tcp, cx| tcp.open(cx));
@@ -175,6 +175,7 @@ impl Ends {
                 flow.latency_us.add(latency.as_us());
             }
             if !had_completed && flow.apps.receiver.completed().is_some() {
+                flow.complete(self.now_ns);
                 self.log_event(to.flow(), "complete");
             }
         }

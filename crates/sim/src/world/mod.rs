@@ -175,6 +175,7 @@ impl World {
             queue_delay_us: Default::default(),
             latency_us: Default::default(),
             measured: None,
+            final_times: None,
         });
         Ok(())
     }
@@ -285,7 +286,8 @@ impl World {
             Target::Warm => {
                 self.settle(now_ns - 1);
                 for flow in &mut self.ends.flows {
-                    if flow.open_ns <= now_ns {
+                    // One that is complete counts as a whole.
+                    if flow.open_ns <= now_ns && flow.completed_ns().is_none() {
                         flow.start_measuring(now_ns);
                     }
                 }
