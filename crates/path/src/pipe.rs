@@ -88,6 +88,8 @@ struct Line<N> {
 
 /// A far host's NIC.
 struct Nic<N> {
+    /// Of those that interrupt at one instant, and wait since the same, the lowest is first.
+    number: u32,
     /// No interrupt before this: the last one plus the moderation interval.
     next_interrupt_ns: u64,
     pending: Vec<Passing<N>>,
@@ -108,8 +110,8 @@ enum Due {
     Line(u32),
     /// The packet at this place of those that keep no order arrives.
     Loose(u32),
-    /// This NIC interrupts.
-    Interrupt(u32),
+    /// The NIC of this number interrupts, which has this place.
+    Interrupt(u32, u32),
 }
 
 /// One hop in one direction. `N` is the [`Sink::Note`] of its sink.
@@ -127,7 +129,7 @@ pub struct Pipe<N> {
     /// Packets that keep no order.
     loose: Vec<Option<Passing<N>>>,
     free: Vec<u32>,
-    /// The NIC of each flow's far host; `None`: that is not behind this pipe, and packets go on at once.
+    /// The place of the NIC of each flow's far host; `None`: that is not behind this pipe, and packets go on at once.
     nic_of: Vec<Option<u32>>,
     nics: Vec<Nic<N>>,
     coalesce_ns: u64,
@@ -154,18 +156,32 @@ impl<N: Copy> Pipe<N> {
         }
     }
 
-    /// A flow's delay, before its first packet, and the NIC of the far host if that is behind this pipe. Flows come in order
-    /// of their index.
-    pub fn add_flow(&mut self, delay: Nanos, nic: Option<u32>) {
+    /// A flow's delay, before its first packet. Flows come in order of their index.
+    pub fn add_flow(&mut self, delay: Nanos) {
         let line = self.line(delay);
         self.line_of.push(line);
-        self.nic_of.push(nic);
-        let nics = nic.map_or(0, |nic| nic as usize + 1);
+        self.nic_of.push(None);
+    }
+
+    /// The NIC of a flow's far host, which is behind this pipe, before the flow's first packet: its number, and the place
+    /// that it takes, which another had before it.
+    pub(crate) fn set_nic(&mut self, flow: u32, number: u32, place: u32) {
+        self.nic_of[flow as usize] = Some(place);
+        let nics = place as usize + 1;
         if self.nics.len() < nics {
             self.nics.resize_with(nics, || Nic {
+                number,
                 next_interrupt_ns: 0,
                 pending: Vec::new(),
             });
+        }
+        self.nics[place as usize].number = number;
+    }
+
+    /// The flow's NIC has handed over all that came, and its place is another's from now on.
+    pub(crate) fn free_nic(&mut self, flow: u32) {
+        if let Some(place) = self.nic_of[flow as usize].take() {
+            self.nics[place as usize].next_interrupt_ns = 0;
         }
     }
 
@@ -303,9 +319,9 @@ impl<N: Copy> Pipe<N> {
                     self.due.push(interrupt);
                 }
             }
-            Due::Interrupt(number) => {
+            Due::Interrupt(_, place) => {
                 self.due.pop();
-                let nic = &mut self.nics[number as usize];
+                let nic = &mut self.nics[place as usize];
                 nic.next_interrupt_ns = at_ns + self.coalesce_ns;
                 std::mem::swap(&mut self.batch, &mut nic.pending);
                 sink.arrived(at_ns, &self.batch);
@@ -370,11 +386,11 @@ impl<N: Copy> Pipe<N> {
         passing: Passing<N>,
         sink: &mut impl Sink<Note = N>,
     ) -> Option<Reverse<(When, Due)>> {
-        let Some(number) = self.nic_of[passing.flow as usize] else {
+        let Some(place) = self.nic_of[passing.flow as usize] else {
             sink.arrived(at_ns, &[passing]);
             return None;
         };
-        let nic = &mut self.nics[number as usize];
+        let nic = &mut self.nics[place as usize];
         if !nic.pending.is_empty() {
             nic.pending.push(passing);
         } else if at_ns >= nic.next_interrupt_ns {
@@ -383,7 +399,7 @@ impl<N: Copy> Pipe<N> {
         } else {
             nic.pending.push(passing);
             let when = When::new(nic.next_interrupt_ns, at_ns);
-            return Some(Reverse((when, Due::Interrupt(number))));
+            return Some(Reverse((when, Due::Interrupt(nic.number, place))));
         }
         None
     }

@@ -107,14 +107,29 @@ impl<N: Copy> Way<N> {
         self.stretches.len()
     }
 
-    /// The hops that a flow crosses, counted with the data, its base round-trip time and the NIC of its far host, which flows
-    /// may share, before its first packet. Flows come in order of their index.
-    pub fn add_flow(&mut self, hops: Range<usize>, rtt: Nanos, nic: u32) {
+    /// The hops that a flow crosses, counted with the data, and its base round-trip time. Flows come in order of their index.
+    pub fn add_flow(&mut self, hops: Range<usize>, rtt: Nanos) {
         let (stretch, delays) = self.routes.add_flow(hops, rtt);
-        for (n, (pipe, &delay)) in self.pipes.iter_mut().zip(&delays).enumerate() {
-            pipe.add_flow(delay, (n == *stretch.end()).then_some(nic));
+        for (pipe, &delay) in self.pipes.iter_mut().zip(&delays) {
+            pipe.add_flow(delay);
         }
         self.stretches.push(stretch);
+    }
+
+    /// The NIC of a flow's far host, which flows may share, before its first packet: its number, and the place that it takes,
+    /// which is free or its own.
+    pub fn set_nic(&mut self, flow: u32, number: u32, place: u32) {
+        self.last_pipe(flow).set_nic(flow, number, place);
+    }
+
+    /// Nothing of a flow is under way any more, and the place of its NIC is free.
+    pub fn free_nic(&mut self, flow: u32) {
+        self.last_pipe(flow).free_nic(flow);
+    }
+
+    /// Where the flow's far host is.
+    fn last_pipe(&mut self, flow: u32) -> &mut Pipe<N> {
+        &mut self.pipes[*self.stretches[flow as usize].end()]
     }
 
     /// A row of the `queue` table for each hop, counted with the data; whose it is, and when, its caller knows.

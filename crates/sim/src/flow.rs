@@ -2,6 +2,7 @@
 //! counted about it.
 
 use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
 
 use knee_scenario::workload::Apps;
 use knee_tables::Histogram;
@@ -19,6 +20,8 @@ pub struct Flow {
     pub group: u32,
     /// The number of the host at each side.
     pub hosts: [u32; 2],
+    /// Packets of its ends that have not arrived, and are not lost.
+    pub under_way: u32,
     pub open_ns: u64,
     /// How much it is to carry; `None`: it is no finite transfer.
     pub transfer_bytes: Option<u64>,
@@ -53,6 +56,60 @@ impl Times {
         }
     }
 }
+
+/// The connections of a run by their number: those that have begun and are not over. The others take a word each.
+#[derive(Default)]
+pub struct Flows(Vec<Option<Box<Flow>>>);
+
+impl Flows {
+    /// None of `count` connections has begun.
+    pub fn new(count: usize) -> Flows {
+        Flows((0..count).map(|_| None).collect())
+    }
+
+    pub fn insert(&mut self, number: u32, flow: Flow) {
+        self.0[number as usize] = Some(Box::new(flow));
+    }
+
+    pub fn remove(&mut self, number: u32) -> Box<Flow> {
+        let place = &mut self.0[number as usize];
+        place.take().expect("a connection begins and ends once")
+    }
+
+    /// Is there still such a connection?
+    pub fn has(&self, number: u32) -> bool {
+        self.0[number as usize].is_some()
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
+        self.0.iter_mut().flatten().map(|flow| &mut **flow)
+    }
+
+    /// How many there are in the run.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Where something still happens to it.
+impl Index<usize> for Flows {
+    type Output = Flow;
+
+    #[inline]
+    fn index(&self, number: usize) -> &Flow {
+        self.0[number].as_ref().expect(NOTHING_FOLLOWS)
+    }
+}
+
+impl IndexMut<usize> for Flows {
+    #[inline]
+    fn index_mut(&mut self, number: usize) -> &mut Flow {
+        self.0[number].as_mut().expect(NOTHING_FOLLOWS)
+    }
+}
+
+const NOTHING_FOLLOWS: &str =
+    "nothing happens to a connection before it begins or after it is over";
 
 /// One end with what the world keeps beside it.
 pub struct End {
@@ -123,7 +180,7 @@ impl Flow {
     }
 
     /// The row of the `flows` table. `end_ns` is when the run ended.
-    pub fn row(&mut self, id: RowId, end_ns: u64) -> knee_tables::Flow {
+    pub fn row(&self, id: RowId, end_ns: u64) -> knee_tables::Flow {
         let completed_ns = self.completed_ns();
         let end_ns = completed_ns.unwrap_or(end_ns).max(self.open_ns);
         // A flow done before the steady part began counts as a whole.

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use knee_path::pipe::Passing;
 use knee_scenario::Cell;
+use knee_tables::Sample;
 use knee_units::NEVER;
 use knee_units::Nanos;
 
+use super::connections::{Closing, Plan};
 use crate::event::{EndpointId, EventQueue, HostId, Side, Target, Work};
-use crate::flow::Flow;
+use crate::flow::Flows;
 use crate::gro;
 use crate::host::{Host, HostType, Late};
 use crate::{Options, Output};
@@ -22,15 +24,21 @@ pub struct Ends {
     pub options: Options,
     /// What the hosts at the sender's and the receiver's side are like.
     pub types: [HostType; 2],
+    pub plan: Plan,
     pub hosts: [Vec<Host>; 2],
-    pub flows: Vec<Flow>,
+    /// Places of hosts whose only connection is over.
+    pub free_hosts: [Vec<u32>; 2],
+    pub flows: Flows,
+    pub closing: Closing,
     pub events: EventQueue,
     pub slab: Slab,
     pub boot_ns: u64,
     pub now_ns: u64,
     /// Flows that changed since the last sample.
     pub dirty: Vec<u32>,
-    pub unfinished: u32,
+    /// What the next sample says of those that are over.
+    pub last_samples: Vec<Sample>,
+    pub unfinished: usize,
     pub output: Output,
     /// What ends have sent and their hosts have not taken yet, ...
     pub out: Vec<u32>,
@@ -75,6 +83,7 @@ impl Ends {
         if self.types[side as usize].hosts.is_some() && is_mixed() {
             return self.deliver_mixed(side, packets);
         }
+        self.flows[flow as usize].under_way -= packets.len() as u32;
         let to = EndpointId::new(flow, side);
         let gro = self.types[side as usize].gro;
         let mut read = false;
@@ -95,6 +104,7 @@ impl Ends {
         for passing in packets {
             let segment = self.slab.get(passing.handle).clone();
             self.slab.release(passing.handle);
+            self.flows[passing.flow as usize].under_way -= 1;
             let to = EndpointId::new(passing.flow, side);
             let place = held.iter().position(|&(of, _)| of == to);
             if let Some(place) = place
@@ -235,11 +245,18 @@ impl Ends {
 
     /// A pausing application runs again.
     pub(super) fn on_app(&mut self, id: EndpointId) {
+        if !self.flows.has(id.flow()) {
+            return;
+        }
         self.flows[id.flow() as usize].end(id.side()).app_wakes_ns = NEVER;
         self.pump(id);
     }
 
     pub(super) fn on_timer(&mut self, id: EndpointId) {
+        if !self.flows.has(id.flow()) {
+            // Superseded, and its connection is over since.
+            return;
+        }
         let end = self.flows[id.flow() as usize].end(id.side());
         if end.armed_ns != self.now_ns {
             // Superseded by an earlier one that has run since.
@@ -315,6 +332,9 @@ impl Ends {
         let flow = &self.flows[id.flow() as usize];
         if flow.ends.iter().all(|end| end.tcp.is_done()) {
             self.unfinished -= 1;
+            if !self.options.keep_connections {
+                self.closing.push(id.flow());
+            }
             self.log_event(id.flow(), "closed");
         }
     }

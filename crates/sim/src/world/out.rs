@@ -22,6 +22,7 @@ impl World {
         turns.push((self.ends.sends, out.len()));
         let mut begin = 0;
         for (from, end) in turns.drain(..) {
+            self.ends.flows[from.flow() as usize].under_way += (end - begin) as u32;
             for &handle in &out[begin..end] {
                 self.take(from, handle);
             }
