@@ -133,8 +133,8 @@ pub struct Pipe<N> {
     nic_of: Vec<Option<u32>>,
     nics: Vec<Nic<N>>,
     coalesce_ns: u64,
-    /// What a NIC hands over, kept to spare allocations.
-    batch: Vec<Passing<N>>,
+    /// Emptied lists for NICs that begin to wait: one that is idle holds none.
+    spare: Vec<Vec<Passing<N>>>,
 }
 
 impl<N: Copy> Pipe<N> {
@@ -152,7 +152,7 @@ impl<N: Copy> Pipe<N> {
             nic_of: Vec::new(),
             nics: Vec::new(),
             coalesce_ns: coalesce.0,
-            batch: Vec::new(),
+            spare: Vec::new(),
         }
     }
 
@@ -323,9 +323,10 @@ impl<N: Copy> Pipe<N> {
                 self.due.pop();
                 let nic = &mut self.nics[place as usize];
                 nic.next_interrupt_ns = at_ns + self.coalesce_ns;
-                std::mem::swap(&mut self.batch, &mut nic.pending);
-                sink.arrived(at_ns, &self.batch);
-                self.batch.clear();
+                let mut batch = std::mem::take(&mut nic.pending);
+                sink.arrived(at_ns, &batch);
+                batch.clear();
+                self.spare.push(batch);
             }
         }
     }
@@ -397,6 +398,7 @@ impl<N: Copy> Pipe<N> {
             nic.next_interrupt_ns = at_ns + self.coalesce_ns;
             sink.arrived(at_ns, &[passing]);
         } else {
+            nic.pending = self.spare.pop().unwrap_or_default();
             nic.pending.push(passing);
             let when = When::new(nic.next_interrupt_ns, at_ns);
             return Some(Reverse((when, Due::Interrupt(nic.number, place))));

@@ -34,10 +34,14 @@ pub struct Flow {
     pub path_lost_pkts: u64,
     pub queue_dropped_pkts: u64,
     pub queue_delay_us: Histogram,
-    pub latency_us: Histogram,
-    pub measured: Option<Baseline>,
+    /// Of an application that asks, once it has had an answer.
+    pub latency_us: Option<Box<Histogram>>,
+    /// Has the steady part begun?
+    pub measured: bool,
+    /// Where the counters stood then, unless the connection opened in the steady part.
+    pub baseline: Option<Box<Baseline>>,
     /// How the sender's time was spent until the work was complete; what follows counts no more.
-    pub final_times: Option<Times>,
+    pub final_times: Option<Box<Times>>,
 }
 
 /// How a sender's time was spent.
@@ -147,31 +151,32 @@ impl Flow {
         &mut self.ends[side as usize]
     }
 
-    /// The steady part begins.
-    pub fn start_measuring(&mut self, now_ns: u64) {
+    /// The connection opens in the steady part.
+    pub fn open_measuring(&mut self, now_ns: u64) {
+        self.measured = true;
         for end in &mut self.ends {
             end.tcp.start_measuring(now_ns);
         }
-        self.queue_delay_us = Histogram::default();
-        self.latency_us = Histogram::default();
+    }
+
+    /// The steady part begins.
+    pub fn start_measuring(&mut self, now_ns: u64) {
+        self.open_measuring(now_ns);
+        self.latency_us = None;
         let sender = &self.ends[0].tcp;
-        self.measured = Some(Baseline {
+        self.baseline = Some(Box::new(Baseline {
             t_ns: now_ns,
             bytes_read: self.ends[1].tcp.rx.bytes_read(),
             bytes_sent: sender.counters.bytes_sent,
             limit_ns: sender.time().settled_ns(),
-        });
+        }));
     }
 
     /// Its work is complete.
     pub fn complete(&mut self, now_ns: u64) {
         let sender = &mut self.ends[0].tcp;
         sender.settle(now_ns);
-        self.final_times = Some(Times::of(sender));
-    }
-
-    pub fn is_measured(&self) -> bool {
-        self.measured.is_some()
+        self.final_times = Some(Box::new(Times::of(sender)));
     }
 
     /// When its work was complete, on the hosts' clock.
@@ -184,8 +189,8 @@ impl Flow {
         let completed_ns = self.completed_ns();
         let end_ns = completed_ns.unwrap_or(end_ns).max(self.open_ns);
         // A flow done before the steady part began counts as a whole.
-        let baseline = match self.measured {
-            Some(baseline) if baseline.t_ns < end_ns => baseline,
+        let baseline = match self.baseline.as_deref() {
+            Some(baseline) if baseline.t_ns < end_ns => *baseline,
             _ => Baseline {
                 t_ns: self.open_ns,
                 bytes_read: 0,
@@ -198,7 +203,8 @@ impl Flow {
         let sender = &self.ends[0].tcp;
         let counters = &sender.counters;
         let bytes_read = self.ends[1].tcp.rx.bytes_read();
-        let times = self.final_times.unwrap_or_else(|| Times::of(sender));
+        let times = self.final_times.as_deref().copied();
+        let times = times.unwrap_or_else(|| Times::of(sender));
         let limited_us = |limit: Limit| {
             ((times.limit_ns[limit as usize] - baseline.limit_ns[limit as usize]) / 1_000) as i64
         };
@@ -206,7 +212,11 @@ impl Flow {
         let mean_over_time = |integral: f64| per_sec(integral / 1e9);
         let srtt = sender.means().srtt_us();
         let asks = self.apps.receiver_opens;
-        let latency = |share: f64| self.latency_us.quantile(share).filter(|_| asks);
+        let requests = self
+            .latency_us
+            .as_ref()
+            .map_or(0, |latency| latency.count());
+        let latency = |share: f64| self.latency_us.as_ref()?.quantile(share);
         knee_tables::Flow {
             cell: id.cell,
             rep: id.rep,
@@ -262,8 +272,8 @@ impl Flow {
             recovery_count: Some(counters.recovery_count as i64),
             undo_count: Some(counters.undo_count as i64),
             tlp_count: Some(counters.tlp_count as i64),
-            requests: asks.then_some(self.latency_us.count() as i64),
-            requests_per_sec: asks.then(|| per_sec(self.latency_us.count() as f64)),
+            requests: asks.then_some(requests as i64),
+            requests_per_sec: asks.then(|| per_sec(requests as f64)),
             latency_us_p50: latency(0.50),
             latency_us_p95: latency(0.95),
             latency_us_p99: latency(0.99),

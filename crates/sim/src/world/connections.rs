@@ -232,8 +232,9 @@ impl Ends {
             path_lost_pkts: 0,
             queue_dropped_pkts: 0,
             queue_delay_us: Default::default(),
-            latency_us: Default::default(),
-            measured: None,
+            latency_us: None,
+            measured: false,
+            baseline: None,
             final_times: None,
         }
     }

@@ -60,7 +60,7 @@ impl Ends {
             false => Side::Sender,
         };
         if self.now_ns >= self.boot_ns + self.cell.warmup.0 {
-            self.flows[flow as usize].start_measuring(self.now_ns);
+            self.flows[flow as usize].open_measuring(self.now_ns);
         } else {
             for end in &mut self.flows[flow as usize].ends {
                 end.tcp.start_means(self.now_ns);
@@ -182,7 +182,7 @@ impl Ends {
         if to.side() == Side::Receiver {
             flow.apps.receiver.take_latencies(&mut self.latencies);
             for latency in self.latencies.drain(..) {
-                flow.latency_us.add(latency.as_us());
+                flow.latency_us.get_or_insert_default().add(latency.as_us());
             }
             if !had_completed && flow.apps.receiver.completed().is_some() {
                 flow.complete(self.now_ns);

@@ -53,7 +53,7 @@ impl Sink for Passage<'_> {
     fn waited(&mut self, flow: u32, _at_ns: u64, waited: Nanos) {
         if self.side == Side::Receiver
             && let flow = &mut self.ends.flows[flow as usize]
-            && flow.is_measured()
+            && flow.measured
         {
             flow.queue_delay_us.add(waited.as_us());
         }
