@@ -6,6 +6,7 @@
 
 pub mod bottleneck;
 mod foreseen;
+mod nics;
 pub mod packet;
 pub mod pipe;
 pub mod queue;

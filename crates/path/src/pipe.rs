@@ -9,6 +9,7 @@ use knee_units::Nanos;
 
 use crate::bottleneck::{Bottleneck, Entry};
 use crate::foreseen::Departure;
+use crate::nics::{Nics, Reached};
 use crate::packet::Packet;
 use knee_transit::Transit;
 
@@ -86,23 +87,6 @@ struct Line<N> {
     packets: VecDeque<(u64, Passing<N>)>,
 }
 
-/// A far host's NIC.
-struct Nic<N> {
-    /// Of those that interrupt at one instant, and wait since the same, the lowest is first.
-    number: u32,
-    /// No interrupt before this: the last one plus the moderation interval.
-    next_interrupt_ns: u64,
-    pending: Vec<Passing<N>>,
-}
-
-impl<N> Nic<N> {
-    /// Would a packet that arrives then be found only by an interrupt that is already due?
-    #[inline]
-    fn sleeps_through(&self, at_ns: u64) -> bool {
-        !self.pending.is_empty() && at_ns <= self.next_interrupt_ns
-    }
-}
-
 /// What happens behind the bottleneck.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
@@ -129,12 +113,7 @@ pub struct Pipe<N> {
     /// Packets that keep no order.
     loose: Vec<Option<Passing<N>>>,
     free: Vec<u32>,
-    /// The place of the NIC of each flow's far host; `None`: that is not behind this pipe, and packets go on at once.
-    nic_of: Vec<Option<u32>>,
-    nics: Vec<Nic<N>>,
-    coalesce_ns: u64,
-    /// Emptied lists for NICs that begin to wait: one that is idle holds none.
-    spare: Vec<Vec<Passing<N>>>,
+    nics: Nics<N>,
 }
 
 impl<N: Copy> Pipe<N> {
@@ -149,10 +128,7 @@ impl<N: Copy> Pipe<N> {
             due: BinaryHeap::new(),
             loose: Vec::new(),
             free: Vec::new(),
-            nic_of: Vec::new(),
-            nics: Vec::new(),
-            coalesce_ns: coalesce.0,
-            spare: Vec::new(),
+            nics: Nics::new(coalesce.0),
         }
     }
 
@@ -160,29 +136,18 @@ impl<N: Copy> Pipe<N> {
     pub fn add_flow(&mut self, delay: Nanos) {
         let line = self.line(delay);
         self.line_of.push(line);
-        self.nic_of.push(None);
+        self.nics.add_flow();
     }
 
     /// The NIC of a flow's far host, which is behind this pipe, before the flow's first packet: its number, and the place
     /// that it takes, which another had before it.
     pub(crate) fn set_nic(&mut self, flow: u32, number: u32, place: u32) {
-        self.nic_of[flow as usize] = Some(place);
-        let nics = place as usize + 1;
-        if self.nics.len() < nics {
-            self.nics.resize_with(nics, || Nic {
-                number,
-                next_interrupt_ns: 0,
-                pending: Vec::new(),
-            });
-        }
-        self.nics[place as usize].number = number;
+        self.nics.set(flow, number, place);
     }
 
     /// The flow's NIC has handed over all that came, and its place is another's from now on.
     pub(crate) fn free_nic(&mut self, flow: u32) {
-        if let Some(place) = self.nic_of[flow as usize].take() {
-            self.nics[place as usize].next_interrupt_ns = 0;
-        }
+        self.nics.free(flow);
     }
 
     /// From now on the flow's packets take this delay.
@@ -321,12 +286,8 @@ impl<N: Copy> Pipe<N> {
             }
             Due::Interrupt(_, place) => {
                 self.due.pop();
-                let nic = &mut self.nics[place as usize];
-                nic.next_interrupt_ns = at_ns + self.coalesce_ns;
-                let mut batch = std::mem::take(&mut nic.pending);
-                sink.arrived(at_ns, &batch);
-                batch.clear();
-                self.spare.push(batch);
+                let hand_over = |batch: &[Passing<N>]| sink.arrived(at_ns, batch);
+                self.nics.interrupt(at_ns, place, hand_over);
             }
         }
     }
@@ -356,11 +317,7 @@ impl<N: Copy> Pipe<N> {
         } = &mut self.lines[number as usize];
         let mut next = None;
         while let Some(&(due_ns, passing)) = packets.front() {
-            if let Some(nic) = self.nic_of[passing.flow as usize]
-                && let nic = &mut self.nics[nic as usize]
-                && nic.sleeps_through(due_ns)
-            {
-                nic.pending.push(passing);
+            if self.nics.gather(due_ns, passing) {
                 packets.pop_front();
                 continue;
             }
@@ -378,8 +335,7 @@ impl<N: Copy> Pipe<N> {
         self.due.extend(interrupt);
     }
 
-    /// A NIC that has not interrupted for the moderation interval does so at
-    /// once; else packets wait for the interval's end, which is returned where it is new.
+    /// A packet comes to its NIC, if that is behind this pipe. The interrupt that it waits for is returned where it is new.
     #[inline]
     fn reach_nic(
         &mut self,
@@ -387,21 +343,13 @@ impl<N: Copy> Pipe<N> {
         passing: Passing<N>,
         sink: &mut impl Sink<Note = N>,
     ) -> Option<Reverse<(When, Due)>> {
-        let Some(place) = self.nic_of[passing.flow as usize] else {
-            sink.arrived(at_ns, &[passing]);
-            return None;
-        };
-        let nic = &mut self.nics[place as usize];
-        if !nic.pending.is_empty() {
-            nic.pending.push(passing);
-        } else if at_ns >= nic.next_interrupt_ns {
-            nic.next_interrupt_ns = at_ns + self.coalesce_ns;
-            sink.arrived(at_ns, &[passing]);
-        } else {
-            nic.pending = self.spare.pop().unwrap_or_default();
-            nic.pending.push(passing);
-            let when = When::new(nic.next_interrupt_ns, at_ns);
-            return Some(Reverse((when, Due::Interrupt(nic.number, place))));
+        match self.nics.reach(at_ns, passing) {
+            Reached::Through => sink.arrived(at_ns, &[passing]),
+            Reached::Waits => {}
+            Reached::WaitsUntil(then_ns, number, place) => {
+                let when = When::new(then_ns, at_ns);
+                return Some(Reverse((when, Due::Interrupt(number, place))));
+            }
         }
         None
     }
@@ -496,10 +444,9 @@ impl<N: Copy> Pipe<N> {
         let lines = lines.flat_map(|line| line.packets.drain(..));
         let under_way = lines.map(|(_, passing)| passing);
         let under_way = under_way.chain(self.loose.drain(..).flatten());
-        let pending = self.nics.iter_mut().flat_map(|nic| nic.pending.drain(..));
         all.extend(
             under_way
-                .chain(pending)
+                .chain(self.nics.drain())
                 .map(|passing| (passing.flow, passing.handle)),
         );
         all

@@ -134,6 +134,9 @@ fn idle_flow_bytes() -> (f64, f64) {
             [path]
             rate = "1Gbit/s"
             rtt = "20ms"
+            [sender]
+            tcp_wmem_max = "4608B"
+            tcp_wmem_default = "4608B"
             # Keeps the world going, so that progress is told, while the others wait.
             [[flow]]
             algorithm = "cubic"
@@ -144,7 +147,7 @@ fn idle_flow_bytes() -> (f64, f64) {
             workload = "on-off"
             on = "1ms"
             off = "60s"
-            write = "8kB"
+            write = "4kB"
             count = {flows}
             stagger = "100us"
             "#

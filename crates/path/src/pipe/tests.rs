@@ -132,9 +132,9 @@ fn flows_that_end_at_one_host_share_its_interrupts() {
     let arrived = |nics: [u32; 2]| {
         let bottleneck = Bottleneck::new(None, None, None);
         let mut pipe = Pipe::new(bottleneck, None, Nanos::from_us(100));
-        for nic in nics {
+        for (flow, nic) in (0..).zip(nics) {
             pipe.add_flow(Nanos::from_ms(1));
-            pipe.set_nic(nic, nic, nic);
+            pipe.set_nic(flow, nic, nic);
         }
         let mut log = Log::default();
         for (handle, flow) in [(0, 0), (1, 1), (2, 0), (3, 1)] {
