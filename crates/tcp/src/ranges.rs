@@ -19,7 +19,7 @@ struct Ranges {
 impl RangeSet {
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.ranges().is_none()
+        self.0.as_ref().is_none_or(|set| set.ranges.is_empty())
     }
 
     /// Those that there are, if any.
