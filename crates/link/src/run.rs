@@ -293,7 +293,9 @@ impl<'a> Direction<'a> {
         while self.way.flows() <= flow as usize {
             let number = self.way.flows();
             let (hops, rtt) = self.route_of(number);
-            self.way.add_flow(hops, rtt, number as u32);
+            self.way.add_flow(hops, rtt);
+            let nic = number as u32;
+            self.way.set_nic(nic, nic, nic);
         }
         let buffers = &mut self.outlet.buffers;
         let packet_bytes = len - HEADER_BYTES;

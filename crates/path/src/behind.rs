@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use knee_units::NEVER;
 use knee_units::heap::Heap;
 
+use crate::nics::{Nic, Nics, Reached};
 use crate::pipe::{Passing, Sink, When};
 
 /// Packets in order of arrival: all take the same time, or none overtakes another.
@@ -22,7 +23,7 @@ struct Line<N> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum To {
     Nowhere,
-    /// To this NIC alone, which no other line leads to: what it hands over, and when, is known from the line.
+    /// To the NIC at this place alone, which no other line leads to: what it hands over, and when, is known from the line.
     Only(u32),
     Several,
 }
@@ -79,30 +80,10 @@ impl<N: Copy> Line<N> {
 
     /// When the NIC at the line's end interrupts, with nothing pending, for a packet that arrives then.
     #[inline]
-    fn wakes(&self, nic: &Nic<N>, at_ns: u64) -> When {
+    fn wakes(&self, nic: &Nic, at_ns: u64) -> When {
         match at_ns >= nic.next_interrupt_ns {
             true => self.when(at_ns),
             false => When::last_at(nic.next_interrupt_ns),
-        }
-    }
-}
-
-/// A far host's NIC.
-struct Nic<N> {
-    /// No interrupt before this: the last one plus the moderation interval.
-    next_interrupt_ns: u64,
-    pending: Vec<Passing<N>>,
-    /// The line that all its packets come from; `None`: there are several.
-    line: Option<u32>,
-}
-
-impl<N: Copy> Nic<N> {
-    /// Packets wait for the next interrupt. Those of a train are taken up one behind the other.
-    #[inline]
-    fn hold(&mut self, passing: Passing<N>) {
-        match self.pending.last_mut() {
-            Some(last) if last.handle == passing.handle => last.pkts += passing.pkts,
-            _ => self.pending.push(passing),
         }
     }
 }
@@ -115,8 +96,8 @@ enum Due {
     Only(u32),
     /// The packet at this place of those that keep no order arrives.
     Loose(u32),
-    /// This NIC interrupts.
-    Interrupt(u32),
+    /// The NIC of this number interrupts, which has this place.
+    Interrupt(u32, u32),
 }
 
 type Event = (When, Due);
@@ -130,10 +111,7 @@ pub struct Behind<N> {
     /// Packets that keep no order.
     loose: Vec<Option<Passing<N>>>,
     free: Vec<u32>,
-    /// The NIC of each flow's far host; `None`: that is not here, and packets go on at once.
-    nic_of: Vec<Option<u32>>,
-    nics: Vec<Nic<N>>,
-    coalesce_ns: u64,
+    nics: Nics<N>,
     /// Does each flow's delay stay as it is, and do all packets keep their order?
     is_steady: bool,
     /// What a NIC hands over, kept to spare allocations.
@@ -149,9 +127,7 @@ impl<N: Copy> Behind<N> {
             due: Heap::default(),
             loose: Vec::new(),
             free: Vec::new(),
-            nic_of: Vec::new(),
-            nics: Vec::new(),
-            coalesce_ns,
+            nics: Nics::new(coalesce_ns),
             is_steady: false,
             batch: Vec::new(),
         }
@@ -163,33 +139,42 @@ impl<N: Copy> Behind<N> {
         self.is_steady = true;
     }
 
-    /// A flow's delay, and the NIC of its far host if that is here. Flows come in order of their index.
-    pub fn add_flow(&mut self, delay_ns: u64, nic: Option<u32>) {
+    /// A flow's delay. Flows come in order of their index.
+    pub fn add_flow(&mut self, delay_ns: u64) {
         let number = self.line(delay_ns);
         self.line_of.push(number);
-        self.nic_of.push(nic);
-        let Some(nic) = nic else {
-            return;
-        };
-        while self.nics.len() <= nic as usize {
-            self.nics.push(Nic {
-                next_interrupt_ns: 0,
-                pending: Vec::new(),
-                line: Some(number),
-            });
-        }
-        let is_only = self.is_steady && self.nics[nic as usize].line == Some(number);
-        match self.lines[number as usize].to {
-            To::Nowhere if is_only => self.lines[number as usize].to = To::Only(nic),
-            To::Only(of) if of == nic => {}
-            _ => self.share(number),
-        }
-        match self.nics[nic as usize].line {
-            Some(only) if only != number => {
-                self.share(only);
-                self.nics[nic as usize].line = None;
+        self.nics.add_flow();
+    }
+
+    /// The NIC of a flow's far host, which is here, before the flow's first packet: its number, and the place that it takes,
+    /// which is free or its own.
+    pub fn set_nic(&mut self, flow: u32, number: u32, place: u32) {
+        self.nics.set(flow, number, place);
+        let line = self.line_of[flow as usize];
+        let is_first = self.nics.at_mut(place).join(line);
+        match self.lines[line as usize].to {
+            To::Nowhere if is_first && self.is_steady => {
+                self.lines[line as usize].to = To::Only(place)
             }
-            _ => {}
+            To::Only(only) if only == place => {}
+            _ => self.share(line),
+        }
+        if let Some(only) = self.nics.at(place).line()
+            && only != line
+        {
+            self.share(only);
+            self.nics.at_mut(place).share();
+        }
+    }
+
+    /// The flow's NIC has handed over all that came, and its place is another's from now on.
+    pub fn free_nic(&mut self, flow: u32) {
+        let place = self.nics.free(flow);
+        let line = &mut self.lines[self.line_of[flow as usize] as usize];
+        if let To::Only(only) = line.to
+            && place == Some(only)
+        {
+            line.to = To::Nowhere;
         }
     }
 
@@ -271,10 +256,7 @@ impl<N: Copy> Behind<N> {
         let line = &mut self.lines[number as usize];
         if line.trains.is_empty() {
             let due = match line.to {
-                To::Only(nic) => (
-                    line.wakes(&self.nics[nic as usize], at_ns),
-                    Due::Only(number),
-                ),
+                To::Only(place) => (line.wakes(self.nics.at(place), at_ns), Due::Only(number)),
                 _ => (line.when(at_ns), Due::Line(number)),
             };
             self.due.push(due);
@@ -315,31 +297,23 @@ impl<N: Copy> Behind<N> {
                     self.due.push(due);
                 }
             }
-            Due::Interrupt(number) => {
+            Due::Interrupt(_, place) => {
                 self.due.remove_first();
-                self.interrupt(at_ns, number, sink);
+                let hand_over = |batch: &[Passing<N>]| sink.arrived(at_ns, batch);
+                self.nics.interrupt(at_ns, place, hand_over);
             }
         }
-    }
-
-    fn interrupt(&mut self, at_ns: u64, number: u32, sink: &mut impl Sink<Note = N>) {
-        let nic = &mut self.nics[number as usize];
-        nic.next_interrupt_ns = at_ns + self.coalesce_ns;
-        std::mem::swap(&mut self.batch, &mut nic.pending);
-        sink.arrived(at_ns, &self.batch);
-        self.batch.clear();
     }
 
     /// The NIC interrupts that this line alone leads to, for one packet at once or for all that have arrived.
     #[inline]
     fn interrupt_only(&mut self, at_ns: u64, number: u32, sink: &mut impl Sink<Note = N>) {
         let line = &mut self.lines[number as usize];
-        let To::Only(nic) = line.to else {
+        let To::Only(place) = line.to else {
             return;
         };
-        let nic = &mut self.nics[nic as usize];
         let at_once = line.next_ns() == at_ns;
-        nic.next_interrupt_ns = at_ns + self.coalesce_ns;
+        self.nics.interrupts(place, at_ns);
         match at_once {
             true => self.batch.push(line.take(1)),
             false => {
@@ -353,7 +327,7 @@ impl<N: Copy> Behind<N> {
         }
         match line.trains.front() {
             Some(front) => {
-                let when = line.wakes(nic, front.at_ns);
+                let when = line.wakes(self.nics.at(place), front.at_ns);
                 self.due.replace_first((when, Due::Only(number)));
             }
             None => self.due.remove_first(),
@@ -370,24 +344,24 @@ impl<N: Copy> Behind<N> {
         let line = &mut self.lines[number as usize];
         let mut next = None;
         while let Some(front) = line.trains.front() {
-            if let Some(of) = self.nic_of[front.passing.flow as usize]
-                && let nic = &mut self.nics[of as usize]
-                && nic.line.is_some()
+            if let Some(place) = self.nics.place(front.passing.flow)
+                && let nic = self.nics.at(place)
+                && nic.line().is_some()
             {
-                let at_ns = front.at_ns;
-                let until_ns = nic.next_interrupt_ns;
-                let sleeps = match nic.pending.is_empty() {
+                let (at_ns, until_ns) = (front.at_ns, nic.next_interrupt_ns);
+                let is_first = nic.is_empty();
+                let sleeps = match is_first {
                     false => at_ns <= until_ns,
                     // It is the first for which this NIC will wake, if no other line's packet comes before it.
                     true => at_ns < until_ns && self.is_steady && interrupt.is_none(),
                 };
                 if sleeps {
-                    if nic.pending.is_empty() {
-                        let when = When::last_at(until_ns);
-                        interrupt = Some((when, Due::Interrupt(of)));
+                    if is_first {
+                        let due = Due::Interrupt(nic.number, place);
+                        interrupt = Some((When::last_at(until_ns), due));
                     }
                     let pkts = front.until(until_ns);
-                    nic.hold(line.take(pkts));
+                    self.nics.hold(place, line.take(pkts));
                     continue;
                 }
             }
@@ -404,8 +378,7 @@ impl<N: Copy> Behind<N> {
         }
     }
 
-    /// A NIC that has not interrupted for the moderation interval does so at
-    /// once; else packets wait for the interval's end, which is returned where it is new.
+    /// A packet comes to its NIC, if that is here. The interrupt that it waits for is returned where it is new.
     #[inline]
     fn reach_nic(
         &mut self,
@@ -413,27 +386,23 @@ impl<N: Copy> Behind<N> {
         passing: Passing<N>,
         sink: &mut impl Sink<Note = N>,
     ) -> Option<Event> {
-        let Some(number) = self.nic_of[passing.flow as usize] else {
-            sink.arrived(at_ns, &[passing]);
-            return None;
-        };
-        let nic = &mut self.nics[number as usize];
-        if nic.pending.is_empty() && at_ns >= nic.next_interrupt_ns {
-            nic.next_interrupt_ns = at_ns + self.coalesce_ns;
-            sink.arrived(at_ns, &[passing]);
-            return None;
+        match self.nics.reach(at_ns, passing) {
+            Reached::Through => sink.arrived(at_ns, &[passing]),
+            Reached::Waits => {}
+            Reached::WaitsFor(place) => {
+                let nic = self.nics.at(place);
+                let when = When::last_at(nic.next_interrupt_ns);
+                return Some((when, Due::Interrupt(nic.number, place)));
+            }
         }
-        let is_first = nic.pending.is_empty();
-        nic.hold(passing);
-        let when = When::last_at(nic.next_interrupt_ns);
-        is_first.then_some((when, Due::Interrupt(number)))
+        None
     }
 
     /// All that is under way, for a final account: of a train, the first packets first.
     pub fn drain(&mut self) -> Vec<Passing<N>> {
         self.due.clear();
         self.free.clear();
-        let pending = self.nics.iter_mut().flat_map(|nic| nic.pending.drain(..));
+        let pending = self.nics.drain();
         let lines = self.lines.iter_mut();
         let lines = lines.flat_map(|line| line.trains.drain(..));
         let under_way = lines.map(|arriving| arriving.passing);

@@ -7,6 +7,7 @@
 mod behind;
 pub mod bottleneck;
 mod foreseen;
+mod nics;
 pub mod packet;
 pub mod pipe;
 pub mod queue;

@@ -128,10 +128,20 @@ impl<N: Copy> Pipe<N> {
         }
     }
 
-    /// A flow's delay, before its first packet, and the NIC of the far host if that is behind this pipe. Flows come in order
-    /// of their index.
-    pub fn add_flow(&mut self, delay: Nanos, nic: Option<u32>) {
-        self.behind.add_flow(delay.0, nic);
+    /// A flow's delay, before its first packet. Flows come in order of their index.
+    pub fn add_flow(&mut self, delay: Nanos) {
+        self.behind.add_flow(delay.0);
+    }
+
+    /// The NIC of a flow's far host, which is behind this pipe, before the flow's first packet: its number, and the place
+    /// that it takes, which another had before it.
+    pub(crate) fn set_nic(&mut self, flow: u32, number: u32, place: u32) {
+        self.behind.set_nic(flow, number, place);
+    }
+
+    /// The flow's NIC has handed over all that came, and its place is another's from now on.
+    pub(crate) fn free_nic(&mut self, flow: u32) {
+        self.behind.free_nic(flow);
     }
 
     /// From now on the flow's packets take this delay.

@@ -12,12 +12,21 @@ pub(crate) struct Routes {
     direction: Direction,
     /// In the data's order.
     hops: Vec<Path>,
-    /// The hops that each flow crosses, and its base round-trip time.
-    flows: Vec<(Range<usize>, Nanos)>,
+    kinds: Vec<Kind>,
     /// Every hop's changes, in order of time.
     changes: Vec<(u64, usize)>,
     /// How many have been.
     changed: usize,
+}
+
+/// Flows that take the same: flows are many, and these few.
+struct Kind {
+    /// The hops that they cross.
+    hops: Range<usize>,
+    /// Their base round-trip time.
+    rtt: Nanos,
+    /// Their present delay behind each pipe of the direction.
+    delays: Vec<Nanos>,
 }
 
 impl Routes {
@@ -32,7 +41,7 @@ impl Routes {
         Routes {
             direction,
             hops: hops.iter().map(|&hop| hop.clone()).collect(),
-            flows: Vec::new(),
+            kinds: Vec::new(),
             changes,
             changed: 0,
         }
@@ -50,35 +59,47 @@ impl Routes {
             .map_or(NEVER, |&(at_ns, _)| at_ns)
     }
 
-    /// The pipes that the flow passes, and its delay behind each pipe of the direction.
-    pub(crate) fn add_flow(
-        &mut self,
-        hops: Range<usize>,
-        rtt: Nanos,
-    ) -> (RangeInclusive<usize>, Vec<Nanos>) {
-        let stretch = match self.direction {
-            Direction::Forward => hops.start..=hops.end - 1,
-            Direction::Back => self.hops.len() - hops.end..=self.hops.len() - 1 - hops.start,
-        };
-        self.flows.push((hops, rtt));
-        (stretch, self.delays(self.flows.len() - 1))
+    /// The number of the kind of flows that cross these hops and have this base round-trip time.
+    pub(crate) fn kind(&mut self, hops: Range<usize>, rtt: Nanos) -> u32 {
+        // That of the last flow, most of the time.
+        let is_it = |kind: &Kind| kind.hops == hops && kind.rtt == rtt;
+        let known = self.kinds.iter().rposition(is_it);
+        known.unwrap_or_else(|| {
+            let delays = self.compute_delays(&hops, rtt);
+            self.kinds.push(Kind { hops, rtt, delays });
+            self.kinds.len() - 1
+        }) as u32
     }
 
-    /// Makes the changes that are due at `now_ns`; every flow's delays from then on.
-    pub(crate) fn change(&mut self, now_ns: u64) -> Vec<Vec<Nanos>> {
+    /// The pipes that flows of a kind pass.
+    #[inline]
+    pub(crate) fn stretch(&self, kind: u32) -> RangeInclusive<usize> {
+        let hops = &self.kinds[kind as usize].hops;
+        match self.direction {
+            Direction::Forward => hops.start..=hops.end - 1,
+            Direction::Back => self.hops.len() - hops.end..=self.hops.len() - 1 - hops.start,
+        }
+    }
+
+    /// Their present delay behind each pipe.
+    pub(crate) fn delays(&self, kind: u32) -> &[Nanos] {
+        &self.kinds[kind as usize].delays
+    }
+
+    /// Makes the changes that are due at `now_ns`.
+    pub(crate) fn change(&mut self, now_ns: u64) {
         while self.next_ns() <= now_ns {
             self.changed += 1;
         }
-        (0..self.flows.len())
-            .map(|flow| self.delays(flow))
-            .collect()
+        for kind in 0..self.kinds.len() {
+            let Kind { hops, rtt, .. } = &self.kinds[kind];
+            self.kinds[kind].delays = self.compute_delays(hops, *rtt);
+        }
     }
 
-    /// A flow's present delay behind each pipe.
-    fn delays(&self, flow: usize) -> Vec<Nanos> {
-        let (crossed, rtt) = &self.flows[flow];
+    fn compute_delays(&self, crossed: &Range<usize>, rtt: Nanos) -> Vec<Nanos> {
         let rtts: Vec<Nanos> = self.hops.iter().map(|hop| hop.rtt).collect();
-        let [data_end, ack_end] = last_legs(&rtts, crossed.clone(), *rtt);
+        let [data_end, ack_end] = last_legs(&rtts, crossed.clone(), rtt);
         let (last, rest) = match self.direction {
             Direction::Forward => data_end,
             Direction::Back => ack_end,

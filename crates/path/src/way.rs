@@ -1,6 +1,6 @@
 //! A path in one direction: the pipes of its hops, one after the other, and how long each flow takes behind each.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 use knee_tables::QueueSample;
 use knee_units::rng::Stream;
@@ -26,8 +26,8 @@ pub struct Way<N> {
     pipes: Vec<Pipe<N>>,
     /// Bytes that each pipe counts per packet besides those it is entered with.
     overheads: Vec<i64>,
-    /// The pipes that each flow passes.
-    stretches: Vec<RangeInclusive<usize>>,
+    /// The kind of each flow, of those that `routes` has.
+    kinds: Vec<u32>,
     routes: Routes,
     between: Between,
     /// When something happens next.
@@ -81,7 +81,7 @@ impl<N: Copy> Way<N> {
         Way {
             pipes,
             overheads,
-            stretches: Vec::new(),
+            kinds: Vec::new(),
             routes,
             between: Between::default(),
             next: When::NEVER,
@@ -109,17 +109,33 @@ impl<N: Copy> Way<N> {
     }
 
     pub fn flows(&self) -> usize {
-        self.stretches.len()
+        self.kinds.len()
     }
 
-    /// The hops that a flow crosses, counted with the data, its base round-trip time and the NIC of its far host, which flows
-    /// may share, before its first packet. Flows come in order of their index.
-    pub fn add_flow(&mut self, hops: Range<usize>, rtt: Nanos, nic: u32) {
-        let (stretch, delays) = self.routes.add_flow(hops, rtt);
-        for (n, (pipe, &delay)) in self.pipes.iter_mut().zip(&delays).enumerate() {
-            pipe.add_flow(delay, (n == *stretch.end()).then_some(nic));
+    /// The hops that a flow crosses, counted with the data, and its base round-trip time. Flows come in order of their index.
+    pub fn add_flow(&mut self, hops: Range<usize>, rtt: Nanos) {
+        let kind = self.routes.kind(hops, rtt);
+        for (pipe, &delay) in self.pipes.iter_mut().zip(self.routes.delays(kind)) {
+            pipe.add_flow(delay);
         }
-        self.stretches.push(stretch);
+        self.kinds.push(kind);
+    }
+
+    /// The NIC of a flow's far host, which flows may share, before its first packet: its number, and the place that it takes,
+    /// which is free or its own.
+    pub fn set_nic(&mut self, flow: u32, number: u32, place: u32) {
+        self.last_pipe(flow).set_nic(flow, number, place);
+    }
+
+    /// Nothing of a flow is under way any more, and the place of its NIC is free.
+    pub fn free_nic(&mut self, flow: u32) {
+        self.last_pipe(flow).free_nic(flow);
+    }
+
+    /// Where the flow's far host is.
+    fn last_pipe(&mut self, flow: u32) -> &mut Pipe<N> {
+        let stretch = self.routes.stretch(self.kinds[flow as usize]);
+        &mut self.pipes[*stretch.end()]
     }
 
     /// A row of the `queue` table for each hop, counted with the data; whose it is, and when, its caller knows.
@@ -159,7 +175,8 @@ impl<N: Copy> Way<N> {
             return;
         }
         let packet = train.packet;
-        let first = *self.stretches[packet.flow as usize].start();
+        let kind = self.kinds[packet.flow as usize];
+        let first = *self.routes.stretch(kind).start();
         self.enter_pipe(first, now_ns, (packet, Nanos::ZERO), sink);
         self.next = self.earliest().0;
     }
@@ -217,8 +234,9 @@ impl<N: Copy> Way<N> {
 
     #[cold]
     fn change_routes(&mut self, now_ns: u64) {
-        for (flow, delays) in self.routes.change(now_ns).into_iter().enumerate() {
-            for (pipe, &delay) in self.pipes.iter_mut().zip(&delays) {
+        self.routes.change(now_ns);
+        for (flow, &kind) in self.kinds.iter().enumerate() {
+            for (pipe, &delay) in self.pipes.iter_mut().zip(self.routes.delays(kind)) {
                 pipe.set_delay(flow, delay);
             }
         }
@@ -246,7 +264,8 @@ impl<N: Copy> Way<N> {
         let at_hop = AtHop {
             number: n,
             is_last: n + 1 == self.pipes.len(),
-            stretches: &self.stretches,
+            kinds: &self.kinds,
+            routes: &self.routes,
             between: &mut self.between,
             sink,
         };
@@ -275,14 +294,16 @@ impl Between {
 struct AtHop<'a, S> {
     number: usize,
     is_last: bool,
-    stretches: &'a [RangeInclusive<usize>],
+    kinds: &'a [u32],
+    routes: &'a Routes,
     between: &'a mut Between,
     sink: &'a mut S,
 }
 
 impl<S> AtHop<'_, S> {
     fn is_end_of(&self, flow: u32) -> bool {
-        self.number == *self.stretches[flow as usize].end()
+        let kind = self.kinds[flow as usize];
+        self.number == *self.routes.stretch(kind).end()
     }
 }
 

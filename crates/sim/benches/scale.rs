@@ -119,11 +119,11 @@ fn series(title: &str, rows: &[(u64, u64, &str)]) {
     }
 }
 
-/// Bytes that a connection costs once it has answered one request and waits:
-/// what is held then, and the most that was ever held.
+/// Bytes that a connection costs once it has written once and waits: what is
+/// held then, and the most that was ever held.
 fn idle_flow_bytes() -> (f64, f64) {
     const FLOWS: u64 = 10_000;
-    /// All have been answered; nothing is sampled before the end.
+    /// All have what was written; nothing is sampled before the end.
     const IDLE_FROM: Nanos = Nanos::from_secs(3);
     let cell = |flows: u64| {
         common::cell(&format!(
@@ -134,6 +134,9 @@ fn idle_flow_bytes() -> (f64, f64) {
             [path]
             rate = "1Gbit/s"
             rtt = "20ms"
+            [sender]
+            tcp_wmem_max = "4608B"
+            tcp_wmem_default = "4608B"
             # Keeps the world going, so that progress is told, while the others wait.
             [[flow]]
             algorithm = "cubic"
@@ -141,12 +144,10 @@ fn idle_flow_bytes() -> (f64, f64) {
             [[flow]]
             algorithm = "cubic"
             name = "idle"
-            workload = "request-response"
-            request = "100B"
-            response = "100B"
-            connections = 1
-            depth = 1
-            requests = 1
+            workload = "on-off"
+            on = "1ms"
+            off = "60s"
+            write = "4kB"
             count = {flows}
             stagger = "100us"
             "#
@@ -197,7 +198,7 @@ fn main() {
             (10_000, 1_000, "10s"),
         ],
     );
-    println!("\nmemory of an idle flow (one request answered, connection open; both ends)");
+    println!("\nmemory of an idle flow (it has written once; both ends)");
     let (idle, peak) = idle_flow_bytes();
     println!("{idle:>10.0} bytes held, {peak:.0} bytes at the peak of the run");
 }

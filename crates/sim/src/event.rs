@@ -150,12 +150,30 @@ pub struct EventQueue {
 }
 
 impl EventQueue {
+    /// For a run with so many connections, whose openings have the first numbers.
+    pub fn new(planned: usize) -> EventQueue {
+        EventQueue {
+            number: planned as u64,
+            ..EventQueue::default()
+        }
+    }
+
     #[inline]
     pub fn push(&mut self, t_ns: u64, target: Target) {
         self.number += 1;
+        self.insert(t_ns, self.number, target);
+    }
+
+    /// A connection opens: at its instant that comes before everything else, those with lower numbers first.
+    pub fn push_open(&mut self, t_ns: u64, flow: u32) {
+        self.insert(t_ns, u64::from(flow), Target::Open(flow));
+    }
+
+    #[inline]
+    fn insert(&mut self, t_ns: u64, number: u64, target: Target) {
         let entry = Entry {
             t_ns,
-            number: self.number,
+            number,
             target,
         };
         if std::mem::take(&mut self.head_is_taken)

@@ -2,6 +2,7 @@
 //! counted about it.
 
 use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
 
 use knee_scenario::workload::Apps;
 use knee_tables::Histogram;
@@ -19,6 +20,8 @@ pub struct Flow {
     pub group: u32,
     /// The number of the host at each side.
     pub hosts: [u32; 2],
+    /// Packets of its ends that have not arrived, and are not lost.
+    pub under_way: u32,
     pub open_ns: u64,
     /// How much it is to carry; `None`: it is no finite transfer.
     pub transfer_bytes: Option<u64>,
@@ -31,9 +34,86 @@ pub struct Flow {
     pub path_lost_pkts: u64,
     pub queue_dropped_pkts: u64,
     pub queue_delay_us: Histogram,
-    pub latency_us: Histogram,
-    pub measured: Option<Baseline>,
+    /// Of an application that asks, once it has had an answer.
+    pub latency_us: Option<Box<Histogram>>,
+    /// Has the steady part begun?
+    pub measured: bool,
+    /// Where the counters stood then, unless the connection opened in the steady part.
+    pub baseline: Option<Box<Baseline>>,
+    /// How the sender's time was spent until the work was complete; what follows counts no more.
+    pub final_times: Option<Box<Times>>,
 }
+
+/// How a sender's time was spent.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// Of its window and of what was in flight, over time.
+    pub integrals: (f64, f64),
+    pub limit_ns: [u64; LIMITS],
+}
+
+impl Times {
+    fn of(sender: &Endpoint) -> Times {
+        Times {
+            integrals: sender.means().integrals(),
+            limit_ns: sender.time().settled_ns(),
+        }
+    }
+}
+
+/// The connections of a run by their number: those that have begun and are not over. The others take a word each.
+#[derive(Default)]
+pub struct Flows(Vec<Option<Box<Flow>>>);
+
+impl Flows {
+    /// None of `count` connections has begun.
+    pub fn new(count: usize) -> Flows {
+        Flows((0..count).map(|_| None).collect())
+    }
+
+    pub fn insert(&mut self, number: u32, flow: Flow) {
+        self.0[number as usize] = Some(Box::new(flow));
+    }
+
+    pub fn remove(&mut self, number: u32) -> Box<Flow> {
+        let place = &mut self.0[number as usize];
+        place.take().expect("a connection begins and ends once")
+    }
+
+    /// Is there still such a connection?
+    pub fn has(&self, number: u32) -> bool {
+        self.0[number as usize].is_some()
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
+        self.0.iter_mut().flatten().map(|flow| &mut **flow)
+    }
+
+    /// How many there are in the run.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Where something still happens to it.
+impl Index<usize> for Flows {
+    type Output = Flow;
+
+    #[inline]
+    fn index(&self, number: usize) -> &Flow {
+        self.0[number].as_ref().expect(NOTHING_FOLLOWS)
+    }
+}
+
+impl IndexMut<usize> for Flows {
+    #[inline]
+    fn index_mut(&mut self, number: usize) -> &mut Flow {
+        self.0[number].as_mut().expect(NOTHING_FOLLOWS)
+    }
+}
+
+const NOTHING_FOLLOWS: &str =
+    "nothing happens to a connection before it begins or after it is over";
 
 /// One end with what the world keeps beside it.
 pub struct End {
@@ -71,24 +151,32 @@ impl Flow {
         &mut self.ends[side as usize]
     }
 
-    /// The steady part begins.
-    pub fn start_measuring(&mut self, now_ns: u64) {
+    /// The connection opens in the steady part.
+    pub fn open_measuring(&mut self, now_ns: u64) {
+        self.measured = true;
         for end in &mut self.ends {
             end.tcp.start_measuring(now_ns);
         }
-        self.queue_delay_us = Histogram::default();
-        self.latency_us = Histogram::default();
+    }
+
+    /// The steady part begins.
+    pub fn start_measuring(&mut self, now_ns: u64) {
+        self.open_measuring(now_ns);
+        self.latency_us = None;
         let sender = &self.ends[0].tcp;
-        self.measured = Some(Baseline {
+        self.baseline = Some(Box::new(Baseline {
             t_ns: now_ns,
             bytes_read: self.ends[1].tcp.rx.bytes_read(),
             bytes_sent: sender.counters.bytes_sent,
             limit_ns: sender.time().settled_ns(),
-        });
+        }));
     }
 
-    pub fn is_measured(&self) -> bool {
-        self.measured.is_some()
+    /// Its work is complete.
+    pub fn complete(&mut self, now_ns: u64) {
+        let sender = &mut self.ends[0].tcp;
+        sender.settle(now_ns);
+        self.final_times = Some(Box::new(Times::of(sender)));
     }
 
     /// When its work was complete, on the hosts' clock.
@@ -97,12 +185,12 @@ impl Flow {
     }
 
     /// The row of the `flows` table. `end_ns` is when the run ended.
-    pub fn row(&mut self, id: RowId, end_ns: u64) -> knee_tables::Flow {
+    pub fn row(&self, id: RowId, end_ns: u64) -> knee_tables::Flow {
         let completed_ns = self.completed_ns();
         let end_ns = completed_ns.unwrap_or(end_ns).max(self.open_ns);
         // A flow done before the steady part began counts as a whole.
-        let baseline = match self.measured {
-            Some(baseline) if baseline.t_ns < end_ns => baseline,
+        let baseline = match self.baseline.as_deref() {
+            Some(baseline) if baseline.t_ns < end_ns => *baseline,
             _ => Baseline {
                 t_ns: self.open_ns,
                 bytes_read: 0,
@@ -115,15 +203,20 @@ impl Flow {
         let sender = &self.ends[0].tcp;
         let counters = &sender.counters;
         let bytes_read = self.ends[1].tcp.rx.bytes_read();
-        let settled_ns = sender.time().settled_ns();
+        let times = self.final_times.as_deref().copied();
+        let times = times.unwrap_or_else(|| Times::of(sender));
         let limited_us = |limit: Limit| {
-            ((settled_ns[limit as usize] - baseline.limit_ns[limit as usize]) / 1_000) as i64
+            ((times.limit_ns[limit as usize] - baseline.limit_ns[limit as usize]) / 1_000) as i64
         };
-        let (cwnd_integral, inflight_integral) = sender.means().integrals();
+        let (cwnd_integral, inflight_integral) = times.integrals;
         let mean_over_time = |integral: f64| per_sec(integral / 1e9);
         let srtt = sender.means().srtt_us();
         let asks = self.apps.receiver_opens;
-        let latency = |share: f64| self.latency_us.quantile(share).filter(|_| asks);
+        let requests = self
+            .latency_us
+            .as_ref()
+            .map_or(0, |latency| latency.count());
+        let latency = |share: f64| self.latency_us.as_ref()?.quantile(share);
         knee_tables::Flow {
             cell: id.cell,
             rep: id.rep,
@@ -179,8 +272,8 @@ impl Flow {
             recovery_count: Some(counters.recovery_count as i64),
             undo_count: Some(counters.undo_count as i64),
             tlp_count: Some(counters.tlp_count as i64),
-            requests: asks.then_some(self.latency_us.count() as i64),
-            requests_per_sec: asks.then(|| per_sec(self.latency_us.count() as f64)),
+            requests: asks.then_some(requests as i64),
+            requests_per_sec: asks.then(|| per_sec(requests as f64)),
             latency_us_p50: latency(0.50),
             latency_us_p95: latency(0.95),
             latency_us_p99: latency(0.99),

@@ -45,6 +45,8 @@ pub struct Options {
     pub capture: bool,
     /// Every link takes a step for each packet, also where it could be foreseen when that leaves; the tables are the same.
     pub step_links: bool,
+    /// Connections that are over are kept until the run's end; the tables are the same.
+    pub keep_connections: bool,
 }
 
 /// One packet as a capture at the sender's interface would show it. Each TCP

@@ -310,7 +310,7 @@ proptest! {
     #[test]
     fn foreseen_departures_change_no_table(text in scenario()) {
         let cell = common::cell(&text);
-        let run = |step_links| run_bounded_with(&cell, &Options { capture: true, step_links });
+        let run = |step_links| run_bounded_with(&cell, &Options { capture: true, step_links, ..Options::default() });
         prop_assert!(content(&run(false)?) == content(&run(true)?));
     }
 

@@ -55,6 +55,19 @@ fn small_transfer_takes_a_handshake_and_half_a_round_trip() {
 }
 
 #[test]
+fn means_of_a_transfer_end_with_it_before_and_after_the_warm_up() {
+    // Seven segments, and an initial window of ten: it can double while they are acked.
+    let web = "arrivals = \"1/s\"\narrival_process = \"regular\"\nsizes = \"pareto from 10000B to 10001B\"";
+    let text = format!("warmup = \"30s\"\n{}", text("", web));
+    let flows = run(&text).flows;
+    assert!(flows.completion_us.iter().flatten().count() > 50);
+    for (cwnd, inflight) in flows.snd_cwnd_mean.iter().zip(&flows.inflight_mean) {
+        assert_within("mean window", *cwnd, 10.0, 20.0);
+        assert_within("mean in flight", *inflight, 1.0, 7.0);
+    }
+}
+
+#[test]
 fn slowdown_counts_the_round_trips_that_slow_start_takes() {
     // 100 segments of 1448 B are 10 + 20 + 40 + 30: three round trips more than the
     // least, which is 60 ms and 100 packets of 12 us at 1 Gbit/s.

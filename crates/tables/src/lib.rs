@@ -135,6 +135,15 @@ macro_rules! table {
             pub fn push(&mut self, row: $row) {
                 $(self.$column.push(row.$column);)*
             }
+
+            /// Puts row `order[n]` in place n, a column at a time. Each row is named once.
+            pub fn reorder(&mut self, order: &[u32]) {
+                $(
+                    let column = &mut self.$column;
+                    let taken = order.iter().map(|&row| std::mem::take(&mut column[row as usize]));
+                    self.$column = taken.collect();
+                )*
+            }
         }
 
         impl $crate::Table for $table {

@@ -128,11 +128,16 @@ impl Means {
         }
     }
 
+    /// Means count from here.
+    pub fn restart(&mut self) {
+        self.cwnd_integral = 0.0;
+        self.inflight_integral = 0.0;
+    }
+
     /// The steady part begins: means and distributions count from here.
     pub fn start(&mut self) {
         self.measuring = true;
-        self.cwnd_integral = 0.0;
-        self.inflight_integral = 0.0;
+        self.restart();
     }
 
     /// An ACK was processed; 0: there is no RTT yet.

@@ -60,6 +60,12 @@ impl Endpoint {
         self.time.settle(now_ns);
     }
 
+    /// The connection opens: means count from here.
+    pub fn start_means(&mut self, now_ns: u64) {
+        self.settle(now_ns);
+        self.means.restart();
+    }
+
     /// Starts the steady part: distributions and means count from here.
     pub fn start_measuring(&mut self, now_ns: u64) {
         self.settle(now_ns);

@@ -4,44 +4,84 @@
 
 use std::collections::VecDeque;
 
-/// Disjoint, non-adjacent half-open ranges in ascending order.
+/// Disjoint, non-adjacent half-open ranges in ascending order. A connection that has lost nothing yet has none, and it takes a
+/// word.
 #[derive(Clone, Debug, Default)]
-pub struct RangeSet {
+pub struct RangeSet(Option<Box<Ranges>>);
+
+#[derive(Clone, Debug, Default)]
+struct Ranges {
     ranges: VecDeque<(u64, u64)>,
     /// Sum of the ranges' lengths.
     total: u64,
 }
 
 impl RangeSet {
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.0.as_ref().is_none_or(|set| set.ranges.is_empty())
+    }
+
+    /// Those that there are, if any.
+    #[inline]
+    fn ranges(&self) -> Option<&VecDeque<(u64, u64)>> {
+        let set = self.0.as_ref()?;
+        (!set.ranges.is_empty()).then_some(&set.ranges)
     }
 
     /// Numbers covered.
+    #[inline]
     pub fn total(&self) -> u64 {
-        self.total
+        self.0.as_ref().map_or(0, |set| set.total)
     }
 
     pub fn first(&self) -> Option<(u64, u64)> {
-        self.ranges.front().copied()
+        self.ranges()?.front().copied()
     }
 
     pub fn last(&self) -> Option<(u64, u64)> {
-        self.ranges.back().copied()
+        self.ranges()?.back().copied()
     }
 
     /// The range that holds `at`.
     pub fn containing(&self, at: u64) -> Option<(u64, u64)> {
-        let i = self.ranges.partition_point(|&(_, end)| end <= at);
-        self.ranges
-            .get(i)
-            .copied()
-            .filter(|&(start, _)| start <= at)
+        let ranges = self.ranges()?;
+        let i = ranges.partition_point(|&(_, end)| end <= at);
+        ranges.get(i).copied().filter(|&(start, _)| start <= at)
     }
 
     /// Adds `start..end`; `fresh` is told each part that was not covered
     /// before, in order. Returns the whole range that now holds it.
-    pub fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) -> (u64, u64) {
+    pub fn insert(&mut self, start: u64, end: u64, fresh: impl FnMut(u64, u64)) -> (u64, u64) {
+        self.0.get_or_insert_default().insert(start, end, fresh)
+    }
+
+    /// Removes everything below `below`.
+    #[inline]
+    pub fn remove_below(&mut self, below: u64) {
+        if let Some(set) = &mut self.0 {
+            set.remove_below(below);
+        }
+    }
+
+    /// Removes `start..end`.
+    #[inline]
+    pub fn remove(&mut self, start: u64, end: u64) {
+        if let Some(set) = &mut self.0 {
+            set.remove(start, end);
+        }
+    }
+
+    pub fn clear(&mut self) {
+        if let Some(set) = &mut self.0 {
+            set.ranges.clear();
+            set.total = 0;
+        }
+    }
+}
+
+impl Ranges {
+    fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) -> (u64, u64) {
         debug_assert!(start < end, "an empty range is not inserted");
         // The common case: at or beyond the last range.
         let first = match self.ranges.back() {
@@ -80,8 +120,7 @@ impl RangeSet {
         (low, high)
     }
 
-    /// Removes everything below `below`.
-    pub fn remove_below(&mut self, below: u64) {
+    fn remove_below(&mut self, below: u64) {
         while let Some(front) = self.ranges.front_mut() {
             if front.0 >= below {
                 return;
@@ -96,8 +135,7 @@ impl RangeSet {
         }
     }
 
-    /// Removes `start..end`.
-    pub fn remove(&mut self, start: u64, end: u64) {
+    fn remove(&mut self, start: u64, end: u64) {
         let mut i = self
             .ranges
             .partition_point(|&(_, range_end)| range_end <= start);
@@ -125,11 +163,6 @@ impl RangeSet {
                 }
             }
         }
-    }
-
-    pub fn clear(&mut self) {
-        self.ranges.clear();
-        self.total = 0;
     }
 }
 
@@ -165,9 +198,11 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(ranges.total(), numbers.len() as u64);
-                let covered: Vec<u64> = ranges.ranges.iter().flat_map(|&(a, b)| a..b).collect();
+                let list: Vec<(u64, u64)> = ranges.ranges().into_iter().flatten().copied().collect();
+                let covered: Vec<u64> = list.iter().flat_map(|&(a, b)| a..b).collect();
                 prop_assert_eq!(&covered, &numbers.iter().copied().collect::<Vec<_>>());
-                prop_assert!(ranges.ranges.iter().zip(ranges.ranges.iter().skip(1)).all(|(a, b)| a.1 < b.0));
+                prop_assert!(list.is_sorted_by(|a, b| a.1 < b.0));
+                prop_assert_eq!(ranges.is_empty(), list.is_empty());
                 prop_assert_eq!(ranges.containing(start).is_some(), numbers.contains(&start));
             }
         }

@@ -83,8 +83,10 @@ fn link(limit: BufferLimit, outages: &[Outage]) -> Link {
 fn pipe(limit: BufferLimit, coalesce: Nanos) -> Pipe<()> {
     let link = link(limit, &[]);
     let mut pipe = Pipe::new(Bottleneck::new(None, None, Some(link)), None, coalesce);
-    pipe.add_flow(Nanos::from_ms(10), Some(0));
-    pipe.add_flow(Nanos::from_ms(3), Some(1));
+    pipe.add_flow(Nanos::from_ms(10));
+    pipe.set_nic(0, 0, 0);
+    pipe.add_flow(Nanos::from_ms(3));
+    pipe.set_nic(1, 1, 1);
     pipe
 }
 
@@ -133,8 +135,9 @@ fn flows_that_end_at_one_host_share_its_interrupts() {
     let arrived = |nics: [u32; 2]| {
         let bottleneck = Bottleneck::new(None, None, None);
         let mut pipe = Pipe::new(bottleneck, None, Nanos::from_us(100));
-        for nic in nics {
-            pipe.add_flow(Nanos::from_ms(1), Some(nic));
+        for (flow, nic) in (0..).zip(nics) {
+            pipe.add_flow(Nanos::from_ms(1));
+            pipe.set_nic(flow, nic, nic);
         }
         let mut log = Log::default();
         for (handle, flow) in [(0, 0), (1, 1), (2, 0), (3, 1)] {
@@ -171,7 +174,8 @@ fn a_policer_drops_before_the_queue_and_counts_as_it() {
         let link = limited.then(|| link(BufferLimit::Unlimited, &[]));
         let bottleneck = Bottleneck::new(None, Some(policer.clone()), link);
         let mut pipe = Pipe::new(bottleneck, None, Nanos::ZERO);
-        pipe.add_flow(Nanos::ZERO, Some(0));
+        pipe.add_flow(Nanos::ZERO);
+        pipe.set_nic(0, 0, 0);
         let mut log = Log::default();
         for handle in 0..5 {
             pipe.enter(0, Train::of(packet(handle, 0, 1_500)), &mut log);
@@ -213,7 +217,8 @@ fn outage_stops_the_bottleneck_and_moves_what_comes_behind() {
     };
     let link = link(BufferLimit::Unlimited, &[outage]);
     let mut pipe = Pipe::new(Bottleneck::new(None, None, Some(link)), None, Nanos::ZERO);
-    pipe.add_flow(Nanos::from_ms(10), Some(0));
+    pipe.add_flow(Nanos::from_ms(10));
+    pipe.set_nic(0, 0, 0);
     let mut log = Log::default();
     for handle in 0..4 {
         pipe.enter(500_000, Train::of(packet(handle, 0, 1_500)), &mut log);
@@ -438,8 +443,10 @@ proptest! {
             let link = Link::new(Schedule::new(rate, None, &[], 0), queue);
             let bottleneck = Bottleneck::new(None, policer, Some(link));
             let mut pipe = Pipe::new(bottleneck, None, Nanos::from_us(coalesce_us));
-            pipe.add_flow(Nanos::from_ms(10), Some(0));
-            pipe.add_flow(Nanos::from_ms(3), Some(1));
+            pipe.add_flow(Nanos::from_ms(10));
+        pipe.set_nic(0, 0, 0);
+            pipe.add_flow(Nanos::from_ms(3));
+        pipe.set_nic(1, 1, 1);
             if foresees {
                 pipe.foresee();
             }

@@ -114,8 +114,9 @@ fn fates(entering: &[Entering], setting: &Setting, trains: bool) -> (Fates, Stri
     if trains {
         pipe.foresee();
     }
-    for (nic, delay_ms) in setting.nics.into_iter().zip([10, 3, 10]) {
-        pipe.add_flow(Nanos::from_ms(delay_ms), Some(nic));
+    for ((flow, nic), delay_ms) in (0..).zip(setting.nics).zip([10, 3, 10]) {
+        pipe.add_flow(Nanos::from_ms(delay_ms));
+        pipe.set_nic(flow, nic, nic);
     }
     let (mut fates, mut rows, mut now_ns, mut number) = (Fates::default(), String::new(), 0, 0);
     for (i, &(gap_ns, flow, pkts, last_bytes, ect)) in entering.iter().enumerate() {

@@ -93,9 +93,12 @@ fn packet(handle: u32, flow: u32) -> Packet {
 /// flow 1 the first, flow 2 the second.
 fn two_hops() -> Way<bool> {
     let mut way = way(&[hop(1, 20, 100), hop(3, 40, 2)]);
-    way.add_flow(0..2, Nanos::from_ms(60), 0);
-    way.add_flow(0..1, Nanos::from_ms(20), 1);
-    way.add_flow(1..2, Nanos::from_ms(40), 2);
+    way.add_flow(0..2, Nanos::from_ms(60));
+    way.set_nic(0, 0, 0);
+    way.add_flow(0..1, Nanos::from_ms(20));
+    way.set_nic(1, 1, 1);
+    way.add_flow(1..2, Nanos::from_ms(40));
+    way.set_nic(2, 2, 2);
     way
 }
 
@@ -147,7 +150,8 @@ fn each_pipe_counts_its_own_overhead() {
         ..hop(1, 0, 100)
     };
     let mut way = way(&[hop(1, 0, 100), second]);
-    way.add_flow(0..2, Nanos::ZERO, 0);
+    way.add_flow(0..2, Nanos::ZERO);
+    way.set_nic(0, 0, 0);
     let mut log = Log::default();
     way.enter(0, Train::of(packet(0, 0)), &mut log);
     way.advance(1_000 * MS, &mut log);
@@ -164,7 +168,8 @@ fn route_changes_for_what_leaves_a_hop_from_then_on() {
         ..hop(1, 20, 100)
     };
     let (mut way, mut log) = (way(&[changing]), Log::default());
-    way.add_flow(0..1, Nanos::from_ms(20), 0);
+    way.add_flow(0..1, Nanos::from_ms(20));
+    way.set_nic(0, 0, 0);
     for handle in 0..3 {
         way.enter(0, Train::of(packet(handle, 0)), &mut log);
     }

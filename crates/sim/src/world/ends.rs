@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use knee_path::pipe::Passing;
 use knee_scenario::Cell;
+use knee_tables::Sample;
 use knee_units::NEVER;
 use knee_units::Nanos;
 
+use super::connections::{Closing, Plan};
 use crate::event::{EndpointId, EventQueue, HostId, Side, Target, Work};
-use crate::flow::Flow;
+use crate::flow::Flows;
 use crate::gro::{self, Batch};
 use crate::host::{Host, HostType, Late};
 use crate::{Options, Output};
@@ -22,8 +24,12 @@ pub struct Ends {
     pub options: Options,
     /// What the hosts at the sender's and the receiver's side are like.
     pub types: [HostType; 2],
+    pub plan: Plan,
     pub hosts: [Vec<Host>; 2],
-    pub flows: Vec<Flow>,
+    /// Places of hosts whose only connection is over.
+    pub free_hosts: [Vec<u32>; 2],
+    pub flows: Flows,
+    pub closing: Closing,
     pub events: EventQueue,
     pub slab: Slab,
     pub boot_ns: u64,
@@ -32,7 +38,9 @@ pub struct Ends {
     pub clocks: [Clock; 2],
     /// Flows that changed since the last sample.
     pub dirty: Vec<u32>,
-    pub unfinished: u32,
+    /// What the next sample says of those that are over.
+    pub last_samples: Vec<Sample>,
+    pub unfinished: usize,
     pub output: Output,
     /// What ends have sent and their hosts have not taken yet, ...
     pub out: Vec<u32>,
@@ -60,10 +68,10 @@ impl Ends {
             false => Side::Sender,
         };
         if self.now_ns >= self.boot_ns + self.cell.warmup.0 {
-            self.flows[flow as usize].start_measuring(self.now_ns);
+            self.flows[flow as usize].open_measuring(self.now_ns);
         } else {
             for end in &mut self.flows[flow as usize].ends {
-                end.tcp.settle(self.now_ns);
+                end.tcp.start_means(self.now_ns);
             }
         }
         self.with_endpoint(EndpointId::new(flow, side), |tcp, cx| tcp.open(cx));
@@ -79,6 +87,7 @@ impl Ends {
         let to = EndpointId::new(flow, side);
         let gro = self.types[side as usize].gro;
         if let Some(segment) = gro::only(&mut self.slab, packets, gro) {
+            self.flows[flow as usize].under_way -= packets[0].pkts;
             let turn = self.begin(to);
             let read = self.receive(to, &segment);
             self.wake_app(to, read);
@@ -88,6 +97,8 @@ impl Ends {
         if self.types[side as usize].hosts.is_some() && is_mixed() {
             return self.deliver_mixed(side, packets);
         }
+        let pkts: u32 = packets.iter().map(|passing| passing.pkts).sum();
+        self.flows[flow as usize].under_way -= pkts;
         let turn = self.begin(to);
         let mut read = false;
         let mut batch = Batch::new(packets);
@@ -105,6 +116,9 @@ impl Ends {
     fn deliver_mixed(&mut self, side: Side, packets: &[Passing<()>]) {
         let gro = self.types[side as usize].gro;
         let mut held = std::mem::take(&mut self.held);
+        for passing in packets {
+            self.flows[passing.flow as usize].under_way -= passing.pkts;
+        }
         let mut batch = Batch::new(packets);
         while let Some(next) = batch.peek() {
             let to = EndpointId::new(next.flow, side);
@@ -185,9 +199,10 @@ impl Ends {
         if to.side() == Side::Receiver {
             flow.apps.receiver.take_latencies(&mut self.latencies);
             for latency in self.latencies.drain(..) {
-                flow.latency_us.add(latency.as_us());
+                flow.latency_us.get_or_insert_default().add(latency.as_us());
             }
             if !had_completed && flow.apps.receiver.completed().is_some() {
+                flow.complete(self.now_ns);
                 self.log_event(to.flow(), "complete");
             }
         }
@@ -246,6 +261,9 @@ impl Ends {
 
     /// A pausing application runs again.
     pub(super) fn on_app(&mut self, id: EndpointId) {
+        if !self.flows.has(id.flow()) {
+            return;
+        }
         self.flows[id.flow() as usize].end(id.side()).app_wakes_ns = NEVER;
         let turn = self.begin(id);
         self.pump(id);
@@ -253,6 +271,10 @@ impl Ends {
     }
 
     pub(super) fn on_timer(&mut self, id: EndpointId) {
+        if !self.flows.has(id.flow()) {
+            // Superseded, and its connection is over since.
+            return;
+        }
         let end = self.flows[id.flow() as usize].end(id.side());
         if end.armed_ns != self.now_ns {
             // Superseded by an earlier one that has run since.
@@ -360,6 +382,9 @@ impl Ends {
         let flow = &self.flows[id.flow() as usize];
         if flow.ends.iter().all(|end| end.tcp.is_done()) {
             self.unfinished -= 1;
+            if !self.options.keep_connections {
+                self.closing.push(id.flow());
+            }
             self.log_event(id.flow(), "closed");
         }
     }

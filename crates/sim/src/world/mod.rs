@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use knee_cc::Instance;
 use knee_path::way::{Direction, Way};
-use knee_scenario::{Cell, Connection, FlowSpec};
+use knee_scenario::{Cell, FlowSpec};
 use knee_units::Nanos;
-use knee_units::rng::{Lateness, Stream};
+use knee_units::rng::Stream;
 
 use crate::event::{EndpointId, EventQueue, Side, Target, Work};
-use crate::flow::{End, Flow};
-use crate::host::{self, FourTuple, Host, HostType, Late};
+use crate::flow::Flows;
+use crate::host::HostType;
 use crate::{Options, Output, Progress, SimError};
-use knee_tcp::Endpoint;
 use knee_tcp::segment::Slab;
 
 /// Hosts have been up for a while: clocks and jiffies never start at 0, which
@@ -21,11 +19,13 @@ const UPTIME_NS: u64 = 100_000_000_000;
 /// Events between two calls of the progress callback.
 const EVENTS_PER_PROGRESS: u32 = 1 << 14;
 
+mod connections;
 mod ends;
 mod out;
 mod passage;
 mod records;
 
+use connections::{Closing, Plan};
 use ends::Ends;
 use passage::Passage;
 
@@ -45,6 +45,8 @@ impl World {
         refuse_lab_settings(&cell)?;
         let seed = cell.rep_seed(rep);
         let stream = |component: &str| Stream::new(seed, component);
+        let plan = Plan::new(&cell, rep)?;
+        let connections = plan.list.len();
         let types =
             [&cell.sender, &cell.receiver].map(|spec| HostType::new(spec, cell.path.mtu_bytes));
         // The hosts' ticks stand in no fixed relation to the run's start.
@@ -68,15 +70,19 @@ impl World {
                 rep,
                 options: options.clone(),
                 types,
+                plan,
                 hosts: Default::default(),
-                flows: Vec::new(),
-                events: EventQueue::default(),
+                free_hosts: Default::default(),
+                flows: Flows::new(connections),
+                closing: Closing::default(),
+                events: EventQueue::new(connections),
                 slab: Slab::default(),
                 boot_ns,
                 now_ns: boot_ns,
                 clocks: Default::default(),
                 dirty: Vec::new(),
-                unfinished: 0,
+                last_samples: Vec::new(),
+                unfinished: connections,
                 output: Output::default(),
                 out: Vec::new(),
                 sends: EndpointId::new(0, Side::Sender),
@@ -87,114 +93,13 @@ impl World {
                 woken: Vec::new(),
             },
         };
-        for connection in cell.connections(rep) {
-            world.add_flow(&connection, &stream)?;
-        }
+        world.announce();
         let events = &mut world.ends.events;
         events.push(boot_ns + cell.sample_interval.0, Target::Sample);
         if cell.warmup > Nanos::ZERO {
             events.push(boot_ns + cell.warmup.0, Target::Warm);
         }
         Ok(world)
-    }
-
-    fn add_flow(
-        &mut self,
-        connection: &Connection,
-        stream: &dyn Fn(&str) -> Stream,
-    ) -> Result<(), SimError> {
-        let Connection {
-            group,
-            member,
-            index,
-            ..
-        } = *connection;
-        let cell = self.ends.cell.clone();
-        let spec = &cell.flows[group];
-        let name = format!("flow.{group}.{member}.{index}");
-        let instance = |algorithm: &str, params: &[(String, u32)]| {
-            let found = knee_cc::find(algorithm).ok_or_else(|| SimError::UnknownAlgorithm {
-                name: algorithm.to_owned(),
-            })?;
-            let params: Vec<(&str, u32)> = params
-                .iter()
-                .map(|(name, value)| (name.as_str(), *value))
-                .collect();
-            Instance::new(found, &params).map_err(SimError::from)
-        };
-        let apps = spec.workload.apps(connection.bytes);
-        let apps = apps.expect("programs' connections are their own");
-        // A client that asks would set TCP_NODELAY, as redis-benchmark and netperf do.
-        let nodelay = apps.receiver_opens;
-        let end = |side: Side, instance| {
-            let label = side.label();
-            let rng = stream(&format!("{name}.{label}.cc"));
-            let peer_tsoffset = stream(&format!("{name}.{label}.peer_tsoffset")).next_u32();
-            let tcp = &self.ends.types[side as usize].tcp;
-            End::new(Endpoint::new(tcp, instance, rng, peer_tsoffset, nodelay))
-        };
-        let mut sender = end(Side::Sender, instance(&spec.algorithm, &spec.params)?);
-        let receiver = end(Side::Receiver, instance(&cell.receiver.algorithm, &[])?);
-        sender.tcp.set_blocking(spec.blocking);
-        if let Some(pacing) = spec.pacing {
-            sender.tcp.set_pacing(host::pacing(pacing));
-        }
-        if let Some(rate) = spec.max_pacing_rate {
-            sender.tcp.set_max_pacing_rate(rate.bits_per_sec() / 8);
-        }
-        let number = self.ends.flows.len() as u32;
-        let hosts = [Side::Sender, Side::Receiver]
-            .map(|side| self.host_for(number, side, &|what| stream(&format!("{name}.{what}"))));
-        for (way, nic) in self.ways.iter_mut().zip(hosts) {
-            way.add_flow(spec.hops.clone(), spec.rtt, nic);
-        }
-        if self.ends.options.capture {
-            self.ends.output.tuples.push(FourTuple::new(number, hosts));
-        }
-        let Ends {
-            flows,
-            events,
-            boot_ns,
-            unfinished,
-            ..
-        } = &mut self.ends;
-        let open_ns = *boot_ns + connection.open.0;
-        events.push(open_ns, Target::Open(number));
-        *unfinished += 1;
-        flows.push(Flow {
-            ends: [sender, receiver],
-            apps,
-            group: group as u32,
-            hosts,
-            open_ns,
-            transfer_bytes: spec.workload.transfer_bytes(connection.bytes),
-            dirty: false,
-            dropped_bytes: 0,
-            duplicated_bytes: 0,
-            path_lost_pkts: 0,
-            queue_dropped_pkts: 0,
-            queue_delay_us: Default::default(),
-            latency_us: Default::default(),
-            measured: None,
-        });
-        Ok(())
-    }
-
-    /// The host at that side that a flow ends at, made with the first of its flows, which `stream` gives the draws of.
-    fn host_for(&mut self, flow: u32, side: Side, stream: &dyn Fn(&str) -> Stream) -> u32 {
-        let of_type = &self.ends.types[side as usize];
-        let number = of_type.host_of(flow);
-        let hosts = &mut self.ends.hosts[side as usize];
-        if hosts.len() as u32 == number {
-            let late = || {
-                let draws = stream(&format!("{}.noise", side.label()));
-                Box::new(Late::new(Lateness::new(of_type.noise, draws)))
-            };
-            hosts.push(Host {
-                late: (of_type.noise > Nanos::ZERO).then(late),
-            });
-        }
-        number
     }
 
     /// Runs on to `until` after the start, which is in it, or to the run's end where that is earlier; false: it is over.
@@ -247,6 +152,9 @@ impl World {
                 self.dispatch(target);
             }
             self.send_out();
+            if self.ends.closing.is_due() {
+                self.reap();
+            }
             until_progress -= 1;
             if until_progress == 0 {
                 until_progress = EVENTS_PER_PROGRESS;
@@ -282,11 +190,12 @@ impl World {
                 self.ends.events.recycle(due);
             }
             Target::Late(id) => self.release_late(id),
-            Target::Open(flow) => self.ends.open(flow),
+            Target::Open(flow) => self.open(flow),
             Target::Warm => {
                 self.settle(now_ns - 1);
-                for flow in &mut self.ends.flows {
-                    if flow.open_ns <= now_ns {
+                for flow in self.ends.flows.iter_mut() {
+                    // One that is complete counts as a whole.
+                    if flow.open_ns <= now_ns && flow.completed_ns().is_none() {
                         flow.start_measuring(now_ns);
                     }
                 }

@@ -22,6 +22,9 @@ impl World {
         turns.push((self.ends.sends, out.len()));
         let mut begin = 0;
         for (from, end) in turns.drain(..) {
+            let sent = out[begin..end].iter();
+            let sent = sent.map(|&handle| u32::from(self.ends.slab.get(handle).packets));
+            self.ends.flows[from.flow() as usize].under_way += sent.sum::<u32>();
             for &handle in &out[begin..end] {
                 self.take(from, handle);
             }

@@ -20,9 +20,12 @@ impl Passage<'_> {
 
     #[cold]
     fn gone(&mut self, packet: &Packet) {
-        if self.is_data() {
+        let is_data = self.is_data();
+        let flow = &mut self.ends.flows[packet.flow as usize];
+        flow.under_way -= 1;
+        if is_data {
             let payload_bytes = self.ends.slab.get(packet.handle).payload_bytes;
-            self.ends.flows[packet.flow as usize].dropped_bytes += u64::from(payload_bytes);
+            flow.dropped_bytes += u64::from(payload_bytes);
         }
         self.ends.slab.release(packet.handle);
     }
@@ -52,8 +55,10 @@ impl Sink for Passage<'_> {
 
     #[inline]
     fn waited(&mut self, flow: u32, waits: impl Iterator<Item = (u64, Nanos)>) {
-        let flow = &mut self.ends.flows[flow as usize];
-        if self.side == Side::Receiver && flow.is_measured() {
+        if self.side == Side::Receiver
+            && let flow = &mut self.ends.flows[flow as usize]
+            && flow.measured
+        {
             for (_, waited) in waits {
                 flow.queue_delay_us.add(waited.as_us());
             }
@@ -62,8 +67,10 @@ impl Sink for Passage<'_> {
 
     fn copy(&mut self, packet: &Packet, (): ()) -> (u32, ()) {
         let segment = self.ends.slab.get(packet.handle).clone();
-        if self.is_data() {
-            let flow = &mut self.ends.flows[packet.flow as usize];
+        let is_data = self.is_data();
+        let flow = &mut self.ends.flows[packet.flow as usize];
+        flow.under_way += 1;
+        if is_data {
             flow.duplicated_bytes += u64::from(segment.payload_bytes);
         }
         (self.ends.slab.insert(segment), ())

@@ -84,19 +84,37 @@ impl Ends {
         }
         // In flow order, so that tables do not depend on who moved first.
         self.dirty.sort_unstable();
+        self.last_samples.sort_unstable_by_key(|row| row.flow);
+        let mut last_samples = std::mem::take(&mut self.last_samples).into_iter();
         for i in 0..self.dirty.len() {
             let number = self.dirty[i];
-            let flow = &mut self.flows[number as usize];
-            flow.dirty = false;
-            let row = sample_row(
-                flow,
-                &self.types[0].tcp,
-                self.now_ns,
-                (cell, rep, t_ns, number as i32),
-            );
-            self.output.samples.push(row);
+            let row = match self.flows.has(number) {
+                true => {
+                    let flow = &mut self.flows[number as usize];
+                    flow.dirty = false;
+                    self.sample_of(number, &self.flows[number as usize])
+                }
+                false => {
+                    let row = last_samples.next();
+                    row.expect("who went since the last sample has left one")
+                }
+            };
+            self.output.samples.push(Sample { t_ns, ..row });
         }
         self.dirty.clear();
+    }
+}
+
+impl Ends {
+    /// A sample of a connection, as of now.
+    pub(super) fn sample_of(&self, number: u32, flow: &Flow) -> Sample {
+        let id = (
+            self.cell.index as i32,
+            self.rep as i32,
+            self.t_ns(),
+            number as i32,
+        );
+        sample_row(flow, &self.types[0].tcp, self.now_ns, id)
     }
 }
 
@@ -108,8 +126,9 @@ impl World {
 
     /// The last samples, the flows' rows and the account of every byte.
     pub fn finish(mut self) -> Output {
+        self.begin_rest();
         let now_ns = self.ends.now_ns;
-        for flow in &mut self.ends.flows {
+        for flow in self.ends.flows.iter_mut() {
             for end in &mut flow.ends {
                 end.tcp.settle(now_ns);
             }
@@ -124,7 +143,7 @@ impl World {
 impl Ends {
     /// `on_path`: flow, handle and number of packets of all that is under way to the receiver.
     fn finish(mut self, on_path: &[(u32, u32, u32)]) -> Output {
-        let mut under_way = vec![0u64; self.flows.len()];
+        let mut under_way = vec![0u64; self.flows.count()];
         let late = self.hosts[Side::Sender as usize].iter();
         let late = late
             .flat_map(|host| &host.late)
@@ -136,38 +155,62 @@ impl Ends {
             let segment = self.slab.take(handle, pkts);
             under_way[flow as usize] += u64::from(segment.payload_bytes);
         }
-        for (number, flow) in self.flows.iter_mut().enumerate() {
-            let leaving = flow.ends[0].egress.iter();
-            under_way[number] += leaving
-                .map(|&(_, handle)| u64::from(self.slab.get(handle).payload_bytes))
-                .sum::<u64>();
-            self.output.accounts.push(Account {
-                sent_bytes: flow.ends[0].tcp.counters.bytes_sent,
-                arrived_bytes: flow.ends[1].tcp.rx.bytes_arrived(),
-                dropped_bytes: flow.dropped_bytes,
-                duplicated_bytes: flow.duplicated_bytes,
-                under_way_bytes: under_way[number],
-                written_bytes: flow.ends[0].tcp.written_bytes(),
-                read_bytes: flow.ends[1].tcp.rx.bytes_read(),
-            });
-            let spec = &self.cell.flows[flow.group as usize];
-            let id = RowId {
-                cell: self.cell.index as i32,
-                rep: self.rep as i32,
-                flow: number as i32,
-                name: &spec.name,
-                algorithm: &spec.algorithm,
-                workload: spec.workload.kind().name,
-                least_completion: flow
-                    .transfer_bytes
-                    .and_then(|bytes| self.cell.least_completion(spec, bytes)),
-                boot_ns: self.boot_ns,
-            };
-            let row = flow.row(id, self.now_ns);
-            self.output.flows.push(row);
+        for (number, on_way) in (0..).zip(under_way) {
+            if self.flows.has(number) {
+                let flow = self.flows.remove(number);
+                let leaving = flow.ends[0].egress.iter();
+                let leaving = leaving.map(|&(_, handle)| self.slab.get(handle).payload_bytes);
+                let leaving: u64 = leaving.map(u64::from).sum();
+                self.record(number, &flow, on_way + leaving);
+            }
         }
+        // Those that were over came before.
+        let mut order: Vec<u32> = (0..self.output.accounts.len() as u32).collect();
+        order.sort_unstable_by_key(|&row| self.output.flows.flow[row as usize]);
+        self.output.flows.reorder(&order);
+        let accounts = order.iter().map(|&row| self.output.accounts[row as usize]);
+        self.output.accounts = accounts.collect();
         self.output
     }
+
+    /// The row of a connection to which nothing happens any more, and where its bytes are.
+    pub(super) fn record(&mut self, number: u32, flow: &Flow, under_way_bytes: u64) {
+        let sender = &flow.ends[0].tcp;
+        let receiver = &flow.ends[1].tcp.rx;
+        self.output.accounts.push(Account {
+            sent_bytes: sender.counters.bytes_sent,
+            arrived_bytes: receiver.bytes_arrived(),
+            dropped_bytes: flow.dropped_bytes,
+            duplicated_bytes: flow.duplicated_bytes,
+            under_way_bytes,
+            written_bytes: sender.written_bytes(),
+            read_bytes: receiver.bytes_read(),
+        });
+        let spec = &self.cell.flows[flow.group as usize];
+        let id = RowId {
+            cell: self.cell.index as i32,
+            rep: self.rep as i32,
+            flow: number as i32,
+            name: &spec.name,
+            algorithm: &spec.algorithm,
+            workload: spec.workload.kind().name,
+            least_completion: flow
+                .transfer_bytes
+                .and_then(|bytes| self.cell.least_completion(spec, bytes)),
+            boot_ns: self.boot_ns,
+        };
+        self.output.flows.push(flow.row(id, self.now_ns));
+    }
+}
+
+/// Will a later sample say the same, if nothing happens?
+pub(super) fn rests(flow: &Flow, now_ns: u64) -> bool {
+    let time = flow.ends[0].tcp.time();
+    let spent = |at_ns| {
+        let limited = [Limit::Rwnd, Limit::Sndbuf].map(|limit| time.limited_ns(limit, at_ns));
+        (time.busy_ns(at_ns), limited)
+    };
+    spent(now_ns) == spent(now_ns + 1)
 }
 
 fn sample_row(

@@ -12,12 +12,19 @@ const NUM_SACKS: usize = 4;
 pub struct Reassembly {
     rcv_nxt: u64,
     out_of_order: RangeSet,
+    /// `None`: nothing has come out of order or twice yet.
+    blocks: Option<Box<Blocks>>,
+    fin_seq: Option<u64>,
+    fin_received: bool,
+}
+
+/// What SACKs report.
+#[derive(Clone, Debug, Default)]
+struct Blocks {
     /// Most recently changed first.
     sacks: [(u64, u64); NUM_SACKS],
     num_sacks: usize,
     dsack: Option<(u64, u64)>,
-    fin_seq: Option<u64>,
-    fin_received: bool,
 }
 
 impl Reassembly {
@@ -51,13 +58,15 @@ impl Reassembly {
 
     /// This arrived twice.
     pub fn set_dsack(&mut self, range: (u64, u64)) {
-        self.dsack = Some(range);
+        self.blocks.get_or_insert_default().dsack = Some(range);
     }
 
     /// An ACK reported what arrived twice.
     #[inline]
     pub fn forget_dsack(&mut self) {
-        self.dsack = None;
+        if let Some(blocks) = &mut self.blocks {
+            blocks.dsack = None;
+        }
     }
 
     /// Data arrived beyond a hole. Returns how many bytes of it are new.
@@ -65,9 +74,9 @@ impl Reassembly {
         let mut fresh = 0;
         let range = self.out_of_order.insert(start, end, |a, b| fresh += b - a);
         if fresh < end - start {
-            self.dsack = Some((start, end));
+            self.set_dsack((start, end));
         }
-        self.report(range);
+        self.blocks.get_or_insert_default().report(range);
         fresh
     }
 
@@ -87,7 +96,9 @@ impl Reassembly {
             self.rcv_nxt = filled;
         }
         self.out_of_order.remove_below(self.rcv_nxt);
-        self.forget_covered();
+        if let Some(blocks) = &mut self.blocks {
+            blocks.forget_covered(self.rcv_nxt);
+        }
         self.out_of_order.is_empty()
     }
 
@@ -105,23 +116,36 @@ impl Reassembly {
     /// Blocks to report: a duplicate first, then the most recent holes' edges.
     #[inline]
     pub fn sack_blocks(&self, ack: u64) -> SackBlocks {
-        let mut blocks = SackBlocks::default();
-        if let Some(dsack) = self.dsack {
-            blocks.push_dsack(ack, dsack);
+        let mut told = SackBlocks::default();
+        let Some(blocks) = &self.blocks else {
+            return told;
+        };
+        if let Some(dsack) = blocks.dsack {
+            told.push_dsack(ack, dsack);
         }
-        for &sack in &self.sacks[..self.num_sacks] {
-            blocks.push(ack, sack);
+        for &sack in blocks.sacks() {
+            told.push(ack, sack);
         }
-        blocks
+        told
     }
 
     /// Would reporting this range push out blocks that the last ACK may not have reported?
     pub fn pushes_out(&self, (start, end): (u64, u64)) -> bool {
-        let touched = self.sacks[..self.num_sacks]
+        let sacks = self
+            .blocks
+            .as_ref()
+            .map_or(&[][..], |blocks| blocks.sacks());
+        let touched = sacks
             .iter()
             .position(|sack| start <= sack.1 && sack.0 <= end)
-            .unwrap_or(self.num_sacks);
+            .unwrap_or(sacks.len());
         touched >= SACK_BLOCKS_TOLD
+    }
+}
+
+impl Blocks {
+    fn sacks(&self) -> &[(u64, u64)] {
+        &self.sacks[..self.num_sacks]
     }
 
     /// A range changed: its block goes first, those it swallowed go.
@@ -129,7 +153,7 @@ impl Reassembly {
         let mut kept = [(0, 0); NUM_SACKS];
         kept[0] = range;
         let mut count = 1;
-        for &(start, end) in &self.sacks[..self.num_sacks] {
+        for &(start, end) in self.sacks() {
             if (end < range.0 || start > range.1) && count < NUM_SACKS {
                 kept[count] = (start, end);
                 count += 1;
@@ -140,10 +164,10 @@ impl Reassembly {
     }
 
     /// tcp_sack_remove(): forgets blocks that the cumulative ACK covers.
-    fn forget_covered(&mut self) {
+    fn forget_covered(&mut self, rcv_nxt: u64) {
         let mut count = 0;
         for i in 0..self.num_sacks {
-            if self.sacks[i].0 > self.rcv_nxt {
+            if self.sacks[i].0 > rcv_nxt {
                 self.sacks[count] = self.sacks[i];
                 count += 1;
             }
