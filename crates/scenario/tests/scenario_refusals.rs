@@ -1267,3 +1267,34 @@ fn of_more_than_20_mistakes_the_first_20_are_listed() {
         "s.toml:20: only the first 20 mistakes are listed. Correct these, then run it again."
     );
 }
+
+#[test]
+fn what_is_no_column_of_samples_is_refused_with_the_nearest_named() {
+    refused(&[
+        (
+            "duration = \"10s\"",
+            "duration = \"10s\"\nsamples = [\"snd_cwnd\", \"srtt\"]",
+            r#"s.toml:2: samples: got "srtt"; expected columns of the table samples, beside cell, rep, t_ns and flow, which every row has. Did you mean "srtt_us"?"#,
+        ),
+        (
+            "duration = \"10s\"",
+            "duration = \"10s\"\nsamples = [\"goodput\"]",
+            r#"s.toml:2: samples: got "goodput"; expected columns of the table samples, beside cell, rep, t_ns and flow, which every row has. `knee list tables` prints them."#,
+        ),
+        (
+            "duration = \"10s\"",
+            "duration = \"10s\"\nsamples = [\"t_ns\"]",
+            r#"s.toml:2: samples: got "t_ns"; expected columns of the table samples, beside cell, rep, t_ns and flow, which every row has. `knee list tables` prints them."#,
+        ),
+        (
+            "duration = \"10s\"",
+            "duration = \"10s\"\nsamples = \"none\"",
+            r#"s.toml:2: samples: got "none"; expected a list of columns of the table samples, such as ["srtt_us", "snd_cwnd"], or [] for no row of it."#,
+        ),
+        (
+            "duration = \"10s\"",
+            "duration = \"10s\"\nsamples = [1]",
+            r#"s.toml:2: samples: got 1; expected a list of columns of the table samples, such as ["srtt_us", "snd_cwnd"], or [] for no row of it."#,
+        ),
+    ]);
+}

@@ -5,7 +5,16 @@ use knee_units::Nanos;
 
 use crate::host::FourTuple;
 
-/// What one repetition of one cell produced.
+/// Rows of the tables that a run fills.
+#[derive(Debug, Default)]
+pub struct Rows {
+    pub flows: Flows,
+    pub samples: Samples,
+    pub queue: QueueSamples,
+    pub events: Events,
+}
+
+/// What one repetition of one cell produced. Of the tables it has the rows that nobody took while the run went on.
 #[derive(Debug, Default)]
 pub struct Output {
     pub flows: Flows,
@@ -93,5 +102,6 @@ pub enum SimError {
     Param(#[from] knee_cc::ParamError),
 }
 
-/// Called now and then with the virtual time reached; returning false ends the run.
-pub type Progress<'a> = dyn FnMut(Nanos) -> bool + 'a;
+/// Called now and then with the virtual time reached and the rows gathered since they were last taken, which it may take;
+/// returning false ends the run.
+pub type Progress<'a> = dyn FnMut(Nanos, &mut Rows) -> bool + 'a;

@@ -48,7 +48,7 @@ fn run_bounded(cell: &Cell, capture: bool) -> Result<Output, TestCaseError> {
 
 fn run_bounded_with(cell: &Cell, options: &Options) -> Result<Output, TestCaseError> {
     let mut calls = 0;
-    let output = knee_sim::run(cell, 0, options, &mut |_| {
+    let output = knee_sim::run(cell, 0, options, &mut |_, _| {
         calls += 1;
         calls < MOST_PROGRESS_CALLS
     });

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -88,6 +88,15 @@ class Partitions:
         except (OSError, pa.ArrowException) as error:
             raise RunFolderError(self.first_damaged() or f"{self.name}: {_first_line(error)}") from None
         return table
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Those columns, a few rows at a time."""
+        import pyarrow as pa
+
+        try:
+            yield from self._rows.to_batches(columns=list(columns), batch_readahead=2, fragment_readahead=1)
+        except (OSError, pa.ArrowException) as error:
+            raise RunFolderError(self.first_damaged() or f"{self.name}: {_first_line(error)}") from None
 
     @cached_property
     def fragments(self) -> list[Any]:

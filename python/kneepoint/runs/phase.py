@@ -23,6 +23,8 @@ from . import pool, tables
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from kneepoint.datasets.table import Table
+
 Shares = npt.NDArray[np.float64]
 
 LEAST_SHARE = 0.05
@@ -39,8 +41,8 @@ class Late:
     def run_cell(self, index: int, rep: int, *, cancel: Any = None, progress: Any = None) -> pa.Table:
         """The flows of one repetition."""
         noise_ns = self.cells[index]["phase_noise_ns"]
-        found = self.scenario.run_cell(index, rep, cancel=cancel, progress=progress, noise_ns=noise_ns)
-        return tables.of_simulator(found)["flows"]
+        found = self.scenario.run_late(index, rep, noise_ns, cancel=cancel, progress=progress)
+        return tables.as_table(found)
 
 
 RunLate = Callable[[Sequence[pool.Key]], Mapping[pool.Key, "pa.Table"]]
@@ -58,7 +60,7 @@ def pooled(scenario: _core.Scenario, workers: int) -> RunLate:
     return run
 
 
-def cautions(meta: Mapping[str, Any], flows: pa.Table, run_late: RunLate, watcher: pool.Watcher) -> dict[int, str]:
+def cautions(meta: Mapping[str, Any], flows: Table, run_late: RunLate, watcher: pool.Watcher) -> dict[int, str]:
     """What is to be said of each cell whose shares depend on the phase; `meta` is the run's `run.json`, `flows` its
     table.
 

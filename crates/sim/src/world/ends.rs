@@ -11,7 +11,7 @@ use crate::event::{EndpointId, EventQueue, HostId, Side, Target, Work};
 use crate::flow::Flow;
 use crate::gro;
 use crate::host::{Host, HostType, Late};
-use crate::{Options, Output};
+use crate::{Options, Output, Rows};
 use knee_tcp::segment::{Segment, Slab};
 use knee_tcp::{Cx, Endpoint};
 
@@ -31,6 +31,9 @@ pub struct Ends {
     /// Flows that changed since the last sample.
     pub dirty: Vec<u32>,
     pub unfinished: u32,
+    /// Since they were last taken.
+    pub rows: Rows,
+    /// All but its rows.
     pub output: Output,
     /// What ends have sent and their hosts have not taken yet, ...
     pub out: Vec<u32>,

@@ -11,7 +11,7 @@ use knee_units::rng::{Lateness, Stream};
 use crate::event::{EndpointId, EventQueue, Side, Target, Work};
 use crate::flow::{End, Flow};
 use crate::host::{self, FourTuple, Host, HostType, Late};
-use crate::{Options, Output, Progress, SimError};
+use crate::{Options, Output, Progress, Rows, SimError};
 use knee_tcp::Endpoint;
 use knee_tcp::segment::Slab;
 
@@ -76,6 +76,7 @@ impl World {
                 now_ns: boot_ns,
                 dirty: Vec::new(),
                 unfinished: 0,
+                rows: Rows::default(),
                 output: Output::default(),
                 out: Vec::new(),
                 sends: EndpointId::new(0, Side::Sender),
@@ -167,7 +168,8 @@ impl World {
             hosts,
             open_ns,
             transfer_bytes: spec.workload.transfer_bytes(connection.bytes),
-            dirty: false,
+            // As if it were listed: of a flow whose rows are not kept nobody need know that it changed.
+            dirty: !cell.samples.any(),
             dropped_bytes: 0,
             duplicated_bytes: 0,
             path_lost_pkts: 0,
@@ -199,7 +201,7 @@ impl World {
     /// Runs on to `until` after the start, which is in it, or to the run's end where that is earlier; false: it is over.
     /// However a run is cut into steps, its output is the same.
     pub fn step(&mut self, until: Nanos) -> bool {
-        self.advance(until, &mut |_| true);
+        self.advance(until, &mut |_, _| true);
         !self.is_over()
     }
 
@@ -249,7 +251,7 @@ impl World {
             until_progress -= 1;
             if until_progress == 0 {
                 until_progress = EVENTS_PER_PROGRESS;
-                if !progress(self.now()) {
+                if !progress(self.now(), &mut self.ends.rows) {
                     return;
                 }
             }
@@ -320,6 +322,10 @@ fn refuse_lab_settings(cell: &Cell) -> Result<(), SimError> {
             let what = format!("{side}.qdisc = \"{qdisc}\" puts a qdisc on a host's interface");
             return Err(SimError::NeedsLab { what });
         }
+    }
+    if let Some(column) = cell.samples.of_kernels() {
+        let what = format!("samples = [..., \"{column}\"] names what real kernels tell");
+        return Err(SimError::NeedsLab { what });
     }
     if cell.path.keep_super_packets {
         let what = "path.super_packets = \"keep\" leaves TSO packets whole".into();

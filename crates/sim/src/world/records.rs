@@ -1,13 +1,15 @@
 //! What a run leaves: rows of its tables, captures, and the account of every byte.
 
-use knee_tables::{Event, QueueSample, Sample};
+use std::cell::LazyCell;
+
+use knee_tables::{Event, KeptSamples, QueueSample, Samples, Table, position};
 use knee_units::Nanos;
 
 use super::World;
 use super::ends::Ends;
 use crate::event::Side;
 use crate::flow::{Flow, RowId};
-use crate::{Account, CapturedPacket, Output};
+use crate::{Account, CapturedPacket, Output, Rows};
 use knee_tcp::segment::Segment;
 use knee_tcp::{HostConf, Limit};
 
@@ -31,7 +33,7 @@ impl Ends {
 
     pub(super) fn log_event(&mut self, flow: u32, event: &'static str) {
         let cc = &self.flows[flow as usize].ends[0].tcp.cc;
-        self.output.events.push(Event {
+        self.rows.events.push(Event {
             cell: self.cell.index as i32,
             rep: self.rep as i32,
             t_ns: (self.now_ns - self.boot_ns) as i64,
@@ -51,7 +53,7 @@ impl Ends {
     fn sample(&mut self, queues: Vec<QueueSample>) {
         let (cell, rep, t_ns) = (self.cell.index as i32, self.rep as i32, self.t_ns());
         for row in queues {
-            self.output.queue.push(QueueSample {
+            self.rows.queue.push(QueueSample {
                 cell,
                 rep,
                 t_ns,
@@ -64,13 +66,14 @@ impl Ends {
             let number = self.dirty[i];
             let flow = &mut self.flows[number as usize];
             flow.dirty = false;
-            let row = sample_row(
+            push_sample(
+                &mut self.rows.samples,
+                self.cell.samples,
                 flow,
                 &self.types[0].tcp,
                 self.now_ns,
                 (cell, rep, t_ns, number as i32),
             );
-            self.output.samples.push(row);
         }
         self.dirty.clear();
     }
@@ -123,40 +126,76 @@ impl Ends {
                 written_bytes: flow.ends[0].tcp.written_bytes(),
                 read_bytes: flow.ends[1].tcp.rx.bytes_read(),
             });
-            let spec = &self.cell.flows[flow.group as usize];
-            let id = RowId {
-                cell: self.cell.index as i32,
-                rep: self.rep as i32,
-                flow: number as i32,
-                name: &spec.name,
-                algorithm: &spec.algorithm,
-                workload: spec.workload.kind().name,
-                least_completion: flow
-                    .transfer_bytes
-                    .and_then(|bytes| self.cell.least_completion(spec, bytes)),
-                boot_ns: self.boot_ns,
-            };
-            let row = flow.row(id, self.now_ns);
-            self.output.flows.push(row);
         }
-        self.output
+        for number in 0..self.flows.len() {
+            self.push_row(number as u32);
+        }
+        let Rows {
+            flows,
+            samples,
+            queue,
+            events,
+        } = self.rows;
+        Output {
+            flows,
+            samples,
+            queue,
+            events,
+            ..self.output
+        }
     }
 }
 
-fn sample_row(
+impl Ends {
+    /// Appends the row of a flow, of which nothing changes any more.
+    fn push_row(&mut self, number: u32) {
+        let flow = &mut self.flows[number as usize];
+        let spec = &self.cell.flows[flow.group as usize];
+        let id = RowId {
+            cell: self.cell.index as i32,
+            rep: self.rep as i32,
+            flow: number as i32,
+            name: &spec.name,
+            algorithm: &spec.algorithm,
+            workload: spec.workload.kind().name,
+            least_completion: flow
+                .transfer_bytes
+                .and_then(|bytes| self.cell.least_completion(spec, bytes)),
+            boot_ns: self.boot_ns,
+        };
+        self.rows.flows.push(flow.row(id, self.now_ns));
+    }
+}
+
+/// Appends to the columns that are kept; the values of the others are not computed.
+macro_rules! push_kept {
+    ($samples:expr, $kept:expr, { $($column:ident: $value:expr,)* }) => {
+        // None may be left out.
+        let Samples { $($column: _,)* } = $samples;
+        $(
+            if $kept.has_at(const { position(stringify!($column), Samples::COLUMNS) }) {
+                $samples.$column.push($value);
+            }
+        )*
+    };
+}
+
+fn push_sample(
+    samples: &mut Samples,
+    kept: KeptSamples,
     flow: &Flow,
     conf: &HostConf,
     now_ns: u64,
     (cell, rep, t_ns, number): (i32, i32, i64, i32),
-) -> Sample {
+) {
     let tcp = &flow.ends[0].tcp;
     let (cc, counters, flight) = (&tcp.cc, &tcp.counters, tcp.board().flight());
-    let info = tcp.cc_info();
+    let info = LazyCell::new(|| tcp.cc_info());
     let us = |limit: Limit| (tcp.time().limited_ns(limit, now_ns) / 1_000) as i64;
-    Sample {
-        cell,
-        rep,
-        t_ns,
+    push_kept!(samples, kept, {
+        cell: cell,
+        rep: rep,
+        t_ns: t_ns,
         flow: number,
         ca_state: tcp.ca_state() as i32,
         snd_cwnd: i64::from(cc.snd_cwnd),
@@ -203,5 +242,5 @@ fn sample_row(
         bbr_pacing_gain: info.map(|info| info.pacing_gain),
         bbr_cwnd_gain: info.map(|info| info.cwnd_gain),
         cc_phase: info.map_or("", |info| info.phase),
-    }
+    });
 }

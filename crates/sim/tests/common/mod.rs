@@ -72,7 +72,7 @@ pub fn run_cell(cell: &Cell, rep: u32, capture: bool) -> Output {
             capture,
             ..Options::default()
         },
-        &mut |_| true,
+        &mut |_, _| true,
     )
     .expect("the cell can be simulated")
 }
