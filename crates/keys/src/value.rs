@@ -379,14 +379,21 @@ fn read_text(
 
 /// The table `samples` has no such column, or every row has it.
 fn no_column(path: &str, got: &str) -> Problem {
-    let known = KeptSamples::choices().map(|column| column.name);
+    let known = || KeptSamples::choices().map(|column| column.name);
+    // A name without its unit is more than a few edits away.
+    let whole = known().find(|name| {
+        name.strip_prefix(got)
+            .is_some_and(|unit| unit.starts_with('_'))
+    });
+    let meant = whole.map(String::from).or_else(|| nearest(got, known()));
     Problem::Value {
         key: path.into(),
         got: quoted(got),
-        expected: "columns of the table samples, beside cell, rep, t_ns and flow, which every row has"
-            .into(),
-        next: match nearest(got, known) {
-            Some(name) => did_you_mean(&Some(name)).trim().into(),
+        expected:
+            "columns of the table samples, beside cell, rep, t_ns and flow, which every row has"
+                .into(),
+        next: match &meant {
+            Some(_) => did_you_mean(&meant).trim().into(),
             None => "`knee list tables` prints them.".into(),
         },
     }

@@ -19,10 +19,30 @@ fn rows(from: usize, count: usize) -> RecordBatch {
     let words = ["open", "loss", "undo", "closed", "tlp"];
     let number = || from..from + count;
     let columns: Vec<(&str, ArrayRef)> = vec![
-        ("flow", Arc::new(Int32Array::from_iter_values(number().map(|n| n as i32)))),
-        ("share", Arc::new(Float64Array::from_iter(number().map(|n| (n % 7 != 0).then_some(n as f64 / 3.0))))),
-        ("name", Arc::new(StringArray::from_iter_values(number().map(|n| format!("flow {}", n / 50))))),
-        ("event", Arc::new(number().map(|n| words[n * n % words.len()]).collect::<DictionaryArray<Int32Type>>())),
+        (
+            "flow",
+            Arc::new(Int32Array::from_iter_values(number().map(|n| n as i32))),
+        ),
+        (
+            "share",
+            Arc::new(Float64Array::from_iter(
+                number().map(|n| (n % 7 != 0).then_some(n as f64 / 3.0)),
+            )),
+        ),
+        (
+            "name",
+            Arc::new(StringArray::from_iter_values(
+                number().map(|n| format!("flow {}", n / 50)),
+            )),
+        ),
+        (
+            "event",
+            Arc::new(
+                number()
+                    .map(|n| words[n * n % words.len()])
+                    .collect::<DictionaryArray<Int32Type>>(),
+            ),
+        ),
     ];
     let meaning = HashMap::from([("unit".to_owned(), "us".to_owned())]);
     let field = |(name, values): &(&str, ArrayRef)| {
@@ -44,7 +64,11 @@ fn part(folder: &Path, name: &str, batches: &[RecordBatch]) -> PathBuf {
     folder.join(format!("{name}.flows.parquet"))
 }
 
-fn composed(folder: &Path, parts: &[PathBuf], order: Option<&str>) -> (PathBuf, Vec<Option<String>>) {
+fn composed(
+    folder: &Path,
+    parts: &[PathBuf],
+    order: Option<&str>,
+) -> (PathBuf, Vec<Option<String>>) {
     let path = folder.join("flows.parquet");
     let file = File::create(&path).unwrap();
     let notes = compose(parts, order, file, &path).unwrap_or_else(|error| panic!("{error}"));
@@ -59,7 +83,11 @@ fn read(path: &Path) -> (Vec<i32>, Vec<usize>) {
     let mut numbers = Vec::new();
     for batch in builder.build().unwrap() {
         let batch = batch.unwrap();
-        let column = batch.column(0).as_any().downcast_ref::<Int32Array>().unwrap();
+        let column = batch
+            .column(0)
+            .as_any()
+            .downcast_ref::<Int32Array>()
+            .unwrap();
         numbers.extend(column.values().iter().copied());
     }
     (numbers, groups)
@@ -70,7 +98,11 @@ fn the_bytes_of_a_part_do_not_depend_on_how_its_rows_came() {
     let dir = tempfile::tempdir().unwrap();
     let count = GROUP_ROWS + 20_000;
     let whole = part(dir.path(), "whole", &[rows(0, count)]);
-    for sizes in [vec![1, 1022, 1, 1, 1023, 5000], vec![100_003], vec![16_384, 700]] {
+    for sizes in [
+        vec![1, 1022, 1, 1, 1023, 5000],
+        vec![100_003],
+        vec![16_384, 700],
+    ] {
         let (mut from, mut batches) = (0, Vec::new());
         for size in sizes.iter().cycle() {
             if from == count {
@@ -146,7 +178,8 @@ fn rows_of_a_part_that_came_out_of_order_are_put_in_order() {
     let mixed = order.chunks(10_000).map(|some| {
         let positions = arrow_array::UInt32Array::from(some.to_vec());
         let columns = late.columns().iter();
-        let columns = columns.map(|column| arrow_select::take::take(column, &positions, None).unwrap());
+        let columns =
+            columns.map(|column| arrow_select::take::take(column, &positions, None).unwrap());
         RecordBatch::try_new(late.schema(), columns.collect()).unwrap()
     });
     let mixed = part(dir.path(), "mixed", &mixed.collect::<Vec<_>>());
@@ -169,7 +202,10 @@ fn a_part_that_is_not_kept_leaves_nothing() {
     part.write("events", &rows(0, 10)).unwrap();
     let under_way = names();
     assert_eq!(under_way.len(), 2);
-    assert!(under_way.iter().all(|name| name.ends_with(".tmp")), "{under_way:?}");
+    assert!(
+        under_way.iter().all(|name| name.ends_with(".tmp")),
+        "{under_way:?}"
+    );
     drop(part);
     assert_eq!(names(), [""; 0]);
 }
@@ -190,6 +226,11 @@ fn what_is_no_part_is_named() {
         let error = compose(&[one.clone(), bad.clone()], None, file, &path).unwrap_err();
         assert!(matches!(error, Error::Read { .. }), "{error}");
         let name = bad.display().to_string();
-        assert!(error.to_string().starts_with(&format!("{name}: cannot be read: ")), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with(&format!("{name}: cannot be read: ")),
+            "{error}"
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
-use arrow_array::ffi_stream::{RecordBatchStreamReader, FFI_ArrowArrayStream};
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use knee_observe::parts;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -55,7 +55,11 @@ impl Part {
     }
 
     fn keep(&self, py: Python<'_>, note: &str) -> PyResult<()> {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let held = self
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         let part = held.ok_or_else(|| PyValueError::new_err("the part is kept already"))?;
         let kept = py.detach(|| part.keep(note));
         kept.map_err(|error| errors::parts(py, error))

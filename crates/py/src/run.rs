@@ -180,7 +180,10 @@ pub fn simulate_flows(
 }
 
 fn write(part: &Part, kept: KeptSamples, rows: Rows) -> Result<(), parts::Error> {
-    part.append("samples", &record_batch(rows.samples, |column| kept.has(column)))?;
+    part.append(
+        "samples",
+        &record_batch(rows.samples, |column| kept.has(column)),
+    )?;
     part.append("queue", &record_batch(rows.queue, |_| true))?;
     part.append("events", &record_batch(rows.events, |_| true))?;
     part.append("flows", &record_batch(rows.flows, |_| true))

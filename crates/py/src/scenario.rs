@@ -17,9 +17,9 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::arrow::ArrowTable;
 use crate::errors;
 use crate::kernel::{self, LabOutput};
-use crate::arrow::ArrowTable;
 use crate::parts::Part;
 use crate::run::{Cancel, Output, Watch, simulate, simulate_flows, simulate_into};
 

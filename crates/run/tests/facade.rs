@@ -105,7 +105,10 @@ fn columns_that_are_not_kept_stay_empty_and_change_no_others() {
         }
     }
     let text = csv(&two.samples);
-    assert!(text.starts_with("cell,rep,t_ns,flow,srtt_us,cc_phase\n3,0,"), "{text}");
+    assert!(
+        text.starts_with("cell,rep,t_ns,flow,srtt_us,cc_phase\n3,0,"),
+        "{text}"
+    );
     assert_eq!(none.samples.rows(), 0);
     for other in [&two, &none] {
         assert_eq!(csv(&all.flows), csv(&other.flows));
@@ -154,6 +157,7 @@ fn what_is_wrong_is_said() {
     let kernels = format!("samples = [\"srtt_us\", \"rcv_rtt_us\"]\n{TEXT}");
     let cell = parse(&kernels, "page", None).unwrap().cell(0).unwrap();
     let refused = Run::new(cell, 0, &Options::default()).err().unwrap();
-    let expected = "samples = [..., \"rcv_rtt_us\"] names what real kernels tell, which only a lab can";
+    let expected =
+        "samples = [..., \"rcv_rtt_us\"] names what real kernels tell, which only a lab can";
     assert!(refused.to_string().starts_with(expected), "{refused}");
 }

@@ -55,7 +55,10 @@ fn most_bytes(seconds: u32, taken: bool) -> (usize, usize) {
 fn a_run_whose_rows_are_taken_holds_no_more_when_it_is_ten_times_as_long() {
     let (short, short_rows) = most_bytes(3, true);
     let (long, long_rows) = most_bytes(30, true);
-    assert!(long_rows > 9 * short_rows, "{short_rows} and {long_rows} rows");
+    assert!(
+        long_rows > 9 * short_rows,
+        "{short_rows} and {long_rows} rows"
+    );
     assert!(long < short + short / 4, "{short} and {long} bytes");
     let (kept, _) = most_bytes(30, false);
     assert!(kept > 3 * long, "the rows weigh: {kept} and {long} bytes");

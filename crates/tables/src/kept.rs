@@ -88,7 +88,9 @@ impl From<KeptSamples> for Option<Vec<&'static str>> {
 
 fn bit(name: &str) -> Option<u128> {
     let all = Samples::COLUMNS.iter().chain(TcpInfoSamples::COLUMNS);
-    let position = all.map(|column| column.name).position(|other| other == name);
+    let position = all
+        .map(|column| column.name)
+        .position(|other| other == name);
     position.map(|position| 1 << position)
 }
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from .partitions import Partitions
 
 
+_READ_WHOLE = 1 << 15
+"""Rows up to which all columns are read at once: one by one takes longer."""
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a table."""
@@ -80,14 +84,14 @@ class Table:
         return int(self._source.num_rows)
 
     def __getitem__(self, column: str) -> pa.ChunkedArray:
-        """A column; of files no other is read. Raises MissingColumn."""
+        """A column; of large files no other is read. Raises MissingColumn."""
         import pyarrow as pa
 
         if column not in self._schema.names:
             expected = f"got the column {column!r}; expected one of {', '.join(self.columns)}."
             raise MissingColumn(self._why(column) or expected)
-        if isinstance(self._source, pa.Table):
-            return self._source[column]
+        if isinstance(self._source, pa.Table) or len(self) <= _READ_WHOLE:
+            return self.arrow()[column]
         return self._source.read([column])[column]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

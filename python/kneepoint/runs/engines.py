@@ -31,8 +31,9 @@ LAB_SECONDS = 1.5
 class Job:
     """What is run: a scenario that was read, its text and name, and where programs may leave what they print.
 
-    `parts`: the folder that a simulated repetition's rows go to while it runs; None keeps them in memory. `bpf`: the kernel engine takes our build of an algorithm also where the kernel has its own. `user`: who the
-    scenario's programs run as; None where it has none.
+    `parts`: the folder that a simulated repetition's rows go to while it runs; None keeps them in memory. `bpf`: the
+    kernel engine takes our build of an algorithm also where the kernel has its own. `user`: who the scenario's programs
+    run as; None where it has none.
     """
 
     scenario: _core.Scenario

@@ -119,7 +119,8 @@ class _Rows:
         texts = self.table[name].combine_chunks()
         coded = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
         found = np.array([applies(text) for text in coded.dictionary.to_pylist()], dtype=np.float64)
-        return found[coded.indices.to_numpy()][self.order]
+        of_rows: Floats = found[coded.indices.to_numpy()]
+        return of_rows[self.order]
 
     def first_texts(self, name: str) -> list[str]:
         """The first text of each range."""

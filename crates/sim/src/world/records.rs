@@ -148,7 +148,7 @@ impl Ends {
 
 impl Ends {
     /// Appends the row of a flow, of which nothing changes any more.
-    fn push_row(&mut self, number: u32) {
+    pub(super) fn push_row(&mut self, number: u32) {
         let flow = &mut self.flows[number as usize];
         let spec = &self.cell.flows[flow.group as usize];
         let id = RowId {
