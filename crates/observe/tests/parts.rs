@@ -189,7 +189,7 @@ fn rows_of_a_part_that_came_out_of_order_are_put_in_order() {
     let (path, _) = composed(dir.path(), &[whole], Some("flow"));
     let (numbers, _) = read(&path);
     assert!(numbers.into_iter().eq(0..count as i32));
-    // The last row group is small, so that it is decoded in both cases.
+    // Of these two row groups were copied and none of the others.
     assert!(sorted == std::fs::read(path).unwrap());
 }
 

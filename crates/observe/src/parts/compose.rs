@@ -11,7 +11,9 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 use arrow_select::concat::concat;
 use arrow_select::take::take;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
 use parquet::errors::{ParquetError, Result as Parquet};
 
 use super::Error;
@@ -82,7 +84,9 @@ struct Opened {
 impl Opened {
     fn new(path: &Path) -> Parquet<Opened> {
         let file = File::open(path)?;
-        let about = ArrowReaderMetadata::load(&file, Default::default())?;
+        // In full, as a copied row group is described by it.
+        let options = ArrowReaderOptions::new().with_encoding_stats_as_mask(false);
+        let about = ArrowReaderMetadata::load(&file, options)?;
         Ok(Opened { file, about })
     }
 
