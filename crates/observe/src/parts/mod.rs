@@ -1,8 +1,8 @@
 //! Tables that are written while they grow, in parts, and put together afterwards without being held.
 //!
 //! A [`Part`] is a Parquet file per table, which appear together or not at all. [`compose`] makes one file of a table's
-//! parts: it copies large row groups as they are and puts small ones together. The bytes of a file depend on its rows
-//! alone, however they came: in large batches or small ones, from one process or several.
+//! parts: it copies large row groups as they are and puts small ones together. The bytes of a part depend on its rows
+//! alone, however they came: in large batches or small ones, from one process or several; those of a table on its parts.
 
 mod compose;
 mod part;
