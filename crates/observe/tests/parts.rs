@@ -177,7 +177,7 @@ fn rows_of_a_part_that_came_out_of_order_are_put_in_order() {
     let count = 2 * GROUP_ROWS + 100;
     // Every eighth comes after the others, as connections that end late do.
     let late = rows(0, count);
-    let is_late = |n: &u32| n % 8 == 0;
+    let is_late = |n: &u32| n.is_multiple_of(8);
     let order: Vec<u32> = (0..count as u32)
         .filter(|n| !is_late(n))
         .chain((0..count as u32).filter(is_late))
