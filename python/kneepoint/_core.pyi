@@ -169,12 +169,34 @@ class Scenario:
         capture: bool = False,
         cancel: Cancel | None = None,
         progress: Callable[[int], object] | None = None,
-        noise_ns: int | None = None,
     ) -> Output:
-        """Simulates one repetition without the GIL. `noise_ns`: with that noise at both hosts.
+        """Simulates one repetition without the GIL.
 
         `progress` is called now and then with the virtual time reached, in ns. Raises `Cancelled`, `EngineError`.
         """
+
+    def run_cell_into(
+        self,
+        part: Part,
+        index: int,
+        rep: int,
+        *,
+        cancel: Cancel | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> int:
+        """The same with the rows written to a part while it runs, which is not kept yet; returns the data packets that
+        entered the path. Raises also OSError, RunFolderError."""
+
+    def run_late(
+        self,
+        index: int,
+        rep: int,
+        noise_ns: int,
+        *,
+        cancel: Cancel | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> ArrowTable:
+        """The flows of one repetition with that noise at both hosts; no other rows are gathered."""
 
     def run_in_lab(
         self,
@@ -374,6 +396,27 @@ def import_files(
     The report, and the rows of its tables where `out` is null and `dry_run` false; nothing is written and no row given
     back where there is none, or with `strict` where something is not understood. Raises `UsageError`, `RunFolderError`,
     `OSError` (a file) and what `progress` raises.
+    """
+
+class Part:
+    """The tables of one repetition as Parquet files NAME.TABLE.parquet of a folder, which have these names when `keep`
+    returns, that of the table `last` last of all. One that is dropped before leaves nothing.
+
+    Methods raise OSError, RunFolderError.
+    """
+
+    def __init__(self, folder: Folder, name: str, last: str) -> None: ...
+    def write(self, table: str, rows: object) -> None:
+        """Appends the rows of an Arrow stream to a table, which begins with the first of them, or with none."""
+
+    def keep(self, note: str) -> None:
+        """Ends the files; the note stands in that of the table `last`."""
+
+def compose(parts: Sequence[Path], order: str | None, out: int, path: Path) -> list[str | None]:
+    """Writes the rows of parts of a table, in their order, to the descriptor `out`; returns their notes.
+
+    `order`: the column that the rows of each part are put in the order of, where they came in another. `path`: what
+    errors of writing call the file. Raises OSError, RunFolderError (a part cannot be read).
     """
 
 class Folder:

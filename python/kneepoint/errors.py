@@ -71,5 +71,9 @@ class MissingTable(RunFolderError):
     """A table asked of a run that does not hold it."""
 
 
+class MissingColumn(RunFolderError):
+    """A column asked of a table that does not hold it."""
+
+
 class Cancelled(KneepointError):
     """A repetition stopped by its `Cancel` before its end; nothing of it is kept."""

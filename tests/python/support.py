@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from kneepoint import _core
+from kneepoint.datasets.table import Table
 
 SMALL = """\
 title = "Small"
@@ -32,7 +33,7 @@ algorithm = ["cubic", "bbr1"]
 TYPES = {"i32": pa.int32(), "i64": pa.int64(), "f64": pa.float64(), "bool": pa.bool_()}
 
 
-def flows(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+def flows(rows: Iterable[Mapping[str, Any]]) -> Table:
     """A `flows` table; columns that a row leaves out are null, or 0 where the statistics need a number."""
     names = [column["name"] for column in _core.tables()["flows"]]
     texts = {"name", "algorithm", "workload"}
@@ -46,7 +47,7 @@ def flows(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     full = [{name: row.get(name, default(name)) for name in names} for row in rows]
     types = {name: pa.string() if name in texts else pa.float64() for name in names}
     types |= {name: pa.int32() for name in ("cell", "rep", "flow", "group")}
-    return pa.Table.from_pylist(full, schema=pa.schema(list(types.items())))
+    return Table(pa.Table.from_pylist(full, schema=pa.schema(list(types.items()))))
 
 
 def flow(cell: int, rep: int, goodput: float, algorithm: str = "cubic", group: int = 0, **more: Any) -> dict[str, Any]:
@@ -84,7 +85,7 @@ def cell(index: int, axes: Sequence[tuple[str, str]], *algorithms: str, **more: 
     }
 
 
-def compared(values: Mapping[str, Sequence[float]]) -> tuple[pa.Table, list[dict[str, Any]]]:
+def compared(values: Mapping[str, Sequence[float]]) -> tuple[Table, list[dict[str, Any]]]:
     """A comparison: goodput of each algorithm by repetition, each algorithm in a cell of its own."""
     rows = [
         flow(index, rep, goodput, algorithm)

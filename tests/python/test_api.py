@@ -145,6 +145,7 @@ def test_errors_are_of_one_family(tmp_path: Path) -> None:
     for error in (kneepoint.ScenarioError, kneepoint.EngineError, kneepoint.UsageError, kneepoint.RunFolderError):
         assert issubclass(error, kneepoint.KneepointError)
     assert issubclass(kneepoint.MissingTable, kneepoint.RunFolderError)
+    assert issubclass(kneepoint.MissingColumn, kneepoint.RunFolderError)
     assert issubclass(kneepoint.KernelUnsupported, kneepoint.EngineError)
 
 

@@ -14,7 +14,7 @@ import pytest
 from kneepoint.datasets.dataset import Dataset
 from kneepoint.errors import MissingTable, RunFolderError
 from kneepoint.runs import tables
-from kneepoint.runs.folder import RunFolder, next_free
+from kneepoint.runs.folder import RunFolder, Written, next_free
 from kneepoint.runs.results import Run
 from support import cell
 
@@ -35,8 +35,9 @@ def part(key: tuple[int, int], rows: int = 3, event: str = "open") -> dict[str, 
     field = pa.field("value", pa.int64(), metadata={"unit": "us", "doc": "d", "source": "s"})
     schema = pa.schema([field], metadata={"repetition": json.dumps({"data_packets": key[0] * 10 + key[1]})})
     table = pa.table({"value": [key[0] * 100 + key[1]] * rows}, schema=schema)
+    flows = table.append_column("flow", pa.array(range(rows), pa.int32()))
     events = pa.table({"event": pa.array([event] * rows).dictionary_encode()})
-    return {"flows": table, "samples": table, "queue": table, "events": events}
+    return {"flows": flows, "samples": table, "queue": table, "events": events}
 
 
 def test_parts_are_merged_in_the_order_of_the_matrix(tmp_path: Path) -> None:
@@ -82,15 +83,15 @@ def test_merging_twice_and_in_any_order_of_arrival_gives_the_same_bytes(tmp_path
     assert written[0] == written[1]
 
 
-def test_columns_keep_their_metadata_and_tables_are_zstd(tmp_path: Path) -> None:
+def test_columns_keep_their_metadata_and_tables_are_compressed(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "run")
     folder.write_part((0, 0), part((0, 0)))
     folder.merge(META, folder.parts())
     field = Dataset(folder.path).rows("samples").schema.field("value")
     assert field.metadata == {b"unit": b"us", b"doc": b"d", b"source": b"s"}
     file = pq.ParquetFile(folder.path / "flows.parquet")
-    assert file.metadata.row_group(0).column(0).compression == "ZSTD"
-    assert b"repetition" not in (file.schema_arrow.metadata or {})
+    assert file.metadata.row_group(0).column(0).compression == "LZ4"
+    assert b"repetition" not in {**(file.schema_arrow.metadata or {}), **(file.metadata.metadata or {})}
     assert all(field.metadata[b"doc"] for field in Dataset(folder.path).rows("runs").schema)
 
 
@@ -102,23 +103,32 @@ def test_many_small_parts_share_row_groups_and_large_ones_are_split(tmp_path: Pa
     folder.merge(META, folder.parts())
     metadata = pq.ParquetFile(folder.path / "flows.parquet").metadata
     assert metadata.num_rows == 300_030
-    assert metadata.num_row_groups == 3
+    assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [30, 1 << 17, 1 << 17, 37_856]
 
 
 def test_half_written_parts_are_no_parts(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "run")
     folder.write_part((0, 0), part((0, 0)))
-    (folder.path / "parts" / ".c000000-r0001.arrow.99.tmp").write_bytes(b"half")
+    for name in (".c000000-r0001.flows.parquet.99.tmp", "c000000-r0001.samples.parquet", "c000000-r0001.queue.parquet"):
+        (folder.path / "parts" / name).write_bytes(b"half")
     assert folder.parts() == [(0, 0)]
+    with folder.writing_part((0, 1)) as under_way:
+        for name, table in part((0, 1)).items():
+            under_way.write(name, table)
+    assert folder.parts() == [(0, 0)]
+    folder.keep_part((0, 1), Written(under_way, {"data_packets": 7}))
+    assert folder.parts() == [(0, 0), (0, 1)]
+    assert folder.merge(META, folder.parts())[0, 1] == {"data_packets": 7}
 
 
 def test_a_damaged_part_is_named(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "run")
     folder.write_part((0, 0), part((0, 0)))
-    file = folder.path / "parts" / "c000000-r0000.arrow"
-    file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(RunFolderError, match=r"c000000-r0000.arrow: cannot be read"):
-        folder.merge(META, folder.parts())
+    for table in ("events", "flows"):
+        file = folder.path / "parts" / f"c000000-r0000.{table}.parquet"
+        file.write_bytes(file.read_bytes()[:100])
+        with pytest.raises(RunFolderError, match=rf"c000000-r0000.{table}.parquet: cannot be read: .* --resume again"):
+            folder.merge(META, folder.parts())
     assert not list(folder.path.glob("*.parquet")) and not list(folder.path.glob(".*.tmp"))
 
 
@@ -183,3 +193,14 @@ def test_the_next_free_name_is_after_all_that_exist(tmp_path: Path) -> None:
     for name in ("demo-2", "demo-10", "demo-x", "other-44"):
         (tmp_path / name).mkdir()
     assert next_free(tmp_path, "demo") == tmp_path / "demo-11"
+
+
+def test_rows_of_flows_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    """They come as connections end."""
+    folder = RunFolder.create(tmp_path / "run")
+    found = part((0, 0), rows=5)
+    found["flows"] = found["flows"].take([3, 0, 4, 2, 1])
+    folder.write_part((0, 0), found)
+    folder.write_part((0, 1), part((0, 1), rows=2))
+    folder.merge(META, folder.parts())
+    assert Dataset(folder.path).rows("flows")["flow"].to_pylist() == [0, 1, 2, 3, 4, 0, 1]

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
+from kneepoint.datasets.table import Table
 from kneepoint.evidence import metrics, stats
 from kneepoint.runs import groups
 from kneepoint.runs.summary import summarise
@@ -176,7 +177,7 @@ def test_a_flow_that_stays_and_came_late_keeps_its_own_rate() -> None:
 
 def test_flows_that_are_no_transfers_have_no_metric_of_them() -> None:
     table = flows([flow(0, 0, 1.0), flow(0, 1, 2.0)])
-    for rows in (table, table.drop_columns(["transfer_bytes", "slowdown"])):
+    for rows in (table, Table(table.arrow().drop_columns(["transfer_bytes", "slowdown"]))):
         [group] = summarise(rows, None, [cell(0, [], "cubic")]).groups
         assert not [name for name in group.metrics if name.startswith(("transfers", "completion", "slowdown"))]
         assert group.sizes == []
@@ -220,10 +221,10 @@ def test_utilisation_leaves_the_warm_up_out() -> None:
             "sent_bytes": [0, 12_500_000, 12_500_000 + 56_250_000],
         }
     )
-    [total] = summarise(flows([flow(0, 0, 1.0)]), queue, [cell(0, [], "cubic")]).totals
+    [total] = summarise(flows([flow(0, 0, 1.0)]), queue.to_batches(), [cell(0, [], "cubic")]).totals
     assert total.metrics["utilisation"].mean == pytest.approx(0.5)
     unlimited = cell(0, [], "cubic", rate_bits_per_sec=None)
-    [total] = summarise(flows([flow(0, 0, 1.0)]), queue, [unlimited]).totals
+    [total] = summarise(flows([flow(0, 0, 1.0)]), queue.to_batches(), [unlimited]).totals
     assert "utilisation" not in total.metrics
 
 
@@ -237,9 +238,16 @@ def test_utilisation_is_of_each_cell_and_each_repetition() -> None:
     ]
     table = flows([flow(c, r, 1.0) for c, r in sent])
     cells = [cell(c, [("path.rtt", f"{c}ms")], "cubic") for c in (0, 1)]
-    first, second = summarise(table, pa.Table.from_pylist(rows), cells).totals
+    queue = pa.Table.from_pylist(rows)
+    first, second = summarise(table, queue.to_batches(), cells).totals
     assert first.values["utilisation"].tolist() == pytest.approx([0.2, 0.4])
     assert second.values["utilisation"].tolist() == pytest.approx([0.8, 1.0])
+    # A few rows at a time, and in any order.
+    for batches in (queue.to_batches(1), queue.to_batches(3), queue.to_batches(1)[::-1]):
+        again = summarise(table, batches, cells).totals
+        assert [total.values["utilisation"].tolist() for total in again] == [
+            total.values["utilisation"].tolist() for total in (first, second)
+        ]
 
 
 def test_one_repetition_is_warned_of() -> None:

@@ -13,7 +13,7 @@ import synthetic
 import traces
 from drawn import panels
 from kneepoint.live import trace
-from kneepoint.pages import export, figures, marks, palette, series, theme, trace_page
+from kneepoint.pages import export, figures, marks, palette, sources, theme, trace_page
 from kneepoint.pages.figures import delay_goodput, timeseries
 from kneepoint.pages.run import ReportRun
 
@@ -55,7 +55,7 @@ def test_every_panel_of_a_trace_has_its_grid_at_the_ticks_of_the_lowest(traced):
 
 def test_a_constant_has_room_above_it_in_every_panel(tmp_path):
     found = over_time(synthetic.write_run(tmp_path / "run", constant=True))
-    assert len(found) == len(series.PANELS)
+    assert len(found) == len(sources.SAMPLES.panels) + 1, "one of them is the queue"
     for panel in found:
         heights = [y for line in panel.lines for _, y in line]
         assert min(heights) >= LEAST_ROOM and max(heights) <= panel.height

@@ -90,6 +90,8 @@ pub enum Kind {
     Keys,
     /// Rows of a table, counted from 1.
     Rows,
+    /// Columns of the table `samples`.
+    Samples,
     Bytes {
         min: u64,
         max: u64,
@@ -129,7 +131,10 @@ pub enum Kind {
 impl Kind {
     /// Does a list belong to the value, and make no axis?
     pub fn takes_list(&self) -> bool {
-        matches!(self, Kind::Outages | Kind::RttChanges | Kind::Keys)
+        matches!(
+            self,
+            Kind::Outages | Kind::RttChanges | Kind::Keys | Kind::Samples
+        )
     }
 
     /// What may be written, as errors and help say it.
@@ -155,6 +160,9 @@ impl Kind {
                     .into()
             }
             Kind::Rows => "rows of the table such as \"1..500\", from 1 on".into(),
+            Kind::Samples => {
+                "a list of columns of the table samples, such as [\"srtt_us\", \"snd_cwnd\"], or [] for no row of it".into()
+            }
             Kind::Bytes { min, max } => format!("{BYTES_FORMS} from {min}B to {max}B"),
             Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
             Kind::CountOrUnlimited { min, max } => {

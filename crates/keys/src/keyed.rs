@@ -1,5 +1,6 @@
 //! Structs whose fields are keys of a table: each key is declared once, with the field that has its value.
 
+use knee_tables::KeptSamples;
 use knee_units::{Nanos, Rate};
 
 use crate::key::{Key, Kind};
@@ -162,6 +163,21 @@ impl Field for Option<u64> {
 
     fn shown(&self, _kind: &Kind) -> Vec<String> {
         vec![self.map_or("unlimited".into(), |n| n.to_string())]
+    }
+}
+
+impl Field for KeptSamples {
+    fn read(values: &[Option<&Value>]) -> Option<KeptSamples> {
+        match values {
+            [None] => Some(KeptSamples::ALL),
+            [Some(Value::Samples(kept))] => Some(*kept),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, _kind: &Kind) -> Vec<String> {
+        let shown = |names: Vec<&str>| format!("[{}]", names.join(", "));
+        self.chosen().map(shown).into_iter().collect()
     }
 }
 

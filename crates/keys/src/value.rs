@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use knee_path::RttChange;
+use knee_tables::KeptSamples;
 use knee_transit::loss::{LossError, LossSpec};
 use knee_transit::trace::{self, Outage, RateTrace};
 use knee_units::files::Files;
-use knee_units::parse::{self, BufferSize, UnitError, quoted};
+use knee_units::parse::{self, BufferSize, UnitError, did_you_mean, quoted};
 use knee_units::{Nanos, Rate};
 use toml_edit::Value as Toml;
 
@@ -28,6 +29,7 @@ pub enum Value {
     /// The first and the last, from 1.
     Range(usize, usize),
     Keys(Vec<String>),
+    Samples(KeptSamples),
     Bytes(u64),
     Count(u64),
     /// A count's `unlimited`.
@@ -97,6 +99,23 @@ pub fn read(
             let text = texts.ok_or_else(|| wrong(""))?.join(", ");
             Ok((read_text(kind, path, &text, names, files)?, text))
         }
+        (Kind::Samples, Toml::Array(list)) => {
+            let names: Option<Vec<&str>> = list.iter().map(Toml::as_str).collect();
+            let names = names.ok_or_else(|| {
+                let bad = list.iter().find(|toml| toml.as_str().is_none());
+                Problem::Value {
+                    key: path.into(),
+                    got: bad.map(shown).unwrap_or_default(),
+                    expected: kind.forms(),
+                    next: String::new(),
+                }
+            })?;
+            match KeptSamples::of(names.iter().copied()) {
+                Ok(kept) => Ok((Value::Samples(kept), names.join(", "))),
+                Err(unknown) => Err(no_column(path, unknown)),
+            }
+        }
+        (Kind::Samples, _) => Err(wrong("")),
         (_, Toml::String(text)) => {
             let text = text.value();
             Ok((read_text(kind, path, text, names, files)?, text.clone()))
@@ -350,9 +369,33 @@ fn read_text(
                 Err(wrong())
             }
         }
-        Kind::Count { .. } | Kind::CountOrUnlimited { .. } | Kind::Choice(_) | Kind::Flag => {
-            Err(wrong())
-        }
+        Kind::Count { .. }
+        | Kind::CountOrUnlimited { .. }
+        | Kind::Choice(_)
+        | Kind::Flag
+        | Kind::Samples => Err(wrong()),
+    }
+}
+
+/// The table `samples` has no such column, or every row has it.
+fn no_column(path: &str, got: &str) -> Problem {
+    let known = || KeptSamples::choices().map(|column| column.name);
+    // A name without its unit is more than a few edits away.
+    let whole = known().find(|name| {
+        name.strip_prefix(got)
+            .is_some_and(|unit| unit.starts_with('_'))
+    });
+    let meant = whole.map(String::from).or_else(|| nearest(got, known()));
+    Problem::Value {
+        key: path.into(),
+        got: quoted(got),
+        expected:
+            "columns of the table samples, beside cell, rep, t_ns and flow, which every row has"
+                .into(),
+        next: match &meant {
+            Some(_) => did_you_mean(&meant).trim().into(),
+            None => "`knee list tables` prints them.".into(),
+        },
     }
 }
 

@@ -14,6 +14,7 @@
 pub mod anonymise;
 pub mod column;
 pub mod folder;
+pub mod parts;
 pub mod segment;
 pub mod sock_diag;
 pub mod table;

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema};
-use knee_tables::Column;
+use knee_tables::{Column, position};
+
 /// The column of that name of a run's table, word for word.
-pub use knee_tables::like;
+pub const fn like(name: &str, columns: &[Column]) -> Column {
+    columns[position(name, columns)]
+}
 
 /// Rows of a batch at most.
 pub const ROWS: usize = 8192;

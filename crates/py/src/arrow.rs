@@ -28,8 +28,12 @@ pub struct ArrowTable {
 impl ArrowTable {
     pub fn new<T: Table + RefUnwindSafe + Send + Sync + 'static>(table: T) -> Self {
         ArrowTable {
-            batch: record_batch(table),
+            batch: record_batch(table, |_| true),
         }
+    }
+
+    pub fn of(batch: RecordBatch) -> Self {
+        ArrowTable { batch }
     }
 
     pub fn batch(&self) -> &RecordBatch {
@@ -114,13 +118,17 @@ impl ArrowBatches {
     }
 }
 
-/// The table as a record batch. Columns of plain numbers are lent, not copied:
-/// the batch keeps the table alive.
-fn record_batch<T: Table + RefUnwindSafe + Send + Sync + 'static>(table: T) -> RecordBatch {
+/// The columns of the table that are kept as a record batch. Columns of plain numbers are lent, not copied: the batch
+/// keeps the table alive.
+pub fn record_batch<T: Table + RefUnwindSafe + Send + Sync + 'static>(
+    table: T,
+    kept: impl Fn(&str) -> bool,
+) -> RecordBatch {
     let table = Arc::new(table);
     let mut fields = Vec::with_capacity(T::COLUMNS.len());
     let mut arrays = Vec::with_capacity(T::COLUMNS.len());
-    for (column, values) in T::COLUMNS.iter().zip(table.values()) {
+    let columns = T::COLUMNS.iter().zip(table.values());
+    for (column, values) in columns.filter(|(column, _)| kept(column.name)) {
         let array = array(values, &table);
         let nullable = matches!(values, Values::OptI64(_) | Values::OptF64(_));
         fields.push(

@@ -86,6 +86,19 @@ pub fn folder(py: Python<'_>, error: knee_observe::folder::Error) -> PyErr {
     }
 }
 
+/// What cannot be written of a part or a table of parts: an OSError; what cannot be read: a RunFolderError.
+pub fn parts(py: Python<'_>, error: knee_observe::parts::Error) -> PyErr {
+    use knee_observe::parts::Error;
+    match error {
+        Error::Folder(error) => folder(py, error),
+        Error::Write { path, source } => file(&source, &path),
+        Error::Read { .. } => {
+            let advice = "Remove it and what has the same beginning, and --resume again.";
+            front_error(py, "RunFolderError", format!("{error}. {advice}"))
+        }
+    }
+}
+
 pub fn refused(py: Python<'_>, refused: Refused) -> PyErr {
     let class = if refused.unsupported {
         "KernelUnsupported"

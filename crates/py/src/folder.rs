@@ -83,6 +83,10 @@ impl Folder {
 }
 
 impl Folder {
+    pub fn held(&self) -> &folder::Folder {
+        &self.held
+    }
+
     fn of(py: Python<'_>, held: Result<folder::Folder, folder::Error>) -> PyResult<Folder> {
         let held = held.map_err(|error| errors::folder(py, error))?;
         Ok(Folder { held })

@@ -12,6 +12,7 @@ mod folder;
 mod import;
 mod kernel;
 mod loader;
+mod parts;
 mod pcapng;
 mod record;
 mod registry;
@@ -40,6 +41,8 @@ mod _core {
     use crate::kernel::{LabOutput, enter_lab};
     #[pymodule_export]
     use crate::loader::{LoadedAlgorithms, in_kernel, load, load_for_run, unload};
+    #[pymodule_export]
+    use crate::parts::{Part, compose};
     #[pymodule_export]
     use crate::record::{give_back_memory, left_out, record, sockets};
     #[pymodule_export]

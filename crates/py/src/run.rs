@@ -6,18 +6,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use knee_observe::folder::{Error, Folder, Readers};
-use knee_run::{CapturedPacket, FourTuple, Options, Run};
+use knee_observe::parts;
+use knee_run::{CapturedPacket, FourTuple, Options, Rows, Run};
 use knee_scenario::Cell;
+use knee_tables::{KeptSamples, Table};
 use knee_units::Nanos;
 use pyo3::prelude::*;
 
-use crate::arrow::ArrowTable;
+use crate::arrow::{ArrowTable, record_batch};
 use crate::errors;
+use crate::parts::Part;
 use crate::pcapng::{self, Payload};
 
 /// How often a running repetition looks at signals and tells its progress:
 /// often enough for a person, too seldom to cost anything.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
+/// Rows that a run gathers before they are written.
+const BATCH_ROWS: usize = 1 << 14;
 
 /// A flag shared with running repetitions; once set, they stop.
 #[pyclass(frozen, module = "kneepoint._core")]
@@ -94,52 +99,138 @@ impl Output {
     }
 }
 
+/// What watches a run and may end it.
+#[derive(Clone, Copy, Default)]
+pub struct Watch<'a> {
+    pub cancel: Option<&'a Py<Cancel>>,
+    /// Called now and then with the virtual time reached.
+    pub progress: Option<&'a Py<PyAny>>,
+}
+
 /// Runs the cell; raises what the watcher raised, `Cancelled` or `EngineError`.
 pub fn simulate(
     py: Python<'_>,
     cell: Cell,
     rep: u32,
     capture: bool,
-    cancel: Option<&Py<Cancel>>,
-    progress: Option<&Py<PyAny>>,
+    watch: Watch<'_>,
 ) -> PyResult<Output> {
+    let kept = cell.samples;
+    let output = watched(py, cell, rep, capture, watch, |_| Ok(()))?;
+    let table = |batch| Py::new(py, ArrowTable::of(batch));
+    Ok(Output {
+        flows: table(record_batch(output.flows, |_| true))?,
+        samples: table(record_batch(output.samples, |column| kept.has(column)))?,
+        queue: table(record_batch(output.queue, |_| true))?,
+        events: table(record_batch(output.events, |_| true))?,
+        data_packets: output.data_packets,
+        capture: capture.then_some(output.capture),
+        tuples: output.tuples,
+    })
+}
+
+/// The same with the rows written to a part as they come; returns the packets that entered the path.
+pub fn simulate_into(
+    py: Python<'_>,
+    part: &Part,
+    cell: Cell,
+    rep: u32,
+    watch: Watch<'_>,
+) -> PyResult<u64> {
+    let kept = cell.samples;
+    let output = watched(py, cell, rep, false, watch, |rows| {
+        let gathered = [rows.samples.rows(), rows.queue.rows(), rows.events.rows()];
+        if gathered.iter().sum::<usize>() + rows.flows.rows() < BATCH_ROWS {
+            return Ok(());
+        }
+        write(part, kept, std::mem::take(rows))
+    })?;
+    let data_packets = output.data_packets;
+    let last = Rows {
+        flows: output.flows,
+        samples: output.samples,
+        queue: output.queue,
+        events: output.events,
+    };
+    let written = py.detach(|| write(part, kept, last));
+    written.map_err(|error| errors::parts(py, error))?;
+    Ok(data_packets)
+}
+
+/// The flows alone: rows of other tables are dropped as they come.
+pub fn simulate_flows(
+    py: Python<'_>,
+    cell: Cell,
+    rep: u32,
+    watch: Watch<'_>,
+) -> PyResult<ArrowTable> {
+    let kept = Cell {
+        samples: KeptSamples::NONE,
+        ..cell
+    };
+    let output = watched(py, kept, rep, false, watch, |rows| {
+        let flows = std::mem::take(&mut rows.flows);
+        *rows = Rows {
+            flows,
+            ..Rows::default()
+        };
+        Ok(())
+    })?;
+    Ok(ArrowTable::new(output.flows))
+}
+
+fn write(part: &Part, kept: KeptSamples, rows: Rows) -> Result<(), parts::Error> {
+    part.append(
+        "samples",
+        &record_batch(rows.samples, |column| kept.has(column)),
+    )?;
+    part.append("queue", &record_batch(rows.queue, |_| true))?;
+    part.append("events", &record_batch(rows.events, |_| true))?;
+    part.append("flows", &record_batch(rows.flows, |_| true))
+}
+
+/// Runs the cell without the GIL; `take` may take the rows gathered so far.
+fn watched(
+    py: Python<'_>,
+    cell: Cell,
+    rep: u32,
+    capture: bool,
+    watch: Watch<'_>,
+    mut take: impl FnMut(&mut Rows) -> Result<(), parts::Error> + Send,
+) -> PyResult<knee_run::Output> {
+    let Watch { cancel, progress } = watch;
     let cancel = cancel.map(|cancel| cancel.get());
     let cancelled = || cancel.is_some_and(|cancel| cancel.set.load(Ordering::Relaxed));
     let options = Options {
         capture,
         ..Options::default()
     };
-    let mut raised = None;
+    let (mut raised, mut failed) = (None, None);
     let result = py.detach(|| {
         let mut reported = Instant::now();
-        let mut watch = |now| {
+        let mut watch = |now, rows: &mut Rows| {
             if cancelled() {
                 return false;
             }
+            failed = take(rows).err();
             if reported.elapsed() >= REPORT_INTERVAL {
                 reported = Instant::now();
                 raised = report(now, progress).err();
             }
-            raised.is_none()
+            raised.is_none() && failed.is_none()
         };
         Run::new(cell, rep, &options).map(|run| run.to_end(&mut watch))
     });
+    if let Some(error) = failed {
+        return Err(errors::parts(py, error));
+    }
     if let Some(error) = raised {
         return Err(error);
     }
     if cancelled() {
         return Err(errors::cancelled(py));
     }
-    let output = result.map_err(|error| errors::engine(py, &error))?;
-    Ok(Output {
-        flows: Py::new(py, ArrowTable::new(output.flows))?,
-        samples: Py::new(py, ArrowTable::new(output.samples))?,
-        queue: Py::new(py, ArrowTable::new(output.queue))?,
-        events: Py::new(py, ArrowTable::new(output.events))?,
-        data_packets: output.data_packets,
-        capture: capture.then_some(output.capture),
-        tuples: output.tuples,
-    })
+    result.map_err(|error| errors::engine(py, &error))
 }
 
 /// Lets Python handle signals (on the main thread) and tells it the time reached.

@@ -17,9 +17,11 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::arrow::ArrowTable;
 use crate::errors;
 use crate::kernel::{self, LabOutput};
-use crate::run::{Cancel, Output, simulate};
+use crate::parts::Part;
+use crate::run::{Cancel, Output, Watch, simulate, simulate_flows, simulate_into};
 
 /// A scenario file, resolved into cells.
 #[pyclass(frozen, module = "kneepoint._core")]
@@ -113,10 +115,8 @@ impl Scenario {
             .collect()
     }
 
-    /// Simulates one repetition of one cell without the GIL; `noise_ns`: with
-    /// that noise at both hosts, whatever the scenario says of it.
-    #[pyo3(signature = (index, rep, *, capture=false, cancel=None, progress=None, noise_ns=None))]
-    #[expect(clippy::too_many_arguments, reason = "the names are Python's to see")]
+    /// Simulates one repetition of one cell without the GIL.
+    #[pyo3(signature = (index, rep, *, capture=false, cancel=None, progress=None))]
     fn run_cell(
         &self,
         py: Python<'_>,
@@ -125,13 +125,52 @@ impl Scenario {
         capture: bool,
         cancel: Option<Py<Cancel>>,
         progress: Option<Py<PyAny>>,
-        noise_ns: Option<u64>,
     ) -> PyResult<Output> {
+        let watch = Watch {
+            cancel: cancel.as_ref(),
+            progress: progress.as_ref(),
+        };
+        simulate(py, self.cell(index)?, rep, capture, watch)
+    }
+
+    /// The flows of one repetition with that noise at both hosts, whatever the scenario says of it; no other rows are
+    /// gathered.
+    #[pyo3(signature = (index, rep, noise_ns, *, cancel=None, progress=None))]
+    fn run_late(
+        &self,
+        py: Python<'_>,
+        index: usize,
+        rep: u32,
+        noise_ns: u64,
+        cancel: Option<Py<Cancel>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<ArrowTable> {
         let mut cell = self.cell(index)?;
-        if let Some(ns) = noise_ns {
-            (cell.sender.noise, cell.receiver.noise) = (Nanos(ns), Nanos(ns));
-        }
-        simulate(py, cell, rep, capture, cancel.as_ref(), progress.as_ref())
+        (cell.sender.noise, cell.receiver.noise) = (Nanos(noise_ns), Nanos(noise_ns));
+        let watch = Watch {
+            cancel: cancel.as_ref(),
+            progress: progress.as_ref(),
+        };
+        simulate_flows(py, cell, rep, watch)
+    }
+
+    /// The same with the rows written to a part while it runs, which is not kept yet; returns the data packets that
+    /// entered the path.
+    #[pyo3(signature = (part, index, rep, *, cancel=None, progress=None))]
+    fn run_cell_into(
+        &self,
+        py: Python<'_>,
+        part: &Part,
+        index: usize,
+        rep: u32,
+        cancel: Option<Py<Cancel>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<u64> {
+        let watch = Watch {
+            cancel: cancel.as_ref(),
+            progress: progress.as_ref(),
+        };
+        simulate_into(py, part, self.cell(index)?, rep, watch)
     }
 
     /// One cell with the files that it needs, as JSON: `read_cell` reads it, in another process as well.
@@ -258,6 +297,7 @@ fn cell_dict<'py>(py: Python<'py>, cell: &Cell, facts: &Facts) -> PyResult<Bound
     )?;
     dict.set_item("duration_ns", cell.duration.0)?;
     dict.set_item("warmup_ns", cell.warmup.0)?;
+    dict.set_item("samples", cell.samples.chosen())?;
     dict.set_item("bottleneck_hop", bottleneck_hop)?;
     dict.set_item("rate_bits_per_sec", rate.map(|rate| rate.bits_per_sec()))?;
     dict.set_item("rtt_ns", rtt.0)?;
@@ -327,7 +367,10 @@ impl LoneCell {
         cancel: Option<Py<Cancel>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Output> {
-        let cell = self.cell.clone();
-        simulate(py, cell, rep, capture, cancel.as_ref(), progress.as_ref())
+        let watch = Watch {
+            cancel: cancel.as_ref(),
+            progress: progress.as_ref(),
+        };
+        simulate(py, self.cell.clone(), rep, capture, watch)
     }
 }

@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 
 use knee_tables::{Table, Values};
 
-/// The table as CSV, with the columns' names in the first line. Numbers read back as they were; what is missing is empty.
+/// The table as CSV, with the columns' names in the first line; those that the run did not keep are left out. Numbers read back as they were; what is missing is empty.
 pub fn csv<T: Table>(table: &T) -> String {
-    let values = table.values();
-    let names: Vec<&str> = T::COLUMNS.iter().map(|column| column.name).collect();
+    let columns = T::COLUMNS.iter().zip(table.values());
+    let kept = columns.filter(|(_, values)| values.len() == table.rows());
+    let (names, values): (Vec<&str>, Vec<Values<'_>>) =
+        kept.map(|(column, values)| (column.name, values)).unzip();
     let mut text = names.join(",") + "\n";
     for row in 0..table.rows() {
         for (i, column) in values.iter().enumerate() {

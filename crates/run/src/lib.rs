@@ -19,7 +19,7 @@ use std::sync::Arc;
 use knee_scenario::{AlgorithmInfo, Names, ParamInfo};
 pub use knee_scenario::{Cell, CellError, Scenario, ScenarioErrors};
 use knee_sim::World;
-pub use knee_sim::{CapturedPacket, FourTuple, Options, Output, Progress, SimError};
+pub use knee_sim::{CapturedPacket, FourTuple, Options, Output, Progress, Rows, SimError};
 use knee_units::Nanos;
 use knee_units::files::ReadFile;
 
@@ -89,12 +89,13 @@ impl Run {
         self.world.now()
     }
 
-    /// Runs to the end, or until `progress`, which is told the time reached now and then, says so.
+    /// Runs to the end, or until `progress` says so, which is told the time reached now and then and may take the rows
+    /// gathered since it last did. A run whose rows are taken holds few of them, however long it is.
     pub fn to_end(self, progress: &mut Progress) -> Output {
         self.world.run(progress)
     }
 
-    /// The tables, as far as it got.
+    /// The rows that nobody took, as far as it got.
     pub fn finish(self) -> Output {
         self.world.finish()
     }

@@ -6,13 +6,14 @@ mod host;
 pub use flow::FlowSpec;
 pub use host::Host;
 
-use knee_keys::key::Default::{Required, Value};
+use knee_keys::key::Default::{Required, Value, Words};
 use knee_keys::key::{Kind, fixed, key, secs, us};
 use knee_keys::keyed;
 use knee_keys::keyed::{Choice, Field};
 use knee_keys::value;
 use knee_path::Path;
 use knee_path::packet::HEADER_BYTES;
+use knee_tables::KeptSamples;
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;
@@ -87,6 +88,14 @@ keyed! {
             "how often flows and queues are sampled",
             "kneepoint",
         );
+        #[serde(skip_serializing_if = "KeptSamples::is_all")]
+        pub samples: KeptSamples = fixed(key(
+            "samples",
+            Kind::Samples,
+            Words("every column"),
+            "columns of the table samples that are kept",
+            "kneepoint",
+        ));
         given {
             /// The first hop in the data direction: of most scenarios the only one.
             pub path: Path,

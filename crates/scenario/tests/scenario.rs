@@ -6,7 +6,7 @@ use common::{GOOD, edited, names, read};
 use knee_path::queue::BufferLimit;
 use knee_path::queue::policer::Action;
 use knee_scenario::workload::{Bulk, RequestResponse, Transfer};
-use knee_scenario::{Pacing, Published, WorkloadSpec, describe, keys, phase_noise};
+use knee_scenario::{Cell, Pacing, Published, WorkloadSpec, describe, keys, phase_noise};
 use knee_transit::impairment::{Form, IMPAIRMENTS, Key};
 use knee_transit::loss::{LossSpec, Pattern};
 use knee_units::{Nanos, Rate};
@@ -209,6 +209,7 @@ fn every_scalar_key_but_those_of_the_whole_scenario_may_be_an_axis() {
             "claim",
             "repeat",
             "seed",
+            "samples",
             "path.outage",
             "path.rtt_change",
             "flow.name",
@@ -834,4 +835,31 @@ algorithm = "bbr1"
         .cells()
         .collect();
     assert_eq!(phase_noise(&cells[0]), Some(Nanos::from_us(600)));
+}
+
+#[test]
+fn the_columns_of_samples_that_are_kept_are_a_list_and_change_the_cell() {
+    let cell = |line: &str| {
+        let text = format!("{line}\n{GOOD}");
+        let scenario = read(&text).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(scenario.n_cells(), 1, "it is no axis");
+        scenario.cell(0).expect("it has one")
+    };
+    let (all, two, none) = (
+        cell(""),
+        cell("samples = [\"srtt_us\", \"rcv_rtt_us\"]"),
+        cell("samples = []"),
+    );
+    assert_eq!(all.samples.chosen(), None);
+    assert_eq!(two.samples.chosen(), Some(vec!["srtt_us", "rcv_rtt_us"]));
+    assert_eq!(none.samples.chosen(), Some(vec![]));
+    assert!(all.hash() != two.hash() && two.hash() != none.hash());
+    let shown = |cell: &Cell| {
+        let facts = describe(cell, &names());
+        let found = facts.into_iter().find(|(key, ..)| key == "samples");
+        found.map(|(_, value, _)| value)
+    };
+    assert_eq!(shown(&all), None);
+    assert_eq!(shown(&two).as_deref(), Some("[srtt_us, rcv_rtt_us]"));
+    assert_eq!(shown(&none).as_deref(), Some("[]"));
 }

@@ -180,19 +180,19 @@ fn unknown_keys_and_names_are_refused_with_what_is_known() {
             r#"duration = "10s""#,
             r#"duration = "10s"
 duratoin = "1s""#,
-            r#"s.toml:2: duratoin: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean "duration"?"#,
+            r#"s.toml:2: duratoin: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean "duration"?"#,
         ),
         (
             r#"duration = "10s""#,
             r#"duration = "10s"
 warm_up = "1s""#,
-            r#"s.toml:2: warm_up: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean "warmup"?"#,
+            r#"s.toml:2: warm_up: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean "warmup"?"#,
         ),
         (
             r#"duration = "10s""#,
             r#"duration = "10s"
 [pth]"#,
-            r#"s.toml:2: pth: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean "path"?"#,
+            r#"s.toml:2: pth: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean "path"?"#,
         ),
         (
             r#"rtt = "100ms""#,
@@ -831,8 +831,8 @@ algorithm = "cubic""#,
             "[path]",
             "path = 3",
             "s.toml:3: path: got 3; expected a table. Begin the table with a line [path].\n\
-             s.toml:4: rate: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean \"path.rate\"?\n\
-             s.toml:5: rtt: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean \"path.rtt\"?",
+             s.toml:4: rate: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean \"path.rate\"?\n\
+             s.toml:5: rtt: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean \"path.rtt\"?",
         ),
         (
             "[path]",
@@ -1014,7 +1014,7 @@ value = "cubic.goodput""#,
             r#"duration = "10s""#,
             r#"duration = "10s"
 publshed = []"#,
-            r#"s.toml:2: publshed: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean "published"?"#,
+            r#"s.toml:2: publshed: unknown key; known here: title, claim, duration, warmup, repeat, seed, sample_interval, samples, path, hop, sender, receiver, flow, zip, sample, expect, published. Did you mean "published"?"#,
         ),
     ]);
 }
@@ -1266,4 +1266,35 @@ fn of_more_than_20_mistakes_the_first_20_are_listed() {
         lines[20],
         "s.toml:20: only the first 20 mistakes are listed. Correct these, then run it again."
     );
+}
+
+#[test]
+fn what_is_no_column_of_samples_is_refused_with_the_nearest_named() {
+    refused(&[
+        (
+            "duration = \"10s\"",
+            "duration = \"10s\"\nsamples = [\"snd_cwnd\", \"srtt\"]",
+            r#"s.toml:2: samples: got "srtt"; expected columns of the table samples, beside cell, rep, t_ns and flow, which every row has. Did you mean "srtt_us"?"#,
+        ),
+        (
+            "duration = \"10s\"",
+            "duration = \"10s\"\nsamples = [\"goodput\"]",
+            r#"s.toml:2: samples: got "goodput"; expected columns of the table samples, beside cell, rep, t_ns and flow, which every row has. `knee list tables` prints them."#,
+        ),
+        (
+            "duration = \"10s\"",
+            "duration = \"10s\"\nsamples = [\"t_ns\"]",
+            r#"s.toml:2: samples: got "t_ns"; expected columns of the table samples, beside cell, rep, t_ns and flow, which every row has. `knee list tables` prints them."#,
+        ),
+        (
+            "duration = \"10s\"",
+            "duration = \"10s\"\nsamples = \"none\"",
+            r#"s.toml:2: samples: got "none"; expected a list of columns of the table samples, such as ["srtt_us", "snd_cwnd"], or [] for no row of it."#,
+        ),
+        (
+            "duration = \"10s\"",
+            "duration = \"10s\"\nsamples = [1]",
+            r#"s.toml:2: samples: got 1; expected a list of columns of the table samples, such as ["srtt_us", "snd_cwnd"], or [] for no row of it."#,
+        ),
+    ]);
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use knee_scenario::Cell;
 
 pub use host::FourTuple;
-pub use output::{Account, CapturedPacket, Options, Output, Progress, SimError};
+pub use output::{Account, CapturedPacket, Options, Output, Progress, Rows, SimError};
 pub use world::World;
 
 /// Runs one repetition of a cell.

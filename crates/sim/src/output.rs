@@ -5,7 +5,16 @@ use knee_units::Nanos;
 
 use crate::host::FourTuple;
 
-/// What one repetition of one cell produced.
+/// Rows of the tables that a run fills.
+#[derive(Debug, Default)]
+pub struct Rows {
+    pub flows: Flows,
+    pub samples: Samples,
+    pub queue: QueueSamples,
+    pub events: Events,
+}
+
+/// What one repetition of one cell produced. Of the tables it has the rows that nobody took while the run went on.
 #[derive(Debug, Default)]
 pub struct Output {
     pub flows: Flows,
@@ -18,7 +27,7 @@ pub struct Output {
     pub tuples: Vec<FourTuple>,
     /// Data packets that entered the path: the work done, for benchmarks.
     pub data_packets: u64,
-    /// Where every payload byte went, one per flow.
+    /// Where every payload byte went, one per flow, if asked for.
     pub accounts: Vec<Account>,
 }
 
@@ -45,6 +54,8 @@ pub struct Options {
     pub capture: bool,
     /// Every link takes a step for each packet, also where it could be foreseen when that leaves; the tables are the same.
     pub step_links: bool,
+    /// Say of each connection where its bytes went ([`Output::accounts`]).
+    pub accounts: bool,
     /// Connections that are over are kept until the run's end; the tables are the same.
     pub keep_connections: bool,
 }
@@ -95,5 +106,6 @@ pub enum SimError {
     Param(#[from] knee_cc::ParamError),
 }
 
-/// Called now and then with the virtual time reached; returning false ends the run.
-pub type Progress<'a> = dyn FnMut(Nanos) -> bool + 'a;
+/// Called now and then with the virtual time reached and the rows gathered since they were last taken, which it may take;
+/// returning false ends the run.
+pub type Progress<'a> = dyn FnMut(Nanos, &mut Rows) -> bool + 'a;

@@ -67,12 +67,13 @@ fn text() -> impl Strategy<Value = String> {
 
 fn run(text: &str, keep_connections: bool) -> Output {
     let options = Options {
+        accounts: true,
         capture: true,
         keep_connections,
         ..Options::default()
     };
     let cell = common::cell(text);
-    knee_sim::run(&cell, 0, &options, &mut |_| true).expect("it can be simulated")
+    knee_sim::run(&cell, 0, &options, &mut |_, _| true).expect("it can be simulated")
 }
 
 proptest! {

@@ -41,6 +41,7 @@ fn config(cases: u32) -> ProptestConfig {
 fn run_bounded(cell: &Cell, capture: bool) -> Result<Output, TestCaseError> {
     let options = Options {
         capture,
+        accounts: true,
         ..Options::default()
     };
     run_bounded_with(cell, &options)
@@ -48,7 +49,7 @@ fn run_bounded(cell: &Cell, capture: bool) -> Result<Output, TestCaseError> {
 
 fn run_bounded_with(cell: &Cell, options: &Options) -> Result<Output, TestCaseError> {
     let mut calls = 0;
-    let output = knee_sim::run(cell, 0, options, &mut |_| {
+    let output = knee_sim::run(cell, 0, options, &mut |_, _| {
         calls += 1;
         calls < MOST_PROGRESS_CALLS
     });
@@ -310,7 +311,7 @@ proptest! {
     #[test]
     fn foreseen_departures_change_no_table(text in scenario()) {
         let cell = common::cell(&text);
-        let run = |step_links| run_bounded_with(&cell, &Options { capture: true, step_links, ..Options::default() });
+        let run = |step_links| run_bounded_with(&cell, &Options { capture: true, accounts: true, step_links, ..Options::default() });
         prop_assert!(content(&run(false)?) == content(&run(true)?));
     }
 
@@ -321,7 +322,7 @@ proptest! {
         let own = common::cell(&text);
         let mut cell = own.clone();
         (cell.sender.hosts, cell.receiver.hosts) = (Some(senders), Some(receivers));
-        let options = Options { capture: true, ..Options::default() };
+        let options = Options { capture: true, accounts: true, ..Options::default() };
         let shared = run_bounded_with(&cell, &options)?;
         every_byte_is_accounted_for(&cell, &shared)?;
         let stepped = run_bounded_with(&cell, &Options { step_links: true, ..options.clone() })?;
@@ -348,7 +349,7 @@ proptest! {
     ) {
         let cell = common::cell(&text);
         let whole = run_bounded(&cell, true)?;
-        let options = Options { capture: true, ..Options::default() };
+        let options = Options { capture: true, accounts: true, ..Options::default() };
         let mut world = World::new(Arc::new(cell), 0, &options).expect("it has run before");
         let mut until = Nanos::ZERO;
         for step in steps.into_iter().chain(std::iter::repeat(500_000_000)) {

@@ -7,6 +7,7 @@ mod cpu;
 mod events;
 mod flows;
 mod histogram;
+mod kept;
 mod links;
 mod programs;
 mod queue;
@@ -18,6 +19,7 @@ pub use cpu::{CpuSample, CpuSamples};
 pub use events::{Event, Events};
 pub use flows::{Flow, Flows};
 pub use histogram::Histogram;
+pub use kept::KeptSamples;
 pub use links::{Link, Links};
 pub use programs::{Program, Programs};
 pub use queue::{QueueSample, QueueSamples};
@@ -50,6 +52,23 @@ pub enum Values<'a> {
     Name(&'a [&'static str]),
 }
 
+impl Values<'_> {
+    /// How many; 0 also of a column that is not kept.
+    #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
+        match self {
+            Values::I32(values) => values.len(),
+            Values::I64(values) => values.len(),
+            Values::F64(values) => values.len(),
+            Values::Bool(values) => values.len(),
+            Values::OptI64(values) => values.len(),
+            Values::OptF64(values) => values.len(),
+            Values::Text(values) => values.len(),
+            Values::Name(values) => values.len(),
+        }
+    }
+}
+
 /// A type that can stand in a column.
 pub trait Value: Sized {
     fn wrap(values: &[Self]) -> Values<'_>;
@@ -76,16 +95,16 @@ pub trait Table: Default {
     fn rows(&self) -> usize;
 }
 
-/// The column of that name of another table, word for word.
+/// Where the column of that name stands in its table.
 ///
 /// # Panics
-/// There is none; where a table is declared, that is an error of the compiler.
-pub const fn like(name: &str, columns: &[Column]) -> Column {
+/// Never at run time: it is evaluated by the compiler, which refuses an unknown name.
+pub const fn position(name: &str, columns: &[Column]) -> usize {
     let mut position = 0;
     while !same(columns[position].name, name) {
         position += 1;
     }
-    columns[position]
+    position
 }
 
 const fn same(one: &str, other: &str) -> bool {
@@ -153,9 +172,9 @@ macro_rules! table {
                     $($crate::Column {
                         name: stringify!($column), unit: $unit, doc: $doc, source: $source,
                     })?
-                    $($crate::like(
+                    $(<$like as $crate::Table>::COLUMNS[$crate::position(
                         stringify!($column), <$like as $crate::Table>::COLUMNS,
-                    ))?
+                    )])?
                 ,)*
             ];
             fn values(&self) -> Vec<$crate::Values<'_>> {

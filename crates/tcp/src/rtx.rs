@@ -251,7 +251,7 @@ impl RtxQueue {
         if gone.in_list {
             self.join(gone.prev, gone.next);
         }
-        if self.skbs.is_empty() && self.skbs.capacity() > 8 {
+        if self.skbs.is_empty() {
             // A flow gone idle gives its window's memory back.
             self.skbs = VecDeque::new();
         }

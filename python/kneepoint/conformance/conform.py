@@ -246,8 +246,7 @@ def _measure(run: Run, compared: Mapping[int, set[int]]) -> dict[int, dict[str, 
         name: flows.column(name).to_numpy(zero_copy_only=False)
         for name in ("cell", "rep", "group", "goodput_bits_per_sec", "total_retrans", "data_segs_out")
     }
-    samples = run.samples.arrow()
-    at = {name: samples.column(name).to_numpy(zero_copy_only=False) for name in ("cell", "rep", "t_ns", "srtt_us")}
+    at = {name: run.samples[name].to_numpy(zero_copy_only=False) for name in ("cell", "rep", "t_ns", "srtt_us")}
     found = {}
     for cell in run.meta["cells"]:
         index = int(cell["index"])

@@ -49,9 +49,8 @@ def _rows(pairs: Iterable[Pair]) -> Iterable[dict[str, Any]]:
         }
         cells = chosen(pair)
         for engine, run in (("sim", pair.sim), ("kernel", pair.kernel)):
-            samples = run.samples.arrow()
             column = {
-                name: samples.column(name).to_numpy(zero_copy_only=False)
+                name: run.samples[name].to_numpy(zero_copy_only=False)
                 for name in ("cell", "rep", "t_ns", "snd_cwnd", "srtt_us")
             }
             for cell in cells:

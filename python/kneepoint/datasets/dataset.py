@@ -10,7 +10,7 @@ Figures, SQL and exports read folders through this alone. Nothing is changed, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,20 +81,24 @@ class Dataset:
 
     def table(self, name: str) -> Table:
         """A table, whose rows are read when they are first asked for. Raises MissingTable, RunFolderError (damaged)."""
-        return Table(self._table(name))
+        return Table(self.files(name))
 
     def rows(self, name: str, columns: Sequence[str] | None = None, **equals: int) -> pa.Table:
         """The rows of a table, or of those its `columns`, and only where each column in `equals` has that value.
 
         Nothing else is read. Raises as `table`.
         """
-        return self._table(name).read(columns, equals)
+        return self.files(name).read(columns, equals)
+
+    def batches(self, name: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Those columns of a table, a few rows at a time. Raises as `table`."""
+        return self.files(name).batches(columns)
 
     def schema(self, name: str) -> tuple[Column, ...]:
         """Columns of a table with unit and meaning, as its files tell, or else the registry. Raises as `table`."""
         known = {"run": _core.tables, "trace": _core.trace_tables}.get(self.kind, _of_importers)()
         columns = known.get(_OF_TRACES.get(name, name) if self.kind == "trace" else name, ())
-        return columns_of(self._table(name).schema, {column["name"]: column for column in columns})
+        return columns_of(self.files(name).schema, {column["name"]: column for column in columns})
 
     def sql(self, query: str, *, external: bool = False) -> pa.Table:
         """What DuckDB answers to a query over the tables, as `kneepoint.sql` does; raises as it does."""
@@ -113,7 +117,8 @@ class Dataset:
     def __repr__(self) -> str:
         return f"<kneepoint {self.kind} {self.path}: {', '.join(self.tables)}>"
 
-    def _table(self, name: str) -> Partitions:
+    def files(self, name: str) -> Partitions:
+        """The files of a table. Raises as `table`."""
         if name in self.damaged:
             raise RunFolderError(self.damaged[name])
         if name not in self.partitions:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from kneepoint import _core
 from kneepoint.errors import RunFolderError
 
 RUN = "run.json"
@@ -18,6 +19,9 @@ SCHEMA = 1
 """Version of each of these files."""
 
 _IMPORT = "import-"
+
+OF_EVERY_SAMPLE = ("cell", "rep", "t_ns", "flow")
+"""Columns of `samples` that every run has."""
 
 
 def of_import(segment: Path) -> Path:
@@ -45,6 +49,21 @@ def read(file: Path) -> dict[str, Any]:
                 "it. Run the scenario again."
             ) from None
     return found
+
+
+def not_kept(run: Mapping[str, Any], column: str) -> str | None:
+    """Why the table `samples` of a run lacks this column, where its scenario left it out; `run` is its `run.json`."""
+    # Runs of before there was a choice kept every column.
+    chosen = run["cells"][0].get("samples") if run["cells"] else None
+    registry = _core.tables()
+    known = {about["name"] for name in ("samples", "tcp_info") for about in registry[name]}
+    if chosen is None or column not in known or column in (*chosen, *OF_EVERY_SAMPLE):
+        return None
+    kept = ", ".join(f'"{name}"' for name in chosen)
+    return (
+        f"samples.{column} was not kept: the scenario says samples = [{kept}]. Add it there, or leave `samples` out to "
+        "keep every column, and run the scenario again."
+    )
 
 
 def with_facts_once(run: Mapping[str, Any]) -> dict[str, Any]:

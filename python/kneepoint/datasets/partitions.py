@@ -95,6 +95,18 @@ class Partitions:
             raise RunFolderError(self.first_damaged() or f"{self.name}: {_first_line(error)}") from None
         return table
 
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Those columns, a few rows at a time."""
+        import pyarrow as pa
+
+        try:
+            if self._file:
+                yield from self._file.iter_batches(columns=list(columns), use_threads=False)
+            else:
+                yield from self._rows.to_batches(columns=list(columns), batch_readahead=2, fragment_readahead=1)
+        except (OSError, pa.ArrowException) as error:
+            raise RunFolderError(self.first_damaged() or f"{self.name}: {_first_line(error)}") from None
+
     @cached_property
     def _file(self) -> Any:
         """Of a table of one whole file that file, to be read without the machinery for many, whose import takes longer

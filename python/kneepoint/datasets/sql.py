@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kneepoint.errors import RunFolderError, UsageError
 
+from .manifest import not_kept
 from .partitions import damage
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ def opened(dataset: Dataset, *, external: bool = False) -> Iterator[duckdb.DuckD
             told = [why for name, why in damaged.items() if re.search(rf"\b{name}\b", said)]
             if why := next(iter(told), None) or _damage(error, tables.values()):
                 raise RunFolderError(why) from None
+            if why := _not_kept(dataset, said):
+                raise UsageError(f"{folder}: {why}") from None
             if isinstance(error, duckdb.PermissionException):
                 raise UsageError(
                     f"{folder}: {said}: without --external a query reads the tables of this folder alone."
@@ -102,6 +105,14 @@ def opened(dataset: Dataset, *, external: bool = False) -> Iterator[duckdb.DuckD
             raise UsageError(
                 f"{folder}: {said}. Its tables are {names}; `describe TABLE` lists the columns of one."
             ) from None
+
+
+def _not_kept(dataset: Dataset, said: str) -> str | None:
+    """What to say where the error is about a column of `samples` that the run was told not to keep."""
+    missing = re.search(r'column "?(\w+)"? (?:not found|does not exist)|have a column named "(\w+)"', said)
+    if dataset.kind != "run" or missing is None:
+        return None
+    return not_kept(dataset.manifest or {"cells": []}, missing[1] or missing[2])
 
 
 def write_csv(database: duckdb.DuckDBPyConnection, table: str, file: BinaryIO) -> None:

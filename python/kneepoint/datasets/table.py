@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from kneepoint.errors import MissingColumn
 
 if TYPE_CHECKING:
     import pandas
@@ -12,6 +14,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from .partitions import Partitions
+
+
+_READ_WHOLE = 1 << 15
+"""Rows up to which all columns are read at once: one by one takes longer."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +39,11 @@ class Table:
     `unit`, `doc` and `source`. Of files the rows are read when they are first asked for.
     """
 
-    def __init__(self, source: pa.Table | Partitions) -> None:
+    def __init__(self, source: pa.Table | Partitions, why: Callable[[str], str | None] = lambda column: None) -> None:
         self._source = source
         self._schema = source.schema
+        self._why = why
+        """Why a column is missing, where that is known."""
 
     def arrow(self) -> pa.Table:
         """The `pyarrow.Table`."""
@@ -76,7 +84,15 @@ class Table:
         return int(self._source.num_rows)
 
     def __getitem__(self, column: str) -> pa.ChunkedArray:
-        return self.arrow()[column]
+        """A column; of large files no other is read. Raises MissingColumn."""
+        import pyarrow as pa
+
+        if column not in self._schema.names:
+            expected = f"got the column {column!r}; expected one of {', '.join(self.columns)}."
+            raise MissingColumn(self._why(column) or expected)
+        if isinstance(self._source, pa.Table) or len(self) <= _READ_WHOLE:
+            return self.arrow()[column]
+        return self._source.read([column])[column]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.arrow().__arrow_c_stream__(requested_schema)

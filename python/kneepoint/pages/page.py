@@ -11,6 +11,7 @@ from . import dataset_page, export, figures, html, summary, theme
 from .encode import packed
 from .observed import Observed, opened
 from .run import ReportRun
+from .sources import SAMPLES
 
 BYTES_AT_MOST = 3_000_000
 
@@ -82,6 +83,9 @@ def caption(run: ReportRun, figure: Any) -> str:
         picks = {f"{rep} of {run.entrants_words(cell)}" for cell, rep in run.median_rep.items()}
         if len(picks) <= 4:
             words += f" Here: repetition {', '.join(sorted(picks))} (counted from 0)."
+    if absent := [panel for panel in SAMPLES.panels if panel not in run.series.of_flows]:
+        names = ", ".join(panel.title.lower() for panel in absent)
+        words += f" Not kept, as the scenario's `samples` says, and so not drawn: {names}."
     if run.series.as_bands:
         words += (
             " Many flows: per kind the line is the median over the flows, the dark band their middle half, "

@@ -35,9 +35,6 @@ QUEUE_INK = "#8C8C8C"
 ZERO_IS_NONE = frozenset({"srtt", "delivery"})
 
 
-PANELS = (*SAMPLES.panels, QUEUE)
-FLOW_PANELS = SAMPLES.panels
-
 Steps = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
@@ -71,7 +68,10 @@ class Series:
 
     def __init__(self, run: ReportRun) -> None:
         self.run = run
-        self.panels = PANELS
+        held = run.run.table("samples").columns
+        self.of_flows = tuple(panel for panel in SAMPLES.panels if panel.column in held)
+        """Of the columns that the run kept."""
+        self.panels = (*self.of_flows, QUEUE)
         self._lines: dict[int, dict[str, list[Block]]] = {}
         self._bands: dict[int, dict[str, list[Block]]] = {}
 
@@ -90,7 +90,7 @@ class Series:
         All, unless they would not fit: then evenly by goodput rank within each entrant.
         """
         total = sum(len(e.flows) for e in self.run.entrants)
-        most = POINTS_AT_MOST // (2 * COLUMNS_AT_LEAST * len(FLOW_PANELS))
+        most = POINTS_AT_MOST // (2 * COLUMNS_AT_LEAST * max(len(self.of_flows), 1))
         kept: dict[tuple[int, int], str] = {}
         for entrant in self.run.entrants:
             flows = self._by_goodput(entrant)
@@ -129,7 +129,7 @@ class Series:
 
     @cached_property
     def columns(self) -> int:
-        series = max(len(self.kept) * len(FLOW_PANELS), 1)
+        series = max(len(self.kept) * len(self.of_flows), 1)
         return int(np.clip(POINTS_AT_MOST // (2 * series), COLUMNS_AT_LEAST, COLUMNS_AT_MOST))
 
     @cached_property
@@ -145,7 +145,7 @@ class Series:
         return self._lines[condition.index]
 
     def _lines_of(self, condition: Condition) -> dict[str, list[Block]]:
-        blocks: dict[str, list[Block]] = {panel.name: [] for panel in PANELS}
+        blocks: dict[str, list[Block]] = {panel.name: [] for panel in self.panels}
         for cell in condition.cells:
             for flow, panel, steps, end_ns in self._drawn(cell):
                 entrant, label = self._owner(cell, flow)
@@ -165,7 +165,7 @@ class Series:
         return self._bands[condition.index]
 
     def _bands_of(self, condition: Condition) -> dict[str, list[Block]]:
-        blocks: dict[str, list[Block]] = {panel.name: [] for panel in FLOW_PANELS}
+        blocks: dict[str, list[Block]] = {panel.name: [] for panel in self.of_flows}
         t_s = self.edges_ns[:-1] * 1e-9
         for cell in condition.cells:
             samples = self._samples(cell)
@@ -173,7 +173,7 @@ class Series:
                 continue
             for entrant in (e for e in self.run.entrants if e.cell == cell):
                 own = np.isin(samples.flow, entrant.flows)
-                for panel in FLOW_PANELS:
+                for panel in self.of_flows:
                     flow, t_ns, value = samples.of(panel, own)
                     found = thin.bands(flow, t_ns, value, self.edges_ns, samples.ends(flow))
                     if len(found.column) == 0:
@@ -226,7 +226,7 @@ class Series:
         stops = np.r_[first[1:], len(samples.flow)][: len(flows)]
         for flow, begin, stop in zip(flows.tolist(), first, stops, strict=True):
             if (cell, flow) in self.kept:
-                for panel in FLOW_PANELS:
+                for panel in self.of_flows:
                     value = samples.values[panel.name][begin:stop]
                     yield flow, panel, thin.steps(samples.t_ns[begin:stop], value), samples.end_ns[flow]
         yield from self._queue(cell, samples.rep)
@@ -244,10 +244,10 @@ class Series:
         rep = self.run.median_rep.get(cell)
         if rep is None:
             return None
-        found = self._columns("samples", ["flow", "t_ns", *(panel.column for panel in FLOW_PANELS)], cell, rep)
+        found = self._columns("samples", ["flow", "t_ns", *(panel.column for panel in self.of_flows)], cell, rep)
         order = np.lexsort((found["t_ns"], found["flow"]))
         values = {}
-        for panel in FLOW_PANELS:
+        for panel in self.of_flows:
             value = found[panel.column][order].astype(np.float64)
             if panel.name in ZERO_IS_NONE:
                 value[value == 0] = np.nan
@@ -265,7 +265,7 @@ class Series:
     def _queue(self, cell: int, rep: int) -> Iterator[tuple[int, Panel, Steps, int]]:
         names = ["hop", "t_ns", "queue_bytes", "queue_bytes_max"]
         queue = self._columns("queue", names, cell, rep)
-        panel = PANELS[-1]
+        panel = QUEUE
         for hop in np.unique(queue["hop"]):
             here = queue["hop"] == hop
             t_ns = queue["t_ns"][here]

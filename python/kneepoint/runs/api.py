@@ -301,7 +301,7 @@ def _execute(
     name: str,
     keys: Sequence[Key],
     kept: int,
-    take: Callable[[Key, dict[str, Any]], None],
+    take: Callable[[Key, Any], None],
     workers: int,
     watcher: Watcher,
     on: Cluster | None = None,
@@ -338,7 +338,9 @@ def _run_in_folder(
         begun = folder.read_json()
         meta = {**meta, **{name: begun[name] for name in ("file", "command", "sessions")}}
     try:
-        return _fill(replace(job, output=folder.output), meta, folder, workers, watcher, on, parts)
+        streams = folder if meta["engine"] == "sim" and on is None else None
+        job = replace(job, output=folder.output, parts=streams)
+        return _fill(job, meta, folder, workers, watcher, on, parts)
     finally:
         if not folder.parts() and not (out / "flows.parquet").exists():
             folder.discard()
@@ -384,7 +386,8 @@ def _fill(
     folder.write_json({**meta, "sessions": sessions})
     missing = pool.order(cells, repeat, kept)
     try:
-        _execute(job, name, missing, len(kept), folder.write_part, workers, watcher, on)
+        take = folder.keep_part if job.parts else folder.write_part
+        _execute(job, name, missing, len(kept), take, workers, watcher, on)
     finally:
         done = folder.parts()
         session |= {"wall_sec": round(time.monotonic() - began, 3), "repetitions": len(done) - len(kept)}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from kneepoint import _core
 
+    from .folder import RunFolder, Written
     from .run_as import User
 
 NAMES = ("sim", "kernel")
@@ -30,14 +31,16 @@ LAB_SECONDS = 1.5
 class Job:
     """What is run: a scenario that was read, its text and name, and where programs may leave what they print.
 
-    `bpf`: the kernel engine takes our build of an algorithm also where the kernel has its own. `user`: who the
-    scenario's programs run as; None where it has none.
+    `parts`: the folder that a simulated repetition's rows go to while it runs; None keeps them in memory. `bpf`: the
+    kernel engine takes our build of an algorithm also where the kernel has its own. `user`: who the scenario's programs
+    run as; None where it has none.
     """
 
     scenario: _core.Scenario
     text: str
     file: str
     output: Path | None = None
+    parts: RunFolder | None = None
     bpf: bool = False
     user: User | None = None
 
@@ -58,11 +61,29 @@ class Simulator:
         return tables.of_simulator(self.scenario.run_cell(index, rep, cancel=cancel, progress=progress))
 
 
+class Streaming:
+    """The same with the rows of a repetition written into its part while it runs."""
+
+    def __init__(self, scenario: _core.Scenario, parts: RunFolder) -> None:
+        self.scenario, self.parts = scenario, parts
+        self.cells = scenario.cells
+
+    def run_cell(
+        self, index: int, rep: int, *, cancel: Any = None, progress: Callable[[int], object] | None = None
+    ) -> Written:
+        """The part of one repetition. Raises RunFolderError where it cannot be written."""
+        from .folder import Written
+
+        with self.parts.writing_part((index, rep)) as part:
+            packets = self.scenario.run_cell_into(part, index, rep, cancel=cancel, progress=progress)
+        return Written(part, {"data_packets": packets})
+
+
 @contextmanager
 def of(name: str, job: Job) -> Iterator[Any]:
     """The engine of that name, ready to run the job's repetitions, with what it needs of the host until the end."""
     if name == "sim":
-        yield Simulator(job.scenario)
+        yield Streaming(job.scenario, job.parts) if job.parts else Simulator(job.scenario)
         return
     from . import kernel
 

@@ -50,6 +50,9 @@ TCP_INFO: tuple[tuple[str, str, float, str], ...] = (
 )
 """flent's name, the column of `samples`, that column's units in one of flent's, flent's unit."""
 
+_OF_SAMPLES = ("flow", "t_ns", "bytes_read", *(column for _, column, _, _ in TCP_INFO))
+"""What is asked of `samples`."""
+
 _ZERO_IS_NONE = {
     "rttvar_us": "srtt_us",
     "srtt_us": "srtt_us",
@@ -107,7 +110,7 @@ def document(run: Run, cell: int, rep: int, step: str = STEP, name: str = "run.f
         )
     begun = datetime.fromisoformat(run.meta["sessions"][0]["started"]).astimezone(timezone.utc)
     series = _Series(begun, grid)
-    _add_flows(series, flows, run.rows("samples", cell=cell, rep=rep), queue, about)
+    _add_flows(series, flows, run.rows("samples", _OF_SAMPLES, cell=cell, rep=rep), queue, about)
     hops = _add_queues(series, queue)
     metadata = _metadata(run.meta, about, rep, begun, step_ns)
     metadata |= {
@@ -163,7 +166,7 @@ def _add_flows(
     step_ns = int(grid[0])
     numbers = samples["flow"].to_numpy()
     order = np.lexsort((samples["t_ns"].to_numpy(), numbers))
-    columns = {name: _floats(samples, name)[order] for name in {"t_ns", "bytes_read", *(row[1] for row in TCP_INFO)}}
+    columns = {name: _floats(samples, name)[order] for name in _OF_SAMPLES}
     for column, other in _ZERO_IS_NONE.items():
         columns[column][columns[other] == 0] = np.nan
     bounds = np.searchsorted(numbers[order], [[row["flow"], row["flow"] + 1] for row in flows])

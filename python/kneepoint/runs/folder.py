@@ -3,21 +3,23 @@
     RUN/run.json                     what was asked, by whom it was run, how it ended
     RUN/{runs,flows,samples,queue,events}.parquet, from the kernel also {cpu,links,programs}.parquet
     RUN/output/                      what programs of the scenario printed
-    RUN/parts/c000012-r0003.arrow    one finished repetition of one cell: Arrow streams, one after the other
+    RUN/parts/c000012-r0003.flows.parquet, c000012-r0003.samples.parquet, …
+                                     one finished repetition of one cell, a file for each table; `flows` comes last
 
 Every file is written beside its name and renamed into place (`writing.py`), so a reader never sees half of one. A
-simulated run's tables hold nothing that differs between two runs of the same scenario; wall times, workers and the host
-stand in `run.json`.
+repetition's rows go into its part while it runs, and the tables are copied together from the parts
+(`crates/observe/src/parts`), so that memory holds a few rows of a run, however long it is. A simulated run's tables
+hold nothing that differs between two runs of the same scenario; wall times, workers and the host stand in `run.json`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,13 +31,14 @@ from kneepoint.writing import cannot_write, new_file
 
 from . import tables
 
-_PART = re.compile(r"c(\d{6,})-r(\d{4,})\.arrow")
-_ROW_GROUP = 1 << 17
+_LAST = "flows"
+"""The table whose file makes a part complete."""
 
-# Parts are read once and thrown away, and repetitions already keep the processors busy: lz4 on the calling thread is
-# ten times faster than zstd on Arrow's own threads for short runs, and no slower for long ones.
-_WRITE_PART = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
-_READ_PART = pa.ipc.IpcReadOptions(use_threads=False)
+_PART = re.compile(rf"c(\d{{6,}})-r(\d{{4,}})\.{_LAST}\.parquet")
+
+# Streams are read once and thrown away: lz4 on the calling thread costs next to nothing.
+_WRITE_STREAM = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+_READ_STREAM = pa.ipc.IpcReadOptions(use_threads=False)
 
 _JSON = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -44,6 +47,13 @@ _NAME = b"table"
 
 Key = tuple[int, int]
 """(cell, repetition)."""
+
+
+class Written(NamedTuple):
+    """A repetition whose rows are in its part, which has still to be kept, and its note."""
+
+    part: _core.Part
+    note: Mapping[str, Any]
 
 
 class RunFolder:
@@ -125,17 +135,28 @@ class RunFolder:
         except OSError as error:
             raise cannot_write(self.path / "run.json", error, resumable=True) from None
 
-    def write_part(self, key: Key, streams: Mapping[str, pa.Table]) -> None:
-        """Keeps one finished repetition."""
-        name = _part_name(key)
-        # Arrow writes piece by piece, which in memory costs nothing.
-        content = pa.BufferOutputStream()
-        write_streams(content, streams)
+    @contextmanager
+    def writing_part(self, key: Key) -> Iterator[_core.Part]:
+        """What the rows of a repetition are written to, before `keep_part`. Raises RunFolderError."""
         try:
-            with new_file(self._writing.folder("parts"), name) as file:
-                file.write(content.getvalue())
+            yield _core.Part(self._writing.folder("parts"), _part_name(key), _LAST)
         except OSError as error:
-            raise cannot_write(self.path / "parts" / name, error, resumable=True) from None
+            raise cannot_write(self._part_file(key, _LAST), error, resumable=True) from None
+
+    def keep_part(self, key: Key, written: Written) -> None:
+        """Keeps a finished repetition whose rows were written while it ran."""
+        try:
+            written.part.keep(_JSON(written.note))
+        except OSError as error:
+            raise cannot_write(self._part_file(key, _LAST), error, resumable=True) from None
+
+    def write_part(self, key: Key, found: Mapping[str, pa.Table]) -> None:
+        """Keeps a finished repetition whose tables are in memory."""
+        flows, note = tables.take_note(found[_LAST])
+        with self.writing_part(key) as part:
+            for name, table in found.items():
+                part.write(name, flows if name == _LAST else table)
+        self.keep_part(key, Written(part, note))
 
     @property
     def output(self) -> Path:
@@ -149,17 +170,8 @@ class RunFolder:
             return sorted((int(match[1]), int(match[2])) for match in found if match)
         return []
 
-    def read_part(self, key: Key) -> dict[str, pa.Table]:
-        """The tables of a repetition kept."""
-        file = self.path / "parts" / _part_name(key)
-        try:
-            with pa.OSFile(str(file), "rb") as source:
-                return read_streams(source)
-        except (OSError, pa.ArrowInvalid) as error:
-            raise RunFolderError(f"{file}: cannot be read: {error}. Remove it and --resume again.") from None
-
     def merge(self, run: Mapping[str, Any], keys: Sequence[Key]) -> dict[Key, dict[str, Any]]:
-        """Writes the tables from the parts, in the order of the matrix; memory holds a few parts at a time.
+        """Writes the tables from the parts, in the order of the matrix.
 
         `run` is the content of `run.json`. Returns the note of each repetition.
         """
@@ -167,30 +179,19 @@ class RunFolder:
         try:
             with ExitStack() as stack:
                 files = {name: stack.enter_context(new_file(self._writing, f"{name}.parquet")) for name in names}
-                done = self._merge_into(files, keys)
+                for name in names[1:]:
+                    order = "flow" if name == _LAST else None
+                    parts = [self._part_file(key, name) for key in keys]
+                    notes = _core.compose(parts, order, files[name].fileno(), self.path / f"{name}.parquet")
+                    if name == _LAST:
+                        done = {key: json.loads(note or "{}") for key, note in zip(keys, notes, strict=True)}
                 pq.write_table(tables.runs_table(run, done), files["runs"], compression="zstd")
             return done
         except OSError as error:
             raise cannot_write(self.path, error, resumable=True) from None
 
-    def _merge_into(self, files: Mapping[str, BinaryIO], keys: Sequence[Key]) -> dict[Key, dict[str, Any]]:
-        """Merges the engine's tables; returns the note of each part."""
-        writers: dict[str, _Rows] = {}
-        done = {}
-        try:
-            for key in keys:
-                part = self.read_part(key)
-                part["flows"], done[key] = tables.take_note(part["flows"])
-                for name, table in part.items():
-                    if name not in writers:
-                        writers[name] = _Rows(files[name], table.schema)
-                    writers[name].append(table)
-            for writer in writers.values():
-                writer.finish()
-        finally:
-            for writer in writers.values():
-                writer.abandon()
-        return done
+    def _part_file(self, key: Key, table: str) -> Path:
+        return self.path / "parts" / f"{_part_name(key)}.{table}.parquet"
 
     def remove_parts(self) -> None:
         with suppress(OSError):
@@ -212,46 +213,11 @@ class RunFolder:
             self._writing.remove(name)
 
 
-class _Rows:
-    """A Parquet file written in row groups of about the same size, whatever the sizes of the parts."""
-
-    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
-        self._writer: pq.ParquetWriter | None = pq.ParquetWriter(file, schema, compression="zstd")
-        self._waiting: list[pa.Table] = []
-        self._rows = 0
-
-    def append(self, table: pa.Table) -> None:
-        self._waiting.append(table)
-        self._rows += table.num_rows
-        if self._rows >= _ROW_GROUP:
-            self._flush()
-
-    def finish(self) -> None:
-        if self._rows:
-            self._flush()
-        assert self._writer is not None
-        self._writer.close()
-        self._writer = None
-
-    def abandon(self) -> None:
-        """Closes without a word; the file is thrown away."""
-        if self._writer is not None:
-            with suppress(Exception):
-                self._writer.close()
-            self._writer = None
-
-    def _flush(self) -> None:
-        assert self._writer is not None
-        table = pa.concat_tables(self._waiting).unify_dictionaries().combine_chunks()
-        self._writer.write_table(table, row_group_size=_ROW_GROUP)
-        self._waiting, self._rows = [], 0
-
-
 def write_streams(sink: pa.NativeFile, found: Mapping[str, pa.Table]) -> None:
     """Writes tables as Arrow streams, one after the other, each with its name in the schema."""
     for name, table in found.items():
         whole = table.replace_schema_metadata({**(table.schema.metadata or {}), _NAME: name}).combine_chunks()
-        with pa.ipc.new_stream(sink, whole.schema, options=_WRITE_PART) as writer:
+        with pa.ipc.new_stream(sink, whole.schema, options=_WRITE_STREAM) as writer:
             writer.write_table(whole)
 
 
@@ -259,7 +225,7 @@ def read_streams(source: pa.NativeFile) -> dict[str, pa.Table]:
     """The tables that `write_streams` wrote."""
     found = {}
     while source.tell() < source.size():
-        table = pa.ipc.open_stream(source, options=_READ_PART).read_all()
+        table = pa.ipc.open_stream(source, options=_READ_STREAM).read_all()
         found[table.schema.metadata[_NAME].decode()] = table
     return found
 
@@ -290,4 +256,4 @@ def _lines(value: Any) -> str:
 
 
 def _part_name(key: Key) -> str:
-    return f"c{key[0]:06d}-r{key[1]:04d}.arrow"
+    return f"c{key[0]:06d}-r{key[1]:04d}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kneepoint import workloads
+from kneepoint.datasets.table import Table
 from kneepoint.evidence.metrics import LIMITS, MEASURED, METRICS, Metric, Sizes
 from kneepoint.workloads import Workload
 
@@ -33,7 +34,11 @@ class Part:
     values: Mapping[str, Floats]
 
 
-def of_flows(flows: pa.Table, cells: Mapping[int, Mapping[str, Any]], programs: pa.Table | None = None) -> list[Part]:
+OF_QUEUE = ("cell", "rep", "hop", "t_ns", "sent_bytes")
+"""Columns of `queue` that the use of a link is reckoned of."""
+
+
+def of_flows(flows: Table, cells: Mapping[int, Mapping[str, Any]], programs: pa.Table | None = None) -> list[Part]:
     """Every (cell, group) of `flows`, in order; external programs of `programs` add what they measured.
 
     Besides the metrics of `metrics.METRICS`, `values` has the shares `limited_by.*` of the flows' steady parts, the
@@ -65,7 +70,9 @@ def of_flows(flows: pa.Table, cells: Mapping[int, Mapping[str, Any]], programs: 
     ]
 
 
-def of_cells(flows: pa.Table, queue: pa.Table | None, cells: Mapping[int, Mapping[str, Any]]) -> list[Part]:
+def of_cells(
+    flows: Table, queue: Iterable[pa.RecordBatch] | None, cells: Mapping[int, Mapping[str, Any]]
+) -> list[Part]:
     """Every cell, in order: total goodput, `utilisation` of a limited link, and `jain` where flows are several."""
     rows = _Rows(flows, ("cell", "rep"))
     if not rows.starts.size:
@@ -93,24 +100,28 @@ def of_cells(flows: pa.Table, queue: pa.Table | None, cells: Mapping[int, Mappin
 class _Rows:
     """Rows sorted by keys, with the ranges of rows whose keys are equal."""
 
-    def __init__(self, table: pa.Table, keys: tuple[str, ...]) -> None:
-        self.table = table
+    def __init__(self, table: Table, keys: tuple[str, ...]) -> None:
+        self.table, self.count = table, len(table)
         unsorted = [numbers(table[key]).astype(np.int64) for key in keys]
-        self.order: Indices = np.lexsort(unsorted[::-1]) if table.num_rows else np.zeros(0, dtype=np.int64)
+        self.order: Indices = np.lexsort(unsorted[::-1]) if self.count else np.zeros(0, dtype=np.int64)
         ordered = [key[self.order] for key in unsorted]
-        self.starts: Indices = _starts(*ordered) if table.num_rows else np.zeros(0, dtype=np.int64)
-        self.sizes: Indices = np.diff(np.append(self.starts, table.num_rows))
+        self.starts: Indices = _starts(*ordered) if self.count else np.zeros(0, dtype=np.int64)
+        self.sizes: Indices = np.diff(np.append(self.starts, self.count))
         self.keys = [key[self.starts] for key in ordered]
 
     def column(self, name: str) -> Floats:
         """A column as floats in sorted order; null is NaN, and so is all of one that the run is too old to have."""
-        if name not in self.table.column_names:
-            return np.full(self.table.num_rows, np.nan)
+        if name not in self.table.columns:
+            return np.full(self.count, np.nan)
         return np.asarray(numbers(self.table[name]), dtype=np.float64)[self.order]
 
-    def texts(self, name: str) -> list[str]:
-        """A text column in sorted order."""
-        return self._texts(name, self.order)
+    def which(self, name: str, applies: Callable[[str], bool]) -> Floats:
+        """1 for each row in sorted order to whose text of that column it applies, 0 for the others."""
+        texts = self.table[name].combine_chunks()
+        coded = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
+        found = np.array([applies(text) for text in coded.dictionary.to_pylist()], dtype=np.float64)
+        of_rows: Floats = found[numbers(coded.indices)]
+        return of_rows[self.order]
 
     def first_texts(self, name: str) -> list[str]:
         """The first text of each range."""
@@ -155,7 +166,7 @@ class _Rows:
     def _within(self, sizes: Sizes | None) -> npt.NDArray[np.bool_]:
         """Which rows are transfers of those sizes; None: every row."""
         if sizes is None:
-            return np.ones(self.table.num_rows, dtype=bool)
+            return np.ones(self.count, dtype=bool)
         transfer_bytes = self.column("transfer_bytes")
         return (transfer_bytes >= sizes.low) & (transfer_bytes < sizes.high)
 
@@ -188,9 +199,7 @@ def _told_by_programs(rows: _Rows, programs: pa.Table, columns: Mapping[str, Flo
 
 def _which(rows: _Rows, applies: Callable[[Workload], bool]) -> Floats:
     """1 for each row of a workload to which that applies, 0 for the others."""
-    texts = rows.texts("workload")
-    found = {text: applies(workloads.of(text)) for text in set(texts)}
-    return np.array([found[text] for text in texts], dtype=np.float64)
+    return rows.which("workload", lambda text: applies(workloads.of(text)))
 
 
 def _steady(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> tuple[Floats, Floats, Floats]:
@@ -239,27 +248,44 @@ def _limits(rows: _Rows, cells: Mapping[int, Mapping[str, Any]]) -> dict[str, Fl
     return shares
 
 
-def _utilisation(queue: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> dict[tuple[int, int], float]:
+@dataclass
+class _Sent:
+    """Two rows of a bottleneck's queue: the last of the warm-up, or the run's beginning, and the last of all."""
+
+    from_ns: int = 0
+    from_bytes: int = 0
+    to_ns: int = -1
+    to_bytes: int = 0
+
+
+def _utilisation(
+    queue: Iterable[pa.RecordBatch], cells: Mapping[int, Mapping[str, Any]]
+) -> dict[tuple[int, int], float]:
     """Share of the capacity of the narrowest hop that left it between warm-up and the last row."""
-    columns = [numbers(queue[name]).astype(np.int64) for name in ("cell", "rep", "t_ns", "sent_bytes", "hop")]
-    numbered, places = np.unique(columns[0], return_inverse=True)
-    bottlenecks = np.array([int(cells[number].get("bottleneck_hop", 0)) for number in numbered.tolist()], np.int64)
-    is_bottleneck = columns.pop() == bottlenecks[places]
-    columns = [column[is_bottleneck] for column in columns]
-    if not len(columns[0]):
-        return {}
-    order = np.lexsort(columns[2::-1])
-    cell, rep, t_ns, sent = (column[order] for column in columns)
+    found: dict[tuple[int, int], _Sent] = {}
+    for batch in queue:
+        columns = [numbers(batch.column(name)).astype(np.int64) for name in OF_QUEUE]
+        numbered, of_cell = np.unique(columns[0], return_inverse=True)
+        hops = np.array([int(cells[int(cell)].get("bottleneck_hop", 0)) for cell in numbered], dtype=np.int64)
+        at_bottleneck = columns[2] == hops[of_cell]
+        cell, rep, _, t_ns, sent = (column[at_bottleneck] for column in columns)
+        if not len(cell):
+            continue
+        order = np.lexsort((t_ns, rep, cell))
+        cell, rep, t_ns, sent = cell[order], rep[order], t_ns[order], sent[order]
+        for start, end in _runs(cell, rep):
+            one = found.setdefault((int(cell[start]), int(rep[start])), _Sent())
+            warmup_ns = int(cells[int(cell[start])]["warmup_ns"])
+            base = start + int(np.searchsorted(t_ns[start:end], warmup_ns, side="right")) - 1
+            if base >= start and t_ns[base] >= one.from_ns:
+                one.from_ns, one.from_bytes = int(t_ns[base]), int(sent[base])
+            if t_ns[end - 1] > one.to_ns:
+                one.to_ns, one.to_bytes = int(t_ns[end - 1]), int(sent[end - 1])
     shares = {}
-    for start, end in _runs(cell, rep):
-        spec = cells[int(cell[start])]
-        rate, warmup = spec.get("rate_bits_per_sec"), int(spec["warmup_ns"])
-        base = start + int(np.searchsorted(t_ns[start:end], warmup, side="right")) - 1
-        since, bytes_before = (int(t_ns[base]), int(sent[base])) if base >= start else (0, 0)
-        length = int(t_ns[end - 1]) - since
+    for key, one in found.items():
+        rate, length = cells[key[0]].get("rate_bits_per_sec"), one.to_ns - one.from_ns
         if rate and length > 0:
-            bits = 8 * (int(sent[end - 1]) - bytes_before)
-            shares[int(cell[start]), int(rep[start])] = bits * 1e9 / (rate * length)
+            shares[key] = 8 * (one.to_bytes - one.from_bytes) * 1e9 / (rate * length)
     return shares
 
 

@@ -60,7 +60,7 @@ def _run(request: Mapping[str, Any]) -> None:
 
     from . import folder, programs, tables
 
-    found = tables.of_lab(measured)
+    found = tables.of_lab(measured, scenario.cells[request["cell"]]["samples"])
     found["programs"], failures = programs.read(found["programs"], output)
     user = {"programs_ran_as": request["user"]} if "user" in request else {}
     note = {

@@ -8,8 +8,9 @@ seed repeat        as the scenario says
 cells              per cell: index, hash (of what an engine is given: cells of one version that are alike have
                    the same), axes, describe (positions in facts), cautions (what its settings are warned of),
                    duration_ns, warmup_ns, rate_bits_per_sec, rtt_ns, bdp_bytes, buffer_bytes, buffer_pkts,
-                   flows (group, name, algorithm, workload, count); phase_noise_ns, the lateness of hosts that shows
-                   whether its shares depend on their phase; null: they cannot
+                   flows (group, name, algorithm, workload, count); samples, the columns of the table samples that
+                   were chosen; null: all; phase_noise_ns, the lateness of hosts that shows whether its shares depend
+                   on their phase; null: they cannot
 facts              (key, value, doc) of what describes cells, each once. `datasets.manifest.read` puts them in the
                    place of their positions
 expects            assert and line of each [[expect]]

@@ -42,8 +42,8 @@ class Late:
     def run_cell(self, index: int, rep: int, *, cancel: Any = None, progress: Any = None) -> pa.Table:
         """The flows of one repetition."""
         noise_ns = self.cells[index]["phase_noise_ns"]
-        found = self.scenario.run_cell(index, rep, cancel=cancel, progress=progress, noise_ns=noise_ns)
-        return tables.of_simulator(found)["flows"]
+        found = self.scenario.run_late(index, rep, noise_ns, cancel=cancel, progress=progress)
+        return tables.as_table(found)
 
 
 RunLate = Callable[[Sequence[pool.Key]], Mapping[pool.Key, "pa.Table"]]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from kneepoint.datasets import manifest
 from kneepoint.datasets.dataset import Dataset
 from kneepoint.datasets.table import Table
-from kneepoint.errors import MissingTable, UsageError
+from kneepoint.errors import MissingColumn, MissingTable, UsageError
 
 from . import tables
 
@@ -85,14 +86,18 @@ class Run:
     def table(self, name: str) -> Table:
         """A table by name. Raises `MissingTable`."""
         if name not in self._tables:
-            self._tables[name] = Table(self._load(name)) if self.folder is None else self._dataset(name).table(name)
+            source = self._load(name) if self.folder is None else self._dataset(name).files(name)
+            self._tables[name] = Table(source, self._why_missing if name == "samples" else lambda column: None)
         return self._tables[name]
 
     def rows(self, name: str, columns: Sequence[str] | None = None, **equals: int) -> pa.Table:
         """A table, or those of its `columns` and rows where each column in `equals` has that value.
 
-        Of a folder only what is asked for is read. Raises `MissingTable`.
+        Of a folder only what is asked for is read. Raises `MissingTable`, `MissingColumn`.
         """
+        for column in columns or ():
+            if name == "samples" and (why := self._why_missing(column)):
+                raise MissingColumn(why)
         if self.folder is not None:
             return self._dataset(name).rows(name, columns, **equals)
         import pyarrow.compute as pc
@@ -101,6 +106,12 @@ class Run:
         for key, value in equals.items():
             table = table.filter(pc.equal(table[key], value))
         return table.select(list(columns)) if columns else table
+
+    def batches(self, name: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Those columns of a table, a few rows at a time. Raises `MissingTable`."""
+        if self.folder is not None:
+            return self._dataset(name).batches(name, columns)
+        return iter(self.table(name).arrow().select(list(columns)).to_batches())
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -117,10 +128,11 @@ class Run:
     @cached_property
     def summary(self) -> Summary:
         """Metrics with intervals, and verdicts."""
-        from . import summary
+        from . import groups, summary
 
         programs = self.programs.arrow() if "programs" in tables.of_engine(self.meta["engine"]) else None
-        return summary.summarise(self.flows.arrow(), self.queue.arrow(), self.meta["cells"], programs)
+        queue = self.batches("queue", groups.OF_QUEUE)
+        return summary.summarise(self.flows, queue, self.meta["cells"], programs)
 
     @cached_property
     def doubts(self) -> list[Doubt]:
@@ -180,6 +192,11 @@ class Run:
         raise MissingTable(
             f"{file}: no such table. If the run was killed, `knee run --resume --out {self.folder}` finishes it."
         )
+
+    def _why_missing(self, column: str) -> str | None:
+        """Why `samples` lacks that column; None: it does not, or nobody knows it."""
+        why = manifest.not_kept(self.meta, column)
+        return f"{self.folder or self.meta['title']}: {why}" if why else None
 
     def _load(self, name: str) -> pa.Table:
         assert self._parts is not None

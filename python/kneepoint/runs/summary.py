@@ -6,7 +6,7 @@ repetition: repetition `r` of one cell is paired with repetition `r` of another,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kneepoint.datasets.table import Table
 from kneepoint.evidence.metrics import BY_NAME, LIMITED_BY, SIZES, Sizes, compared, of_sizes
 from kneepoint.evidence.stats import FURTHEST_ADVICE, LEAST_TO_ADVISE, MINIMAL_EFFECT, Estimate, Floats, Unit, estimate
 from kneepoint.evidence.verdicts import Pair, Side, Verdict, compare, shown
@@ -81,12 +82,13 @@ class Summary:
 
 
 def summarise(
-    flows: pa.Table,
-    queue: pa.Table | None,
+    flows: Table,
+    queue: Iterable[pa.RecordBatch] | None,
     cells: Sequence[Mapping[str, Any]],
     programs: pa.Table | None = None,
 ) -> Summary:
-    """Summary of a run's tables; `cells` as in `run.json`.
+    """Summary of a run's tables; `cells` as in `run.json`. A column of `flows` is read at a time, and of `queue` its
+    columns `groups.OF_QUEUE` are taken a few rows at a time.
 
     Without `queue` no use of the link; `programs` gives groups of external programs what those measured themselves.
     """

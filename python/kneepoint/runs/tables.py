@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+
+from kneepoint.datasets.manifest import OF_EVERY_SAMPLE
 
 from . import columns
 
@@ -39,12 +41,17 @@ def of_simulator(output: Any) -> dict[str, pa.Table]:
     return with_note(found, {"data_packets": output.data_packets})
 
 
-def of_lab(output: Any) -> dict[str, pa.Table]:
-    """The tables of one repetition, `_core.LabOutput`; the kernel's further columns stand beside those of `samples`."""
+def of_lab(output: Any, kept: Sequence[str] | None) -> dict[str, pa.Table]:
+    """The tables of one repetition, `_core.LabOutput`; the kernel's further columns stand beside those of `samples`, of
+    which `kept` are kept; None: all."""
     found = {name: as_table(getattr(output, name)) for name in FROM_ENGINE["kernel"]}
     further = as_table(output.tcp_info)
     for field in further.schema:
         found["samples"] = found["samples"].append_column(field, further[field.name])
+    if kept is not None:
+        chosen = (*OF_EVERY_SAMPLE, *kept)
+        samples = found["samples"].select([name for name in found["samples"].column_names if name in chosen])
+        found["samples"] = samples if kept else samples.slice(0, 0)
     return found
 
 

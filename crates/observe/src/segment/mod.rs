@@ -31,6 +31,7 @@ pub use keep::{Segment, keep, segments};
 pub use recover::{Recovered, recover};
 pub use staged::Staged;
 pub use unfinished::{Content, Unfinished, unfinished};
+pub(crate) use writer::properties;
 pub use writer::{Options, Writer};
 
 /// `NAME.parquet.ENDING` of the part `NAME.parquet.part`.

@@ -388,7 +388,7 @@ impl Current {
 /// which are short, and packed by LZ4: making zstd's state for each column
 /// costs more than all else where a row group is small. No dictionaries of
 /// numbers: a counter rarely repeats.
-fn properties(schema: &SchemaRef) -> WriterProperties {
+pub(crate) fn properties(schema: &SchemaRef) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(
             ZstdLevel::try_new(1).expect("1 is a level of zstd"),

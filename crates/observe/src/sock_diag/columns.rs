@@ -1,9 +1,10 @@
 //! Which column of `samples` and `sockets` comes of which field of `tcp_info`: one
 //! table, by which the recorder, importers and the lab's sampler fill theirs.
 
-use knee_tables::{Column, Samples, Table as _, TcpInfoSamples, like};
+use knee_tables::{Column, Samples, Table as _, TcpInfoSamples};
 
 use super::tcp_info::place;
+use crate::table::like;
 
 /// Hands every column of `tcp_info` to a macro, as `COLUMN: FIELD, HOW;`: the
 /// column of the table, the field of [`place`](crate::sock_diag::tcp_info::place)

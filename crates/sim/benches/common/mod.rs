@@ -1,7 +1,7 @@
 //! Cells for the benchmarks, from scenario text as a user would write it.
 
 use knee_scenario::{AlgorithmInfo, Cell, Names};
-use knee_sim::{Options, Output};
+use knee_sim::{Options, Output, Rows};
 use knee_units::Nanos;
 
 /// The only cell of the scenario.
@@ -42,7 +42,7 @@ pub fn run(cell: &Cell) -> Output {
 ///
 /// When it cannot be simulated.
 pub fn watched(cell: &Cell, mut watch: impl FnMut(Nanos)) -> Output {
-    let mut progress = |now| {
+    let mut progress = |now, _: &mut Rows| {
         watch(now);
         true
     };

@@ -7,7 +7,6 @@ use knee_units::{NEVER, Nanos};
 
 use super::World;
 use super::ends::Ends;
-use super::records;
 use crate::SimError;
 use crate::event::Side;
 use crate::flow::{End, Flow};
@@ -88,6 +87,11 @@ impl Closing {
     pub fn is_due(&self) -> bool {
         self.numbers.len() >= self.look_at.max(REAP_AT)
     }
+
+    /// Those that waited for their last sample need not any more.
+    pub fn sampled(&mut self) {
+        self.look_at = 0;
+    }
 }
 
 impl World {
@@ -153,10 +157,6 @@ impl World {
     fn give_up(&mut self, number: u32) {
         let flow = self.ends.flows.remove(number);
         self.ends.record(number, &flow, 0);
-        if flow.dirty {
-            let row = self.ends.sample_of(number, &flow);
-            self.ends.last_samples.push(row);
-        }
         for side in [Side::Sender, Side::Receiver] {
             if self.ends.types[side as usize].hosts.is_none() {
                 self.ways[side as usize].free_nic(number);
@@ -226,7 +226,8 @@ impl Ends {
             under_way: 0,
             open_ns: self.boot_ns + connection.open.0,
             transfer_bytes: spec.workload.transfer_bytes(connection.bytes),
-            dirty: false,
+            // As if it were listed: of a flow whose rows are not kept nobody need know that it changed.
+            dirty: !self.cell.samples.any(),
             dropped_bytes: 0,
             duplicated_bytes: 0,
             path_lost_pkts: 0,
@@ -280,6 +281,6 @@ impl Ends {
         rests
             && flow.under_way == 0
             && flow.final_times.is_some()
-            && (!flow.dirty || records::rests(flow, self.now_ns))
+            && (!flow.dirty || !self.cell.samples.any())
     }
 }

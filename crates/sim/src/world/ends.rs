@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use knee_path::pipe::Passing;
 use knee_scenario::Cell;
-use knee_tables::Sample;
 use knee_units::NEVER;
 use knee_units::Nanos;
 
@@ -13,7 +12,7 @@ use crate::event::{EndpointId, EventQueue, HostId, Side, Target, Work};
 use crate::flow::Flows;
 use crate::gro::{self, Batch};
 use crate::host::{Host, HostType, Late};
-use crate::{Options, Output};
+use crate::{Account, Options, Output, Rows};
 use knee_tcp::segment::{Segment, Slab};
 use knee_tcp::{Clock, Cx, Endpoint};
 
@@ -38,9 +37,12 @@ pub struct Ends {
     pub clocks: [Clock; 2],
     /// Flows that changed since the last sample.
     pub dirty: Vec<u32>,
-    /// What the next sample says of those that are over.
-    pub last_samples: Vec<Sample>,
     pub unfinished: usize,
+    /// Since they were last taken.
+    pub rows: Rows,
+    /// Where the bytes went of connections that are over, by number.
+    pub accounts: Vec<(u32, Account)>,
+    /// All but rows and accounts.
     pub output: Output,
     /// What ends have sent and their hosts have not taken yet, ...
     pub out: Vec<u32>,

@@ -10,7 +10,7 @@ use knee_units::rng::Stream;
 use crate::event::{EndpointId, EventQueue, Side, Target, Work};
 use crate::flow::Flows;
 use crate::host::HostType;
-use crate::{Options, Output, Progress, SimError};
+use crate::{Options, Output, Progress, Rows, SimError};
 use knee_tcp::segment::Slab;
 
 /// Hosts have been up for a while: clocks and jiffies never start at 0, which
@@ -81,8 +81,9 @@ impl World {
                 now_ns: boot_ns,
                 clocks: Default::default(),
                 dirty: Vec::new(),
-                last_samples: Vec::new(),
                 unfinished: connections,
+                rows: Rows::default(),
+                accounts: Vec::new(),
                 output: Output::default(),
                 out: Vec::new(),
                 sends: EndpointId::new(0, Side::Sender),
@@ -105,7 +106,7 @@ impl World {
     /// Runs on to `until` after the start, which is in it, or to the run's end where that is earlier; false: it is over.
     /// However a run is cut into steps, its output is the same.
     pub fn step(&mut self, until: Nanos) -> bool {
-        self.advance(until, &mut |_| true);
+        self.advance(until, &mut |_, _| true);
         !self.is_over()
     }
 
@@ -158,7 +159,7 @@ impl World {
             until_progress -= 1;
             if until_progress == 0 {
                 until_progress = EVENTS_PER_PROGRESS;
-                if !progress(self.now()) {
+                if !progress(self.now(), &mut self.ends.rows) {
                     return;
                 }
             }
@@ -203,6 +204,7 @@ impl World {
             Target::Sample => {
                 self.settle(now_ns - 1);
                 self.sample();
+                self.ends.closing.sampled();
                 let next_ns = now_ns + self.ends.cell.sample_interval.0;
                 self.ends.events.push(next_ns, Target::Sample);
             }
@@ -230,6 +232,10 @@ fn refuse_lab_settings(cell: &Cell) -> Result<(), SimError> {
             let what = format!("{side}.qdisc = \"{qdisc}\" puts a qdisc on a host's interface");
             return Err(SimError::NeedsLab { what });
         }
+    }
+    if let Some(column) = cell.samples.of_kernels() {
+        let what = format!("samples = [..., \"{column}\"] names what real kernels tell");
+        return Err(SimError::NeedsLab { what });
     }
     if cell.path.keep_super_packets {
         let what = "path.super_packets = \"keep\" leaves TSO packets whole".into();

@@ -1,16 +1,17 @@
 //! What a run leaves: rows of its tables, captures, and the account of every byte.
 
+use std::cell::LazyCell;
 use std::ops::Range;
 
 use knee_path::pipe::Passing;
-use knee_tables::{Event, QueueSample, Sample};
+use knee_tables::{Event, KeptSamples, QueueSample, Samples, Table, position};
 use knee_units::Nanos;
 
 use super::World;
 use super::ends::Ends;
 use crate::event::Side;
 use crate::flow::{Flow, RowId};
-use crate::{Account, CapturedPacket, Output};
+use crate::{Account, CapturedPacket, Output, Rows};
 use knee_tcp::segment::Segment;
 use knee_tcp::{HostConf, Limit};
 
@@ -34,7 +35,7 @@ impl Ends {
 
     pub(super) fn log_event(&mut self, flow: u32, event: &'static str) {
         let cc = &self.flows[flow as usize].ends[0].tcp.cc;
-        self.output.events.push(Event {
+        self.rows.events.push(Event {
             cell: self.cell.index as i32,
             rep: self.rep as i32,
             t_ns: (self.now_ns - self.boot_ns) as i64,
@@ -75,7 +76,7 @@ impl Ends {
     fn sample(&mut self, queues: Vec<QueueSample>) {
         let (cell, rep, t_ns) = (self.cell.index as i32, self.rep as i32, self.t_ns());
         for row in queues {
-            self.output.queue.push(QueueSample {
+            self.rows.queue.push(QueueSample {
                 cell,
                 rep,
                 t_ns,
@@ -84,37 +85,20 @@ impl Ends {
         }
         // In flow order, so that tables do not depend on who moved first.
         self.dirty.sort_unstable();
-        self.last_samples.sort_unstable_by_key(|row| row.flow);
-        let mut last_samples = std::mem::take(&mut self.last_samples).into_iter();
         for i in 0..self.dirty.len() {
             let number = self.dirty[i];
-            let row = match self.flows.has(number) {
-                true => {
-                    let flow = &mut self.flows[number as usize];
-                    flow.dirty = false;
-                    self.sample_of(number, &self.flows[number as usize])
-                }
-                false => {
-                    let row = last_samples.next();
-                    row.expect("who went since the last sample has left one")
-                }
-            };
-            self.output.samples.push(Sample { t_ns, ..row });
+            let flow = &mut self.flows[number as usize];
+            flow.dirty = false;
+            push_sample(
+                &mut self.rows.samples,
+                self.cell.samples,
+                flow,
+                &self.types[0].tcp,
+                self.now_ns,
+                (cell, rep, t_ns, number as i32),
+            );
         }
         self.dirty.clear();
-    }
-}
-
-impl Ends {
-    /// A sample of a connection, as of now.
-    pub(super) fn sample_of(&self, number: u32, flow: &Flow) -> Sample {
-        let id = (
-            self.cell.index as i32,
-            self.rep as i32,
-            self.t_ns(),
-            number as i32,
-        );
-        sample_row(flow, &self.types[0].tcp, self.now_ns, id)
     }
 }
 
@@ -164,20 +148,36 @@ impl Ends {
                 self.record(number, &flow, on_way + leaving);
             }
         }
+        let Rows {
+            mut flows,
+            samples,
+            queue,
+            events,
+        } = self.rows;
         // Those that were over came before.
-        let mut order: Vec<u32> = (0..self.output.accounts.len() as u32).collect();
-        order.sort_unstable_by_key(|&row| self.output.flows.flow[row as usize]);
-        self.output.flows.reorder(&order);
-        let accounts = order.iter().map(|&row| self.output.accounts[row as usize]);
-        self.output.accounts = accounts.collect();
-        self.output
+        let mut order: Vec<u32> = (0..flows.flow.len() as u32).collect();
+        order.sort_unstable_by_key(|&row| flows.flow[row as usize]);
+        flows.reorder(&order);
+        self.accounts.sort_unstable_by_key(|(number, _)| *number);
+        Output {
+            flows,
+            samples,
+            queue,
+            events,
+            accounts: self
+                .accounts
+                .into_iter()
+                .map(|(_, account)| account)
+                .collect(),
+            ..self.output
+        }
     }
 
     /// The row of a connection to which nothing happens any more, and where its bytes are.
     pub(super) fn record(&mut self, number: u32, flow: &Flow, under_way_bytes: u64) {
         let sender = &flow.ends[0].tcp;
         let receiver = &flow.ends[1].tcp.rx;
-        self.output.accounts.push(Account {
+        let account = Account {
             sent_bytes: sender.counters.bytes_sent,
             arrived_bytes: receiver.bytes_arrived(),
             dropped_bytes: flow.dropped_bytes,
@@ -185,7 +185,10 @@ impl Ends {
             under_way_bytes,
             written_bytes: sender.written_bytes(),
             read_bytes: receiver.bytes_read(),
-        });
+        };
+        if self.options.accounts {
+            self.accounts.push((number, account));
+        }
         let spec = &self.cell.flows[flow.group as usize];
         let id = RowId {
             cell: self.cell.index as i32,
@@ -199,34 +202,39 @@ impl Ends {
                 .and_then(|bytes| self.cell.least_completion(spec, bytes)),
             boot_ns: self.boot_ns,
         };
-        self.output.flows.push(flow.row(id, self.now_ns));
+        self.rows.flows.push(flow.row(id, self.now_ns));
     }
 }
 
-/// Will a later sample say the same, if nothing happens?
-pub(super) fn rests(flow: &Flow, now_ns: u64) -> bool {
-    let time = flow.ends[0].tcp.time();
-    let spent = |at_ns| {
-        let limited = [Limit::Rwnd, Limit::Sndbuf].map(|limit| time.limited_ns(limit, at_ns));
-        (time.busy_ns(at_ns), limited)
+/// Appends to the columns that are kept; the values of the others are not computed.
+macro_rules! push_kept {
+    ($samples:expr, $kept:expr, { $($column:ident: $value:expr,)* }) => {
+        // None may be left out.
+        let Samples { $($column: _,)* } = $samples;
+        $(
+            if $kept.has_at(const { position(stringify!($column), Samples::COLUMNS) }) {
+                $samples.$column.push($value);
+            }
+        )*
     };
-    spent(now_ns) == spent(now_ns + 1)
 }
 
-fn sample_row(
+fn push_sample(
+    samples: &mut Samples,
+    kept: KeptSamples,
     flow: &Flow,
     conf: &HostConf,
     now_ns: u64,
     (cell, rep, t_ns, number): (i32, i32, i64, i32),
-) -> Sample {
+) {
     let tcp = &flow.ends[0].tcp;
     let (cc, counters, flight) = (&tcp.cc, &tcp.counters, tcp.board().flight());
-    let info = tcp.cc_info();
+    let info = LazyCell::new(|| tcp.cc_info());
     let us = |limit: Limit| (tcp.time().limited_ns(limit, now_ns) / 1_000) as i64;
-    Sample {
-        cell,
-        rep,
-        t_ns,
+    push_kept!(samples, kept, {
+        cell: cell,
+        rep: rep,
+        t_ns: t_ns,
         flow: number,
         ca_state: tcp.ca_state() as i32,
         snd_cwnd: i64::from(cc.snd_cwnd),
@@ -273,5 +281,5 @@ fn sample_row(
         bbr_pacing_gain: info.map(|info| info.pacing_gain),
         bbr_cwnd_gain: info.map(|info| info.cwnd_gain),
         cc_phase: info.map_or("", |info| info.phase),
-    }
+    });
 }

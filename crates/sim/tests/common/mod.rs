@@ -70,9 +70,10 @@ pub fn run_cell(cell: &Cell, rep: u32, capture: bool) -> Output {
         rep,
         &Options {
             capture,
+            accounts: true,
             ..Options::default()
         },
-        &mut |_| true,
+        &mut |_, _| true,
     )
     .expect("the cell can be simulated")
 }

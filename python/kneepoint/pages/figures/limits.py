@@ -81,13 +81,14 @@ def _by_flow(run: ReportRun) -> dict[tuple[int, int], dict[str, float]]:
     """Shares of each flow by (cell, flow), over the repetitions: each flow as a group of its own."""
     import numpy as np
 
+    from kneepoint.datasets.table import Table
     from kneepoint.runs import groups
 
     cells = {int(cell["index"]): cell for cell in run.meta["cells"]}
     flows = run.table("flows")
     alone = flows.set_column(flows.schema.get_field_index("group"), "group", flows["flow"])
     found = {}
-    for part in groups.of_flows(alone, cells):
+    for part in groups.of_flows(Table(alone), cells):
         shares = {limit: part.values[f"limited_by.{limit}"] for limit in LIMITED_BY}
         found[part.cell, part.group] = {
             limit: float(np.mean(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0
