@@ -193,20 +193,19 @@ impl Ends {
     fn read(&mut self, to: EndpointId, bytes: u64) {
         let now = Nanos(self.now_ns);
         let flow = &mut self.flows[to.flow() as usize];
-        let had_completed = flow.apps.receiver.completed().is_some();
-        match to.side() {
-            Side::Sender => flow.apps.sender.read(now, bytes),
-            Side::Receiver => flow.apps.receiver.read(now, bytes),
+        if to.side() == Side::Sender {
+            return flow.apps.sender.read(now, bytes);
         }
-        if to.side() == Side::Receiver {
+        flow.apps.receiver.read(now, bytes);
+        if flow.apps.receiver_opens {
             flow.apps.receiver.take_latencies(&mut self.latencies);
             for latency in self.latencies.drain(..) {
                 flow.latency_us.get_or_insert_default().add(latency.as_us());
             }
-            if !had_completed && flow.apps.receiver.completed().is_some() {
-                flow.complete(self.now_ns);
-                self.log_event(to.flow(), "complete");
-            }
+        }
+        if flow.final_times.is_none() && flow.apps.receiver.completed().is_some() {
+            flow.complete(self.now_ns);
+            self.log_event(to.flow(), "complete");
         }
     }
 
