@@ -61,7 +61,7 @@ def first_repetition(folder: Path) -> float:
     begin = time.perf_counter()
     command = [KNEE, "run", "sample.toml", "--out", out, "-q"]
     process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
-    while not any(out.glob("parts/*.arrow")):
+    while not any(out.glob("parts/*.flows.parquet")):
         if process.poll() is not None:
             raise SystemExit(f"knee run ended with {process.returncode} before a repetition was finished")
         time.sleep(0.001)

@@ -103,7 +103,7 @@ def begun(folder: Path, *words: str) -> subprocess.Popen[str]:
     process = spawn("run", "long.toml", "--out", "run", "-q", *words, cwd=folder)
     parts = folder / "run" / "parts"
     deadline = time.monotonic() + 600
-    while len(list(parts.glob("c*.arrow"))) < 4:
+    while len(list(parts.glob("c*.flows.parquet"))) < 4:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.01)

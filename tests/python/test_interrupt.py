@@ -41,7 +41,7 @@ def interrupt(folder: Path, number: int) -> subprocess.Popen[str]:
     process = spawn("run", "long.toml", "--out", "run", "-q", "--workers", "2", cwd=folder)
     parts = folder / "run" / "parts"
     deadline = time.monotonic() + 60
-    while not parts.is_dir() or len(list(parts.glob("c*.arrow"))) < 4:
+    while not parts.is_dir() or len(list(parts.glob("c*.flows.parquet"))) < 4:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.002)
@@ -100,7 +100,7 @@ def test_an_interrupted_comparison_resumes_from_its_folder_alone(tmp_path: Path)
     ]
     process = spawn(*words, "--out", "run", cwd=tmp_path)
     parts = tmp_path / "run" / "parts"
-    while not parts.is_dir() or not any(parts.glob("c*.arrow")):
+    while not parts.is_dir() or not any(parts.glob("c*.flows.parquet")):
         assert process.poll() is None, process.communicate()
         time.sleep(0.002)
     process.send_signal(signal.SIGINT)
@@ -121,7 +121,7 @@ def test_a_killed_run_is_taken_up_from_its_parts(tmp_path: Path, whole: dict[str
     run = tmp_path / "run"
     assert json.loads((run / "run.json").read_text())["status"] == "interrupted"
     assert not (run / "flows.parquet").exists()
-    (run / "parts" / ".c000001-r0059.arrow.1.tmp").write_bytes(b"half of one")
+    (run / "parts" / ".c000001-r0059.flows.parquet.0123456789abcdef.tmp").write_bytes(b"half of one")
     ended = knee("run", "long.toml", "--resume", "--out", "run", "-q", "--workers", "1", cwd=tmp_path)
     assert ended.code == 0, ended.err
     assert tables_of(run) == whole

@@ -38,7 +38,6 @@ mod peer_window;
 mod probe;
 mod prr;
 mod rack;
-mod ranges;
 mod rate;
 mod receive;
 mod recovery;

@@ -1,7 +1,7 @@
 //! The scoreboard: every segment that is outstanding, what is known of each, and how many there are of each kind.
 
 use super::rtx::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, RtxQueue, SACKED, SKB_END, Seg, Tx};
-use crate::ranges::RangeSet;
+use knee_units::ranges::RangeSet;
 
 const MAX_REORDERING: u32 = 300;
 /// TCP_FASTRETRANS_THRESH

@@ -13,6 +13,7 @@ pub mod files;
 pub mod heap;
 pub mod params;
 pub mod parse;
+pub mod ranges;
 pub mod rng;
 
 /// When what never comes is due, ns.

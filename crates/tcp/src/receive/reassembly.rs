@@ -1,7 +1,7 @@
 //! Reassembly: what arrived in order, what arrived beyond a hole, and the SACK and DSACK blocks that report it.
 
-use crate::ranges::RangeSet;
 use crate::segment::SackBlocks;
+use knee_units::ranges::RangeSet;
 
 /// Blocks that the last ACK surely reported (TCP_SACK_BLOCKS_EXPECTED).
 const SACK_BLOCKS_TOLD: usize = 2;
