@@ -71,13 +71,16 @@ impl Flows {
         Flows((0..count).map(|_| None).collect())
     }
 
-    pub fn insert(&mut self, number: u32, flow: Flow) {
-        self.0[number as usize] = Some(Box::new(flow));
+    /// One begins, or its turn is over.
+    #[inline]
+    pub fn insert(&mut self, number: u32, flow: Box<Flow>) {
+        self.0[number as usize] = Some(flow);
     }
 
+    /// One is over, or has its turn.
+    #[inline]
     pub fn remove(&mut self, number: u32) -> Box<Flow> {
-        let place = &mut self.0[number as usize];
-        place.take().expect("a connection begins and ends once")
+        self.0[number as usize].take().expect(NOTHING_FOLLOWS)
     }
 
     /// Is there still such a connection?

@@ -134,7 +134,7 @@ impl World {
             way.set_nic(number, of_type.host_of(number), host);
         }
         let flow = self.ends.make(number, hosts);
-        self.ends.flows.insert(number, flow);
+        self.ends.flows.insert(number, Box::new(flow));
     }
 
     /// Gives up connections that are over.

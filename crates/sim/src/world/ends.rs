@@ -9,7 +9,7 @@ use knee_units::Nanos;
 
 use super::connections::{Closing, Plan};
 use crate::event::{EndpointId, EventQueue, HostId, Side, Target, Work};
-use crate::flow::Flows;
+use crate::flow::{Flow, Flows};
 use crate::gro::{self, Batch};
 use crate::host::{Host, HostType, Late};
 use crate::{Account, Options, Output, Rows};
@@ -57,10 +57,18 @@ pub struct Ends {
     pub woken: Vec<(EndpointId, bool)>,
 }
 
-/// An end has its turn.
+/// An end has its turn, in which its flow is with it and not in the list.
 struct Turn {
     id: EndpointId,
+    flow: Box<Flow>,
     was_done: bool,
+}
+
+impl Turn {
+    #[inline]
+    fn tcp(&mut self) -> &mut Endpoint {
+        &mut self.flow.ends[self.id.side() as usize].tcp
+    }
 }
 
 impl Ends {
@@ -89,26 +97,25 @@ impl Ends {
         let to = EndpointId::new(flow, side);
         let gro = self.types[side as usize].gro;
         if let Some(segment) = gro::only(&mut self.slab, packets, gro) {
-            self.flows[flow as usize].under_way -= packets[0].pkts;
-            let turn = self.begin(to);
-            let read = self.receive(to, &segment);
-            self.wake_app(to, read);
+            let mut turn = self.begin(to);
+            turn.flow.under_way -= packets[0].pkts;
+            let read = self.receive(&mut turn, &segment);
+            self.wake_app(&mut turn, read);
             return self.end(turn);
         }
         let is_mixed = || packets.iter().any(|passing| passing.flow != flow);
         if self.types[side as usize].hosts.is_some() && is_mixed() {
             return self.deliver_mixed(side, packets);
         }
-        let pkts: u32 = packets.iter().map(|passing| passing.pkts).sum();
-        self.flows[flow as usize].under_way -= pkts;
-        let turn = self.begin(to);
+        let mut turn = self.begin(to);
+        turn.flow.under_way -= packets.iter().map(|passing| passing.pkts).sum::<u32>();
         let mut read = false;
         let mut batch = Batch::new(packets);
         while let Some(segment) = batch.next_merged(&mut self.slab, gro) {
-            read |= self.receive(to, &segment);
+            read |= self.receive(&mut turn, &segment);
         }
         // Applications run when the softirq has done with all of it.
-        self.wake_app(to, read);
+        self.wake_app(&mut turn, read);
         self.end(turn);
     }
 
@@ -146,8 +153,8 @@ impl Ends {
         self.held = held;
         let mut woken = std::mem::take(&mut self.woken);
         for (to, read) in woken.drain(..) {
-            let turn = self.begin(to);
-            self.wake_app(to, read);
+            let mut turn = self.begin(to);
+            self.wake_app(&mut turn, read);
             self.end(turn);
         }
         self.woken = woken;
@@ -155,8 +162,8 @@ impl Ends {
 
     /// A segment of a mixed batch reaches the stack; its application is woken with the others.
     fn go_up(&mut self, to: EndpointId, segment: &Segment) {
-        let turn = self.begin(to);
-        let read = self.receive(to, segment);
+        let mut turn = self.begin(to);
+        let read = self.receive(&mut turn, segment);
         self.end(turn);
         match self.woken.iter_mut().find(|(woken, _)| *woken == to) {
             Some((_, has_read)) => *has_read |= read,
@@ -167,33 +174,33 @@ impl Ends {
     /// A segment reaches the stack; returns whether it made something readable,
     /// which is read at once.
     #[inline]
-    fn receive(&mut self, to: EndpointId, segment: &Segment) -> bool {
-        let readable = self.call(to, |tcp, cx| tcp.on_segment(cx, segment));
+    fn receive(&mut self, turn: &mut Turn, segment: &Segment) -> bool {
+        let readable = self.call(turn, |tcp, cx| tcp.on_segment(cx, segment));
         if readable > 0 {
-            self.read(to, readable);
+            self.read(turn, readable);
         }
         readable > 0
     }
 
     /// The application at an end runs: what it read may be acked, and it writes.
     #[inline]
-    fn wake_app(&mut self, id: EndpointId, has_read: bool) {
-        let flow = &self.flows[id.flow() as usize];
-        let tcp = &flow.ends[id.side() as usize].tcp;
-        let writes =
-            id.side() == Side::Sender || flow.apps.receiver.writes() || tcp.rx.fin_received();
-        if has_read && tcp.acks_when_read() {
-            self.call(id, |tcp, cx| tcp.send_ack(cx));
+    fn wake_app(&mut self, turn: &mut Turn, has_read: bool) {
+        let writes = turn.id.side() == Side::Sender
+            || turn.flow.apps.receiver.writes()
+            || turn.tcp().rx.fin_received();
+        if has_read && turn.tcp().acks_when_read() {
+            self.call(turn, |tcp, cx| tcp.send_ack(cx));
         }
         if writes {
-            self.pump(id);
+            self.pump(turn);
         }
     }
 
-    fn read(&mut self, to: EndpointId, bytes: u64) {
+    #[inline]
+    fn read(&mut self, turn: &mut Turn, bytes: u64) {
         let now = Nanos(self.now_ns);
-        let flow = &mut self.flows[to.flow() as usize];
-        if to.side() == Side::Sender {
+        let flow = &mut turn.flow;
+        if turn.id.side() == Side::Sender {
             return flow.apps.sender.read(now, bytes);
         }
         flow.apps.receiver.read(now, bytes);
@@ -205,15 +212,15 @@ impl Ends {
         }
         if flow.final_times.is_none() && flow.apps.receiver.completed().is_some() {
             flow.complete(self.now_ns);
-            self.log_event(to.flow(), "complete");
+            self.log_event(turn.id.flow(), flow, "complete");
         }
     }
 
     /// Lets the application write while the socket takes it.
     #[inline]
-    fn pump(&mut self, id: EndpointId) {
+    fn pump(&mut self, turn: &mut Turn) {
         let now = Nanos(self.now_ns);
-        let flow = &mut self.flows[id.flow() as usize];
+        let (id, flow) = (turn.id, &mut turn.flow);
         let app = match id.side() {
             Side::Sender => &mut flow.apps.sender,
             Side::Receiver => &mut flow.apps.receiver,
@@ -242,18 +249,19 @@ impl Ends {
         let wakes_at = if pauses { app.wakes_at(now) } else { None };
         let over = app.closes() || tcp.rx.fin_received() && app.next_write_bytes(now) == 0;
         if over && tcp.close() || wrote && tcp.is_blocked() {
-            self.call(id, |tcp, cx| tcp.push(cx));
+            self.call(turn, |tcp, cx| tcp.push(cx));
         } else if wrote {
-            self.call(id, |_, _| {});
+            self.call(turn, |_, _| {});
         }
         if let Some(at) = wakes_at {
-            self.wake_app_at(id, at.0);
+            self.wake_app_at(turn, at.0);
         }
     }
 
     /// Asks a pausing application again at that time.
-    fn wake_app_at(&mut self, id: EndpointId, at_ns: u64) {
-        let wakes_ns = &mut self.flows[id.flow() as usize].end(id.side()).app_wakes_ns;
+    fn wake_app_at(&mut self, turn: &mut Turn, at_ns: u64) {
+        let id = turn.id;
+        let wakes_ns = &mut turn.flow.end(id.side()).app_wakes_ns;
         if *wakes_ns != at_ns {
             *wakes_ns = at_ns;
             self.events.push(at_ns, Target::Work(id, Work::App));
@@ -265,9 +273,9 @@ impl Ends {
         if !self.flows.has(id.flow()) {
             return;
         }
-        self.flows[id.flow() as usize].end(id.side()).app_wakes_ns = NEVER;
-        let turn = self.begin(id);
-        self.pump(id);
+        let mut turn = self.begin(id);
+        turn.flow.end(id.side()).app_wakes_ns = NEVER;
+        self.pump(&mut turn);
         self.end(turn);
     }
 
@@ -284,12 +292,13 @@ impl Ends {
         end.armed_ns = NEVER;
         if end.tcp.next_timer_ns() > self.now_ns {
             // Put off meanwhile, as a timeout is by every ACK.
-            self.arm(id);
-            return;
+            let mut flow = self.flows.remove(id.flow());
+            self.arm(id, &mut flow);
+            return self.flows.insert(id.flow(), flow);
         }
-        let turn = self.begin(id);
-        self.call(id, |tcp, cx| tcp.on_timer(cx));
-        self.pump(id);
+        let mut turn = self.begin(id);
+        self.call(&mut turn, |tcp, cx| tcp.on_timer(cx));
+        self.pump(&mut turn);
         self.end(turn);
     }
 
@@ -316,8 +325,8 @@ impl Ends {
         id: EndpointId,
         call: impl FnOnce(&mut Endpoint, &mut Cx),
     ) {
-        let turn = self.begin(id);
-        self.call(id, call);
+        let mut turn = self.begin(id);
+        self.call(&mut turn, call);
         self.end(turn);
     }
 
@@ -327,72 +336,72 @@ impl Ends {
         self.turn_to(id);
         let side = id.side() as usize;
         self.clocks[side] = self.clocks[side].at(self.now_ns, &self.types[side].tcp);
-        let flow = &self.flows[id.flow() as usize];
+        let flow = self.flows.remove(id.flow());
         Turn {
             id,
-            was_done: flow.ends[id.side() as usize].tcp.is_done(),
+            was_done: flow.ends[side].tcp.is_done(),
+            flow,
         }
     }
 
     /// Calls into the endpoint that has its turn.
     #[inline]
-    fn call<R>(&mut self, id: EndpointId, call: impl FnOnce(&mut Endpoint, &mut Cx) -> R) -> R {
-        let flow = &mut self.flows[id.flow() as usize];
+    fn call<R>(&mut self, turn: &mut Turn, call: impl FnOnce(&mut Endpoint, &mut Cx) -> R) -> R {
+        let side = turn.id.side() as usize;
         let mut cx = Cx {
-            now: self.clocks[id.side() as usize],
-            host: &self.types[id.side() as usize].tcp,
+            now: self.clocks[side],
+            host: &self.types[side].tcp,
             slab: &mut self.slab,
             out: &mut self.out,
             events: &mut self.log,
         };
-        let tcp = &mut flow.ends[id.side() as usize].tcp;
-        let result = call(tcp, &mut cx);
+        let result = call(turn.tcp(), &mut cx);
         if !self.log.is_empty() {
-            self.take_log(id);
+            self.take_log(turn);
         }
-        self.arm(id);
+        self.arm(turn.id, &mut turn.flow);
         result
     }
 
     /// Carries out what the endpoint asked for in its turn.
     #[inline]
-    fn end(&mut self, Turn { id, was_done }: Turn) {
-        let flow = &mut self.flows[id.flow() as usize];
-        let done = !was_done && flow.ends[id.side() as usize].tcp.is_done();
-        if id.side() == Side::Sender && !flow.dirty {
-            flow.dirty = true;
+    fn end(&mut self, mut turn: Turn) {
+        let id = turn.id;
+        let done = !turn.was_done && turn.tcp().is_done();
+        if id.side() == Side::Sender && !turn.flow.dirty {
+            turn.flow.dirty = true;
             self.dirty.push(id.flow());
         }
         if done {
-            self.on_end_done(id);
+            self.on_end_done(&turn);
         }
+        self.flows.insert(id.flow(), turn.flow);
     }
 
     #[cold]
-    fn take_log(&mut self, id: EndpointId) {
+    fn take_log(&mut self, turn: &Turn) {
         let mut log = std::mem::take(&mut self.log);
         for event in log.drain(..) {
-            if id.side() == Side::Sender {
-                self.log_event(id.flow(), event);
+            if turn.id.side() == Side::Sender {
+                self.log_event(turn.id.flow(), &turn.flow, event);
             }
         }
         self.log = log;
     }
 
-    fn on_end_done(&mut self, id: EndpointId) {
-        let flow = &self.flows[id.flow() as usize];
-        if flow.ends.iter().all(|end| end.tcp.is_done()) {
+    fn on_end_done(&mut self, turn: &Turn) {
+        if turn.flow.ends.iter().all(|end| end.tcp.is_done()) {
             self.unfinished -= 1;
             if !self.options.keep_connections {
-                self.closing.push(id.flow());
+                self.closing.push(turn.id.flow());
             }
-            self.log_event(id.flow(), "closed");
+            self.log_event(turn.id.flow(), &turn.flow, "closed");
         }
     }
 
     #[inline]
-    fn arm(&mut self, id: EndpointId) {
-        let end = self.flows[id.flow() as usize].end(id.side());
+    fn arm(&mut self, id: EndpointId, flow: &mut Flow) {
+        let end = flow.end(id.side());
         let due_ns = end.tcp.next_timer_ns();
         if due_ns < end.armed_ns {
             end.armed_ns = due_ns;

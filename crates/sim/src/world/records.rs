@@ -33,13 +33,13 @@ impl Ends {
             .push(CapturedPacket::new(t, flow, outbound, segment, origin));
     }
 
-    pub(super) fn log_event(&mut self, flow: u32, event: &'static str) {
-        let cc = &self.flows[flow as usize].ends[0].tcp.cc;
+    pub(super) fn log_event(&mut self, number: u32, flow: &Flow, event: &'static str) {
+        let cc = &flow.ends[0].tcp.cc;
         self.rows.events.push(Event {
             cell: self.cell.index as i32,
             rep: self.rep as i32,
             t_ns: (self.now_ns - self.boot_ns) as i64,
-            flow: flow as i32,
+            flow: number as i32,
             event,
             snd_cwnd: Some(cc.snd_cwnd.into()),
             snd_ssthresh: Some(cc.snd_ssthresh.into()),
