@@ -39,9 +39,6 @@ impl Endpoint {
         let mut rest = whole;
         let first = rest.cut(1);
         (rest.flags, rest.ecn) = (ACK | flags, ecn);
-        if rest.packets == 1 {
-            rest.gso_bytes = 0;
-        }
         self.hand_down(cx, first);
         self.hand_down(cx, with_flags(rest, last));
     }

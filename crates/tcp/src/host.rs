@@ -170,7 +170,7 @@ pub struct Cx<'a> {
     pub host: &'a HostConf,
     /// Where segments live until they arrive.
     pub slab: &'a mut Slab,
-    /// Segments handed to the qdisc, in order; each is one wire packet.
+    /// What was handed to the qdisc, in order: segments, and trains of them.
     pub out: &'a mut Vec<u32>,
     /// Turning points, for the `events` table.
     pub events: &'a mut Vec<&'static str>,

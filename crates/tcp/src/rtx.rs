@@ -243,7 +243,7 @@ impl RtxQueue {
             // What refers to the segments that stay calls them by the first of them.
             let gone = front.cut(front.segs_below(snd_una));
             if gone.in_list {
-                self.rename(gone.id, gone.prev, gone.next, self.skbs[0].id);
+                self.rename(gone.prev, gone.next, self.skbs[0].id);
             }
             return Some(gone);
         }
@@ -271,8 +271,8 @@ impl RtxQueue {
         }
     }
 
-    /// Neighbours in the order of transmission have another name for what they called `from`.
-    fn rename(&mut self, from: u32, prev: u32, next: u32, to: u32) {
+    /// What stands between them in the order of transmission has this name from now on.
+    fn rename(&mut self, prev: u32, next: u32, to: u32) {
         match prev {
             NONE => self.head = to,
             prev => self.get_mut(prev).next = to,
@@ -281,7 +281,6 @@ impl RtxQueue {
             NONE => self.tail = to,
             next => self.get_mut(next).prev = to,
         }
-        debug_assert!(from != to, "it has another name");
     }
 
     /// Id of the segment that begins at `seq` or holds it.

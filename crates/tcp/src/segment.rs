@@ -37,7 +37,7 @@ pub struct Segment {
     pub ecn: Ecn,
     /// How many wire packets it stands for...
     pub packets: u16,
-    /// ... and the payload of each of them but the last; of a single one 0.
+    /// ... and the payload of each of them but the last.
     pub gso_bytes: u16,
     /// The AccECN option's size, 0 without one, and its count of bytes
     /// received with a CE mark.
