@@ -121,7 +121,7 @@ fn the_bytes_of_a_part_do_not_depend_on_how_its_rows_came() {
         }
         let other = part(dir.path(), "whole2", &batches);
         let [one, two] = [&whole, &other].map(|path| std::fs::read(path).unwrap());
-        // The notes are the parts' names, of which one is a byte longer: the rows come before them.
+        // Behind the rows a file has the names of its parts, and one of these is a byte longer.
         let until = one.len() - 20_000;
         assert!(one[..until] == two[..until], "{sizes:?}");
         assert_eq!(read(&whole), read(&other), "{sizes:?}");

@@ -7,6 +7,7 @@ use knee_units::NEVER;
 use knee_units::heap::Heap;
 
 use crate::nics::{Nic, Nics, Reached};
+use crate::packet::count_until;
 use crate::pipe::{Passing, Sink, When};
 
 /// Packets in order of arrival: all take the same time, or none overtakes another.
@@ -38,15 +39,10 @@ struct Arriving<N> {
 }
 
 impl<N: Copy> Arriving<N> {
-    /// How many arrive until then, of which the first does.
+    /// How many have arrived then, if the first has.
     #[inline]
     fn until(&self, at_ns: u64) -> u32 {
-        let pkts = self.passing.pkts;
-        let last_ns = self.at_ns + u64::from(pkts - 1) * self.every_ns;
-        match last_ns <= at_ns {
-            true => pkts,
-            false => ((at_ns - self.at_ns) / self.every_ns) as u32 + 1,
-        }
+        count_until(self.at_ns, self.every_ns, self.passing.pkts, at_ns)
     }
 }
 
@@ -57,7 +53,7 @@ impl<N: Copy> Line<N> {
         self.trains.front().map_or(NEVER, |front| front.at_ns)
     }
 
-    /// The first so many of the packets that come next.
+    /// Takes the next `pkts` packets, which are of one train.
     #[inline]
     fn take(&mut self, pkts: u32) -> Passing<N> {
         let front = self.trains.front_mut().expect("its head is due");

@@ -191,7 +191,7 @@ impl Bottleneck {
 
     /// Are packets that come together told of together, as far as their fates are alike?
     pub(crate) fn takes_trains(&self) -> bool {
-        self.policer.is_none() && !matches!(self.server, Server::Link(_))
+        self.policer.is_none() && !self.takes_steps()
     }
 
     /// Offers packets like this one, one behind the other: more than one if this [`Self::takes_trains`]. What is due until

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use knee_units::Nanos;
 
-use crate::packet::{Ecn, Packet};
+use crate::packet::{Ecn, Packet, count_until};
 use crate::queue::Tail;
 use knee_transit::trace::Schedule;
 
@@ -25,7 +25,7 @@ pub struct Gone {
 }
 
 impl Gone {
-    /// Those of the first so many, which go.
+    /// Takes the first `pkts` of them out.
     #[inline]
     fn take(&mut self, pkts: u32) -> Gone {
         let taken = Gone { pkts, ..*self };
@@ -34,16 +34,6 @@ impl Gone {
         self.waited = Nanos(self.waited.0 + later_ns);
         self.pkts -= pkts;
         taken
-    }
-
-    /// How many have left at that time, of which the first has.
-    #[inline]
-    fn left_at(&self, now_ns: u64) -> u32 {
-        let last_ns = self.at_ns + u64::from(self.pkts - 1) * self.every_ns;
-        match last_ns <= now_ns {
-            true => self.pkts,
-            false => ((now_ns - self.at_ns) / self.every_ns) as u32 + 1,
-        }
     }
 
     /// When each leaves, and how long it waited.
@@ -166,7 +156,8 @@ impl Foreseen {
         if front.at_ns > now_ns {
             return None;
         }
-        let gone = front.take(front.left_at(now_ns));
+        let left = count_until(front.at_ns, front.every_ns, front.pkts, now_ns);
+        let gone = front.take(left);
         if front.pkts == 0 {
             self.held.pop_front();
         }

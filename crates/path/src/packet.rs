@@ -48,6 +48,17 @@ pub struct Train {
     pub last_bytes: u32,
 }
 
+/// Of so many things, the first at `at_ns` and each of the others `every_ns` after the one before: how many have been at
+/// `now_ns`, if the first has.
+#[inline]
+pub(crate) fn count_until(at_ns: u64, every_ns: u64, count: u32, now_ns: u64) -> u32 {
+    let last_ns = at_ns + u64::from(count - 1) * every_ns;
+    match last_ns <= now_ns {
+        true => count,
+        false => ((now_ns - at_ns) / every_ns) as u32 + 1,
+    }
+}
+
 impl Train {
     /// Of one packet.
     #[inline]

@@ -17,7 +17,7 @@ pub trait Sink {
     fn lost(&mut self, packet: &Packet);
     /// The policer or the queue dropped it.
     fn dropped(&mut self, packet: &Packet);
-    /// The first so many packets of a train become one of their own; returns its handle.
+    /// Makes the first `pkts` packets of a train a train of their own; returns its handle.
     fn cut(&mut self, handle: u32, pkts: u32) -> u32;
     /// Its last bit leaves the bottleneck, now or at a later time that is foreseen; of a train, the first packet's.
     fn left(&mut self, packet: &Packet, leaving: &Leaving) -> Self::Note;
@@ -394,7 +394,7 @@ impl<N: Copy> Pipe<N> {
     }
 }
 
-/// The first so many packets of a train.
+/// Takes the first `pkts` packets out of a train.
 #[inline]
 fn take<S: Sink>(train: &mut Train, pkts: u32, sink: &mut S) -> Packet {
     let mut packet = train.packet;

@@ -42,7 +42,7 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// The next so many packets, which are all of one handle. When a handle's last is taken, it is free.
+    /// Takes the next `pkts` packets, which are all of one handle. With its last packet a handle is free.
     #[inline]
     pub fn take(&mut self, slab: &mut Slab, pkts: u32) -> Segment {
         let first = &self.rest[0];
@@ -97,7 +97,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// How many of the next so many packets of a train fit into so many bytes.
+/// How many of the next `pkts` packets of a train fit into `bytes`.
 #[inline]
 fn room(train: &Segment, pkts: u32, bytes: u32) -> u32 {
     match train.payload_of(pkts) <= bytes {

@@ -243,13 +243,14 @@ impl RtxQueue {
             // What refers to the segments that stay calls them by the first of them.
             let gone = front.cut(front.segs_below(snd_una));
             if gone.in_list {
-                self.rename(gone.prev, gone.next, self.skbs[0].id);
+                let name = self.skbs[0].id;
+                self.join(gone.prev, gone.next, (name, name));
             }
             return Some(gone);
         }
         let gone = self.skbs.pop_front()?;
         if gone.in_list {
-            self.join(gone.prev, gone.next);
+            self.join(gone.prev, gone.next, (gone.next, gone.prev));
         }
         if self.skbs.is_empty() {
             // A flow gone idle gives its window's memory back.
@@ -258,28 +259,16 @@ impl RtxQueue {
         Some(gone)
     }
 
-    /// What stood between them in the order of transmission is gone.
+    /// Neighbours in the order of transmission get new ones: behind `prev` stands `behind`, before `next` stands `before`.
     #[inline]
-    fn join(&mut self, prev: u32, next: u32) {
+    fn join(&mut self, prev: u32, next: u32, (behind, before): (u32, u32)) {
         match prev {
-            NONE => self.head = next,
-            prev => self.get_mut(prev).next = next,
+            NONE => self.head = behind,
+            prev => self.get_mut(prev).next = behind,
         }
         match next {
-            NONE => self.tail = prev,
-            next => self.get_mut(next).prev = prev,
-        }
-    }
-
-    /// What stands between them in the order of transmission has this name from now on.
-    fn rename(&mut self, prev: u32, next: u32, to: u32) {
-        match prev {
-            NONE => self.head = to,
-            prev => self.get_mut(prev).next = to,
-        }
-        match next {
-            NONE => self.tail = to,
-            next => self.get_mut(next).prev = to,
+            NONE => self.tail = before,
+            next => self.get_mut(next).prev = before,
         }
     }
 
@@ -357,7 +346,7 @@ impl RtxQueue {
         }
         skb.in_list = false;
         let (prev, next) = (skb.prev, skb.next);
-        self.join(prev, next);
+        self.join(prev, next, (next, prev));
     }
 
     /// Least recently sent of those outstanding.
