@@ -20,6 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "knee-units": set(),
     "knee-tables": set(),
     "knee-transit": {"knee-units"},
+    "knee-host": {"knee-units"},
     "knee-path": {"knee-tables", "knee-transit", "knee-units"},
     "knee-keys": {"knee-path", "knee-tables", "knee-transit", "knee-units"},
     "knee-scenario": {"knee-keys", "knee-path", "knee-tables", "knee-transit", "knee-units"},
@@ -73,7 +74,7 @@ ALLOWED: dict[str, set[str]] = {
 PURE = ("units", "tables", "path", "keys", "scenario", "run")
 IMPURE = re.compile(r"std::(fs|net|thread|process|env)\b|\b(Instant|SystemTime)::now\b|\bthread_rng\b")
 # Crates that compute a cell's tables, which are the same on every platform.
-PORTABLE = ("units", "tables", "transit", "path", "keys", "scenario", "tcp", "sim", "run")
+PORTABLE = ("units", "tables", "transit", "path", "host", "keys", "scenario", "tcp", "sim", "run")
 # What std leaves to the platform, whose last bits differ; sqrt, round and the like are exact everywhere.
 OF_THE_PLATFORM = re.compile(
     r"(\.|\bf64::)(a?(sin|cos|tan)h?|sin_cos|atan2|cbrt|exp(2|_m1)?|hypot|ln(_1p)?|log(2|10)?|pow[if]|(ln_)?gamma)\("
