@@ -38,6 +38,8 @@ pub struct Thread {
 pub enum Next<J> {
     /// Nothing is to be done.
     Idle,
+    /// It is busy, or away, as was said before.
+    Busy,
     /// It is busy, or away, until then.
     Until(u64),
     /// A job of a softirq.
@@ -123,9 +125,19 @@ impl<J> Cpu<J> {
         }
     }
 
+    /// Has it idled until now?
+    pub fn rests(&self, now_ns: u64) -> bool {
+        self.until_ns < now_ns
+    }
+
     /// How many jobs of softirqs wait.
     pub fn softirqs(&self) -> usize {
         self.softirqs.len()
+    }
+
+    /// The softirqs' jobs, for a final account.
+    pub fn drain(&mut self) -> impl Iterator<Item = J> + '_ {
+        self.softirqs.drain(..)
     }
 
     /// A softirq has a further job.
@@ -170,10 +182,10 @@ impl<J> Cpu<J> {
     pub fn next(&mut self, now_ns: u64, threads: &mut [Thread]) -> Next<J> {
         if self.until_ns > now_ns {
             let Runs::Thread(number) = self.runs else {
-                return Next::Until(self.until_ns);
+                return Next::Busy;
             };
             if self.softirqs.is_empty() || self.ksoftirqd.is_some() {
-                return Next::Until(self.until_ns);
+                return Next::Busy;
             }
             if number != OTHER {
                 threads[number as usize].left_ns = self.until_ns - now_ns;
@@ -330,7 +342,7 @@ mod tests {
                 cpu.raise("job");
             }
             match cpu.next(now_ns, &mut list) {
-                Next::Idle => break,
+                Next::Idle | Next::Busy => break,
                 Next::Until(at_ns) => now_ns = at_ns,
                 Next::Softirq(_) => {
                     in_softirqs += 20_000;
@@ -356,7 +368,7 @@ mod tests {
         };
         assert_eq!(cpu.next(0, &mut threads), first);
         assert_eq!(cpu.run_thread(0, 0, &mut threads, &costing(1_000)), 1_000);
-        assert_eq!(cpu.next(400, &mut threads), Next::Until(1_000));
+        assert_eq!(cpu.next(400, &mut threads), Next::Busy);
         cpu.raise("packet");
         assert_eq!(cpu.next(400, &mut threads), Next::Softirq("packet"));
         assert_eq!(cpu.run_softirq(400, &costing(250)), 650);

@@ -127,6 +127,11 @@ pub struct End {
     pub armed_ns: u64,
     /// When its application is asked again; NEVER: when something happens.
     pub app_wakes_ns: u64,
+    /// Of a host that has processors: the one that worked for it last, the application's thread, and how many packets
+    /// wait to be read.
+    pub cpu: u32,
+    pub thread: u32,
+    pub unread_skbs: u64,
 }
 
 impl End {
@@ -136,6 +141,9 @@ impl End {
             egress: VecDeque::new(),
             armed_ns: NEVER,
             app_wakes_ns: NEVER,
+            cpu: 0,
+            thread: 0,
+            unread_skbs: 0,
         }
     }
 }

@@ -8,7 +8,8 @@ use knee_units::Nanos;
 use knee_units::rng::Lateness;
 
 use crate::event::EndpointId;
-use knee_tcp::{HostConf, Pacing, Settings};
+use crate::machine::MachineConf;
+use knee_tcp::{HostConf, Pacing, Settings, TimerRule};
 
 /// A host. It has no processors yet that work would keep busy.
 #[derive(Default)]
@@ -87,6 +88,9 @@ pub struct HostType {
     pub noise: Nanos,
     /// How many there are, over which connections are spread in turn; `None`: each connection has its own.
     pub hosts: Option<u32>,
+    /// Of hosts whose work takes time.
+    pub machine: Option<MachineConf>,
+    pub timer_rule: TimerRule,
 }
 
 impl HostType {
@@ -113,6 +117,8 @@ impl HostType {
             rx_coalesce: spec.rx_coalesce,
             noise: spec.noise,
             hosts: spec.hosts.map(|hosts| hosts as u32),
+            machine: None,
+            timer_rule: TimerRule::WhenNeeded,
         }
     }
 

@@ -10,6 +10,7 @@ mod event;
 mod flow;
 mod gro;
 mod host;
+mod machine;
 mod output;
 mod world;
 

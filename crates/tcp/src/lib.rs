@@ -67,6 +67,7 @@ use knee_cc::{ACK_STATE_ECHO, CaState, CcIn, CcOut, INFINITE_SSTHRESH, Instance,
 use knee_units::rng::Stream;
 use nagle::Nagle;
 use pacer::Pacer;
+pub use pacer::TimerRule;
 use peer_window::PeerWindow;
 use probe::Probe;
 use prr::Prr;
@@ -219,6 +220,21 @@ impl Endpoint {
     /// Spaces packets in another way than the host's settings say.
     pub fn set_pacing(&mut self, pacing: Pacing) {
         self.cc.pacing_status = pacing_status(pacing);
+    }
+
+    /// When its pacing timer is armed.
+    pub fn set_timer_rule(&mut self, rule: TimerRule) {
+        self.pacer.set_rule(rule);
+    }
+
+    /// How often its pacing timer was armed, and how often it fired.
+    pub fn pacing_timer_counts(&self) -> (u64, u64) {
+        self.pacer.timer_counts()
+    }
+
+    /// Packets, as the stack has them, that are sent and not acked.
+    pub fn skbs_out(&self) -> u64 {
+        self.board.skbs()
     }
 
     /// SO_MAX_PACING_RATE: also makes TCP pace when nothing else does.

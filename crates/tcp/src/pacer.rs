@@ -12,6 +12,21 @@ pub struct Pacer {
     /// That of the packet before, for the credit of a late timer.
     prior_ns: u64,
     timer_ns: u64,
+    rule: TimerRule,
+    /// How often the timer was armed, and how often it fired.
+    arms: u64,
+    fires: u64,
+}
+
+/// When TCP's pacing timer is armed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimerRule {
+    /// When a packet is to be sent and its time lies in the future: since Linux 4.20 (864e5c090749, "tcp: optimize tcp
+    /// internal pacing").
+    #[default]
+    WhenNeeded,
+    /// After every packet with data: Linux 4.13 to 4.19 (218af599fa63, "tcp: internal implementation for pacing").
+    EveryPacket,
 }
 
 impl Pacer {
@@ -20,7 +35,19 @@ impl Pacer {
             next_ns: 0,
             prior_ns: 0,
             timer_ns: NEVER,
+            rule: TimerRule::default(),
+            arms: 0,
+            fires: 0,
         }
+    }
+
+    pub fn set_rule(&mut self, rule: TimerRule) {
+        self.rule = rule;
+    }
+
+    /// How often the timer was armed, and how often it fired.
+    pub fn timer_counts(&self) -> (u64, u64) {
+        (self.arms, self.fires)
     }
 
     /// Earliest departure of the next packet.
@@ -41,6 +68,7 @@ impl Pacer {
         let due = self.timer_ns <= now_ns;
         if due {
             self.timer_ns = NEVER;
+            self.fires += 1;
         }
         due
     }
@@ -48,11 +76,15 @@ impl Pacer {
     /// tcp_pacing_check(): is the next departure in the future? Arms the timer.
     #[inline]
     pub fn blocks(&mut self, now_ns: u64) -> bool {
+        if self.rule == TimerRule::EveryPacket {
+            return self.timer_ns != NEVER;
+        }
         if self.next_ns <= now_ns {
             return false;
         }
         if self.timer_ns == NEVER {
             self.timer_ns = self.next_ns;
+            self.arms += 1;
         }
         true
     }
@@ -69,11 +101,18 @@ impl Pacer {
     /// what the last timer was late. `data_segs_out` segments were sent so far.
     #[inline]
     pub fn on_sent(&mut self, payload_bytes: u64, rate_bytes_per_sec: u64, data_segs_out: u64) {
-        if rate_bytes_per_sec == u64::MAX || rate_bytes_per_sec == 0 || data_segs_out < UNPACED_SEGS
-        {
+        if rate_bytes_per_sec == u64::MAX || rate_bytes_per_sec == 0 {
             return;
         }
         let len_ns = payload_bytes * 1_000_000_000 / rate_bytes_per_sec;
+        if self.rule == TimerRule::EveryPacket {
+            self.timer_ns = self.next_ns + len_ns;
+            self.arms += 1;
+            return;
+        }
+        if data_segs_out < UNPACED_SEGS {
+            return;
+        }
         let credit_ns = self.next_ns - self.prior_ns;
         self.next_ns += len_ns - (len_ns / 2).min(credit_ns);
     }
@@ -98,6 +137,32 @@ mod tests {
         assert_eq!(pacer.departure(1_000), 1_000);
         pacer.on_sent(3_000, RATE, 11);
         assert_eq!(pacer.next_ns(), 4_000);
+    }
+
+    /// Linux 4.13 to 4.19: also where nothing is left to send.
+    #[test]
+    fn by_the_old_rule_every_packet_arms_the_timer() {
+        let mut pacer = Pacer::new();
+        pacer.set_rule(TimerRule::EveryPacket);
+        for (sent, at_ns) in (1..).zip([0, 5_000, 20_000]) {
+            assert!(!pacer.blocks(at_ns));
+            pacer.departure(at_ns);
+            pacer.on_sent(1_000, RATE, 10 + sent);
+            assert!(pacer.blocks(at_ns + 999) && !pacer.take_due(at_ns + 999));
+            assert!(pacer.take_due(at_ns + 1_000));
+            assert_eq!(pacer.timer_counts(), (sent, sent));
+        }
+    }
+
+    #[test]
+    fn the_timer_is_armed_only_for_a_packet_that_has_to_wait() {
+        let mut pacer = Pacer::new();
+        pacer.departure(0);
+        pacer.on_sent(1_000, RATE, 10);
+        assert_eq!(pacer.timer_counts(), (0, 0));
+        assert!(pacer.blocks(10) && pacer.blocks(20));
+        assert!(pacer.take_due(1_000));
+        assert_eq!(pacer.timer_counts(), (1, 1));
     }
 
     #[test]

@@ -22,6 +22,10 @@ pub struct Receiver {
     /// Payload read in order, and payload that arrived at all.
     bytes_read: u64,
     bytes_arrived: u64,
+    /// Does the application read when its thread runs, instead of at once?
+    reads_later: bool,
+    /// What waits for it then.
+    unread_bytes: u64,
 }
 
 impl Receiver {
@@ -34,6 +38,8 @@ impl Receiver {
             echoed_ms: None,
             bytes_read: 0,
             bytes_arrived: 0,
+            reads_later: false,
+            unread_bytes: 0,
         }
     }
 
@@ -56,6 +62,10 @@ impl Receiver {
     #[inline]
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
+    }
+    /// The application reads when its thread runs: see [`Endpoint::read`].
+    pub fn read_later(&mut self) {
+        self.reads_later = true;
     }
     /// Payload that arrived, duplicates included.
     pub fn bytes_arrived(&self) -> u64 {
@@ -124,12 +134,18 @@ impl Receiver {
         if syn {
             return self.window.offer_in_syn();
         }
-        let (rcv_nxt, waiting_bytes) = (self.data.rcv_nxt(), self.data.waiting_bytes());
+        let (rcv_nxt, waiting_bytes) = (self.data.rcv_nxt(), self.waiting_bytes());
         let (window, is_scarce) = self.window.offer(rcv_nxt, waiting_bytes);
         if is_scarce {
             self.acks.end_quickack();
         }
         window
+    }
+
+    /// What takes room in the buffer: beyond a hole, or unread.
+    #[inline]
+    fn waiting_bytes(&self) -> u64 {
+        self.data.waiting_bytes() + self.unread_bytes
     }
 
     #[inline]
@@ -168,7 +184,7 @@ impl Receiver {
     }
 
     fn grow_window(&mut self, payload_bytes: u32, unread_packets: u16) {
-        let waiting_bytes = self.data.waiting_bytes();
+        let waiting_bytes = self.waiting_bytes();
         if self
             .window
             .grow(payload_bytes, waiting_bytes, unread_packets)
@@ -187,7 +203,7 @@ impl Receiver {
         self.data.advance(end);
     }
 
-    /// The rest of what data in order does; returns the bytes readable since `prior`. Applications read at once.
+    /// The rest of what data in order does; returns the bytes readable since `prior`. Most applications read at once.
     #[inline]
     fn deliver(&mut self, cx: &Cx, segment: &Segment, rto_jiffies: u64, prior: u64) -> u64 {
         // RFC 5681, 4.2: an ACK at once when the last hole is filled.
@@ -208,9 +224,24 @@ impl Receiver {
             self.acks.hurry(true);
             readable -= 1;
         }
-        self.bytes_read += readable;
-        self.window.adjust_space(cx.now_ns(), self.data.rcv_nxt());
+        if self.reads_later {
+            self.unread_bytes += readable;
+        } else {
+            self.bytes_read += readable;
+            self.window.adjust_space(cx.now_ns(), self.data.rcv_nxt());
+        }
         readable
+    }
+
+    /// tcp_recvmsg(): the application reads all there is; returns how much. Also: may the window now be twice as large as
+    /// the sender knows it, which tcp_cleanup_rbuf() tells it?
+    fn read(&mut self, now_ns: u64) -> (u64, bool) {
+        let bytes = std::mem::take(&mut self.unread_bytes);
+        self.bytes_read += bytes;
+        let rcv_nxt = self.data.rcv_nxt();
+        self.window.adjust_space(now_ns, rcv_nxt);
+        let opens = self.window.has_doubled(rcv_nxt, self.data.waiting_bytes());
+        (bytes, bytes > 0 && opens)
     }
 }
 
@@ -283,6 +314,15 @@ impl Endpoint {
     pub fn acks_when_read(&self) -> bool {
         let full_frame = self.rx.window.has_full_frame(self.rx.rcv_nxt());
         self.rx.acks.is_due_when_read(full_frame)
+    }
+
+    /// An application that reads later reads all there is, and what the sender waits for is acked; returns how much it was.
+    pub fn read(&mut self, cx: &mut Cx) -> u64 {
+        let (bytes, opens) = self.rx.read(cx.now_ns());
+        if bytes > 0 && (opens || self.acks_when_read()) {
+            self.send_ack(cx);
+        }
+        bytes
     }
 
     pub(super) fn on_receive_timer(&mut self, cx: &mut Cx) {

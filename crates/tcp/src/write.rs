@@ -94,6 +94,11 @@ impl Endpoint {
         self.push_pending(cx);
     }
 
+    /// Was [`close`](Endpoint::close) called?
+    pub fn is_closing(&self) -> bool {
+        self.buffer.fin_queued()
+    }
+
     /// close(): a FIN follows what was written. False when closed before.
     pub fn close(&mut self) -> bool {
         self.buffer.close()

@@ -108,6 +108,7 @@ impl World {
                 self.ends.output.tuples.push(tuple);
             }
         }
+        self.ends.add_machines();
         for side in [Side::Sender, Side::Receiver] {
             let shared = self.ends.types[side as usize].hosts.unwrap_or(0);
             // Each is there with the first of its connections.
@@ -210,7 +211,8 @@ impl Ends {
             ))
         };
         let mut sender = end(Side::Sender, &self.plan.senders[connection.group]);
-        let receiver = end(Side::Receiver, &self.plan.receiver);
+        let mut receiver = end(Side::Receiver, &self.plan.receiver);
+        self.settle_in(number, hosts, [&mut sender, &mut receiver]);
         sender.tcp.set_blocking(spec.blocking);
         if let Some(pacing) = spec.pacing {
             sender.tcp.set_pacing(host::pacing(pacing));

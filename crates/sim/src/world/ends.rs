@@ -12,6 +12,7 @@ use crate::event::{EndpointId, EventQueue, HostId, Side, Target, Work};
 use crate::flow::{Flow, Flows};
 use crate::gro::{self, Batch};
 use crate::host::{Host, HostType, Late};
+use crate::machine::Machines;
 use crate::{Account, Options, Output, Rows};
 use knee_tcp::segment::{Segment, Slab};
 use knee_tcp::{Clock, Cx, Endpoint};
@@ -29,6 +30,9 @@ pub struct Ends {
     pub free_hosts: [Vec<u32>; 2],
     pub flows: Flows,
     pub closing: Closing,
+    pub machines: Machines,
+    /// Are both sides' hosts on one machine, with a veth pair between them?
+    pub crosses: bool,
     pub events: EventQueue,
     pub slab: Slab,
     pub boot_ns: u64,
@@ -58,10 +62,17 @@ pub struct Ends {
 }
 
 /// An end has its turn, in which its flow is with it and not in the list.
-struct Turn {
-    id: EndpointId,
-    flow: Box<Flow>,
+pub(super) struct Turn {
+    pub id: EndpointId,
+    pub flow: Box<Flow>,
     was_done: bool,
+}
+
+/// What an application has written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wrote {
+    pub calls: u64,
+    pub bytes: u64,
 }
 
 impl Turn {
@@ -92,6 +103,9 @@ impl Ends {
     pub(super) fn deliver(&mut self, side: Side, packets: &[Passing<()>]) {
         if self.options.capture && side == Side::Sender {
             self.capture_arrived(packets);
+        }
+        if self.has_machine(side) {
+            return self.reach_machine(side, packets);
         }
         let flow = packets[0].flow;
         let to = EndpointId::new(flow, side);
@@ -197,7 +211,7 @@ impl Ends {
     }
 
     #[inline]
-    fn read(&mut self, turn: &mut Turn, bytes: u64) {
+    pub(super) fn read(&mut self, turn: &mut Turn, bytes: u64) {
         let now = Nanos(self.now_ns);
         let flow = &mut turn.flow;
         if turn.id.side() == Side::Sender {
@@ -219,6 +233,12 @@ impl Ends {
     /// Lets the application write while the socket takes it.
     #[inline]
     fn pump(&mut self, turn: &mut Turn) {
+        self.pump_some(turn, u64::MAX);
+    }
+
+    /// Lets the application write while the socket takes it, with up to so many calls.
+    #[inline]
+    pub(super) fn pump_some(&mut self, turn: &mut Turn, most_calls: u64) -> Wrote {
         let now = Nanos(self.now_ns);
         let (id, flow) = (turn.id, &mut turn.flow);
         let app = match id.side() {
@@ -226,10 +246,10 @@ impl Ends {
             Side::Receiver => &mut flow.apps.receiver,
         };
         let tcp = &mut flow.ends[id.side() as usize].tcp;
-        let mut wrote = false;
+        let mut wrote = Wrote::default();
         let pauses = loop {
             let bytes = app.next_write_bytes(now);
-            if bytes == 0 || !tcp.is_writable() {
+            if bytes == 0 || wrote.calls == most_calls || !tcp.is_writable() {
                 break bytes == 0;
             }
             let mut cx = Cx {
@@ -241,21 +261,24 @@ impl Ends {
             };
             let taken = tcp.write(&mut cx, bytes);
             app.wrote(now, taken);
-            wrote = true;
+            wrote.bytes += taken;
             if taken == bytes {
+                wrote.calls += 1;
                 tcp.push(&mut cx);
             }
         };
+        let has_written = wrote.bytes > 0;
         let wakes_at = if pauses { app.wakes_at(now) } else { None };
         let over = app.closes() || tcp.rx.fin_received() && app.next_write_bytes(now) == 0;
-        if over && tcp.close() || wrote && tcp.is_blocked() {
+        if over && tcp.close() || has_written && tcp.is_blocked() {
             self.call(turn, |tcp, cx| tcp.push(cx));
-        } else if wrote {
+        } else if has_written {
             self.call(turn, |_, _| {});
         }
         if let Some(at) = wakes_at {
             self.wake_app_at(turn, at.0);
         }
+        wrote
     }
 
     /// Asks a pausing application again at that time.
@@ -272,6 +295,9 @@ impl Ends {
     pub(super) fn on_app(&mut self, id: EndpointId) {
         if !self.flows.has(id.flow()) {
             return;
+        }
+        if self.has_machine(id.side()) {
+            return self.ask_app(id);
         }
         let mut turn = self.begin(id);
         turn.flow.end(id.side()).app_wakes_ns = NEVER;
@@ -295,6 +321,9 @@ impl Ends {
             let mut flow = self.flows.remove(id.flow());
             self.arm(id, &mut flow);
             return self.flows.insert(id.flow(), flow);
+        }
+        if self.has_machine(id.side()) {
+            return self.fire_timer(id);
         }
         let mut turn = self.begin(id);
         self.call(&mut turn, |tcp, cx| tcp.on_timer(cx));
@@ -332,7 +361,7 @@ impl Ends {
 
     /// An end has its turn, in which it is called as often as need be.
     #[inline]
-    fn begin(&mut self, id: EndpointId) -> Turn {
+    pub(super) fn begin(&mut self, id: EndpointId) -> Turn {
         self.turn_to(id);
         let side = id.side() as usize;
         self.clocks[side] = self.clocks[side].at(self.now_ns, &self.types[side].tcp);
@@ -346,7 +375,11 @@ impl Ends {
 
     /// Calls into the endpoint that has its turn.
     #[inline]
-    fn call<R>(&mut self, turn: &mut Turn, call: impl FnOnce(&mut Endpoint, &mut Cx) -> R) -> R {
+    pub(super) fn call<R>(
+        &mut self,
+        turn: &mut Turn,
+        call: impl FnOnce(&mut Endpoint, &mut Cx) -> R,
+    ) -> R {
         let side = turn.id.side() as usize;
         let mut cx = Cx {
             now: self.clocks[side],
@@ -365,7 +398,7 @@ impl Ends {
 
     /// Carries out what the endpoint asked for in its turn.
     #[inline]
-    fn end(&mut self, mut turn: Turn) {
+    pub(super) fn end(&mut self, mut turn: Turn) {
         let id = turn.id;
         let done = !turn.was_done && turn.tcp().is_done();
         if id.side() == Side::Sender && !turn.flow.dirty {

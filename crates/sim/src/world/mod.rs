@@ -21,6 +21,7 @@ const EVENTS_PER_PROGRESS: u32 = 1 << 14;
 
 mod connections;
 mod ends;
+mod machines;
 mod out;
 mod passage;
 mod records;
@@ -75,6 +76,8 @@ impl World {
                 free_hosts: Default::default(),
                 flows: Flows::new(connections),
                 closing: Closing::default(),
+                machines: Default::default(),
+                crosses: false,
                 events: EventQueue::new(connections),
                 slab: Slab::default(),
                 boot_ns,
@@ -191,6 +194,7 @@ impl World {
                 self.ends.events.recycle(due);
             }
             Target::Late(id) => self.release_late(id),
+            Target::Cpu(cpu) => self.on_cpu(cpu),
             Target::Open(flow) => self.open(flow),
             Target::Warm => {
                 self.settle(now_ns - 1);

@@ -43,7 +43,7 @@ impl World {
     }
 
     #[inline]
-    fn take(&mut self, from: EndpointId, handle: u32) {
+    pub(super) fn take(&mut self, from: EndpointId, handle: u32) {
         let departure_ns = self.ends.slab.get(handle).departure_ns;
         if departure_ns <= self.ends.now_ns {
             return self.leave_stack(from, handle);
@@ -59,6 +59,9 @@ impl World {
 
     /// The qdisc releases what is due.
     pub(super) fn release(&mut self, from: EndpointId) {
+        if self.ends.has_machine(from.side()) {
+            return self.ends.fire_qdisc(from);
+        }
         let mut bytes = 0;
         loop {
             let egress = &mut self.ends.flows[from.flow() as usize]
@@ -84,7 +87,10 @@ impl World {
     }
 
     #[inline]
-    fn leave_stack(&mut self, from: EndpointId, handle: u32) {
+    pub(super) fn leave_stack(&mut self, from: EndpointId, handle: u32) {
+        if self.ends.crosses {
+            return self.ends.cross(from, handle);
+        }
         match self.ends.types[from.side() as usize].noise {
             Nanos::ZERO => self.enter_path(from, handle),
             _ => self.send_late(from, handle),

@@ -133,6 +133,16 @@ impl ReceiveWindow {
         (self.in_whole_units(free.min(self.rcv_ssthresh)), is_scarce)
     }
 
+    /// Is there room for a window twice as large as what is left of the one that was offered last?
+    pub fn has_doubled(&self, rcv_nxt: u64, waiting_bytes: u64) -> bool {
+        let current = (self.rcv_wup + self.rcv_wnd).saturating_sub(rcv_nxt);
+        if 2 * current > self.window_clamp {
+            return false;
+        }
+        let (window, _) = self.select(waiting_bytes);
+        window > 0 && window >= 2 * current
+    }
+
     /// What a SYN offers, whose window is not scaled.
     pub fn offer_in_syn(&self) -> u64 {
         self.rcv_wnd.min(WINDOW_FIELD_MAX)

@@ -1,0 +1,297 @@
+//! The machines of a run: hosts whose processors are busy with what is sent and received.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use knee_host::{Bill, Costs, Cpu, CpuMask, Rfs, Ring, Steal, Thread};
+use knee_path::pipe::Passing;
+use knee_tcp::segment::Segment;
+use knee_units::rng::Stream;
+
+use crate::event::EndpointId;
+
+/// What stands between TCP and the NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Qdisc {
+    /// noqueue, as of a veth.
+    None,
+    /// pfifo_fast and the like.
+    Fifo,
+    Fq {
+        /// Does a flow with nothing queued pass its tree by (Linux 6.7)?
+        fast_path: bool,
+    },
+}
+
+/// How packets come from the NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reception {
+    /// NAPI: an interrupt, then polls until there is nothing left.
+    Napi,
+    /// An interrupt for each packet.
+    Interrupts,
+    /// A thread polls all the time.
+    BusyPoll,
+}
+
+/// How GRO finds the packet that another follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroTable {
+    /// Eight lists by hash, each of up to eight packets.
+    Hash,
+    /// One list of any length.
+    List,
+}
+
+/// What a machine is like.
+#[derive(Clone, Debug)]
+pub struct MachineConf {
+    pub costs: Arc<Costs>,
+    pub cpus: u32,
+    /// Receive queues of the NIC.
+    pub queues: u32,
+    /// Descriptors of each.
+    pub rx_ring: u32,
+    pub rps_cpus: CpuMask,
+    pub rps_sock_flow_entries: u32,
+    pub netdev_max_backlog: u32,
+    /// Where applications run; empty: anywhere.
+    pub app_cpus: CpuMask,
+    pub threads: u32,
+    /// Bytes that an application asks for in one call.
+    pub read_bytes: u64,
+    pub qdisc: Qdisc,
+    pub reception: Reception,
+    pub gro_table: GroTable,
+    /// Are TSO packets split by software, before the driver?
+    pub splits: bool,
+    /// The share of each processor that the hypervisor takes, and for how long at a time, ns.
+    pub steal: Option<(f64, u64)>,
+    /// Has somebody else work for every processor?
+    pub contention: bool,
+}
+
+/// Packets that a poll takes at most.
+pub const NAPI_WEIGHT: u32 = 64;
+
+/// What a softirq has to do.
+#[derive(Debug)]
+pub enum Job {
+    /// Polls a receive queue, after so many interrupts.
+    Poll { queue: u32, interrupts: u32 },
+    /// A packet goes up the stack.
+    Up(Up),
+    Timer(EndpointId),
+    /// The qdisc lets go what is due.
+    Transmit(EndpointId),
+}
+
+/// A packet on its way up the stack.
+#[derive(Debug)]
+pub struct Up {
+    pub to: EndpointId,
+    pub segment: Segment,
+    pub from: Came,
+    /// The queue whose poll is over when this packet is up.
+    pub ends_poll: Option<u32>,
+}
+
+/// Where a packet comes from that goes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// From the poll at work.
+    Poll,
+    /// Out of the processor's backlog.
+    Backlog {
+        /// Does it start the backlog's softirq, and does that take an interrupt from another processor?
+        starts: bool,
+        by_ipi: bool,
+    },
+}
+
+/// What comes of a job when it is done.
+#[derive(Debug)]
+pub enum Effect {
+    /// An end has sent that.
+    Sent(EndpointId, u32),
+    /// The qdisc has let it go.
+    Released(EndpointId, u32),
+    /// A thread can run.
+    Wake(u32),
+    /// Another processor has a job.
+    Raise(u32, Job),
+    /// A poll is over.
+    Polled(u32),
+}
+
+/// A thread that runs applications.
+pub struct AppThread {
+    /// The processor that it was on last, and where it may be.
+    pub cpu: u32,
+    pub allowed: CpuMask,
+    /// Ends with something to do.
+    pub ready: VecDeque<EndpointId>,
+    /// How many of those its last wait told of.
+    pub told: usize,
+    pub awake: bool,
+    /// Is a job under way that will wake it?
+    pub waking: bool,
+    pub effects: Vec<Effect>,
+}
+
+/// A receive queue, the machine that it is of, and the processor that it interrupts.
+pub struct Queue {
+    pub ring: Ring<Passing<()>>,
+    pub machine: u32,
+    pub cpu: u32,
+    /// Did its last poll take all that it may?
+    pub was_full: bool,
+}
+
+/// One machine; its processors, queues and threads have consecutive numbers.
+pub struct Machine {
+    /// The side whose settings it has.
+    pub side: usize,
+    pub first_cpu: u32,
+    pub first_queue: u32,
+    /// Of the applications at each side.
+    pub first_thread: [u32; 2],
+    pub rfs: Option<Rfs>,
+    pub counts: Counts,
+}
+
+/// What a machine has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    pub timer_arms: u64,
+    pub timer_fires: u64,
+    pub qdisc_timer_fires: u64,
+    pub data_skbs_sent: u64,
+    pub data_segments_sent: u64,
+    pub data_bytes_sent: u64,
+    pub acks_sent: u64,
+    pub skbs_received: u64,
+    pub segments_received: u64,
+    pub ipis: u64,
+    pub backlog_drops: u64,
+    pub wakeups: u64,
+}
+
+/// The machines of a run; none where no host has one.
+#[derive(Default)]
+pub struct Machines {
+    /// The machine of each host, by side and number.
+    pub of_host: [Vec<u32>; 2],
+    pub list: Vec<Machine>,
+    pub cpus: Vec<Cpu<Job>>,
+    /// The machine of each processor.
+    pub of_cpu: Vec<u32>,
+    /// What comes of the softirq that is at work on each processor.
+    pub effects: Vec<Vec<Effect>>,
+    /// Packets in each processor's backlog, that ever came there, and that left it.
+    pub backlogs: Vec<(u64, u64)>,
+    pub queues: Vec<Queue>,
+    pub threads: Vec<Thread>,
+    pub apps: Vec<AppThread>,
+    /// What comes of the job at work, and what it costs.
+    pub coming: Vec<Effect>,
+    pub bill: Bill,
+    // Scratch, kept to spare allocations.
+    pub spare: Vec<Vec<Effect>>,
+    pub polled: Vec<Passing<()>>,
+    pub ups: Vec<(EndpointId, Segment)>,
+    /// When the table `cpu` has its next rows.
+    pub next_rows_ns: u64,
+}
+
+impl Machines {
+    /// A machine with the settings of a side, on which applications run as these say. `stream` gives draws for a purpose.
+    pub fn add(
+        &mut self,
+        side: usize,
+        conf: &MachineConf,
+        apps: [Option<&MachineConf>; 2],
+        now_ns: u64,
+        stream: &dyn Fn(&str) -> Stream,
+    ) -> u32 {
+        let number = self.list.len() as u32;
+        let mut machine = Machine {
+            side,
+            first_cpu: self.cpus.len() as u32,
+            first_queue: self.queues.len() as u32,
+            first_thread: [0; 2],
+            rfs: (conf.rps_sock_flow_entries > 0).then(|| Rfs::new(conf.rps_sock_flow_entries)),
+            counts: Counts::default(),
+        };
+        for cpu in 0..conf.cpus {
+            let draws = || stream(&format!("machine.{number}.cpu.{cpu}.steal"));
+            let steal = conf.steal;
+            let steal = steal.map(|(share, slice_ns)| Steal::new(share, slice_ns, draws(), now_ns));
+            self.cpus.push(Cpu::new(steal, conf.contention));
+            self.of_cpu.push(number);
+            self.effects.push(Vec::new());
+            self.backlogs.push((0, 0));
+        }
+        for queue in 0..conf.queues {
+            self.queues.push(Queue {
+                ring: Ring::new(conf.rx_ring),
+                machine: number,
+                cpu: machine.first_cpu + queue % conf.cpus,
+                was_full: false,
+            });
+        }
+        for (first, of) in machine.first_thread.iter_mut().zip(apps) {
+            *first = self.apps.len() as u32;
+            if let Some(of) = of {
+                self.add_threads(machine.first_cpu, conf.cpus, of);
+            }
+        }
+        self.list.push(machine);
+        number
+    }
+
+    fn add_threads(&mut self, first_cpu: u32, cpus: u32, conf: &MachineConf) {
+        let everywhere = CpuMask::first(cpus);
+        let is_pinned = !conf.app_cpus.is_empty();
+        let allowed = match is_pinned {
+            true => conf.app_cpus,
+            false => everywhere,
+        };
+        for thread in 0..conf.threads {
+            let place = allowed.nth(thread % allowed.count()).unwrap_or(0);
+            self.threads.push(Thread::default());
+            self.apps.push(AppThread {
+                cpu: first_cpu + place,
+                // Those that are pinned are so in turn.
+                allowed: match is_pinned {
+                    true => CpuMask(1 << place),
+                    false => everywhere,
+                },
+                ready: VecDeque::new(),
+                told: 0,
+                awake: false,
+                waking: false,
+                effects: Vec::new(),
+            });
+        }
+    }
+
+    /// What comes of the job that has just run.
+    pub fn take_coming(&mut self) -> Vec<Effect> {
+        let empty = self.spare.pop().unwrap_or_default();
+        std::mem::replace(&mut self.coming, empty)
+    }
+
+    /// The processor on which a thread goes on that wakes: where it was, if that is idle, or another idle one.
+    pub fn place_of(&self, thread: u32, now_ns: u64) -> u32 {
+        let app = &self.apps[thread as usize];
+        let machine = self.of_cpu[app.cpu as usize];
+        let first_cpu = self.list[machine as usize].first_cpu;
+        let idles = |cpu: &u32| self.cpus[*cpu as usize].is_idle(now_ns);
+        if app.allowed.count() == 1 || idles(&app.cpu) {
+            return app.cpu;
+        }
+        let mut others = app.allowed.cpus().map(|cpu| first_cpu + cpu);
+        others.find(idles).unwrap_or(app.cpu)
+    }
+}
