@@ -12,7 +12,7 @@ use netlink_packet_route::route::RouteMetric;
 
 use super::facts::HostFacts;
 use super::netlink::Netlink;
-use super::{DEVICE, Facts, Joint, Namespace, netem, settings};
+use super::{DEVICE, Facts, Joint, Namespace, netem, settings, veth};
 
 /// Connecting ends bind this port plus the flow's number.
 pub const FIRST_PORT: u16 = 10_000;
@@ -55,22 +55,32 @@ impl Lab {
     /// in a namespace of the lab's.
     pub fn build(cell: &Cell, congestion: &dyn Fn(&str) -> String) -> Result<Lab, KernelError> {
         let addresses: Vec<Addresses> = (0..cell.flows.len()).map(Addresses::of).collect();
-        let by_kernel = wants_netem(cell, &addresses)?;
+        let medium = medium(cell, &addresses)?;
         let mut facts = Facts::here();
         // Of this one only its children are of use: they have tables of sockets of their own.
         let _nursery = Namespace::new()?;
-        let (sender, receiver, joint) = if by_kernel {
-            let (sender, receiver) = (Namespace::new()?, Namespace::new()?);
-            let router = netem::join(&sender, &receiver)?;
-            (sender, receiver, Joint::Router(router))
-        } else {
-            let (sender, sender_tun) = with_tun(&cell.sender)?;
-            let (receiver, receiver_tun) = with_tun(&cell.receiver)?;
-            let joint = Joint::Tuns {
-                sender: sender_tun,
-                receiver: receiver_tun,
-            };
-            (sender, receiver, joint)
+        let (sender, receiver, joint) = match medium {
+            Medium::Link => {
+                let (sender, sender_tun) = with_tun(&cell.sender)?;
+                let (receiver, receiver_tun) = with_tun(&cell.receiver)?;
+                let joint = Joint::Tuns {
+                    sender: sender_tun,
+                    receiver: receiver_tun,
+                };
+                (sender, receiver, joint)
+            }
+            Medium::Netem => {
+                let (sender, receiver) = (Namespace::new()?, Namespace::new()?);
+                let router = netem::join(&sender, &receiver)?;
+                (sender, receiver, Joint::Router(router))
+            }
+            Medium::Veth => {
+                let (sender, receiver) = (Namespace::new()?, Namespace::new()?);
+                let [of_sender, of_receiver] = &veth::HOSTS;
+                veth::join(&mut Netlink::new()?, of_receiver, of_sender, &sender)?;
+                let joint = Joint::Pair([sender.again()?, receiver.again()?]);
+                (sender, receiver, joint)
+            }
         };
 
         sender.enter()?;
@@ -80,8 +90,8 @@ impl Lab {
             let of_programs = |_| congestion(&Variant::of_flow(flow).to_string());
             flow.workload.commands().map(of_programs)
         })?;
-        if by_kernel {
-            netem::introduce(cell, &cell.sender, true, &ends)?;
+        if let Some(far) = medium.far_end(true) {
+            veth::finish_host(cell, &cell.sender, far, &ends)?;
         }
         facts.sender = HostFacts::here(&cell.sender, &ends, netlink)?;
         receiver.enter()?;
@@ -90,8 +100,8 @@ impl Lab {
             let commands = cell.flows[group].workload.commands();
             commands.map(|_| congestion(&cell.receiver.algorithm))
         })?;
-        if by_kernel {
-            netem::introduce(cell, &cell.receiver, false, &ends)?;
+        if let Some(far) = medium.far_end(false) {
+            veth::finish_host(cell, &cell.receiver, far, &ends)?;
         }
         facts.receiver = HostFacts::here(&cell.receiver, &ends, netlink)?;
         if let Joint::Router(router) = &joint {
@@ -142,22 +152,45 @@ fn link_config(cell: &Cell, addresses: &[Addresses], seed: u64, flows: u32) -> L
     }
 }
 
-/// Is the path to be the kernel's own emulation?
+/// What lies between the two hosts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Medium {
+    /// Kneepoint's own link, between two TUN devices.
+    Link,
+    /// A router that is the path, with a veth pair to each host.
+    Netem,
+    /// Nothing: a veth pair.
+    Veth,
+}
+
+impl Medium {
+    /// The other end of a host's veth pair, where it has one.
+    fn far_end(self, is_sender: bool) -> Option<&'static veth::End> {
+        match self {
+            Medium::Link => None,
+            Medium::Netem => Some(netem::end_at(is_sender)),
+            Medium::Veth => Some(&veth::HOSTS[usize::from(is_sender)]),
+        }
+    }
+}
+
+/// What the cell's path is made of here.
 ///
 /// # Errors
-/// It is asked for, and this kernel lacks a part of it.
-fn wants_netem(cell: &Cell, addresses: &[Addresses]) -> Result<bool, KernelError> {
+/// The kernel's emulation is asked for, and this kernel lacks a part of it.
+fn medium(cell: &Cell, addresses: &[Addresses]) -> Result<Medium, KernelError> {
     let config = link_config(cell, addresses, 0, 0);
     match cell.path.backend {
-        Backend::User => Ok(false),
-        Backend::Netem => netem::check(&config).map(|()| true),
+        Backend::User => Ok(Medium::Link),
+        Backend::Netem => netem::check(&config).map(|()| Medium::Netem),
+        Backend::Veth => Ok(Medium::Veth),
         // netem stands in for one bottleneck.
-        Backend::Auto if !cell.further.is_empty() => Ok(false),
+        Backend::Auto if !cell.further.is_empty() => Ok(Medium::Link),
         Backend::Auto if netem::is_faster(&cell.path) => match netem::check(&config) {
-            Err(KernelError::Unsupported { .. }) => Ok(false),
-            checked => checked.map(|()| true),
+            Err(KernelError::Unsupported { .. }) => Ok(Medium::Link),
+            checked => checked.map(|()| Medium::Netem),
         },
-        Backend::Auto => Ok(false),
+        Backend::Auto => Ok(Medium::Link),
     }
 }
 

@@ -22,7 +22,7 @@ pub struct Facts {
     pub hz: Option<u32>,
     /// Made in a user namespace, without root?
     pub rootless: bool,
-    /// What emulated the path: `user` or `netem`.
+    /// What joined the hosts: `user`, `netem` or `veth`.
     pub backend: &'static str,
     pub available_congestion_control: String,
     pub sender: HostFacts,

@@ -1,11 +1,11 @@
-//! What joins a lab's two hosts: the path of the scenario.
+//! What joins a lab's two hosts: the path of the scenario, or nothing but a pair of devices.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use knee_collect::KernelError;
 use knee_link::{LinkConfig, Report};
 
-use super::{Namespace, netem};
+use super::{Namespace, netem, veth};
 
 /// The path, laid but not yet at work.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub enum Joint {
     Tuns { sender: OwnedFd, receiver: OwnedFd },
     /// A router that is the path: netem and qdiscs of the kernel.
     Router(Namespace),
+    /// The hosts' devices are the two ends of a veth pair: the data's sender, and its receiver.
+    Pair([Namespace; 2]),
 }
 
 impl Joint {
@@ -22,6 +24,7 @@ impl Joint {
         match self {
             Joint::Tuns { .. } => "user",
             Joint::Router(_) => "netem",
+            Joint::Pair(_) => "veth",
         }
     }
 
@@ -52,6 +55,7 @@ impl Joint {
                     "read the counters of the path's qdiscs",
                 ))
             }
+            Joint::Pair(hosts) => veth::watch(&hosts, stop),
         }
     }
 }

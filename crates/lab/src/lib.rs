@@ -23,6 +23,7 @@ mod settings;
 pub mod shell;
 mod tool;
 mod traffic;
+mod veth;
 
 pub use build::{Addresses, FIRST_PORT, Lab, check_flows};
 pub use child::{Child, Ended, reap_orphans, spawn};

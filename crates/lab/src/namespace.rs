@@ -42,6 +42,13 @@ impl Namespace {
         Ok(Namespace { fd: fd.into() })
     }
 
+    /// The same, held once more.
+    pub fn again(&self) -> Result<Namespace, KernelError> {
+        let fd = self.fd.try_clone();
+        let fd = fd.map_err(KernelError::system("hold a lab's network namespace"))?;
+        Ok(Namespace { fd })
+    }
+
     /// The calling thread goes there.
     pub fn enter(&self) -> Result<(), KernelError> {
         setns(&self.fd, CloneFlags::CLONE_NEWNET)

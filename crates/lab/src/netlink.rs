@@ -31,6 +31,9 @@ pub struct Device {
     pub mtu_bytes: u32,
     pub gso_max_bytes: u32,
     pub qdisc: String,
+    /// Since it was made; a TSO packet counts once.
+    pub sent_pkts: u64,
+    pub sent_bytes: u64,
 }
 
 /// A connection to the kernel's routing, in the namespace where it was made.
@@ -83,6 +86,10 @@ impl Netlink {
                     LinkAttribute::Mtu(bytes) => found.mtu_bytes = bytes,
                     LinkAttribute::GsoMaxSize(bytes) => found.gso_max_bytes = bytes,
                     LinkAttribute::Qdisc(kind) => found.qdisc = kind,
+                    LinkAttribute::Stats64(counts) => {
+                        found.sent_pkts = counts.tx_packets;
+                        found.sent_bytes = counts.tx_bytes;
+                    }
                     _ => {}
                 }
             }

@@ -232,4 +232,6 @@ pub enum Backend {
     User,
     /// netem and qdiscs of the kernel.
     Netem,
+    /// A veth pair between the two hosts, which emulates nothing.
+    Veth,
 }

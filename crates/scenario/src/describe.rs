@@ -198,6 +198,7 @@ fn whole(facts: &mut Facts, path: &Path) {
         Backend::Auto => "auto",
         Backend::User => "user",
         Backend::Netem => "netem",
+        Backend::Veth => "veth",
     };
     facts.key(section, "backend", backend);
     let treatment = if path.keep_super_packets {

@@ -1,6 +1,7 @@
 //! From a point of the matrix to a cell: every value resolved and checked
 //! against the others.
 
+mod direct;
 mod flows;
 mod path;
 mod values;
@@ -138,7 +139,9 @@ impl Resolver<'_> {
         let hops = self.hops();
         let [sender, receiver] = [Section::Sender, Section::Receiver].map(|side| self.host(side));
         let flows = self.flows();
-        let mut hops = hops?.into_iter();
+        let (hops, flows) = (hops?, flows?);
+        self.attempt(|| self.check_direct(&hops, &flows))?;
+        let mut hops = hops.into_iter();
         let path = hops.next().expect("a path has a hop");
         times?;
         let title = self.optional_text(Section::Top, "title");
@@ -152,7 +155,7 @@ impl Resolver<'_> {
             hops.collect(),
             sender?,
             receiver?,
-            flows?,
+            flows,
         ))
     }
 

@@ -356,7 +356,7 @@ fn a_sample_that_cannot_be_is_refused_with_its_line() {
         (
             "file = \"bad.csv\"".into(),
             "s.toml:7: sample.0: bad.csv: row 3: path.rate: got \"\"; expected a rate such as \"50Mbit/s\" (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or \"unlimited\".\n\
-             s.toml:7: sample.0: bad.csv: row 2: path.rtt: got the bare number 30; expected a length of time such as \"100ms\" (ns, us, ms, s, min, h) from 1us to 60s. Write it with its unit, in quotes.",
+             s.toml:7: sample.0: bad.csv: row 2: path.rtt: got the bare number 30; expected a length of time such as \"100ms\" (ns, us, ms, s, min, h) from 0s to 60s. Write it with its unit, in quotes.",
         ),
         (
             "file = \"small.csv\"".into(),

@@ -42,12 +42,12 @@ fn a_value_without_its_unit_or_with_a_wrong_one_is_refused() {
         (
             r#"rtt = "100ms""#,
             "rtt = 100",
-            r#"s.toml:5: path.rtt: got the bare number 100; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s. Write it with its unit, in quotes."#,
+            r#"s.toml:5: path.rtt: got the bare number 100; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 0s to 60s. Write it with its unit, in quotes."#,
         ),
         (
             r#"rtt = "100ms""#,
             "rtt = 0.1",
-            r#"s.toml:5: path.rtt: got the bare number 0.1; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s. Write it with its unit, in quotes."#,
+            r#"s.toml:5: path.rtt: got the bare number 0.1; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 0s to 60s. Write it with its unit, in quotes."#,
         ),
         (
             r#"rtt = "100ms""#,
@@ -66,8 +66,8 @@ fn a_value_without_its_unit_or_with_a_wrong_one_is_refused() {
         ),
         (
             r#"rtt = "100ms""#,
-            r#"rtt = "0ms""#,
-            r#"s.toml:5: path.rtt: got "0ms"; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s."#,
+            r#"rtt = "61s""#,
+            r#"s.toml:5: path.rtt: got "61s"; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 0s to 60s."#,
         ),
         (
             r#"rtt = "100ms""#,
@@ -77,7 +77,7 @@ fn a_value_without_its_unit_or_with_a_wrong_one_is_refused() {
         (
             r#"rtt = "100ms""#,
             r#"rtt = "2h""#,
-            r#"s.toml:5: path.rtt: got "2h"; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s."#,
+            r#"s.toml:5: path.rtt: got "2h"; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 0s to 60s."#,
         ),
         (
             r#"rtt = "100ms""#,
@@ -97,17 +97,17 @@ fn a_value_without_its_unit_or_with_a_wrong_one_is_refused() {
         (
             r#"rtt = "100ms""#,
             "rtt = true",
-            r#"s.toml:5: path.rtt: got true; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s."#,
+            r#"s.toml:5: path.rtt: got true; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 0s to 60s."#,
         ),
         (
             r#"rtt = "100ms""#,
             "rtt = 2026-01-01",
-            r#"s.toml:5: path.rtt: got a date; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s."#,
+            r#"s.toml:5: path.rtt: got a date; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 0s to 60s."#,
         ),
         (
             r#"rtt = "100ms""#,
             "rtt = { ms = 100 }",
-            r#"s.toml:5: path.rtt: got a table; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s."#,
+            r#"s.toml:5: path.rtt: got a table; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 0s to 60s."#,
         ),
         (
             r#"rtt = "100ms""#,
@@ -741,30 +741,30 @@ fn lists_that_make_no_axis_are_refused() {
         (
             r#"rtt = "100ms""#,
             "rtt = []",
-            r#"s.toml:5: path.rtt: got an empty list; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s, or a list of such values. Leave the key out to have its default."#,
+            r#"s.toml:5: path.rtt: got an empty list; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 0s to 60s, or a list of such values. Leave the key out to have its default."#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = ["1ms", "1ms"]"#,
-            r#"s.toml:5: path.rtt: got "1ms" twice in a list; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s, or a list of such values. Remove one; `repeat` repeats a cell."#,
+            r#"s.toml:5: path.rtt: got "1ms" twice in a list; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 0s to 60s, or a list of such values. Remove one; `repeat` repeats a cell."#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = ["1ms", 2]"#,
-            r#"s.toml:5: path.rtt: got the bare number 2; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s. Write it with its unit, in quotes."#,
+            r#"s.toml:5: path.rtt: got the bare number 2; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 0s to 60s. Write it with its unit, in quotes."#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = [["1ms"]]"#,
-            r#"s.toml:5: path.rtt: got a list within a list; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s, or a list of such values. Write one flat list."#,
+            r#"s.toml:5: path.rtt: got a list within a list; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 0s to 60s, or a list of such values. Write one flat list."#,
         ),
         (
             r#"rtt = "100ms""#,
             r#"rtt = [
   "1ms",
-  "0s",
+  "61s",
 ]"#,
-            r#"s.toml:7: path.rtt: got "0s"; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s."#,
+            r#"s.toml:7: path.rtt: got "61s"; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 0s to 60s."#,
         ),
         (
             r#"duration = "10s""#,
@@ -809,7 +809,7 @@ fn missing_tables_and_keys_are_refused_with_what_to_add() {
         (
             r#"rtt = "100ms""#,
             "",
-            r#"s.toml:3: path.rtt: missing; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 1us to 60s. Add rtt = "100ms" in [path]."#,
+            r#"s.toml:3: path.rtt: missing; expected a length of time such as "100ms" (ns, us, ms, s, min, h) from 0s to 60s. Add rtt = "100ms" in [path]."#,
         ),
         (
             r#"algorithm = "cubic""#,
@@ -1110,7 +1110,7 @@ fn hops_that_do_not_fit_together_are_refused() {
     );
     assert_eq!(
         refusal(&format!("[[hop]]\nrate = \"1Mbit/s\"\n{flow}")),
-        "s.toml:2: hop.0.rtt: missing; expected a length of time such as \"100ms\" (ns, us, ms, s, min, h) from 1us to 60s. Add rtt = \"100ms\" in [[hop]]."
+        "s.toml:2: hop.0.rtt: missing; expected a length of time such as \"100ms\" (ns, us, ms, s, min, h) from 0s to 60s. Add rtt = \"100ms\" in [[hop]]."
     );
     assert_eq!(
         refusal(&format!("{hop}{hop}{flow}hops = \"2..3\"\n")),
@@ -1297,4 +1297,120 @@ fn what_is_no_column_of_samples_is_refused_with_the_nearest_named() {
             r#"s.toml:2: samples: got 1; expected a list of columns of the table samples, such as ["srtt_us", "snd_cwnd"], or [] for no row of it."#,
         ),
     ]);
+}
+
+/// `GOOD` with a path on which nothing is between the hosts, and one passage of it edited.
+fn direct(from: &str, to: &str) -> String {
+    let path = "rate = \"unlimited\"\nrtt = \"0s\"\nbackend = \"veth\"";
+    let rate = edited("rate = \"50Mbit/s\"\n", "");
+    let file = rate.replace("rtt = \"100ms\"", path);
+    assert!(file.contains(from), "{file}");
+    file.replacen(from, to, 1)
+}
+
+#[test]
+fn what_acts_on_packets_is_refused_where_two_hosts_are_joined_directly() {
+    read(&direct("veth", "veth")).unwrap();
+    let after = "backend = \"veth\"";
+    for (from, to, key, got, expected) in [
+        (
+            "\"unlimited\"",
+            "\"1Gbit/s\"\nbuffer = \"9packets\"".to_owned(),
+            "path.rate",
+            "\"1Gbit/s\"",
+            "\"unlimited\"",
+        ),
+        (
+            "\"0s\"",
+            "\"1us\"".to_owned(),
+            "path.rtt",
+            "\"1us\"",
+            "\"0s\"",
+        ),
+        (
+            after,
+            format!("{after}\nloss = \"1%\""),
+            "path.loss",
+            "\"1%\"",
+            "\"0%\"",
+        ),
+        (
+            after,
+            format!("{after}\nack_loss = \"1%\""),
+            "path.ack_loss",
+            "\"1%\"",
+            "\"0%\"",
+        ),
+        (
+            after,
+            format!("{after}\nbuffer = \"9packets\""),
+            "path.buffer",
+            "\"9packets\"",
+            "\"unlimited\"",
+        ),
+        (
+            after,
+            format!("{after}\nqueue = \"codel\""),
+            "path.queue",
+            "\"codel\"",
+            "\"fifo\"",
+        ),
+        (
+            after,
+            format!("{after}\npolicer_rate = \"9Mbit/s\""),
+            "path.policer_rate",
+            "\"9Mbit/s\"",
+            "\"unlimited\"",
+        ),
+        (
+            after,
+            format!("{after}\nrtt_change = \"1s to 1ms\""),
+            "path.rtt_change",
+            "\"1s to 1ms\"",
+            "no change",
+        ),
+        (
+            after,
+            format!("{after}\nack_rate = \"9Mbit/s\""),
+            "path.ack_rate",
+            "\"9Mbit/s\"",
+            "\"unlimited\"",
+        ),
+        (
+            after,
+            format!("{after}\noverhead = \"38B\""),
+            "path.overhead",
+            "\"38B\"",
+            "\"0B\"",
+        ),
+        (
+            after,
+            format!("{after}\njitter = \"1ms\""),
+            "path.jitter",
+            "\"1ms\"",
+            "none",
+        ),
+        (
+            "algorithm = \"cubic\"",
+            "algorithm = \"cubic\"\nrtt = \"1ms\"".to_owned(),
+            "flow.0.rtt",
+            "\"1ms\"",
+            "none",
+        ),
+    ] {
+        let error = read(&direct(from, &to)).unwrap_err().to_string();
+        let said = format!(
+            "{key}: got {got}; expected {expected}, because path.backend = \"veth\" joins the two hosts directly, with nothing between that emulates a path. Or leave path.backend out."
+        );
+        assert!(error.ends_with(&said), "{error}\n{said}");
+    }
+}
+
+#[test]
+fn hosts_joined_directly_have_no_hops_between_them() {
+    let file = "duration = \"9s\"\n[path]\nbackend = \"veth\"\n[[hop]]\nrate = \"unlimited\"\nrtt = \"0s\"\n[[flow]]\nalgorithm = \"cubic\"\n";
+    assert_eq!(
+        read(file).unwrap_err().to_string(),
+        "s.toml:3: path.backend: got \"veth\"; expected a back end that has hops: \"auto\" or \"user\". Or give a [path] in the place of the [[hop]] tables."
+    );
 }

@@ -102,6 +102,10 @@ pub enum SimError {
     UnknownAlgorithm { name: String },
     #[error("{what}, which only a lab can; run it with `--engine kernel`")]
     NeedsLab { what: String },
+    #[error(
+        "path.rtt = \"0s\" with path.rate = \"unlimited\" and rx_coalesce = \"0s\" at both ends leaves nothing that takes time, so that simulated time would stand still; set one of them, or run it with `--engine kernel`"
+    )]
+    Timeless,
     #[error(transparent)]
     Param(#[from] knee_cc::ParamError),
 }

@@ -5,8 +5,8 @@
 
 mod common;
 
-use common::{algorithms, assert_within, run};
-use knee_sim::Output;
+use common::{algorithms, assert_within, cell, run};
+use knee_sim::{Options, Output};
 use knee_tables::Flows;
 
 /// What held the first flow back for most of its time in these runs together.
@@ -273,4 +273,49 @@ bytes = "200kB"
     let flows = &output.flows;
     assert!(flows.completion_us[0].is_some(), "it never completes");
     assert!(flows.total_retrans[0] > 0);
+}
+
+/// A path without rate and length, with keys of its own for the receiver's host.
+fn direct(receiver: &str) -> String {
+    format!(
+        r#"
+duration = "200ms"
+[path]
+rate = "unlimited"
+rtt = "0s"
+backend = "veth"
+[receiver]
+{receiver}
+[sender]
+rx_coalesce = "0s"
+[[flow]]
+algorithm = "cubic"
+"#
+    )
+}
+
+/// Source: without a rate nothing waits, and without a length a round trip ends within the 20 us for which the NIC gathers.
+#[test]
+fn on_a_path_without_rate_and_length_only_the_hosts_take_time() {
+    let output = run(&direct("rx_coalesce = \"20us\""));
+    assert_within(
+        "p99 of the RTT",
+        output.flows.srtt_us_p99[0].unwrap(),
+        1.0,
+        21.0,
+    );
+    assert!(output.queue.queue_pkts.iter().all(|&pkts| pkts == 0));
+    assert_eq!(output.flows.total_retrans[0], 0);
+    assert!(output.flows.goodput_bits_per_sec[0] > 1e9);
+}
+
+#[test]
+fn a_round_trip_that_takes_no_time_is_refused() {
+    let cell = cell(&direct("rx_coalesce = \"0s\""));
+    let ran = knee_sim::run(&cell, 0, &Options::default(), &mut |_, _| true);
+    let error = ran.map(drop).unwrap_err().to_string();
+    assert!(
+        error.contains("simulated time would stand still"),
+        "{error}"
+    );
 }

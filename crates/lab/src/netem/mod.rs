@@ -16,7 +16,7 @@ mod router;
 mod stats;
 mod watch;
 
-pub use router::{check, introduce, join, shape};
+pub use router::{check, end_at, join, shape};
 pub use watch::run as watch;
 
 use std::fmt::Write as _;

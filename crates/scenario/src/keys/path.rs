@@ -3,9 +3,10 @@
 use std::sync::LazyLock;
 
 use knee_keys::key::Default::{Required, Value, Words};
-use knee_keys::key::{Key, Kind, fixed, key, secs, us};
+use knee_keys::key::{Key, Kind, fixed, key, secs};
 use knee_path::queue;
 use knee_path::queue::policer::MAX_BURST_BYTES;
+use knee_units::Nanos;
 
 use super::impairments;
 
@@ -27,11 +28,11 @@ static FORWARD: &[Key] = &[
     key(
         "rtt",
         Kind::Duration {
-            min: us(1),
+            min: Nanos::ZERO,
             max: secs(60),
         },
         Required("\"100ms\""),
-        "base round-trip time, without queueing and transmission",
+        "base round-trip time, without queueing and transmission; 0s: what the hosts themselves take",
         "kneepoint",
     ),
     key(
@@ -145,16 +146,16 @@ pub(super) static WHOLE: &[Key] = &[
     ),
     key(
         "backend",
-        Kind::Name("back end", || vec!["auto", "user", "netem"]),
+        Kind::Name("back end", || vec!["auto", "user", "netem", "veth"]),
         Value("auto"),
-        "what emulates the path in a lab: Kneepoint's own link, or netem and qdiscs where the kernel has them; auto: the one that is there and faster",
-        "kneepoint; tc-netem(8)",
+        "what emulates the path in a lab: Kneepoint's own link, or netem and qdiscs where the kernel has them; auto: the one that is there and faster. veth: nothing does, and the two hosts are joined directly, to measure what they cost; it needs rate = \"unlimited\", rtt = \"0s\" and no other key of the path but mtu and super_packets. The simulator has one path, whatever this says",
+        "kneepoint; tc-netem(8), veth(4)",
     ),
     key(
         "super_packets",
         Kind::Name("treatment", || vec!["split", "keep"]),
         Value("split"),
-        "does a lab's link cut TSO packets into wire packets before loss, queue and rate see them? keep: faster, and less true; only a lab can",
+        "does a lab cut TSO packets into wire packets before loss, queue and rate, or the far host of a veth pair, see them? keep: faster, and less true; only a lab can",
         "kneepoint",
     ),
 ];

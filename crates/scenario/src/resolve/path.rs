@@ -102,6 +102,7 @@ impl Resolver<'_> {
             backend: match self.name(whole, "backend") {
                 "user" => Backend::User,
                 "netem" => Backend::Netem,
+                "veth" => Backend::Veth,
                 _ => Backend::Auto,
             },
             keep_super_packets: self.name(whole, "super_packets") == "keep",

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use knee_path::Path;
 use knee_path::way::{Direction, Way};
 use knee_scenario::{Cell, FlowSpec};
 use knee_units::Nanos;
@@ -41,9 +42,11 @@ impl World {
     /// Before its first event.
     ///
     /// # Errors
-    /// The cell names an algorithm or a parameter that does not exist, or asks for what only a lab has.
+    /// The cell names an algorithm or a parameter that does not exist, asks for what only a lab has, or has nothing that
+    /// takes time.
     pub fn new(cell: Arc<Cell>, rep: u32, options: &Options) -> Result<World, SimError> {
         refuse_lab_settings(&cell)?;
+        refuse_timeless(&cell)?;
         let seed = cell.rep_seed(rep);
         let stream = |component: &str| Stream::new(seed, component);
         let plan = Plan::new(&cell, rep)?;
@@ -246,4 +249,16 @@ fn refuse_lab_settings(cell: &Cell) -> Result<(), SimError> {
         return Err(SimError::NeedsLab { what });
     }
     Ok(())
+}
+
+/// Refuses a round trip that takes no time: an endless flow would go on for ever at its first instant.
+fn refuse_timeless(cell: &Cell) -> Result<(), SimError> {
+    let at_once = |flow: &FlowSpec| flow.rtt == Nanos::ZERO;
+    let unlimited = |hop: &Path| hop.rate.is_none() && hop.ack.rate.is_none();
+    let waits = [&cell.sender, &cell.receiver].map(|host| host.rx_coalesce);
+    match cell.flows.iter().any(at_once) && cell.hops().all(unlimited) && waits == [Nanos::ZERO; 2]
+    {
+        true => Err(SimError::Timeless),
+        false => Ok(()),
+    }
 }
