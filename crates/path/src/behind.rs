@@ -69,6 +69,13 @@ impl<N: Copy> Line<N> {
         taken
     }
 
+    /// Takes the packets of the first train, which has begun to arrive, that have arrived then.
+    #[inline]
+    fn take_until(&mut self, at_ns: u64) -> Passing<N> {
+        let front = self.trains.front().expect("its head is due");
+        self.take(front.until(at_ns))
+    }
+
     #[inline]
     fn when(&self, at_ns: u64) -> When {
         When::new(at_ns, at_ns.saturating_sub(self.delay_ns))
@@ -310,15 +317,16 @@ impl<N: Copy> Behind<N> {
         };
         let at_once = line.next_ns() == at_ns;
         self.nics.interrupts(place, at_ns);
-        match at_once {
-            true => self.batch.push(line.take(1)),
-            false => {
-                while let Some(front) = line.trains.front()
-                    && front.at_ns <= at_ns
-                {
-                    let pkts = front.until(at_ns);
-                    self.batch.push(line.take(pkts));
-                }
+        let first = match at_once {
+            true => line.take(1),
+            false => line.take_until(at_ns),
+        };
+        // Mostly there is no other train.
+        let is_only = at_once || line.next_ns() > at_ns;
+        if !is_only {
+            self.batch.push(first);
+            while line.next_ns() <= at_ns {
+                self.batch.push(line.take_until(at_ns));
             }
         }
         match line.trains.front() {
@@ -327,6 +335,9 @@ impl<N: Copy> Behind<N> {
                 self.due.replace_first((when, Due::Only(number)));
             }
             None => self.due.remove_first(),
+        }
+        if is_only {
+            return sink.arrived(at_ns, &[first]);
         }
         sink.arrived(at_ns, &self.batch);
         self.batch.clear();

@@ -167,7 +167,8 @@ impl<N: Copy> Pipe<N> {
     /// [`Self::step`]; what leaves the bottleneck at that very instant does so first.
     #[inline]
     pub fn enter(&mut self, now_ns: u64, train: Train, sink: &mut impl Sink<Note = N>) {
-        match self.bottleneck.takes_steps() {
+        let takes_steps = self.bottleneck.takes_steps();
+        match takes_steps {
             true => {
                 while self.sends().at_ns() <= now_ns {
                     self.step_bottleneck(self.sends().at_ns(), sink);
@@ -175,7 +176,7 @@ impl<N: Copy> Pipe<N> {
             }
             false => self.settle(now_ns, sink),
         }
-        let rested = !self.bottleneck.is_sending();
+        let rested = takes_steps && !self.bottleneck.is_sending();
         // What was not offered yet, what did not go on its way yet, and of that the first packets, whose way is known.
         let (mut offered, mut rest) = (train, train);
         let mut before: Option<Together> = None;

@@ -17,6 +17,8 @@ pub(crate) struct Routes {
     changes: Vec<(u64, usize)>,
     /// How many have been.
     changed: usize,
+    /// When the next one is; NEVER: there is none.
+    next_ns: u64,
 }
 
 /// Flows that take the same: flows are many, and these few.
@@ -38,12 +40,14 @@ impl Routes {
         });
         let mut changes: Vec<(u64, usize)> = changes.collect();
         changes.sort_unstable();
+        let next_ns = changes.first().map_or(NEVER, |&(at_ns, _)| at_ns);
         Routes {
             direction,
             hops: hops.iter().map(|&hop| hop.clone()).collect(),
             kinds: Vec::new(),
             changes,
             changed: 0,
+            next_ns,
         }
     }
 
@@ -54,9 +58,7 @@ impl Routes {
     /// When a hop changes its length next; `u64::MAX`: none does.
     #[inline]
     pub(crate) fn next_ns(&self) -> u64 {
-        self.changes
-            .get(self.changed)
-            .map_or(NEVER, |&(at_ns, _)| at_ns)
+        self.next_ns
     }
 
     /// The number of the kind of flows that cross these hops and have this base round-trip time.
@@ -88,9 +90,9 @@ impl Routes {
 
     /// Makes the changes that are due at `now_ns`.
     pub(crate) fn change(&mut self, now_ns: u64) {
-        while self.next_ns() <= now_ns {
-            self.changed += 1;
-        }
+        self.changed = self.changes.partition_point(|&(at_ns, _)| at_ns <= now_ns);
+        let next = self.changes.get(self.changed);
+        self.next_ns = next.map_or(NEVER, |&(at_ns, _)| at_ns);
         for kind in 0..self.kinds.len() {
             let Kind { hops, rtt, .. } = &self.kinds[kind];
             self.kinds[kind].delays = self.compute_delays(hops, *rtt);

@@ -32,6 +32,10 @@ pub struct Way<N> {
     between: Between,
     /// When something happens next.
     next: When,
+    /// Is there nothing in a packet's way but the delay of a single hop?
+    is_open: bool,
+    /// May several packets enter as a train?
+    takes_trains: bool,
 }
 
 /// Packets on their way from one pipe to the next.
@@ -78,13 +82,24 @@ impl<N: Copy> Way<N> {
     }
 
     fn of(pipes: Vec<Pipe<N>>, overheads: Vec<i64>, routes: Routes) -> Way<N> {
-        Way {
+        let mut way = Way {
             pipes,
             overheads,
             kinds: Vec::new(),
             routes,
             between: Between::default(),
             next: When::NEVER,
+            is_open: false,
+            takes_trains: false,
+        };
+        way.note_what_it_takes();
+        way
+    }
+
+    /// The path stays as it is built, so this is asked of it once and not of each packet.
+    fn note_what_it_takes(&mut self) {
+        if let [only] = &self.pipes[..] {
+            (self.is_open, self.takes_trains) = (only.is_open(), only.takes_trains());
         }
     }
 
@@ -96,16 +111,19 @@ impl<N: Copy> Way<N> {
         {
             only.foresee();
         }
+        self.note_what_it_takes();
     }
 
     /// May several packets enter as a train?
+    #[inline]
     pub fn takes_trains(&self) -> bool {
-        matches!(&self.pipes[..], [only] if only.takes_trains())
+        self.takes_trains
     }
 
     /// Is there nothing in a packet's way but the delay of a single hop?
+    #[inline]
     pub fn is_open(&self) -> bool {
-        matches!(&self.pipes[..], [only] if only.is_open())
+        self.is_open
     }
 
     pub fn flows(&self) -> usize {

@@ -7,14 +7,11 @@ use knee_tcp::segment::{ACE, FIN, PSH, SYN, Segment, Slab};
 /// Largest packet that GRO builds, payload bytes (GRO_LEGACY_MAX_SIZE less headers).
 const GRO_MAX_BYTES: u32 = 65_535 - 52;
 
-/// The segment that the stack sees of packets that are all of one handle, if GRO makes one of them or there is one only.
+/// Does the stack see packets of one handle as one segment, because there is only one or because GRO merges them?
 #[inline]
-pub fn only(slab: &mut Slab, packets: &[Passing<()>], gro: bool) -> Option<Segment> {
-    let &[Passing { handle, pkts, .. }] = packets else {
-        return None;
-    };
-    let is_one = pkts == 1 || gro && slab.get(handle).payload_of(pkts) <= GRO_MAX_BYTES;
-    is_one.then(|| slab.take(handle, pkts))
+pub fn is_one(slab: &Slab, passing: &Passing<()>, gro: bool) -> bool {
+    let &Passing { handle, pkts, .. } = passing;
+    pkts == 1 || gro && slab.get(handle).payload_of(pkts) <= GRO_MAX_BYTES
 }
 
 /// What a NIC hands over at one interrupt, taken packet by packet or as GRO merges them.

@@ -17,6 +17,8 @@ pub struct Histogram {
 }
 
 const SUB_BITS: u32 = 6;
+/// Places that are looked at one by one before all others are searched.
+const NEAR: usize = 8;
 
 impl Histogram {
     #[inline]
@@ -28,14 +30,25 @@ impl Histogram {
             Some((least, most)) => (least.min(value), most.max(value)),
         });
         let bucket = bucket_of(value);
-        // Most values come to the bucket of the last, or to a neighbour.
-        for at in [self.last, self.last + 1, self.last.wrapping_sub(1)] {
-            if let Some((found, n)) = self.buckets.get_mut(at)
-                && *found == bucket
-            {
-                *n = n.saturating_add(1);
-                self.last = at;
-                return;
+        match self.buckets.get_mut(self.last) {
+            Some((found, n)) if *found == bucket => *n = n.saturating_add(1),
+            _ => self.add_near(bucket),
+        }
+    }
+
+    /// Most values come to a bucket a few places from that of the last.
+    fn add_near(&mut self, bucket: u32) {
+        let mut at = self.last;
+        for _ in 0..NEAR {
+            match self.buckets.get_mut(at) {
+                Some((found, n)) if *found == bucket => {
+                    *n = n.saturating_add(1);
+                    self.last = at;
+                    return;
+                }
+                Some((found, _)) if *found < bucket => at += 1,
+                Some(_) => at = at.wrapping_sub(1),
+                None => break,
             }
         }
         self.add_elsewhere(bucket);

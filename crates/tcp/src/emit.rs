@@ -21,28 +21,24 @@ impl Endpoint {
         self.counters.data_segs_out += u64::from(segs) * u64::from(payload_bytes > 0);
         self.counters.bytes_sent += payload_bytes;
         let last = wire_flags(seg_flags);
-        let first = self.build(cx, seq, payload(payload_bytes), ACK, departure_ns);
-        if segs == 1 {
-            return self.hand_down(cx, with_flags(first, last));
+        let mut segment = self.build(cx, seq, payload(payload_bytes), ACK, departure_ns);
+        if segs > 1 {
+            segment.payload_bytes = payload_bytes as u32;
+            segment.packets = segs as u16;
+            segment.gso_bytes = mss as u16;
+            // The first says what is said once (CWR); all others are alike.
+            let (flags, ecn) = self.ecn.of_segment(seq >= self.snd_nxt);
+            if (ACK | flags, ecn) != (segment.flags, segment.ecn) {
+                let first = segment.cut(1);
+                self.hand_down(cx, first);
+                (segment.flags, segment.ecn) = (ACK | flags, ecn);
+            }
         }
-        // The first says what is said once (CWR); all others are alike.
-        let (flags, ecn) = self.ecn.of_segment(seq >= self.snd_nxt);
-        let whole = Segment {
-            payload_bytes: payload_bytes as u32,
-            packets: segs as u16,
-            gso_bytes: mss as u16,
-            ..first
-        };
-        if (ACK | flags, ecn) == (whole.flags, whole.ecn) {
-            return self.hand_down(cx, with_flags(whole, last));
-        }
-        let mut rest = whole;
-        let first = rest.cut(1);
-        (rest.flags, rest.ecn) = (ACK | flags, ecn);
-        self.hand_down(cx, first);
-        self.hand_down(cx, with_flags(rest, last));
+        segment.flags |= last;
+        self.hand_down(cx, segment);
     }
 
+    #[inline(never)]
     pub fn send_ack(&mut self, cx: &mut Cx) {
         self.send_ack_of(cx, self.rx.rcv_nxt());
     }
@@ -65,6 +61,7 @@ impl Endpoint {
         self.hand_down(cx, segment);
     }
 
+    #[inline(always)]
     fn build(
         &mut self,
         cx: &mut Cx,
@@ -77,6 +74,7 @@ impl Endpoint {
         self.build_acking(cx, ack, seq, payload_bytes, flags, departure_ns)
     }
 
+    #[inline(always)]
     fn build_acking(
         &mut self,
         cx: &mut Cx,
@@ -129,20 +127,13 @@ impl Endpoint {
     }
 
     /// To the qdisc, which counts what it holds back.
-    #[inline]
+    #[inline(always)]
     fn hand_down(&mut self, cx: &mut Cx, segment: Segment) {
         if segment.departure_ns > cx.now_ns() {
             self.small_queue.add(segment.ip_bytes());
         }
         let handle = cx.slab.insert(segment);
         cx.out.push(handle);
-    }
-}
-
-fn with_flags(segment: Segment, flags: u8) -> Segment {
-    Segment {
-        flags: segment.flags | flags,
-        ..segment
     }
 }
 

@@ -149,17 +149,13 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The clock of a host that was asked before.
+    /// Time goes on.
     #[inline]
-    pub fn at(self, now_ns: u64, host: &HostConf) -> Clock {
-        if now_ns - self.tick_ns < host.tick_ns {
-            return Clock { now_ns, ..self };
-        }
-        let ticks = host.ticks(now_ns);
-        Clock {
-            now_ns,
-            ticks,
-            tick_ns: ticks * host.tick_ns,
+    pub fn set(&mut self, now_ns: u64, host: &HostConf) {
+        self.now_ns = now_ns;
+        if now_ns - self.tick_ns >= host.tick_ns {
+            self.ticks = host.ticks(now_ns);
+            self.tick_ns = self.ticks * host.tick_ns;
         }
     }
 }
@@ -219,6 +215,14 @@ mod tests {
                 gso_max_bytes: 65_536,
                 grow_skb: true,
             }
+        }
+    }
+
+    impl Clock {
+        pub fn at(now_ns: u64, host: &HostConf) -> Clock {
+            let mut clock = Clock::default();
+            clock.set(now_ns, host);
+            clock
         }
     }
 

@@ -22,7 +22,7 @@ impl Endpoint {
         self.rtt.rttvar_us()
     }
     pub fn rto_us(&self, conf: &HostConf) -> u64 {
-        self.rtt.rto_jiffies(conf) * conf.tick_ns / 1_000
+        self.rtt.rto_jiffies() * conf.tick_ns / 1_000
     }
     pub fn board(&self) -> &Scoreboard {
         &self.board

@@ -50,7 +50,17 @@ pub enum Rexmit {
 impl Endpoint {
     /// A segment arrives, possibly merged by GRO. Returns payload bytes that
     /// became readable in order.
+    #[inline]
     pub fn on_segment(&mut self, cx: &mut Cx, segment: &Segment) -> u64 {
+        if self.state == State::Established && !segment.has(SYN) {
+            return self.on_established(cx, segment);
+        }
+        self.on_handshake(cx, segment)
+    }
+
+    /// A segment of the handshake arrives, or a repeated one.
+    #[cold]
+    fn on_handshake(&mut self, cx: &mut Cx, segment: &Segment) -> u64 {
         match self.state {
             State::Closed => {
                 if segment.has(SYN) {
@@ -78,12 +88,9 @@ impl Endpoint {
                 0
             }
             State::Established => {
-                if segment.has(SYN) {
-                    // Our last ACK of the handshake was lost.
-                    self.send_ack(cx);
-                    return 0;
-                }
-                self.on_established(cx, segment)
+                // Our last ACK of the handshake was lost.
+                self.send_ack(cx);
+                0
             }
         }
     }
@@ -394,7 +401,8 @@ impl Endpoint {
             self.min_rtt.sample(cx.now_us(), ca_rtt_us.max(1));
             self.cc.min_rtt_us = self.min_rtt.get();
         }
-        self.rtt.sample(seq_rtt_us, self.snd_una, self.snd_nxt);
+        self.rtt
+            .sample(cx.host, seq_rtt_us, self.snd_una, self.snd_nxt);
         self.cc.srtt_us = self.rtt.srtt_us();
         self.xmit_timer.clear_backoff();
         true

@@ -299,12 +299,13 @@ impl Endpoint {
     }
 
     /// Calls an op and takes over what it changed; returns its result.
-    #[inline]
+    #[inline(never)]
     fn call_cc(&mut self, cx: &Cx, op: Op) -> u32 {
         self.call_cc_out(cx, op).ret
     }
 
-    #[inline]
+    /// The same; returns all that it said.
+    #[inline(always)]
     fn call_cc_out(&mut self, cx: &Cx, op: Op) -> CcOut {
         let cc = &mut *self.cc;
         cc.now_us = cx.now_ns() / 1_000;
@@ -405,7 +406,7 @@ mod tests {
             let mut tcp = sender(&conf, "nv", &[]);
             let mut call = |op: Op, now_s: u64| {
                 let cx = Cx {
-                    now: Clock::default().at(now_s * 1_000_000_000, &conf),
+                    now: Clock::at(now_s * 1_000_000_000, &conf),
                     host: &conf,
                     slab: &mut Slab::default(),
                     out: &mut Vec::new(),

@@ -19,8 +19,9 @@ pub struct Rtt {
     /// The largest deviation is taken per window: until this is acked.
     window_end: u64,
     rto_min_us: u32,
-    /// Recomputed when a sample arrives; us.
+    /// Recomputed when a sample arrives; us, and in ticks, which several timers ask for.
     rto_us: u64,
+    rto_jiffies: u64,
 }
 
 impl Rtt {
@@ -34,6 +35,7 @@ impl Rtt {
             window_end: 0,
             rto_min_us,
             rto_us: TIMEOUT_INIT_US,
+            rto_jiffies: conf.us_to_jiffies(TIMEOUT_INIT_US),
         }
     }
 
@@ -49,7 +51,7 @@ impl Rtt {
         self.mdev_x4 >> 2
     }
 
-    pub fn sample(&mut self, rtt_us: u32, snd_una: u64, snd_nxt: u64) {
+    pub fn sample(&mut self, conf: &HostConf, rtt_us: u32, snd_una: u64, snd_nxt: u64) {
         // A zero sample would read as "no RTT yet".
         let rtt_us = rtt_us.max(1);
         if self.srtt_x8 == 0 {
@@ -79,16 +81,22 @@ impl Rtt {
                 self.mdev_max_x4 = self.rto_min_us;
             }
         }
-        self.rto_us = (u64::from(self.srtt_x8 >> 3) + u64::from(self.rttvar_x4)).min(RTO_MAX_US);
+        let rto_us = (u64::from(self.srtt_x8 >> 3) + u64::from(self.rttvar_x4)).min(RTO_MAX_US);
+        if rto_us != self.rto_us {
+            self.rto_us = rto_us;
+            self.rto_jiffies = conf.us_to_jiffies(rto_us);
+        }
     }
 
-    pub fn rto_jiffies(&self, conf: &HostConf) -> u64 {
-        conf.us_to_jiffies(self.rto_us)
+    #[inline]
+    pub fn rto_jiffies(&self) -> u64 {
+        self.rto_jiffies
     }
 
     /// With exponential backoff.
+    #[inline]
     pub fn backed_off_jiffies(&self, conf: &HostConf, backoff: u32) -> u64 {
-        (self.rto_jiffies(conf) << backoff.min(16)).min(conf.rto_max_jiffies)
+        (self.rto_jiffies << backoff.min(16)).min(conf.rto_max_jiffies)
     }
 }
 
@@ -159,13 +167,13 @@ mod tests {
         let conf = conf();
         let mut rtt = Rtt::new(&conf);
         for _ in 0..100 {
-            rtt.sample(100, 1, 1);
+            rtt.sample(&conf, 100, 1, 1);
         }
-        assert_eq!(rtt.rto_jiffies(&conf), 1);
+        assert_eq!(rtt.rto_jiffies(), 1);
         for backoff in 0..=16 {
             assert_eq!(rtt.backed_off_jiffies(&conf, backoff), 1 << backoff);
         }
-        rtt.sample(10_000, 1, 1);
+        rtt.sample(&conf, 10_000, 1, 1);
         assert_eq!(rtt.backed_off_jiffies(&conf, 16), 120_000);
     }
 

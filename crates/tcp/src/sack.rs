@@ -122,7 +122,7 @@ mod tests {
                 ..segment(1, 1)
             };
             let cx = Cx {
-                now: Clock::default().at(1_000_000_000, &conf),
+                now: Clock::at(1_000_000_000, &conf),
                 host: &conf,
                 slab: &mut Slab::default(),
                 out: &mut Vec::new(),

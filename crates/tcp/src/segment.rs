@@ -86,7 +86,6 @@ impl Segment {
     }
 
     /// The first so many of its packets; those behind them are left.
-    #[inline]
     pub fn cut(&mut self, packets: u32) -> Segment {
         let payload_bytes = self.payload_of(packets);
         let is_last = packets == u32::from(self.packets);

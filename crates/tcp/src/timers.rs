@@ -9,12 +9,17 @@ use super::{CaState, Cx, Endpoint, State};
 impl Endpoint {
     /// tcp_reset_xmit_timer(): a departure time in the future delays it.
     pub(super) fn arm_xmit_timer(&mut self, cx: &Cx, kind: XmitTimerKind, jiffies: u64) {
-        let pacing_delay_ns = self.pacer.next_ns().saturating_sub(cx.now_ns());
-        let jiffies = jiffies + cx.host.ns_to_jiffies(pacing_delay_ns);
-        let at_ns = cx.host.timer_at(cx.now.ticks, jiffies);
+        let pacing_delay_jiffies = match self.pacer.next_ns().saturating_sub(cx.now_ns()) {
+            0 => 0,
+            delay_ns => cx.host.ns_to_jiffies(delay_ns),
+        };
+        let at_ns = cx
+            .host
+            .timer_at(cx.now.ticks, jiffies + pacing_delay_jiffies);
         self.xmit_timer.arm(kind, at_ns);
     }
 
+    #[inline]
     pub(super) fn rto_jiffies(&self, cx: &Cx) -> u64 {
         self.rtt
             .backed_off_jiffies(cx.host, self.xmit_timer.backoff())
@@ -77,12 +82,14 @@ impl Endpoint {
                 conf.us_to_jiffies(u64::from(srtt_x8 >> 2) + slack_us)
             }
         };
-        let rto_delta_us = match advancing_rto {
-            true => (self.rto_jiffies(cx) * conf.tick_ns / 1_000) as i64,
-            false => self.rto_delta_us(cx),
-        };
-        if rto_delta_us > 0 {
-            jiffies = jiffies.min(conf.us_to_jiffies(rto_delta_us as u64));
+        if advancing_rto {
+            jiffies = jiffies.min(self.rto_jiffies(cx));
+        } else {
+            let rto_delta_ns = self.rto_delta_us(cx) * 1_000;
+            // It is mostly later than the probe, which a multiplication tells without turning it into ticks.
+            if (1..=((jiffies - 1) * conf.tick_ns) as i64).contains(&rto_delta_ns) {
+                jiffies = conf.ns_to_jiffies(rto_delta_ns as u64);
+            }
         }
         self.arm_xmit_timer(cx, XmitTimerKind::LossProbe, jiffies);
         true

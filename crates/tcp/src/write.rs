@@ -117,10 +117,14 @@ impl Endpoint {
 
     /// tcp_check_space(): room again, and is it time for a larger buffer? After
     /// each skb as well, when the window is not full yet.
+    #[inline]
     pub(super) fn check_space(&mut self, cx: &Cx) {
-        if !self.buffer.is_full() {
-            return;
+        if self.buffer.is_full() {
+            self.make_space(cx);
         }
+    }
+
+    fn make_space(&mut self, cx: &Cx) {
         if self.packets_in_flight() < self.cc.snd_cwnd {
             self.expand_sndbuf(cx);
             self.usage.refresh(cx.jiffies());

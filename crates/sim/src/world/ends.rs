@@ -107,21 +107,29 @@ impl Ends {
         if self.has_machine(side) {
             return self.reach_machine(side, packets);
         }
-        let flow = packets[0].flow;
-        let to = EndpointId::new(flow, side);
         let gro = self.types[side as usize].gro;
-        if let Some(segment) = gro::only(&mut self.slab, packets, gro) {
-            let mut turn = self.begin(to);
-            turn.flow.under_way -= packets[0].pkts;
+        if let [only] = packets
+            && gro::is_one(&self.slab, only, gro)
+        {
+            let mut turn = self.begin(EndpointId::new(only.flow, side));
+            turn.flow.under_way -= only.pkts;
+            let segment = self.slab.take(only.handle, only.pkts);
             let read = self.receive(&mut turn, &segment);
             self.wake_app(&mut turn, read);
             return self.end(turn);
         }
+        self.deliver_batch(side, packets, gro);
+    }
+
+    /// Packets that the stack sees as several segments.
+    #[inline(never)]
+    fn deliver_batch(&mut self, side: Side, packets: &[Passing<()>], gro: bool) {
+        let flow = packets[0].flow;
         let is_mixed = || packets.iter().any(|passing| passing.flow != flow);
         if self.types[side as usize].hosts.is_some() && is_mixed() {
             return self.deliver_mixed(side, packets);
         }
-        let mut turn = self.begin(to);
+        let mut turn = self.begin(EndpointId::new(flow, side));
         turn.flow.under_way -= packets.iter().map(|passing| passing.pkts).sum::<u32>();
         let mut read = false;
         let mut batch = Batch::new(packets);
@@ -187,7 +195,7 @@ impl Ends {
 
     /// A segment reaches the stack; returns whether it made something readable,
     /// which is read at once.
-    #[inline]
+    #[inline(always)]
     fn receive(&mut self, turn: &mut Turn, segment: &Segment) -> bool {
         let readable = self.call(turn, |tcp, cx| tcp.on_segment(cx, segment));
         if readable > 0 {
@@ -197,7 +205,7 @@ impl Ends {
     }
 
     /// The application at an end runs: what it read may be acked, and it writes.
-    #[inline]
+    #[inline(always)]
     fn wake_app(&mut self, turn: &mut Turn, has_read: bool) {
         let writes = turn.id.side() == Side::Sender
             || turn.flow.apps.receiver.writes()
@@ -210,7 +218,7 @@ impl Ends {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn read(&mut self, turn: &mut Turn, bytes: u64) {
         let now = Nanos(self.now_ns);
         let flow = &mut turn.flow;
@@ -360,11 +368,11 @@ impl Ends {
     }
 
     /// An end has its turn, in which it is called as often as need be.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin(&mut self, id: EndpointId) -> Turn {
         self.turn_to(id);
         let side = id.side() as usize;
-        self.clocks[side] = self.clocks[side].at(self.now_ns, &self.types[side].tcp);
+        self.clocks[side].set(self.now_ns, &self.types[side].tcp);
         let flow = self.flows.remove(id.flow());
         Turn {
             id,
@@ -374,7 +382,7 @@ impl Ends {
     }
 
     /// Calls into the endpoint that has its turn.
-    #[inline]
+    #[inline(always)]
     pub(super) fn call<R>(
         &mut self,
         turn: &mut Turn,
@@ -397,7 +405,7 @@ impl Ends {
     }
 
     /// Carries out what the endpoint asked for in its turn.
-    #[inline]
+    #[inline(always)]
     pub(super) fn end(&mut self, mut turn: Turn) {
         let id = turn.id;
         let done = !turn.was_done && turn.tcp().is_done();
@@ -422,6 +430,7 @@ impl Ends {
         self.log = log;
     }
 
+    #[cold]
     fn on_end_done(&mut self, turn: &Turn) {
         if turn.flow.ends.iter().all(|end| end.tcp.is_done()) {
             self.unfinished -= 1;
@@ -432,17 +441,21 @@ impl Ends {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn arm(&mut self, id: EndpointId, flow: &mut Flow) {
         let end = flow.end(id.side());
         let due_ns = end.tcp.next_timer_ns();
         if due_ns < end.armed_ns {
             end.armed_ns = due_ns;
-            let due_ns = due_ns.max(self.now_ns);
-            match due_ns % self.types[id.side() as usize].tcp.tick_ns {
-                0 => self.events.push_tick(due_ns, id),
-                _ => self.events.push(due_ns, Target::Work(id, Work::Timer)),
-            }
+            self.push_timer(id, due_ns.max(self.now_ns));
+        }
+    }
+
+    #[inline(never)]
+    fn push_timer(&mut self, id: EndpointId, due_ns: u64) {
+        match due_ns % self.types[id.side() as usize].tcp.tick_ns {
+            0 => self.events.push_tick(due_ns, id),
+            _ => self.events.push(due_ns, Target::Work(id, Work::Timer)),
         }
     }
 }

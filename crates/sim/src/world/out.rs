@@ -16,6 +16,7 @@ impl World {
         }
     }
 
+    #[inline]
     fn take_sent(&mut self) {
         // One packet of one end is what there is most of the time.
         if let ([handle], []) = (&self.ends.out[..], &self.ends.turns[..]) {
@@ -25,6 +26,11 @@ impl World {
                 u32::from(self.ends.slab.get(handle).packets);
             return self.take(from, handle);
         }
+        self.take_all_sent();
+    }
+
+    #[inline(never)]
+    fn take_all_sent(&mut self) {
         let mut out = std::mem::take(&mut self.ends.out);
         let mut turns = std::mem::take(&mut self.ends.turns);
         turns.push((self.ends.sends, out.len()));
@@ -42,7 +48,7 @@ impl World {
         (self.ends.out, self.ends.turns) = (out, turns);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, from: EndpointId, handle: u32) {
         let departure_ns = self.ends.slab.get(handle).departure_ns;
         if departure_ns <= self.ends.now_ns {
@@ -86,7 +92,7 @@ impl World {
             .with_endpoint(from, |tcp, cx| tcp.on_qdisc_sent(cx, bytes));
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn leave_stack(&mut self, from: EndpointId, handle: u32) {
         if self.ends.crosses {
             return self.ends.cross(from, handle);
@@ -130,7 +136,7 @@ impl World {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter_path(&mut self, from: EndpointId, handle: u32) {
         let is_data = from.side() == Side::Sender;
         if self.ends.options.capture && is_data {

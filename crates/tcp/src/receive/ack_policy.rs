@@ -342,7 +342,7 @@ mod tests {
         let (conf, mut acks) = policy();
         acks.schedule();
         acks.on_data(0, 200, || 0);
-        let now = |ns: u64| Clock::default().at(ns, &conf);
+        let now = |ns: u64| Clock::at(ns, &conf);
         assert!(!acks.delay(&conf, now(0), 0) && acks.is_delayed());
         let at_ns = acks.next_timer_ns();
         assert!((40_000_000..=48_000_000).contains(&at_ns), "{at_ns}");
