@@ -62,6 +62,10 @@ class Output:
     @property
     def events(self) -> ArrowTable: ...
     @property
+    def cpu(self) -> ArrowTable: ...
+    @property
+    def host_costs(self) -> ArrowTable: ...
+    @property
     def data_packets(self) -> int:
         """Data packets that entered the path."""
 

@@ -31,7 +31,23 @@ impl Class {
         Class::Other,
     ];
 
-    /// As tables and profiles write it.
+    /// The counter that has its time in the table `host_costs`.
+    pub fn counter(self) -> &'static str {
+        match self {
+            Class::DataCopy => "class_data_copy_ns",
+            Class::TcpIp => "class_tcp_ip_ns",
+            Class::Netdev => "class_netdev_ns",
+            Class::Skb => "class_skb_ns",
+            Class::Memory => "class_memory_ns",
+            Class::Lock => "class_lock_ns",
+            Class::Scheduler => "class_scheduler_ns",
+            Class::Timer => "class_timer_ns",
+            Class::Syscall => "class_syscall_ns",
+            Class::Other => "class_other_ns",
+        }
+    }
+
+    /// As reports write it.
     pub fn name(self) -> &'static str {
         match self {
             Class::DataCopy => "data copy",

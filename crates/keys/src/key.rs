@@ -6,7 +6,7 @@ use knee_units::parse::{
     BUFFER_FORMS, BYTES_FORMS, DURATION_FORMS, FIGURE_FORMS, PER_SEC_FORMS, RATE_FORMS, SHARE_FORMS,
 };
 
-use crate::sizes;
+use crate::{profile, sizes};
 
 /// Most that a sysctl or socket option of type int can say.
 pub const INT_MAX: u64 = i32::MAX as u64;
@@ -114,6 +114,8 @@ pub enum Kind {
     },
     /// A distribution of sizes.
     Sizes,
+    /// What a host's operations cost.
+    Costs,
     Buffer,
     /// A name of a registry: what it is called, and the names.
     Name(&'static str, fn() -> Vec<&'static str>),
@@ -185,6 +187,10 @@ impl Kind {
                 let kinds = sizes::SIZES.iter().map(|kind| kind.example);
                 format!("a distribution: {}", quoted_list(kinds.collect()))
             }
+            Kind::Costs => {
+                let names = cost_names();
+                format!("{}, or \"file FILE.toml\"", quoted_list(names))
+            }
             Kind::Buffer => BUFFER_FORMS.into(),
             Kind::Name(what, names) => format!("a {what}: {}", quoted_list(names())),
             Kind::Algorithm => "an algorithm's name such as \"cubic\"".into(),
@@ -209,6 +215,12 @@ fn quoted_list(names: Vec<&str>) -> String {
 /// Names of the kinds of loss, which stand in a value and not in a key of their own.
 pub(crate) fn loss_names() -> Vec<&'static str> {
     loss::KINDS.iter().map(|kind| kind.name).collect()
+}
+
+/// Names of the cost profiles that need no file.
+pub(crate) fn cost_names() -> Vec<&'static str> {
+    let shipped = profile::SHIPPED.iter().map(|shipped| shipped.name);
+    std::iter::once(profile::NONE).chain(shipped).collect()
 }
 
 /// Names of the distributions of sizes.

@@ -4,6 +4,7 @@ use knee_tables::KeptSamples;
 use knee_units::{Nanos, Rate};
 
 use crate::key::{Key, Kind};
+use crate::profile::{self, Profile};
 use crate::value::Value;
 
 /// A type that a key's value has in a cell.
@@ -151,6 +152,21 @@ macro_rules! numbers {
 }
 numbers!(u8, u32, u64);
 
+/// A share.
+impl Field for f64 {
+    fn read(values: &[Option<&Value>]) -> Option<f64> {
+        match values {
+            [Some(Value::Share(share))] => Some(*share),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, _kind: &Kind) -> Vec<String> {
+        // As a text has it: 0.07 × 100 is 7.000000000000001.
+        vec![format!("{}%", (self * 1e14).round() / 1e12)]
+    }
+}
+
 /// A count that may be unlimited.
 impl Field for Option<u64> {
     fn read(values: &[Option<&Value>]) -> Option<Option<u64>> {
@@ -228,6 +244,64 @@ impl Field for Option<String> {
 }
 
 const DEFAULT: &str = "default";
+
+impl Field for Option<Box<Profile>> {
+    fn read(values: &[Option<&Value>]) -> Option<Option<Box<Profile>>> {
+        match values {
+            [Some(Value::Costs(profile))] => Some(profile.clone()),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, _kind: &Kind) -> Vec<String> {
+        let shown = |profile: &Box<Profile>| profile.to_string();
+        vec![self.as_ref().map_or(profile::NONE.into(), shown)]
+    }
+}
+
+/// Declares a type for one of a few names: a variant beside the name that scenarios write.
+#[macro_export]
+macro_rules! named {
+    (
+        $(#[$meta:meta])*
+        pub enum $type:ident {
+            $( $(#[$variant_meta:meta])* $variant:ident = $name:literal, )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+        pub enum $type {
+            $( $(#[$variant_meta])* $variant, )*
+        }
+
+        impl $type {
+            /// As scenarios write them, in their order.
+            pub const NAMES: &'static [&'static str] = &[$($name),*];
+
+            /// As scenarios write it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $( $type::$variant => $name, )*
+                }
+            }
+        }
+
+        impl $crate::keyed::Field for $type {
+            fn read(values: &[Option<&$crate::value::Value>]) -> Option<$type> {
+                match values {
+                    $( [Some($crate::value::Value::Name($name))] => Some($type::$variant), )*
+                    _ => None,
+                }
+            }
+
+            fn shown(&self, _kind: &$crate::key::Kind) -> Vec<String> {
+                vec![self.name().into()]
+            }
+        }
+
+        impl $crate::keyed::Choice for $type {}
+    };
+}
 
 /// A type of its own for one of a few names, which the file need not choose.
 pub trait Choice: Field {}

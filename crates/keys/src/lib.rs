@@ -5,6 +5,7 @@ pub mod error;
 pub mod key;
 pub mod keyed;
 pub mod names;
+pub mod profile;
 pub mod settings;
 pub mod sizes;
 pub mod value;

@@ -12,8 +12,9 @@ use knee_units::{Nanos, Rate};
 use toml_edit::Value as Toml;
 
 use crate::error::{Problem, nearest};
-use crate::key::{Kind, loss_names, size_names};
+use crate::key::{Kind, cost_names, loss_names, size_names};
 use crate::names::Names;
+use crate::profile::{Profile, ProfileError};
 use crate::sizes::{SizeError, SizeSpec};
 
 /// A value as its kind says.
@@ -38,6 +39,8 @@ pub enum Value {
     Loss(LossSpec),
     PerSec(f64),
     Sizes(SizeSpec),
+    /// `None`: what hosts do takes no time.
+    Costs(Option<Box<Profile>>),
     Buffer(BufferSize),
     Name(&'static str),
     Text(String),
@@ -131,6 +134,7 @@ pub fn read(
             | Kind::Loss
             | Kind::PerSec { .. }
             | Kind::Sizes
+            | Kind::Costs
             | Kind::Buffer
             | Kind::Figure,
             Toml::Integer(_) | Toml::Float(_),
@@ -317,6 +321,15 @@ fn read_text(
                     next: String::new(),
                 },
                 SizeError::File(error) => Problem::File {
+                    key: path.into(),
+                    error,
+                },
+            }),
+        Kind::Costs => Profile::read(text, files)
+            .map(Value::Costs)
+            .map_err(|error| match error {
+                ProfileError::Unknown(name) => unknown(path, "cost profile", &name, cost_names()),
+                ProfileError::File(error) => Problem::File {
                     key: path.into(),
                     error,
                 },

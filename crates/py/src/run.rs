@@ -60,6 +60,10 @@ pub struct Output {
     #[pyo3(get)]
     events: Py<ArrowTable>,
     #[pyo3(get)]
+    cpu: Py<ArrowTable>,
+    #[pyo3(get)]
+    host_costs: Py<ArrowTable>,
+    #[pyo3(get)]
     data_packets: u64,
     /// `None`: not asked for.
     capture: Option<Vec<CapturedPacket>>,
@@ -123,6 +127,8 @@ pub fn simulate(
         samples: table(record_batch(output.samples, |column| kept.has(column)))?,
         queue: table(record_batch(output.queue, |_| true))?,
         events: table(record_batch(output.events, |_| true))?,
+        cpu: table(record_batch(output.cpu, |_| true))?,
+        host_costs: table(record_batch(output.host_costs, |_| true))?,
         data_packets: output.data_packets,
         capture: capture.then_some(output.capture),
         tuples: output.tuples,
@@ -139,8 +145,14 @@ pub fn simulate_into(
 ) -> PyResult<u64> {
     let kept = cell.samples;
     let output = watched(py, cell, rep, false, watch, |rows| {
-        let gathered = [rows.samples.rows(), rows.queue.rows(), rows.events.rows()];
-        if gathered.iter().sum::<usize>() + rows.flows.rows() < BATCH_ROWS {
+        let gathered = [
+            rows.samples.rows(),
+            rows.queue.rows(),
+            rows.events.rows(),
+            rows.cpu.rows(),
+            rows.flows.rows(),
+        ];
+        if gathered.iter().sum::<usize>() < BATCH_ROWS {
             return Ok(());
         }
         write(part, kept, std::mem::take(rows))
@@ -151,6 +163,8 @@ pub fn simulate_into(
         samples: output.samples,
         queue: output.queue,
         events: output.events,
+        cpu: output.cpu,
+        host_costs: output.host_costs,
     };
     let written = py.detach(|| write(part, kept, last));
     written.map_err(|error| errors::parts(py, error))?;
@@ -186,6 +200,8 @@ fn write(part: &Part, kept: KeptSamples, rows: Rows) -> Result<(), parts::Error>
     )?;
     part.append("queue", &record_batch(rows.queue, |_| true))?;
     part.append("events", &record_batch(rows.events, |_| true))?;
+    part.append("cpu", &record_batch(rows.cpu, |_| true))?;
+    part.append("host_costs", &record_batch(rows.host_costs, |_| true))?;
     part.append("flows", &record_batch(rows.flows, |_| true))
 }
 

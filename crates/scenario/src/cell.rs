@@ -4,13 +4,12 @@ mod flow;
 mod host;
 
 pub use flow::FlowSpec;
-pub use host::Host;
+pub use host::{GroTable, Host, PacingTimer, Reception};
 
 use knee_keys::key::Default::{Required, Value, Words};
 use knee_keys::key::{Kind, fixed, key, secs, us};
 use knee_keys::keyed;
-use knee_keys::keyed::{Choice, Field};
-use knee_keys::value;
+use knee_keys::named;
 use knee_path::Path;
 use knee_path::packet::HEADER_BYTES;
 use knee_tables::KeptSamples;
@@ -189,50 +188,18 @@ pub struct Connection {
 }
 
 /// Of the keys that say who spaces packets.
-const PACING: Kind = Kind::Name("pacing", || Pacing::ALL.map(Pacing::name).to_vec());
+const PACING: Kind = Kind::Name("pacing", || Pacing::NAMES.to_vec());
 const PACING_SOURCE: &str =
     "Linux, net/ipv4/tcp_output.c, net/sched/sch_fq.c; timer: socket(7), SO_MAX_PACING_RATE";
 
-/// Who spaces a sender's packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Pacing {
-    /// TCP's own timer, for algorithms that ask for pacing; the rest is unpaced.
-    Internal,
-    /// TCP's own timer, whatever the algorithm: what SO_MAX_PACING_RATE switches on.
-    Timer,
-    /// The fq qdisc, for every socket.
-    Fq,
-}
-
-impl Pacing {
-    /// As scenarios write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Pacing::Internal => "internal",
-            Pacing::Timer => "timer",
-            Pacing::Fq => "fq",
-        }
-    }
-
-    const ALL: [Pacing; 3] = [Pacing::Internal, Pacing::Timer, Pacing::Fq];
-
-    fn named(name: &str) -> Pacing {
-        let found = Pacing::ALL.into_iter().find(|pacing| pacing.name() == name);
-        found.expect("the registry has the names")
+named! {
+    /// Who spaces a sender's packets.
+    pub enum Pacing {
+        /// TCP's own timer, for algorithms that ask for pacing; the rest is unpaced.
+        Internal = "internal",
+        /// TCP's own timer, whatever the algorithm: what SO_MAX_PACING_RATE switches on.
+        Timer = "timer",
+        /// The fq qdisc, for every socket.
+        Fq = "fq",
     }
 }
-
-impl Field for Pacing {
-    fn read(values: &[Option<&value::Value>]) -> Option<Pacing> {
-        match values {
-            [Some(value::Value::Name(name))] => Some(Pacing::named(name)),
-            _ => None,
-        }
-    }
-
-    fn shown(&self, _kind: &Kind) -> Vec<String> {
-        vec![self.name().into()]
-    }
-}
-
-impl Choice for Pacing {}

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use knee_scenario::Host as Spec;
+use knee_host::CpuMask;
+use knee_scenario::{Host as Spec, PacingTimer};
 use knee_units::Nanos;
 use knee_units::rng::Lateness;
 
 use crate::event::EndpointId;
-use crate::machine::MachineConf;
+use crate::machine::{MachineConf, Qdisc};
 use knee_tcp::{HostConf, Pacing, Settings, TimerRule};
 
 /// A host. It has no processors yet that work would keep busy.
@@ -94,7 +95,8 @@ pub struct HostType {
 }
 
 impl HostType {
-    pub fn new(spec: &Spec, mtu_bytes: u32) -> HostType {
+    /// `crosses`: there is but a veth pair between it and the other side.
+    pub fn new(spec: &Spec, mtu_bytes: u32, crosses: bool) -> HostType {
         let settings = Settings {
             hz: spec.hz,
             tcp_wmem_bytes: spec.tcp_wmem_bytes,
@@ -116,9 +118,16 @@ impl HostType {
             gro: spec.gro,
             rx_coalesce: spec.rx_coalesce,
             noise: spec.noise,
-            hosts: spec.hosts.map(|hosts| hosts as u32),
-            machine: None,
-            timer_rule: TimerRule::WhenNeeded,
+            // Processors are shared, unless the scenario says otherwise.
+            hosts: spec
+                .hosts
+                .map(|hosts| hosts as u32)
+                .or(spec.costs.as_ref().map(|_| 1)),
+            machine: machine(spec, crosses),
+            timer_rule: match spec.pacing_timer {
+                PacingTimer::WhenNeeded => TimerRule::WhenNeeded,
+                PacingTimer::EveryPacket => TimerRule::EveryPacket,
+            },
         }
     }
 
@@ -126,6 +135,35 @@ impl HostType {
     pub fn host_of(&self, flow: u32) -> u32 {
         self.hosts.map_or(flow, |hosts| flow % hosts)
     }
+}
+
+/// The processors and the NIC of hosts whose work costs time.
+fn machine(spec: &Spec, crosses: bool) -> Option<MachineConf> {
+    let profile = spec.costs.as_ref()?;
+    Some(MachineConf {
+        costs: profile.costs.clone(),
+        cpus: spec.cpus,
+        queues: 1,
+        rx_ring: spec.rx_ring,
+        rps_cpus: CpuMask::default(),
+        rps_sock_flow_entries: 0,
+        netdev_max_backlog: spec.netdev_max_backlog,
+        app_cpus: CpuMask::default(),
+        threads: 1,
+        read_bytes: spec.read_bytes,
+        qdisc: match spec.pacing {
+            knee_scenario::Pacing::Fq => Qdisc::Fq {
+                fast_path: spec.fq_fast_path,
+            },
+            _ if crosses => Qdisc::None,
+            _ => Qdisc::Fifo,
+        },
+        reception: spec.reception,
+        gro_table: spec.gro_table,
+        splits: !spec.tso,
+        steal: (spec.steal > 0.0).then_some((spec.steal, spec.steal_slice.0)),
+        contention: spec.contention,
+    })
 }
 
 /// As TCP knows it.

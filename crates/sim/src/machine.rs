@@ -1,10 +1,10 @@
 //! The machines of a run: hosts whose processors are busy with what is sent and received.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use knee_host::{Bill, Costs, Cpu, CpuMask, Rfs, Ring, Steal, Thread};
+use knee_host::{Bill, Costs, Cpu, CpuMask, Rfs, Ring, Spent, Steal, Thread};
 use knee_path::pipe::Passing;
+use knee_scenario::{GroTable, Reception};
 use knee_tcp::segment::Segment;
 use knee_units::rng::Stream;
 
@@ -23,30 +23,10 @@ pub enum Qdisc {
     },
 }
 
-/// How packets come from the NIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reception {
-    /// NAPI: an interrupt, then polls until there is nothing left.
-    Napi,
-    /// An interrupt for each packet.
-    Interrupts,
-    /// A thread polls all the time.
-    BusyPoll,
-}
-
-/// How GRO finds the packet that another follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GroTable {
-    /// Eight lists by hash, each of up to eight packets.
-    Hash,
-    /// One list of any length.
-    List,
-}
-
 /// What a machine is like.
 #[derive(Clone, Debug)]
 pub struct MachineConf {
-    pub costs: Arc<Costs>,
+    pub costs: Costs,
     pub cpus: u32,
     /// Receive queues of the NIC.
     pub queues: u32,
@@ -78,7 +58,10 @@ pub const NAPI_WEIGHT: u32 = 64;
 #[derive(Debug)]
 pub enum Job {
     /// Polls a receive queue, after so many interrupts.
-    Poll { queue: u32, interrupts: u32 },
+    Poll {
+        queue: u32,
+        interrupts: u32,
+    },
     /// A packet goes up the stack.
     Up(Up),
     Timer(EndpointId),
@@ -160,21 +143,43 @@ pub struct Machine {
     pub counts: Counts,
 }
 
-/// What a machine has done.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
-    pub timer_arms: u64,
-    pub timer_fires: u64,
-    pub qdisc_timer_fires: u64,
-    pub data_skbs_sent: u64,
-    pub data_segments_sent: u64,
-    pub data_bytes_sent: u64,
-    pub acks_sent: u64,
-    pub skbs_received: u64,
-    pub segments_received: u64,
-    pub ipis: u64,
-    pub backlog_drops: u64,
-    pub wakeups: u64,
+/// Declares what is counted of a machine, each field by the name that the table `host_costs` has for it.
+macro_rules! counts {
+    ($($name:ident,)*) => {
+        /// What a machine has done.
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct Counts {
+            $(pub $name: u64,)*
+        }
+
+        impl Counts {
+            /// Each by its name, less what it was before.
+            pub fn since(&self, before: &Counts) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($name), self.$name - before.$name),)*]
+            }
+        }
+    };
+}
+
+counts! {
+    pacing_timer_arms,
+    pacing_timer_fires,
+    qdisc_timer_fires,
+    data_skbs_sent,
+    data_segments_sent,
+    data_bytes_sent,
+    acks_sent,
+    skbs_received,
+    segments_received,
+    napi_polls,
+    napi_packets,
+    napi_budget_ends,
+    interrupts,
+    ipis,
+    ring_drops,
+    backlog_drops,
+    wakeups,
+    context_switches,
 }
 
 /// The machines of a run; none where no host has one.
@@ -202,6 +207,8 @@ pub struct Machines {
     pub ups: Vec<(EndpointId, Segment)>,
     /// When the table `cpu` has its next rows.
     pub next_rows_ns: u64,
+    /// What each machine had done, and each processor spent, when the warm-up was over.
+    pub at_warm: (Vec<Counts>, Vec<Spent>),
 }
 
 impl Machines {
@@ -274,6 +281,13 @@ impl Machines {
                 effects: Vec::new(),
             });
         }
+    }
+
+    /// The warm-up is over.
+    pub fn warm(&mut self) {
+        let counts = self.list.iter().map(|machine| machine.counts).collect();
+        let spent = self.cpus.iter().map(|cpu| cpu.spent.clone()).collect();
+        self.at_warm = (counts, spent);
     }
 
     /// What comes of the job that has just run.

@@ -1,6 +1,6 @@
 //! What a run is told, and what it gives.
 
-use knee_tables::{Events, Flows, QueueSamples, Samples};
+use knee_tables::{CpuSamples, Events, Flows, HostCosts, QueueSamples, Samples};
 use knee_units::Nanos;
 
 use crate::host::FourTuple;
@@ -12,6 +12,9 @@ pub struct Rows {
     pub samples: Samples,
     pub queue: QueueSamples,
     pub events: Events,
+    /// Of hosts that have processors.
+    pub cpu: CpuSamples,
+    pub host_costs: HostCosts,
 }
 
 /// What one repetition of one cell produced. Of the tables it has the rows that nobody took while the run went on.
@@ -21,6 +24,8 @@ pub struct Output {
     pub samples: Samples,
     pub queue: QueueSamples,
     pub events: Events,
+    pub cpu: CpuSamples,
+    pub host_costs: HostCosts,
     /// The wire as seen at the sender, when asked for.
     pub capture: Vec<CapturedPacket>,
     /// Of each flow in `capture`, by its number.

@@ -10,7 +10,7 @@ table! {
         cell: i32, "", "kneepoint", "cell of the matrix; 0 in a profile of a live host";
         rep: i32, "", "kneepoint", "repetition, from 0; 0 in a profile of a live host";
         host: &'static str, "", "kneepoint", "sender or receiver; machine: both hosts of a lab and whatever else runs on its processors, or a live host";
-        counter: &'static str, "", "kneepoint", "what was counted";
+        counter: &'static str, "", "kneepoint", "what was counted: a counter below; or of the host model, an operation or a class of them, by time";
         value: i64, "", "kneepoint", "how much, in the unit beside it";
         unit: &'static str, "", "kneepoint", "ns, bytes, or what is counted: timers, skbs, segments, polls, …";
     }
@@ -63,6 +63,8 @@ pub const COUNTERS: &[HostCounter] = &[
     of("backlog_flow_limits", "packets", "packets that the backlog's flow limit dropped"),
     of("backlog_rps", "interrupts", "wake-ups of a processor to receive what another one steered to it (RPS)"),
     of("retransmits", "segments", "TCP segments sent again"),
+    of("cpu_ns", "ns", "time that processors were busy, interrupts included"),
+    of("cpu_softirq_ns", "ns", "of that: in softirqs"),
     of("wakeups", "tasks", "tasks that were made ready to run"),
     of("context_switches", "switches", "changes from one task to another"),
 ];
@@ -72,6 +74,18 @@ const fn of(name: &'static str, unit: &'static str, doc: &'static str) -> HostCo
 }
 
 impl HostCosts {
+    /// Appends time spent on something that the host model names: an operation, or a class of operations.
+    pub fn spend(&mut self, cell: i32, rep: i32, host: &'static str, name: &'static str, ns: i64) {
+        self.push(HostCost {
+            cell,
+            rep,
+            host,
+            counter: name,
+            value: ns,
+            unit: "ns",
+        });
+    }
+
     /// Appends what a counter came to.
     ///
     /// # Panics

@@ -13,12 +13,12 @@ from kneepoint.datasets.manifest import OF_EVERY_SAMPLE
 from . import columns
 
 FROM_ENGINE: dict[str, tuple[str, ...]] = {
-    "sim": ("flows", "samples", "queue", "events"),
+    "sim": ("flows", "samples", "queue", "events", "cpu", "host_costs"),
     "kernel": ("flows", "samples", "queue", "events", "cpu", "links", "programs"),
 }
 """Tables that each engine fills, in the order in which parts hold them."""
 
-NAMES = ("runs", *FROM_ENGINE["kernel"])
+NAMES = ("runs", *dict.fromkeys(name for names in FROM_ENGINE.values() for name in names))
 """Every table that a run may have."""
 
 _NOTE = b"repetition"

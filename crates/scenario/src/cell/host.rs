@@ -1,8 +1,10 @@
 //! The hosts of one side, and their keys: `[sender]` and `[receiver]`.
 
 use knee_keys::key::Default::Value;
-use knee_keys::key::{INT_MAX, Key, Kind, key, ms, secs, us};
+use knee_keys::key::{GIB, INT_MAX, Key, Kind, key, ms, secs, us};
 use knee_keys::keyed;
+use knee_keys::named;
+use knee_keys::profile::Profile;
 use knee_units::Nanos;
 use serde::Serialize;
 
@@ -21,6 +23,38 @@ const fn buffer_size(name: &'static str, default: &'static str, doc: &'static st
         doc,
         SYSCTL,
     )
+}
+
+named! {
+    /// How packets come from the NIC.
+    pub enum Reception {
+        /// An interrupt, then polls until there is nothing left.
+        Napi = "napi",
+        /// An interrupt for each packet.
+        Interrupts = "interrupts",
+        /// Polls without a pause.
+        BusyPoll = "busy-poll",
+    }
+}
+
+named! {
+    /// Where GRO holds packets.
+    pub enum GroTable {
+        /// Eight lists by hash, each of up to eight packets.
+        Hash = "hash",
+        /// One list of any length.
+        List = "list",
+    }
+}
+
+named! {
+    /// When TCP arms its pacing timer.
+    pub enum PacingTimer {
+        /// For a packet that has to wait.
+        WhenNeeded = "when-needed",
+        /// After every packet with data.
+        EveryPacket = "every-packet",
+    }
 }
 
 keyed! {
@@ -191,6 +225,107 @@ keyed! {
             Value("0s"),
             "how late the host sends, in the mean: exponential, drawn anew for each moment at which it sends, and in order. For the simulator, whose hosts have no noise of their own; those of a lab have theirs, whatever this says",
             "kneepoint; docs/simulator.md has what was measured",
+        );
+        /// What the hosts' operations cost; `None`: nothing, and they have no processors.
+        pub costs: Option<Box<Profile>> = key(
+            "costs",
+            Kind::Costs,
+            Value("none"),
+            "what the hosts' operations cost: a profile that comes with Kneepoint or that `knee calibrate` wrote; none: what they do takes no time. With a profile, and unless hosts says otherwise, there is one host at this side, with processors, threads and queues. For the simulator; a lab's hosts cost what they cost",
+            "kneepoint; docs/host.md",
+        );
+        pub cpus: u32 = key(
+            "cpus",
+            Kind::Count { min: 1, max: 128 },
+            Value("1"),
+            "processors of a host. For the host model",
+            "kneepoint; docs/host.md",
+        );
+        pub rx_ring: u32 = key(
+            "rx_ring",
+            Kind::Count {
+                min: 1,
+                max: 65_536,
+            },
+            Value("1024"),
+            "descriptors of each receive queue: packets that arrive while all are taken are dropped. For the host model",
+            "ethtool(8), -G rx",
+        );
+        pub netdev_max_backlog: u32 = key(
+            "netdev_max_backlog",
+            Kind::Count {
+                min: 1,
+                max: 1_000_000,
+            },
+            Value("1000"),
+            "most packets that wait on a processor for its backlog: with RPS, and on a veth. For the host model",
+            "Linux 6.18, Documentation/admin-guide/sysctl/net.rst",
+        );
+        pub reception: Reception = key(
+            "reception",
+            Kind::Name("reception", || Reception::NAMES.to_vec()),
+            Value("napi"),
+            "how packets come from the NIC: an interrupt and then polls (napi), an interrupt for each packet (interrupts), or polls without a pause and without interrupts (busy-poll). For the host model",
+            "Linux 6.18, Documentation/networking/napi.rst",
+        );
+        pub gro_table: GroTable = key(
+            "gro_table",
+            Kind::Name("GRO table", || GroTable::NAMES.to_vec()),
+            Value("hash"),
+            "where GRO holds packets: eight lists by hash, of up to eight packets each (hash), or one list of any length (list). For the host model",
+            "Linux, net/core/gro.c: GRO_HASH_BUCKETS, MAX_GRO_SKBS",
+        );
+        pub tso: bool = key(
+            "tso",
+            Kind::Flag,
+            Value("true"),
+            "does the NIC split TSO packets? Otherwise software does, which costs. For the host model",
+            "ethtool(8), -K tso",
+        );
+        pub fq_fast_path: bool = key(
+            "fq_fast_path",
+            Kind::Flag,
+            Value("true"),
+            "does a packet that need not wait pass fq's tree of flows by? Since Linux 6.7. For the host model",
+            "Linux 076433bd78d7, \"net_sched: sch_fq: add fast path for mostly idle qdisc\"",
+        );
+        pub pacing_timer: PacingTimer = key(
+            "pacing_timer",
+            Kind::Name("rule", || PacingTimer::NAMES.to_vec()),
+            Value("when-needed"),
+            "when TCP arms its pacing timer: for a packet that has to wait (when-needed, since Linux 4.20) or after every packet with data (every-packet, Linux 4.13 to 4.19). For the host model",
+            "Linux 864e5c090749, \"tcp: optimize tcp internal pacing\"; 218af599fa63",
+        );
+        pub read_bytes: u64 = key(
+            "read",
+            Kind::Bytes { min: 1, max: GIB },
+            Value("256KiB"),
+            "most bytes that an application asks for in one call. For the host model; a lab's applications ask for 256KiB",
+            "recv(2)",
+        );
+        pub steal: f64 = key(
+            "steal",
+            Kind::Share,
+            Value("0%"),
+            "share of each processor that a hypervisor gives to others. For the host model",
+            "proc_stat(5), steal",
+        );
+        pub steal_slice: Nanos = key(
+            "steal_slice",
+            Kind::Duration {
+                min: us(1),
+                max: secs(1),
+            },
+            Value("5ms"),
+            "how long at a time a processor is away. For the host model",
+            "kneepoint",
+        );
+        pub contention: bool = key(
+            "contention",
+            Kind::Flag,
+            Value("false"),
+            "has every processor other work at all times, with which applications share it fairly? For the host model",
+            "Linux 6.18, Documentation/scheduler/sched-eevdf.rst",
         );
         /// How many hosts there are, over which connections are spread in turn; `None`: each connection has its own.
         pub hosts: Option<u64> = key(

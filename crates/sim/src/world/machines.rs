@@ -3,8 +3,10 @@
 //! A job is run as a whole when its processor begins with it; what comes of it (packets, woken threads, jobs of other
 //! processors) comes when the processor is done with it.
 
-use knee_host::{Cost, Costs, Done, Next, hash, pick};
+use knee_host::{COSTS, Class, Cost, Costs, Done, Next, Spent, hash, pick};
 use knee_path::pipe::Passing;
+use knee_scenario::{GroTable, Reception};
+use knee_tables::CpuSample;
 use knee_tcp::segment::{FIN, SYN, Segment};
 use knee_units::NEVER;
 use knee_units::rng::Stream;
@@ -14,13 +16,13 @@ use super::ends::{Ends, Turn};
 use crate::event::{EndpointId, Side, Target};
 use crate::flow::End;
 use crate::gro::Batch;
-use crate::machine::{
-    Came, Counts, Effect, GroTable, Job, MachineConf, NAPI_WEIGHT, Qdisc, Reception, Up,
-};
+use crate::machine::{Came, Counts, Effect, Job, MachineConf, NAPI_WEIGHT, Qdisc, Up};
 
 /// GRO's hash has so many lists (GRO_HASH_BUCKETS), and one holds so many packets (MAX_GRO_SKBS).
 const GRO_LISTS: u32 = 8;
 const GRO_HELD_MAX: usize = 8;
+/// How often the table `cpu` has rows, as a lab's.
+const CPU_INTERVAL_NS: u64 = 100_000_000;
 /// An application that waits for its processor is asked for, whatever the time.
 const READY: u64 = 0;
 
@@ -169,6 +171,8 @@ impl Ends {
             ..passing
         });
         let lost = self.slab.take(passing.handle, passing.pkts - room);
+        let machine = self.machines.queues[queue as usize].machine;
+        self.machines.list[machine as usize].counts.ring_drops += u64::from(passing.pkts - room);
         self.lose(EndpointId::new(passing.flow, side), &lost);
         fits
     }
@@ -283,6 +287,7 @@ impl Ends {
                         self.charge(cpu, Cost::IdleExit, 1);
                     }
                     self.charge(cpu, Cost::Switch, switches.into());
+                    self.counts_of(cpu).context_switches += u64::from(switches);
                     self.run_app(cpu, thread);
                     let machines = &mut self.machines;
                     machines.apps[thread as usize].effects = machines.take_coming();
@@ -338,6 +343,15 @@ impl Ends {
             }
         });
         of.was_full = pkts == NAPI_WEIGHT;
+        let counts = &mut self.machines.list[machine as usize].counts;
+        counts.napi_polls += 1;
+        counts.napi_packets += u64::from(pkts);
+        counts.napi_budget_ends += u64::from(pkts == NAPI_WEIGHT);
+        counts.interrupts += match reception {
+            Reception::Napi => interrupts.into(),
+            Reception::Interrupts => pkts.into(),
+            Reception::BusyPoll => 0,
+        };
         match reception {
             Reception::Napi => self.charge(cpu, Cost::Interrupt, interrupts.into()),
             Reception::Interrupts => self.charge(cpu, Cost::Interrupt, pkts.into()),
@@ -592,7 +606,7 @@ impl Ends {
         self.call(&mut turn, |tcp, cx| tcp.on_timer(cx));
         let (_, after) = turn.flow.end(id.side()).tcp.pacing_timer_counts();
         let fired = after - fires;
-        self.counts_of(cpu).timer_fires += fired;
+        self.counts_of(cpu).pacing_timer_fires += fired;
         self.charge(cpu, Cost::TimerFire, fired);
         // The others are the wheel's, which a tick runs anyway.
         self.charge(cpu, Cost::Softirq, 1);
@@ -706,7 +720,7 @@ impl Ends {
         let id = turn.id;
         let (arms, _) = turn.flow.end(id.side()).tcp.pacing_timer_counts();
         self.charge(cpu, Cost::TimerArm, arms - at.arms);
-        self.counts_of(cpu).timer_arms += arms - at.arms;
+        self.counts_of(cpu).pacing_timer_arms += arms - at.arms;
         let mut out = std::mem::take(&mut self.out);
         for handle in out.drain(at.out..) {
             turn.flow.under_way += u32::from(self.slab.get(handle).packets);
@@ -764,6 +778,105 @@ impl Ends {
         }
         if is_ack {
             bill.charge(costs, Cost::SkbFree, 1);
+        }
+    }
+
+    // ---- tables --------------------------------------------------------------
+
+    /// How the table tells a machine: by its side, unless it is that of both.
+    fn label_of(&self, machine: u32) -> &'static str {
+        match (self.crosses, self.machines.list[machine as usize].side) {
+            (true, _) => "machine",
+            (false, 0) => "sender",
+            (false, _) => "receiver",
+        }
+    }
+
+    /// Rows of the table `cpu`, if their time has come.
+    pub(super) fn sample_cpus(&mut self) {
+        if self.machines.cpus.is_empty() || self.now_ns < self.machines.next_rows_ns {
+            return;
+        }
+        self.machines.next_rows_ns = self.now_ns + CPU_INTERVAL_NS;
+        let t_ns = (self.now_ns - self.boot_ns) as i64;
+        for cpu in 0..self.machines.cpus.len() {
+            let machine = self.machines.of_cpu[cpu];
+            let number = cpu as u32 - self.machines.list[machine as usize].first_cpu;
+            let name = match self.types[self.machines.list[machine as usize].side].hosts {
+                Some(2..) => format!("{}{machine}/cpu{number}", self.label_of(machine)),
+                _ => format!("{}/cpu{number}", self.label_of(machine)),
+            };
+            let spent = &self.machines.cpus[cpu].spent;
+            self.rows.cpu.push(CpuSample {
+                cell: self.cell.index as i32,
+                rep: self.rep as i32,
+                t_ns,
+                name,
+                run_us: (spent.busy_ns() + spent.other_ns) as i64 / 1_000,
+                user_us: Some((spent.user_ns + spent.other_ns) as i64 / 1_000),
+                system_us: Some(spent.system_ns as i64 / 1_000),
+                softirq_us: Some((spent.softirq_ns + spent.irq_ns) as i64 / 1_000),
+                steal_us: Some(spent.steal_ns as i64 / 1_000),
+            });
+        }
+    }
+
+    /// Rows of the table `host_costs`: what machines did and spent since the warm-up, by side.
+    pub(super) fn record_machines(&mut self) {
+        let machines = std::mem::take(&mut self.machines);
+        let (cell, rep) = (self.cell.index as i32, self.rep as i32);
+        let (counts_before, spent_before) = &machines.at_warm;
+        for side in [0, 1] {
+            let of_side = |machine: &u32| machines.list[*machine as usize].side == side;
+            let numbers: Vec<u32> = (0..machines.list.len() as u32).filter(of_side).collect();
+            if numbers.is_empty() {
+                continue;
+            }
+            let label = match (self.crosses, side) {
+                (true, _) => "machine",
+                (false, 0) => "sender",
+                (false, _) => "receiver",
+            };
+            let mut sums: Vec<(&'static str, u64)> = Counts::default().since(&Counts::default());
+            let mut ops = vec![0; COSTS.len()];
+            let (mut busy_ns, mut softirq_ns) = (0, 0);
+            for &number in &numbers {
+                let of = &machines.list[number as usize];
+                let none = Counts::default();
+                let before = counts_before.get(number as usize).unwrap_or(&none);
+                for (sum, (_, count)) in sums.iter_mut().zip(of.counts.since(before)) {
+                    sum.1 += count;
+                }
+            }
+            let none = Spent::default();
+            for (cpu, of) in machines.cpus.iter().enumerate() {
+                if !numbers.contains(&machines.of_cpu[cpu]) {
+                    continue;
+                }
+                let before = spent_before.get(cpu).unwrap_or(&none);
+                busy_ns += of.spent.busy_ns() - before.busy_ns();
+                softirq_ns += of.spent.softirq_ns - before.softirq_ns;
+                for (position, ns) in ops.iter_mut().enumerate() {
+                    *ns += of.spent.on_ns(position) - before.on_ns(position);
+                }
+            }
+            let rows = &mut self.rows.host_costs;
+            for (name, count) in sums {
+                rows.count(cell, rep, label, name, count as i64);
+            }
+            rows.count(cell, rep, label, "cpu_ns", busy_ns as i64);
+            rows.count(cell, rep, label, "cpu_softirq_ns", softirq_ns as i64);
+            for class in Class::ALL {
+                let of_class = COSTS
+                    .iter()
+                    .zip(&ops)
+                    .filter(|(kind, _)| kind.class == class);
+                let ns: u64 = of_class.map(|(_, ns)| ns).sum();
+                rows.spend(cell, rep, label, class.counter(), ns as i64);
+            }
+            for (kind, ns) in COSTS.iter().zip(ops) {
+                rows.spend(cell, rep, label, kind.name, ns as i64);
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use knee_path::Backend;
 use knee_path::Path;
 use knee_path::way::{Direction, Way};
 use knee_scenario::{Cell, FlowSpec};
@@ -51,8 +52,10 @@ impl World {
         let stream = |component: &str| Stream::new(seed, component);
         let plan = Plan::new(&cell, rep)?;
         let connections = plan.list.len();
-        let types =
-            [&cell.sender, &cell.receiver].map(|spec| HostType::new(spec, cell.path.mtu_bytes));
+        let is_direct = cell.path.backend == Backend::Veth;
+        let types = [&cell.sender, &cell.receiver]
+            .map(|spec| HostType::new(spec, cell.path.mtu_bytes, is_direct));
+        let crosses = is_direct && types.iter().all(|of_type| of_type.machine.is_some());
         // The hosts' ticks stand in no fixed relation to the run's start.
         let phase_ns = stream("clock").next_u64() % types[0].tcp.tick_ns;
         let boot_ns = UPTIME_NS + phase_ns;
@@ -80,7 +83,7 @@ impl World {
                 flows: Flows::new(connections),
                 closing: Closing::default(),
                 machines: Default::default(),
-                crosses: false,
+                crosses,
                 events: EventQueue::new(connections),
                 slab: Slab::default(),
                 boot_ns,
@@ -201,6 +204,7 @@ impl World {
             Target::Open(flow) => self.open(flow),
             Target::Warm => {
                 self.settle(now_ns - 1);
+                self.ends.machines.warm();
                 for flow in self.ends.flows.iter_mut() {
                     // One that is complete counts as a whole.
                     if flow.open_ns <= now_ns && flow.completed_ns().is_none() {

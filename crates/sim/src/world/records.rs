@@ -106,6 +106,7 @@ impl World {
     pub(super) fn sample(&mut self) {
         let queues = self.ways[Side::Receiver as usize].sample(self.ends.now_ns);
         self.ends.sample(queues);
+        self.ends.sample_cpus();
     }
 
     /// The last samples, the flows' rows and the account of every byte.
@@ -139,6 +140,12 @@ impl Ends {
             let segment = self.slab.take(handle, pkts);
             under_way[flow as usize] += u64::from(segment.payload_bytes);
         }
+        for (to, payload_bytes) in self.drain_machines() {
+            if to.side() == Side::Receiver {
+                under_way[to.flow() as usize] += u64::from(payload_bytes);
+            }
+        }
+        self.record_machines();
         for (number, on_way) in (0..).zip(under_way) {
             if self.flows.has(number) {
                 let flow = self.flows.remove(number);
@@ -153,6 +160,8 @@ impl Ends {
             samples,
             queue,
             events,
+            cpu,
+            host_costs,
         } = self.rows;
         // Those that were over came before.
         let mut order: Vec<u32> = (0..flows.flow.len() as u32).collect();
@@ -164,6 +173,8 @@ impl Ends {
             samples,
             queue,
             events,
+            cpu,
+            host_costs,
             accounts: self
                 .accounts
                 .into_iter()
