@@ -95,8 +95,8 @@ pub enum Came {
 /// What comes of a job when it is done.
 #[derive(Debug)]
 pub enum Effect {
-    /// An end has sent that.
-    Sent(EndpointId, u32),
+    /// An end has sent that, which the qdisc held back then if it has a time.
+    Sent(EndpointId, u32, Option<u64>),
     /// The qdisc has let it go.
     Released(EndpointId, u32),
     /// A thread can run.

@@ -48,9 +48,15 @@ impl World {
 
     fn effect(&mut self, cpu: u32, effect: Effect) {
         match effect {
-            Effect::Sent(from, handle) => {
+            Effect::Sent(from, handle, departure_ns) => {
                 self.ends.flows[from.flow() as usize].end(from.side()).cpu = cpu;
-                self.take(from, handle);
+                match departure_ns {
+                    None => self.leave_stack(from, handle),
+                    // Its time may have passed while the processor was busy.
+                    Some(departure_ns) => {
+                        self.hold(from, handle, departure_ns.max(self.ends.now_ns));
+                    }
+                }
             }
             Effect::Released(from, handle) => {
                 self.ends.flows[from.flow() as usize].end(from.side()).cpu = cpu;
@@ -725,7 +731,9 @@ impl Ends {
         for handle in out.drain(at.out..) {
             turn.flow.under_way += u32::from(self.slab.get(handle).packets);
             self.charge_sending(cpu, handle, &mut turn);
-            self.machines.coming.push(Effect::Sent(id, handle));
+            let departure_ns = self.slab.get(handle).departure_ns;
+            let held = (departure_ns > self.now_ns).then_some(departure_ns);
+            self.machines.coming.push(Effect::Sent(id, handle, held));
         }
         self.out = out;
         self.turns.truncate(at.turns);
@@ -898,7 +906,7 @@ impl Ends {
         let of_threads = machines.apps.iter_mut().map(|app| &mut app.effects);
         for effect in machines.effects.iter_mut().chain(of_threads).flatten() {
             match effect {
-                Effect::Sent(from, handle) | Effect::Released(from, handle) => {
+                Effect::Sent(from, handle, _) | Effect::Released(from, handle) => {
                     let to = EndpointId::new(from.flow(), from.side().other());
                     found.push((to, slab.get(*handle).payload_bytes));
                 }

@@ -49,11 +49,17 @@ impl World {
     }
 
     #[inline(always)]
-    pub(super) fn take(&mut self, from: EndpointId, handle: u32) {
+    fn take(&mut self, from: EndpointId, handle: u32) {
         let departure_ns = self.ends.slab.get(handle).departure_ns;
         if departure_ns <= self.ends.now_ns {
             return self.leave_stack(from, handle);
         }
+        self.hold(from, handle, departure_ns);
+    }
+
+    /// The qdisc holds a packet until then.
+    #[inline]
+    pub(super) fn hold(&mut self, from: EndpointId, handle: u32, departure_ns: u64) {
         let flow = &mut self.ends.flows[from.flow() as usize];
         let egress = &mut flow.end(from.side()).egress;
         if egress.is_empty() {
