@@ -54,10 +54,10 @@ pub struct Spent {
     /// By operation, ps.
     ps: [u64; COUNT],
     /// In programs, in the kernel for them, in softirqs, in interrupts.
-    pub user_ns: u64,
-    pub system_ns: u64,
-    pub softirq_ns: u64,
-    pub irq_ns: u64,
+    user_ps: u64,
+    system_ps: u64,
+    softirq_ps: u64,
+    irq_ps: u64,
     /// Taken by the hypervisor, or by other work.
     pub steal_ns: u64,
     pub other_ns: u64,
@@ -67,10 +67,10 @@ impl Default for Spent {
     fn default() -> Spent {
         Spent {
             ps: [0; COUNT],
-            user_ns: 0,
-            system_ns: 0,
-            softirq_ns: 0,
-            irq_ns: 0,
+            user_ps: 0,
+            system_ps: 0,
+            softirq_ps: 0,
+            irq_ps: 0,
             steal_ns: 0,
             other_ns: 0,
         }
@@ -84,15 +84,14 @@ impl Spent {
         for (spent, &ps) in self.ps.iter_mut().zip(&bill.ps) {
             *spent += ps;
         }
-        let irq_ns = bill.ps[Cost::Interrupt as usize] / 1_000;
-        let user_ns = bill.ps[Cost::Service as usize] / 1_000;
-        let rest_ns = bill.total_ns() - irq_ns - user_ns;
-        self.irq_ns += irq_ns;
-        self.user_ns += user_ns;
+        let irq_ps = bill.ps[Cost::Interrupt as usize];
+        let user_ps = bill.ps[Cost::Service as usize];
+        self.irq_ps += irq_ps;
+        self.user_ps += user_ps;
         *match in_softirq {
-            true => &mut self.softirq_ns,
-            false => &mut self.system_ns,
-        } += rest_ns;
+            true => &mut self.softirq_ps,
+            false => &mut self.system_ps,
+        } += bill.total_ps - irq_ps - user_ps;
     }
 
     /// Spent on the operation at that position of [`crate::COSTS`], ns.
@@ -100,9 +99,29 @@ impl Spent {
         self.ps[position] / 1_000
     }
 
+    /// In programs.
+    pub fn user_ns(&self) -> u64 {
+        self.user_ps / 1_000
+    }
+
+    /// In the kernel on behalf of programs.
+    pub fn system_ns(&self) -> u64 {
+        self.system_ps / 1_000
+    }
+
+    /// In softirqs.
+    pub fn softirq_ns(&self) -> u64 {
+        self.softirq_ps / 1_000
+    }
+
+    /// In interrupts.
+    pub fn irq_ns(&self) -> u64 {
+        self.irq_ps / 1_000
+    }
+
     /// Not idle, and not taken by others.
     pub fn busy_ns(&self) -> u64 {
-        self.user_ns + self.system_ns + self.softirq_ns + self.irq_ns
+        (self.user_ps + self.system_ps + self.softirq_ps + self.irq_ps) / 1_000
     }
 }
 
@@ -123,8 +142,8 @@ mod tests {
         let mut spent = Spent::default();
         spent.pay(&bill, false);
         spent.pay(&bill, true);
-        assert_eq!((spent.irq_ns, spent.user_ns), (1_000, 4_000));
-        assert_eq!((spent.system_ns, spent.softirq_ns), (1_000, 1_000));
+        assert_eq!((spent.irq_ns(), spent.user_ns()), (1_000, 4_000));
+        assert_eq!((spent.system_ns(), spent.softirq_ns()), (1_000, 1_000));
         assert_eq!(spent.on_ns(Cost::CopyIn as usize), 2_000);
         assert_eq!(spent.busy_ns(), 7_000);
     }

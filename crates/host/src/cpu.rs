@@ -106,8 +106,8 @@ impl<J> Cpu<J> {
     }
 
     /// Has it nothing to do?
-    pub fn is_idle(&self, now_ns: u64) -> bool {
-        self.until_ns <= now_ns
+    pub fn is_idle(&self) -> bool {
+        self.runs == Runs::Nothing
             && self.softirqs.is_empty()
             && self.runnable.is_empty()
             && self.other.is_none()
@@ -178,7 +178,8 @@ impl<J> Cpu<J> {
         all.map(|thread| thread.ran_ns).min()
     }
 
-    /// What it does now. Of softirqs a job is taken off their list, of threads nothing.
+    /// What it does now. Of softirqs a job is taken off their list, of threads nothing. A chunk that ends now ends with
+    /// [`Cpu::done`], and nothing else begins before.
     pub fn next(&mut self, now_ns: u64, threads: &mut [Thread]) -> Next<J> {
         if self.until_ns > now_ns {
             let Runs::Thread(number) = self.runs else {
@@ -187,9 +188,14 @@ impl<J> Cpu<J> {
             if self.softirqs.is_empty() || self.ksoftirqd.is_some() {
                 return Next::Busy;
             }
-            if number != OTHER {
-                threads[number as usize].left_ns = self.until_ns - now_ns;
+            let left_ns = self.until_ns - now_ns;
+            match number {
+                OTHER => self.spent.other_ns -= left_ns,
+                _ => threads[number as usize].left_ns = left_ns,
             }
+        }
+        if self.until_ns <= now_ns && !matches!(self.runs, Runs::Nothing | Runs::Elsewhere) {
+            return Next::Busy;
         }
         self.runs = Runs::Nothing;
         self.until_ns = now_ns;
@@ -338,6 +344,7 @@ mod tests {
         }
         let (mut ran, mut in_softirqs, mut now_ns) = (vec![0; threads as usize], 0, 0);
         while now_ns < until_ns {
+            cpu.done(now_ns);
             if softirqs && cpu.softirqs() == 0 {
                 cpu.raise("job");
             }
@@ -372,14 +379,18 @@ mod tests {
         cpu.raise("packet");
         assert_eq!(cpu.next(400, &mut threads), Next::Softirq("packet"));
         assert_eq!(cpu.run_softirq(400, &costing(250)), 650);
+        assert_eq!(cpu.next(650, &mut threads), Next::Busy);
+        assert_eq!(cpu.done(650), Some(Done::Softirq));
         assert_eq!(cpu.next(650, &mut threads), Next::Until(1_250));
+        assert_eq!(cpu.done(1_249), None);
+        assert_eq!(cpu.done(1_250), Some(Done::Thread(0)));
         let on = Next::Thread {
             thread: 0,
             switches: false,
         };
         assert_eq!(cpu.next(1_250, &mut threads), on);
         cpu.sleep(0);
-        assert!(cpu.is_idle(1_250));
+        assert!(cpu.is_idle());
     }
 
     #[test]

@@ -254,8 +254,8 @@ impl Field for Option<Box<Profile>> {
     }
 
     fn shown(&self, _kind: &Kind) -> Vec<String> {
-        let shown = |profile: &Box<Profile>| profile.to_string();
-        vec![self.as_ref().map_or(profile::NONE.into(), shown)]
+        let shown = |profile: &Profile| profile.to_string();
+        vec![self.as_deref().map_or(profile::NONE.into(), shown)]
     }
 }
 

@@ -297,11 +297,11 @@ impl Machines {
     }
 
     /// The processor on which a thread goes on that wakes: where it was, if that is idle, or another idle one.
-    pub fn place_of(&self, thread: u32, now_ns: u64) -> u32 {
+    pub fn place_of(&self, thread: u32) -> u32 {
         let app = &self.apps[thread as usize];
         let machine = self.of_cpu[app.cpu as usize];
         let first_cpu = self.list[machine as usize].first_cpu;
-        let idles = |cpu: &u32| self.cpus[*cpu as usize].is_idle(now_ns);
+        let idles = |cpu: &u32| self.cpus[*cpu as usize].is_idle();
         if app.allowed.count() == 1 || idles(&app.cpu) {
             return app.cpu;
         }

@@ -4,10 +4,11 @@ mod common;
 
 use std::collections::BTreeMap;
 
+use common::run;
+use knee_host::COSTS;
 use knee_sim::Output;
 use knee_tables::Table;
-
-use common::run as simulate;
+use proptest::prelude::*;
 
 /// The counters of a host.
 fn counters(output: &Output, host: &str) -> BTreeMap<&'static str, i64> {
@@ -18,83 +19,276 @@ fn counters(output: &Output, host: &str) -> BTreeMap<&'static str, i64> {
         .collect()
 }
 
-#[test]
-fn zz_try() {
-    let rr = |alg: &str, timer: &str| {
-        format!(
-            r#"
-duration = "1s"
+/// One request after the other, of a byte, over a veth pair.
+fn request_response(algorithm: &str, sender: &str) -> Output {
+    run(&format!(
+        r#"
+duration = "200ms"
 [path]
+backend = "veth"
 rate = "unlimited"
 rtt = "0s"
 buffer = "unlimited"
-backend = "veth"
 [sender]
 costs = "published"
-pacing_timer = "{timer}"
-cpus = 2
+{sender}
 [receiver]
 costs = "published"
 [[flow]]
-algorithm = "{alg}"
+algorithm = "{algorithm}"
 workload = "request-response"
-request = "1B"
-response = "1B"
 "#
-        )
-    };
-    for (alg, timer) in [
-        ("cubic", "when-needed"),
-        ("bbr1", "when-needed"),
-        ("bbr1", "every-packet"),
-    ] {
-        let output = simulate(&rr(alg, timer));
-        println!(
-            "{alg} {timer}: {:?} {:?}",
-            output.flows.requests_per_sec, output.flows.latency_us_p50
-        );
-        for (name, value) in counters(&output, "machine") {
-            if value != 0 {
-                println!("   {name} {value}");
-            }
-        }
-    }
-    let bulk = |alg: &str, extra: &str| {
-        format!(
-            r#"
-duration = "2s"
-warmup = "1s"
+    ))
+}
+
+/// One transfer without end over 1 Gbit/s.
+fn bulk(algorithm: &str, sender: &str, receiver: &str) -> Output {
+    run(&format!(
+        r#"
+duration = "1s"
+warmup = "300ms"
 [path]
 rate = "1Gbit/s"
 rtt = "10ms"
 [sender]
 costs = "published"
-{extra}
+{sender}
 [receiver]
 costs = "published"
+{receiver}
 [[flow]]
-algorithm = "{alg}"
+algorithm = "{algorithm}"
+"#
+    ))
+}
+
+#[test]
+fn every_nanosecond_of_a_processor_is_an_operations() {
+    let output = bulk("bbr1", "", "");
+    for host in ["sender", "receiver"] {
+        let counters = counters(&output, host);
+        let ops: i64 = COSTS.iter().map(|kind| counters[kind.name]).sum();
+        let classes: i64 = counters
+            .iter()
+            .filter(|(name, _)| name.starts_with("class_"))
+            .map(|(_, ns)| ns)
+            .sum();
+        let busy_ns = counters["cpu_ns"];
+        assert!(busy_ns > 0 && busy_ns < 700_000_000, "{host}: {busy_ns}");
+        // Each operation's sum is cut to whole nanoseconds.
+        assert!(ops.abs_diff(busy_ns) < 100, "{host}: {ops} {busy_ns}");
+        assert_eq!(ops, classes);
+    }
+    let last_of = |name: &str| {
+        let row = output.cpu.name.iter().rposition(|other| other == name);
+        output.cpu.run_us[row.expect("it has rows")]
+    };
+    assert!(last_of("sender/cpu0") > 0 && last_of("receiver/cpu0") > last_of("sender/cpu0"));
+}
+
+#[test]
+fn by_the_old_rule_each_data_packet_arms_the_pacing_timer_also_where_nothing_waits() {
+    let per_request = |output: &Output| {
+        let requests = output.flows.requests[0].expect("it asks");
+        counters(output, "machine")["cpu_ns"] as f64 / requests as f64
+    };
+    let old = request_response("bbr1", "pacing_timer = \"every-packet\"");
+    let new = request_response("bbr1", "");
+    let cubic = request_response("cubic", "pacing_timer = \"every-packet\"");
+    let fires = |output: &Output| counters(output, "machine")["pacing_timer_fires"];
+    let answers = old.flows.requests[0].expect("it asks");
+    // The receiver's end paces nothing: its algorithm is cubic.
+    assert!(
+        fires(&old).abs_diff(answers) <= 2,
+        "{} {answers}",
+        fires(&old)
+    );
+    assert_eq!((fires(&new), fires(&cubic)), (0, 0));
+    assert!(per_request(&old) > 1.02 * per_request(&new));
+    assert!((per_request(&cubic) / per_request(&new) - 1.0).abs() < 0.001);
+}
+
+#[test]
+fn a_paced_bulk_transfer_fires_the_timer_for_each_packet_and_fq_does_it_in_its_place() {
+    let internal = counters(&bulk("bbr1", "", ""), "sender");
+    let fq = counters(&bulk("bbr1", "pacing = \"fq\"", ""), "sender");
+    let share = |of: &BTreeMap<_, i64>, name: &str| of[name] as f64 / of["data_skbs_sent"] as f64;
+    assert!((share(&internal, "pacing_timer_fires") - 1.0).abs() < 0.02);
+    assert_eq!(fq["pacing_timer_fires"], 0);
+    assert!((share(&fq, "qdisc_timer_fires") - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn a_receiver_that_cannot_keep_up_closes_its_window_and_loses_nothing() {
+    let text = |costs: &str| {
+        format!(
+            r#"
+duration = "2s"
+warmup = "1s"
+[path]
+rate = "100Gbit/s"
+rtt = "100us"
+buffer = "unlimited"
+[sender]
+tcp_wmem_max = "64MiB"
+[receiver]
+{costs}
+[[flow]]
+algorithm = "cubic"
 "#
         )
     };
-    for (alg, extra) in [
-        ("cubic", ""),
-        ("bbr1", ""),
-        ("bbr1", "pacing = \"fq\""),
-        ("bbr1", "steal = \"50%\""),
-        ("cubic", "steal = \"50%\""),
-    ] {
-        let output = simulate(&bulk(alg, extra));
-        println!(
-            "{alg} {extra}: {:?} {:?}",
-            output.flows.goodput_bits_per_sec, output.flows.srtt_us_p50
+    let free = run(&text(""));
+    let busy = run(&text("costs = \"published\"\ncpus = 2\nrx_ring = 65536"));
+    assert!(free.flows.goodput_bits_per_sec[0] > 50e9);
+    assert!(busy.flows.goodput_bits_per_sec[0] < 0.9 * free.flows.goodput_bits_per_sec[0]);
+    let limited_us = busy.flows.rwnd_limited_us[0].expect("it is known");
+    assert!(limited_us > 500_000, "{limited_us}");
+    assert_eq!(busy.flows.total_retrans[0], 0);
+    let cpu = counters(&busy, "receiver")["cpu_ns"];
+    assert!(cpu > 1_300_000_000, "{cpu}");
+}
+
+#[test]
+fn a_small_ring_drops_what_a_large_one_takes() {
+    // A hundred flows begin at once and fill their first windows.
+    let text = |ring: u32| {
+        format!(
+            r#"
+duration = "300ms"
+[path]
+rate = "40Gbit/s"
+rtt = "1ms"
+buffer = "unlimited"
+[receiver]
+costs = "published"
+rx_ring = {ring}
+[[flow]]
+algorithm = "cubic"
+workload = "transfer"
+bytes = "100kB"
+count = 100
+"#
+        )
+    };
+    let drops = |ring| counters(&run(&text(ring)), "receiver")["ring_drops"];
+    assert!(drops(128) > 0);
+    assert_eq!(drops(4_096), 0);
+}
+
+#[test]
+fn stolen_time_hurts_who_paces_with_a_timer() {
+    let goodput = |algorithm| {
+        let output = run(&format!(
+            r#"
+duration = "5s"
+warmup = "2s"
+[path]
+rate = "1Gbit/s"
+rtt = "10ms"
+[sender]
+costs = "published"
+steal = "50%"
+[[flow]]
+algorithm = "{algorithm}"
+"#
+        ));
+        output.flows.goodput_bits_per_sec[0]
+    };
+    let (bbr1, cubic) = (goodput("bbr1"), goodput("cubic"));
+    assert!(bbr1 < 0.5 * cubic, "{bbr1} {cubic}");
+}
+
+#[test]
+fn other_work_takes_half_of_a_processor_that_applications_could_use() {
+    let requests = |sender: &str| {
+        let output = request_response("cubic", sender);
+        output.flows.requests_per_sec[0].expect("it asks")
+    };
+    let (alone, beside) = (requests(""), requests("contention = true"));
+    assert!(beside < alone && beside > 0.3 * alone, "{alone} {beside}");
+}
+
+#[test]
+fn a_list_without_bound_costs_more_comparisons_than_a_hash() {
+    let text = |table: &str| {
+        format!(
+            r#"
+duration = "200ms"
+warmup = "100ms"
+[path]
+rate = "10Gbit/s"
+rtt = "2ms"
+[receiver]
+costs = "published"
+gro_table = "{table}"
+[[flow]]
+algorithm = "cubic"
+count = 200
+"#
+        )
+    };
+    let of = |table| {
+        let counters = counters(&run(&text(table)), "receiver");
+        counters["gro_compare_ns"] as f64 / counters["segments_received"] as f64
+    };
+    assert!(of("list") > 2.0 * of("hash"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Bytes are where they were sent to, or lost, or under way, and nobody works longer than there is time.
+    #[test]
+    fn nothing_is_lost_unseen_and_no_time_spent_twice(
+        seed in 0u32..1_000,
+        algorithm in prop::sample::select(vec!["cubic", "bbr1", "bbr3", "reno"]),
+        backend in prop::sample::select(vec!["veth", "auto"]),
+        cpus in 1u32..5,
+        ring in prop::sample::select(vec![16, 64, 1_024]),
+        backlog in prop::sample::select(vec![8, 1_000]),
+        reception in prop::sample::select(vec!["napi", "interrupts", "busy-poll"]),
+        pacing in prop::sample::select(vec!["internal", "timer", "fq"]),
+        pacing_timer in prop::sample::select(vec!["when-needed", "every-packet"]),
+        workload in prop::sample::select(vec![
+            "workload = \"bulk\"",
+            "workload = \"transfer\"\nbytes = \"300kB\"",
+            "workload = \"request-response\"\ndepth = 4\nrequest = \"2kB\"\nresponse = \"9kB\"\nconnections = 5",
+        ]),
+        count in 1u32..6,
+        gro in any::<bool>(),
+        steal in prop::sample::select(vec!["0%", "20%"]),
+        contention in any::<bool>(),
+    ) {
+        let path = match backend {
+            "veth" => "backend = \"veth\"\nrate = \"unlimited\"\nrtt = \"0s\"\nbuffer = \"unlimited\"",
+            _ => "rate = \"2Gbit/s\"\nrtt = \"2ms\"",
+        };
+        let host = format!("costs = \"published\"\ncpus = {cpus}\nrx_ring = {ring}\nnetdev_max_backlog = {backlog}\n\
+            reception = \"{reception}\"\ngro = {gro}\nsteal = \"{steal}\"\ncontention = {contention}\n");
+        let text = format!(
+            "seed = {seed}\nduration = \"60ms\"\nwarmup = \"20ms\"\n[path]\n{path}\n\
+            [sender]\n{host}pacing = \"{pacing}\"\npacing_timer = \"{pacing_timer}\"\n[receiver]\n{host}\n\
+            [[flow]]\nalgorithm = \"{algorithm}\"\ncount = {count}\n{workload}\n"
         );
-        for host in ["sender", "receiver"] {
-            for (name, value) in counters(&output, host) {
-                if value != 0 {
-                    println!("   {host} {name} {value}");
-                }
-            }
+        let output = run(&text);
+        for account in &output.accounts {
+            let sent = account.sent_bytes + account.duplicated_bytes;
+            let found = account.arrived_bytes + account.dropped_bytes + account.under_way_bytes;
+            prop_assert_eq!(sent, found, "{:?}\n{}", account, text);
+            prop_assert!(account.read_bytes <= account.written_bytes);
         }
+        for host in ["sender", "receiver", "machine"] {
+            let counters = counters(&output, host);
+            let Some(&busy_ns) = counters.get("cpu_ns") else {
+                continue;
+            };
+            // A job that has begun counts as a whole.
+            prop_assert!(busy_ns <= i64::from(cpus) * 42_000_000, "{host}: {busy_ns}\n{text}");
+        }
+        let again = run(&text);
+        prop_assert_eq!(&output.flows.bytes_read, &again.flows.bytes_read);
+        prop_assert_eq!(&output.host_costs.value, &again.host_costs.value);
+        prop_assert_eq!(&output.cpu.run_us, &again.cpu.run_us);
     }
 }

@@ -1,0 +1,338 @@
+//! Receiving: rings, polls, GRO, steering, backlogs, and a packet's way up the stack.
+
+use knee_host::{Cost, hash, pick};
+use knee_path::pipe::Passing;
+use knee_scenario::{GroTable, Reception};
+use knee_tcp::segment::Segment;
+
+use super::super::ends::Ends;
+use crate::event::{EndpointId, Side};
+use crate::gro::Batch;
+use crate::machine::{Came, Effect, Job, NAPI_WEIGHT, Up};
+
+/// GRO's hash has so many lists (GRO_HASH_BUCKETS), and one holds so many packets (MAX_GRO_SKBS).
+const GRO_LISTS: u32 = 8;
+const GRO_HELD_MAX: usize = 8;
+
+impl Ends {
+    /// Packets come to the NIC of a host.
+    pub(in crate::world) fn reach_machine(&mut self, side: Side, packets: &[Passing<()>]) {
+        let host = self.flows[packets[0].flow as usize].hosts[side as usize];
+        let machine = self.machines.of_host[side as usize][host as usize];
+        let queues = self.conf_of(machine).queues;
+        let first_queue = self.machines.list[machine as usize].first_queue;
+        for &passing in packets {
+            let queue = first_queue + pick(hash(passing.flow), queues);
+            let Some(passing) = self.fit(side, queue, passing) else {
+                continue;
+            };
+            let to = &mut self.machines.queues[queue as usize];
+            let (cpu, interrupts) = (to.cpu, to.ring.push(passing, passing.pkts));
+            if interrupts {
+                let job = Job::Poll {
+                    queue,
+                    interrupts: 1,
+                };
+                self.raise(cpu, job);
+            }
+        }
+    }
+
+    /// The packets for which the queue has descriptors; the others are lost.
+    fn fit(&mut self, side: Side, queue: u32, passing: Passing<()>) -> Option<Passing<()>> {
+        let room = self.machines.queues[queue as usize].ring.room(passing.pkts);
+        if room == passing.pkts {
+            return Some(passing);
+        }
+        let fits = (room > 0).then(|| Passing {
+            handle: self.slab.cut(passing.handle, room),
+            pkts: room,
+            ..passing
+        });
+        let lost = self.slab.take(passing.handle, passing.pkts - room);
+        let machine = self.machines.queues[queue as usize].machine;
+        self.machines.list[machine as usize].counts.ring_drops += u64::from(passing.pkts - room);
+        self.lose(EndpointId::new(passing.flow, side), &lost);
+        fits
+    }
+
+    /// A host drops a packet that has arrived.
+    fn lose(&mut self, to: EndpointId, segment: &Segment) {
+        let flow = &mut self.flows[to.flow() as usize];
+        flow.under_way -= u32::from(segment.packets);
+        if to.side() == Side::Receiver {
+            flow.dropped_bytes += u64::from(segment.payload_bytes);
+        }
+    }
+
+    /// A packet goes over a veth pair to the other end's stack, on the processor that sends it.
+    pub(in crate::world) fn cross(&mut self, from: EndpointId, handle: u32) {
+        let cpu = self.flows[from.flow() as usize].end(from.side()).cpu;
+        let pkts = self.slab.get(handle).packets.into();
+        let segment = self.slab.take(handle, pkts);
+        let to = EndpointId::new(from.flow(), from.side().other());
+        let target = self.steer(cpu, to).unwrap_or(cpu);
+        if let Some(up) = self.into_backlog(cpu, target, to, segment) {
+            self.raise(target, Job::Up(up));
+        }
+    }
+
+    /// The processor that a packet goes on at, by RPS and RFS (get_rps_cpu()); `None`: here, without a backlog.
+    fn steer(&mut self, cpu: u32, to: EndpointId) -> Option<u32> {
+        let machine = self.machines.of_cpu[cpu as usize];
+        let mask = self.conf_of(machine).rps_cpus;
+        if mask.is_empty() {
+            return None;
+        }
+        let of = &mut self.machines.list[machine as usize];
+        let hash = hash(to.flow());
+        let backlogs = &self.machines.backlogs;
+        let by_flow = of.rfs.as_mut().and_then(|rfs| {
+            let target = rfs.choose(hash, |cpu| {
+                let (came, waits) = backlogs[cpu as usize];
+                came - waits
+            })?;
+            rfs.went_to(hash, target, backlogs[target as usize].0 + 1);
+            Some(target)
+        });
+        by_flow.or_else(|| Some(of.first_cpu + mask.nth(pick(hash, mask.count()))?))
+    }
+
+    /// A packet for the backlog of a processor, unless that is full.
+    fn into_backlog(
+        &mut self,
+        cpu: u32,
+        target: u32,
+        to: EndpointId,
+        segment: Segment,
+    ) -> Option<Up> {
+        let machine = self.machines.of_cpu[target as usize];
+        let most = u64::from(self.conf_of(machine).netdev_max_backlog);
+        let (came, waits) = self.machines.backlogs[target as usize];
+        if waits >= most {
+            self.counts_of(target).backlog_drops += 1;
+            self.lose(to, &segment);
+            return None;
+        }
+        self.machines.backlogs[target as usize] = (came + 1, waits + 1);
+        let starts = waits == 0;
+        let by_ipi = starts && cpu != target;
+        Some(Up {
+            to,
+            segment,
+            from: Came::Backlog { starts, by_ipi },
+            ends_poll: None,
+        })
+    }
+
+    /// NAPI polls a queue: its packets go up, here or where they are steered to.
+    pub(super) fn poll(&mut self, cpu: u32, queue: u32, interrupts: u32) {
+        let machine = self.machines.of_cpu[cpu as usize];
+        let side = self.machines.list[machine as usize].side;
+        let (reception, table) = {
+            let conf = self.conf_of(machine);
+            (conf.reception, conf.gro_table)
+        };
+        let mut polled = std::mem::take(&mut self.machines.polled);
+        let slab = &mut self.slab;
+        let of = &mut self.machines.queues[queue as usize];
+        let pkts = of.ring.poll(NAPI_WEIGHT, &mut polled, |passing, pkts| {
+            passing.pkts -= pkts;
+            Passing {
+                handle: slab.cut(passing.handle, pkts),
+                pkts,
+                ..*passing
+            }
+        });
+        of.was_full = pkts == NAPI_WEIGHT;
+        let counts = &mut self.machines.list[machine as usize].counts;
+        counts.napi_polls += 1;
+        counts.napi_packets += u64::from(pkts);
+        counts.napi_budget_ends += u64::from(pkts == NAPI_WEIGHT);
+        counts.interrupts += match reception {
+            Reception::Napi => interrupts.into(),
+            Reception::Interrupts => pkts.into(),
+            Reception::BusyPoll => 0,
+        };
+        match reception {
+            Reception::Napi => self.charge(cpu, Cost::Interrupt, interrupts.into()),
+            Reception::Interrupts => self.charge(cpu, Cost::Interrupt, pkts.into()),
+            Reception::BusyPoll => {}
+        }
+        if reception != Reception::BusyPoll {
+            self.charge(cpu, Cost::Softirq, interrupts.into());
+        }
+        self.charge(cpu, Cost::Poll, 1);
+        self.charge(cpu, Cost::DriverReceive, pkts.into());
+        let side = match side {
+            0 => Side::Sender,
+            _ => Side::Receiver,
+        };
+        let mut ups = std::mem::take(&mut self.machines.ups);
+        let compared = match self.types[side as usize].gro {
+            true => {
+                self.charge(cpu, Cost::Gro, pkts.into());
+                self.merge(side, &polled, table, &mut ups)
+            }
+            false => {
+                let mut batch = Batch::new(&polled);
+                while let Some(next) = batch.peek() {
+                    let to = EndpointId::new(next.flow, side);
+                    ups.extend(batch.first(&mut self.slab, false).map(|one| (to, one)));
+                }
+                0
+            }
+        };
+        self.charge(cpu, Cost::GroCompare, compared);
+        polled.clear();
+        self.machines.polled = polled;
+        self.hand_up(cpu, queue, &mut ups);
+        self.machines.ups = ups;
+    }
+
+    /// GRO: merges what a poll took; returns how many comparisons that took. A list that is full gives up its oldest
+    /// packet (Linux, dev_gro_receive()).
+    fn merge(
+        &mut self,
+        side: Side,
+        polled: &[Passing<()>],
+        table: GroTable,
+        ups: &mut Vec<(EndpointId, Segment)>,
+    ) -> u64 {
+        let list_of = |to: EndpointId| match table {
+            GroTable::Hash => hash(to.flow()) % GRO_LISTS,
+            GroTable::List => 0,
+        };
+        let mut compared = 0;
+        let mut held = std::mem::take(&mut self.held);
+        let mut batch = Batch::new(polled);
+        while let Some(next) = batch.peek() {
+            let to = EndpointId::new(next.flow, side);
+            let list = list_of(to);
+            let in_list = |(of, _): &&(EndpointId, Segment)| list_of(*of) == list;
+            let length = held.iter().filter(in_list).count();
+            let place = held.iter().position(|&(of, _)| of == to);
+            if let Some(place) = place {
+                let before = held[place].1.packets;
+                if batch.merge(&mut held[place].1, &mut self.slab) {
+                    compared += length as u64 * u64::from(held[place].1.packets - before);
+                    continue;
+                }
+                ups.push(held.remove(place));
+            }
+            let Some(segment) = batch.first(&mut self.slab, true) else {
+                break;
+            };
+            compared += length as u64 * u64::from(segment.packets);
+            if segment.payload_bytes == 0 {
+                ups.push((to, segment));
+                continue;
+            }
+            if table == GroTable::Hash && length >= GRO_HELD_MAX {
+                let oldest = held.iter().position(|(of, _)| list_of(*of) == list);
+                ups.extend(oldest.map(|oldest| held.remove(oldest)));
+            }
+            held.push((to, segment));
+        }
+        ups.append(&mut held);
+        self.held = held;
+        compared
+    }
+
+    /// What a poll took goes up: the first at once if it is alone, the others in turn.
+    fn hand_up(&mut self, cpu: u32, queue: u32, ups: &mut Vec<(EndpointId, Segment)>) {
+        let machine = self.machines.of_cpu[cpu as usize];
+        if !self.conf_of(machine).rps_cpus.is_empty() {
+            for (to, segment) in ups.drain(..) {
+                let target = self.steer(cpu, to).unwrap_or(cpu);
+                if let Some(up) = self.into_backlog(cpu, target, to, segment) {
+                    let effect = Effect::Raise(target, Job::Up(up));
+                    self.machines.coming.push(effect);
+                }
+            }
+            return self.machines.coming.push(Effect::Polled(queue));
+        }
+        let mut next = None;
+        // In their order, before what waits; the last one ends the poll.
+        for (to, segment) in ups.drain(..).rev() {
+            let up = Up {
+                to,
+                segment,
+                from: Came::Poll,
+                ends_poll: next.is_none().then_some(queue),
+            };
+            if let Some(later) = next.replace(up) {
+                self.machines.cpus[cpu as usize].raise_first(Job::Up(later));
+            }
+        }
+        match next {
+            Some(up) => self.go_up_on(cpu, up),
+            None => self.machines.coming.push(Effect::Polled(queue)),
+        }
+    }
+
+    /// A poll is over with all that came of it: is there more?
+    pub(super) fn end_poll(&mut self, queue: u32) {
+        let of = &mut self.machines.queues[queue as usize];
+        let cpu = of.cpu;
+        if of.ring.is_empty() {
+            of.ring.polled = false;
+            return;
+        }
+        let interrupts = u32::from(!of.was_full);
+        of.ring.interrupts += u64::from(interrupts);
+        self.raise(cpu, Job::Poll { queue, interrupts });
+    }
+
+    /// A packet goes up the stack to its end.
+    pub(super) fn go_up_on(&mut self, cpu: u32, up: Up) {
+        let Up {
+            to,
+            segment,
+            from,
+            ends_poll,
+        } = up;
+        if let Came::Backlog { starts, by_ipi } = from {
+            self.machines.backlogs[cpu as usize].1 -= 1;
+            self.charge(cpu, Cost::Backlog, 1);
+            if starts {
+                self.charge(cpu, Cost::Softirq, 1);
+                self.charge(cpu, Cost::Poll, 1);
+            }
+            if by_ipi {
+                self.charge(cpu, Cost::Ipi, 1);
+                self.counts_of(cpu).ipis += 1;
+            }
+        }
+        self.charge(cpu, Cost::IpReceive, 1);
+        self.charge(cpu, Cost::SocketLock, 1);
+        let counts = self.counts_of(cpu);
+        counts.skbs_received += 1;
+        counts.segments_received += u64::from(segment.packets);
+        let has_data = segment.payload_bytes > 0;
+        let at = self.before(to);
+        let mut turn = self.begin(to);
+        turn.flow.under_way -= u32::from(segment.packets);
+        let end = turn.flow.end(to.side());
+        end.cpu = cpu;
+        let skbs_before = end.tcp.skbs_out();
+        let readable = self.call(&mut turn, |tcp, cx| tcp.on_segment(cx, &segment));
+        let end = turn.flow.end(to.side());
+        let freed = skbs_before.saturating_sub(end.tcp.skbs_out());
+        if has_data {
+            end.unread_skbs += 1;
+            self.charge(cpu, Cost::TcpReceive, 1);
+        }
+        if !has_data || freed > 0 {
+            self.charge(cpu, Cost::AckReceive, 1);
+        }
+        self.charge(cpu, Cost::SkbFree, freed + u64::from(!has_data));
+        if readable > 0 || self.has_work(&mut turn) {
+            self.make_ready(cpu, &mut turn);
+        }
+        self.end_on(cpu, at, turn);
+        if let Some(queue) = ends_poll {
+            self.machines.coming.push(Effect::Polled(queue));
+        }
+    }
+}

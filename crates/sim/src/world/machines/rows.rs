@@ -1,0 +1,146 @@
+//! What machines leave: rows of the tables `cpu` and `host_costs`, and packets that wait in them.
+
+use knee_host::{COSTS, Class, Spent};
+use knee_tables::CpuSample;
+
+use super::super::ends::Ends;
+use crate::event::{EndpointId, Side};
+use crate::machine::{Counts, Effect, Job};
+
+/// How often the table `cpu` has rows, as a lab's.
+const CPU_INTERVAL_NS: u64 = 100_000_000;
+
+impl Ends {
+    /// How the table tells a machine: by its side, unless it is that of both.
+    fn label_of(&self, machine: u32) -> &'static str {
+        match (self.crosses, self.machines.list[machine as usize].side) {
+            (true, _) => "machine",
+            (false, 0) => "sender",
+            (false, _) => "receiver",
+        }
+    }
+
+    /// Rows of the table `cpu`, if their time has come.
+    pub(in crate::world) fn sample_cpus(&mut self) {
+        if self.machines.cpus.is_empty() || self.now_ns < self.machines.next_rows_ns {
+            return;
+        }
+        self.machines.next_rows_ns = self.now_ns + CPU_INTERVAL_NS;
+        let t_ns = (self.now_ns - self.boot_ns) as i64;
+        for cpu in 0..self.machines.cpus.len() {
+            let machine = self.machines.of_cpu[cpu];
+            let number = cpu as u32 - self.machines.list[machine as usize].first_cpu;
+            let name = match self.types[self.machines.list[machine as usize].side].hosts {
+                Some(2..) => format!("{}{machine}/cpu{number}", self.label_of(machine)),
+                _ => format!("{}/cpu{number}", self.label_of(machine)),
+            };
+            let spent = &self.machines.cpus[cpu].spent;
+            self.rows.cpu.push(CpuSample {
+                cell: self.cell.index as i32,
+                rep: self.rep as i32,
+                t_ns,
+                name,
+                run_us: (spent.busy_ns() + spent.other_ns) as i64 / 1_000,
+                user_us: Some((spent.user_ns() + spent.other_ns) as i64 / 1_000),
+                system_us: Some(spent.system_ns() as i64 / 1_000),
+                softirq_us: Some((spent.softirq_ns() + spent.irq_ns()) as i64 / 1_000),
+                steal_us: Some(spent.steal_ns as i64 / 1_000),
+            });
+        }
+    }
+
+    /// Rows of the table `host_costs`: what machines did and spent since the warm-up, by side.
+    pub(in crate::world) fn record_machines(&mut self) {
+        let machines = std::mem::take(&mut self.machines);
+        let (cell, rep) = (self.cell.index as i32, self.rep as i32);
+        let (counts_before, spent_before) = &machines.at_warm;
+        for side in [0, 1] {
+            let of_side = |machine: &u32| machines.list[*machine as usize].side == side;
+            let numbers: Vec<u32> = (0..machines.list.len() as u32).filter(of_side).collect();
+            if numbers.is_empty() {
+                continue;
+            }
+            let label = match (self.crosses, side) {
+                (true, _) => "machine",
+                (false, 0) => "sender",
+                (false, _) => "receiver",
+            };
+            let mut sums: Vec<(&'static str, u64)> = Counts::default().since(&Counts::default());
+            let mut ops = vec![0; COSTS.len()];
+            let (mut busy_ns, mut softirq_ns) = (0, 0);
+            for &number in &numbers {
+                let of = &machines.list[number as usize];
+                let none = Counts::default();
+                let before = counts_before.get(number as usize).unwrap_or(&none);
+                for (sum, (_, count)) in sums.iter_mut().zip(of.counts.since(before)) {
+                    sum.1 += count;
+                }
+            }
+            let none = Spent::default();
+            for (cpu, of) in machines.cpus.iter().enumerate() {
+                if !numbers.contains(&machines.of_cpu[cpu]) {
+                    continue;
+                }
+                let before = spent_before.get(cpu).unwrap_or(&none);
+                busy_ns += of.spent.busy_ns() - before.busy_ns();
+                softirq_ns += of.spent.softirq_ns() - before.softirq_ns();
+                for (position, ns) in ops.iter_mut().enumerate() {
+                    *ns += of.spent.on_ns(position) - before.on_ns(position);
+                }
+            }
+            let rows = &mut self.rows.host_costs;
+            for (name, count) in sums {
+                rows.count(cell, rep, label, name, count as i64);
+            }
+            rows.count(cell, rep, label, "cpu_ns", busy_ns as i64);
+            rows.count(cell, rep, label, "cpu_softirq_ns", softirq_ns as i64);
+            for class in Class::ALL {
+                let of_class = COSTS
+                    .iter()
+                    .zip(&ops)
+                    .filter(|(kind, _)| kind.class == class);
+                let ns: u64 = of_class.map(|(_, ns)| ns).sum();
+                rows.spend(cell, rep, label, class.counter(), ns as i64);
+            }
+            for (kind, ns) in COSTS.iter().zip(ops) {
+                rows.spend(cell, rep, label, kind.name, ns as i64);
+            }
+        }
+    }
+
+    /// Every packet that waits in a machine, for a final account: flow, side and payload.
+    pub(in crate::world) fn drain_machines(&mut self) -> Vec<(EndpointId, u32)> {
+        let mut found = Vec::new();
+        let Ends { machines, slab, .. } = self;
+        for queue in &mut machines.queues {
+            let machine = &machines.list[queue.machine as usize];
+            let side = match machine.side {
+                0 => Side::Sender,
+                _ => Side::Receiver,
+            };
+            for passing in queue.ring.drain() {
+                let segment = slab.take(passing.handle, passing.pkts);
+                found.push((EndpointId::new(passing.flow, side), segment.payload_bytes));
+            }
+        }
+        let of_threads = machines.apps.iter_mut().map(|app| &mut app.effects);
+        for effect in machines.effects.iter_mut().chain(of_threads).flatten() {
+            match effect {
+                Effect::Sent(from, handle, _) | Effect::Released(from, handle) => {
+                    let to = EndpointId::new(from.flow(), from.side().other());
+                    found.push((to, slab.get(*handle).payload_bytes));
+                }
+                Effect::Raise(_, Job::Up(up)) => found.push((up.to, up.segment.payload_bytes)),
+                _ => {}
+            }
+        }
+        for cpu in &mut machines.cpus {
+            for job in cpu.drain() {
+                if let Job::Up(up) = job {
+                    found.push((up.to, up.segment.payload_bytes));
+                }
+            }
+        }
+        found
+    }
+}
