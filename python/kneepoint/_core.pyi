@@ -202,6 +202,10 @@ class Scenario:
     ) -> ArrowTable:
         """The flows of one repetition with that noise at both hosts; no other rows are gathered."""
 
+    def check_lab(self) -> dict[str, int]:
+        """Refuses what this machine cannot do, as far as that is known before a lab is made; returns the sysctls of the
+        whole machine that the cells need, each with its value. Raises `KernelUnsupported`, `EngineError`."""
+
     def run_in_lab(
         self,
         index: int,

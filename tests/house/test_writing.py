@@ -19,6 +19,7 @@ ELSEWHERE = {
     "crates/observe/src/segment/unfinished.rs": "opens to read, with O_NOFOLLOW",
     "crates/lab/src/enter.rs": "/proc/self of a new user namespace",
     "crates/lab/src/namespace.rs": "/proc/sys of the lab's namespace",
+    "crates/lab/src/nic.rs": "the sysfs of the lab's namespace",
     "crates/lab/src/run_as.rs": "/proc/sys of the lab's namespace",
     "crates/lab/src/settings.rs": "/proc/sys of the lab's namespace",
     "crates/lab/src/netem/router.rs": "/proc/sys of the lab's namespace",

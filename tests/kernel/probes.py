@@ -39,6 +39,11 @@ def need_programs(*names: str) -> None:
         pytest.skip(f"not installed: {', '.join(missing)}")
 
 
+def need_processors(count: int) -> None:
+    if (online := os.cpu_count() or 1) < count:
+        pytest.skip(f"needs {count} processors, and this machine has {online}")
+
+
 def need_header(path: str, package: str) -> None:
     if not Path("/usr/include", path).exists():
         pytest.skip(f"{path} is missing (Debian: {package})")

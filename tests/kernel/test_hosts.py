@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -52,3 +54,165 @@ def test_hosts_joined_directly_carry_more_than_a_gigabit(tmp_path: Path, algorit
     assert 0 < back["forwarded_pkts"] < data["forwarded_pkts"]
     assert data["asked_rate_bits_per_sec"] is None
     assert found.queue.arrow().num_rows == 0
+
+
+def steered(mask: str) -> str:
+    """A flow whose far host has no GRO, so that each packet that arrives is handed to a processor by itself."""
+    return f"""\
+{HEAD}[sender]
+app_cpus = "0"
+[receiver]
+app_cpus = "1"
+gro = false
+rps_cpus = "{mask}"
+[[flow]]
+algorithm = "cubic"
+[[expect]]
+assert = "total.softirq_share_of_busiest_cpu >= 50%"
+"""
+
+
+def softirq_share(run: Run, name: str) -> float:
+    """What a processor has of all softirq time, over the whole run."""
+    rows = [row for row in run.cpu.arrow().to_pylist() if row["softirq_us"] is not None]
+    last = {row["name"]: row["softirq_us"] for row in sorted(rows, key=lambda row: row["t_ns"])}
+    return float(last[name] / sum(last.values()))
+
+
+def woken(cpu: int) -> int:
+    """How often other processors have handed a batch of packets to this one so far, where it had none left
+    (Linux, net/core/net-procfs.c, received_rps)."""
+    lines = Path("/proc/net/softnet_stat").read_text().splitlines()
+    return int(lines[cpu].split()[9], 16)
+
+
+def test_rps_moves_the_receivers_softirq_to_the_processor_of_its_mask(tmp_path: Path) -> None:
+    probes.need_root("steering packets")
+    probes.need_processors(2)
+    shares, wakes = {}, {}
+    for mask in ("0", "2"):
+        (tmp_path / mask).mkdir()
+        before = woken(1)
+        found = run(tmp_path / mask, steered(mask))
+        wakes[mask] = woken(1) - before
+        shares[mask] = softirq_share(found, "cpu1")
+        (lab,) = found.meta["labs"]
+        assert lab["receiver"]["nic"] == ({} if mask == "0" else {"queues/rx-0/rps_cpus": "2"})
+        assert (lab["sender"]["app_cpus"], lab["receiver"]["app_cpus"]) == ("0", "1")
+        assert found.expectations[0].verdict == "holds"
+    assert wakes["0"] == 0 < wakes["2"]
+    assert shares["2"] > shares["0"] + 0.1, shares
+
+
+def test_applications_run_on_their_processors_alone(tmp_path: Path) -> None:
+    probes.need_processors(2)
+    text = f"""{HEAD}[sender]
+app_cpus = "1"
+[receiver]
+app_cpus = "0"
+[[flow]]
+workload = "programs"
+algorithm = "cubic"
+client = "grep Cpus_allowed_list: /proc/self/status"
+"""
+    found = run(tmp_path, text)
+    (row,) = found.programs.arrow().to_pylist()
+    assert (tmp_path / "out" / row["output"]).read_text().split() == ["Cpus_allowed_list:", "0"]
+
+
+def test_queues_and_polling_are_those_of_the_scenario(tmp_path: Path) -> None:
+    probes.need_root("steering packets")
+    text = f"""{HEAD}[receiver]
+queues = 2
+rps_cpus = "1"
+gro_flush_timeout = "20us"
+napi_defer_hard_irqs = 2
+threaded_napi = true
+[[flow]]
+algorithm = "cubic"
+"""
+    found = run(tmp_path, text)
+    (lab,) = found.meta["labs"]
+    assert lab["receiver"]["queues"] == 2
+    assert lab["receiver"]["nic"] == {
+        "gro_flush_timeout": "20000",
+        "napi_defer_hard_irqs": "2",
+        "queues/rx-0/rps_cpus": "1",
+        "queues/rx-1/rps_cpus": "1",
+        "threaded": "1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ('app_cpus = "8191"', 'sender.app_cpus = "8191" is asked for; this kernel has the processors 0'),
+        ('rps_cpus = "80000000,00000000"', "Name some of those."),
+        ("queues = 2", "sender.queues = 2 is asked for; this kernel has one queue for the TUN device"),
+        ("threaded_napi = true", "does not poll the TUN device"),
+        ("rps_sock_flow_entries = 4096", "(net.core.rps_sock_flow_entries). Allow it for the time of the run with"),
+    ],
+)
+def test_what_this_machine_has_not_is_refused_before_anything_runs(tmp_path: Path, keys: str, said: str) -> None:
+    path = '[path]\nbackend = "user"\nrate = "9Mbit/s"\nrtt = "9ms"\n'
+    ran = tried(tmp_path, f'duration = "1s"\n{path}[sender]\n{keys}\n[[flow]]\nalgorithm = "cubic"\n')
+    assert ran.returncode == 2
+    assert said in ran.stderr, ran.stderr
+    assert not list(tmp_path.glob("out/*.parquet"))
+
+
+FLOW_TABLE = Path("/proc/sys/net/core/rps_sock_flow_entries")
+
+
+@pytest.fixture
+def flow_table() -> Iterator[None]:
+    """The machine's table of RFS can be set, and is as it was in the end."""
+    probes.need_root("setting what the machine has")
+    if not FLOW_TABLE.exists():
+        pytest.skip("this kernel has no RFS (CONFIG_RFS_ACCEL, CONFIG_RPS)")
+    was = FLOW_TABLE.read_text()
+    yield
+    assert FLOW_TABLE.read_text() == was
+
+
+FLOWS_REMEMBERED = f"""\
+{HEAD}[receiver]
+rps_sock_flow_entries = 4096
+[[flow]]
+algorithm = "cubic"
+"""
+
+
+@pytest.mark.usefixtures("flow_table")
+def test_a_setting_of_the_machine_is_held_for_the_run_and_told(tmp_path: Path) -> None:
+    before = int(FLOW_TABLE.read_text())
+    found = run(tmp_path, FLOWS_REMEMBERED, "--allow-host-settings")
+    (lab,) = found.meta["labs"]
+    assert lab["host_settings"] == {"net.core.rps_sock_flow_entries": {"was": before, "set": 4096}}
+    assert lab["receiver"]["nic"] == {"queues/rx-0/rps_flow_cnt": "4096"}
+    assert lab["sender"]["nic"] == {}
+
+
+@pytest.mark.usefixtures("flow_table")
+def test_a_setting_of_the_machine_is_put_back_when_the_run_is_killed(tmp_path: Path) -> None:
+    probes.need_lab()
+    before = FLOW_TABLE.read_text()
+    (tmp_path / "s.toml").write_text(FLOWS_REMEMBERED.replace("2s", "60s"))
+    command = [*KNEE, "run", "s.toml", "--engine", "kernel", "--quiet", "--allow-host-settings"]
+    with subprocess.Popen([*command, "--out", "first"], cwd=tmp_path) as front:
+        until(lambda: FLOW_TABLE.read_text() != before)
+        second = subprocess.run(
+            [*command, "--out", "second"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert second.returncode == 2
+        front.kill()
+    assert "another run holds it" in second.stderr
+    until(lambda: FLOW_TABLE.read_text() == before)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Waits for that, at most 20 s."""
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come"
+        time.sleep(0.01)

@@ -20,4 +20,4 @@ pub use costs::{COSTS, Class, Cost, CostKind, Costs};
 pub use cpu::{Cpu, Done, Next, Thread};
 pub use ring::Ring;
 pub use steal::Steal;
-pub use steer::{CpuMask, Rfs, hash, pick};
+pub use steer::{Rfs, hash, pick};

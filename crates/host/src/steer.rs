@@ -17,42 +17,6 @@ pub fn pick(hash: u32, count: u32) -> u32 {
     ((u64::from(hash) * u64::from(count)) >> 32) as u32
 }
 
-/// Processors, a bit each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct CpuMask(pub u128);
-
-impl CpuMask {
-    /// Processors 0 to `count` - 1.
-    pub fn first(count: u32) -> CpuMask {
-        match count {
-            128.. => CpuMask(u128::MAX),
-            _ => CpuMask((1 << count) - 1),
-        }
-    }
-
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    pub fn count(self) -> u32 {
-        self.0.count_ones()
-    }
-
-    pub fn has(self, cpu: u32) -> bool {
-        cpu < 128 && self.0 >> cpu & 1 == 1
-    }
-
-    /// Processors in ascending order.
-    pub fn cpus(self) -> impl Iterator<Item = u32> {
-        (0..128).filter(move |&cpu| self.has(cpu))
-    }
-
-    /// The one at that place among them; there must be so many.
-    pub fn nth(self, place: u32) -> Option<u32> {
-        self.cpus().nth(place as usize)
-    }
-}
-
 /// Receive flow steering: the processor on which each connection's data was read last, and when packets may move there.
 #[derive(Clone, Debug)]
 pub struct Rfs {
@@ -119,15 +83,6 @@ mod tests {
                 );
             }
         }
-    }
-
-    #[test]
-    fn a_mask_names_processors_by_bits() {
-        let mask = CpuMask(0b1011);
-        assert_eq!(mask.cpus().collect::<Vec<_>>(), [0, 1, 3]);
-        assert_eq!((mask.nth(2), mask.nth(3), mask.count()), (Some(3), None, 3));
-        assert!(CpuMask::first(128).has(127) && !CpuMask::first(127).has(127));
-        assert!(CpuMask::default().is_empty() && !mask.has(2));
     }
 
     #[test]

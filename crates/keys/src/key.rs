@@ -106,6 +106,10 @@ pub enum Kind {
     },
     Choice(&'static [u64]),
     Flag,
+    /// Processors in a list, of which `any` stands for all.
+    CpuList,
+    /// Processors in a mask, in hexadecimal.
+    CpuMask,
     Loss,
     /// Events per second.
     PerSec {
@@ -175,6 +179,12 @@ impl Kind {
                 format!("one of {}", values.join(", "))
             }
             Kind::Flag => "true or false".into(),
+            Kind::CpuList => {
+                "a list of processors such as \"0\" or \"0-1,4\", in quotes, or \"any\"".into()
+            }
+            Kind::CpuMask => {
+                "a mask of processors in hexadecimal such as \"3\" or \"ff,00000000\", in quotes, as sysfs writes it".into()
+            }
             Kind::Loss => {
                 let kinds = loss::KINDS[1..].iter().map(|kind| kind.example);
                 format!(

@@ -1,11 +1,12 @@
 //! Structs whose fields are keys of a table: each key is declared once, with the field that has its value.
 
 use knee_tables::KeptSamples;
+use knee_units::cpus::Cpus;
 use knee_units::{Nanos, Rate};
 
 use crate::key::{Key, Kind};
 use crate::profile::{self, Profile};
-use crate::value::Value;
+use crate::value::{ANY, Value};
 
 /// A type that a key's value has in a cell.
 pub trait Field: Sized {
@@ -114,6 +115,23 @@ impl Field for bool {
 
     fn shown(&self, _kind: &Kind) -> Vec<String> {
         vec![self.to_string()]
+    }
+}
+
+impl Field for Cpus {
+    fn read(values: &[Option<&Value>]) -> Option<Cpus> {
+        match values {
+            [Some(Value::Cpus(cpus))] => Some(cpus.clone()),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, kind: &Kind) -> Vec<String> {
+        vec![match kind {
+            Kind::CpuMask => self.mask(),
+            _ if self.numbers().is_empty() => ANY.into(),
+            _ => self.list(),
+        }]
     }
 }
 

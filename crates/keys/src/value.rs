@@ -6,6 +6,7 @@ use knee_path::RttChange;
 use knee_tables::KeptSamples;
 use knee_transit::loss::{LossError, LossSpec};
 use knee_transit::trace::{self, Outage, RateTrace};
+use knee_units::cpus::Cpus;
 use knee_units::files::Files;
 use knee_units::parse::{self, BufferSize, UnitError, did_you_mean, quoted};
 use knee_units::{Nanos, Rate};
@@ -16,6 +17,9 @@ use crate::key::{Kind, cost_names, loss_names, size_names};
 use crate::names::Names;
 use crate::profile::{Profile, ProfileError};
 use crate::sizes::{SizeError, SizeSpec};
+
+/// What a list of processors is that names none.
+pub(crate) const ANY: &str = "any";
 
 /// A value as its kind says.
 #[derive(Clone, Debug)]
@@ -36,6 +40,7 @@ pub enum Value {
     /// A count's `unlimited`.
     NoLimit,
     Flag(bool),
+    Cpus(Cpus),
     Loss(LossSpec),
     PerSec(f64),
     Sizes(SizeSpec),
@@ -283,6 +288,9 @@ fn read_text(
                 Err(wrong())
             }
         }
+        Kind::CpuList if text == ANY => Ok(Value::Cpus(Cpus::default())),
+        Kind::CpuList => Cpus::of_list(text).map(Value::Cpus).ok_or_else(wrong),
+        Kind::CpuMask => Cpus::of_mask(text).map(Value::Cpus).ok_or_else(wrong),
         Kind::Loss => LossSpec::read(text, files)
             .map(Value::Loss)
             .map_err(|error| match error {

@@ -12,7 +12,7 @@ use netlink_packet_route::route::RouteMetric;
 
 use super::facts::HostFacts;
 use super::netlink::Netlink;
-use super::{DEVICE, Facts, Joint, Namespace, netem, settings, veth};
+use super::{DEVICE, Facts, Joint, Namespace, netem, nic, settings, veth};
 
 /// Connecting ends bind this port plus the flow's number.
 pub const FIRST_PORT: u16 = 10_000;
@@ -56,6 +56,7 @@ impl Lab {
     pub fn build(cell: &Cell, congestion: &dyn Fn(&str) -> String) -> Result<Lab, KernelError> {
         let addresses: Vec<Addresses> = (0..cell.flows.len()).map(Addresses::of).collect();
         let medium = medium(cell, &addresses)?;
+        nic::check_on(cell, medium == Medium::Link)?;
         let mut facts = Facts::here();
         // Of this one only its children are of use: they have tables of sockets of their own.
         let _nursery = Namespace::new()?;
@@ -71,13 +72,15 @@ impl Lab {
             }
             Medium::Netem => {
                 let (sender, receiver) = (Namespace::new()?, Namespace::new()?);
-                let router = netem::join(&sender, &receiver)?;
+                let router = netem::join(cell, &sender, &receiver)?;
                 (sender, receiver, Joint::Router(router))
             }
             Medium::Veth => {
                 let (sender, receiver) = (Namespace::new()?, Namespace::new()?);
                 let [of_sender, of_receiver] = &veth::HOSTS;
-                veth::join(&mut Netlink::new()?, of_receiver, of_sender, &sender)?;
+                let near = (of_receiver, cell.receiver.queues);
+                let far = (of_sender, cell.sender.queues);
+                veth::join(&mut Netlink::new()?, near, far, &sender)?;
                 let joint = Joint::Pair([sender.again()?, receiver.again()?]);
                 (sender, receiver, joint)
             }
@@ -94,6 +97,7 @@ impl Lab {
             veth::finish_host(cell, &cell.sender, far, &ends)?;
         }
         facts.sender = HostFacts::here(&cell.sender, &ends, netlink)?;
+        facts.sender.nic = nic::set(&cell.sender)?;
         receiver.enter()?;
         let ends: Vec<_> = addresses.iter().map(|a| (a.receiver, a.sender)).collect();
         let netlink = &mut host(cell, &cell.receiver, &ends, &|group| {
@@ -104,6 +108,7 @@ impl Lab {
             veth::finish_host(cell, &cell.receiver, far, &ends)?;
         }
         facts.receiver = HostFacts::here(&cell.receiver, &ends, netlink)?;
+        facts.receiver.nic = nic::set(&cell.receiver)?;
         if let Joint::Router(router) = &joint {
             router.enter()?;
             netem::shape(&link_config(cell, &addresses, 0, 0))?;

@@ -47,6 +47,12 @@ pub struct HostFacts {
     pub rx_coalesce_us: u64,
     pub initcwnd: u32,
     pub quickack: bool,
+    /// Processors of the host's applications, as a list; empty: any.
+    pub app_cpus: String,
+    /// Queues in which packets arrive.
+    pub queues: u32,
+    /// What was set of how those are polled and steered, by the file of sysfs, as read back.
+    pub nic: BTreeMap<String, String>,
     /// As read back.
     pub sysctls: BTreeMap<String, String>,
 }
@@ -69,6 +75,9 @@ impl HostFacts {
             rx_coalesce_us: host.rx_coalesce.as_us(),
             initcwnd: host.initcwnd,
             quickack: host.quickack,
+            app_cpus: host.app_cpus.list(),
+            queues: host.queues,
+            nic: BTreeMap::new(),
             sysctls: settings::read_sysctls(host).into_iter().collect(),
         })
     }

@@ -10,17 +10,27 @@ use std::time::{Duration, Instant};
 
 use knee_collect::KernelError;
 use knee_observe::folder::{self, Folder, Readers};
+use knee_units::cpus::Cpus;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::build::Addresses;
 use super::child::{self, Ended};
-use super::{Namespace, RunAs, enter, run_as};
+use super::{Namespace, RunAs, enter, nic, run_as};
 
 /// How much of what a program printed stands in an error.
 const LAST_WORDS_BYTES: u64 = 400;
 /// What a program gets between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// Where a program runs.
+pub struct Place<'a> {
+    pub namespace: &'a Namespace,
+    /// Of the two hosts.
+    pub addresses: Addresses,
+    /// Processors that it may use; none: all.
+    pub cpus: &'a Cpus,
+}
 
 /// A running program.
 #[derive(Debug)]
@@ -45,11 +55,12 @@ impl Program {
         role: &'static str,
         group: usize,
         command: &str,
-        (place, addresses): (&Namespace, Addresses),
+        place: &Place<'_>,
         run_as: Option<&RunAs>,
         output: &Path,
     ) -> Result<Program, KernelError> {
-        let (server, client) = (addresses.sender.to_string(), addresses.receiver.to_string());
+        let Addresses { sender, receiver } = place.addresses;
+        let (server, client) = (sender.to_string(), receiver.to_string());
         let command = command
             .replace("{server}", &server)
             .replace("{client}", &client);
@@ -68,7 +79,8 @@ impl Program {
         let also = file
             .try_clone()
             .map_err(KernelError::system(format!("write {}", output.display())))?;
-        place.enter()?;
+        place.namespace.enter()?;
+        let cpus = nic::affinity(place.cpus)?;
         let mut spawning = Command::new(program);
         let become_user = match run_as {
             Some(user) => {
@@ -89,6 +101,7 @@ impl Program {
         unsafe {
             spawning.pre_exec(move || {
                 run_as::close_others_at_exec()?;
+                nic::pin(cpus)?;
                 if let Some(become_user) = &become_user {
                     become_user.now()?;
                 }

@@ -21,7 +21,7 @@ use programs::Programs;
 use crate::rows::{self, Reports};
 use crate::sampler::Sampler;
 use crate::traffic::{self, EndReport, Flow, Plan, Progress, Shared, Side};
-use crate::{Child, Facts, Lab};
+use crate::{Child, Facts, Lab, nic};
 
 /// From the start of the processes to the start of the run: they have to be there.
 const LEAD: Duration = Duration::from_millis(100);
@@ -171,12 +171,13 @@ impl<'a> Repetition<'a> {
         let generators =
             [("receiver", Side::Receiver), ("sender", Side::Sender)].map(|(role, side)| {
                 crate::spawn(role, || {
-                    let place = if side == Side::Sender {
-                        &lab.sender
-                    } else {
-                        &lab.receiver
+                    let (place, host) = match side {
+                        Side::Sender => (&lab.sender, &cell.sender),
+                        Side::Receiver => (&lab.receiver, &cell.receiver),
                     };
                     place.enter()?;
+                    nic::pin(nic::affinity(&host.app_cpus)?)
+                        .map_err(KernelError::system(format!("pin the {role}'s traffic")))?;
                     traffic::generate(&plan(side), stop.as_fd())
                 })
             });

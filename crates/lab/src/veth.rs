@@ -40,19 +40,20 @@ pub const HOSTS: [End; 2] = [
     },
 ];
 
-/// Makes a pair: one end in the namespace that `netlink` is of, the other in `place`.
+/// Makes a pair: one end in the namespace that `netlink` is of, the other in `place`. Each end comes with the number of queues
+/// in which packets arrive there.
 pub fn join(
     netlink: &mut Netlink,
-    near: &End,
-    far: &End,
+    (near, near_queues): (&End, u32),
+    (far, far_queues): (&End, u32),
     place: &Namespace,
 ) -> Result<(), KernelError> {
     let mut peer = LinkMessage::default();
-    peer.attributes = attributes(far);
+    peer.attributes = attributes(far, far_queues, near_queues);
     peer.attributes
         .push(LinkAttribute::NetNsFd(place.as_fd().as_raw_fd()));
     let mut message = LinkMessage::default();
-    message.attributes = attributes(near);
+    message.attributes = attributes(near, near_queues, far_queues);
     message.attributes.push(LinkAttribute::LinkInfo(vec![
         LinkInfo::Kind(InfoKind::Veth),
         LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
@@ -68,10 +69,13 @@ pub fn join(
         )))
 }
 
-fn attributes(end: &End) -> Vec<LinkAttribute> {
+/// What leaves in a queue arrives at the far end in the one of that number, so there are as many here as there.
+fn attributes(end: &End, queues: u32, far_queues: u32) -> Vec<LinkAttribute> {
     vec![
         LinkAttribute::IfName(end.device.into()),
         LinkAttribute::Address(end.hardware.to_vec()),
+        LinkAttribute::NumRxQueues(queues),
+        LinkAttribute::NumTxQueues(far_queues),
     ]
 }
 

@@ -194,6 +194,20 @@ impl Scenario {
         }))
     }
 
+    /// Refuses what this machine cannot do, as far as that is known before a lab is made. Returns the settings of the whole
+    /// machine that the cells need.
+    fn check_lab(&self, py: Python<'_>) -> PyResult<BTreeMap<&'static str, u64>> {
+        let mut wanted = BTreeMap::new();
+        for cell in self.scenario.cells() {
+            knee_lab::check(&cell).map_err(|error| errors::kernel(py, &error))?;
+            if let Some((name, value)) = knee_lab::host_wide(&cell) {
+                let most = wanted.entry(name).or_insert(value);
+                *most = value.max(*most);
+            }
+        }
+        Ok(wanted)
+    }
+
     /// Runs one repetition of one cell on the kernel, in a process that
     /// `enter_lab` returned in. `run_as`: the user of the scenario's programs,
     /// a JSON object; `None`: the lab's own.

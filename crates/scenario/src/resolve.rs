@@ -185,10 +185,14 @@ impl Resolver<'_> {
         let [wmem, rmem] = ["tcp_wmem", "tcp_rmem"]
             .map(|what| self.attempt(|| self.check_order_of_sizes(section, what)));
         let gso_max = self.attempt(|| self.check_gso_max(section));
+        let cpus =
+            ["app_cpus", "rps_cpus"].map(|name| self.attempt(|| self.check_cpus(section, name)));
         // A sender's algorithm is its flow's; the hosts' own shows in neither direction.
         let algorithm = self.text(Section::Receiver, "algorithm");
         let host = Host::read(&self.values(section), algorithm);
-        wmem.and(rmem).and(gso_max).map(|()| host)
+        let [app_cpus, rps_cpus] = cpus;
+        let checked = wmem.and(rmem).and(gso_max).and(app_cpus).and(rps_cpus);
+        checked.map(|()| host)
     }
 
     /// The largest TSO packet holds a packet.
@@ -198,6 +202,29 @@ impl Resolver<'_> {
         if gso_max_bytes != 0 && gso_max_bytes < mtu_bytes.into() {
             let expected = format!("0B (off), or at least path.mtu, {mtu_bytes}B");
             return Err(self.refuse(section, "gso_max", expected, ""));
+        }
+        Ok(())
+    }
+
+    /// Hosts of the model have the processors that are named.
+    fn check_cpus(&self, section: Section, name: &str) -> Result<(), ScenarioError> {
+        let cpus = self.count(section, "cpus");
+        let has_costs = !matches!(
+            self.value(section, "costs"),
+            Some(Value::Costs(None)) | None
+        );
+        let Some(Value::Cpus(named)) = self.value(section, name) else {
+            return Ok(());
+        };
+        if has_costs && named.numbers().iter().any(|&cpu| u64::from(cpu) >= cpus) {
+            let expected = match cpus {
+                1 => "processor 0, which is the only one of this side's hosts".to_owned(),
+                _ => format!(
+                    "processors from 0 to {}, as this side's hosts have {cpus}",
+                    cpus - 1
+                ),
+            };
+            return Err(self.refuse(section, name, expected, "Or set cpus."));
         }
         Ok(())
     }

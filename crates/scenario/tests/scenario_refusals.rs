@@ -1414,3 +1414,29 @@ fn hosts_joined_directly_have_no_hops_between_them() {
         "s.toml:3: path.backend: got \"veth\"; expected a back end that has hops: \"auto\" or \"user\". Or give a [path] in the place of the [[hop]] tables."
     );
 }
+
+#[test]
+fn processors_are_named_as_taskset_and_sysfs_do() {
+    refused(&[
+        (
+            r#"duration = "10s""#,
+            "duration = \"10s\"\nsender.app_cpus = 0",
+            r#"s.toml:2: sender.app_cpus: got 0; expected a list of processors such as "0" or "0-1,4", in quotes, or "any"."#,
+        ),
+        (
+            r#"duration = "10s""#,
+            "duration = \"10s\"\nsender.app_cpus = \"1-0\"",
+            r#"s.toml:2: sender.app_cpus: got "1-0"; expected a list of processors such as "0" or "0-1,4", in quotes, or "any"."#,
+        ),
+        (
+            r#"duration = "10s""#,
+            "duration = \"10s\"\nreceiver.rps_cpus = \"0x3\"",
+            r#"s.toml:2: receiver.rps_cpus: got "0x3"; expected a mask of processors in hexadecimal such as "3" or "ff,00000000", in quotes, as sysfs writes it."#,
+        ),
+        (
+            r#"duration = "10s""#,
+            "duration = \"10s\"\nreceiver.queues = 129",
+            "s.toml:2: receiver.queues: got 129; expected a whole number from 1 to 128.",
+        ),
+    ]);
+}

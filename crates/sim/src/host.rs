@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use knee_host::CpuMask;
 use knee_scenario::{Host as Spec, PacingTimer};
 use knee_units::Nanos;
 use knee_units::rng::Lateness;
@@ -143,12 +142,12 @@ fn machine(spec: &Spec, crosses: bool) -> Option<MachineConf> {
     Some(MachineConf {
         costs: profile.costs.clone(),
         cpus: spec.cpus,
-        queues: 1,
+        queues: spec.queues,
         rx_ring: spec.rx_ring,
-        rps_cpus: CpuMask::default(),
-        rps_sock_flow_entries: 0,
+        rps_cpus: spec.rps_cpus.numbers().to_vec(),
+        rps_sock_flow_entries: spec.rps_sock_flow_entries as u32,
         netdev_max_backlog: spec.netdev_max_backlog,
-        app_cpus: CpuMask::default(),
+        app_cpus: spec.app_cpus.numbers().to_vec(),
         threads: 1,
         read_bytes: spec.read_bytes,
         qdisc: match spec.pacing {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use knee_host::{Bill, Costs, Cpu, CpuMask, Rfs, Ring, Spent, Steal, Thread};
+use knee_host::{Bill, Costs, Cpu, Rfs, Ring, Spent, Steal, Thread};
 use knee_path::pipe::Passing;
 use knee_scenario::{GroTable, Reception};
 use knee_tcp::segment::Segment;
@@ -32,11 +32,11 @@ pub struct MachineConf {
     pub queues: u32,
     /// Descriptors of each.
     pub rx_ring: u32,
-    pub rps_cpus: CpuMask,
+    pub rps_cpus: Vec<u32>,
     pub rps_sock_flow_entries: u32,
     pub netdev_max_backlog: u32,
     /// Where applications run; empty: anywhere.
-    pub app_cpus: CpuMask,
+    pub app_cpus: Vec<u32>,
     pub threads: u32,
     /// Bytes that an application asks for in one call.
     pub read_bytes: u64,
@@ -111,7 +111,7 @@ pub enum Effect {
 pub struct AppThread {
     /// The processor that it was on last, and where it may be.
     pub cpu: u32,
-    pub allowed: CpuMask,
+    pub allowed: Vec<u32>,
     /// Ends with something to do.
     pub ready: VecDeque<EndpointId>,
     /// How many of those its last wait told of.
@@ -258,21 +258,20 @@ impl Machines {
     }
 
     fn add_threads(&mut self, first_cpu: u32, cpus: u32, conf: &MachineConf) {
-        let everywhere = CpuMask::first(cpus);
         let is_pinned = !conf.app_cpus.is_empty();
         let allowed = match is_pinned {
-            true => conf.app_cpus,
-            false => everywhere,
+            true => conf.app_cpus.clone(),
+            false => (0..cpus).collect(),
         };
         for thread in 0..conf.threads {
-            let place = allowed.nth(thread % allowed.count()).unwrap_or(0);
+            let place = allowed[thread as usize % allowed.len()];
             self.threads.push(Thread::default());
             self.apps.push(AppThread {
                 cpu: first_cpu + place,
                 // Those that are pinned are so in turn.
                 allowed: match is_pinned {
-                    true => CpuMask(1 << place),
-                    false => everywhere,
+                    true => vec![place],
+                    false => allowed.clone(),
                 },
                 ready: VecDeque::new(),
                 told: 0,
@@ -302,10 +301,10 @@ impl Machines {
         let machine = self.of_cpu[app.cpu as usize];
         let first_cpu = self.list[machine as usize].first_cpu;
         let idles = |cpu: &u32| self.cpus[*cpu as usize].is_idle();
-        if app.allowed.count() == 1 || idles(&app.cpu) {
+        if app.allowed.len() == 1 || idles(&app.cpu) {
             return app.cpu;
         }
-        let mut others = app.allowed.cpus().map(|cpu| first_cpu + cpu);
+        let mut others = app.allowed.iter().map(|cpu| first_cpu + cpu);
         others.find(idles).unwrap_or(app.cpu)
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
+pub mod cpus;
 pub mod files;
 pub mod heap;
 pub mod params;

@@ -84,7 +84,7 @@ def _claims(only: Sequence[str], options: Options, *, quick: bool, seed: int | N
 
     chosen = _chosen(only)
     form = judging.Form(options.engine or "sim", seed, quick, options.bpf)
-    api.check_engine(form.engine, form.bpf, options.programs_as_root)
+    api.check_engine(form.engine, form.bpf, options.programs_as_root, options.allow_host_settings)
     if resume and options.out is None:
         found = newest(running.RUNS, "gallery")
         raise UsageError(

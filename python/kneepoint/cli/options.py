@@ -75,6 +75,7 @@ class Options:
     engine: str | None = None
     bpf: bool = False
     programs_as_root: bool = False
+    allow_host_settings: bool = False
     cluster: str | None = None
     parts: str | None = None
 
@@ -91,6 +92,12 @@ def running_options(command: Command) -> Command:
             "one on the kernel, where they would take time from each other.",
         ),
         foreign,
+        click.option(
+            "--allow-host-settings",
+            is_flag=True,
+            help="With --engine kernel, as root: set what a scenario asks for and the kernel has for the whole "
+            "machine, and put it back after the run.",
+        ),
         click.option(
             "--programs-as-root",
             is_flag=True,

@@ -49,6 +49,7 @@ def run_all(jobs: Iterable[Job], options: Options) -> int:
                 engine=options.engine or "sim",
                 bpf=options.bpf,
                 programs_as_root=options.programs_as_root,
+                allow_host_settings=options.allow_host_settings,
                 workers=options.workers,
                 cluster=options.cluster,
                 parts=options.parts,
@@ -91,7 +92,11 @@ def end(runs: Sequence[Run], options: Options) -> int:
 
 def engine_words(options: Options) -> list[str]:
     """The words that choose the engine again."""
-    flags = {"--bpf": options.bpf, "--programs-as-root": options.programs_as_root}
+    flags = {
+        "--bpf": options.bpf,
+        "--programs-as-root": options.programs_as_root,
+        "--allow-host-settings": options.allow_host_settings,
+    }
     return [
         *(["--engine", options.engine] if options.engine else []),
         *(flag for flag, given in flags.items() if given),

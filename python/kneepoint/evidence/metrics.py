@@ -131,8 +131,10 @@ TOTALS: tuple[Metric, ...] = (
     METRICS[0],
     Metric("utilisation", "link used", "share", "pooled", "sent_bytes", 1),
     Metric("jain", "Jain index", "index", "pooled", "goodput_bits_per_sec", 1),
+    Metric("softirq_share_of_busiest_cpu", "softirq on one cpu", "share", "pooled", "softirq_us"),
 )
-"""Metrics of a whole cell: all flows' goodput, the share of the link's capacity used, fairness between flows."""
+"""Metrics of a whole cell: all flows' goodput, the share of the link's capacity used, fairness between flows, and on
+the kernel engine the largest share that a processor has of all softirq time."""
 
 BY_NAME = {metric.name: metric for metric in (*METRICS, *TOTALS)}
 

@@ -42,6 +42,7 @@ def run(
     engine: str | None = None,
     bpf: bool = False,
     programs_as_root: bool = False,
+    allow_host_settings: bool = False,
     workers: int | None = None,
     cluster: str | None = None,
     parts: str | None = None,
@@ -56,10 +57,11 @@ def run(
     `out`: a folder to write; None keeps everything in memory. `resume`: go on with the run in `out`. `force`: replace
     a run in `out`. `engine`: "sim" (the default) or "kernel", the host's own TCP stack, in real time; `bpf`: there, our
     build of each algorithm also where the kernel has its own; `programs_as_root`: there, root's programs of the
-    scenario run as root, and not as the user who called sudo, or nobody. `workers`: repetitions at once, by default one
-    per processor, which changes no result of the simulator; one on the kernel. `cluster`: the address of a Dask
-    scheduler whose workers run it, or "local:4" for four processes here; `parts`: where these leave finished units, a
-    folder or a URL that fsspec knows, by default in `out` (docs/cluster.md).
+    scenario run as root, and not as the user who called sudo, or nobody; `allow_host_settings`: there, as root, what
+    the scenario asks for and the kernel has for the whole machine is set, and put back after the run. `workers`:
+    repetitions at once, by default one per processor, which changes no result of the simulator; one on the kernel.
+    `cluster`: the address of a Dask scheduler whose workers run it, or "local:4" for four processes here; `parts`:
+    where these leave finished units, a folder or a URL that fsspec knows, by default in `out` (docs/cluster.md).
     Raises `ScenarioError`, `EngineError`, `RunFolderError`, `ClusterError`; Ctrl-C keeps finished repetitions in `out`
     and goes on.
     """
@@ -86,6 +88,7 @@ def run(
             engine=engine or "sim",
             bpf=bpf,
             programs_as_root=programs_as_root,
+            allow_host_settings=allow_host_settings,
             workers=workers,
             cluster=cluster,
             parts=parts,
@@ -195,6 +198,7 @@ def run_text(
     engine: str = "sim",
     bpf: bool = False,
     programs_as_root: bool = False,
+    allow_host_settings: bool = False,
     workers: int | None = None,
     cluster: str | None = None,
     parts: str | None = None,
@@ -204,7 +208,7 @@ def run_text(
 ) -> Run:
     """Parses and runs; nothing is written before the scenario has been found good. `scenario`: what `parse` made of the
     text, where that is known."""
-    check_engine(engine, bpf, programs_as_root)
+    check_engine(engine, bpf, programs_as_root, allow_host_settings)
     _check_cluster(cluster, parts, engine, workers, out)
     count = workers if workers is not None else engines.default_workers(engine)
     if count < 1:
@@ -218,7 +222,14 @@ def run_text(
         from . import run_as
 
         user = run_as.of_programs(programs_as_root)
-    job = engines.Job(scenario, text, file, bpf=bpf, user=user if has_programs else None)
+    job = engines.Job(
+        scenario,
+        text,
+        file,
+        bpf=bpf,
+        user=user if has_programs else None,
+        allow_host_settings=allow_host_settings,
+    )
     if out is None:
         return _run_in_memory(job, meta, count, watcher)
     if cluster is None:
@@ -231,7 +242,7 @@ def run_text(
         )
 
 
-def check_engine(engine: str, bpf: bool, programs_as_root: bool = False) -> None:
+def check_engine(engine: str, bpf: bool, programs_as_root: bool = False, allow_host_settings: bool = False) -> None:
     """Refuses what no engine can be asked."""
     if engine not in engines.NAMES:
         raise UsageError(f'engine: got "{engine}"; expected one of {", ".join(engines.NAMES)}.')
@@ -240,6 +251,10 @@ def check_engine(engine: str, bpf: bool, programs_as_root: bool = False) -> None
     if programs_as_root and engine != "kernel":
         raise UsageError(
             f"programs_as_root: got it with the engine {engine}; expected the engine kernel, which runs them."
+        )
+    if allow_host_settings and engine != "kernel":
+        raise UsageError(
+            f"allow_host_settings: got it with the engine {engine}; expected the engine kernel, which has a host."
         )
 
 

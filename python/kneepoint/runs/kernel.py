@@ -23,7 +23,7 @@ import pyarrow as pa
 from kneepoint import errors
 from kneepoint.errors import Cancelled, EngineError
 
-from . import engines, folder
+from . import engines, folder, host_settings
 from .engines import Job
 
 _POLL_SEC = 0.1
@@ -40,10 +40,18 @@ WORKER = (sys.executable, "-m", "kneepoint.runs.labworker")
 
 
 class Kernel:
-    """Runs repetitions of a scenario in labs. `names`: what the kernel calls each algorithm of the scenario."""
+    """Runs repetitions of a scenario in labs. `names`: what the kernel calls each algorithm of the scenario;
+    `host_settings`: what was set for the whole machine."""
 
-    def __init__(self, job: Job, names: Mapping[str, str], command: tuple[str, ...] = WORKER) -> None:
+    def __init__(
+        self,
+        job: Job,
+        names: Mapping[str, str],
+        command: tuple[str, ...] = WORKER,
+        host_settings: Mapping[str, Any] | None = None,
+    ) -> None:
         self.job, self.names, self.command = job, dict(names), command
+        self.host_settings = dict(host_settings or {})
         self.cells = job.scenario.cells
 
     def run_cell(
@@ -58,6 +66,7 @@ class Kernel:
             "rep": rep,
             "algorithms": self.names,
             "parent": os.getpid(),
+            "host_settings": self.host_settings,
         }
         with ExitStack() as stack:
             # Files without a name: nothing is left of them, however this process ends.
@@ -114,12 +123,20 @@ class Kernel:
 
 @contextmanager
 def engine(job: Job) -> Iterator[Kernel]:
-    """The engine for a job; algorithms that the kernel lacks are loaded until the end.
+    """The engine for a job; algorithms that the kernel lacks are loaded until the end, and settings of the whole
+    machine are as the scenario has them.
 
     Raises `KernelUnsupported` or `EngineError` where that cannot be.
     """
-    with engines.algorithms(job.scenario, job.file, bpf=job.bpf) as names:
-        yield Kernel(job, names)
+    try:
+        wanted = job.scenario.check_lab()
+    except EngineError as error:
+        raise type(error)(f"{job.file}: {error}") from None
+    with (
+        host_settings.held(wanted, job.file, allowed=job.allow_host_settings) as settings,
+        engines.algorithms(job.scenario, job.file, bpf=job.bpf) as names,
+    ):
+        yield Kernel(job, names, host_settings=settings)
 
 
 def environment() -> dict[str, str]:

@@ -4,8 +4,8 @@
 
 REQUEST is an object: `scenario` `file` (text and name), `files` (text of each file that the scenario names, by its
 path), `cell` `rep`, `algorithms` (what the kernel calls each of the scenario's), `output` (folder for what programs
-print), `part` (descriptor for the tables), `parent` (who asks); where the scenario has programs, `user` (whom they run
-as) and `run_as` (what it takes to become that user, or null).
+print), `host_settings` (what was set for the whole machine), `part` (descriptor for the tables), `parent` (who asks);
+where the scenario has programs, `user` (whom they run as) and `run_as` (what it takes to become that user, or null).
 Standard output gets lines of JSON: `{"t_ns": …}` now and then, `{"error": CLASS, "message": …}`, `{"done": true}`.
 
 Until the lab has run, nothing is imported that starts a thread: a process with threads may not make user namespaces,
@@ -62,10 +62,12 @@ def _run(request: Mapping[str, Any]) -> None:
 
     found = tables.of_lab(measured, scenario.cells[request["cell"]]["samples"])
     found["programs"], failures = programs.read(found["programs"], output)
-    user = {"programs_ran_as": request["user"]} if "user" in request else {}
+    further = {"programs_ran_as": request["user"]} if "user" in request else {}
+    if request["host_settings"]:
+        further["host_settings"] = request["host_settings"]
     note = {
         "data_packets": measured.data_packets,
-        "lab": {**json.loads(measured.facts), "algorithms": request["algorithms"], **user},
+        "lab": {**json.loads(measured.facts), "algorithms": request["algorithms"], **further},
         "warnings": list(measured.warnings),
         "failures": failures,
     }

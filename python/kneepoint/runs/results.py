@@ -130,9 +130,10 @@ class Run:
         """Metrics with intervals, and verdicts."""
         from . import groups, summary
 
-        programs = self.programs.arrow() if "programs" in tables.of_engine(self.meta["engine"]) else None
+        of_engine = tables.of_engine(self.meta["engine"])
+        programs, cpu = (self.table(name).arrow() if name in of_engine else None for name in ("programs", "cpu"))
         queue = self.batches("queue", groups.OF_QUEUE)
-        return summary.summarise(self.flows, queue, self.meta["cells"], programs)
+        return summary.summarise(self.flows, queue, self.meta["cells"], programs, cpu)
 
     @cached_property
     def doubts(self) -> list[Doubt]:

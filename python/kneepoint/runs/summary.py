@@ -86,15 +86,17 @@ def summarise(
     queue: Iterable[pa.RecordBatch] | None,
     cells: Sequence[Mapping[str, Any]],
     programs: pa.Table | None = None,
+    cpu: pa.Table | None = None,
 ) -> Summary:
     """Summary of a run's tables; `cells` as in `run.json`. A column of `flows` is read at a time, and of `queue` its
     columns `groups.OF_QUEUE` are taken a few rows at a time.
 
-    Without `queue` no use of the link; `programs` gives groups of external programs what those measured themselves.
+    Without `queue` no use of the link; `programs` gives groups of external programs what those measured themselves;
+    `cpu` tells where softirqs ran.
     """
     by_cell = {int(cell["index"]): cell for cell in cells}
     found = [_group(by_cell[part.cell], part) for part in groups.of_flows(flows, by_cell, programs)]
-    totals = [_total(by_cell[part.cell], part) for part in groups.of_cells(flows, queue, by_cell)]
+    totals = [_total(by_cell[part.cell], part) for part in groups.of_cells(flows, queue, by_cell, cpu)]
     verdicts = compare(_pairs(found), REPETITION)
     return Summary(found, totals, verdicts, _warnings(found, shown(verdicts), by_cell))
 

@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 
 use knee_collect::KernelError;
 use knee_link::LinkConfig;
+use knee_scenario::Cell;
 use netlink_packet_route::link::LinkAttribute;
 
 use super::{TO_RECEIVER, TO_SENDER, commands};
@@ -51,12 +52,17 @@ pub fn check(config: &LinkConfig) -> Result<(), KernelError> {
 
 /// Gives each host, which has no device yet, the end of a pair, and makes the
 /// router between them. Leaves the caller in the router.
-pub fn join(sender: &Namespace, receiver: &Namespace) -> Result<Namespace, KernelError> {
+pub fn join(
+    cell: &Cell,
+    sender: &Namespace,
+    receiver: &Namespace,
+) -> Result<Namespace, KernelError> {
     let router = Namespace::new()?;
     let mut netlink = Netlink::new()?;
     netlink.set_up("lo", Vec::new())?;
-    for ((end, far), host) in ENDS.iter().zip(&veth::HOSTS).zip([sender, receiver]) {
-        veth::join(&mut netlink, end, far, host)?;
+    let hosts = [(sender, &cell.sender), (receiver, &cell.receiver)];
+    for ((end, far), (place, host)) in ENDS.iter().zip(&veth::HOSTS).zip(hosts) {
+        veth::join(&mut netlink, (end, 1), (far, host.queues), place)?;
     }
     let forward = "/proc/sys/net/ipv4/ip_forward";
     fs::write(forward, "1").map_err(KernelError::system(format!("write 1 to {forward}")))?;

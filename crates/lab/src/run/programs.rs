@@ -11,6 +11,7 @@ use knee_scenario::workload::Commands;
 use nix::unistd::Pid;
 
 use super::options::Options;
+use crate::program::Place;
 use crate::{Ended, Lab, Listeners, Program};
 
 /// How long a server program may take to listen.
@@ -69,9 +70,13 @@ impl<'a> Programs<'a> {
         let addresses = lab.addresses[group];
         lab.sender.enter()?;
         let before = Listeners::here();
-        let place = (&lab.sender, addresses);
+        let place = Place {
+            namespace: &lab.sender,
+            addresses,
+            cpus: &self.cell.sender.app_cpus,
+        };
         let run_as = self.options.run_as.as_ref();
-        let mut program = Program::start("server", group, command, place, run_as, &file)?;
+        let mut program = Program::start("server", group, command, &place, run_as, &file)?;
         let ready = crate::await_listener(&mut program, &before, addresses, SERVER_PATIENCE);
         if let Err(error) = ready {
             program.stop();
@@ -94,9 +99,13 @@ impl<'a> Programs<'a> {
             let commands = self.cell.flows[group].workload.commands();
             let Commands { client, .. } = commands.expect("only flows with commands have clients");
             let file = self.output_file(group, "client");
-            let place = (&lab.receiver, lab.addresses[group]);
+            let place = Place {
+                namespace: &lab.receiver,
+                addresses: lab.addresses[group],
+                cpus: &self.cell.receiver.app_cpus,
+            };
             let run_as = self.options.run_as.as_ref();
-            let program = Program::start("client", group, client, place, run_as, &file)?;
+            let program = Program::start("client", group, client, &place, run_as, &file)?;
             self.started.push(program);
         }
         Ok(())

@@ -6,6 +6,7 @@ use knee_keys::keyed;
 use knee_keys::named;
 use knee_keys::profile::Profile;
 use knee_units::Nanos;
+use knee_units::cpus::Cpus;
 use serde::Serialize;
 
 use super::{PACING, PACING_SOURCE, Pacing};
@@ -337,6 +338,60 @@ keyed! {
             Value("unlimited"),
             "hosts at this side, over which connections are spread in turn: those on one host share its NIC's interrupts and its noise; unlimited: each connection has its own. For the simulator; a lab has one at each side, whatever this says",
             "kneepoint",
+        );
+        /// Empty: any.
+        pub app_cpus: Cpus = key(
+            "app_cpus",
+            Kind::CpuList,
+            Value("any"),
+            "processors that the host's applications run on. A lab pins its traffic generators and programs to them, of a generator with several threads each thread to one of them in turn; for a lab and for the host model",
+            "taskset(1)",
+        );
+        pub queues: u32 = key(
+            "queues",
+            Kind::Count { min: 1, max: 128 },
+            Value("1"),
+            "queues of the host's NIC in each direction, over which flows are spread. A lab's veth pair has them, the TUN device of Kneepoint's link has one; for a lab and for the host model",
+            "ethtool(8), -L; ip-link(8), numtxqueues",
+        );
+        /// Empty: packets stay where they arrived.
+        pub rps_cpus: Cpus = key(
+            "rps_cpus",
+            Kind::CpuMask,
+            Value("0"),
+            "processors over which flows that arrive are spread (RPS), for each queue of the host's NIC; 0: off; for a lab and for the host model",
+            "Linux 6.18, Documentation/networking/scaling.rst",
+        );
+        pub rps_sock_flow_entries: u64 = key(
+            "rps_sock_flow_entries",
+            Kind::Count { min: 0, max: 1 << 29 },
+            Value("0"),
+            "flows whose application's processor the host remembers, so that packets go there (RFS); its NIC's queues get an equal part each; 0: off. The kernel has one table for the whole machine, so that a lab takes it only with --allow-host-settings; for a lab and for the host model",
+            "Linux 6.18, Documentation/networking/scaling.rst; net/core/sysctl_net_core.c",
+        );
+        pub gro_flush_timeout: Nanos = key(
+            "gro_flush_timeout",
+            Kind::Duration {
+                min: Nanos::ZERO,
+                max: secs(1),
+            },
+            Value("0s"),
+            "how long GRO keeps packets after a poll that found no more, and how long the NIC's interrupts stay off where napi_defer_hard_irqs is set; for a lab on veth and for the host model",
+            "Linux 6.18, Documentation/networking/napi.rst",
+        );
+        pub napi_defer_hard_irqs: u32 = key(
+            "napi_defer_hard_irqs",
+            Kind::Count { min: 0, max: INT_MAX },
+            Value("0"),
+            "polls in a row that find nothing before the NIC's interrupts are on again, gro_flush_timeout apart; for a lab on veth and for the host model",
+            "Linux 6.18, Documentation/networking/napi.rst",
+        );
+        pub threaded_napi: bool = key(
+            "threaded_napi",
+            Kind::Flag,
+            Value("false"),
+            "do threads of the kernel poll the NIC's queues, in the place of softirqs? For a lab on veth and for the host model",
+            "Linux 6.18, Documentation/networking/napi.rst",
         );
         given {
             /// Algorithm of the connections' far end, for what it sends back.

@@ -79,14 +79,16 @@ impl Ends {
 
     /// The processor that a packet goes on at, by RPS and RFS (get_rps_cpu()); `None`: here, without a backlog.
     fn steer(&mut self, cpu: u32, to: EndpointId) -> Option<u32> {
-        let machine = self.machines.of_cpu[cpu as usize];
-        let mask = self.conf_of(machine).rps_cpus;
-        if mask.is_empty() {
+        let Ends {
+            machines, types, ..
+        } = self;
+        let of = &mut machines.list[machines.of_cpu[cpu as usize] as usize];
+        let rps_cpus = &types[of.side].machine.as_ref()?.rps_cpus;
+        if rps_cpus.is_empty() && of.rfs.is_none() {
             return None;
         }
-        let of = &mut self.machines.list[machine as usize];
         let hash = hash(to.flow());
-        let backlogs = &self.machines.backlogs;
+        let backlogs = &machines.backlogs;
         let by_flow = of.rfs.as_mut().and_then(|rfs| {
             let target = rfs.choose(hash, |cpu| {
                 let (came, waits) = backlogs[cpu as usize];
@@ -95,7 +97,11 @@ impl Ends {
             rfs.went_to(hash, target, backlogs[target as usize].0 + 1);
             Some(target)
         });
-        by_flow.or_else(|| Some(of.first_cpu + mask.nth(pick(hash, mask.count()))?))
+        let by_hash = || {
+            let place = pick(hash, rps_cpus.len() as u32) as usize;
+            rps_cpus.get(place).map(|cpu| of.first_cpu + cpu)
+        };
+        by_flow.or_else(by_hash)
     }
 
     /// A packet for the backlog of a processor, unless that is full.
@@ -242,8 +248,11 @@ impl Ends {
     /// What a poll took goes up: the first at once if it is alone, the others in turn.
     fn hand_up(&mut self, cpu: u32, queue: u32, ups: &mut Vec<(EndpointId, Segment)>) {
         let machine = self.machines.of_cpu[cpu as usize];
-        if !self.conf_of(machine).rps_cpus.is_empty() {
+        let steers = !self.conf_of(machine).rps_cpus.is_empty()
+            || self.machines.list[machine as usize].rfs.is_some();
+        if steers {
             for (to, segment) in ups.drain(..) {
+                // One that nothing is known of goes on here, through the backlog as the others.
                 let target = self.steer(cpu, to).unwrap_or(cpu);
                 if let Some(up) = self.into_backlog(cpu, target, to, segment) {
                     let effect = Effect::Raise(target, Job::Up(up));
