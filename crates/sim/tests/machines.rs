@@ -209,6 +209,51 @@ fn other_work_takes_half_of_a_processor_that_applications_could_use() {
     assert!(beside < alone && beside > 0.3 * alone, "{alone} {beside}");
 }
 
+/// Many connections over one queue.
+fn many(receiver: &str) -> BTreeMap<&'static str, i64> {
+    let output = run(&format!(
+        r#"
+duration = "300ms"
+warmup = "100ms"
+[path]
+rate = "20Gbit/s"
+rtt = "1ms"
+[receiver]
+costs = "published"
+cpus = 4
+{receiver}
+[[flow]]
+algorithm = "cubic"
+count = 40
+"#
+    ));
+    let mut counters = counters(&output, "receiver");
+    let last = |cpu: u32| {
+        let name = format!("receiver/cpu{cpu}");
+        let row = output.cpu.name.iter().rposition(|other| *other == name);
+        output.cpu.softirq_us[row.expect("it has rows")].expect("a processor's")
+    };
+    let softirq_us: Vec<i64> = (0..4).map(last).collect();
+    let most = softirq_us.iter().max().expect("there are four");
+    counters.insert("busiest_pct", 100 * most / softirq_us.iter().sum::<i64>());
+    counters
+}
+
+#[test]
+fn rps_spreads_softirqs_and_rfs_takes_them_to_the_reader() {
+    // One thread reads it all, on the last processor.
+    let one_queue = many("app_cpus = \"3\"");
+    let rps = many("app_cpus = \"3\"\nrps_cpus = \"f\"");
+    let rfs = many("app_cpus = \"3\"\nrps_cpus = \"f\"\nrps_sock_flow_entries = 4096");
+    let queues = many("app_cpus = \"3\"\nqueues = 4");
+    assert!(one_queue["busiest_pct"] > 99 && one_queue["ipis"] == 0);
+    assert!(rps["busiest_pct"] < 60 && rps["ipis"] > 0, "{rps:?}");
+    assert!(queues["busiest_pct"] < 50 && queues["ipis"] == 0, "{queues:?}");
+    // What is read where it was processed misses no cache.
+    assert!(rfs["cache_miss_ns"] < rps["cache_miss_ns"] / 10, "{rps:?} {rfs:?}");
+    assert!(rfs["ipis"] > 0);
+}
+
 #[test]
 fn a_list_without_bound_costs_more_comparisons_than_a_hash() {
     let text = |table: &str| {
