@@ -3,13 +3,17 @@
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use knee_scenario::{Host as Spec, PacingTimer};
+use knee_path::Backend;
+use knee_scenario::{Cell, Host as Spec, PacingTimer};
 use knee_units::Nanos;
 use knee_units::rng::Lateness;
 
 use crate::event::EndpointId;
 use crate::machine::{MachineConf, Qdisc};
 use knee_tcp::{HostConf, Pacing, Settings, TimerRule};
+
+/// Descriptors of a veth's ring (Linux, drivers/net/veth.c).
+const VETH_RING_SIZE: u32 = 256;
 
 /// A host. It has no processors yet that work would keep busy.
 #[derive(Default)]
@@ -94,8 +98,7 @@ pub struct HostType {
 }
 
 impl HostType {
-    /// `crosses`: there is but a veth pair between it and the other side.
-    pub fn new(spec: &Spec, mtu_bytes: u32, crosses: bool) -> HostType {
+    pub fn new(spec: &Spec, cell: &Cell) -> HostType {
         let settings = Settings {
             hz: spec.hz,
             tcp_wmem_bytes: spec.tcp_wmem_bytes,
@@ -113,7 +116,7 @@ impl HostType {
             grow_skb: spec.grow_skb,
         };
         HostType {
-            tcp: HostConf::new(settings, mtu_bytes),
+            tcp: HostConf::new(settings, cell.path.mtu_bytes),
             gro: spec.gro,
             rx_coalesce: spec.rx_coalesce,
             noise: spec.noise,
@@ -122,7 +125,7 @@ impl HostType {
                 .hosts
                 .map(|hosts| hosts as u32)
                 .or(spec.costs.as_ref().map(|_| 1)),
-            machine: machine(spec, crosses),
+            machine: machine(spec, cell),
             timer_rule: match spec.pacing_timer {
                 PacingTimer::WhenNeeded => TimerRule::WhenNeeded,
                 PacingTimer::EveryPacket => TimerRule::EveryPacket,
@@ -136,14 +139,24 @@ impl HostType {
     }
 }
 
+/// Is there but a veth pair between the two sides, whose hosts have processors? Then they share them.
+pub fn crosses(cell: &Cell) -> bool {
+    let hosts = [&cell.sender, &cell.receiver];
+    cell.path.backend == Backend::Veth && hosts.iter().all(|host| host.costs.is_some())
+}
+
 /// The processors and the NIC of hosts whose work costs time.
-fn machine(spec: &Spec, crosses: bool) -> Option<MachineConf> {
+fn machine(spec: &Spec, cell: &Cell) -> Option<MachineConf> {
     let profile = spec.costs.as_ref()?;
+    let crosses = crosses(cell);
     Some(MachineConf {
         costs: profile.costs.clone(),
         cpus: spec.cpus,
         queues: spec.queues,
-        rx_ring: spec.rx_ring,
+        rx_ring: match crosses {
+            true => VETH_RING_SIZE.min(spec.rx_ring),
+            false => spec.rx_ring,
+        },
         rps_cpus: spec.rps_cpus.numbers().to_vec(),
         rps_sock_flow_entries: spec.rps_sock_flow_entries as u32,
         netdev_max_backlog: spec.netdev_max_backlog,
@@ -159,7 +172,11 @@ fn machine(spec: &Spec, crosses: bool) -> Option<MachineConf> {
         },
         reception: spec.reception,
         gro_table: spec.gro_table,
-        splits: !spec.tso,
+        // A veth has no TSO, and leaves skbs whole or lets software split them.
+        splits: match crosses {
+            true => !cell.path.keep_super_packets,
+            false => !spec.tso,
+        },
         steal: (spec.steal > 0.0).then_some((spec.steal, spec.steal_slice.0)),
         contention: spec.contention,
     })

@@ -8,7 +8,7 @@ use knee_scenario::{GroTable, Reception};
 use knee_tcp::segment::Segment;
 use knee_units::rng::Stream;
 
-use crate::event::EndpointId;
+use crate::event::{EndpointId, Side};
 
 /// What stands between TCP and the NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +126,8 @@ pub struct AppThread {
 pub struct Queue {
     pub ring: Ring<Passing<()>>,
     pub machine: u32,
+    /// The side of the ends that its packets are for.
+    pub side: Side,
     pub cpu: u32,
     /// Did its last poll take all that it may?
     pub was_full: bool,
@@ -136,8 +138,8 @@ pub struct Machine {
     /// The side whose settings it has.
     pub side: usize,
     pub first_cpu: u32,
-    pub first_queue: u32,
-    /// Of the applications at each side.
+    /// Of the packets for each side, and of its applications.
+    pub first_queue: [u32; 2],
     pub first_thread: [u32; 2],
     pub rfs: Option<Rfs>,
     pub counts: Counts,
@@ -225,7 +227,7 @@ impl Machines {
         let mut machine = Machine {
             side,
             first_cpu: self.cpus.len() as u32,
-            first_queue: self.queues.len() as u32,
+            first_queue: [0; 2],
             first_thread: [0; 2],
             rfs: (conf.rps_sock_flow_entries > 0).then(|| Rfs::new(conf.rps_sock_flow_entries)),
             counts: Counts::default(),
@@ -239,19 +241,22 @@ impl Machines {
             self.effects.push(Vec::new());
             self.backlogs.push((0, 0));
         }
-        for queue in 0..conf.queues {
-            self.queues.push(Queue {
-                ring: Ring::new(conf.rx_ring),
-                machine: number,
-                cpu: machine.first_cpu + queue % conf.cpus,
-                was_full: false,
-            });
-        }
-        for (first, of) in machine.first_thread.iter_mut().zip(apps) {
-            *first = self.apps.len() as u32;
-            if let Some(of) = of {
-                self.add_threads(machine.first_cpu, conf.cpus, of);
+        for (side, of) in [Side::Sender, Side::Receiver].into_iter().zip(apps) {
+            machine.first_queue[side as usize] = self.queues.len() as u32;
+            machine.first_thread[side as usize] = self.apps.len() as u32;
+            let Some(of) = of else {
+                continue;
+            };
+            for queue in 0..of.queues {
+                self.queues.push(Queue {
+                    ring: Ring::new(of.rx_ring),
+                    machine: number,
+                    side,
+                    cpu: machine.first_cpu + queue % conf.cpus,
+                    was_full: false,
+                });
             }
+            self.add_threads(machine.first_cpu, conf.cpus, of);
         }
         self.list.push(machine);
         number

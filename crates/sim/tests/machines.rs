@@ -248,9 +248,15 @@ fn rps_spreads_softirqs_and_rfs_takes_them_to_the_reader() {
     let queues = many("app_cpus = \"3\"\nqueues = 4");
     assert!(one_queue["busiest_pct"] > 99 && one_queue["ipis"] == 0);
     assert!(rps["busiest_pct"] < 60 && rps["ipis"] > 0, "{rps:?}");
-    assert!(queues["busiest_pct"] < 50 && queues["ipis"] == 0, "{queues:?}");
+    assert!(
+        queues["busiest_pct"] < 50 && queues["ipis"] == 0,
+        "{queues:?}"
+    );
     // What is read where it was processed misses no cache.
-    assert!(rfs["cache_miss_ns"] < rps["cache_miss_ns"] / 10, "{rps:?} {rfs:?}");
+    assert!(
+        rfs["cache_miss_ns"] < rps["cache_miss_ns"] / 10,
+        "{rps:?} {rfs:?}"
+    );
     assert!(rfs["ipis"] > 0);
 }
 
@@ -288,7 +294,7 @@ proptest! {
     fn nothing_is_lost_unseen_and_no_time_spent_twice(
         seed in 0u32..1_000,
         algorithm in prop::sample::select(vec!["cubic", "bbr1", "bbr3", "reno"]),
-        backend in prop::sample::select(vec!["veth", "auto"]),
+        backend in prop::sample::select(vec!["veth", "whole", "auto"]),
         cpus in 1u32..5,
         ring in prop::sample::select(vec![16, 64, 1_024]),
         backlog in prop::sample::select(vec![8, 1_000]),
@@ -306,6 +312,7 @@ proptest! {
         contention in any::<bool>(),
     ) {
         let path = match backend {
+            "whole" => "backend = \"veth\"\nrate = \"unlimited\"\nrtt = \"0s\"\nbuffer = \"unlimited\"\nsuper_packets = \"keep\"",
             "veth" => "backend = \"veth\"\nrate = \"unlimited\"\nrtt = \"0s\"\nbuffer = \"unlimited\"",
             _ => "rate = \"2Gbit/s\"\nrtt = \"2ms\"",
         };

@@ -8,8 +8,8 @@ use knee_observe::sock_diag::tcp_info::KNOWN_BYTES;
 use knee_scenario::workload::App;
 use knee_units::{Nanos, Rate};
 use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt,
-    socket, sockopt,
+    AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrIn, bind, connect, listen,
+    setsockopt, socket, sockopt,
 };
 
 /// Options of a socket that the scenario settles.
@@ -106,15 +106,21 @@ pub struct Turn {
 pub struct Connection {
     pub fd: OwnedFd,
     pub app: Box<dyn App>,
+    reading: MsgFlags,
     far_closed: bool,
     closed: bool,
 }
 
 impl Connection {
-    pub fn new(fd: OwnedFd, app: Box<dyn App>) -> Connection {
+    /// `copies`: are bytes read as programs read them? Else TCP discards them (MSG_TRUNC, tcp(7)).
+    pub fn new(fd: OwnedFd, app: Box<dyn App>, copies: bool) -> Connection {
         Connection {
             fd,
             app,
+            reading: match copies {
+                true => MsgFlags::empty(),
+                false => MsgFlags::MSG_TRUNC,
+            },
             far_closed: false,
             closed: false,
         }
@@ -148,7 +154,6 @@ impl Connection {
             if self.far_closed {
                 return Ok(true);
             }
-            // MSG_TRUNC: TCP discards the bytes instead of copying them, tcp(7).
             match self.receive(scratch) {
                 Ok(0) => self.far_closed = true,
                 Ok(bytes) => {
@@ -176,7 +181,7 @@ impl Connection {
             match nix::sys::socket::send(
                 self.fd.as_raw_fd(),
                 &scratch[..length],
-                nix::sys::socket::MsgFlags::MSG_NOSIGNAL,
+                MsgFlags::MSG_NOSIGNAL,
             ) {
                 Ok(taken) => self.app.wrote(clock(), taken as u64),
                 Err(nix::Error::EAGAIN) => return Ok(true),
@@ -188,11 +193,7 @@ impl Connection {
     }
 
     fn receive(&self, scratch: &mut [u8]) -> nix::Result<usize> {
-        nix::sys::socket::recv(
-            self.fd.as_raw_fd(),
-            scratch,
-            nix::sys::socket::MsgFlags::MSG_TRUNC,
-        )
+        nix::sys::socket::recv(self.fd.as_raw_fd(), scratch, self.reading)
     }
 
     /// Have both ends said that they are done?

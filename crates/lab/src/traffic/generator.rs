@@ -11,6 +11,7 @@ use knee_collect::KernelError;
 use knee_collect::clock::monotonic_ns;
 use knee_link::SERVICE_PORT;
 use knee_loader::Variant;
+use knee_path::Backend;
 use knee_scenario::{Cell, Pacing};
 use knee_tables::Histogram;
 use knee_units::Nanos;
@@ -297,7 +298,10 @@ impl Generator<'_> {
         };
         let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
         self.watch(&fd, flags | EpollFlags::EPOLLRDHUP, u64::from(flow.number))?;
-        self.ends.insert(flow.number, Connection::new(fd, app));
+        // Where the path costs nothing, hosts are measured: then what a read costs counts.
+        let copies = self.plan.cell.path.backend == Backend::Veth;
+        self.ends
+            .insert(flow.number, Connection::new(fd, app, copies));
         Ok(())
     }
 

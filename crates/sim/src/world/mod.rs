@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use knee_path::Backend;
+use knee_host::Cost;
 use knee_path::Path;
 use knee_path::way::{Direction, Way};
-use knee_scenario::{Cell, FlowSpec};
+use knee_scenario::{Cell, FlowSpec, Host};
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 
 use crate::event::{EndpointId, EventQueue, Side, Target, Work};
 use crate::flow::Flows;
-use crate::host::HostType;
+use crate::host::{self, HostType};
 use crate::{Options, Output, Progress, Rows, SimError};
 use knee_tcp::segment::Slab;
 
@@ -52,10 +52,8 @@ impl World {
         let stream = |component: &str| Stream::new(seed, component);
         let plan = Plan::new(&cell, rep)?;
         let connections = plan.list.len();
-        let is_direct = cell.path.backend == Backend::Veth;
-        let types = [&cell.sender, &cell.receiver]
-            .map(|spec| HostType::new(spec, cell.path.mtu_bytes, is_direct));
-        let crosses = is_direct && types.iter().all(|of_type| of_type.machine.is_some());
+        let types = [&cell.sender, &cell.receiver].map(|spec| HostType::new(spec, &cell));
+        let crosses = host::crosses(&cell);
         // The hosts' ticks stand in no fixed relation to the run's start.
         let phase_ns = stream("clock").next_u64() % types[0].tcp.tick_ns;
         let boot_ns = UPTIME_NS + phase_ns;
@@ -248,7 +246,7 @@ fn refuse_lab_settings(cell: &Cell) -> Result<(), SimError> {
         let what = format!("samples = [..., \"{column}\"] names what real kernels tell");
         return Err(SimError::NeedsLab { what });
     }
-    if cell.path.keep_super_packets {
+    if cell.path.keep_super_packets && !host::crosses(cell) {
         let what = "path.super_packets = \"keep\" leaves TSO packets whole".into();
         return Err(SimError::NeedsLab { what });
     }
@@ -257,6 +255,13 @@ fn refuse_lab_settings(cell: &Cell) -> Result<(), SimError> {
 
 /// Refuses a round trip that takes no time: an endless flow would go on for ever at its first instant.
 fn refuse_timeless(cell: &Cell) -> Result<(), SimError> {
+    let works = |host: &Host| {
+        let costs = host.costs.as_ref();
+        costs.is_some_and(|profile| profile.costs.ps(Cost::IpReceive) > 0)
+    };
+    if host::crosses(cell) && [&cell.sender, &cell.receiver].into_iter().all(works) {
+        return Ok(());
+    }
     let at_once = |flow: &FlowSpec| flow.rtt == Nanos::ZERO;
     let unlimited = |hop: &Path| hop.rate.is_none() && hop.ack.rate.is_none();
     let waits = [&cell.sender, &cell.receiver].map(|host| host.rx_coalesce);

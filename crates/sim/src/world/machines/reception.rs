@@ -19,8 +19,8 @@ impl Ends {
     pub(in crate::world) fn reach_machine(&mut self, side: Side, packets: &[Passing<()>]) {
         let host = self.flows[packets[0].flow as usize].hosts[side as usize];
         let machine = self.machines.of_host[side as usize][host as usize];
-        let queues = self.conf_of(machine).queues;
-        let first_queue = self.machines.list[machine as usize].first_queue;
+        let queues = self.queues_of(side);
+        let first_queue = self.machines.list[machine as usize].first_queue[side as usize];
         for &passing in packets {
             let queue = first_queue + pick(hash(passing.flow), queues);
             let Some(passing) = self.fit(side, queue, passing) else {
@@ -36,6 +36,11 @@ impl Ends {
                 self.raise(cpu, job);
             }
         }
+    }
+
+    fn queues_of(&self, side: Side) -> u32 {
+        let conf = &self.types[side as usize].machine;
+        conf.as_ref().map_or(1, |conf| conf.queues)
     }
 
     /// The packets for which the queue has descriptors; the others are lost.
@@ -68,12 +73,46 @@ impl Ends {
     /// A packet goes over a veth pair to the other end's stack, on the processor that sends it.
     pub(in crate::world) fn cross(&mut self, from: EndpointId, handle: u32) {
         let cpu = self.flows[from.flow() as usize].end(from.side()).cpu;
-        let pkts = self.slab.get(handle).packets.into();
-        let segment = self.slab.take(handle, pkts);
         let to = EndpointId::new(from.flow(), from.side().other());
-        let target = self.steer(cpu, to).unwrap_or(cpu);
-        if let Some(up) = self.into_backlog(cpu, target, to, segment) {
-            self.raise(target, Job::Up(up));
+        let packets = u32::from(self.slab.get(handle).packets);
+        let each = match self.cell.path.keep_super_packets {
+            true => packets,
+            false => 1,
+        };
+        if self.types[to.side() as usize].gro {
+            return self.cross_to_ring(cpu, to, handle, packets);
+        }
+        let mut left = packets;
+        while left > 0 {
+            let segment = self.slab.take(handle, each);
+            left -= each;
+            let target = self.steer(cpu, to).unwrap_or(cpu);
+            if let Some(up) = self.into_backlog(cpu, target, to, segment) {
+                self.raise(target, Job::Up(up));
+            }
+        }
+    }
+
+    /// With GRO a veth has a ring and a NAPI, which the sending processor polls.
+    fn cross_to_ring(&mut self, cpu: u32, to: EndpointId, handle: u32, pkts: u32) {
+        let machine = self.machines.of_cpu[cpu as usize];
+        let queues = self.queues_of(to.side());
+        let first_queue = self.machines.list[machine as usize].first_queue[to.side() as usize];
+        let queue = first_queue + pick(hash(to.flow()), queues);
+        let passing = Passing {
+            flow: to.flow(),
+            handle,
+            pkts,
+            note: (),
+        };
+        let Some(passing) = self.fit(to.side(), queue, passing) else {
+            return;
+        };
+        let of = &mut self.machines.queues[queue as usize];
+        if of.ring.push(passing, passing.pkts) {
+            of.cpu = cpu;
+            let interrupts = 0;
+            self.raise(cpu, Job::Poll { queue, interrupts });
         }
     }
 
@@ -134,7 +173,7 @@ impl Ends {
     /// NAPI polls a queue: its packets go up, here or where they are steered to.
     pub(super) fn poll(&mut self, cpu: u32, queue: u32, interrupts: u32) {
         let machine = self.machines.of_cpu[cpu as usize];
-        let side = self.machines.list[machine as usize].side;
+        let side = self.machines.queues[queue as usize].side;
         let (reception, table) = {
             let conf = self.conf_of(machine);
             (conf.reception, conf.gro_table)
@@ -170,10 +209,6 @@ impl Ends {
         }
         self.charge(cpu, Cost::Poll, 1);
         self.charge(cpu, Cost::DriverReceive, pkts.into());
-        let side = match side {
-            0 => Side::Sender,
-            _ => Side::Receiver,
-        };
         let mut ups = std::mem::take(&mut self.machines.ups);
         let compared = match self.types[side as usize].gro {
             true => {

@@ -4,7 +4,7 @@ use knee_host::{COSTS, Class, Spent};
 use knee_tables::CpuSample;
 
 use super::super::ends::Ends;
-use crate::event::{EndpointId, Side};
+use crate::event::EndpointId;
 use crate::machine::{Counts, Effect, Job};
 
 /// How often the table `cpu` has rows, as a lab's.
@@ -113,11 +113,7 @@ impl Ends {
         let mut found = Vec::new();
         let Ends { machines, slab, .. } = self;
         for queue in &mut machines.queues {
-            let machine = &machines.list[queue.machine as usize];
-            let side = match machine.side {
-                0 => Side::Sender,
-                _ => Side::Receiver,
-            };
+            let side = queue.side;
             for passing in queue.ring.drain() {
                 let segment = slab.take(passing.handle, passing.pkts);
                 found.push((EndpointId::new(passing.flow, side), segment.payload_bytes));
