@@ -108,6 +108,8 @@ type Event = (When, Due);
 /// The delays and NICs behind one bottleneck. `N` is the [`Sink::Note`] of its sink.
 pub struct Behind<N> {
     lines: Vec<Line<N>>,
+    /// The least delay of a line; NEVER: there is none.
+    least_delay_ns: u64,
     /// The line of each flow.
     line_of: Vec<u32>,
     due: Heap<Event>,
@@ -126,6 +128,7 @@ impl<N: Copy> Behind<N> {
     pub fn new(coalesce_ns: u64) -> Behind<N> {
         Behind {
             lines: Vec::new(),
+            least_delay_ns: NEVER,
             line_of: Vec::new(),
             due: Heap::default(),
             loose: Vec::new(),
@@ -209,6 +212,7 @@ impl<N: Copy> Behind<N> {
     fn line(&mut self, delay_ns: u64) -> u32 {
         let line = self.lines.iter().position(|line| line.delay_ns == delay_ns);
         let line = line.unwrap_or_else(|| {
+            self.least_delay_ns = self.least_delay_ns.min(delay_ns);
             self.lines.push(Line {
                 delay_ns,
                 latest_ns: 0,
@@ -218,6 +222,12 @@ impl<N: Copy> Behind<N> {
             self.lines.len() - 1
         });
         line as u32
+    }
+
+    /// The delay of those flows whose packets arrive first.
+    #[inline]
+    pub fn least_delay_ns(&self) -> u64 {
+        self.least_delay_ns
     }
 
     /// The delay of a flow's packets.
@@ -322,19 +332,21 @@ impl<N: Copy> Behind<N> {
             false => line.take_until(at_ns),
         };
         // Mostly there is no other train.
-        let is_only = at_once || line.next_ns() > at_ns;
+        let mut next_ns = line.next_ns();
+        let is_only = at_once || next_ns > at_ns;
         if !is_only {
             self.batch.push(first);
-            while line.next_ns() <= at_ns {
+            while next_ns <= at_ns {
                 self.batch.push(line.take_until(at_ns));
+                next_ns = line.next_ns();
             }
         }
-        match line.trains.front() {
-            Some(front) => {
-                let when = line.wakes(self.nics.at(place), front.at_ns);
+        match next_ns {
+            NEVER => self.due.remove_first(),
+            _ => {
+                let when = line.wakes(self.nics.at(place), next_ns);
                 self.due.replace_first((when, Due::Only(number)));
             }
-            None => self.due.remove_first(),
         }
         if is_only {
             return sink.arrived(at_ns, &[first]);
@@ -346,7 +358,7 @@ impl<N: Copy> Behind<N> {
     /// A line's head was the first that is due, and has changed. Those of its packets whose NIC will not look before a
     /// later interrupt are put there at once, if no other line's can come between: that is where they would be found, and it
     /// spares a step each. `interrupt` is due besides.
-    #[inline]
+    #[inline(always)]
     fn go_on(&mut self, number: u32, mut interrupt: Option<Event>) {
         let line = &mut self.lines[number as usize];
         let mut next = None;
@@ -386,7 +398,7 @@ impl<N: Copy> Behind<N> {
     }
 
     /// A packet comes to its NIC, if that is here. The interrupt that it waits for is returned where it is new.
-    #[inline]
+    #[inline(always)]
     fn reach_nic(
         &mut self,
         at_ns: u64,

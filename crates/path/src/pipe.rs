@@ -5,6 +5,7 @@ use knee_units::Nanos;
 
 use crate::behind::Behind;
 use crate::bottleneck::{Bottleneck, Entry};
+use crate::foreseen::Departure;
 use crate::packet::{Ecn, Packet, Train};
 use knee_transit::Transit;
 
@@ -98,6 +99,18 @@ struct Together {
 }
 
 impl Together {
+    #[inline]
+    fn leaving(departure: &Departure, pkts: u32) -> Together {
+        Together {
+            at_ns: departure.at_ns,
+            every_ns: departure.every_ns,
+            pkts,
+            waited: departure.waited,
+            period: Some(departure.period),
+            ecn: departure.ecn,
+        }
+    }
+
     /// Are those the packets that follow, in all they share?
     #[inline]
     fn goes_on(&self, next: &Together) -> bool {
@@ -115,6 +128,8 @@ pub struct Pipe<N> {
     /// Where packets do more than take their delay.
     transit: Option<Box<Transit>>,
     behind: Behind<N>,
+    /// Does the link take its steps when their effect can be seen, several at a time? Else each is taken when it is due.
+    steps_late: bool,
 }
 
 impl<N: Copy> Pipe<N> {
@@ -125,6 +140,7 @@ impl<N: Copy> Pipe<N> {
             period: 0,
             transit,
             behind: Behind::new(coalesce.0),
+            steps_late: false,
         }
     }
 
@@ -150,89 +166,110 @@ impl<N: Copy> Pipe<N> {
     }
 
     /// From now on it is known of each packet when it leaves the bottleneck, where that is possible; before the first packet.
-    /// Delays stay as they are.
+    /// Elsewhere the link takes steps, but late: nobody sees a packet leave before it arrives, another enters, or somebody
+    /// asks ([`Self::settle`]). Delays stay as they are.
     pub(crate) fn foresee(&mut self) {
         if self.transit.is_none() {
             self.behind.stay();
             self.bottleneck.foresee();
+            self.steps_late = self.bottleneck.takes_steps();
         }
     }
 
     /// May several packets enter as a train?
     pub(crate) fn takes_trains(&self) -> bool {
-        self.transit.is_none() && self.bottleneck.takes_trains()
+        self.transit.is_none() && (self.steps_late || self.bottleneck.takes_trains())
     }
 
     /// A packet enters, or a train where this [`Self::takes_trains`]. Whatever was due before `now_ns` has been done by
     /// [`Self::step`]; what leaves the bottleneck at that very instant does so first.
     #[inline]
     pub fn enter(&mut self, now_ns: u64, train: Train, sink: &mut impl Sink<Note = N>) {
-        let takes_steps = self.bottleneck.takes_steps();
-        match takes_steps {
-            true => {
-                while self.sends().at_ns() <= now_ns {
-                    self.step_bottleneck(self.sends().at_ns(), sink);
-                }
-            }
-            false => self.settle(now_ns, sink),
+        if self.bottleneck.takes_steps() {
+            self.take_steps(now_ns, sink);
+            return self.enter_alone(now_ns, train, sink);
         }
-        let rested = takes_steps && !self.bottleneck.is_sending();
+        self.settle(now_ns, sink);
+        let (entry, pkts) = self.bottleneck.enter(now_ns, train.packet, train.alike());
+        if pkts == train.pkts
+            && let Entry::Leaves(departure) = entry
+        {
+            // Nearly always all fare alike.
+            return self.leave(&train.packet, &Together::leaving(&departure, pkts), sink);
+        }
+        self.enter_in_parts(now_ns, train, (entry, pkts), sink);
+    }
+
+    /// A train enters whose packets may fare differently. `fate`: that of the first, and of how many.
+    #[inline(never)]
+    fn enter_in_parts(
+        &mut self,
+        now_ns: u64,
+        train: Train,
+        mut fate: (Entry, u32),
+        sink: &mut impl Sink<Note = N>,
+    ) {
         // What was not offered yet, what did not go on its way yet, and of that the first packets, whose way is known.
         let (mut offered, mut rest) = (train, train);
         let mut before: Option<Together> = None;
-        while offered.pkts > 0 {
-            let (entry, pkts) = self
-                .bottleneck
-                .enter(now_ns, offered.packet, offered.alike());
+        loop {
+            let (entry, pkts) = fate;
             offered = offered.without(pkts);
             let next = match entry {
-                Entry::Leaves(departure) => Together {
-                    at_ns: departure.at_ns,
-                    every_ns: departure.every_ns,
-                    pkts,
-                    waited: departure.waited,
-                    period: Some(departure.period),
-                    ecn: departure.ecn,
-                },
-                Entry::Through(ecn) => Together {
+                Entry::Leaves(departure) => Some(Together::leaving(&departure, pkts)),
+                Entry::Through(ecn) => Some(Together {
                     at_ns: now_ns,
                     every_ns: 0,
                     pkts,
                     waited: Nanos::ZERO,
                     period: None,
                     ecn,
-                },
-                Entry::Lost | Entry::Dropped => {
-                    if let Some(before) = before.take() {
-                        self.leave_together(&mut rest, &before, sink);
-                    }
-                    for _ in 0..pkts {
-                        let packet = take(&mut rest, 1, sink);
-                        match entry {
-                            Entry::Lost => sink.lost(&packet),
-                            _ => sink.dropped(&packet),
-                        }
-                    }
-                    continue;
-                }
-                Entry::Taken => {
-                    if rested {
-                        self.period = self.period.wrapping_add(1);
-                    }
-                    return self.tell_drops(sink);
-                }
+                }),
+                Entry::Lost | Entry::Dropped => None,
+                Entry::Taken => return self.tell_drops(sink),
             };
-            match &mut before {
-                Some(before) if before.goes_on(&next) => before.pkts += pkts,
-                _ => {
-                    if let Some(before) = before.replace(next) {
+            match (&mut before, next) {
+                (Some(before), Some(next)) if before.goes_on(&next) => before.pkts += pkts,
+                (_, next) => {
+                    if let Some(before) = std::mem::replace(&mut before, next) {
                         self.leave_together(&mut rest, &before, sink);
                     }
                 }
             }
+            if next.is_none() {
+                for _ in 0..pkts {
+                    let packet = take(&mut rest, 1, sink);
+                    match entry {
+                        Entry::Lost => sink.lost(&packet),
+                        _ => sink.dropped(&packet),
+                    }
+                }
+            }
+            if offered.pkts == 0 {
+                break;
+            }
+            fate = self
+                .bottleneck
+                .enter(now_ns, offered.packet, offered.alike());
         }
         if let Some(before) = before {
             self.leave_together(&mut rest, &before, sink);
+        }
+    }
+
+    /// Packets of a train enter a link that takes a step for each.
+    #[inline]
+    fn enter_alone(&mut self, now_ns: u64, mut train: Train, sink: &mut impl Sink<Note = N>) {
+        while train.pkts > 0 {
+            let rested = !self.bottleneck.is_sending();
+            let packet = take(&mut train, 1, sink);
+            match self.bottleneck.enter(now_ns, packet, 1) {
+                (Entry::Lost, _) => sink.lost(&packet),
+                _ => {
+                    self.period = self.period.wrapping_add(rested.into());
+                    self.tell_drops(sink);
+                }
+            }
         }
     }
 
@@ -244,10 +281,7 @@ impl<N: Copy> Pipe<N> {
         together: &Together,
         sink: &mut impl Sink<Note = N>,
     ) {
-        let packet = Packet {
-            ecn: together.ecn,
-            ..take(rest, together.pkts, sink)
-        };
+        let packet = take(rest, together.pkts, sink);
         self.leave(&packet, together, sink);
         if together.period.is_none() {
             let waits = (0..together.pkts).map(|_| (together.at_ns, Nanos::ZERO));
@@ -266,9 +300,12 @@ impl<N: Copy> Pipe<N> {
         self.bottleneck.is_open() && self.transit.is_none()
     }
 
-    /// Tells of packets whose departure was foreseen and has come.
+    /// Tells of packets whose departure has come, which was foreseen or of which nobody had asked.
     #[inline]
     pub(crate) fn settle(&mut self, now_ns: u64, sink: &mut impl Sink<Note = N>) {
+        if self.steps_late {
+            return self.take_steps(now_ns, sink);
+        }
         while let Some(gone) = self.bottleneck.settle(now_ns) {
             sink.waited(gone.flow, gone.each());
         }
@@ -281,6 +318,10 @@ impl<N: Copy> Pipe<N> {
             at_ns: together.at_ns,
             waited: together.waited,
             period: together.period,
+        };
+        let packet = &Packet {
+            ecn: together.ecn,
+            ..*packet
         };
         let note = sink.left(packet, &leaving);
         if self.transit.is_some() {
@@ -304,10 +345,25 @@ impl<N: Copy> Pipe<N> {
         }
     }
 
+    /// When a link that takes steps is to take the next: where it may be late, when the packet that then leaves could arrive.
     #[inline]
     fn sends(&self) -> When {
+        let late_ns = match self.steps_late {
+            true => self.behind.least_delay_ns(),
+            false => 0,
+        };
         let next_ns = self.bottleneck.next_ns();
-        next_ns.map_or(When::NEVER, When::first_at)
+        next_ns.map_or(When::NEVER, |at_ns| When::first_at(at_ns + late_ns))
+    }
+
+    /// Takes all steps of a link that are due then.
+    #[inline]
+    fn take_steps(&mut self, now_ns: u64, sink: &mut impl Sink<Note = N>) {
+        while let Some(at_ns) = self.bottleneck.next_ns()
+            && at_ns <= now_ns
+        {
+            self.step_bottleneck(at_ns, sink);
+        }
     }
 
     /// Does the one thing that is due at [`Self::next`].
@@ -316,7 +372,10 @@ impl<N: Copy> Pipe<N> {
         if self.bottleneck.takes_steps() {
             let sends = self.sends();
             if sends <= self.behind.next() {
-                return self.step_bottleneck(sends.at_ns(), sink);
+                return match self.steps_late {
+                    true => self.take_steps(sends.at_ns(), sink),
+                    false => self.step_bottleneck(sends.at_ns(), sink),
+                };
             }
         }
         self.behind.step(sink);

@@ -217,6 +217,7 @@ impl<N: Copy> Way<N> {
     pub fn settle(&mut self, now_ns: u64, sink: &mut impl Sink<Note = N>) {
         if let [only] = &mut self.pipes[..] {
             only.settle(now_ns, sink);
+            self.next = only.next();
         }
     }
 

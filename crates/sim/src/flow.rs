@@ -16,6 +16,8 @@ use knee_tcp::{Endpoint, LIMITS, Limit};
 pub struct Flow {
     pub ends: [End; 2],
     pub apps: Apps,
+    /// Does the receiver's application read, and nothing else?
+    pub receiver_only_reads: bool,
     /// Index of its `[[flow]]`.
     pub group: u32,
     /// The number of the host at each side.

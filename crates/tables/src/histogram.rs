@@ -4,7 +4,7 @@
 /// Only buckets that were hit take memory, so ten thousand flows can have
 /// several each; neighbouring values come one after another, so the bucket hit
 /// last is nearly always found at once.
-#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 pub struct Histogram {
     /// (bucket, count), ascending.
     buckets: Vec<(u32, u32)>,
@@ -12,8 +12,20 @@ pub struct Histogram {
     last: usize,
     count: u64,
     sum: u64,
-    /// Least and greatest value, so that no percentile lies outside.
-    range: Option<(u64, u64)>,
+    /// Least and greatest value, so that no percentile lies outside; of none the greatest and the least number.
+    range: (u64, u64),
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram {
+            buckets: Vec::new(),
+            last: 0,
+            count: 0,
+            sum: 0,
+            range: (u64::MAX, 0),
+        }
+    }
 }
 
 const SUB_BITS: u32 = 6;
@@ -25,10 +37,7 @@ impl Histogram {
     pub fn add(&mut self, value: u64) {
         self.count += 1;
         self.sum = self.sum.saturating_add(value);
-        self.range = Some(match self.range {
-            None => (value, value),
-            Some((least, most)) => (least.min(value), most.max(value)),
-        });
+        self.range = (self.range.0.min(value), self.range.1.max(value));
         let bucket = bucket_of(value);
         match self.buckets.get_mut(self.last) {
             Some((found, n)) if *found == bucket => *n = n.saturating_add(1),
@@ -36,9 +45,14 @@ impl Histogram {
         }
     }
 
-    /// Most values come to a bucket a few places from that of the last.
+    /// Most values come to a bucket near that of the last.
     fn add_near(&mut self, bucket: u32) {
-        let mut at = self.last;
+        let Some(&(last, _)) = self.buckets.get(self.last) else {
+            return self.add_elsewhere(bucket);
+        };
+        // It stands there if all buckets between were hit, else before.
+        let places = bucket as i64 - last as i64;
+        let mut at = (self.last as i64 + places).clamp(0, self.buckets.len() as i64 - 1) as usize;
         for _ in 0..NEAR {
             match self.buckets.get_mut(at) {
                 Some((found, n)) if *found == bucket => {
@@ -88,7 +102,7 @@ impl Histogram {
             seen += u64::from(*n);
             seen >= rank
         })?;
-        let (least, most) = self.range?;
+        let (least, most) = self.range;
         Some(middle(*bucket).clamp(least as f64, most as f64))
     }
 }

@@ -130,34 +130,64 @@ impl Endpoint {
         cx.events.push("established");
     }
 
+    #[inline(always)]
     fn on_established(&mut self, cx: &mut Cx, segment: &Segment) -> u64 {
         self.rx.note_timestamp(segment);
         self.cc.rcv_tsval = segment.tsval_ms.wrapping_add(self.peer_tsoffset);
         self.cc.rcv_tsecr = segment.tsecr_ms;
         let hurry = self.ecn.on_arrival(segment);
         self.rx.hurry_ack(hurry);
-        let only_receives = self.only_receives(segment);
-        if only_receives {
-            self.peer_window.update(segment, self.snd_una);
-        } else if segment.has(ACK) {
+        match self.only_receives(segment) {
+            true => self.on_data_alone(cx, segment),
+            false => self.on_news(cx, segment),
+        }
+    }
+
+    /// A segment that tells the sending half nothing arrives.
+    #[inline(never)]
+    fn on_data_alone(&mut self, cx: &mut Cx, segment: &Segment) -> u64 {
+        self.peer_window.update(segment, self.snd_una);
+        let readable = self.take_data(cx, segment);
+        self.note_limit(cx, None);
+        self.check_space(cx);
+        self.ack_if_due(cx);
+        readable
+    }
+
+    /// A segment that tells the sending half something arrives.
+    #[inline(never)]
+    fn on_news(&mut self, cx: &mut Cx, segment: &Segment) -> u64 {
+        if segment.has(ACK) {
             self.on_ack(cx, segment);
         }
         let readable = match segment.seq_len() {
             0 => 0,
-            _ => {
-                let hurry = self.ecn.accept_cwr(segment);
-                self.rx.hurry_ack(hurry);
-                self.on_data(cx, segment)
-            }
+            _ => self.take_data_of_both(cx, segment),
         };
         // tcp_data_snd_check(), then tcp_ack_snd_check()
-        match only_receives {
-            true => self.note_limit(cx, None),
-            false => self.send_when_allowed(cx),
+        self.send_when_allowed(cx);
+        if self.xmit_timer.probe_is_due() {
+            self.schedule_loss_probe(cx, true);
         }
         self.check_space(cx);
         self.ack_if_due(cx);
         readable
+    }
+
+    /// Out of line: an end that sends receives little.
+    #[inline(never)]
+    fn take_data_of_both(&mut self, cx: &mut Cx, segment: &Segment) -> u64 {
+        self.take_data(cx, segment)
+    }
+
+    #[inline(always)]
+    fn take_data(&mut self, cx: &mut Cx, segment: &Segment) -> u64 {
+        if segment.seq_len() == 0 {
+            return 0;
+        }
+        let hurry = self.ecn.accept_cwr(segment);
+        self.rx.hurry_ack(hurry);
+        self.on_data(cx, segment)
     }
 
     /// Is nothing sent or to be sent that an ACK could tell of, and does this segment's tell nothing? So it is, with all but
@@ -264,7 +294,11 @@ impl Endpoint {
             rexmit = self.alert(cx, before.una, &mut flags, duplicate);
         }
         if flags.set_xmit_timer {
-            self.set_xmit_timer(cx);
+            // What is sent now schedules a probe anew.
+            match rexmit == Rexmit::None && self.may_probe() && !self.board.has_lost() {
+                true => self.xmit_timer.put_off_probe(),
+                false => self.set_xmit_timer(cx),
+            }
         }
         let newly_lost = self.board.lost().wrapping_sub(prior_lost);
         let newly = Newly {

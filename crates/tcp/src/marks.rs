@@ -26,6 +26,14 @@ impl Endpoint {
     pub(super) fn check_ce(&mut self, cx: &mut Cx, segment: &Segment) {
         match self.ecn.on_data(segment.ecn) {
             DataMark::Ignored => {}
+            mark => self.on_ecn(cx, segment, mark),
+        }
+    }
+
+    #[inline(never)]
+    fn on_ecn(&mut self, cx: &mut Cx, segment: &Segment, mark: DataMark) {
+        match mark {
+            DataMark::Ignored => {}
             DataMark::Suspicious => self.rx.enter_quickack(QUICKACKS_ON_CE),
             DataMark::Capable => {
                 let ce = segment.ecn == Ecn::Ce;

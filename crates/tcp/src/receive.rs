@@ -204,7 +204,7 @@ impl Receiver {
     }
 
     /// The rest of what data in order does; returns the bytes readable since `prior`. Most applications read at once.
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, cx: &Cx, segment: &Segment, rto_jiffies: u64, prior: u64) -> u64 {
         // RFC 5681, 4.2: an ACK at once when the last hole is filled.
         let filled = self.data.fill();
@@ -248,6 +248,7 @@ impl Receiver {
 impl Endpoint {
     /// tcp_data_queue(): takes a segment with payload or FIN; returns the
     /// payload that became readable.
+    #[inline(always)]
     pub(super) fn on_data(&mut self, cx: &mut Cx, segment: &Segment) -> u64 {
         let rto_jiffies = self.rto_jiffies(cx);
         let rx = &mut self.rx;
@@ -276,7 +277,15 @@ impl Endpoint {
     }
 
     /// __tcp_ack_snd_check()
+    #[inline]
     pub(super) fn ack_if_due(&mut self, cx: &mut Cx) {
+        if self.rx.acks.is_scheduled() {
+            self.ack_now_or_later(cx);
+        }
+    }
+
+    #[inline(never)]
+    fn ack_now_or_later(&mut self, cx: &mut Cx) {
         let rx = &mut self.rx;
         let rcv_nxt = rx.data.rcv_nxt();
         let full_frame = rx.window.has_full_frame(rcv_nxt);

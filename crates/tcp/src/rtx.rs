@@ -1,6 +1,7 @@
 //! The retransmission queue: what was sent and is not cumulatively acked, in sequence order, threaded a second time in order
 //! of transmission for RACK. As in Linux it is made of skbs, which are cut where what is known of their segments differs.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 /// Selectively acked.
@@ -151,6 +152,8 @@ pub struct RtxQueue {
     /// Oldest and newest transmission among those neither SACKed nor lost.
     head: u32,
     tail: u32,
+    /// Where a segment was found last: the next is mostly the same one or stands beside it.
+    found: Cell<usize>,
 }
 
 impl Default for RtxQueue {
@@ -160,6 +163,7 @@ impl Default for RtxQueue {
             next_id: 0,
             head: NONE,
             tail: NONE,
+            found: Cell::new(0),
         }
     }
 }
@@ -191,12 +195,24 @@ impl RtxQueue {
         if self.skbs[last].id == id {
             return last;
         }
-        if self.skbs.get(1).is_some_and(|skb| skb.id == id) {
-            return 1;
+        self.place_within(id)
+    }
+
+    #[inline(never)]
+    fn place_within(&self, id: u32) -> usize {
+        let found = self.found.get();
+        for near in [found, found + 1, found.wrapping_sub(1), 1] {
+            if self.skbs.get(near).is_some_and(|skb| skb.id == id) {
+                self.found.set(near);
+                return near;
+            }
         }
+        let front_id = self.skbs[0].id;
         let offset = id.wrapping_sub(front_id);
         let before = |skb: &Seg| skb.id.wrapping_sub(front_id) <= offset;
-        self.skbs.partition_point(before) - 1
+        let found = self.skbs.partition_point(before) - 1;
+        self.found.set(found);
+        found
     }
 
     #[inline]
@@ -232,31 +248,40 @@ impl RtxQueue {
         self.skbs.push_back(skb);
     }
 
-    /// Takes what lies whole below `snd_una` off the front, as far as it is of one skb.
+    /// Takes what lies whole below `snd_una` off the front. `each` is shown it, skb by skb.
     #[inline]
-    pub fn pop_below(&mut self, snd_una: u64) -> Option<Seg> {
-        let front = self.skbs.front_mut()?;
-        if front.end_seq() > snd_una {
-            if snd_una <= front.seq || front.first_end_seq() > snd_una {
-                return None;
+    pub fn pop_below(&mut self, snd_una: u64, mut each: impl FnMut(&Seg)) {
+        while let Some(front) = self.skbs.front_mut() {
+            let is_whole = front.end_seq() <= snd_una;
+            let part;
+            let gone = match is_whole {
+                true => &*front,
+                false if snd_una <= front.seq || front.first_end_seq() > snd_una => return,
+                false => {
+                    part = front.cut(front.segs_below(snd_una));
+                    &part
+                }
+            };
+            each(gone);
+            let (in_list, prev, next) = (gone.in_list, gone.prev, gone.next);
+            if is_whole {
+                self.skbs.pop_front();
             }
-            // What refers to the segments that stay calls them by the first of them.
-            let gone = front.cut(front.segs_below(snd_una));
-            if gone.in_list {
-                let name = self.skbs[0].id;
-                self.join(gone.prev, gone.next, (name, name));
+            if in_list {
+                // What refers to segments of an skb that stay calls them by the first of them.
+                let name = self.skbs.front().map_or(NONE, |front| front.id);
+                let names = match is_whole {
+                    true => (next, prev),
+                    false => (name, name),
+                };
+                self.join(prev, next, names);
             }
-            return Some(gone);
+            if !is_whole {
+                return;
+            }
         }
-        let gone = self.skbs.pop_front()?;
-        if gone.in_list {
-            self.join(gone.prev, gone.next, (gone.next, gone.prev));
-        }
-        if self.skbs.is_empty() {
-            // A flow gone idle gives its window's memory back.
-            self.skbs = VecDeque::new();
-        }
-        Some(gone)
+        // A flow gone idle gives its window's memory back.
+        self.skbs = VecDeque::new();
     }
 
     /// Neighbours in the order of transmission get new ones: behind `prev` stands `behind`, before `next` stands `before`.

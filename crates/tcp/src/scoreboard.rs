@@ -327,10 +327,13 @@ impl Scoreboard {
             orig_sack_acked: false,
         };
         let mut delivered = 0;
-        while let Some(skb) = self.rtx.pop_below(snd_una) {
+        let Scoreboard {
+            flight, rtx, skbs, ..
+        } = self;
+        rtx.pop_below(snd_una, |skb| {
             let segs = skb.segs();
             if skb.has(RETRANS | EVER_RETRANS) {
-                self.flight.retrans_out -= segs * u32::from(skb.has(RETRANS));
+                flight.retrans_out -= segs * u32::from(skb.has(RETRANS));
             } else if !skb.has(SACKED) {
                 acked.last_sent_ns = skb.sent_ns;
                 if acked.first_sent_ns == 0 {
@@ -339,13 +342,13 @@ impl Scoreboard {
                 acked.reord = acked.reord.min(skb.seq);
                 acked.orig_sack_acked |= skb.first_end_seq() <= high_seq;
             }
-            self.flight.sacked_out -= segs * u32::from(skb.has(SACKED));
-            self.flight.lost_out -= segs * u32::from(skb.has(LOST));
-            self.skbs -= u64::from(skb.has(SKB_END));
+            flight.sacked_out -= segs * u32::from(skb.has(SACKED));
+            flight.lost_out -= segs * u32::from(skb.has(LOST));
+            *skbs -= u64::from(skb.has(SKB_END));
             delivered += segs * u32::from(!skb.has(SACKED));
-            deliver(&skb);
+            deliver(skb);
             acked.segs += segs;
-        }
+        });
         self.delivered += delivered;
         self.flight.packets_out -= acked.segs;
         self.sacked.remove_below(snd_una);

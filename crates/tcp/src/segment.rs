@@ -97,7 +97,8 @@ impl Segment {
             } else {
                 self.flags & !(PSH | FIN)
             },
-            ..self.clone()
+            sack: self.sack.clone(),
+            ..*self
         };
         self.seq += u64::from(payload_bytes);
         self.payload_bytes -= payload_bytes;

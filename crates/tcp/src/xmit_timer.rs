@@ -18,6 +18,8 @@ pub struct XmitTimer {
     kind: XmitTimerKind,
     /// Doublings of the timeout since an RTT was last measured.
     backoff: u32,
+    /// An ACK asks for a loss probe, unless what is sent because of it does.
+    probe_is_due: bool,
 }
 
 impl XmitTimer {
@@ -26,6 +28,7 @@ impl XmitTimer {
             at_ns: NEVER,
             kind: XmitTimerKind::None,
             backoff: 0,
+            probe_is_due: false,
         }
     }
 
@@ -44,6 +47,19 @@ impl XmitTimer {
     pub fn arm(&mut self, kind: XmitTimerKind, at_ns: u64) {
         self.kind = kind;
         self.at_ns = at_ns;
+        self.probe_is_due = false;
+    }
+
+    /// It is to be that of a loss probe, as soon as the ACK is through.
+    #[inline]
+    pub fn put_off_probe(&mut self) {
+        self.probe_is_due = true;
+    }
+
+    /// Was it put off, and has nothing been armed since?
+    #[inline]
+    pub fn probe_is_due(&self) -> bool {
+        self.probe_is_due
     }
 
     pub fn disarm(&mut self) {

@@ -34,9 +34,9 @@ pub trait App: Send {
     /// The socket took `bytes` of it.
     fn wrote(&mut self, now: Nanos, bytes: u64);
 
-    /// Will it ever write? One that only reads is not asked after each read.
-    fn writes(&self) -> bool {
-        true
+    /// Does it read and do nothing else? Then it is neither told of what it reads nor asked for what it writes.
+    fn only_reads(&self) -> bool {
+        false
     }
 
     /// `bytes` were read, in order.
@@ -278,8 +278,8 @@ impl App for Sink {
         0
     }
     fn wrote(&mut self, _now: Nanos, _bytes: u64) {}
-    fn writes(&self) -> bool {
-        false
+    fn only_reads(&self) -> bool {
+        true
     }
     fn read(&mut self, _now: Nanos, _bytes: u64) {}
 }

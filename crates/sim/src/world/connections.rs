@@ -222,6 +222,7 @@ impl Ends {
         }
         Flow {
             ends: [sender, receiver],
+            receiver_only_reads: apps.receiver.only_reads(),
             apps,
             group: connection.group as u32,
             hosts,

@@ -99,7 +99,7 @@ impl Ends {
     }
 
     /// The NIC of a host hands packets to the stack.
-    #[inline]
+    #[inline(always)]
     pub(super) fn deliver(&mut self, side: Side, packets: &[Passing<()>]) {
         if self.options.capture && side == Side::Sender {
             self.capture_arrived(packets);
@@ -198,7 +198,7 @@ impl Ends {
     #[inline(always)]
     fn receive(&mut self, turn: &mut Turn, segment: &Segment) -> bool {
         let readable = self.call(turn, |tcp, cx| tcp.on_segment(cx, segment));
-        if readable > 0 {
+        if readable > 0 && !(turn.id.side() == Side::Receiver && turn.flow.receiver_only_reads) {
             self.read(turn, readable);
         }
         readable > 0
@@ -208,7 +208,7 @@ impl Ends {
     #[inline(always)]
     fn wake_app(&mut self, turn: &mut Turn, has_read: bool) {
         let writes = turn.id.side() == Side::Sender
-            || turn.flow.apps.receiver.writes()
+            || !turn.flow.receiver_only_reads
             || turn.tcp().rx.fin_received();
         if has_read && turn.tcp().acks_when_read() {
             self.call(turn, |tcp, cx| tcp.send_ack(cx));
@@ -218,7 +218,7 @@ impl Ends {
         }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn read(&mut self, turn: &mut Turn, bytes: u64) {
         let now = Nanos(self.now_ns);
         let flow = &mut turn.flow;

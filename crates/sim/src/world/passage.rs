@@ -76,7 +76,7 @@ impl Sink for Passage<'_> {
         (self.ends.slab.insert(segment), ())
     }
 
-    #[inline]
+    #[inline(never)]
     fn arrived(&mut self, _at_ns: u64, packets: &[Passing<()>]) {
         self.ends.deliver(self.side, packets);
     }

@@ -28,6 +28,8 @@ pub struct AckPolicy {
     /// Delayed-ACK estimate, jiffies; 0: no data yet.
     ato: u64,
     ato_min_jiffies: u64,
+    /// icsk_delack_max: below the other side's least timeout.
+    ato_max_jiffies: u64,
     /// Jiffies of the last data received.
     lrcvtime: u32,
     delack_at_ns: u64,
@@ -50,6 +52,7 @@ pub enum Due {
 
 impl AckPolicy {
     pub fn new(conf: &HostConf) -> AckPolicy {
+        let rto_min_jiffies = conf.us_to_jiffies(conf.settings.tcp_rto_min.as_us());
         AckPolicy {
             ack_scheduled: false,
             ack_now: false,
@@ -60,6 +63,9 @@ impl AckPolicy {
             quick: 0,
             ato: 0,
             ato_min_jiffies: conf.us_to_jiffies(ATO_MIN_US),
+            ato_max_jiffies: conf
+                .us_to_jiffies(DELACK_MAX_US)
+                .min(rto_min_jiffies.saturating_sub(1)),
             lrcvtime: 0,
             delack_at_ns: NEVER,
             compressed_acks: 0,
@@ -195,12 +201,15 @@ impl AckPolicy {
 
     // ---- what to do ------------------------------------------------------
 
-    /// __tcp_ack_snd_check(). `full_frame`: more than a segment was not acknowledged.
+    /// Is there anything that was not acknowledged?
+    #[inline]
+    pub fn is_scheduled(&self) -> bool {
+        self.ack_scheduled
+    }
+
+    /// __tcp_ack_snd_check(), where [`Self::is_scheduled`]. `full_frame`: more than a segment was not acknowledged.
     #[inline]
     pub fn decide(&mut self, full_frame: bool, in_order: bool, rcv_nxt: u64, most: u32) -> Due {
-        if !self.ack_scheduled {
-            return Due::Nothing;
-        }
         if full_frame || self.in_quickack_mode() || self.ack_now {
             return Due::Now;
         }
@@ -243,17 +252,12 @@ impl AckPolicy {
 
     /// tcp_send_delayed_ack(): arms the timer; true: it would fire soon anyway, so the ACK goes now.
     pub fn delay(&mut self, conf: &HostConf, now: Clock, srtt_us: u32) -> bool {
-        let delack_min = conf.us_to_jiffies(ATO_MIN_US);
-        let delack_max = conf.us_to_jiffies(DELACK_MAX_US);
         let mut ato = self.ato;
-        if ato > delack_min && srtt_us > 0 {
-            ato = ato.min(conf.us_to_jiffies(u64::from(srtt_us)).max(delack_min));
+        if ato > self.ato_min_jiffies && srtt_us > 0 {
+            let srtt_jiffies = conf.us_to_jiffies(u64::from(srtt_us));
+            ato = ato.min(srtt_jiffies.max(self.ato_min_jiffies));
         }
-        // icsk_delack_max: below the other side's least timeout.
-        let below_rto = conf
-            .us_to_jiffies(conf.settings.tcp_rto_min.as_us())
-            .saturating_sub(1);
-        ato = ato.min(delack_max).min(below_rto).max(1);
+        ato = ato.min(self.ato_max_jiffies).max(1);
         let at_ns = conf.timer_at(now.ticks, ato);
         if self.delack_at_ns <= now.now_ns + (ato >> 2) * conf.tick_ns {
             return true;
@@ -313,7 +317,7 @@ mod tests {
         acks.schedule();
         assert_eq!(acks.decide(true, true, 1, 44), Due::Now);
         acks.on_ack_sent(true);
-        assert_eq!(acks.decide(true, true, 1, 44), Due::Nothing);
+        assert!(!acks.is_scheduled());
     }
 
     #[test]

@@ -117,6 +117,17 @@ impl ReceiveWindow {
     /// __tcp_select_window(); also: is less than half of the buffer free?
     #[inline]
     fn select(&self, waiting_bytes: u64) -> (u64, bool) {
+        if waiting_bytes == 0 {
+            // All of the buffer is free.
+            let free = self.win_from_space(self.rcvbuf_bytes);
+            return (self.in_whole_units(free.min(self.rcv_ssthresh)), false);
+        }
+        self.select_of_rest(waiting_bytes)
+    }
+
+    /// The same where something takes a part of the buffer.
+    #[inline(never)]
+    fn select_of_rest(&self, waiting_bytes: u64) -> (u64, bool) {
         let full = self
             .window_clamp
             .min(self.win_from_space(self.rcvbuf_bytes));
