@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use knee_collect::KernelError;
 use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::stat::fstat;
 
 use super::enter::refused;
 
@@ -40,6 +41,12 @@ impl Namespace {
         let file = "/proc/thread-self/ns/net";
         let fd = File::open(file).map_err(KernelError::system(format!("open {file}")))?;
         Ok(Namespace { fd: fd.into() })
+    }
+
+    /// By which other processes know it.
+    pub fn inode(&self) -> Result<u64, KernelError> {
+        let found = fstat(&self.fd).map_err(KernelError::system("look at a network namespace"))?;
+        Ok(found.st_ino)
     }
 
     /// The calling thread goes there.

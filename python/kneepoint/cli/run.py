@@ -50,7 +50,7 @@ def _run(files: Sequence[Path], options: Options) -> int:
 
     if options.resume:
         return _resume(files, options)
-    api.check_engine(options.engine or "sim", options.bpf, options.programs_as_root)
+    api.check_engine(options.engine or "sim", options.bpf, options.programs_as_root, options.measure, options.workers)
     stems = [file.stem for file in files]
     if options.out and len(set(stems)) < len(stems):
         twice = next(stem for stem in stems if stems.count(stem) > 1)
@@ -102,6 +102,7 @@ def _resume(files: Sequence[Path], options: Options) -> int:
             engine=options.engine,
             bpf=options.bpf,
             programs_as_root=options.programs_as_root,
+            measure=options.measure,
             workers=options.workers,
             cluster=options.cluster,
             parts=options.parts,

@@ -49,6 +49,7 @@ def run_all(jobs: Iterable[Job], options: Options) -> int:
                 engine=options.engine or "sim",
                 bpf=options.bpf,
                 programs_as_root=options.programs_as_root,
+                measure=options.measure,
                 workers=options.workers,
                 cluster=options.cluster,
                 parts=options.parts,
@@ -95,6 +96,7 @@ def engine_words(options: Options) -> list[str]:
     return [
         *(["--engine", options.engine] if options.engine else []),
         *(flag for flag, given in flags.items() if given),
+        *(["--measure", ",".join(options.measure)] if options.measure else []),
     ]
 
 

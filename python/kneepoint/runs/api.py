@@ -42,6 +42,7 @@ def run(
     engine: str | None = None,
     bpf: bool = False,
     programs_as_root: bool = False,
+    measure: Sequence[str] = (),
     workers: int | None = None,
     cluster: str | None = None,
     parts: str | None = None,
@@ -56,7 +57,8 @@ def run(
     `out`: a folder to write; None keeps everything in memory. `resume`: go on with the run in `out`. `force`: replace
     a run in `out`. `engine`: "sim" (the default) or "kernel", the host's own TCP stack, in real time; `bpf`: there, our
     build of each algorithm also where the kernel has its own; `programs_as_root`: there, root's programs of the
-    scenario run as root, and not as the user who called sudo, or nobody. `workers`: repetitions at once, by default one
+    scenario run as root, and not as the user who called sudo, or nobody; `measure`: there, instruments for what a
+    repetition costs the host (docs/profile.md). `workers`: repetitions at once, by default one
     per processor, which changes no result of the simulator; one on the kernel. `cluster`: the address of a Dask
     scheduler whose workers run it, or "local:4" for four processes here; `parts`: where these leave finished units, a
     folder or a URL that fsspec knows, by default in `out` (docs/cluster.md).
@@ -74,6 +76,7 @@ def run(
         meta = RunFolder.open(folder).read_json()
         text, file = meta["scenario"], meta["file"]
         engine, bpf = engine or meta["engine"], bpf or meta.get("bpf", False)
+        measure = measure or meta.get("measure", ())
     else:
         raise UsageError("run(): expected a scenario (a path or its text) or its keys as keyword arguments.")
     try:
@@ -86,6 +89,7 @@ def run(
             engine=engine or "sim",
             bpf=bpf,
             programs_as_root=programs_as_root,
+            measure=measure,
             workers=workers,
             cluster=cluster,
             parts=parts,
@@ -195,6 +199,7 @@ def run_text(
     engine: str = "sim",
     bpf: bool = False,
     programs_as_root: bool = False,
+    measure: Sequence[str] = (),
     workers: int | None = None,
     cluster: str | None = None,
     parts: str | None = None,
@@ -204,21 +209,21 @@ def run_text(
 ) -> Run:
     """Parses and runs; nothing is written before the scenario has been found good. `scenario`: what `parse` made of the
     text, where that is known."""
-    check_engine(engine, bpf, programs_as_root)
+    check_engine(engine, bpf, programs_as_root, measure, workers)
     _check_cluster(cluster, parts, engine, workers, out)
     count = workers if workers is not None else engines.default_workers(engine)
     if count < 1:
         raise UsageError(f"workers: got {count}; expected 1 or more.")
     scenario = scenario or parse(text, file)
     watcher = watcher or Watcher()
-    meta = manifest.describe(scenario, text, file, command or _command(file), engine, bpf)
+    meta = manifest.describe(scenario, text, file, command or _command(file), engine, bpf, measure)
     has_programs = engine == "kernel" and engines.runs_programs(scenario.cells)
     user = None
     if has_programs or programs_as_root:
         from . import run_as
 
         user = run_as.of_programs(programs_as_root)
-    job = engines.Job(scenario, text, file, bpf=bpf, user=user if has_programs else None)
+    job = engines.Job(scenario, text, file, bpf=bpf, user=user if has_programs else None, measure=tuple(measure))
     if out is None:
         return _run_in_memory(job, meta, count, watcher)
     if cluster is None:
@@ -231,7 +236,13 @@ def run_text(
         )
 
 
-def check_engine(engine: str, bpf: bool, programs_as_root: bool = False) -> None:
+def check_engine(
+    engine: str,
+    bpf: bool,
+    programs_as_root: bool = False,
+    measure: Sequence[str] = (),
+    workers: int | None = None,
+) -> None:
     """Refuses what no engine can be asked."""
     if engine not in engines.NAMES:
         raise UsageError(f'engine: got "{engine}"; expected one of {", ".join(engines.NAMES)}.')
@@ -241,6 +252,10 @@ def check_engine(engine: str, bpf: bool, programs_as_root: bool = False) -> None
         raise UsageError(
             f"programs_as_root: got it with the engine {engine}; expected the engine kernel, which runs them."
         )
+    if measure:
+        from . import measuring
+
+        measuring.check(measure, engine, workers)
 
 
 def _check_cluster(cluster: str | None, parts: str | None, engine: str, workers: int | None, out: Path | None) -> None:

@@ -33,7 +33,7 @@ class Job:
 
     `parts`: the folder that a simulated repetition's rows go to while it runs; None keeps them in memory. `bpf`: the
     kernel engine takes our build of an algorithm also where the kernel has its own. `user`: who the scenario's programs
-    run as; None where it has none.
+    run as; None where it has none. `measure`: instruments for what a repetition costs the host, of the kernel engine.
     """
 
     scenario: _core.Scenario
@@ -43,6 +43,7 @@ class Job:
     parts: RunFolder | None = None
     bpf: bool = False
     user: User | None = None
+    measure: tuple[str, ...] = ()
 
 
 class Simulator:

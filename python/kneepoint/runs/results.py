@@ -83,6 +83,16 @@ class Run:
         """External programs that ran, and what they measured; of the kernel engine."""
         return self.table("programs")
 
+    @property
+    def host_costs(self) -> Table:
+        """What the instruments counted; of the kernel engine."""
+        return self.table("host_costs")
+
+    @property
+    def stacks(self) -> Table:
+        """What the processors were doing, sampled; of the kernel engine."""
+        return self.table("stacks")
+
     def table(self, name: str) -> Table:
         """A table by name. Raises `MissingTable`."""
         if name not in self._tables:
@@ -128,11 +138,14 @@ class Run:
     @cached_property
     def summary(self) -> Summary:
         """Metrics with intervals, and verdicts."""
-        from . import groups, summary
+        from . import groups, hosts, summary
 
-        programs = self.programs.arrow() if "programs" in tables.of_engine(self.meta["engine"]) else None
+        on_kernel = self.meta["engine"] == "kernel"
+        programs = self.programs.arrow() if on_kernel else None
+        cpu = self.rows("cpu", hosts.OF_CPU) if on_kernel else None
+        host_costs = self.host_costs.arrow() if self.meta.get("measure") else None
         queue = self.batches("queue", groups.OF_QUEUE)
-        return summary.summarise(self.flows, queue, self.meta["cells"], programs)
+        return summary.summarise(self.flows, queue, self.meta["cells"], programs, cpu, host_costs)
 
     @cached_property
     def doubts(self) -> list[Doubt]:
