@@ -93,6 +93,7 @@ UNITS = {
     "share": "share of 1",
     "per_sec": "1/s",
     "segments": "segments",
+    "ns": "ns",
 }
 
 
@@ -117,6 +118,12 @@ def written(tables: dict[str, list[dict[str, str]]]) -> str:
         rows = [[code(c["name"]), c["type"], c["unit"], c["doc"], c["source"]] for c in listed]
         parts.append(f"### {name}\n\n{table(header, rows)}")
     return "\n".join(parts)
+
+
+def host_counters() -> str:
+    """Every counter of the table `host_costs`."""
+    rows = [[code(one["name"]), one["unit"], one["doc"]] for one in _core.profile_registry()["counters"]]
+    return table(["counter", "unit", "meaning"], rows)
 
 
 def algorithms() -> str:
@@ -412,6 +419,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "imports": imports,
     "record": lambda: written(_core.record_tables()),
     "trace": lambda: written(_core.trace_tables()),
+    "profile": lambda: written(_core.profile_registry()["tables"]),
+    "host_counters": host_counters,
     "algorithms": algorithms,
     "queues": queues,
     "metrics": metrics,

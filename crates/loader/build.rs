@@ -50,7 +50,7 @@ fn main() {
     }
     code.push_str("];\n");
     let mut tracers = String::new();
-    for name in ["tcp", "qdisc"] {
+    for name in ["tcp", "qdisc", "host", "stacks"] {
         let bytes = match built {
             true => format!("include_bytes!(\"{out}/trace_{name}.bpf.o\")"),
             false => "&[]".into(),

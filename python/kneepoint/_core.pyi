@@ -94,6 +94,10 @@ class LabOutput:
     @property
     def programs(self) -> ArrowTable: ...
     @property
+    def host_costs(self) -> ArrowTable: ...
+    @property
+    def stacks(self) -> ArrowTable: ...
+    @property
     def data_packets(self) -> int:
         """Data packets that entered the path."""
 
@@ -213,7 +217,7 @@ class Scenario:
         *,
         algorithms: Mapping[str, str],
         output: str,
-        progress: Callable[[int], object],
+        progress: Callable[[dict[str, Any]], object],
         run_as: str | None = None,
     ) -> LabOutput:
         """Runs one repetition on the kernel; only in a process that `enter_lab` returned in.
@@ -365,6 +369,29 @@ def record_tables() -> dict[str, list[dict[str, str]]]:
 
 def trace_tables() -> dict[str, list[dict[str, str]]]:
     """Columns of the tables of `trace_tcp`, in the form of `tables()`."""
+
+def profile_registry() -> dict[str, Any]:
+    """What `HostSession` knows: `tables`, in the form of `tables()`; `counters` of the table `host_costs`: `name`
+    `unit` `doc`; `instruments`: `name` `summary` str · `bpf` bool."""
+
+class HostSession:
+    """An interval in which the costs of this host's network are measured. It belongs to the thread that made it.
+
+    `asked` is a JSON object: `instruments`, `stacks_hz`, `netns` (inode and path of the one network namespace that
+    counts, or null), `pid` (the one process whose threads and stacks count, or null), `is_lab` (the namespaces of
+    `list` count, each for itself). Raises `KernelUnsupported`, `UsageError`.
+    """
+
+    def __init__(self, asked: str) -> None: ...
+    def list(self, sender: int, receiver: int) -> None:
+        """The hosts of a lab, by the inodes of their network namespaces."""
+
+    def begin(self) -> None:
+        """The interval begins."""
+
+    def finish(self, cell: int = 0, rep: int = 0) -> tuple[dict[str, ArrowTable], dict[str, Any]]:
+        """It ends, and the programs leave the kernel: its tables, in rows of that cell and repetition, and `seconds`
+        float · `idle_samples` `lost_samples` `unreadable` int · `cost`, as `trace_tcp` has it."""
 
 def duration_ns(what: str, text: str) -> int:
     """`100ms` in nanoseconds. Raises `UsageError`, which begins with `what`."""

@@ -28,8 +28,8 @@ ALLOWED: dict[str, set[str]] = {
 DOORS = {"__init__.py", "__main__.py"}
 """Modules beside the rooms that lead into them; the others serve every room, and import none."""
 
-READERS = {"runs.groups", "runs.results", "runs.summary", "runs.api", "live.trace"}
-"""What pages may read a run or a trace with: never what runs or takes one."""
+READERS = {"runs.groups", "runs.results", "runs.summary", "runs.api", "live.profile", "live.trace"}
+"""What pages may read a run, a profile or a trace with: never what runs or takes one."""
 
 
 @cache

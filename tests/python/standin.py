@@ -52,6 +52,7 @@ def measured(request: dict[str, Any], exit_code: int) -> tuple[dict[str, pa.Tabl
         found["flows"] = found["flows"].set_column(at, found["flows"].schema.field(name), nulls)
     link = {"cell": cell, "rep": rep, "direction": "data", "backend": "user", "kept_up": True}
     found["links"] = rows_of("links", [link])
+    found["host_costs"], found["stacks"] = rows_of("host_costs", []), rows_of("stacks", [])
     found["cpu"] = rows_of("cpu", [{"cell": cell, "rep": rep, "t_ns": 0, "name": "cpu0", "run_us": 0}])
     here = Path(request["output"])
     here.mkdir(parents=True, exist_ok=True)

@@ -43,6 +43,7 @@ VERBS: dict[str, list[str]] = {
     "load": ["load", "reno"],
     "unload": ["unload", "reno"],
     "trace": ["trace", "--qdisc", "-q"],
+    "profile": ["profile", "--no-bpf", "--no-softnet", "--for", "100ms", "--out", "OUT", "-q"],
     "conform": ["conform", "--out", "OUT", "-q"],
 }
 """A command of each verb that prints."""

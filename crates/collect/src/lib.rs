@@ -18,6 +18,8 @@ pub mod sock_diag;
 pub mod sysctl;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod threads;
+pub mod totals;
 mod turning_point;
 
 pub use error::KernelError;

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use knee_collect::KernelError;
 use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::stat::fstat;
 
 use super::enter::refused;
 
@@ -47,6 +48,12 @@ impl Namespace {
         let fd = self.fd.try_clone();
         let fd = fd.map_err(KernelError::system("hold a lab's network namespace"))?;
         Ok(Namespace { fd })
+    }
+
+    /// By which other processes know it.
+    pub fn inode(&self) -> Result<u64, KernelError> {
+        let found = fstat(&self.fd).map_err(KernelError::system("look at a network namespace"))?;
+        Ok(found.st_ino)
     }
 
     /// The calling thread goes there.

@@ -1,6 +1,7 @@
 //! One repetition of a cell on the real kernel.
 
 mod cpu;
+mod moment;
 mod options;
 mod programs;
 
@@ -15,6 +16,7 @@ use knee_units::Nanos;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use cpu::Cpu;
+pub use moment::Moment;
 pub use options::Options;
 use programs::Programs;
 
@@ -51,8 +53,7 @@ pub struct Output {
 
 /// Runs one repetition. The caller is the first process of a lab ([`crate::enter`]).
 ///
-/// `progress` hears the time reached now and then; false ends the run with
-/// [`KernelError::Cancelled`].
+/// `progress` hears of each [`Moment`]; false ends the run with [`KernelError::Cancelled`].
 ///
 /// # Errors
 /// The lab cannot be made, or one of its processes fails.
@@ -60,7 +61,7 @@ pub fn run_in_lab(
     cell: &Cell,
     rep: u32,
     options: &Options,
-    progress: &mut dyn FnMut(Nanos) -> bool,
+    progress: &mut dyn FnMut(Moment) -> bool,
 ) -> Result<Output, KernelError> {
     refuse_blocking(cell)?;
     refuse_pacing(cell)?;
@@ -71,6 +72,8 @@ pub fn run_in_lab(
     let flows = traffic::flows(cell, rep);
     crate::check_flows(flows.len() as u32)?;
     let lab = Lab::build(cell, &congestion)?;
+    let (sender, receiver) = (lab.sender.inode()?, lab.receiver.inode()?);
+    tell(progress, Moment::Built { sender, receiver })?;
     Repetition::start(cell, rep, options, lab, &flows, &congestion)?.run(progress)
 }
 
@@ -199,7 +202,7 @@ impl<'a> Repetition<'a> {
         })
     }
 
-    fn run(mut self, progress: &mut dyn FnMut(Nanos) -> bool) -> Result<Output, KernelError> {
+    fn run(mut self, progress: &mut dyn FnMut(Moment) -> bool) -> Result<Output, KernelError> {
         let punctual = Punctual::request();
         self.sampler.realtime = punctual.granted;
         let outcome = self.watch(progress);
@@ -210,7 +213,7 @@ impl<'a> Repetition<'a> {
     }
 
     /// Until the duration is over or all work is done.
-    fn watch(&mut self, progress: &mut dyn FnMut(Nanos) -> bool) -> Result<(), KernelError> {
+    fn watch(&mut self, progress: &mut dyn FnMut(Moment) -> bool) -> Result<(), KernelError> {
         let end_ns = self.start_ns + self.cell.duration.0;
         sleep_until(self.start_ns);
         self.cpu.start();
@@ -227,12 +230,11 @@ impl<'a> Repetition<'a> {
             if now_ns >= next_cpu_ns {
                 self.watch_cpu(now_ns);
                 next_cpu_ns += CPU_INTERVAL_NS;
-                if !progress(Nanos(now_ns - self.start_ns)) {
-                    return Err(KernelError::Cancelled);
-                }
+                tell(progress, Moment::At(Nanos(now_ns - self.start_ns)))?;
             }
             if !warmed && now_ns >= warm_ns {
                 warmed = true;
+                tell(progress, Moment::Warm)?;
                 self.sampler
                     .sample(warm_ns - self.start_ns, self.start_ns)?;
                 self.sampler.start_measuring(monotonic_ns() - self.start_ns);
@@ -246,7 +248,7 @@ impl<'a> Repetition<'a> {
                 next_sample_ns += interval_ns * (1 + missed);
             }
             if now_ns >= end_ns || self.is_done() {
-                return Ok(());
+                return tell(progress, Moment::Over);
             }
             let next_ns = next_sample_ns.min(next_cpu_ns).min(end_ns);
             let next_ns = if warmed {
@@ -324,6 +326,13 @@ impl<'a> Repetition<'a> {
         };
         rows::finish(self.sampler, reports, &mut output);
         Ok(output)
+    }
+}
+
+fn tell(progress: &mut dyn FnMut(Moment) -> bool, moment: Moment) -> Result<(), KernelError> {
+    match progress(moment) {
+        true => Ok(()),
+        false => Err(KernelError::Cancelled),
     }
 }
 

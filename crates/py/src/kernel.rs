@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use knee_lab::RunAs;
-use knee_lab::run::{Options, run_in_lab};
+use knee_lab::run::{Moment, Options, run_in_lab};
 use knee_scenario::Cell;
-use knee_units::Nanos;
+use knee_tables::{HostCosts, Stacks};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::arrow::ArrowTable;
 use crate::errors;
@@ -24,6 +25,9 @@ pub struct LabOutput {
     cpu: Py<ArrowTable>,
     links: Py<ArrowTable>,
     programs: Py<ArrowTable>,
+    /// Without rows: the front measures them, outside the lab.
+    host_costs: Py<ArrowTable>,
+    stacks: Py<ArrowTable>,
     data_packets: u64,
     /// Of the lab, as a JSON object.
     facts: String,
@@ -54,8 +58,8 @@ pub fn run(
     let mut raised = None;
     // The interpreter is held throughout: this process does nothing else, and
     // its forks must not find a lock in a thread that they do not have.
-    let result = run_in_lab(cell, rep, &options, &mut |now: Nanos| {
-        raised = progress.call1(py, (now.0,)).err();
+    let result = run_in_lab(cell, rep, &options, &mut |moment: Moment| {
+        raised = tell(py, progress, moment).err();
         raised.is_none()
     });
     if let Some(error) = raised {
@@ -71,8 +75,24 @@ pub fn run(
         cpu: Py::new(py, ArrowTable::new(found.cpu))?,
         links: Py::new(py, ArrowTable::new(found.links))?,
         programs: Py::new(py, ArrowTable::new(found.programs))?,
+        host_costs: Py::new(py, ArrowTable::new(HostCosts::default()))?,
+        stacks: Py::new(py, ArrowTable::new(Stacks::default()))?,
         data_packets: found.data_packets,
         facts: found.facts.to_json(),
         warnings: found.warnings,
     })
+}
+
+/// Calls the watcher with the words of the moment.
+fn tell(py: Python<'_>, progress: &Py<PyAny>, moment: Moment) -> PyResult<()> {
+    let said = PyDict::new(py);
+    match moment {
+        Moment::Built { sender, receiver } => {
+            said.set_item("hosts", (sender, receiver))?;
+        }
+        Moment::Warm => said.set_item("measuring", true)?,
+        Moment::At(now) => said.set_item("t_ns", now.0)?,
+        Moment::Over => said.set_item("measuring", false)?,
+    }
+    progress.call1(py, (said,)).map(drop)
 }

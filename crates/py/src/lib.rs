@@ -9,6 +9,7 @@ mod asked;
 mod errors;
 mod export;
 mod folder;
+mod host;
 mod import;
 mod kernel;
 mod loader;
@@ -35,6 +36,8 @@ mod _core {
     use crate::folder::{
         Folder, Lock, Unfinished, allow_foreign_folders, check_readable, unfinished,
     };
+    #[pymodule_export]
+    use crate::host::{HostSession, profile_registry};
     #[pymodule_export]
     use crate::import::{import_files, importers};
     #[pymodule_export]

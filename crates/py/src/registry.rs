@@ -7,8 +7,9 @@ use knee_run::algorithm_param;
 use knee_scenario::workload::WORKLOADS;
 use knee_scenario::workload::sizes::SIZES;
 use knee_tables::{
-    Acks, Column, Connections, CpuSamples, Events, Flows, Links, Programs, QueueSamples, Samples,
-    Table, TcpInfoSamples, TraceEvents, Values,
+    Acks, Column, Connections, CpuSamples, Events, Flows, Histograms, HostCosts, Links, Processors,
+    Programs, QueueSamples, Samples, SoftirqRows, Stacks, Table, TcpInfoSamples, ThreadRows,
+    TraceEvents, Values,
 };
 use knee_transit::impairment::{IMPAIRMENTS, ImpairmentSpec};
 use knee_transit::loss;
@@ -182,6 +183,20 @@ pub fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     add_table::<CpuSamples>(&dict)?;
     add_table::<Links>(&dict)?;
     add_table::<Programs>(&dict)?;
+    add_table::<HostCosts>(&dict)?;
+    add_table::<Stacks>(&dict)?;
+    Ok(dict)
+}
+
+/// Columns of the tables that `knee profile` writes.
+pub(crate) fn profile_tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    add_table::<HostCosts>(&dict)?;
+    add_table::<Stacks>(&dict)?;
+    add_table::<Histograms>(&dict)?;
+    add_table::<Processors>(&dict)?;
+    add_table::<SoftirqRows>(&dict)?;
+    add_table::<ThreadRows>(&dict)?;
     Ok(dict)
 }
 

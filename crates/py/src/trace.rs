@@ -170,7 +170,7 @@ pub fn trace_qdisc<'py>(
     Ok(dict)
 }
 
-fn cost<'py>(py: Python<'py>, cost: &Cost) -> PyResult<Bound<'py, PyDict>> {
+pub fn cost<'py>(py: Python<'py>, cost: &Cost) -> PyResult<Bound<'py, PyDict>> {
     let programs = PyList::empty(py);
     for program in &cost.programs {
         let entry = PyDict::new(py);

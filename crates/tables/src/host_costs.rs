@@ -21,9 +21,9 @@ table! {
     "stacks" Stacks of Stack {
         cell: i32, "", "kneepoint", "cell of the matrix; 0 in a profile of a live host";
         rep: i32, "", "kneepoint", "repetition, from 0; 0 in a profile of a live host";
-        stack: String, "", "stack traces of the kernel", "folded: the program, then its functions from the outermost to the innermost, with ; between; [k] ends the names of the kernel's functions";
+        stack: String, "", "stack traces of the kernel", "folded: the program, then its functions from the outermost to the innermost, with ; between; _[k] ends the names of the kernel's functions";
         samples: i64, "", "perf_event_open(2)", "samples with this stack";
-        class: &'static str, "", "kneepoint", "what the work was for: data copy, skb, memory, TCP/IP, netdev, scheduler, lock, timer, syscall, BPF, user, other";
+        class: &'static str, "", "kneepoint", "what the work was for: data copy, skb, memory, TCP/IP, netdev, scheduler, lock, timer, entry, BPF, user, other";
     }
 }
 
@@ -57,12 +57,12 @@ pub const COUNTERS: &[HostCounter] = &[
     of("softirq_net_tx_ns", "ns", "time in the softirq that frees and restarts what is sent"),
     of("softirq_timer_ns", "ns", "time in the softirqs that run timers, high-resolution ones included"),
     of("softirq_sched_ns", "ns", "time in the softirq that moves tasks between processors"),
-    of("ring_drops", "packets", "packets that a device dropped because its receive ring was full"),
+    of("ring_drops", "packets", "packets that a device dropped because its receive ring was full; likewise"),
     of("backlog_drops", "packets", "packets that a processor's backlog had no room for"),
     of("backlog_squeezes", "rounds", "rounds of receiving that ended with packets left, for want of time or budget"),
     of("backlog_flow_limits", "packets", "packets that the backlog's flow limit dropped"),
     of("backlog_rps", "interrupts", "wake-ups of a processor to receive what another one steered to it (RPS)"),
-    of("retransmits", "segments", "TCP segments sent again"),
+    of("retransmits", "segments", "TCP segments sent again; of the network namespace that was asked for, or else of the caller's"),
     of("cpu_ns", "ns", "time that processors were busy, interrupts included"),
     of("cpu_softirq_ns", "ns", "of that: in softirqs"),
     of("wakeups", "tasks", "tasks that were made ready to run"),

@@ -10,6 +10,7 @@ mod histogram;
 mod host_costs;
 mod kept;
 mod links;
+mod profile;
 mod programs;
 mod queue;
 mod samples;
@@ -23,6 +24,10 @@ pub use histogram::Histogram;
 pub use host_costs::{COUNTERS, HostCost, HostCosts, HostCounter, Stack, Stacks};
 pub use kept::KeptSamples;
 pub use links::{Link, Links};
+pub use profile::{
+    HistogramRow, Histograms, ProcessorRow, Processors, SoftirqRow, SoftirqRows, ThreadRow,
+    ThreadRows,
+};
 pub use programs::{Program, Programs};
 pub use queue::{QueueSample, QueueSamples};
 pub use samples::{Sample, Samples};

@@ -24,6 +24,7 @@ VERBS = {
     "import": "importing:group",
     "list": "list",
     "load": "load",
+    "profile": "profile",
     "record": "record",
     "report": "report",
     "run": "run",

@@ -53,7 +53,14 @@ def command(algorithms: tuple[str, ...], **given: Any) -> int:
     settings |= {name: given.pop(name) for name in ("duration", "warmup", "repeat", "seed", "workload")}
     settings["set"] = compose.assignments(given.pop("set_"))
     options = Options(**given)
-    api.check_engine(options.engine or "sim", options.bpf, options.programs_as_root, options.allow_host_settings)
+    api.check_engine(
+        options.engine or "sim",
+        options.bpf,
+        options.programs_as_root,
+        options.allow_host_settings,
+        options.measure,
+        options.workers,
+    )
     with by_option("knee compare", of_compare(settings["set"])):
         text, file = compose.comparison(algorithms, **settings), "<command line>"
         scenario = api.parse(text, file)

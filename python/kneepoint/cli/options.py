@@ -76,6 +76,7 @@ class Options:
     bpf: bool = False
     programs_as_root: bool = False
     allow_host_settings: bool = False
+    measure: tuple[str, ...] = ()
     cluster: str | None = None
     parts: str | None = None
 
@@ -122,6 +123,14 @@ def running_options(command: Command) -> Command:
 def planning_options(command: Command) -> Command:
     """Options of `run` and `compare`."""
     for option in (
+        click.option(
+            "--measure",
+            metavar="NAMES",
+            default="",
+            callback=lambda context, option, given: tuple(filter(None, given.split(","))),
+            help="With --engine kernel: measure what a repetition costs the host; some of timers, packets, polls, "
+            "softirqs, wakeups, stacks, softnet with commas between (docs/profile.md).",
+        ),
         click.option("--report", is_flag=True, help="Write DIR/report.html besides."),
         click.option("--dry-run", is_flag=True, help="Print the cells, their BDP and buffer, and run nothing."),
         click.option("--force", is_flag=True, help="Replace the run that DIR holds."),

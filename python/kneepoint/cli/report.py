@@ -15,6 +15,7 @@ from .options import PATH, Whole, foreign, is_given, quiet_option
 
 @click.command("report", short_help="Write the report of a folder of tables, or one figure.")
 @click.argument("run", metavar="DIR", type=PATH)
+@click.option("--against", metavar="DIR", type=PATH, help="Of a profile: lay this other profile beside it.")
 @click.option("--out", metavar="FILE", type=PATH, help="By default DIR/report.html or DIR/FIGURE.FORMAT.")
 @click.option("--figure", metavar="NAME", help="Write only this figure.")
 @click.option(
@@ -32,14 +33,31 @@ from .options import PATH, Whole, foreign, is_given, quiet_option
 )
 @foreign
 @quiet_option
-def command(run: Path, out: Path | None, figure: str | None, format: str, condition: int | None, quiet: bool) -> int:
-    """Write the report of DIR, which run, record, import or trace wrote: one HTML file that opens offline.
+def command(
+    run: Path,
+    against: Path | None,
+    out: Path | None,
+    figure: str | None,
+    format: str,
+    condition: int | None,
+    quiet: bool,
+) -> int:
+    """Write the report of DIR, which run, record, import, trace or profile wrote: one HTML file that opens offline.
 
     Of a run it has the statistics and every figure that applies; of the others where the rows come from, the tables,
     and the connections that sent most over time (--figure timeseries).
     """
     if is_given("format") and figure is None:
         raise click.UsageError(f"--format: got {format} without --figure NAME; expected both. A report is HTML.")
+    from kneepoint.live import profile
+
+    if profile.is_profile(run):
+        if figure is not None or condition is not None:
+            raise click.UsageError(f"--figure, --condition: {run} is a profile, whose page has one figure.")
+        _profile_report(run, against, out, quiet)
+        return 0
+    if against is not None:
+        raise click.UsageError(f"--against: got {against}; expected none, because {run} is no profile.")
     write(run, out, figure, format, condition, quiet=quiet)
     return 0
 
@@ -98,3 +116,16 @@ def _trace_report(
     with Phase("Drawing the figure", quiet=quiet):
         trace_page.save(trace.read(run), target)
     tell(f"Figure: {target}")
+
+
+def _profile_report(run: Path, against: Path | None, out: Path | None, quiet: bool) -> None:
+    """The page of a profile, or of two side by side."""
+    from kneepoint.live import profile
+    from kneepoint.pages import profile_page
+    from kneepoint.runs.progress import Phase
+
+    target = out or run / "profile.html"
+    other = profile.read(against) if against is not None else None
+    with Phase("Writing the report", quiet=quiet):
+        profile_page.save(profile.read(run), target, other)
+    say.line(f"Report: {target}")

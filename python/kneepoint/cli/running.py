@@ -50,6 +50,7 @@ def run_all(jobs: Iterable[Job], options: Options) -> int:
                 bpf=options.bpf,
                 programs_as_root=options.programs_as_root,
                 allow_host_settings=options.allow_host_settings,
+                measure=options.measure,
                 workers=options.workers,
                 cluster=options.cluster,
                 parts=options.parts,
@@ -100,6 +101,7 @@ def engine_words(options: Options) -> list[str]:
     return [
         *(["--engine", options.engine] if options.engine else []),
         *(flag for flag, given in flags.items() if given),
+        *(["--measure", ",".join(options.measure)] if options.measure else []),
     ]
 
 

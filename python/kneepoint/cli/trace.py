@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +14,7 @@ from kneepoint.errors import UsageError
 from kneepoint.say import aligned
 
 from .options import Whole, foreign, json_option, out_option, quiet_option
+from .until import seconds, until_ctrl_c
 
 if TYPE_CHECKING:
     from kneepoint.live.qdiscs import Latency
@@ -82,7 +80,7 @@ def _trace(
             "knee trace: got no connection; expected CONNECTION, --port or --address (or --qdisc). `--address "
             "0.0.0.0/0` takes every connection over IPv4."
         )
-    seconds = _seconds(length)
+    wanted = seconds(length)
     folder = out or next_free(_RUNS, "trace")
     progress, loading = Line(quiet=quiet), Phase(_LOADING, quiet=quiet)
     writing = Phase("Writing the tables", quiet=quiet, later=True)
@@ -95,14 +93,14 @@ def _trace(
         progress.end()
         writing.begin()
 
-    with _until_ctrl_c() as stop, loading, progress, writing:
+    with until_ctrl_c() as stop, loading, progress, writing:
         found = trace.connections(
             folder,
             connection,
             port=port,
             address=address,
             netns=netns,
-            seconds=seconds,
+            seconds=wanted,
             stop=stop,
             command=provenance.command_line("knee", *sys.argv[1:]),
             progress=tell,
@@ -147,7 +145,7 @@ def _trace_qdiscs(*, device: str | None, netns: str | None, length: str | None, 
     from kneepoint.pages import told
     from kneepoint.runs.progress import Line, Phase
 
-    seconds = _seconds(length)
+    wanted = seconds(length)
     progress, loading = Line(quiet=quiet), Phase(_LOADING, quiet=quiet)
 
     def tell(so_far: float) -> None:
@@ -159,8 +157,8 @@ def _trace_qdiscs(*, device: str | None, netns: str | None, length: str | None, 
         if not quiet:
             say.warn(f"knee trace: {_gone(device, at)} No packet can be seen until it is back.")
 
-    with _until_ctrl_c() as stop, loading, progress:
-        found = qdiscs.qdiscs(device=device, netns=netns, seconds=seconds, stop=stop, progress=tell, gone=gone)
+    with until_ctrl_c() as stop, loading, progress:
+        found = qdiscs.qdiscs(device=device, netns=netns, seconds=wanted, stop=stop, progress=tell, gone=gone)
     if json:
         whole = {
             "schema": 1,
@@ -222,22 +220,3 @@ def _cost(cost: dict[str, Any], seconds: float) -> Iterator[str]:
     from kneepoint.pages import told
 
     return (f"{where}: {much}" for where, much in told.cost(cost, seconds))
-
-
-def _seconds(length: str | None) -> float | None:
-    from kneepoint import _core
-
-    return None if length is None else _core.duration_ns("--for", length) / 1e9
-
-
-@contextmanager
-def _until_ctrl_c() -> Iterator[threading.Event]:
-    """Ctrl-C and SIGTERM end the trace, whose results are what was asked for."""
-    stop = threading.Event()
-    numbers: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in numbers}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""A folder of tables, whatever wrote them: a run, a recording, an import or a trace.
+"""A folder of tables, whatever wrote them: a run, a recording, an import, a trace or a profile.
 
     rec = kneepoint.Dataset("rec")
     rec.kind, rec.tables, rec.provenance.host
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from .partitions import Partitions
 
-KINDS = ("run", "recording", "import", "trace", "tables")
+KINDS = ("run", "recording", "import", "trace", "profile", "tables")
 """What a folder may be; `tables`: Parquet files of somebody else."""
 
 _OF_TRACES = {"acks": "acks", "events": "trace_events", "connections": "connections"}
@@ -53,8 +53,8 @@ class Dataset:
         if not self.partitions and not self.damaged:
             raise MissingTable(f"{self.path}: {self._why_empty()}")
         self.manifest: dict[str, Any] | None = None
-        """`run.json` or `trace.json`."""
-        for name in (manifest.RUN, manifest.TRACE):
+        """`run.json`, `trace.json` or `profile.json`."""
+        for name in (manifest.RUN, manifest.TRACE, manifest.PROFILE):
             if self.manifest is None and (self.path / name).is_file():
                 self.manifest = manifest.read(self.path / name)
         self.imports = list(manifest.imports(self.path))
@@ -73,6 +73,8 @@ class Dataset:
         # A trace that was killed has its tables and no description.
         if (self.path / manifest.TRACE).is_file() or set(self.tables) == set(_OF_TRACES):
             return "trace"
+        if (self.path / manifest.PROFILE).is_file():
+            return "profile"
         if self._are_all_imported:
             return "import"
         if set(self.tables) & set(_core.record_tables()):
@@ -96,7 +98,8 @@ class Dataset:
 
     def schema(self, name: str) -> tuple[Column, ...]:
         """Columns of a table with unit and meaning, as its files tell, or else the registry. Raises as `table`."""
-        known = {"run": _core.tables, "trace": _core.trace_tables}.get(self.kind, _of_importers)()
+        registries = {"run": _core.tables, "trace": _core.trace_tables, "profile": _of_profiles}
+        known = registries.get(self.kind, _of_importers)()
         columns = known.get(_OF_TRACES.get(name, name) if self.kind == "trace" else name, ())
         return columns_of(self.files(name).schema, {column["name"]: column for column in columns})
 
@@ -139,6 +142,12 @@ class Dataset:
                 f"{self.path}` finishes it."
             )
         return "holds no table; expected Parquet files such as sockets-000001.parquet."
+
+
+def _of_profiles() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """Columns of the tables that a profile has, by table."""
+    found: Mapping[str, Sequence[Mapping[str, Any]]] = _core.profile_registry()["tables"]
+    return found
 
 
 def _of_importers() -> Mapping[str, Sequence[Mapping[str, Any]]]:

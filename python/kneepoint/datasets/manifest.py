@@ -1,4 +1,5 @@
-"""What a folder says of itself: `run.json` of a run, `trace.json` of a trace, `import-SEGMENT.json` of each import.
+"""What a folder says of itself: `run.json` of a run, `trace.json` of a trace, `profile.json` of a profile,
+`import-SEGMENT.json` of each import.
 
 A recording has none: what is known of it stands in its rows.
 """
@@ -15,6 +16,7 @@ from kneepoint.errors import RunFolderError
 
 RUN = "run.json"
 TRACE = "trace.json"
+PROFILE = "profile.json"
 SCHEMA = 1
 """Version of each of these files."""
 

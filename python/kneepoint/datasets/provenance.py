@@ -66,7 +66,7 @@ class Provenance:
 
 
 def of_manifest(found: Mapping[str, Any]) -> Provenance:
-    """Of `run.json` or `trace.json`."""
+    """Of `run.json`, `trace.json` or `profile.json`."""
     host = found.get("host")
     told = host if isinstance(host, dict) else {}
     sessions = found.get("sessions") or [{}]

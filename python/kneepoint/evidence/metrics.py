@@ -11,7 +11,7 @@ from typing import Literal
 
 from kneepoint import workloads
 
-Kind = Literal["rate", "time", "pct", "share", "per_sec", "segments", "count", "index", "factor"]
+Kind = Literal["rate", "time", "pct", "share", "per_sec", "segments", "count", "index", "factor", "ns"]
 How = Literal["sum", "mean", "min", "percentile", "pooled", "count"]
 
 LIMITS = ("cwnd", "rwnd", "sndbuf", "pacing", "app")
@@ -132,9 +132,17 @@ TOTALS: tuple[Metric, ...] = (
     Metric("utilisation", "link used", "share", "pooled", "sent_bytes", 1),
     Metric("jain", "Jain index", "index", "pooled", "goodput_bits_per_sec", 1),
     Metric("softirq_share_of_busiest_cpu", "softirq on one cpu", "share", "pooled", "softirq_us"),
+    Metric("cpu_ns_per_byte", "CPU per byte", "ns", "pooled", "cpu.run_us", -1),
+    Metric("cpu_ns_per_request", "CPU per request", "ns", "pooled", "cpu.run_us", -1),
+    Metric("cpu_user_share", "CPU in programs", "share", "pooled", "cpu.user_us"),
+    Metric("cpu_system_share", "CPU in the kernel", "share", "pooled", "cpu.system_us"),
+    Metric("cpu_softirq_share", "CPU in interrupts", "share", "pooled", "cpu.softirq_us"),
+    Metric("timer_fires_per_data_skb", "timers per data skb", "factor", "pooled", "pacing_timer_fires", -1),
+    Metric("data_skbs", "data skbs sent", "count", "pooled", "data_skbs_sent"),
+    Metric("acks_sent", "ACKs sent", "count", "pooled", "acks_sent"),
 )
-"""Metrics of a whole cell: all flows' goodput, the share of the link's capacity used, fairness between flows, and on
-the kernel engine the largest share that a processor has of all softirq time."""
+"""Metrics of a whole cell: all flows' goodput, the share of the link's capacity used, fairness between flows; of the
+kernel engine also what its hosts spent (`runs/hosts.py`)."""
 
 BY_NAME = {metric.name: metric for metric in (*METRICS, *TOTALS)}
 

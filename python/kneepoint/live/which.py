@@ -76,7 +76,7 @@ def _plain(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> ipaddress.
 
 def namespace(text: str) -> int:
     """The inode of a network namespace: a name below /run/netns, the number of a process, or a path."""
-    path = _namespace_path(text)
+    path = namespace_path(text)
     try:
         return path.stat().st_ino
     except OSError as error:
@@ -86,7 +86,8 @@ def namespace(text: str) -> int:
         ) from None
 
 
-def _namespace_path(text: str) -> Path:
+def namespace_path(text: str) -> Path:
+    """The file of that namespace."""
     if text.isdigit():
         return Path("/proc", text, "ns/net")
     return Path(text) if "/" in text else Path("/run/netns", text)
@@ -119,7 +120,7 @@ def _devices(netns: str | None) -> Iterator[list[str] | None]:
     """Names of the devices, by network namespace: of this one, or of ours and then of all others. None: of one that is
     there and cannot be looked at."""
     if netns is not None:
-        yield _devices_of(_namespace_path(netns))
+        yield _devices_of(namespace_path(netns))
         return
     yield _core.devices()
     known = {Path("/proc/self/ns/net").stat().st_ino}

@@ -1,7 +1,7 @@
 """Every page of HTML that Kneepoint writes. Nothing foreign runs in it, and nothing leaves it.
 
 Titles, labels and notes in a page were written by others. Jinja escapes all words; data stands in an element of its
-own, which no string in it can end; and a Content-Security-Policy tells the browser to run the two scripts of the page,
+own, which no string in it can end; and a Content-Security-Policy tells the browser to run the scripts of the page,
 named by their hashes, and to fetch nothing. `unsafe-eval` is not needed: Vega interprets its expressions (`ast` in
 page.js). Styles may be inline, because Vega places its tooltips so; without a network a style can tell nobody anything.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 
 def page(template: str, data: Mapping[str, Any], **values: Any) -> str:
     """A template of `assets` that extends frame.html.j2, with `data` for page.js to draw and `values` for its words."""
-    scripts = [_library(), _asset("page.js")]
+    return _page(template, data, [_library(), _asset("page.js")], values)
+
+
+def flame_page(template: str, data: Mapping[str, Any], **values: Any) -> str:
+    """The same with a flame graph, which flame.js draws, and no other figure."""
+    return _page(template, data, [_asset("flame.js")], values)
+
+
+def _page(template: str, data: Mapping[str, Any], scripts: Sequence[str], values: Mapping[str, Any]) -> str:
     policy = [
         "default-src 'none'",
         "base-uri 'none'",

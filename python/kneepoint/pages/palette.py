@@ -63,3 +63,20 @@ def shape(slot: int) -> str:
 
 def dash(index: int) -> list[int]:
     return list(DASHES[index % len(DASHES)])
+
+
+#: Classes of call stacks: fills on which black letters read.
+CLASSES = {
+    "data copy": "#EE8866",
+    "skb": "#EEDD88",
+    "memory": "#FFAABB",
+    "TCP/IP": "#77AADD",
+    "netdev": "#99DDFF",
+    "scheduler": "#BBCC33",
+    "lock": "#FF9F80",
+    "timer": "#44BB99",
+    "entry": "#C9B8E8",
+    "BPF": "#D8B38A",
+    "user": "#AAAA66",
+    "other": "#DDDDDD",
+}

@@ -43,6 +43,7 @@ def run(
     bpf: bool = False,
     programs_as_root: bool = False,
     allow_host_settings: bool = False,
+    measure: Sequence[str] = (),
     workers: int | None = None,
     cluster: str | None = None,
     parts: str | None = None,
@@ -58,10 +59,11 @@ def run(
     a run in `out`. `engine`: "sim" (the default) or "kernel", the host's own TCP stack, in real time; `bpf`: there, our
     build of each algorithm also where the kernel has its own; `programs_as_root`: there, root's programs of the
     scenario run as root, and not as the user who called sudo, or nobody; `allow_host_settings`: there, as root, what
-    the scenario asks for and the kernel has for the whole machine is set, and put back after the run. `workers`:
-    repetitions at once, by default one per processor, which changes no result of the simulator; one on the kernel.
-    `cluster`: the address of a Dask scheduler whose workers run it, or "local:4" for four processes here; `parts`:
-    where these leave finished units, a folder or a URL that fsspec knows, by default in `out` (docs/cluster.md).
+    the scenario asks for and the kernel has for the whole machine is set, and put back after the run; `measure`: there,
+    instruments for what a repetition costs the host (docs/profile.md). `workers`: repetitions at once, by default one
+    per processor, which changes no result of the simulator; one on the kernel. `cluster`: the address of a Dask
+    scheduler whose workers run it, or "local:4" for four processes here; `parts`: where these leave finished units, a
+    folder or a URL that fsspec knows, by default in `out` (docs/cluster.md).
     Raises `ScenarioError`, `EngineError`, `RunFolderError`, `ClusterError`; Ctrl-C keeps finished repetitions in `out`
     and goes on.
     """
@@ -76,6 +78,7 @@ def run(
         meta = RunFolder.open(folder).read_json()
         text, file = meta["scenario"], meta["file"]
         engine, bpf = engine or meta["engine"], bpf or meta.get("bpf", False)
+        measure = measure or meta.get("measure", ())
     else:
         raise UsageError("run(): expected a scenario (a path or its text) or its keys as keyword arguments.")
     try:
@@ -89,6 +92,7 @@ def run(
             bpf=bpf,
             programs_as_root=programs_as_root,
             allow_host_settings=allow_host_settings,
+            measure=measure,
             workers=workers,
             cluster=cluster,
             parts=parts,
@@ -199,6 +203,7 @@ def run_text(
     bpf: bool = False,
     programs_as_root: bool = False,
     allow_host_settings: bool = False,
+    measure: Sequence[str] = (),
     workers: int | None = None,
     cluster: str | None = None,
     parts: str | None = None,
@@ -208,14 +213,14 @@ def run_text(
 ) -> Run:
     """Parses and runs; nothing is written before the scenario has been found good. `scenario`: what `parse` made of the
     text, where that is known."""
-    check_engine(engine, bpf, programs_as_root, allow_host_settings)
+    check_engine(engine, bpf, programs_as_root, allow_host_settings, measure, workers)
     _check_cluster(cluster, parts, engine, workers, out)
     count = workers if workers is not None else engines.default_workers(engine)
     if count < 1:
         raise UsageError(f"workers: got {count}; expected 1 or more.")
     scenario = scenario or parse(text, file)
     watcher = watcher or Watcher()
-    meta = manifest.describe(scenario, text, file, command or _command(file), engine, bpf)
+    meta = manifest.describe(scenario, text, file, command or _command(file), engine, bpf, measure)
     has_programs = engine == "kernel" and engines.runs_programs(scenario.cells)
     user = None
     if has_programs or programs_as_root:
@@ -229,6 +234,7 @@ def run_text(
         bpf=bpf,
         user=user if has_programs else None,
         allow_host_settings=allow_host_settings,
+        measure=tuple(measure),
     )
     if out is None:
         return _run_in_memory(job, meta, count, watcher)
@@ -242,7 +248,14 @@ def run_text(
         )
 
 
-def check_engine(engine: str, bpf: bool, programs_as_root: bool = False, allow_host_settings: bool = False) -> None:
+def check_engine(
+    engine: str,
+    bpf: bool,
+    programs_as_root: bool = False,
+    allow_host_settings: bool = False,
+    measure: Sequence[str] = (),
+    workers: int | None = None,
+) -> None:
     """Refuses what no engine can be asked."""
     if engine not in engines.NAMES:
         raise UsageError(f'engine: got "{engine}"; expected one of {", ".join(engines.NAMES)}.')
@@ -256,6 +269,10 @@ def check_engine(engine: str, bpf: bool, programs_as_root: bool = False, allow_h
         raise UsageError(
             f"allow_host_settings: got it with the engine {engine}; expected the engine kernel, which has a host."
         )
+    if measure:
+        from . import measuring
+
+        measuring.check(measure, engine, workers)
 
 
 def _check_cluster(cluster: str | None, parts: str | None, engine: str, workers: int | None, out: Path | None) -> None:

@@ -1,7 +1,8 @@
 """The run folder: `run.json`, Parquet tables and, while a run is under way or was interrupted, its parts.
 
     RUN/run.json                     what was asked, by whom it was run, how it ended
-    RUN/{runs,flows,samples,queue,events}.parquet, from the kernel also {cpu,links,programs}.parquet
+    RUN/{runs,flows,samples,queue,events}.parquet, from the kernel also
+        {cpu,links,programs,host_costs,stacks}.parquet
     RUN/output/                      what programs of the scenario printed
     RUN/parts/c000012-r0003.flows.parquet, c000012-r0003.samples.parquet, …
                                      one finished repetition of one cell, a file for each table; `flows` comes last

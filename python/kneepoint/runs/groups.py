@@ -66,7 +66,7 @@ def of_flows(flows: Table, cells: Mapping[int, Mapping[str, Any]], programs: pa.
             reps=rows.keys[2][first:end],
             values={name: values[first:end] for name, values in columns.items()},
         )
-        for first, end in _runs(rows.keys[0], rows.keys[1])
+        for first, end in runs(rows.keys[0], rows.keys[1])
     ]
 
 
@@ -91,7 +91,7 @@ def of_cells(
     used = _utilisation(queue, cells) if queue is not None else {}
     softirqs = _busiest_softirqs(cpu, cells) if cpu is not None else {}
     parts = []
-    for first, end in _runs(rows.keys[0]):
+    for first, end in runs(rows.keys[0]):
         cell, reps = int(rows.keys[0][first]), rows.keys[1][first:end]
         values = {
             "goodput_bits_per_sec": total[first:end],
@@ -279,7 +279,7 @@ def _utilisation(
             continue
         order = np.lexsort((t_ns, rep, cell))
         cell, rep, t_ns, sent = cell[order], rep[order], t_ns[order], sent[order]
-        for start, end in _runs(cell, rep):
+        for start, end in runs(cell, rep):
             one = found.setdefault((int(cell[start]), int(rep[start])), _Sent())
             warmup_ns = int(cells[int(cell[start])]["warmup_ns"])
             base = start + int(np.searchsorted(t_ns[start:end], warmup_ns, side="right")) - 1
@@ -324,7 +324,7 @@ def _starts(*keys: Indices) -> Indices:
     return np.flatnonzero(changes)
 
 
-def _runs(*keys: Indices) -> Iterator[tuple[int, int]]:
+def runs(*keys: Indices) -> Iterator[tuple[int, int]]:
     """Ranges (first, end) of positions with equal, sorted keys."""
     starts = _starts(*keys)
     yield from zip(starts.tolist(), [*starts[1:].tolist(), len(keys[0])], strict=True)

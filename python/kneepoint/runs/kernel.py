@@ -25,6 +25,7 @@ from kneepoint.errors import Cancelled, EngineError
 
 from . import engines, folder, host_settings
 from .engines import Job
+from .measuring import Measuring
 
 _POLL_SEC = 0.1
 """How often a waiting thread looks whether the run was cancelled."""
@@ -68,6 +69,7 @@ class Kernel:
             "parent": os.getpid(),
             "host_settings": self.host_settings,
         }
+        measuring = Measuring(self.job.measure, index, rep)
         with ExitStack() as stack:
             # Files without a name: nothing is left of them, however this process ends.
             part = stack.enter_context(tempfile.TemporaryFile())
@@ -76,9 +78,9 @@ class Kernel:
             request |= {"part": part.fileno(), "output": str(output.absolute())}
             if self.job.user is not None:
                 request |= {"run_as": stack.enter_context(self.job.user.place()), "user": self.job.user.note}
-            self._converse(request, stderr, cancel, progress)
+            self._converse(request, stderr, cancel, progress, measuring)
             with pa.OSFile(f"/proc/self/fd/{part.fileno()}", "rb") as source:
-                return folder.read_streams(source)
+                return measuring.added(folder.read_streams(source))
 
     def _converse(
         self,
@@ -86,6 +88,7 @@ class Kernel:
         stderr: IO[str],
         cancel: Any,
         progress: Callable[[int], object] | None,
+        measuring: Measuring,
     ) -> None:
         """Starts a worker and hears it out; returns when it has done what was asked."""
         where = f"{request['file']}: cell {request['cell']}, repetition {request['rep']}"
@@ -106,6 +109,7 @@ class Kernel:
             _send(process.stdin, request)
             for line in _lines(process.stdout, cancel):
                 said = _understood(line)
+                measuring.hear(said)
                 if "t_ns" in said and progress is not None:
                     progress(said["t_ns"])
                 elif "error" in said:

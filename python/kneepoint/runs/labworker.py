@@ -6,7 +6,9 @@ REQUEST is an object: `scenario` `file` (text and name), `files` (text of each f
 path), `cell` `rep`, `algorithms` (what the kernel calls each of the scenario's), `output` (folder for what programs
 print), `host_settings` (what was set for the whole machine), `part` (descriptor for the tables), `parent` (who asks);
 where the scenario has programs, `user` (whom they run as) and `run_as` (what it takes to become that user, or null).
-Standard output gets lines of JSON: `{"t_ns": …}` now and then, `{"error": CLASS, "message": …}`, `{"done": true}`.
+Standard output gets lines of JSON: `{"hosts": [SENDER, RECEIVER]}`, the inodes of their network namespaces, once they
+are there; `{"t_ns": …}` now and then; `{"measuring": true}` after the warm-up and `false` at the end; `{"error": CLASS,
+"message": …}`, `{"done": true}`.
 
 Until the lab has run, nothing is imported that starts a thread: a process with threads may not make user namespaces,
 and what it forks may not wait for their locks.
@@ -53,7 +55,7 @@ def _run(request: Mapping[str, Any]) -> None:
         request["rep"],
         algorithms=request["algorithms"],
         output=str(output),
-        progress=lambda t_ns: _say({"t_ns": t_ns}),
+        progress=_say,
         run_as=json.dumps(request["run_as"]) if request.get("run_as") else None,
     )
     import pyarrow as pa

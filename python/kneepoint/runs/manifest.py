@@ -17,12 +17,13 @@ expects            assert and line of each [[expect]]
 published          value, figure, source and line of each [[published]]
 engine             "sim" or "kernel";  engine_version the version of kneepoint
 bpf                of the kernel engine: our build of each algorithm, also where the kernel has its own
+measure            of the kernel engine: the instruments for what a repetition costs the host, where there are some
 labs               of the kernel engine: the settings of each lab that differs from the others, as read back, what the
                    kernel calls each algorithm of the scenario, and where it has programs whom they ran as
                    (programs_ran_as: user, uid, gid, groups)
 repetitions        of the kernel engine, one per repetition: cell, rep, lab (position in labs), measured (of the link,
-                   and what sampling cost), warnings (what makes its figures doubtful), failures (programs that ended
-                   badly)
+                   what sampling cost, and what the instruments saw and cost), warnings (what makes its figures
+                   doubtful), failures (programs that ended badly)
 versions host      libraries; name, boot, kernel, processor, number of processors
 command            what to type to run it again; `kneepoint.run(scenario)` for the API without a file
 sessions           one per start or resumption: started (UTC), wall_sec, workers, repetitions finished; on a cluster
@@ -33,7 +34,7 @@ sessions           one per start or resumption: started (UTC), wall_sec, workers
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,13 @@ from kneepoint.errors import RunFolderError
 
 
 def describe(
-    scenario: Any, text: str, file: str, command: str, engine: str = "sim", bpf: bool = False
+    scenario: Any,
+    text: str,
+    file: str,
+    command: str,
+    engine: str = "sim",
+    bpf: bool = False,
+    measure: Sequence[str] = (),
 ) -> dict[str, Any]:
     """A run about to begin. `scenario` is a `_core.Scenario`."""
     return {
@@ -64,6 +71,7 @@ def describe(
         "engine": engine,
         "engine_version": provenance.engine_version(),
         **({"bpf": bpf} if engine == "kernel" else {}),
+        **({"measure": list(measure)} if measure else {}),
         "versions": provenance.versions(),
         "host": provenance.host(),
         "command": command,
@@ -108,7 +116,7 @@ def check_same(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> 
             f"{folder}: --resume: the scenario differs from the one that began this run ({old['file']}). "
             "Run it into another --out, or give no scenario to go on with the stored one."
         )
-    if old["engine"] != new["engine"] or old.get("bpf") != new.get("bpf"):
+    if any(old.get(name) != new.get(name) for name in ("engine", "bpf", "measure")):
         raise RunFolderError(
             f"{folder}: --resume: got {_engine(new)}; this run was begun with {_engine(old)}. Run it into another "
             "--out, or leave the options out to go on as it was begun."
@@ -131,4 +139,5 @@ def check_version(old: Mapping[str, Any], folder: Path) -> None:
 
 
 def _engine(meta: Mapping[str, Any]) -> str:
-    return f"--engine {meta['engine']}" + (" --bpf" if meta.get("bpf") else "")
+    measured = f" --measure {','.join(meta['measure'])}" if meta.get("measure") else ""
+    return f"--engine {meta['engine']}" + (" --bpf" if meta.get("bpf") else "") + measured

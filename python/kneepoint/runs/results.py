@@ -83,6 +83,16 @@ class Run:
         """External programs that ran, and what they measured; of the kernel engine."""
         return self.table("programs")
 
+    @property
+    def host_costs(self) -> Table:
+        """What the instruments counted; of the kernel engine."""
+        return self.table("host_costs")
+
+    @property
+    def stacks(self) -> Table:
+        """What the processors were doing, sampled; of the kernel engine."""
+        return self.table("stacks")
+
     def table(self, name: str) -> Table:
         """A table by name. Raises `MissingTable`."""
         if name not in self._tables:
@@ -128,12 +138,14 @@ class Run:
     @cached_property
     def summary(self) -> Summary:
         """Metrics with intervals, and verdicts."""
-        from . import groups, summary
+        from . import groups, hosts, summary
 
-        of_engine = tables.of_engine(self.meta["engine"])
-        programs, cpu = (self.table(name).arrow() if name in of_engine else None for name in ("programs", "cpu"))
+        programs = self.programs.arrow() if self.meta["engine"] == "kernel" else None
+        cpu = self.rows("cpu", hosts.OF_CPU)
+        has_costs = self.meta["engine"] == "sim" or self.meta.get("measure")
+        host_costs = self.host_costs.arrow() if has_costs else None
         queue = self.batches("queue", groups.OF_QUEUE)
-        return summary.summarise(self.flows, queue, self.meta["cells"], programs, cpu)
+        return summary.summarise(self.flows, queue, self.meta["cells"], programs, cpu, host_costs)
 
     @cached_property
     def doubts(self) -> list[Doubt]:

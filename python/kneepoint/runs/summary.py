@@ -20,7 +20,7 @@ from kneepoint.evidence.metrics import BY_NAME, LIMITED_BY, SIZES, Sizes, compar
 from kneepoint.evidence.stats import FURTHEST_ADVICE, LEAST_TO_ADVISE, MINIMAL_EFFECT, Estimate, Floats, Unit, estimate
 from kneepoint.evidence.verdicts import Pair, Side, Verdict, compare, shown
 
-from . import doubts, groups
+from . import doubts, groups, hosts
 
 REPETITION = Unit("repetition", "repetitions")
 """The unit of evidence of a run."""
@@ -87,16 +87,19 @@ def summarise(
     cells: Sequence[Mapping[str, Any]],
     programs: pa.Table | None = None,
     cpu: pa.Table | None = None,
+    host_costs: pa.Table | None = None,
 ) -> Summary:
     """Summary of a run's tables; `cells` as in `run.json`. A column of `flows` is read at a time, and of `queue` its
     columns `groups.OF_QUEUE` are taken a few rows at a time.
 
     Without `queue` no use of the link; `programs` gives groups of external programs what those measured themselves;
-    `cpu` tells where softirqs ran.
+    `cpu` and `host_costs` give cells what their hosts spent.
     """
     by_cell = {int(cell["index"]): cell for cell in cells}
-    found = [_group(by_cell[part.cell], part) for part in groups.of_flows(flows, by_cell, programs)]
-    totals = [_total(by_cell[part.cell], part) for part in groups.of_cells(flows, queue, by_cell, cpu)]
+    of_flows = groups.of_flows(flows, by_cell, programs)
+    found = [_group(by_cell[part.cell], part) for part in of_flows]
+    of_cells = hosts.added(groups.of_cells(flows, queue, by_cell, cpu), of_flows, by_cell, cpu, host_costs)
+    totals = [_total(by_cell[part.cell], part) for part in of_cells]
     verdicts = compare(_pairs(found), REPETITION)
     return Summary(found, totals, verdicts, _warnings(found, shown(verdicts), by_cell))
 

@@ -14,7 +14,7 @@ from . import columns
 
 FROM_ENGINE: dict[str, tuple[str, ...]] = {
     "sim": ("flows", "samples", "queue", "events", "cpu", "host_costs"),
-    "kernel": ("flows", "samples", "queue", "events", "cpu", "links", "programs"),
+    "kernel": ("flows", "samples", "queue", "events", "cpu", "links", "programs", "host_costs", "stacks"),
 }
 """Tables that each engine fills, in the order in which parts hold them."""
 

@@ -1,12 +1,13 @@
 //! An observing object in the kernel.
 
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::{fs, io};
 
 use knee_collect::KernelError;
 use knee_loader::{NOT_BUILT, log, requirements};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Typedef;
-use libbpf_rs::{Link, Map, MapCore, MapFlags, Object, ObjectBuilder};
+use libbpf_rs::{Link, Map, MapCore, MapFlags, Object, ObjectBuilder, ProgramType};
 
 use super::cost::{Cost, Meter};
 
@@ -23,6 +24,8 @@ pub struct Wanted<'a> {
     pub filter: &'a [u8],
     /// Tracepoints without which it makes no sense.
     pub tracepoints: &'a [&'a str],
+    /// Tracepoints whose programs are not loaded.
+    pub left_out: &'a [&'a str],
     /// The first Linux that has all it needs, for errors.
     pub since: &'a str,
 }
@@ -84,6 +87,23 @@ impl Attached {
         Ok(u64::from_ne_bytes(bytes))
     }
 
+    /// Runs its program that is for perf events at this one too.
+    pub fn run_at(&mut self, event: OwnedFd) -> Result<(), KernelError> {
+        let mut programs = self.object.progs_mut();
+        let program = programs
+            .find(|program| program.prog_type() == ProgramType::PerfEvent)
+            .expect("the object has a program for perf events");
+        let link = program
+            .attach_perf_event(event.as_raw_fd())
+            .map_err(|error| {
+                KernelError::system("run a program at a perf event")(io::Error::other(error))
+            })?;
+        // The link closes it.
+        let _ = event.into_raw_fd();
+        self.links.push(link);
+        Ok(())
+    }
+
     /// Takes the programs off their tracepoints; what they wrote can still be read.
     pub fn detach(&mut self) {
         self.links.clear();
@@ -128,16 +148,18 @@ fn load(
     }
     for mut program in open.progs_mut() {
         let section = program.section().to_string_lossy().into_owned();
-        let tracepoint = section.rsplit('/').next().unwrap_or_default();
+        let Some((_, tracepoint)) = section.rsplit_once('/') else {
+            continue;
+        };
         // Those that came with later kernels are done without.
-        if !known(tracepoint) {
+        if !known(tracepoint) || wanted.left_out.contains(&tracepoint) {
             program.set_autoload(false);
         }
     }
     let object = open.load()?;
     let links = object
         .progs_mut()
-        .filter(|program| program.autoload())
+        .filter(|program| program.autoload() && program.prog_type() != ProgramType::PerfEvent)
         .map(|program| program.attach())
         .collect::<libbpf_rs::Result<Vec<Link>>>()?;
     Ok((object, links))

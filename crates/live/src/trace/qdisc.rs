@@ -119,6 +119,7 @@ pub fn trace(
         bytes: tracers::QDISC,
         filter: &filter.to_bytes(),
         tracepoints: &["qdisc_enqueue", "qdisc_dequeue"],
+        left_out: &[],
         since: "5.15",
     })?;
     while !is_over() {

@@ -58,6 +58,7 @@ pub fn trace(
         bytes: tracers::TCP,
         filter: &filter.to_bytes(),
         tracepoints: &["tcp_probe", "inet_sock_set_state", "tcp_retransmit_skb"],
+        left_out: &[],
         since: "5.12",
     })?;
     let gathered = RefCell::new(Gathered::new(clock::monotonic_ns()));

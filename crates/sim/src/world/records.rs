@@ -119,6 +119,7 @@ impl World {
             }
         }
         self.settle(now_ns);
+        self.ends.machines.next_rows_ns = 0;
         self.sample();
         let on_path = self.ways[Side::Receiver as usize].drain(now_ns);
         self.ends.finish(&on_path)

@@ -1,0 +1,144 @@
+"""What the hosts spent, as one value per cell and repetition: processor time, timers, packets.
+
+From the table `cpu`. Of a lab: the time of the hosts' threads and programs, without those of the emulated link, and the
+time of all processors in interrupts, which no thread is charged for. On a kernel without CONFIG_IRQ_TIME_ACCOUNTING a
+thread's time includes the interrupts that came meanwhile, which then count twice. Of the simulator's hosts: the time of
+their processors. From `host_costs`: what the instruments counted, or the host model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from .arrays import numbers
+from .groups import Floats, Part, runs
+
+Key = tuple[int, int]
+
+OF_CPU = ("cell", "rep", "t_ns", "name", "run_us", "user_us", "system_us", "softirq_us")
+"""Columns of `cpu` that are read."""
+
+_LINK = "link/"
+_PROCESSOR = re.compile(r"(?P<host>(sender|receiver|machine)\d*/)?cpu\d+")
+
+
+def added(
+    totals: Sequence[Part],
+    groups: Sequence[Part],
+    cells: Mapping[int, Mapping[str, Any]],
+    cpu: pa.Table | None,
+    host_costs: pa.Table | None,
+) -> list[Part]:
+    """The totals of cells with what their hosts spent; NaN where a table does not tell."""
+    requests: dict[Key, float] = {}
+    for group in groups:
+        for rep, value in zip(group.reps.tolist(), group.values["requests_per_sec"].tolist(), strict=True):
+            if not np.isnan(value):
+                requests[group.cell, rep] = requests.get((group.cell, rep), 0.0) + value
+    spent = _spent(cpu, cells) if cpu is not None and cpu.num_rows else {}
+    counted = _counted(host_costs) if host_costs is not None else {}
+    found = []
+    for total in totals:
+        goodputs = total.values["goodput_bits_per_sec"].tolist()
+        rows = [
+            _metrics(spent.get(key, {}), counted.get(key, {}), goodput, requests.get(key))
+            for key, goodput in zip(((total.cell, rep) for rep in total.reps.tolist()), goodputs, strict=True)
+        ]
+        values = {name: np.array([row.get(name, np.nan) for row in rows]) for name in METRICS}
+        found.append(Part(total.cell, total.group, "total", "", "", total.reps, {**total.values, **values}))
+    return found
+
+
+METRICS = (
+    "cpu_ns_per_byte",
+    "cpu_ns_per_request",
+    "cpu_user_share",
+    "cpu_system_share",
+    "cpu_softirq_share",
+    "timer_fires_per_data_skb",
+    "data_skbs",
+    "acks_sent",
+)
+
+
+def _metrics(
+    spent: Mapping[str, float], counted: Mapping[str, int], goodput: float, requests: float | None
+) -> dict[str, float]:
+    found = {f"cpu_{name}_share": spent[name] for name in ("user", "system", "softirq") if name in spent}
+    if "ns_per_sec" in spent:
+        if goodput > 0:
+            found["cpu_ns_per_byte"] = spent["ns_per_sec"] / (goodput / 8)
+        if requests:
+            found["cpu_ns_per_request"] = spent["ns_per_sec"] / requests
+    if "data_skbs_sent" in counted:
+        found |= {"data_skbs": counted["data_skbs_sent"], "acks_sent": counted["acks_sent"]}
+        if counted["data_skbs_sent"] and "pacing_timer_fires" in counted:
+            fires = counted["pacing_timer_fires"] + counted["qdisc_timer_fires"]
+            found["timer_fires_per_data_skb"] = fires / counted["data_skbs_sent"]
+    return found
+
+
+def _spent(cpu: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> dict[Key, dict[str, float]]:
+    """Of each cell and repetition, from the end of the warm-up on: shares of the processors' time, and the hosts' time
+    in ns per second."""
+    warmups = {cell: int(about["warmup_ns"]) for cell, about in cells.items()}
+    names = cpu["name"].combine_chunks()
+    names = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
+    texts = names.dictionary.to_pylist()
+    processor = [_PROCESSOR.fullmatch(text) for text in texts]
+    of_link = [text.startswith(_LINK) for text in texts]
+    cell, rep, t_ns = (numbers(cpu[name]).astype(np.int64) for name in ("cell", "rep", "t_ns"))
+    which = numbers(names.indices).astype(np.int64)
+    warm = t_ns >= np.array([warmups[int(one)] for one in cell])
+    order = np.lexsort((t_ns, which, rep, cell))
+    order = order[warm[order]]
+    columns = {name: _floats(cpu, name)[order] for name in OF_CPU[4:]}
+    cell, rep, t_ns, which = (column[order] for column in (cell, rep, t_ns, which))
+    found: dict[Key, dict[str, float]] = {}
+    for start, end in runs(cell, rep) if len(order) else ():
+        length_us = (int(t_ns[start:end].max()) - int(t_ns[start:end].min())) / 1e3
+        if length_us <= 0:
+            continue
+        sums = dict.fromkeys(("user", "system", "softirq", "threads"), 0.0)
+        processors = 0
+        for first, last in runs(which[start:end]):
+            ends = (start + first, start + last - 1)
+            if of := processor[which[ends[0]]]:
+                processors += 1
+                for name in ("user", "system", "softirq"):
+                    grown = _grown(columns[f"{name}_us"], ends)
+                    sums[name] += grown
+                    # The model's threads have no rows of their own.
+                    sums["threads"] += grown if of["host"] and name != "softirq" else 0.0
+            elif not of_link[which[ends[0]]]:
+                sums["threads"] += _grown(columns["run_us"], ends)
+        shares = {name: sums[name] / (length_us * max(processors, 1)) for name in ("user", "system", "softirq")}
+        ns_per_sec = (sums["threads"] + sums["softirq"]) / length_us * 1e9
+        found[int(cell[start]), int(rep[start])] = {**shares, "ns_per_sec": ns_per_sec}
+    return found
+
+
+def _floats(table: pa.Table, name: str) -> Floats:
+    return np.nan_to_num(np.asarray(numbers(table[name]), dtype=np.float64))
+
+
+def _grown(column: Floats, ends: tuple[int, int]) -> float:
+    return float(column[ends[1]] - column[ends[0]])
+
+
+def _counted(host_costs: pa.Table) -> dict[Key, dict[str, int]]:
+    """Counters of both hosts together; where they are not told apart, those of the machine, of everything on it."""
+    found: dict[Key, dict[str, int]] = {}
+    of_machines: dict[Key, dict[str, int]] = {}
+    for row in host_costs.to_pylist():
+        into = of_machines if row["host"] == "machine" else found
+        counters = into.setdefault((row["cell"], row["rep"]), {})
+        counters[row["counter"]] = counters.get(row["counter"], 0) + row["value"]
+    for key, counters in of_machines.items():
+        found[key] = {**counters, **found.get(key, {})}
+    return found

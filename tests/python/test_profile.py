@@ -1,0 +1,154 @@
+"""`knee profile` without privileges, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import kneepoint
+from kneepoint import _core
+from kneepoint.cli import profile as verb
+from kneepoint.cli.app import app
+from kneepoint.errors import RunFolderError, UsageError
+from kneepoint.live import profile
+from kneepoint.pages import palette, profile_page, profile_told
+
+
+def typed(*words: str) -> tuple[int, str]:
+    found = CliRunner().invoke(app, ["profile", *words])
+    return found.exit_code, found.output + (str(found.exception) if found.exception else "")
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> profile.Profile:
+    """A profile that needs no privilege."""
+    folder = tmp_path_factory.mktemp("profile") / "plain"
+    return profile.take(folder, seconds=0.2, chosen=profile.without_bpf())
+
+
+def with_stacks(folder: Path, stacks: list[tuple[str, int, str]], seconds: float) -> profile.Profile:
+    """A profile with these stacks."""
+    profile.take(folder, seconds=0.0, chosen=[])
+    rows = [{"cell": 0, "rep": 0, "stack": stack, "samples": count, "class": kind} for stack, count, kind in stacks]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "stacks.parquet")
+    about = json.loads((folder / "profile.json").read_text())
+    (folder / "profile.json").write_text(json.dumps({**about, "seconds": seconds}))
+    return profile.read(folder)
+
+
+def test_the_verb_has_an_option_for_each_instrument_of_the_core() -> None:
+    assert list(verb._INSTRUMENTS) == profile.instruments()
+    assert profile.without_bpf() == ["softnet"]
+
+
+def test_without_bpf_there_are_processors_threads_and_backlogs(plain: profile.Profile) -> None:
+    assert plain.about["seconds"] == pytest.approx(0.2, abs=0.15)
+    assert len(plain.rows("processors")) == os.cpu_count()
+    assert {"context_switches", "backlog_drops", "retransmits"} <= plain.costs.keys()
+    assert "data_skbs_sent" not in plain.costs and not plain.rows("stacks")
+
+
+def test_a_thread_that_works_is_in_the_table_of_its_process(tmp_path: Path) -> None:
+    until = time.monotonic() + 0.15
+
+    def work(so_far: float) -> None:
+        while time.monotonic() < until:
+            pass
+
+    found = profile.take(tmp_path / "own", seconds=0.2, pid=os.getpid(), chosen=[], progress=work)
+    rows = found.rows("threads")
+    assert {row["pid"] for row in rows} == {os.getpid()}
+    assert rows[0]["run_ns"] > 20e6
+
+
+def test_a_profile_is_a_dataset_whose_columns_say_what_they_are(plain: profile.Profile) -> None:
+    found = kneepoint.Dataset(plain.folder)
+    assert found.kind == "profile" and set(found.tables) == set(profile.TABLES)
+    registry = _core.profile_registry()["tables"]
+    for name in profile.TABLES:
+        assert [column.name for column in found.schema(name)] == [column["name"] for column in registry[name]]
+    assert found.provenance.kernels == (f"Linux {os.uname().release}",)
+    assert found.sql("select value from host_costs where counter = 'interrupts'").num_rows == 1
+
+
+def test_the_text_says_how_busy_the_processors_were(plain: profile.Profile) -> None:
+    assert re.search(r"s; \d+ processors? busy for [\d.]+ %", profile_told.answer(plain))
+    assert [row[0] for row in profile_told.counts(plain)] == list(plain.costs)
+
+
+def test_every_class_has_a_colour() -> None:
+    listed = Path("crates/live/src/host/classes.txt")
+    text = (Path(__file__).parents[2] / listed).read_text()
+    named = set(re.findall(r"^\[(.+)\]$", text, re.MULTILINE)) - {"idle", "caller"}
+    assert named | {"user", "other"} == palette.CLASSES.keys()
+
+
+def test_hostile_names_stay_text_in_the_page(tmp_path: Path) -> None:
+    evil = "</script><script>alert(1)</script>\u202e"
+    found = with_stacks(tmp_path / "evil", [(f"{evil};f_[k]", 3, "other")], 1.0)
+    page = profile_page.page(found)
+    assert "<script>alert" not in page and "\u202e" not in page
+    assert "\\u003cscript" in page
+
+
+def test_beside_another_profile_stacks_are_scaled_to_the_same_length(tmp_path: Path) -> None:
+    before = with_stacks(tmp_path / "before", [("a;b_[k]", 10, "skb")], 1.0)
+    now = with_stacks(tmp_path / "now", [("a;b_[k]", 60, "skb"), ("a", 3, "user")], 3.0)
+    data = profile_page.data(now, before)
+    assert data["against"] == [("a;b_[k]", 30.0, "skb")]
+    rows = {row[0]: row[1:] for row in profile_told.beside(before, now)}
+    assert rows["samples of skb"] == ["10", "20", "2.00 x"]
+    assert rows["samples of user"][0] == "-"
+
+
+def test_the_share_without_a_class_is_told(tmp_path: Path) -> None:
+    found = with_stacks(tmp_path / "p", [("a;b_[k]", 1, "other"), ("a", 3, "user")], 1.0)
+    assert any(
+        "25.0 % of the busy samples could not be put into a class" in line for line in profile_told.warnings(found)
+    )
+
+
+def test_the_report_of_a_profile_is_its_page(plain: profile.Profile, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    found = CliRunner().invoke(app, ["report", str(plain.folder), "--out", str(out), "-q"])
+    assert found.exit_code == 0, found.output
+    assert "Kneepoint profile" in out.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--pid", "4194304", "--no-bpf", "--for", "1s"], "no such process"),
+        (["--netns", "no-such", "--no-bpf", "--for", "1s"], '--netns: got "no-such"'),
+        (["--for", "soon", "--no-bpf"], "--for"),
+        (["--against", "no-such"], "no-such"),
+    ],
+)
+def test_what_cannot_be_profiled_is_refused(words: list[str], said: str, tmp_path: Path) -> None:
+    code, output = typed(*words, "--out", str(tmp_path / "out"), "-q")
+    assert code != 0 and said in output
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_instrument_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r'got "timer"; .*timers'):
+        profile.take(tmp_path / "out", seconds=0.1, chosen=["timer"])
+
+
+def test_a_folder_that_holds_something_is_refused_and_left_alone(plain: profile.Profile) -> None:
+    with pytest.raises(RunFolderError, match="not empty"):
+        profile.take(plain.folder, seconds=0.1, chosen=[])
+
+
+def test_a_damaged_description_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "profile.json").write_text('{"schema": 1, "began": 5}')
+    with pytest.raises(RunFolderError, match="is no profile"):
+        profile.read(tmp_path)
