@@ -2,8 +2,9 @@
 //!
 //! Work comes in chunks that are not divided: a poll, an skb's way up, a connection's turn in its application. Softirqs run
 //! before threads and interrupt them; once they have kept the processor for too long they are ksoftirqd's, which shares it
-//! with the threads as one of them (Linux, kernel/softirq.c: MAX_SOFTIRQ_TIME). Threads share fairly: who has run least
-//! is next, with a slice of grace for who runs, and none against who has just been woken (Linux, kernel/sched/fair.c).
+//! with the threads as one of them (Linux, kernel/softirq.c: MAX_SOFTIRQ_TIME). Threads share fairly: who has run least is
+//! next. Who runs keeps its slice, also from who is woken (EEVDF's RUN_TO_PARITY, Linux 6.6 on), unless `wakeup_preemption`
+//! says otherwise, as CFS did before (Linux, kernel/sched/fair.c).
 
 use std::collections::VecDeque;
 
@@ -12,7 +13,7 @@ use crate::steal::Steal;
 
 /// After that long softirqs are ksoftirqd's: MAX_SOFTIRQ_TIME, 2 ms.
 const MAX_SOFTIRQ_NS: u64 = 2_000_000;
-/// How much longer than others a thread may have run: base_slice_ns of two processors (0.7 ms × (1 + log2 of them)).
+/// A thread's slice: base_slice_ns of two processors, 0.7 ms × (1 + log2 of them).
 const SLICE_NS: u64 = 1_400_000;
 /// Other work, that is always there, runs that long at a time.
 const OTHER_CHUNK_NS: u64 = 100_000;
@@ -74,6 +75,10 @@ pub struct Cpu<J> {
     until_ns: u64,
     /// The thread that ran last, if nothing else did since.
     last: Option<u32>,
+    /// How long it has run since.
+    stint_ns: u64,
+    /// Does a thread that is woken interrupt the one that runs?
+    wakeup_preemption: bool,
     /// Since when softirqs have had the processor without a pause.
     softirqs_since_ns: Option<u64>,
     ksoftirqd: Option<Thread>,
@@ -88,13 +93,15 @@ pub struct Cpu<J> {
 
 impl<J> Cpu<J> {
     /// `busy`: has somebody else work for it at all times?
-    pub fn new(steal: Option<Steal>, busy: bool) -> Cpu<J> {
+    pub fn new(steal: Option<Steal>, busy: bool, wakeup_preemption: bool) -> Cpu<J> {
         Cpu {
             softirqs: VecDeque::new(),
             runnable: Vec::new(),
             runs: Runs::Nothing,
             until_ns: 0,
             last: None,
+            stint_ns: 0,
+            wakeup_preemption,
             softirqs_since_ns: None,
             ksoftirqd: None,
             other: busy.then(Thread::default),
@@ -159,7 +166,7 @@ impl<J> Cpu<J> {
         }
         thread.woken = true;
         self.runnable.push(number);
-        if self.runs == Runs::Thread(OTHER) {
+        if self.wakeup_preemption && self.runs == Runs::Thread(OTHER) {
             // Other work gives way at once.
             self.spent.other_ns -= self.until_ns - now_ns;
             self.until_ns = now_ns;
@@ -238,6 +245,7 @@ impl<J> Cpu<J> {
             }
             Some(OTHER) => {
                 self.switch_to(OTHER);
+                self.stint_ns += OTHER_CHUNK_NS;
                 if let Some(other) = &mut self.other {
                     other.ran_ns += OTHER_CHUNK_NS;
                 }
@@ -261,7 +269,10 @@ impl<J> Cpu<J> {
 
     fn switch_to(&mut self, thread: u32) -> bool {
         let switches = self.last != Some(thread);
-        self.switches += u64::from(switches);
+        if switches {
+            self.switches += 1;
+            self.stint_ns = 0;
+        }
         self.last = Some(thread);
         switches
     }
@@ -274,12 +285,11 @@ impl<J> Cpu<J> {
         let other = self.other.map(|thread| (OTHER, thread));
         let all = || ours.clone().chain(ksoftirqd).chain(other);
         let (first, least) = all().min_by_key(|(_, thread)| thread.ran_ns)?;
-        // Who ran last goes on, unless it has run a slice more, or somebody has just been woken.
+        // Who runs goes on to the end of its slice, whoever was woken meanwhile, unless that interrupts it.
+        let runs_on = self.stint_ns < SLICE_NS && !(self.wakeup_preemption && least.woken);
         let current = all().find(|&(number, _)| Some(number) == self.last);
         match current {
-            Some((number, thread)) if !least.woken && thread.ran_ns < least.ran_ns + SLICE_NS => {
-                Some(number)
-            }
+            Some((number, _)) if runs_on => Some(number),
             _ => Some(first),
         }
     }
@@ -299,7 +309,8 @@ impl<J> Cpu<J> {
         self.spent.pay(bill, true);
         if let Some(ksoftirqd) = &mut self.ksoftirqd {
             ksoftirqd.ran_ns += bill.total_ns();
-            self.last = Some(KSOFTIRQD);
+            self.switch_to(KSOFTIRQD);
+            self.stint_ns += bill.total_ns();
         }
         self.begin(now_ns, Runs::Softirq, bill.total_ns());
         self.until_ns
@@ -315,6 +326,7 @@ impl<J> Cpu<J> {
     ) -> u64 {
         self.spent.pay(bill, false);
         threads[number as usize].ran_ns += bill.total_ns();
+        self.stint_ns += bill.total_ns();
         self.begin(now_ns, Runs::Thread(number), bill.total_ns());
         self.until_ns
     }
@@ -366,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_softirq_interrupts_a_thread_which_goes_on_with_what_is_left() {
-        let mut cpu = Processor::new(None, false);
+        let mut cpu = Processor::new(None, false, false);
         let mut threads = [Thread::default()];
         cpu.wake(0, 0, &mut threads);
         let first = Next::Thread {
@@ -395,7 +407,7 @@ mod tests {
 
     #[test]
     fn threads_share_a_processor_evenly() {
-        let (ran, _) = share(Processor::new(None, false), 3, false, 300_000_000);
+        let (ran, _) = share(Processor::new(None, false, false), 3, false, 300_000_000);
         for ran_ns in ran {
             assert!(
                 ran_ns.abs_diff(100_000_000) <= SLICE_NS + 30_000,
@@ -406,21 +418,42 @@ mod tests {
 
     #[test]
     fn softirqs_without_end_leave_threads_their_share() {
-        let (ran, in_softirqs) = share(Processor::new(None, false), 1, true, 200_000_000);
+        let (ran, in_softirqs) = share(Processor::new(None, false, false), 1, true, 200_000_000);
         let half = 100_000_000;
         let tolerance = MAX_SOFTIRQ_NS + SLICE_NS + 30_000;
         assert!(ran[0].abs_diff(half) <= tolerance, "{ran:?}");
         assert!(in_softirqs.abs_diff(half) <= tolerance, "{in_softirqs}");
         // Alone they have it all, and ksoftirqd is not needed.
-        let (_, in_softirqs) = share(Processor::new(None, false), 0, true, 200_000_000);
+        let (_, in_softirqs) = share(Processor::new(None, false, false), 0, true, 200_000_000);
         assert_eq!(in_softirqs, 200_000_000);
     }
 
     #[test]
+    fn who_runs_keeps_its_slice_unless_a_wake_up_interrupts_it() {
+        for wakeup_preemption in [false, true] {
+            let mut cpu = Processor::new(None, false, wakeup_preemption);
+            let mut threads = [Thread::default(); 2];
+            cpu.wake(0, 0, &mut threads);
+            assert!(matches!(
+                cpu.next(0, &mut threads),
+                Next::Thread { thread: 0, .. }
+            ));
+            cpu.run_thread(0, 0, &mut threads, &costing(1_000));
+            cpu.wake(500, 1, &mut threads);
+            cpu.done(1_000);
+            let second = Next::Thread {
+                thread: u32::from(wakeup_preemption),
+                switches: wakeup_preemption,
+            };
+            assert_eq!(cpu.next(1_000, &mut threads), second);
+        }
+    }
+
+    #[test]
     fn other_work_takes_its_share_and_gives_way_to_who_is_woken() {
-        let (ran, _) = share(Processor::new(None, true), 1, false, 200_000_000);
+        let (ran, _) = share(Processor::new(None, true, false), 1, false, 200_000_000);
         assert!(ran[0].abs_diff(100_000_000) <= 2 * SLICE_NS, "{ran:?}");
-        let mut cpu = Processor::new(None, true);
+        let mut cpu = Processor::new(None, true, true);
         let mut threads = [Thread::default()];
         assert_eq!(cpu.next(0, &mut threads), Next::Until(OTHER_CHUNK_NS));
         cpu.wake(10, 0, &mut threads);
@@ -434,14 +467,14 @@ mod tests {
     fn stolen_time_is_nobodys() {
         let steal = || Steal::new(0.5, 1_000_000, Stream::new(1, "steal"), 0);
         let (ran, _) = share(
-            Processor::new(Some(steal()), false),
+            Processor::new(Some(steal()), false, false),
             1,
             false,
             1_000_000_000,
         );
         let share = ran[0] as f64 / 1e9;
         assert!((share - 0.5).abs() < 0.02, "{share}");
-        let mut cpu = Processor::new(Some(steal()), false);
+        let mut cpu = Processor::new(Some(steal()), false, false);
         let begin_ns = (0..10_000_000)
             .step_by(1_000)
             .find(|&now_ns| steal().ends_ns(now_ns).is_some());

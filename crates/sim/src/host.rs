@@ -179,6 +179,7 @@ fn machine(spec: &Spec, cell: &Cell) -> Option<MachineConf> {
         },
         steal: (spec.steal > 0.0).then_some((spec.steal, spec.steal_slice.0)),
         contention: spec.contention,
+        wakeup_preemption: spec.wakeup_preemption,
     })
 }
 

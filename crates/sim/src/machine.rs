@@ -49,10 +49,15 @@ pub struct MachineConf {
     pub steal: Option<(f64, u64)>,
     /// Has somebody else work for every processor?
     pub contention: bool,
+    /// Does a thread that is woken interrupt the one that runs?
+    pub wakeup_preemption: bool,
 }
 
 /// Packets that a poll takes at most.
 pub const NAPI_WEIGHT: u32 = 64;
+
+/// Writes of a connection in a row, before its thread looks at others.
+pub const MOST_CALLS: u32 = 16;
 
 /// What a softirq has to do.
 #[derive(Debug)]
@@ -116,6 +121,8 @@ pub struct AppThread {
     pub ready: VecDeque<EndpointId>,
     /// How many of those its last wait told of.
     pub told: usize,
+    /// How many calls in a row it has made for the end that is first in `ready`, if it goes on with that.
+    pub serves: Option<u32>,
     pub awake: bool,
     /// Is a job under way that will wake it?
     pub waking: bool,
@@ -236,7 +243,8 @@ impl Machines {
             let draws = || stream(&format!("machine.{number}.cpu.{cpu}.steal"));
             let steal = conf.steal;
             let steal = steal.map(|(share, slice_ns)| Steal::new(share, slice_ns, draws(), now_ns));
-            self.cpus.push(Cpu::new(steal, conf.contention));
+            let cpu = Cpu::new(steal, conf.contention, conf.wakeup_preemption);
+            self.cpus.push(cpu);
             self.of_cpu.push(number);
             self.effects.push(Vec::new());
             self.backlogs.push((0, 0));
@@ -280,6 +288,7 @@ impl Machines {
                 },
                 ready: VecDeque::new(),
                 told: 0,
+                serves: None,
                 awake: false,
                 waking: false,
                 effects: Vec::new(),

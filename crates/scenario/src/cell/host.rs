@@ -328,6 +328,13 @@ keyed! {
             "has every processor other work at all times, with which applications share it fairly? For the host model",
             "Linux 6.18, Documentation/scheduler/sched-eevdf.rst",
         );
+        pub wakeup_preemption: bool = key(
+            "wakeup_preemption",
+            Kind::Flag,
+            Value("false"),
+            "does a thread that is woken interrupt the one that runs? So with CFS, Linux before 6.6; since then a thread keeps its slice. For the host model",
+            "Linux 6.18, kernel/sched/features.h: RUN_TO_PARITY",
+        );
         /// How many hosts there are, over which connections are spread in turn; `None`: each connection has its own.
         pub hosts: Option<u64> = key(
             "hosts",

@@ -15,7 +15,7 @@ use super::World;
 use super::ends::{Ends, Turn};
 use crate::event::{EndpointId, Side, Target};
 use crate::flow::End;
-use crate::machine::{Counts, Effect, Job, MachineConf, Qdisc};
+use crate::machine::{Counts, Effect, Job, MOST_CALLS, MachineConf, Qdisc};
 
 /// An application that waits for its processor is asked for, whatever the time.
 const READY: u64 = 0;
@@ -328,11 +328,14 @@ impl Ends {
     /// A thread serves the next of its connections: it reads, computes and writes.
     fn run_app(&mut self, cpu: u32, thread: u32) {
         let app = &mut self.machines.apps[thread as usize];
-        let waits = app.told == 0;
+        let calls_before = app.serves.take();
+        let waits = calls_before.is_none() && app.told == 0;
         if waits {
             app.told = app.ready.len();
         }
-        app.told -= 1;
+        if calls_before.is_none() {
+            app.told -= 1;
+        }
         let Some(id) = app.ready.pop_front() else {
             return;
         };
@@ -342,29 +345,11 @@ impl Ends {
         if !self.flows.has(id.flow()) {
             return;
         }
-        let machine = self.machines.of_cpu[cpu as usize];
-        let read_bytes = self.conf_of(machine).read_bytes;
-        if let Some(rfs) = &mut self.machines.list[machine as usize].rfs {
-            rfs.reads_on(hash(id.flow()), cpu);
-        }
         let at = self.before(id);
         let mut turn = self.begin(id);
-        let end = turn.flow.end(id.side());
-        end.app_wakes_ns = NEVER;
-        let skbs = std::mem::take(&mut end.unread_skbs);
-        let is_far = end.cpu != cpu;
-        let bytes = self.call(&mut turn, |tcp, cx| tcp.read(cx));
-        if bytes > 0 {
-            // The last call finds nothing.
-            let calls = bytes.div_ceil(read_bytes) + 1;
-            self.charge(cpu, Cost::ReceiveCall, calls);
-            self.charge(cpu, Cost::SocketLock, calls);
-            self.charge(cpu, Cost::CopyOut, bytes);
-            self.charge(cpu, Cost::SkbFree, skbs);
-            if is_far {
-                self.charge(cpu, Cost::CacheMiss, skbs);
-            }
-            self.read(&mut turn, bytes);
+        turn.flow.end(id.side()).app_wakes_ns = NEVER;
+        if calls_before.is_none() {
+            self.read_all(cpu, &mut turn);
         }
         let wrote = self.pump_some(&mut turn, 1);
         self.charge(cpu, Cost::SendCall, wrote.calls);
@@ -372,9 +357,46 @@ impl Ends {
         self.charge(cpu, Cost::CopyIn, wrote.bytes);
         self.charge(cpu, Cost::Page, wrote.bytes);
         if self.has_work(&mut turn) {
-            self.make_ready(cpu, &mut turn);
+            let calls = calls_before.unwrap_or(0) + 1;
+            self.go_on(cpu, thread, &mut turn, calls);
         }
         self.end_on(cpu, at, turn);
+    }
+
+    /// An application has more to do: at once, unless it was at it for long.
+    fn go_on(&mut self, cpu: u32, thread: u32, turn: &mut Turn, calls: u32) {
+        if calls >= MOST_CALLS {
+            return self.make_ready(cpu, turn);
+        }
+        turn.flow.end(turn.id.side()).app_wakes_ns = READY;
+        let app = &mut self.machines.apps[thread as usize];
+        app.ready.push_front(turn.id);
+        app.serves = Some(calls);
+    }
+
+    /// An application reads all there is; the last call finds nothing.
+    fn read_all(&mut self, cpu: u32, turn: &mut Turn) {
+        let id = turn.id;
+        let machine = self.machines.of_cpu[cpu as usize];
+        let read_bytes = self.conf_of(machine).read_bytes;
+        if let Some(rfs) = &mut self.machines.list[machine as usize].rfs {
+            rfs.reads_on(hash(id.flow()), cpu);
+        }
+        let end = turn.flow.end(id.side());
+        let skbs = std::mem::take(&mut end.unread_skbs);
+        let is_far = end.cpu != cpu;
+        let bytes = self.call(turn, |tcp, cx| tcp.read(cx));
+        let calls = bytes.div_ceil(read_bytes) + 1;
+        self.charge(cpu, Cost::ReceiveCall, calls);
+        self.charge(cpu, Cost::SocketLock, calls);
+        self.charge(cpu, Cost::CopyOut, bytes);
+        self.charge(cpu, Cost::SkbFree, skbs);
+        if is_far {
+            self.charge(cpu, Cost::CacheMiss, skbs);
+        }
+        if bytes > 0 {
+            self.read(turn, bytes);
+        }
     }
 
     // ---- what every job does --------------------------------------------------
