@@ -301,6 +301,15 @@ def queues() -> list[dict[str, Any]]:
 def sizes() -> list[dict[str, Any]]:
     """Distributions of the sizes of workload web: `name` `summary` `source` `example`."""
 
+def costs() -> list[dict[str, str]]:
+    """Operations of a host that cost time: `name` (unit last) `class` `doc`; `counter`: its class in `host_costs`."""
+
+def cost_profiles() -> list[dict[str, str]]:
+    """Cost profiles that come with Kneepoint: `name` `summary`."""
+
+def cost_profile(name: str) -> dict[str, float]:
+    """ns of each operation in such a profile. ValueError: there is none of that name."""
+
 def losses() -> list[dict[str, Any]]:
     """`name` `summary` `source` of each."""
 

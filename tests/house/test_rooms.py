@@ -20,8 +20,9 @@ ALLOWED: dict[str, set[str]] = {
     "live": {"datasets", "evidence"},
     "pages": {"datasets", "evidence", "runs", "live"},
     "conformance": {"pages", "runs"},
+    "calibration": {"runs"},
     "claims": {"evidence", "imports", "live", "runs"},
-    "cli": {"claims", "conformance", "datasets", "evidence", "imports", "live", "pages", "runs"},
+    "cli": {"calibration", "claims", "conformance", "datasets", "evidence", "imports", "live", "pages", "runs"},
 }
 """The rooms that each room may import from. Every room may import the modules beside the rooms."""
 

@@ -50,8 +50,8 @@ mod _core {
     use crate::record::{give_back_memory, left_out, record, sockets};
     #[pymodule_export]
     use crate::registry::{
-        algorithms, impairments, keys, losses, queues, record_tables, sizes, tables, trace_tables,
-        version, workloads,
+        algorithms, cost_profile, cost_profiles, costs, impairments, keys, losses, queues,
+        record_tables, sizes, tables, trace_tables, version, workloads,
     };
     #[pymodule_export]
     use crate::run::{Cancel, Output};

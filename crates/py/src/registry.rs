@@ -1,9 +1,11 @@
 //! What Kneepoint knows, as lists of dicts for `knee list` and the docs.
 
 use arrow_schema::DataType;
+use knee_host::COSTS;
 use knee_observe::{Field, TABLES};
 use knee_path::queue;
 use knee_run::algorithm_param;
+use knee_scenario::profile::{Profile, SHIPPED};
 use knee_scenario::workload::WORKLOADS;
 use knee_scenario::workload::sizes::SIZES;
 use knee_tables::{
@@ -13,6 +15,8 @@ use knee_tables::{
 };
 use knee_transit::impairment::{IMPAIRMENTS, ImpairmentSpec};
 use knee_transit::loss;
+use knee_units::files::Files;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -108,6 +112,47 @@ pub fn impairments(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         item.set_item("netem", netem)?;
     }
     Ok(list)
+}
+
+/// Operations of a host that cost time.
+#[pyfunction]
+pub fn costs(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for kind in COSTS {
+        let dict = PyDict::new(py);
+        dict.set_item("name", kind.name)?;
+        dict.set_item("class", kind.class.name())?;
+        dict.set_item("counter", kind.class.counter())?;
+        dict.set_item("doc", kind.doc)?;
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+/// Names of the cost profiles that come with Kneepoint.
+#[pyfunction]
+pub fn cost_profiles(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for shipped in SHIPPED {
+        let dict = PyDict::new(py);
+        dict.set_item("name", shipped.name)?;
+        dict.set_item("summary", shipped.summary)?;
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+/// ns of each operation in a profile that comes with Kneepoint.
+#[pyfunction]
+pub fn cost_profile<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
+    let found = Profile::read(name, Files::NONE).ok().flatten();
+    let unknown = || PyValueError::new_err(format!("there is no cost profile {name:?}"));
+    let profile = found.ok_or_else(unknown)?;
+    let dict = PyDict::new(py);
+    for (position, kind) in COSTS.iter().enumerate() {
+        dict.set_item(kind.name, profile.costs.ns_at(position))?;
+    }
+    Ok(dict)
 }
 
 /// Distributions of the sizes of workload web.

@@ -27,6 +27,7 @@ pub use form::{CellError, read_cell};
 pub use keys::{KeyDoc, keys};
 pub use knee_keys::error::{Problem, ScenarioError};
 pub use knee_keys::names::{AlgorithmInfo, Names};
+pub use knee_keys::profile;
 pub use knee_keys::settings::{Form, ParamInfo};
 pub use workload::WorkloadSpec;
 

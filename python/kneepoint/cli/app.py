@@ -17,6 +17,7 @@ from kneepoint.errors import EngineError, UsageError
 from .lazy import LazyGroup
 
 VERBS = {
+    "calibrate": "calibrate",
     "compare": "compare",
     "conform": "conform",
     "export": "export",

@@ -1,0 +1,112 @@
+"""Costs that explain what was measured, beginning with those of a published profile.
+
+What a run costs is the sum over operations of how often it does each and what that costs. How often, the simulator
+says; it does so again with the costs found, as these change the order of what happens. No set of runs tells thirty
+operations apart, so the costs are those most plausible after the measurement: of two operations that always come
+together, the sum is known and the parts are as far apart as before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kneepoint.errors import EngineError
+
+from .measuring import Predicted
+from .micro import Micro
+
+Floats = npt.NDArray[np.float64]
+
+PRIOR_SPREAD = math.log(2)
+"""Standard deviation of a cost's logarithm before anything is measured: two thirds are within a factor of two."""
+LEAST_ERROR = 0.02
+"""No run is known better than this, whatever its rounds say: the model leaves out as much."""
+ROUNDS = 4
+"""Times that the model is asked how often operations happen."""
+NORMAL_95 = 1.96
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run's cost on this host. `log_ns`: mean over the rounds; `error`: standard error of it."""
+
+    micro: Micro
+    log_ns: float
+    error: float
+
+    @property
+    def ns(self) -> float:
+        return math.exp(self.log_ns)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 %."""
+        half = NORMAL_95 * self.error
+        return math.exp(self.log_ns - half), math.exp(self.log_ns + half)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """An operation's cost with its 95 % interval, ns. `told`: how much of the uncertainty the measurement took."""
+
+    ns: float
+    low: float
+    high: float
+    told: float
+
+
+def fit(
+    measured: Sequence[Measured],
+    prior: Mapping[str, float],
+    predict: Callable[[Micro, Mapping[str, float]], Predicted],
+) -> dict[str, Cost]:
+    """The costs. `prior`: those to begin with, by operation; 0 stays 0. `predict`: a run by the model with such ones."""
+    from scipy.optimize import least_squares
+
+    names = [name for name, ns in prior.items() if ns > 0]
+    first = np.log([prior[name] for name in names])
+    found = first.copy()
+    logs = np.array([one.log_ns for one in measured])
+    errors = np.array([max(one.error, LEAST_ERROR) for one in measured])
+    if not np.isfinite(errors).all():
+        raise EngineError("calibration: got one round; expected two or more, to know how far apart they are.")
+    jacobian = np.zeros((0, len(names)))
+    for _ in range(ROUNDS):
+        costs = dict(zip(names, np.exp(found).tolist(), strict=True))
+        predicted = [predict(one.micro, costs) for one in measured]
+        counts = np.array([[one.by_operation[name] / costs[name] for name in names] for one in predicted])
+        rest = np.array([one.ns for one in predicted]) - counts @ np.exp(found)
+
+        def residuals(at: Floats, counts: Floats = counts, rest: Floats = rest) -> Floats:
+            whole = np.maximum(counts @ np.exp(at) + rest, 1e-9)
+            return np.concatenate([(np.log(whole) - logs) / errors, (at - first) / PRIOR_SPREAD])
+
+        solved = least_squares(residuals, found)
+        found, jacobian = solved.x, solved.jac
+    covariance = np.linalg.inv(jacobian.T @ jacobian)
+    spreads = np.sqrt(np.diag(covariance))
+    costs_found = {}
+    for name, at, spread in zip(names, found.tolist(), spreads.tolist(), strict=True):
+        half = NORMAL_95 * spread
+        told = 1 - min(1.0, spread / PRIOR_SPREAD)
+        costs_found[name] = Cost(math.exp(at), math.exp(at - half), math.exp(at + half), told)
+    return {name: costs_found.get(name, Cost(0.0, 0.0, 0.0, 0.0)) for name in prior}
+
+
+def even_out(rounds: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
+    """Logarithms of each run's ns by round, less what the round as a whole was slower than the others.
+
+    A shared machine is slower in one minute than in the next, for all runs alike. The level is the median round's.
+    """
+    names = list(rounds[0])
+    logs = np.log(np.array([[one[name] for name in names] for one in rounds]))
+    typical = np.median(logs, axis=0)
+    of_round = np.median(logs - typical, axis=1)
+    level = float(np.median(of_round))
+    even = logs - of_round[:, None] + level
+    return {name: even[:, column].tolist() for column, name in enumerate(names)}

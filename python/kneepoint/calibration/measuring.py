@@ -1,0 +1,100 @@
+"""One micro run on either engine, as one number: ns of a processor, or of time, for each request or byte."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kneepoint.errors import EngineError
+from kneepoint.runs import api
+from kneepoint.runs.results import Run
+
+from .micro import WARMUP_MS, Micro
+
+Log = float
+"""A natural logarithm of ns."""
+
+
+def on_kernel(micro: Micro) -> float:
+    """ns of one run on this host. Raises `EngineError`."""
+    run = api.run_text(micro.text(), "<calibration>", engine="kernel", out=None)
+    per_sec = _units_per_sec(run, micro)
+    if micro.elapsed:
+        return 1e9 / per_sec
+    return _threads_ns_per_sec(run) / per_sec
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What the model says. `ns`: as measured; `by_operation`: of that, by the name of a cost; `by_class`."""
+
+    ns: float
+    by_operation: Mapping[str, float]
+    by_class: Mapping[str, float]
+
+
+def in_model(micro: Micro, profile: Path, pacing: str = "internal") -> Predicted:
+    """ns by the model with a profile."""
+    text = micro.text(costs=f"file {profile.name}", pacing=pacing)
+    run = api.run_text(text, str(profile.parent / "calibration.toml"), out=None)
+    per_sec = _units_per_sec(run, micro)
+    window = run.meta["cells"][0]
+    seconds = (int(window["duration_ns"]) - int(window["warmup_ns"])) / 1e9
+    units = per_sec * seconds
+    rows = run.host_costs.arrow().to_pylist()
+    counters = {row["counter"]: row["value"] / units for row in rows}
+    from kneepoint import _core
+
+    names = [cost["name"] for cost in _core.costs()]
+    classes = {name: value for name, value in counters.items() if name.startswith("class_")}
+    ns = 1e9 / per_sec if micro.elapsed else counters["cpu_ns"]
+    return Predicted(ns, {name: counters[name] for name in names}, classes)
+
+
+def _units_per_sec(run: Run, micro: Micro) -> float:
+    flows = run.flows.arrow()
+    name = "requests_per_sec" if micro.per == "request" else "goodput_bits_per_sec"
+    total = sum(float(value or 0.0) for value in flows[name].to_pylist())
+    per_sec = total if micro.per == "request" else total / 8
+    if per_sec <= 0:
+        raise EngineError(f"calibration, {micro.name}: got no {micro.per} done; expected some. Is the machine busy?")
+    return per_sec
+
+
+def _threads_ns_per_sec(run: Run) -> float:
+    """Time of the hosts' threads: with one processor for both, softirqs run within them."""
+    rows = [row for row in run.cpu.arrow().to_pylist() if row["t_ns"] >= WARMUP_MS * 1_000_000]
+    ends: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["name"].startswith(("sender", "receiver")):
+            ends.setdefault(row["name"], []).append(row)
+    spent = sum(rows[-1]["run_us"] - rows[0]["run_us"] for rows in ends.values())
+    length_us = max((rows[-1]["t_ns"] - rows[0]["t_ns"]) / 1e3 for rows in ends.values())
+    return spent / length_us * 1e9
+
+
+def busy_share(seconds: float = 1.0) -> float:
+    """The share of this host's processors that are busy now."""
+
+    def read() -> tuple[int, int]:
+        fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+        idle = fields[3] + fields[4]
+        return sum(fields), idle
+
+    total, idle = read()
+    time.sleep(seconds)
+    later, idle_later = read()
+    return 1 - (idle_later - idle) / max(later - total, 1)
+
+
+def mean_and_spread(logs: Sequence[Log]) -> tuple[Log, float]:
+    """Mean of logarithms, and the standard error of it."""
+    mean = sum(logs) / len(logs)
+    if len(logs) < 2:
+        return mean, math.inf
+    variance = sum((value - mean) ** 2 for value in logs) / (len(logs) - 1)
+    return mean, math.sqrt(variance / len(logs))
