@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 pub mod files;
+pub mod head_queue;
 pub mod heap;
 pub mod params;
 pub mod parse;
