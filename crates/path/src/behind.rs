@@ -1,9 +1,8 @@
 //! What happens behind a bottleneck: packets take their flow's delay and, where that is their last, wait for the interrupt
 //! of the far host's NIC.
 
-use std::collections::VecDeque;
-
 use knee_units::NEVER;
+use knee_units::head_queue::HeadQueue;
 use knee_units::heap::Heap;
 
 use crate::nics::{Nic, Nics, Reached};
@@ -15,7 +14,7 @@ struct Line<N> {
     delay_ns: u64,
     /// When the last one arrives.
     latest_ns: u64,
-    trains: VecDeque<Arriving<N>>,
+    trains: HeadQueue<Arriving<N>>,
     /// The NICs that its packets go to.
     to: To,
 }
@@ -50,13 +49,13 @@ impl<N: Copy> Line<N> {
     /// When the first packet arrives.
     #[inline]
     fn next_ns(&self) -> u64 {
-        self.trains.front().map_or(NEVER, |front| front.at_ns)
+        self.trains.first().map_or(NEVER, |front| front.at_ns)
     }
 
     /// Takes the next `pkts` packets, which are of one train.
     #[inline]
     fn take(&mut self, pkts: u32) -> Passing<N> {
-        let front = self.trains.front_mut().expect("its head is due");
+        let front = self.trains.first_mut().expect("its head is due");
         let taken = Passing {
             pkts,
             ..front.passing
@@ -64,7 +63,7 @@ impl<N: Copy> Line<N> {
         front.passing.pkts -= pkts;
         front.at_ns += u64::from(pkts) * front.every_ns;
         if front.passing.pkts == 0 {
-            self.trains.pop_front();
+            self.trains.remove_first();
         }
         taken
     }
@@ -72,7 +71,7 @@ impl<N: Copy> Line<N> {
     /// Takes the packets of the first train, which has begun to arrive, that have arrived then.
     #[inline]
     fn take_until(&mut self, at_ns: u64) -> Passing<N> {
-        let front = self.trains.front().expect("its head is due");
+        let front = self.trains.first().expect("its head is due");
         self.take(front.until(at_ns))
     }
 
@@ -216,7 +215,7 @@ impl<N: Copy> Behind<N> {
             self.lines.push(Line {
                 delay_ns,
                 latest_ns: 0,
-                trains: VecDeque::new(),
+                trains: HeadQueue::default(),
                 to: To::Nowhere,
             });
             self.lines.len() - 1
@@ -274,7 +273,7 @@ impl<N: Copy> Behind<N> {
             };
             self.due.push(due);
         }
-        line.trains.push_back(Arriving {
+        line.trains.push(Arriving {
             at_ns,
             every_ns,
             passing,
@@ -362,7 +361,7 @@ impl<N: Copy> Behind<N> {
     fn go_on(&mut self, number: u32, mut interrupt: Option<Event>) {
         let line = &mut self.lines[number as usize];
         let mut next = None;
-        while let Some(front) = line.trains.front() {
+        while let Some(front) = line.trains.first() {
             if let Some(place) = self.nics.place(front.passing.flow)
                 && let nic = self.nics.at(place)
                 && nic.line().is_some()
@@ -423,7 +422,7 @@ impl<N: Copy> Behind<N> {
         self.free.clear();
         let pending = self.nics.drain();
         let lines = self.lines.iter_mut();
-        let lines = lines.flat_map(|line| line.trains.drain(..));
+        let lines = lines.flat_map(|line| line.trains.drain());
         let under_way = lines.map(|arriving| arriving.passing);
         let loose = self.loose.drain(..).flatten();
         pending.chain(under_way).chain(loose).collect()

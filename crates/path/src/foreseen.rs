@@ -1,9 +1,8 @@
 //! A link that is never interrupted, before it a queue in which none overtakes another: when a packet leaves is known when
 //! it comes, and no event is needed for it.
 
-use std::collections::VecDeque;
-
 use knee_units::Nanos;
+use knee_units::head_queue::HeadQueue;
 
 use crate::packet::{Ecn, Packet, count_until};
 use crate::queue::Tail;
@@ -68,7 +67,7 @@ pub struct Foreseen {
     schedule: Schedule,
     tail: Tail,
     /// In the order in which they leave; the first packet of the first is on the wire.
-    held: VecDeque<Gone>,
+    held: HeadQueue<Gone>,
     held_pkts: u32,
     held_bytes: u64,
     /// When the last of them has left.
@@ -82,7 +81,7 @@ impl Foreseen {
         Foreseen {
             schedule,
             tail,
-            held: VecDeque::new(),
+            held: HeadQueue::default(),
             held_pkts: 0,
             held_bytes: 0,
             free_ns: 0,
@@ -130,7 +129,7 @@ impl Foreseen {
         self.free_ns = starts_ns + u64::from(alike) * every_ns;
         self.held_pkts += alike;
         self.held_bytes += u64::from(alike) * u64::from(packet.bytes);
-        self.held.push_back(Gone {
+        self.held.push(Gone {
             at_ns: ends_ns,
             every_ns,
             pkts: alike,
@@ -152,14 +151,14 @@ impl Foreseen {
     /// The next packets that have left at `now_ns` and were not told before.
     #[inline]
     pub fn settle(&mut self, now_ns: u64) -> Option<Gone> {
-        let front = self.held.front_mut()?;
+        let front = self.held.first_mut()?;
         if front.at_ns > now_ns {
             return None;
         }
         let left = count_until(front.at_ns, front.every_ns, front.pkts, now_ns);
         let gone = front.take(left);
         if front.pkts == 0 {
-            self.held.pop_front();
+            self.held.remove_first();
         }
         self.held_pkts -= gone.pkts;
         self.held_bytes -= u64::from(gone.pkts) * u64::from(gone.bytes);
@@ -175,7 +174,7 @@ impl Foreseen {
     /// Bytes waiting, as of the last [`Self::settle`].
     #[inline]
     pub fn len_bytes(&self) -> u64 {
-        let sending = self.held.front();
+        let sending = self.held.first();
         self.held_bytes - sending.map_or(0, |held| u64::from(held.bytes))
     }
 

@@ -6,22 +6,20 @@ use super::{Cx, Endpoint};
 use crate::segment::{ACK, FIN, PSH, SYN, SackBlocks, Segment};
 
 impl Endpoint {
-    /// Sends data as one skb, from `seq` on and in as many segments as it takes: `seg_flags` are those of the last.
+    /// Sends data as one skb, from `seq` on and in as many segments as it takes, which are `segs`: `seg_flags` are those of the last.
     pub(super) fn emit_data(
         &mut self,
         cx: &mut Cx,
         seq: u64,
-        payload_bytes: u64,
+        (payload_bytes, segs): (u64, u32),
         seg_flags: u8,
         departure_ns: u64,
     ) {
         let mss = u64::from(self.cc.mss_bytes);
-        let payload = |bytes: u64| bytes.min(mss) as u32;
-        let segs = payload_bytes.div_ceil(mss).max(1) as u32;
         self.counters.data_segs_out += u64::from(segs) * u64::from(payload_bytes > 0);
         self.counters.bytes_sent += payload_bytes;
         let last = wire_flags(seg_flags);
-        let mut segment = self.build(cx, seq, payload(payload_bytes), ACK, departure_ns);
+        let mut segment = self.build(cx, seq, payload_bytes.min(mss) as u32, ACK, departure_ns);
         if segs > 1 {
             segment.payload_bytes = payload_bytes as u32;
             segment.packets = segs as u16;

@@ -50,7 +50,7 @@ pub enum Rexmit {
 impl Endpoint {
     /// A segment arrives, possibly merged by GRO. Returns payload bytes that
     /// became readable in order.
-    #[inline]
+    #[inline(always)]
     pub fn on_segment(&mut self, cx: &mut Cx, segment: &Segment) -> u64 {
         if self.state == State::Established && !segment.has(SYN) {
             return self.on_established(cx, segment);

@@ -95,7 +95,6 @@ impl Endpoint {
             return 0;
         }
         let mss = u64::from(self.cc.mss_bytes);
-        let max_segs = self.tso_segs(cx);
         let mut sent = 0;
         let mut cwnd_limited = false;
         let mut limit = None;
@@ -121,6 +120,7 @@ impl Endpoint {
                 limit = Some(Limit::Rwnd);
                 break;
             }
+            let max_segs = self.tso_segs(cx);
             let segs = quota.min(max_segs);
             let quota_bytes = u64::from(segs) * mss;
             if cx.host.settings.grow_skb {
@@ -351,13 +351,13 @@ impl Endpoint {
             .on_send(departure_ns, self.totals(), in_flight, is_first);
         let app_limited = self.rate.app_limited() != 0;
         let last = SKB_END | if_set(push_flag, PSH_SEG) | if_set(fin, FIN_SEG);
-        self.emit_data(cx, self.snd_nxt, len, last, departure_ns);
-        let mut skb = Seg::new(self.snd_nxt, len as u32, self.cc.mss_bytes, last);
+        self.emit_data(cx, self.snd_nxt, (len, segs), last, departure_ns);
+        let mut skb = Seg::new(self.snd_nxt, len as u32, segs, self.cc.mss_bytes, last);
         skb.record_sent(departure_ns, tx, app_limited);
         self.board.push(skb);
         self.after_departure(len);
         self.snd_nxt = end + u64::from(fin);
-        if !len.is_multiple_of(mss) {
+        if len > 0 && len != u64::from(segs) * mss {
             self.nagle.on_small_sent(end);
         }
         let rearms = prior_packets == 0 || self.xmit_timer.kind() == XmitTimerKind::LossProbe;

@@ -148,7 +148,7 @@ mod tests {
 
     /// Ten bytes sent at that microsecond.
     fn seg(seq: u64, sent_us: u64, flags: u8) -> Seg {
-        let mut seg = Seg::new(seq, 10, 10, flags);
+        let mut seg = Seg::new(seq, 10, 1, 10, flags);
         seg.sent_ns = sent_us * 1_000;
         seg
     }

@@ -229,7 +229,7 @@ mod tests {
     /// Sends a segment at that microsecond.
     fn send(rate: &mut RateSampler, us: u64, seq: u64, delivered: u32, flags: u8) -> Seg {
         let tx = rate.on_send(us * 1_000, totals(delivered), seq as u32, seq == 0);
-        let mut seg = Seg::new(seq, 1, 1, 0);
+        let mut seg = Seg::new(seq, 1, 1, 1, 0);
         seg.record_sent(us * 1_000, tx, flags & APP_LIMITED != 0);
         seg
     }

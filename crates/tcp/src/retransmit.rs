@@ -70,10 +70,11 @@ impl Endpoint {
         let mut sent = 0;
         while sent < segs {
             let id = id.wrapping_add(sent);
-            sent += self.board.isolate(id, segs - sent);
+            let alone = self.board.isolate(id, segs - sent);
+            sent += alone;
             let skb = self.board.send_again(id, departure_ns, tx, app_limited);
             let (seq, payload, flags) = (skb.seq, u64::from(skb.payload_bytes), skb.flags);
-            self.emit_data(cx, seq, payload, flags, departure_ns);
+            self.emit_data(cx, seq, (payload, alone), flags, departure_ns);
             payload_bytes += payload;
         }
         self.counters.total_retrans += u64::from(segs);

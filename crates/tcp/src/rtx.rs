@@ -61,7 +61,8 @@ pub struct Seg {
 
 impl Seg {
     /// As many segments as the payload takes, not sent yet.
-    pub fn new(seq: u64, payload_bytes: u32, mss_bytes: u32, flags: u8) -> Seg {
+    pub fn new(seq: u64, payload_bytes: u32, segs: u32, mss_bytes: u32, flags: u8) -> Seg {
+        debug_assert_eq!(segs, payload_bytes.div_ceil(mss_bytes).max(1));
         Seg {
             seq,
             sent_ns: 0,
@@ -70,7 +71,7 @@ impl Seg {
             prev: NONE,
             next: NONE,
             payload_bytes,
-            segs: payload_bytes.div_ceil(mss_bytes).max(1) as u16,
+            segs: segs as u16,
             mss_bytes: mss_bytes as u16,
             flags,
             in_list: false,
@@ -267,7 +268,16 @@ impl RtxQueue {
             if is_whole {
                 self.skbs.pop_front();
             }
-            if in_list {
+            if is_whole
+                && in_list
+                && prev == NONE
+                && let Some(front) = self.skbs.front_mut()
+                && front.id == next
+            {
+                // What was sent first mostly stands first, and what was sent next stands next.
+                front.prev = NONE;
+                self.head = next;
+            } else if in_list {
                 // What refers to segments of an skb that stay calls them by the first of them.
                 let name = self.skbs.front().map_or(NONE, |front| front.id);
                 let names = match is_whole {

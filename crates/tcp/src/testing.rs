@@ -20,7 +20,7 @@ pub fn sender(conf: &HostConf, algorithm: &str, flags: &[u8]) -> Endpoint {
     (tcp.snd_una, tcp.snd_nxt) = (1, 1);
     for &flags in flags {
         let mss = MSS as u32;
-        tcp.board.push(Seg::new(tcp.snd_nxt, mss, mss, flags));
+        tcp.board.push(Seg::new(tcp.snd_nxt, mss, 1, mss, flags));
         tcp.snd_nxt += MSS;
     }
     tcp

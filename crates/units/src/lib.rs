@@ -11,6 +11,7 @@ use serde::{Serialize, Serializer};
 
 pub mod cpus;
 pub mod files;
+pub mod head_queue;
 pub mod heap;
 pub mod params;
 pub mod parse;

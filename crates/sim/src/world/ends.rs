@@ -197,7 +197,9 @@ impl Ends {
     /// which is read at once.
     #[inline(always)]
     fn receive(&mut self, turn: &mut Turn, segment: &Segment) -> bool {
-        let readable = self.call(turn, |tcp, cx| tcp.on_segment(cx, segment));
+        let side = turn.id.side();
+        let readable = turn.tcp().on_segment(&mut self.cx(side), segment);
+        self.called(turn);
         if readable > 0 && !(turn.id.side() == Side::Receiver && turn.flow.receiver_only_reads) {
             self.read(turn, readable);
         }
@@ -260,13 +262,7 @@ impl Ends {
             if bytes == 0 || wrote.calls == most_calls || !tcp.is_writable() {
                 break bytes == 0;
             }
-            let mut cx = Cx {
-                now: self.clocks[id.side() as usize],
-                host: &self.types[id.side() as usize].tcp,
-                slab: &mut self.slab,
-                out: &mut self.out,
-                events: &mut self.log,
-            };
+            let mut cx = self.cx(id.side());
             let taken = tcp.write(&mut cx, bytes);
             app.wrote(now, taken);
             wrote.bytes += taken;
@@ -281,7 +277,7 @@ impl Ends {
         if over && tcp.close() || has_written && tcp.is_blocked() {
             self.call(turn, |tcp, cx| tcp.push(cx));
         } else if has_written {
-            self.call(turn, |_, _| {});
+            self.called(turn);
         }
         if let Some(at) = wakes_at {
             self.wake_app_at(turn, at.0);
@@ -388,20 +384,31 @@ impl Ends {
         turn: &mut Turn,
         call: impl FnOnce(&mut Endpoint, &mut Cx) -> R,
     ) -> R {
-        let side = turn.id.side() as usize;
-        let mut cx = Cx {
-            now: self.clocks[side],
-            host: &self.types[side].tcp,
+        let side = turn.id.side();
+        let result = call(turn.tcp(), &mut self.cx(side));
+        self.called(turn);
+        result
+    }
+
+    /// What an endpoint of that side may use now.
+    #[inline(always)]
+    fn cx(&mut self, side: Side) -> Cx<'_> {
+        Cx {
+            now: self.clocks[side as usize],
+            host: &self.types[side as usize].tcp,
             slab: &mut self.slab,
             out: &mut self.out,
             events: &mut self.log,
-        };
-        let result = call(turn.tcp(), &mut cx);
+        }
+    }
+
+    /// The endpoint that has its turn was called.
+    #[inline(always)]
+    fn called(&mut self, turn: &mut Turn) {
         if !self.log.is_empty() {
             self.take_log(turn);
         }
         self.arm(turn.id, &mut turn.flow);
-        result
     }
 
     /// Carries out what the endpoint asked for in its turn.

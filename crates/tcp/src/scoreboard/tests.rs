@@ -6,7 +6,7 @@ const MSS: u64 = 1_000;
 fn board(flags: &[u8]) -> Scoreboard {
     let mut board = Scoreboard::new();
     for (i, &flags) in (0..).zip(flags) {
-        let mut seg = Seg::new(1 + i * MSS, MSS as u32, MSS as u32, flags);
+        let mut seg = Seg::new(1 + i * MSS, MSS as u32, 1, MSS as u32, flags);
         seg.sent_ns = 1_000 * (i + 1);
         seg.tx.delivered_ns = 1;
         board.push(seg);
