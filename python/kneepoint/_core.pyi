@@ -386,20 +386,17 @@ def profile_registry() -> dict[str, Any]:
 class HostSession:
     """An interval in which the costs of this host's network are measured. It belongs to the thread that made it.
 
-    `asked` is a JSON object: `instruments`, `stacks_hz`, `netns` (inode and path of the one network namespace that
-    counts, or null), `pid` (the one process whose threads and stacks count, or null), `is_lab` (the namespaces of
-    `list` count, each for itself). Raises `KernelUnsupported`, `UsageError`.
-    """
+    `asked` is a JSON object: `instruments`, `stacks_hz`, `netns` (inode and path of the only network namespace that
+    counts, or null), `pid` (of the only process, or null), `is_lab` (only the namespaces of `list` count, each for
+    itself). Raises `KernelUnsupported`, `UsageError`."""
 
     def __init__(self, asked: str) -> None: ...
     def list(self, sender: int, receiver: int) -> None:
         """The hosts of a lab, by the inodes of their network namespaces."""
 
-    def begin(self) -> None:
-        """The interval begins."""
-
+    def begin(self) -> None: ...
     def finish(self, cell: int = 0, rep: int = 0) -> tuple[dict[str, ArrowTable], dict[str, Any]]:
-        """It ends, and the programs leave the kernel: its tables, in rows of that cell and repetition, and `seconds`
+        """Takes the programs out of the kernel. Returns its tables, in rows of that cell and repetition, and `seconds`
         float · `idle_samples` `lost_samples` `unreadable` int · `cost`, as `trace_tcp` has it."""
 
 def duration_ns(what: str, text: str) -> int:

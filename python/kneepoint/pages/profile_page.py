@@ -59,16 +59,15 @@ def _stacks(found: Profile, scale: float = 1.0) -> list[tuple[str, float, str]]:
 
 
 def _tables(found: Profile, against: Profile | None) -> list[dict[str, Any]]:
+    """Those above the flame graph, and the two below it."""
+    beside = profile_told.beside(against, found) if against is not None else []
     told = [
-        ("beside", "Beside the other", profile_told.BESIDE_HEADS, profile_told.beside(against, found))
-        if against is not None
-        else None,
+        ("beside", "Beside the other", profile_told.BESIDE_HEADS, beside),
         ("classes", "Processor time", profile_told.CLASS_HEADS, profile_told.classes(found)),
         ("counts", "Counted", profile_told.COUNT_HEADS, profile_told.counts(found)),
         ("sizes", "Sizes", profile_told.SIZE_HEADS, profile_told.sizes(found)),
     ]
-    keys = ("name", "title", "heads", "rows")
-    return [dict(zip(keys, one, strict=True)) for one in told if one is not None and one[3]]
+    return [dict(zip(("name", "title", "heads", "rows"), one, strict=True)) for one in told]
 
 
 def _named(against: Profile) -> str:

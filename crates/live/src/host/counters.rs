@@ -230,7 +230,7 @@ impl Counters {
 
     /// Counts the events of a network namespace at a place of its own.
     pub fn list(&self, inode: u32, place: u32) -> Result<(), KernelError> {
-        assert!(0 < place && place < PLACES, "a place of the map");
+        assert!(place < PLACES, "the map has {PLACES} places");
         (self.attached.map("hosts"))
             .update(&inode.to_ne_bytes(), &place.to_ne_bytes(), MapFlags::ANY)
             .map_err(unreadable)

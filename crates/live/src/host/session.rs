@@ -1,6 +1,8 @@
 //! An interval under measurement.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -52,6 +54,8 @@ pub struct Session {
     counters: Option<Counters>,
     stacks: Option<Stacks>,
     hosts: Vec<&'static str>,
+    /// Holds the namespace, also when the process that it was found by ends.
+    netns: Option<File>,
     begun: Option<Moment>,
 }
 
@@ -90,7 +94,11 @@ impl Session {
             true => Some(Stacks::attach(asked.stacks_hz, asked.pid)?),
             false => None,
         };
+        let netns = asked.netns.as_ref().map(|(_, path)| {
+            File::open(path).map_err(KernelError::system(format!("open {}", path.display())))
+        });
         let session = Session {
+            netns: netns.transpose()?,
             asked,
             counters,
             stacks,
@@ -264,9 +272,9 @@ impl Session {
             .instruments
             .iter()
             .any(|one| one.name == "softnet");
-        let netns = self.asked.netns.as_ref().map(|(_, path)| Netns {
-            name: path.display().to_string(),
-            path: path.clone(),
+        let netns = self.netns.as_ref().map(|file| Netns {
+            name: "that is measured".into(),
+            path: format!("/proc/self/fd/{}", file.as_raw_fd()).into(),
         });
         let pid = self.asked.pid.map(|pid| pid as i32);
         Ok(Moment {
