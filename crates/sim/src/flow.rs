@@ -134,6 +134,8 @@ pub struct End {
     pub cpu: u32,
     pub thread: u32,
     pub unread_skbs: u64,
+    /// Has its application the socket's lock?
+    pub is_owned: bool,
 }
 
 impl End {
@@ -146,6 +148,7 @@ impl End {
             cpu: 0,
             thread: 0,
             unread_skbs: 0,
+            is_owned: false,
         }
     }
 }

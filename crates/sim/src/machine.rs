@@ -110,6 +110,8 @@ pub enum Effect {
     Raise(u32, Job),
     /// A poll is over.
     Polled(u32),
+    /// An application gives its socket's lock back.
+    Unlock(EndpointId),
 }
 
 /// A thread that runs applications.
@@ -119,6 +121,8 @@ pub struct AppThread {
     pub allowed: Vec<u32>,
     /// Ends with something to do.
     pub ready: VecDeque<EndpointId>,
+    /// What waited for the lock of the socket that it has.
+    pub locked: VecDeque<Job>,
     /// How many of those its last wait told of.
     pub told: usize,
     /// How many calls in a row it has made for the end that is first in `ready`, if it goes on with that.
@@ -207,6 +211,8 @@ pub struct Machines {
     pub queues: Vec<Queue>,
     pub threads: Vec<Thread>,
     pub apps: Vec<AppThread>,
+    /// Jobs that wait for an application to give a socket's lock back.
+    pub deferred: Vec<(EndpointId, Job)>,
     /// What comes of the job at work, and what it costs.
     pub coming: Vec<Effect>,
     pub bill: Bill,
@@ -287,6 +293,7 @@ impl Machines {
                     false => allowed.clone(),
                 },
                 ready: VecDeque::new(),
+                locked: VecDeque::new(),
                 told: 0,
                 serves: None,
                 awake: false,

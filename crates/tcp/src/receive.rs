@@ -148,6 +148,12 @@ impl Receiver {
         self.data.waiting_bytes() + self.unread_bytes
     }
 
+    /// May the window stay as it is? While it may not, because data waits to be read, reading it is what acks it.
+    #[inline]
+    fn holds_its_window(&self) -> bool {
+        self.unread_bytes == 0 || self.window.keeps(self.waiting_bytes())
+    }
+
     #[inline]
     pub fn sack_blocks(&self, ack: u64) -> SackBlocks {
         self.data.sack_blocks(ack)
@@ -288,7 +294,7 @@ impl Endpoint {
     fn ack_now_or_later(&mut self, cx: &mut Cx) {
         let rx = &mut self.rx;
         let rcv_nxt = rx.data.rcv_nxt();
-        let full_frame = rx.window.has_full_frame(rcv_nxt);
+        let full_frame = rx.window.has_full_frame(rcv_nxt) && rx.holds_its_window();
         let in_order = rx.data.is_in_order();
         let due = rx.acks.decide(
             full_frame,

@@ -15,7 +15,7 @@ use super::World;
 use super::ends::{Ends, Turn};
 use crate::event::{EndpointId, Side, Target};
 use crate::flow::End;
-use crate::machine::{Counts, Effect, Job, MOST_CALLS, MachineConf, Qdisc};
+use crate::machine::{Counts, Effect, Job, MOST_CALLS, MachineConf, Qdisc, Up};
 
 /// An application that waits for its processor is asked for, whatever the time.
 const READY: u64 = 0;
@@ -59,6 +59,7 @@ impl World {
             Effect::Wake(thread) => self.ends.wake_thread(thread),
             Effect::Raise(cpu, job) => self.ends.raise(cpu, job),
             Effect::Polled(queue) => self.ends.end_poll(queue),
+            Effect::Unlock(id) => self.ends.unlock(id),
         }
     }
 }
@@ -164,7 +165,7 @@ impl Ends {
                 }
                 Next::Thread { thread, switches } => {
                     let app = &mut machines.apps[thread as usize];
-                    if app.ready.is_empty() {
+                    if app.ready.is_empty() && app.locked.is_empty() {
                         app.awake = false;
                         of.sleep(thread);
                         continue;
@@ -176,7 +177,10 @@ impl Ends {
                     }
                     self.charge(cpu, Cost::Switch, switches.into());
                     self.counts_of(cpu).context_switches += u64::from(switches);
-                    self.run_app(cpu, thread);
+                    match self.machines.apps[thread as usize].locked.is_empty() {
+                        true => self.run_app(cpu, thread),
+                        false => self.run_locked(cpu, thread),
+                    }
                     let machines = &mut self.machines;
                     machines.apps[thread as usize].effects = machines.take_coming();
                     let of = &mut machines.cpus[cpu as usize];
@@ -188,9 +192,67 @@ impl Ends {
     }
 
     fn run_job(&mut self, cpu: u32, job: Job) {
+        if let Job::Up(up) = &job {
+            self.climb(cpu, up);
+        }
+        let (Job::Up(Up { to: of, .. }) | Job::Timer(of)) = job else {
+            return self.run_now(cpu, job);
+        };
+        if self.flows.has(of.flow()) && self.flows[of.flow() as usize].end(of.side()).is_owned {
+            // The socket's own backlog (sk_add_backlog()), which is worked off when its lock is given back.
+            if let Job::Up(Up {
+                ends_poll: Some(queue),
+                ..
+            }) = job
+            {
+                self.machines.coming.push(Effect::Polled(queue));
+            }
+            return self.machines.deferred.push((of, job));
+        }
+        self.run_now(cpu, job);
+    }
+
+    /// A socket's lock is to be given back: before that the application works off what waited for it (release_sock()).
+    fn unlock(&mut self, id: EndpointId) {
+        let machines = &mut self.machines;
+        let deferred = &mut machines.deferred;
+        let of_it = deferred.extract_if(.., |(of, _)| *of == id);
+        let of_it = of_it.map(|(_, job)| job);
+        if !self.flows.has(id.flow()) {
+            return of_it.for_each(drop);
+        }
+        let end = self.flows[id.flow() as usize].end(id.side());
+        let app = &mut machines.apps[end.thread as usize];
+        app.locked.extend(of_it);
+        end.is_owned = !app.locked.is_empty();
+    }
+
+    /// Works off what waited for a socket's lock.
+    fn run_locked(&mut self, cpu: u32, thread: u32) {
+        let app = &mut self.machines.apps[thread as usize];
+        let Some(mut job) = app.locked.pop_front() else {
+            return;
+        };
+        let is_last = app.locked.is_empty();
+        // Its poll was over when it began to wait.
+        let of = match &mut job {
+            Job::Up(up) => {
+                up.ends_poll = None;
+                up.to
+            }
+            Job::Timer(id) | Job::Transmit(id) => *id,
+            Job::Poll { .. } => return,
+        };
+        self.run_now(cpu, job);
+        if is_last {
+            self.machines.coming.push(Effect::Unlock(of));
+        }
+    }
+
+    fn run_now(&mut self, cpu: u32, job: Job) {
         match job {
             Job::Poll { queue, interrupts } => self.poll(cpu, queue, interrupts),
-            Job::Up(up) => self.go_up_on(cpu, up),
+            Job::Up(up) => self.enter_socket(cpu, up),
             Job::Timer(id) => self.run_timer(cpu, id),
             Job::Transmit(id) => self.run_qdisc(cpu, id),
         }
@@ -360,7 +422,9 @@ impl Ends {
             let calls = calls_before.unwrap_or(0) + 1;
             self.go_on(cpu, thread, &mut turn, calls);
         }
+        turn.flow.end(id.side()).is_owned = true;
         self.end_on(cpu, at, turn);
+        self.machines.coming.push(Effect::Unlock(id));
     }
 
     /// An application has more to do: at once, unless it was at it for long.

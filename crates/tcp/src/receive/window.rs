@@ -144,6 +144,11 @@ impl ReceiveWindow {
         (self.in_whole_units(free.min(self.rcv_ssthresh)), is_scarce)
     }
 
+    /// Would the window offered now be no smaller than the last one?
+    pub fn keeps(&self, waiting_bytes: u64) -> bool {
+        self.select(waiting_bytes).0 >= self.rcv_wnd
+    }
+
     /// Is there room for a window twice as large as what is left of the one that was offered last?
     pub fn has_doubled(&self, rcv_nxt: u64, waiting_bytes: u64) -> bool {
         let current = (self.rcv_wup + self.rcv_wnd).saturating_sub(rcv_nxt);

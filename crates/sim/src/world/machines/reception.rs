@@ -310,7 +310,7 @@ impl Ends {
             }
         }
         match next {
-            Some(up) => self.go_up_on(cpu, up),
+            Some(up) => self.run_job(cpu, Job::Up(up)),
             None => self.machines.coming.push(Effect::Polled(queue)),
         }
     }
@@ -328,15 +328,9 @@ impl Ends {
         self.raise(cpu, Job::Poll { queue, interrupts });
     }
 
-    /// A packet goes up the stack to its end.
-    pub(super) fn go_up_on(&mut self, cpu: u32, up: Up) {
-        let Up {
-            to,
-            segment,
-            from,
-            ends_poll,
-        } = up;
-        if let Came::Backlog { starts, by_ipi } = from {
+    /// A packet goes up the stack to its end's socket.
+    pub(super) fn climb(&mut self, cpu: u32, up: &Up) {
+        if let Came::Backlog { starts, by_ipi } = up.from {
             self.machines.backlogs[cpu as usize].1 -= 1;
             self.charge(cpu, Cost::Backlog, 1);
             if starts {
@@ -349,10 +343,20 @@ impl Ends {
             }
         }
         self.charge(cpu, Cost::IpReceive, 1);
-        self.charge(cpu, Cost::SocketLock, 1);
         let counts = self.counts_of(cpu);
         counts.skbs_received += 1;
-        counts.segments_received += u64::from(segment.packets);
+        counts.segments_received += u64::from(up.segment.packets);
+    }
+
+    /// A packet is in its socket.
+    pub(super) fn enter_socket(&mut self, cpu: u32, up: Up) {
+        let Up {
+            to,
+            segment,
+            ends_poll,
+            ..
+        } = up;
+        self.charge(cpu, Cost::SocketLock, 1);
         let has_data = segment.payload_bytes > 0;
         let at = self.before(to);
         let mut turn = self.begin(to);

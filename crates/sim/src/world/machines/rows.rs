@@ -130,6 +130,16 @@ impl Ends {
                 _ => {}
             }
         }
+        let deferred = machines.deferred.drain(..).map(|(_, job)| job);
+        let locked = machines
+            .apps
+            .iter_mut()
+            .flat_map(|app| app.locked.drain(..));
+        for job in deferred.chain(locked) {
+            if let Job::Up(up) = job {
+                found.push((up.to, up.segment.payload_bytes));
+            }
+        }
         for cpu in &mut machines.cpus {
             for job in cpu.drain() {
                 if let Job::Up(up) = job {
