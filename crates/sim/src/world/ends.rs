@@ -204,6 +204,9 @@ impl Ends {
             return flow.apps.sender.read(now, bytes);
         }
         flow.apps.receiver.read(now, bytes);
+        if let Some(reads) = &mut flow.reads {
+            reads.add(now.0, bytes);
+        }
         if flow.apps.receiver_opens {
             flow.apps.receiver.take_latencies(&mut self.latencies);
             for latency in self.latencies.drain(..) {
@@ -226,7 +229,7 @@ impl Ends {
             Side::Receiver => &mut flow.apps.receiver,
         };
         let tcp = &mut flow.ends[id.side() as usize].tcp;
-        let mut wrote = false;
+        let mut writes = 0;
         let pauses = loop {
             let bytes = app.next_write_bytes(now);
             if bytes == 0 || !tcp.is_writable() {
@@ -241,11 +244,15 @@ impl Ends {
             };
             let taken = tcp.write(&mut cx, bytes);
             app.wrote(now, taken);
-            wrote = true;
+            writes += 1;
             if taken == bytes {
                 tcp.push(&mut cx);
             }
         };
+        let wrote = writes > 0;
+        if id.side() == Side::Sender {
+            flow.writes += writes;
+        }
         let wakes_at = if pauses { app.wakes_at(now) } else { None };
         let over = app.closes() || tcp.rx.fin_received() && app.next_write_bytes(now) == 0;
         if over && tcp.close() || wrote && tcp.is_blocked() {
