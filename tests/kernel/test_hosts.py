@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -208,6 +209,77 @@ def test_a_setting_of_the_machine_is_put_back_when_the_run_is_killed(tmp_path: P
         front.kill()
     assert "another run holds it" in second.stderr
     until(lambda: FLOW_TABLE.read_text() == before)
+
+
+def flows(run: Run, cell: int = 0) -> list[dict[str, Any]]:
+    return [row for row in run.flows.arrow().to_pylist() if row["cell"] == cell]
+
+
+def test_each_message_of_a_transaction_is_a_write_and_a_segment(tmp_path: Path) -> None:
+    text = f"""{HEAD}[[flow]]
+algorithm = "cubic"
+workload = "request-response"
+request = "100B"
+response = "100B"
+"""
+    (flow,) = flows(run(tmp_path, text))
+    assert flow["requests"] > 1_000
+    assert flow["bytes_read"] <= 100 * flow["writes"] <= flow["bytes_read"] + 100
+    # What was under way at the last sample.
+    assert flow["data_segs_out"] == pytest.approx(flow["writes"], rel=0.05)
+
+
+def test_bulk_data_is_written_in_calls_of_the_asked_size(tmp_path: Path) -> None:
+    found = run(tmp_path, f'{HEAD}[[flow]]\nalgorithm = "cubic"\nwrite = ["1024B", "1MiB"]\n')
+    for cell, asked, least in ((0, 1_024, 0.95), (1, 1 << 20, 0.3)):
+        (flow,) = flows(found, cell)
+        # What is written and not read yet is in both hosts' buffers: 36 MB and less of some hundreds.
+        mean = flow["bytes_acked"] / flow["writes"]
+        assert least * asked < mean <= asked, f"{mean} of {asked}"
+
+
+def test_server_computes_for_one_request_at_a_time_in_each_thread(tmp_path: Path) -> None:
+    probes.need_processors(2)
+    text = f"""{HEAD}[[flow]]
+algorithm = "cubic"
+workload = "request-response"
+connections = 4
+service_time = "500us"
+threads = [1, 2]
+client_threads = 2
+"""
+    found = run(tmp_path, text)
+    per_sec = [sum(flow["requests_per_sec"] for flow in flows(found, cell)) for cell in (0, 1)]
+    assert 200 < per_sec[0] <= 2_000 * 1.01
+    assert per_sec[0] < per_sec[1] <= 4_000 * 1.01
+    threads = {row["name"] for row in found.cpu.arrow().to_pylist() if row["cell"] == 1}
+    assert {"sender/main", "sender/1", "receiver/main", "receiver/1"} <= threads
+    assert {flow["requests"] > 0 for flow in flows(found, 1)} == {True}
+
+
+@pytest.mark.parametrize("size", [128, 32])
+def test_small_writes_arrive_whole_and_reads_are_timed(tmp_path: Path, size: int) -> None:
+    text = f"""{HEAD}[[flow]]
+algorithm = "cubic"
+workload = "small-writes"
+write = "{size}B"
+"""
+    (flow,) = flows(run(tmp_path, text.replace('warmup = "500ms"', "")))
+    assert flow["bytes_read"] == flow["transfer_bytes"] == 4_096 * size
+    assert 4_096 <= flow["writes"] <= 4_150
+    assert 0 < flow["completion_us"] < 2_000_000
+    assert 0 < flow["reads"] <= 4_096
+    assert size * 0.99 <= flow["read_bytes_p50"] <= flow["read_bytes_p99"]
+    assert flow["read_bytes_p99"] * flow["reads"] >= flow["bytes_read"]
+    assert flow["read_gap_us_p50"] <= flow["read_gap_us_p99"]
+
+
+def test_a_program_that_is_missing_is_told_with_the_package_that_has_it(tmp_path: Path) -> None:
+    probes.need_lab()
+    text = f'{HEAD}[[flow]]\nworkload = "programs"\nalgorithm = "cubic"\nclient = "/nowhere/netperf -H {{server}}"\n'
+    ran = tried(tmp_path, text)
+    assert ran.returncode == 2
+    assert '"/nowhere/netperf" is not installed, or not in PATH (Debian: netperf, in non-free)' in ran.stderr
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -1,5 +1,6 @@
 """Output of external programs: what is read from it, and what is said of a client that failed. The texts were printed
-by the programs themselves (Redis 7.0.15, wrk 4.1, iperf3 3.12), cut to what matters."""
+by the programs themselves (Redis 7.0.15, wrk 4.1, iperf3 3.12), cut to what matters; those of memtier_benchmark and
+netperf are written after what their documentation and public reports show."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from kneepoint.runs import columns, programs
-from kneepoint.runs.programs import iperf3, redis_benchmark, wrk
+from kneepoint.runs.programs import iperf3, memtier_benchmark, netperf, redis_benchmark, wrk
 from kneepoint.runs.programs.measured import Measured
 
 CSV = """\
@@ -51,6 +52,67 @@ Requests/sec:   1072.10
 Transfer/sec:    452.47KB
 """
 
+MEMTIER = """\
+Writing results to stdout
+[RUN #1] Preparing benchmark client...
+[RUN #1 100%,  10 secs]  0 threads:     1000000 ops,  100200 (avg:  100100) ops/sec, 7.36MB/sec
+
+4         Threads
+10        Connections per thread
+10        Seconds
+
+
+ALL STATS
+============================================================================================================
+Type         Ops/sec     Hits/sec   Misses/sec    Avg. Latency     p50 Latency     p99 Latency       KB/sec
+------------------------------------------------------------------------------------------------------------
+Sets        91000.25          ---          ---         0.39283         0.37500         0.68700      7000.00
+Gets         9100.00      4000.00      5100.00         0.38283         0.36700         0.67900       350.00
+Waits           0.00          ---          ---             ---             ---             ---          ---
+Totals     100100.25      4000.00      5100.00         0.39183         0.37500         0.68700      7350.00
+"""
+MEMTIER_JSON = json.dumps(
+    {
+        "ALL STATS": {
+            "Sets": {"Ops/sec": 91000.25},
+            "Totals": {
+                "Ops/sec": 100100.25,
+                "Latency": 0.392,
+                "Percentile Latencies": {
+                    "p50.00": 0.375,
+                    "p95.00": 0.551,
+                    "p99.00": 0.687,
+                    "Histogram log format": {"Compressed Histogram": "HISTFAAA"},
+                },
+            },
+        }
+    }
+)
+NETPERF_RR = """\
+MIGRATED TCP REQUEST/RESPONSE TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 10.77.0.1 () port 0 AF_INET : first burst 0
+Local /Remote
+Socket Size   Request  Resp.   Elapsed  Trans.
+Send   Recv   Size     Size    Time     Rate
+bytes  Bytes  bytes    bytes   secs.    per sec
+
+16384  131072 1        1       10.00    41234.56
+16384  131072
+"""
+NETPERF_STREAM = """\
+MIGRATED TCP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 10.77.0.1 () port 0 AF_INET
+Recv   Send    Send
+Socket Socket  Message  Elapsed
+Size   Size    Size     Time     Throughput
+bytes  bytes   bytes    secs.    10^6bits/sec
+
+131072  16384  16384    10.00    9388.50
+"""
+OMNI = """\
+OMNI Send TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 10.77.0.1 () port 0 AF_INET
+Throughput,Throughput Units,50th Percentile Latency Microseconds,99th Percentile Latency Microseconds
+41234.56,Trans/s,23,61
+"""
+
 
 def test_redis_benchmark_is_read_in_all_its_formats() -> None:
     of_set = Measured(85836.91, 295.0, 407.0, 735.0)
@@ -76,6 +138,33 @@ def test_wrk_is_read_with_its_units() -> None:
 def test_iperf3_is_read_at_the_receiving_side() -> None:
     text = json.dumps({"end": {"sum_sent": {"bits_per_second": 9.9e6}, "sum_received": {"bits_per_second": 9.5e6}}})
     assert iperf3.parse(text) == Measured(goodput_bits_per_sec=9.5e6)
+
+
+def test_memtier_benchmark_is_read_from_its_table_and_its_json() -> None:
+    assert memtier_benchmark.parse(MEMTIER) == Measured(100100.25, 375.0, None, 687.0)
+    assert memtier_benchmark.parse(MEMTIER_JSON) == Measured(100100.25, 375.0, 551.0, 687.0)
+    assert memtier_benchmark.parse(f"[RUN #1] Launching\n{MEMTIER_JSON}\n{MEMTIER}").latency_us_p95 == 551.0
+
+
+def test_netperf_is_read_with_and_without_its_headings() -> None:
+    transactions = Measured(requests_per_sec=41234.56)
+    assert netperf.parse(NETPERF_RR) == transactions
+    assert netperf.parse("\n".join(NETPERF_RR.splitlines()[-2:])) == transactions
+    assert netperf.parse(NETPERF_STREAM) == Measured(goodput_bits_per_sec=9388.5e6)
+    assert netperf.parse(NETPERF_STREAM.splitlines()[-1]) == Measured(goodput_bits_per_sec=9388.5e6)
+    in_gigabits = NETPERF_STREAM.replace("10^6bits", "10^9bits").replace("9388.50", "9.39")
+    assert netperf.parse(in_gigabits).goodput_bits_per_sec == pytest.approx(9.39e9)
+    # Bytes are no unit that it asks for by itself.
+    assert netperf.parse(NETPERF_STREAM.replace("10^6bits", "MBytes")) == Measured()
+
+
+def test_netperfs_omni_tests_are_read_as_csv_and_as_keywords() -> None:
+    assert netperf.parse(OMNI) == Measured(41234.56, 23.0, None, 61.0)
+    assert netperf.parse("41234.56,Trans/s\n") == Measured(41234.56)
+    assert netperf.parse("9388.50,10^6bits/s\n") == Measured(goodput_bits_per_sec=9388.5e6)
+    keywords = "THROUGHPUT=41234.56\nTHROUGHPUT_UNITS=Trans/s\nP50_LATENCY=23\nP99_LATENCY=61\n"
+    assert netperf.parse(keywords) == Measured(41234.56, 23.0, None, 61.0)
+    assert netperf.parse("THROUGHPUT=41234.56\n") == Measured()
 
 
 @pytest.mark.parametrize("module", programs.PROGRAMS, ids=lambda module: module.command)

@@ -324,6 +324,8 @@ macro_rules! named {
 /// A type of its own for one of a few names, which the file need not choose.
 pub trait Choice: Field {}
 
+impl Choice for bool {}
+
 impl<T: Choice> Field for Option<T> {
     fn read(values: &[Option<&Value>]) -> Option<Option<T>> {
         match values {

@@ -112,7 +112,9 @@ impl Program {
         let child = spawning.spawn().map_err(|error| {
             let why = match error.kind() {
                 std::io::ErrorKind::NotFound => {
-                    format!("\"{program}\" is not installed, or not in PATH")
+                    let package =
+                        package_of(program).map_or_else(String::new, |name| format!(" ({name})"));
+                    format!("\"{program}\" is not installed, or not in PATH{package}")
                 }
                 // So it ends too where a folder of PATH is closed to that user.
                 std::io::ErrorKind::PermissionDenied if !program.contains('/') => {
@@ -174,6 +176,19 @@ impl Program {
             _ => String::new(),
         }
     }
+}
+
+/// Where a program that measures hosts comes from.
+fn package_of(program: &str) -> Option<&'static str> {
+    Some(match program.rsplit('/').next()? {
+        "redis-server" => "Debian: redis-server",
+        "redis-benchmark" | "redis-cli" => "Debian: redis-tools",
+        "memtier_benchmark" => "packages.redis.io: memtier-benchmark",
+        "netperf" | "netserver" => "Debian: netperf, in non-free",
+        "iperf3" => "Debian: iperf3",
+        "wrk" => "Debian: wrk",
+        _ => return None,
+    })
 }
 
 /// A new file for what it prints; one of a repetition that was cut short goes.

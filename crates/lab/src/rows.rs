@@ -412,8 +412,9 @@ fn flow_row(
         samples => sum as f64 / samples as f64,
     };
     let asks = own.is_some_and(|flow| flow.receiver_opens);
-    let latency_us = own
-        .and_then(|flow| reports.receiver.get(flow.number as usize))
+    let of_receiver = own.and_then(|flow| reports.receiver.get(flow.number as usize));
+    let reads = of_receiver.and_then(|report| report.reads.as_ref());
+    let latency_us = of_receiver
         .map(|report| &report.latency_us)
         .filter(|_| asks);
     let latency = |share: f64| latency_us.and_then(|latency| latency.quantile(share));
@@ -483,6 +484,12 @@ fn flow_row(
         latency_us_p50: latency(0.50),
         latency_us_p95: latency(0.95),
         latency_us_p99: latency(0.99),
+        writes: last_word.map_or(0, |report| report.writes as i64),
+        reads: reads.map(|reads| reads.bytes.count() as i64),
+        read_bytes_p50: reads.and_then(|reads| reads.bytes.quantile(0.50)),
+        read_bytes_p99: reads.and_then(|reads| reads.bytes.quantile(0.99)),
+        read_gap_us_p50: reads.and_then(|reads| reads.gap_us.quantile(0.50)),
+        read_gap_us_p99: reads.and_then(|reads| reads.gap_us.quantile(0.99)),
     }
 }
 

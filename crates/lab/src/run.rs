@@ -23,7 +23,7 @@ use programs::Programs;
 use crate::rows::{self, Reports};
 use crate::sampler::Sampler;
 use crate::traffic::{self, EndReport, Flow, Plan, Progress, Shared, Side};
-use crate::{Child, Facts, Lab, nic};
+use crate::{Child, Facts, Lab};
 
 /// From the start of the processes to the start of the run: they have to be there.
 const LEAD: Duration = Duration::from_millis(100);
@@ -141,7 +141,7 @@ impl<'a> Repetition<'a> {
         options: &'a Options,
         mut lab: Lab,
         flows: &'a [Flow],
-        congestion: &dyn Fn(&str) -> String,
+        congestion: &(dyn Fn(&str) -> String + Sync),
     ) -> Result<Repetition<'a>, KernelError> {
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC)
             .map_err(KernelError::system("make an event descriptor"))?;
@@ -174,13 +174,11 @@ impl<'a> Repetition<'a> {
         let generators =
             [("receiver", Side::Receiver), ("sender", Side::Sender)].map(|(role, side)| {
                 crate::spawn(role, || {
-                    let (place, host) = match side {
-                        Side::Sender => (&lab.sender, &cell.sender),
-                        Side::Receiver => (&lab.receiver, &cell.receiver),
+                    let place = match side {
+                        Side::Sender => &lab.sender,
+                        Side::Receiver => &lab.receiver,
                     };
                     place.enter()?;
-                    nic::pin(nic::affinity(&host.app_cpus)?)
-                        .map_err(KernelError::system(format!("pin the {role}'s traffic")))?;
                     traffic::generate(&plan(side), stop.as_fd())
                 })
             });

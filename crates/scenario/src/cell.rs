@@ -120,7 +120,7 @@ impl Cell {
 
     /// The least time that a transfer with these settings takes, alone on the path: a
     /// handshake and half a round trip, and its packets at the rate of the narrowest
-    /// hop. `None`: a rate or the route changes with time, and so does the least.
+    /// hop. `None`: a rate or the route changes with time, and so does the least; or nothing on the path takes time.
     pub fn least_completion(&self, spec: &FlowSpec, bytes: u64) -> Option<Nanos> {
         let hops = || self.hops().skip(spec.hops.start).take(spec.hops.len());
         let changes = |hop: &Path| hop.rate_trace.is_some() || !hop.rtt_changes.is_empty();
@@ -135,7 +135,8 @@ impl Cell {
                 .map(|rate| rate.transmit_time(bytes + packets * each))
         };
         let slowest = hops().filter_map(on_the_wire).max();
-        Some(spec.rtt + Nanos(spec.rtt.0 / 2) + slowest.unwrap_or_default())
+        let least = spec.rtt + Nanos(spec.rtt.0 / 2) + slowest.unwrap_or_default();
+        Some(least).filter(|&least| least > Nanos::ZERO)
     }
 
     /// The seed of a repetition: number k of every cell with the same seed draws
@@ -154,21 +155,40 @@ impl Cell {
         let mut groups: Vec<_> = self.flows.iter().enumerate().collect();
         groups.sort_by_key(|(_, spec)| spec.workload.kind().draws);
         for (group, spec) in groups {
+            let first = list.len();
             for member in 0..spec.count {
+                let places_from = (list.len() - first) as u32;
                 let start = spec.start + spec.stagger * u64::from(member);
                 let stream =
                     |what: &str| Stream::new(seed, &format!("flow.{group}.{member}.{what}"));
                 let opened = spec.workload.connections(start, self.duration, &stream);
-                list.extend((0..).zip(opened).map(|(index, one)| Connection {
-                    group,
-                    member,
-                    index,
-                    open: one.at,
-                    bytes: one.bytes,
-                }));
+                list.extend(
+                    (0..)
+                        .zip(opened)
+                        .zip(places_from..)
+                        .map(|((index, one), place)| Connection {
+                            group,
+                            member,
+                            index,
+                            place,
+                            open: one.at,
+                            bytes: one.bytes,
+                        }),
+                );
             }
         }
         list
+    }
+
+    /// How many threads the applications at the sender and at the receiver have: flows share them.
+    pub fn threads(&self) -> [u32; 2] {
+        let most = |side: usize| {
+            self.flows
+                .iter()
+                .map(|flow| flow.workload.threads()[side])
+                .max()
+        };
+        [0, 1].map(|side| most(side).unwrap_or(1))
     }
 }
 
@@ -181,6 +201,8 @@ pub struct Connection {
     pub member: u32,
     /// Which of that flow's connections.
     pub index: u32,
+    /// Which of all connections of the group.
+    pub place: u32,
     /// When it is opened, after the start.
     pub open: Nanos,
     /// How much it carries, where the workload draws that; otherwise 0.

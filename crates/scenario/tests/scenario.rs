@@ -5,7 +5,7 @@ mod common;
 use common::{GOOD, edited, names, read};
 use knee_path::queue::BufferLimit;
 use knee_path::queue::policer::Action;
-use knee_scenario::workload::{Bulk, RequestResponse, Transfer};
+use knee_scenario::workload::{Bulk, RequestResponse, SmallWrites, Transfer, Write};
 use knee_scenario::{Cell, Pacing, Published, WorkloadSpec, describe, keys, phase_noise};
 use knee_transit::impairment::{Form, IMPAIRMENTS, Key};
 use knee_transit::loss::{LossSpec, Pattern};
@@ -137,7 +137,7 @@ fn what_the_file_does_not_say_is_as_linux_6_18_has_it() {
     assert_eq!(
         flow.workload,
         Bulk {
-            write_bytes: 128 << 10
+            write_bytes: Write(128 << 10)
         }
         .into()
     );
@@ -275,7 +275,7 @@ fn a_key_of_one_workload_is_no_axis_of_another() {
         .cells()
         .map(|mut cell| cell.flows.remove(0).workload)
         .collect();
-    let write_bytes = 128 << 10;
+    let write_bytes = Write(128 << 10);
     let transfer = |bytes| WorkloadSpec::from(Transfer { bytes, write_bytes });
     assert_eq!(
         workloads,
@@ -288,11 +288,47 @@ fn a_key_of_one_workload_is_no_axis_of_another() {
 }
 
 #[test]
+fn small_writes_are_128_bytes_each_unless_the_file_says_otherwise() {
+    let workload = |keys: &str| {
+        let flow = format!("algorithm = \"cubic\"\nworkload = \"small-writes\"\n{keys}");
+        let text = edited("algorithm = \"cubic\"", &flow);
+        read(&text).unwrap().cell(0).unwrap().flows.remove(0)
+    };
+    let small = |writes, bytes| {
+        let write_bytes = Write(bytes);
+        WorkloadSpec::from(SmallWrites {
+            writes,
+            write_bytes,
+        })
+    };
+    assert_eq!(workload("").workload, small(4096, 128));
+    assert_eq!(
+        workload("writes = 9\nwrite = \"32B\"").workload,
+        small(9, 32)
+    );
+    assert_eq!(workload("").workload.transfer_bytes(0), Some(4096 * 128));
+    assert_eq!(workload("").nodelay, None);
+    assert_eq!(workload("nodelay = true").nodelay, Some(true));
+}
+
+#[test]
+fn connections_have_their_place_among_those_of_their_flows() {
+    let text = edited(
+        "algorithm = \"cubic\"",
+        "algorithm = \"cubic\"\ncount = 2\nworkload = \"request-response\"\nconnections = 3\nthreads = 4",
+    );
+    let cell = read(&text).unwrap().cell(0).unwrap();
+    let places = cell.connections(0).into_iter().map(|one| one.place);
+    assert_eq!(places.collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(cell.threads(), [4, 1]);
+}
+
+#[test]
 fn request_response_reads_its_keys() {
     let text = edited(
         "algorithm = \"cubic\"",
         "algorithm = \"cubic\"\nworkload = \"request-response\"\nrequest = \"44B\"\nresponse = \"5B\"\n\
-         connections = 8\ndepth = 4\nrequests = 1000",
+         connections = 8\ndepth = 4\nrequests = 1000\nservice_time = \"20us\"\nthreads = 2\nclient_threads = 3",
     );
     let expected = RequestResponse {
         request_bytes: 44,
@@ -300,6 +336,9 @@ fn request_response_reads_its_keys() {
         connections: 8,
         depth: 4,
         requests: Some(1000),
+        service_time: Nanos::from_us(20),
+        threads: 2,
+        client_threads: 3,
     };
     assert_eq!(
         read(&text).unwrap().cell(0).unwrap().flows[0].workload,

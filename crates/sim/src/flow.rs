@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
 use knee_scenario::workload::Apps;
-use knee_tables::Histogram;
+use knee_tables::{Histogram, Reads};
 use knee_units::NEVER;
 use knee_units::Nanos;
 
@@ -38,6 +38,10 @@ pub struct Flow {
     pub queue_delay_us: Histogram,
     /// Of an application that asks, once it has had an answer.
     pub latency_us: Option<Box<Histogram>>,
+    /// Calls of the sender's application that its socket took something of.
+    pub writes: u64,
+    /// Of a workload that counts how its receiver's reads come.
+    pub reads: Option<Box<Reads>>,
     /// Has the steady part begun?
     pub measured: bool,
     /// Where the counters stood then, unless the connection opened in the steady part.
@@ -233,6 +237,8 @@ impl Flow {
             .as_ref()
             .map_or(0, |latency| latency.count());
         let latency = |share: f64| self.latency_us.as_ref()?.quantile(share);
+        let read =
+            |of: fn(&Reads) -> &Histogram, share: f64| of(self.reads.as_ref()?).quantile(share);
         knee_tables::Flow {
             cell: id.cell,
             rep: id.rep,
@@ -293,6 +299,12 @@ impl Flow {
             latency_us_p50: latency(0.50),
             latency_us_p95: latency(0.95),
             latency_us_p99: latency(0.99),
+            writes: self.writes as i64,
+            reads: self.reads.as_ref().map(|reads| reads.bytes.count() as i64),
+            read_bytes_p50: read(|reads| &reads.bytes, 0.50),
+            read_bytes_p99: read(|reads| &reads.bytes, 0.99),
+            read_gap_us_p50: read(|reads| &reads.gap_us, 0.50),
+            read_gap_us_p99: read(|reads| &reads.gap_us, 0.99),
         }
     }
 }

@@ -142,8 +142,11 @@ algorithm = "cubic"
     let busy = run(&text("costs = \"published\"\ncpus = 2\nrx_ring = 65536"));
     assert!(free.flows.goodput_bits_per_sec[0] > 50e9);
     assert!(busy.flows.goodput_bits_per_sec[0] < 0.9 * free.flows.goodput_bits_per_sec[0]);
-    assert_eq!(busy.flows.total_retrans[0], 0);
-    let cpu = counters(&busy, "receiver")["cpu_ns"];
+    let counters = counters(&busy, "receiver");
+    assert_eq!((counters["ring_drops"], counters["backlog_drops"]), (0, 0));
+    // A probe or two for ACKs that are late.
+    assert!(busy.flows.retransmit_pct[0].expect("it is known") < 0.01);
+    let cpu = counters["cpu_ns"];
     assert!(cpu > 1_300_000_000, "{cpu}");
 }
 

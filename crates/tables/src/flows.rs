@@ -55,5 +55,11 @@ table! {
         latency_us_p50: Option<f64>, "us", "kneepoint", "median time from writing a request to reading its whole answer, within 1 %";
         latency_us_p95: Option<f64>, "us", "kneepoint", "95th percentile of it";
         latency_us_p99: Option<f64>, "us", "kneepoint", "99th percentile of it";
+        writes: i64, "", "send(2)", "write() calls of the sender's application of which the socket took something; one that finds too little room in the send buffer is made again for the rest";
+        reads: Option<i64>, "", "recv(2)", "read() calls of the receiver's application that brought something; null: not workload small-writes";
+        read_bytes_p50: Option<f64>, "bytes", "kneepoint", "median of what a read brought, within 1 %; null: as above";
+        read_bytes_p99: Option<f64>, "bytes", "kneepoint", "99th percentile of it";
+        read_gap_us_p50: Option<f64>, "us", "kneepoint", "median time from a read to the next, within 1 %; null: as above, or fewer than two";
+        read_gap_us_p99: Option<f64>, "us", "kneepoint", "99th percentile of it";
     }
 }

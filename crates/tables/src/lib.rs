@@ -13,6 +13,7 @@ mod links;
 mod profile;
 mod programs;
 mod queue;
+mod reads;
 mod samples;
 mod tcp_info;
 mod trace;
@@ -30,6 +31,7 @@ pub use profile::{
 };
 pub use programs::{Program, Programs};
 pub use queue::{QueueSample, QueueSamples};
+pub use reads::Reads;
 pub use samples::{Sample, Samples};
 pub use tcp_info::{TcpInfoSample, TcpInfoSamples};
 pub use trace::{Ack, Acks, Connection, Connections, TraceEvent, TraceEvents};

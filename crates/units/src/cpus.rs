@@ -14,6 +14,11 @@ const CHUNK_BITS: u32 = 32;
 pub struct Cpus(Vec<u32>);
 
 impl Cpus {
+    /// One processor.
+    pub fn of(number: u32) -> Cpus {
+        Cpus(vec![number])
+    }
+
     /// As taskset and /sys/devices/system/cpu write it: `0`, `0-1,4`. `None`: it is no such list.
     pub fn of_list(text: &str) -> Option<Cpus> {
         let mut numbers = Vec::new();

@@ -122,6 +122,8 @@ METRICS: tuple[Metric, ...] = (
             "tlp_count",
             "path_lost_pkts",
             "queue_dropped_pkts",
+            "writes",
+            "reads",
         )
     ),
 )

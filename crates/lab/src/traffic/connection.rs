@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use knee_observe::sock_diag::tcp_info::KNOWN_BYTES;
 use knee_scenario::workload::App;
+use knee_tables::Reads;
 use knee_units::{Nanos, Rate};
 use nix::sys::socket::{
     AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrIn, bind, connect, listen,
@@ -91,6 +92,8 @@ pub fn connect_from(fd: &OwnedFd, own: (Ipv4Addr, u16), far: (Ipv4Addr, u16)) ->
     }
 }
 
+/// Longest single read.
+const READ_BYTES: usize = 256 * 1024;
 /// Reads, and writes, in one turn: a fast connection leaves time to the others.
 const MOST_CALLS: usize = 16;
 
@@ -107,13 +110,17 @@ pub struct Connection {
     pub fd: OwnedFd,
     pub app: Box<dyn App>,
     reading: MsgFlags,
+    /// Calls that the socket took something of.
+    pub writes: u64,
+    /// Of a workload that counts how reads come.
+    pub reads: Option<Reads>,
     far_closed: bool,
     closed: bool,
 }
 
 impl Connection {
     /// `copies`: are bytes read as programs read them? Else TCP discards them (MSG_TRUNC, tcp(7)).
-    pub fn new(fd: OwnedFd, app: Box<dyn App>, copies: bool) -> Connection {
+    pub fn new(fd: OwnedFd, app: Box<dyn App>, copies: bool, times_reads: bool) -> Connection {
         Connection {
             fd,
             app,
@@ -121,6 +128,8 @@ impl Connection {
                 true => MsgFlags::empty(),
                 false => MsgFlags::MSG_TRUNC,
             },
+            writes: 0,
+            reads: times_reads.then(Reads::default),
             far_closed: false,
             closed: false,
         }
@@ -128,11 +137,21 @@ impl Connection {
 
     /// Reads what there is, then writes what the application has and the socket takes.
     ///
-    /// `scratch` is what is read into and written from: its content means nothing.
-    pub fn turn(&mut self, scratch: &mut [u8], clock: impl Fn() -> Nanos) -> io::Result<Turn> {
+    /// `scratch` is what is read into and written from: its content means nothing. It grows with the longest write.
+    pub fn turn(&mut self, scratch: &mut Vec<u8>, clock: impl Fn() -> Nanos) -> io::Result<Turn> {
+        if scratch.len() < READ_BYTES {
+            scratch.resize(READ_BYTES, 0);
+        }
         let mut turn = Turn::default();
-        let all_read = self.read(scratch, &clock, &mut turn.read_bytes)?;
-        let all_written = self.write(scratch, &clock)?;
+        let all_read = self.read(&mut scratch[..READ_BYTES], &clock, &mut turn.read_bytes)?;
+        let mut all_written = self.write(scratch, &clock)?;
+        while let Some(until) = self.app.computes_until(clock()) {
+            // As the application would: it keeps its processor busy, and its other connections waiting.
+            while clock() < until {
+                std::hint::spin_loop();
+            }
+            all_written = self.write(scratch, &clock)?;
+        }
         let over = self.app.closes() || self.far_closed && self.app.next_write_bytes(clock()) == 0;
         if over && !self.closed {
             self.closed = true;
@@ -157,8 +176,12 @@ impl Connection {
             match self.receive(scratch) {
                 Ok(0) => self.far_closed = true,
                 Ok(bytes) => {
-                    *read_bytes += bytes as u64;
-                    self.app.read(clock(), bytes as u64);
+                    let (now, bytes) = (clock(), bytes as u64);
+                    *read_bytes += bytes;
+                    self.app.read(now, bytes);
+                    if let Some(reads) = &mut self.reads {
+                        reads.add(now.0, bytes);
+                    }
                 }
                 Err(nix::Error::EAGAIN) => return Ok(true),
                 Err(nix::Error::EINTR) => {}
@@ -169,21 +192,26 @@ impl Connection {
     }
 
     /// True: nothing more can be written now.
-    fn write(&mut self, scratch: &[u8], clock: &impl Fn() -> Nanos) -> io::Result<bool> {
+    fn write(&mut self, scratch: &mut Vec<u8>, clock: &impl Fn() -> Nanos) -> io::Result<bool> {
         for _ in 0..MOST_CALLS {
             let bytes = self.app.next_write_bytes(clock());
             if bytes == 0 || self.closed {
                 return Ok(true);
             }
-            let length = usize::try_from(bytes)
-                .unwrap_or(usize::MAX)
-                .min(scratch.len());
+            // A write is one call, however long it is; what the socket does not take at once follows in further ones.
+            let length = bytes as usize;
+            if scratch.len() < length {
+                *scratch = vec![0; length];
+            }
             match nix::sys::socket::send(
                 self.fd.as_raw_fd(),
                 &scratch[..length],
                 MsgFlags::MSG_NOSIGNAL,
             ) {
-                Ok(taken) => self.app.wrote(clock(), taken as u64),
+                Ok(taken) => {
+                    self.writes += 1;
+                    self.app.wrote(clock(), taken as u64);
+                }
                 Err(nix::Error::EAGAIN) => return Ok(true),
                 Err(nix::Error::EINTR) => {}
                 Err(error) => return Err(error.into()),

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -13,10 +14,12 @@ use knee_link::SERVICE_PORT;
 use knee_loader::Variant;
 use knee_path::Backend;
 use knee_scenario::{Cell, Pacing};
-use knee_tables::Histogram;
+use knee_tables::{Histogram, Reads};
 use knee_units::Nanos;
+use knee_units::cpus::Cpus;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::socket::{SockFlag, SockaddrIn, accept4, getpeername};
 use nix::sys::time::TimeSpec;
@@ -27,15 +30,14 @@ use serde::{Deserialize, Serialize};
 
 use super::connection::{self, Connection, Options};
 use super::{Flow, Progress, Shared};
-use crate::{Addresses, FIRST_PORT};
+use crate::{Addresses, FIRST_PORT, nic};
 
-/// Longest single read and write.
-const SCRATCH_BYTES: usize = 256 * 1024;
 const EVENTS: usize = 512;
 /// epoll's name for the descriptor that says stop, for the timer of the next
 /// opening, and for listeners from the last one on.
 const STOP: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
+const MAIL: u64 = u64::MAX - 2;
 const LISTENER: u64 = 1 << 32;
 
 /// Which end of the data.
@@ -52,7 +54,7 @@ pub struct Plan<'a> {
     pub flows: &'a [Flow],
     pub addresses: &'a [Addresses],
     /// What the kernel calls a scenario's algorithm.
-    pub congestion: &'a dyn Fn(&str) -> String,
+    pub congestion: &'a (dyn Fn(&str) -> String + Sync),
     pub shared: Shared,
     pub start_ns: u64,
 }
@@ -62,36 +64,100 @@ pub struct Plan<'a> {
 pub struct EndReport {
     /// Requests answered in the steady part.
     pub latency_us: Histogram,
+    /// Calls of its application that the socket took something of.
+    pub writes: u64,
+    /// Of a workload that counts how its receiver's reads come.
+    pub reads: Option<Reads>,
     /// The last `tcp_info` of a connection that has closed; empty: it has not.
     pub tcp_info: Vec<u8>,
 }
 
-/// Runs one side until `stop` is readable. Reports come by flow number.
+/// Runs one side until `stop` is readable, with as many threads as its applications have. Reports come by flow number.
 ///
 /// # Errors
 /// A socket cannot be made, or a connection fails: with the flow and why.
 pub fn generate(plan: &Plan<'_>, stop: BorrowedFd<'_>) -> Result<Vec<EndReport>, KernelError> {
     allow_descriptors().map_err(KernelError::system("raise the limit of open files"))?;
-    let mut generator = Generator {
-        plan,
-        stop,
-        timer: TimerFd::new(TimerClock::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC)
-            .map_err(KernelError::system("make a timer"))?,
-        epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
-            .map_err(KernelError::system("make an epoll"))?,
-        listeners: Vec::new(),
-        ends: HashMap::new(),
-        unfinished: Vec::new(),
-        sleeping: BTreeSet::new(),
-        reports: vec![EndReport::default(); plan.flows.len()],
-        scratch: vec![0; SCRATCH_BYTES],
-        latencies: Vec::new(),
+    let side = plan.side as usize;
+    let host = [&plan.cell.sender, &plan.cell.receiver][side];
+    let cpus = host.app_cpus.numbers();
+    let count = plan.cell.threads()[side] as usize;
+    let failed = event(EfdFlags::EFD_CLOEXEC)?;
+    let mailboxes: Vec<Mailbox> = (0..count)
+        .map(|_| Mailbox::new())
+        .collect::<Result<_, _>>()?;
+    // Several threads have a processor each, in turn; a single one all of them.
+    let pinned_to = |number: usize| match (count, cpus.len()) {
+        (1, _) | (_, 0) => host.app_cpus.clone(),
+        (_, len) => Cpus::of(cpus[number % len]),
     };
-    generator.watch(stop, EpollFlags::EPOLLIN, STOP)?;
-    generator.watch(&generator.timer, EpollFlags::EPOLLIN, TIMER)?;
-    generator.listen()?;
-    generator.run()?;
-    Ok(generator.reports)
+    let work = |number: usize| {
+        let set = nic::affinity(&pinned_to(number))?;
+        nic::pin(set).map_err(KernelError::system("pin a traffic generator"))?;
+        Generator::new(plan, number, &mailboxes, [stop, failed.as_fd()])?.run()
+    };
+    let work = |number: usize| {
+        work(number).inspect_err(|_| {
+            // Without it the others would go on until the end of the run.
+            let _ = failed.write(1);
+        })
+    };
+    let found = std::thread::scope(|scope| {
+        let others: Result<Vec<_>, _> = (1..count)
+            .map(|number| {
+                let named = std::thread::Builder::new().name(number.to_string());
+                named.spawn_scoped(scope, move || work(number))
+            })
+            .collect();
+        let others = others.map_err(|error| {
+            let _ = failed.write(1);
+            KernelError::system("start a thread of a traffic generator")(error)
+        })?;
+        let mut found = vec![work(0)];
+        found.extend(
+            others
+                .into_iter()
+                .map(|other| other.join().expect("it does not panic")),
+        );
+        found.into_iter().collect::<Result<Vec<_>, KernelError>>()
+    })?;
+    let mut reports = vec![EndReport::default(); plan.flows.len()];
+    for (number, report) in found.into_iter().flatten() {
+        reports[number as usize] = report;
+    }
+    Ok(reports)
+}
+
+fn event(flags: EfdFlags) -> Result<EventFd, KernelError> {
+    EventFd::from_flags(flags).map_err(KernelError::system("make an event descriptor"))
+}
+
+/// Connections that the first thread accepted for another one.
+struct Mailbox {
+    arrived: Mutex<Vec<(Flow, OwnedFd)>>,
+    bell: EventFd,
+}
+
+impl Mailbox {
+    fn new() -> Result<Mailbox, KernelError> {
+        Ok(Mailbox {
+            arrived: Mutex::default(),
+            bell: event(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?,
+        })
+    }
+
+    fn put(&self, flow: Flow, fd: OwnedFd) -> nix::Result<()> {
+        self.arrived
+            .lock()
+            .expect("nobody panics with it")
+            .push((flow, fd));
+        self.bell.write(1).map(drop)
+    }
+
+    fn take(&self) -> Vec<(Flow, OwnedFd)> {
+        let _ = self.bell.read();
+        std::mem::take(&mut *self.arrived.lock().expect("nobody panics with it"))
+    }
 }
 
 /// As many as the system lets us have: thousands of connections need one each.
@@ -100,9 +166,14 @@ fn allow_descriptors() -> nix::Result<()> {
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard)
 }
 
+/// One thread of a side.
 struct Generator<'a> {
     plan: &'a Plan<'a>,
-    stop: BorrowedFd<'a>,
+    /// Which thread, and what the first one has for each.
+    number: usize,
+    mailboxes: &'a [Mailbox],
+    /// The run is over; a thread of this side has failed.
+    stops: [BorrowedFd<'a>; 2],
     timer: TimerFd,
     epoll: Epoll,
     listeners: Vec<OwnedFd>,
@@ -112,12 +183,58 @@ struct Generator<'a> {
     unfinished: Vec<u32>,
     /// Connections whose application begins to write at a time, in order of time.
     sleeping: BTreeSet<(u64, u32)>,
-    reports: Vec<EndReport>,
+    /// By flow number.
+    reports: HashMap<u32, EndReport>,
     scratch: Vec<u8>,
     latencies: Vec<Nanos>,
 }
 
-impl Generator<'_> {
+impl<'a> Generator<'a> {
+    fn new(
+        plan: &'a Plan<'a>,
+        number: usize,
+        mailboxes: &'a [Mailbox],
+        stops: [BorrowedFd<'a>; 2],
+    ) -> Result<Generator<'a>, KernelError> {
+        let mut generator = Generator {
+            plan,
+            number,
+            mailboxes,
+            stops,
+            timer: TimerFd::new(TimerClock::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC)
+                .map_err(KernelError::system("make a timer"))?,
+            epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
+                .map_err(KernelError::system("make an epoll"))?,
+            listeners: Vec::new(),
+            ends: HashMap::new(),
+            unfinished: Vec::new(),
+            sleeping: BTreeSet::new(),
+            reports: HashMap::new(),
+            scratch: Vec::new(),
+            latencies: Vec::new(),
+        };
+        for stop in stops {
+            generator.watch(stop, EpollFlags::EPOLLIN, STOP)?;
+        }
+        generator.watch(&generator.timer, EpollFlags::EPOLLIN, TIMER)?;
+        generator.watch(&mailboxes[number].bell, EpollFlags::EPOLLIN, MAIL)?;
+        if number == 0 {
+            generator.listen()?;
+        }
+        Ok(generator)
+    }
+
+    /// Until it is told to stop; what became of its ends.
+    fn run(mut self) -> Result<HashMap<u32, EndReport>, KernelError> {
+        self.serve_all()?;
+        for (number, end) in self.ends {
+            let report = self.reports.entry(number).or_default();
+            report.writes = end.writes;
+            report.reads = end.reads;
+        }
+        Ok(self.reports)
+    }
+
     fn opens(&self, flow: &Flow) -> bool {
         flow.receiver_opens == (self.plan.side == Side::Receiver)
     }
@@ -147,7 +264,7 @@ impl Generator<'_> {
             congestion: &congestion,
             paced: pacing == Pacing::Timer,
             max_pacing_rate: rate,
-            nodelay: flow.receiver_opens,
+            nodelay: spec.nodelay.unwrap_or(flow.receiver_opens),
         };
         connection::open(options).map_err(|error| match error {
             nix::Error::ENOENT => KernelError::Unsupported {
@@ -193,13 +310,14 @@ impl Generator<'_> {
         Ok(())
     }
 
-    fn run(&mut self) -> Result<(), KernelError> {
-        let mut to_open: Vec<&Flow> = self
-            .plan
-            .flows
-            .iter()
-            .filter(|flow| self.opens(flow))
-            .collect();
+    /// Which thread of this side serves the flow.
+    fn thread_of(&self, flow: &Flow) -> usize {
+        flow.threads[self.plan.side as usize]
+    }
+
+    fn serve_all(&mut self) -> Result<(), KernelError> {
+        let is_mine = |flow: &&Flow| self.opens(flow) && self.thread_of(flow) == self.number;
+        let mut to_open: Vec<&Flow> = self.plan.flows.iter().filter(is_mine).collect();
         // The last is the next.
         to_open.sort_by_key(|flow| std::cmp::Reverse((flow.open, flow.number)));
         let mut events = vec![EpollEvent::empty(); EVENTS];
@@ -244,6 +362,11 @@ impl Generator<'_> {
                     TIMER => {
                         let _ = self.timer.unset();
                     }
+                    MAIL => {
+                        for (flow, fd) in self.mailboxes[self.number].take() {
+                            self.add(&flow, fd)?;
+                        }
+                    }
                     name if name >= LISTENER => self.accept((name - LISTENER) as usize)?,
                     number => self.serve(number as u32)?,
                 }
@@ -283,15 +406,23 @@ impl Generator<'_> {
                 continue;
             };
             let number = u32::from(peer.port().wrapping_sub(FIRST_PORT));
-            if let Some(&flow) = self.plan.flows.get(number as usize) {
-                self.add(&flow, fd)?;
+            let Some(flow) = self.plan.flows.get(number as usize) else {
+                continue;
+            };
+            match self.thread_of(flow) {
+                own if own == self.number => self.add(flow, fd)?,
+                other => self.mailboxes[other]
+                    .put(*flow, fd)
+                    .map_err(KernelError::system("hand a connection to another thread"))?,
             }
         }
     }
 
     fn add(&mut self, flow: &Flow, fd: OwnedFd) -> Result<(), KernelError> {
-        let apps = self.plan.cell.flows[flow.group].workload.apps(flow.bytes);
-        let apps = apps.expect("programs have no flows here");
+        let workload = &self.plan.cell.flows[flow.group].workload;
+        let apps = workload
+            .apps(flow.bytes)
+            .expect("programs have no flows here");
         let app = match self.plan.side {
             Side::Sender => apps.sender,
             Side::Receiver => apps.receiver,
@@ -300,8 +431,9 @@ impl Generator<'_> {
         self.watch(&fd, flags | EpollFlags::EPOLLRDHUP, u64::from(flow.number))?;
         // Where the path costs nothing, hosts are measured: then what a read costs counts.
         let copies = self.plan.cell.path.backend == Backend::Veth;
-        self.ends
-            .insert(flow.number, Connection::new(fd, app, copies));
+        let times_reads = workload.times_reads() && self.plan.side == Side::Receiver;
+        let end = Connection::new(fd, app, copies, times_reads);
+        self.ends.insert(flow.number, end);
         Ok(())
     }
 
@@ -319,8 +451,8 @@ impl Generator<'_> {
     }
 
     fn is_told_to_stop(&self) -> bool {
-        let mut fds = [PollFd::new(self.stop, PollFlags::POLLIN)];
-        matches!(nix::poll::poll(&mut fds, PollTimeout::ZERO), Ok(1))
+        let mut fds = self.stops.map(|stop| PollFd::new(stop, PollFlags::POLLIN));
+        matches!(nix::poll::poll(&mut fds, PollTimeout::ZERO), Ok(1..))
     }
 
     fn turn(&mut self, number: u32) -> io::Result<()> {
@@ -344,7 +476,7 @@ impl Generator<'_> {
         if let Some(at) = wakes_at {
             self.sleeping.insert((at.0, number));
         }
-        let report = &mut self.reports[number as usize];
+        let report = self.reports.entry(number).or_default();
         if self.plan.side == Side::Receiver {
             progress
                 .bytes_read

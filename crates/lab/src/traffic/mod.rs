@@ -9,6 +9,7 @@ pub use generator::{EndReport, Plan, Side, generate};
 pub use shared::{Progress, Shared};
 
 use knee_scenario::Cell;
+use knee_scenario::workload::in_turn;
 use knee_units::Nanos;
 
 /// One connection of the scenario, in the order of the simulator's flow numbers.
@@ -22,6 +23,8 @@ pub struct Flow {
     /// How much it carries, where the workload draws that.
     pub bytes: u64,
     pub receiver_opens: bool,
+    /// Which thread serves it at the sender's host, and at the receiver's.
+    pub threads: [usize; 2],
 }
 
 /// Every connection that the engine itself opens; programs open their own.
@@ -43,6 +46,10 @@ pub fn flows(cell: &Cell, rep: u32) -> Vec<Flow> {
             open: connection.open,
             bytes: connection.bytes,
             receiver_opens: receiver_opens[connection.group],
+            threads: cell.flows[connection.group]
+                .workload
+                .threads()
+                .map(|threads| in_turn(connection.place, threads)),
         })
         .collect()
 }

@@ -38,6 +38,11 @@ pub struct Shared {
     count: usize,
 }
 
+// SAFETY: all access to the memory is atomic.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
 impl Shared {
     /// Memory for that many connections; it stays until the process ends.
     pub fn new(count: usize) -> io::Result<Shared> {

@@ -74,6 +74,14 @@ keyed! {
             "who spaces the data of these flows, so that paced and unpaced ones can share a link. A lab's sender has one qdisc for all flows: fq must be sender.pacing there, and then holds for every flow",
             PACING_SOURCE,
         );
+        /// `None`: where the receiver opens the connection.
+        pub nodelay: Option<bool> = key(
+            "nodelay",
+            Kind::Flag,
+            Words("true for a workload whose clients ask, as netperf and redis-benchmark do, else false"),
+            "does a small segment leave while others are under way (TCP_NODELAY, at both ends)? Else Nagle's algorithm holds it back",
+            "tcp(7), TCP_NODELAY; RFC 896",
+        );
         pub max_pacing_rate: Option<Rate> = key(
             "max_pacing_rate",
             Kind::Rate,

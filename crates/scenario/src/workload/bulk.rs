@@ -5,7 +5,7 @@ use knee_keys::keyed::Shown;
 use knee_units::Nanos;
 use serde::Serialize;
 
-use super::{App, Apps, Counts, Example, Sink, WRITE, Workload, WorkloadKind};
+use super::{App, Apps, Counts, Example, Sink, WRITE, WRITE_BYTES, Workload, WorkloadKind, Write};
 
 pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "bulk",
@@ -26,7 +26,7 @@ keyed! {
     /// Data without end, in writes of `write_bytes`.
     #[derive(Clone, Debug, PartialEq, Serialize)]
     pub struct Bulk {
-        pub write_bytes: u64 = WRITE;
+        pub write_bytes: Write<WRITE_BYTES> = WRITE;
     }
 }
 
@@ -34,8 +34,8 @@ impl Workload for Bulk {
     fn apps(&self, _drawn_bytes: u64) -> Option<Apps> {
         Some(Apps {
             sender: Box::new(Source {
-                write_bytes: self.write_bytes,
-                left: self.write_bytes,
+                write_bytes: self.write_bytes.0,
+                left: self.write_bytes.0,
             }),
             receiver: Box::new(Sink),
             receiver_opens: false,

@@ -9,20 +9,24 @@ mod bulk;
 mod on_off;
 mod programs;
 mod request_response;
+mod small_writes;
+mod thread;
 mod transfer;
 pub mod web;
 
 use std::ops::Deref;
 
 use knee_keys::error::ScenarioError;
-use knee_keys::key::Default::Value;
+use knee_keys::key::Default::Words;
 use knee_keys::key::{GIB, Key, Kind, key};
-use knee_keys::keyed::Shown;
+use knee_keys::keyed::{Field, Shown};
 pub use knee_keys::sizes;
+use knee_keys::value::Value;
 use knee_keys::values::Values;
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;
+pub use thread::{Thread, in_turn};
 
 /// One end's application: a state machine that says what it would write and is
 /// told what it read.
@@ -45,6 +49,15 @@ pub trait App: Send {
     /// When it begins to write, while it would not and nothing it reads would
     /// change that: it is asked again then.
     fn wakes_at(&self, _now: Nanos) -> Option<Nanos> {
+        None
+    }
+
+    /// The thread that serves it, before anything else. An application that keeps no thread busy has no use for it.
+    fn runs_on(&mut self, _thread: &Thread) {}
+
+    /// Until when it keeps its thread busy before it can write more; `None`: it does not. The simulator learns that by
+    /// [`Self::wakes_at`]; a real thread has to be kept busy.
+    fn computes_until(&self, _now: Nanos) -> Option<Nanos> {
         None
     }
 
@@ -118,6 +131,16 @@ pub trait Workload {
     /// finite transfer.
     fn transfer_bytes(&self, _drawn_bytes: u64) -> Option<u64> {
         None
+    }
+
+    /// Threads of the applications at the sender and at the receiver, over which connections are spread in turn.
+    fn threads(&self) -> [u32; 2] {
+        [1, 1]
+    }
+
+    /// Does it count how the receiver's reads come?
+    fn times_reads(&self) -> bool {
+        false
     }
 
     /// Does the sender always have data to write?
@@ -233,6 +256,7 @@ macro_rules! workloads {
 workloads! {
     Bulk of &bulk::KIND,
     Transfer of &transfer::KIND,
+    SmallWrites of &small_writes::KIND,
     OnOff of &on_off::KIND,
     RequestResponse of &request_response::KIND,
     Web of &web::KIND,
@@ -265,10 +289,31 @@ pub(crate) fn keys() -> Vec<Key> {
 const WRITE: Key = key(
     "write",
     Kind::Bytes { min: 1, max: GIB },
-    Value("128KiB"),
+    Words("128KiB; of workload small-writes 128B"),
     "bytes of each write of the application",
     "iperf3(1), -l",
 );
+
+/// iperf3's.
+const WRITE_BYTES: u64 = 128 * 1024;
+
+/// Bytes of each write, where a workload's own default holds unless the file says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Write<const DEFAULT_BYTES: u64>(pub u64);
+
+impl<const DEFAULT_BYTES: u64> Field for Write<DEFAULT_BYTES> {
+    fn read(values: &[Option<&Value>]) -> Option<Write<DEFAULT_BYTES>> {
+        match values {
+            [None] => Some(Write(DEFAULT_BYTES)),
+            [Some(Value::Bytes(bytes))] => Some(Write(*bytes)),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, _kind: &Kind) -> Vec<String> {
+        vec![format!("{}B", self.0)]
+    }
+}
 
 /// Reads and does nothing else.
 struct Sink;

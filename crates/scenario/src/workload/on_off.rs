@@ -7,7 +7,7 @@ use knee_keys::keyed::Shown;
 use knee_units::Nanos;
 use serde::Serialize;
 
-use super::{App, Apps, Counts, Example, Sink, WRITE, Workload, WorkloadKind};
+use super::{App, Apps, Counts, Example, Sink, WRITE, WRITE_BYTES, Workload, WorkloadKind, Write};
 
 pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "on-off",
@@ -41,7 +41,7 @@ keyed! {
             "how long it then pauses, once the write() it is in is done",
             "kneepoint",
         );
-        pub write_bytes: u64 = WRITE;
+        pub write_bytes: Write<WRITE_BYTES> = WRITE;
     }
 }
 
@@ -51,8 +51,8 @@ impl Workload for OnOff {
             sender: Box::new(Source {
                 on: self.on,
                 off: self.off,
-                write_bytes: self.write_bytes,
-                left: self.write_bytes,
+                write_bytes: self.write_bytes.0,
+                left: self.write_bytes.0,
                 began: None,
             }),
             receiver: Box::new(Sink),
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn writes_begin_only_while_it_is_on() {
         let (on, off) = (Nanos::from_ms(30), Nanos::from_ms(70));
-        let write_bytes = 1_000;
+        let write_bytes = Write(1_000);
         let spec = OnOff {
             on,
             off,

@@ -5,14 +5,14 @@
 use std::collections::VecDeque;
 
 use knee_keys::key::Default::Value;
-use knee_keys::key::{GIB, Kind, key};
+use knee_keys::key::{GIB, Kind, key, secs};
 use knee_keys::keyed;
 use knee_keys::keyed::Shown;
 use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;
 
-use super::{App, Apps, Arrival, Counts, Example, Workload, WorkloadKind};
+use super::{App, Apps, Arrival, Counts, Example, Thread, Workload, WorkloadKind};
 
 pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "request-response",
@@ -60,6 +60,27 @@ keyed! {
             "requests per connection, after which it closes",
             "memtier_benchmark(1), -n",
         );
+        pub service_time: Nanos = key(
+            "service_time",
+            Kind::Duration { min: Nanos::ZERO, max: secs(10) },
+            Value("0s"),
+            "how long the server computes before it answers a request, one request at a time in each of its threads; a lab's server spins so long",
+            "kneepoint",
+        );
+        pub threads: u32 = key(
+            "threads",
+            Kind::Count { min: 1, max: 1_024 },
+            Value("1"),
+            "threads of the server, over which connections are spread in turn; flows share them",
+            "memcached(1), -t",
+        );
+        pub client_threads: u32 = key(
+            "client_threads",
+            Kind::Count { min: 1, max: 1_024 },
+            Value("1"),
+            "the same of the clients; for a lab, since clients of the simulator take no time",
+            "memtier_benchmark(1), -t",
+        );
     }
 }
 
@@ -70,7 +91,10 @@ impl Workload for RequestResponse {
             sender: Box::new(Server {
                 request,
                 response,
+                service_time: self.service_time,
+                thread: Thread::default(),
                 unread: request,
+                served: VecDeque::new(),
                 unwritten: 0,
             }),
             receiver: Box::new(Client {
@@ -103,6 +127,10 @@ impl Workload for RequestResponse {
 
     fn expected_connections(&self, _within: Nanos) -> u64 {
         self.connections.into()
+    }
+
+    fn threads(&self) -> [u32; 2] {
+        [self.threads, self.client_threads]
     }
 }
 
@@ -169,24 +197,100 @@ impl App for Client {
 struct Server {
     request: u64,
     response: u64,
+    service_time: Nanos,
+    thread: Thread,
     /// Left of the request being read.
     unread: u64,
+    /// When the answer to each request that was read is there, oldest first.
+    served: VecDeque<Nanos>,
     unwritten: u64,
 }
 
 impl App for Server {
-    fn next_write_bytes(&mut self, _now: Nanos) -> u64 {
+    fn next_write_bytes(&mut self, now: Nanos) -> u64 {
+        while self.served.front().is_some_and(|&at| at <= now) {
+            self.served.pop_front();
+            self.unwritten += self.response;
+        }
         self.unwritten
     }
     fn wrote(&mut self, _now: Nanos, bytes: u64) {
         self.unwritten -= bytes;
     }
-    fn read(&mut self, _now: Nanos, mut bytes: u64) {
+    fn read(&mut self, now: Nanos, mut bytes: u64) {
         while bytes >= self.unread {
             bytes -= self.unread;
             self.unread = self.request;
-            self.unwritten += self.response;
+            match self.service_time {
+                Nanos::ZERO => self.unwritten += self.response,
+                time => self.served.push_back(self.thread.work(now, time)),
+            }
         }
         self.unread -= bytes;
+    }
+    fn wakes_at(&self, now: Nanos) -> Option<Nanos> {
+        self.computes_until(now)
+    }
+    fn runs_on(&mut self, thread: &Thread) {
+        self.thread = thread.clone();
+    }
+    fn computes_until(&self, _now: Nanos) -> Option<Nanos> {
+        self.served.front().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn servers(threads: u32, count: u32) -> Vec<Apps> {
+        let spec = RequestResponse {
+            request_bytes: 10,
+            response_bytes: 100,
+            connections: count,
+            depth: 2,
+            requests: None,
+            service_time: Nanos::from_us(30),
+            threads,
+            client_threads: 1,
+        };
+        let all: Vec<Thread> = (0..threads).map(|_| Thread::default()).collect();
+        (0..count)
+            .map(|place| {
+                let mut apps = spec.apps(0).expect("it has applications of ours");
+                apps.sender
+                    .runs_on(&all[crate::workload::in_turn(place, threads)]);
+                apps
+            })
+            .collect()
+    }
+
+    #[test]
+    fn thread_answers_one_request_after_the_other_whoever_asked() {
+        let mut apps = servers(1, 2);
+        let at = |us: u64| Nanos::from_us(1_000 + us);
+        apps[0].sender.read(at(0), 20);
+        apps[1].sender.read(at(10), 10);
+        let mut due = |n: usize, us| apps[n].sender.next_write_bytes(at(us));
+        assert_eq!(
+            [due(0, 29), due(0, 30), due(0, 59), due(0, 60)],
+            [0, 100, 100, 200]
+        );
+        assert_eq!([due(1, 89), due(1, 90)], [0, 100]);
+        assert_eq!(apps[0].sender.wakes_at(at(90)), None);
+        // An idle thread begins when it is asked.
+        apps[1].sender.read(at(200), 10);
+        assert_eq!(apps[1].sender.wakes_at(at(200)), Some(at(230)));
+    }
+
+    #[test]
+    fn connections_of_different_threads_do_not_wait_for_each_other() {
+        let mut apps = servers(2, 3);
+        let at = |us: u64| Nanos::from_us(us);
+        for app in &mut apps {
+            app.sender.read(at(0), 10);
+        }
+        let done = apps.iter().map(|app| app.sender.wakes_at(at(0)).unwrap());
+        assert_eq!(done.collect::<Vec<_>>(), [at(30), at(30), at(60)]);
     }
 }

@@ -7,7 +7,7 @@ use knee_keys::keyed::Shown;
 use knee_units::Nanos;
 use serde::Serialize;
 
-use super::{App, Apps, Counts, Example, WRITE, Workload, WorkloadKind};
+use super::{App, Apps, Counts, Example, WRITE, WRITE_BYTES, Workload, WorkloadKind, Write};
 
 pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "transfer",
@@ -42,13 +42,13 @@ keyed! {
             "how much is transferred",
             "kneepoint",
         );
-        pub write_bytes: u64 = WRITE;
+        pub write_bytes: Write<WRITE_BYTES> = WRITE;
     }
 }
 
 impl Workload for Transfer {
     fn apps(&self, _drawn_bytes: u64) -> Option<Apps> {
-        Some(apps(self.bytes, self.write_bytes))
+        Some(apps(self.bytes, self.write_bytes.0))
     }
 
     fn shown(&self) -> Vec<Shown> {

@@ -15,7 +15,9 @@ use knee_units::Nanos;
 use knee_units::rng::Stream;
 use serde::Serialize;
 
-use super::{Apps, Arrival, Counts, Example, WRITE, Workload, WorkloadKind, transfer};
+use super::{
+    Apps, Arrival, Counts, Example, WRITE, WRITE_BYTES, Workload, WorkloadKind, Write, transfer,
+};
 
 pub(super) static KIND: WorkloadKind = WorkloadKind {
     name: "web",
@@ -85,12 +87,12 @@ const REGULAR: &str = "regular";
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Web {
     pub arrivals: Arrivals,
-    pub write_bytes: u64,
+    pub write_bytes: Write<WRITE_BYTES>,
 }
 
 impl Workload for Web {
     fn apps(&self, drawn_bytes: u64) -> Option<Apps> {
-        Some(transfer::apps(drawn_bytes, self.write_bytes))
+        Some(transfer::apps(drawn_bytes, self.write_bytes.0))
     }
 
     fn shown(&self) -> Vec<Shown> {

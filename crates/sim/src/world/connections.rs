@@ -1,6 +1,7 @@
 //! Connections come and go: each is made when it opens, and given up when both ends are done and nothing of it is under way.
 
 use knee_cc::Instance;
+use knee_scenario::workload::{Thread, in_turn};
 use knee_scenario::{Cell, Connection};
 use knee_units::rng::{Lateness, Stream};
 use knee_units::{NEVER, Nanos};
@@ -27,6 +28,8 @@ pub struct Plan {
     /// The algorithm of each `[[flow]]` and that of the receivers, before their first op.
     senders: Vec<Instance>,
     receiver: Instance,
+    /// Of the applications at the sender.
+    threads: Vec<Thread>,
 }
 
 impl Plan {
@@ -45,6 +48,7 @@ impl Plan {
             begun: 0,
             senders: senders.collect::<Result<_, _>>()?,
             receiver: instance(&cell.receiver.algorithm, &[])?,
+            threads: (0..cell.threads()[0]).map(|_| Thread::default()).collect(),
         })
     }
 
@@ -193,9 +197,11 @@ impl Ends {
         let spec = &self.cell.flows[connection.group];
         let name = name(connection);
         let apps = spec.workload.apps(connection.bytes);
-        let apps = apps.expect("programs' connections are their own");
+        let mut apps = apps.expect("programs' connections are their own");
+        let thread = in_turn(connection.place, spec.workload.threads()[0]);
+        apps.sender.runs_on(&self.plan.threads[thread]);
         // A client that asks would set TCP_NODELAY, as redis-benchmark and netperf do.
-        let nodelay = apps.receiver_opens;
+        let nodelay = spec.nodelay.unwrap_or(apps.receiver_opens);
         let end = |side: Side, instance: &Instance| {
             let label = side.label();
             let rng = self.stream(&format!("{name}.{label}.cc"));
@@ -237,6 +243,8 @@ impl Ends {
             queue_dropped_pkts: 0,
             queue_delay_us: Default::default(),
             latency_us: None,
+            writes: 0,
+            reads: spec.workload.times_reads().then(Box::default),
             measured: false,
             baseline: None,
             final_times: None,

@@ -228,6 +228,9 @@ impl Ends {
             return flow.apps.sender.read(now, bytes);
         }
         flow.apps.receiver.read(now, bytes);
+        if let Some(reads) = &mut flow.reads {
+            reads.add(now.0, bytes);
+        }
         if flow.apps.receiver_opens {
             flow.apps.receiver.take_latencies(&mut self.latencies);
             for latency in self.latencies.drain(..) {
@@ -257,6 +260,8 @@ impl Ends {
         };
         let tcp = &mut flow.ends[id.side() as usize].tcp;
         let mut wrote = Wrote::default();
+        // Is a call under way of which the socket has not taken all?
+        let mut is_partial = false;
         let pauses = loop {
             let bytes = app.next_write_bytes(now);
             if bytes == 0 || wrote.calls == most_calls || !tcp.is_writable() {
@@ -266,12 +271,17 @@ impl Ends {
             let taken = tcp.write(&mut cx, bytes);
             app.wrote(now, taken);
             wrote.bytes += taken;
-            if taken == bytes {
+            is_partial = taken < bytes;
+            if !is_partial {
                 wrote.calls += 1;
                 tcp.push(&mut cx);
             }
         };
-        let has_written = wrote.bytes > 0;
+        wrote.calls += u64::from(is_partial);
+        let has_written = wrote.calls > 0;
+        if id.side() == Side::Sender {
+            flow.writes += wrote.calls;
+        }
         let wakes_at = if pauses { app.wakes_at(now) } else { None };
         let over = app.closes() || tcp.rx.fin_received() && app.next_write_bytes(now) == 0;
         if over && tcp.close() || has_written && tcp.is_blocked() {

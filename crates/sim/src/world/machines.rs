@@ -8,8 +8,8 @@ mod rows;
 
 use knee_host::{Cost, Costs, Done, Next, hash};
 use knee_tcp::segment::{FIN, SYN};
-use knee_units::NEVER;
 use knee_units::rng::Stream;
+use knee_units::{NEVER, Nanos};
 
 use super::World;
 use super::ends::{Ends, Turn};
@@ -273,7 +273,7 @@ impl Ends {
 
     /// Has the application something to write, or to close?
     fn has_work(&self, turn: &mut Turn) -> bool {
-        let now = knee_units::Nanos(self.now_ns);
+        let now = Nanos(self.now_ns);
         let side = turn.id.side();
         let flow = &mut turn.flow;
         let app = match side {
@@ -413,6 +413,7 @@ impl Ends {
         if calls_before.is_none() {
             self.read_all(cpu, &mut turn);
         }
+        self.compute(&mut turn);
         let wrote = self.pump_some(&mut turn, 1);
         self.charge(cpu, Cost::SendCall, wrote.calls);
         self.charge(cpu, Cost::SocketLock, wrote.calls);
@@ -436,6 +437,19 @@ impl Ends {
         let app = &mut self.machines.apps[thread as usize];
         app.ready.push_front(turn.id);
         app.serves = Some(calls);
+    }
+
+    /// An application computes, and writes when that is done.
+    fn compute(&mut self, turn: &mut Turn) {
+        let now = Nanos(self.now_ns);
+        let app = match turn.id.side() {
+            Side::Sender => &mut turn.flow.apps.sender,
+            Side::Receiver => &mut turn.flow.apps.receiver,
+        };
+        if let Some(until) = app.computes_until(now) {
+            let ns = until.0.saturating_sub(now.0);
+            self.machines.bill.charge_ns(Cost::Service, ns);
+        }
     }
 
     /// An application reads all there is; the last call finds nothing.

@@ -12,13 +12,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from . import iperf3, redis_benchmark, wrk
+from . import iperf3, memtier_benchmark, netperf, redis_benchmark, wrk
 from .measured import Measured
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PROGRAMS: tuple[ModuleType, ...] = (redis_benchmark, wrk, iperf3)
+PROGRAMS: tuple[ModuleType, ...] = (redis_benchmark, memtier_benchmark, wrk, iperf3, netperf)
 """Every program whose output is understood."""
 
 LINES_SHOWN = 5

@@ -1,0 +1,66 @@
+//! Many small writes, then close: what a receiver makes of data that comes in crumbs, as a service that answers in pieces.
+
+use knee_keys::key::Default::Value;
+use knee_keys::key::{Kind, key};
+use knee_keys::keyed;
+use knee_keys::keyed::Shown;
+use serde::Serialize;
+
+use super::{Apps, Counts, Example, WRITE, Workload, WorkloadKind, Write, transfer};
+
+/// What the published measurements wrote at a time: 128 B, and 32 B.
+const WRITE_BYTES: u64 = 128;
+
+pub(super) static KIND: WorkloadKind = WorkloadKind {
+    name: "small-writes",
+    summary: "the sender makes `writes` small writes and closes; completion time counts, and how the receiver's reads come",
+    keys: SmallWrites::KEYS,
+    counts: Counts::Completion,
+    draws: false,
+    fewer: &[],
+    example: Example {
+        keys: "writes = 700\nwrite = \"32B\"",
+        down_bytes: Some(700 * 32),
+        up_bytes: 0,
+    },
+    read: |from| Ok(SmallWrites::read(from).into()),
+};
+
+keyed! {
+    /// `writes` writes of `write_bytes` each, then close: completion time, and the receiver's reads.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct SmallWrites {
+        pub writes: u64 = key(
+            "writes",
+            Kind::Count { min: 1, max: 10_000_000 },
+            Value("4096"),
+            "how many writes",
+            "kneepoint",
+        );
+        pub write_bytes: Write<WRITE_BYTES> = WRITE;
+    }
+}
+
+impl SmallWrites {
+    fn bytes(&self) -> u64 {
+        self.writes * self.write_bytes.0
+    }
+}
+
+impl Workload for SmallWrites {
+    fn apps(&self, _drawn_bytes: u64) -> Option<Apps> {
+        Some(transfer::apps(self.bytes(), self.write_bytes.0))
+    }
+
+    fn shown(&self) -> Vec<Shown> {
+        self.lines()
+    }
+
+    fn transfer_bytes(&self, _drawn_bytes: u64) -> Option<u64> {
+        Some(self.bytes())
+    }
+
+    fn times_reads(&self) -> bool {
+        true
+    }
+}
