@@ -115,7 +115,9 @@ fn a_paced_bulk_transfer_fires_the_timer_for_each_packet_and_fq_does_it_in_its_p
     let share = |of: &BTreeMap<_, i64>, name: &str| of[name] as f64 / of["data_skbs_sent"] as f64;
     assert!((share(&internal, "pacing_timer_fires") - 1.0).abs() < 0.02);
     assert_eq!(fq["pacing_timer_fires"], 0);
-    assert!((share(&fq, "qdisc_timer_fires") - 1.0).abs() < 0.02);
+    let fires = share(&fq, "qdisc_timer_fires");
+    // Some packets are due when they come, and do not wait.
+    assert!((0.85..1.02).contains(&fires), "{fires}");
 }
 
 #[test]
@@ -147,7 +149,8 @@ algorithm = "cubic"
     // A probe or two for ACKs that are late.
     assert!(busy.flows.retransmit_pct[0].expect("it is known") < 0.01);
     let cpu = counters["cpu_ns"];
-    assert!(cpu > 1_300_000_000, "{cpu}");
+    // One of its processors has no pause.
+    assert!(cpu > 950_000_000, "{cpu}");
 }
 
 #[test]
@@ -260,6 +263,76 @@ fn rps_spreads_softirqs_and_rfs_takes_them_to_the_reader() {
         "{rps:?} {rfs:?}"
     );
     assert!(rfs["ipis"] > 0);
+}
+
+/// How many packets come up the stack for each that arrives, at a queue with 100 flows and more to do than it can.
+fn skbs_per_packet(gro_table: &str) -> f64 {
+    let output = run(&format!(
+        r#"
+duration = "60ms"
+warmup = "20ms"
+[path]
+rate = "40Gbit/s"
+rtt = "100us"
+buffer = "2MB"
+[sender]
+pacing = "fq"
+[receiver]
+hz = 1000
+costs = "published"
+gro_table = "{gro_table}"
+[[flow]]
+algorithm = "cubic"
+count = 100
+"#
+    ));
+    let counters = counters(&output, "receiver");
+    counters["skbs_received"] as f64 / counters["segments_received"] as f64
+}
+
+#[test]
+fn gro_merges_more_the_better_what_it_holds_makes_room_for_new_flows() {
+    let [passed, short, hash] = ["short-list-passed", "short-list", "hash"].map(skbs_per_packet);
+    assert!(
+        passed > 1.05 * short && short > 1.05 * hash,
+        "{passed} {short} {hash}"
+    );
+}
+
+/// Goodput of a paced flow with 40 Gbit/s to itself, whose NIC reports every 200 us what it has sent.
+fn reported_late(sender: &str) -> f64 {
+    let output = run(&format!(
+        r#"
+duration = "60ms"
+warmup = "20ms"
+[path]
+rate = "40Gbit/s"
+rtt = "1ms"
+buffer = "unlimited"
+[sender]
+costs = "published"
+cpus = 2
+pacing = "fq"
+tx_coalesce = "200us"
+tcp_limit_output_bytes = "256KiB"
+tcp_wmem_max = "64MiB"
+{sender}
+[receiver]
+tcp_rmem_max = "64MiB"
+[[flow]]
+algorithm = "cubic"
+"#
+    ));
+    output.flows.goodput_bits_per_sec[0]
+}
+
+#[test]
+fn what_the_nic_has_not_reported_sent_holds_back_a_paced_flow_that_tsq_limits() {
+    let limited = reported_late("tsq_limits_paced = true");
+    // 256 KiB and the skb that passes the limit, each 200 us.
+    let most = (256.0 + 64.0) * 1024.0 * 8.0 / 200e-6;
+    assert!(limited < most && limited > 0.5 * most, "{limited} {most}");
+    assert!(reported_late("") > 2.0 * limited);
 }
 
 #[test]

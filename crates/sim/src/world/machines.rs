@@ -5,6 +5,9 @@
 
 mod reception;
 mod rows;
+mod sent;
+
+use std::collections::VecDeque;
 
 use knee_host::{Cost, Costs, Done, Next, hash};
 use knee_tcp::segment::{FIN, SYN};
@@ -42,18 +45,14 @@ impl World {
 
     fn effect(&mut self, cpu: u32, effect: Effect) {
         match effect {
-            Effect::Sent(from, handle, departure_ns) => {
+            Effect::Sent(from, handle, Some(departure_ns)) => {
                 self.ends.flows[from.flow() as usize].end(from.side()).cpu = cpu;
-                match departure_ns {
-                    None => self.leave_stack(from, handle),
-                    // Its time may have passed while the processor was busy.
-                    Some(departure_ns) => {
-                        self.hold(from, handle, departure_ns.max(self.ends.now_ns));
-                    }
-                }
+                // Its time may have passed while the processor was busy.
+                self.hold(from, handle, departure_ns.max(self.ends.now_ns));
             }
-            Effect::Released(from, handle) => {
+            Effect::Sent(from, handle, None) | Effect::Released(from, handle) => {
                 self.ends.flows[from.flow() as usize].end(from.side()).cpu = cpu;
+                self.ends.await_report(cpu, from, handle);
                 self.leave_stack(from, handle);
             }
             Effect::Wake(thread) => self.ends.wake_thread(thread),
@@ -240,8 +239,8 @@ impl Ends {
                 up.ends_poll = None;
                 up.to
             }
-            Job::Timer(id) | Job::Transmit(id) => *id,
-            Job::Poll { .. } => return,
+            Job::Timer(id) | Job::Freed(id, _) => *id,
+            Job::Poll { .. } | Job::Transmit(_) | Job::Report(_) => return,
         };
         self.run_now(cpu, job);
         if is_last {
@@ -255,6 +254,8 @@ impl Ends {
             Job::Up(up) => self.enter_socket(cpu, up),
             Job::Timer(id) => self.run_timer(cpu, id),
             Job::Transmit(id) => self.run_qdisc(cpu, id),
+            Job::Report(machine) => self.run_report(cpu, machine),
+            Job::Freed(id, bytes) => self.send_on(cpu, id, bytes),
         }
     }
 
@@ -365,24 +366,29 @@ impl Ends {
         self.charge(cpu, Cost::Softirq, 1);
         self.counts_of(cpu).qdisc_timer_fires += 1;
         let now_ns = self.now_ns;
+        let machine = self.machines.of_cpu[cpu as usize];
+        let reports_at_once = self.conf_of(machine).tx_coalesce_ns == 0;
         let mut bytes = 0;
-        let at = self.before(id);
-        let mut turn = self.begin(id);
-        while let Some(&(departure_ns, handle)) = turn.flow.end(id.side()).egress.front() {
+        while let Some(&(departure_ns, handle)) = self.egress_of(id).front() {
             if departure_ns > now_ns {
                 let transmit = Target::Work(id, crate::event::Work::Transmit);
                 self.events.push(departure_ns, transmit);
                 self.charge(cpu, Cost::TimerArm, 1);
                 break;
             }
-            turn.flow.end(id.side()).egress.pop_front();
-            bytes += self.slab.get(handle).ip_bytes();
+            self.egress_of(id).pop_front();
             self.machines.coming.push(Effect::Released(id, handle));
             self.charge(cpu, Cost::Xmit, 1);
-            self.charge(cpu, Cost::Completion, 1);
+            if reports_at_once {
+                bytes += self.slab.get(handle).ip_bytes();
+                self.charge(cpu, Cost::Completion, 1);
+            }
         }
-        self.call(&mut turn, |tcp, cx| tcp.on_qdisc_sent(cx, bytes));
-        self.end_on(cpu, at, turn);
+        self.free(cpu, id, bytes);
+    }
+
+    fn egress_of(&mut self, id: EndpointId) -> &mut VecDeque<(u64, u32)> {
+        &mut self.flows[id.flow() as usize].end(id.side()).egress
     }
 
     // ---- applications -----------------------------------------------------------
@@ -549,7 +555,9 @@ impl Ends {
             return;
         }
         bill.charge(costs, Cost::Xmit, 1);
-        bill.charge(costs, Cost::Completion, 1);
+        if conf.tx_coalesce_ns == 0 || payload_bytes == 0 {
+            bill.charge(costs, Cost::Completion, 1);
+        }
         if conf.splits {
             bill.charge(costs, Cost::Segment, packets - 1);
         }
