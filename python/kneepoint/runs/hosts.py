@@ -78,8 +78,7 @@ def _metrics(
     if "data_skbs_sent" in counted:
         found |= {"data_skbs": counted["data_skbs_sent"], "acks_sent": counted["acks_sent"]}
         if counted["data_skbs_sent"] and "pacing_timer_fires" in counted:
-            fires = counted["pacing_timer_fires"] + counted["qdisc_timer_fires"]
-            found["timer_fires_per_data_skb"] = fires / counted["data_skbs_sent"]
+            found["timer_fires_per_data_skb"] = counted["pacing_timer_fires"] / counted["data_skbs_sent"]
     return found
 
 

@@ -10,6 +10,7 @@ mod sent;
 use std::collections::VecDeque;
 
 use knee_host::{Cost, Costs, Done, Next, hash};
+use knee_tcp::Pacing;
 use knee_tcp::segment::{FIN, SYN};
 use knee_units::rng::Stream;
 use knee_units::{NEVER, Nanos};
@@ -130,7 +131,9 @@ impl Ends {
             end.thread = first_thread + number / shared % conf.threads;
             end.cpu = self.machines.apps[end.thread as usize].cpu;
             end.tcp.rx.read_later();
-            end.tcp.set_timer_rule(of_type.timer_rule);
+            if of_type.tcp.settings.pacing != Pacing::Fq {
+                end.tcp.set_timer_rule(of_type.timer_rule);
+            }
         }
     }
 
