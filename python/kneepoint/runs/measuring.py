@@ -58,6 +58,11 @@ class Measuring:
         self._found: dict[str, pa.Table] = {}
         self._about: dict[str, Any] | None = None
 
+    def close(self) -> None:
+        """Takes the instruments away, in the thread that they belong to."""
+        if self._session is not None:
+            self._session.close()
+
     def hear(self, said: Mapping[str, Any]) -> None:
         """A line of the lab, which may tell where its hosts are, and when what counts begins and ends."""
         if self._session is None:
