@@ -27,8 +27,8 @@
 /* Set by the loader. */
 struct trace_filter {
 	u64 pacing_timer; /* address of tcp_pace_kick; 0: it has none */
-	u64 qdisc_timer; /* address of qdisc_watchdog */
-	u32 listed_only; /* leave out namespaces that `hosts` does not have */
+	u64 qdisc_timer;  /* address of qdisc_watchdog */
+	u32 listed_only;  /* leave out namespaces that `hosts` does not have */
 };
 
 const volatile struct trace_filter filter SEC(".rodata.filter") = {};
@@ -49,9 +49,9 @@ struct trace_counters {
 	u64 napi_packets;
 	u64 napi_budget_ends;
 	u64 wakeups;
-	u64 sent_sizes[HOST_SIZES]; /* payload of data skbs */
+	u64 sent_sizes[HOST_SIZES];	/* payload of data skbs */
 	u64 received_sizes[HOST_SIZES]; /* payload of skbs that have some */
-	u64 napi_sizes[HOST_SIZES]; /* packets per poll */
+	u64 napi_sizes[HOST_SIZES];	/* packets per poll */
 };
 
 struct {
@@ -239,8 +239,8 @@ int BPF_PROG(host_timer_fire, struct hrtimer *timer)
 		return 0;
 	watchdog = (void *)timer -
 		   bpf_core_field_offset(struct qdisc_watchdog, timer);
-	host = host_of(BPF_CORE_READ(watchdog, qdisc, dev_queue, dev,
-				     nd_net.net));
+	host = host_of(
+		BPF_CORE_READ(watchdog, qdisc, dev_queue, dev, nd_net.net));
 	if (host)
 		host->qdisc_fires++;
 	return 0;
@@ -254,19 +254,17 @@ struct host_packet {
 };
 
 /* Reads the headers at `network`, the IP header. 0: no TCP, or not readable, which is counted. */
-static __always_inline int host_read(struct sk_buff *skb, unsigned char *network,
+static __always_inline int host_read(struct sk_buff *skb,
+				     unsigned char *network,
 				     struct trace_counters *host,
 				     struct host_packet *packet)
 {
 	u8 ip[10] = {}, tcp[2] = {};
-	u32 linear = skb->len - skb->data_len + (u32)(skb->data - network);
-	u32 header, length, options;
-	u16 gso_size = 0;
-
 	/* Only what lies in the first piece can be read at `network`. */
-	if (skb->data < network)
-		linear = skb->len - skb->data_len -
-			 (u32)(network - skb->data);
+	u32 linear = skb->len - skb->data_len - (u32)(network - skb->data);
+	u32 header, length, options;
+	u16 gso_size;
+
 	if (bpf_probe_read_kernel(ip, sizeof(ip), network))
 		return 0;
 	if (skb->protocol == bpf_htons(HOST_ETH_P_IP)) {
@@ -294,9 +292,8 @@ static __always_inline int host_read(struct sk_buff *skb, unsigned char *network
 	options = header + (tcp[0] >> 4) * 4;
 	packet->payload = length > options ? length - options : 0;
 	packet->flags = tcp[1];
-	gso_size = BPF_CORE_READ((struct skb_shared_info *)(skb->head +
-							    skb->end),
-				 gso_size);
+	gso_size = BPF_CORE_READ(
+		(struct skb_shared_info *)(skb->head + skb->end), gso_size);
 	packet->segments = 1;
 	if (gso_size && packet->payload > gso_size)
 		packet->segments = (packet->payload + gso_size - 1) / gso_size;
@@ -366,8 +363,8 @@ int BPF_PROG(host_poll, struct napi_struct *napi, int work, int budget)
 	u32 size;
 
 	/* The backlog of a processor, which loopback and others use, has no device. */
-	host = dev ? host_of(BPF_CORE_READ(dev, nd_net.net)) :
-		     host_of_machine();
+	host = dev ? host_of(BPF_CORE_READ(dev, nd_net.net))
+		   : host_of_machine();
 	if (!host)
 		return 0;
 	host->napi_polls++;

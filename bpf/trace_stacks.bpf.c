@@ -16,13 +16,13 @@
 /* Set by the loader. */
 struct trace_filter {
 	u32 pid_namespace; /* inode of the reader's, whose numbers are told */
-	u32 pid; /* of the process; 0: all of them */
+	u32 pid;	   /* of the process; 0: all of them */
 };
 
 const volatile struct trace_filter filter SEC(".rodata.filter") = {};
 
 struct trace_sample {
-	u32 pid; /* 0: idle, or not in the reader's namespace */
+	u32 pid;    /* 0: idle, or not in the reader's namespace */
 	s32 kernel; /* place in `kernel_traces`; below 0: none */
 	s32 user; /* place in `user_traces`; below 0: none, or another's is there */
 	char program[16];

@@ -395,6 +395,7 @@ class HostSession:
         """The hosts of a lab, by the inodes of their network namespaces."""
 
     def begin(self) -> None: ...
+    def close(self) -> None: ...
     def finish(self, cell: int = 0, rep: int = 0) -> tuple[dict[str, ArrowTable], dict[str, Any]]:
         """Takes the programs out of the kernel. Returns its tables, in rows of that cell and repetition, and `seconds`
         float · `idle_samples` `lost_samples` `unreadable` int · `cost`, as `trace_tcp` has it."""

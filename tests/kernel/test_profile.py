@@ -116,6 +116,17 @@ def test_an_unpaced_host_sets_no_timer(sent: tuple[profile.Profile, dict[str, in
     assert {costs[f"pacing_timer_{what}"] for what in ("arms", "fires", "cancels")} == {0}
 
 
+def test_a_qdisc_that_shapes_is_seen_by_its_timer(lab: Lab, tmp_path: Path) -> None:
+    """The router's tbf waits for the time of the next packet, as fq does."""
+    with server(lab):
+        found, _ = profiled(
+            lambda: send(lab, "reno"), tmp_path / "router", netns=lab.router, chosen=["timers", "packets"]
+        )
+    assert found.costs["qdisc_timer_fires"] > 10
+    # It forwards, and has no socket that sends.
+    assert found.costs["data_skbs_sent"] == 0 and found.costs["skbs_received"] > 0
+
+
 def test_the_receiver_sends_acks_and_gets_all_segments(received: tuple[profile.Profile, dict[str, int]]) -> None:
     costs = received[0].costs
     assert costs["data_bytes_sent"] == 0 and costs["acks_sent"] > 0
@@ -199,6 +210,18 @@ def test_a_lab_that_is_not_measured_has_empty_tables(tmp_path: Path) -> None:
     found = kneepoint.run(text, out=tmp_path / "run", engine="kernel")
     assert len(found.host_costs) == len(found.stacks) == 0
     assert "measure" not in found.meta
+
+
+def test_a_repetition_that_is_refused_says_why_and_nothing_else(tmp_path: Path) -> None:
+    probes.need_tracepoint("net_dev_queue")
+    scenario = tmp_path / "refused.toml"
+    scenario.write_text(
+        'duration = "1s"\n[path]\nrate = "10Mbit/s"\nrtt = "4ms"\n[[flow]]\nalgorithm = "cubic"\nblocking = true\n'
+    )
+    words = ["run", str(scenario), "--engine", "kernel", "--measure", "packets", "--out", str(tmp_path / "run"), "-q"]
+    refused = subprocess.run([sys.executable, "-m", "kneepoint", *words], capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert len(refused.stderr.strip().splitlines()) == 1 and "blocking" in refused.stderr
 
 
 SPIN = "import time\nuntil = time.monotonic() + 1.0\nwhile time.monotonic() < until: pass"

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
+from kneepoint.cli.app import app
 from kneepoint.errors import UsageError
-from kneepoint.runs import api, hosts
+from kneepoint.runs import api, hosts, measuring
 from kneepoint.runs.groups import Part
 
 CELLS = {0: {"index": 0, "warmup_ns": 1_000_000_000}}
@@ -110,3 +112,8 @@ def test_what_cannot_be_measured_is_refused_before_anything_runs(given: dict[str
     text = 'duration = "1s"\n[path]\nrate = "10Mbit/s"\nrtt = "40ms"\n[[flow]]\nalgorithm = "cubic"\n'
     with pytest.raises(UsageError, match=said):
         api.run(text, **given)
+
+
+def test_the_help_of_measure_names_every_instrument() -> None:
+    text = " ".join(CliRunner().invoke(app, ["run", "--help"]).output.split())
+    assert ", ".join(measuring.names()) in text

@@ -106,6 +106,8 @@ mod tests {
     fn this_thread_is_among_those_of_its_process_and_of_the_host() {
         let tid = nix::unistd::gettid().as_raw();
         let pid = nix::unistd::getpid().as_raw();
+        // The kernel books a thread's time when it leaves its processor.
+        std::thread::sleep(std::time::Duration::from_millis(1));
         let ours = all(Some(pid));
         assert!(ours[&tid].run_ns > 0);
         assert!(ours.values().all(|thread| thread.pid == pid));

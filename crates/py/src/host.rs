@@ -91,6 +91,11 @@ impl HostSession {
             .map_err(|error| errors::kernel(py, &error))
     }
 
+    /// Takes the programs out of the kernel, if it is not finished.
+    fn close(&mut self) {
+        self.session = None;
+    }
+
     fn begin(&mut self, py: Python<'_>) -> PyResult<()> {
         let begun = self.under_way().begin();
         begun.map_err(|error| errors::kernel(py, &error))

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -69,8 +69,8 @@ class Kernel:
             "parent": os.getpid(),
             "host_settings": self.host_settings,
         }
-        measuring = Measuring(self.job.measure, index, rep)
         with ExitStack() as stack:
+            measuring = stack.enter_context(closing(Measuring(self.job.measure, index, rep)))
             # Files without a name: nothing is left of them, however this process ends.
             part = stack.enter_context(tempfile.TemporaryFile())
             stderr = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace"))

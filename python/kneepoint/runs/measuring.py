@@ -58,6 +58,12 @@ class Measuring:
         self._found: dict[str, pa.Table] = {}
         self._about: dict[str, Any] | None = None
 
+    def close(self) -> None:
+        """Takes the instruments away, in the thread that they belong to: an error may carry this to another one."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
     def hear(self, said: Mapping[str, Any]) -> None:
         """A line of the lab, which may tell where its hosts are, and when what counts begins and ends."""
         if self._session is None:

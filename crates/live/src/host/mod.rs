@@ -11,8 +11,8 @@ mod counters;
 mod session;
 mod stacks;
 
-pub use classes::class_of;
-pub use session::{Asked, Found, Session, without_bpf};
+use classes::class_of;
+pub use session::{Asked, Found, Session};
 
 /// Something that can be measured, and left out.
 #[derive(Clone, Copy, Debug)]

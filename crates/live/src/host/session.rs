@@ -15,9 +15,9 @@ use knee_tables::{
     SoftirqRows, Stack, Stacks as StackRows, ThreadRow, ThreadRows,
 };
 
+use super::Instrument;
 use super::counters::{Counters, HISTOGRAMS, SOFTIRQ_NAMES, Snapshot};
 use super::stacks::Stacks;
-use super::{INSTRUMENTS, Instrument};
 use crate::record::{Netns, in_namespace};
 use crate::trace::{Cost, ProgramCost};
 
@@ -182,7 +182,7 @@ impl Session {
             found.host_costs.count(cell, rep, host, name, value);
         }
         if let Some(stacks) = self.stacks {
-            let (sampled, _) = stacks.finish()?;
+            let sampled = stacks.finish()?;
             (found.idle_samples, found.lost_samples) = (sampled.idle, sampled.lost);
             for (stack, class, samples) in sampled.stacks {
                 let samples = samples as i64;
@@ -366,13 +366,9 @@ fn threads_since(then: &BTreeMap<i32, Thread>, now: &BTreeMap<i32, Thread>) -> T
     rows
 }
 
-/// The instruments that need no BPF.
-pub fn without_bpf() -> Vec<&'static Instrument> {
-    INSTRUMENTS.iter().filter(|one| !one.bpf).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::INSTRUMENTS;
     use super::*;
 
     fn thread(pid: i32, run_ns: i64) -> Thread {
@@ -395,7 +391,7 @@ mod tests {
     #[test]
     fn an_interval_without_bpf_has_processors_threads_and_softnet() {
         let mut session = Session::start(Asked {
-            instruments: without_bpf(),
+            instruments: INSTRUMENTS.iter().filter(|one| !one.bpf).collect(),
             netns: None,
             is_lab: false,
             pid: Some(std::process::id()),

@@ -43,19 +43,17 @@ type Key = Vec<u8>;
 /// Samples under way.
 pub struct Stacks {
     attached: Attached,
-    /// What was there when the interval began.
-    begun: HashMap<Key, u64>,
-    lost_before: u64,
+    hz: u64,
 }
 
 impl Stacks {
-    /// Samples every processor `hz` times a second, of all processes or of one.
+    /// Loads what samples every processor `hz` times a second, of all processes or of one.
     pub fn attach(hz: u64, pid: Option<u32>) -> Result<Stacks, KernelError> {
         let pids = fs::metadata("/proc/self/ns/pid")
             .map_err(KernelError::system("look at /proc/self/ns/pid"))?;
         let mut filter = (pids.ino() as u32).to_ne_bytes().to_vec();
         filter.extend(pid.unwrap_or(0).to_ne_bytes());
-        let mut attached = Attached::attach(&Wanted {
+        let attached = Attached::attach(&Wanted {
             name: "trace_stacks",
             bytes: tracers::STACKS,
             filter: &filter,
@@ -63,37 +61,27 @@ impl Stacks {
             left_out: &[],
             since: "5.8",
         })?;
-        for processor in processors() {
-            let event = open_clock(processor.number, hz).map_err(|error| KernelError::Trace {
-                why: format!("instrument stacks: perf_event_open is refused ({error})"),
-                hint: "Leave the instrument out, or let CAP_PERFMON through.".into(),
-            })?;
-            attached.run_at(event)?;
-        }
-        Ok(Stacks {
-            attached,
-            begun: HashMap::new(),
-            lost_before: 0,
-        })
+        Ok(Stacks { attached, hz })
     }
 
-    /// The interval begins: earlier samples do not count.
+    /// The interval begins: so do the samples, since earlier ones would take places of later ones.
     pub fn begin(&mut self) -> Result<(), KernelError> {
-        self.begun = self.samples()?;
-        self.lost_before = self.attached.lost()?;
+        for processor in processors() {
+            let event =
+                open_clock(processor.number, self.hz).map_err(|error| KernelError::Trace {
+                    why: format!("instrument stacks: perf_event_open is refused ({error})"),
+                    hint: "Leave the instrument out, or let CAP_PERFMON through.".into(),
+                })?;
+            self.attached.run_at(event)?;
+        }
         Ok(())
     }
 
     /// What was found since.
-    pub fn finish(mut self) -> Result<(Sampled, Cost), KernelError> {
+    pub fn finish(mut self) -> Result<Sampled, KernelError> {
         self.attached.detach();
-        let mut found = self.samples()?;
-        for (key, count) in &mut found {
-            *count -= self.begun.get(key).copied().unwrap_or(0);
-        }
-        found.retain(|_, count| *count > 0);
-        let lost = self.attached.lost()? - self.lost_before;
-        Ok((self.folded(&found, lost)?, self.attached.cost()))
+        let found = self.samples()?;
+        self.folded(&found, self.attached.lost()?)
     }
 
     pub fn cost(&self) -> Cost {
