@@ -23,8 +23,8 @@ def test_what_was_not_allowed_is_refused_with_the_option_that_would() -> None:
         pytest.fail("it is held")
     assert str(refused.value) == (
         "s.toml: rps_sock_flow_entries = 64 is asked for, which this kernel has for the whole machine and not for a "
-        "lab (net.core.rps_sock_flow_entries). Allow it for the time of the run with --allow-host-settings, or leave it "
-        "out."
+        "lab (net.core.rps_sock_flow_entries). Allow it for the time of the run with --allow-host-settings, or leave "
+        "it out."
     )
 
 
