@@ -162,6 +162,38 @@ def test_what_this_machine_has_not_is_refused_before_anything_runs(tmp_path: Pat
     assert not list(tmp_path.glob("out/*.parquet"))
 
 
+def as_ordinary_user(tmp_path: Path, text: str, *words: str) -> subprocess.CompletedProcess[str]:
+    tmp_path.mkdir()
+    folder = probes.folder_of_nobody(tmp_path)
+    (folder / "s.toml").write_text(text)
+    command = [*probes.as_nobody(), "-m", "kneepoint", "run", "s.toml", "--engine", "kernel", "--out", "out", "-q"]
+    return subprocess.run([*command, *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_an_ordinary_user_joins_hosts_and_polls_them_but_does_not_steer(tmp_path: Path) -> None:
+    probes.need_user_namespaces()
+    flow = '[[flow]]\nalgorithm = "reno"\n'
+    polled = f'{HEAD}[receiver]\napp_cpus = "0"\nqueues = 2\nthreaded_napi = true\n{flow}'
+    ran = as_ordinary_user(tmp_path / "polled", polled)
+    assert ran.returncode == 0, ran.stderr
+    ran = as_ordinary_user(tmp_path / "steered", f'{HEAD}[receiver]\nrps_cpus = "1"\n{flow}')
+    assert ran.returncode == 2
+    assert "rps_cpus = 1 is asked for; this kernel does not let a lab's device have it" in ran.stderr
+    assert "Run as root, or leave it out." in ran.stderr
+    ran = as_ordinary_user(
+        tmp_path / "remembered", f"{HEAD}[receiver]\nrps_sock_flow_entries = 64\n{flow}", "--allow-host-settings"
+    )
+    assert ran.returncode == 2
+    assert "cannot set net.core.rps_sock_flow_entries to 64: only root may; run as root." in ran.stderr
+
+
+def test_the_user_space_link_can_be_without_rate_and_length(tmp_path: Path) -> None:
+    found = run(tmp_path, HEAD.replace('"veth"', '"user"') + '[[flow]]\nalgorithm = "cubic"\n')
+    (flow,) = flows(found)
+    assert flow["min_rtt_us"] < 1_000 and flow["goodput_bits_per_sec"] > 1e9
+    assert {row["backend"] for row in found.links.arrow().to_pylist()} == {"user"}
+
+
 FLOW_TABLE = Path("/proc/sys/net/core/rps_sock_flow_entries")
 
 

@@ -97,6 +97,6 @@ fn a_transfer_that_is_over_leaves_rows_and_nothing_else() {
     };
     let (given_up, kept) = (grows(false), grows(true));
     println!("a transfer that is over takes {given_up:.0} bytes, or {kept:.0} if it is kept");
-    assert!(given_up <= 2_048.0, "{given_up}");
+    assert!(given_up <= 2_112.0, "{given_up}");
     assert!(kept - given_up >= 3_000.0, "{kept} against {given_up}");
 }
