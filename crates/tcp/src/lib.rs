@@ -97,53 +97,47 @@ pub enum State {
 
 /// One end of a connection: parts that each keep a state of their own, and what ties them together. A part is told the
 /// time and what it needs of the others, and says what is due; it knows neither the endpoint nor the event loop.
+///
+/// With thousands of connections an endpoint is in no cache when something happens to it, so what is needed together lies
+/// together, in this order.
+#[repr(C)]
 pub struct Endpoint {
-    state: State,
+    // What each arrival looks at.
     pub cc: Box<CcIn>,
-    alg: Instance,
-    rng: Stream,
-    /// Added by the other end to its clock in timestamps (net.ipv4.tcp_timestamps = 1). Our segments carry the bare clock.
-    peer_tsoffset: u32,
-    has_cong_control: bool,
-    ecn: EcnState,
-
-    // Sending: sequence space. The SYN is 0.
     snd_una: u64,
     snd_nxt: u64,
+    xmit_timer: XmitTimer,
+    pacer: Pacer,
     peer_window: PeerWindow,
-    nagle: Nagle,
+    alg: Instance,
+    /// Added by the other end to its clock in timestamps (net.ipv4.tcp_timestamps = 1). Our segments carry the bare clock.
+    peer_tsoffset: u32,
+    state: State,
+    has_cong_control: bool,
+    ecn: EcnState,
+    time: TimeSpent,
+    pub rx: Receiver,
+    buffer: SendBuffer,
 
-    // Sending: what is outstanding, and which of it is lost.
+    // What each ACK looks at: what is outstanding, and which of it is lost.
     board: Scoreboard,
     rack: Rack,
-
-    // Sending: recovery.
+    rate: RateSampler,
+    rtt: Rtt,
     recovery: Recovery,
+    probe: Probe,
+    usage: CwndUsage,
+    nagle: Nagle,
+    small_queue: SmallQueue,
+    min_rtt: MinRtt,
+    pub counters: Counters,
+    means: Means,
+
+    // The rest.
     undo: Undo,
     prr: Prr,
-    probe: Probe,
     handshake: Handshake,
-
-    // Sending: RTT and rates.
-    rtt: Rtt,
-    min_rtt: MinRtt,
-    rate: RateSampler,
-
-    // Sending: cwnd validation.
-    usage: CwndUsage,
-
-    // Sending: buffer and qdisc.
-    buffer: SendBuffer,
-    small_queue: SmallQueue,
-    pacer: Pacer,
-
-    // Timers.
-    xmit_timer: XmitTimer,
-
-    pub rx: Receiver,
-    pub counters: Counters,
-    time: TimeSpent,
-    means: Means,
+    rng: Stream,
 }
 
 /// The pacing status that a socket begins with.

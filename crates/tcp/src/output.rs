@@ -196,7 +196,7 @@ impl Endpoint {
         if shift < u32::BITS {
             bytes += u64::from(gso >> shift);
         }
-        ((bytes.min(u64::from(gso)) / u64::from(mss)) as u32).max(min_segs)
+        (bytes.min(u64::from(gso)) as u32 / mss).max(min_segs)
     }
 
     /// tcp_nagle_check() with Minshall's rule: one small segment at a time.
@@ -338,7 +338,7 @@ impl Endpoint {
         let mss = u64::from(self.cc.mss_bytes);
         let end = self.snd_nxt + len;
         let fin = self.buffer.ends_at(end);
-        let segs = (len.div_ceil(mss) as u32).max(1);
+        let segs = (len as u32).div_ceil(self.cc.mss_bytes).max(1);
         // A packet of several segments asks to be handed up at once, so that
         // GRO does not hold its end back.
         let push_flag = self.buffer.queue().sent(end) || segs > 1;

@@ -123,18 +123,17 @@ impl RateSampler {
         if seg.tx.delivered_ns == 0 {
             return;
         }
-        let (sent_us, first_us) = (seg.sent_ns / 1_000, self.first_tx_ns / 1_000);
-        if !sample.any
-            || sent_us > first_us
-            || sent_us == first_us && seg.end_seq() > sample.last_end_seq
-        {
+        let sent_us = seg.sent_ns / 1_000;
+        let end_seq = seg.end_seq();
+        // Mostly an ACK delivers one packet, which need not be compared.
+        if !sample.any || (sent_us, end_seq) > (self.first_tx_ns / 1_000, sample.last_end_seq) {
             sample.any = true;
             sample.prior_delivered = seg.tx.delivered;
             sample.prior_delivered_ce = seg.tx.delivered_ce;
             sample.prior_ns = seg.tx.delivered_ns;
             sample.is_app_limited = seg.has(APP_LIMITED);
             sample.is_retrans = seg.has(RETRANS | EVER_RETRANS);
-            sample.last_end_seq = seg.end_seq();
+            sample.last_end_seq = end_seq;
             sample.tx_lost = seg.tx.lost;
             sample.tx_in_flight = seg.tx.in_flight;
             sample.snd_interval_us = sent_us.saturating_sub(seg.tx.first_ns / 1_000);

@@ -91,7 +91,7 @@ impl Seg {
     /// How many of its segments lie whole below a sequence number, which is above its start and below its end.
     #[inline]
     fn segs_below(&self, seq: u64) -> u32 {
-        ((seq - self.seq) / u64::from(self.mss_bytes)) as u32
+        (seq - self.seq) as u32 / u32::from(self.mss_bytes)
     }
 
     /// The end of its first segment.

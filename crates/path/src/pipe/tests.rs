@@ -4,7 +4,7 @@
 use crate::bottleneck::Link;
 use crate::packet::Ecn;
 use crate::queue::policer::{Action, Policer, PolicerSpec};
-use crate::queue::{self, BufferLimit, Fifo, Queue, Setup};
+use crate::queue::{self, BufferLimit, Fifo, Queue, QueueKind, Setup};
 use knee_transit::impairment::{
     Form, IMPAIRMENTS, Impairment, ImpairmentKind, ImpairmentSpec, Impairments, Key, Passage,
     Stage, Value, find,
@@ -325,18 +325,26 @@ fn gap() -> impl Strategy<Value = u64> {
     ]
 }
 
-pub(super) fn fifo(limit: BufferLimit) -> Box<dyn Queue> {
+fn fifo(limit: BufferLimit) -> Box<dyn Queue> {
     Box::new(Fifo::new(limit))
 }
 
 /// A queue that marks from so many packets, bytes or seconds.
-pub(super) fn step(limit: BufferLimit, rate: Rate, thresholds: [f64; 3]) -> Box<dyn Queue> {
-    let kind = queue::find("step").unwrap();
+fn step(limit: BufferLimit, rate: Rate, thresholds: [f64; 3]) -> Box<dyn Queue> {
+    let names = ["ce_packets", "ce_bytes", "ce_threshold"];
+    let set: Vec<_> = names.into_iter().zip(thresholds).collect();
+    queue_of(queue::find("step").unwrap(), limit, rate, &set)
+}
+
+/// A queue with these parameters.
+pub(super) fn queue_of(
+    kind: &QueueKind,
+    limit: BufferLimit,
+    rate: Rate,
+    set: &[(&'static str, f64)],
+) -> Box<dyn Queue> {
     let mut params = Params::defaults(kind.params);
-    for (name, value) in ["ce_packets", "ce_bytes", "ce_threshold"]
-        .into_iter()
-        .zip(thresholds)
-    {
+    for &(name, value) in set {
         params.set(name, value);
     }
     (kind.build)(Setup {
