@@ -16,6 +16,8 @@ pub enum Target {
     Work(EndpointId, Work),
     /// What a host sends late leaves it.
     Late(HostId),
+    /// The NIC of a machine of that number reports what it has sent.
+    Reported(u32),
     /// A processor of that number is done with what it did.
     Cpu(u32),
     /// The coarse timers of this instant are due.

@@ -99,11 +99,14 @@ pub struct HostType {
 
 impl HostType {
     pub fn new(spec: &Spec, cell: &Cell) -> HostType {
+        let machine = machine(spec, cell);
         let settings = Settings {
             hz: spec.hz,
             tcp_wmem_bytes: spec.tcp_wmem_bytes,
             tcp_rmem_bytes: spec.tcp_rmem_bytes,
             tcp_limit_output_bytes: spec.tcp_limit_output_bytes,
+            tsq_limits_paced: spec.tsq_limits_paced,
+            reports_sent: machine.as_ref().is_some_and(|conf| conf.tx_coalesce_ns > 0),
             tcp_slow_start_after_idle: spec.tcp_slow_start_after_idle,
             tcp_rto_min: spec.tcp_rto_min,
             tcp_comp_sack_delay: spec.tcp_comp_sack_delay,
@@ -125,7 +128,7 @@ impl HostType {
                 .hosts
                 .map(|hosts| hosts as u32)
                 .or(spec.costs.as_ref().map(|_| 1)),
-            machine: machine(spec, cell),
+            machine,
             timer_rule: match spec.pacing_timer {
                 PacingTimer::WhenNeeded => TimerRule::WhenNeeded,
                 PacingTimer::EveryPacket => TimerRule::EveryPacket,
@@ -170,6 +173,8 @@ fn machine(spec: &Spec, cell: &Cell) -> Option<MachineConf> {
             _ if crosses => Qdisc::None,
             _ => Qdisc::Fifo,
         },
+        // What crosses a veth pair is no NIC's.
+        tx_coalesce_ns: if crosses { 0 } else { spec.tx_coalesce.0 },
         reception: spec.reception,
         gro_table: spec.gro_table,
         // A veth has no TSO, and leaves skbs whole or lets software split them.

@@ -41,6 +41,8 @@ pub struct MachineConf {
     /// Bytes that an application asks for in one call.
     pub read_bytes: u64,
     pub qdisc: Qdisc,
+    /// How long the NIC gathers packets that it has sent before it reports them; 0: it reports each at once.
+    pub tx_coalesce_ns: u64,
     pub reception: Reception,
     pub gro_table: GroTable,
     /// Are TSO packets split by software, before the driver?
@@ -72,6 +74,8 @@ pub enum Job {
     Timer(EndpointId),
     /// The qdisc lets go what is due.
     Transmit(EndpointId),
+    /// The machine's NIC reports what it has sent.
+    Report(u32),
 }
 
 /// A packet on its way up the stack.
@@ -142,6 +146,8 @@ pub struct Queue {
     pub cpu: u32,
     /// Did its last poll take all that it may?
     pub was_full: bool,
+    /// What GRO holds from poll to poll, and the jiffy of the host's clock since when.
+    pub held: Vec<(EndpointId, Segment, u64)>,
 }
 
 /// One machine; its processors, queues and threads have consecutive numbers.
@@ -153,6 +159,8 @@ pub struct Machine {
     pub first_queue: [u32; 2],
     pub first_thread: [u32; 2],
     pub rfs: Option<Rfs>,
+    /// Packets with data that the NIC has not reported sent: whose, and of how many bytes.
+    pub unreported: Vec<(EndpointId, u32)>,
     pub counts: Counts,
 }
 
@@ -242,6 +250,7 @@ impl Machines {
             first_cpu: self.cpus.len() as u32,
             first_queue: [0; 2],
             first_thread: [0; 2],
+            unreported: Vec::new(),
             rfs: (conf.rps_sock_flow_entries > 0).then(|| Rfs::new(conf.rps_sock_flow_entries)),
             counts: Counts::default(),
         };
@@ -268,6 +277,7 @@ impl Machines {
                     side,
                     cpu: machine.first_cpu + queue % conf.cpus,
                     was_full: false,
+                    held: Vec::new(),
                 });
             }
             self.add_threads(machine.first_cpu, conf.cpus, of);

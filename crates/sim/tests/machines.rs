@@ -264,6 +264,109 @@ fn rps_spreads_softirqs_and_rfs_takes_them_to_the_reader() {
     assert!(rfs["ipis"] > 0);
 }
 
+/// CPU time of a receiver per packet that comes every so many us, one at a time.
+fn receiving_ns(reception: &str, rate: &str) -> f64 {
+    let output = run(&format!(
+        r#"
+duration = "200ms"
+warmup = "50ms"
+[path]
+rate = "{rate}"
+rtt = "1ms"
+buffer = "4MB"
+[receiver]
+costs = "published"
+rx_coalesce = "0s"
+gro = false
+reception = "{reception}"
+[[flow]]
+algorithm = "cubic"
+"#
+    ));
+    let counters = counters(&output, "receiver");
+    counters["cpu_ns"] as f64 / counters["napi_packets"] as f64
+}
+
+#[test]
+fn interrupts_are_cheap_at_a_low_rate_and_polls_at_a_high_one() {
+    let low = ["interrupts", "napi", "busy-poll"].map(|how| receiving_ns(how, "10Mbit/s"));
+    let high = ["interrupts", "napi", "busy-poll"].map(|how| receiving_ns(how, "10Gbit/s"));
+    assert!((low[0] / low[1] - 1.0).abs() < 0.02, "{low:?}");
+    assert!(low[2] > 10.0 * low[0], "{low:?}");
+    assert!(high[0] > 1.1 * high[1], "{high:?}");
+    assert!(high[2] < high[1], "{high:?}");
+}
+
+/// How many packets come up the stack for each that arrives, at a queue with 100 flows and more to do than it can.
+fn skbs_per_packet(gro_table: &str) -> f64 {
+    let output = run(&format!(
+        r#"
+duration = "60ms"
+warmup = "20ms"
+[path]
+rate = "40Gbit/s"
+rtt = "100us"
+buffer = "2MB"
+[sender]
+pacing = "fq"
+[receiver]
+hz = 1000
+costs = "published"
+gro_table = "{gro_table}"
+[[flow]]
+algorithm = "cubic"
+count = 100
+"#
+    ));
+    let counters = counters(&output, "receiver");
+    counters["skbs_received"] as f64 / counters["segments_received"] as f64
+}
+
+#[test]
+fn gro_merges_more_the_better_what_it_holds_makes_room_for_new_flows() {
+    let [passed, short, hash] = ["short-list-passed", "short-list", "hash"].map(skbs_per_packet);
+    assert!(
+        passed > 1.05 * short && short > 1.05 * hash,
+        "{passed} {short} {hash}"
+    );
+}
+
+/// Goodput of a paced flow with 40 Gbit/s to itself, whose NIC reports every 200 us what it has sent.
+fn reported_late(sender: &str) -> f64 {
+    let output = run(&format!(
+        r#"
+duration = "60ms"
+warmup = "20ms"
+[path]
+rate = "40Gbit/s"
+rtt = "1ms"
+buffer = "unlimited"
+[sender]
+costs = "published"
+cpus = 2
+pacing = "fq"
+tx_coalesce = "200us"
+tcp_limit_output_bytes = "256KiB"
+tcp_wmem_max = "64MiB"
+{sender}
+[receiver]
+tcp_rmem_max = "64MiB"
+[[flow]]
+algorithm = "cubic"
+"#
+    ));
+    output.flows.goodput_bits_per_sec[0]
+}
+
+#[test]
+fn what_the_nic_has_not_reported_sent_holds_back_a_paced_flow_that_tsq_limits() {
+    let limited = reported_late("tsq_limits_paced = true");
+    // 256 KiB and the skb that passes the limit, each 200 us.
+    let most = (256.0 + 64.0) * 1024.0 * 8.0 / 200e-6;
+    assert!(limited < most && limited > 0.5 * most, "{limited} {most}");
+    assert!(reported_late("") > 2.0 * limited);
+}
+
 #[test]
 fn a_list_without_bound_costs_more_comparisons_than_a_hash() {
     let text = |table: &str| {

@@ -124,10 +124,14 @@ impl Endpoint {
         }
     }
 
-    /// To the qdisc, which counts what it holds back.
+    /// To the qdisc. What it holds back counts for TSQ, or whatever the NIC has not reported sent.
     #[inline(always)]
     fn hand_down(&mut self, cx: &mut Cx, segment: Segment) {
-        if segment.departure_ns > cx.now_ns() {
+        let counts = match cx.host.settings.reports_sent {
+            false => segment.departure_ns > cx.now_ns(),
+            true => segment.payload_bytes > 0,
+        };
+        if counts {
             self.small_queue.add(segment.ip_bytes());
         }
         let handle = cx.slab.insert(segment);

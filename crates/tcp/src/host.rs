@@ -28,6 +28,10 @@ pub struct Settings {
     /// Least, initial and largest receive buffer.
     pub tcp_rmem_bytes: [u64; 3],
     pub tcp_limit_output_bytes: u64,
+    /// Does it limit sockets that are paced, too?
+    pub tsq_limits_paced: bool,
+    /// Does TSQ count packets until the NIC reports them sent, and not only those that the qdisc holds back?
+    pub reports_sent: bool,
     pub tcp_slow_start_after_idle: bool,
     pub tcp_rto_min: Nanos,
     /// Delay of compressed SACKs, and how many one ACK may stand for.
@@ -204,6 +208,8 @@ mod tests {
                 tcp_wmem_bytes: [4_096, 16_384, 4 << 20],
                 tcp_rmem_bytes: [4_096, 131_072, 6 << 20],
                 tcp_limit_output_bytes: 4 << 20,
+                tsq_limits_paced: false,
+                reports_sent: false,
                 tcp_slow_start_after_idle: true,
                 tcp_rto_min: Nanos(200_000_000),
                 tcp_comp_sack_delay: Nanos(1_000_000),

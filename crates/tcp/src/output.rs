@@ -273,22 +273,23 @@ impl Endpoint {
         }
     }
 
-    /// tcp_small_queue_check(): enough of this connection waits in the qdisc.
+    /// tcp_small_queue_check(): enough of this connection waits in qdisc and NIC.
     pub(super) fn tsq_blocks(&mut self, cx: &Cx, segs: u32, factor: u64) -> bool {
         if self.small_queue.is_empty() {
             return false;
         }
         let truesize = u64::from(segs) * u64::from(self.cc.mss_bytes) + SKB_OVERHEAD_BYTES;
         let mut limit = (2 * truesize).max(self.cc.pacing_rate >> PACING_SHIFT);
-        if self.cc.pacing_status == PacingStatus::None as u32 {
+        let is_paced = self.cc.pacing_status != PacingStatus::None as u32;
+        if !is_paced || cx.host.settings.tsq_limits_paced {
             limit = limit.min(cx.host.settings.tcp_limit_output_bytes);
         }
         self.small_queue.blocks(limit * factor, self.board.skbs())
     }
 
-    /// The qdisc sent `bytes` of what it held.
+    /// `bytes` of what counts for TSQ have left: the qdisc, or the NIC where it reports that.
     #[inline]
-    pub fn on_qdisc_sent(&mut self, cx: &mut Cx, bytes: u32) {
+    pub fn on_sent(&mut self, cx: &mut Cx, bytes: u32) {
         if self.small_queue.release(bytes) {
             self.send_when_allowed(cx);
         }

@@ -1,6 +1,6 @@
-//! TCP small queues: a connection keeps little of its own in the qdisc.
+//! TCP small queues: a connection keeps little of its own in qdisc and NIC.
 
-/// What of the connection waits in the qdisc.
+/// What of the connection waits there.
 #[derive(Clone, Debug, Default)]
 pub struct SmallQueue {
     bytes: u64,
@@ -14,13 +14,13 @@ impl SmallQueue {
         self.bytes == 0
     }
 
-    /// The qdisc holds a packet back.
+    /// A packet waits.
     #[inline]
     pub fn add(&mut self, bytes: u32) {
         self.bytes += u64::from(bytes);
     }
 
-    /// The qdisc let `bytes` go; true: sending may go on.
+    /// `bytes` wait no longer; true: sending may go on.
     #[inline]
     pub fn release(&mut self, bytes: u32) -> bool {
         self.bytes -= u64::from(bytes);

@@ -43,6 +43,10 @@ named! {
     pub enum GroTable {
         /// Eight lists by hash, each of up to eight packets.
         Hash = "hash",
+        /// One list of up to eight, which gives up its oldest for a new flow.
+        ShortList = "short-list",
+        /// One list of up to eight, past which a new flow goes when it is full.
+        ShortListPassed = "short-list-passed",
         /// One list of any length.
         List = "list",
     }
@@ -96,6 +100,13 @@ keyed! {
             Value("4194304B"),
             "most bytes of a socket in qdisc and NIC (TSQ); 1MiB in Linux 6.12",
             SYSCTL,
+        );
+        pub tsq_limits_paced: bool = key(
+            "tsq_limits_paced",
+            Kind::Flag,
+            Value("false"),
+            "does tcp_limit_output_bytes limit sockets that are paced, too? It does in Linux 4.20 and older, and in 6.16 and newer",
+            "Linux c73e5807e4f6, \"tcp: tsq: no longer use limit_output_bytes for paced flows\"; netdev, 13 May 2025, \"tcp: always use tcp_limit_output_bytes limitation\"",
         );
         pub tcp_slow_start_after_idle: bool = key(
             "tcp_slow_start_after_idle",
@@ -273,8 +284,8 @@ keyed! {
             "gro_table",
             Kind::Name("GRO table", || GroTable::NAMES.to_vec()),
             Value("hash"),
-            "where GRO holds packets: eight lists by hash, of up to eight packets each (hash), or one list of any length (list). For the host model",
-            "Linux, net/core/gro.c: GRO_HASH_BUCKETS, MAX_GRO_SKBS",
+            "where GRO holds packets: eight lists by hash, of up to eight packets each (hash, since Linux 4.19), one list of up to eight that gives up its oldest for a new flow (short-list), one of up to eight past which a new flow goes when it is full (short-list-passed, before Linux 600adc18eba8), or one of any length (list). For the host model",
+            "Linux, net/core/gro.c: dev_gro_receive(), GRO_HASH_BUCKETS, MAX_GRO_SKBS",
         );
         pub tso: bool = key(
             "tso",
@@ -282,6 +293,16 @@ keyed! {
             Value("true"),
             "does the NIC split TSO packets? Otherwise software does, which costs. For the host model",
             "ethtool(8), -K tso",
+        );
+        pub tx_coalesce: Nanos = key(
+            "tx_coalesce",
+            Kind::Duration {
+                min: Nanos::ZERO,
+                max: ms(10),
+            },
+            Value("0s"),
+            "how long the NIC gathers packets that it has sent before it reports them, up to when they count for TSQ; 0s: it reports each at once, without an interrupt. For the host model",
+            "ethtool(8), -C tx-usecs",
         );
         pub fq_fast_path: bool = key(
             "fq_fast_path",

@@ -5,8 +5,10 @@
 
 mod reception;
 mod rows;
+mod sent;
 
 use knee_host::{Cost, Costs, Done, Next, hash};
+use knee_scenario::Reception;
 use knee_tcp::segment::{FIN, SYN};
 use knee_units::rng::Stream;
 use knee_units::{NEVER, Nanos};
@@ -42,18 +44,14 @@ impl World {
 
     fn effect(&mut self, cpu: u32, effect: Effect) {
         match effect {
-            Effect::Sent(from, handle, departure_ns) => {
+            Effect::Sent(from, handle, Some(departure_ns)) => {
                 self.ends.flows[from.flow() as usize].end(from.side()).cpu = cpu;
-                match departure_ns {
-                    None => self.leave_stack(from, handle),
-                    // Its time may have passed while the processor was busy.
-                    Some(departure_ns) => {
-                        self.hold(from, handle, departure_ns.max(self.ends.now_ns));
-                    }
-                }
+                // Its time may have passed while the processor was busy.
+                self.hold(from, handle, departure_ns.max(self.ends.now_ns));
             }
-            Effect::Released(from, handle) => {
+            Effect::Sent(from, handle, None) | Effect::Released(from, handle) => {
                 self.ends.flows[from.flow() as usize].end(from.side()).cpu = cpu;
+                self.ends.await_report(cpu, from, handle);
                 self.leave_stack(from, handle);
             }
             Effect::Wake(thread) => self.ends.wake_thread(thread),
@@ -149,15 +147,13 @@ impl Ends {
             let now_ns = self.now_ns;
             let machines = &mut self.machines;
             let of = &mut machines.cpus[cpu as usize];
-            let rests = of.rests(now_ns);
+            let rested_ns = of.rested_ns(now_ns, self.boot_ns);
             let done_ns = match of.next(now_ns, &mut machines.threads) {
                 Next::Idle | Next::Busy => return,
                 Next::Until(at_ns) => at_ns,
                 Next::Softirq(job) => {
                     machines.bill = Default::default();
-                    if rests {
-                        self.charge(cpu, Cost::IdleExit, 1);
-                    }
+                    self.leave_idle(cpu, rested_ns);
                     self.run_job(cpu, job);
                     let machines = &mut self.machines;
                     machines.effects[cpu as usize] = machines.take_coming();
@@ -172,9 +168,7 @@ impl Ends {
                     }
                     app.cpu = cpu;
                     machines.bill = Default::default();
-                    if rests {
-                        self.charge(cpu, Cost::IdleExit, 1);
-                    }
+                    self.leave_idle(cpu, rested_ns);
                     self.charge(cpu, Cost::Switch, switches.into());
                     self.counts_of(cpu).context_switches += u64::from(switches);
                     match self.machines.apps[thread as usize].locked.is_empty() {
@@ -189,6 +183,20 @@ impl Ends {
             };
             return self.events.push(done_ns, Target::Cpu(cpu));
         }
+    }
+
+    /// A processor that rested so long turns to something. One that polls has not rested: it has polled all the time.
+    fn leave_idle(&mut self, cpu: u32, rested_ns: u64) {
+        if rested_ns == 0 {
+            return;
+        }
+        let machine = self.machines.of_cpu[cpu as usize];
+        let polls = self.conf_of(machine).reception == Reception::BusyPoll
+            && self.machines.queues.iter().any(|queue| queue.cpu == cpu);
+        if !polls {
+            return self.charge(cpu, Cost::IdleExit, 1);
+        }
+        self.machines.cpus[cpu as usize].polled(rested_ns);
     }
 
     fn run_job(&mut self, cpu: u32, job: Job) {
@@ -255,6 +263,7 @@ impl Ends {
             Job::Up(up) => self.enter_socket(cpu, up),
             Job::Timer(id) => self.run_timer(cpu, id),
             Job::Transmit(id) => self.run_qdisc(cpu, id),
+            Job::Report(machine) => self.run_report(cpu, machine),
         }
     }
 
@@ -365,6 +374,8 @@ impl Ends {
         self.charge(cpu, Cost::Softirq, 1);
         self.counts_of(cpu).qdisc_timer_fires += 1;
         let now_ns = self.now_ns;
+        let machine = self.machines.of_cpu[cpu as usize];
+        let reports_at_once = self.conf_of(machine).tx_coalesce_ns == 0;
         let mut bytes = 0;
         let at = self.before(id);
         let mut turn = self.begin(id);
@@ -376,12 +387,14 @@ impl Ends {
                 break;
             }
             turn.flow.end(id.side()).egress.pop_front();
-            bytes += self.slab.get(handle).ip_bytes();
             self.machines.coming.push(Effect::Released(id, handle));
             self.charge(cpu, Cost::Xmit, 1);
-            self.charge(cpu, Cost::Completion, 1);
+            if reports_at_once {
+                bytes += self.slab.get(handle).ip_bytes();
+                self.charge(cpu, Cost::Completion, 1);
+            }
         }
-        self.call(&mut turn, |tcp, cx| tcp.on_qdisc_sent(cx, bytes));
+        self.call(&mut turn, |tcp, cx| tcp.on_sent(cx, bytes));
         self.end_on(cpu, at, turn);
     }
 
@@ -549,7 +562,9 @@ impl Ends {
             return;
         }
         bill.charge(costs, Cost::Xmit, 1);
-        bill.charge(costs, Cost::Completion, 1);
+        if conf.tx_coalesce_ns == 0 || payload_bytes == 0 {
+            bill.charge(costs, Cost::Completion, 1);
+        }
         if conf.splits {
             bill.charge(costs, Cost::Segment, packets - 1);
         }

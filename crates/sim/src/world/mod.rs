@@ -198,6 +198,7 @@ impl World {
                 self.ends.events.recycle(due);
             }
             Target::Late(id) => self.release_late(id),
+            Target::Reported(machine) => self.ends.interrupt_for_sent(machine),
             Target::Cpu(cpu) => self.on_cpu(cpu),
             Target::Open(flow) => self.open(flow),
             Target::Warm => {

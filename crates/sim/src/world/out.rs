@@ -95,7 +95,7 @@ impl World {
             }
         }
         self.ends
-            .with_endpoint(from, |tcp, cx| tcp.on_qdisc_sent(cx, bytes));
+            .with_endpoint(from, |tcp, cx| tcp.on_sent(cx, bytes));
     }
 
     #[inline(always)]

@@ -13,6 +13,8 @@ use crate::machine::{Came, Effect, Job, NAPI_WEIGHT, Up};
 /// GRO's hash has so many lists (GRO_HASH_BUCKETS), and one holds so many packets (MAX_GRO_SKBS).
 const GRO_LISTS: u32 = 8;
 const GRO_HELD_MAX: usize = 8;
+/// The tick of a clock of 1,000 Hz, with which GRO holds packets from poll to poll.
+const GRO_KEEPS_TICK_NS: u64 = 1_000_000;
 
 impl Ends {
     /// Packets come to the NIC of a host.
@@ -174,10 +176,7 @@ impl Ends {
     pub(super) fn poll(&mut self, cpu: u32, queue: u32, interrupts: u32) {
         let machine = self.machines.of_cpu[cpu as usize];
         let side = self.machines.queues[queue as usize].side;
-        let (reception, table) = {
-            let conf = self.conf_of(machine);
-            (conf.reception, conf.gro_table)
-        };
+        let reception = self.conf_of(machine).reception;
         let mut polled = std::mem::take(&mut self.machines.polled);
         let slab = &mut self.slab;
         let of = &mut self.machines.queues[queue as usize];
@@ -213,7 +212,7 @@ impl Ends {
         let compared = match self.types[side as usize].gro {
             true => {
                 self.charge(cpu, Cost::Gro, pkts.into());
-                self.merge(side, &polled, table, &mut ups)
+                self.merge(queue, side, &polled, &mut ups)
             }
             false => {
                 let mut batch = Batch::new(&polled);
@@ -231,52 +230,65 @@ impl Ends {
         self.machines.ups = ups;
     }
 
-    /// GRO: merges what a poll took; returns how many comparisons that took. A list that is full gives up its oldest
-    /// packet (Linux, dev_gro_receive()).
+    /// GRO: merges what a poll took; returns how many comparisons that took. For a new flow a list that is full gives up its
+    /// oldest packet, or lets the new one pass (Linux, dev_gro_receive()).
     fn merge(
         &mut self,
+        queue: u32,
         side: Side,
         polled: &[Passing<()>],
-        table: GroTable,
         ups: &mut Vec<(EndpointId, Segment)>,
     ) -> u64 {
+        let of = &mut self.machines.queues[queue as usize];
+        let (mut held, was_full) = (std::mem::take(&mut of.held), of.was_full);
+        let table = self
+            .conf_of(self.machines.queues[queue as usize].machine)
+            .gro_table;
+        let tick_ns = self.types[side as usize].tcp.tick_ns;
+        let jiffy = self.now_ns / tick_ns;
         let list_of = |to: EndpointId| match table {
             GroTable::Hash => hash(to.flow()) % GRO_LISTS,
-            GroTable::List => 0,
+            GroTable::ShortList | GroTable::ShortListPassed | GroTable::List => 0,
         };
         let mut compared = 0;
-        let mut held = std::mem::take(&mut self.held);
         let mut batch = Batch::new(polled);
         while let Some(next) = batch.peek() {
             let to = EndpointId::new(next.flow, side);
             let list = list_of(to);
-            let in_list = |(of, _): &&(EndpointId, Segment)| list_of(*of) == list;
+            let in_list = |(of, ..): &&(EndpointId, Segment, u64)| list_of(*of) == list;
             let length = held.iter().filter(in_list).count();
-            let place = held.iter().position(|&(of, _)| of == to);
+            let place = held.iter().position(|&(of, ..)| of == to);
             if let Some(place) = place {
                 let before = held[place].1.packets;
                 if batch.merge(&mut held[place].1, &mut self.slab) {
                     compared += length as u64 * u64::from(held[place].1.packets - before);
                     continue;
                 }
-                ups.push(held.remove(place));
+                let (of, segment, _) = held.remove(place);
+                ups.push((of, segment));
             }
             let Some(segment) = batch.first(&mut self.slab, true) else {
                 break;
             };
             compared += length as u64 * u64::from(segment.packets);
-            if segment.payload_bytes == 0 {
+            let is_full = table != GroTable::List && length >= GRO_HELD_MAX;
+            if segment.payload_bytes == 0 || is_full && table == GroTable::ShortListPassed {
                 ups.push((to, segment));
                 continue;
             }
-            if table == GroTable::Hash && length >= GRO_HELD_MAX {
-                let oldest = held.iter().position(|(of, _)| list_of(*of) == list);
-                ups.extend(oldest.map(|oldest| held.remove(oldest)));
+            if is_full {
+                let oldest = held.iter().position(|(of, ..)| list_of(*of) == list);
+                let oldest = oldest.map(|oldest| held.remove(oldest));
+                ups.extend(oldest.map(|(of, segment, _)| (of, segment)));
             }
-            held.push((to, segment));
+            held.push((to, segment, jiffy));
         }
-        ups.append(&mut held);
-        self.held = held;
+        // A poll that took all it may is not over. With a clock of 1,000 Hz it gives up only what a jiffy has passed since
+        // (napi_gro_flush(n, HZ >= 1000)).
+        let keeps = was_full && tick_ns <= GRO_KEEPS_TICK_NS;
+        let given_up = held.extract_if(.., |&mut (_, _, since)| !keeps || since != jiffy);
+        ups.extend(given_up.map(|(of, segment, _)| (of, segment)));
+        self.machines.queues[queue as usize].held = held;
         compared
     }
 
@@ -319,7 +331,7 @@ impl Ends {
     pub(super) fn end_poll(&mut self, queue: u32) {
         let of = &mut self.machines.queues[queue as usize];
         let cpu = of.cpu;
-        if of.ring.is_empty() {
+        if of.ring.is_empty() && of.held.is_empty() {
             of.ring.polled = false;
             return;
         }

@@ -118,6 +118,8 @@ impl Ends {
                 let segment = slab.take(passing.handle, passing.pkts);
                 found.push((EndpointId::new(passing.flow, side), segment.payload_bytes));
             }
+            let held = queue.held.drain(..);
+            found.extend(held.map(|(to, segment, _)| (to, segment.payload_bytes)));
         }
         let of_threads = machines.apps.iter_mut().map(|app| &mut app.effects);
         for effect in machines.effects.iter_mut().chain(of_threads).flatten() {
