@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 
 use crate::bill::{Bill, Spent};
+use crate::costs::Cost;
 use crate::steal::Steal;
 
 /// After that long softirqs are ksoftirqd's: MAX_SOFTIRQ_TIME, 2 ms.
@@ -132,9 +133,16 @@ impl<J> Cpu<J> {
         }
     }
 
-    /// Has it idled until now?
-    pub fn rests(&self, now_ns: u64) -> bool {
-        self.until_ns < now_ns
+    /// How long it has idled until now, at most since a time.
+    pub fn rested_ns(&self, now_ns: u64, since_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.until_ns.max(since_ns))
+    }
+
+    /// It has polled for so long, and found nothing.
+    pub fn polled(&mut self, ns: u64) {
+        let mut bill = Bill::default();
+        bill.charge_ns(Cost::Poll, ns);
+        self.spent.pay(&bill, true);
     }
 
     /// How many jobs of softirqs wait.

@@ -74,12 +74,10 @@ fn predict(row: &str, figure: impl Fn(&str, bool) -> f64) -> Effect {
         least: changes.iter().copied().fold(f64::INFINITY, f64::min),
         most: changes.iter().copied().fold(f64::NEG_INFINITY, f64::max),
     };
-    let Effect {
-        published,
-        least,
-        most,
-    } = effect;
-    let row = format!("{row} {published:+.1} % | {least:+.1} % to {most:+.1} % |");
+    // Without a sign of its own for what rounds to 0.
+    let [published, least, most] = [effect.published, effect.least, effect.most]
+        .map(|percent| format!("{:+.1} %", (percent * 10.0).round() / 10.0 + 0.0));
+    let row = format!("{row} {published} | {least} to {most} |");
     assert!(PAGE.contains(&row), "docs/known-commits.md lacks\n{row}");
     effect
 }

@@ -265,6 +265,39 @@ fn rps_spreads_softirqs_and_rfs_takes_them_to_the_reader() {
     assert!(rfs["ipis"] > 0);
 }
 
+/// CPU time of a receiver per packet that comes every so many us, one at a time.
+fn receiving_ns(reception: &str, rate: &str) -> f64 {
+    let output = run(&format!(
+        r#"
+duration = "200ms"
+warmup = "50ms"
+[path]
+rate = "{rate}"
+rtt = "1ms"
+buffer = "4MB"
+[receiver]
+costs = "published"
+rx_coalesce = "0s"
+gro = false
+reception = "{reception}"
+[[flow]]
+algorithm = "cubic"
+"#
+    ));
+    let counters = counters(&output, "receiver");
+    counters["cpu_ns"] as f64 / counters["napi_packets"] as f64
+}
+
+#[test]
+fn interrupts_are_cheap_at_a_low_rate_and_polls_at_a_high_one() {
+    let low = ["interrupts", "napi", "busy-poll"].map(|how| receiving_ns(how, "10Mbit/s"));
+    let high = ["interrupts", "napi", "busy-poll"].map(|how| receiving_ns(how, "10Gbit/s"));
+    assert!((low[0] / low[1] - 1.0).abs() < 0.02, "{low:?}");
+    assert!(low[2] > 10.0 * low[0], "{low:?}");
+    assert!(high[0] > 1.1 * high[1], "{high:?}");
+    assert!(high[2] < high[1], "{high:?}");
+}
+
 /// How many packets come up the stack for each that arrives, at a queue with 100 flows and more to do than it can.
 fn skbs_per_packet(gro_table: &str) -> f64 {
     let output = run(&format!(

@@ -10,6 +10,7 @@ mod sent;
 use std::collections::VecDeque;
 
 use knee_host::{Cost, Costs, Done, Next, hash};
+use knee_scenario::Reception;
 use knee_tcp::Pacing;
 use knee_tcp::segment::{FIN, SYN};
 use knee_units::rng::Stream;
@@ -151,15 +152,13 @@ impl Ends {
             let now_ns = self.now_ns;
             let machines = &mut self.machines;
             let of = &mut machines.cpus[cpu as usize];
-            let rests = of.rests(now_ns);
+            let rested_ns = of.rested_ns(now_ns, self.boot_ns);
             let done_ns = match of.next(now_ns, &mut machines.threads) {
                 Next::Idle | Next::Busy => return,
                 Next::Until(at_ns) => at_ns,
                 Next::Softirq(job) => {
                     machines.bill = Default::default();
-                    if rests {
-                        self.charge(cpu, Cost::IdleExit, 1);
-                    }
+                    self.leave_idle(cpu, rested_ns);
                     self.run_job(cpu, job);
                     let machines = &mut self.machines;
                     machines.effects[cpu as usize] = machines.take_coming();
@@ -174,9 +173,7 @@ impl Ends {
                     }
                     app.cpu = cpu;
                     machines.bill = Default::default();
-                    if rests {
-                        self.charge(cpu, Cost::IdleExit, 1);
-                    }
+                    self.leave_idle(cpu, rested_ns);
                     self.charge(cpu, Cost::Switch, switches.into());
                     self.counts_of(cpu).context_switches += u64::from(switches);
                     match self.machines.apps[thread as usize].locked.is_empty() {
@@ -191,6 +188,20 @@ impl Ends {
             };
             return self.events.push(done_ns, Target::Cpu(cpu));
         }
+    }
+
+    /// A processor that rested so long turns to something. One that polls has not rested: it has polled all the time.
+    fn leave_idle(&mut self, cpu: u32, rested_ns: u64) {
+        if rested_ns == 0 {
+            return;
+        }
+        let machine = self.machines.of_cpu[cpu as usize];
+        let polls = self.conf_of(machine).reception == Reception::BusyPoll
+            && self.machines.queues.iter().any(|queue| queue.cpu == cpu);
+        if !polls {
+            return self.charge(cpu, Cost::IdleExit, 1);
+        }
+        self.machines.cpus[cpu as usize].polled(rested_ns);
     }
 
     fn run_job(&mut self, cpu: u32, job: Job) {
