@@ -203,6 +203,7 @@ counts! {
     backlog_drops,
     wakeups,
     context_switches,
+    cross_cpu_reads,
 }
 
 /// The machines of a run; none where no host has one.

@@ -63,6 +63,7 @@ pub const COUNTERS: &[HostCounter] = &[
     of("backlog_flow_limits", "packets", "packets that the backlog's flow limit dropped"),
     of("backlog_rps", "interrupts", "wake-ups of a processor to receive what another one steered to it (RPS)"),
     of("retransmits", "segments", "TCP segments sent again; of the network namespace that was asked for, or else of the caller's"),
+    of("cross_cpu_reads", "skbs", "packets read on another processor than the one that took them up the stack; of the host model"),
     of("cpu_ns", "ns", "time that processors were busy, interrupts included"),
     of("cpu_softirq_ns", "ns", "of that: in softirqs"),
     of("wakeups", "tasks", "tasks that were made ready to run"),

@@ -58,7 +58,7 @@ def in_model(micro: Micro, profile: Path, pacing: str = "internal") -> Predicted
 def _units_per_sec(run: Run, micro: Micro) -> float:
     flows = run.flows.arrow()
     name = "requests_per_sec" if micro.per == "request" else "goodput_bits_per_sec"
-    total = sum(float(value or 0.0) for value in flows[name].to_pylist())
+    total = float(sum(value or 0.0 for value in flows[name].to_pylist()))
     per_sec = total if micro.per == "request" else total / 8
     if per_sec <= 0:
         raise EngineError(f"calibration, {micro.name}: got no {micro.per} done; expected some. Is the machine busy?")

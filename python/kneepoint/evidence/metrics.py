@@ -140,6 +140,7 @@ TOTALS: tuple[Metric, ...] = (
     Metric("cpu_system_share", "CPU in the kernel", "share", "pooled", "cpu.system_us"),
     Metric("cpu_softirq_share", "CPU in interrupts", "share", "pooled", "cpu.softirq_us"),
     Metric("timer_fires_per_data_skb", "timers per data skb", "factor", "pooled", "pacing_timer_fires", -1),
+    Metric("cross_cpu_reads_per_skb", "read on another cpu", "share", "pooled", "cross_cpu_reads", -1),
     Metric("data_skbs", "data skbs sent", "count", "pooled", "data_skbs_sent"),
     Metric("acks_sent", "ACKs sent", "count", "pooled", "acks_sent"),
 )

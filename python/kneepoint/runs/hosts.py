@@ -61,6 +61,7 @@ METRICS = (
     "cpu_system_share",
     "cpu_softirq_share",
     "timer_fires_per_data_skb",
+    "cross_cpu_reads_per_skb",
     "data_skbs",
     "acks_sent",
 )
@@ -79,6 +80,8 @@ def _metrics(
         found |= {"data_skbs": counted["data_skbs_sent"], "acks_sent": counted["acks_sent"]}
         if counted["data_skbs_sent"] and "pacing_timer_fires" in counted:
             found["timer_fires_per_data_skb"] = counted["pacing_timer_fires"] / counted["data_skbs_sent"]
+    if counted.get("skbs_received") and "cross_cpu_reads" in counted:
+        found["cross_cpu_reads_per_skb"] = counted["cross_cpu_reads"] / counted["skbs_received"]
     return found
 
 

@@ -491,6 +491,7 @@ impl Ends {
         self.charge(cpu, Cost::SkbFree, skbs);
         if is_far {
             self.charge(cpu, Cost::CacheMiss, skbs);
+            self.counts_of(cpu).cross_cpu_reads += skbs;
         }
         if bytes > 0 {
             self.read(turn, bytes);
