@@ -370,13 +370,11 @@ class HostSession:
     """An interval in which the costs of this host's network are measured. It belongs to the thread that made it.
 
     `asked` is a JSON object: `instruments`, `stacks_hz`, `netns` (inode and path of the only network namespace that
-    counts, or null), `pid` (of the only process, or null), `is_lab` (only the namespaces of `list` count, each for
-    itself). Raises `KernelUnsupported`, `UsageError`."""
+    counts, or null), `pid` (of the only process, or null), `is_lab` (only the namespaces whose inodes
+    `list` names count, each for itself). Raises `KernelUnsupported`, `UsageError`."""
 
     def __init__(self, asked: str) -> None: ...
-    def list(self, sender: int, receiver: int) -> None:
-        """The hosts of a lab, by the inodes of their network namespaces."""
-
+    def list(self, sender: int, receiver: int) -> None: ...
     def begin(self) -> None: ...
     def close(self) -> None: ...
     def finish(self, cell: int = 0, rep: int = 0) -> tuple[dict[str, ArrowTable], dict[str, Any]]:
