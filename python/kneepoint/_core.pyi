@@ -4,15 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 class Cancel:
     """A flag shared with running repetitions; once set they stop with `kneepoint.errors.Cancelled`."""
 
     def __init__(self) -> None: ...
     def cancel(self) -> None: ...
-    @property
-    def cancelled(self) -> bool: ...
+    cancelled: Final[bool]
 
 class Algorithm:
     """One connection's copy of an algorithm, whose ops are called one by one. Raises `UsageError`."""
@@ -71,28 +70,19 @@ class Output:
 class LabOutput:
     """What one repetition of one cell produced on the kernel."""
 
-    @property
-    def flows(self) -> ArrowTable: ...
-    @property
-    def samples(self) -> ArrowTable: ...
+    flows: Final[ArrowTable]
+    samples: Final[ArrowTable]
     @property
     def tcp_info(self) -> ArrowTable:
         """Further columns of `samples`, row by row beside it."""
 
-    @property
-    def queue(self) -> ArrowTable: ...
-    @property
-    def events(self) -> ArrowTable: ...
-    @property
-    def cpu(self) -> ArrowTable: ...
-    @property
-    def links(self) -> ArrowTable: ...
-    @property
-    def programs(self) -> ArrowTable: ...
-    @property
-    def host_costs(self) -> ArrowTable: ...
-    @property
-    def stacks(self) -> ArrowTable: ...
+    queue: Final[ArrowTable]
+    events: Final[ArrowTable]
+    cpu: Final[ArrowTable]
+    links: Final[ArrowTable]
+    programs: Final[ArrowTable]
+    host_costs: Final[ArrowTable]
+    stacks: Final[ArrowTable]
     @property
     def data_packets(self) -> int:
         """Data packets that entered the path."""
@@ -128,14 +118,10 @@ def read_cell(text: str, file: str) -> LoneCell:
 class Scenario:
     """A scenario file, read and checked."""
 
-    @property
-    def title(self) -> str: ...
-    @property
-    def claim(self) -> str | None: ...
-    @property
-    def repeat(self) -> int: ...
-    @property
-    def seed(self) -> int: ...
+    title: Final[str]
+    claim: Final[str | None]
+    repeat: Final[int]
+    seed: Final[int]
     @property
     def cells(self) -> Sequence[dict[str, Any]]:
         """One dict per cell, in the order of the matrix, each made when it is asked for, of plain Python values:
@@ -273,8 +259,7 @@ class ShellOutcome:
         int · `lost_pkts` `dropped_pkts` int or None (not told) · `achieved_rate_bits_per_sec` `added_delay_us_p99`
         float or None."""
 
-    @property
-    def warnings(self) -> list[str]: ...
+    warnings: Final[list[str]]
 
 def shell(scenario: Scenario, command: Sequence[str], algorithms: Mapping[str, str]) -> ShellOutcome:
     """Runs a command behind the path of the scenario's first cell and returns when it has ended.
@@ -315,10 +300,8 @@ def version() -> str: ...
 class TraceBatch:
     """What came since the last batch."""
 
-    @property
-    def acks(self) -> ArrowTable: ...
-    @property
-    def events(self) -> ArrowTable: ...
+    acks: Final[ArrowTable]
+    events: Final[ArrowTable]
     @property
     def connections(self) -> ArrowTable:
         """Those that were closed; in the last batch, all that are left."""
@@ -451,8 +434,7 @@ class Folder:
     """
 
     def __init__(self, path: Path, *, make: bool = True) -> None: ...
-    @property
-    def made(self) -> bool: ...
+    made: Final[bool]
     def folder(self, name: str) -> Folder:
         """One in it, which is made if need be."""
 
@@ -481,8 +463,7 @@ class Lock:
 class Unfinished:
     """What the whole file of an unfinished segment would be, read from where it is."""
 
-    @property
-    def rows(self) -> int: ...
+    rows: Final[int]
     def __len__(self) -> int:
         """In bytes."""
 
