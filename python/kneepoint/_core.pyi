@@ -4,15 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 class Cancel:
     """A flag shared with running repetitions; once set they stop with `kneepoint.errors.Cancelled`."""
 
     def __init__(self) -> None: ...
     def cancel(self) -> None: ...
-    @property
-    def cancelled(self) -> bool: ...
+    cancelled: Final[bool]
 
 class Algorithm:
     """One connection's copy of an algorithm, whose ops are called one by one. Raises `UsageError`."""
@@ -75,28 +74,19 @@ class Output:
 class LabOutput:
     """What one repetition of one cell produced on the kernel."""
 
-    @property
-    def flows(self) -> ArrowTable: ...
-    @property
-    def samples(self) -> ArrowTable: ...
+    flows: Final[ArrowTable]
+    samples: Final[ArrowTable]
     @property
     def tcp_info(self) -> ArrowTable:
         """Further columns of `samples`, row by row beside it."""
 
-    @property
-    def queue(self) -> ArrowTable: ...
-    @property
-    def events(self) -> ArrowTable: ...
-    @property
-    def cpu(self) -> ArrowTable: ...
-    @property
-    def links(self) -> ArrowTable: ...
-    @property
-    def programs(self) -> ArrowTable: ...
-    @property
-    def host_costs(self) -> ArrowTable: ...
-    @property
-    def stacks(self) -> ArrowTable: ...
+    queue: Final[ArrowTable]
+    events: Final[ArrowTable]
+    cpu: Final[ArrowTable]
+    links: Final[ArrowTable]
+    programs: Final[ArrowTable]
+    host_costs: Final[ArrowTable]
+    stacks: Final[ArrowTable]
     @property
     def data_packets(self) -> int:
         """Data packets that entered the path."""
@@ -132,14 +122,10 @@ def read_cell(text: str, file: str) -> LoneCell:
 class Scenario:
     """A scenario file, read and checked."""
 
-    @property
-    def title(self) -> str: ...
-    @property
-    def claim(self) -> str | None: ...
-    @property
-    def repeat(self) -> int: ...
-    @property
-    def seed(self) -> int: ...
+    title: Final[str]
+    claim: Final[str | None]
+    repeat: Final[int]
+    seed: Final[int]
     @property
     def cells(self) -> Sequence[dict[str, Any]]:
         """One dict per cell, in the order of the matrix, each made when it is asked for, of plain Python values:
@@ -281,8 +267,7 @@ class ShellOutcome:
         int · `lost_pkts` `dropped_pkts` int or None (not told) · `achieved_rate_bits_per_sec` `added_delay_us_p99`
         float or None."""
 
-    @property
-    def warnings(self) -> list[str]: ...
+    warnings: Final[list[str]]
 
 def shell(scenario: Scenario, command: Sequence[str], algorithms: Mapping[str, str]) -> ShellOutcome:
     """Runs a command behind the path of the scenario's first cell and returns when it has ended.
@@ -332,10 +317,8 @@ def version() -> str: ...
 class TraceBatch:
     """What came since the last batch."""
 
-    @property
-    def acks(self) -> ArrowTable: ...
-    @property
-    def events(self) -> ArrowTable: ...
+    acks: Final[ArrowTable]
+    events: Final[ArrowTable]
     @property
     def connections(self) -> ArrowTable:
         """Those that were closed; in the last batch, all that are left."""
@@ -387,13 +370,11 @@ class HostSession:
     """An interval in which the costs of this host's network are measured. It belongs to the thread that made it.
 
     `asked` is a JSON object: `instruments`, `stacks_hz`, `netns` (inode and path of the only network namespace that
-    counts, or null), `pid` (of the only process, or null), `is_lab` (only the namespaces of `list` count, each for
-    itself). Raises `KernelUnsupported`, `UsageError`."""
+    counts, or null), `pid` (of the only process, or null), `is_lab` (only the namespaces whose inodes
+    `list` names count, each for itself). Raises `KernelUnsupported`, `UsageError`."""
 
     def __init__(self, asked: str) -> None: ...
-    def list(self, sender: int, receiver: int) -> None:
-        """The hosts of a lab, by the inodes of their network namespaces."""
-
+    def list(self, sender: int, receiver: int) -> None: ...
     def begin(self) -> None: ...
     def close(self) -> None: ...
     def finish(self, cell: int = 0, rep: int = 0) -> tuple[dict[str, ArrowTable], dict[str, Any]]:
@@ -470,8 +451,7 @@ class Folder:
     """
 
     def __init__(self, path: Path, *, make: bool = True) -> None: ...
-    @property
-    def made(self) -> bool: ...
+    made: Final[bool]
     def folder(self, name: str) -> Folder:
         """One in it, which is made if need be."""
 
@@ -500,8 +480,7 @@ class Lock:
 class Unfinished:
     """What the whole file of an unfinished segment would be, read from where it is."""
 
-    @property
-    def rows(self) -> int: ...
+    rows: Final[int]
     def __len__(self) -> int:
         """In bytes."""
 
