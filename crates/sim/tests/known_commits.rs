@@ -201,10 +201,9 @@ fn the_overflow_of_gro_is_no_matter_where_processors_keep_up() {
 }
 
 #[test]
-fn a_busy_queue_takes_more_when_gro_gives_up_its_oldest() {
+fn the_overflow_of_gro_is_no_matter_at_a_busy_queue() {
     let row = "| the same; 200 connections, 1 queue on a busy processor | none for it |";
-    let effect = predict(row, |costs, with| goodput_of_200(costs, 1, 3, with));
-    assert!(effect.published > 0.0, "{effect:?}");
+    predict(row, |costs, with| goodput_of_200(costs, 1, 3, with));
 }
 
 #[test]

@@ -290,12 +290,15 @@ algorithm = "cubic"
 
 #[test]
 fn interrupts_are_cheap_at_a_low_rate_and_polls_at_a_high_one() {
-    let low = ["interrupts", "napi", "busy-poll"].map(|how| receiving_ns(how, "10Mbit/s"));
-    let high = ["interrupts", "napi", "busy-poll"].map(|how| receiving_ns(how, "10Gbit/s"));
+    let at = |rate| ["interrupts", "napi", "busy-poll"].map(|how| receiving_ns(how, rate));
+    let low = at("10Mbit/s");
     assert!((low[0] / low[1] - 1.0).abs() < 0.02, "{low:?}");
     assert!(low[2] > 10.0 * low[0], "{low:?}");
-    assert!(high[0] > 1.1 * high[1], "{high:?}");
-    assert!(high[2] < high[1], "{high:?}");
+    let high = at("10Gbit/s");
+    assert!(high[2] < high[0], "{high:?}");
+    // More than it can take: only now polls find more than a packet.
+    let most = at("40Gbit/s");
+    assert!(most[0] > 1.1 * most[1], "{most:?}");
 }
 
 /// How many packets come up the stack for each that arrives, at a queue with 100 flows and more to do than it can.
@@ -324,12 +327,9 @@ count = 100
 }
 
 #[test]
-fn gro_merges_more_the_better_what_it_holds_makes_room_for_new_flows() {
-    let [passed, short, hash] = ["short-list-passed", "short-list", "hash"].map(skbs_per_packet);
-    assert!(
-        passed > 1.05 * short && short > 1.05 * hash,
-        "{passed} {short} {hash}"
-    );
+fn gro_merges_more_where_a_full_list_gives_up_its_oldest() {
+    let [passed, short] = ["short-list-passed", "short-list"].map(skbs_per_packet);
+    assert!(passed > 1.3 * short, "{passed} {short}");
 }
 
 /// Goodput of a paced flow with 40 Gbit/s to itself, whose NIC reports every 200 us what it has sent.
