@@ -24,11 +24,18 @@ pub struct Shipped {
 }
 
 /// All of them.
-pub static SHIPPED: &[Shipped] = &[Shipped {
-    name: "published",
-    summary: "a server of about 2018, assembled from published figures",
-    text: include_str!("../../../hosts/published.toml"),
-}];
+pub static SHIPPED: &[Shipped] = &[
+    Shipped {
+        name: "published",
+        summary: "a server of about 2018, assembled from published figures",
+        text: include_str!("../../../hosts/published.toml"),
+    },
+    Shipped {
+        name: "linux-6.18-vm",
+        summary: "a virtual machine with two processors of an AMD EPYC, Linux 6.18, measured",
+        text: include_str!("../../../hosts/linux-6.18-vm.toml"),
+    },
+];
 
 /// The costs of a host's operations, with the name that the scenario gives them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
