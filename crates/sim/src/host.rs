@@ -15,7 +15,7 @@ use knee_tcp::{HostConf, Pacing, Settings, TimerRule};
 /// Descriptors of a veth's ring (Linux, drivers/net/veth.c).
 const VETH_RING_SIZE: u32 = 256;
 
-/// A host. It has no processors yet that work would keep busy.
+/// What ends on one host share, besides its processors, which a `Machine` has.
 #[derive(Default)]
 pub struct Host {
     /// What it sends late; `None`: nothing.

@@ -196,7 +196,7 @@ count = 200
 
 #[test]
 fn the_overflow_of_gro_is_no_matter_where_processors_keep_up() {
-    let row = "| 600adc18eba8, GRO's list gives up its oldest; 200 connections, 4 queues | 11 to 40 Gbit/s, +260 % |";
+    let row = "| 600adc18eba8, GRO's list gives up its oldest; 200 connections, 4 queues | from memory: 11 to 40 Gbit/s, +260 % |";
     predict(row, |costs, with| goodput_of_200(costs, 4, 4, with));
 }
 
@@ -208,7 +208,7 @@ fn the_overflow_of_gro_is_no_matter_at_a_busy_queue() {
 
 #[test]
 fn small_queues_limit_nothing_where_the_nic_reports_within_16_us() {
-    let row = "| c73e5807e4f6, TSQ's limit not for paced flows; one flow under fq | 27.3 to 37.1 Gbit/s, +36 % |";
+    let row = "| c73e5807e4f6, TSQ's limit not for paced flows; one flow under fq | from memory: 27.3 to 37.1 Gbit/s, +36 % |";
     predict(row, |costs, with| {
         let rule = match with {
             false => "tcp_limit_output_bytes = \"256KiB\"\ntsq_limits_paced = true",

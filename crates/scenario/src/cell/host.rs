@@ -411,21 +411,21 @@ keyed! {
                 max: secs(1),
             },
             Value("0s"),
-            "how long GRO keeps packets after a poll that found no more, and how long the NIC's interrupts stay off where napi_defer_hard_irqs is set; for a lab on veth and for the host model",
+            "how long GRO keeps packets after a poll that found no more, and how long the NIC's interrupts stay off where napi_defer_hard_irqs is set; for a lab on veth or netem",
             "Linux 6.18, Documentation/networking/napi.rst",
         );
         pub napi_defer_hard_irqs: u32 = key(
             "napi_defer_hard_irqs",
             Kind::Count { min: 0, max: INT_MAX },
             Value("0"),
-            "polls in a row that find nothing before the NIC's interrupts are on again, gro_flush_timeout apart; for a lab on veth and for the host model",
+            "polls in a row that find nothing before the NIC's interrupts are on again, gro_flush_timeout apart; for a lab on veth or netem",
             "Linux 6.18, Documentation/networking/napi.rst",
         );
         pub threaded_napi: bool = key(
             "threaded_napi",
             Kind::Flag,
             Value("false"),
-            "do threads of the kernel poll the NIC's queues, in the place of softirqs? For a lab on veth and for the host model",
+            "do threads of the kernel poll the NIC's queues, in the place of softirqs? For a lab on veth or netem",
             "Linux 6.18, Documentation/networking/napi.rst",
         );
         given {
