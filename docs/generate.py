@@ -18,7 +18,8 @@ from typing import Any
 import kneepoint
 from kneepoint import _core
 from kneepoint.claims import checks
-from kneepoint.claims.catalogue import ARTICLES, CLAIMS, ENGINES, Claim
+from kneepoint.claims.catalogue import ARTICLES, CLAIMS
+from kneepoint.claims.claim import ENGINES, Claim
 from kneepoint.cli import conform
 from kneepoint.conformance import beside, reference
 from kneepoint.evidence.metrics import METRICS, SIZES, TOTALS

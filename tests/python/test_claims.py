@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from kneepoint.claims import catalogue, checks, judging
-from kneepoint.claims.catalogue import CLAIMS, Claim
+from kneepoint.claims.catalogue import CLAIMS
 from kneepoint.claims.checks import asked, gro_window, probe_rtt_dip, ss_old_and_new, steps
 from kneepoint.claims.checks.asked import Asked
+from kneepoint.claims.claim import Claim
 from kneepoint.claims.quick import with_values
 from kneepoint.errors import KernelUnsupported, RunFolderError
 from kneepoint.evidence.expressions import parse_value, terms_in

@@ -164,7 +164,7 @@ fn machine(spec: &Spec, cell: &Cell) -> Option<MachineConf> {
         rps_sock_flow_entries: spec.rps_sock_flow_entries as u32,
         netdev_max_backlog: spec.netdev_max_backlog,
         app_cpus: spec.app_cpus.numbers().to_vec(),
-        threads: 1,
+        threads: spec.app_threads,
         read_bytes: spec.read_bytes,
         qdisc: match spec.pacing {
             knee_scenario::Pacing::Fq => Qdisc::Fq {

@@ -46,7 +46,6 @@ mod rtt;
 mod rtx;
 mod sack;
 mod scoreboard;
-pub mod segment;
 mod small_queue;
 mod sndbuf;
 #[cfg(test)]
@@ -64,6 +63,7 @@ use ecn::EcnState;
 use handshake::Handshake;
 pub use host::{Clock, Cx, HostConf, Pacing, Settings};
 use knee_cc::{ACK_STATE_ECHO, CaState, CcIn, CcOut, INFINITE_SSTHRESH, Instance, Op};
+pub use knee_segment as segment;
 use knee_units::rng::Stream;
 use nagle::Nagle;
 use pacer::Pacer;

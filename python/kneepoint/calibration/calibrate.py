@@ -92,7 +92,7 @@ def calibrate(
 
         def predict(micro: Micro, costs: Mapping[str, float]) -> Predicted:
             whole = {**first, **costs}
-            path.write_text(profile.bare(whole))
+            profile.keep(path, profile.bare(whole))
             return measuring.in_model(micro, path)
 
         first = profile.shipped(prior)

@@ -65,7 +65,7 @@ def fit(
     prior: Mapping[str, float],
     predict: Callable[[Micro, Mapping[str, float]], Predicted],
 ) -> dict[str, Cost]:
-    """The costs. `prior`: those to begin with, by operation; 0 stays 0. `predict`: a run by the model with such ones."""
+    """The costs. `prior`: those to begin with, by operation; 0 stays 0. `predict`: a run by the model with such."""
     from scipy.optimize import least_squares
 
     names = [name for name, ns in prior.items() if ns > 0]

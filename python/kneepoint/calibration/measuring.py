@@ -58,7 +58,7 @@ def in_model(micro: Micro, profile: Path, pacing: str = "internal") -> Predicted
 def _units_per_sec(run: Run, micro: Micro) -> float:
     flows = run.flows.arrow()
     name = "requests_per_sec" if micro.per == "request" else "goodput_bits_per_sec"
-    total = float(sum(value or 0.0 for value in flows[name].to_pylist()))
+    total: float = sum(value or 0.0 for value in flows[name].to_pylist())
     per_sec = total if micro.per == "request" else total / 8
     if per_sec <= 0:
         raise EngineError(f"calibration, {micro.name}: got no {micro.per} done; expected some. Is the machine busy?")
@@ -72,8 +72,8 @@ def _threads_ns_per_sec(run: Run) -> float:
     for row in rows:
         if row["name"].startswith(("sender", "receiver")):
             ends.setdefault(row["name"], []).append(row)
-    spent = sum(rows[-1]["run_us"] - rows[0]["run_us"] for rows in ends.values())
-    length_us = max((rows[-1]["t_ns"] - rows[0]["t_ns"]) / 1e3 for rows in ends.values())
+    spent: float = sum(rows[-1]["run_us"] - rows[0]["run_us"] for rows in ends.values())
+    length_us: float = max((rows[-1]["t_ns"] - rows[0]["t_ns"]) / 1e3 for rows in ends.values())
     return spent / length_us * 1e9
 
 

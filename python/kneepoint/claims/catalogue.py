@@ -7,14 +7,10 @@ nor a constant of a model is changed for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
-ENGINES = MappingProxyType({"sim": "the simulator", "kernel": "the host's kernel"})
-"""How a reader knows them."""
-
-BOTH = tuple(ENGINES)
+from . import hosts
+from .claim import Claim, at
 
 ARTICLES = {
     "A": "BBR and CUBIC in a data centre: a cloud's Linux team, Redis, kernel 4.19",
@@ -26,38 +22,10 @@ ARTICLES = {
 }
 
 
-@dataclass(frozen=True)
-class Claim:
-    """`id` is the name of its scenario, if it has one. `figure` is what the article printed, "" if nothing. `shows` are
-    values of ours to stand beside it, as (label, expression of one value). `check` names one of `checks`. `quick` has
-    the keys that the short form sets otherwise, by their path, as TOML. `engines` can run it: of a claim without a
-    scenario, "sim" means that no kernel has a part in it. `limits` is what is missing here, for who reads
-    a verdict other than "reproduced"; `needs` is why the other engine cannot run it."""
-
-    id: str
-    article: str
-    claim: str
-    shape: str
-    figure: str = ""
-    shows: tuple[tuple[str, str], ...] = ()
-    engines: tuple[str, ...] = BOTH
-    has_scenario: bool = True
-    check: str | None = None
-    quick: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    limits: str = ""
-    needs: str = ""
-
-
-def _at(flow: str, metric: str, **axes: str) -> str:
-    """`bbr1[path.loss="1.5%"].goodput`; `__` of a keyword stands for a dot."""
-    index = ", ".join(f'{key.replace("__", ".")}="{value}"' for key, value in axes.items())
-    return f"{flow}[{index}].{metric}" if index else f"{flow}.{metric}"
-
-
 def _gro(flow: str, metric: str, **axes: str) -> tuple[tuple[str, str], ...]:
     """A metric at 4 ms with GRO, and without."""
     return tuple(
-        (f"GRO {word}", _at(flow, metric, path__rtt="4ms", receiver__gro=value, **axes))
+        (f"GRO {word}", at(flow, metric, path__rtt="4ms", receiver__gro=value, **axes))
         for word, value in (("on", "true"), ("off", "false"))
     )
 
@@ -74,141 +42,11 @@ _BOTH_BBR2 = {"flow__0__algorithm": "bbr2", "flow__1__algorithm": "bbr2"}
 
 def _compensated(*values: str, **axes: str) -> str:
     """Goodput of bbr1 with compensation over without, or the other way."""
-    return " / ".join(_at("bbr1", "goodput", flow__0__bbr1__ack_aggregation=value, **axes) for value in values)
-
-
-def _total(metric: str, **axes: str) -> str:
-    """The same of a whole cell."""
-    return _at("total", metric, **axes)
-
-
-_MODEL = "It takes a NIC with queues, rings and interrupts; a lab's hosts have a veth pair."
-_OLD_TIMER = "This kernel has the timer's new rule alone, under which the claim's cause is gone."
-_VIRTUAL = (
-    "Costs are those of published figures, of machines that are not virtual. In the article's VMs arming and firing a "
-    "timer leaves the guest, which costs several times as much."
-)
-
-
-def _redis(flow: str, connections: str) -> str:
-    return _at(flow, "requests_per_sec", flow__0__connections=connections, sender__pacing_timer="every-packet")
+    return " / ".join(at("bbr1", "goodput", flow__0__bbr1__ack_aggregation=value, **axes) for value in values)
 
 
 CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        "redis-cubic-vs-bbr",
-        "A",
-        "a Redis-like pipelined request/response service loses throughput under BBR",
-        "at CPU saturation requests/s: bbr1 without fq < cubic; the gap opens at 8 connections and is small below",
-        "above 140,000 and above 80,000 operations/s",
-        tuple(
-            (f"{name}, {count} connections", _redis(name, count))
-            for count in ("8", "100")
-            for name in ("cubic", "bbr1")
-        ),
-        quick=MappingProxyType({"repeat": "2"}),
-        engines=("sim",),
-        limits=_VIRTUAL,
-        needs=_OLD_TIMER,
-    ),
-    Claim(
-        "redis-cpu-split",
-        "A",
-        "BBR spends more kernel time for the same load",
-        "user ÷ system time of cubic over that of bbr1 > 1.3",
-        "1.55 to 1.86",
-        tuple(
-            (f"{name}, {what}", _total(metric, flow__0__algorithm=name, flow__0__connections="100"))
-            for name in ("cubic", "bbr1")
-            for what, metric in (("user", "cpu_user_share"), ("softirq", "cpu_softirq_share"))
-        ),
-        quick=MappingProxyType({"repeat": "2"}),
-        engines=("sim",),
-        limits=_VIRTUAL,
-        needs=_OLD_TIMER,
-    ),
-    Claim(
-        "netperf-rr-cpu",
-        "A",
-        "TCP_RR (one connection, request = response, several sizes) costs more CPU under bbr1",
-        "CPU per transaction bbr1 > cubic at every size",
-        "charts",
-        tuple(
-            (
-                f"{name}, 1 B",
-                _total(
-                    "cpu_ns_per_request",
-                    flow__0__algorithm=name,
-                    sender__pacing_timer="every-packet",
-                    flow__0__request="1B",
-                    flow__0__response="1B",
-                ),
-            )
-            for name in ("cubic", "bbr1")
-        ),
-        engines=("sim",),
-        needs=_OLD_TIMER,
-    ),
-    Claim(
-        "netperf-stream-cpu",
-        "A",
-        "TCP_STREAM by send size: the gap depends on send size",
-        "CPU per byte bbr1 ≥ cubic at every size, largest at small-to-middle sizes",
-        "1024 B: 98.20 % and 51.69 %",
-        tuple(
-            (
-                f"bbr1 ÷ cubic, {size}",
-                " / ".join(
-                    _total("cpu_ns_per_byte", flow__0__algorithm=name, flow__0__write=size)
-                    for name in ("bbr1", "cubic")
-                ),
-            )
-            for size in ("64B", "1KiB", "64KiB")
-        ),
-        engines=("sim",),
-        limits=_VIRTUAL,
-        needs=_OLD_TIMER,
-    ),
-    Claim(
-        "pacing-timer",
-        "A",
-        "the cause is one high-resolution timer per paced data segment",
-        "pacing timers per data skb: cubic 0; bbr1 with internal pacing about one; bbr1 with fq 0",
-        "perf stacks",
-        tuple(
-            (
-                f"bbr1, {pacing}, 1 Gbit/s",
-                _total(
-                    "timer_fires_per_data_skb",
-                    flow__0__algorithm="bbr1",
-                    path__rate="1Gbit/s",
-                    sender__pacing_timer="when-needed",
-                    sender__pacing=pacing,
-                ),
-            )
-            for pacing in ("internal", "fq")
-        ),
-        engines=("sim",),
-        needs="docs/host.md has the timers of this kernel beside the model's, at three rates; it has no fq.",
-    ),
-    Claim(
-        "fq-removes-the-timer",
-        "A",
-        "with the fq qdisc BBR costs about what CUBIC does",
-        "CPU bbr1 over fq ÷ cubic ≤ 1.15; requests/s within 5 %",
-        "512 B: 69 % and 61 %; within 5 %",
-        (
-            (
-                "CPU per request, bbr1 over fq ÷ cubic",
-                " / ".join(
-                    _total("cpu_ns_per_request", flow__0__algorithm=name, sender__pacing=pacing)
-                    for name, pacing in (("bbr1", "fq"), ("cubic", "internal"))
-                ),
-            ),
-        ),
-        engines=("sim",),
-        needs="This kernel has no fq.",
-    ),
+    *hosts.CLAIMS,
     Claim(
         "per-namespace-choice",
         "A",
@@ -267,7 +105,7 @@ CLAIMS: tuple[Claim, ...] = (
         tuple(
             (
                 f"initcwnd {size}",
-                _at("cubic", "completion_us", path__rtt="4ms", receiver__gro="true", sender__initcwnd=size),
+                at("cubic", "completion_us", path__rtt="4ms", receiver__gro="true", sender__initcwnd=size),
             )
             for size in ("10", "100")
         ),
@@ -283,7 +121,7 @@ CLAIMS: tuple[Claim, ...] = (
             (
                 "on ÷ off, 1 ms",
                 " / ".join(
-                    _at("cubic_preack", "goodput", path__rtt="1ms", receiver__gro=value) for value in ("true", "false")
+                    at("cubic_preack", "goodput", path__rtt="1ms", receiver__gro=value) for value in ("true", "false")
                 ),
             ),
         ),
@@ -323,7 +161,7 @@ CLAIMS: tuple[Claim, ...] = (
         "the loss of v1 is high when the buffer is below 1.5 BDP",
         "retransmitted share falls steeply as the buffer crosses about 1.5 BDP",
         "",
-        tuple((f"{size} BDP", _at("bbr1", "retransmit_pct", path__buffer=f"{size}bdp")) for size in ("1", "2")),
+        tuple((f"{size} BDP", at("bbr1", "retransmit_pct", path__buffer=f"{size}bdp")) for size in ("1", "2")),
         quick=MappingProxyType(
             {"repeat": "3", "duration": '"90s"', "warmup": '"20s"', "path.buffer": '["0.5bdp", "1bdp", "2bdp", "3bdp"]'}
         ),
@@ -337,7 +175,7 @@ CLAIMS: tuple[Claim, ...] = (
         tuple(
             (
                 f"bbr1 ÷ cubic, {size} BDP",
-                " / ".join(_at(a, "goodput", path__buffer=f"{size}bdp") for a in ("bbr1", "cubic")),
+                " / ".join(at(a, "goodput", path__buffer=f"{size}bdp") for a in ("bbr1", "cubic")),
             )
             for size in ("0.5", "16")
         ),
@@ -352,7 +190,7 @@ CLAIMS: tuple[Claim, ...] = (
         "ratio of goodputs 80 ms ÷ 20 ms: above 1 for bbr1, and above that of bbr2",
         "",
         tuple(
-            (name, f"{_at('far', 'goodput', **both)} / {_at('near', 'goodput', **both)}")
+            (name, f"{at('far', 'goodput', **both)} / {at('near', 'goodput', **both)}")
             for name, both in (("bbr1", _BOTH_BBR1), ("bbr2", _BOTH_BBR2))
         ),
         quick=MappingProxyType({"repeat": "3", "duration": '"30s"', "warmup": '"10s"'}),
@@ -389,15 +227,15 @@ CLAIMS: tuple[Claim, ...] = (
         (
             (
                 "dctcp",
-                _at("dctcp", "queue_delay_us_p95", path__queue="step", receiver__algorithm="dctcp"),
+                at("dctcp", "queue_delay_us_p95", path__queue="step", receiver__algorithm="dctcp"),
             ),
             (
                 "cubic with ECN",
-                _at("cubic", "queue_delay_us_p95", path__queue="step", receiver__algorithm="cubic"),
+                at("cubic", "queue_delay_us_p95", path__queue="step", receiver__algorithm="cubic"),
             ),
             (
                 "drop-tail",
-                _at("cubic", "queue_delay_us_p95", path__queue="fifo", receiver__algorithm="cubic"),
+                at("cubic", "queue_delay_us_p95", path__queue="fifo", receiver__algorithm="cubic"),
             ),
         ),
         quick=MappingProxyType({"repeat": "3", "duration": '"1500ms"', "warmup": '"500ms"'}),
@@ -412,7 +250,7 @@ CLAIMS: tuple[Claim, ...] = (
         tuple(
             (
                 f"share beside {name}",
-                " / ".join(_at(who, "goodput", flow__1__algorithm=name) for who in ("dctcp", "total")),
+                " / ".join(at(who, "goodput", flow__1__algorithm=name) for who in ("dctcp", "total")),
             )
             for name in ("cubic", "reno")
         ),
@@ -468,7 +306,7 @@ CLAIMS: tuple[Claim, ...] = (
         "1.5 % loss at 100 ms",
         "cubic < 3 % of its rate without loss; bbr1 ÷ cubic ≥ 20",
         "10.5 and 333 Mbit/s",
-        tuple((name, _at(name, "goodput", path__loss="1.5%")) for name in ("cubic", "bbr1")),
+        tuple((name, at(name, "goodput", path__loss="1.5%")) for name in ("cubic", "bbr1")),
         quick=MappingProxyType({"repeat": "3", "duration": '"15s"'}),
     ),
     Claim(
@@ -486,7 +324,7 @@ CLAIMS: tuple[Claim, ...] = (
         "eleven algorithms × RTT {0, 70, 140 ms} × loss {0, 1.5, 3 %}",
         "bbr1 first in every cell with loss and RTT ≥ 70 ms",
         "a table",
-        tuple((name, _at(name, "goodput", path__rtt="70ms", path__loss="1.5%")) for name in ("bbr1", "bbr3", "cubic")),
+        tuple((name, at(name, "goodput", path__rtt="70ms", path__loss="1.5%")) for name in ("bbr1", "bbr3", "cubic")),
         quick=MappingProxyType(
             {
                 "path.rtt": '["70ms", "140ms"]',
@@ -509,7 +347,7 @@ CLAIMS: tuple[Claim, ...] = (
         "BBR retransmits more than cubic in shallow buffers",
         "retransmitted share: bbr1 > cubic, at each buffer below 1 BDP",
         "",
-        tuple((name, _at(name, "retransmit_pct", path__buffer="0.25bdp")) for name in ("cubic", "bbr1")),
+        tuple((name, at(name, "retransmit_pct", path__buffer="0.25bdp")) for name in ("cubic", "bbr1")),
         quick=MappingProxyType({"repeat": "3", "duration": '"15s"'}),
     ),
     Claim(
@@ -521,113 +359,10 @@ CLAIMS: tuple[Claim, ...] = (
         (
             (
                 "cubic, receiver bbr1 ÷ cubic",
-                " / ".join(_at("cubic", "goodput", receiver__algorithm=name) for name in ("bbr1", "cubic")),
+                " / ".join(at("cubic", "goodput", receiver__algorithm=name) for name in ("bbr1", "cubic")),
             ),
         ),
         quick=MappingProxyType({"repeat": "3", "duration": '"12s"'}),
-    ),
-    Claim(
-        "interrupt-per-packet",
-        "E",
-        "one interrupt per packet wastes the CPU at a high rate; NAPI fixes it, and polling wastes CPU at a low rate",
-        "CPU per packet against packet rate for interrupts, NAPI and busy polling: the curves cross",
-        "",
-        tuple(
-            (f"{how}, {rate}", _total("cpu_ns_per_byte", path__rate=rate, receiver__reception=how))
-            for rate in ("10Mbit/s", "10Gbit/s")
-            for how in ("interrupts", "napi", "busy-poll")
-        ),
-        engines=("sim",),
-        needs=_MODEL,
-    ),
-    Claim(
-        "multi-queue",
-        "E",
-        "two queues raise the packet rate by 50 to 100 % over one, four more",
-        "saturated packet rate: ratio 1.5 to 2.0, then less than linear",
-        "+50 to 100 %",
-        (
-            ("2 queues ÷ 1", f"{_total('goodput', receiver__queues='2')} / {_total('goodput', receiver__queues='1')}"),
-            ("4 queues ÷ 2", f"{_total('goodput', receiver__queues='4')} / {_total('goodput', receiver__queues='2')}"),
-        ),
-        engines=("sim",),
-        needs=_MODEL,
-    ),
-    Claim(
-        "ring-size",
-        "E",
-        "a ring of 256 descriptors drops packets under bursts, one of 2,048 does not",
-        "sent again: > 5 % with 256, < 1 % with 2,048, at the same burst",
-        "256, then 2,048",
-        tuple((size, _at("cubic", "retransmit_pct", receiver__rx_ring=size)) for size in ("256", "2048")),
-        engines=("sim",),
-        needs=_MODEL,
-    ),
-    Claim(
-        "rps-spreads",
-        "E",
-        "RPS moves softirq work of a single queue over several cores",
-        "softirq share per CPU: one-sided, then spread; throughput unchanged",
-        "0.22 and 2.67 % of softirq time, then 1.10 and 1.28 %; 272.8 and 273.8 Mbit/s",
-        tuple((f"mask {mask}", _total("softirq_share_of_busiest_cpu", receiver__rps_cpus=mask)) for mask in ("0", "3")),
-        engines=("sim",),
-        needs="On a real kernel tests/kernel/test_hosts.py moves softirqs by a mask (docs/lab-hosts.md).",
-    ),
-    Claim(
-        "rfs-locality",
-        "E",
-        "RFS puts softirq on the consumer's core",
-        "fewer packets read on another processor than with RPS alone",
-        "",
-        tuple(
-            (name, _total("cross_cpu_reads_per_skb", receiver__rps_sock_flow_entries=entries))
-            for name, entries in (("RPS", "0"), ("RPS and RFS", "4096"))
-        ),
-        engines=("sim",),
-        needs=_MODEL,
-    ),
-    Claim(
-        "fifo-length",
-        "E",
-        "a longer FIFO has fewer tail drops, more delay and jitter; under sustained overload both drop",
-        "monotone curves",
-        engines=("sim",),
-        needs=_MODEL,
-    ),
-    Claim(
-        "timer-rule",
-        "F",
-        "the pacing timer's rule of 4.20 removed most of BBR's CPU cost for request and response",
-        "CPU per transaction: a timer per packet ÷ today's rule ≥ 1.05",
-        "about +10 % TCP_RR",
-        (
-            (
-                "1 B",
-                " / ".join(
-                    _total(
-                        "cpu_ns_per_request",
-                        sender__pacing_timer=rule,
-                        receiver__pacing_timer=rule,
-                        flow__0__request="1B",
-                    )
-                    for rule in ("every-packet", "when-needed")
-                ),
-            ),
-        ),
-        engines=("sim",),
-        limits="Costs are those of published figures, of machines that are not virtual; a VM's timers cost more.",
-        needs="This kernel has the new rule alone.",
-    ),
-    Claim(
-        "cpu-steal",
-        "F",
-        "BBR collapses when the VM's CPU is contended, CUBIC does not",
-        "goodput bbr1 ÷ cubic < 0.5 at 50 % steal in slices of ms",
-        "capped below 10 to 20 Mbit/s",
-        tuple((name, _at(name, "goodput", sender__steal="50%")) for name in ("cubic", "bbr1", "bbr3")),
-        quick=_SHORT,
-        engines=("sim",),
-        needs="No hypervisor here takes time away when it is asked to.",
     ),
 )
 

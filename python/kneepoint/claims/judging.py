@@ -25,8 +25,8 @@ from kneepoint.runs.terms import OfCells
 from kneepoint.writing import replacing
 
 from . import checks
-from .catalogue import ENGINES, Claim
 from .checks.asked import Asked
+from .claim import ENGINES, Claim
 from .quick import with_values
 
 REPRODUCED, PARTLY, NOT_REPRODUCED = "reproduced", "partly", "not reproduced"

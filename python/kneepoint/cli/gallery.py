@@ -17,7 +17,7 @@ from kneepoint.say import aligned
 from .options import Options, Whole, out_option, running_options
 
 if TYPE_CHECKING:
-    from kneepoint.claims.catalogue import Claim
+    from kneepoint.claims.claim import Claim
     from kneepoint.claims.judging import Form, Result
 
 _WIDTH = 100

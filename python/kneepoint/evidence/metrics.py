@@ -141,6 +141,7 @@ TOTALS: tuple[Metric, ...] = (
     Metric("cpu_softirq_share", "CPU in interrupts", "share", "pooled", "cpu.softirq_us"),
     Metric("timer_fires_per_data_skb", "timers per data skb", "factor", "pooled", "pacing_timer_fires", -1),
     Metric("cross_cpu_reads_per_skb", "read on another cpu", "share", "pooled", "cross_cpu_reads", -1),
+    Metric("ring_drops", "ring drops", "count", "pooled", "ring_drops", -1),
     Metric("data_skbs", "data skbs sent", "count", "pooled", "data_skbs_sent"),
     Metric("acks_sent", "ACKs sent", "count", "pooled", "acks_sent"),
 )

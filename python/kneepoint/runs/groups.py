@@ -297,12 +297,10 @@ def _utilisation(
 
 def _busiest_softirqs(cpu: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> dict[tuple[int, int], float]:
     """Of the softirq time of all processors in the steady part of a repetition, the share of the one with most."""
-    import pyarrow.compute as pc
-
     columns = ("cell", "rep", "name", "t_ns", "softirq_us")
-    # Threads have no row of it.
-    processors = cpu.filter(pc.is_valid(cpu["softirq_us"]))
-    rows = zip(*(processors[name].to_pylist() for name in columns), strict=True)
+    every = zip(*(cpu[name].to_pylist() for name in columns), strict=True)
+    # Threads have none of it.
+    rows = [row for row in every if row[4] is not None]
     # By repetition and processor: the counter where the steady part begins, and at the end.
     found: dict[tuple[int, int], dict[str, tuple[int, int]]] = {}
     for cell, rep, name, t_ns, softirq_us in sorted(rows, key=lambda row: row[3]):

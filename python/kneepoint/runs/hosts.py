@@ -62,6 +62,7 @@ METRICS = (
     "cpu_softirq_share",
     "timer_fires_per_data_skb",
     "cross_cpu_reads_per_skb",
+    "ring_drops",
     "data_skbs",
     "acks_sent",
 )
@@ -80,6 +81,8 @@ def _metrics(
         found |= {"data_skbs": counted["data_skbs_sent"], "acks_sent": counted["acks_sent"]}
         if counted["data_skbs_sent"] and "pacing_timer_fires" in counted:
             found["timer_fires_per_data_skb"] = counted["pacing_timer_fires"] / counted["data_skbs_sent"]
+    if "ring_drops" in counted:
+        found["ring_drops"] = counted["ring_drops"]
     if counted.get("skbs_received") and "cross_cpu_reads" in counted:
         found["cross_cpu_reads_per_skb"] = counted["cross_cpu_reads"] / counted["skbs_received"]
     return found

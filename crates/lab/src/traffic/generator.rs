@@ -478,9 +478,8 @@ impl<'a> Generator<'a> {
         }
         let report = self.reports.entry(number).or_default();
         if self.plan.side == Side::Receiver {
-            progress
-                .bytes_read
-                .fetch_add(turn.read_bytes, Ordering::Relaxed);
+            let read_bytes = &progress.bytes_read;
+            read_bytes.fetch_add(turn.read_bytes, Ordering::Relaxed);
             if let Some(at) = end.app.completed() {
                 Progress::note(&progress.completed_ns, at.0);
             }

@@ -253,6 +253,13 @@ keyed! {
             "processors of a host. For the host model",
             "kneepoint; docs/host.md",
         );
+        pub app_threads: u32 = key(
+            "app_threads",
+            Kind::Count { min: 1, max: 1_024 },
+            Value("1"),
+            "threads of a host's applications, to which connections belong in turn; pinned to app_cpus in turn where that names any. For the host model",
+            "kneepoint; docs/host.md",
+        );
         pub rx_ring: u32 = key(
             "rx_ring",
             Kind::Count {

@@ -1,0 +1,151 @@
+//! Applications and their threads: what is ready for them, what they read, compute and write.
+
+use knee_host::{Cost, hash};
+use knee_units::{NEVER, Nanos};
+
+use super::super::ends::{Ends, Turn};
+use super::READY;
+use crate::event::{EndpointId, Side};
+use crate::machine::{Effect, MOST_CALLS};
+
+impl Ends {
+    /// Has the application something to write, or to close?
+    pub(super) fn has_work(&self, turn: &mut Turn) -> bool {
+        let now = Nanos(self.now_ns);
+        let side = turn.id.side();
+        let flow = &mut turn.flow;
+        let app = match side {
+            Side::Sender => &mut flow.apps.sender,
+            Side::Receiver => &mut flow.apps.receiver,
+        };
+        let tcp = &mut flow.ends[side as usize].tcp;
+        let writes = app.next_write_bytes(now) > 0 && tcp.is_writable();
+        if writes || tcp.is_closing() {
+            return writes;
+        }
+        app.closes() || tcp.rx.fin_received() && app.next_write_bytes(now) == 0
+    }
+
+    /// An end's application is to run; its thread is woken, if it sleeps.
+    pub(super) fn make_ready(&mut self, cpu: u32, turn: &mut Turn) {
+        let id = turn.id;
+        let end = turn.flow.end(id.side());
+        if std::mem::replace(&mut end.app_wakes_ns, READY) == READY {
+            return;
+        }
+        let app = &mut self.machines.apps[end.thread as usize];
+        app.ready.push_back(id);
+        if app.awake || std::mem::replace(&mut app.waking, true) {
+            return;
+        }
+        let thread = end.thread;
+        self.machines.coming.push(Effect::Wake(thread));
+        self.charge(cpu, Cost::Wakeup, 1);
+        self.counts_of(cpu).wakeups += 1;
+    }
+
+    /// An application is to run, by no processor's doing: it opens, or a pause is over.
+    pub(in crate::world) fn ask_app(&mut self, id: EndpointId) {
+        let end = self.flows[id.flow() as usize].end(id.side());
+        if std::mem::replace(&mut end.app_wakes_ns, READY) == READY {
+            return;
+        }
+        let thread = end.thread;
+        let app = &mut self.machines.apps[thread as usize];
+        app.ready.push_back(id);
+        if !app.waking {
+            self.wake_thread(thread);
+        }
+    }
+
+    /// A thread serves the next of its connections: it reads, computes and writes.
+    pub(super) fn run_app(&mut self, cpu: u32, thread: u32) {
+        let app = &mut self.machines.apps[thread as usize];
+        let calls_before = app.serves.take();
+        let waits = calls_before.is_none() && app.told == 0;
+        if waits {
+            app.told = app.ready.len();
+        }
+        if calls_before.is_none() {
+            app.told -= 1;
+        }
+        let Some(id) = app.ready.pop_front() else {
+            return;
+        };
+        if waits {
+            self.charge(cpu, Cost::WaitCall, 1);
+        }
+        if !self.flows.has(id.flow()) {
+            return;
+        }
+        let at = self.before(id);
+        let mut turn = self.begin(id);
+        turn.flow.end(id.side()).app_wakes_ns = NEVER;
+        if calls_before.is_none() {
+            self.read_all(cpu, &mut turn);
+        }
+        self.compute(&mut turn);
+        let wrote = self.pump_some(&mut turn, 1);
+        self.charge(cpu, Cost::SendCall, wrote.calls);
+        self.charge(cpu, Cost::SocketLock, wrote.calls);
+        self.charge(cpu, Cost::CopyIn, wrote.bytes);
+        self.charge(cpu, Cost::Page, wrote.bytes);
+        if self.has_work(&mut turn) {
+            let calls = calls_before.unwrap_or(0) + 1;
+            self.go_on(cpu, thread, &mut turn, calls);
+        }
+        turn.flow.end(id.side()).is_owned = true;
+        self.end_on(cpu, at, turn);
+        self.machines.coming.push(Effect::Unlock(id));
+    }
+
+    /// An application has more to do: at once, unless it was at it for long.
+    fn go_on(&mut self, cpu: u32, thread: u32, turn: &mut Turn, calls: u32) {
+        if calls >= MOST_CALLS {
+            return self.make_ready(cpu, turn);
+        }
+        turn.flow.end(turn.id.side()).app_wakes_ns = READY;
+        let app = &mut self.machines.apps[thread as usize];
+        app.ready.push_front(turn.id);
+        app.serves = Some(calls);
+    }
+
+    /// An application computes, and writes when that is done.
+    fn compute(&mut self, turn: &mut Turn) {
+        let now = Nanos(self.now_ns);
+        let app = match turn.id.side() {
+            Side::Sender => &mut turn.flow.apps.sender,
+            Side::Receiver => &mut turn.flow.apps.receiver,
+        };
+        if let Some(until) = app.computes_until(now) {
+            let ns = until.0.saturating_sub(now.0);
+            self.machines.bill.charge_ns(Cost::Service, ns);
+        }
+    }
+
+    /// An application reads all there is; the last call finds nothing.
+    fn read_all(&mut self, cpu: u32, turn: &mut Turn) {
+        let id = turn.id;
+        let machine = self.machines.of_cpu[cpu as usize];
+        let read_bytes = self.conf_of(machine).read_bytes;
+        if let Some(rfs) = &mut self.machines.list[machine as usize].rfs {
+            rfs.reads_on(hash(id.flow()), cpu);
+        }
+        let end = turn.flow.end(id.side());
+        let skbs = std::mem::take(&mut end.unread_skbs);
+        let is_far = end.cpu != cpu;
+        let bytes = self.call(turn, |tcp, cx| tcp.read(cx));
+        let calls = bytes.div_ceil(read_bytes) + 1;
+        self.charge(cpu, Cost::ReceiveCall, calls);
+        self.charge(cpu, Cost::SocketLock, calls);
+        self.charge(cpu, Cost::CopyOut, bytes);
+        self.charge(cpu, Cost::SkbFree, skbs);
+        if is_far {
+            self.charge(cpu, Cost::CacheMiss, skbs);
+            self.counts_of(cpu).cross_cpu_reads += skbs;
+        }
+        if bytes > 0 {
+            self.read(turn, bytes);
+        }
+    }
+}

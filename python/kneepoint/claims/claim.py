@@ -1,0 +1,40 @@
+"""A published claim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+ENGINES = MappingProxyType({"sim": "the simulator", "kernel": "the host's kernel"})
+"""How a reader knows them."""
+
+BOTH = tuple(ENGINES)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`id` is the name of its scenario, if it has one. `figure` is what the article printed, "" if nothing. `shows` are
+    values of ours to stand beside it, as (label, expression of one value). `check` names one of `checks`. `quick` has
+    the keys that the short form sets otherwise, by their path, as TOML. `engines` can run it: of a claim without a
+    scenario, "sim" means that no kernel has a part in it. `limits` is what is missing here, for who reads
+    a verdict other than "reproduced"; `needs` is why the other engine cannot run it."""
+
+    id: str
+    article: str
+    claim: str
+    shape: str
+    figure: str = ""
+    shows: tuple[tuple[str, str], ...] = ()
+    engines: tuple[str, ...] = BOTH
+    has_scenario: bool = True
+    check: str | None = None
+    quick: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    limits: str = ""
+    needs: str = ""
+
+
+def at(flow: str, metric: str, **axes: str) -> str:
+    """`bbr1[path.loss="1.5%"].goodput`; `__` of a keyword stands for a dot."""
+    index = ", ".join(f'{key.replace("__", ".")}="{value}"' for key, value in axes.items())
+    return f"{flow}[{index}].{metric}" if index else f"{flow}.{metric}"

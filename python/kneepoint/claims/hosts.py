@@ -1,0 +1,248 @@
+"""The claims about what hosts spend: articles A, E and F."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from .claim import Claim, at
+
+_SHORT = MappingProxyType({"repeat": "3"})
+
+
+def _total(metric: str, **axes: str) -> str:
+    """The same of a whole cell."""
+    return at("total", metric, **axes)
+
+
+_MODEL = "It takes a NIC with queues, rings and interrupts; a lab's hosts have a veth pair."
+_OLD_TIMER = "This kernel has the timer's new rule alone, under which the claim's cause is gone."
+_VIRTUAL = (
+    "Costs are those of published figures, of machines that are not virtual. In the article's VMs arming and firing a "
+    "timer leaves the guest, which costs several times as much."
+)
+
+
+def _redis(flow: str, connections: str) -> str:
+    return at(flow, "requests_per_sec", flow__0__connections=connections, sender__pacing_timer="every-packet")
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "redis-cubic-vs-bbr",
+        "A",
+        "a Redis-like pipelined request/response service loses throughput under BBR",
+        "at CPU saturation requests/s: bbr1 without fq < cubic; the gap opens at 8 connections and is small below",
+        "above 140,000 and above 80,000 operations/s",
+        tuple(
+            (f"{name}, {count} connections", _redis(name, count))
+            for count in ("8", "100")
+            for name in ("cubic", "bbr1")
+        ),
+        quick=MappingProxyType({"repeat": "2"}),
+        engines=("sim",),
+        limits=_VIRTUAL,
+        needs=_OLD_TIMER,
+    ),
+    Claim(
+        "redis-cpu-split",
+        "A",
+        "BBR spends more kernel time for the same load",
+        "user ÷ system time of cubic over that of bbr1 > 1.3",
+        "1.55 to 1.86",
+        tuple(
+            (f"{name}, {what}", _total(metric, flow__0__algorithm=name, flow__0__connections="100"))
+            for name in ("cubic", "bbr1")
+            for what, metric in (("user", "cpu_user_share"), ("softirq", "cpu_softirq_share"))
+        ),
+        quick=MappingProxyType({"repeat": "2"}),
+        engines=("sim",),
+        limits=_VIRTUAL,
+        needs=_OLD_TIMER,
+    ),
+    Claim(
+        "netperf-rr-cpu",
+        "A",
+        "TCP_RR (one connection, request = response, several sizes) costs more CPU under bbr1",
+        "CPU per transaction bbr1 > cubic at every size",
+        "charts",
+        tuple(
+            (
+                f"{name}, 1 B",
+                _total(
+                    "cpu_ns_per_request",
+                    flow__0__algorithm=name,
+                    sender__pacing_timer="every-packet",
+                    flow__0__request="1B",
+                    flow__0__response="1B",
+                ),
+            )
+            for name in ("cubic", "bbr1")
+        ),
+        engines=("sim",),
+        needs=_OLD_TIMER,
+    ),
+    Claim(
+        "netperf-stream-cpu",
+        "A",
+        "TCP_STREAM by send size: the gap depends on send size",
+        "CPU per byte bbr1 ≥ cubic at every size, largest at small-to-middle sizes",
+        "1024 B: 98.20 % and 51.69 %",
+        tuple(
+            (
+                f"bbr1 ÷ cubic, {size}",
+                " / ".join(
+                    _total("cpu_ns_per_byte", flow__0__algorithm=name, flow__0__write=size)
+                    for name in ("bbr1", "cubic")
+                ),
+            )
+            for size in ("64B", "1KiB", "64KiB")
+        ),
+        engines=("sim",),
+        limits=_VIRTUAL,
+        needs=_OLD_TIMER,
+    ),
+    Claim(
+        "pacing-timer",
+        "A",
+        "the cause is one high-resolution timer per paced data segment",
+        "pacing timers per data skb: cubic 0; bbr1 with internal pacing about one; bbr1 with fq 0",
+        "perf stacks",
+        tuple(
+            (
+                f"bbr1, {pacing}, 1 Gbit/s",
+                _total(
+                    "timer_fires_per_data_skb",
+                    flow__0__algorithm="bbr1",
+                    path__rate="1Gbit/s",
+                    sender__pacing_timer="when-needed",
+                    sender__pacing=pacing,
+                ),
+            )
+            for pacing in ("internal", "fq")
+        ),
+        engines=("sim",),
+        needs="docs/host.md has the timers of this kernel beside the model's, at three rates; it has no fq.",
+    ),
+    Claim(
+        "fq-removes-the-timer",
+        "A",
+        "with the fq qdisc BBR costs about what CUBIC does",
+        "CPU bbr1 over fq ÷ cubic ≤ 1.15; requests/s within 5 %",
+        "512 B: 69 % and 61 %; within 5 %",
+        (
+            (
+                "CPU per request, bbr1 over fq ÷ cubic",
+                " / ".join(
+                    _total("cpu_ns_per_request", flow__0__algorithm=name, sender__pacing=pacing)
+                    for name, pacing in (("bbr1", "fq"), ("cubic", "internal"))
+                ),
+            ),
+        ),
+        engines=("sim",),
+        needs="This kernel has no fq.",
+    ),
+    Claim(
+        "interrupt-per-packet",
+        "E",
+        "one interrupt per packet wastes the CPU at a high rate; NAPI fixes it, and polling wastes CPU at a low rate",
+        "CPU per packet against packet rate for interrupts, NAPI and busy polling: the curves cross",
+        "",
+        tuple(
+            (f"{how}, {rate}", _total("cpu_ns_per_byte", path__rate=rate, receiver__reception=how))
+            for rate in ("10Mbit/s", "10Gbit/s")
+            for how in ("interrupts", "napi", "busy-poll")
+        ),
+        engines=("sim",),
+        needs=_MODEL,
+    ),
+    Claim(
+        "multi-queue",
+        "E",
+        "two queues raise the packet rate by 50 to 100 % over one, four more",
+        "saturated packet rate: ratio 1.5 to 2.0, then less than linear",
+        "+50 to 100 %",
+        (
+            ("2 queues ÷ 1", f"{_total('goodput', receiver__queues='2')} / {_total('goodput', receiver__queues='1')}"),
+            ("4 queues ÷ 2", f"{_total('goodput', receiver__queues='4')} / {_total('goodput', receiver__queues='2')}"),
+        ),
+        engines=("sim",),
+        needs=_MODEL,
+    ),
+    Claim(
+        "ring-size",
+        "E",
+        "a ring of 256 descriptors drops packets under bursts, one of 2,048 does not",
+        "packets dropped: some with 256, none with 2,048, at the same burst",
+        "256, then 2,048",
+        tuple((f"drops, {size}", _total("ring_drops", receiver__rx_ring=size)) for size in ("256", "2048")),
+        engines=("sim",),
+        needs=_MODEL,
+    ),
+    Claim(
+        "rps-spreads",
+        "E",
+        "RPS moves softirq work of a single queue over several cores",
+        "softirq share per CPU: one-sided, then spread; throughput unchanged",
+        "0.22 and 2.67 % of softirq time, then 1.10 and 1.28 %; 272.8 and 273.8 Mbit/s",
+        tuple((f"mask {mask}", _total("softirq_share_of_busiest_cpu", receiver__rps_cpus=mask)) for mask in ("0", "3")),
+        engines=("sim",),
+        needs="On a real kernel tests/kernel/test_hosts.py moves softirqs by a mask (docs/lab-hosts.md).",
+    ),
+    Claim(
+        "rfs-locality",
+        "E",
+        "RFS puts softirq on the consumer's core",
+        "fewer packets read on another processor than with RPS alone",
+        "",
+        tuple(
+            (name, _total("cross_cpu_reads_per_skb", receiver__rps_sock_flow_entries=entries))
+            for name, entries in (("RPS", "0"), ("RPS and RFS", "4096"))
+        ),
+        engines=("sim",),
+        needs=_MODEL,
+    ),
+    Claim(
+        "fifo-length",
+        "E",
+        "a longer FIFO has fewer tail drops, more delay and jitter; under sustained overload both drop",
+        "monotone curves",
+        engines=("sim",),
+        needs=_MODEL,
+    ),
+    Claim(
+        "timer-rule",
+        "F",
+        "the pacing timer's rule of 4.20 removed most of BBR's CPU cost for request and response",
+        "CPU per transaction: a timer per packet ÷ today's rule ≥ 1.05",
+        "about +10 % TCP_RR",
+        (
+            (
+                "1 B",
+                " / ".join(
+                    _total(
+                        "cpu_ns_per_request",
+                        sender__pacing_timer=rule,
+                        receiver__pacing_timer=rule,
+                        flow__0__request="1B",
+                    )
+                    for rule in ("every-packet", "when-needed")
+                ),
+            ),
+        ),
+        engines=("sim",),
+        limits="Costs are those of published figures, of machines that are not virtual; a VM's timers cost more.",
+        needs="This kernel has the new rule alone.",
+    ),
+    Claim(
+        "cpu-steal",
+        "F",
+        "BBR collapses when the VM's CPU is contended, CUBIC does not",
+        "goodput bbr1 ÷ cubic < 0.5 at 50 % steal in slices of ms",
+        "capped below 10 to 20 Mbit/s",
+        tuple((name, at(name, "goodput", sender__steal="50%")) for name in ("cubic", "bbr1", "bbr3")),
+        quick=_SHORT,
+        engines=("sim",),
+        needs="No hypervisor here takes time away when it is asked to.",
+    ),
+)
+"""In the order of the articles."""
