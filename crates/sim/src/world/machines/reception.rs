@@ -89,7 +89,7 @@ impl Ends {
             let segment = self.slab.take(handle, each);
             left -= each;
             let target = self.steer(cpu, to).unwrap_or(cpu);
-            if let Some(up) = self.into_backlog(cpu, target, to, segment) {
+            if let Some(up) = self.put_into_backlog(cpu, target, to, segment) {
                 self.raise(target, Job::Up(up));
             }
         }
@@ -146,7 +146,7 @@ impl Ends {
     }
 
     /// A packet for the backlog of a processor, unless that is full.
-    fn into_backlog(
+    fn put_into_backlog(
         &mut self,
         cpu: u32,
         target: u32,
@@ -301,7 +301,7 @@ impl Ends {
             for (to, segment) in ups.drain(..) {
                 // One that nothing is known of goes on here, through the backlog as the others.
                 let target = self.steer(cpu, to).unwrap_or(cpu);
-                if let Some(up) = self.into_backlog(cpu, target, to, segment) {
+                if let Some(up) = self.put_into_backlog(cpu, target, to, segment) {
                     let effect = Effect::Raise(target, Job::Up(up));
                     self.machines.coming.push(effect);
                 }
