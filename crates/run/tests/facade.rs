@@ -43,6 +43,7 @@ fn rows_that_are_taken_while_it_runs_are_those_of_a_run_that_keeps_them() {
     let text = TEXT
         .replace("\"2s\"", "\"10s\"")
         .replace("20Mbit/s", "200Mbit/s");
+    let text = format!("{text}\n[receiver]\ncosts = \"published\"\n");
     let scenario = parse(&text, "facade.toml", None).unwrap_or_else(|error| panic!("{error}"));
     for cell in [0, 1].map(|index| scenario.cell(index).expect("there are four")) {
         let whole = run(cell.clone(), 1).to_end(&mut |_, _| true);
@@ -51,14 +52,21 @@ fn rows_that_are_taken_while_it_runs_are_those_of_a_run_that_keeps_them() {
             samples: whole.samples,
             queue: whole.queue,
             events: whole.events,
+            cpu: whole.cpu,
+            host_costs: whole.host_costs,
         };
         let texts = |rows: &Rows| {
-            let tables = [csv(&rows.samples), csv(&rows.queue), csv(&rows.events)];
+            let tables = [
+                csv(&rows.samples),
+                csv(&rows.queue),
+                csv(&rows.events),
+                csv(&rows.cpu),
+            ];
             tables.map(|text| text.split_once('\n').expect("a head").1.to_owned())
         };
         // However many there are, from some on they are taken.
         for least in [0, 1, 100] {
-            let (mut taken, mut times) = ([const { String::new() }; 3], 0);
+            let (mut taken, mut times) = ([const { String::new() }; 4], 0);
             let mut add = |rows: &Rows| {
                 for (all, some) in taken.iter_mut().zip(texts(rows)) {
                     all.push_str(&some);
@@ -76,6 +84,8 @@ fn rows_that_are_taken_while_it_runs_are_those_of_a_run_that_keeps_them() {
                 samples: rest.samples,
                 queue: rest.queue,
                 events: rest.events,
+                cpu: rest.cpu,
+                host_costs: rest.host_costs,
             };
             add(&rest);
             assert_eq!(taken, texts(&whole));
