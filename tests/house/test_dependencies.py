@@ -31,6 +31,7 @@ ALLOWED: dict[str, set[str]] = {
         "knee-host",
         "knee-path",
         "knee-scenario",
+        "knee-segment",
         "knee-tables",
         "knee-tcp",
         "knee-transit",

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use knee_host::{Bill, Costs, Cpu, Rfs, Ring, Spent, Steal, Thread};
 use knee_path::pipe::Passing;
 use knee_scenario::{GroTable, Reception};
-use knee_tcp::segment::Segment;
+use knee_segment::Segment;
 use knee_units::rng::Stream;
 
 use crate::event::{EndpointId, Side};

@@ -3,7 +3,7 @@
 use super::output::if_set;
 use super::rtx::{FIN_SEG, PSH_SEG};
 use super::{Cx, Endpoint};
-use crate::segment::{ACK, FIN, PSH, SYN, SackBlocks, Segment};
+use knee_segment::{ACK, FIN, PSH, SYN, SackBlocks, Segment};
 
 impl Endpoint {
     /// Sends data as one skb, from `seq` on and in as many segments as it takes, which are `segs`: `seg_flags` are those of the last.

@@ -2,7 +2,7 @@
 
 use knee_units::Nanos;
 
-use crate::segment::Slab;
+use knee_segment::Slab;
 
 /// TCP_RTO_MAX
 pub const RTO_MAX_US: u64 = 120_000_000;
@@ -68,13 +68,13 @@ impl HostConf {
         // be offered in 16 bits.
         let mut space = settings.tcp_rmem_bytes[2];
         let mut wscale = 0;
-        while space > crate::segment::WINDOW_FIELD_MAX && wscale < 14 {
+        while space > knee_segment::WINDOW_FIELD_MAX && wscale < 14 {
             space >>= 1;
             wscale += 1;
         }
         let tick_ns = 1_000_000_000 / u64::from(settings.hz);
         HostConf {
-            mss_bytes: mtu_bytes - crate::segment::HEADER_BYTES,
+            mss_bytes: mtu_bytes - knee_segment::HEADER_BYTES,
             tick_ns,
             tick: Divisor::new(tick_ns),
             rto_max_jiffies: (RTO_MAX_US * 1_000).div_ceil(tick_ns),

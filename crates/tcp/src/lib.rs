@@ -63,7 +63,7 @@ use ecn::EcnState;
 use handshake::Handshake;
 pub use host::{Clock, Cx, HostConf, Pacing, Settings};
 use knee_cc::{ACK_STATE_ECHO, CaState, CcIn, CcOut, INFINITE_SSTHRESH, Instance, Op};
-pub use knee_segment as segment;
+
 use knee_units::rng::Stream;
 use nagle::Nagle;
 use pacer::Pacer;
@@ -390,7 +390,7 @@ impl Endpoint {
 mod tests {
     use super::testing::sender;
     use super::*;
-    use crate::segment::Slab;
+    use knee_segment::Slab;
 
     /// Its first draw is due after ten seconds.
     #[test]

@@ -5,7 +5,7 @@ use knee_path::packet::Ecn;
 
 use super::ecn::DataMark;
 use super::{Cx, Endpoint};
-use crate::segment::Segment;
+use knee_segment::Segment;
 
 /// Quick ACKs after a mark (tcp_enter_quickack_mode(sk, 2)).
 const QUICKACKS_ON_CE: u32 = 2;

@@ -6,8 +6,8 @@ mod reassembly;
 mod window;
 
 use super::{Cx, Endpoint, HostConf};
-use crate::segment::{FIN, PSH, SackBlocks, Segment};
 use ack_policy::{AckPolicy, Due, MAX_QUICKACKS};
+use knee_segment::{FIN, PSH, SackBlocks, Segment};
 use reassembly::Reassembly;
 use window::ReceiveWindow;
 

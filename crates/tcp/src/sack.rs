@@ -4,7 +4,7 @@ use super::input::AckFlags;
 use super::rate::RateSample;
 use super::scoreboard::Sacked;
 use super::{CaState, Cx, Endpoint};
-use crate::segment::Segment;
+use knee_segment::Segment;
 
 impl Endpoint {
     /// tcp_sacktag_write_queue()
@@ -101,7 +101,7 @@ mod tests {
     use super::super::testing::{MSS, segment, sender};
     use super::*;
     use crate::Clock;
-    use crate::segment::{SackBlocks, Slab};
+    use knee_segment::{SackBlocks, Slab};
 
     /// tcp_sacktag_write_queue(): after a timeout SACKs tell of reordering only while it may yet be undone.
     #[test]

@@ -420,16 +420,15 @@ impl<'a> Generator<'a> {
 
     fn add(&mut self, flow: &Flow, fd: OwnedFd) -> Result<(), KernelError> {
         let workload = &self.plan.cell.flows[flow.group].workload;
-        let apps = workload
-            .apps(flow.bytes)
-            .expect("programs have no flows here");
+        let apps = workload.apps(flow.bytes);
+        let apps = apps.expect("programs have no flows here");
         let app = match self.plan.side {
             Side::Sender => apps.sender,
             Side::Receiver => apps.receiver,
         };
         let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
         self.watch(&fd, flags | EpollFlags::EPOLLRDHUP, u64::from(flow.number))?;
-        // Where the path costs nothing, hosts are measured: then what a read costs counts.
+        // Nothing between: hosts are measured, and what a read costs counts.
         let copies = self.plan.cell.path.backend == Backend::Veth;
         let times_reads = workload.times_reads() && self.plan.side == Side::Receiver;
         let end = Connection::new(fd, app, copies, times_reads);
@@ -478,8 +477,8 @@ impl<'a> Generator<'a> {
         }
         let report = self.reports.entry(number).or_default();
         if self.plan.side == Side::Receiver {
-            let read_bytes = &progress.bytes_read;
-            read_bytes.fetch_add(turn.read_bytes, Ordering::Relaxed);
+            let read = &progress.bytes_read;
+            read.fetch_add(turn.read_bytes, Ordering::Relaxed);
             if let Some(at) = end.app.completed() {
                 Progress::note(&progress.completed_ns, at.0);
             }

@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 
 use knee_host::{Cost, Costs, Done, Next};
 use knee_scenario::Reception;
+use knee_segment::{FIN, SYN};
 use knee_tcp::Pacing;
-use knee_tcp::segment::{FIN, SYN};
 use knee_units::NEVER;
 use knee_units::rng::Stream;
 

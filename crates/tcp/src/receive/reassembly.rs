@@ -1,6 +1,6 @@
 //! Reassembly: what arrived in order, what arrived beyond a hole, and the SACK and DSACK blocks that report it.
 
-use crate::segment::SackBlocks;
+use knee_segment::SackBlocks;
 use knee_units::ranges::RangeSet;
 
 /// Blocks that the last ACK surely reported (TCP_SACK_BLOCKS_EXPECTED).

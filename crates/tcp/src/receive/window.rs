@@ -1,7 +1,7 @@
 //! The window that a receiver offers, and the buffer behind it with its autotuning.
 
-use crate::segment::{Segment, WINDOW_FIELD_MAX};
 use crate::{Cx, HostConf};
+use knee_segment::{Segment, WINDOW_FIELD_MAX};
 
 /// What a wire packet takes in the receive buffer: half a page and an sk_buff,
 /// as drivers that build skbs on page fragments account it.

@@ -3,7 +3,7 @@
 use knee_host::{Cost, hash, pick};
 use knee_path::pipe::Passing;
 use knee_scenario::{GroTable, Reception};
-use knee_tcp::segment::Segment;
+use knee_segment::Segment;
 
 use super::super::ends::Ends;
 use crate::event::{EndpointId, Side};
