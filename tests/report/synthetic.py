@@ -22,6 +22,9 @@ import pyarrow.parquet as pq
 
 RECORD = Path(__file__).resolve().parents[2] / "crates" / "tables" / "src"
 COLUMN = re.compile(r'^\s{8}(\w+): ([^,]+), "([^"]*)", "([^"]*)", "([^"]*)";', re.MULTILINE)
+#: A table that stands in another one's file.
+IN_FILE = {"stacks": "host_costs"}
+TABLES = ("flows", "samples", "queue", "events", "cpu", "host_costs")
 TYPES = {"i32": pa.int32(), "i64": pa.int64(), "f64": pa.float64(), "bool": pa.bool_(), "String": pa.string()}
 
 RATE_BITS_PER_SEC = 50e6
@@ -37,13 +40,14 @@ CHARACTER: dict[str, tuple[float, float, float, str]] = {
 
 @cache
 def schema(table: str) -> pa.Schema:
-    text = (RECORD / f"{table}.rs").read_text(encoding="utf-8")
+    text = (RECORD / f"{IN_FILE.get(table, table)}.rs").read_text(encoding="utf-8")
+    text = text[text.index(f'    "{table}" ') :].partition("\n    }\n")[0]
     fields = []
     for name, kind, unit, source, doc in COLUMN.findall(text):
         inner = re.sub(r"Option<(\w+)>", r"\1", kind.strip())
         metadata = {"unit": unit, "doc": doc, "source": source}
         fields.append(pa.field(name, TYPES.get(inner, pa.string()), metadata=metadata))
-    assert len(fields) > 5, table
+    assert len(fields) >= 5, table
     return pa.schema(fields)
 
 
@@ -75,15 +79,19 @@ def write_run(
     title: str = "Trans-Pacific transfer, 1.5 % loss",
     sampled: bool = True,
     constant: bool = False,
+    processors: int = 0,
+    engine: str = "sim",
 ) -> Path:
-    """Writes `run.json` and the five tables; `shared`: all algorithms in one cell, else one cell each; `constant`:
-    windows, rates, times and the queue never change."""
+    """Writes `run.json` and the tables; `shared`: all algorithms in one cell, else one cell each; `constant`:
+    windows, rates, times and the queue never change; `processors`: of the sender, whose work `cpu` and the tables of
+    costs have."""
     folder.mkdir(parents=True, exist_ok=True)
     axes = dict(axes or {})
     grid = list(itertools.product(*axes.values()))
     variants: list[Sequence[str]] = [tuple(algorithms)] if shared else [(name,) for name in algorithms]
     expects = ["bbr1.goodput / cubic.goodput >= 1.2"] if {"bbr1", "cubic"} <= set(algorithms) else []
-    cells, parts = [], {name: [] for name in ("flows", "samples", "queue", "events")}
+    tables = TABLES if engine == "sim" else (*TABLES, "stacks", "programs")
+    cells, parts = [], {name: [] for name in tables}
     for index, (point, variant) in enumerate(itertools.product(grid, variants)):
         labels = list(zip(axes, point, strict=True))
         if not shared:
@@ -114,8 +122,9 @@ def write_run(
             _cell(
                 parts, index, rep, variant, flows, seconds, interval_ms, workload, max(hardship, 0.1), sampled, constant
             )
-    for name, tables in parts.items():
-        table = pa.concat_tables(tables) if tables else table_of(name, {}, 0)
+            _hosts(parts, index, rep, seconds, processors, engine)
+    for name, found in parts.items():
+        table = pa.concat_tables(found) if found else table_of(name, {}, 0)
         pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
     pq.write_table(pa.table({"cell": [c["index"] for c in cells]}), folder / "runs.parquet")
     meta = {
@@ -125,7 +134,7 @@ def write_run(
         "file": "gallery/demo.toml",
         "seed": 1,
         "repeat": reps,
-        "engine": "sim",
+        "engine": engine,
         "versions": {"kneepoint": "0.1.0", "python": "3.11"},
         "host": {"kernel": "Linux 6.1.0", "machine": "x86_64", "cpu": "Some CPU", "cpus": 2},
         "command": "knee run gallery/demo.toml --out runs/demo",
@@ -231,6 +240,47 @@ def _cell(
         )  # fmt: skip
 
 
+def _hosts(parts: dict[str, list[pa.Table]], cell: int, rep: int, seconds: float, processors: int, engine: str) -> None:
+    """Processors that are busy by turns, the first most; costs of 1, 2, … ns for each byte of the link's rate."""
+    if not processors:
+        return
+    rows: list[dict[str, Any]] = []
+    for number in range(processors):
+        for t_us in range(100_000, int(seconds * 1e6) + 1, 100_000):
+            part = t_us // (number + 2)
+            spent = {"run_us": part, "user_us": part // 2, "system_us": part // 4, "softirq_us": part - 3 * part // 4}
+            name = f"sender/cpu{number}" if engine == "sim" else f"cpu{number}"
+            rows.append({"t_ns": t_us * 1000, "name": name, "steal_us": t_us // 10, **spent})
+    if engine == "kernel":
+        for name in ("sender/main", "link/main", "link/data"):
+            rows += [{"t_ns": int(t * 1e9), "name": name, "run_us": int(t * 2e5)} for t in (0.1, seconds)]
+    parts["cpu"].append(_of_rows("cpu", cell, rep, rows))
+    if engine == "sim":
+        classes = ("data_copy", "tcp_ip", "netdev", "skb", "scheduler")
+        costs = [
+            {
+                "host": "sender",
+                "counter": f"class_{name}_ns",
+                "value": int(k * RATE_BITS_PER_SEC / 8 * seconds),
+                "unit": "ns",
+            }
+            for k, name in enumerate(classes, 1)
+        ]
+        parts["host_costs"].append(_of_rows("host_costs", cell, rep, costs))
+    else:
+        stacks = [
+            ("sender;tcp_ack_[k]", "TCP/IP", 60), ("sender;syscall_[k]", "entry", 20), ("iperf3;main", "user", 20),
+            ("link;loop", "user", 500), ("data;tun_[k]", "netdev", 700),
+        ]  # fmt: skip
+        found = [dict(zip(("stack", "class", "samples"), one, strict=True)) for one in stacks]
+        parts["stacks"].append(_of_rows("stacks", cell, rep, found))
+
+
+def _of_rows(table: str, cell: int, rep: int, rows: list[dict[str, Any]]) -> pa.Table:
+    declared = schema(table)
+    return pa.Table.from_pylist([{"cell": cell, "rep": rep, **row} for row in rows], schema=declared)
+
+
 CASES: dict[str, dict[str, Any]] = {
     "one": {"algorithms": ("cubic",), "reps": 1},
     "two": {},
@@ -240,6 +290,8 @@ CASES: dict[str, dict[str, Any]] = {
     "transfer": {"workload": "transfer", "flows": 4},
     "request": {"workload": "request-response", "algorithms": ("cubic", "bbr1", "reno")},
     "shared": {"shared": True, "seconds": 30.0, "flows": 2},
+    "hosts": {"processors": 3, "reps": 2},
+    "measured": {"processors": 20, "reps": 2, "engine": "kernel", "axes": {"path.rtt": ("20ms", "100ms")}},
 }
 
 

@@ -21,6 +21,8 @@ UNITLESS = {"RTT", "loss", None}
 SHOWN_BY = {
     "axes": "matrix",
     "completion": "transfer",
+    "cpu": "hosts",
+    "host-costs": "hosts",
     "latency": "request",
     "shares": "shared",
     "sizes": "transfer",
@@ -82,7 +84,7 @@ def test_number_axes_carry_their_unit(figure, case):
     run = ReportRun.open(case(SHOWN_BY.get(figure.name, "two")))
     titles = quantitative_titles(export.spec(run, figure, data=False))
     said = [" ".join(title) if isinstance(title, list) else title for title in titles]
-    with_unit = [t for t in said if isinstance(t, str) and re.search(r"\((Mbit/s|ms|s|%|kB|segments)\)$", t)]
+    with_unit = [t for t in said if isinstance(t, str) and re.search(r"\((Mbit/s|ms|s|ns|%|kB|segments)\)$", t)]
     assert with_unit
     # An axis that some layer leaves to the others is given its title by them; no axis is given one without a unit.
     assert set(said) - set(with_unit) <= {"missing", None, *UNITLESS}
@@ -90,7 +92,7 @@ def test_number_axes_carry_their_unit(figure, case):
 
 @figures
 def test_a_run_without_flows_has_no_figures(figure, tmp_path):
-    folder = synthetic.write_run(tmp_path / "none", flows=0, sampled=False, reps=1)
+    folder = synthetic.write_run(tmp_path / "none", flows=0, sampled=False, reps=1, processors=2)
     assert not figure.applies(ReportRun.open(folder))
 
 

@@ -203,9 +203,7 @@ def test_a_thousand_flows_fit_and_the_page_says_which_it_left_out(tmp_path):
 def test_a_run_in_memory_is_reported_as_one_in_a_folder(case, pages):
     stored = kneepoint.open(case("two"))
     parts = {
-        (cell, rep): {
-            name: ReportRun.open(stored).table(name, cell=cell, rep=rep) for name in ("flows", "samples", "queue")
-        }
+        (cell, rep): {name: ReportRun.open(stored).table(name, cell=cell, rep=rep) for name in synthetic.TABLES}
         for cell in range(2)
         for rep in range(5)
     }

@@ -15,7 +15,12 @@ from .options import PATH, Whole, foreign, is_given, quiet_option
 
 @click.command("report", short_help="Write the report of a folder of tables, or one figure.")
 @click.argument("run", metavar="DIR", type=PATH)
-@click.option("--against", metavar="DIR", type=PATH, help="Of a profile: lay this other profile beside it.")
+@click.option(
+    "--against",
+    metavar="DIR",
+    type=PATH,
+    help="Of a profile: lay this other profile beside it. Of a run: the same scenario by the other engine.",
+)
 @click.option("--out", metavar="FILE", type=PATH, help="By default DIR/report.html or DIR/FIGURE.FORMAT.")
 @click.option("--figure", metavar="NAME", help="Write only this figure.")
 @click.option(
@@ -56,9 +61,7 @@ def command(
             raise click.UsageError(f"--figure, --condition: {run} is a profile, whose page has one figure.")
         _profile_report(run, against, out, quiet)
         return 0
-    if against is not None:
-        raise click.UsageError(f"--against: got {against}; expected none, because {run} is no profile.")
-    write(run, out, figure, format, condition, quiet=quiet)
+    write(run, out, figure, format, condition, quiet=quiet, against=against)
     return 0
 
 
@@ -70,13 +73,16 @@ def write(
     condition: int | None = None,
     tell: Callable[[str], None] = say.line,
     quiet: bool = False,
+    against: Path | None = None,
 ) -> None:
-    """Writes the report, or one figure of it, and says where."""
+    """Writes the report, or one figure of it, and says where; `against`: a run by the other engine to lay beside it."""
     from kneepoint import pages
     from kneepoint.live import trace
     from kneepoint.runs.progress import Phase
 
     is_trace = trace.is_trace(run)
+    if against is not None and not (run / "run.json").is_file():
+        raise UsageError(f"--against: got {against}; expected none, because {run} is neither a run nor a profile.")
     if condition is not None and not (run / "run.json").is_file() and run.is_dir():
         raise UsageError(f"--condition: got {condition}; expected none, because {run} is no run, which alone has some.")
     if is_trace and figure in (None, "trace"):
@@ -90,12 +96,12 @@ def write(
             )
         target = out or run / "report.html"
         with Phase("Writing the report", quiet=quiet):
-            pages.write(run, target)
+            pages.write(run, target, against=against)
         tell(f"Report: {target}")
     else:
         target = out or run / f"{figure}.{format}"
         with Phase("Drawing the figure", quiet=quiet):
-            pages.save(run, figure, target, condition=condition or 0)
+            pages.save(run, figure, target, condition=condition or 0, against=against)
         tell(f"Figure: {target}")
 
 

@@ -84,14 +84,14 @@ def chart(run: Any, name: str, *, condition: int = 0) -> Any:
     return alt.Chart.from_dict(spec(opened(run), find(name), condition=condition))
 
 
-def save(run: Any, name: str, path: Path, *, condition: int = 0) -> Path:
+def save(run: Any, name: str, path: Path, *, condition: int = 0, against: Any = None) -> Path:
     import vl_convert
 
     figure = find(name)
     ending = path.suffix.lower()
     if ending not in (".svg", ".png"):
         raise UsageError(f"{path}: got the ending {ending or 'of no kind'!r}; expected .svg or .png.")
-    found = spec(opened(run), figure, condition=condition)
+    found = spec(opened(run, against), figure, condition=condition)
     if ending == ".svg":
         content = vl_convert.vegalite_to_svg(found).encode("utf-8")
     else:

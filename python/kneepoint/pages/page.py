@@ -16,8 +16,8 @@ from .sources import SAMPLES
 BYTES_AT_MOST = 3_000_000
 
 
-def write(source: Any, out: Path) -> Path:
-    found = opened(source)
+def write(source: Any, out: Path, against: Any = None) -> Path:
+    found = opened(source, against)
     text = dataset_page.render(found) if isinstance(found, Observed) else render(found)
     export.write_file(out, text.encode("utf-8"))
     return out
@@ -43,6 +43,7 @@ def render(run: ReportRun) -> str:
         heads=heads,
         rows=rows,
         figures=shown,
+        first_timed=next((figure.name for figure in shown if hasattr(figure, "data")), ""),
         captions={figure.name: caption(run, figure) for figure in shown},
         described=described,
         settings=settings,
@@ -54,7 +55,8 @@ def render(run: ReportRun) -> str:
 
 def payload(run: ReportRun, shown: list[Any]) -> dict[str, Any]:
     """What `page.js` draws: specifications, one copy of each data set, the looks of light and dark."""
-    specs, shared, conditions = [], {}, []
+    specs, shared = [], {}
+    timed = [figure for figure in shown if hasattr(figure, "data")]
     for figure in shown:
         laid_out = {}
         for layout in theme.LAYOUTS:
@@ -63,9 +65,10 @@ def payload(run: ReportRun, shown: list[Any]) -> dict[str, Any]:
             shared.update(found.pop("datasets", {}))
             laid_out[layout.name] = found
         specs.append({"name": figure.name, "specs": laid_out, "timed": hasattr(figure, "data")})
-        if hasattr(figure, "data"):
-            for condition in run.conditions:
-                conditions.append({"label": condition.label, "sets": packed(figure.data(run, condition))})
+    conditions = []
+    for condition in run.conditions if timed else ():
+        sets = {name: blocks for figure in timed for name, blocks in figure.data(run, condition).items()}
+        conditions.append({"label": condition.label, "sets": packed(sets)})
     return {
         "specs": specs,
         "shared": shared,
@@ -77,6 +80,8 @@ def payload(run: ReportRun, shown: list[Any]) -> dict[str, Any]:
 
 def caption(run: ReportRun, figure: Any) -> str:
     words = str(figure.summary)
+    if hasattr(figure, "words"):
+        words = f"{words} {figure.words(run)}".rstrip()
     if figure.name != "timeseries":
         return words
     if run.repetitions > 1:

@@ -86,6 +86,8 @@ class ReportRun:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.meta = run.meta
+        self.beside: ReportRun | None = None
+        """The same scenario by the other engine, which some figures show beside this run."""
 
     @classmethod
     def open(cls, run: Any) -> ReportRun:

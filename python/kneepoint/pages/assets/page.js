@@ -150,7 +150,7 @@
   function controls() {
     const form = document.getElementById("controls");
     if (!form || !page.conditions.length) return;
-    const redraw = () => draw(page.specs.find((entry) => entry.timed));
+    const redraw = () => page.specs.filter((entry) => entry.timed).forEach(draw);
     form.addEventListener("submit", (event) => event.preventDefault());
     if (page.conditions.length > 1) {
       choice(form, "Condition", page.conditions.map((c, k) => [k, c.label]), (value) => {

@@ -2,14 +2,14 @@
 
 A figure module has `name`, `title`, `summary`, `applies(run)` and `chart(run, layout)`, where the layout says how wide
 the drawing is and what has room in it; it may have `data(run, condition)`, the named data sets of a chart that is drawn
-for one condition at a time.
+for one condition at a time, and `words(run)`, what its caption says of this run beyond the summary.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import axes, completion, delay_goodput, goodput, latency, limits, shares, sizes, timeseries
+from . import axes, completion, cpu, delay_goodput, goodput, host_costs, latency, limits, shares, sizes, timeseries
 
 if TYPE_CHECKING:
     from kneepoint.pages.run import ReportRun
@@ -23,7 +23,9 @@ FIGURES = (
     completion,
     sizes,
     latency,
+    host_costs,
     timeseries,
+    cpu,
 )
 
 OVER_TIME = (timeseries,)
