@@ -38,8 +38,10 @@ def test_a_run_prints_its_table_first_and_writes_its_folder(call: Call, small: P
     assert "3 of" in ended.err or "6 of 6 repetitions done" in ended.err
     folder = tmp_path / "runs" / "small-1"
     assert sorted(file.name for file in folder.iterdir()) == [
+        "cpu.parquet",
         "events.parquet",
         "flows.parquet",
+        "host_costs.parquet",
         "queue.parquet",
         "run.json",
         "runs.parquet",
@@ -257,7 +259,8 @@ def test_lists_say_what_there_is(call: Call) -> None:
 
 def test_csv_has_every_table_with_units_in_its_names(call: Call, small_run: Path, tmp_path: Path) -> None:
     assert call("export", small_run, "--format", "csv", "--out", "csv").code == 0
-    assert sorted(file.stem for file in (tmp_path / "csv").iterdir()) == ["events", "flows", "queue", "runs", "samples"]
+    tables = ["cpu", "events", "flows", "host_costs", "queue", "runs", "samples"]
+    assert sorted(file.stem for file in (tmp_path / "csv").iterdir()) == tables
     with (tmp_path / "csv" / "flows.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 6
