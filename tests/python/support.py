@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from kneepoint import _core
 from kneepoint.datasets.table import Table
+from kneepoint.runs.tables import of_engine
 
 SMALL = """\
 title = "Small"
@@ -125,8 +126,8 @@ def knee(*words: str | Path, cwd: Path) -> Ended:
 
 
 def tables_of(folder: Path) -> dict[str, bytes]:
-    """The bytes of a run's five tables."""
-    return {name: (folder / f"{name}.parquet").read_bytes() for name in ("runs", "flows", "samples", "queue", "events")}
+    """The bytes of a simulated run's tables."""
+    return {name: (folder / f"{name}.parquet").read_bytes() for name in of_engine("sim")}
 
 
 def tables_by_one_process(scenario: str, folder: Path) -> dict[str, bytes]:

@@ -50,7 +50,8 @@ def recorded(call: Call, tmp_path: Path) -> Path:
 def test_a_run_says_what_it_is_and_where_it_comes_from(small_run: Path) -> None:
     found = Dataset(small_run)
     host = provenance.host()
-    assert (found.kind, found.tables) == ("run", ("events", "flows", "queue", "runs", "samples"))
+    tables = ("cpu", "events", "flows", "host_costs", "queue", "runs", "samples")
+    assert (found.kind, found.tables) == ("run", tables)
     told = found.provenance
     assert (told.host, told.boot_id, told.kernel) == (host["name"], host["boot_id"], host["kernel"])
     assert told.version == _core.version() and told.began is not None

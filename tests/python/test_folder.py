@@ -31,13 +31,13 @@ META = {
 
 
 def part(key: tuple[int, int], rows: int = 3, event: str = "open") -> dict[str, pa.Table]:
-    """Four small tables, one of them with a dictionary that differs between parts."""
+    """Six small tables, one of them with a dictionary that differs between parts."""
     field = pa.field("value", pa.int64(), metadata={"unit": "us", "doc": "d", "source": "s"})
     schema = pa.schema([field], metadata={"repetition": json.dumps({"data_packets": key[0] * 10 + key[1]})})
     table = pa.table({"value": [key[0] * 100 + key[1]] * rows}, schema=schema)
     flows = table.append_column("flow", pa.array(range(rows), pa.int32()))
     events = pa.table({"event": pa.array([event] * rows).dictionary_encode()})
-    return {"flows": flows, "samples": table, "queue": table, "events": events}
+    return {"flows": flows, "samples": table, "queue": table, "events": events, "cpu": table, "host_costs": table}
 
 
 def test_parts_are_merged_in_the_order_of_the_matrix(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def _bad_expectation(rng: random.Random, text: str) -> str:
 
 
 def _zero(rng: random.Random, text: str) -> str:
-    before, found, after = _line(rng, text, r'^((?:duration|rate|rtt) *= *")\d+')
+    before, found, after = _line(rng, text, r'^((?:duration|rate) *= *")\d+')
     return before + found[1] + "0" + after
 
 

@@ -11,12 +11,13 @@ from kneepoint.runs.summary import summarise
 from support import cell, flow, flows
 
 SHARE = "softirq_share_of_busiest_cpu"
+OTHERS = dict.fromkeys(("run_us", "user_us", "system_us"), 0)
 
 
 def of_run(softirq_us: Mapping[str, list[int | None]], warmup_ns: int) -> float | None:
     """The share in a run whose processors had these counters after 1, 2, 3 … s."""
     rows = [
-        {"cell": 0, "rep": 0, "t_ns": (n + 1) * 10**9, "name": name, "softirq_us": us}
+        {"cell": 0, "rep": 0, "t_ns": (n + 1) * 10**9, "name": name, **OTHERS, "softirq_us": us}
         for name, values in softirq_us.items()
         for n, us in enumerate(values)
     ]

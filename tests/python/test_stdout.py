@@ -44,6 +44,7 @@ VERBS: dict[str, list[str]] = {
     "unload": ["unload", "reno"],
     "trace": ["trace", "--qdisc", "-q"],
     "profile": ["profile", "--no-bpf", "--no-softnet", "--for", "100ms", "--out", "OUT", "-q"],
+    "calibrate": ["calibrate", "--out", "OUT.toml", "-q"],
     "conform": ["conform", "--out", "OUT", "-q"],
 }
 """A command of each verb that prints."""
@@ -66,6 +67,8 @@ INSTEAD = {
     "unload": "from kneepoint import _core; _core.unload = lambda name: []",
     "trace": "from kneepoint.live import qdiscs; "
     "qdiscs.qdiscs = lambda **_: qdiscs.QdiscTrace([], 0, {'not_measured': 'so', 'programs': []}, 1.0)",
+    "calibrate": "from kneepoint.calibration import calibrate; "
+    "calibrate.calibrate = lambda *_, **__: calibrate.Calibration({}, [], [], 2, 1.0, 0.0)",
     "conform": "from kneepoint.conformance import conform, overlay; "
     "conform.run = conform.compare = conform.verdicts = overlay.write = lambda *_, **__: []",
 }

@@ -38,7 +38,7 @@ CLAIMS: tuple[Claim, ...] = (
             for count in ("8", "100")
             for name in ("cubic", "bbr1")
         ),
-        quick=MappingProxyType({"repeat": "2"}),
+        quick=_SHORT,
         engines=("sim",),
         limits=_VIRTUAL,
         needs=_OLD_TIMER,
@@ -54,7 +54,7 @@ CLAIMS: tuple[Claim, ...] = (
             for name in ("cubic", "bbr1")
             for what, metric in (("user", "cpu_user_share"), ("softirq", "cpu_softirq_share"))
         ),
-        quick=MappingProxyType({"repeat": "2"}),
+        quick=_SHORT,
         engines=("sim",),
         limits=_VIRTUAL,
         needs=_OLD_TIMER,
