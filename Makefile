@@ -72,8 +72,8 @@ test-python: $(VENV)/.dev ## tests of the front, the report, the house and the k
 	KNEEPOINT_SKIPS=$(SKIPS) $(BIN)/pytest -q -n auto --durations 10 $(PROCESSOR_TESTS)
 	KNEEPOINT_SKIPS=$(SKIPS) $(BIN)/pytest -q $(REAL_TIME) --durations 10 tests/kernel $(PROCESSOR_TESTS:%=--ignore %)
 
-# Tests that keep a processor busy and have no clock.
-PROCESSOR_TESTS := tests/house tests/mutants tests/native tests/python tests/report tests/kernel/test_ops.py
+# Tests that keep a processor busy and have no clock, and those of what a machine has in its first network namespace alone.
+PROCESSOR_TESTS := tests/house tests/mutants tests/native tests/python tests/report tests/kernel/test_ops.py tests/kernel/test_flow_table.py
 
 .PHONY: equality
 equality: $(VENV)/.dev ## a million random op sequences per algorithm, host against BPF bytecode (root)

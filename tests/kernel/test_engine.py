@@ -224,7 +224,8 @@ def test_the_demo_runs_on_both_engines_and_fills_the_same_tables(user: User) -> 
     for name in tables.of_engine("sim"):
         own, common = kernel.table(name), sim.table(name)
         assert own.columns[: len(common.columns)] == common.columns, name
-        assert len(own) > 0 or name == "events", name
+        # What hosts spend is measured and simulated where it is asked for.
+        assert len(own) > 0 or name in {"events", "host_costs"}, name
     assert len(kernel.links) == 2 * 3 * repeat
     assert {row["name"] for row in kernel.cpu.arrow().to_pylist()} >= {"cpu0"}
     # Three algorithms that fill a link without loss: what it carries is its rate less the headers, on both engines.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -180,11 +178,6 @@ def test_an_ordinary_user_joins_hosts_and_polls_them_but_does_not_steer(tmp_path
     assert ran.returncode == 2
     assert "rps_cpus = 1 is asked for; this kernel does not let a lab's device have it" in ran.stderr
     assert "Run as root, or leave it out." in ran.stderr
-    ran = as_ordinary_user(
-        tmp_path / "remembered", f"{HEAD}[receiver]\nrps_sock_flow_entries = 64\n{flow}", "--allow-host-settings"
-    )
-    assert ran.returncode == 2
-    assert "cannot set net.core.rps_sock_flow_entries to 64: only root may; run as root." in ran.stderr
 
 
 def test_the_user_space_link_can_be_without_rate_and_length(tmp_path: Path) -> None:
@@ -192,55 +185,6 @@ def test_the_user_space_link_can_be_without_rate_and_length(tmp_path: Path) -> N
     (flow,) = flows(found)
     assert flow["min_rtt_us"] < 1_000 and flow["goodput_bits_per_sec"] > 1e9
     assert {row["backend"] for row in found.links.arrow().to_pylist()} == {"user"}
-
-
-FLOW_TABLE = Path("/proc/sys/net/core/rps_sock_flow_entries")
-
-
-@pytest.fixture
-def flow_table() -> Iterator[None]:
-    """The machine's table of RFS can be set, and is as it was in the end."""
-    probes.need_root("setting what the machine has")
-    if not FLOW_TABLE.exists():
-        pytest.skip("this kernel has no RFS (CONFIG_RFS_ACCEL, CONFIG_RPS)")
-    was = FLOW_TABLE.read_text()
-    yield
-    assert FLOW_TABLE.read_text() == was
-
-
-FLOWS_REMEMBERED = f"""\
-{HEAD}[receiver]
-rps_sock_flow_entries = 4096
-[[flow]]
-algorithm = "cubic"
-"""
-
-
-@pytest.mark.usefixtures("flow_table")
-def test_a_setting_of_the_machine_is_held_for_the_run_and_told(tmp_path: Path) -> None:
-    before = int(FLOW_TABLE.read_text())
-    found = run(tmp_path, FLOWS_REMEMBERED, "--allow-host-settings")
-    (lab,) = found.meta["labs"]
-    assert lab["host_settings"] == {"net.core.rps_sock_flow_entries": {"was": before, "set": 4096}}
-    assert lab["receiver"]["nic"] == {"queues/rx-0/rps_flow_cnt": "4096"}
-    assert lab["sender"]["nic"] == {}
-
-
-@pytest.mark.usefixtures("flow_table")
-def test_a_setting_of_the_machine_is_put_back_when_the_run_is_killed(tmp_path: Path) -> None:
-    probes.need_lab()
-    before = FLOW_TABLE.read_text()
-    (tmp_path / "s.toml").write_text(FLOWS_REMEMBERED.replace("2s", "60s"))
-    command = [*KNEE, "run", "s.toml", "--engine", "kernel", "--quiet", "--allow-host-settings"]
-    with subprocess.Popen([*command, "--out", "first"], cwd=tmp_path) as front:
-        until(lambda: FLOW_TABLE.read_text() != before)
-        second = subprocess.run(
-            [*command, "--out", "second"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-        )
-        assert second.returncode == 2
-        front.kill()
-    assert "another run holds it" in second.stderr
-    until(lambda: FLOW_TABLE.read_text() == before)
 
 
 def flows(run: Run, cell: int = 0) -> list[dict[str, Any]]:
@@ -312,11 +256,3 @@ def test_a_program_that_is_missing_is_told_with_the_package_that_has_it(tmp_path
     ran = tried(tmp_path, text)
     assert ran.returncode == 2
     assert '"/nowhere/netperf" is not installed, or not in PATH (Debian: netperf, in non-free)' in ran.stderr
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Waits for that, at most 20 s."""
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come"
-        time.sleep(0.01)
