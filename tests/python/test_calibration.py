@@ -1,0 +1,91 @@
+"""A calibration without its measurement: rounds evened out, costs fitted, what a busy machine is told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import kneepoint
+from kneepoint.calibration import profile
+from kneepoint.calibration.calibrate import Checked, refuse_busy
+from kneepoint.calibration.fit import Cost, Measured, even_out, fit
+from kneepoint.calibration.measuring import Predicted
+from kneepoint.calibration.micro import CALIBRATED, HELD_BACK, Micro, requests
+from kneepoint.errors import EngineError
+
+COUNTS = {"a": {"send_ns": 2.0, "copy_ns": 10.0}, "b": {"send_ns": 2.0, "copy_ns": 1_000.0}}
+"""How often two runs do two operations."""
+
+
+def micro(name: str) -> Micro:
+    return Micro(name, "cubic", "", "request")
+
+
+def predict(of: Micro, costs: Mapping[str, float]) -> Predicted:
+    spent = {name: count * costs[name] for name, count in COUNTS[of.name].items()}
+    return Predicted(sum(spent.values()), spent)
+
+
+def test_what_a_round_was_slower_as_a_whole_is_taken_off() -> None:
+    true = {"a": 100.0, "b": 2_000.0, "c": 30.0}
+    rounds = [{name: ns * slower for name, ns in true.items()} for slower in (1.0, 1.3, 0.8)]
+    for name, logs in even_out(rounds).items():
+        assert [math.exp(log) for log in logs] == pytest.approx([true[name]] * 3)
+
+
+def test_costs_are_found_that_the_runs_tell_apart() -> None:
+    true = {"send_ns": 700.0, "copy_ns": 0.5}
+    runs = [Measured(micro(name), math.log(predict(micro(name), true).ns), 0.001) for name in COUNTS]
+    found = fit(runs, {"send_ns": 400.0, "copy_ns": 1.0, "none_ns": 0.0}, predict)
+    for name, ns in true.items():
+        assert found[name].ns == pytest.approx(ns, rel=0.05)
+        assert found[name].low < ns < found[name].high and found[name].told > 0.8
+    assert found["none_ns"] == Cost(0.0, 0.0, 0.0, 0.0)
+
+
+def test_an_operation_that_no_run_does_keeps_its_cost_and_nothing_is_told_of_it() -> None:
+    def with_another(of: Micro, costs: Mapping[str, float]) -> Predicted:
+        found = predict(of, costs)
+        return Predicted(found.ns, {**found.by_operation, "fq_ns": 0.0})
+
+    runs = [Measured(micro(name), math.log(1_500.0), 0.01) for name in COUNTS]
+    found = fit(runs, {"send_ns": 400.0, "copy_ns": 1.0, "fq_ns": 80.0}, with_another)["fq_ns"]
+    assert found.ns == pytest.approx(80.0) and found.told == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_single_round_is_refused_as_nothing_says_how_far_rounds_are_apart() -> None:
+    with pytest.raises(EngineError, match="got one round; expected two or more"):
+        fit([Measured(micro("a"), 5.0, math.inf)], {"send_ns": 1.0, "copy_ns": 1.0}, predict)
+
+
+def test_an_error_within_the_measurements_interval_is_none_beyond_it() -> None:
+    measured = Measured(micro("a"), math.log(100.0), 0.05)
+    low, high = measured.interval
+    assert Checked(measured, (low + high) / 2).beyond == 0.0
+    assert Checked(measured, high + 10).beyond == pytest.approx(0.1)
+    assert Checked(measured, 120.0).error == pytest.approx(0.2)
+
+
+def test_a_busy_machine_is_refused_unless_it_is_asked_for() -> None:
+    refuse_busy(0.05, anyway=False)
+    refuse_busy(0.5, anyway=True)
+    with pytest.raises(EngineError, match="busy for 50% of the time; expected 10% at most"):
+        refuse_busy(0.5, anyway=False)
+
+
+def test_no_run_that_is_held_back_is_fitted_to() -> None:
+    assert not {one.text() for one in CALIBRATED} & {one.text() for one in HELD_BACK}
+
+
+def test_a_written_profile_is_one_that_scenarios_can_name(tmp_path: Path) -> None:
+    costs = {name: Cost(ns, ns / 2, ns * 2, 0.5) for name, ns in profile.shipped("published").items() if ns}
+    costs |= {name: Cost(0.0, 0.0, 0.0, 0.0) for name in profile.shipped("published") if name not in costs}
+    text = profile.written(costs, title='a "host"\n[costs]', kernel="6.18", machine="m", how="by a test")
+    profile.keep(tmp_path / "host.toml", text)
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(requests(64).text(costs="file host.toml"))
+    (flow,) = kneepoint.run(scenario).flows.arrow().to_pylist()
+    assert flow["requests"] > 1_000
