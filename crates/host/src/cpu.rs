@@ -87,9 +87,6 @@ pub struct Cpu<J> {
     other: Option<Thread>,
     steal: Option<Steal>,
     pub spent: Spent,
-    /// Times ksoftirqd was needed.
-    pub overloads: u64,
-    pub switches: u64,
 }
 
 impl<J> Cpu<J> {
@@ -108,8 +105,6 @@ impl<J> Cpu<J> {
             other: busy.then(Thread::default),
             steal,
             spent: Spent::default(),
-            overloads: 0,
-            switches: 0,
         }
     }
 
@@ -208,8 +203,7 @@ impl<J> Cpu<J> {
                 OTHER => self.spent.other_ns -= left_ns,
                 _ => threads[number as usize].left_ns = left_ns,
             }
-        }
-        if self.until_ns <= now_ns && !matches!(self.runs, Runs::Nothing | Runs::Elsewhere) {
+        } else if !matches!(self.runs, Runs::Nothing | Runs::Elsewhere) {
             return Next::Busy;
         }
         self.runs = Runs::Nothing;
@@ -232,7 +226,6 @@ impl<J> Cpu<J> {
             let since_ns = *self.softirqs_since_ns.get_or_insert(now_ns);
             let waits = !self.runnable.is_empty() || self.other.is_some();
             if self.ksoftirqd.is_none() && waits && now_ns - since_ns >= MAX_SOFTIRQ_NS {
-                self.overloads += 1;
                 let ran_ns = self.least_ran_ns(threads).unwrap_or(0);
                 self.ksoftirqd = Some(Thread {
                     ran_ns,
@@ -278,7 +271,6 @@ impl<J> Cpu<J> {
     fn switch_to(&mut self, thread: u32) -> bool {
         let switches = self.last != Some(thread);
         if switches {
-            self.switches += 1;
             self.stint_ns = 0;
         }
         self.last = Some(thread);

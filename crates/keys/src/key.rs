@@ -106,7 +106,7 @@ pub enum Kind {
     },
     Choice(&'static [u64]),
     Flag,
-    /// Processors in a list, of which `any` stands for all.
+    /// A list of processors; `any` means all of them.
     CpuList,
     /// Processors in a mask, in hexadecimal.
     CpuMask,

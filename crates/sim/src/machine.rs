@@ -15,7 +15,7 @@ use crate::event::{EndpointId, Side};
 pub enum Qdisc {
     /// noqueue, as of a veth.
     None,
-    /// pfifo_fast and the like.
+    /// pfifo_fast, or another simple queue.
     Fifo,
     Fq {
         /// Does a flow with nothing queued pass its tree by (Linux 6.7)?

@@ -30,16 +30,15 @@ def on_kernel(micro: Micro) -> float:
 
 @dataclass(frozen=True)
 class Predicted:
-    """What the model says. `ns`: as measured; `by_operation`: of that, by the name of a cost; `by_class`."""
+    """What the model says. `ns`: as measured; `by_operation`: of that, by the name of a cost."""
 
     ns: float
     by_operation: Mapping[str, float]
-    by_class: Mapping[str, float]
 
 
-def in_model(micro: Micro, profile: Path, pacing: str = "internal") -> Predicted:
+def in_model(micro: Micro, profile: Path) -> Predicted:
     """ns by the model with a profile."""
-    text = micro.text(costs=f"file {profile.name}", pacing=pacing)
+    text = micro.text(costs=f"file {profile.name}")
     run = api.run_text(text, str(profile.parent / "calibration.toml"), out=None)
     per_sec = _units_per_sec(run, micro)
     window = run.meta["cells"][0]
@@ -50,9 +49,8 @@ def in_model(micro: Micro, profile: Path, pacing: str = "internal") -> Predicted
     from kneepoint import _core
 
     names = [cost["name"] for cost in _core.costs()]
-    classes = {name: value for name, value in counters.items() if name.startswith("class_")}
     ns = 1e9 / per_sec if micro.elapsed else counters["cpu_ns"]
-    return Predicted(ns, {name: counters[name] for name in names}, classes)
+    return Predicted(ns, {name: counters[name] for name in names})
 
 
 def _units_per_sec(run: Run, micro: Micro) -> float:

@@ -24,7 +24,7 @@ class Micro:
     cpus: str = "one"
     elapsed: bool = False
 
-    def text(self, costs: str = "none", pacing: str = "internal") -> str:
+    def text(self, costs: str = "none") -> str:
         """Its scenario; `costs`: the profile of the simulator's hosts."""
         sender, receiver = ("0", "0") if self.cpus == "one" else ("0", "1")
         return "\n".join(
@@ -40,7 +40,6 @@ class Micro:
                 'rtt = "0s"',
                 'super_packets = "keep"',
                 *_host("sender", sender, costs),
-                f'pacing = "{pacing}"',
                 *_host("receiver", receiver, costs),
                 "[[flow]]",
                 f'algorithm = "{self.algorithm}"',

@@ -1,4 +1,4 @@
-"""How long a command measures: a length of time, or until it is told to end."""
+"""How long a command measures: for a given time, or until Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 

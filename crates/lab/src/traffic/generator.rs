@@ -224,7 +224,7 @@ impl<'a> Generator<'a> {
         Ok(generator)
     }
 
-    /// Until it is told to stop; what became of its ends.
+    /// Runs until it is told to stop. Returns what became of its ends.
     fn run(mut self) -> Result<HashMap<u32, EndReport>, KernelError> {
         self.serve_all()?;
         for (number, end) in self.ends {

@@ -255,7 +255,7 @@ fn named(symbolizer: &Symbolizer, source: &Source<'_>, addresses: &[u64]) -> Vec
 
 /// The software clock of a processor, which ticks on every machine, without hardware counters.
 fn open_clock(processor: u32, hz: u64) -> io::Result<OwnedFd> {
-    // SAFETY: integers, of which 0 is a value.
+    // SAFETY: every field is an integer, and 0 is a valid one.
     let mut event: libbpf_sys::perf_event_attr = unsafe { mem::zeroed() };
     event.type_ = libbpf_sys::PERF_TYPE_SOFTWARE;
     event.size = size_of_val(&event) as u32;

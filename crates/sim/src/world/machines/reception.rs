@@ -10,8 +10,9 @@ use crate::event::{EndpointId, Side};
 use crate::gro::Batch;
 use crate::machine::{Came, Effect, Job, NAPI_WEIGHT, Up};
 
-/// GRO's hash has so many lists (GRO_HASH_BUCKETS), and one holds so many packets (MAX_GRO_SKBS).
+/// Lists of GRO's hash: GRO_HASH_BUCKETS.
 const GRO_LISTS: u32 = 8;
+/// Packets that one list holds at most: MAX_GRO_SKBS.
 const GRO_HELD_MAX: usize = 8;
 /// The tick of a clock of 1,000 Hz, with which GRO holds packets from poll to poll.
 const GRO_KEEPS_TICK_NS: u64 = 1_000_000;
@@ -21,10 +22,8 @@ impl Ends {
     pub(in crate::world) fn reach_machine(&mut self, side: Side, packets: &[Passing<()>]) {
         let host = self.flows[packets[0].flow as usize].hosts[side as usize];
         let machine = self.machines.of_host[side as usize][host as usize];
-        let queues = self.queues_of(side);
-        let first_queue = self.machines.list[machine as usize].first_queue[side as usize];
         for &passing in packets {
-            let queue = first_queue + pick(hash(passing.flow), queues);
+            let queue = self.queue_of(machine, side, passing.flow);
             let Some(passing) = self.fit(side, queue, passing) else {
                 continue;
             };
@@ -40,9 +39,12 @@ impl Ends {
         }
     }
 
-    fn queues_of(&self, side: Side) -> u32 {
+    /// The queue of a machine that a connection's packets for that side come to (RSS).
+    fn queue_of(&self, machine: u32, side: Side, flow: u32) -> u32 {
         let conf = &self.types[side as usize].machine;
-        conf.as_ref().map_or(1, |conf| conf.queues)
+        let queues = conf.as_ref().map_or(1, |conf| conf.queues);
+        let first_queue = self.machines.list[machine as usize].first_queue[side as usize];
+        first_queue + pick(hash(flow), queues)
     }
 
     /// The packets for which the queue has descriptors; the others are lost.
@@ -98,9 +100,7 @@ impl Ends {
     /// With GRO a veth has a ring and a NAPI, which the sending processor polls.
     fn cross_to_ring(&mut self, cpu: u32, to: EndpointId, handle: u32, pkts: u32) {
         let machine = self.machines.of_cpu[cpu as usize];
-        let queues = self.queues_of(to.side());
-        let first_queue = self.machines.list[machine as usize].first_queue[to.side() as usize];
-        let queue = first_queue + pick(hash(to.flow()), queues);
+        let queue = self.queue_of(machine, to.side(), to.flow());
         let passing = Passing {
             flow: to.flow(),
             handle,
@@ -193,16 +193,13 @@ impl Ends {
         counts.napi_polls += 1;
         counts.napi_packets += u64::from(pkts);
         counts.napi_budget_ends += u64::from(pkts == NAPI_WEIGHT);
-        counts.interrupts += match reception {
+        let served = match reception {
             Reception::Napi => interrupts.into(),
             Reception::Interrupts => pkts.into(),
             Reception::BusyPoll => 0,
         };
-        match reception {
-            Reception::Napi => self.charge(cpu, Cost::Interrupt, interrupts.into()),
-            Reception::Interrupts => self.charge(cpu, Cost::Interrupt, pkts.into()),
-            Reception::BusyPoll => {}
-        }
+        counts.interrupts += served;
+        self.charge(cpu, Cost::Interrupt, served);
         if reception != Reception::BusyPoll {
             self.charge(cpu, Cost::Softirq, interrupts.into());
         }

@@ -11,9 +11,9 @@ use crate::machine::{Counts, Effect, Job};
 const CPU_INTERVAL_NS: u64 = 100_000_000;
 
 impl Ends {
-    /// How the table tells a machine: by its side, unless it is that of both.
-    fn label_of(&self, machine: u32) -> &'static str {
-        match (self.crosses, self.machines.list[machine as usize].side) {
+    /// How tables tell a machine with the settings of a side: by that, unless it is the machine of both.
+    fn label_of(&self, side: usize) -> &'static str {
+        match (self.crosses, side) {
             (true, _) => "machine",
             (false, 0) => "sender",
             (false, _) => "receiver",
@@ -29,10 +29,11 @@ impl Ends {
         let t_ns = (self.now_ns - self.boot_ns) as i64;
         for cpu in 0..self.machines.cpus.len() {
             let machine = self.machines.of_cpu[cpu];
-            let number = cpu as u32 - self.machines.list[machine as usize].first_cpu;
-            let name = match self.types[self.machines.list[machine as usize].side].hosts {
-                Some(2..) => format!("{}{machine}/cpu{number}", self.label_of(machine)),
-                _ => format!("{}/cpu{number}", self.label_of(machine)),
+            let of = &self.machines.list[machine as usize];
+            let (label, number) = (self.label_of(of.side), cpu as u32 - of.first_cpu);
+            let name = match self.types[of.side].hosts {
+                Some(2..) => format!("{label}{machine}/cpu{number}"),
+                _ => format!("{label}/cpu{number}"),
             };
             let spent = &self.machines.cpus[cpu].spent;
             self.rows.cpu.push(CpuSample {
@@ -60,11 +61,7 @@ impl Ends {
             if numbers.is_empty() {
                 continue;
             }
-            let label = match (self.crosses, side) {
-                (true, _) => "machine",
-                (false, 0) => "sender",
-                (false, _) => "receiver",
-            };
+            let label = self.label_of(side);
             let mut sums: Vec<(&'static str, u64)> = Counts::default().since(&Counts::default());
             let mut ops = vec![0; COSTS.len()];
             let (mut busy_ns, mut softirq_ns) = (0, 0);
@@ -137,16 +134,10 @@ impl Ends {
             .apps
             .iter_mut()
             .flat_map(|app| app.locked.drain(..));
-        for job in deferred.chain(locked) {
+        let waiting = machines.cpus.iter_mut().flat_map(|cpu| cpu.drain());
+        for job in deferred.chain(locked).chain(waiting) {
             if let Job::Up(up) = job {
                 found.push((up.to, up.segment.payload_bytes));
-            }
-        }
-        for cpu in &mut machines.cpus {
-            for job in cpu.drain() {
-                if let Job::Up(up) = job {
-                    found.push((up.to, up.segment.payload_bytes));
-                }
             }
         }
         found
