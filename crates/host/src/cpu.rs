@@ -171,9 +171,29 @@ impl<J> Cpu<J> {
         self.runnable.push(number);
         if self.wakeup_preemption && self.runs == Runs::Thread(OTHER) {
             // Other work gives way at once.
-            self.spent.other_ns -= self.until_ns - now_ns;
+            self.interrupt_other(now_ns);
             self.until_ns = now_ns;
             self.runs = Runs::Nothing;
+        }
+    }
+
+    /// What is left to do of the chunk that it is at; what was to be stolen of that is not, if it ends now.
+    fn left_ns(&mut self, now_ns: u64) -> u64 {
+        let stolen_ns = match &mut self.steal {
+            None => 0,
+            Some(steal) => steal.within_ns(now_ns, self.until_ns),
+        };
+        self.spent.steal_ns -= stolen_ns;
+        self.until_ns - now_ns - stolen_ns
+    }
+
+    /// Other work is interrupted; it has run for less than it was to.
+    fn interrupt_other(&mut self, now_ns: u64) {
+        let left_ns = self.left_ns(now_ns);
+        self.spent.other_ns -= left_ns;
+        self.stint_ns -= left_ns;
+        if let Some(other) = &mut self.other {
+            other.ran_ns -= left_ns;
         }
     }
 
@@ -198,10 +218,9 @@ impl<J> Cpu<J> {
             if self.softirqs.is_empty() || self.ksoftirqd.is_some() {
                 return Next::Busy;
             }
-            let left_ns = self.until_ns - now_ns;
             match number {
-                OTHER => self.spent.other_ns -= left_ns,
-                _ => threads[number as usize].left_ns = left_ns,
+                OTHER => self.interrupt_other(now_ns),
+                _ => threads[number as usize].left_ns = self.left_ns(now_ns),
             }
         } else if !matches!(self.runs, Runs::Nothing | Runs::Elsewhere) {
             return Next::Busy;
