@@ -1,0 +1,1 @@
+"""Recorded hosts as evidence: connections, cohorts and their comparison."""
