@@ -1,1 +1,1 @@
-"""Recorded hosts as evidence: connections, cohorts and their comparison."""
+"""Many connections of many hosts: cohorts compared, experiments assigned and judged, changes predicted."""
