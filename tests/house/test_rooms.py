@@ -14,6 +14,7 @@ FRONT = Path("python/kneepoint")
 
 ALLOWED: dict[str, set[str]] = {
     "evidence": set(),
+    "fleet": set(),
     "datasets": set(),
     "imports": {"datasets"},
     "runs": {"datasets", "evidence"},
