@@ -18,6 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "imports": {"datasets"},
     "runs": {"datasets", "evidence"},
     "live": {"datasets", "evidence"},
+    "doctor": {"live", "runs"},
     "pages": {"datasets", "evidence", "runs", "live"},
     "conformance": {"pages", "runs"},
     "calibration": {"runs"},
