@@ -1,0 +1,1 @@
+"""What is wrong with a host: snapshots of hosts, and the rules that judge them."""
