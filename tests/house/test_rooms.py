@@ -29,6 +29,7 @@ ALLOWED: dict[str, set[str]] = {
         "claims",
         "conformance",
         "datasets",
+        "doctor",
         "evidence",
         "fleet",
         "imports",
