@@ -14,16 +14,29 @@ FRONT = Path("python/kneepoint")
 
 ALLOWED: dict[str, set[str]] = {
     "evidence": set(),
-    "fleet": set(),
     "datasets": set(),
     "imports": {"datasets"},
     "runs": {"datasets", "evidence"},
     "live": {"datasets", "evidence"},
-    "pages": {"datasets", "evidence", "runs", "live"},
+    "fleet": {"datasets", "evidence", "runs"},
+    "doctor": {"live", "runs"},
+    "pages": {"datasets", "doctor", "evidence", "runs", "live"},
     "conformance": {"pages", "runs"},
     "calibration": {"runs"},
     "claims": {"evidence", "imports", "live", "runs"},
-    "cli": {"calibration", "claims", "conformance", "datasets", "evidence", "imports", "live", "pages", "runs"},
+    "cli": {
+        "calibration",
+        "claims",
+        "conformance",
+        "datasets",
+        "doctor",
+        "evidence",
+        "fleet",
+        "imports",
+        "live",
+        "pages",
+        "runs",
+    },
 }
 """The rooms that each room may import from. Every room may import the modules beside the rooms."""
 
