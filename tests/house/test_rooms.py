@@ -18,7 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "imports": {"datasets"},
     "runs": {"datasets", "evidence"},
     "live": {"datasets", "evidence"},
-    "fleet": {"datasets"},
+    "fleet": {"datasets", "evidence", "runs"},
     "pages": {"datasets", "evidence", "runs", "live"},
     "conformance": {"pages", "runs"},
     "calibration": {"runs"},

@@ -121,7 +121,7 @@ def _read(given: Mapping[str, Any], file: str, text: str) -> Mix:
     unknown = next((key for key in given if key not in _KEYS), None)
     if unknown is not None:
         raise UsageError(f'{file}: got the key "{unknown}"; {human.suggest(unknown, list(_KEYS), "expected one of")}')
-    values = {}
+    values: dict[str, Any] = {}
     for key, (kind, default) in _KEYS.items():
         value = given.get(key, default)
         if type(value) is not kind:
