@@ -19,6 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "runs": {"datasets", "evidence"},
     "live": {"datasets", "evidence"},
     "fleet": {"datasets", "evidence", "runs"},
+    "doctor": {"live", "runs"},
     "pages": {"datasets", "evidence", "runs", "live"},
     "conformance": {"pages", "runs"},
     "calibration": {"runs"},

@@ -99,7 +99,7 @@ def _matrices(rows: Sequence[Row]) -> Iterator[list[Row]]:
 
 
 def _values(mix: Mix, row: Row) -> dict[str, str]:
-    """Every key that differs between rows of a matrix, with the row's value; a prefix's load is divided among arms."""
+    """Each key that differs between rows of a matrix, with the row's value: arms share the prefix's load."""
     values = {key: value for key, value in row.prefix.path.items() if key != "flow.0.load"}
     load = row.prefix.path.get("flow.0.load", row.prefix.clients.settings.get("flow.load"))
     bits = float(expressions.parse_figure(str(load)).quantity.values[0])
