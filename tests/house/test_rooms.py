@@ -18,11 +18,11 @@ ALLOWED: dict[str, set[str]] = {
     "imports": {"datasets"},
     "runs": {"datasets", "evidence"},
     "live": {"datasets", "evidence"},
+    "doctor": {"live", "runs"},
     "pages": {"datasets", "evidence", "runs", "live"},
     "conformance": {"pages", "runs"},
     "calibration": {"runs"},
     "claims": {"evidence", "imports", "live", "runs"},
-    "doctor": set(),
     "cli": {"calibration", "claims", "conformance", "datasets", "evidence", "imports", "live", "pages", "runs"},
 }
 """The rooms that each room may import from. Every room may import the modules beside the rooms."""

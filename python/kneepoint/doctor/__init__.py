@@ -1,1 +1,1 @@
-"""What is wrong with a host: snapshots of hosts, and the rules that judge them."""
+"""What is wrong with a host, what it costs, and the fix, with a way back."""
