@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kneepoint.doctor.changes import Change
 
 Severity = Literal["critical", "warning", "advice"]
 
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "advice")
 """From the worst on. Critical: traffic is lost or refused, or the kernel has a known defect that shows here. Warning:
 it costs speed, latency or processor time. Advice: nothing is wrong yet, or the gain depends on the traffic."""
-
-
-class Change(Protocol):
-    """One setting of the host with the value that it should have."""
-
-    def command(self) -> list[str]:
-        """The words of a command that sets it; no shell reads them."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -45,5 +39,3 @@ class Finding:
     """The commit, documentation or page that it rests on."""
     gain: str = ""
     """What the source, or the evidence, leads to expect."""
-    namespace: str = field(default="", kw_only=True)
-    """Network namespace of the subject, as the snapshot names it."""
