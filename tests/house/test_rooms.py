@@ -18,12 +18,25 @@ ALLOWED: dict[str, set[str]] = {
     "imports": {"datasets"},
     "runs": {"datasets", "evidence"},
     "live": {"datasets", "evidence"},
+    "fleet": {"datasets", "evidence", "runs"},
     "doctor": {"live", "runs"},
-    "pages": {"datasets", "evidence", "runs", "live"},
+    "pages": {"datasets", "doctor", "evidence", "runs", "live"},
     "conformance": {"pages", "runs"},
     "calibration": {"runs"},
     "claims": {"evidence", "imports", "live", "runs"},
-    "cli": {"calibration", "claims", "conformance", "datasets", "evidence", "imports", "live", "pages", "runs"},
+    "cli": {
+        "calibration",
+        "claims",
+        "conformance",
+        "datasets",
+        "doctor",
+        "evidence",
+        "fleet",
+        "imports",
+        "live",
+        "pages",
+        "runs",
+    },
 }
 """The rooms that each room may import from. Every room may import the modules beside the rooms."""
 
