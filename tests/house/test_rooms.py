@@ -23,7 +23,18 @@ ALLOWED: dict[str, set[str]] = {
     "conformance": {"pages", "runs"},
     "calibration": {"runs"},
     "claims": {"evidence", "imports", "live", "runs"},
-    "cli": {"calibration", "claims", "conformance", "datasets", "evidence", "imports", "live", "pages", "runs"},
+    "cli": {
+        "calibration",
+        "claims",
+        "conformance",
+        "datasets",
+        "doctor",
+        "evidence",
+        "imports",
+        "live",
+        "pages",
+        "runs",
+    },
 }
 """The rooms that each room may import from. Every room may import the modules beside the rooms."""
 

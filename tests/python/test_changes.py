@@ -52,7 +52,7 @@ EXAMPLES: dict[Change, str] = {
     Xps("eth0", 1, (1,)): "echo 2 | tee /sys/class/net/eth0/queues/tx-1/xps_cpus",
     IrqAffinity(24, (2,), netns="web"): "echo 4 | tee /proc/irq/24/smp_affinity",
     RouteWindow("default", "eth0", initcwnd=10, congctl="cubic"): (
-        "ip -4 route change default dev eth0 initcwnd 10 congctl cubic"
+        "ip -4 route change default via GATEWAY dev eth0 initcwnd 10 congctl cubic"
     ),
     RfsEntries(32768): "sysctl -w net.core.rps_sock_flow_entries=32768",
 }

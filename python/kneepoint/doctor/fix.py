@@ -32,6 +32,16 @@ class Step:
     before: State
     goal: State
 
+    def json(self) -> dict[str, Any]:
+        return {
+            "change": self.change.json(),
+            "commands": self.change.commands(),
+            "input": self.change.input,
+            "rule": self.rule,
+            "before": self.before,
+            "goal": self.goal,
+        }
+
 
 @dataclass(frozen=True)
 class Result:
