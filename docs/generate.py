@@ -23,6 +23,7 @@ from kneepoint.claims.claim import ENGINES, Claim
 from kneepoint.cli import conform
 from kneepoint.conformance import beside, reference
 from kneepoint.evidence.metrics import METRICS, SIZES, TOTALS
+from kneepoint.fleet import connections as fleet
 from kneepoint.imports import IMPORTERS, Kind, Option
 from kneepoint.live.prometheus import catalogue
 from kneepoint.runs import columns as known
@@ -408,6 +409,17 @@ def _outside(entry: beside.Beside) -> list[str]:
     return [named, code(entry.metric), *sides]
 
 
+def fleet_tables() -> str:
+    """Tables of a fleet, of which the front makes some itself."""
+    header = ["column", "type", "unit", "meaning"]
+    listed = {"connections": fleet.COLUMNS, "hosts": fleet.HOSTS, "assignments": fleet.ASSIGNMENTS}
+    parts = []
+    for name, columns in listed.items():
+        rows = [[code(one.name), one.type.lower(), one.unit, one.doc] for one in columns]
+        parts.append(f"### {name}\n\n{table(header, rows)}")
+    return "\n".join(parts)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "claims": claims,
     "demo": demo,
@@ -419,6 +431,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "linux_612_two_flows": lambda: against_linux("linux-6.12-two-flows.csv", "two-flows"),
     "imports": imports,
     "record": lambda: written(_core.record_tables()),
+    "fleet": fleet_tables,
     "trace": lambda: written(_core.trace_tables()),
     "profile": lambda: written(_core.profile_registry()["tables"]),
     "host_counters": host_counters,

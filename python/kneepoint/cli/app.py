@@ -21,6 +21,7 @@ VERBS = {
     "compare": "compare",
     "conform": "conform",
     "export": "export",
+    "fleet": "fleet:group",
     "gallery": "gallery",
     "import": "importing:group",
     "list": "list",

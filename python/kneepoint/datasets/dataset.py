@@ -48,8 +48,8 @@ class Dataset:
             raise RunFolderError(
                 f"{self.path}: {what}; expected one with tables, as `knee record` and `knee run` write it."
             )
-        self.partitions, self.damaged = partitions.find(self.path)
-        """Tables that can be read, and why others cannot."""
+        self.partitions, self.damaged, self.remains = partitions.find(self.path)
+        """Tables that can be read, why others cannot, and of those the files without damage."""
         if not self.partitions and not self.damaged:
             raise MissingTable(f"{self.path}: {self._why_empty()}")
         self.manifest: dict[str, Any] | None = None

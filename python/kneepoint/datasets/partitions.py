@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 _SEGMENT = re.compile(r"(?P<table>[A-Za-z]\w*?)(-\d{6,})?\.parquet")
 
 
-def find(folder: Path) -> tuple[dict[str, Partitions], dict[str, str]]:
-    """The tables of a folder by their names, and why some of them cannot be read. Raises RunFolderError."""
+def find(folder: Path) -> tuple[dict[str, Partitions], dict[str, str], dict[str, Partitions]]:
+    """The tables of a folder by their names, why some of them cannot be read, and of these the files that can.
+
+    Raises RunFolderError.
+    """
     found: dict[str, Partitions] = {}
     damaged: dict[str, str] = {}
     # Before the whole ones: a part that its writer ends meanwhile is found as either.
@@ -52,7 +55,8 @@ def find(folder: Path) -> tuple[dict[str, Partitions], dict[str, str]]:
             damaged[name] = why
         elif content is not None and part.with_suffix("") not in whole:
             found.setdefault(name, Partitions(name)).unfinished.append((part, content))
-    return {name: table for name, table in found.items() if name not in damaged}, damaged
+    remains = {name: found.pop(name) for name in damaged if name in found}
+    return found, damaged, remains
 
 
 @dataclass

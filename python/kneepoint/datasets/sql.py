@@ -85,15 +85,15 @@ def opened(dataset: Dataset, *, external: bool = False) -> Iterator[duckdb.DuckD
             try:
                 _view(database, table)
             except (duckdb.Error, RunFolderError) as error:
-                damaged[name] = _damage(error, [table]) or f"{folder}: {name}: {_said(error)}"
+                damaged[name] = damage_told(error, [table]) or f"{folder}: {name}: {first_said(error)}"
         if not external:
             database.execute("set lock_configuration = true")
         try:
             yield database
         except duckdb.Error as error:
-            said = _said(error).rstrip(". ")
+            said = first_said(error).rstrip(". ")
             told = [why for name, why in damaged.items() if re.search(rf"\b{name}\b", said)]
-            if why := next(iter(told), None) or _damage(error, tables.values()):
+            if why := next(iter(told), None) or damage_told(error, tables.values()):
                 raise RunFolderError(why) from None
             if why := _not_kept(dataset, said):
                 raise UsageError(f"{folder}: {why}") from None
@@ -128,24 +128,29 @@ def write_csv(database: duckdb.DuckDBPyConnection, table: str, file: BinaryIO) -
 
 def _view(database: duckdb.DuckDBPyConnection, table: Partitions) -> None:
     """Makes the view of its name."""
+    database.execute(f'create view "{table.name}" as {reading(database, table)}')
+
+
+def reading(database: duckdb.DuckDBPyConnection, table: Partitions, prefix: str = "") -> str:
+    """The query for the rows of a table's files. `prefix` tells files of one name in several folders apart."""
     sources = []
     if table.whole:
         listed = ", ".join(_literal(_plain_pattern(path)) for path in table.whole)
         # Segments of different versions may have different columns.
         sources.append(f"from read_parquet([{listed}], union_by_name = true)")
     for part, _ in table.unfinished:
-        database.register(part.name, table.scanned(part))
-        sources.append(f'from "{part.name}"')
-    database.execute(f'create view "{table.name}" as {" union all by name ".join(sources)}')
+        database.register(f"{prefix}{part.name}", table.scanned(part))
+        sources.append(f'from "{prefix}{part.name}"')
+    return " union all by name ".join(sources)
 
 
-def _damage(error: Exception, tables: Iterable[Partitions]) -> str | None:
+def damage_told(error: Exception, tables: Iterable[Partitions]) -> str | None:
     """What to say where the error is that one of the files cannot be read."""
     import duckdb
 
     tables = list(tables)
     whole = [path for table in tables for path in table.whole]
-    said = _said(error)
+    said = first_said(error)
     for path in whole:
         if str(path.absolute()) in said:
             return damage(path, said) if path.exists() else f"{path}: was deleted meanwhile. Ask again."
@@ -158,7 +163,7 @@ def _damage(error: Exception, tables: Iterable[Partitions]) -> str | None:
     return None
 
 
-def _said(error: Exception) -> str:
+def first_said(error: Exception) -> str:
     """What follows shows the query with a mark below, which one paragraph cannot."""
     return str(error).split("\n\nLINE ")[0]
 

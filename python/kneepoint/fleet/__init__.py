@@ -1,0 +1,1 @@
+"""Many connections of many hosts: cohorts compared, experiments assigned and judged, changes predicted."""

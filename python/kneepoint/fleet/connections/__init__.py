@@ -1,0 +1,13 @@
+"""The table `connections`: one row per connection of recordings, imports and runs (docs/fleet.md).
+
+from kneepoint.fleet import connections
+table = connections.read(["rec/edge1", "rec/edge2"], ["algorithm", "srtt_us"], where="bytes_acked > 1000000")
+connections.write(["rec/edge1"], "conn")
+"""
+
+from __future__ import annotations
+
+from .columns import ASSIGNMENTS, COLUMNS, HOSTS, Column
+from .gather import Fleet, opened, read, write
+
+__all__ = ["ASSIGNMENTS", "COLUMNS", "HOSTS", "Column", "Fleet", "opened", "read", "write"]

@@ -1,0 +1,196 @@
+"""DATA to the table `connections`, through DuckDB on the Parquet files where they lie.
+
+Connections are made part by part, a part being a folder, so that memory holds one part's at most; of a large folder
+those with one remainder of their cookie at a time. What does not fit is spilled to a temporary folder.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kneepoint.datasets import sql
+from kneepoint.errors import RunFolderError, UsageError
+from kneepoint.writing import cannot_write, replacing
+
+from . import opening
+from .columns import COLUMNS
+from .folders import Folder, find
+from .samples import text
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+MEMORY = "5GiB"
+"""What DuckDB may take; the statistics come on top."""
+
+
+@dataclass
+class Fleet:
+    """Opened DATA: a database, and what it is made of."""
+
+    database: duckdb.DuckDBPyConnection
+    folders: list[Folder]
+    notes: list[str]
+    """What was left out or is doubtful, in words."""
+    is_partial: bool
+    """What is damaged is left out."""
+    parts: list[Callable[[], Iterator[str]]] = field(default_factory=list)
+    """Queries for the connections of each part, one after the other."""
+    is_assigned: bool = False
+    """DATA has an assignment log, which is the table `assignments` of the database."""
+
+    def gather(self, table: str, select: str = "*", where: str = "") -> None:
+        """Makes a table of the database of `select` over connections, of those that `where` holds for.
+
+        Raises UsageError (`where`), RunFolderError (a damaged file).
+        """
+        is_made = False
+        for part in self.parts:
+            with self.telling(where):
+                self._gather_part(part, table, select, f" where {where}" if where else "", is_made=is_made)
+            is_made = True
+
+    def _gather_part(
+        self, part: Callable[[], Iterator[str]], table: str, select: str, where: str, *, is_made: bool
+    ) -> None:
+        """One part, whole or not at all; without its damaged files, where that was asked for."""
+        import duckdb
+
+        self.database.begin()
+        try:
+            for query in part():
+                to = f"insert into {table}" if is_made else f"create table {table} as"
+                self.database.execute(f"{to} select {select} from ({query}) as connections{where}")
+                is_made = True
+            self.database.commit()
+        except duckdb.Error as error:
+            self.database.rollback()
+            why = sql.damage_told(error, [table for folder in self.folders for table in folder.read])
+            if not opening.again(self, why):
+                raise
+            self._gather_part(part, table, select, where, is_made=is_made)
+
+    def arrow(self, columns: Sequence[str] | None = None, where: str = "") -> pa.Table:
+        """Those columns of the connections that `where` holds for. Raises as `gather`."""
+        known = [column.name for column in COLUMNS]
+        unknown = [name for name in columns or () if name not in known]
+        if unknown:
+            raise UsageError(f'columns: got "{unknown[0]}"; expected some of {", ".join(known)}.')
+        self.gather("asked", ", ".join(columns or known), where)
+        found = self.database.sql("from asked").to_arrow_table()
+        self.database.execute("drop table asked")
+        return found
+
+    @contextmanager
+    def telling(self, where: str = "") -> Iterator[None]:
+        """DuckDB's errors become ours."""
+        import duckdb
+
+        try:
+            yield
+        except duckdb.Error as error:
+            if why := sql.damage_told(error, [table for folder in self.folders for table in folder.read]):
+                raise RunFolderError(f"{why} --partial leaves the file out, and says so.") from None
+            said = sql.first_said(error).rstrip(". ")
+            if isinstance(error, duckdb.OutOfMemoryException):
+                raise RunFolderError(f"{said}. Give it more with --memory, or less DATA.") from None
+            if where:
+                known = ", ".join(column.name for column in COLUMNS)
+                raise UsageError(f'where: "{where}": {said}. The columns are {known}.') from None
+            raise RunFolderError(f"{', '.join(str(folder.path) for folder in self.folders)}: {said}.") from None
+
+
+@contextmanager
+def opened(
+    data: Sequence[Path | str], *, tags: Sequence[str] = (), partial: bool = False, memory: str = MEMORY
+) -> Iterator[Fleet]:
+    """DATA, ready to be gathered; nothing of it is changed.
+
+    `tags`: DIR:NAME=VALUE, words about a folder. `partial`: what is damaged, or there twice, is left out and noted.
+    Raises UsageError (`tags`, `memory`), RunFolderError (a folder without connections, a damaged file, a boot that two
+    folders have over the same time).
+    """
+    import duckdb
+
+    notes: list[str] = []
+    folders = find(data, tags, partial=partial, notes=notes)
+    with tempfile.TemporaryDirectory(prefix="kneepoint-") as spill, duckdb.connect() as database:
+        database.execute(f"set temp_directory = {text(spill)}")
+        database.execute("set preserve_insertion_order = false")
+        database.execute(f"set threads = {os.cpu_count() or 1}")
+        try:
+            database.execute(f"set memory_limit = {text(memory)}")
+        except duckdb.Error:
+            raise UsageError(f'memory: got "{memory}"; expected a size with its unit, such as 4GiB.') from None
+        fleet = Fleet(database, folders, notes, partial)
+        with fleet.telling():
+            opening.open_parts(fleet)
+        yield fleet
+
+
+def read(
+    data: Sequence[Path | str],
+    columns: Sequence[str] | None = None,
+    *,
+    where: str = "",
+    tags: Sequence[str] = (),
+    partial: bool = False,
+) -> pa.Table:
+    """The connections of DATA as a `pyarrow.Table`, or those `columns` of it, where `where` holds (SQL).
+
+    Raises as `opened` and `Fleet.gather`.
+    """
+    with opened(data, tags=tags, partial=partial) as fleet:
+        return fleet.arrow(columns, where)
+
+
+def write(
+    data: Sequence[Path | str],
+    out: Path | str,
+    *,
+    where: str = "",
+    tags: Sequence[str] = (),
+    partial: bool = False,
+    memory: str = MEMORY,
+) -> dict[str, Any]:
+    """Writes `connections.parquet` of DATA into the folder `out`, and `assignments.parquet` where DATA has a log.
+
+    The folder is DATA in turn. Returns counts and notes. Raises as `opened` and `Fleet.gather`; RunFolderError
+    (`out`)."""
+    with opened(data, tags=tags, partial=partial, memory=memory) as fleet:
+        fleet.gather("gathered", "*", where)
+        files = [_written(fleet, "gathered", Path(out) / "connections.parquet")]
+        if fleet.is_assigned:
+            files.append(_written(fleet, "assignments", Path(out) / "assignments.parquet"))
+        rows, hosts, prefixes = fleet.database.execute(
+            "select count(*), count(distinct host_id), count(distinct remote_prefix) from gathered"
+        ).fetchall()[0]
+        return {
+            "folders": [str(folder.path) for folder in fleet.folders],
+            "connections": rows,
+            "hosts": hosts,
+            "prefixes": prefixes,
+            "files": [str(file) for file in files],
+            "notes": fleet.notes,
+        }
+
+
+def _written(fleet: Fleet, table: str, path: Path) -> Path:
+    import duckdb
+
+    with replacing(path, make=True) as file:
+        try:
+            fleet.database.execute(
+                f"copy {table} to {text(f'/proc/self/fd/{file.fileno()}')} (format parquet, compression zstd, "
+                "use_tmp_file false)"
+            )
+        except duckdb.IOException as error:
+            raise cannot_write(path, OSError(5, sql.first_said(error))) from None
+    return path

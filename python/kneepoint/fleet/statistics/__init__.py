@@ -1,0 +1,38 @@
+"""Statistics of clustered connections, in one pass and mergeable. Numbers in, numbers out: no files, no tables."""
+
+from .bins import Bins
+from .covariates import covariate_adjusted
+from .decisions import Mismatch, adjust, least_difference, mismatch, non_inferior
+from .designs import Effect, ab, by_cluster, paired_link, ramp, switchback
+from .hashes import cluster_hashes
+from .intervals import Interval, difference, mean, quantile, ratio, share_below
+from .sequence import Moments, always
+from .tally import Clusters, Tally, tally
+
+__all__ = [
+    "Bins",
+    "Clusters",
+    "Effect",
+    "Interval",
+    "Mismatch",
+    "Moments",
+    "Tally",
+    "ab",
+    "adjust",
+    "always",
+    "by_cluster",
+    "cluster_hashes",
+    "covariate_adjusted",
+    "difference",
+    "least_difference",
+    "mean",
+    "mismatch",
+    "non_inferior",
+    "paired_link",
+    "quantile",
+    "ramp",
+    "ratio",
+    "share_below",
+    "switchback",
+    "tally",
+]
