@@ -92,6 +92,19 @@ def test_the_model_stands_beside_the_measurement_whichever_is_reported(both):
     assert measured["spent"] == host_costs.bars(opened(kernel))[0]["spent"]
 
 
+def test_the_caption_has_the_error_of_each_class(both):
+    for run, against in (both, both[::-1]):
+        found = host_costs.bars(opened(run, against))
+        words = host_costs.words(opened(run, against))
+        model = next(bar["spent"] for bar in found if bar["row"] == "cubic, model")
+        measured = next(bar["spent"] for bar in found if bar["row"] == "cubic, measured")
+        off = 100 * (model["TCP/IP"] - measured["TCP/IP"]) / sum(measured.values())
+        (said,) = re.findall(r"By class, model and measurement of cubic \([^)]+\) in ns: (.*?)\. ", words + " ")
+        assert f"({off:+.0f} % of all)" in next(word for word in said.split(", ") if word.startswith("TCP/IP"))
+        assert "By class, model and measurement of bbr1" in words
+    assert "By class" not in host_costs.words(opened(both[0]))
+
+
 def test_report_takes_a_run_by_the_other_engine(both, tmp_path):
     sim, kernel = map(str, both)
     out = tmp_path / "both.html"

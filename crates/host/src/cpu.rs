@@ -505,4 +505,56 @@ mod tests {
         };
         assert_eq!(cpu.next(end_ns, &mut []), Next::Softirq("packet"));
     }
+
+    /// Softirqs interrupt other work and a thread again and again, also while the processor is away: each moment is spent
+    /// once, whoever has it.
+    #[test]
+    fn each_moment_is_spent_once() {
+        for wakeup_preemption in [false, true] {
+            let mut draws = Stream::new(3, "interrupts");
+            let steal = Steal::new(0.3, 40_000, Stream::new(1, "steal"), 0);
+            let mut cpu = Processor::new(Some(steal), true, wakeup_preemption);
+            let mut threads = [Thread::default()];
+            let (mut now_ns, mut free_ns, mut raised, mut runnable) = (0, 0, 0, false);
+            while now_ns < 300_000_000 {
+                if cpu.done(now_ns) == Some(Done::Thread(0)) {
+                    cpu.sleep(0);
+                    runnable = false;
+                }
+                match cpu.next(now_ns, &mut threads) {
+                    Next::Idle | Next::Busy => {}
+                    Next::Until(at_ns) => free_ns = at_ns,
+                    Next::Softirq(_) => {
+                        raised -= 1;
+                        free_ns = cpu.run_softirq(now_ns, &costing(3_000));
+                    }
+                    Next::Thread { .. } => {
+                        free_ns = cpu.run_thread(now_ns, 0, &mut threads, &costing(30_000));
+                    }
+                }
+                let arrives_ns = now_ns + 1 + (draws.next_share() * 50_000.0) as u64;
+                if free_ns > now_ns && free_ns <= arrives_ns {
+                    now_ns = free_ns;
+                    continue;
+                }
+                now_ns = arrives_ns;
+                if raised == 0 {
+                    cpu.raise("packet");
+                    raised = 1;
+                }
+                if !runnable && draws.next_share() < 0.2 {
+                    cpu.wake(now_ns, 0, &mut threads);
+                    runnable = true;
+                }
+            }
+            let spent_ns = cpu.spent.busy_ns() + cpu.spent.other_ns + cpu.spent.steal_ns;
+            let (least_ns, most_ns) = (now_ns, now_ns + OTHER_CHUNK_NS + 80_000);
+            assert!(
+                (least_ns..=most_ns).contains(&spent_ns),
+                "{spent_ns} of {now_ns}, {wakeup_preemption}"
+            );
+            let shares = [cpu.spent.busy_ns(), cpu.spent.other_ns, cpu.spent.steal_ns];
+            assert!(shares.iter().all(|&ns| ns > now_ns / 20), "{shares:?}");
+        }
+    }
 }

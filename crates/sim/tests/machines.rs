@@ -395,7 +395,7 @@ count = 200
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     /// Bytes are where they were sent to, or lost, or under way, and nobody works longer than there is time.
     #[test]

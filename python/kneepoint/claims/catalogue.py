@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from . import hosts
+from . import fleets, hosts
 from .claim import Claim, at
 
 ARTICLES = {
@@ -47,6 +47,7 @@ def _compensated(*values: str, **axes: str) -> str:
 
 CLAIMS: tuple[Claim, ...] = (
     *hosts.CLAIMS,
+    *fleets.CLAIMS,
     Claim(
         "per-namespace-choice",
         "A",

@@ -105,7 +105,27 @@ def words(run: ReportRun) -> str:
         where = f" ({bar['condition']})" if len(run.conditions) > 1 else ""
         said.append(f"{bar['row']}{where} {human.digits(total)} ns per {unit(run)}, {share} of it on {most}")
     more = f"; and {len(found) - BARS_IN_WORDS} more" if len(found) > BARS_IN_WORDS else ""
-    return f"Here: {'; '.join(said)}{more}."
+    return " ".join([f"Here: {'; '.join(said)}{more}.", *_errors(found)])
+
+
+def _errors(found: list[dict[str, Any]]) -> list[str]:
+    """Of each cell that has both bars, what model and measurement say of each class."""
+    spent = {(bar["row"], bar["condition"]): bar["spent"] for bar in found}
+    said = []
+    for (row, condition), model in spent.items():
+        name, _, kind = row.rpartition(", ")
+        measured = spent.get((f"{name}, measured", condition))
+        if kind != "model" or measured is None:
+            continue
+        whole = sum(measured.values())
+        pairs = {word: (model.get(word, 0.0), measured.get(word, 0.0)) for word in CLASSES}
+        classes = [
+            f"{word} {human.digits(ours)} and {human.digits(theirs)} ({100 * (ours - theirs) / whole:+.0f} % of all)"
+            for word, (ours, theirs) in pairs.items()
+            if ours > 0 or theirs > 0
+        ]
+        said.append(f"By class, model and measurement of {name} ({condition}) in ns: {', '.join(classes)}.")
+    return said[:BARS_IN_WORDS]
 
 
 def ink(word: str) -> str:

@@ -1,0 +1,122 @@
+"""What several rules want to know of a snapshot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from .snapshot import Row, Snapshot
+
+CARRIERS = {"bond", "team", "bridge", "vlan", "openvswitch", "vrf", "dummy", "ifb", "nlmon"}
+"""Kinds of interfaces whose packets another interface sends, or nobody."""
+
+SMALL_CONTAINER = {"veth", "macvlan", "ipvlan", "netkit"}
+"""Kinds of interfaces that a network namespace has in a device's place."""
+
+BBR = re.compile(r"(knee_)?bbr")
+"""Names of BBR in all its versions. It needs pacing; the others only take it."""
+
+
+def kernel(snapshot: Snapshot) -> tuple[int, int] | None:
+    """Version of the kernel: (6, 18). None: not known."""
+    found = re.match(r"(\d+)\.(\d+)", snapshot.host["kernel"] or "")
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def patch_level(snapshot: Snapshot) -> int:
+    """The third number of the release, 48 of 6.12.48; 0 where there is none. Distributions count otherwise."""
+    found = re.match(r"\d+\.\d+\.(\d+)", snapshot.host["kernel"] or "")
+    return int(found[1]) if found else 0
+
+
+def number(snapshot: Snapshot, name: str) -> int | None:
+    """A sysctl that is one whole number; None where it is not known."""
+    numbers = vector(snapshot, name)
+    return numbers[0] if numbers is not None and len(numbers) == 1 else None
+
+
+def vector(snapshot: Snapshot, name: str) -> list[int] | None:
+    """A sysctl that is whole numbers, such as tcp_rmem; None where it is not known."""
+    value = snapshot.sysctl(name)
+    try:
+        return [int(word) for word in value.split()] if value else None
+    except ValueError:
+        return None
+
+
+def counted(snapshot: Snapshot, *names: str) -> int:
+    """The sum of counters; 0 for those that are not known."""
+    return sum(snapshot.counter(name) or 0 for name in names)
+
+
+def connections(snapshot: Snapshot) -> dict[str, int]:
+    """How many connections that leave the host each congestion control has."""
+    found: dict[str, int] = {}
+    for row in snapshot.rows("sockets"):
+        if row["algorithm"] and row["remote"] != "loopback":
+            found[row["algorithm"]] = found.get(row["algorithm"], 0) + (row["connections"] or 0)
+    return found
+
+
+def default_algorithm(snapshot: Snapshot) -> str | None:
+    """What a new connection gets."""
+    return snapshot.sysctl("net.ipv4.tcp_congestion_control")
+
+
+def uses_bbr(snapshot: Snapshot) -> list[str]:
+    """Versions of BBR that connections have, or would get."""
+    names = [*connections(snapshot), default_algorithm(snapshot) or ""]
+    return sorted({name for name in names if BBR.match(name)})
+
+
+def devices(snapshot: Snapshot) -> Iterator[Row]:
+    """Interfaces that are up and have a device: not virtual ones."""
+    for row in snapshot.rows("interfaces"):
+        if row["kind"] is None and not row["loopback"] and row["operstate"] in ("up", "unknown"):
+            yield row
+
+
+def senders(snapshot: Snapshot) -> list[Row]:
+    """Interfaces whose qdisc sees what this namespace sends: devices, or where there are none what a container has."""
+    found = list(devices(snapshot))
+    if found:
+        return found
+    return [
+        row
+        for row in snapshot.rows("interfaces")
+        if row["kind"] in SMALL_CONTAINER and row["operstate"] in ("up", "unknown") and row["master"] is None
+    ]
+
+
+def is_sender(snapshot: Snapshot, interface: Row) -> bool:
+    """Whether it is one of `senders`."""
+    return any(row is interface for row in senders(snapshot))
+
+
+def leaf_count(interface: Row) -> int:
+    """How many leaves a qdisc for each queue would have; 0: the interface has one queue, or none of a device."""
+    count: int = interface["tx_queues"] or 1
+    return count if count > 1 and interface["kind"] is None else 0
+
+
+def leaves(snapshot: Snapshot, interface: Row) -> Sequence[Row]:
+    """The qdiscs of an interface that hold packets: the root, or what hangs from it. Ingress is none of them."""
+    outward = [row for row in snapshot.of_interface("qdiscs", interface) if row["kind"] not in ("ingress", "clsact")]
+    parents = {(row["parent"] or "").partition(":")[0] for row in outward if row["parent"] != "root"}
+    # Qdiscs that the kernel made by itself all have the handle 0.
+    return [
+        row
+        for row in outward
+        if row["kind"] not in ("mq", "mqprio")
+        and (row["handle"] == "0:" or (row["handle"] or "").partition(":")[0] not in parents)
+    ]
+
+
+def root_qdisc(snapshot: Snapshot, interface: Row) -> Row | None:
+    """The qdisc at the root of an interface."""
+    return next((row for row in snapshot.of_interface("qdiscs", interface) if row["parent"] == "root"), None)
+
+
+def forwards(snapshot: Snapshot) -> bool:
+    """Whether packets of others pass through: a router, or a host of containers and virtual machines."""
+    return bool(number(snapshot, "net.ipv4.ip_forward") or number(snapshot, "net.ipv6.conf.all.forwarding"))

@@ -1,0 +1,234 @@
+"""A snapshot: tables of rows, and what could not be read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from kneepoint.errors import UsageError
+from kneepoint.human import suggest
+from kneepoint.writing import replacing
+
+from .tables import TABLES, Kind
+
+FORMAT = "kneepoint-snapshot"
+VERSION = 1
+
+MOST_BYTES = 512 << 20
+"""A larger file is no snapshot: 4,096 interfaces on 512 processors come to about 50 MB."""
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Something that could not be read."""
+
+    what: str
+    why: str
+    needs: str
+    """What would be needed to read it: root, a module, another namespace; "" where nothing helps."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The tables that `tables.py` describes. Every row has all columns of its table; null where not known."""
+
+    taken_unix_ns: int
+    tables: Mapping[str, Sequence[Row]]
+    missing: Sequence[Missing] = ()
+
+    @staticmethod
+    def of(
+        taken_unix_ns: int, tables: Mapping[str, Sequence[Mapping[str, Any]]], missing: Sequence[Missing] = ()
+    ) -> Snapshot:
+        """The same with the tables and columns that were left out, as empty and null. Raises UsageError where a table,
+        column or type is not one of this version."""
+        for name in tables:
+            if name not in TABLES:
+                raise UsageError(f'tables: got "{name}"; {suggest(name, list(TABLES), "expected")}.')
+        full = {name: [_row(name, at, row) for at, row in enumerate(tables.get(name, ()))] for name in TABLES}
+        return Snapshot(taken_unix_ns, full, tuple(missing))
+
+    def rows(self, table: str) -> Sequence[Row]:
+        """The rows of a table."""
+        return self.tables[table]
+
+    @property
+    def host(self) -> Row:
+        """The row of `host`; all null where there is none."""
+        rows = self.tables["host"]
+        return rows[0] if rows else dict.fromkeys(TABLES["host"].columns)
+
+    @property
+    def netns(self) -> str | None:
+        """The namespace's name where one was asked for; None: that of who took the snapshot."""
+        name: str | None = self.host["netns"]
+        return None if name is None or name == "unknown" or name.startswith("net:[") else name
+
+    def of_interface(self, table: str, interface: Row) -> Sequence[Row]:
+        """The rows of a table that belong to a row of `interfaces`."""
+        return self._by_interface(table).get((interface["netns"], interface["interface"]), ())
+
+    def sysctl(self, name: str) -> str | None:
+        """The value of a sysctl; null: not known here."""
+        return self._sysctls.get(name)
+
+    def counter(self, name: str) -> int | None:
+        """The value of a counter; null: not known here."""
+        return self._counters.get(name)
+
+    @cached_property
+    def _sysctls(self) -> Mapping[str, str | None]:
+        return {row["name"]: row["value"] for row in self.tables["sysctls"]}
+
+    @cached_property
+    def _counters(self) -> Mapping[str, int | None]:
+        return {row["name"]: row["value"] for row in self.tables["counters"]}
+
+    @cached_property
+    def _indexes(self) -> dict[str, dict[tuple[str | None, str | None], list[Row]]]:
+        return {}
+
+    def _by_interface(self, table: str) -> Mapping[tuple[str | None, str | None], Sequence[Row]]:
+        """Built once per table: with 4,096 interfaces a search for each would take minutes."""
+        if table not in self._indexes:
+            index: dict[tuple[str | None, str | None], list[Row]] = {}
+            for row in self.tables[table]:
+                index.setdefault((row.get("netns"), row["interface"]), []).append(row)
+            self._indexes[table] = index
+        return self._indexes[table]
+
+    @staticmethod
+    def read(path: Path) -> Snapshot:
+        """Raises UsageError for what is no snapshot, is cut off, or comes from a newer version."""
+        try:
+            with path.open("rb") as file:
+                text = file.read(MOST_BYTES + 1)
+        except OSError as error:
+            raise UsageError(
+                f"{path}: cannot be read: {error.strerror or error}. `knee snapshot --out FILE` writes one."
+            ) from None
+        if len(text) > MOST_BYTES:
+            raise UsageError(
+                f"{path}: is larger than {MOST_BYTES >> 20} MiB; expected a snapshot, which is smaller. "
+                "`knee snapshot --out FILE` writes one."
+            )
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(
+                f"{path}: is not JSON, or is cut off ({str(error)[:200]}); expected a file of `knee snapshot`. "
+                "Copy it again, or take a new one."
+            ) from None
+        try:
+            return _of_json(found)
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}") from None
+
+    def write(self, path: Path) -> None:
+        """Raises RunFolderError."""
+        with replacing(path, make=True) as file:
+            file.write(json.dumps(self.json(), separators=(",", ":")).encode())
+            file.write(b"\n")
+
+    def json(self) -> dict[str, Any]:
+        """As it is written: columns that are null are left out."""
+        tables = {
+            name: [{column: value for column, value in row.items() if value is not None} for row in rows]
+            for name, rows in self.tables.items()
+        }
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "taken_unix_ns": self.taken_unix_ns,
+            "tables": tables,
+            "missing": [{"what": one.what, "why": one.why, "needs": one.needs} for one in self.missing],
+        }
+
+
+def _of_json(found: Any) -> Snapshot:
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise UsageError(f'got a file without "format": "{FORMAT}"; expected one that `knee snapshot` wrote.')
+    version = found.get("version")
+    if not _is_whole(version) or version < 1:
+        raise UsageError(f'version: got "{version}"; expected {VERSION}. Take a new snapshot with this program.')
+    if version > VERSION:
+        raise UsageError(
+            f"version: got {version}, which a newer Kneepoint wrote; this one reads up to {VERSION}. Update Kneepoint "
+            "here, or take the snapshot with this version."
+        )
+    taken, tables, missing = found.get("taken_unix_ns"), found.get("tables"), found.get("missing", [])
+    if not _is_whole(taken):
+        raise UsageError(f'taken_unix_ns: got "{taken}"; expected a whole number of nanoseconds. Take a new snapshot.')
+    if not isinstance(tables, dict) or not all(isinstance(rows, list) for rows in tables.values()):
+        raise UsageError("tables: expected an object whose values are lists of rows. Take a new snapshot.")
+    if not isinstance(missing, list) or not all(
+        isinstance(one, dict) and all(isinstance(one.get(key, ""), str) for key in ("what", "why", "needs"))
+        for one in missing
+    ):
+        raise UsageError('missing: expected a list of objects with the texts "what", "why", "needs".')
+    named = [Missing(one.get("what", ""), one.get("why", ""), one.get("needs", "")) for one in missing]
+    return Snapshot.of(taken, tables, named)
+
+
+def _row(table: str, at: int, row: Any) -> Row:
+    """The row with all columns."""
+    columns = TABLES[table].columns
+    if not isinstance(row, Mapping):
+        raise UsageError(f'tables.{table}[{at}]: got "{_shown(row)}"; expected an object. Take a new snapshot.')
+    full: dict[str, Any] = dict.fromkeys(columns)
+    for name, value in row.items():
+        column = columns.get(name)
+        if column is None:
+            raise UsageError(f'tables.{table}[{at}]: got "{name}"; {suggest(name, list(columns), "expected")}.')
+        if value is not None and not _fits(column.kind, value):
+            raise UsageError(
+                f'tables.{table}[{at}].{name}: got "{_shown(value)}"; expected {column.kind}. Take a new snapshot.'
+            )
+        full[name] = value
+    if full.get("interface") is not None and not _names_an_interface(full["interface"]):
+        raise UsageError(
+            f'tables.{table}[{at}].interface: got "{_shown(full["interface"])}", a name that no kernel gives; expected '
+            "at most 15 bytes without blank, slash or colon. Take a new snapshot."
+        )
+    return full
+
+
+def _names_an_interface(name: str) -> bool:
+    """The kernel's rule (dev_valid_name in net/core/dev.c)."""
+    size = len(name.encode("utf-8", "surrogateescape"))
+    return 0 < size <= 15 and name not in (".", "..") and not re.search(r"[/:\s\0]", name)
+
+
+def _fits(kind: Kind, value: Any) -> bool:
+    if kind == "integer":
+        return _is_whole(value)
+    if kind == "number":
+        return _is_whole(value) or (isinstance(value, float) and value == value and abs(value) != float("inf"))
+    if kind == "text":
+        return isinstance(value, str)
+    if kind == "bool":
+        return isinstance(value, bool)
+    if kind == "integers":
+        return isinstance(value, list) and all(map(_is_whole, value))
+    if kind == "texts":
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, dict) and all(
+        isinstance(one, (str, bool, float)) or one is None or _is_whole(one) for one in value.values()
+    )
+
+
+def _is_whole(value: Any) -> TypeGuard[int]:
+    """A whole number of at most 64 bits, which is what the kernel counts in."""
+    return type(value) is int and -(1 << 63) <= value < 1 << 64
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

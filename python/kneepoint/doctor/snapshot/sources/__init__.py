@@ -1,0 +1,1 @@
+"""Where a snapshot's tables come from: a file for each kind of source."""

@@ -1,0 +1,183 @@
+"""Interfaces, qdiscs and routes, by rtnetlink."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from kneepoint.doctor.snapshot.reader import Reader
+
+from . import fq
+
+if TYPE_CHECKING:
+    from pyroute2 import IPRoute
+
+Rows = list[dict[str, Any]]
+
+ROOT = 0xFFFFFFFF
+INGRESS = 0xFFFFFFF1
+RTA_CC_ALGO, RTA_LOCK = "RTAX_CC_ALGO", "RTAX_LOCK"
+RTAX_MTU_BIT = 1 << 2
+
+STATS = (
+    "rx_packets",
+    "tx_packets",
+    "rx_bytes",
+    "tx_bytes",
+    "rx_dropped",
+    "tx_dropped",
+    "rx_errors",
+    "tx_errors",
+    "rx_missed_errors",
+    "rx_fifo_errors",
+    "rx_crc_errors",
+    "rx_nohandler",
+)
+
+BOND_MODES = (
+    "balance-rr",
+    "active-backup",
+    "balance-xor",
+    "broadcast",
+    "802.3ad",
+    "balance-tlb",
+    "balance-alb",
+)
+BOND_HASHES = ("layer2", "layer3+4", "layer2+3", "encap2+3", "encap3+4", "vlan+srcmac")
+
+
+def read(reader: Reader) -> dict[str, Rows]:
+    """The tables `interfaces`, `qdiscs` and `routes`; what /sys tells of interfaces, `sysfs` adds."""
+    from pyroute2 import IPRoute
+
+    with IPRoute() as kernel:
+        links = list(kernel.get_links())
+        names = {link["index"]: link.get_attr("IFLA_IFNAME") for link in links}
+        routes, through = _routes(reader, kernel, names)
+        interfaces = [_interface(reader, link, names, through) for link in links]
+        qdiscs = [_qdisc(reader, qdisc, names) for qdisc in kernel.get_qdiscs() if qdisc["index"] in names]
+    return {"interfaces": interfaces, "qdiscs": qdiscs, "routes": routes}
+
+
+def _interface(reader: Reader, link: Any, names: dict[int, str], through: set[int]) -> dict[str, Any]:
+    info = link.get_attr("IFLA_LINKINFO")
+    kind = info.get_attr("IFLA_INFO_KIND") if info else None
+    data = info.get_attr("IFLA_INFO_DATA") if info else None
+    stats = link.get_attr("IFLA_STATS64") or {}
+    row = {
+        "netns": reader.netns,
+        "interface": names[link["index"]],
+        "ifindex": link["index"],
+        "kind": kind,
+        "operstate": (link.get_attr("IFLA_OPERSTATE") or "unknown").lower(),
+        "loopback": bool(link["flags"] & 0x8),
+        "mtu_bytes": link.get_attr("IFLA_MTU"),
+        "max_mtu_bytes": link.get_attr("IFLA_MAX_MTU") or None,
+        "txqueuelen_pkts": link.get_attr("IFLA_TXQLEN"),
+        "master": names.get(link.get_attr("IFLA_MASTER") or 0),
+        "lower": None,
+        "peer_elsewhere": link.get_attr("IFLA_LINK_NETNSID") is not None,
+        "default_route": link["index"] in through,
+        "rx_queues": link.get_attr("IFLA_NUM_RX_QUEUES"),
+        "tx_queues": link.get_attr("IFLA_NUM_TX_QUEUES"),
+        "gso_max_bytes": link.get_attr("IFLA_GSO_MAX_SIZE"),
+        "gro_max_bytes": link.get_attr("IFLA_GRO_MAX_SIZE"),
+        "carrier_changes": link.get_attr("IFLA_CARRIER_CHANGES"),
+        **{name: stats.get(name) for name in STATS},
+    }
+    if not row["peer_elsewhere"]:
+        row["lower"] = names.get(link.get_attr("IFLA_LINK") or 0)
+    if kind == "bond" and data is not None:
+        row["bond_mode"] = _named(BOND_MODES, data.get_attr("IFLA_BOND_MODE"))
+        row["bond_xmit_hash_policy"] = _named(BOND_HASHES, data.get_attr("IFLA_BOND_XMIT_HASH_POLICY"))
+    return row
+
+
+def _named(names: tuple[str, ...], number: int | None) -> str | None:
+    return names[number] if number is not None and number < len(names) else None
+
+
+def _qdisc(reader: Reader, qdisc: Any, names: dict[int, str]) -> dict[str, Any]:
+    kind = qdisc.get_attr("TCA_KIND")
+    stats = qdisc.get_attr("TCA_STATS2")
+    basic = (stats.get_attr("TCA_STATS_BASIC") if stats else None) or {}
+    queue = (stats.get_attr("TCA_STATS_QUEUE") if stats else None) or {}
+    row = {
+        "netns": reader.netns,
+        "interface": names[qdisc["index"]],
+        "kind": kind,
+        "handle": f"{qdisc['handle'] >> 16:x}:",
+        "parent": _parent(qdisc["parent"]),
+        "options": {},
+        "bytes": basic.get("bytes"),
+        "packets": basic.get("packets"),
+        "drops": queue.get("drops"),
+        "overlimits": queue.get("overlimits"),
+        "requeues": queue.get("requeues"),
+        "backlog_pkts": queue.get("qlen"),
+    }
+    if kind == "fq":
+        row["options"] = fq.options(qdisc.get_attr("TCA_OPTIONS"))
+        row |= fq.counters(stats.get_attr("TCA_STATS_APP") if stats else None)
+    else:
+        row["options"] = _options(qdisc.get_attr("TCA_OPTIONS"))
+    return row
+
+
+def _parent(parent: int) -> str:
+    if parent == ROOT:
+        return "root"
+    if parent == INGRESS:
+        return "ingress"
+    return f"{parent >> 16:x}:{parent & 0xFFFF:x}"
+
+
+def _options(found: Any) -> dict[str, Any]:
+    """Options that are one number or text each; their names as the kernel's without the kind: `limit`, `target`."""
+    named: dict[str, Any] = {}
+    pairs: Iterable[Any] = found["attrs"] if isinstance(found, dict) and "attrs" in found else ()
+    for pair in pairs:
+        name, value = pair[0], pair[1]
+        if isinstance(value, (int, str)) and name.startswith("TCA_"):
+            named[name.rpartition("_")[2].lower()] = value
+    return named
+
+
+def _routes(reader: Reader, kernel: IPRoute, names: dict[int, str]) -> tuple[Rows, set[int]]:
+    """Routes by interface and metrics, and the interfaces that default routes lead through. Addresses are left out."""
+    groups: dict[tuple[Any, ...], int] = {}
+    through: set[int] = set()
+    for route in kernel.get_routes():
+        # Broadcasts, multicasts and the host's own addresses are none that TCP sends over.
+        if route["type"] != 1 or route.get_attr("RTA_TABLE") == 255:
+            continue
+        out = _outputs(route)
+        default = route["dst_len"] == 0
+        through |= out if default else set()
+        metrics = route.get_attr("RTA_METRICS")
+        told = metrics.get_attr if metrics else lambda name: None
+        lock = told(RTA_LOCK) or 0
+        for index in out:
+            key = (
+                names.get(index),
+                default,
+                told("RTAX_INITCWND"),
+                told("RTAX_INITRWND"),
+                told(RTA_CC_ALGO) or None,
+                told("RTAX_MTU"),
+                bool(lock & RTAX_MTU_BIT),
+            )
+            groups[key] = groups.get(key, 0) + 1
+    columns = ("interface", "default", "initcwnd_pkts", "initrwnd_pkts", "algorithm", "mtu_bytes", "mtu_locked")
+    rows = [
+        {"netns": reader.netns, "routes": count, **dict(zip(columns, key, strict=True))}
+        for key, count in groups.items()
+    ]
+    return rows, through
+
+
+def _outputs(route: Any) -> set[int]:
+    """Interfaces that it leads through: several where it is spread over hops."""
+    one = route.get_attr("RTA_OIF")
+    hops = route.get_attr("RTA_MULTIPATH") or []
+    return {one} if one is not None else {hop["oif"] for hop in hops}

@@ -1,0 +1,160 @@
+"""What is simulated: a path for each prefix, and for each of its periods the arms that its connections are in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kneepoint.errors import ScenarioError, UsageError
+from kneepoint.runs import api, compose
+
+from .mix import Arm, Clients, Mix
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """A network of clients behind one bottleneck. `link`: of two alike links in a pair, which one it has."""
+
+    number: int
+    clients: Clients
+    path: Mapping[str, str]
+    link: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Its /24 network."""
+        return f"{self.base}.0/24"
+
+    @property
+    def base(self) -> str:
+        """The first three bytes of its addresses."""
+        return f"10.{self.number >> 8}.{self.number & 255}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A period of a prefix, which is simulated by itself: its connections begin on an empty link. `number` is the
+    row's own among all."""
+
+    number: int
+    prefix: Prefix
+    period: int
+    arms: Sequence[tuple[int, float]]
+    """Which arms of the mix its connections are in, and the share of each."""
+
+
+def seed_of(*words: object) -> int:
+    """63 bits that are settled by those words."""
+    return int.from_bytes(hashlib.sha256(repr(words).encode()).digest()[:8], "big") >> 1
+
+
+def prefixes(mix: Mix) -> list[Prefix]:
+    """All of a mix, kinds of clients in turn by their shares. Raises UsageError where a key or value is no good."""
+    pairs = mix.design == "paired-link"
+    paths = mix.prefixes // 2 if pairs else mix.prefixes
+    kinds = np.random.default_rng(seed_of(mix.seed, "clients")).permutation(_counts(mix, paths))
+    drawn = {
+        index: iter(_paths(mix, clients, int(np.sum(kinds == index)), seed_of(mix.seed, clients.name)))
+        for index, clients in enumerate(mix.clients)
+    }
+    found: list[Prefix] = []
+    for kind in kinds:
+        path = next(drawn[int(kind)])
+        for link in ("1", "2") if pairs else (None,):
+            found.append(Prefix(len(found), mix.clients[int(kind)], path, link))
+    return found
+
+
+def _counts(mix: Mix, paths: int) -> list[int]:
+    """The kind of each path, as many of each as its share says, by largest remainder."""
+    exact = [clients.share * paths for clients in mix.clients]
+    counts = [int(value) for value in exact]
+    for index in sorted(range(len(exact)), key=lambda at: counts[at] - exact[at])[: paths - sum(counts)]:
+        counts[index] += 1
+    return [index for index, count in enumerate(counts) for _ in range(count)]
+
+
+def _paths(mix: Mix, clients: Clients, count: int, seed: int) -> list[dict[str, str]]:
+    """Draws of what the kind leaves open, each a key of the scenario with its value."""
+    if not count:
+        return []
+    try:
+        scenario = api.parse(_drawing(mix, clients, count, seed), mix.file)
+    except ScenarioError as error:
+        raise refused(mix, clients, error) from None
+    if not clients.drawn:
+        return [{}] * count
+    keys = {_of_first(key) for key in clients.drawn}
+    return [{key: value for key, value in cell["axes"] if key in keys} for cell in scenario.cells]
+
+
+def refused(mix: Mix, clients: Clients, error: ScenarioError) -> UsageError:
+    """The first mistake, by the key that the mix has."""
+    _, key, said = error.mistakes[0]
+    name = key.removeprefix("sample.0.").replace("flow.0.", "flow.")
+    return UsageError(f"{mix.file}: clients {clients.name}: {name}: {said}")
+
+
+def _drawing(mix: Mix, clients: Clients, count: int, seed: int) -> str:
+    """A scenario whose cells are the paths of that kind."""
+    found = scenario_of(mix, clients, [mix.arms[0].algorithm])
+    drawn = {_of_first(key): value for key, value in clients.drawn.items()}
+    return compose.toml({**found, "sample": [{"count": count, "seed": seed, **drawn}]} if drawn else found)
+
+
+def scenario_of(mix: Mix, clients: Clients, algorithms: Sequence[str]) -> dict[str, Any]:
+    """Nested keys that all prefixes of a kind share, with a flow for each algorithm."""
+    found: dict[str, Any] = {"duration": mix.duration, "sample_interval": mix.sample_interval}
+    flow: dict[str, Any] = {"workload": "web"}
+    for key, value in clients.settings.items():
+        room, _, name = key.partition(".")
+        (flow if room == "flow" else found.setdefault(room, {}))[name] = value
+    found["flow"] = [{"name": f"arm_{at}", "algorithm": algorithm, **flow} for at, algorithm in enumerate(algorithms)]
+    return found
+
+
+def _of_first(key: str) -> str:
+    """`flow.load` of the first flow, as a scenario names it."""
+    return f"flow.0.{key.removeprefix('flow.')}" if key.startswith("flow.") else key
+
+
+def rows(mix: Mix, found: Sequence[Prefix]) -> Iterator[Row]:
+    """Each period of each prefix, with its arms by the mix's design."""
+    by_prefix = _arms_of_prefixes(mix, len(found))
+    for prefix in found:
+        random = np.random.default_rng(seed_of(mix.seed, "periods", prefix.number))
+        order = _alternation(mix, random)
+        for period in range(mix.periods):
+            if mix.design == "cluster":
+                arms = [(by_prefix[prefix.number], 1.0)]
+            elif mix.design == "switchback":
+                arms = [(order[period], 1.0)]
+            elif mix.design == "paired-link" and prefix.link == "2":
+                arms = [
+                    (at, share)
+                    for (at, _), share in zip(_all(mix.arms), [a.share for a in mix.arms][::-1], strict=True)
+                ]
+            else:
+                arms = _all(mix.arms)
+            yield Row(prefix.number * mix.periods + period, prefix, period, arms)
+
+
+def _all(arms: Sequence[Arm]) -> list[tuple[int, float]]:
+    return [(at, arm.share) for at, arm in enumerate(arms)]
+
+
+def _arms_of_prefixes(mix: Mix, count: int) -> list[int]:
+    """Which arm each prefix is in, in a design by cluster: by its share, independently of the others."""
+    random = np.random.default_rng(seed_of(mix.seed, "arms"))
+    return [int(arm) for arm in random.choice(len(mix.arms), count, p=[arm.share for arm in mix.arms])]
+
+
+def _alternation(mix: Mix, random: np.random.Generator) -> list[int]:
+    """The arm of each period: of every two periods one, in random order."""
+    if len(mix.arms) == 1:
+        return [0] * mix.periods
+    return [int(arm) for _ in range((mix.periods + 1) // 2) for arm in random.permutation(2)]

@@ -1,0 +1,62 @@
+"""Every rule of the registry fires where it should, and only there."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from made import snapshot
+from rule_cases import CASES
+
+from kneepoint.doctor.finding import SEVERITIES
+from kneepoint.doctor.rules import GROUPS, RULES, Rule
+from kneepoint.doctor.snapshot import Snapshot
+from kneepoint.doctor.snapshot.tables import TABLES
+
+every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+
+
+def test_every_rule_has_a_case_and_no_case_is_left_over() -> None:
+    assert {rule.name for rule in RULES} == set(CASES)
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+@every_rule
+def test_a_rule_fires_where_it_should(rule: Rule) -> None:
+    findings = rule.check(snapshot(CASES[rule.name].fires))
+    assert findings and CASES[rule.name].told in findings[0].told, [finding.told for finding in findings]
+    for finding in findings:
+        assert finding.rule == rule.name and finding.severity in SEVERITIES
+        assert finding.subject and finding.why and finding.evidence and finding.source
+
+
+@every_rule
+def test_a_rule_is_quiet_where_nothing_is_wrong(rule: Rule) -> None:
+    assert list(rule.check(snapshot(CASES[rule.name].quiet))) == []
+    assert list(rule.check(snapshot())) == []
+
+
+@every_rule
+def test_what_is_not_known_is_not_wrong(rule: Rule) -> None:
+    empty = Snapshot.of(0, {})
+    assert list(rule.check(empty)) == []
+    whole = snapshot(CASES[rule.name].fires)
+    for name in rule.needs:
+        if name != "sockets":
+            rule.check(replace(whole, tables={**whole.tables, name: ()}))
+        nulls = [dict.fromkeys(row) for row in whole.rows(name)]
+        rule.check(replace(whole, tables={**whole.tables, name: nulls}))
+
+
+@every_rule
+def test_a_rule_says_what_it_is(rule: Rule) -> None:
+    assert rule.group in GROUPS and set(rule.needs) <= set(TABLES)
+    module = sys.modules[f"kneepoint.doctor.rules.{rule.name.replace('-', '_')}"]
+    assert module.RULE is rule
+    for word in ("What it sees:", "Why it matters:"):
+        assert word in (module.__doc__ or ""), f"{rule.name}: {word}"
