@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fleets import HOUR, NOON, fleet, written
+from drawn_fleets import HOUR, NOON, fleet, written
 from kneepoint import fleet as fleets
 from kneepoint.errors import RunFolderError, UsageError
 from support import Ended
