@@ -233,6 +233,63 @@ def test_arms_of_a_cluster_design_have_a_total_effect(tmp_path: Path) -> None:
     assert rate.effect.total.low < 1.3 < rate.effect.total.high
 
 
+def sharing(arm: np.ndarray[Any, Any], share: np.ndarray[Any, Any], seed: int = 4) -> dict[str, Any]:
+    """Connections of two algorithms that are equal by themselves: beside each other bbr1 takes twice what cubic has,
+    so that a naive comparison says 2 and the total effect is 1."""
+    draw = np.random.default_rng(seed)
+    rows = len(arm)
+    whole = 10e6 / (share * 2 + (1 - share))
+    columns = fleet(rows, 200, seed=seed, rate=1.0)
+    columns["algorithm"] = np.where(arm, "bbr1", "cubic").tolist()
+    columns["arm"] = np.where(arm, "treatment", "control").tolist()
+    columns["delivery_rate_bits_per_sec"] = whole * np.where(arm, 2.0, 1.0) * np.exp(draw.normal(0, 0.3, rows))
+    columns["goodput_bits_per_sec"] = columns["delivery_rate_bits_per_sec"]
+    return columns
+
+
+def of_rate(data: Path) -> tuple[Any, Any]:
+    """The verdict about the rate, and its effect."""
+    found = fleets.compare(data, by="arm")
+    [effect] = [one for one in found.effects if one.metric.name == "delivery_rate_bits_per_sec"]
+    return found.verdict("delivery_rate_bits_per_sec"), effect.effect
+
+
+def test_a_switchback_finds_the_total_effect(tmp_path: Path) -> None:
+    period = np.random.default_rng(2).integers(0, 40, 8000)
+    arm = period % 2 == 1
+    columns = sharing(arm, arm.astype(float))
+    columns |= {"design": ["switchback"] * 8000, "period": period}
+    columns["begin_unix_ns"] = NOON + period * HOUR + np.random.default_rng(3).integers(0, HOUR, 8000)
+    columns["end_unix_ns"] = columns["begin_unix_ns"] + 10**9
+    _, effect = of_rate(written(tmp_path / "data", columns))
+    assert effect.design == "switchback" and effect.total is not None and effect.total.low < 1 < effect.total.high < 1.1
+
+
+def test_paired_links_find_the_total_effect_and_the_spillover_where_the_naive_ratio_is_wrong(tmp_path: Path) -> None:
+    draw = np.random.default_rng(5)
+    link = draw.integers(0, 2, 8000)
+    treated = np.where(link == 1, 0.95, 0.05)
+    arm = draw.random(8000) < treated
+    columns = sharing(arm, treated)
+    columns |= {"design": ["paired-link"] * 8000, "link": [str(one) for one in link]}
+    columns["allocation_pct"] = 100 * np.where(arm, treated, 1 - treated)
+    naive, effect = of_rate(written(tmp_path / "data", columns))
+    assert effect.total is not None and effect.spillover is not None
+    assert 0.9 < effect.total.value < 1.15 and effect.spillover.value < 0.7
+    assert naive.ratio.value > 1.02 or naive.ratio.value < 0.98
+
+
+def test_a_ramp_extrapolates_to_all_treated(tmp_path: Path) -> None:
+    draw = np.random.default_rng(6)
+    step = draw.choice([0.1, 0.3, 0.5, 0.7, 0.9], 8000)
+    arm = draw.random(8000) < step
+    columns = sharing(arm, step)
+    columns |= {"design": ["ramp"] * 8000, "allocation_pct": 100 * np.where(arm, step, 1 - step)}
+    naive, effect = of_rate(written(tmp_path / "data", columns))
+    assert effect.total is not None and 0.8 < effect.total.value < 1.3
+    assert effect.spillover is not None and effect.spillover.value < 0.75 and naive.word == "better"
+
+
 def test_a_log_that_disagrees_with_the_data_is_refused(call: Call) -> None:
     columns = fleet()
     log = log_of(columns)

@@ -19,6 +19,9 @@ from .verdicts import interval_json, interval_of
 CARRY_OVER_US = 60_000_000
 """Of a switchback: what began sooner after a switch is left out, because the period before still acts on it."""
 
+MINUTE_NS = 60_000_000_000
+"""Of paired links the least time that is a unit; an hour is where a day or more was recorded."""
+
 
 @dataclass(frozen=True)
 class MetricEffect:
@@ -30,14 +33,24 @@ class MetricEffect:
     is_relative: bool
 
     @property
-    def told(self) -> str:
-        parts = []
-        for name, found in (("total effect", self.effect.total), ("spillover", self.effect.spillover)):
-            if found is not None and not np.isnan(found.low):
-                text_ = interval_of("", found) + " times" if self.is_relative else interval_of(self.metric.kind, found)
-                parts.append(f"{name} {text_}")
-        what = ", ".join(parts) or "too few units to tell"
-        return f"{self.metric.label} (mean): {what}; design {self.effect.design}, {self.arm}"
+    def is_known(self) -> bool:
+        """Does the design tell one of the two?"""
+        return self.total != "-" or self.spillover != "-"
+
+    @property
+    def total(self) -> str:
+        """All treated against none: as a ratio, or in the metric's unit."""
+        return self._shown(self.effect.total)
+
+    @property
+    def spillover(self) -> str:
+        """What the treated do to the others."""
+        return self._shown(self.effect.spillover)
+
+    def _shown(self, found: Interval | None) -> str:
+        if found is None or np.isnan(found.low):
+            return "-"
+        return f"{interval_of('', found)} ×" if self.is_relative else f"{interval_of(self.metric.kind, found)} more"
 
     def as_json(self) -> dict[str, Any]:
         def told(found: Interval | None) -> dict[str, Any] | None:
@@ -52,7 +65,6 @@ class MetricEffect:
             "total": told(self.effect.total),
             "direct": told(self.effect.direct),
             "spillover": told(self.effect.spillover),
-            "told": self.told,
         }
 
 
@@ -136,7 +148,9 @@ def _switchback(observed: Observed, metric: Metric, arm: str) -> MetricEffect | 
 
 
 def _paired_link(observed: Observed, metric: Metric, arm: str) -> MetricEffect | None:
-    rows = _units(observed, metric, arm, ["begin_unix_ns // 3600000000000 as hour", "link"])
+    [(span,)] = observed.ask("select max(begin_unix_ns) - min(begin_unix_ns) from observed where kept")
+    slot = max(MINUTE_NS, min(60 * MINUTE_NS, (span or 0) // 24))
+    rows = _units(observed, metric, arm, [f"begin_unix_ns // {slot} as slot", "link"])
     outcome, treated = np.asarray(rows["outcome"], float), np.asarray(rows["treated"], bool)
     if not len(outcome):
         return None
@@ -146,7 +160,7 @@ def _paired_link(observed: Observed, metric: Metric, arm: str) -> MetricEffect |
     relative = _relative(outcome)
     effect = paired_link(
         outcome,
-        np.asarray(rows["hour"], np.int64),
+        np.asarray(rows["slot"], np.int64),
         of_treated > 0.5,
         treated,
         allocation=float(np.nanmax(of_treated)),

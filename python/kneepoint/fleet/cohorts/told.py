@@ -11,6 +11,7 @@ from kneepoint.fleet.statistics import Interval
 from kneepoint.say import aligned
 
 from .comparison import Comparison
+from .effects import MetricEffect
 from .metrics import QUANTILES, Metric
 from .verdicts import Verdict, interval_of
 
@@ -84,12 +85,22 @@ def _further(found: Comparison, cohort: str) -> Iterator[str]:
     if again:
         yield f"  with equal shares of {found.asked.reweight}:"
         yield from _verdicts(again)
-    for effect in found.effects:
-        if effect.arm == cohort:
-            yield from _wrapped(effect.told, indent="  ")
+    yield from _effects([one for one in found.effects if one.arm == cohort and _is_seen(found, one.metric)])
     for one in found.adjusted:
         if one.cohort == cohort:
             yield from _wrapped(one.told, indent="  ")
+
+
+def _effects(listed: list[MetricEffect]) -> Iterator[str]:
+    """What the design tells beyond the comparison."""
+    told = [one for one in listed if one.is_known]
+    if told:
+        rows = [[f"by design {told[0].effect.design}, of the mean", "total effect", "spillover"]]
+        rows += [[one.metric.label, one.total, one.spillover] for one in told]
+        for line in aligned(rows, left=[True, False, False]):
+            yield f"  {line}"
+    elif listed:
+        yield f"  The design {listed[0].effect.design} has too few units to tell the total effect."
 
 
 def _values(found: Comparison) -> Iterator[str]:
