@@ -104,7 +104,7 @@ class Tags(HTMLParser):
 
 def test_names_in_a_snapshot_make_no_markup_and_the_page_runs_no_script():
     hostile = '"><script>alert(1)</script>\u202e'
-    name = '"><img id=a>\u202e'
+    name = '"><img>\u202e'
     interface = {"interface": name, "operstate": "up", "loopback": False, "rx_queues": 1, "tx_queues": 1}
     queue = {"interface": name, "direction": "rx", "number": 0, "rps_cpus": [0], "rps_flow_cnt": 0}
     socket = {"algorithm": hostile, "remote": hostile, "rtt_band": hostile, "connections": 1}
