@@ -157,9 +157,8 @@ _SHOWN = ("better", "worse", "higher", "lower")
 def _how(found: Comparison) -> str:
     return (
         f"Unit of inference: {found.clusters}. Intervals are 95 %, of a bootstrap over clusters; verdicts are "
-        "corrected "
-        f"for {human.counted(len(found.verdicts), 'comparison')} (Benjamini-Hochberg, 5 %). least: the smallest "
-        "difference that such data would show four times of five. ±: half of an interval's width."
+        f"corrected for {human.counted(len(found.verdicts), 'comparison')} (Benjamini-Hochberg, 5 %). least: the "
+        "smallest difference that such data would show four times of five. ±: half of an interval's width."
     )
 
 
