@@ -132,6 +132,16 @@ def is_interactive() -> bool:
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
+def confirmed(question: str) -> bool:
+    """Whether who sits at the terminal says yes; no, where nobody does."""
+    if not is_interactive():
+        warn(f"{question} Nobody can answer here: stdin, stdout and stderr have to be a terminal, or pass --yes.")
+        return False
+    sys.stderr.write(f"{printable(question)} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
 def drawing() -> TextIO:
     """stderr for what draws on it with control characters, as a bar does. What it draws has to be `printable`."""
     return _verbatim(sys.stderr)

@@ -40,7 +40,7 @@ EXAMPLES: dict[Change, str] = {
     Sysctl("net.ipv4.tcp_rmem", "4096 131072 6291456"): "sysctl -w 'net.ipv4.tcp_rmem=4096 131072 6291456'",
     Sysctl("net.core.somaxconn", "4096", netns="web"): "ip netns exec web sysctl -w net.core.somaxconn=4096",
     Qdisc("eth0", "fq", (("flow_limit", 200), ("horizon", 5))): (
-        "tc qdisc replace dev eth0 root fq flow_limit 200 horizon 5us"
+        "tc qdisc replace dev eth0 root handle 4b4e: fq flow_limit 200 horizon 5us"
     ),
     Ring("eth0", rx=4096, tx=512): "ethtool -G eth0 rx 4096 tx 512",
     Channels("eth0", combined=8): "ethtool -L eth0 combined 8",
@@ -52,7 +52,7 @@ EXAMPLES: dict[Change, str] = {
     Xps("eth0", 1, (1,)): "echo 2 | tee /sys/class/net/eth0/queues/tx-1/xps_cpus",
     IrqAffinity(24, (2,), netns="web"): "echo 4 | tee /proc/irq/24/smp_affinity",
     RouteWindow("default", "eth0", initcwnd=10, congctl="cubic"): (
-        "ip -4 route change default dev eth0 initcwnd 10 congctl cubic"
+        "ip -4 route change default via GATEWAY dev eth0 initcwnd 10 congctl cubic"
     ),
     RfsEntries(32768): "sysctl -w net.core.rps_sock_flow_entries=32768",
 }
@@ -125,8 +125,8 @@ def test_values_that_no_kernel_takes_are_refused(wrong: dict[str, object]) -> No
 def test_a_qdisc_below_each_queue_is_a_command_for_each() -> None:
     assert Qdisc("eth0", "fq", leaves=2).shown() == [
         "tc qdisc replace dev eth0 root handle 4b4e: mq",
-        "tc qdisc replace dev eth0 parent 4b4e:1 fq",
-        "tc qdisc replace dev eth0 parent 4b4e:2 fq",
+        "tc qdisc replace dev eth0 parent 4b4e:1 handle 4b4f: fq",
+        "tc qdisc replace dev eth0 parent 4b4e:2 handle 4b50: fq",
     ]
 
 

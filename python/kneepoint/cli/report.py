@@ -14,7 +14,7 @@ from .options import PATH, Whole, foreign, is_given, quiet_option
 
 
 @click.command("report", short_help="Write the report of a folder of tables, or one figure.")
-@click.argument("run", metavar="DIR", type=PATH)
+@click.argument("run", metavar="DIR|SNAPSHOT", type=PATH)
 @click.option(
     "--against",
     metavar="DIR",
@@ -47,15 +47,22 @@ def command(
     condition: int | None,
     quiet: bool,
 ) -> int:
-    """Write the report of DIR, which run, record, import, trace or profile wrote: one HTML file that opens offline.
+    """Write the report of DIR, which run, record, import, trace or profile wrote, or of a file of `knee snapshot`: one
+    HTML file that opens offline.
 
     Of a run it has the statistics and every figure that applies; of the others where the rows come from, the tables,
-    and the connections that sent most over time (--figure timeseries).
+    and the connections that sent most over time (--figure timeseries); of a snapshot what is wrong with the host, and
+    where its packets go.
     """
     if is_given("format") and figure is None:
         raise click.UsageError(f"--format: got {format} without --figure NAME; expected both. A report is HTML.")
     from kneepoint.live import profile
 
+    if run.is_file():
+        if figure is not None or condition is not None or against is not None:
+            raise click.UsageError(f"--figure, --condition, --against: {run} is a file; these are of folders.")
+        _snapshot_report(run, out, quiet)
+        return 0
     if profile.is_profile(run):
         if figure is not None or condition is not None:
             raise click.UsageError(f"--figure, --condition: {run} is a profile, whose page has one figure.")
@@ -134,4 +141,16 @@ def _profile_report(run: Path, against: Path | None, out: Path | None, quiet: bo
     other = profile.read(against) if against is not None else None
     with Phase("Writing the report", quiet=quiet):
         profile_page.save(profile.read(run), target, other)
+    say.line(f"Report: {target}")
+
+
+def _snapshot_report(file: Path, out: Path | None, quiet: bool) -> None:
+    """The page of a host."""
+    from kneepoint.doctor.snapshot import Snapshot
+    from kneepoint.pages import host_page
+    from kneepoint.runs.progress import Phase
+
+    target = out or file.with_suffix(".html")
+    with Phase("Writing the report", quiet=quiet):
+        host_page.save(Snapshot.read(file), target)
     say.line(f"Report: {target}")

@@ -23,6 +23,12 @@ def kernel(snapshot: Snapshot) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
+def patch_level(snapshot: Snapshot) -> int:
+    """The third number of the release, 48 of 6.12.48; 0 where there is none. Distributions count otherwise."""
+    found = re.match(r"\d+\.\d+\.(\d+)", snapshot.host["kernel"] or "")
+    return int(found[1]) if found else 0
+
+
 def number(snapshot: Snapshot, name: str) -> int | None:
     """A sysctl that is one whole number; None where it is not known."""
     numbers = vector(snapshot, name)
@@ -82,11 +88,28 @@ def senders(snapshot: Snapshot) -> list[Row]:
     ]
 
 
+def is_sender(snapshot: Snapshot, interface: Row) -> bool:
+    """Whether it is one of `senders`."""
+    return any(row is interface for row in senders(snapshot))
+
+
+def leaf_count(interface: Row) -> int:
+    """How many leaves a qdisc for each queue would have; 0: the interface has one queue, or none of a device."""
+    count: int = interface["tx_queues"] or 1
+    return count if count > 1 and interface["kind"] is None else 0
+
+
 def leaves(snapshot: Snapshot, interface: Row) -> Sequence[Row]:
     """The qdiscs of an interface that hold packets: the root, or what hangs from it. Ingress is none of them."""
-    outward = [row for row in snapshot.of_interface("qdiscs", interface) if row["parent"] not in ("ingress", "clsact")]
+    outward = [row for row in snapshot.of_interface("qdiscs", interface) if row["kind"] not in ("ingress", "clsact")]
     parents = {(row["parent"] or "").partition(":")[0] for row in outward if row["parent"] != "root"}
-    return [row for row in outward if (row["handle"] or "").partition(":")[0] not in parents or row["handle"] == "0:"]
+    # Qdiscs that the kernel made by itself all have the handle 0.
+    return [
+        row
+        for row in outward
+        if row["kind"] not in ("mq", "mqprio")
+        and (row["handle"] == "0:" or (row["handle"] or "").partition(":")[0] not in parents)
+    ]
 
 
 def root_qdisc(snapshot: Snapshot, interface: Row) -> Row | None:

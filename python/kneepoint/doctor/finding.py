@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+<<<<<<< HEAD
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kneepoint.doctor.changes import Change
+=======
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .changes import Change
+>>>>>>> main
 
 Severity = Literal["critical", "warning", "advice"]
 
@@ -39,5 +46,3 @@ class Finding:
     """The commit, documentation or page that it rests on."""
     gain: str = ""
     """What the source, or the evidence, leads to expect."""
-    namespace: str = field(default="", kw_only=True)
-    """Network namespace of the subject, as the snapshot names it."""

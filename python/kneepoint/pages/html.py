@@ -21,6 +21,9 @@ from kneepoint import say
 if TYPE_CHECKING:
     import jinja2
 
+NONE = "'none'"
+"""Nothing, in a Content-Security-Policy."""
+
 
 def page(template: str, data: Mapping[str, Any], **values: Any) -> str:
     """A template of `assets` that extends frame.html.j2, with `data` for page.js to draw and `values` for its words."""
@@ -32,12 +35,17 @@ def flame_page(template: str, data: Mapping[str, Any], **values: Any) -> str:
     return _page(template, data, [_asset("flame.js")], values)
 
 
+def still_page(template: str, **values: Any) -> str:
+    """The same without any script: what it draws stands in it as lines and words."""
+    return _page(template, {}, [], values)
+
+
 def _page(template: str, data: Mapping[str, Any], scripts: Sequence[str], values: Mapping[str, Any]) -> str:
     policy = [
         "default-src 'none'",
         "base-uri 'none'",
         "form-action 'none'",
-        f"script-src {' '.join(_hash(script) for script in scripts)}",
+        f"script-src {' '.join(_hash(script) for script in scripts) or NONE}",
         "style-src 'unsafe-inline'",
     ]
     return (

@@ -125,6 +125,10 @@ class Change(ABC):
         """Whether `now` is what the kernel makes of `goal`. Raises CannotChange."""
         return bool(self._there("reached", self._reached, goal, now))
 
+    def midway(self, states: Sequence[State], now: State) -> bool:
+        """Whether who was killed between two of `states` can have left `now`; of what is written in one step: never."""
+        return False
+
     def beside(self) -> Sequence[Change]:
         """Settings that the kernel or the driver may reset together with this one. Raises CannotChange."""
         from . import change_of

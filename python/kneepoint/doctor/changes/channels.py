@@ -8,7 +8,6 @@ from typing import ClassVar
 from . import ethtool
 from .change import CannotChange, Change, State, interface_name, whole_number
 from .masks import Rps, Xps
-from .offload import Offload
 from .qdisc import Qdisc
 from .queues import queue_numbers
 from .rfs import RpsFlows
@@ -66,7 +65,6 @@ class Channels(Change):
         rx, tx = queue_numbers(self.interface, "rx"), queue_numbers(self.interface, "tx")
         return [
             Qdisc(self.interface, "pfifo"),
-            Offload(self.interface, "gro", on=True),
             *(Rps(self.interface, queue, ()) for queue in rx),
             *(RpsFlows(self.interface, queue, 0) for queue in rx),
             *(Xps(self.interface, queue, ()) for queue in tx),

@@ -46,38 +46,30 @@ class Offload(Change):
         return [["ethtool", "-K", self.interface, self.feature, "on" if self.on else "off"]]
 
     def _read(self) -> State:
-        """All features that are wanted and active, by name: switching one may switch others."""
-        names = ethtool.feature_names(self.interface)
-        available, wanted, active, _ = ethtool.features(self.interface, len(names))
-        asked = sorted(name for bit, name in enumerate(names) if available >> bit & 1 and wanted >> bit & 1)
-        return {"wanted": asked, "active": sorted(name for bit, name in enumerate(names) if active >> bit & 1)}
+        """Whether each feature that is meant is wanted. What is active follows from that by itself."""
+        chosen, wanted, _ = self._features()
+        return {name: bool(wanted >> bit & 1) for bit, name in chosen.items()}
 
     def _apply(self, state: State) -> None:
-        names = ethtool.feature_names(self.interface)
-        available, _, _, fixed = ethtool.features(self.interface, len(names))
-        wanted = sum(1 << bit for bit, name in enumerate(names) if name in state["wanted"])
-        ethtool.set_features(self.interface, len(names), available & ~fixed, wanted)
+        chosen, _, count = self._features()
+        valid = sum(1 << bit for bit in chosen)
+        wanted = sum(1 << bit for bit, name in chosen.items() if state[name])
+        ethtool.set_features(self.interface, count, valid, wanted)
 
     def _goal(self, before: State) -> State:
-        chosen = self._changeable()
-        return {
-            **before,
-            "wanted": sorted(set(before["wanted"]) | chosen if self.on else set(before["wanted"]) - chosen),
-        }
+        return dict.fromkeys(before, self.on)
 
-    def _reached(self, goal: State, now: State) -> bool:
-        chosen = self._changeable()
-        return bool(goal["wanted"] == now["wanted"]) and (not self.on or bool(chosen & set(now["active"])))
+    def _features(self) -> tuple[dict[int, str], int, int]:
+        """Those that are meant and can be changed, by bit; the bits of all that are wanted; and how many there are.
 
-    def _changeable(self) -> set[str]:
-        """Names of the features that are meant. Raises CannotChange where none can be changed."""
+        Raises CannotChange where none can be changed."""
         names = ethtool.feature_names(self.interface)
-        available, _, _, fixed = ethtool.features(self.interface, len(names))
         pattern = SHORT_NAMES.get(self.feature, re.escape(self.feature))
         meant = {bit: name for bit, name in enumerate(names) if re.fullmatch(pattern, name)}
         if not meant:
             raise CannotChange(f"{self.target}: is no feature of this kernel; expected one that `ethtool -k` prints.")
-        chosen = {name for bit, name in meant.items() if available & ~fixed & 1 << bit}
+        available, wanted, _, fixed = ethtool.features(self.interface, len(names))
+        chosen = {bit: name for bit, name in meant.items() if available & ~fixed & 1 << bit}
         if not chosen:
             raise CannotChange(f"{self.target}: is fixed by the driver; leave it.")
-        return chosen
+        return chosen, wanted, len(names)

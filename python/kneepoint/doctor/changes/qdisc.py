@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -75,15 +75,19 @@ class Qdisc(Change):
 
     def commands(self) -> list[list[str]]:
         if not self.leaves:
-            return [self._command(["root"])]
-        handle = f"{OUR_HANDLE >> 16:x}:"
-        root = ["tc", "qdisc", "replace", "dev", self.interface, "root", "handle", handle, "mq"]
-        return [root, *(self._command(["parent", f"{handle}{queue + 1:x}"]) for queue in range(self.leaves))]
+            return [self._command(["root"], OUR_HANDLE)]
+        root = ["tc", "qdisc", "replace", "dev", self.interface, "root", "handle", f"{OUR_HANDLE >> 16:x}:", "mq"]
+        below = (
+            self._command(["parent", f"{OUR_HANDLE >> 16:x}:{queue + 1:x}"], _leaf_handle(queue))
+            for queue in range(self.leaves)
+        )
+        return [root, *below]
 
-    def _command(self, where: list[str]) -> list[str]:
+    def _command(self, where: list[str], handle: int) -> list[str]:
         units = {"horizon": "us"}
         words = [word for name, value in self.options for word in (name, f"{value}{units.get(name, '')}")]
-        return ["tc", "qdisc", "replace", "dev", self.interface, *where, self.qdisc, *words]
+        place = [*where, "handle", f"{handle >> 16:x}:"]
+        return ["tc", "qdisc", "replace", "dev", self.interface, *place, self.qdisc, *words]
 
     def _read(self) -> State:
         """Root and, where it is `mq`, leaves: kind, handle, parent, and the options as hexadecimal bytes."""
@@ -117,17 +121,21 @@ class Qdisc(Change):
         below = [
             {
                 "kind": self.qdisc,
-                "handle": OUR_HANDLE + (number + 1 << 16),
-                "parent": OUR_HANDLE + number + 1,
+                "handle": _leaf_handle(queue),
+                "parent": OUR_HANDLE + queue + 1,
                 "options": options,
             }
-            for number in range(queues)
+            for queue in range(queues)
         ]
         return [root, *below]
 
     def _reached(self, goal: State, now: State) -> bool:
         # The kernel tells more options than it was given.
         return _shape(goal) == _shape(now)
+
+    def midway(self, states: Sequence[State], now: State) -> bool:
+        known = {one for state in states for one in _shape(state)}
+        return all(handle == 0 or (kind, handle, parent) in known for kind, handle, parent in _shape(now))
 
     def _transmit_queues(self) -> int:
         from .queues import queue_numbers
@@ -164,6 +172,10 @@ class Qdisc(Change):
                 f"{self.target}: this kernel has no {one['kind']}. Load it (modprobe sch_{one['kind']}), or choose a "
                 "kernel that has it."
             ) from None
+
+
+def _leaf_handle(queue: int) -> int:
+    return OUR_HANDLE + (queue + 1 << 16)
 
 
 def _shape(state: State) -> list[tuple[Any, ...]]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from kneepoint.errors import UsageError
 
 from . import netlink
-from .change import CannotChange, Change, State, interface_name, whole_number
+from .change import CannotChange, Change, NotPersistent, Persistence, State, interface_name, whole_number
 
 _RTMSG = struct.Struct("=BBBBBBBBI")
 RTA_DST, RTA_OIF, RTA_PRIORITY, RTA_METRICS, RTA_CACHEINFO, RTA_TABLE, RTA_NH_ID = 1, 4, 6, 8, 12, 15, 30
@@ -62,14 +62,18 @@ class RouteWindow(Change):
         return f"route {self.destination}" + (f" dev {self.interface}" if self.interface else "")
 
     def commands(self) -> list[list[str]]:
-        """The windows alone: `ip route change` wants the whole route, as `ip route show` prints it, before them."""
+        """`ip route change` wants the whole route: what a person has to fill in is in capitals."""
         family = "-6" if self._prefix().version == 6 else "-4"
         words = ["ip", family, "route", "change", self.destination]
+        words += ["via", "GATEWAY"] if self.destination == "default" else []
         words += ["dev", self.interface] if self.interface else []
         words += ["metric", str(self.priority)] if self.priority else []
         for name in ("initcwnd", "initrwnd", "congctl"):
             words += [name, str(getattr(self, name))] if getattr(self, name) is not None else []
         return [words]
+
+    def _persistence(self) -> Persistence:
+        return NotPersistent("what configures the network writes its routes; set the windows there")
 
     def _read(self) -> State:
         """The route as the kernel told it, header and attributes as hexadecimal bytes."""

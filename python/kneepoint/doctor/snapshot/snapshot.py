@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,6 +64,12 @@ class Snapshot:
         """The row of `host`; all null where there is none."""
         rows = self.tables["host"]
         return rows[0] if rows else dict.fromkeys(TABLES["host"].columns)
+
+    @property
+    def netns(self) -> str | None:
+        """The namespace's name where one was asked for; None: that of who took the snapshot."""
+        name: str | None = self.host["netns"]
+        return None if name is None or name == "unknown" or name.startswith("net:[") else name
 
     def of_interface(self, table: str, interface: Row) -> Sequence[Row]:
         """The rows of a table that belong to a row of `interfaces`."""
@@ -185,7 +192,18 @@ def _row(table: str, at: int, row: Any) -> Row:
                 f'tables.{table}[{at}].{name}: got "{_shown(value)}"; expected {column.kind}. Take a new snapshot.'
             )
         full[name] = value
+    if full.get("interface") is not None and not _names_an_interface(full["interface"]):
+        raise UsageError(
+            f'tables.{table}[{at}].interface: got "{_shown(full["interface"])}", a name that no kernel gives; expected '
+            "at most 15 bytes without blank, slash or colon. Take a new snapshot."
+        )
     return full
+
+
+def _names_an_interface(name: str) -> bool:
+    """The kernel's rule (dev_valid_name in net/core/dev.c)."""
+    size = len(name.encode("utf-8", "surrogateescape"))
+    return 0 < size <= 15 and name not in (".", "..") and not re.search(r"[/:\s\0]", name)
 
 
 def _fits(kind: Kind, value: Any) -> bool:

@@ -1,0 +1,217 @@
+"""`knee doctor --fix` and `--undo`: the plan as commands, the question, what came of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kneepoint import say
+from kneepoint.errors import UsageError
+
+if TYPE_CHECKING:
+    from kneepoint.doctor.finding import Finding
+    from kneepoint.doctor.fix import Result, Step
+    from kneepoint.doctor.journal import Journal
+    from kneepoint.doctor.persist import Place
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+WRITERS_OF: Mapping[str, tuple[str, ...]] = {
+    "tuned": ("sysctl", "ring", "channels", "offload", "coalesce", "rps"),
+    "bpftune": ("sysctl",),
+    "irqbalance": ("irq-affinity",),
+    "NetworkManager": ("qdisc", "ring", "channels", "offload", "coalesce", "txqueuelen", "route-window"),
+    "systemd-networkd": ("qdisc", "route-window"),
+}
+"""Programs that may set a kind of change again while they run."""
+
+_OUTCOMES = {
+    "made": "made",
+    "undone": "put back",
+    "there already": "is so already",
+    "left": "LEFT",
+    "refused": "NOT MADE",
+    "gone": "gone",
+}
+
+
+def options(command: Command) -> Command:
+    """The options of `knee doctor` that change the host."""
+    for option in reversed(
+        (
+            click.option(
+                "--fix", is_flag=True, help="Make the changes of the findings (root); shows them and asks first."
+            ),
+            click.option("--undo", is_flag=True, help="Put back all that --fix changed (root)."),
+            click.option(
+                "--persist", is_flag=True, help="With --fix: write files, so that the next boot does it again."
+            ),
+            click.option(
+                "--dry-run", is_flag=True, help="With --fix or --undo: show what would be done, and do nothing."
+            ),
+            click.option("--yes", is_flag=True, help="With --fix: do not ask."),
+            click.option(
+                "--journal",
+                type=click.Path(path_type=Path, file_okay=False),
+                help="Where --fix keeps what was there before.  [default: /var/lib/kneepoint/doctor]",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def check(*, fix: bool, undo: bool, persist: bool, dry_run: bool, yes: bool) -> None:
+    """Refuses options that say nothing together."""
+    if fix and undo:
+        raise UsageError("knee doctor: got --fix and --undo; expected one of them.")
+    if (persist or yes) and not fix:
+        raise UsageError(f"knee doctor: got {'--persist' if persist else '--yes'} without --fix.")
+    if dry_run and not (fix or undo):
+        raise UsageError("knee doctor: got --dry-run without --fix or --undo.")
+
+
+def fixed(
+    findings: Sequence[Finding],
+    owners: Iterable[Mapping[str, Any]],
+    *,
+    persist: bool,
+    dry_run: bool,
+    yes: bool,
+    journal: Path | None,
+    json: bool,
+) -> int:
+    """Makes the changes of the findings. `owners` are rows of the snapshot's table.
+
+    Returns the exit code: 1 where a change was not made."""
+    from kneepoint.doctor.fix import made, planned
+    from kneepoint.doctor.persist import Place, persisted
+
+    place = Place()
+    steps, others = planned(findings)
+    _show_plan(steps, others, list(owners), place if persist else None, to_stdout=not json)
+    if dry_run or not steps:
+        if json:
+            say.json({"schema": 1, "plan": [step.json() for step in steps], "results": _json(others)})
+        return int(any(result.outcome == "refused" for result in others))
+    _need_root("--fix")
+    if not yes and not say.confirmed(f"Make {len(steps)} {'change' if len(steps) == 1 else 'changes'}?"):
+        say.warn("knee doctor: nothing was changed.")
+        return 1
+    with _opened(journal) as book:
+        results = made(steps, book, tell=None if json else _tell)
+        if persist:
+            _mark(book, [result for result in results if result.outcome == "made"], place)
+            said = persisted(book, place)
+        else:
+            said = []
+    if json:
+        say.json({"schema": 1, "results": _json([*others, *results]), "said": said})
+    else:
+        say.lines(said)
+        say.line("To put it back: knee doctor --undo")
+    return int(bool(said) or any(result.outcome != "made" for result in results))
+
+
+def undone(*, dry_run: bool, journal: Path | None, json: bool) -> int:
+    """Takes back all that the journal has. Returns the exit code: 1 where something is left."""
+    from kneepoint.doctor.fix import undone as put_back
+    from kneepoint.doctor.persist import Place, persisted
+
+    _need_root("--undo")
+    with _opened(journal) as book:
+        if dry_run:
+            entries = [{"change": entry.subject.target, "before": entry.before} for entry in reversed(book.entries)]
+            files = [one.path for one in book.files]
+            if json:
+                say.json({"schema": 1, "entries": entries, "files": files})
+            else:
+                say.lines(f"{entry['change']}: back to {entry['before']}" for entry in entries)
+                say.lines(f"{file}: removed" for file in files)
+            return 0
+        results = put_back(book, tell=None if json else _tell)
+        said = persisted(book, Place())
+    if json:
+        say.json({"schema": 1, "results": _json(results), "said": said})
+    else:
+        say.lines(said)
+        if not results:
+            say.line("There is nothing to undo.")
+    return int(bool(said) or any(result.outcome == "left" for result in results))
+
+
+def _opened(folder: Path | None) -> Any:
+    from kneepoint.doctor.journal import FOLDER, open_journal
+
+    return open_journal(folder or FOLDER)
+
+
+def _need_root(option: str) -> None:
+    if os.geteuid() != 0:
+        raise UsageError(f"knee doctor {option}: needs root; run it with sudo. `--dry-run` shows the commands without.")
+
+
+def _mark(journal: Journal, results: Sequence[Result], place: Place) -> None:
+    """Has the entries of these changes persist, where they can."""
+    from kneepoint.doctor.persist import why_not
+
+    made = {str(result.change.json()) for result in results if not why_not(result.change, place)}
+    for entry in journal.entries:
+        entry.persists = entry.persists or str(entry.change) in made
+    journal.write()
+
+
+def _show_plan(
+    steps: Sequence[Step],
+    others: Sequence[Result],
+    owners: Sequence[Mapping[str, Any]],
+    place: Place | None,
+    *,
+    to_stdout: bool,
+) -> None:
+    from kneepoint.doctor.persist import why_not
+
+    tell = say.line if to_stdout else say.warn
+    for step in steps:
+        tell(f"{step.rule}:")
+        for command in step.change.shown():
+            tell(f"    {command}")
+        for note in _notes(step, owners):
+            tell(f"    note: {note}")
+        if place is not None and (why := why_not(step.change, place)):
+            tell(f"    note: will not persist: {why}")
+    for result in others:
+        tell(_told(result))
+    if not steps:
+        tell("There is nothing to change.")
+
+
+def _notes(step: Step, owners: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Who else sets what the step changes."""
+    from kneepoint.doctor.changes import RfsEntries, Sysctl
+
+    notes = []
+    change = step.change
+    name = change.name if isinstance(change, Sysctl | RfsEntries) else None
+    for row in owners:
+        if row["kind"] == "running" and change.kind in WRITERS_OF.get(row["owner"] or "", ()):
+            notes.append(f"{row['owner']} runs, and may set it again.")
+        elif row["kind"] == "setting" and name is not None and row["name"] == name:
+            notes.append(f"{row['path']} sets it to {row['value']}; change it there too.")
+    return sorted(set(notes))
+
+
+def _tell(result: Result) -> None:
+    say.line(_told(result))
+
+
+def _told(result: Result) -> str:
+    return f"{result.change.target}: {_OUTCOMES[result.outcome]}" + (f": {result.said}" if result.said else "")
+
+
+def _json(results: Iterable[Result]) -> list[dict[str, Any]]:
+    return [result.json() for result in results]

@@ -1,0 +1,190 @@
+"""A host as a page: what is wrong, where packets go, its qdiscs, rings and connections. Of a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kneepoint import human
+from kneepoint.doctor.finding import SEVERITIES, Finding
+from kneepoint.doctor.rules import RULES
+from kneepoint.doctor.snapshot import Row, Snapshot
+from kneepoint.errors import UsageError
+
+from . import export, html
+from .host_picture import picture
+
+INTERFACES_AT_MOST = 64
+"""Interfaces that the page has; a host with thousands of containers has as many, nearly all alike."""
+QDISCS_AT_MOST = 64
+"""Qdiscs of one interface that the page has."""
+
+
+def save(snapshot: Snapshot, path: Path) -> Path:
+    """Writes the page, which needs no network and runs no script."""
+    if path.suffix.lower() != ".html":
+        raise UsageError(f"{path}: got the ending {path.suffix or 'of no kind'!r}; expected .html.")
+    export.write_file(path, page(snapshot).encode("utf-8"))
+    return path
+
+
+def page(snapshot: Snapshot) -> str:
+    """The snapshot as a page, with what the rules find in it."""
+    findings = found_in(snapshot)
+    host = snapshot.host
+    interfaces = sorted(
+        snapshot.rows("interfaces"), key=lambda row: -((row["rx_packets"] or 0) + (row["tx_packets"] or 0))
+    )
+    return html.still_page(
+        "host.html.j2",
+        title=host["host"] or "a host",
+        answer=answer(findings),
+        facts=_facts(host),
+        findings=[_finding(one) for one in findings],
+        picture=picture(snapshot),
+        interfaces=[_interface(snapshot, row) for row in interfaces[:INTERFACES_AT_MOST]],
+        more_interfaces=max(0, len(interfaces) - INTERFACES_AT_MOST),
+        sockets=_sockets(snapshot.rows("sockets")),
+        missing=snapshot.missing,
+    )
+
+
+def found_in(snapshot: Snapshot) -> list[Finding]:
+    """What the rules find, the worst first."""
+    findings = [finding for rule in RULES for finding in rule.check(snapshot)]
+    return sorted(findings, key=lambda one: SEVERITIES.index(one.severity))
+
+
+def answer(findings: Sequence[Finding]) -> str:
+    """The page's first sentence."""
+    if not findings:
+        return f"None of {human.counted(len(RULES), 'rule')} finds anything wrong."
+    counts = [(severity, sum(one.severity == severity for one in findings)) for severity in SEVERITIES]
+    told = ", ".join(f"{count} {severity}" for severity, count in counts if count)
+    return f"{human.counted(len(findings), 'finding')}: {told}. First: {findings[0].subject}: {findings[0].told}"
+
+
+def _facts(host: Row) -> list[tuple[str, str]]:
+    """What the host is, in the order that a person asks."""
+    cloud = " ".join(word for word in (host["cloud"], host["instance_type"]) if word)
+    facts = [
+        ("kernel", host["kernel"]),
+        ("distribution", " ".join(word for word in (host["distribution"], host["distribution_version"]) if word)),
+        ("processors", host["cpus"]),
+        ("memory", human.quantity("bytes", host["memory_bytes"]) if host["memory_bytes"] else None),
+        ("hypervisor", host["hypervisor"]),
+        ("container", host["container"]),
+        ("cloud", cloud),
+        ("congestion controls", ", ".join(host["algorithms"] or ())),
+        ("clock", host["clocksource"]),
+        ("stolen since boot", f"{host['steal_pct']:.2f} %" if host["steal_pct"] is not None else None),
+        ("network namespace", host["netns"]),
+    ]
+    return [(name, str(value)) for name, value in facts if value not in (None, "")]
+
+
+def _finding(one: Finding) -> Mapping[str, Any]:
+    return {
+        "rule": one.rule,
+        "severity": one.severity,
+        "subject": one.subject,
+        "told": one.told,
+        "why": one.why,
+        "gain": one.gain,
+        "advice": one.advice,
+        "source": one.source,
+        "evidence": [(name, str(value)) for name, value in one.evidence.items()],
+        "confirm": list(one.confirm),
+        "changes": [line for change in one.changes for line in change.shown()],
+    }
+
+
+def _interface(snapshot: Snapshot, row: Row) -> Mapping[str, Any]:
+    ring = next(iter(snapshot.of_interface("rings", row)), None)
+    drops = [
+        (name, row[name])
+        for name in ("rx_dropped", "tx_dropped", "rx_missed_errors", "rx_fifo_errors", "rx_errors", "tx_errors")
+        if row[name]
+    ]
+    tree = tree_of(snapshot.of_interface("qdiscs", row))
+    return {
+        "name": row["interface"],
+        "kind": row["kind"] or row["driver"] or ("loopback" if row["loopback"] else "device"),
+        "state": row["operstate"],
+        "speed": human.quantity("rate", row["speed_bits_per_sec"]) if row["speed_bits_per_sec"] else "",
+        "mtu": row["mtu_bytes"],
+        "rx_ring": _ring(ring, "rx"),
+        "tx_ring": _ring(ring, "tx"),
+        "queues": f"{row['rx_queues']} rx, {row['tx_queues']} tx" if row["rx_queues"] is not None else "",
+        "drops": ", ".join(f"{name} {count:,}" for name, count in drops),
+        "qdiscs": tree[:QDISCS_AT_MOST],
+        "more_qdiscs": max(0, len(tree) - QDISCS_AT_MOST),
+    }
+
+
+def _ring(ring: Row | None, side: str) -> str:
+    """`256 of 4096`."""
+    if ring is None or ring[side] is None:
+        return ""
+    return f"{ring[side]}" if ring[f"{side}_max"] is None else f"{ring[side]} of {ring[f'{side}_max']}"
+
+
+def tree_of(rows: Sequence[Row]) -> list[Mapping[str, Any]]:
+    """Qdiscs in the order of their tree, each with how deep it hangs. One whose parent is not there hangs from the
+    top, and so does one of several that are each other's parents."""
+    majors = {_major(row["handle"]) for row in rows if row["handle"]}
+    below: dict[str, list[Row]] = {}
+    for row in rows:
+        parent = _major(row["parent"])
+        below.setdefault(parent if parent in majors else "", []).append(row)
+    tree: list[Mapping[str, Any]] = []
+    waiting: list[tuple[Row, int]] = []
+    while waiting or below:
+        if not waiting:
+            waiting = [(row, 0) for row in reversed(below.pop("" if "" in below else next(iter(below))))]
+        row, depth = waiting.pop()
+        tree.append(_qdisc(row, depth))
+        # Taken out, so that a handle that is given twice leads nowhere the second time.
+        hanging = below.pop(_major(row["handle"]), []) if row["handle"] else []
+        waiting += [(one, depth + 1) for one in reversed(hanging)]
+    return tree
+
+
+def _major(handle: str | None) -> str:
+    return (handle or "").split(":")[0]
+
+
+def _qdisc(row: Row, depth: int) -> Mapping[str, Any]:
+    options = ", ".join(f"{name} {value}" for name, value in (row["options"] or {}).items())
+    return {
+        "depth": depth,
+        "kind": row["kind"],
+        "at": " ".join(word for word in (row["handle"], row["parent"]) if word),
+        "options": options,
+        "packets": row["packets"],
+        "drops": row["drops"],
+        "backlog": row["backlog_pkts"],
+    }
+
+
+def _sockets(rows: Sequence[Row]) -> list[Mapping[str, Any]]:
+    """Groups of connections, those that sent most first."""
+    told: list[Mapping[str, Any]] = []
+    for row in sorted(rows, key=lambda row: -(row["bytes_acked"] or 0)):
+        out, again = row["data_segs_out"], row["retrans_segs"]
+        busy = row["busy_us"] or 0
+        told.append(
+            {
+                "algorithm": row["algorithm"],
+                "remote": row["remote"],
+                "band": row["rtt_band"],
+                "connections": row["connections"],
+                "acked": human.quantity("bytes", row["bytes_acked"]) if row["bytes_acked"] is not None else "",
+                "srtt": human.quantity("time", row["srtt_us_p50"]) if row["srtt_us_p50"] is not None else "",
+                "retrans": f"{100 * again / out:.2f} %" if out and again is not None else "",
+                "rwnd": f"{100 * (row['rwnd_limited_us'] or 0) / busy:.1f} %" if busy else "",
+                "sndbuf": f"{100 * (row['sndbuf_limited_us'] or 0) / busy:.1f} %" if busy else "",
+            }
+        )
+    return told
