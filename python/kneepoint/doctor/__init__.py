@@ -1,5 +1,1 @@
-<<<<<<< HEAD
-"""What is wrong with a host, what it costs, and the fix, with a way back."""
-=======
 """What is wrong with a host: snapshots of hosts, the rules that judge them, and the fix, with a way back."""
->>>>>>> main

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-<<<<<<< HEAD
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from kneepoint.doctor.changes import Change
-=======
-from dataclasses import dataclass, field
-from typing import Any, Literal
-
-from .changes import Change
->>>>>>> main
 
 Severity = Literal["critical", "warning", "advice"]
 
