@@ -19,7 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "runs": {"datasets", "evidence"},
     "live": {"datasets", "evidence"},
     "fleet": {"datasets", "evidence", "runs"},
-    "doctor": {"live", "runs"},
+    "doctor": {"calibration", "evidence", "live", "runs"},
     "pages": {"datasets", "doctor", "evidence", "runs", "live"},
     "conformance": {"pages", "runs"},
     "calibration": {"runs"},
