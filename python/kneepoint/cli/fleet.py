@@ -10,7 +10,7 @@ import click
 
 from kneepoint import human, say
 
-from .options import PATH, foreign, json_option, out_option, quiet_option
+from .options import PATH, Whole, foreign, json_option, out_option, quiet_option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -18,6 +18,51 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 @click.group("fleet", short_help="Compare cohorts of recorded connections.")
 def group() -> None:
     """Compare cohorts of recorded connections, over many hosts."""
+
+
+@group.command("synthesize", short_help="Simulate a fleet from a stated mix.")
+@click.argument("mix")
+@out_option("New folder for the fleet: a recording for each host.")
+@click.option("--seed", type=Whole(min=0), help="Of all draws.  [default: that of the mix]")
+@click.option("--prefixes", type=Whole(min=1), help="How many bottlenecks.  [default: that of the mix]")
+@click.option("--design", metavar="NAME", help="ab, cluster, switchback or paired-link.  [default: that of the mix]")
+@click.option("--arm", "arms", multiple=True, metavar="NAME=SHARE", help="An algorithm; replaces the arms of the mix.")
+@click.option("--workers", type=Whole(min=1), help="Paths simulated at once.  [default: one per processor]")
+@foreign
+@json_option
+@quiet_option
+def synthesize(
+    mix: str,
+    out: Path | None,
+    seed: int | None,
+    prefixes: int | None,
+    design: str | None,
+    arms: tuple[str, ...],
+    workers: int | None,
+    json: bool,
+    quiet: bool,
+) -> int:
+    """Simulate a fleet from a stated mix of clients, as recordings of its hosts. MIX is a file, or a name of
+    gallery/fleets.
+
+    knee fleet synthesize demo --out fleet --design ab --arm cubic=90% --arm bbr1=10%
+    """
+    if out is None:
+        raise click.UsageError("Missing option '--out'.")
+    from kneepoint.fleet import synthetic
+    from kneepoint.runs import progress
+
+    chosen = synthetic.read(mix).changed(seed=seed, prefixes=prefixes, design=design, arms=arms)
+    told = synthetic.write(chosen, out, workers=workers, watcher=progress.watcher(quiet=quiet))
+    if json:
+        say.json(told)
+        return 0
+    arms_told = ", ".join(f"{name} {count:,}" for name, count in told["connections_by_arm"].items())
+    say.line(
+        f"{human.counted(told['connections'], 'connection')} simulated ({arms_told}) behind "
+        f"{human.counted(told['prefixes'], 'bottleneck')}, to {human.counted(len(told['hosts']), 'host')}: {out}"
+    )
+    return 0
 
 
 def data_options(command: Command) -> Command:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from kneepoint.errors import UsageError
+
+from .changes import Change, Sysctl
 from .snapshot import Row, Snapshot
 
 CARRIERS = {"bond", "team", "bridge", "vlan", "openvswitch", "vrf", "dummy", "ifb", "nlmon"}
@@ -21,6 +24,12 @@ def kernel(snapshot: Snapshot) -> tuple[int, int] | None:
     """Version of the kernel: (6, 18). None: not known."""
     found = re.match(r"(\d+)\.(\d+)", snapshot.host["kernel"] or "")
     return (int(found[1]), int(found[2])) if found else None
+
+
+def patch_level(snapshot: Snapshot) -> int:
+    """The third number of the release, 48 of 6.12.48; 0 where there is none. Distributions count otherwise."""
+    found = re.match(r"\d+\.\d+\.(\d+)", snapshot.host["kernel"] or "")
+    return int(found[1]) if found else 0
 
 
 def number(snapshot: Snapshot, name: str) -> int | None:
@@ -41,6 +50,14 @@ def vector(snapshot: Snapshot, name: str) -> list[int] | None:
 def counted(snapshot: Snapshot, *names: str) -> int:
     """The sum of counters; 0 for those that are not known."""
     return sum(snapshot.counter(name) or 0 for name in names)
+
+
+def settable(name: str, value: str, netns: str | None) -> list[Change]:
+    """The change of a sysctl whose name and value come from the host; none where it cannot be undone, or is none."""
+    try:
+        return [Sysctl(name, value, netns=netns)]
+    except UsageError:
+        return []
 
 
 def connections(snapshot: Snapshot) -> dict[str, int]:
@@ -82,11 +99,28 @@ def senders(snapshot: Snapshot) -> list[Row]:
     ]
 
 
+def is_sender(snapshot: Snapshot, interface: Row) -> bool:
+    """Whether it is one of `senders`."""
+    return any(row is interface for row in senders(snapshot))
+
+
+def leaf_count(interface: Row) -> int:
+    """How many leaves a qdisc for each queue would have; 0: the interface has one queue, or none of a device."""
+    count: int = interface["tx_queues"] or 1
+    return count if count > 1 and interface["kind"] is None else 0
+
+
 def leaves(snapshot: Snapshot, interface: Row) -> Sequence[Row]:
     """The qdiscs of an interface that hold packets: the root, or what hangs from it. Ingress is none of them."""
-    outward = [row for row in snapshot.of_interface("qdiscs", interface) if row["parent"] not in ("ingress", "clsact")]
+    outward = [row for row in snapshot.of_interface("qdiscs", interface) if row["kind"] not in ("ingress", "clsact")]
     parents = {(row["parent"] or "").partition(":")[0] for row in outward if row["parent"] != "root"}
-    return [row for row in outward if (row["handle"] or "").partition(":")[0] not in parents or row["handle"] == "0:"]
+    # Qdiscs that the kernel made by itself all have the handle 0.
+    return [
+        row
+        for row in outward
+        if row["kind"] not in ("mq", "mqprio")
+        and (row["handle"] == "0:" or (row["handle"] or "").partition(":")[0] not in parents)
+    ]
 
 
 def root_qdisc(snapshot: Snapshot, interface: Row) -> Row | None:

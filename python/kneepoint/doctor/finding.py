@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from .changes import Change
+from kneepoint.doctor.changes import Change
 
 Severity = Literal["critical", "warning", "advice"]
 
@@ -39,5 +39,3 @@ class Finding:
     """The commit, documentation or page that it rests on."""
     gain: str = ""
     """What the source, or the evidence, leads to expect."""
-    namespace: str = field(default="", kw_only=True)
-    """Network namespace of the subject, as the snapshot names it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,17 @@ from kneepoint.errors import UsageError
 from kneepoint.writing import replacing
 
 from . import theme
+from .cohorts import Cohorts
 from .figures import FIGURES, OVER_TIME
 from .observed import Observed, opened
 from .run import ReportRun
 
+KINDS = {ReportRun: "this run", Cohorts: "this fleet"}
 PNG_PIXELS_PER_POINT = 2.0
 
 
-def find(name: str) -> Any:
-    known = {figure.name: figure for figure in FIGURES}
+def find(name: str, among: Sequence[Any] = FIGURES) -> Any:
+    known = {figure.name: figure for figure in among}
     if name not in known:
         close = get_close_matches(name, known, n=1)
         hint = f' Did you mean "{close[0]}"?' if close else ""
@@ -28,18 +31,26 @@ def find(name: str) -> Any:
 
 
 def spec(
-    run: ReportRun | Observed, figure: Any, *, condition: int = 0, data: bool = True, layout: theme.Layout = theme.WIDE
+    run: ReportRun | Observed | Cohorts,
+    figure: Any,
+    *,
+    condition: int = 0,
+    data: bool = True,
+    layout: theme.Layout = theme.WIDE,
 ) -> dict[str, Any]:
     """The figure's Vega-Lite specification; `data=False` leaves named data sets to the page."""
+    from altair.utils.schemapi import debug_mode
+
     if isinstance(run, Observed) and figure not in OVER_TIME:
         named = ", ".join(one.name for one in OVER_TIME)
         raise UsageError(
             f'figure: "{figure.name}" is of runs, and {run.dataset.path} is a {run.dataset.kind}; expected {named}.'
         )
     if not figure.applies(run):
-        what = "this run" if isinstance(run, ReportRun) else f"this {run.dataset.kind}"
+        what = f"this {run.dataset.kind}" if isinstance(run, Observed) else KINDS[type(run)]
         raise UsageError(f'figure: "{figure.name}" does not apply to {what}: {figure.title} needs data it has not.')
-    with warnings.catch_warnings():
+    # Altair would check every value against its schema, which takes most of a report's time; vl-convert refuses a wrong one.
+    with debug_mode(False), warnings.catch_warnings():
         # Panels share one time axis on purpose.
         warnings.filterwarnings("ignore", message="Automatically deduplicated selection parameter")
         found: dict[str, Any] = figure.chart(run, layout).to_dict()
@@ -85,13 +96,17 @@ def chart(run: Any, name: str, *, condition: int = 0) -> Any:
 
 
 def save(run: Any, name: str, path: Path, *, condition: int = 0, against: Any = None) -> Path:
+    figure = find(name)
+    return save_spec(spec(opened(run, against), figure, condition=condition), path)
+
+
+def save_spec(found: dict[str, Any], path: Path) -> Path:
+    """Writes a specification with its data as PNG or SVG, by the ending of `path`. Raises UsageError: it is neither."""
     import vl_convert
 
-    figure = find(name)
     ending = path.suffix.lower()
     if ending not in (".svg", ".png"):
         raise UsageError(f"{path}: got the ending {ending or 'of no kind'!r}; expected .svg or .png.")
-    found = spec(opened(run, against), figure, condition=condition)
     if ending == ".svg":
         content = vl_convert.vegalite_to_svg(found).encode("utf-8")
     else:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from kneepoint.evidence.stats import Estimate
 
+    from .cohorts import Cohorts
     from .sources import Panel
 
 
@@ -56,7 +57,7 @@ def algorithms(run: ReportRun) -> list[str]:
     return list(run.slots)
 
 
-def colour(run: ReportRun, layout: Layout, field: str = "algorithm") -> alt.Color:
+def colour(run: ReportRun | Cohorts, layout: Layout, field: str = "algorithm") -> alt.Color:
     import altair as alt
 
     slots = run.slots
@@ -67,7 +68,7 @@ def colour(run: ReportRun, layout: Layout, field: str = "algorithm") -> alt.Colo
     )
 
 
-def shape(run: ReportRun, layout: Layout, field: str = "algorithm") -> alt.Shape:
+def shape(run: ReportRun | Cohorts, layout: Layout, field: str = "algorithm") -> alt.Shape:
     import altair as alt
 
     slots = run.slots

@@ -55,6 +55,12 @@ INKS = {
     "dark": {"ink": "#e8eaed", "soft": "#a3abb5", "grid": "#2c3137", "rule": "#59616b"},
 }
 
+#: From few to many, on light and on dark paper: of one hue, which every eye sees alike.
+HEAT = {
+    "light": ("#d6e6f4", "#8cbfdf", "#3787c0", "#0b4f95", "#06254d"),
+    "dark": ("#17324d", "#1f5c8f", "#3f8fc7", "#8cc3e8", "#e8f4fd"),
+}
+
 
 def config(mode: str = "light", layout: Layout = WIDE) -> dict[str, Any]:
     """Vega-Lite configuration; `mode` is "light" or "dark". The background stays clear."""
@@ -68,6 +74,7 @@ def config(mode: str = "light", layout: Layout = WIDE) -> dict[str, Any]:
             "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": layout.label_limit, "titlePadding": 8,
             "labelOverlap": True,
         },
+        "range": {"heatmap": list(HEAT[mode])},
         # One number for all panels that share an axis: then their grids are at its ticks.
         "axisX": {"tickCount": layout.ticks},
         "axisY": {"tickCount": 8},

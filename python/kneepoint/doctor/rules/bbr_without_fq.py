@@ -1,19 +1,19 @@
-"""BBR paced by TCP's own timers, because no fq stands in its way out.
+"""BBR is paced by TCP's own timers.
 
 What it sees: connections that have BBR, or would get it, on an interface that sends through a leaf that is not fq.
-Why it matters: BBR before Linux 4.13 is not paced at all then. Later kernels keep a timer per connection, which costs
-processor time: until 4.20 one after every packet, since then one for each packet whose time lies in the future.
+Why it matters: BBR needs pacing. Before Linux 4.13 only fq paces, so that BBR sends its window in bursts. Later
+kernels keep a timer for each connection, which costs processor time: until 4.20 one after every packet, since then
+one for each packet whose time lies in the future. fq has one timer for each queue.
 """
 
 from __future__ import annotations
 
 from kneepoint.doctor import facts
+from kneepoint.doctor.changes import Qdisc
 from kneepoint.doctor.finding import Finding, Severity
 from kneepoint.doctor.snapshot import Snapshot
 
 from .rule import Rule
-
-_PACES = {"fq"}
 
 
 def _check(snapshot: Snapshot) -> list[Finding]:
@@ -22,62 +22,47 @@ def _check(snapshot: Snapshot) -> list[Finding]:
     if not used or version is None:
         return []
     counts = facts.connections(snapshot)
-    live = sum(counts.get(name, 0) for name in used)
-    severity, why, gain = _cost(version)
+    severity, gain = _cost(version)
     findings = []
     for interface in facts.senders(snapshot):
-        leaves = facts.leaves(snapshot, interface)
-        kinds = sorted({leaf["kind"] for leaf in leaves})
-        # A mix is the matter of `mq-leaf-without-fq`.
-        if not leaves or _PACES & set(kinds):
+        kinds = sorted({leaf["kind"] or "unknown" for leaf in facts.leaves(snapshot, interface)})
+        # Of a mix `mq-leaf-without-fq` speaks.
+        if not kinds or "fq" in kinds:
             continue
+        name = interface["interface"]
         findings.append(
-            Finding(
-                rule=RULE.name,
-                severity=severity,
-                subject=interface["interface"],
-                told=f"{', '.join(used)} sends through {', '.join(kinds)}, which does not pace.",
-                evidence={
+            RULE.found(
+                severity,
+                name,
+                f"{', '.join(used)} sends through {', '.join(kinds)}, which does not pace.",
+                {
                     "kernel": snapshot.host["kernel"],
                     "algorithms": ", ".join(used),
-                    "connections": live,
+                    "connections": sum(counts.get(one, 0) for one in used),
                     "qdiscs": ", ".join(kinds),
                 },
-                why=why,
-                confirm=[f"tc -s qdisc show dev {interface['interface']}", "ss -tin state established"],
-                source=RULE.source,
+                confirm=[f"tc -s qdisc show dev {name}", "ss -tin state established"],
+                changes=[Qdisc(name, "fq", leaves=facts.leaf_count(interface), netns=snapshot.netns)],
                 gain=gain,
-                namespace=interface["netns"] or "",
             )
         )
     return findings
 
 
-def _cost(version: tuple[int, int]) -> tuple[Severity, str, str]:
+def _cost(version: tuple[int, int]) -> tuple[Severity, str]:
     if version < (4, 13):
-        return (
-            "critical",
-            "Before Linux 4.13 only fq paces. BBR without it sends its window in bursts, which queues drop.",
-            "BBR works as meant; without pacing its model of the path does not hold.",
-        )
+        return "critical", "BBR works as meant; its model of the path does not hold without pacing."
     if version < (4, 20):
-        return (
-            "warning",
-            "Until Linux 4.20 TCP starts a high-resolution timer after every packet that it paces itself.",
-            "864e5c090749 took away the timers that were not needed: TCP_RR rose by about 10 %.",
-        )
-    return (
-        "advice",
-        "TCP paces by a timer of each connection. fq has one timer per queue and sends what is due together.",
-        "Less processor time per byte with many paced connections; `--measure` says how much here.",
-    )
+        return "warning", "864e5c090749, which took most of these timers away, measured 10 % more requests (TCP_RR)."
+    return "advice", "Less processor time per byte with many paced connections; `--measure` says how much here."
 
 
 RULE = Rule(
     name="bbr-without-fq",
     group="pacing",
-    summary="BBR is paced by TCP's timers because the leaf qdisc is not fq.",
-    source="Linux 218af599fa63 (4.13, internal pacing), 864e5c090749 (4.20, fewer timers); net/ipv4/tcp_output.c",
+    summary="BBR is paced by TCP's timers because the leaf qdisc is not fq",
+    source="Linux 218af599fa63 (4.13, internal pacing), 864e5c090749 (4.20, fewer timers)",
+    manual=__doc__,
     check=_check,
     needs=("host", "interfaces", "qdiscs", "sysctls"),
 )

@@ -1,13 +1,14 @@
-"""A multi-queue interface of which only some queues have fq.
+"""Only some queues of an interface have fq.
 
-What it sees: an mq or mqprio whose leaves are of different kinds, fq among them.
-Why it matters: which queue a packet takes depends on the processor or the hash. The same connection is paced by fq in
-one queue and leaves in a burst through another, because TCP stops pacing once fq has seen the connection.
+What it sees: an interface whose leaf qdiscs are of different kinds, fq among them.
+Why it matters: TCP leaves pacing to fq once fq has seen a connection. What then takes a queue without fq is not paced
+at all.
 """
 
 from __future__ import annotations
 
 from kneepoint.doctor import facts
+from kneepoint.doctor.changes import Qdisc
 from kneepoint.doctor.finding import Finding
 from kneepoint.doctor.snapshot import Snapshot
 
@@ -21,24 +22,21 @@ def _check(snapshot: Snapshot) -> list[Finding]:
         bare = [leaf for leaf in leaves if leaf["kind"] != "fq"]
         if not bare or len(bare) == len(leaves):
             continue
-        kinds = sorted({leaf["kind"] for leaf in bare})
+        name = interface["interface"]
         findings.append(
-            Finding(
-                rule=RULE.name,
-                severity="warning",
-                subject=interface["interface"],
-                told=f"{len(bare)} of {len(leaves)} queues have {', '.join(kinds)} and not fq.",
-                evidence={
+            RULE.found(
+                "warning",
+                name,
+                f"{len(bare)} of {len(leaves)} queues have {', '.join(sorted({str(leaf['kind']) for leaf in bare}))} "
+                "and not fq.",
+                {
                     "queues": len(leaves),
                     "queues_without_fq": len(bare),
                     "parents": ", ".join(leaf["parent"] or "" for leaf in bare[:8]),
                 },
-                why="TCP leaves pacing to fq once fq has seen a connection. What then takes a queue without fq is not "
-                "paced at all.",
-                confirm=[f"tc -s qdisc show dev {interface['interface']}"],
-                source=RULE.source,
+                confirm=[f"tc -s qdisc show dev {name}"],
+                changes=[Qdisc(name, "fq", leaves=facts.leaf_count(interface), netns=snapshot.netns)],
                 gain="Bursts of paced connections disappear.",
-                namespace=interface["netns"] or "",
             )
         )
     return findings
@@ -47,9 +45,9 @@ def _check(snapshot: Snapshot) -> list[Finding]:
 RULE = Rule(
     name="mq-leaf-without-fq",
     group="pacing",
-    summary="Only some queues of a multi-queue interface have fq.",
-    source="net/sched/sch_fq.c (SK_PACING_FQ is set at the first packet), net/ipv4/tcp_output.c (tcp_needs_internal_"
-    "pacing)",
+    summary="only some queues of a multi-queue interface have fq",
+    source="net/sched/sch_fq.c (fq_classify sets SK_PACING_FQ), net/ipv4/tcp_output.c (tcp_update_skb_after_send)",
+    manual=__doc__,
     check=_check,
     needs=("interfaces", "qdiscs"),
 )

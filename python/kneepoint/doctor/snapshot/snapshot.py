@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -64,6 +65,12 @@ class Snapshot:
         rows = self.tables["host"]
         return rows[0] if rows else dict.fromkeys(TABLES["host"].columns)
 
+    @property
+    def netns(self) -> str | None:
+        """The namespace's name where one was asked for; None: that of who took the snapshot."""
+        name: str | None = self.host["netns"]
+        return None if name is None or name == "unknown" or name.startswith("net:[") else name
+
     def of_interface(self, table: str, interface: Row) -> Sequence[Row]:
         """The rows of a table that belong to a row of `interfaces`."""
         return self._by_interface(table).get((interface["netns"], interface["interface"]), ())
@@ -120,9 +127,37 @@ class Snapshot:
                 "Copy it again, or take a new one."
             ) from None
         try:
-            return _of_json(found)
+            return Snapshot.of_json(found)
         except UsageError as error:
             raise UsageError(f"{path}: {error}") from None
+
+    @staticmethod
+    def of_json(found: Any) -> Snapshot:
+        """What `json` gave. Raises UsageError."""
+        if not isinstance(found, dict) or found.get("format") != FORMAT:
+            raise UsageError(f'got a file without "format": "{FORMAT}"; expected one that `knee snapshot` wrote.')
+        version = found.get("version")
+        if not _is_whole(version) or version < 1:
+            raise UsageError(f'version: got "{version}"; expected {VERSION}. Take a new snapshot with this program.')
+        if version > VERSION:
+            raise UsageError(
+                f"version: got {version}, which a newer Kneepoint wrote; this one reads up to {VERSION}. Update "
+                "Kneepoint here, or take the snapshot with this version."
+            )
+        taken, tables, missing = found.get("taken_unix_ns"), found.get("tables"), found.get("missing", [])
+        if not _is_whole(taken):
+            raise UsageError(
+                f'taken_unix_ns: got "{taken}"; expected a whole number of nanoseconds. Take a new snapshot.'
+            )
+        if not isinstance(tables, dict) or not all(isinstance(rows, list) for rows in tables.values()):
+            raise UsageError("tables: expected an object whose values are lists of rows. Take a new snapshot.")
+        if not isinstance(missing, list) or not all(
+            isinstance(one, dict) and all(isinstance(one.get(key, ""), str) for key in ("what", "why", "needs"))
+            for one in missing
+        ):
+            raise UsageError('missing: expected a list of objects with the texts "what", "why", "needs".')
+        named = [Missing(one.get("what", ""), one.get("why", ""), one.get("needs", "")) for one in missing]
+        return Snapshot.of(taken, tables, named)
 
     def write(self, path: Path) -> None:
         """Raises RunFolderError."""
@@ -145,31 +180,6 @@ class Snapshot:
         }
 
 
-def _of_json(found: Any) -> Snapshot:
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise UsageError(f'got a file without "format": "{FORMAT}"; expected one that `knee snapshot` wrote.')
-    version = found.get("version")
-    if not _is_whole(version) or version < 1:
-        raise UsageError(f'version: got "{version}"; expected {VERSION}. Take a new snapshot with this program.')
-    if version > VERSION:
-        raise UsageError(
-            f"version: got {version}, which a newer Kneepoint wrote; this one reads up to {VERSION}. Update Kneepoint "
-            "here, or take the snapshot with this version."
-        )
-    taken, tables, missing = found.get("taken_unix_ns"), found.get("tables"), found.get("missing", [])
-    if not _is_whole(taken):
-        raise UsageError(f'taken_unix_ns: got "{taken}"; expected a whole number of nanoseconds. Take a new snapshot.')
-    if not isinstance(tables, dict) or not all(isinstance(rows, list) for rows in tables.values()):
-        raise UsageError("tables: expected an object whose values are lists of rows. Take a new snapshot.")
-    if not isinstance(missing, list) or not all(
-        isinstance(one, dict) and all(isinstance(one.get(key, ""), str) for key in ("what", "why", "needs"))
-        for one in missing
-    ):
-        raise UsageError('missing: expected a list of objects with the texts "what", "why", "needs".')
-    named = [Missing(one.get("what", ""), one.get("why", ""), one.get("needs", "")) for one in missing]
-    return Snapshot.of(taken, tables, named)
-
-
 def _row(table: str, at: int, row: Any) -> Row:
     """The row with all columns."""
     columns = TABLES[table].columns
@@ -185,7 +195,18 @@ def _row(table: str, at: int, row: Any) -> Row:
                 f'tables.{table}[{at}].{name}: got "{_shown(value)}"; expected {column.kind}. Take a new snapshot.'
             )
         full[name] = value
+    if full.get("interface") is not None and not _names_an_interface(full["interface"]):
+        raise UsageError(
+            f'tables.{table}[{at}].interface: got "{_shown(full["interface"])}", a name that no kernel gives; expected '
+            "at most 15 bytes without blank, slash or colon. Take a new snapshot."
+        )
     return full
+
+
+def _names_an_interface(name: str) -> bool:
+    """The kernel's rule (dev_valid_name in net/core/dev.c)."""
+    size = len(name.encode("utf-8", "surrogateescape"))
+    return 0 < size <= 15 and name not in (".", "..") and not re.search(r"[/:\s\0]", name)
 
 
 def _fits(kind: Kind, value: Any) -> bool:

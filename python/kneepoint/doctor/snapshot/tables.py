@@ -291,7 +291,6 @@ sndbuf_limited_connections  integer -        of busy connections: more than 20 %
 no_sack_connections         integer -        connections without SACK
 no_timestamps_connections   integer -        connections without timestamps
 no_scaling_connections      integer -        connections without window scaling
-pacing_connections          integer -        connections with a pacing rate and its own timer or fq
 """,
     ),
     _table(
@@ -330,7 +329,7 @@ isolated        bool    - whether the scheduler leaves it alone
         "/proc/PID/comm, /etc, /run, /usr/lib",
         """
 owner   text - tuned, bpftune, NetworkManager, systemd-networkd, irqbalance, cloud-init, sysctl.d, …
-kind    text - running: a program that runs; setting: a value that its file sets; profile: its active profile
+kind    text - running: it runs; present: it is installed; setting: a value in its file; profile: its active profile
 path    text - file; null: none
 name    text - of a setting: the sysctl
 value   text - of a setting: its value; of a profile: its name

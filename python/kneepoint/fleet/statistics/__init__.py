@@ -1,7 +1,7 @@
 """Statistics of clustered connections, in one pass and mergeable. Numbers in, numbers out: no files, no tables."""
 
 from .bins import Bins
-from .covariates import covariate_adjusted
+from .covariates import covariate_adjusted, minus
 from .decisions import Mismatch, adjust, least_difference, mismatch, non_inferior
 from .designs import Effect, ab, by_cluster, paired_link, ramp, switchback
 from .hashes import cluster_hashes
@@ -26,6 +26,7 @@ __all__ = [
     "difference",
     "least_difference",
     "mean",
+    "minus",
     "mismatch",
     "non_inferior",
     "paired_link",

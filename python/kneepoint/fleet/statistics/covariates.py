@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
 from kneepoint.errors import UsageError
 
 from .bins import Floats
-from .intervals import Interval
+from .intervals import Interval, t_quantile
 from .sequence import Moments
 
 
@@ -44,23 +43,13 @@ def covariate_adjusted(
 
 def minus(a: Interval, b: Interval) -> Interval:
     """The difference of two estimates of clusters that they do not share (Welch)."""
-    from scipy.special import stdtr, stdtrit
+    from scipy.special import stdtr
 
     value, error = a.value - b.value, math.hypot(a.error, b.error)
-    n, clusters = a.n + b.n, min(a.clusters, b.clusters)
+    n, clusters, effective = a.n + b.n, min(a.clusters, b.clusters), min(a.effective, b.effective)
     if math.isnan(error) or not error:
-        return Interval(value, math.nan, math.nan, n, clusters, min(a.effective, b.effective), error, p_value=math.nan)
-    degrees = error**4 / (a.error**4 / max(a.effective - 1, 1) + b.error**4 / max(b.effective - 1, 1))
-    half = float(stdtrit(degrees, 0.975)) * error
+        return Interval(value, math.nan, math.nan, n, clusters, effective, error, math.nan, p_value=math.nan)
+    degrees = error**4 / (a.error**4 / a.degrees + b.error**4 / b.degrees)
+    half = t_quantile(degrees) * error
     p_value = float(2 * stdtr(degrees, -abs(value) / error))
-    return replace(
-        a,
-        value=value,
-        low=value - half,
-        high=value + half,
-        n=n,
-        clusters=clusters,
-        effective=degrees + 1,
-        error=error,
-        p_value=p_value,
-    )
+    return Interval(value, value - half, value + half, n, clusters, effective, error, degrees, p_value=p_value)

@@ -12,7 +12,7 @@ import numpy as np
 from kneepoint.errors import UsageError
 
 from .bins import Floats
-from .intervals import LEVEL, Interval
+from .intervals import Interval, t_quantile
 
 Noninferiority = Literal["no worse", "worse", "undecided"]
 
@@ -51,12 +51,11 @@ def non_inferior(ratio: Interval, margin: float, better: int) -> Noninferiority:
 def least_difference(found: Interval, power: float = 0.8) -> float:
     """The smallest true difference that such data would have shown with that probability: in the metric's unit for a
     difference, as a factor above 1 for a ratio."""
-    if math.isnan(found.error) or found.effective < 2:
+    if math.isnan(found.error) or math.isnan(found.degrees):
         return math.nan
     from scipy.special import stdtrit
 
-    degrees = found.effective - 1
-    size = found.error * float(stdtrit(degrees, 0.5 + LEVEL / 2) + stdtrit(degrees, power))
+    size = found.error * (t_quantile(found.degrees) + float(stdtrit(found.degrees, power)))
     return math.exp(size) if found.logarithmic else size
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .bins import Floats
-from .intervals import LEVEL, Interval
+from .intervals import Interval, t_quantile
 
 
 def contrast(columns: Floats, outcome: Floats, clusters: npt.NDArray[np.intp], of: Floats) -> Interval:
@@ -18,14 +18,14 @@ def contrast(columns: Floats, outcome: Floats, clusters: npt.NDArray[np.intp], o
     `columns` has a row per unit and a column per coefficient; `clusters` numbers the cluster of each unit from 0. NaN
     where the columns cannot tell it.
     """
-    from scipy.special import stdtr, stdtrit
+    from scipy.special import stdtr
 
     units = len(columns)
     count = len(np.unique(clusters))
     rank = np.linalg.matrix_rank(columns) if units else 0
     estimable = rank and np.allclose(of @ np.linalg.pinv(columns) @ columns, of, atol=1e-8)
     if not estimable:
-        return Interval(math.nan, math.nan, math.nan, units, count, 0.0, math.nan, p_value=math.nan)
+        return Interval(math.nan, math.nan, math.nan, units, count, float(count), math.nan, math.nan, p_value=math.nan)
     inverse = np.linalg.pinv(columns.T @ columns)
     solution = inverse @ columns.T @ outcome
     value = float(of @ solution)
@@ -42,10 +42,10 @@ def contrast(columns: Floats, outcome: Floats, clusters: npt.NDArray[np.intp], o
     both = float(np.sum(squares * squares))
     degrees = float(np.trace(squares)) ** 2 / both if both > 0 else 0.0
     if not error or degrees < 0.5:
-        return Interval(value, math.nan, math.nan, units, count, degrees + 1, math.nan, p_value=math.nan)
-    half = float(stdtrit(degrees, 0.5 + LEVEL / 2)) * error
+        return Interval(value, math.nan, math.nan, units, count, float(count), math.nan, math.nan, p_value=math.nan)
+    half = t_quantile(degrees) * error
     p_value = float(2 * stdtr(degrees, -abs(value) / error))
-    return Interval(value, value - half, value + half, units, count, degrees + 1, error, p_value=p_value)
+    return Interval(value, value - half, value + half, units, count, float(count), error, degrees, p_value=p_value)
 
 
 def _members(clusters: npt.NDArray[np.intp]) -> list[npt.NDArray[np.intp]]:

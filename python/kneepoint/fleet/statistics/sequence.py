@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .bins import Floats
-from .intervals import FEW, LEVEL, Interval
+from .intervals import FEW, LEVEL, Interval, t_quantile
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,14 @@ class Moments:
         """The weighted mean with its ordinary interval."""
         if self.clusters < 2:
             value = self.total / self.weight if self.weight else math.nan
-            return Interval(value, math.nan, math.nan, self.clusters, self.clusters, self.clusters, math.nan)
-        from scipy.special import stdtrit
-
+            return Interval(value, math.nan, math.nan, self.clusters, self.clusters, self.clusters, math.nan, math.nan)
         value = self.total / self.weight
         squares = self.total_total - 2 * value * self.weight_total + value**2 * self.weight_weight
         error = math.sqrt(max(squares, 0.0) * self.clusters / (self.clusters - 1)) / self.weight
         effective = self.weight**2 / self.weight_weight
-        half = float(stdtrit(max(effective - 1, 1), 0.5 + LEVEL / 2)) * error
-        return Interval(value, value - half, value + half, self.clusters, self.clusters, effective, error)
+        degrees = max(effective - 1, 1.0)
+        half = t_quantile(degrees) * error
+        return Interval(value, value - half, value + half, self.clusters, self.clusters, effective, error, degrees)
 
 
 def always(found: Interval, planned: int) -> Interval:

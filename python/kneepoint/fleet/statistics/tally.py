@@ -134,10 +134,23 @@ class Tally:
         return replace(self, n=self.n * factor, total=self.total * factor, count=self.count * factor)
 
     @cached_property
-    def distribution(self) -> tuple[Integers, Floats]:
-        """The occupied bins, ascending, and the weight in each."""
-        bins, place = np.unique(self.bin, return_inverse=True)
-        return bins, sums(place, self.count, len(bins))
+    def cumulative(self) -> tuple[Integers, npt.NDArray[np.float32]]:
+        """The occupied bins, ascending, and the weight of each key (a row) up to the upper edge of each (a column)."""
+        if not len(self.bin):
+            return np.zeros(0, np.int32), np.zeros((len(self.keys), 0), np.float32)
+        least = int(self.bin.min())
+        occupied = np.flatnonzero(np.bincount(self.bin - least))
+        column = np.zeros(int(occupied[-1]) + 1, np.int32)
+        column[occupied] = np.arange(len(occupied))
+        table = np.zeros((len(self.keys), len(occupied)), np.float32)
+        table[self.row, column[self.bin - least]] = self.count
+        return (occupied + least).astype(np.int32), np.cumsum(table, axis=1)
+
+    @cached_property
+    def effective(self) -> float:
+        """How many clusters of equal size would know as much; at most `BUCKETS`."""
+        squares = float(self.n @ self.n)
+        return float(self.n.sum()) ** 2 / squares if squares else 0.0
 
     def below(self, threshold: float) -> Floats:
         """The weight of each key's values below `threshold`, interpolated within the bin that holds it."""

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from kneepoint import _core, provenance
+from kneepoint import provenance
 from kneepoint.errors import RunFolderError
 from kneepoint.runs import engines
 from kneepoint.runs.pool import Watcher
@@ -34,8 +34,7 @@ def write(mix: Mix, out: Path | str, *, workers: int | None = None, watcher: Wat
     began = time.monotonic()
     rows = list(plan.rows(mix, plan.prefixes(mix)))
     connections: Counter[str] = Counter()
-    period_ns = _core.duration_ns("duration", mix.duration)
-    with recording.Recording(mix, folder, period_ns) as files:
+    with recording.Recording(mix, folder) as files:
         for found in simulate.run(mix, rows, workers=count, watcher=watcher or Watcher()):
             files.write(found)
             for one in found:

@@ -85,12 +85,18 @@ def _paths(mix: Mix, clients: Clients, count: int, seed: int) -> list[dict[str, 
     try:
         scenario = api.parse(_drawing(mix, clients, count, seed), mix.file)
     except ScenarioError as error:
-        said = error.mistakes[0][1:] if error.mistakes else ("", str(error))
-        raise UsageError(f"{mix.file}: clients {clients.name}: {': '.join(filter(None, said))}") from None
+        raise refused(mix, clients, error) from None
     if not clients.drawn:
         return [{}] * count
     keys = {_of_first(key) for key in clients.drawn}
     return [{key: value for key, value in cell["axes"] if key in keys} for cell in scenario.cells]
+
+
+def refused(mix: Mix, clients: Clients, error: ScenarioError) -> UsageError:
+    """The first mistake, by the key that the mix has."""
+    _, key, said = error.mistakes[0]
+    name = key.removeprefix("sample.0.").replace("flow.0.", "flow.")
+    return UsageError(f"{mix.file}: clients {clients.name}: {name}: {said}")
 
 
 def _drawing(mix: Mix, clients: Clients, count: int, seed: int) -> str:

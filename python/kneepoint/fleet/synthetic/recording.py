@@ -67,10 +67,12 @@ def _hex(*words: object) -> str:
 class Recording:
     """The files of all hosts, which have their names when the block ends well."""
 
-    def __init__(self, mix: Mix, folder: Path, period_ns: int) -> None:
-        self.mix, self.folder, self.period_ns = mix, folder, period_ns
+    def __init__(self, mix: Mix, folder: Path) -> None:
+        self.mix, self.folder = mix, folder
         self.hosts = [Host(mix, number) for number in range(mix.hosts)]
         self._interval_ns = _core.duration_ns("sample_interval", mix.sample_interval)
+        # The last sample of a period is taken at its end, and is not to be of the next one.
+        self._period_ns = _core.duration_ns("duration", mix.duration) + self._interval_ns
         self._stack = ExitStack()
         self._sockets: list[pq.ParquetWriter] = []
         self._assignments: list[pq.ParquetWriter] = []
@@ -133,7 +135,7 @@ class Recording:
         return found
 
     def _sockets_of(self, host: Host, row: Row, flows: _Flows, samples: pa.Table, flow: Numbers) -> pa.Table:
-        t_ns = samples["t_ns"].to_numpy() + row.period * self.period_ns
+        t_ns = samples["t_ns"].to_numpy() + row.period * self._period_ns
         same = len(flow)
         values: dict[str, Any] = {name: samples[name] for name in SAMPLES}
         values |= {
@@ -156,12 +158,12 @@ class Recording:
 
     def _log_of(self, host: Host, number: int, row: Row, flows: _Flows) -> pa.Table:
         """Of designs that draw each connection its arm, a row per connection; of others one for the prefix."""
-        begin = BEGIN_UNIX_NS + row.period * self.period_ns
+        begin = BEGIN_UNIX_NS + row.period * self._period_ns
         by_connection = len(row.arms) > 1
         chosen = np.flatnonzero(flows.host == number) if by_connection else np.zeros(1, dtype=np.int64)
         arms = flows.arm[chosen] if by_connection else np.array([row.arms[0][0]])
         share = dict(row.arms)
-        if self.mix.design == "switchback" or self.mix.design == "cluster":
+        if self.mix.design in ("switchback", "cluster"):
             share = {at: arm.share for at, arm in enumerate(self.mix.arms)}
         values: dict[str, Any] = {
             "t_unix_ns": begin + (flows.start_ns[chosen] if by_connection else np.zeros(1, dtype=np.int64)),

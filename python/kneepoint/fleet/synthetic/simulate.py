@@ -8,12 +8,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from kneepoint import _core
-from kneepoint.errors import ScenarioError, UsageError
+from kneepoint.errors import ScenarioError
 from kneepoint.evidence import expressions
 from kneepoint.runs import api, compose, engines, pool
 
 from .mix import Mix
-from .plan import Row, scenario_of, seed_of
+from .plan import Row, refused, scenario_of, seed_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,9 +135,7 @@ def _scenario(mix: Mix, matrix: Sequence[Row]) -> _core.Scenario:
     try:
         return api.parse(compose.toml(found), mix.file)
     except ScenarioError as error:
-        said = error.mistakes[0][1:] if error.mistakes else ("", str(error))
-        name = first.prefix.clients.name
-        raise UsageError(f"{mix.file}: clients {name}: {': '.join(filter(None, said))}") from None
+        raise refused(mix, first.prefix.clients, error) from None
 
 
 def _put(scenario: dict[str, Any], key: str, value: Any) -> None:

@@ -1,0 +1,54 @@
+"""Departure times are cleared where packets leave a container.
+
+What it sees: Linux before 5.18, and paced connections in a container, or a host of containers with fq on its way out.
+Why it matters: until 5.18 the kernel clears a packet's time stamp when it passes from one network namespace to
+another. fq of the host then finds no departure time: BBR and SO_MAX_PACING_RATE run at rates that nobody asked for.
+"""
+
+from __future__ import annotations
+
+from kneepoint.doctor import facts
+from kneepoint.doctor.finding import Finding
+from kneepoint.doctor.snapshot import Snapshot
+
+from .rule import Rule
+
+FIXED = (5, 18)
+
+
+def _check(snapshot: Snapshot) -> list[Finding]:
+    version = facts.kernel(snapshot)
+    used = facts.uses_bbr(snapshot)
+    if version is None or version >= FIXED or not used:
+        return []
+    senders = facts.senders(snapshot)
+    inside = [row for row in senders if row["kind"] in facts.SMALL_CONTAINER]
+    if not inside:
+        return []
+    return [
+        RULE.found(
+            "warning",
+            inside[0]["interface"],
+            f"{', '.join(used)} in a network namespace of its own, on Linux {version[0]}.{version[1]}.",
+            {
+                "kernel": snapshot.host["kernel"],
+                "container": snapshot.host["container"],
+                "algorithms": ", ".join(used),
+                "kind": inside[0]["kind"],
+            },
+            confirm=["uname -r", f"ip -d link show dev {inside[0]['interface']}"],
+            advice="Update the kernel to 5.18 or later, or use an algorithm that is not paced in these containers.",
+            gain="Pods that were to send 4 Gbit/s sent 655 to 1,519 Mbit/s before.",
+        )
+    ]
+
+
+RULE = Rule(
+    name="pod-departure-times",
+    group="pacing",
+    summary="paced connections of containers lose their departure times on this kernel",
+    source="github.com/cilium/cilium/commit/215613462cfa; docs.cilium.io, Bandwidth Manager (BBR for Pods needs 5.18)",
+    manual=__doc__,
+    check=_check,
+    needs=("host", "interfaces", "sysctls"),
+)

@@ -1,0 +1,190 @@
+"""Millions of points as counts in cells: what a scatter would show, without points that hide each other.
+
+Both axes are logarithmic. DuckDB counts, a pass over two columns; what leaves it is a row per cell that holds a point,
+however many points there are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import theme
+from .encode import Block
+from .quantities import Quantity, literal
+from .theme import Layout
+
+if TYPE_CHECKING:
+    from .cohorts import Cohorts
+
+ACROSS_ONE, ACROSS, UP = 140, 70, 75
+"""Cells along the axes: some 4 pixels each, of one drawing as wide as the page or of several side by side."""
+OUTER_PCT = 0.05
+"""Of the points at each end of an axis: beyond these the cells at the edge gather what there is, so that a single
+connection does not decide what all others look like."""
+
+ENOUGH, TOGETHER = 50, 5
+"""Points whose median is drawn, and columns that it is of."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """An axis in cells: cell `k` begins at low * step ** k."""
+
+    low: float
+    step: float
+    cells: int
+
+    @property
+    def high(self) -> float:
+        return self.low * self.step**self.cells
+
+    def cell(self, column: str) -> str:
+        """The cell of a value, in SQL."""
+        found = f"floor(ln({column} / {self.low!r}) / {math.log(self.step)!r})"
+        return f"least(greatest({found}, 0), {self.cells - 1})::int"
+
+    def edge(self, field: str, offset: float = 0) -> str:
+        """Where a cell begins, as Vega computes it."""
+        return f"{self.low!r} * pow({self.step!r}, datum.{field} + {offset})"
+
+
+@dataclass(frozen=True)
+class Density:
+    """Cells of two quantities; each block is of one cohort."""
+
+    x: Span
+    y: Span
+    cells: list[Block]
+    medians: list[Block]
+    """Of the upper quantity, in columns of cells that hold `ENOUGH` points."""
+    points: int
+    left_out: int
+    """Connections in which one of the two is not known, or is 0 and stands on no logarithmic axis."""
+
+
+def density(found: Cohorts, x: Quantity, y: Quantity) -> Density | None:
+    """Counts by cohort and cell; None: no connection has both."""
+    if not {x.column, y.column} <= found.columns or not found.names:
+        return None
+    both = f"{x.column} > 0 and {y.column} > 0"
+    names = ", ".join(map(literal, found.names))
+    known = f"from {found.connections} where cohort in ({names}) and {both}"
+    ends = ", ".join(
+        f"quantile_disc({one.column} * {one.scale!r}, [{OUTER_PCT / 100!r}, {1 - OUTER_PCT / 100!r}])"
+        for one in (x, y)
+    )
+    (row,) = found.ask(f"select count(*) as n, {ends} {known}").to_pylist()
+    points, x_ends, y_ends = row.values()
+    if not points:
+        return None
+    across = ACROSS_ONE if len(found.names) == 1 else ACROSS
+    spans = Span(*_span(*x_ends, across)), Span(*_span(*y_ends, UP))
+    columns = [span.cell(f"({one.column} * {one.scale!r})") for one, span in zip((x, y), spans, strict=True)]
+    cells = found.ask(f"select cohort, {columns[0]} as i, {columns[1]} as j, count(*) as n {known} group by all order by all")
+    of = np.array(cells["cohort"].to_pylist(), dtype=object)
+    numbers = {name: cells[name].to_numpy().astype(np.float64) for name in ("i", "j", "n")}
+    blocks, medians = [], []
+    for cohort in found.names:
+        own = np.flatnonzero(of == cohort)
+        i, j, n = (numbers[name][own] for name in ("i", "j", "n"))
+        # Of a count of thousands 16 bits tell more exactly by its logarithm.
+        blocks.append(Block({"cohort": cohort}, {"i": i, "j": j, "log_n": np.log(n)}))
+        medians.append(Block({"cohort": cohort}, _medians(i, j, n)))
+    return Density(*spans, blocks, medians, points, sum(found.counts.values()) - points)
+
+
+def _medians(i: Any, j: Any, n: Any) -> dict[str, Any]:
+    """The row of cells in which the median of several columns lies; cells are in the order of i, then j."""
+    columns, medians = [], []
+    for group in np.unique(i // TOGETHER):
+        own = i // TOGETHER == group
+        rows, counts = np.unique(j[own]), np.bincount(j[own].astype(int), n[own])
+        counts = counts[rows.astype(int)]
+        if counts.sum() >= ENOUGH:
+            columns.append(group * TOGETHER + (TOGETHER - 1) / 2)
+            medians.append(rows[np.searchsorted(np.cumsum(counts), counts.sum() / 2)])
+    return {"i": np.array(columns, dtype=np.float64), "m": np.array(medians, dtype=np.float64)}
+
+
+def _span(low: float, high: float, cells: int) -> tuple[float, float, int]:
+    """Ends that hold the values, at least 2 % apart."""
+    low, high = float(f"{low * 0.995:.6g}"), high * 1.005
+    return low, float(f"{max(high / low, 1.02) ** (1 / cells):.9g}"), cells
+
+
+def chart(found: Density, name: str, x: Quantity, y: Quantity, layout: Layout, height: int, *, medians: bool) -> Any:
+    """A panel for each cohort, on common axes; their data set is called `name`."""
+    import altair as alt
+
+    scales = [alt.Scale(type="log", domain=[span.low, span.high], nice=False) for span in (found.x, found.y)]
+    base = alt.Chart().transform_calculate(
+        x=found.x.edge("i"),
+        x2=found.x.edge("i", 1),
+        y=found.y.edge("j"),
+        y2=found.y.edge("j", 1),
+        n="round(exp(datum.log_n))",
+        middle=found.x.edge("i", 0.5),
+        median=found.y.edge("m", 0.5),
+    )
+    places = alt.X("x:Q", title=x.axis, scale=scales[0]), alt.Y("y:Q", title=y.axis, scale=scales[1])
+    layers: list[Any] = [
+        base.transform_filter("isValid(datum.j)")
+        .mark_rect(clip=True, aria=False)
+        .encode(
+            x=places[0],
+            x2="x2:Q",
+            y=places[1],
+            y2="y2:Q",
+            color=alt.Color(
+                "n:Q",
+                scale=alt.Scale(type="log", domain=[1, max(_most(found), 2)]),
+                legend=alt.Legend(title="connections in a cell", format="~s", gradientLength=160),
+            ),
+            tooltip=[
+                alt.Tooltip("cohort:N"),
+                alt.Tooltip("x:Q", title=f"{x.axis} from", format=",.3~g"),
+                alt.Tooltip("x2:Q", title="to", format=",.3~g"),
+                alt.Tooltip("y:Q", title=f"{y.axis} from", format=",.3~g"),
+                alt.Tooltip("y2:Q", title="to", format=",.3~g"),
+                alt.Tooltip("n:Q", title="connections", format=","),
+            ],
+        )
+    ]
+    if medians:
+        line = base.transform_filter("isValid(datum.m)").mark_line(strokeWidth=2, color=theme.NEUTRAL, clip=True)
+        layers.append(
+            line.encode(
+                x=alt.X("middle:Q", title=x.axis, scale=scales[0]), y=alt.Y("median:Q", title=y.axis, scale=scales[1])
+            )
+        )
+    names = [block.constants["cohort"] for block in found.cells]
+    across = min(len(names), layout.across, 3)
+    width = layout.width / across - (40 if across > 1 else 0)
+    return (
+        alt.layer(*layers)
+        .properties(width=width, height=height)
+        .facet(
+            facet=alt.Facet("cohort:N", title=None, sort=names, header=alt.Header(labelFontWeight=600)),
+            columns=across,
+            data=alt.NamedData(name=name),
+        )
+    )
+
+
+def blocks(found: Density, *, medians: bool) -> list[Block]:
+    """The data of a chart."""
+    return [*found.cells, *(found.medians if medians else ())]
+
+
+def _most(found: Density) -> float:
+    return float(max(np.exp(block.columns["log_n"].max(initial=0.0)) for block in found.cells))
+
+
+def words(found: Density) -> str:
+    """Of how many points, and what is not drawn."""
+    left = f" {found.left_out:,} have not both, or have a 0, and are left out." if found.left_out else ""
+    return f"{found.points:,} connections; those in the outermost {OUTER_PCT} % of an axis are in the cells at its edge.{left}"

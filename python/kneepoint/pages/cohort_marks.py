@@ -1,0 +1,72 @@
+"""Pieces that several figures of a fleet draw alike: cohorts with intervals, and cohorts over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import marks, palette, theme
+from .cohorts import SEVERAL
+from .theme import Layout
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from .cohorts import Cohorts
+
+
+def intervals(found: Cohorts, rows: Sequence[dict[str, Any]], title: str, layout: Layout) -> Any:
+    """A strip per `what`, with a row for each cohort: a point at `v` and a line from `low` to `high`."""
+    import altair as alt
+
+    x = alt.X("v:Q", title=title, scale=marks.from_zero(row["high"] for row in rows))
+    base = alt.Chart().encode(
+        y=alt.Y("cohort:N", title=None, sort=found.names, axis=marks.row_axis()),
+        color=marks.colour(found, layout, "cohort").legend(None),
+    )
+    layers = alt.layer(
+        base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title), x2="high:Q"),
+        base.mark_point(size=80, filled=True, opacity=1).encode(
+            x=x,
+            shape=marks.shape(found, layout, "cohort").legend(None),
+            tooltip=[
+                alt.Tooltip("cohort:N"),
+                alt.Tooltip("what:N"),
+                alt.Tooltip("v:Q", title=title, format=",.4~g"),
+                alt.Tooltip("low:Q", title="95 % from", format=",.4~g"),
+                alt.Tooltip("high:Q", title="to", format=",.4~g"),
+                alt.Tooltip("n:Q", title="connections", format=","),
+                alt.Tooltip("clusters:Q", format=","),
+            ],
+        ),
+    ).properties(width=layout.width, height=alt.Step(26))
+    header = alt.Header(labelOrient="top", labelAnchor="start", labelFontWeight=600, labelPadding=4)
+    order = list(dict.fromkeys(row["what"] for row in rows))
+    return layers.facet(row=alt.Row("what:N", title=None, sort=order, header=header), data=marks.values(rows), spacing=8)
+
+
+def over_wall_time(found: Cohorts, rows: Sequence[dict[str, Any]], title: str, layout: Layout) -> Any:
+    """A line per cohort; each point says what holds about it."""
+    import altair as alt
+
+    present = {row["cohort"] for row in rows}
+    inks = {name: palette.colour(slot) for name, slot in found.slots.items() if name in present}
+    if SEVERAL in present:
+        inks[SEVERAL] = theme.NEUTRAL
+    base = alt.Chart(marks.values(rows)).encode(
+        x=alt.X("t:T", title="Time (UTC)", scale=alt.Scale(type="utc")),
+        y=alt.Y("v:Q", title=title, scale=marks.from_zero(row["v"] for row in rows)),
+        color=alt.Color(
+            "cohort:N",
+            scale=alt.Scale(domain=list(inks), range=list(inks.values())),
+            legend=marks.line_legend(list(inks), layout),
+        ),
+    )
+    line = base.mark_line(strokeWidth=1.6, point={"size": 18, "filled": True}).encode(
+        tooltip=[
+            alt.Tooltip("cohort:N"),
+            alt.Tooltip("t:T", title="UTC", format="%Y-%m-%d %H:%M:%S"),
+            alt.Tooltip("v:Q", title=title, format=",.4~g"),
+        ]
+    )
+    return line.properties(width=layout.width, height=220)

@@ -1,0 +1,26 @@
+"""What requests saw: throughput as nginx logged it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kneepoint.pages import cohort_marks
+from kneepoint.pages.cohorts import Cohorts
+from kneepoint.pages.quantities import NGINX
+from kneepoint.pages.theme import Layout
+
+name = "nginx"
+title = "Throughput of requests"
+summary = (
+    "Bytes of a connection's requests over their times, as nginx logged them: percentiles over the connections of each "
+    "cohort. Lines are 95 % intervals over clusters."
+)
+PERCENTILES = (25, 50, 75)
+
+
+def applies(found: Cohorts) -> bool:
+    return found.has(NGINX)
+
+
+def chart(found: Cohorts, layout: Layout) -> Any:
+    return cohort_marks.intervals(found, found.percentiles(NGINX, PERCENTILES), NGINX.axis, layout)
