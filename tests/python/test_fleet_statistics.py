@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from kneepoint.errors import UsageError
@@ -161,3 +165,47 @@ def test_weights_are_poisson_and_independent_of_who_else_is_there() -> None:
     between = np.corrcoef(drawn.T)[~np.eye(400, dtype=bool)]
     assert abs(between.mean()) < 0.001 and np.abs(between).max() < 0.15
     assert np.array_equal(poisson_weights(keys[100:], 3, 500), drawn[:500, 100:])
+
+
+def test_groups_that_a_query_counted_make_the_tally_of_the_rows() -> None:
+    """By the words of docs/fleet-statistics.md, in DuckDB. A value at a bin's edge may fall to either side."""
+    values, hashes = fleet(14, 300)
+    values[::5] = 0
+    values[::7] *= -1
+    rows = pa.table({"cluster": hashes, "value": values})
+    page = (Path(__file__).resolve().parents[2] / "docs/fleet-statistics.md").read_text()
+    query = page.split("```sql\n")[1].split("```")[0]
+    with duckdb.connect() as connection:
+        connection.register("connections", rows)
+        groups = connection.sql(query).to_arrow_table()
+    columns = (groups[name].to_numpy() for name in ("cluster", "bin", "count", "total"))
+    counted, direct = statistics.tally_of_groups(*columns), tally(values, hashes)
+    assert counted.clusters == direct.clusters and counted.rows == direct.rows
+    assert np.allclose(counted.total, direct.total)
+    for p in (0.1, 0.5, 0.95):
+        one, other = statistics.quantile(counted, p), statistics.quantile(direct, p)
+        assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high), rel=0.01)
+
+
+@pytest.mark.parametrize("clusters", [40, 5000])
+def test_a_tally_travels_as_bytes(clusters: int) -> None:
+    made = tally(*fleet(15, clusters))
+    back = statistics.unpacked(statistics.packed(made))
+    assert equal(back, made) and back.bins == made.bins
+    assert equal(back + made, made + made)
+
+
+def test_bytes_that_are_no_tally_are_refused() -> None:
+    made = tally(*fleet(16))
+    data = statistics.packed(made)
+    for wrong in (b"", b"no tally", data[:200]):
+        with pytest.raises(UsageError, match="no tally"):
+            statistics.unpacked(wrong)
+    for changes, said in (
+        ({"count": made.count * 2}, "do not add up"),
+        ({"row": made.row + 1}, "a cell of cluster 60 of 60"),
+        ({"keys": made.keys[::-1]}, "not in order"),
+        ({"n": made.n[1:]}, "differ in length"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            statistics.unpacked(statistics.packed(replace(made, **changes)))

@@ -202,6 +202,24 @@ def tally(
     return made if made.grouped or bool(n.all()) else _without_empty(made)
 
 
+def tally_of_groups(
+    clusters: Hashes, bin_: Integers, count: Floats, total: Floats, *, bins: Bins | None = None
+) -> Tally:
+    """The tally of what a query has grouped by cluster and bin: one row per group, with how many connections it has and
+    the sum of their values. The bins are those of `Bins.index`, however the query computes them."""
+    found = Clusters.of(clusters)
+    if not len(found.codes) == len(bin_) == len(count) == len(total):
+        raise UsageError(
+            f"groups with {len(found.codes)} clusters, {len(bin_)} bins, {len(count)} counts and {len(total)} sums; "
+            "give one of each per group"
+        )
+    size = len(found.keys)
+    n, whole = sums(found.codes, count, size), sums(found.codes, total, size)
+    row, place, weight = _cells(found.codes, np.asarray(bin_, np.int32), np.asarray(count, np.float64), size)
+    rows = round(float(np.sum(count)))
+    return Tally(bins or Bins(), found.grouped, found.keys, n, whole, row, place, weight, rows, 0, found.smallest)
+
+
 def _without_empty(made: Tally) -> Tally:
     """Without the clusters of which no value is known."""
     held = np.bincount(made.row, minlength=len(made.keys)) > 0
