@@ -137,17 +137,27 @@ class Tally:
         return replace(self, n=self.n * factor, total=self.total * factor, count=self.count * factor)
 
     @cached_property
+    def distribution(self) -> tuple[Integers, Floats]:
+        """The occupied bins, ascending, and the weight in each."""
+        if not len(self.bin):
+            return np.zeros(0, np.int32), np.zeros(0)
+        least = int(self.bin.min())
+        weights = sums(self.bin - least, self.count, 0)
+        occupied = np.flatnonzero(weights)
+        return (occupied + least).astype(np.int32), weights[occupied]
+
+    @cached_property
     def cumulative(self) -> tuple[Integers, npt.NDArray[np.float32]]:
         """The occupied bins, ascending, and the weight of each key (a row) up to the upper edge of each (a column)."""
-        if not len(self.bin):
-            return np.zeros(0, np.int32), np.zeros((len(self.keys), 0), np.float32)
-        least = int(self.bin.min())
-        occupied = np.flatnonzero(np.bincount(self.bin - least))
-        column = np.zeros(int(occupied[-1]) + 1, np.int32)
-        column[occupied] = np.arange(len(occupied))
+        occupied, _ = self.distribution
+        if not len(occupied):
+            return occupied, np.zeros((len(self.keys), 0), np.float32)
+        least = int(occupied[0])
+        column = np.zeros(int(occupied[-1]) - least + 1, np.int32)
+        column[occupied - least] = np.arange(len(occupied))
         table = np.zeros((len(self.keys), len(occupied)), np.float32)
         table[self.row, column[self.bin - least]] = self.count
-        return (occupied + least).astype(np.int32), np.cumsum(table, axis=1)
+        return occupied, np.cumsum(table, axis=1)
 
     @cached_property
     def effective(self) -> float:
