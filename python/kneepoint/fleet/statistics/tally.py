@@ -25,6 +25,8 @@ from .hashes import Hashes, mixed
 BUCKETS = 2048
 """Clusters that a tally keeps apart, and groups that it makes of more. A power of two."""
 
+_GROUPS = np.arange(BUCKETS, dtype=np.uint64)
+
 SMALLEST = 1024
 """Hashes that are kept to estimate the number of clusters: known to 1 / sqrt(SMALLEST), 3 %."""
 
@@ -34,25 +36,38 @@ class Clusters:
     """The cluster of each row of a chunk, prepared once for all metrics of the chunk.
 
     `keys` are sorted and `codes` says which of them each row belongs to. `smallest` are mixed hashes of clusters.
+    `spread` are those of all rows where clusters are `grouped`, for metrics that only some rows have; else it is empty.
     """
 
     keys: Hashes
     codes: npt.NDArray[np.intp]
     grouped: bool
     smallest: Hashes
+    spread: Hashes
 
     @staticmethod
     def of(hashes: Hashes) -> Clusters:
         """From the hash of each row's cluster."""
-        spread = mixed(np.asarray(hashes, dtype=np.uint64))
+        return Clusters._of_spread(mixed(np.asarray(hashes, dtype=np.uint64)))
+
+    @staticmethod
+    def _of_spread(spread: Hashes) -> Clusters:
         # A part of the rows with too many clusters spares sorting all of them.
         some = len(np.unique(spread[:: max(len(spread) // 65536, 1)]))
         if some > BUCKETS:
-            return Clusters(np.arange(BUCKETS, dtype=np.uint64), _bucket(spread), True, _smallest(spread, some))
+            return Clusters(_GROUPS, _bucket(spread), True, _smallest(spread, some), spread)
         keys, codes = np.unique(spread, return_inverse=True)
         if len(keys) > BUCKETS:
-            return Clusters(np.arange(BUCKETS, dtype=np.uint64), _bucket(keys)[codes], True, keys[:SMALLEST])
-        return Clusters(keys, codes, False, keys[:SMALLEST])
+            return Clusters(_GROUPS, _bucket(spread), True, keys[:SMALLEST], spread)
+        return Clusters(keys, codes, False, keys[:SMALLEST], spread[:0])
+
+    def of_rows(self, known: npt.NDArray[np.bool_]) -> Clusters:
+        """Those of some rows alone."""
+        if self.grouped:
+            return Clusters._of_spread(self.spread[known])
+        held = np.bincount(self.codes[known], minlength=len(self.keys)) > 0
+        keys, place = self.keys[held], np.cumsum(held) - 1
+        return Clusters(keys, place[self.codes[known]], False, keys[:SMALLEST], self.spread)
 
 
 @dataclass(frozen=True)
@@ -124,7 +139,7 @@ class Tally:
         return replace(
             self,
             grouped=True,
-            keys=np.arange(BUCKETS, dtype=np.uint64),
+            keys=_GROUPS,
             n=sums(place, self.n, BUCKETS),
             total=sums(place, self.total, BUCKETS),
             row=row,
@@ -188,15 +203,16 @@ def tally(
         raise UsageError(
             f"a tally of {len(values)} values with {len(found.codes)} clusters; give each value its cluster"
         )
-    codes, known = found.codes, ~np.isnan(values)
+    known = ~np.isnan(values)
     if not known.all():
-        values, codes = values[known], codes[known]
+        values, found = values[known], found.of_rows(known)
         weights = None if weights is None else weights[known]
+    codes = found.codes
     size = len(found.keys)
     n = sums(codes, weights, size)
     total = sums(codes, values if weights is None else values * weights, size)
     row, bin_, count = _cells(codes, bins.index(values), weights, size)
-    made = Tally(
+    return Tally(
         bins,
         found.grouped,
         found.keys,
@@ -209,7 +225,6 @@ def tally(
         len(known) - len(values),
         found.smallest,
     )
-    return made if made.grouped or bool(n.all()) else _without_empty(made)
 
 
 def tally_of_groups(
@@ -228,21 +243,6 @@ def tally_of_groups(
     row, place, weight = _cells(found.codes, np.asarray(bin_, np.int32), np.asarray(count, np.float64), size)
     rows = round(float(np.sum(count)))
     return Tally(bins or Bins(), found.grouped, found.keys, n, whole, row, place, weight, rows, 0, found.smallest)
-
-
-def _without_empty(made: Tally) -> Tally:
-    """Without the clusters of which no value is known."""
-    held = np.bincount(made.row, minlength=len(made.keys)) > 0
-    place = np.cumsum(held) - 1
-    keys = made.keys[held]
-    return replace(
-        made,
-        keys=keys,
-        n=made.n[held],
-        total=made.total[held],
-        row=place[made.row].astype(np.int32),
-        smallest=keys[:SMALLEST],
-    )
 
 
 def _smallest(spread: Hashes, distinct: int) -> Hashes:
