@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kneepoint.fleet.connections import opened
+from kneepoint.fleet.connections import Lake, opened
 from kneepoint.fleet.connections.gather import MEMORY
 from kneepoint.fleet.statistics import Interval
 from kneepoint.writing import replacing
@@ -104,7 +104,7 @@ class Comparison:
 
 
 def compare(
-    *data: Path | str,
+    *data: Path | str | Lake,
     by: str = "algorithm",
     baseline: str | None = None,
     where: str = "",
