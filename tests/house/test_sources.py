@@ -70,6 +70,7 @@ def test_every_version_is_the_same() -> None:
 WRITERS = {
     "say.py": "it is how the command line writes",
     "doctor/changes/worker.py": "as runs/labworker.py",
+    "doctor/snapshot/elsewhere.py": "as runs/labworker.py",
     "runs/host_settings.py": "as labworker.py",
     "runs/labworker.py": "its stdout is a pipe to the front, with lines of JSON",
     "live/watch/ending.py": "it gives a terminal back with bytes of its own",

@@ -40,6 +40,8 @@ VERBS: dict[str, list[str]] = {
     "import pcap": ["import", "pcap", "a.pcapng", "--out", "OUT", "-q"],
     "fleet compare": ["fleet", "compare", "RUN", "--partial", "-q"],
     "fleet connections": ["fleet", "connections", "RUN", "--out", "OUT", "-q"],
+    "snapshot": ["snapshot"],
+    "doctor": ["doctor", "--explain", "bbr-without-fq"],
     "record": ["record", "--for", "200ms", "--every", "100ms", "--out", "OUT", "-q"],
     "watch": ["watch", "--once", "--every", "100ms"],
     "load": ["load", "reno"],

@@ -20,6 +20,7 @@ LISTED = (
     "workloads",
     "sizes",
     "importers",
+    "rules",
     "keys",
     "tables",
     "scenarios",
@@ -31,7 +32,7 @@ _WIDTH = 100
 
 @click.command(
     "list",
-    short_help="List algorithms, queues, losses, impairments, workloads, sizes, importers, keys, tables, scenarios.",
+    short_help="List algorithms, queues, losses, impairments, workloads, sizes, importers, rules, keys and so on.",
 )
 @click.argument("what", required=False, metavar=f"[{'|'.join(LISTED)}]", type=click.Choice(LISTED))
 @json_option
@@ -90,6 +91,11 @@ def _read(what: str) -> Any:
         ]
     if what == "tables":
         return columns.of_tables()
+    if what == "rules":
+        from kneepoint.doctor import told
+        from kneepoint.doctor.rules import RULES
+
+        return [told.rule_json(rule) for rule in RULES]
     found = getattr(_core, what)()
     if what == "algorithms":
         status = _core.in_kernel()

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from kneepoint.errors import UsageError
+
+from .changes import Change, Sysctl
 from .snapshot import Row, Snapshot
 
 CARRIERS = {"bond", "team", "bridge", "vlan", "openvswitch", "vrf", "dummy", "ifb", "nlmon"}
@@ -47,6 +50,14 @@ def vector(snapshot: Snapshot, name: str) -> list[int] | None:
 def counted(snapshot: Snapshot, *names: str) -> int:
     """The sum of counters; 0 for those that are not known."""
     return sum(snapshot.counter(name) or 0 for name in names)
+
+
+def settable(name: str, value: str, netns: str | None) -> list[Change]:
+    """The change of a sysctl whose name and value come from the host; none where it cannot be undone, or is none."""
+    try:
+        return [Sysctl(name, value, netns=netns)]
+    except UsageError:
+        return []
 
 
 def connections(snapshot: Snapshot) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,7 +51,8 @@ class Rule:
         """A section of the manual in one paragraph."""
         titles = "|".join(SECTIONS)
         found = re.search(rf"^{title}:(.*?)(?=^(?:{titles}):|\Z)", self.manual or "", re.M | re.S)
-        return " ".join(found[1].split()) if found else ""
+        text = " ".join(found[1].split()) if found else ""
+        return text[:1].upper() + text[1:]
 
     def found(
         self,
@@ -73,7 +75,8 @@ class Rule:
             told=told,
             evidence=evidence,
             why=why or self.section("Why it matters"),
-            confirm=confirm,
+            # A person pastes these: an interface may be named so that a shell would run a part of it.
+            confirm=[line.replace(subject, shlex.quote(subject)) for line in confirm],
             changes=changes,
             advice=advice,
             source=self.source,

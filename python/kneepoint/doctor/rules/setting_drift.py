@@ -8,7 +8,7 @@ not hold then; or the setting never took effect.
 
 from __future__ import annotations
 
-from kneepoint.doctor.changes import Sysctl
+from kneepoint.doctor import facts
 from kneepoint.doctor.finding import Finding
 from kneepoint.doctor.snapshot import Row, Snapshot
 
@@ -34,7 +34,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
                 f"{name} is {running}, and {row['path']} sets {wanted}.",
                 {"running": running, "configured": wanted, "owner": row["owner"], "path": row["path"]},
                 confirm=[f"sysctl {name}", f"grep -rs {name} /etc/sysctl.conf /etc/sysctl.d /usr/lib/sysctl.d"],
-                changes=[Sysctl(name, wanted)] if name.startswith("net.") and name not in AT_BOOT else [],
+                changes=[] if name in AT_BOOT else facts.settable(name, wanted, snapshot.netns),
                 advice="Decide which of the two is meant, and make the other the same.",
                 gain="The next boot changes nothing.",
             )

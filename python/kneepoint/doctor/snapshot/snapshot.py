@@ -127,9 +127,37 @@ class Snapshot:
                 "Copy it again, or take a new one."
             ) from None
         try:
-            return _of_json(found)
+            return Snapshot.of_json(found)
         except UsageError as error:
             raise UsageError(f"{path}: {error}") from None
+
+    @staticmethod
+    def of_json(found: Any) -> Snapshot:
+        """What `json` gave. Raises UsageError."""
+        if not isinstance(found, dict) or found.get("format") != FORMAT:
+            raise UsageError(f'got a file without "format": "{FORMAT}"; expected one that `knee snapshot` wrote.')
+        version = found.get("version")
+        if not _is_whole(version) or version < 1:
+            raise UsageError(f'version: got "{version}"; expected {VERSION}. Take a new snapshot with this program.')
+        if version > VERSION:
+            raise UsageError(
+                f"version: got {version}, which a newer Kneepoint wrote; this one reads up to {VERSION}. Update "
+                "Kneepoint here, or take the snapshot with this version."
+            )
+        taken, tables, missing = found.get("taken_unix_ns"), found.get("tables"), found.get("missing", [])
+        if not _is_whole(taken):
+            raise UsageError(
+                f'taken_unix_ns: got "{taken}"; expected a whole number of nanoseconds. Take a new snapshot.'
+            )
+        if not isinstance(tables, dict) or not all(isinstance(rows, list) for rows in tables.values()):
+            raise UsageError("tables: expected an object whose values are lists of rows. Take a new snapshot.")
+        if not isinstance(missing, list) or not all(
+            isinstance(one, dict) and all(isinstance(one.get(key, ""), str) for key in ("what", "why", "needs"))
+            for one in missing
+        ):
+            raise UsageError('missing: expected a list of objects with the texts "what", "why", "needs".')
+        named = [Missing(one.get("what", ""), one.get("why", ""), one.get("needs", "")) for one in missing]
+        return Snapshot.of(taken, tables, named)
 
     def write(self, path: Path) -> None:
         """Raises RunFolderError."""
@@ -150,31 +178,6 @@ class Snapshot:
             "tables": tables,
             "missing": [{"what": one.what, "why": one.why, "needs": one.needs} for one in self.missing],
         }
-
-
-def _of_json(found: Any) -> Snapshot:
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise UsageError(f'got a file without "format": "{FORMAT}"; expected one that `knee snapshot` wrote.')
-    version = found.get("version")
-    if not _is_whole(version) or version < 1:
-        raise UsageError(f'version: got "{version}"; expected {VERSION}. Take a new snapshot with this program.')
-    if version > VERSION:
-        raise UsageError(
-            f"version: got {version}, which a newer Kneepoint wrote; this one reads up to {VERSION}. Update Kneepoint "
-            "here, or take the snapshot with this version."
-        )
-    taken, tables, missing = found.get("taken_unix_ns"), found.get("tables"), found.get("missing", [])
-    if not _is_whole(taken):
-        raise UsageError(f'taken_unix_ns: got "{taken}"; expected a whole number of nanoseconds. Take a new snapshot.')
-    if not isinstance(tables, dict) or not all(isinstance(rows, list) for rows in tables.values()):
-        raise UsageError("tables: expected an object whose values are lists of rows. Take a new snapshot.")
-    if not isinstance(missing, list) or not all(
-        isinstance(one, dict) and all(isinstance(one.get(key, ""), str) for key in ("what", "why", "needs"))
-        for one in missing
-    ):
-        raise UsageError('missing: expected a list of objects with the texts "what", "why", "needs".')
-    named = [Missing(one.get("what", ""), one.get("why", ""), one.get("needs", "")) for one in missing]
-    return Snapshot.of(taken, tables, named)
 
 
 def _row(table: str, at: int, row: Any) -> Row:

@@ -1,0 +1,82 @@
+"""`knee doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from kneepoint import say
+from kneepoint.errors import UsageError
+
+from .options import PATH, json_option, quiet_option
+
+
+@click.command("doctor", short_help="Say what is wrong with this host's network settings, why, and what to do.")
+@click.argument("rules", metavar="[RULE]...", nargs=-1)
+@click.option("--snapshot", metavar="FILE", type=PATH, help="Judge this file of `knee snapshot` instead of this host.")
+@click.option("--fleet", metavar="DIR", type=PATH, help="Judge every snapshot in DIR: which rule hits how many hosts.")
+@click.option("--netns", metavar="NAME|PID", help="Of this network namespace (root); by default of our own.")
+@click.option("--explain", metavar="RULE", help="Print what a rule sees and why it matters.")
+@json_option
+@quiet_option
+def command(
+    rules: tuple[str, ...],
+    snapshot: Path | None,
+    fleet: Path | None,
+    netns: str | None,
+    explain: str | None,
+    json: bool,
+    quiet: bool,
+) -> int:
+    """Say what is wrong with this host's network settings, what shows it, and what to do, the worst first.
+
+    Changes nothing and needs no root; what only root may read is named. RULE: only these (`knee list rules`). Exit code
+    1: something is wrong; 0: nothing, or only advice. Example: knee doctor --snapshot web7.json
+    """
+    given = [name for name, value in (("--snapshot", snapshot), ("--fleet", fleet), ("--netns", netns)) if value]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]}: got it with {' and '.join(given[1:])}; expected one of them.")
+    if explain is not None:
+        return _explain(explain, json=json)
+    if fleet is not None:
+        return _fleet(fleet, rules, json=json, quiet=quiet)
+    from kneepoint.doctor import told
+    from kneepoint.doctor.judge import chosen, judge
+    from kneepoint.doctor.snapshot import Snapshot, take_in
+
+    wanted = chosen(rules)
+    taken = Snapshot.read(snapshot) if snapshot is not None else take_in(netns)
+    judged = judge(taken, wanted)
+    if json:
+        say.json(told.json(taken, judged))
+    else:
+        say.lines(told.report(taken, judged))
+    return int(judged.is_wrong)
+
+
+def _explain(name: str, *, json: bool) -> int:
+    from kneepoint.doctor import told
+    from kneepoint.doctor.judge import chosen
+
+    [rule] = chosen([name])
+    if json:
+        say.json({"schema": 1, **told.rule_json(rule), **told.manual(rule)})
+    else:
+        say.lines(told.explained(rule))
+    return 0
+
+
+def _fleet(folder: Path, names: Sequence[str], *, json: bool, quiet: bool) -> int:
+    from kneepoint.doctor import fleet
+    from kneepoint.doctor.judge import chosen
+    from kneepoint.runs.progress import Line
+
+    with Line(quiet=quiet) as line:
+        found = fleet.judged(folder, chosen(names), tell=lambda done: line(f"{done:,} hosts judged"))
+    if json:
+        say.json(fleet.json(found))
+    else:
+        say.lines(fleet.report(found))
+    return int(found.is_wrong)
