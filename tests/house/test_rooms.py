@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "live": {"datasets", "evidence"},
     "fleet": {"datasets", "evidence", "runs"},
     "doctor": {"calibration", "evidence", "live", "runs"},
-    "pages": {"datasets", "doctor", "evidence", "runs", "live"},
+    "pages": {"datasets", "doctor", "evidence", "fleet", "live", "runs"},
     "conformance": {"pages", "runs"},
     "calibration": {"runs"},
     "claims": {"evidence", "imports", "live", "runs"},

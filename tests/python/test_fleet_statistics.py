@@ -9,6 +9,7 @@ import pytest
 from kneepoint.errors import UsageError
 from kneepoint.fleet import statistics
 from kneepoint.fleet.statistics import Bins, Tally, tally
+from kneepoint.fleet.statistics.hashes import poisson_weights
 
 
 def fleet(seed: int, clusters: int = 60, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -66,3 +67,97 @@ def test_a_tally_refuses_what_does_not_fit() -> None:
         tally(values, hashes[1:])
     with pytest.raises(UsageError, match="make both with the same bins"):
         tally(values, hashes) + tally(values, hashes, bins=Bins(0.01))
+
+
+@pytest.mark.parametrize("p", [0.5, 0.95])
+def test_a_cohort_against_itself_differs_by_nothing_because_clusters_share_their_weights(p: float) -> None:
+    values, hashes = fleet(4)
+    whole = tally(values, hashes)
+    same = statistics.difference(whole, tally(values, hashes), p)
+    assert (same.value, same.low, same.high, same.p_value) == (0, 0, 0, 1)
+    scaled = statistics.ratio(tally(values * 1.2, hashes), whole, p)
+    apart = statistics.ratio(tally(values * 1.2, hashes + np.uint64(1)), whole, p)
+    assert scaled.high / scaled.low < 1.03 < apart.high / apart.low
+
+
+def test_a_ratio_turned_round_is_its_inverse() -> None:
+    a, b = (tally(*fleet(seed)) for seed in (5, 6))
+    there, back = statistics.ratio(a, b, 0.5).inverted(), statistics.ratio(b, a, 0.5)
+    assert (there.value, there.low, there.high) == pytest.approx((back.value, back.low, back.high), rel=0.02)
+    with pytest.raises(UsageError, match="only a ratio can be inverted"):
+        statistics.difference(a, b, 0.5).inverted()
+
+
+def test_clusters_widen_an_interval_that_rows_alone_would_make_narrow() -> None:
+    values, hashes = fleet(7, 100)
+    by_cluster = statistics.quantile(tally(values, hashes), 0.5)
+    by_row = statistics.quantile(tally(values, np.arange(len(values), dtype=np.uint64)), 0.5)
+    assert by_cluster.high - by_cluster.low > 1.2 * (by_row.high - by_row.low)
+    assert by_cluster.clusters == 100 and by_cluster.effective < 100
+
+
+def test_groups_of_clusters_give_the_intervals_of_clusters() -> None:
+    values, hashes = fleet(8, 2000)
+    kept = tally(values, hashes)
+    grouped = kept.as_groups()
+    assert grouped.grouped and not kept.grouped
+    for p in (0.5, 0.95):
+        one, other = statistics.quantile(kept, p), statistics.quantile(grouped, p)
+        assert one.value == other.value
+        assert other.high - other.low == pytest.approx(one.high - one.low, rel=0.15)
+
+
+def test_without_two_clusters_there_is_no_interval_and_no_error() -> None:
+    values, hashes = fleet(9)
+    whole = tally(values, hashes)
+    empty = tally(np.full(5, np.nan), hashes[:5])
+    one = tally(values[:5], np.zeros(5, np.uint64))
+    for poor in (empty, one):
+        for found in (
+            statistics.quantile(poor, 0.5),
+            statistics.mean(poor),
+            statistics.share_below(poor, 1.0),
+            statistics.ratio(poor, whole, 0.5),
+            statistics.difference(whole, poor),
+        ):
+            assert np.isnan(found.low) and np.isnan(found.high) and found.few
+    assert empty.missing == 5 and empty.clusters == 0
+
+
+def test_most_values_zero_leave_a_quantile_at_zero_and_no_ratio() -> None:
+    values, hashes = fleet(10)
+    values[values < np.quantile(values, 0.8)] = 0
+    made = tally(values, hashes)
+    middle = statistics.quantile(made, 0.5)
+    assert (middle.value, middle.low, middle.high) == (0, 0, 0)
+    assert np.isnan(statistics.ratio(made, made, 0.5).value)
+    assert statistics.difference(made, made, 0.5).p_value == 1
+    assert statistics.quantile(made, 0.95).value > 0
+
+
+def test_strata_are_reweighted_by_adding_scaled_tallies() -> None:
+    values, hashes = fleet(11)
+    near = values < 1
+    parts = [tally(values[side], hashes[side]) for side in (near, ~near)]
+    # Twice the weight of one stratum is the same as having its rows twice.
+    weighed = parts[0] + parts[1].scaled(2)
+    doubled = tally(np.r_[values, values[~near]], np.r_[hashes, hashes[~near]])
+    assert statistics.quantile(weighed, 0.75).value == pytest.approx(statistics.quantile(doubled, 0.75).value)
+    assert statistics.mean(weighed).value == pytest.approx(statistics.mean(doubled).value)
+
+
+def test_the_seed_alone_decides_what_is_drawn() -> None:
+    a, b = (tally(*fleet(seed)) for seed in (12, 13))
+    assert statistics.ratio(a, b, 0.5, seed=1) == statistics.ratio(a, b, 0.5, seed=1)
+    assert statistics.ratio(a, b, 0.5, seed=1).low != statistics.ratio(a, b, 0.5, seed=2).low
+
+
+def test_weights_are_poisson_and_independent_of_who_else_is_there() -> None:
+    keys = np.arange(400, dtype=np.uint64)
+    drawn = poisson_weights(keys, 3, 2000).astype(np.float64)
+    assert drawn.shape == (2000, 400)
+    assert drawn.mean() == pytest.approx(1, abs=0.005) and drawn.var() == pytest.approx(1, abs=0.01)
+    assert np.mean(drawn == 0) == pytest.approx(np.exp(-1), abs=0.002)
+    between = np.corrcoef(drawn.T)[~np.eye(400, dtype=bool)]
+    assert abs(between.mean()) < 0.001 and np.abs(between).max() < 0.15
+    assert np.array_equal(poisson_weights(keys[100:], 3, 500), drawn[:500, 100:])

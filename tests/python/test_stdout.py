@@ -38,6 +38,7 @@ VERBS: dict[str, list[str]] = {
     "import flent": ["import", "flent", "a.flent", "--out", "OUT", "-q"],
     "import tcp-info": ["import", "tcp-info", "info.jsonl", "--out", "OUT", "-q"],
     "import pcap": ["import", "pcap", "a.pcapng", "--out", "OUT", "-q"],
+    "fleet compare": ["fleet", "compare", "RUN", "--partial", "-q"],
     "fleet connections": ["fleet", "connections", "RUN", "--out", "OUT", "-q"],
     "snapshot": ["snapshot"],
     "doctor": ["doctor", "--explain", "bbr-without-fq"],

@@ -127,3 +127,73 @@ def connections(
         f"{', '.join(told['files'])}"
     )
     return 0
+
+
+@group.command("compare", short_help="Say which cohort is better, for whom, and how surely.")
+@data_options
+@click.option(
+    "--by",
+    default="algorithm",
+    show_default=True,
+    metavar="WHAT",
+    help="Cohorts: algorithm, kernel, host, arm, or another column or tag.",
+)
+@click.option(
+    "--baseline", metavar="COHORT", help="What the others are compared with.  [default: control, cubic, or the largest]"
+)
+@click.option("--min-bytes", default="0B", metavar="SIZE", help="Only connections that moved as much, such as 1MB.")
+@click.option(
+    "--triggered",
+    is_flag=True,
+    help="Only connections that the algorithm could affect: they left the initial window and the application did "
+    "not limit them.",
+)
+@click.option(
+    "--cluster",
+    metavar="WHAT",
+    help="The unit of inference: prefix, host, day, link, period, or another column.  [default: prefix, or host "
+    "where none is known]",
+)
+@click.option(
+    "--strata",
+    multiple=True,
+    metavar="WHAT",
+    help="Also within bands of rtt, of rate, by prefix, or by a file with the columns remote_prefix and another, "
+    "such as country.",
+)
+@click.option("--reweight", metavar="WHAT", help="Also as if all cohorts had the same mix of these strata.")
+@click.option(
+    "--before",
+    multiple=True,
+    metavar="DIR",
+    type=PATH,
+    help="DATA of the period before the experiment: what clusters were like then is taken out.",
+)
+@click.option("--margin", default="2%", show_default=True, metavar="SHARE", help="Of 'no worse than'.")
+@click.option("--seed", default=1, show_default=True, type=Whole(min=0), help="Seed of the bootstrap.")
+@out_option("Also write comparison.json there.")
+@foreign
+@json_option
+@quiet_option
+def compare(data: tuple[Path, ...], out: Path | None, json: bool, quiet: bool, **given: Any) -> int:
+    """Compare cohorts of connections: verdicts with intervals over clusters, and what speaks against believing them.
+
+    knee fleet compare rec/edge1 rec/edge2 --by algorithm --min-bytes 1MB --triggered --strata rtt
+    """
+    from . import blas
+
+    blas.import_numpy()
+    from kneepoint.fleet import cohorts
+    from kneepoint.runs.progress import Phase
+
+    with Phase("Comparing", quiet=quiet):
+        found = cohorts.compare(*data, **given)
+    if out is not None:
+        found.write(out)
+    if json:
+        say.json(found.as_json())
+        return 0
+    for note in found.notes if not quiet else ():
+        say.warn(f"knee fleet compare: {note}")
+    say.lines(str(found).splitlines())
+    return 0

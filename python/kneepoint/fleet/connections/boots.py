@@ -41,6 +41,7 @@ class Boot:
     begin_unix_ns: int | None
     end_unix_ns: int | None
     rows: int
+    has_cookies: bool = True
 
 
 BOOTS = (
@@ -67,11 +68,11 @@ def of_sockets(
     rows = database.execute(
         f"select {expression(folder, held)}, {words['netns']}, any_value({words['boot_id']}), "
         f"any_value({words['host']}), min({time}), min(t_unix_ns), max(t_unix_ns), count(*), {shift}, "
-        f"max({words['sample']}) from {relation} group by 1, 2"
+        f"max({words['sample']}), count(cookie) from {relation} group by 1, 2"
     ).fetchall()
     told = _settings(database, settings)
     found = []
-    for boot, netns, boot_id, host, first, begin, end, count, moved, sample in rows:
+    for boot, netns, boot_id, host, first, begin, end, count, moved, sample, cookies in rows:
         host_id, kernel = told.get(boot_id, (None, None))
         if first is not None and sample is not None:
             same = f"{expression(folder, held)} = {text(boot)} and {words['netns']} is not distinct from "
@@ -93,6 +94,7 @@ def of_sockets(
                 begin_unix_ns=begin,
                 end_unix_ns=end,
                 rows=count,
+                has_cookies=cookies == count,
             )
         )
         if moved is not None and moved > CLOCK_STEP_NS:

@@ -1,7 +1,7 @@
 """Columns of the tables that a fleet has: what each means, its unit, and how it follows from samples.
 
 An expression is DuckDB's SQL over one row per connection (`samples.py`): `begin_X` and `last_X` are a counter at the
-connection's beginning, as far as it was recorded, and at its end.
+connection's beginning, as far as it was recorded, and at its end; `least_busy_us` is the first that a sample told.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ COLUMNS = (
         "DOUBLE",
         "%",
         "share of its duration with data outstanding",
-        _at_most_100(_share("last_busy_us - first_busy_us", "(end_t_ns - begin_t_ns) / 1000")),
+        _at_most_100(_share("last_busy_us - least_busy_us", "(end_t_ns - begin_t_ns) / 1000")),
     ),
     _counted("reord_seen", "", "reordering events"),
     Column(
@@ -207,9 +207,9 @@ HOSTS = (
     Column("begin_unix_ns", "BIGINT", "ns", "beginning of the hour, or of what was recorded of it"),
     Column("end_unix_ns", "BIGINT", "ns", "its end"),
     Column("retrans_segs_pct", "DOUBLE", "%", "Tcp.RetransSegs / Tcp.OutSegs of the host"),
-    Column("cpu_us_per_gb", "DOUBLE", "us", "processor time that was not idle, per 10^9 bytes acknowledged"),
+    Column("cpu_us_per_gb", "DOUBLE", "us", "processor time that was not idle, per 10^9 bytes_sent"),
     Column("idle_cpu_pct", "DOUBLE", "%", "processor time that was idle"),
-    Column("bytes_acked", "BIGINT", "bytes", "payload acknowledged in that time"),
+    Column("bytes_sent", "BIGINT", "bytes", "IpExt.OutOctets: bytes of IP packets sent"),
 )
 """`hosts`: one row per host and hour."""
 

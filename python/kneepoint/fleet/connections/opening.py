@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 30_000_000
 """Samples that are aggregated at once: some 2 GiB."""
 
-_BESIDE = ("settings", "requests", "assignments", "runs", "flows", "cpu", "counters")
+_BESIDE = {
+    "sockets": ("settings", "requests", "assignments", "cpu", "counters"),
+    "samples": ("runs", "flows", "assignments"),
+    "connections": ("assignments", "requests"),
+}
 """Tables that are read beside the one that connections come from, where they are."""
 
 
@@ -46,7 +50,7 @@ def open_parts(fleet: Fleet) -> None:
 def _make_views(
     database: duckdb.DuckDBPyConnection, folder: Folder, prefix: str, *, partial: bool, notes: list[str]
 ) -> None:
-    for name in (folder.source, *_BESIDE):
+    for name in (folder.source, *_BESIDE[folder.source]):
         table = folder.table(name, partial=partial, notes=notes)
         if table is None:
             continue
@@ -150,27 +154,33 @@ def _part(fleet: Fleet, group: Sequence[tuple[Folder, Sequence[Boot]]]) -> Calla
     if first.source == "connections":
         ready = samples.ready(first.views["connections"], first.columns["connections"], assigned=fleet.is_assigned)
         return lambda: iter([ready])
-    rows = " union all by name ".join(_rows(folder) for folder, _ in group)
-    one_boot = len({boot.boot for _, listed in group for boot in listed}) == 1
-    buckets = 1 + sum(boot.rows for _, listed in group for boot in listed) // ROWS_AT_ONCE
+    rows = " union all by name ".join(_rows(folder, listed) for folder, listed in group)
+    found = [boot for _, listed in group for boot in listed]
+    one_boot = len({boot.boot for boot in found}) == 1
+    buckets = 1 + sum(boot.rows for boot in found) // ROWS_AT_ONCE
     logs = [folder.views["requests"] for folder in fleet.folders if "requests" in folder.views]
+    # A run is recorded from its beginning.
+    last_ns = max(boot.first_dump_ns for boot in found) if first.source == "sockets" else None
 
     def queries() -> Iterator[str]:
         for bucket in range(buckets):
             some = rows if buckets == 1 else f"select * from ({rows}) as rows where hash(cookie) % {buckets} = {bucket}"
             seen = samples.aggregated(some, one_boot=one_boot)
-            if not logs or first.source != "sockets":
-                yield samples.connections(seen, requests=False, assigned=fleet.is_assigned)
-                continue
-            fleet.database.execute(f"create or replace temp table seen as {seen}")
-            match_requests(fleet, logs)
-            yield samples.connections("from seen", requests=True, assigned=fleet.is_assigned)
+            firsts = samples.of_first_dumps(some, last_ns) if last_ns is not None else None
+            matched = bool(logs) and first.source == "sockets"
+            if matched:
+                fleet.database.execute(f"create or replace temp table seen as {seen}")
+                match_requests(fleet, logs)
+                seen = "from seen"
+            yield samples.connections(seen, firsts, requests=matched, assigned=fleet.is_assigned)
 
     return queries
 
 
-def _rows(folder: Folder) -> str:
+def _rows(folder: Folder, listed: Sequence[Boot]) -> str:
     view, held = folder.views[folder.source], folder.columns[folder.source]
     if folder.source == "sockets":
-        return samples.of_sockets(view, held, boots.expression(folder, held))
+        has_cookies = all(boot.has_cookies for boot in listed)
+        boot = samples.text(listed[0].boot) if len(listed) == 1 else boots.expression(folder, held)
+        return samples.of_sockets(view, held, boot, has_cookies=has_cookies)
     return samples.of_run(view, folder.views["flows"], held, folder.columns["flows"], folder.name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from .columns import COLUMNS
+from .columns import COLUMNS, Column
 
 COUNTERS = (
     "bytes_acked",
@@ -68,11 +68,12 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def of_sockets(relation: str, held: Collection[str], boot: str) -> str:
-    """Rows of `sockets`, each with its `boot`, which is an expression over its columns."""
+def of_sockets(relation: str, held: Collection[str], boot: str, *, has_cookies: bool) -> str:
+    """Rows of `sockets`, each with its `boot`, which is an expression over its columns. Where cookies are missing,
+    ends stand for them."""
     time = "coalesce(t_mono_ns, t_unix_ns)" if "t_mono_ns" in held else "t_unix_ns"
     ends = "local_addr, local_port, remote_addr, remote_port"
-    cookie = f"coalesce(cookie, hash({ends}))" if {"local_addr", "remote_addr"} <= set(held) else "cookie"
+    cookie = "cookie" if has_cookies else f"coalesce(cookie, hash({ends}))"
     columns = [f"{boot} as boot", f"{cookie} as cookie", f"{time} as t_ns", "t_unix_ns", *_plain(held)]
     state = f" where state is null or state not in {_STATES}" if "state" in held else ""
     return f"select {', '.join(columns)} from {relation}{state}"
@@ -113,10 +114,10 @@ def _plain(held: Collection[str]) -> list[str]:
 
 
 def aggregated(rows: str, *, one_boot: bool) -> str:
-    """One row per connection of such rows. `one_boot`: all of them are of one, so that cookies tell them apart."""
-    keys = "cookie" if one_boot else "boot, cookie"
-    first = "min({0}) filter (where not coalesce(final, false))"
-    counters = [f"max({name}) as last_{name}, {first.format(name)} as first_{name}" for name in COUNTERS]
+    """One row per connection of such rows. `one_boot`: all of them are of one, so that cookies tell them apart.
+
+    What an aggregate passes over is null in its argument: FILTER takes several times as long.
+    """
     words = [f"any_value({name}) as {name}" for name in (*_WORDS, "remote_addr", "remote_port")]
     free = "not coalesce(delivery_rate_app_limited, false) and delivery_rate_bits_per_sec > 0"
     values = [
@@ -124,42 +125,59 @@ def aggregated(rows: str, *, one_boot: bool) -> str:
         "cookie",
         "min(t_ns) as begin_t_ns, max(t_ns) as end_t_ns",
         "min(t_unix_ns) as begin_unix_ns, max(t_unix_ns) as end_unix_ns",
-        "count(*) filter (where not coalesce(final, false)) as samples",
+        "count(*) - coalesce(sum(cast(final as integer)), 0) as samples",
         "coalesce(bool_or(final), false) as final",
-        "arg_max(algorithm, t_ns) filter (where algorithm is not null) as algorithm",
+        "arg_max(algorithm, case when algorithm is not null then t_ns end) as algorithm",
         *words,
-        *counters,
+        *(f"max({name}) as last_{name}" for name in COUNTERS),
+        "min(busy_us) as least_busy_us",
         "max(path_lost) as path_lost",
         "max(snd_cwnd) as snd_cwnd_max",
         "max(snd_mss_bytes) as snd_mss_bytes",
-        "cast(median(srtt_us) filter (where srtt_us > 0) as double) as srtt_us",
-        "cast(min(min_rtt_us) filter (where min_rtt_us > 0) as double) as min_rtt_us",
-        "avg(rttvar_us) filter (where srtt_us > 0) as rttvar_us",
-        "cast(median(inflight) filter (where coalesce(unacked, inflight) > 0) as double) as inflight_pkts",
-        f"cast(median(delivery_rate_bits_per_sec) filter (where {free}) as double) as delivery_rate_bits_per_sec",
+        "cast(median(case when srtt_us > 0 then cast(srtt_us as integer) end) as double) as srtt_us",
+        "cast(min(case when min_rtt_us > 0 then min_rtt_us end) as double) as min_rtt_us",
+        "avg(case when srtt_us > 0 then rttvar_us end) as rttvar_us",
+        "cast(median(case when coalesce(unacked, inflight) > 0 then cast(inflight as integer) end) as double) "
+        "as inflight_pkts",
+        f"cast(median(case when {free} then cast(delivery_rate_bits_per_sec as real) end) as double) "
+        "as delivery_rate_bits_per_sec",
         "100.0 * avg(cast(delivery_rate_app_limited as integer)) as app_limited_pct",
     ]
-    return f"select {', '.join(values)} from ({rows}) as rows group by {keys}"
+    return f"select {', '.join(values)} from ({rows}) as rows group by {'cookie' if one_boot else 'boot, cookie'}"
 
 
-def connections(seen: str, *, requests: bool, assigned: bool) -> str:
+def of_first_dumps(rows: str, last_ns: int) -> str:
+    """Counters of the connections that were there when the recording began, as its first dump tells them.
+
+    `last_ns`: when the last of the boots' first dumps ended, so that later rows are not read.
+    """
+    counters = ", ".join(f"min({name}) as first_{name}" for name in COUNTERS)
+    return f"""
+        select rows.boot, rows.cookie, {counters}
+        from (select * from ({rows}) as all_rows where t_ns <= {last_ns}) as rows
+        join boots on rows.boot = boots.boot and rows.netns is not distinct from boots.netns
+        where rows.t_ns <= boots.first_dump_ns and not coalesce(rows.final, false)
+        group by rows.boot, rows.cookie
+    """
+
+
+def connections(seen: str, firsts: str | None, *, requests: bool, assigned: bool) -> str:
     """The table `connections` of such rows, of the table `boots` and, where they are, `requests` and `assignments`.
 
     Counters of a connection that the first dump of a recording has already are differences; of others they are whole.
     """
-    begins = ", ".join(
-        f"case when is_cut then coalesce(first_{name}, last_{name}) else 0 end as begin_{name}" for name in COUNTERS
-    )
-    prefixed = f"""
-        select seen.*, boots.boot_id, boots.host_id, boots.host, boots.kernel, boots.tags,
-               samples > 0 and begin_t_ns <= boots.first_dump_ns as is_cut, {_PREFIX} as remote_prefix
-        from ({seen}) as seen
-        join boots on seen.boot = boots.boot and seen.netns is not distinct from boots.netns
-    """
+    begins = ", ".join(f"{f'coalesce(first_{name}, 0)' if firsts else '0'} as begin_{name}" for name in COUNTERS)
+    early = f"left join ({firsts}) as firsts on seen.boot = firsts.boot and seen.cookie = firsts.cookie"
     throughput = "requests.app_throughput_bits_per_sec" if requests else "cast(null as double)"
     joined = f"""
         select counted.*, {throughput} as app_throughput_bits_per_sec, {_ARM if assigned else _NO_ARM}
-        from (select *, {begins} from ({prefixed}) as prefixed) as counted
+        from (
+            select seen.*, boots.boot_id, boots.host_id, boots.host, boots.kernel, boots.tags, {begins},
+                   {_PREFIX} as remote_prefix
+            from ({seen}) as seen
+            join boots on seen.boot = boots.boot and seen.netns is not distinct from boots.netns
+            {early if firsts else ""}
+        ) as counted
     """
     if requests:
         joined += " left join requests using (boot, cookie)"
@@ -171,19 +189,25 @@ def connections(seen: str, *, requests: bool, assigned: bool) -> str:
 
 def ready(relation: str, held: Collection[str], *, assigned: bool) -> str:
     """A table `connections` that is there already; columns that it lacks are null."""
-    own = ("arm", "design", "allocation_pct", "period", "link")
     chosen = [
-        f"cast({column.name if column.name in held else 'null'} as {column.type}) as {column.name}"
+        f"cast({_known(column) if column.name in held else 'null'} as {column.type}) as {column.name}"
         for column in COLUMNS
     ]
     found = f"select {', '.join(chosen)} from {relation}"
     if not assigned:
         return found
     values = ", ".join(
-        f"coalesce(counted.{name}, log.{name}) as {name}" if name in own else f"counted.{name} as {name}"
+        f"coalesce(counted.{name}, {_FOUND.format(name)}) as {name}" if name in _ARMS else f"counted.{name} as {name}"
         for name in (column.name for column in COLUMNS)
     )
-    return f"select {values} from ({found}) as counted left join ({_LOG}) as log using (boot_id, cookie)"
+    return f"select {values} from ({found}) as counted {_ASSIGNED}"
+
+
+def _known(column: Column) -> str:
+    """NaN is what some tools write for null."""
+    if column.type != "DOUBLE":
+        return column.name
+    return f"case when isnan(cast({column.name} as double)) then null else {column.name} end"
 
 
 _HEAD = "split_part(remote_addr, '::', 1)"
@@ -202,7 +226,8 @@ _NO_ARM = (
     "cast(null as varchar) as arm, cast(null as varchar) as design, cast(null as double) as allocation_pct, "
     "cast(null as bigint) as period, cast(null as varchar) as link"
 )
-_ARM = ", ".join(f"coalesce(log.{name}, by_prefix.{name}, by_host.{name}) as {name}" for name in _ARMS)
+_FOUND = "log.{0}, by_prefix.{0}, by_host.{0}"
+_ARM = ", ".join(f"coalesce({_FOUND.format(name)}) as {name}" for name in _ARMS)
 _LATEST = ", ".join(f"arg_max({name}, t_unix_ns) as {name}" for name in _ARMS)
 _LOG = f"select boot_id, cookie, {_LATEST} from assignments where cookie is not null group by boot_id, cookie"
 _UNITS = "select * from assignments where cookie is null and unit {} like '%/%'"

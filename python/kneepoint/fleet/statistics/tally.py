@@ -45,11 +45,14 @@ class Clusters:
     def of(hashes: Hashes) -> Clusters:
         """From the hash of each row's cluster."""
         spread = mixed(np.asarray(hashes, dtype=np.uint64))
+        # A part of the rows with too many clusters spares sorting all of them.
+        some = len(np.unique(spread[:: max(len(spread) // 65536, 1)]))
+        if some > BUCKETS:
+            return Clusters(np.arange(BUCKETS, dtype=np.uint64), _bucket(spread), True, _smallest(spread, some))
         keys, codes = np.unique(spread, return_inverse=True)
-        smallest = keys[:SMALLEST]
-        if len(keys) <= BUCKETS:
-            return Clusters(keys, codes, False, smallest)
-        return Clusters(np.arange(BUCKETS, dtype=np.uint64), _bucket(keys)[codes], True, smallest)
+        if len(keys) > BUCKETS:
+            return Clusters(np.arange(BUCKETS, dtype=np.uint64), _bucket(keys)[codes], True, keys[:SMALLEST])
+        return Clusters(keys, codes, False, keys[:SMALLEST])
 
 
 @dataclass(frozen=True)
@@ -212,6 +215,13 @@ def _without_empty(made: Tally) -> Tally:
         row=place[made.row].astype(np.int32),
         smallest=keys[:SMALLEST],
     )
+
+
+def _smallest(spread: Hashes, distinct: int) -> Hashes:
+    """The smallest of evenly spread hashes, each once; there are at least `distinct` different ones."""
+    limit = np.uint64(min(2.0 * SMALLEST / distinct, 0.5) * 2.0**64)
+    found = np.unique(spread[spread < limit])
+    return found[:SMALLEST] if len(found) >= SMALLEST else np.unique(spread)[:SMALLEST]
 
 
 def _bucket(keys: Hashes) -> npt.NDArray[np.intp]:

@@ -46,8 +46,8 @@ class Clients:
 
 @dataclass(frozen=True)
 class Mix:
-    """`text` is the file; `duration` the length of each of `periods`; `prefixes` are bottlenecks, each with many
-    connections."""
+    """`text` is the file; `duration` the length of each of `periods`, of which one begins `every` so often; `prefixes`
+    are bottlenecks, each with many connections."""
 
     title: str
     file: str
@@ -56,6 +56,7 @@ class Mix:
     prefixes: int
     periods: int
     duration: str
+    every: str
     sample_interval: str
     hosts: int
     kernel: str
@@ -107,6 +108,7 @@ _KEYS: dict[str, tuple[type, Any]] = {
     "prefixes": (int, None),
     "periods": (int, 1),
     "duration": (str, None),
+    "every": (str, "0s"),
     "sample_interval": (str, "500ms"),
     "hosts": (int, 1),
     "kernel": (str, "6.18.0"),

@@ -18,7 +18,6 @@ SYSCTL_FOLDERS = ("usr/lib/sysctl.d", "usr/local/lib/sysctl.d", "run/sysctl.d", 
 TUNED_FOLDERS = ("usr/lib/tuned", "usr/lib/tuned/profiles", "etc/tuned", "etc/tuned/profiles")
 
 _JUDGED = re.compile(r"(net\.|kernel\.numa_balancing|vm\.min_free_kbytes|vm\.swappiness)")
-_DEEPEST = 8
 
 
 def read(reader: Reader) -> dict[str, Rows]:
@@ -73,16 +72,17 @@ def _tuned(reader: Reader) -> Iterator[dict[str, Any]]:
         yield {"owner": "tuned", "kind": "profile", "path": "/etc/tuned/active_profile", "value": " ".join(active)}
     settings: dict[str, tuple[str, str]] = {}
     for profile in active:
-        _profile(reader, profile, settings, _DEEPEST)
+        _profile(reader, profile, settings, set())
     for name, (value, path) in settings.items():
         yield {"owner": "tuned", "kind": "setting", "path": path, "name": name, "value": value}
 
 
-def _profile(reader: Reader, name: str, settings: dict[str, tuple[str, str]], deep: int) -> None:
+def _profile(reader: Reader, name: str, settings: dict[str, tuple[str, str]], seen: set[str]) -> None:
     """The section `sysctl` of a profile, after those of the profiles that it includes."""
     path = _profile_path(reader, name)
-    if path is None or not deep:
+    if path is None or name in seen:
         return
+    seen.add(name)
     parser = configparser.ConfigParser(interpolation=None, strict=False, allow_no_value=True, delimiters=("=",))
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     try:
@@ -92,7 +92,7 @@ def _profile(reader: Reader, name: str, settings: dict[str, tuple[str, str]], de
         return
     for included in re.split(r"[\s,]+", parser.get("main", "include", fallback="") or ""):
         if included:
-            _profile(reader, included, settings, deep - 1)
+            _profile(reader, included, settings, seen)
     if parser.has_section("sysctl"):
         for key, value in parser.items("sysctl"):
             if _JUDGED.match(key) and value is not None:

@@ -52,7 +52,7 @@ def read(reader: Reader, host: dict[str, Any]) -> dict[str, Rows]:
             # A process that has ended.
             continue
     if hidden:
-        reader.miss("network namespaces of other users' processes", "permission denied", "root")
+        reader.miss("network namespaces of other users' processes", "permission denied", "CAP_SYS_PTRACE on the host")
     if kthreads:
         host["ksoftirqd_us"] = ticks * 1_000_000 // os.sysconf("SC_CLK_TCK")
     named = _named(reader)

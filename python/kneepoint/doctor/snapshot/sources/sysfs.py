@@ -22,6 +22,7 @@ def add(reader: Reader, interfaces: Rows) -> dict[str, Rows]:
     pci: Rows = []
     owned: dict[int, str] = {}
     for row in sorted(interfaces, key=lambda row: row["kind"] is not None):
+        row |= dict.fromkeys(("driver", "bus", "address_on_bus"))
         folder = net / row["interface"]
         if not _is_ours(reader, folder, row):
             continue

@@ -1,0 +1,332 @@
+"""`knee fleet compare`: cohorts, checks and verdicts, on fleets whose truth is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from drawn_fleets import HOUR, NOON, fleet, written
+from kneepoint import fleet as fleets
+from kneepoint.errors import RunFolderError, UsageError
+from support import Ended
+
+Call = Callable[..., Ended]
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """bbr1 with 1.3 times the rate and three times the retransmissions, drawn by prefix."""
+    return written(tmp_path_factory.mktemp("fleet"), fleet())
+
+
+def test_a_known_effect_lies_within_the_interval_and_the_verdict_says_its_sign(drawn: Path) -> None:
+    found = fleets.compare(drawn)
+    rate, retrans = found.verdict("delivery_rate_bits_per_sec"), found.verdict("retransmit_pct")
+    assert (rate.word, retrans.word) == ("better", "worse")
+    assert rate.ratio.low < 1.3 < rate.ratio.high and retrans.ratio.low < 3 < retrans.ratio.high
+    assert found.baseline == "cubic" and found.clusters == "client prefix"
+    assert found.verdict("min_rtt_us").word == "no difference shown"
+
+
+def test_cohorts_that_do_not_differ_are_not_called_different(tmp_path: Path) -> None:
+    same = {"rate": 1.0, "retrans": 1.0}
+    found = fleets.compare(written(tmp_path / "aa", fleet(20_000, by="connection", **same)), margin="10%")
+    assert {verdict.word for verdict in found.verdicts} <= {"no difference shown", "no worse than 10 %"}
+    assert found.verdict("srtt_us").word == "no worse than 10 %"
+
+
+def test_every_verdict_says_at_which_adoption_it_holds(drawn: Path) -> None:
+    found = fleets.compare(drawn)
+    share = 100 * found.counts.of_cohorts["bbr1"] / found.counts.total
+    assert all(f"bbr1 at {share:.0f} % adoption" in verdict.told for verdict in found.verdicts)
+    assert f"bbr1 against cubic, at {share:.0f} % adoption of bbr1:" in str(found)
+
+
+def test_the_text_has_at_most_100_columns_and_verdicts_before_quantiles(drawn: Path) -> None:
+    lines = str(fleets.compare(drawn, strata=["rtt", "rate"], reweight="rtt")).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert next(k for k, line in enumerate(lines) if "adoption of" in line) < next(
+        k for k, line in enumerate(lines) if "P99" in line
+    )
+
+
+def test_json_has_every_interval_and_no_nan(call: Call, drawn: Path) -> None:
+    ended = call("fleet", "compare", drawn, "--json", "--out", "out", "-q")
+    found = json.loads(ended.out, parse_constant=lambda name: pytest.fail(name))
+    assert found == json.loads(Path("out/comparison.json").read_text())
+    assert {verdict["metric"] for verdict in found["verdicts"]} >= {"srtt_us", "retransmit_pct", "inflight_pkts"}
+    own = found["values"]["bbr1"]["srtt_us"]
+    assert list(own) == ["mean", "P25", "P50", "P75", "P95", "P99"] and own["P25"]["low"] < own["P25"]["high"]
+
+
+def test_what_is_left_out_is_said_with_its_share(drawn: Path) -> None:
+    found = fleets.compare(drawn, min_bytes="1MB", triggered=True)
+    counts = found.counts
+    assert sum(counts.kept.values()) + counts.too_small + counts.not_triggered == counts.total == 6000
+    small, idle = (100 * share / counts.total for share in (counts.too_small, counts.not_triggered))
+    assert f"Left out: {small:.0f} % moved less than 1 MB, {idle:.0f} % never left" in " ".join(str(found).split())
+
+
+def test_cohorts_behind_the_same_prefixes_are_warned_of_and_clustered_ones_are_not(tmp_path: Path, drawn: Path) -> None:
+    naive = fleets.compare(written(tmp_path / "naive", fleet(by="connection")))
+    assert [one for one in naive.warnings if one.startswith("interference:") and "% adoption" in one]
+    assert not [one for one in fleets.compare(drawn).warnings if one.startswith("interference:")]
+
+
+def test_one_connection_of_a_cluster_more_or_less_does_not_narrow_the_interval(tmp_path: Path) -> None:
+    """Connections of a client are not independent: ten times as many from the same prefixes tell little more."""
+    few, many = (
+        fleets.compare(written(tmp_path / str(count), fleet(count, 200))).verdict("min_rtt_us").value
+        for count in (3000, 30_000)
+    )
+    assert (many.high - many.low) / many.value > 0.5 * (few.high - few.low) / few.value
+
+
+def test_fewer_than_30_clusters_are_told(tmp_path: Path) -> None:
+    found = fleets.compare(written(tmp_path / "few", fleet(2000, 12)))
+    assert [one for one in found.warnings if "with fewer than 30 intervals are not to be trusted" in one]
+
+
+def test_strata_that_go_the_other_way_than_the_total_are_told(tmp_path: Path) -> None:
+    """Simpson's paradox: bbr1 is slower in each band, but serves the fast one."""
+    columns = fleet(8000, 600, rate=0.7, by="connection")
+    treated = np.array(columns["algorithm"]) == "bbr1"
+    near = np.random.default_rng(3).random(8000) < np.where(treated, 0.9, 0.1)
+    columns["min_rtt_us"] = np.where(near, 5_000.0, 60_000.0)
+    columns["srtt_us"] = 1.2 * columns["min_rtt_us"]
+    columns["delivery_rate_bits_per_sec"] = columns["delivery_rate_bits_per_sec"] * np.where(near, 6.0, 1.0)
+    found = fleets.compare(written(tmp_path / "mix", columns), strata=["rtt"], reweight="rtt")
+    assert found.verdict("delivery_rate_bits_per_sec").word == "better"
+    assert [one for one in found.warnings if one.startswith("strata disagree: delivery rate of bbr1 is lower for rtt")]
+    assert [one for one in found.warnings if one.startswith("not alike: the median least RTT of bbr1")]
+    [again] = [one for one in found.reweighted if one.metric.name == "delivery_rate_bits_per_sec"]
+    assert again.word == "worse" and again.ratio.low < 0.7 < again.ratio.high
+
+
+def test_strata_of_a_table_of_countries(tmp_path: Path, drawn: Path) -> None:
+    table = tmp_path / "countries.csv"
+    rows = [f"10.{k // 250}.{k % 250}.0/24,{'JP' if k % 2 else 'DE'}" for k in range(300)]
+    table.write_text("\n".join(["remote_prefix,country", *rows]))
+    found = fleets.compare(drawn, strata=[str(table)])
+    assert {stratum.label for stratum in found.strata} == {"JP", "DE"}
+    assert sum(sum(stratum.connections.values()) for stratum in found.strata) == 6000
+
+
+def test_what_clusters_were_like_before_narrows_the_interval(tmp_path: Path) -> None:
+    past, now = fleet(20_000, 400, rate=1.0, seed=5), fleet(20_000, 400, rate=1.2, seed=5)
+    past["begin_unix_ns"] = past["begin_unix_ns"] - 48 * HOUR
+    data, before = written(tmp_path / "now", now), written(tmp_path / "past", past)
+    found = fleets.compare(data, before=[str(before)])
+    [rate] = [one for one in found.adjusted if one.metric.name == "delivery_rate_bits_per_sec"]
+    plain = found.verdict("delivery_rate_bits_per_sec").difference
+    assert rate.difference.high - rate.difference.low < 0.6 * (plain.high - plain.low)
+    assert rate.difference.low > 0 and rate.known == pytest.approx(1)
+
+
+def test_cohorts_by_host_and_by_tag(tmp_path: Path) -> None:
+    columns = fleet()
+    columns["tags"] = [json.dumps({"site": "tokyo" if host == "edge1" else "osaka"}) for host in columns["host"]]
+    data = written(tmp_path / "tags", columns)
+    assert set(fleets.compare(data, by="site").cohorts) == {"tokyo", "osaka"}
+    assert set(fleets.compare(data, by="host").cohorts) == {"edge0", "edge1", "edge2", "edge3"}
+
+
+# What cannot be compared.
+
+
+def refused(call: Call, columns: dict[str, Any], *words: str, **tables: Any) -> str:
+    """The error of a comparison, which is of exit code 2; and that --partial says it as well."""
+    data = written(Path("data"), columns)
+    for name, table in tables.items():
+        written(data, table, name)
+    ended = call("fleet", "compare", "data", *words)
+    assert ended.code == 2 and not ended.out, ended.out
+    return ended.err
+
+
+def test_one_cohort_alone_is_nothing_to_compare(call: Call) -> None:
+    assert "all 6,000 connections have algorithm cubic, so that there is nothing" in refused(
+        call, fleet(algorithms=("cubic", "cubic"))
+    )
+
+
+def test_a_cohort_that_the_filters_empty_is_refused(call: Call) -> None:
+    columns = fleet()
+    columns["triggered"] = columns["triggered"] & (np.array(columns["algorithm"]) == "cubic")
+    told = refused(call, columns, "--triggered")
+    assert "algorithm bbr1 has 0 connections to compare" in told and "(triggered); expected 10 at least" in told
+
+
+def test_five_connections_are_refused_and_compared_only_when_asked(call: Call) -> None:
+    columns = {name: value[:5] for name, value in fleet(60, 2, by="connection").items()}
+    columns["triggered"] = np.ones(5, bool)
+    assert "expected 10 at least" in refused(call, columns)
+    ended = call("fleet", "compare", "data", "--partial")
+    assert ended.code == 0 and "not to be relied on: algorithm" in ended.err and "fewer than 30" in ended.out
+
+
+def test_connections_that_the_application_limited_throughout_say_nothing(call: Call) -> None:
+    columns = fleet()
+    columns["triggered"] = np.zeros(6000, bool)
+    columns["delivery_rate_bits_per_sec"] = np.full(6000, np.nan)
+    assert "are limited by the application or never left their initial window" in refused(call, columns)
+
+
+@pytest.mark.parametrize(
+    ("column", "factor", "told"),
+    [
+        ("delivery_rate_bits_per_sec", 1 / 8, "edge1: its delivery rates are"),
+        ("srtt_us", 1e-3, "edge1: median srtt_us"),
+        ("retransmit_pct", 1000.0, "edge1: retransmit_pct is outside 0 to 100"),
+    ],
+)
+def test_units_that_are_mixed_between_hosts_are_refused(call: Call, column: str, factor: float, told: str) -> None:
+    columns = fleet()
+    columns[column] = columns[column] * np.where(np.array(columns["host"]) == "edge1", factor, 1.0)
+    assert told in refused(call, columns)
+    ended = call("fleet", "compare", "data", "--partial")
+    assert ended.code == 0 and f"not to be relied on: {told}" in ended.err
+
+
+def test_a_host_whose_clock_is_wrong_is_refused_and_one_of_another_day_told(call: Call, tmp_path: Path) -> None:
+    columns = fleet()
+    ahead = np.where(np.array(columns["host"]) == "edge1", 1, 0)
+    day = 24 * HOUR
+    wrong = {name: columns[name] + ahead * 40 * 365 * day for name in ("begin_unix_ns", "end_unix_ns")}
+    assert "edge1: its rows are of 2066-" in refused(call, {**columns, **wrong})
+    earlier = {name: columns[name] - ahead * 3 * day for name in ("begin_unix_ns", "end_unix_ns")}
+    found = fleets.compare(written(tmp_path / "days", {**columns, **earlier}))
+    assert [one for one in found.warnings if "the hosts were recorded on different days, or a clock is wrong" in one]
+
+
+def log_of(columns: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """An assignment log by prefix that fits the connections: cubic is control."""
+    prefixes = dict(zip(columns["remote_prefix"], columns["algorithm"], strict=True))
+    hosts = dict(zip(columns["remote_prefix"], columns["host_id"], strict=True))
+    rows = len(prefixes)
+    log = {
+        "t_unix_ns": np.full(rows, NOON - HOUR),
+        "host_id": [hosts[prefix] for prefix in prefixes],
+        "cookie": [None] * rows,
+        "unit": list(prefixes),
+        "arm": ["control" if algorithm == "cubic" else "treatment" for algorithm in prefixes.values()],
+        "algorithm": list(prefixes.values()),
+        "design": ["cluster"] * rows,
+        "allocation_pct": [50.0] * rows,
+    }
+    return {**log, **more}
+
+
+def test_arms_of_a_cluster_design_have_a_total_effect(tmp_path: Path) -> None:
+    columns = fleet()
+    data = written(tmp_path / "arms", columns)
+    written(data, log_of(columns), "assignments")
+    found = fleets.compare(data, by="arm")
+    assert found.cohorts == ("control", "treatment")
+    [rate] = [one for one in found.effects if one.metric.name == "delivery_rate_bits_per_sec"]
+    assert rate.effect.design == "cluster" and rate.effect.total is not None
+    assert rate.effect.total.low < 1.3 < rate.effect.total.high
+
+
+def sharing(arm: np.ndarray[Any, Any], share: np.ndarray[Any, Any], seed: int = 4) -> dict[str, Any]:
+    """Connections of two algorithms that are equal by themselves: beside each other bbr1 takes twice what cubic has,
+    so that a naive comparison says 2 and the total effect is 1."""
+    draw = np.random.default_rng(seed)
+    rows = len(arm)
+    whole = 10e6 / (share * 2 + (1 - share))
+    columns = fleet(rows, 200, seed=seed, rate=1.0)
+    columns["algorithm"] = np.where(arm, "bbr1", "cubic").tolist()
+    columns["arm"] = np.where(arm, "treatment", "control").tolist()
+    columns["delivery_rate_bits_per_sec"] = whole * np.where(arm, 2.0, 1.0) * np.exp(draw.normal(0, 0.3, rows))
+    columns["goodput_bits_per_sec"] = columns["delivery_rate_bits_per_sec"]
+    return columns
+
+
+def of_rate(data: Path) -> tuple[Any, Any]:
+    """The verdict about the rate, and its effect."""
+    found = fleets.compare(data, by="arm")
+    [effect] = [one for one in found.effects if one.metric.name == "delivery_rate_bits_per_sec"]
+    return found.verdict("delivery_rate_bits_per_sec"), effect.effect
+
+
+def test_a_switchback_finds_the_total_effect(tmp_path: Path) -> None:
+    period = np.random.default_rng(2).integers(0, 40, 8000)
+    arm = period % 2 == 1
+    columns = sharing(arm, arm.astype(float))
+    columns |= {"design": ["switchback"] * 8000, "period": period}
+    columns["begin_unix_ns"] = NOON + period * HOUR + np.random.default_rng(3).integers(0, HOUR, 8000)
+    columns["end_unix_ns"] = columns["begin_unix_ns"] + 10**9
+    _, effect = of_rate(written(tmp_path / "data", columns))
+    assert effect.design == "switchback" and effect.total is not None and effect.total.low < 1 < effect.total.high < 1.1
+
+
+def test_paired_links_find_the_total_effect_and_the_spillover_where_the_naive_ratio_is_wrong(tmp_path: Path) -> None:
+    draw = np.random.default_rng(5)
+    link = draw.integers(0, 2, 8000)
+    treated = np.where(link == 1, 0.95, 0.05)
+    arm = draw.random(8000) < treated
+    columns = sharing(arm, treated)
+    columns |= {"design": ["paired-link"] * 8000, "link": [str(one) for one in link]}
+    columns["allocation_pct"] = 100 * np.where(arm, treated, 1 - treated)
+    naive, effect = of_rate(written(tmp_path / "data", columns))
+    assert effect.total is not None and effect.spillover is not None
+    assert 0.9 < effect.total.value < 1.15 and effect.spillover.value < 0.7
+    assert naive.ratio.value > 1.02 or naive.ratio.value < 0.98
+
+
+def test_a_ramp_extrapolates_to_all_treated(tmp_path: Path) -> None:
+    draw = np.random.default_rng(6)
+    step = draw.choice([0.1, 0.3, 0.5, 0.7, 0.9], 8000)
+    arm = draw.random(8000) < step
+    columns = sharing(arm, step)
+    columns |= {"design": ["ramp"] * 8000, "allocation_pct": 100 * np.where(arm, step, 1 - step)}
+    naive, effect = of_rate(written(tmp_path / "data", columns))
+    assert effect.total is not None and 0.8 < effect.total.value < 1.3
+    assert effect.spillover is not None and effect.spillover.value < 0.75 and naive.word == "better"
+
+
+def test_a_log_that_disagrees_with_the_data_is_refused(call: Call) -> None:
+    columns = fleet()
+    log = log_of(columns)
+    log["arm"] = log["arm"][1:] + log["arm"][:1]
+    log["algorithm"] = ["cubic" if arm == "control" else "bbr1" for arm in log["arm"]]
+    told = refused(call, columns, "--by", "arm", assignments=log)
+    assert "the assignment log disagrees with the data:" in told and "another algorithm than that of their arm" in told
+
+
+def test_shares_of_arms_that_were_not_intended_are_told_before_any_metric(tmp_path: Path) -> None:
+    columns = fleet()
+    data = written(tmp_path / "srm", columns)
+    shares = {"control": 80.0, "treatment": 20.0}
+    log = log_of(columns)
+    log["allocation_pct"] = [shares[arm] for arm in log["arm"]]
+    written(data, log, "assignments")
+    found = fleets.compare(data, by="arm")
+    assert found.warnings[0].startswith("sample-ratio mismatch in design cluster")
+    assert "believe no metric before it is known why" in found.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"by": "algoritm; drop"}, "by: got"),
+        ({"by": "nothing"}, "no connection has nothing"),
+        ({"cluster": "city"}, "cluster: got"),
+        ({"strata": ["city"]}, "strata: got"),
+        ({"reweight": "rtt"}, "reweight: got"),
+        ({"min_bytes": "1"}, "min_bytes: got"),
+        ({"margin": "two"}, "margin: got"),
+        ({"baseline": "bbr2"}, "baseline: got"),
+        ({"where": "bytes > 1"}, "where: "),
+        ({"where": "bytes_acked < 0"}, "holds for no connection"),
+        ({"memory": "much"}, "memory: got"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused(drawn: Path, options: dict[str, Any], told: str) -> None:
+    with pytest.raises((UsageError, RunFolderError), match=told):
+        fleets.compare(drawn, **options)
