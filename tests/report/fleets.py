@@ -26,9 +26,9 @@ def connections(
     host = draw.integers(0, hosts, rows)
     algorithm = np.array(algorithms, dtype=object)[host % len(algorithms)]
     character = {name: CHARACTER.get(name, (0.7, 0.6, 1.0)) for name in algorithms}
-    share, queue, lost = (np.array([character[name][k] for name in algorithm]) for k in range(3)) if rows else [
-        np.zeros(0)
-    ] * 3
+    share, queue, lost = (
+        (np.array([character[name][k] for name in algorithm]) for k in range(3)) if rows else [np.zeros(0)] * 3
+    )
     min_rtt_us = draw.choice([3e3, 18e3, 45e3, 150e3], rows) * draw.lognormal(0, 0.12, rows)
     access = draw.choice([8e6, 50e6, 300e6], rows) * draw.lognormal(0, 0.1, rows)
     rate = access * share * draw.beta(6, 2, rows)

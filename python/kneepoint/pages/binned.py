@@ -74,8 +74,7 @@ def density(found: Cohorts, x: Quantity, y: Quantity) -> Density | None:
     names = ", ".join(map(literal, found.names))
     known = f"from {found.connections} where cohort in ({names}) and {both}"
     ends = ", ".join(
-        f"quantile_disc({one.column} * {one.scale!r}, [{OUTER_PCT / 100!r}, {1 - OUTER_PCT / 100!r}])"
-        for one in (x, y)
+        f"quantile_disc({one.column} * {one.scale!r}, [{OUTER_PCT / 100!r}, {1 - OUTER_PCT / 100!r}])" for one in (x, y)
     )
     (row,) = found.ask(f"select count(*) as n, {ends} {known}").to_pylist()
     points, x_ends, y_ends = row.values()
@@ -84,7 +83,9 @@ def density(found: Cohorts, x: Quantity, y: Quantity) -> Density | None:
     across = ACROSS_ONE if len(found.names) == 1 else ACROSS
     spans = Span(*_span(*x_ends, across)), Span(*_span(*y_ends, UP))
     columns = [span.cell(f"({one.column} * {one.scale!r})") for one, span in zip((x, y), spans, strict=True)]
-    cells = found.ask(f"select cohort, {columns[0]} as i, {columns[1]} as j, count(*) as n {known} group by all order by all")
+    cells = found.ask(
+        f"select cohort, {columns[0]} as i, {columns[1]} as j, count(*) as n {known} group by all order by all"
+    )
     of = np.array(cells["cohort"].to_pylist(), dtype=object)
     numbers = {name: cells[name].to_numpy().astype(np.float64) for name in ("i", "j", "n")}
     blocks, medians = [], []

@@ -129,7 +129,11 @@ def curve_blocks(found: Cohorts, quantity: Quantity, axis: Axis) -> list[Block]:
         if axis.is_logarithmic:
             values, shares = np.log(values[values > 0]), shares[values > 0]
         if len(values):
-            length = np.cumsum(np.hypot(np.diff(values, prepend=values[0]) / max(np.ptp(values), 1e-12), np.diff(shares, prepend=shares[0])))
+            length = np.cumsum(
+                np.hypot(
+                    np.diff(values, prepend=values[0]) / max(np.ptp(values), 1e-12), np.diff(shares, prepend=shares[0])
+                )
+            )
             picks = np.unique(np.searchsorted(length, np.linspace(0, length[-1], POINTS_AT_MOST)))
             name = "log_v" if axis.is_logarithmic else "v"
             made.append(Block({"cohort": cohort}, {name: values[picks], "pct": 100 * shares[picks]}))

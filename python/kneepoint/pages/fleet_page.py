@@ -27,7 +27,13 @@ def render(found: Cohorts) -> str:
         found=found,
         total=total,
         rows=[
-            {"cohort": cohort, "colour": _colour(found, cohort), "n": n, "pct": 100 * n / total, **_sizes(found, cohort)}
+            {
+                "cohort": cohort,
+                "colour": _colour(found, cohort),
+                "n": n,
+                "pct": 100 * n / total,
+                **_sizes(found, cohort),
+            }
             for cohort, n in found.counts.items()
         ],
         figures=shown,

@@ -60,7 +60,9 @@ def chart(found: Cohorts, layout: Layout) -> Any:
         base.transform_calculate(one="1")
         .mark_rule(strokeDash=[4, 4], color=theme.NEUTRAL)
         .encode(x=alt.X("one:Q", title=title, scale=scale, axis=at), y=alt.Y(), color=alt.value(theme.NEUTRAL)),
-        base.mark_rule(strokeWidth=2, clip=True).encode(x=alt.X("low:Q", title=title, scale=scale, axis=at), x2="high:Q"),
+        base.mark_rule(strokeWidth=2, clip=True).encode(
+            x=alt.X("low:Q", title=title, scale=scale, axis=at), x2="high:Q"
+        ),
         base.mark_point(size=70, opacity=1).encode(
             x=alt.X("ratio:Q", title=title, scale=scale, axis=at),
             fill=marks.colour(found, layout, "cohort").legend(None),
@@ -77,4 +79,6 @@ def chart(found: Cohorts, layout: Layout) -> Any:
     ).properties(width=layout.width, height=alt.Step(22))
     header = alt.Header(labelOrient="top", labelAnchor="start", labelFontWeight=600, labelPadding=4)
     pairs = list(dict.fromkeys(row["pair"] for row in made))
-    return layers.facet(row=alt.Row("pair:N", title=None, sort=pairs, header=header), data=marks.values(made), spacing=8)
+    return layers.facet(
+        row=alt.Row("pair:N", title=None, sort=pairs, header=header), data=marks.values(made), spacing=8
+    )
