@@ -85,8 +85,8 @@ RULE = Rule(
     name="algorithm-defect",
     group="algorithm",
     summary="this kernel's version of an algorithm in use has a known defect",
-    source="Linux e73ebb0881ea and after (4.0, CUBIC and stretch ACKs), 78dc70ebaa38 (5.1, BBR and aggregation), ede656e84658 "
-    "(5.6, HyStart and pacing)",
+    source="Linux e73ebb0881ea and after (4.0, CUBIC and stretch ACKs), 78dc70ebaa38 (5.1, BBR and aggregation), "
+    "ede656e84658 (5.6, HyStart and pacing)",
     manual=__doc__,
     check=_check,
     needs=("host", "sysctls"),
