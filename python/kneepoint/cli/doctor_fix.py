@@ -221,7 +221,8 @@ def _tell(result: Result) -> None:
 
 
 def _told(result: Result) -> str:
-    return f"{result.change.target}: {_OUTCOMES[result.outcome]}" + (f": {result.said}" if result.said else "")
+    said = result.said.removeprefix(f"{result.change.target}: ")
+    return f"{result.change.target}: {_OUTCOMES[result.outcome]}" + (f": {said}" if said else "")
 
 
 def _json(results: Iterable[Result]) -> list[dict[str, Any]]:
