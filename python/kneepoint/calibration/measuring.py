@@ -25,7 +25,7 @@ def on_kernel(micro: Micro) -> float:
     per_sec = _units_per_sec(run, micro)
     if micro.elapsed:
         return 1e9 / per_sec
-    return _threads_ns_per_sec(run) / per_sec
+    return threads_ns_per_sec(run, WARMUP_MS) / per_sec
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ def _units_per_sec(run: Run, micro: Micro) -> float:
     return per_sec
 
 
-def _threads_ns_per_sec(run: Run) -> float:
+def threads_ns_per_sec(run: Run, warmup_ms: int) -> float:
     """Time of the hosts' threads: with one processor for both, softirqs run within them."""
-    rows = [row for row in run.cpu.arrow().to_pylist() if row["t_ns"] >= WARMUP_MS * 1_000_000]
+    rows = [row for row in run.cpu.arrow().to_pylist() if row["t_ns"] >= warmup_ms * 1_000_000]
     ends: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         if row["name"].startswith(("sender", "receiver")):

@@ -27,7 +27,7 @@ ROWS_AT_ONCE = 30_000_000
 _BESIDE = {
     "sockets": ("settings", "requests", "assignments", "cpu", "counters"),
     "samples": ("runs", "flows", "assignments"),
-    "connections": ("assignments", "requests"),
+    "connections": ("assignments", "requests", "cpu", "counters"),
 }
 """Tables that are read beside the one that connections come from, where they are."""
 

@@ -78,7 +78,7 @@ def always(found: Interval, planned: int) -> Interval:
         return replace(found, low=whole[0], high=whole[1], p_value=None if found.p_value is None else 1.0)
     alpha = 1 - LEVEL
     # The prior's variance with which the boundary is narrowest at `planned` clusters (appendix B.2).
-    scale = (-2 * math.log(alpha) + math.log(-2 * math.log(alpha)) + 1) / planned
+    scale = (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / planned
     seen = clusters * scale
     factor = math.sqrt((1 + 1 / seen) * math.log((seen + 1) / alpha**2))
     value = math.log(found.value) if found.logarithmic else found.value

@@ -46,8 +46,8 @@ class Clients:
 
 @dataclass(frozen=True)
 class Mix:
-    """`text` is the file; `duration` the length of each of `periods`; `prefixes` are bottlenecks, each with many
-    connections."""
+    """`text` is the file; `duration` the length of each of `periods`, of which one begins `every` so often; `prefixes`
+    are bottlenecks, each with many connections."""
 
     title: str
     file: str
@@ -56,6 +56,7 @@ class Mix:
     prefixes: int
     periods: int
     duration: str
+    every: str
     sample_interval: str
     hosts: int
     kernel: str
@@ -107,6 +108,7 @@ _KEYS: dict[str, tuple[type, Any]] = {
     "prefixes": (int, None),
     "periods": (int, 1),
     "duration": (str, None),
+    "every": (str, "0s"),
     "sample_interval": (str, "500ms"),
     "hosts": (int, 1),
     "kernel": (str, "6.18.0"),
@@ -206,9 +208,11 @@ def _check(mix: Mix) -> None:
     ):
         if not 1 <= value <= most:
             raise UsageError(f"{mix.file}: {key}: got {value}; expected 1 to {most:,}.")
-    if mix.design in ("switchback", "paired-link") and len(mix.arms) > 2:
-        raise UsageError(f"{mix.file}: design: got {mix.design} and {len(mix.arms)} arms; expected two of them.")
-    if mix.design == "switchback" and mix.periods < 2 and len(mix.arms) == 2:
-        raise UsageError(f"{mix.file}: periods: got {mix.periods} with switchback; expected 2 or more.")
+    if mix.design == "paired-link" and len(mix.arms) != 2:
+        raise UsageError(f"{mix.file}: design: got paired-link and {len(mix.arms)} arms; expected two of them.")
+    if mix.design == "switchback" and mix.periods < len(mix.arms):
+        raise UsageError(
+            f"{mix.file}: periods: got {mix.periods} with switchback and {len(mix.arms)} arms; expected no fewer."
+        )
     if mix.design == "paired-link" and mix.prefixes % 2:
         raise UsageError(f"{mix.file}: prefixes: got {mix.prefixes} with paired-link; expected an even number.")

@@ -125,9 +125,8 @@ def _of_first(key: str) -> str:
 def rows(mix: Mix, found: Sequence[Prefix]) -> Iterator[Row]:
     """Each period of each prefix, with its arms by the mix's design."""
     by_prefix = _arms_of_prefixes(mix, len(found))
+    order = _alternation(mix)
     for prefix in found:
-        random = np.random.default_rng(seed_of(mix.seed, "periods", prefix.number))
-        order = _alternation(mix, random)
         for period in range(mix.periods):
             if mix.design == "cluster":
                 arms = [(by_prefix[prefix.number], 1.0)]
@@ -153,8 +152,9 @@ def _arms_of_prefixes(mix: Mix, count: int) -> list[int]:
     return [int(arm) for arm in random.choice(len(mix.arms), count, p=[arm.share for arm in mix.arms])]
 
 
-def _alternation(mix: Mix, random: np.random.Generator) -> list[int]:
-    """The arm of each period: of every two periods one, in random order."""
-    if len(mix.arms) == 1:
-        return [0] * mix.periods
-    return [int(arm) for _ in range((mix.periods + 1) // 2) for arm in random.permutation(2)]
+def _alternation(mix: Mix) -> list[int]:
+    """The arm of each period, which all prefixes share: of as many periods as there are arms each one, in random
+    order."""
+    random = np.random.default_rng(seed_of(mix.seed, "periods"))
+    turns = -(-mix.periods // len(mix.arms))
+    return [int(arm) for _ in range(turns) for arm in random.permutation(len(mix.arms))]

@@ -56,7 +56,8 @@ class Host:
     def __init__(self, mix: Mix, number: int) -> None:
         self.name = f"host-{number + 1:02}"
         self.host_id = _hex(mix.seed, "host", number)
-        boot = _hex(mix.seed, "boot", number)
+        # Fleets of one mix with other arms are other worlds: their connections are not to be taken for the same.
+        boot = _hex(mix.seed, "boot", number, mix.design, [(arm.name, arm.share) for arm in mix.arms])
         self.boot_id = "-".join((boot[:8], boot[8:12], boot[12:16], boot[16:20], boot[20:]))
 
 
@@ -72,7 +73,8 @@ class Recording:
         self.hosts = [Host(mix, number) for number in range(mix.hosts)]
         self._interval_ns = _core.duration_ns("sample_interval", mix.sample_interval)
         # The last sample of a period is taken at its end, and is not to be of the next one.
-        self._period_ns = _core.duration_ns("duration", mix.duration) + self._interval_ns
+        least_ns = _core.duration_ns("duration", mix.duration) + self._interval_ns
+        self._period_ns = max(least_ns, _core.duration_ns("every", mix.every))
         self._stack = ExitStack()
         self._sockets: list[pq.ParquetWriter] = []
         self._assignments: list[pq.ParquetWriter] = []
@@ -157,32 +159,36 @@ class Recording:
         return _table(_schema("sockets"), values, same)
 
     def _log_of(self, host: Host, number: int, row: Row, flows: _Flows) -> pa.Table:
-        """Of designs that draw each connection its arm, a row per connection; of others one for the prefix."""
-        begin = BEGIN_UNIX_NS + row.period * self._period_ns
+        """Designs that draw each connection its arm have a row for each; a prefix has one, and a period of the host."""
         by_connection = len(row.arms) > 1
-        chosen = np.flatnonzero(flows.host == number) if by_connection else np.zeros(1, dtype=np.int64)
-        arms = flows.arm[chosen] if by_connection else np.array([row.arms[0][0]])
-        share = dict(row.arms)
-        if self.mix.design in ("switchback", "cluster"):
-            share = {at: arm.share for at, arm in enumerate(self.mix.arms)}
+        by_host = self.mix.design == "switchback"
+        if by_connection:
+            chosen, arms = np.flatnonzero(flows.host == number), flows.arm[flows.host == number]
+        else:
+            # All prefixes alternate together.
+            count = 0 if by_host and row.prefix.number else 1
+            chosen, arms = np.zeros(count, dtype=np.int64), np.full(count, row.arms[0][0])
+        share = dict(row.arms) if by_connection else {at: arm.share for at, arm in enumerate(self.mix.arms)}
+        rows = len(chosen)
+        begin = BEGIN_UNIX_NS + row.period * self._period_ns
         values: dict[str, Any] = {
-            "t_unix_ns": begin + (flows.start_ns[chosen] if by_connection else np.zeros(1, dtype=np.int64)),
-            "host_id": [host.host_id] * len(chosen),
-            "boot_id": [host.boot_id] * len(chosen),
-            "unit": [row.prefix.text] * len(chosen),
+            "t_unix_ns": begin + (flows.start_ns[chosen] if by_connection else np.zeros(rows, dtype=np.int64)),
+            "host_id": [host.host_id] * rows,
+            "boot_id": [host.boot_id] * rows,
+            "unit": [host.name if by_host else row.prefix.text] * rows,
             "arm": [self.mix.arms[arm].name for arm in arms],
             "algorithm": [self.mix.arms[arm].algorithm for arm in arms],
-            "design": [self.mix.design] * len(chosen),
+            "design": [self.mix.design] * rows,
             "allocation_pct": [100 * share[arm] for arm in arms],
-            "seed": np.full(len(chosen), self.mix.seed, dtype=np.uint64),
+            "seed": np.full(rows, self.mix.seed, dtype=np.uint64),
         }
         if by_connection:
             values["cookie"] = flows.cookie[chosen]
-        if self.mix.design == "switchback":
-            values["period"] = np.full(len(chosen), row.period)
+        if by_host:
+            values["period"] = np.full(rows, row.period)
         if row.prefix.link is not None:
-            values["link"] = [row.prefix.link] * len(chosen)
-        return _table(_assignments_schema(), values, len(chosen))
+            values["link"] = [row.prefix.link] * rows
+        return _table(_assignments_schema(), values, rows)
 
 
 class _Flows:
