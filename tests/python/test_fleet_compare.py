@@ -58,6 +58,14 @@ def test_the_text_has_at_most_100_columns_and_verdicts_before_quantiles(drawn: P
     )
 
 
+def test_p_values_are_printed_raw_and_corrected(drawn: Path) -> None:
+    found = fleets.compare(drawn)
+    [verdict] = [one for one in found.verdicts if one.metric.name == "srtt_us"]
+    assert verdict.p_adjusted > verdict.p_value > 0.001
+    raw, corrected = (f"{value:.3f}".lstrip("0") for value in (verdict.p_value, verdict.p_adjusted))
+    assert f"smoothed RTT {raw}, {corrected}" in " ".join(str(found).split())
+
+
 def test_json_has_every_interval_and_no_nan(call: Call, drawn: Path) -> None:
     ended = call("fleet", "compare", drawn, "--json", "--out", "out", "-q")
     found = json.loads(ended.out, parse_constant=lambda name: pytest.fail(name))
