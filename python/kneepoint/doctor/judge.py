@@ -45,8 +45,12 @@ def judge(snapshot: Snapshot, rules: Sequence[Rule] = RULES) -> Judgement:
         except UsageError as error:
             # A value that no kernel gives, in a file that somebody wrote.
             unjudged.append((rule.name, str(error)))
-    findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
-    return Judgement(findings, unjudged)
+    return Judgement(by_severity(findings), unjudged)
+
+
+def by_severity(findings: Sequence[Finding]) -> list[Finding]:
+    """The worst first, else in the same order."""
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 def chosen(names: Sequence[str]) -> Sequence[Rule]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -60,3 +61,18 @@ def test_a_rule_says_what_it_is(rule: Rule) -> None:
     assert module.RULE is rule
     for word in ("What it sees:", "Why it matters:"):
         assert word in (module.__doc__ or ""), f"{rule.name}: {word}"
+
+
+def test_the_page_compares_with_rules_that_there_are() -> None:
+    """And names each group of others' rules."""
+    page = (Path(__file__).parents[3] / "docs/doctor.md").read_text(encoding="utf-8")
+    rows = [
+        line.split(" | ")
+        for line in page.split("## What others check")[1].split("Not judged")[0].splitlines()
+        if line.startswith("| ")
+    ]
+    ours = {name for row in rows[2:] for name in re.findall(r"`([a-z0-9-]+)`", row[2].split(": ")[0])}
+    assert len(ours) > 20 and ours <= {rule.name for rule in RULES}
+    theirs = " ".join(row[0] for row in rows)
+    assert all(name in theirs for name in ("fasterdata", "tuned", "mlnx_tune", "bpftune"))
+    assert all(re.search(r"`[a-z0-9-]+`|none: .", row[2]) for row in rows[2:])

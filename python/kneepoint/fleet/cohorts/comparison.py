@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kneepoint.fleet.connections import opened
+from kneepoint.fleet.connections import Lake, opened
 from kneepoint.fleet.connections.gather import MEMORY
 from kneepoint.fleet.statistics import Interval, Tally
 from kneepoint.writing import replacing
@@ -106,7 +106,7 @@ class Comparison:
         return "\n".join(told(self))
 
 
-def compare(*data: Path | str, **options: Any) -> Comparison:
+def compare(*data: Path | str | Lake, **options: Any) -> Comparison:
     """Compares cohorts of the connections in DATA, as `knee fleet compare` does. Options and errors are those of
     `comparing`."""
     with comparing(*data, **options) as (_, found):
@@ -115,7 +115,7 @@ def compare(*data: Path | str, **options: Any) -> Comparison:
 
 @contextmanager
 def comparing(
-    *data: Path | str,
+    *data: Path | str | Lake,
     by: str = "algorithm",
     baseline: str | None = None,
     where: str = "",
