@@ -64,8 +64,8 @@ class Asked:
             raise UsageError("--dry-run: got it without --fix or --undo; expected one of them.")
         if other := next((name for name in elsewhere if name != "--netns"), None):
             acting = (("--fix", self.fix), ("--undo", self.undo), ("--measure", measure))
-            if name := next((name for name, given in acting if given), None):
-                raise UsageError(f"{name}: got it with {other}; it acts on this host, which {other} does not judge.")
+            if act := next((act for act, given in acting if given), None):
+                raise UsageError(f"{act}: got it with {other}; it acts on this host, which {other} does not judge.")
 
 
 _OPTIONS = (
@@ -221,7 +221,8 @@ def _tell(result: Result) -> None:
 
 
 def _told(result: Result) -> str:
-    return f"{result.change.target}: {_OUTCOMES[result.outcome]}" + (f": {result.said}" if result.said else "")
+    said = result.said.removeprefix(f"{result.change.target}: ")
+    return f"{result.change.target}: {_OUTCOMES[result.outcome]}" + (f": {said}" if said else "")
 
 
 def _json(results: Iterable[Result]) -> list[dict[str, Any]]:
