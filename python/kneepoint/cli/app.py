@@ -28,6 +28,7 @@ VERBS = {
     "list": "list",
     "load": "load",
     "profile": "profile",
+    "recommend": "recommend",
     "record": "record",
     "report": "report",
     "run": "run",

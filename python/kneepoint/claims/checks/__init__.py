@@ -14,11 +14,14 @@ from typing import cast
 from .asked import Asked, Found
 
 _MODULES = {
+    "advice-lan-wan": "advice_lan_wan",
+    "channels-unsupported": "channels_unsupported",
     "cwnd-trace": "cwnd_trace",
     "gro-window": "gro_window",
     "per-namespace-choice": "per_namespace_choice",
     "probe-rtt-dip": "probe_rtt_dip",
     "rate-sample-is-unused": "rate_sample_is_unused",
+    "rps-mask": "rps_mask",
     "ss-old-and-new": "ss_old_and_new",
 }
 
