@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -75,8 +74,8 @@ def counters(hosts: int, *, moments: int = 60, seed: int = 1) -> pa.Table:
                  "netns": "4026531840", "source": "snmp", "name": name, "cpu": None, "value": int(values[k])}
                 for k in range(moments)
             ]  # fmt: skip
-    schema = pa.schema({"t_unix_ns": pa.int64(), "host": pa.string(), "boot_id": pa.string(), "netns": pa.string(),
-                        "source": pa.string(), "name": pa.string(), "cpu": pa.int32(), "value": pa.int64()})  # fmt: skip
+    texts = dict.fromkeys(("host", "boot_id", "netns", "source", "name"), pa.string())
+    schema = pa.schema({"t_unix_ns": pa.int64(), **texts, "cpu": pa.int32(), "value": pa.int64()})
     return pa.Table.from_pylist(rows, schema=schema)
 
 

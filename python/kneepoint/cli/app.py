@@ -38,6 +38,7 @@ VERBS = {
     "trace": "trace",
     "unload": "unload",
     "watch": "watch",
+    "whatif": "whatif",
 }
 """The file of each verb, imported when the verb is asked for or all are listed; what it is called there, if not
 `command`."""

@@ -10,8 +10,6 @@ from .cohorts import SEVERAL
 from .theme import Layout
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from .cohorts import Cohorts
 
 

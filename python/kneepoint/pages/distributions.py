@@ -55,12 +55,13 @@ def shown(found: Cohorts, quantities: Sequence[Quantity]) -> list[Quantity]:
 def steps(found: Cohorts, quantity: Quantity) -> dict[str, tuple[NDArray[Any], NDArray[Any]]]:
     """By cohort: values, and the share of its connections up to each. Exact at these values, which are ends of bins."""
     curves = {}
-    for cohort, tally in found.tallies[quantity.name].items():
-        if tally.rows:
-            index, weight = tally.distribution
-            low, high = tally.bins.edges(index)
-            reached = np.cumsum(weight) / weight.sum()
-            curves[cohort] = np.r_[low[0], high], np.r_[0.0, reached]
+    for cohort, tally in found.tallies_of(quantity).items():
+        index, place = np.unique(tally.bin, return_inverse=True)
+        reached = np.r_[0.0, np.cumsum(np.bincount(place, tally.count))]
+        # Between two bins with values is a flat part.
+        edges = np.ravel(np.stack(tally.bins.edges(index), axis=1)) * quantity.scale
+        shares = np.ravel(np.stack([reached[:-1], reached[1:]], axis=1)) / reached[-1]
+        curves[cohort] = np.maximum.accumulate(edges), shares
     return curves
 
 

@@ -27,7 +27,7 @@ def _counted(name: str, unit: str, doc: str) -> Column:
 
 
 def _share(part: str, whole: str) -> str:
-    return f"100.0 * ({part}) / nullif({whole}, 0)"
+    return f"1e2 * ({part}) / nullif({whole}, 0)"
 
 
 def _at_least_0(value: str) -> str:

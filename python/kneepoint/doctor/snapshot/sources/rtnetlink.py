@@ -129,7 +129,7 @@ def _parent(parent: int) -> str:
         return "root"
     if parent == INGRESS:
         return "ingress"
-    return f"{parent >> 16:x}:{parent & 0xFFFF:x}"
+    return f"{parent >> 16:x}:{parent & 0xFFFF:x}" if parent >> 16 else f":{parent & 0xFFFF:x}"
 
 
 def _options(found: Any) -> dict[str, Any]:
