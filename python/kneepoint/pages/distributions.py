@@ -101,7 +101,7 @@ def curves(found: Cohorts, quantity: Quantity, axis: Axis, layout: Layout) -> An
 
     value = "exp(datum.log_v)" if axis.is_logarithmic else "datum.v"
     base = alt.Chart(alt.NamedData(name=set_name(quantity, axis))).transform_calculate(value=value)
-    return base.mark_line(strokeWidth=1.8, clip=True).encode(
+    line = base.mark_line(strokeWidth=1.8, clip=True).encode(
         x=alt.X("value:Q", title=axis.title(quantity), scale=axis.scale(), axis=alt.Axis(tickCount=5)),
         y=alt.Y("pct:Q", title="Connections (%)", scale=alt.Scale(domain=[0, 100]), axis=alt.Axis(tickCount=4)),
         color=marks.colour(found, layout, "cohort"),
@@ -112,6 +112,8 @@ def curves(found: Cohorts, quantity: Quantity, axis: Axis, layout: Layout) -> An
             alt.Tooltip("pct:Q", title="connections up to it (%)", format=".3~g"),
         ],
     )
+    # Of a drawing without layers Vega gives its lines the class that a page finds whole drawings by.
+    return alt.layer(line)
 
 
 def set_name(quantity: Quantity, axis: Axis) -> str:

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kneepoint import human
 from kneepoint.fleet.cohorts.verdicts import interval_of
 from kneepoint.fleet.cohorts.verdicts import shown as shown_value
 
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from kneepoint.fleet.cohorts import Verdict
 
 SAID = ("better", "worse", "higher", "lower")
-SENTENCES = 4
-"""Verdicts at the head of the page: the first that show a difference."""
+"""Verdicts that show a difference, in the order in which the head of the page has them."""
 
 
 def write(found: Cohorts, out: Path) -> Path:
@@ -36,12 +36,31 @@ def render(found: Cohorts) -> str:
         "fleet.html.j2",
         _payload(found, shown),
         found=found,
-        answer=[one.told for one in found.verdicts if one.word in SAID][:SENTENCES],
+        answer=answer(found),
         total=sum(found.counts.values()),
         figures=shown,
         captions={figure.name: _caption(found, figure) for figure in shown},
         **_tables(found),
     )
+
+
+def answer(found: Cohorts) -> list[str]:
+    """A sentence per cohort: in what it differs from the baseline."""
+    said = []
+    for cohort in dict.fromkeys(one.cohort for one in found.verdicts):
+        own = [one for one in found.verdicts if one.cohort == cohort]
+        parts = []
+        for word in SAID:
+            alike = [f"{forest.label(one)} {_times(one)}".rstrip() for one in own if one.word == word]
+            parts += [f"{word}: {', '.join(alike)}"] if alike else []
+        shown = "; ".join(parts) or "no difference is shown"
+        adoption = human.quantity("share", own[0].adoption)
+        said.append(f"{cohort} against {own[0].baseline}, at {adoption} adoption: {shown}")
+    return said
+
+
+def _times(one: Verdict) -> str:
+    return f"{human.digits(one.ratio.value)}×" if one.is_relative else ""
 
 
 def notebook(found: Cohorts) -> str:

@@ -67,11 +67,13 @@ def chart(found: Cohorts, layout: Layout) -> Any:
         y=alt.Y("metric:N", title=None, sort=metrics, axis=marks.row_axis()),
         color=marks.colour(found, layout, "cohort").legend(None),
     )
-    filled = alt.FillOpacity("shown:N", scale=alt.Scale(domain=[True, False], range=[1, 0]), legend=None)
+    filled = alt.when(alt.datum.shown).then(alt.value(1)).otherwise(alt.value(0))
     layers = alt.layer(
-        base.transform_calculate(one="1")
+        alt.Chart()
+        .transform_aggregate(verdicts="count()")
+        .transform_calculate(one="1")
         .mark_rule(strokeDash=[4, 4], color=theme.NEUTRAL)
-        .encode(x=alt.X("one:Q", title=title, scale=scale, axis=at), y=alt.Y(), color=alt.value(theme.NEUTRAL)),
+        .encode(x=alt.X("one:Q", title=title, scale=scale, axis=at)),
         base.mark_rule(strokeWidth=2, clip=True).encode(
             x=alt.X("from:Q", title=title, scale=scale, axis=at), x2="to:Q"
         ),
