@@ -116,8 +116,10 @@ bench: fast ## speed, memory and start-up time, with the facts of this machine
 	$(BIN)/python tools/bench_startup.py
 	$(BIN)/python tools/bench_record.py
 	$(BIN)/python tools/bench_import.py
+	$(BIN)/python tools/bench_tallies.py
 	$(BIN)/python tools/bench_fleet_figures.py
 	$(if $(filter 0,$(shell id -u)),$(BIN)/python tools/bench_host.py)
+	$(if $(filter 0,$(shell id -u)),$(BIN)/python tools/bench_assign.py)
 
 .PHONY: paired
 paired: fast ## our builds in the kernel against the kernel's own, ten pairs each (needs root, ten minutes)

@@ -127,6 +127,7 @@ def record(out: Path, engine: str, each: int, workers: int | None) -> None:
 def recording(out: Path, algorithm: str, to: Path) -> None:
     """What a recorder would have written of one algorithm's cells: no path, and nobody who crosses it."""
     parts = []
+    columns = ", ".join((*recorded.COUNTERS, *recorded.GAUGES, "rwnd_limited_us", "delivery_rate_app_limited"))
     for number, kind in enumerate(CLASSES):
         if not (out / kind / "flows.parquet").exists():
             continue
@@ -135,16 +136,14 @@ def recording(out: Path, algorithm: str, to: Path) -> None:
             f"""
             select 'study' as boot_id, cast({number} * 1000000 + cell * 100 + flow as ubigint) as cookie,
                 concat('10.{number}.', json_extract_string(axes, '$."sample.0.row"'), '.', flow + 1) as remote_addr,
-                f.algorithm, t_ns as t_mono_ns, false as final, cast(1448 as bigint) as snd_mss_bytes, s.*
-                exclude (cell, rep, t_ns, flow)
+                f.algorithm, t_ns as t_mono_ns, false as final, cast(1448 as bigint) as snd_mss_bytes, {columns}
             from samples s join flows f using (cell, rep, flow) join runs using (cell, rep)
             where f.algorithm = '{algorithm}' and f."group" = 0 order by cookie, t_mono_ns
             """
         )
         parts.append(found)
     to.mkdir(parents=True, exist_ok=True)
-    columns = [name for name in parts[0].column_names if all(name in part.column_names for part in parts)]
-    pq.write_table(pa.concat_tables([part.select(columns) for part in parts]), to / "sockets-000001.parquet")
+    pq.write_table(pa.concat_tables(parts), to / "sockets-000001.parquet")
 
 
 def class_of(path: recorded.Observed) -> str:
@@ -196,12 +195,11 @@ def judge(out: Path, old: str, new: str, first: int, workers: int) -> Judged:
     truth = np.array([predict.mean_of(after[path.key].connections) for path in paths])
     classes = np.array([class_of(path) for path in paths])
     print("\n".join(told.lines(before, told.of_fit(found), told.open_values(fits), [])))
-    for path, kind in zip(fits, classes, strict=True):
-        print(
-            f"  {kind} {path.fit.observed.key} {path.names} {path.fit.path} score {path.fit.best.score:.1f}".replace(
-                "\n", " "
-            )
-        )
+    for place, (path, kind) in enumerate(zip(fits, classes, strict=True)):
+        changes = (then - found.now).mean(axis=1)[place, 0], (truth - found.recorded)[place, 0]
+        said, true = (100 * math.expm1(change) for change in changes)
+        words = " ".join(str(path.fit.path).split())
+        print(f"  {kind} {path.fit.observed.key} goodput {said:+.0f} %, true {true:+.0f} %: {path.names}: {words}")
     return judged_classes(found, then, truth, classes, new)
 
 

@@ -18,7 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "imports": {"datasets"},
     "runs": {"datasets", "evidence"},
     "live": {"datasets", "evidence"},
-    "fleet": {"datasets", "evidence", "runs"},
+    "fleet": {"datasets", "evidence", "live", "runs"},
     "doctor": {"calibration", "evidence", "live", "runs"},
     "pages": {"datasets", "doctor", "evidence", "fleet", "live", "runs"},
     "conformance": {"pages", "runs"},

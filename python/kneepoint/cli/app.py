@@ -17,6 +17,7 @@ from kneepoint.errors import EngineError, UsageError
 from .lazy import LazyGroup
 
 VERBS = {
+    "assign": "assign",
     "calibrate": "calibrate",
     "compare": "compare",
     "conform": "conform",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kneepoint import human, say
 
 from .options import PATH, Whole, foreign, is_given, json_option, out_option, quiet_option
+
+if TYPE_CHECKING:
+    from kneepoint.fleet.following.following import Look
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -262,3 +265,81 @@ def report(
         say.warn(f"knee fleet report: {note}")
     say.line(f"{'Report' if figure is None else 'Figure'}: {file}")
     return 0
+
+
+@group.command("watch", short_help="Follow an experiment; end it where a guard is crossed.")
+@click.argument("data", metavar="DATA...", nargs=-1, required=True, type=PATH)
+@click.option(
+    "--guard",
+    "guards",
+    multiple=True,
+    required=True,
+    metavar="GUARD",
+    help='"retransmit_pct ratio <= 1.2": METRIC, ratio or difference, <= or >=, NUMBER.',
+)
+@click.option("--control", metavar="ARM", help="That others are compared with.  [default: the last of knee assign]")
+@click.option(
+    "--cluster",
+    type=click.Choice(("prefix", "host", "period", "link")),
+    help="What connections are independent by.  [default: prefix, or period]",
+)
+@click.option("--where", default="", metavar="SQL", help="Only connections for which this holds, such as triggered.")
+@click.option(
+    "--planned", type=Whole(min=30), default=1000, show_default=True, help="Clusters at which intervals are narrowest."
+)
+@click.option("--every", default="1min", show_default=True, metavar="TIME", help="Between two looks.")
+@click.option("--for", "length", metavar="TIME", help="End after this time.  [default: with the assignment, or Ctrl-C]")
+@foreign
+@json_option
+@quiet_option
+def watch(
+    data: tuple[Path, ...],
+    guards: tuple[str, ...],
+    every: str,
+    length: str | None,
+    json: bool,
+    quiet: bool,
+    **given: Any,
+) -> int:
+    """Follow an experiment while it runs, and end `knee assign` when a guard is crossed: exit code 1.
+
+    knee fleet watch rec --guard "retransmit_pct ratio <= 1.2" --guard "srtt_us ratio <= 1.1"
+
+    DATA are the folders of its recordings and logs, also while they are written. Intervals hold at every look at once
+    (anytime-valid), so looking often ends no harmless experiment.
+    """
+    from kneepoint.fleet.following import following
+    from kneepoint.fleet.following.guards import parse
+
+    from .until import seconds, until_ctrl_c
+
+    asked = [parse(guard) for guard in guards]
+    every_sec = seconds(every)
+    assert every_sec is not None
+
+    def tell(look: Look) -> None:
+        if not quiet and not json:
+            say.lines(_looked(look))
+
+    with until_ctrl_c() as stop:
+        ended = following.follow(
+            data, asked, every_sec=every_sec, seconds=seconds(length), stop=stop, tell=tell, **given
+        )
+    if json:
+        say.json({"schema": 1, **ended.look.json(), "ended": [str(folder) for folder in ended.told]})
+    elif ended.look.crossed is not None:
+        told = ", ".join(str(folder) for folder in ended.told)
+        then = f"`knee assign` is told to end: {told}" if told else "no assignment is under way in DATA"
+        say.line(f"Crossed. {ended.look.crossed}; {then}")
+    return 1 if ended.look.crossed is not None else 0
+
+
+def _looked(look: Look) -> Iterator[str]:
+    counts = ", ".join(
+        f"{arm} {count:,}" + (f" (at {look.allocation_pct[arm]:g}%)" if arm in look.allocation_pct else "")
+        for arm, count in look.connections.items()
+    )
+    yield f"connections that ended: {counts}; clusters are {look.cluster}s"
+    for arm, judged in look.judged.items():
+        for one in judged:
+            yield f"  {arm}: {one.guard}: {one.told}" + (" CROSSED" if one.is_crossed else "")

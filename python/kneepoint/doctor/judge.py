@@ -12,7 +12,7 @@ from .finding import SEVERITIES, Finding
 from .rules import RULES, Rule
 from .snapshot import Snapshot
 
-NEVER_EMPTY = {"host", "sysctls", "interfaces", "qdiscs", "counters", "softnet", "cpus"}
+NEVER_EMPTY = {"host", "sysctls", "interfaces", "counters", "softnet", "cpus"}
 """Tables that every host has rows for: an empty one could not be read. Of others nothing may be there."""
 
 

@@ -189,6 +189,10 @@ def test_a_snapshot_is_written_and_judged(call: Call, tmp_path: Path) -> None:
     assert json.loads(call("snapshot").out)["format"] == "kneepoint-snapshot"
 
 
+ODD = os.fsdecode(b"\xff\x1b[31m")
+"""A name that the kernel takes, and that is neither UTF-8 nor fit for a terminal."""
+
+
 @pytest.fixture
 def namespace() -> Iterator[str]:
     """A network namespace with a veth whose packets all go to one processor."""
@@ -199,14 +203,15 @@ def namespace() -> Iterator[str]:
     try:
         for words in (
             ["ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1"],
+            ["ip", "link", "set", "v1", "name", ODD],
             ["ip", "link", "set", "v0", "up"],
-            ["ip", "link", "set", "v1", "up"],
+            ["ip", "link", "set", ODD, "up"],
             ["sysctl", "-qw", "net.ipv4.tcp_congestion_control=bbr"],
             ["sh", "-c", "echo 1 > /sys/class/net/v0/queues/rx-0/rps_cpus"],
         ):
             done = subprocess.run(["ip", "netns", "exec", name, *words], capture_output=True, text=True, check=False)
             if done.returncode:
-                pytest.skip(f"{shlex.join(words)}: {done.stderr.strip()}")
+                pytest.skip(f"{shlex.join(words)!a}: {done.stderr.strip()}")
         yield name
     finally:
         subprocess.run(["ip", "netns", "del", name], check=True)
@@ -218,7 +223,10 @@ def test_a_namespace_of_veths_has_bbr_without_fq_and_one_processor_for_a_veth(ca
     assert found["host"]["netns"] == namespace and found["host"].get("initial_netns") is not True
     assert {(finding["rule"], finding["subject"]) for finding in found["findings"]} >= {
         ("bbr-without-fq", "v0"),
+        ("bbr-without-fq", ODD),
         ("rps-on-one-cpu", "v0"),
     }
     assert all(change["netns"] == namespace for finding in found["findings"] for change in finding["changes"])
+    said = call("doctor", "bbr-without-fq", "--netns", namespace).out
+    assert "\x1b" not in said and f"that namespace: ip netns exec {namespace}" in said
     assert call("doctor", "--netns", "no-such-namespace").code == 2

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from made import snapshot
 from rule_cases import CASES
 
+from kneepoint.doctor.changes import change_of
 from kneepoint.doctor.finding import SEVERITIES
 from kneepoint.doctor.rules import GROUPS, RULES, Rule
 from kneepoint.doctor.snapshot import Snapshot
@@ -34,6 +35,16 @@ def test_a_rule_fires_where_it_should(rule: Rule) -> None:
     for finding in findings:
         assert finding.rule == rule.name and finding.severity in SEVERITIES
         assert finding.subject and finding.why and finding.evidence and finding.source
+
+
+@every_rule
+def test_a_finding_says_what_to_do_in_commands_or_in_words(rule: Rule) -> None:
+    for finding in rule.check(snapshot(CASES[rule.name].fires)):
+        assert finding.changes or finding.advice
+        assert finding.confirm and finding.gain
+        for change in finding.changes:
+            assert change_of(change.json()) == change
+            assert change.commands() and all(word for command in change.commands() for word in command)
 
 
 @every_rule

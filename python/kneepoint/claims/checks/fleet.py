@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from kneepoint.fleet.statistics import Interval, Tally
 
 MIN_BYTES = 1_000_000
-QUICK_PREFIXES = 120
 
 
 def retrans(asked: Asked) -> Found:
@@ -194,13 +193,19 @@ def _true_rates(asked: Asked) -> dict[str, float]:
     return {row["prefix"]: float(parse_figure(row["path.rate"]).quantity.values[0]) for row in rows}
 
 
+_MADE: dict[int, Path] = {}
+"""Fleets that this process has made or found, by their seed."""
+
+
 def _fleet(asked: Asked) -> Path:
-    """The fleet that all these claims share, simulated where it is not there yet."""
+    """The fleet that all these claims share, simulated where it is not there yet. It has no short form: paths differ so
+    much that fewer of them tell nothing."""
     from kneepoint.fleet import synthetic
 
-    form = "short" if asked.quick else "whole"
-    folder = asked.folder.parent / f"fleet-{form}-seed-{asked.seed}-{provenance.engine_version()}"
+    folder = _MADE.get(asked.seed, asked.folder)
     if not (folder / "fleet.json").is_file():
-        mix = synthetic.read("edge").changed(seed=asked.seed, prefixes=QUICK_PREFIXES if asked.quick else None)
-        synthetic.write(mix, folder)
+        folder = asked.folder.parent / f"fleet-seed-{asked.seed}-{provenance.engine_version()}"
+    if not (folder / "fleet.json").is_file():
+        synthetic.write(synthetic.read("edge").changed(seed=asked.seed), folder)
+    _MADE[asked.seed] = folder
     return folder

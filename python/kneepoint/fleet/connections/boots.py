@@ -100,9 +100,8 @@ def of_sockets(ask: Ask, place: Place, relation: str, held: Sequence[str], setti
         dumps = {
             (boot, netns): last
             for boot, netns, last in ask(
-                "select boot, netns, max(t_ns) as last from (select *, min(t_ns) over (partition by boot, netns) "
-                "as first "
-                f"from ({dumped}) as dumped) as dumps where t_ns <= first + {DUMP_NS} group by boot, netns"
+                "select boot, netns, max(t_ns) as last from (select *, min(t_ns) over (partition by boot, netns) as "
+                f"first from ({dumped}) as dumped) as dumps where t_ns <= first + {DUMP_NS} group by boot, netns"
             )
         }
     told = _settings(ask, settings)

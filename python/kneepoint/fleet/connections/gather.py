@@ -126,6 +126,8 @@ def opened(
     with tempfile.TemporaryDirectory(prefix="kneepoint-") as spill, duckdb.connect() as database:
         database.execute(f"set temp_directory = {text(spill)}")
         database.execute("set preserve_insertion_order = false")
+        # It would be drawn on stdout.
+        database.execute("set enable_progress_bar = false")
         database.execute(f"set threads = {os.cpu_count() or 1}")
         try:
             database.execute(f"set memory_limit = {text(memory)}")

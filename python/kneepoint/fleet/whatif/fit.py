@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 HELD_BACK = "held back by application or receiver"
 """The explanation of a recording that says nothing of its path but what it has at least."""
+RANDOM_LOSS = "random loss"
+CROSS_TRAFFIC = "cross traffic"
 PACKET_BITS = 1500 * 8
 NEAR = 1.5
 """Score at which a search ends: what remains is chance."""
@@ -42,6 +44,10 @@ _SEEDS = (1, 2, 3, 4)
 _OTHER_SEEDS = (11, 12, 13, 14)
 """By which the best are simulated once more: with the seeds of the search they may be best by chance."""
 _BEST = 6
+_RUNGS = (1.4, 2.0, 3.0)
+"""Multiples of the rate found that are tried where chance hides the rate."""
+_OTHERS_PART = 0.7
+"""Of a faster link's further rate: what others take."""
 _STEPS = {
     "rate_bits_per_sec": 0.06,
     "buffer_bytes": 0.3,
@@ -182,8 +188,9 @@ def fit(observed: Observed) -> Fit:
         trial = Trial(observed, load)
         tried = _search(explanation, trial)
         if explanation.random:
-            best_ones = sorted(tried, key=lambda one: one.score)[:_BEST]
-            tried = [replace(one, score=trial(one.path, _OTHER_SEEDS) + explanation.extra) for one in best_ones]
+            best_ones = [one.path for one in sorted(tried, key=lambda one: one.score)[:_BEST]]
+            paths = [*best_ones, *_rungs(explanation, best_ones[0])]
+            tried = [Tried(path, explanation.name, trial(path, _OTHER_SEEDS) + explanation.extra) for path in paths]
         every += tried
         least = min(tried, key=lambda one: one.score)
         if best is None or least.score < best[2].score:
@@ -192,6 +199,21 @@ def fit(observed: Observed) -> Fit:
             break
     assert best is not None
     return Fit(observed, best[0], best[2], (*every, *_probes(*best)))
+
+
+def _rungs(explanation: Explanation, best: Path) -> list[Path]:
+    """The same with faster links, on which what holds the connection back is all loss, or all others' traffic. A search
+    ends at the rate that this one turn of chance likes best; these are about as likely."""
+    if explanation.name not in (RANDOM_LOSS, CROSS_TRAFFIC):
+        return []
+    faster = [
+        replace(best, rate_bits_per_sec=more * best.rate_bits_per_sec, buffer_bytes=more * best.buffer_bytes)
+        for more in _RUNGS
+    ]
+    if explanation.name == RANDOM_LOSS:
+        return [replace(path, loss_pct=max(best.loss_pct, 1.2 * explanation.begins[0].loss_pct)) for path in faster]
+    loads = [best.hidden_load_bits_per_sec + _OTHERS_PART * (more - 1) * best.rate_bits_per_sec for more in _RUNGS]
+    return [replace(path, hidden_load_bits_per_sec=load) for path, load in zip(faster, loads, strict=True)]
 
 
 def _probes(trial: Trial, explanation: Explanation, best: Tried) -> list[Tried]:
@@ -220,7 +242,7 @@ def explanations(observed: Observed) -> list[Explanation]:
     if retransmitted >= 1:
         lossy = replace(begin, loss_pct=0.8 * share, buffer_bytes=max(begin.buffer_bytes, bdp / 2))
         faster = (replace(lossy, rate_bits_per_sec=top * more) for more in _FASTER)
-        found.append(Explanation("random loss", (lossy, *faster), (*_COMMON, "loss_pct"), random=True))
+        found.append(Explanation(RANDOM_LOSS, (lossy, *faster), (*_COMMON, "loss_pct"), random=True))
     varying = float(np.percentile(np.concatenate([series.rttvar_us for series in connections]), 25))
     if varying > 400:
         bursty = (replace(begin, aggregate_us=more * varying) for more in _BURSTS)
@@ -228,7 +250,7 @@ def explanations(observed: Observed) -> list[Explanation]:
     if retransmitted >= 5:
         found.append(_policed(begin, rates, connections, observed.interval_us))
     crossed = replace(begin, rate_bits_per_sec=1.1 * top, hidden_load_bits_per_sec=0.2 * top)
-    found.append(Explanation("cross traffic", (crossed,), _CROSSED, random=True, unlikely=_FAR_FETCHED))
+    found.append(Explanation(CROSS_TRAFFIC, (crossed,), _CROSSED, random=True, unlikely=_FAR_FETCHED))
     return found
 
 
