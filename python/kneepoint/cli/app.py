@@ -29,6 +29,7 @@ VERBS = {
     "list": "list",
     "load": "load",
     "profile": "profile",
+    "recommend": "recommend",
     "record": "record",
     "report": "report",
     "run": "run",

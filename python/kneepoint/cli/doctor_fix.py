@@ -64,8 +64,8 @@ class Asked:
             raise UsageError("--dry-run: got it without --fix or --undo; expected one of them.")
         if other := next((name for name in elsewhere if name != "--netns"), None):
             acting = (("--fix", self.fix), ("--undo", self.undo), ("--measure", measure))
-            if act := next((act for act, given in acting if given), None):
-                raise UsageError(f"{act}: got it with {other}; it acts on this host, which {other} does not judge.")
+            if option := next((name for name, given in acting if given), None):
+                raise UsageError(f"{option}: got it with {other}; it acts on this host, which {other} does not judge.")
 
 
 _OPTIONS = (

@@ -14,6 +14,8 @@ from typing import cast
 from .asked import Asked, Found
 
 _MODULES = {
+    "advice-lan-wan": "advice_lan_wan",
+    "channels-unsupported": "channels_unsupported",
     "cwnd-trace": "cwnd_trace",
     "fleet-inflight": "fleet:inflight",
     "fleet-retrans": "fleet:retrans",
@@ -27,6 +29,7 @@ _MODULES = {
     "probe-rtt-dip": "probe_rtt_dip",
     "rate-sample-is-unused": "rate_sample_is_unused",
     "reordering": "fleet:reordering",
+    "rps-mask": "rps_mask",
     "rwnd-limited": "fleet:rwnd_limited",
     "ss-old-and-new": "ss_old_and_new",
 }
