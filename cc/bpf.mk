@@ -37,11 +37,16 @@ $(BPF_OUT)/%.bpf.o: cc/%.c $(wildcard cc/*.h) cc/bpf.mk
 	@mkdir -p $(@D)
 	$(BPF_CLANG) $(BPF_TARGET) $(BPF_CFLAGS) $(BPF_INCLUDE) $(BPF_DEFINES) -c $< -o $@
 
-# What observes connections and queues (bpf/trace_*.bpf.c); the loader has it in itself too.
+# What observes connections and queues (bpf/trace_*.bpf.c), and what assigns algorithms to connections; the loader has
+# them in itself too.
 TRACE_OBJECTS := $(patsubst bpf/%.bpf.c,$(BPF_OUT)/%.bpf.o,$(wildcard bpf/trace_*.bpf.c))
 
-.PHONY: bpf-trace
-bpf-trace: $(TRACE_OBJECTS)
+.PHONY: bpf-programs
+bpf-programs: $(TRACE_OBJECTS) $(BPF_OUT)/assign.bpf.o
+
+$(BPF_OUT)/assign.bpf.o: bpf/assign.bpf.c bpf/assign.h cc/bpf.mk
+	@mkdir -p $(@D)
+	$(BPF_CLANG) $(BPF_TARGET) $(BPF_CFLAGS) $(BPF_INCLUDE) -c $< -o $@
 
 $(BPF_OUT)/trace_%.bpf.o: bpf/trace_%.bpf.c bpf/trace.h cc/bpf.mk
 	@mkdir -p $(@D)

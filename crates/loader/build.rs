@@ -1,6 +1,6 @@
 //! Builds the algorithms of cc/ as BPF objects, for both signatures of
-//! cong_control, and the observing programs of bpf/, and puts them into the
-//! crate: whoever has the package needs no compiler. Without clang the package
+//! cong_control, and the programs of bpf/, and puts them into the crate: whoever
+//! has the package needs no compiler. Without clang the package
 //! is built all the same, and says so when one is to be loaded.
 
 use std::fmt::Write;
@@ -22,6 +22,7 @@ fn main() {
     println!("cargo::rerun-if-changed=../../cc");
     println!("cargo::rerun-if-changed=../../bpf");
     println!("cargo::rerun-if-env-changed=BPF_CLANG");
+    assignment(&root);
     let names = algorithms(&root);
     // What lies there stands for an algorithm that has cong_control, so nothing of an earlier build may.
     let _ = fs::remove_dir_all(format!("{out}/old"));
@@ -29,11 +30,11 @@ fn main() {
         let two = "-DCC_BPF_CONG_CONTROL_2";
         build(&root, &compiler, "bpf-ops", &format!("{out}/new"), "")
             && build(&root, &compiler, "bpf-control", &format!("{out}/old"), two)
-            && build(&root, &compiler, "bpf-trace", &out, "")
+            && build(&root, &compiler, "bpf-programs", &out, "")
     });
     if !built {
         println!(
-            "cargo::warning=algorithms of cc/ and tracers of bpf/ are not built for the kernel: that needs clang 14 or later, make and libbpf's headers (Debian: clang-16 make libbpf-dev)"
+            "cargo::warning=algorithms of cc/ and programs of bpf/ are not built for the kernel: that needs clang 14 or later, make and libbpf's headers (Debian: clang-16 make libbpf-dev)"
         );
     }
     let mut code = String::from("pub static OBJECTS: &[Object] = &[\n");
@@ -49,21 +50,39 @@ fn main() {
         .expect("a string takes all");
     }
     code.push_str("];\n");
-    let mut tracers = String::new();
-    for name in ["tcp", "qdisc", "host", "stacks"] {
+    let mut programs = String::new();
+    for name in [
+        "trace_tcp",
+        "trace_qdisc",
+        "trace_host",
+        "trace_stacks",
+        "assign",
+    ] {
         let bytes = match built {
-            true => format!("include_bytes!(\"{out}/trace_{name}.bpf.o\")"),
+            true => format!("include_bytes!(\"{out}/{name}.bpf.o\")"),
             false => "&[]".into(),
         };
         writeln!(
-            tracers,
+            programs,
             "pub static {}: &[u8] = {bytes};",
             name.to_uppercase()
         )
         .expect("a string takes all");
     }
-    fs::write(format!("{out}/tracers.rs"), tracers).expect("cargo's folder can be written");
+    fs::write(format!("{out}/programs.rs"), programs).expect("cargo's folder can be written");
     fs::write(format!("{out}/objects.rs"), code).expect("cargo's folder can be written");
+}
+
+/// Which arm a connection belongs to is one piece of C for the kernel and for us.
+fn assignment(root: &Path) {
+    cc::Build::new()
+        .std("gnu11")
+        .opt_level(2)
+        .warnings(true)
+        .extra_warnings(true)
+        .warnings_into_errors(true)
+        .file(root.join("bpf/assign_native.c"))
+        .compile("knee_assign");
 }
 
 fn algorithms(root: &Path) -> Vec<String> {

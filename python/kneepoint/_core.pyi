@@ -229,6 +229,48 @@ class LoadedAlgorithms:
     def __enter__(self) -> LoadedAlgorithms: ...
     def __exit__(self, kind: object, error: object, traceback: object) -> None: ...
 
+class Assigned:
+    """What came since the last call, and counts of all so far."""
+
+    @property
+    def rows(self) -> ArrowTable:
+        """Of the table `assignments`; when there are 8192, more waits."""
+
+    @property
+    def assigned(self) -> list[int]:
+        """Connections of each arm."""
+
+    @property
+    def refused(self) -> int:
+        """Of those, the ones whose algorithm the kernel refused."""
+
+    @property
+    def lost(self) -> int:
+        """Connections left as they were, because they could not have been recorded."""
+
+class Assigner:
+    """Gives new connections of a cgroup the algorithms of the arms while it lives.
+
+    `asked` is a JSON object with `design` `seed` `unit` `v4_bits` `v6_bits` `arms` `links` `ports` `netns` `ours`,
+    `allocation` one with `period` and `shares_pct`, of each link those of each arm; `cgroup` is a folder of cgroup v2.
+    Raises `KernelUnsupported`, `EngineError`, `UsageError`.
+    """
+
+    def __init__(self, asked: str, allocation: str, cgroup: Path) -> None: ...
+    @property
+    def algorithms(self) -> dict[str, str]:
+        """What the kernel calls each."""
+
+    def allocate(self, allocation: str) -> None:
+        """New connections are assigned so from now on."""
+
+    def take(self) -> Assigned: ...
+    def end(self) -> None:
+        """No connection is assigned any more; what was can still be taken."""
+
+def arms_of(asked: str, allocation: str, clients: list[str]) -> list[int | None]:
+    """The arm of each client by its address, where prefixes are the units; None: no arm. The kernel is not asked."""
+
 def load_for_run(scenario: Scenario, *, ours: bool) -> LoadedAlgorithms:
     """Sees to it that the kernel has the algorithms of a scenario: its own builds where it has them, `ours` is false
     and no parameter is set, else ours. Raises `KernelUnsupported`."""

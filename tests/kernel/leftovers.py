@@ -16,10 +16,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from kneepoint.fleet.assign import cgroup
+
 NOTES = Path("/run/kneepoint-tests")
 NAMESPACES = Path("/run/netns")
 # What our tests make, and nothing that a command could take for something else.
-OURS = {"netns": re.compile(r"knee-[0-9a-f]{8}-[a-z]"), "struct_ops": re.compile(r"knee_[a-z0-9_]{1,10}")}
+OURS = {
+    "netns": re.compile(r"knee-[0-9a-f]{8}-[a-z]"),
+    "struct_ops": re.compile(r"knee_[a-z0-9_]{1,10}"),
+    "cgroup": re.compile(r"knee-[0-9a-f]{8}-[a-z]"),
+}
 
 
 def folder() -> Path:
@@ -35,7 +41,7 @@ def folder() -> Path:
 
 @contextmanager
 def noted(kind: str, *names: str) -> Iterator[None]:
-    """Meanwhile these belong to this process: network namespaces (`netns`), registrations (`struct_ops`)."""
+    """Meanwhile these belong to this process: network namespaces (`netns`), registrations (`struct_ops`), cgroups."""
     assert all(OURS[kind].fullmatch(name) for name in names), names
     note = folder() / secrets.token_hex(8)
     directory = os.open(NOTES, os.O_DIRECTORY)
@@ -87,6 +93,10 @@ def sweep() -> list[str]:
 def remove(kind: str, name: str) -> None:
     if kind == "struct_ops":
         quietly("bpftool", "struct_ops", "unregister", "name", name)
+        return
+    if kind == "cgroup":
+        with suppress(OSError):
+            (cgroup.folder(None) / name).rmdir()
         return
     if not (NAMESPACES / name).exists():
         return

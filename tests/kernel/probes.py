@@ -19,6 +19,7 @@ import pytest
 
 BTF = Path("/sys/kernel/btf/vmlinux")
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+MOUNTS = Path("/proc/self/mountinfo")
 NOBODY = 65534
 
 # TUNSETIFF with IFF_TUN | IFF_NO_PI, as linux/if_tun.h numbers them.
@@ -78,6 +79,13 @@ def need_struct_ops() -> None:
     release = os.uname().release
     if tuple(int(part) for part in release.split(".")[:2]) < (6, 10):
         pytest.skip(f"cong_control with four arguments needs Linux 6.10, this is {release}")
+
+
+def need_cgroup2() -> None:
+    """Programs can be attached to a cgroup v2."""
+    need_root("assigning connections")
+    if not any(line.split(" - ")[1].startswith("cgroup2 ") for line in MOUNTS.read_text().splitlines()):
+        pytest.skip("no cgroup v2 is mounted on this machine")
 
 
 def need_tracepoint(name: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from xdist.scheduler import LoadScopeScheduling
 
 WHOLE_KERNEL = (
+    "test_assign.py",
     "test_loader.py",
     "test_struct_ops.py",
     "test_replay.py",

@@ -88,6 +88,10 @@ pub enum KernelError {
     #[error("cannot trace: {why}. {hint}")]
     Trace { why: String, hint: String },
 
+    /// Connections cannot be given algorithms.
+    #[error("cannot assign: {why}. {hint}")]
+    Assign { why: String, hint: String },
+
     /// An invalid option of a recording.
     #[error("{what}: got \"{got}\"; expected {expected}.")]
     Option {
@@ -139,6 +143,7 @@ impl KernelError {
                 | KernelError::Unsupported { .. }
                 | KernelError::Load { .. }
                 | KernelError::Trace { .. }
+                | KernelError::Assign { .. }
                 | KernelError::MarksNotTold
         )
     }

@@ -112,7 +112,7 @@ fn namespace(place: &str) -> PathBuf {
 }
 
 /// Does something in a network namespace, in a thread of its own.
-fn within<T: Send + 'static>(
+pub(crate) fn within<T: Send + 'static>(
     namespace: &Path,
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {

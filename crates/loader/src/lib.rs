@@ -5,6 +5,7 @@
 //! BPF file system, and on kernels before 6.4, which know no such links, a
 //! registration stays until it is taken back.
 
+pub mod assign;
 mod default_in;
 pub mod log;
 mod objects;
@@ -16,9 +17,9 @@ mod users;
 pub use objects::is_built;
 pub use users::User;
 
-/// The programs of bpf/ that trace, as BPF objects; empty when they were built without clang.
-pub mod tracers {
-    include!(concat!(env!("OUT_DIR"), "/tracers.rs"));
+/// The programs of bpf/ as BPF objects; empty when they were built without clang.
+pub mod programs {
+    include!(concat!(env!("OUT_DIR"), "/programs.rs"));
 }
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -281,6 +282,46 @@ pub fn for_run(variants: &BTreeSet<Variant>, ours: bool) -> Result<ForRun, Kerne
         names,
         _links: links,
     })
+}
+
+/// Sees to it that the kernel has the algorithms, as [`for_run`] does, but under
+/// the names that `knee load` gives them: hosts of one experiment call an
+/// algorithm the same. Only where another process holds that name, it is one of our own.
+///
+/// # Errors
+/// As [`load`].
+pub fn hold(names: &BTreeSet<String>, ours: bool) -> Result<ForRun, KernelError> {
+    let mut held = ForRun {
+        names: BTreeMap::new(),
+        _links: Vec::new(),
+    };
+    for name in names {
+        let available = available();
+        let has = |name: &str| available.iter().any(|known| known == name);
+        let (own, shared) = (builtin_name(name), kernel_name(name));
+        let stays = pin_of(name).exists() || !registration::has_links();
+        let called = if !ours && has(own) {
+            own.to_owned()
+        } else if has(&shared) && stays {
+            shared
+        } else {
+            let called = if has(&shared) {
+                free_name(name)
+            } else {
+                shared
+            };
+            held._links.push(registration::register(&Build {
+                name,
+                called: &called,
+                params: &[],
+                linked: registration::has_links(),
+                who: Choosers::Administrators,
+            })?);
+            called
+        };
+        held.names.insert(name.clone(), called);
+    }
+    Ok(held)
 }
 
 /// A name for a run's own build that the kernel does not have: `k1a2b_bbr1`.

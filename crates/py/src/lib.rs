@@ -6,6 +6,7 @@
 mod algorithm;
 mod arrow;
 mod asked;
+mod assign;
 mod errors;
 mod export;
 mod folder;
@@ -30,6 +31,8 @@ mod _core {
     use crate::algorithm::Algorithm;
     #[pymodule_export]
     use crate::arrow::{ArrowBatches, ArrowTable};
+    #[pymodule_export]
+    use crate::assign::{Assigned, Assigner, arms_of};
     #[pymodule_export]
     use crate::export::export;
     #[pymodule_export]

@@ -17,6 +17,7 @@ from kneepoint.errors import EngineError, UsageError
 from .lazy import LazyGroup
 
 VERBS = {
+    "assign": "assign",
     "calibrate": "calibrate",
     "compare": "compare",
     "conform": "conform",
@@ -28,6 +29,7 @@ VERBS = {
     "list": "list",
     "load": "load",
     "profile": "profile",
+    "recommend": "recommend",
     "record": "record",
     "report": "report",
     "run": "run",

@@ -3,7 +3,7 @@
 use std::fs;
 
 use knee_collect::KernelError;
-use knee_loader::tracers;
+use knee_loader::programs;
 use libbpf_rs::{MapCore, MapFlags};
 
 use super::Instrument;
@@ -219,7 +219,7 @@ impl Counters {
             .collect();
         let attached = Attached::attach(&Wanted {
             name: "trace_host",
-            bytes: tracers::HOST,
+            bytes: programs::TRACE_HOST,
             filter: &filter(has("hrtimer_start"), listed_only)?,
             tracepoints: &needed,
             left_out: &left_out,

@@ -13,7 +13,7 @@ use blazesym::symbolize::{Input, Symbolizer};
 use blazesym::{MaybeDefault, Pid};
 use knee_collect::KernelError;
 use knee_collect::cpu::processors;
-use knee_loader::tracers;
+use knee_loader::programs;
 use libbpf_rs::{MapCore, MapFlags, libbpf_sys};
 
 use super::class_of;
@@ -55,7 +55,7 @@ impl Stacks {
         filter.extend(pid.unwrap_or(0).to_ne_bytes());
         let attached = Attached::attach(&Wanted {
             name: "trace_stacks",
-            bytes: tracers::STACKS,
+            bytes: programs::TRACE_STACKS,
             filter: &filter,
             tracepoints: &[],
             left_out: &[],

@@ -6,7 +6,7 @@ use std::time::Duration;
 use knee_collect::KernelError;
 use knee_collect::nic;
 use knee_collect::routing::Routing;
-use knee_loader::tracers;
+use knee_loader::programs;
 use libbpf_rs::{MapCore, MapFlags};
 
 use super::attached::{Attached, Wanted, unreadable};
@@ -116,7 +116,7 @@ pub fn trace(
 ) -> Result<Ended, KernelError> {
     let mut attached = Attached::attach(&Wanted {
         name: "trace_qdisc",
-        bytes: tracers::QDISC,
+        bytes: programs::TRACE_QDISC,
         filter: &filter.to_bytes(),
         tracepoints: &["qdisc_enqueue", "qdisc_dequeue"],
         left_out: &[],

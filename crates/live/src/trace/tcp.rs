@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 
 use knee_collect::KernelError;
 use knee_collect::clock;
-use knee_loader::tracers;
+use knee_loader::programs;
 use knee_tables::{Acks, Connection, Connections, Table, TraceEvents};
 use libbpf_rs::RingBufferBuilder;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -55,7 +55,7 @@ pub fn trace(
 ) -> Result<Ended, KernelError> {
     let mut attached = Attached::attach(&Wanted {
         name: "trace_tcp",
-        bytes: tracers::TCP,
+        bytes: programs::TRACE_TCP,
         filter: &filter.to_bytes(),
         tracepoints: &["tcp_probe", "inet_sock_set_state", "tcp_retransmit_skb"],
         left_out: &[],

@@ -1,12 +1,14 @@
-//! The tables that `knee record` writes: a file and a line each, but for sockets, whose columns are filled by what decodes them. `docs/observe.md`
+//! The tables that `knee record` and `knee assign` write: a file and a line each, but for sockets, whose columns are filled by what decodes them. `docs/observe.md`
 //! lists them from here. An importer's own tables are beside the importer.
 
+mod assignments;
 mod counters;
 mod cpu;
 mod nic;
 mod qdisc;
 mod settings;
 
+pub use assignments::Assignments;
 pub use counters::Counters;
 pub use cpu::Cpu;
 pub use nic::Nic;
@@ -28,4 +30,5 @@ pub const TABLES: &[(&str, Fields)] = &[
     (Qdisc::NAME, Qdisc::fields),
     (Nic::NAME, Nic::fields),
     (Settings::NAME, Settings::fields),
+    (Assignments::NAME, Assignments::fields),
 ];

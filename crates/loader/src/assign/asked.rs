@@ -1,0 +1,143 @@
+//! What an assignment is asked for.
+
+use std::path::PathBuf;
+
+use knee_collect::KernelError;
+use serde::Deserialize;
+
+use super::place;
+use super::plan::{self, ARMS, CONNECTION, HOST, LINKS, PORTS, PREFIX, Plan, Ports, Prefix};
+
+/// What gets one algorithm for all its connections.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    Prefix,
+    Connection,
+    Host,
+}
+
+/// An arm of the experiment.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Arm {
+    pub name: String,
+    pub algorithm: String,
+}
+
+/// Connections that share an allocation: those of a network namespace, of local
+/// addresses, or all.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Link {
+    /// `None`: the design knows no links.
+    pub name: Option<String>,
+    pub netns: Option<PathBuf>,
+    /// A prefix and its length.
+    pub local: Option<(std::net::IpAddr, u8)>,
+    pub interface: Option<String>,
+}
+
+/// The whole of it, but for the shares.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Asked {
+    pub design: String,
+    pub seed: u64,
+    pub unit: Unit,
+    pub v4_bits: u8,
+    pub v6_bits: u8,
+    pub arms: Vec<Arm>,
+    pub links: Vec<Link>,
+    /// Ranges of ports; none: all.
+    pub ports: Vec<(u16, u16)>,
+    pub netns: Option<PathBuf>,
+    /// Our builds, also where the kernel has its own?
+    pub ours: bool,
+}
+
+/// Which shares hold from now on.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Allocation {
+    /// `None`: the design has no periods.
+    pub period: Option<i64>,
+    /// Of each link the share of each arm, percent.
+    pub shares_pct: Vec<Vec<f64>>,
+}
+
+/// A plan, and which link of those asked for each of its links is.
+pub struct Resolved {
+    pub plan: Plan,
+    pub links: Vec<usize>,
+}
+
+impl Asked {
+    /// Asks the kernel for the namespaces and devices that are named.
+    /// `algorithms`: what the kernel calls that of each arm; `own`: what stands
+    /// for this host or boot.
+    ///
+    /// # Errors
+    /// A namespace or device is not there, or there are too many of something.
+    pub fn resolve(
+        &self,
+        algorithms: &[String],
+        own: plan::Words,
+    ) -> Result<Resolved, KernelError> {
+        let ports: Vec<Ports> = (self.ports.iter())
+            .map(|&(low, high)| Ports { low, high })
+            .collect();
+        refuse_many("arms", self.arms.len(), ARMS)?;
+        refuse_many("port", ports.len(), PORTS)?;
+        let (mut links, mut places) = (Vec::new(), Vec::new());
+        for (number, asked) in self.links.iter().enumerate() {
+            let netns = asked.netns.as_deref().or(self.netns.as_deref());
+            let cookie = asked.netns.as_deref().map(place::netns_cookie);
+            let locals = match (&asked.local, &asked.interface) {
+                (Some((address, bits)), _) => vec![Prefix::new(*address, *bits)],
+                (None, Some(interface)) => place::addresses(netns, interface)?,
+                (None, None) => vec![Prefix::default()],
+            };
+            let netns = cookie.transpose()?.unwrap_or(0);
+            for local in locals {
+                links.push(plan::Link::new(netns, local));
+                places.push(number);
+            }
+        }
+        refuse_many("link", links.len(), LINKS)?;
+        let mut plan = Plan::default();
+        plan.seed = self.seed;
+        plan.own = own;
+        let netns = self.netns.as_deref().map(place::netns_cookie);
+        plan.netns = netns.transpose()?.unwrap_or(0);
+        plan.unit = match self.unit {
+            Unit::Prefix => PREFIX,
+            Unit::Connection => CONNECTION,
+            Unit::Host => HOST,
+        };
+        plan.cut_to(self.v4_bits, self.v6_bits);
+        plan.set(algorithms, &links, &ports);
+        Ok(Resolved {
+            plan,
+            links: places,
+        })
+    }
+}
+
+impl Resolved {
+    /// Sets the shares that hold from now on.
+    pub fn allocate(&mut self, allocation: &Allocation) {
+        for (link, &asked) in self.links.iter().enumerate() {
+            self.plan.share(link, &allocation.shares_pct[asked]);
+        }
+    }
+}
+
+fn refuse_many(what: &'static str, count: usize, most: usize) -> Result<(), KernelError> {
+    if count <= most {
+        return Ok(());
+    }
+    Err(KernelError::Option {
+        what,
+        got: format!("{count} of them"),
+        expected: format!(
+            "{most} at most; a device counts as often as it has addresses, and a prefix stands for many"
+        ),
+    })
+}
