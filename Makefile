@@ -23,6 +23,10 @@ CORE_SOURCES := pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCES) $(C_SOURCES
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
+.PHONY: demo-fleet
+demo-fleet: fast ## simulate an experiment on a small fleet: what a naive comparison says, what a switchback says, what is true
+	$(BIN)/python tools/demo_fleet.py
+
 .PHONY: demo
 demo: fast ## install into .venv, run the demo scenario, show its table and its report
 	$(BIN)/knee run gallery/demo.toml --out runs/demo --force --report
@@ -112,6 +116,8 @@ bench: fast ## speed, memory and start-up time, with the facts of this machine
 	$(BIN)/python tools/bench_startup.py
 	$(BIN)/python tools/bench_record.py
 	$(BIN)/python tools/bench_import.py
+	$(BIN)/python tools/bench_tallies.py
+	$(BIN)/python tools/bench_fleet_figures.py
 	$(if $(filter 0,$(shell id -u)),$(BIN)/python tools/bench_host.py)
 	$(if $(filter 0,$(shell id -u)),$(BIN)/python tools/bench_assign.py)
 

@@ -22,6 +22,8 @@ from kneepoint.claims.catalogue import ARTICLES, CLAIMS
 from kneepoint.claims.claim import ENGINES, Claim
 from kneepoint.cli import conform
 from kneepoint.conformance import beside, reference
+from kneepoint.doctor.rules import GROUPS, RULES
+from kneepoint.doctor.snapshot.tables import TABLES as SNAPSHOT_TABLES
 from kneepoint.evidence.metrics import METRICS, SIZES, TOTALS
 from kneepoint.fleet import connections as fleet
 from kneepoint.imports import IMPORTERS, Kind, Option
@@ -420,8 +422,29 @@ def fleet_tables() -> str:
     return "\n".join(parts)
 
 
+def doctor_rules() -> str:
+    """Every rule of the doctor, a section per group."""
+    parts = []
+    for group, title in GROUPS.items():
+        rows = [[code(rule.name), rule.summary, rule.source] for rule in RULES if rule.group == group]
+        parts.append(f"### {title}\n\n{table(['rule', 'what is wrong', 'source'], rows)}")
+    return "\n".join(parts)
+
+
+def snapshot_tables() -> str:
+    """Every column of a snapshot."""
+    parts = []
+    for name, listed in SNAPSHOT_TABLES.items():
+        rows = [[code(one.name), one.kind, one.unit, one.doc] for one in listed.columns.values()]
+        head = f"### {name}\n\n{listed.doc} From: {listed.source}.\n\n"
+        parts.append(head + table(["column", "type", "unit", "meaning"], rows))
+    return "\n".join(parts)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "claims": claims,
+    "doctor_rules": doctor_rules,
+    "snapshot_tables": snapshot_tables,
     "demo": demo,
     "keys": keys,
     "columns": columns,

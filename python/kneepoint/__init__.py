@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         import_tcp_info,
     )
     from .live.record import sockets
+    from .pages.fleet_report import fleet_report
     from .runs.api import compare, open, run
     from .runs.results import Run
     from .writing import allow_foreign_folders
@@ -58,6 +59,7 @@ __all__ = [
     "UsageError",
     "allow_foreign_folders",
     "compare",
+    "fleet_report",
     "import_flent",
     "import_iperf3",
     "import_nginx",
@@ -80,6 +82,7 @@ _LAZY = {
     "sql": "datasets.dataset",
     "Dataset": "datasets.dataset",
     "allow_foreign_folders": "writing",
+    "fleet_report": "pages.fleet_report",
 }
 
 

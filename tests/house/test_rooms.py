@@ -23,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "pages": {"datasets", "doctor", "evidence", "fleet", "live", "runs"},
     "conformance": {"pages", "runs"},
     "calibration": {"runs"},
-    "claims": {"evidence", "imports", "live", "runs"},
+    "claims": {"doctor", "evidence", "fleet", "imports", "live", "runs"},
     "cli": {
         "calibration",
         "claims",

@@ -234,3 +234,42 @@ def test_what_became_another_value_after_the_plan_is_not_written_over(netns: str
     with open_journal(tmp_path) as journal:
         assert [result.outcome for result in fix.made(steps, journal)] == ["left"]
     assert change.read() == "333"
+
+
+def knee(*words: object) -> tuple[int, str]:
+    """Exit code and output of `knee doctor`, as who has no terminal."""
+    command = [sys.executable, "-m", "kneepoint", "doctor", *map(str, words)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    assert ended.returncode in (0, 1), ended.stderr
+    return ended.returncode, ended.stdout
+
+
+def test_the_command_shows_its_plan_asks_makes_it_and_puts_it_back(netns: str, tmp_path: Path) -> None:
+    before = settings(netns)
+    asked = ("--netns", netns, "--journal", tmp_path, "offloads-off", "--fix")
+    code, plan = knee(*asked, "--dry-run")
+    assert code == 0
+    assert f"    ip netns exec {netns} ethtool -K veth0 gro on" in plan.splitlines()
+    assert knee(*asked) == (1, plan)
+    assert settings(netns) == before
+    code, told = knee(*asked, "--yes")
+    assert (code, told.splitlines()[-1]) == (0, "To put it back: knee doctor --undo")
+    assert "veth0 gro: made" in told
+    assert "generic-receive-offload: on" in settings(netns)["veth0 -k"]
+    assert "offloads-off" not in knee("--netns", netns, "offloads-off")[1]
+    assert json.loads(knee("--undo", "--dry-run", "--json", "--journal", tmp_path)[1])["entries"]
+    assert knee("--undo", "--journal", tmp_path)[0] == 0
+    assert settings(netns) == before
+    assert knee("--undo", "--journal", tmp_path) == (0, "There is nothing to undo.\n")
+
+
+def test_a_change_that_this_kernel_cannot_make_is_said_and_leaves_all_as_it_was(netns: str, tmp_path: Path) -> None:
+    before = settings(netns)
+    steps = [fix.Step(change := Qdisc("veth1", "fq", netns=netns), "a-rule", change.read(), [])]
+    if probes.has_qdisc("fq"):
+        pytest.skip("this kernel has fq")
+    with open_journal(tmp_path) as journal:
+        [result] = fix.made(steps, journal)
+        assert (result.outcome, journal.entries) == ("refused", [])
+    assert "this kernel has no fq" in result.said
+    assert settings(netns) == before

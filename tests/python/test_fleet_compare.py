@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from drawn_fleets import HOUR, NOON, fleet, written
 from kneepoint import fleet as fleets
 from kneepoint.errors import RunFolderError, UsageError
 from support import Ended
+from test_fleet_connections import recording, sample
 
 Call = Callable[..., Ended]
 
@@ -53,6 +56,14 @@ def test_the_text_has_at_most_100_columns_and_verdicts_before_quantiles(drawn: P
     assert next(k for k, line in enumerate(lines) if "adoption of" in line) < next(
         k for k, line in enumerate(lines) if "P99" in line
     )
+
+
+def test_p_values_are_printed_raw_and_corrected(drawn: Path) -> None:
+    found = fleets.compare(drawn)
+    [verdict] = [one for one in found.verdicts if one.metric.name == "srtt_us"]
+    assert verdict.p_adjusted > verdict.p_value > 0.001
+    raw, corrected = (f"{value:.3f}".lstrip("0") for value in (verdict.p_value, verdict.p_adjusted))
+    assert f"smoothed RTT {raw}, {corrected}" in " ".join(str(found).split())
 
 
 def test_json_has_every_interval_and_no_nan(call: Call, drawn: Path) -> None:
@@ -134,6 +145,53 @@ def test_cohorts_by_host_and_by_tag(tmp_path: Path) -> None:
     data = written(tmp_path / "tags", columns)
     assert set(fleets.compare(data, by="site").cohorts) == {"tokyo", "osaka"}
     assert set(fleets.compare(data, by="host").cohorts) == {"edge0", "edge1", "edge2", "edge3"}
+
+
+def counted(folder: Path, host: int) -> None:
+    """An hour of `counters` and `cpu` of a host, every other of which retransmits and works twice as much."""
+    words = {"boot_id": f"boot{host}", "host": f"edge{host}"}
+    grown = {"Tcp.RetransSegs": 100 * (host % 2 + 1), "Tcp.OutSegs": 10_000, "IpExt.OutOctets": 2_000_000_000}
+    times = [NOON + 60 * 1_000_000_000 * at for at in (0, 30)]
+    counters = [
+        {**words, "t_unix_ns": t, "cpu": None, "name": name, "value": 7 + at * value}
+        for name, value in grown.items()
+        for at, t in enumerate(times)
+    ]
+    busy = {"user_us": 1_000_000 * (host % 2 + 1), "system_us": 1_000_000 * (host % 2 + 1), "idle_us": 500_000}
+    zero = dict.fromkeys(("nice_us", "irq_us", "softirq_us", "steal_us", "iowait_us"), 0)
+    cpu = [
+        {**words, "t_unix_ns": t, "cpu": one, **zero, **{name: at * value for name, value in busy.items()}}
+        for at, t in enumerate(times)
+        for one in (0, 1)
+    ]
+    schema = pa.schema([("boot_id", pa.string()), ("host", pa.string()), ("t_unix_ns", pa.int64())])
+    for more in (pa.field("cpu", pa.int32()), pa.field("name", pa.string()), pa.field("value", pa.int64())):
+        schema = schema.append(more)
+    pq.write_table(pa.Table.from_pylist(counters, schema=schema), folder / "counters-000001.parquet")
+    pq.write_table(pa.Table.from_pylist(cpu), folder / "cpu-000001.parquet")
+
+
+def test_cpu_per_gb_and_retransmissions_of_hosts_are_of_the_cohort_that_they_serve(tmp_path: Path) -> None:
+    for host, algorithm in enumerate(("cubic", "bbr1") * 2):
+        rows = [
+            sample(at, cookie, boot_id=f"boot{host}", host=f"edge{host}", algorithm=algorithm)
+            for at in range(3)
+            for cookie in range(20)
+        ]
+        counted(recording(tmp_path / f"edge{host}", rows), host)
+    found = fleets.compare(tmp_path)
+    retrans, cpu = found.verdict("retrans_segs_pct"), found.verdict("cpu_us_per_gb")
+    assert (retrans.base.value, retrans.value.value) == (pytest.approx(1), pytest.approx(2))
+    assert (cpu.base.value, cpu.value.value) == (pytest.approx(2e6), pytest.approx(4e6))
+    assert (retrans.word, cpu.word) == ("worse", "worse")
+
+
+def test_hosts_that_serve_several_cohorts_are_left_out_of_what_hosts_count(tmp_path: Path) -> None:
+    rows = [sample(at, k, algorithm=("cubic", "bbr1")[k % 2]) for at in range(3) for k in range(40)]
+    counted(recording(tmp_path / "edge1", rows), 1)
+    found = fleets.compare(tmp_path)
+    assert not {"retrans_segs_pct", "cpu_us_per_gb"} & {verdict.metric.name for verdict in found.verdicts}
+    assert [note for note in found.notes if note.startswith("1 host has connections of several cohorts")]
 
 
 # What cannot be compared.

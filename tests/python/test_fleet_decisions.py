@@ -123,3 +123,15 @@ def test_an_interval_that_always_holds_finds_a_real_difference_and_is_endless_be
     assert statistics.always(found, 300).low > 0
     early = statistics.always(minus(moments(rng.normal(1, 1, 20)), moments(rng.normal(0, 1, 300))), 300)
     assert (early.low, early.high, early.p_value) == (-math.inf, math.inf, 1.0)
+
+
+@pytest.mark.parametrize("value", [0.9, 0.97, 1.0, 1.02, 1.2])
+def test_of_a_ratio_the_interval_that_always_holds_lies_around_it_and_agrees_with_its_p_value(value: float) -> None:
+    found = replace(RATIO, value=value, error=0.02)
+    held = statistics.always(found, 80)
+    assert held.low * held.high == pytest.approx(value**2) and held.p_value is not None
+    assert (held.p_value < 0.05) == (not held.low <= 1 <= held.high)
+    # Wider than the ordinary interval, and narrower than twice it.
+    assert 1.2 < math.log(held.high / value) / (1.99 * 0.02) < 2
+    early = statistics.always(replace(found, effective=29.9), 80)
+    assert (early.low, early.high) == (0, math.inf)

@@ -11,10 +11,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from kneepoint.errors import UsageError
 from kneepoint.fleet import statistics
 from kneepoint.fleet.statistics import Effect, Interval, tally
+from kneepoint.fleet.statistics.robust import contrast
 
 GRAB = 2.5
 
@@ -144,3 +146,41 @@ def test_what_a_design_cannot_tell_is_not_a_number() -> None:
     assert single is not None and math.isnan(single.value) and math.isnan(single.low)
     with pytest.raises(UsageError, match="not above 0"):
         statistics.by_cluster(np.array([1.0, 0.0, 3.0]), np.array([True, False, True]), relative=True)
+
+
+def test_least_squares_of_two_arms_is_the_test_of_welch() -> None:
+    """CR2 of single units is each arm's own variance."""
+    rng = np.random.default_rng(8)
+    treated = np.arange(40) < 12
+    outcome = rng.normal(0, np.where(treated, 3, 1))
+    found = statistics.by_cluster(outcome, treated).total
+    welch = stats.ttest_ind(outcome[treated], outcome[~treated], equal_var=False)
+    assert found is not None and found.value == pytest.approx(outcome[treated].mean() - outcome[~treated].mean())
+    assert found.value / found.error == pytest.approx(welch.statistic)
+
+
+def test_units_of_one_cluster_count_as_one() -> None:
+    """Each outcome twice, in the same cluster, says no more than once."""
+    rng = np.random.default_rng(9)
+    columns, outcome = np.column_stack([np.ones(20), rng.random(20)]), rng.normal(size=20)
+    once = contrast(columns, outcome, np.arange(20), np.array([0.0, 1.0]))
+    twice = contrast(
+        np.repeat(columns, 2, axis=0), np.repeat(outcome, 2), np.repeat(np.arange(20), 2), np.array([0.0, 1.0])
+    )
+    for name in ("value", "error", "degrees", "low", "high"):
+        assert getattr(twice, name) == pytest.approx(getattr(once, name)), name
+    plain = np.linalg.inv(columns.T @ columns)
+    residuals = outcome - columns @ (plain @ columns.T @ outcome)
+    leverage = np.einsum("ij,jk,ik->i", columns, plain, columns)
+    weights = columns @ plain @ np.array([0.0, 1.0])
+    assert once.error == pytest.approx(np.sqrt(np.sum(weights**2 * residuals**2 / (1 - leverage))))
+    hat = np.eye(20) - columns @ plain @ columns.T
+    covariance = (weights / np.sqrt(1 - leverage))[:, None] * hat * (weights / np.sqrt(1 - leverage))
+    assert once.degrees == pytest.approx(np.trace(covariance) ** 2 / np.sum(covariance**2))
+
+
+def test_a_hundred_thousand_clusters_are_compared() -> None:
+    rng = np.random.default_rng(10)
+    treated = rng.random(100_000) < 0.5
+    found = statistics.by_cluster(rng.normal(1 + 0.1 * treated, 1), treated).total
+    assert holds(found, 0.1) and found is not None and found.error == pytest.approx(2 / np.sqrt(100_000), rel=0.02)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from kneepoint.errors import UsageError
 from kneepoint.fleet import statistics
 from kneepoint.fleet.statistics import Bins, Tally, tally
-from kneepoint.fleet.statistics.hashes import poisson_weights
+from kneepoint.fleet.statistics.hashes import mixed, poisson_weights
 
 
 def fleet(seed: int, clusters: int = 60, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -144,6 +148,14 @@ def test_strata_are_reweighted_by_adding_scaled_tallies() -> None:
     doubled = tally(np.r_[values, values[~near]], np.r_[hashes, hashes[~near]])
     assert statistics.quantile(weighed, 0.75).value == pytest.approx(statistics.quantile(doubled, 0.75).value)
     assert statistics.mean(weighed).value == pytest.approx(statistics.mean(doubled).value)
+    # The unit of the weights says nothing.
+    whole, small = tally(values, hashes), tally(values, hashes).scaled(1e-3)
+    for one, other in (
+        (statistics.quantile(whole, 0.75), statistics.quantile(small, 0.75)),
+        (statistics.share_below(whole, 1.0), statistics.share_below(small, 1.0)),
+        (statistics.mean(whole), statistics.mean(small)),
+    ):
+        assert (one.low, one.high, one.degrees) == pytest.approx((other.low, other.high, other.degrees), rel=1e-3)
 
 
 def test_the_seed_alone_decides_what_is_drawn() -> None:
@@ -161,3 +173,82 @@ def test_weights_are_poisson_and_independent_of_who_else_is_there() -> None:
     between = np.corrcoef(drawn.T)[~np.eye(400, dtype=bool)]
     assert abs(between.mean()) < 0.001 and np.abs(between).max() < 0.15
     assert np.array_equal(poisson_weights(keys[100:], 3, 500), drawn[:500, 100:])
+
+
+def test_groups_that_a_query_counted_make_the_tally_of_the_rows() -> None:
+    """By the words of docs/fleet-statistics.md, in DuckDB. A value at a bin's edge may fall to either side."""
+    values, hashes = fleet(14, 300)
+    values[::5] = 0
+    values[::7] *= -1
+    rows = pa.table({"cluster": hashes, "value": values})
+    page = (Path(__file__).resolve().parents[2] / "docs/fleet-statistics.md").read_text()
+    query = page.split("```sql\n")[1].split("```")[0]
+    with duckdb.connect() as connection:
+        connection.register("connections", rows)
+        groups = connection.sql(query).to_arrow_table()
+    columns = (groups[name].to_numpy() for name in ("cluster", "bin", "count", "total"))
+    counted, direct = statistics.tally_of_groups(*columns), tally(values, hashes)
+    assert counted.clusters == direct.clusters and counted.rows == direct.rows
+    assert np.allclose(counted.total, direct.total)
+    for p in (0.1, 0.5, 0.95):
+        one, other = statistics.quantile(counted, p), statistics.quantile(direct, p)
+        assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high), rel=0.01)
+
+
+@pytest.mark.parametrize("clusters", [40, 5000])
+def test_a_tally_travels_as_bytes(clusters: int) -> None:
+    made = tally(*fleet(15, clusters))
+    back = statistics.unpacked(statistics.packed(made))
+    assert equal(back, made) and back.bins == made.bins
+    assert equal(back + made, made + made)
+
+
+def test_bytes_that_are_no_tally_are_refused() -> None:
+    made = tally(*fleet(16))
+    data = statistics.packed(made)
+    for wrong in (b"", b"no tally", data[:200]):
+        with pytest.raises(UsageError, match="no tally"):
+            statistics.unpacked(wrong)
+    for changes, said in (
+        ({"count": made.count * 2}, "do not add up"),
+        ({"row": made.row + 1}, "a cell of cluster 60 of 60"),
+        ({"keys": made.keys[::-1]}, "not in order"),
+        ({"n": made.n[1:]}, "differ in length"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            statistics.unpacked(statistics.packed(replace(made, **changes)))
+
+
+def test_a_resample_is_the_fleet_with_each_cluster_as_often_as_its_weight_says() -> None:
+    sides = [fleet(seed, 50) for seed in (17, 18)]
+    apart = [(values, hashes + np.uint64(side)) for side, (values, hashes) in enumerate(sides)]
+    tallies = [tally(values, hashes, bins=Bins(1e-5)) for values, hashes in apart]
+    drawn = []
+    for (values, hashes), made in zip(apart, tallies, strict=True):
+        weights = poisson_weights(made.keys, 5, 300)[:, np.searchsorted(made.keys, mixed(hashes))]
+        drawn.append([np.quantile(np.repeat(values, often), 0.75, method="inverted_cdf") for often in weights])
+    found = statistics.difference(*tallies, 0.75, seed=5, resamples=300)
+    assert found.error == pytest.approx(np.std(np.subtract(*drawn)), rel=1e-3)
+
+
+def test_the_degrees_of_freedom_are_those_of_equal_clusters_and_fewer_for_unequal_ones() -> None:
+    rng = np.random.default_rng(19)
+    equal_sizes = np.repeat(np.arange(80, dtype=np.uint64), 20)
+    alike = statistics.quantile(tally(rng.normal(10, 1, 1600), equal_sizes), 0.5)
+    assert alike.clusters == alike.effective == 80 and 60 < alike.degrees <= 79
+    sizes = np.where(np.arange(80) < 2, 800, 20)
+    unequal = np.repeat(np.arange(80, dtype=np.uint64), sizes)
+    level = rng.normal(0, 1, 80)[unequal]
+    few = statistics.quantile(tally(10 + level + rng.normal(0, 0.1, len(unequal)), unequal), 0.5)
+    assert few.effective < 10 and few.degrees < 5 and few.few and not alike.few
+
+
+def test_clusters_without_a_known_value_are_none_of_the_metric() -> None:
+    values, hashes = fleet(20, 5000)
+    of_chunk = statistics.Clusters.of(hashes)
+    few = np.isin(hashes, np.unique(hashes)[:40])
+    rare = tally(np.where(few, values, np.nan), of_chunk)
+    assert equal(replace(rare, missing=0), tally(values[few], hashes[few]))
+    assert rare.clusters == 40 and not rare.grouped and rare.missing == np.sum(~few)
+    half = np.isin(hashes, np.unique(hashes)[:3000])
+    assert tally(np.where(half, values, np.nan), of_chunk).clusters == pytest.approx(3000, rel=0.1)

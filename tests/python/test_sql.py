@@ -57,6 +57,11 @@ def test_sql_reads_folders_whose_name_is_a_pattern(call: Call, tmp_path: Path) -
     assert call("sql", "from things order by x", folder, "--csv").out == "x,y\n1,\n2,new\n"
 
 
+def test_a_long_query_draws_no_progress_among_its_answer(small_run: Path) -> None:
+    found = kneepoint.sql("select current_setting('enable_progress_bar') as drawn", small_run)
+    assert found["drawn"].to_pylist() == [False]
+
+
 def test_sql_leaves_parts_of_other_programs_alone(call: Call, small_run: Path, tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1]}), tmp_path / "acks.parquet")
     for name in (".acks.parquet.part", "acks.parquet.part"):

@@ -39,6 +39,7 @@ VERBS: dict[str, list[str]] = {
     "import tcp-info": ["import", "tcp-info", "info.jsonl", "--out", "OUT", "-q"],
     "import pcap": ["import", "pcap", "a.pcapng", "--out", "OUT", "-q"],
     "fleet compare": ["fleet", "compare", "RUN", "--partial", "-q"],
+    "fleet report": ["fleet", "report", "RUN", "--partial", "--figure", "cdf", "--out", "OUT.svg", "-q"],
     "fleet connections": ["fleet", "connections", "RUN", "--out", "OUT", "-q"],
     "snapshot": ["snapshot"],
     "doctor": ["doctor", "--explain", "bbr-without-fq"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -26,9 +25,9 @@ def connections(
     host = draw.integers(0, hosts, rows)
     algorithm = np.array(algorithms, dtype=object)[host % len(algorithms)]
     character = {name: CHARACTER.get(name, (0.7, 0.6, 1.0)) for name in algorithms}
-    share, queue, lost = (np.array([character[name][k] for name in algorithm]) for k in range(3)) if rows else [
-        np.zeros(0)
-    ] * 3
+    share, queue, lost = (
+        (np.array([character[name][k] for name in algorithm]) for k in range(3)) if rows else [np.zeros(0)] * 3
+    )
     min_rtt_us = draw.choice([3e3, 18e3, 45e3, 150e3], rows) * draw.lognormal(0, 0.12, rows)
     access = draw.choice([8e6, 50e6, 300e6], rows) * draw.lognormal(0, 0.1, rows)
     rate = access * share * draw.beta(6, 2, rows)
@@ -75,8 +74,8 @@ def counters(hosts: int, *, moments: int = 60, seed: int = 1) -> pa.Table:
                  "netns": "4026531840", "source": "snmp", "name": name, "cpu": None, "value": int(values[k])}
                 for k in range(moments)
             ]  # fmt: skip
-    schema = pa.schema({"t_unix_ns": pa.int64(), "host": pa.string(), "boot_id": pa.string(), "netns": pa.string(),
-                        "source": pa.string(), "name": pa.string(), "cpu": pa.int32(), "value": pa.int64()})  # fmt: skip
+    texts = dict.fromkeys(("host", "boot_id", "netns", "source", "name"), pa.string())
+    schema = pa.schema({"t_unix_ns": pa.int64(), **texts, "cpu": pa.int32(), "value": pa.int64()})
     return pa.Table.from_pylist(rows, schema=schema)
 
 

@@ -9,10 +9,11 @@ import re
 import pytest
 
 import browser
+import fleet_data
 import synthetic
 import traces
 from kneepoint.live import trace
-from kneepoint.pages import trace_page
+from kneepoint.pages import fleet_page, trace_page
 from kneepoint.pages.run import ReportRun
 
 pytestmark = browser.needed
@@ -77,9 +78,9 @@ TRACES = {"trace-2": 2, "trace-50": 50}
 TELEPHONE = 400
 #: Narrow windows matter most where tables and figures are widest.
 VISITS = [
-    *((name, 1280) for name in (*synthetic.CASES, "trace-50")),
+    *((name, 1280) for name in (*synthetic.CASES, "trace-50", "fleet")),
     *((name, 800) for name in ("matrix", "request", "trace-2")),
-    *((name, TELEPHONE) for name in ("many", "matrix", "transfer", "request", "shared", *TRACES)),
+    *((name, TELEPHONE) for name in ("many", "matrix", "transfer", "request", "shared", "fleet", *TRACES)),
     ("two", 320),
 ]
 
@@ -91,6 +92,8 @@ def html_of(pages, tmp_path_factory) -> dict[str, str]:
     for name, connections in TRACES.items():
         folder = traces.write(tmp_path_factory.mktemp(name) / "trace", connections=connections, length_sec=10.0)
         found[name] = trace_page.page(trace.read(folder))
+    with fleet_data.compared(fleet_data.write(tmp_path_factory.mktemp("fleet") / "edge", 4000)) as fleet:
+        found["fleet"] = fleet_page.render(fleet)
     return found
 
 

@@ -29,6 +29,7 @@ VERBS = {
     "list": "list",
     "load": "load",
     "profile": "profile",
+    "recommend": "recommend",
     "record": "record",
     "report": "report",
     "run": "run",
@@ -38,6 +39,7 @@ VERBS = {
     "trace": "trace",
     "unload": "unload",
     "watch": "watch",
+    "whatif": "whatif",
 }
 """The file of each verb, imported when the verb is asked for or all are listed; what it is called there, if not
 `command`."""

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from kneepoint import say
 from kneepoint.errors import UsageError
 
+from . import doctor_fix
 from .options import PATH, json_option, quiet_option
+
+if TYPE_CHECKING:
+    from kneepoint.doctor.judge import Judgement
 
 
 @click.command("doctor", short_help="Say what is wrong with this host's network settings, why, and what to do.")
@@ -19,6 +25,8 @@ from .options import PATH, json_option, quiet_option
 @click.option("--fleet", metavar="DIR", type=PATH, help="Judge every snapshot in DIR: which rule hits how many hosts.")
 @click.option("--netns", metavar="NAME|PID", help="Of this network namespace (root); by default of our own.")
 @click.option("--explain", metavar="RULE", help="Print what a rule sees and why it matters.")
+@click.option("--measure", is_flag=True, help="Measure in a lab on this host what findings cost, where that can be.")
+@doctor_fix.options
 @json_option
 @quiet_option
 def command(
@@ -27,19 +35,26 @@ def command(
     fleet: Path | None,
     netns: str | None,
     explain: str | None,
+    measure: bool,
+    asked: doctor_fix.Asked,
     json: bool,
     quiet: bool,
 ) -> int:
     """Say what is wrong with this host's network settings, what shows it, and what to do, the worst first.
 
-    Changes nothing and needs no root; what only root may read is named. RULE: only these (`knee list rules`). Exit code
-    1: something is wrong; 0: nothing, or only advice. Example: knee doctor --snapshot web7.json
+    Without --fix and --undo it changes nothing and needs no root; what only root may read is named. RULE: only these
+    (`knee list rules`). Exit code 1: something is wrong, or was not changed; 0: nothing, or only advice.
+
+    Example: knee doctor --snapshot web7.json
     """
     given = [name for name, value in (("--snapshot", snapshot), ("--fleet", fleet), ("--netns", netns)) if value]
     if len(given) > 1:
         raise UsageError(f"{given[0]}: got it with {' and '.join(given[1:])}; expected one of them.")
+    asked.check(given, measure=measure)
     if explain is not None:
         return _explain(explain, json=json)
+    if asked.undo:
+        return doctor_fix.undone(asked, json=json)
     if fleet is not None:
         return _fleet(fleet, rules, json=json, quiet=quiet)
     from kneepoint.doctor import told
@@ -49,11 +64,25 @@ def command(
     wanted = chosen(rules)
     taken = Snapshot.read(snapshot) if snapshot is not None else take_in(netns)
     judged = judge(taken, wanted)
+    if measure:
+        judged = _measured(judged, quiet=quiet)
+    if asked.fix:
+        return doctor_fix.fixed(asked, judged.findings, taken.rows("owners"), json=json)
     if json:
         say.json(told.json(taken, judged))
     else:
         say.lines(told.report(taken, judged))
     return int(judged.is_wrong)
+
+
+def _measured(judged: Judgement, *, quiet: bool) -> Judgement:
+    from kneepoint.doctor import measure
+    from kneepoint.doctor.judge import by_severity
+    from kneepoint.runs.progress import Line
+
+    with Line(quiet=quiet) as line:
+        found = measure.measure(judged.findings, tell=line)
+    return replace(judged, findings=by_severity(measure.judged(judged.findings, found)))
 
 
 def _explain(name: str, *, json: bool) -> int:

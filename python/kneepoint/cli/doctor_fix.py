@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kneepoint import say
 from kneepoint.errors import UsageError
 
+from .options import PATH
+
 if TYPE_CHECKING:
     from kneepoint.doctor.finding import Finding
     from kneepoint.doctor.fix import Result, Step
     from kneepoint.doctor.journal import Journal
     from kneepoint.doctor.persist import Place
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 WRITERS_OF: Mapping[str, tuple[str, ...]] = {
     "tuned": ("sysctl", "ring", "channels", "offload", "coalesce", "rps"),
@@ -39,52 +42,60 @@ _OUTCOMES = {
 }
 
 
-def options(command: Command) -> Command:
+@dataclass(frozen=True)
+class Asked:
     """The options of `knee doctor` that change the host."""
-    for option in reversed(
-        (
-            click.option(
-                "--fix", is_flag=True, help="Make the changes of the findings (root); shows them and asks first."
-            ),
-            click.option("--undo", is_flag=True, help="Put back all that --fix changed (root)."),
-            click.option(
-                "--persist", is_flag=True, help="With --fix: write files, so that the next boot does it again."
-            ),
-            click.option(
-                "--dry-run", is_flag=True, help="With --fix or --undo: show what would be done, and do nothing."
-            ),
-            click.option("--yes", is_flag=True, help="With --fix: do not ask."),
-            click.option(
-                "--journal",
-                type=click.Path(path_type=Path, file_okay=False),
-                help="Where --fix keeps what was there before.  [default: /var/lib/kneepoint/doctor]",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+
+    fix: bool
+    undo: bool
+    persist: bool
+    dry_run: bool
+    yes: bool
+    journal: Path | None
+
+    def check(self, elsewhere: Sequence[str], *, measure: bool) -> None:
+        """Refuses what says nothing together; `elsewhere`: options that name another place to judge."""
+        if self.fix and self.undo:
+            raise UsageError("--fix: got it with --undo; expected one of them.")
+        for name, given in (("--persist", self.persist), ("--yes", self.yes)):
+            if given and not self.fix:
+                raise UsageError(f"{name}: got it without --fix; expected both.")
+        if self.dry_run and not (self.fix or self.undo):
+            raise UsageError("--dry-run: got it without --fix or --undo; expected one of them.")
+        if other := next((name for name in elsewhere if name != "--netns"), None):
+            acting = (("--fix", self.fix), ("--undo", self.undo), ("--measure", measure))
+            if option := next((name for name, given in acting if given), None):
+                raise UsageError(f"{option}: got it with {other}; it acts on this host, which {other} does not judge.")
 
 
-def check(*, fix: bool, undo: bool, persist: bool, dry_run: bool, yes: bool) -> None:
-    """Refuses options that say nothing together."""
-    if fix and undo:
-        raise UsageError("knee doctor: got --fix and --undo; expected one of them.")
-    if (persist or yes) and not fix:
-        raise UsageError(f"knee doctor: got {'--persist' if persist else '--yes'} without --fix.")
-    if dry_run and not (fix or undo):
-        raise UsageError("knee doctor: got --dry-run without --fix or --undo.")
+_OPTIONS = (
+    click.option(
+        "--fix", is_flag=True, help="Show the changes of the findings as commands, ask, and make them (root)."
+    ),
+    click.option("--undo", is_flag=True, help="Put back all that --fix changed (root)."),
+    click.option(
+        "--persist", is_flag=True, help="With --fix: write files, so that the next boot makes the changes again."
+    ),
+    click.option("--dry-run", is_flag=True, help="With --fix or --undo: show what would be done, and do nothing."),
+    click.option("--yes", is_flag=True, help="With --fix: do not ask."),
+    click.option("--journal", metavar="DIR", type=PATH, help="Where --fix notes what was there, and --undo finds it."),
+)
 
 
-def fixed(
-    findings: Sequence[Finding],
-    owners: Iterable[Mapping[str, Any]],
-    *,
-    persist: bool,
-    dry_run: bool,
-    yes: bool,
-    journal: Path | None,
-    json: bool,
-) -> int:
+def options(command: Callable[..., int]) -> Callable[..., int]:
+    """The command gets them as one argument, `asked`."""
+
+    @wraps(command)
+    def bundled(**given: Any) -> int:
+        asked = Asked(**{one.name: given.pop(one.name) for one in fields(Asked)})
+        return command(**given, asked=asked)
+
+    for option in reversed(_OPTIONS):
+        bundled = option(bundled)
+    return bundled
+
+
+def fixed(asked: Asked, findings: Sequence[Finding], owners: Iterable[Mapping[str, Any]], *, json: bool) -> int:
     """Makes the changes of the findings. `owners` are rows of the snapshot's table.
 
     Returns the exit code: 1 where a change was not made."""
@@ -93,18 +104,18 @@ def fixed(
 
     place = Place()
     steps, others = planned(findings)
-    _show_plan(steps, others, list(owners), place if persist else None, to_stdout=not json)
-    if dry_run or not steps:
+    _show_plan(steps, others, list(owners), place if asked.persist else None, to_stdout=not json)
+    if asked.dry_run or not steps:
         if json:
             say.json({"schema": 1, "plan": [step.json() for step in steps], "results": _json(others)})
         return int(any(result.outcome == "refused" for result in others))
     _need_root("--fix")
-    if not yes and not say.confirmed(f"Make {len(steps)} {'change' if len(steps) == 1 else 'changes'}?"):
+    if not asked.yes and not say.confirmed(f"Make {len(steps)} {'change' if len(steps) == 1 else 'changes'}?"):
         say.warn("knee doctor: nothing was changed.")
         return 1
-    with _opened(journal) as book:
+    with _opened(asked.journal) as book:
         results = made(steps, book, tell=None if json else _tell)
-        if persist:
+        if asked.persist:
             _mark(book, [result for result in results if result.outcome == "made"], place)
             said = persisted(book, place)
         else:
@@ -117,14 +128,14 @@ def fixed(
     return int(bool(said) or any(result.outcome != "made" for result in results))
 
 
-def undone(*, dry_run: bool, journal: Path | None, json: bool) -> int:
+def undone(asked: Asked, *, json: bool) -> int:
     """Takes back all that the journal has. Returns the exit code: 1 where something is left."""
     from kneepoint.doctor.fix import undone as put_back
     from kneepoint.doctor.persist import Place, persisted
 
     _need_root("--undo")
-    with _opened(journal) as book:
-        if dry_run:
+    with _opened(asked.journal) as book:
+        if asked.dry_run:
             entries = [{"change": entry.subject.target, "before": entry.before} for entry in reversed(book.entries)]
             files = [one.path for one in book.files]
             if json:
@@ -144,7 +155,7 @@ def undone(*, dry_run: bool, journal: Path | None, json: bool) -> int:
     return int(bool(said) or any(result.outcome == "left" for result in results))
 
 
-def _opened(folder: Path | None) -> Any:
+def _opened(folder: Path | None) -> AbstractContextManager[Journal]:
     from kneepoint.doctor.journal import FOLDER, open_journal
 
     return open_journal(folder or FOLDER)
@@ -210,7 +221,8 @@ def _tell(result: Result) -> None:
 
 
 def _told(result: Result) -> str:
-    return f"{result.change.target}: {_OUTCOMES[result.outcome]}" + (f": {result.said}" if result.said else "")
+    said = result.said.removeprefix(f"{result.change.target}: ")
+    return f"{result.change.target}: {_OUTCOMES[result.outcome]}" + (f": {said}" if said else "")
 
 
 def _json(results: Iterable[Result]) -> list[dict[str, Any]]:

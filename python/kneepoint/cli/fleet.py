@@ -10,7 +10,7 @@ import click
 
 from kneepoint import human, say
 
-from .options import PATH, Whole, foreign, json_option, out_option, quiet_option
+from .options import PATH, Whole, foreign, is_given, json_option, out_option, quiet_option
 
 if TYPE_CHECKING:
     from kneepoint.fleet.following.following import Look
@@ -132,48 +132,61 @@ def connections(
     return 0
 
 
+def compare_options(command: Command) -> Command:
+    """What is compared, and how."""
+    for option in (
+        click.option("--seed", default=1, show_default=True, type=Whole(min=0), help="Seed of the bootstrap."),
+        click.option("--margin", default="2%", show_default=True, metavar="SHARE", help="Of 'no worse than'."),
+        click.option(
+            "--before",
+            multiple=True,
+            metavar="DIR",
+            type=PATH,
+            help="DATA of the period before the experiment: what clusters were like then is taken out.",
+        ),
+        click.option("--reweight", metavar="WHAT", help="Also as if all cohorts had the same mix of these strata."),
+        click.option(
+            "--strata",
+            multiple=True,
+            metavar="WHAT",
+            help="Also within bands of rtt, of rate, by prefix, or by a file with the columns remote_prefix and "
+            "another, such as country.",
+        ),
+        click.option(
+            "--cluster",
+            metavar="WHAT",
+            help="The unit of inference: prefix, host, day, link, period, or another column.  [default: prefix, or "
+            "host where none is known]",
+        ),
+        click.option(
+            "--triggered",
+            is_flag=True,
+            help="Only connections that the algorithm could affect: they left the initial window and the "
+            "application did not limit them.",
+        ),
+        click.option(
+            "--min-bytes", default="0B", metavar="SIZE", help="Only connections that moved as much, such as 1MB."
+        ),
+        click.option(
+            "--baseline",
+            metavar="COHORT",
+            help="What the others are compared with.  [default: control, cubic, or the largest]",
+        ),
+        click.option(
+            "--by",
+            default="algorithm",
+            show_default=True,
+            metavar="WHAT",
+            help="Cohorts: algorithm, kernel, host, arm, or another column or tag.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 @group.command("compare", short_help="Say which cohort is better, for whom, and how surely.")
 @data_options
-@click.option(
-    "--by",
-    default="algorithm",
-    show_default=True,
-    metavar="WHAT",
-    help="Cohorts: algorithm, kernel, host, arm, or another column or tag.",
-)
-@click.option(
-    "--baseline", metavar="COHORT", help="What the others are compared with.  [default: control, cubic, or the largest]"
-)
-@click.option("--min-bytes", default="0B", metavar="SIZE", help="Only connections that moved as much, such as 1MB.")
-@click.option(
-    "--triggered",
-    is_flag=True,
-    help="Only connections that the algorithm could affect: they left the initial window and the application did "
-    "not limit them.",
-)
-@click.option(
-    "--cluster",
-    metavar="WHAT",
-    help="The unit of inference: prefix, host, day, link, period, or another column.  [default: prefix, or host "
-    "where none is known]",
-)
-@click.option(
-    "--strata",
-    multiple=True,
-    metavar="WHAT",
-    help="Also within bands of rtt, of rate, by prefix, or by a file with the columns remote_prefix and another, "
-    "such as country.",
-)
-@click.option("--reweight", metavar="WHAT", help="Also as if all cohorts had the same mix of these strata.")
-@click.option(
-    "--before",
-    multiple=True,
-    metavar="DIR",
-    type=PATH,
-    help="DATA of the period before the experiment: what clusters were like then is taken out.",
-)
-@click.option("--margin", default="2%", show_default=True, metavar="SHARE", help="Of 'no worse than'.")
-@click.option("--seed", default=1, show_default=True, type=Whole(min=0), help="Seed of the bootstrap.")
+@compare_options
 @out_option("Also write comparison.json there.")
 @foreign
 @json_option
@@ -199,6 +212,58 @@ def compare(data: tuple[Path, ...], out: Path | None, json: bool, quiet: bool, *
     for note in found.notes if not quiet else ():
         say.warn(f"knee fleet compare: {note}")
     say.lines(str(found).splitlines())
+    return 0
+
+
+@group.command("report", short_help="Write the page of a comparison, or one figure.")
+@data_options
+@compare_options
+@click.option("--out", metavar="FILE", type=PATH, help="By default fleet.html or FIGURE.FORMAT in this folder.")
+@click.option("--figure", metavar="NAME", help="Write only this figure.")
+@click.option(
+    "--format",
+    default="svg",
+    show_default=True,
+    type=click.Choice(("svg", "png")),
+    help="Format of --figure.",
+)
+@foreign
+@json_option
+@quiet_option
+def report(
+    data: tuple[Path, ...],
+    out: Path | None,
+    figure: str | None,
+    format: str,
+    json: bool,
+    quiet: bool,
+    **given: Any,
+) -> int:
+    """Write what `compare` finds as a page that opens offline: verdicts first, then the figures that explain them.
+
+    knee fleet report rec/edge1 rec/edge2 --by algorithm --min-bytes 1MB --out fleet.html
+    """
+    if is_given("format") and figure is None:
+        raise click.UsageError(f"--format: got {format} without --figure NAME; expected both. A report is HTML.")
+    from . import blas
+
+    blas.import_numpy()
+    from kneepoint.pages.fleet_report import FleetReport
+    from kneepoint.runs.progress import Phase
+
+    with Phase("Comparing", quiet=quiet):
+        found = FleetReport(*data, **given)
+    with Phase("Drawing", quiet=quiet):
+        if figure is None:
+            file = found.save(out or Path("fleet.html"))
+        else:
+            file = found.figure(figure).save(out or Path(f"{figure}.{format}"))
+    if json:
+        say.json({"schema": 1, "file": str(file), "figures": found.figures})
+        return 0
+    for note in found.comparison.notes if not quiet else ():
+        say.warn(f"knee fleet report: {note}")
+    say.line(f"{'Report' if figure is None else 'Figure'}: {file}")
     return 0
 
 

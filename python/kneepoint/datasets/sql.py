@@ -74,6 +74,8 @@ def opened(dataset: Dataset, *, external: bool = False) -> Iterator[duckdb.DuckD
     # What does not fit memory goes to a folder of its own, not to the current one.
     with tempfile.TemporaryDirectory(prefix="kneepoint-") as spill, duckdb.connect() as database:
         database.execute(f"set temp_directory = {_literal(spill)}")
+        # It would be drawn on stdout, among the answer, when a query takes 2 s.
+        database.execute("set enable_progress_bar = false")
         if not external:
             # DuckDB asks for the pattern, and then for the file that it finds.
             files = [path for table in tables.values() for path in table.whole]

@@ -10,8 +10,8 @@ from kneepoint.errors import UsageError
 from .changes import Change, Sysctl
 from .snapshot import Row, Snapshot
 
-CARRIERS = {"bond", "team", "bridge", "vlan", "openvswitch", "vrf", "dummy", "ifb", "nlmon"}
-"""Kinds of interfaces whose packets another interface sends, or nobody."""
+UP = ("up", "unknown")
+"""States of an interface that carries traffic; drivers that do not tell say unknown."""
 
 SMALL_CONTAINER = {"veth", "macvlan", "ipvlan", "netkit"}
 """Kinds of interfaces that a network namespace has in a device's place."""
@@ -82,26 +82,34 @@ def uses_bbr(snapshot: Snapshot) -> list[str]:
 
 def devices(snapshot: Snapshot) -> Iterator[Row]:
     """Interfaces that are up and have a device: not virtual ones."""
-    for row in snapshot.rows("interfaces"):
-        if row["kind"] is None and not row["loopback"] and row["operstate"] in ("up", "unknown"):
-            yield row
+    return filter(_is_device, snapshot.rows("interfaces"))
 
 
 def senders(snapshot: Snapshot) -> list[Row]:
     """Interfaces whose qdisc sees what this namespace sends: devices, or where there are none what a container has."""
-    found = list(devices(snapshot))
-    if found:
-        return found
-    return [
-        row
-        for row in snapshot.rows("interfaces")
-        if row["kind"] in SMALL_CONTAINER and row["operstate"] in ("up", "unknown") and row["master"] is None
-    ]
+    return list(devices(snapshot)) or list(filter(_is_of_container, snapshot.rows("interfaces")))
 
 
 def is_sender(snapshot: Snapshot, interface: Row) -> bool:
     """Whether it is one of `senders`."""
-    return any(row is interface for row in senders(snapshot))
+    return _is_device(interface) or (_is_of_container(interface) and next(devices(snapshot), None) is None)
+
+
+def _is_device(row: Row) -> bool:
+    return row["kind"] is None and not row["loopback"] and row["operstate"] in UP
+
+
+def _is_of_container(row: Row) -> bool:
+    return row["kind"] in SMALL_CONTAINER and row["operstate"] in UP and row["master"] is None
+
+
+def members(snapshot: Snapshot) -> dict[str, list[Row]]:
+    """Interfaces of each bridge, bond and team."""
+    found: dict[str, list[Row]] = {}
+    for row in snapshot.rows("interfaces"):
+        if row["master"] is not None:
+            found.setdefault(row["master"], []).append(row)
+    return found
 
 
 def leaf_count(interface: Row) -> int:

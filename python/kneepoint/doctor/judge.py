@@ -12,7 +12,7 @@ from .finding import SEVERITIES, Finding
 from .rules import RULES, Rule
 from .snapshot import Snapshot
 
-NEVER_EMPTY = {"host", "sysctls", "interfaces", "qdiscs", "counters", "softnet", "cpus"}
+NEVER_EMPTY = {"host", "sysctls", "interfaces", "counters", "softnet", "cpus"}
 """Tables that every host has rows for: an empty one could not be read. Of others nothing may be there."""
 
 
@@ -45,8 +45,12 @@ def judge(snapshot: Snapshot, rules: Sequence[Rule] = RULES) -> Judgement:
         except UsageError as error:
             # A value that no kernel gives, in a file that somebody wrote.
             unjudged.append((rule.name, str(error)))
-    findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
-    return Judgement(findings, unjudged)
+    return Judgement(by_severity(findings), unjudged)
+
+
+def by_severity(findings: Sequence[Finding]) -> list[Finding]:
+    """The worst first, else in the same order."""
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 def chosen(names: Sequence[str]) -> Sequence[Rule]:

@@ -26,6 +26,8 @@ MOST_COMMANDS = 6
 def report(snapshot: Snapshot, judged: Judgement) -> Iterator[str]:
     """The whole report of one host."""
     yield from _wrapped(_host(snapshot.host))
+    if snapshot.netns is not None:
+        yield from _wrapped(f"Commands that confirm are for that namespace: ip netns exec {snapshot.netns} COMMAND")
     yield ""
     if not judged.findings:
         yield "Nothing is wrong by the rules that could be asked."

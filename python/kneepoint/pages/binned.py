@@ -7,6 +7,7 @@ however many points there are.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from . import theme
 from .encode import Block
-from .quantities import Quantity, literal
+from .quantities import Quantity
 from .theme import Layout
 
 if TYPE_CHECKING:
@@ -71,20 +72,20 @@ def density(found: Cohorts, x: Quantity, y: Quantity) -> Density | None:
     if not {x.column, y.column} <= found.columns or not found.names:
         return None
     both = f"{x.column} > 0 and {y.column} > 0"
-    names = ", ".join(map(literal, found.names))
-    known = f"from {found.connections} where cohort in ({names}) and {both}"
+    known = f"from {found.connections} where {both}"
     ends = ", ".join(
-        f"quantile_disc({one.column} * {one.scale!r}, [{OUTER_PCT / 100!r}, {1 - OUTER_PCT / 100!r}])"
-        for one in (x, y)
+        f"quantile_disc({one.column} * {one.scale!r}, [{OUTER_PCT / 100!r}, {1 - OUTER_PCT / 100!r}])" for one in (x, y)
     )
     (row,) = found.ask(f"select count(*) as n, {ends} {known}").to_pylist()
     points, x_ends, y_ends = row.values()
     if not points:
         return None
     across = ACROSS_ONE if len(found.names) == 1 else ACROSS
-    spans = Span(*_span(*x_ends, across)), Span(*_span(*y_ends, UP))
+    spans = _span(x_ends, across), _span(y_ends, UP)
     columns = [span.cell(f"({one.column} * {one.scale!r})") for one, span in zip((x, y), spans, strict=True)]
-    cells = found.ask(f"select cohort, {columns[0]} as i, {columns[1]} as j, count(*) as n {known} group by all order by all")
+    cells = found.ask(
+        f"select cohort, {columns[0]} as i, {columns[1]} as j, count(*) as n {known} group by all order by all"
+    )
     of = np.array(cells["cohort"].to_pylist(), dtype=object)
     numbers = {name: cells[name].to_numpy().astype(np.float64) for name in ("i", "j", "n")}
     blocks, medians = [], []
@@ -110,10 +111,10 @@ def _medians(i: Any, j: Any, n: Any) -> dict[str, Any]:
     return {"i": np.array(columns, dtype=np.float64), "m": np.array(medians, dtype=np.float64)}
 
 
-def _span(low: float, high: float, cells: int) -> tuple[float, float, int]:
-    """Ends that hold the values, at least 2 % apart."""
-    low, high = float(f"{low * 0.995:.6g}"), high * 1.005
-    return low, float(f"{max(high / low, 1.02) ** (1 / cells):.9g}"), cells
+def _span(ends: Sequence[float], cells: int) -> Span:
+    """An axis that holds the ends, which are at least 2 % apart."""
+    low, high = float(f"{ends[0] * 0.995:.6g}"), ends[1] * 1.005
+    return Span(low, float(f"{max(high / low, 1.02) ** (1 / cells):.9g}"), cells)
 
 
 def chart(found: Density, name: str, x: Quantity, y: Quantity, layout: Layout, height: int, *, medians: bool) -> Any:
@@ -187,4 +188,5 @@ def _most(found: Density) -> float:
 def words(found: Density) -> str:
     """Of how many points, and what is not drawn."""
     left = f" {found.left_out:,} have not both, or have a 0, and are left out." if found.left_out else ""
-    return f"{found.points:,} connections; those in the outermost {OUTER_PCT} % of an axis are in the cells at its edge.{left}"
+    edge = f"those in the outermost {OUTER_PCT} % of an axis are in the cells at its edge"
+    return f"{found.points:,} connections; {edge}.{left}"

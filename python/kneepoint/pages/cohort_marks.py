@@ -10,8 +10,6 @@ from .cohorts import SEVERAL
 from .theme import Layout
 
 if TYPE_CHECKING:
-    import altair as alt
-
     from .cohorts import Cohorts
 
 
@@ -42,7 +40,9 @@ def intervals(found: Cohorts, rows: Sequence[dict[str, Any]], title: str, layout
     ).properties(width=layout.width, height=alt.Step(26))
     header = alt.Header(labelOrient="top", labelAnchor="start", labelFontWeight=600, labelPadding=4)
     order = list(dict.fromkeys(row["what"] for row in rows))
-    return layers.facet(row=alt.Row("what:N", title=None, sort=order, header=header), data=marks.values(rows), spacing=8)
+    return layers.facet(
+        row=alt.Row("what:N", title=None, sort=order, header=header), data=marks.values(rows), spacing=8
+    )
 
 
 def over_wall_time(found: Cohorts, rows: Sequence[dict[str, Any]], title: str, layout: Layout) -> Any:

@@ -55,12 +55,13 @@ def shown(found: Cohorts, quantities: Sequence[Quantity]) -> list[Quantity]:
 def steps(found: Cohorts, quantity: Quantity) -> dict[str, tuple[NDArray[Any], NDArray[Any]]]:
     """By cohort: values, and the share of its connections up to each. Exact at these values, which are ends of bins."""
     curves = {}
-    for cohort, tally in found.tallies[quantity.name].items():
-        if tally.rows:
-            index, weight = tally.distribution
-            low, high = tally.bins.edges(index)
-            reached = np.cumsum(weight) / weight.sum()
-            curves[cohort] = np.r_[low[0], high], np.r_[0.0, reached]
+    for cohort, tally in found.tallies_of(quantity).items():
+        index, place = np.unique(tally.bin, return_inverse=True)
+        reached = np.r_[0.0, np.cumsum(np.bincount(place, tally.count))]
+        # Between two bins with values is a flat part.
+        edges = np.ravel(np.stack(tally.bins.edges(index), axis=1)) * quantity.scale
+        shares = np.ravel(np.stack([reached[:-1], reached[1:]], axis=1)) / reached[-1]
+        curves[cohort] = np.maximum.accumulate(edges), shares
     return curves
 
 
@@ -100,7 +101,7 @@ def curves(found: Cohorts, quantity: Quantity, axis: Axis, layout: Layout) -> An
 
     value = "exp(datum.log_v)" if axis.is_logarithmic else "datum.v"
     base = alt.Chart(alt.NamedData(name=set_name(quantity, axis))).transform_calculate(value=value)
-    return base.mark_line(strokeWidth=1.8, clip=True).encode(
+    line = base.mark_line(strokeWidth=1.8, clip=True).encode(
         x=alt.X("value:Q", title=axis.title(quantity), scale=axis.scale(), axis=alt.Axis(tickCount=5)),
         y=alt.Y("pct:Q", title="Connections (%)", scale=alt.Scale(domain=[0, 100]), axis=alt.Axis(tickCount=4)),
         color=marks.colour(found, layout, "cohort"),
@@ -111,6 +112,8 @@ def curves(found: Cohorts, quantity: Quantity, axis: Axis, layout: Layout) -> An
             alt.Tooltip("pct:Q", title="connections up to it (%)", format=".3~g"),
         ],
     )
+    # Of a drawing without layers Vega gives its lines the class that a page finds whole drawings by.
+    return alt.layer(line)
 
 
 def set_name(quantity: Quantity, axis: Axis) -> str:
@@ -129,7 +132,11 @@ def curve_blocks(found: Cohorts, quantity: Quantity, axis: Axis) -> list[Block]:
         if axis.is_logarithmic:
             values, shares = np.log(values[values > 0]), shares[values > 0]
         if len(values):
-            length = np.cumsum(np.hypot(np.diff(values, prepend=values[0]) / max(np.ptp(values), 1e-12), np.diff(shares, prepend=shares[0])))
+            length = np.cumsum(
+                np.hypot(
+                    np.diff(values, prepend=values[0]) / max(np.ptp(values), 1e-12), np.diff(shares, prepend=shares[0])
+                )
+            )
             picks = np.unique(np.searchsorted(length, np.linspace(0, length[-1], POINTS_AT_MOST)))
             name = "log_v" if axis.is_logarithmic else "v"
             made.append(Block({"cohort": cohort}, {name: values[picks], "pct": 100 * shares[picks]}))

@@ -46,10 +46,8 @@ def spec(
         raise UsageError(
             f'figure: "{figure.name}" is of runs, and {run.dataset.path} is a {run.dataset.kind}; expected {named}.'
         )
-    if not figure.applies(run):
-        what = f"this {run.dataset.kind}" if isinstance(run, Observed) else KINDS[type(run)]
-        raise UsageError(f'figure: "{figure.name}" does not apply to {what}: {figure.title} needs data it has not.')
-    # Altair would check every value against its schema, which takes most of a report's time; vl-convert refuses a wrong one.
+    check_applies(run, figure)
+    # Altair would check every value against its schema, which takes most of a report's time.
     with debug_mode(False), warnings.catch_warnings():
         # Panels share one time axis on purpose.
         warnings.filterwarnings("ignore", message="Automatically deduplicated selection parameter")
@@ -66,12 +64,19 @@ def spec(
             more = f", and {last - 11} more" if last > 11 else ""
             raise UsageError(f"condition: got {condition}; expected 0 to {last}: {named}{more}.")
         sets = figure.data(run, run.conditions[condition])
-        if figure.name == "timeseries" and run.series.as_bands:
+        if isinstance(run, ReportRun) and figure.name == "timeseries" and run.series.as_bands:
             # Single flows are for the page's reader to call up; paper shows the bands.
             sets = {name: blocks for name, blocks in sets.items() if name.startswith("bands_") or name == "lines_queue"}
         rows = {name: [row for block in blocks for row in block.rows()] for name, blocks in sets.items()}
         found["datasets"] = {**empty_sets(found), **found.get("datasets", {}), **rows}
     return found
+
+
+def check_applies(run: ReportRun | Observed | Cohorts, figure: Any) -> None:
+    """Raises UsageError: the figure has nothing to show of it."""
+    if not figure.applies(run):
+        what = f"this {run.dataset.kind}" if isinstance(run, Observed) else KINDS[type(run)]
+        raise UsageError(f'figure: "{figure.name}" does not apply to {what}: {figure.title} needs data it has not.')
 
 
 def empty_sets(found: Any) -> dict[str, list[Any]]:

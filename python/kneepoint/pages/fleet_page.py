@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from kneepoint import human
+from kneepoint.fleet.cohorts.verdicts import interval_of
+from kneepoint.fleet.cohorts.verdicts import shown as shown_value
 
 from . import export, html, palette, theme
 from .cohorts import Cohorts
-from .encode import packed
+from .encode import Block, packed
 from .figures import fleet
+from .figures.fleet import forest
+
+if TYPE_CHECKING:
+    from kneepoint.fleet.cohorts import Verdict
+
+SAID = ("better", "worse", "higher", "lower")
+"""Verdicts that show a difference, in the order in which the head of the page has them."""
 
 
 def write(found: Cohorts, out: Path) -> Path:
@@ -20,24 +32,77 @@ def write(found: Cohorts, out: Path) -> Path:
 def render(found: Cohorts) -> str:
     """The page."""
     shown = fleet.of(found)
-    total = sum(found.counts.values())
     return html.page(
         "fleet.html.j2",
         _payload(found, shown),
         found=found,
-        total=total,
-        rows=[
-            {"cohort": cohort, "colour": _colour(found, cohort), "n": n, "pct": 100 * n / total, **_sizes(found, cohort)}
-            for cohort, n in found.counts.items()
-        ],
+        answer=answer(found),
+        total=sum(found.counts.values()),
         figures=shown,
         captions={figure.name: _caption(found, figure) for figure in shown},
+        **_tables(found),
     )
+
+
+def answer(found: Cohorts) -> list[str]:
+    """A sentence per cohort: in what it differs from the baseline."""
+    said = []
+    for cohort in dict.fromkeys(one.cohort for one in found.verdicts):
+        own = [one for one in found.verdicts if one.cohort == cohort]
+        parts = []
+        for word in SAID:
+            alike = [f"{forest.label(one)} {_times(one)}".rstrip() for one in own if one.word == word]
+            parts += [f"{word}: {', '.join(alike)}"] if alike else []
+        shown = "; ".join(parts) or "no difference is shown"
+        adoption = human.quantity("share", own[0].adoption)
+        said.append(f"{cohort} against {own[0].baseline}, at {adoption} adoption: {shown}")
+    return said
+
+
+def _times(one: Verdict) -> str:
+    return f"{human.digits(one.ratio.value)}×" if one.is_relative else ""
+
+
+def notebook(found: Cohorts) -> str:
+    """Verdicts and cohorts as a notebook shows them."""
+    return html.part("fleet_notebook.html.j2", found=found, **_tables(found))
+
+
+def _tables(found: Cohorts) -> dict[str, list[dict[str, Any]]]:
+    total = sum(found.counts.values()) or 1
+    return {
+        "verdicts": [_verdict(one) for one in found.verdicts],
+        "rows": [
+            {
+                "cohort": cohort,
+                "colour": palette.colour(found.slots[cohort]),
+                "n": found.counts[cohort],
+                "pct": 100 * found.counts[cohort] / total,
+                "clusters": found.clusters(cohort),
+            }
+            for cohort in found.names
+        ],
+    }
+
+
+def _verdict(one: Verdict) -> dict[str, str]:
+    """A row of the table, as the command prints it."""
+    kind = one.metric.kind
+    apart = interval_of("", one.ratio) + " ×" if one.is_relative else interval_of(kind, one.difference)
+    return {
+        "cohort": one.cohort,
+        "metric": forest.label(one),
+        "word": one.word,
+        "value": shown_value(kind, one.value.value),
+        "base": shown_value(kind, one.base.value),
+        "apart": "–" if math.isnan(one.difference.low) and not one.is_relative else apart,
+    }
 
 
 def _payload(found: Cohorts, shown: list[Any]) -> dict[str, Any]:
     """What `page.js` draws."""
-    specs, shared, sets = [], {}, {}
+    specs, shared = [], {}
+    sets: dict[str, list[Block]] = {}
     for figure in shown:
         laid_out = {}
         for layout in theme.LAYOUTS:
@@ -58,20 +123,8 @@ def _payload(found: Cohorts, shown: list[Any]) -> dict[str, Any]:
     }
 
 
-def _colour(found: Cohorts, cohort: str) -> str:
-    """Of a cohort that figures show; else none."""
-    return palette.colour(found.slots[cohort]) if cohort in found.slots else "transparent"
-
-
-def _sizes(found: Cohorts, cohort: str) -> dict[str, Any]:
-    """Clusters of a cohort, as its first tally has them; None where no figure shows it."""
-    tallies = [of[cohort] for of in found.tallies.values() if cohort in of]
-    return {"clusters": max((one.clusters for one in tallies), default=None)}
-
-
 def _caption(found: Cohorts, figure: Any) -> str:
     words = [str(figure.summary)]
     if hasattr(figure, "words"):
         words.append(figure.words(found))
-    words.append(found.left_out)
     return " ".join(filter(None, words))

@@ -40,6 +40,11 @@ def still_page(template: str, **values: Any) -> str:
     return _page(template, {}, [], values)
 
 
+def part(template: str, **values: Any) -> str:
+    """A template of `assets` that is no whole page, for a notebook."""
+    return _templates().get_template(template).render(**values)
+
+
 def _page(template: str, data: Mapping[str, Any], scripts: Sequence[str], values: Mapping[str, Any]) -> str:
     policy = [
         "default-src 'none'",

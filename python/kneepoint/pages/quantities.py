@@ -29,9 +29,3 @@ INFLIGHT = Quantity("inflight", "In flight", "inflight_pkts", 1.0, "packets")
 RWND_LIMITED = Quantity("rwnd_limited", "Time limited by the receive window", "rwnd_limited_pct", 1.0, "%")
 REORDERING = Quantity("reordering", "Reordering events", "reord_seen", 1.0, "events")
 NGINX = Quantity("nginx", "Throughput of requests", "app_throughput_bits_per_sec", 1e-6, "Mbit/s")
-QUANTITIES = (THROUGHPUT, RETRANSMITTED, SRTT, MIN_RTT, QUEUE_DELAY, INFLIGHT, RWND_LIMITED, REORDERING, NGINX)
-
-
-def literal(text: str) -> str:
-    """As SQL has it."""
-    return "'" + text.replace("'", "''") + "'"

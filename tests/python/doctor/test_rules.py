@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from made import snapshot
 from rule_cases import CASES
 
+from kneepoint.doctor.changes import change_of
 from kneepoint.doctor.finding import SEVERITIES
 from kneepoint.doctor.rules import GROUPS, RULES, Rule
 from kneepoint.doctor.snapshot import Snapshot
@@ -33,6 +35,16 @@ def test_a_rule_fires_where_it_should(rule: Rule) -> None:
     for finding in findings:
         assert finding.rule == rule.name and finding.severity in SEVERITIES
         assert finding.subject and finding.why and finding.evidence and finding.source
+
+
+@every_rule
+def test_a_finding_says_what_to_do_in_commands_or_in_words(rule: Rule) -> None:
+    for finding in rule.check(snapshot(CASES[rule.name].fires)):
+        assert finding.changes or finding.advice
+        assert finding.confirm and finding.gain
+        for change in finding.changes:
+            assert change_of(change.json()) == change
+            assert change.commands() and all(word for command in change.commands() for word in command)
 
 
 @every_rule
@@ -60,3 +72,18 @@ def test_a_rule_says_what_it_is(rule: Rule) -> None:
     assert module.RULE is rule
     for word in ("What it sees:", "Why it matters:"):
         assert word in (module.__doc__ or ""), f"{rule.name}: {word}"
+
+
+def test_the_page_compares_with_rules_that_there_are() -> None:
+    """And names each group of others' rules."""
+    page = (Path(__file__).parents[3] / "docs/doctor.md").read_text(encoding="utf-8")
+    rows = [
+        line.split(" | ")
+        for line in page.split("## What others check")[1].split("Not judged")[0].splitlines()
+        if line.startswith("| ")
+    ]
+    ours = {name for row in rows[2:] for name in re.findall(r"`([a-z0-9-]+)`", row[2].split(": ")[0])}
+    assert len(ours) > 20 and ours <= {rule.name for rule in RULES}
+    theirs = " ".join(row[0] for row in rows)
+    assert all(name in theirs for name in ("fasterdata", "tuned", "mlnx_tune", "bpftune"))
+    assert all(re.search(r"`[a-z0-9-]+`|none: .", row[2]) for row in rows[2:])

@@ -115,6 +115,7 @@ def files(tmp_path: Path) -> Path:
 SYSCTLS = """\
 net.ipv4.tcp_rmem = 4096 131072 1
 kernel.hostname = x
+net.ipv4.tcp_fastopen_key = 0123-4567
 net/ipv4/conf/eth0.7/forwarding=1
 """
 WEAKER = """\
@@ -123,7 +124,14 @@ WEAKER = """\
 net.ipv4.conf.*.rp_filter = 1
 """
 PROFILE = "[main]\ninclude=base\n[sysctl]\nnet.ipv4.tcp_rmem=4096 87380 16777216\n"
-BASE = "[main]\ninclude=network-throughput\n[sysctl]\nnet.core.somaxconn=2048\nvm.dirty_ratio=1\n"
+BASE = """\
+[main]
+include=network-throughput
+[sysctl]
+net.core.somaxconn=2048
+net.ipv4.tcp_fastopen_key=0123-4567
+vm.dirty_ratio=1
+"""
 FILES = {
     "proc/sys/kernel/osrelease": "5.14.0-427.el9.x86_64\n",
     "proc/sys/kernel/hostname": "web\x1b[31m7\n",

@@ -71,8 +71,8 @@ class Measured:
             else f"the host model with the costs of {self.profile}, as this kernel cannot do it"
         )
         return (
-            f"{arms.now.label} costs {_percent(self.ratio.mean)} %{interval} CPU per {arms.per} against {arms.other.label}, at "
-            f"{arms.work} ({where})."
+            f"{arms.now.label} costs {_percent(self.ratio.mean)} %{interval} CPU per {arms.per} against "
+            f"{arms.other.label}, at {arms.work} ({where})."
         )
 
     def json(self) -> dict[str, Any]:

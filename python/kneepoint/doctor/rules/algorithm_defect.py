@@ -23,6 +23,8 @@ class Defect:
     told: str
     commit: str
     only_with_fq: bool = False
+    taken_over: tuple[tuple[int, int], ...] = ()
+    """Older long-term releases that have the fix since."""
 
 
 DEFECTS = (
@@ -30,13 +32,14 @@ DEFECTS = (
         "cubic",
         (4, 0),
         "CUBIC grows its window by ACKs instead of by segments, so that GRO and offloads of the far end slow it down",
-        "9cd981dcf174",
+        "e73ebb0881ea",
     ),
     Defect(
         "bbr",
         (5, 1),
         "BBR does not allow for ACKs that come in bunches, as behind Wi-Fi, and starves there",
         "78dc70ebaa38",
+        taken_over=((4, 19),),
     ),
     Defect(
         "cubic",
@@ -71,7 +74,10 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             gain="What the commit's message measured.",
         )
         for defect in DEFECTS
-        if defect.algorithm in used and version < defect.fixed and (has_fq or not defect.only_with_fq)
+        if defect.algorithm in used
+        and version < defect.fixed
+        and version not in defect.taken_over
+        and (has_fq or not defect.only_with_fq)
     ]
 
 
@@ -79,8 +85,8 @@ RULE = Rule(
     name="algorithm-defect",
     group="algorithm",
     summary="this kernel's version of an algorithm in use has a known defect",
-    source="Linux 9cd981dcf174 (4.0, CUBIC and stretch ACKs), 78dc70ebaa38 (5.1, BBR and aggregation), ede656e84658 "
-    "(5.6, HyStart and pacing)",
+    source="Linux e73ebb0881ea and after (4.0, CUBIC and stretch ACKs), 78dc70ebaa38 (5.1, BBR and aggregation), "
+    "ede656e84658 (5.6, HyStart and pacing)",
     manual=__doc__,
     check=_check,
     needs=("host", "sysctls"),

@@ -43,6 +43,9 @@ def _check(snapshot: Snapshot) -> list[Finding]:
                 },
                 confirm=[f"tc -s qdisc show dev {name}", "ss -tin state established"],
                 changes=[Qdisc(name, "fq", leaves=facts.leaf_count(interface), netns=snapshot.netns)],
+                advice="Look at the host first: it may have fq where these packets leave it, unseen from here."
+                if interface["kind"] in facts.SMALL_CONTAINER
+                else "",
                 gain=gain,
             )
         )

@@ -22,7 +22,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             f"{row['interface']} deals packets out to its links in turn (balance-rr).",
             {
                 "bond_mode": row["bond_mode"],
-                "members": sum(1 for one in snapshot.rows("interfaces") if one["master"] == row["interface"]),
+                "members": len(facts.members(snapshot).get(row["interface"], [])),
                 "reordering_seen": facts.counted(snapshot, "TcpExt.TCPSACKReorder", "TcpExt.TCPTSReorder"),
             },
             confirm=[f"cat /proc/net/bonding/{row['interface']}", "nstat -az TcpExtTCPSACKReorder"],

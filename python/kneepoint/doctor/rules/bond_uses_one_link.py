@@ -6,6 +6,7 @@ Why it matters: all that goes to other networks goes to one neighbour, the route
 
 from __future__ import annotations
 
+from kneepoint.doctor import facts
 from kneepoint.doctor.finding import Finding
 from kneepoint.doctor.snapshot import Snapshot
 
@@ -14,8 +15,9 @@ from .rule import Rule
 
 def _check(snapshot: Snapshot) -> list[Finding]:
     findings = []
+    by_master = facts.members(snapshot)
     for row in snapshot.rows("interfaces"):
-        members = [one for one in snapshot.rows("interfaces") if one["master"] == row["interface"]]
+        members = by_master.get(row["interface"], [])
         if (
             row["bond_mode"] not in ("802.3ad", "balance-xor")
             or row["bond_xmit_hash_policy"] != "layer2"

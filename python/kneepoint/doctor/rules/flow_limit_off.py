@@ -14,6 +14,8 @@ from kneepoint.doctor.snapshot import Snapshot
 from .rule import Rule
 
 SHARE = 1e-5
+MOST_CPUS = 8_192
+"""The most that a kernel can be built for (CONFIG_NR_CPUS of x86)."""
 
 
 def _check(snapshot: Snapshot) -> list[Finding]:
@@ -22,7 +24,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
     processed = sum(row["processed"] or 0 for row in rows)
     mask = snapshot.sysctl("net.core.flow_limit_cpu_bitmap")
     handed_on = sum(row["received_rps"] or 0 for row in rows)
-    cpus = [row["cpu"] for row in rows if row["cpu"] is not None and row["dropped"]]
+    cpus = [row["cpu"] for row in rows if row["dropped"] and row["cpu"] is not None and 0 <= row["cpu"] < MOST_CPUS]
     if mask is None or mask.strip("0,") or not cpus or dropped < SHARE * processed or not handed_on:
         return []
     wanted = sum(1 << cpu for cpu in cpus)

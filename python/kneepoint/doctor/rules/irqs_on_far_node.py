@@ -21,7 +21,7 @@ LEAST_COUNT = 1_000_000
 def _check(snapshot: Snapshot) -> list[Finding]:
     if (snapshot.host["numa_nodes"] or 1) < 2:
         return []
-    nodes = {str(row["cpu"]): row["numa_node"] for row in snapshot.rows("cpus")}
+    nodes = {str(row["cpu"]): row["numa_node"] for row in snapshot.rows("cpus") if row["cpu"] is not None}
     findings = []
     for interface in facts.devices(snapshot):
         node = interface["numa_node"]

@@ -17,6 +17,7 @@ from .rule import Rule
 
 LOSS_BASED = {"cubic", "reno", "bic", "htcp", "highspeed", "scalable", "hybla"}
 LOSSY = 1 / 64
+"""bpftune goes over to BBR above 1 %; a little more, since BBR takes room from others in small buffers."""
 LEAST_SEGMENTS = 10_000
 FAR = {"10-50ms", "above-50ms"}
 
@@ -68,7 +69,7 @@ RULE = Rule(
     name="loss-based-on-lossy-path",
     group="algorithm",
     summary="a loss-based algorithm sends to far ends over paths that lose packets",
-    source="github.com/oracle/bpftune, docs/bpftune-tcp-cong.rst (BBR above 1/64 retransmitted); README.md, demo",
+    source="github.com/oracle/bpftune, docs/bpftune-tcp-cong.rst (BBR above 1 % retransmitted); README.md, demo",
     manual=__doc__,
     check=_check,
     needs=("sockets", "sysctls", "host"),

@@ -20,7 +20,7 @@ LEAST = 100
 def _check(snapshot: Snapshot) -> list[Finding]:
     if facts.number(snapshot, "net.ipv4.tcp_no_metrics_save") != 0:
         return []
-    # Since Linux 4.20 ssthresh, the one that hurts, is not kept by default.
+    # Since 65e6d90168f3 (Linux 5.6) ssthresh, which hurts most, is not kept by default.
     if facts.number(snapshot, "net.ipv4.tcp_no_ssthresh_metrics_save") == 1:
         return []
     public = sum(row["connections"] or 0 for row in snapshot.rows("sockets") if row["remote"] == "public")

@@ -7,6 +7,7 @@ Why it matters: within one network nobody reports that a packet is too big. Smal
 
 from __future__ import annotations
 
+from kneepoint.doctor import facts
 from kneepoint.doctor.finding import Finding
 from kneepoint.doctor.snapshot import Snapshot
 
@@ -15,13 +16,10 @@ from .rule import Rule
 
 def _check(snapshot: Snapshot) -> list[Finding]:
     by_name = {row["interface"]: row for row in snapshot.rows("interfaces")}
+    by_master = facts.members(snapshot)
     findings = []
     for name, row in by_name.items():
-        members = [
-            one
-            for one in by_name.values()
-            if one["master"] == name and one["mtu_bytes"] and one["operstate"] in ("up", "unknown")
-        ]
+        members = [one for one in by_master.get(name, []) if one["mtu_bytes"] and one["operstate"] in facts.UP]
         sizes = {one["mtu_bytes"] for one in members}
         if row["kind"] in ("bridge", "bond", "team") and len(sizes) > 1:
             findings.append(

@@ -33,7 +33,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
     changes: list[Change] = [Sysctl("net.ipv4.tcp_mtu_probing", "1", netns=snapshot.netns)]
     return [
         RULE.found(
-            "warning",
+            "warning" if facts.counted(snapshot, "TcpExt.TCPMTUPFail") else "advice",
             large[0]["interface"],
             f"The default route leads through {large[0]['interface']} with {large[0]['mtu_bytes']} bytes, and "
             "tcp_mtu_probing is off.",

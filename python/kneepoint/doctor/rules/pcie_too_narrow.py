@@ -29,7 +29,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             continue
         speed, width, most, widest = values
         carries = speed * 1e9 * width * ENCODED.get(speed, 128 / 130) * PAYLOAD
-        if (speed >= most and width >= widest) or carries >= link:
+        if carries <= 0 or (speed >= most and width >= widest) or carries >= link:
             continue
         findings.append(
             RULE.found(

@@ -24,7 +24,7 @@ MOST_BITS_PER_SEC = 10_000_000_000
 def _check(snapshot: Snapshot) -> list[Finding]:
     rmem = facts.vector(snapshot, "net.ipv4.tcp_rmem")
     speeds = [row["speed_bits_per_sec"] for row in facts.devices(snapshot) if row["speed_bits_per_sec"]]
-    if rmem is None or len(rmem) != 3 or not speeds:
+    if rmem is None or len(rmem) != 3 or min(rmem) <= 0 or not speeds:
         return []
     speed = min(max(speeds), MOST_BITS_PER_SEC)
     far = [

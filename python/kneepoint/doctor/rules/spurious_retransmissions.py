@@ -22,7 +22,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
     again = facts.counted(snapshot, "Tcp.RetransSegs")
     sent = facts.counted(snapshot, "Tcp.OutSegs")
     twice = facts.counted(snapshot, "TcpExt.TCPDSACKRecv")
-    if again < LEAST or again < NOTABLE * sent or twice < SHARE * again:
+    if not sent or again < LEAST or again < NOTABLE * sent or twice < SHARE * again:
         return []
     return [
         RULE.found(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .comparison import Comparison, compare
+from .comparison import Comparison, compare, comparing
 from .verdicts import Verdict
 
-__all__ = ["Comparison", "Verdict", "compare"]
+__all__ = ["Comparison", "Verdict", "compare", "comparing"]

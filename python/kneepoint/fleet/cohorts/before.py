@@ -31,8 +31,7 @@ class Adjusted:
     def told(self) -> str:
         return (
             f"{self.metric.label} (mean): {interval_of(self.metric.kind, self.difference)} more, with the period "
-            "before "
-            f"taken out ({100 * self.known:.0f} % of the clusters were there then)"
+            f"before taken out ({100 * self.known:.0f} % of the clusters were there then)"
         )
 
     def as_json(self) -> dict[str, Any]:

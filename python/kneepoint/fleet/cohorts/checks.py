@@ -40,10 +40,10 @@ def refusals(observed: Observed) -> Iterator[str]:
     yield from _clocks(observed)
     yield from _log_disagrees(observed)
     rows = observed.ask(
-        "select cohort, count(*), count(*) filter (where triggered) from observed where kept group by 1"
+        "select cohort, count(*), count(*) filter (where triggered is not false) from observed where kept group by 1"
     )
-    for cohort, count, triggered in rows:
-        if cohort in cohorts and not triggered:
+    for cohort, count, affected in rows:
+        if cohort in cohorts and not affected:
             yield (
                 f"all {count:,} connections of {cohort} are limited by the application or never left their initial "
                 "window: no algorithm could show in them"
@@ -127,8 +127,7 @@ def _log_disagrees(observed: Observed) -> Iterator[str]:
         if wrong > WRONG_AT_MOST * max(known, 1):
             yield (
                 f"the assignment log disagrees with the data: {wrong:,} of {known:,} connections have another "
-                "algorithm "
-                "than that of their arm"
+                "algorithm than that of their arm"
             )
     [(known, late)] = observed.ask(
         "select count(*), count(*) filter (where log.t_unix_ns > observed.end_unix_ns + 1000000000) from observed "
@@ -161,20 +160,23 @@ def warnings(observed: Observed, tallies: dict[str, dict[str, Tally]], adoption:
 
 def _mismatch(observed: Observed) -> Iterator[str]:
     """Shares of arms observed and intended, of each design; units that were drawn are counted."""
+    # The steps of a ramp have shares of their own, which no column tells apart.
     rows = observed.ask("""
-        select design, arm, any_value(allocation_pct), count(*), count(distinct remote_prefix), count(distinct period)
-        from observed where arm is not null and allocation_pct is not null group by design, arm order by design, arm
+        select design, link, arm, any_value(allocation_pct), count(*), count(distinct remote_prefix),
+               count(distinct period)
+        from observed where arm is not null and allocation_pct is not null and design <> 'ramp'
+        group by design, link, arm order by design, link, arm
     """)
-    for design in dict.fromkeys(row[0] for row in rows):
-        own = [row for row in rows if row[0] == design]
-        unit = {"ab": 3, "switchback": 5}.get(design, 4)
-        observed_counts = {row[1]: int(row[unit]) for row in own}
-        intended = {row[1]: float(row[2]) for row in own if row[2]}
+    for design, link in dict.fromkeys((row[0], row[1]) for row in rows):
+        own = [row[2:] for row in rows if row[:2] == (design, link)]
+        unit = {"cluster": 3, "switchback": 4}.get(design, 2)
+        observed_counts = {row[0]: int(row[unit]) for row in own}
+        intended = {row[0]: float(row[1]) for row in own if row[1]}
         if len(own) < 2 or set(intended) != set(observed_counts) or not sum(observed_counts.values()):
             continue
         found = mismatch(observed_counts, intended)
         if found.suspicious:
-            what = {3: "connections", 4: "prefixes", 5: "periods"}[unit]
+            what = {2: "connections", 3: "prefixes", 4: "periods"}[unit]
             told = ", ".join(
                 f"{arm} {count:,} {what} where {100 * found.intended[arm]:.3g} % were intended"
                 for arm, count in observed_counts.items()
@@ -200,19 +202,16 @@ def _sharing(observed: Observed, adoption: dict[str, float]) -> Iterator[str]:
     [(shared, known)] = rows
     if not known:
         yield (
-            "no client prefix is known, so nothing says whether cohorts share bottlenecks: if they do, this "
-            "compares one "
-            "against the other, not what happens when all use it"
+            "no client prefix is known, so nothing says whether cohorts share bottlenecks: if they do, this compares "
+            "one against the other, not what happens when all use it"
         )
     elif (shared or 0) / known > SHARED_AT_MOST:
         most = max(adoption[name] for name in observed.cohorts[1:])
         yield (
             f"interference: {100 * shared / known:.0f} % of the connections that are not {observed.baseline} are "
-            "behind "
-            "prefixes that another cohort uses in the same hour. Where they share bottlenecks this says who wins "
-            "against "
-            f"the other at {100 * most:.2g} % adoption, not what happens when all use it; even the sign may differ. "
-            "`knee assign --design cluster`, `switchback` or `paired-link` estimate that"
+            "behind prefixes that another cohort uses in the same hour. Where they share bottlenecks this says who "
+            f"wins against the other at {100 * most:.2g} % adoption, not what happens when all use it; even the sign "
+            "may differ. `knee assign --design cluster`, `switchback` or `paired-link` estimate that"
         )
 
 
@@ -257,9 +256,8 @@ def _hours(observed: Observed) -> Iterator[str]:
         # Of few connections shares differ by chance.
         if apart > HOURS_APART and min(observed.counts.kept[cohort], observed.counts.kept[observed.baseline]) >= 1000:
             yield (
-                f"not alike: {100 * apart:.0f} % of the connections of {cohort} are of other hours of the day "
-                "than those "
-                f"of {observed.baseline}; networks are busier at some"
+                f"not alike: {100 * apart:.0f} % of the connections of {cohort} are of other hours of the day than "
+                f"those of {observed.baseline}; networks are busier at some"
             )
 
 

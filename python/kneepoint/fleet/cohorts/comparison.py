@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kneepoint.fleet.connections import opened
+from kneepoint.fleet.connections import Lake, opened
 from kneepoint.fleet.connections.gather import MEMORY
-from kneepoint.fleet.statistics import Interval
+from kneepoint.fleet.statistics import Interval, Tally
 from kneepoint.writing import replacing
 
 from . import before, checks, effects, stratified
@@ -18,7 +19,7 @@ from .asked import Asked, checked
 from .before import Adjusted
 from .effects import MetricEffect
 from .metrics import Metric
-from .observed import Counts, observe
+from .observed import Counts, Observed, observe
 from .stratified import Stratum
 from .verdicts import Verdict, interval_json, judge, spread
 
@@ -36,6 +37,8 @@ class Comparison:
     verdicts: list[Verdict]
     values: dict[str, dict[str, dict[str, Interval]]]
     """By cohort, metric and statistic: mean, P25, P50, P75, P95, P99."""
+    tallies: Mapping[str, Mapping[str, Tally]]
+    """By cohort and metric: what the values were computed from."""
     warnings: list[str]
     notes: list[str]
     strata: list[Stratum] = field(default_factory=list)
@@ -103,8 +106,16 @@ class Comparison:
         return "\n".join(told(self))
 
 
-def compare(
-    *data: Path | str,
+def compare(*data: Path | str | Lake, **options: Any) -> Comparison:
+    """Compares cohorts of the connections in DATA, as `knee fleet compare` does. Options and errors are those of
+    `comparing`."""
+    with comparing(*data, **options) as (_, found):
+        return found
+
+
+@contextmanager
+def comparing(
+    *data: Path | str | Lake,
     by: str = "algorithm",
     baseline: str | None = None,
     where: str = "",
@@ -119,8 +130,8 @@ def compare(
     partial: bool = False,
     memory: str = MEMORY,
     seed: int = 1,
-) -> Comparison:
-    """Compares cohorts of the connections in DATA, as `knee fleet compare` does.
+) -> Iterator[tuple[Observed, Comparison]]:
+    """The same while the tables that were compared are there to be asked, which figures are drawn of.
 
     Raises UsageError (an option; there are not two cohorts), RunFolderError (DATA cannot be read or contradicts itself,
     unless `partial`).
@@ -140,11 +151,11 @@ def compare(
         seed=seed,
     )
     with opened(data, tags=tags, partial=partial, memory=memory) as fleet, fleet.telling():
-        return _compared(fleet, asked)
+        observed = observe(fleet, asked)
+        yield observed, _compared(observed, asked)
 
 
-def _compared(fleet: Any, asked: Asked) -> Comparison:
-    observed = observe(fleet, asked)
+def _compared(observed: Observed, asked: Asked) -> Comparison:
     checks.check_data(observed, partial=asked.partial)
     adoption = {cohort: observed.counts.adoption(cohort) for cohort in observed.cohorts}
     tallies = {cohort: observed.tallies(cohort, observed.metrics) for cohort in observed.cohorts}
@@ -161,7 +172,7 @@ def _compared(fleet: Any, asked: Asked) -> Comparison:
         cohort: {name: spread(one, seed=asked.seed) for name, one in own.items() if one.rows}
         for cohort, own in tallies.items()
     }
-    notes = fleet.notes
+    notes = observed.fleet.notes
     return Comparison(
         asked,
         observed.counts,
@@ -170,6 +181,7 @@ def _compared(fleet: Any, asked: Asked) -> Comparison:
         observed.metrics,
         verdicts,
         values,
+        tallies,
         warnings,
         notes,
         listed,

@@ -116,7 +116,7 @@ def observe(fleet: Fleet, asked: Asked) -> Observed:
     is_kept = " and ".join(
         [
             f"coalesce(bytes_acked, 0) >= {asked.min_bytes}" if asked.min_bytes else "true",
-            "triggered" if asked.triggered else "true",
+            "coalesce(triggered, false)" if asked.triggered else "true",
         ]
     )
     columns = [
@@ -144,10 +144,11 @@ def observe(fleet: Fleet, asked: Asked) -> Observed:
 
 
 def _counts(fleet: Fleet, asked: Asked) -> Counts:
+    idle = "triggered is not true" if asked.triggered else "triggered is false"
     small = f"coalesce(bytes_acked, 0) < {asked.min_bytes}" if asked.min_bytes else "false"
     rows = fleet.database.execute(
         f"select cohort, count(*), count(*) filter (where kept), count(*) filter (where {small}), "
-        f"count(*) filter (where not ({small}) and not triggered), coalesce(sum(bytes_acked), 0) "
+        f"count(*) filter (where not ({small}) and {idle}), coalesce(sum(bytes_acked), 0) "
         "from observed group by cohort order by count(*) desc, cohort"
     ).fetchall()
     told = [row for row in rows if row[0] is not None]
@@ -171,9 +172,8 @@ def _cohorts(fleet: Fleet, asked: Asked, counts: Counts) -> tuple[str, ...]:
     if len(counts.of_cohorts) == 1:
         [only] = counts.of_cohorts
         raise UsageError(
-            f"by: all {counts.total:,} connections have {asked.by} {only}, so that there is nothing to compare it "
-            "with; "
-            "expected two cohorts. Give DATA of another one, or another --by."
+            f"by: all {counts.of_cohorts[only]:,} connections have {asked.by} {only}, so that there is nothing to "
+            "compare it with; expected two cohorts. Give DATA of another one, or another --by."
         )
     if asked.baseline is not None and asked.baseline not in counts.of_cohorts:
         raise UsageError(
@@ -236,9 +236,8 @@ def _attribute_hosts(fleet: Fleet, cohorts: Sequence[str]) -> None:
     if shared:
         fleet.notes.append(
             human.agreeing(
-                f"{human.counted(shared, 'host')} have connections of several cohorts: their CPU and RetransSegs "
-                "belong to "
-                "none of them alone, and are left out."
+                f"{shared:,} hosts have connections of several cohorts: their CPU and RetransSegs belong to none of "
+                "them alone, and are left out."
             )
         )
 

@@ -26,7 +26,9 @@ def told(found: Comparison) -> Iterator[str]:
     for cohort in found.cohorts[1:]:
         yield ""
         yield f"{cohort} against {found.baseline}, at {_share(found.counts.adoption(cohort))} adoption of {cohort}:"
-        yield from _verdicts([one for one in found.verdicts if one.cohort == cohort and _is_seen(found, one.metric)])
+        own = [one for one in found.verdicts if one.cohort == cohort and _is_seen(found, one.metric)]
+        yield from _verdicts(own)
+        yield from _wrapped(f"  {_p_values(own)}", indent="  ")
         yield from _further(found, cohort)
     yield ""
     yield from _values(found)
@@ -70,6 +72,18 @@ def _verdicts(listed: list[Verdict]) -> Iterator[str]:
         rows.append([f"{_name(one.metric)} {unit}".rstrip(), one.word, *values, apart, least])
     for line in aligned(rows, left=[True, True, False, False, False, False]):
         yield f"  {line}"
+
+
+def _p_values(listed: list[Verdict]) -> str:
+    """Of every metric, alone and corrected."""
+    told = [
+        f"{one.metric.label} {_p(one.p_value)}, {_p(one.p_adjusted)}" for one in listed if one.p_value == one.p_value
+    ]
+    return f"p alone, and among all comparisons: {'; '.join(told)}."
+
+
+def _p(value: float) -> str:
+    return "<.001" if value < 0.001 else f"{value:.3f}".lstrip("0") if value < 1 else "1"
 
 
 def _difference(one: Verdict) -> str:
@@ -157,9 +171,8 @@ _SHOWN = ("better", "worse", "higher", "lower")
 def _how(found: Comparison) -> str:
     return (
         f"Unit of inference: {found.clusters}. Intervals are 95 %, of a bootstrap over clusters; verdicts are "
-        "corrected "
-        f"for {human.counted(len(found.verdicts), 'comparison')} (Benjamini-Hochberg, 5 %). least: the smallest "
-        "difference that such data would show four times of five. ±: half of an interval's width."
+        f"corrected for {human.counted(len(found.verdicts), 'comparison')} (Benjamini-Hochberg, 5 %). least: the "
+        "smallest difference that such data would show four times of five. ±: half of an interval's width."
     )
 
 

@@ -9,5 +9,6 @@ from __future__ import annotations
 
 from .columns import ASSIGNMENTS, COLUMNS, HOSTS, Column
 from .gather import Fleet, opened, read, write
+from .lake import Lake
 
-__all__ = ["ASSIGNMENTS", "COLUMNS", "HOSTS", "Column", "Fleet", "opened", "read", "write"]
+__all__ = ["ASSIGNMENTS", "COLUMNS", "HOSTS", "Column", "Fleet", "Lake", "opened", "read", "write"]

@@ -7,9 +7,9 @@ it, and where they tell no host, the folder does.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kneepoint import human
 from kneepoint.errors import RunFolderError
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 CLOCK_STEP_NS = 1_000_000_000
 """By how much a host's wall clock may move against its monotonic one before that is said."""
+
+
+DUMP_NS = 10_000_000_000
+"""A dump takes less than that."""
 
 
 @dataclass(frozen=True)
@@ -51,46 +55,69 @@ BOOTS = (
 """Columns of the table `boots`."""
 
 
-def expression(folder: Folder, held: Sequence[str]) -> str:
+Ask = Callable[[str], Sequence[Sequence[Any]]]
+"""Rows of a query."""
+
+
+class Place(Protocol):
+    """Where rows of `sockets` are from: a folder, or a lake."""
+
+    @property
+    def name(self) -> str:
+        """What stands for the host where no table names it."""
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """Words about all of them."""
+
+    @property
+    def doubts(self) -> list[str]:
+        """What the rows say against themselves."""
+
+
+def expression(place: Place, held: Sequence[str]) -> str:
     """The boot of a row of `sockets`."""
     told = [name for name in ("boot_id", "host") if name in held]
-    return f"coalesce({', '.join([*told, text(folder.name)])})"
+    return f"coalesce({', '.join([*told, text(place.name)])})"
 
 
-def of_sockets(
-    database: duckdb.DuckDBPyConnection, folder: Folder, relation: str, held: Sequence[str], settings: str | None
-) -> list[Boot]:
+def of_sockets(ask: Ask, place: Place, relation: str, held: Sequence[str], settings: str | None) -> list[Boot]:
     """Those of a recording or an import."""
     mono = "t_mono_ns" in held
     time = "coalesce(t_mono_ns, t_unix_ns)" if mono else "t_unix_ns"
     shift = "max(t_unix_ns - t_mono_ns) - min(t_unix_ns - t_mono_ns)" if mono else "0"
-    words = {name: name if name in held else "null" for name in ("netns", "boot_id", "host", "sample")}
-    rows = database.execute(
-        f"select {expression(folder, held)}, {words['netns']}, any_value({words['boot_id']}), "
-        f"any_value({words['host']}), min({time}), min(t_unix_ns), max(t_unix_ns), count(*), {shift}, "
-        f"max({words['sample']}), count(cookie) from {relation} group by 1, 2"
-    ).fetchall()
-    told = _settings(database, settings)
+    words = {name: name if name in held else "cast(null as varchar)" for name in ("netns", "boot_id", "host")}
+    boot = expression(place, held)
+    rows = ask(
+        f"select {boot} as boot, {words['netns']} as netns, any_value({words['boot_id']}) as boot_id, "
+        f"any_value({words['host']}) as host, min({time}) as first, min(t_unix_ns) as begin_ns, "
+        f"max(t_unix_ns) as end_ns, count(*) as n, {shift} as moved, count(cookie) as cookies "
+        f"from {relation} group by 1, 2"
+    )
+    dumps: dict[tuple[str, str | None], int] = {}
+    if "sample" in held:
+        dumped = f"select {boot} as boot, {words['netns']} as netns, {time} as t_ns from {relation} where sample = 0"
+        dumps = {
+            (boot, netns): last
+            for boot, netns, last in ask(
+                "select boot, netns, max(t_ns) as last from (select *, min(t_ns) over (partition by boot, netns) as "
+                f"first from ({dumped}) as dumped) as dumps where t_ns <= first + {DUMP_NS} group by boot, netns"
+            )
+        }
+    told = _settings(ask, settings)
     found = []
-    for boot, netns, boot_id, host, first, begin, end, count, moved, sample, cookies in rows:
+    for boot, netns, boot_id, host, first, begin, end, count, moved, cookies in rows:
         host_id, kernel = told.get(boot_id, (None, None))
-        if first is not None and sample is not None:
-            same = f"{expression(folder, held)} = {text(boot)} and {words['netns']} is not distinct from "
-            same += text(netns) if netns is not None else "null"
-            [(first,)] = database.execute(
-                f"select coalesce(max({time}), {first}) from {relation} where {same} and sample = 0 "
-                f"and {time} <= {first} + 10000000000"
-            ).fetchall()
         found.append(
             Boot(
                 boot=boot,
                 netns=netns,
                 boot_id=boot_id or boot,
-                host_id=host_id or host or folder.name,
+                host_id=host_id or host or place.name,
                 host=host,
                 kernel=kernel,
-                tags=tagged(folder.tags),
-                first_dump_ns=first if first is not None else -1,
+                tags=tagged(place.tags),
+                first_dump_ns=dumps.get((boot, netns), -1 if first is None else int(first)),
                 begin_unix_ns=begin,
                 end_unix_ns=end,
                 rows=count,
@@ -98,21 +125,19 @@ def of_sockets(
             )
         )
         if moved is not None and moved > CLOCK_STEP_NS:
-            folder.doubts.append(
-                f"{folder.path}: the wall clock of {host or boot} was moved by {human.duration(moved)} while it was "
+            place.doubts.append(
+                f"{place.name}: the wall clock of {host or boot} was moved by {human.duration(moved)} while it was "
                 "recorded; times of day and joins with logs are off by as much."
             )
     return found
 
 
-def _settings(database: duckdb.DuckDBPyConnection, settings: str | None) -> dict[str, tuple[str | None, str | None]]:
+def _settings(ask: Ask, settings: str | None) -> dict[str, tuple[str | None, str | None]]:
     """host_id and kernel of each boot_id."""
     if settings is None:
         return {}
-    rows = database.execute(
-        "select boot_id, any_value(host_id), any_value(value) filter (where name = 'kernel.osrelease') "
-        f"from {settings} group by boot_id"
-    ).fetchall()
+    kernel = "case when name = 'kernel.osrelease' then value end"
+    rows = ask(f"select boot_id, max(host_id) as host_id, max({kernel}) as kernel from {settings} group by boot_id")
     return {boot_id: (host_id, kernel) for boot_id, host_id, kernel in rows}
 
 

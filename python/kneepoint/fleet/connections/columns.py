@@ -27,7 +27,7 @@ def _counted(name: str, unit: str, doc: str) -> Column:
 
 
 def _share(part: str, whole: str) -> str:
-    return f"100.0 * ({part}) / nullif({whole}, 0)"
+    return f"1e2 * ({part}) / nullif({whole}, 0)"
 
 
 def _at_least_0(value: str) -> str:
@@ -45,6 +45,8 @@ def _of(name: str) -> str:
 
 INITIAL_WINDOW = 10
 """RFC 6928: segments that a connection may send before the first ACK."""
+
+_LEFT = f"(last_data_segs_out > {INITIAL_WINDOW} and (snd_cwnd_max > {INITIAL_WINDOW} or last_total_retrans > 0))"
 
 COLUMNS = (
     Column(
@@ -188,15 +190,14 @@ COLUMNS = (
         "",
         f"had more than {INITIAL_WINDOW} segments to deliver, and a larger "
         "window or a loss: before that every algorithm does the same",
-        f"last_data_segs_out > {INITIAL_WINDOW} and (snd_cwnd_max > {INITIAL_WINDOW} or last_total_retrans > 0)",
+        _LEFT,
     ),
     Column(
         "triggered",
         "BOOLEAN",
         "",
-        "left_initial_window and app_limited_pct < 50: the algorithm could matter",
-        f"coalesce(last_data_segs_out > {INITIAL_WINDOW} and (snd_cwnd_max > {INITIAL_WINDOW} or "
-        "last_total_retrans > 0) and app_limited_pct < 50, false)",
+        "left_initial_window, and the application limited fewer than half of the samples: the algorithm could matter",
+        f"{_LEFT} and coalesce(app_limited_pct, 0) < 50",
     ),
 )
 """`connections`: one row per connection."""

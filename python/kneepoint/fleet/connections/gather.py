@@ -21,6 +21,7 @@ from kneepoint.writing import cannot_write, replacing
 from . import opening
 from .columns import COLUMNS
 from .folders import Folder, find
+from .lake import Lake, open_lake
 from .samples import text
 
 if TYPE_CHECKING:
@@ -109,9 +110,9 @@ class Fleet:
 
 @contextmanager
 def opened(
-    data: Sequence[Path | str], *, tags: Sequence[str] = (), partial: bool = False, memory: str = MEMORY
+    data: Sequence[Path | str | Lake], *, tags: Sequence[str] = (), partial: bool = False, memory: str = MEMORY
 ) -> Iterator[Fleet]:
-    """DATA, ready to be gathered; nothing of it is changed.
+    """DATA, ready to be gathered; nothing of it is changed. It is folders, or one lake.
 
     `tags`: DIR:NAME=VALUE, words about a folder. `partial`: what is damaged, or there twice, is left out and noted.
     Raises UsageError (`tags`, `memory`), RunFolderError (a folder without connections, a damaged file, a boot that two
@@ -120,10 +121,13 @@ def opened(
     import duckdb
 
     notes: list[str] = []
-    folders = find(data, tags, partial=partial, notes=notes)
+    lake, given = _lake(data)
+    folders = [] if lake else find(given, tags, partial=partial, notes=notes)
     with tempfile.TemporaryDirectory(prefix="kneepoint-") as spill, duckdb.connect() as database:
         database.execute(f"set temp_directory = {text(spill)}")
         database.execute("set preserve_insertion_order = false")
+        # It would be drawn on stdout.
+        database.execute("set enable_progress_bar = false")
         database.execute(f"set threads = {os.cpu_count() or 1}")
         try:
             database.execute(f"set memory_limit = {text(memory)}")
@@ -131,12 +135,24 @@ def opened(
             raise UsageError(f'memory: got "{memory}"; expected a size with its unit, such as 4GiB.') from None
         fleet = Fleet(database, folders, notes, partial)
         with fleet.telling():
-            opening.open_parts(fleet)
+            if lake:
+                open_lake(fleet, lake)
+            else:
+                opening.open_parts(fleet)
         yield fleet
 
 
+def _lake(data: Sequence[Path | str | Lake]) -> tuple[Lake | None, list[Path | str]]:
+    """The lake of DATA, or its folders. Raises UsageError."""
+    lakes = [one for one in data if isinstance(one, Lake)]
+    folders = [one for one in data if not isinstance(one, Lake)]
+    if lakes and len(data) > 1:
+        raise UsageError("DATA: got a lake with something else; expected folders, or one lake.")
+    return (lakes[0] if lakes else None), folders
+
+
 def read(
-    data: Sequence[Path | str],
+    data: Sequence[Path | str | Lake],
     columns: Sequence[str] | None = None,
     *,
     where: str = "",
@@ -152,7 +168,7 @@ def read(
 
 
 def write(
-    data: Sequence[Path | str],
+    data: Sequence[Path | str | Lake],
     out: Path | str,
     *,
     where: str = "",

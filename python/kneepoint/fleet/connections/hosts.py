@@ -42,7 +42,7 @@ def make_hosts(fleet: Fleet) -> bool:
                    100.0 * sum(idle) / nullif(sum(idle) + sum(busy), 0) as idle_cpu_pct,
                    cast(sum(bytes_sent) as bigint) as bytes_sent
             from ({" union all ".join(hours)}) as hours
-            join (select distinct boot_id, host_id from boots) as boots using (boot_id)
+            join (select distinct boot_id, host_id from observed) as boots using (boot_id)
             group by boots.host_id, boots.boot_id, hour
         """)
     return bool(hours)

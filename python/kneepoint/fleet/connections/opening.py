@@ -27,7 +27,7 @@ ROWS_AT_ONCE = 30_000_000
 _BESIDE = {
     "sockets": ("settings", "requests", "assignments", "cpu", "counters"),
     "samples": ("runs", "flows", "assignments"),
-    "connections": ("assignments", "requests"),
+    "connections": ("assignments", "requests", "cpu", "counters"),
 }
 """Tables that are read beside the one that connections come from, where they are."""
 
@@ -43,7 +43,7 @@ def open_parts(fleet: Fleet) -> None:
     fleet.folders = [folder for folder, _ in kept]
     fleet.notes += [doubt for folder in fleet.folders for doubt in folder.doubts]
     fleet.is_assigned = _make_assignments(database, fleet.folders)
-    _make_boots(database, [boot for folder, listed in kept if folder.source != "connections" for boot in listed])
+    make_boots(database, [boot for folder, listed in kept if folder.source != "connections" for boot in listed])
     fleet.parts = [_part(fleet, group) for group in _together(kept)]
 
 
@@ -105,10 +105,12 @@ def _boots(database: duckdb.DuckDBPyConnection, folder: Folder) -> list[Boot]:
     missing = sorted({"t_unix_ns", "cookie", "bytes_acked"} - set(held))
     if missing:
         raise MissingColumn(f"{folder.path}: sockets: got no column {missing[0]}; expected those of `knee record`.")
-    return boots.of_sockets(database, folder, view, held, folder.views.get("settings"))
+    return boots.of_sockets(
+        lambda query: database.execute(query).fetchall(), folder, view, held, folder.views.get("settings")
+    )
 
 
-def _make_boots(database: duckdb.DuckDBPyConnection, found: Sequence[Boot]) -> None:
+def make_boots(database: duckdb.DuckDBPyConnection, found: Sequence[Boot]) -> None:
     """The table `boots`; of a boot that several folders have, its first dump is that of the first."""
     database.execute(f"create table boots ({boots.BOOTS})")
     known: dict[tuple[str, str | None], Boot] = {}

@@ -141,21 +141,22 @@ def aggregated(rows: str, *, one_boot: bool) -> str:
         "as inflight_pkts",
         f"cast(median(case when {free} then cast(delivery_rate_bits_per_sec as real) end) as double) "
         "as delivery_rate_bits_per_sec",
-        "100.0 * avg(cast(delivery_rate_app_limited as integer)) as app_limited_pct",
+        "1e2 * avg(cast(delivery_rate_app_limited as integer)) as app_limited_pct",
     ]
     return f"select {', '.join(values)} from ({rows}) as rows group by {'cookie' if one_boot else 'boot, cookie'}"
 
 
-def of_first_dumps(rows: str, last_ns: int) -> str:
+def of_first_dumps(rows: str, last_ns: int, boots: str = "boots") -> str:
     """Counters of the connections that were there when the recording began, as its first dump tells them.
 
-    `last_ns`: when the last of the boots' first dumps ended, so that later rows are not read.
+    `last_ns`: when the last of the boots' first dumps ended, so that later rows are not read. `boots`: the table of
+    that name, or a query that has its `boot`, `netns` and `first_dump_ns`.
     """
     counters = ", ".join(f"min({name}) as first_{name}" for name in COUNTERS)
     return f"""
         select rows.boot, rows.cookie, {counters}
         from (select * from ({rows}) as all_rows where t_ns <= {last_ns}) as rows
-        join boots on rows.boot = boots.boot and rows.netns is not distinct from boots.netns
+        join {boots} as boots on rows.boot = boots.boot and rows.netns is not distinct from boots.netns
         where rows.t_ns <= boots.first_dump_ns and not coalesce(rows.final, false)
         group by rows.boot, rows.cookie
     """

@@ -1,13 +1,14 @@
 """Statistics of clustered connections, in one pass and mergeable. Numbers in, numbers out: no files, no tables."""
 
 from .bins import Bins
+from .carried import packed, unpacked
 from .covariates import covariate_adjusted, minus
 from .decisions import Mismatch, adjust, least_difference, mismatch, non_inferior
 from .designs import Effect, ab, by_cluster, paired_link, ramp, switchback
 from .hashes import cluster_hashes
 from .intervals import Interval, difference, mean, quantile, ratio, share_below
 from .sequence import Moments, always
-from .tally import Clusters, Tally, tally
+from .tally import Clusters, Tally, tally, tally_of_groups
 
 __all__ = [
     "Bins",
@@ -29,6 +30,7 @@ __all__ = [
     "minus",
     "mismatch",
     "non_inferior",
+    "packed",
     "paired_link",
     "quantile",
     "ramp",
@@ -36,4 +38,6 @@ __all__ = [
     "share_below",
     "switchback",
     "tally",
+    "tally_of_groups",
+    "unpacked",
 ]

@@ -78,7 +78,7 @@ def share_below(cohort: Tally, threshold: float) -> Interval:
     below = cohort.below(threshold)
     share = float(below.sum()) / size
     deviation = below - share * cohort.n
-    degrees = degrees_of(cohort.n, deviation, share * (1 - share) * size)
+    degrees = degrees_of(cohort.n, deviation, cohort.rows, share * (1 - share))
     error = _error(cohort.n, deviation)
     # As many independent connections would know the share as well; all or none below it leave only the clusters.
     alike = share * (1 - share) / error**2 if error else cohort.effective
@@ -151,7 +151,7 @@ class _Curve:
         before = cumulative[:, first - 1 : first] if first else np.zeros((len(self.n), 1), np.float32)
         self.below = np.hstack([before, cumulative[:, near]])
         self.reached = np.r_[shares[first - 1] if first else 0.0, self.shares]
-        self.degrees = degrees_of(self.n, self._at_p() - p * self.n, p * (1 - p) * float(self.n.sum()))
+        self.degrees = degrees_of(self.n, self._at_p() - p * self.n, cohort.rows, p * (1 - p))
 
     def value(self, p: float) -> float:
         return float(self._crossing(self.reached, p))
@@ -217,7 +217,7 @@ def _resampled(cohort: Tally, p: float | None, seed: int, resamples: int) -> _Sa
     deviation = cohort.total - value * cohort.n
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn = value + (weights @ deviation) / (weights @ cohort.n)
-    return _Sample(value, drawn, degrees_of(cohort.n, deviation, None))
+    return _Sample(value, drawn, degrees_of(cohort.n, deviation, cohort.rows, None))
 
 
 def _compared(a: Tally, b: Tally, p: float | None, logarithmic: bool, seed: int, resamples: int) -> Interval:

@@ -20,27 +20,20 @@ def contrast(columns: Floats, outcome: Floats, clusters: npt.NDArray[np.intp], o
     """
     from scipy.special import stdtr
 
-    units = len(columns)
-    count = len(np.unique(clusters))
-    rank = np.linalg.matrix_rank(columns) if units else 0
-    estimable = rank and np.allclose(of @ np.linalg.pinv(columns) @ columns, of, atol=1e-8)
-    if not estimable:
-        return Interval(math.nan, math.nan, math.nan, units, count, float(count), math.nan, math.nan, p_value=math.nan)
+    units, count = len(columns), len(np.unique(clusters))
+    nothing = Interval(math.nan, math.nan, math.nan, units, count, float(count), math.nan, math.nan, p_value=math.nan)
+    if not units:
+        return nothing
     inverse = np.linalg.pinv(columns.T @ columns)
+    # What the columns cannot tell apart is no combination of their rows.
+    if not np.allclose(of @ inverse @ columns.T @ columns, of, atol=1e-8):
+        return nothing
     solution = inverse @ columns.T @ outcome
     value = float(of @ solution)
-    residuals = outcome - columns @ solution
-    scores, directions = np.zeros(count), np.zeros((units, count))
-    for g, members in enumerate(_members(clusters)):
-        part = columns[members]
-        bent = _inverse_root(np.eye(len(members)) - part @ inverse @ part.T) @ part @ inverse @ of
-        scores[g] = bent @ residuals[members]
-        directions[members, g] += bent
-        directions[:, g] -= columns @ (inverse @ (part.T @ bent))
-    squares = directions.T @ directions
+    bent = _bent(columns, clusters, inverse, of)
+    scores = np.bincount(clusters, bent * (outcome - columns @ solution))
     error = math.sqrt(float(scores @ scores))
-    both = float(np.sum(squares * squares))
-    degrees = float(np.trace(squares)) ** 2 / both if both > 0 else 0.0
+    degrees = _degrees(columns, clusters, inverse, bent)
     if not error or degrees < 0.5:
         return Interval(value, math.nan, math.nan, units, count, float(count), math.nan, math.nan, p_value=math.nan)
     half = t_quantile(degrees) * error
@@ -48,10 +41,36 @@ def contrast(columns: Floats, outcome: Floats, clusters: npt.NDArray[np.intp], o
     return Interval(value, value - half, value + half, units, count, float(count), error, degrees, p_value=p_value)
 
 
-def _members(clusters: npt.NDArray[np.intp]) -> list[npt.NDArray[np.intp]]:
-    order = np.argsort(clusters, kind="stable")
-    starts = np.flatnonzero(np.diff(clusters[order])) + 1
-    return np.split(order, starts)
+def _bent(columns: Floats, clusters: npt.NDArray[np.intp], inverse: Floats, of: Floats) -> Floats:
+    """What each unit's residual adds to its cluster's score: its weight in the estimate, made larger by what the fit
+    took from the residuals of its cluster."""
+    weights: Floats = columns @ inverse @ of
+    taken = np.einsum("ij,jk,ik->i", columns, inverse, columns)
+    left = np.maximum(1 - taken, 0)
+    bent = np.where(left > 1e-10, weights / np.sqrt(np.where(left > 1e-10, left, 1)), 0)
+    for members in _several(clusters):
+        part = columns[members]
+        bent[members] = _inverse_root(np.eye(len(members)) - part @ inverse @ part.T) @ weights[members]
+    return bent
+
+
+def _several(clusters: npt.NDArray[np.intp]) -> list[npt.NDArray[np.intp]]:
+    """The units of each cluster that has more than one."""
+    joined = np.flatnonzero(np.bincount(clusters)[clusters] > 1)
+    order = joined[np.argsort(clusters[joined], kind="stable")]
+    return np.split(order, np.flatnonzero(np.diff(clusters[order])) + 1) if len(order) else []
+
+
+def _degrees(columns: Floats, clusters: npt.NDArray[np.intp], inverse: Floats, bent: Floats) -> float:
+    """(tr P)^2 / tr(P^2) of the covariance P of the scores if all units were alike: what each cluster has by itself,
+    less what the fit ties together."""
+    own = np.bincount(clusters, bent**2)
+    tied = np.stack([np.bincount(clusters, bent * column) for column in columns.T], axis=1)
+    product = inverse @ (tied.T @ tied)
+    trace = float(own.sum() - np.trace(product))
+    shared = np.einsum("ij,jk,ik->i", tied, inverse, tied)
+    squares = float(own @ own - 2 * own @ shared + np.trace(product @ product))
+    return trace**2 / squares if squares > 0 else 0.0
 
 
 def _inverse_root(matrix: Floats) -> Floats:

@@ -25,6 +25,8 @@ from .hashes import Hashes, mixed
 BUCKETS = 2048
 """Clusters that a tally keeps apart, and groups that it makes of more. A power of two."""
 
+_GROUPS = np.arange(BUCKETS, dtype=np.uint64)
+
 SMALLEST = 1024
 """Hashes that are kept to estimate the number of clusters: known to 1 / sqrt(SMALLEST), 3 %."""
 
@@ -34,25 +36,38 @@ class Clusters:
     """The cluster of each row of a chunk, prepared once for all metrics of the chunk.
 
     `keys` are sorted and `codes` says which of them each row belongs to. `smallest` are mixed hashes of clusters.
+    `spread` are those of all rows where clusters are `grouped`, for metrics that only some rows have; else it is empty.
     """
 
     keys: Hashes
     codes: npt.NDArray[np.intp]
     grouped: bool
     smallest: Hashes
+    spread: Hashes
 
     @staticmethod
     def of(hashes: Hashes) -> Clusters:
         """From the hash of each row's cluster."""
-        spread = mixed(np.asarray(hashes, dtype=np.uint64))
+        return Clusters._of_spread(mixed(np.asarray(hashes, dtype=np.uint64)))
+
+    @staticmethod
+    def _of_spread(spread: Hashes) -> Clusters:
         # A part of the rows with too many clusters spares sorting all of them.
         some = len(np.unique(spread[:: max(len(spread) // 65536, 1)]))
         if some > BUCKETS:
-            return Clusters(np.arange(BUCKETS, dtype=np.uint64), _bucket(spread), True, _smallest(spread, some))
+            return Clusters(_GROUPS, _bucket(spread), True, _smallest(spread, some), spread)
         keys, codes = np.unique(spread, return_inverse=True)
         if len(keys) > BUCKETS:
-            return Clusters(np.arange(BUCKETS, dtype=np.uint64), _bucket(keys)[codes], True, keys[:SMALLEST])
-        return Clusters(keys, codes, False, keys[:SMALLEST])
+            return Clusters(_GROUPS, _bucket(spread), True, keys[:SMALLEST], spread)
+        return Clusters(keys, codes, False, keys[:SMALLEST], spread[:0])
+
+    def of_rows(self, known: npt.NDArray[np.bool_]) -> Clusters:
+        """Those of some rows alone."""
+        if self.grouped:
+            return Clusters._of_spread(self.spread[known])
+        held = np.bincount(self.codes[known], minlength=len(self.keys)) > 0
+        keys, place = self.keys[held], np.cumsum(held) - 1
+        return Clusters(keys, place[self.codes[known]], False, keys[:SMALLEST], self.spread)
 
 
 @dataclass(frozen=True)
@@ -124,7 +139,7 @@ class Tally:
         return replace(
             self,
             grouped=True,
-            keys=np.arange(BUCKETS, dtype=np.uint64),
+            keys=_GROUPS,
             n=sums(place, self.n, BUCKETS),
             total=sums(place, self.total, BUCKETS),
             row=row,
@@ -137,17 +152,27 @@ class Tally:
         return replace(self, n=self.n * factor, total=self.total * factor, count=self.count * factor)
 
     @cached_property
+    def distribution(self) -> tuple[Integers, Floats]:
+        """The occupied bins, ascending, and the weight in each."""
+        if not len(self.bin):
+            return np.zeros(0, np.int32), np.zeros(0)
+        least = int(self.bin.min())
+        weights = sums(self.bin - least, self.count, 0)
+        occupied = np.flatnonzero(weights)
+        return (occupied + least).astype(np.int32), weights[occupied]
+
+    @cached_property
     def cumulative(self) -> tuple[Integers, npt.NDArray[np.float32]]:
         """The occupied bins, ascending, and the weight of each key (a row) up to the upper edge of each (a column)."""
-        if not len(self.bin):
-            return np.zeros(0, np.int32), np.zeros((len(self.keys), 0), np.float32)
-        least = int(self.bin.min())
-        occupied = np.flatnonzero(np.bincount(self.bin - least))
-        column = np.zeros(int(occupied[-1]) + 1, np.int32)
-        column[occupied] = np.arange(len(occupied))
+        occupied, _ = self.distribution
+        if not len(occupied):
+            return occupied, np.zeros((len(self.keys), 0), np.float32)
+        least = int(occupied[0])
+        column = np.zeros(int(occupied[-1]) - least + 1, np.int32)
+        column[occupied - least] = np.arange(len(occupied))
         table = np.zeros((len(self.keys), len(occupied)), np.float32)
         table[self.row, column[self.bin - least]] = self.count
-        return (occupied + least).astype(np.int32), np.cumsum(table, axis=1)
+        return occupied, np.cumsum(table, axis=1)
 
     @cached_property
     def effective(self) -> float:
@@ -178,15 +203,16 @@ def tally(
         raise UsageError(
             f"a tally of {len(values)} values with {len(found.codes)} clusters; give each value its cluster"
         )
-    codes, known = found.codes, ~np.isnan(values)
+    known = ~np.isnan(values)
     if not known.all():
-        values, codes = values[known], codes[known]
+        values, found = values[known], found.of_rows(known)
         weights = None if weights is None else weights[known]
+    codes = found.codes
     size = len(found.keys)
     n = sums(codes, weights, size)
     total = sums(codes, values if weights is None else values * weights, size)
     row, bin_, count = _cells(codes, bins.index(values), weights, size)
-    made = Tally(
+    return Tally(
         bins,
         found.grouped,
         found.keys,
@@ -199,22 +225,24 @@ def tally(
         len(known) - len(values),
         found.smallest,
     )
-    return made if made.grouped or bool(n.all()) else _without_empty(made)
 
 
-def _without_empty(made: Tally) -> Tally:
-    """Without the clusters of which no value is known."""
-    held = np.bincount(made.row, minlength=len(made.keys)) > 0
-    place = np.cumsum(held) - 1
-    keys = made.keys[held]
-    return replace(
-        made,
-        keys=keys,
-        n=made.n[held],
-        total=made.total[held],
-        row=place[made.row].astype(np.int32),
-        smallest=keys[:SMALLEST],
-    )
+def tally_of_groups(
+    clusters: Hashes, bin_: Integers, count: Floats, total: Floats, *, bins: Bins | None = None
+) -> Tally:
+    """The tally of what a query has grouped by cluster and bin: one row per group, with how many connections it has and
+    the sum of their values. The bins are those of `Bins.index`, however the query computes them."""
+    found = Clusters.of(clusters)
+    if not len(found.codes) == len(bin_) == len(count) == len(total):
+        raise UsageError(
+            f"groups with {len(found.codes)} clusters, {len(bin_)} bins, {len(count)} counts and {len(total)} sums; "
+            "give one of each per group"
+        )
+    size = len(found.keys)
+    n, whole = sums(found.codes, count, size), sums(found.codes, total, size)
+    row, place, weight = _cells(found.codes, np.asarray(bin_, np.int32), np.asarray(count, np.float64), size)
+    rows = round(float(np.sum(count)))
+    return Tally(bins or Bins(), found.grouped, found.keys, n, whole, row, place, weight, rows, 0, found.smallest)
 
 
 def _smallest(spread: Hashes, distinct: int) -> Hashes:

@@ -208,9 +208,11 @@ def _check(mix: Mix) -> None:
     ):
         if not 1 <= value <= most:
             raise UsageError(f"{mix.file}: {key}: got {value}; expected 1 to {most:,}.")
-    if mix.design in ("switchback", "paired-link") and len(mix.arms) > 2:
-        raise UsageError(f"{mix.file}: design: got {mix.design} and {len(mix.arms)} arms; expected two of them.")
-    if mix.design == "switchback" and mix.periods < 2 and len(mix.arms) == 2:
-        raise UsageError(f"{mix.file}: periods: got {mix.periods} with switchback; expected 2 or more.")
+    if mix.design == "paired-link" and len(mix.arms) != 2:
+        raise UsageError(f"{mix.file}: design: got paired-link and {len(mix.arms)} arms; expected two of them.")
+    if mix.design == "switchback" and mix.periods < len(mix.arms):
+        raise UsageError(
+            f"{mix.file}: periods: got {mix.periods} with switchback and {len(mix.arms)} arms; expected no fewer."
+        )
     if mix.design == "paired-link" and mix.prefixes % 2:
         raise UsageError(f"{mix.file}: prefixes: got {mix.prefixes} with paired-link; expected an even number.")

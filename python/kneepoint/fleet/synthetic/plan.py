@@ -153,8 +153,8 @@ def _arms_of_prefixes(mix: Mix, count: int) -> list[int]:
 
 
 def _alternation(mix: Mix) -> list[int]:
-    """The arm of each period, which all prefixes share: of every two periods one, in random order."""
-    if len(mix.arms) == 1:
-        return [0] * mix.periods
+    """The arm of each period, which all prefixes share: of as many periods as there are arms each one, in random
+    order."""
     random = np.random.default_rng(seed_of(mix.seed, "periods"))
-    return [int(arm) for _ in range((mix.periods + 1) // 2) for arm in random.permutation(2)]
+    turns = -(-mix.periods // len(mix.arms))
+    return [int(arm) for _ in range(turns) for arm in random.permutation(len(mix.arms))]

@@ -333,7 +333,6 @@ impl Ends {
             return;
         }
         let interrupts = u32::from(!of.was_full);
-        of.ring.interrupts += u64::from(interrupts);
         self.raise(cpu, Job::Poll { queue, interrupts });
     }
 

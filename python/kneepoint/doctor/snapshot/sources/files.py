@@ -10,6 +10,8 @@ from typing import Any
 
 from kneepoint.doctor.snapshot.reader import Reader
 
+from .sysctls import is_secret
+
 Rows = list[dict[str, Any]]
 
 SYSCTL_FOLDERS = ("usr/lib/sysctl.d", "usr/local/lib/sysctl.d", "run/sysctl.d", "etc/sysctl.d")
@@ -61,7 +63,7 @@ def _assignments(text: str) -> Iterator[tuple[str, str]]:
         first = re.search(r"[./]", name)
         if first and first[0] == "/":
             name = name.replace(".", "\0").replace("/", ".").replace("\0", "/")
-        if _JUDGED.match(name):
+        if _JUDGED.match(name) and not is_secret(name):
             yield name, " ".join(value.split())
 
 
@@ -95,7 +97,7 @@ def _profile(reader: Reader, name: str, settings: dict[str, tuple[str, str]], se
             _profile(reader, included, settings, seen)
     if parser.has_section("sysctl"):
         for key, value in parser.items("sysctl"):
-            if _JUDGED.match(key) and value is not None:
+            if _JUDGED.match(key) and value is not None and not is_secret(key):
                 settings[key] = (" ".join(value.strip('"').split()), f"/{path.relative_to(reader.roots.root)}")
 
 

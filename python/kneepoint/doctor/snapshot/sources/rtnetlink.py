@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -52,11 +53,16 @@ def read(reader: Reader) -> dict[str, Rows]:
 
     with IPRoute() as kernel:
         links = list(kernel.get_links())
-        names = {link["index"]: link.get_attr("IFLA_IFNAME") for link in links}
+        names = {link["index"]: _name(link.get_attr("IFLA_IFNAME")) for link in links}
         routes, through = _routes(reader, kernel, names)
         interfaces = [_interface(reader, link, names, through) for link in links]
         qdiscs = [_qdisc(reader, qdisc, names) for qdisc in kernel.get_qdiscs() if qdisc["index"] in names]
     return {"interfaces": interfaces, "qdiscs": qdiscs, "routes": routes}
+
+
+def _name(found: str | bytes) -> str:
+    """A name need not be UTF-8: the library then gives its bytes."""
+    return os.fsdecode(found)
 
 
 def _interface(reader: Reader, link: Any, names: dict[int, str], through: set[int]) -> dict[str, Any]:
@@ -129,7 +135,7 @@ def _parent(parent: int) -> str:
         return "root"
     if parent == INGRESS:
         return "ingress"
-    return f"{parent >> 16:x}:{parent & 0xFFFF:x}"
+    return f"{parent >> 16:x}:{parent & 0xFFFF:x}" if parent >> 16 else f":{parent & 0xFFFF:x}"
 
 
 def _options(found: Any) -> dict[str, Any]:

@@ -28,8 +28,13 @@ FILES = (
     "fs/nr_open",
 )
 
-SECRET = ("key", "secret", "hmac")
+_SECRET = ("key", "secret", "hmac")
 """Parts of names whose values are nobody's business."""
+
+
+def is_secret(name: str) -> bool:
+    """Whether a sysctl's value stays on the host."""
+    return any(part in name for part in _SECRET)
 
 
 def read(reader: Reader) -> dict[str, list[dict[str, Any]]]:
@@ -38,7 +43,7 @@ def read(reader: Reader) -> dict[str, list[dict[str, Any]]]:
     base = reader.roots.proc / "sys"
     for path in _paths(reader, base):
         name = ".".join(path.relative_to(base).parts)
-        if any(part in name for part in SECRET):
+        if is_secret(name):
             continue
         text = reader.text(path, "sysctls that only root may read")
         rows.append({"netns": reader.netns, "name": name, "value": None if text is None else " ".join(text.split())})

@@ -15,11 +15,11 @@ summary = (
     "Bytes of a connection's requests over their times, as nginx logged them: percentiles over the connections of each "
     "cohort. Lines are 95 % intervals over clusters."
 )
-PERCENTILES = (25, 50, 75)
+PERCENTILES = ("P25", "P50", "P75")
 
 
 def applies(found: Cohorts) -> bool:
-    return found.has(NGINX)
+    return bool(found.percentiles(NGINX, PERCENTILES))
 
 
 def chart(found: Cohorts, layout: Layout) -> Any:

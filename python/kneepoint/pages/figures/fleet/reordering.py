@@ -11,14 +11,20 @@ from kneepoint.pages.theme import Layout
 
 name = "reordering"
 title = "Connections that saw reordering"
-summary = "Share of each cohort's connections with at least so many reordering events. Lines are 95 % intervals over clusters."
+summary = (
+    "Share of each cohort's connections with that many reordering events, or more. Lines are 95 % intervals over "
+    "clusters."
+)
 AT_LEAST = (1, 10)
 
 
 def applies(found: Cohorts) -> bool:
-    return found.has(REORDERING)
+    return bool(_rows(found))
 
 
 def chart(found: Cohorts, layout: Layout) -> Any:
-    rows = [row for least in AT_LEAST for row in found.shares(REORDERING, least)]
-    return cohort_marks.intervals(found, rows, "Connections that saw reordering (%)", layout)
+    return cohort_marks.intervals(found, _rows(found), "Connections that saw reordering (%)", layout)
+
+
+def _rows(found: Cohorts) -> list[dict[str, Any]]:
+    return [row for least in AT_LEAST for row in found.shares(REORDERING, least)]

@@ -11,8 +11,8 @@ from kneepoint.pages.theme import Layout
 name = "retransmitted"
 title = "Segments retransmitted over time"
 summary = (
-    "RetransSegs over OutSegs, as the hosts' kernels count them for all their connections. A host whose connections are "
-    "of several cohorts has its share in the line of such hosts."
+    "RetransSegs over OutSegs, as the hosts' kernels count them for all their connections. A host whose connections "
+    "are of several cohorts has its share in the line of such hosts."
 )
 SOURCE = """
     select boot_id, t_unix_ns, name, value - lag(value) over (

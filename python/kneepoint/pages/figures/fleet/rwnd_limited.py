@@ -14,8 +14,8 @@ from kneepoint.pages.theme import Layout
 name = "rwnd-limited"
 title = "Limited by the receive window"
 summary = (
-    "Share of each cohort's connections whose receiver's window limited them for up to a part of the time in which data "
-    "was outstanding. Where a curve begins is the share that it never limited."
+    "Share of each cohort's connections whose receiver's window limited them for up to a part of the time in which "
+    "data was outstanding. Where a curve begins is the share that it never limited."
 )
 AXIS = distributions.Axis(False, 0.0, 100.0)
 

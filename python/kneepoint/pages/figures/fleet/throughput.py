@@ -15,11 +15,11 @@ summary = (
     "The delivery rate that half (P50) and three quarters (P75) of a cohort's connections stay below. Lines are 95 % "
     "intervals over clusters."
 )
-PERCENTILES = (50, 75)
+PERCENTILES = ("P50", "P75")
 
 
 def applies(found: Cohorts) -> bool:
-    return found.has(THROUGHPUT)
+    return bool(found.percentiles(THROUGHPUT, PERCENTILES))
 
 
 def chart(found: Cohorts, layout: Layout) -> Any:

@@ -1,0 +1,1 @@
+"""Predictions: paths fitted to recorded connections, and other algorithms simulated on them."""

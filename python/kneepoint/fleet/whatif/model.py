@@ -1,0 +1,198 @@
+"""A path as the simulator takes it, the load on it, and what a recorder would have seen of a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path as File
+from typing import Any
+
+import numpy as np
+
+from kneepoint.runs import api, engines
+
+from .recorded import LEAST_SEGMENTS, Observed
+from .series import Series
+
+_COLUMNS = (
+    "srtt_us",
+    "rttvar_us",
+    "min_rtt_us",
+    "snd_cwnd",
+    "delivered",
+    "bytes_acked",
+    "total_retrans",
+    "data_segs_out",
+    "busy_us",
+    "delivery_rate_app_limited",
+)
+_LEAD_RTTS = 40
+_LEAST_LEAD_US = 2e6
+"""How long a connection whose begin was not seen runs before it counts."""
+LEAST_BUFFER_BYTES = 3_000
+HOST_NOISE_US = 100
+"""How late hosts send, in the mean. Without it packets keep in step with each other, as no real ones do."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """What the simulator is told of a path. Rates count IP packets."""
+
+    rate_bits_per_sec: float
+    rtt_us: float
+    buffer_bytes: float
+    loss_pct: float = 0.0
+    policer_rate_bits_per_sec: float | None = None
+    policer_burst_bytes: float = 0.0
+    aggregate_us: float = 0.0
+    hidden_load_bits_per_sec: float = 0.0
+    """Of short transfers by others that share the bottleneck and react to it."""
+    trace: str | None = None
+    """In the place of a rate: a file in mahimahi's format."""
+
+    def __str__(self) -> str:
+        lines = [
+            f'rate = "trace {self.trace}"' if self.trace else f'rate = "{self.rate_bits_per_sec:.0f}bit/s"',
+            f'rtt = "{max(self.rtt_us, 10):.0f}us"',
+            f'buffer = "{max(self.buffer_bytes, LEAST_BUFFER_BYTES):.0f}B"',
+        ]
+        if self.loss_pct > 0:
+            lines.append(f'loss = "{min(self.loss_pct, 99):.4f}%"')
+        if self.policer_rate_bits_per_sec is not None:
+            lines.append(f'policer_rate = "{self.policer_rate_bits_per_sec:.0f}bit/s"')
+            lines.append(f'policer_burst = "{max(self.policer_burst_bytes, LEAST_BUFFER_BYTES):.0f}B"')
+        if self.aggregate_us > 0:
+            lines.append(f'aggregate = "{self.aggregate_us:.0f}us"')
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What one recorded connection asks of the path."""
+
+    algorithm: str
+    start_us: float
+    workload: str
+    """Lines of a scenario."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the connections of a path ask of it, as far as the recording tells."""
+
+    flows: tuple[Flow, ...]
+    duration_us: float
+    interval_us: float
+    lead_us: float
+    """Simulated beforehand, because a connection was under way when the recording began."""
+
+    def with_algorithms(self, algorithms: Sequence[str]) -> Load:
+        """The same with another algorithm for each connection."""
+        flows = (replace(flow, algorithm=name) for flow, name in zip(self.flows, algorithms, strict=True))
+        return replace(self, flows=tuple(flows))
+
+
+def load_of(path: Observed) -> Load:
+    """A connection that always had data stays; one that ended transfers as much again; one that its application or its
+    receiver held back is held to the rate that it had, and pauses as it did."""
+    under_way = any(not series.fresh for series in path.connections)
+    rtt = max(series.least_rtt_us for series in path.connections)
+    lead = max(_LEAD_RTTS * rtt, _LEAST_LEAD_US) if under_way else 0.0
+    flows = []
+    for series in path.connections:
+        start = float(series.t_us[0]) + (lead if series.fresh else 0.0)
+        flows.append(Flow(series.algorithm, start, "\n".join(_workload(series))))
+    return Load(tuple(flows), path.horizon_us + lead, path.interval_us, lead)
+
+
+def is_held_back(series: Series) -> bool:
+    """Did its application or its receiver limit it, and not its path?"""
+    return series.app_limited_share > 0.5 or series.rwnd_limited_pct > 50
+
+
+def _workload(series: Series) -> list[str]:
+    lines = []
+    if is_held_back(series):
+        busy = max(series.busy_share, 0.02)
+        rate = series.acked * 8e6 / max(series.elapsed_us * busy, 1.0)
+        lines.append(f'max_pacing_rate = "{max(rate, 10_000):.0f}bit/s"')
+    if series.busy_share < 0.8 and not series.final:
+        pauses, off_us = _pauses(series)
+        on_us = series.elapsed_us * series.busy_share / max(pauses, 1)
+        lines += ['workload = "on-off"', f'on = "{max(on_us, 1000):.0f}us"', f'off = "{max(off_us, 1000):.0f}us"']
+    elif series.final:
+        lines += ['workload = "transfer"', f'bytes = "{max(series.bytes_acked[-1], 1):.0f}B"']
+    return lines
+
+
+def _pauses(series: Series) -> tuple[int, float]:
+    """How often it paused, and for how long in the mean."""
+    steps, busy = np.diff(series.t_us), np.diff(series.busy_us)
+    idle = busy < steps / 2
+    begins = int(np.count_nonzero(idle & ~np.r_[False, idle[:-1]]))
+    return begins, float((steps - busy).clip(0).sum()) / max(begins, 1)
+
+
+def simulate(path: Path, load: Load, *, seed: int = 1, folder: File | None = None) -> list[Series | None]:
+    """What a recorder would have seen of each connection of the load on this path; None: too little to tell.
+
+    `folder`: where the path's trace lies.
+    """
+    text = _scenario(path, load, seed)
+    scenario = api.parse(text, str((folder or File()) / "whatif.toml"))
+    tables = engines.Simulator(scenario).run_cell(0, 0)
+    samples = {name: tables["samples"][name].to_numpy() for name in ("flow", "t_ns", *_COLUMNS)}
+    ends = {
+        int(flow): end
+        for flow, end in zip(*(tables["flows"][name].to_pylist() for name in ("flow", "end_ns")), strict=True)
+    }
+    found: list[Series | None] = []
+    for number, flow in enumerate(load.flows):
+        rows = {name: values[samples["flow"] == number] for name, values in samples.items()}
+        found.append(_series(flow, rows, load, ends.get(number)))
+    return found
+
+
+def _scenario(path: Path, load: Load, seed: int) -> str:
+    lines = [
+        f'duration = "{load.duration_us:.0f}us"',
+        f'sample_interval = "{max(load.interval_us, 1000):.0f}us"',
+        f"seed = {seed}",
+        f"samples = {list(_COLUMNS)}",
+        *(line for end in ("sender", "receiver") for line in (f"[{end}]", f'noise = "{HOST_NOISE_US}us"')),
+        "[path]",
+        str(path),
+    ]
+    for flow in load.flows:
+        lines += ["[[flow]]", f'algorithm = "{flow.algorithm}"', f'start = "{flow.start_us:.0f}us"', flow.workload]
+    if path.hidden_load_bits_per_sec > 0:
+        lines += ["[[flow]]", 'algorithm = "cubic"', 'name = "hidden"', 'workload = "web"']
+        lines += [f'load = "{path.hidden_load_bits_per_sec:.0f}bit/s"', f'sizes = "{_HIDDEN_SIZES}"']
+    return "\n".join(lines) + "\n"
+
+
+_HIDDEN_SIZES = "lognormal median 50kB sigma 1.2 from 5kB to 2MB"
+
+
+def _series(flow: Flow, rows: dict[str, Any], load: Load, end_ns: float | None) -> Series | None:
+    """A simulated connection as recorded: without the lead, and with a sample at its begin and one at its end."""
+    t_us = rows["t_ns"] / 1e3
+    kept = t_us > max(load.lead_us, flow.start_us)
+    if kept.sum() < 2 or rows["data_segs_out"][-1] < LEAST_SEGMENTS:
+        return None
+    fresh = flow.start_us >= load.lead_us
+    arrays = {name: rows[name][kept].astype(np.float64) for name in _COLUMNS}
+    arrays["app_limited"] = arrays.pop("delivery_rate_app_limited")
+    t_us = t_us[kept]
+    counters = ("bytes_acked", "delivered", "data_segs_out", "total_retrans", "busy_us", "srtt_us", "app_limited")
+    if fresh:
+        t_us = np.r_[flow.start_us, t_us]
+        arrays = {name: np.r_[0.0 if name in counters else values[0], values] for name, values in arrays.items()}
+    return Series(
+        key="",
+        algorithm=flow.algorithm,
+        t_us=t_us - load.lead_us,
+        fresh=fresh,
+        final=end_ns is not None and "transfer" in flow.workload,
+        **arrays,
+    )

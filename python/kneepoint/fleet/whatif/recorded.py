@@ -1,0 +1,175 @@
+"""Connections of recordings and runs, by the path that they share."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kneepoint.datasets.dataset import Dataset
+from kneepoint.errors import UsageError
+
+from .series import Series
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LEAST_SAMPLES = 8
+"""Samples below which a connection says nothing of its path."""
+LEAST_SEGMENTS = 20.0
+"""Segments below which it never left the initial window."""
+
+COUNTERS = ("bytes_acked", "delivered", "data_segs_out", "total_retrans", "busy_us")
+GAUGES = ("srtt_us", "rttvar_us", "min_rtt_us", "snd_cwnd")
+_FRESH_SEGMENTS = 64
+"""Segments sent by the first sample up to which that sample is still of the connection's first round trips."""
+
+_OF_SOCKETS = """
+select concat_ws('/', boot_id, cookie) as key, remote_addr, algorithm, t_mono_ns / 1e3 as t_us, final,
+    coalesce(snd_mss_bytes, 1448) as mss_bytes, coalesce(rwnd_limited_us, 0) as rwnd_limited_us,
+    coalesce(delivery_rate_app_limited, false) as app_limited, {columns}
+from sockets where algorithm is not null and data_segs_out > 0 and t_mono_ns is not null
+order by key, t_us
+"""
+_OF_RUNS = """
+select concat_ws('/', cell, rep, flow) as key, concat_ws('/', cell, rep) as remote_addr, f.algorithm,
+    t_ns / 1e3 as t_us, false as final, 1448 as mss_bytes, coalesce(rwnd_limited_us, 0) as rwnd_limited_us,
+    delivery_rate_app_limited as app_limited, {columns}
+from samples join (select cell, rep, flow, algorithm from flows) f using (cell, rep, flow) where data_segs_out > 0
+order by key, t_us
+"""
+_KERNEL_NAMES = {"bbr": "bbr1"}
+"""Algorithms that the kernel calls otherwise than the simulator."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A path as its recorded connections met it."""
+
+    key: str
+    connections: tuple[Series, ...]
+    interval_us: float
+    """Between samples of a connection, the median."""
+
+    @property
+    def horizon_us(self) -> float:
+        """From the first connection's begin to the last sample."""
+        return max(float(series.t_us[-1]) for series in self.connections)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What DATA holds."""
+
+    paths: tuple[Observed, ...]
+    connections: int
+    """All that were recorded."""
+    short: int
+    """Of these: left out, because they had too few samples or segments to say anything of their path."""
+
+    def chosen(self, count: int, seed: int) -> Recording:
+        """At most that many paths, drawn at random."""
+        if count >= len(self.paths):
+            return self
+        places = np.sort(np.random.default_rng(seed).choice(len(self.paths), count, replace=False))
+        return replace(self, paths=tuple(self.paths[place] for place in places))
+
+
+def read(folders: Sequence[Path]) -> Recording:
+    """The connections of all folders. Raises RunFolderError, UsageError (no connection that says anything)."""
+    paths: list[Observed] = []
+    seen = 0
+    for place, folder in enumerate(folders):
+        dataset = Dataset(folder)
+        table = "sockets" if "sockets" in dataset.tables else "samples"
+        if table not in dataset.tables:
+            raise UsageError(
+                f"{folder}: got the tables {', '.join(dataset.tables)}; expected sockets, of a recording, or samples, "
+                "of a run. A summary of connections without their samples says too little of the path."
+            )
+        query = _OF_SOCKETS if table == "sockets" else _OF_RUNS
+        columns = dict.fromkeys((*COUNTERS, *GAUGES))
+        rows = dataset.sql(query.format(columns=", ".join(f"coalesce({name}, 0) as {name}" for name in columns)))
+        found = _series({name: rows[name].to_numpy() for name in rows.column_names})
+        seen += len(found)
+        paths += _by_path(found, str(place) if len(folders) > 1 else "")
+    kept = sum(len(path.connections) for path in paths)
+    if not paths:
+        raise UsageError(
+            f"{', '.join(map(str, folders))}: got {seen} connections, none with {LEAST_SAMPLES} samples and more than "
+            f"{LEAST_SEGMENTS:.0f} segments; expected some that their path could hold back. Record for longer, or with "
+            "a shorter --interval."
+        )
+    return Recording(tuple(paths), seen, seen - kept)
+
+
+def prefix(address: str) -> str:
+    """What shares a bottleneck: /24 of IPv4, /48 of IPv6; an anonymised or other name is its own."""
+    try:
+        known = ip_address(address)
+    except ValueError:
+        return address
+    return str(ip_network(f"{address}/{24 if known.version == 4 else 48}", strict=False))
+
+
+def _series(rows: dict[str, NDArray[Any]]) -> list[tuple[str, Series | None]]:
+    """Every connection with its path; None for one that says nothing."""
+    keys = rows["key"]
+    if not len(keys):
+        return []
+    firsts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]])
+    found: list[tuple[str, Series | None]] = []
+    for begin, end in zip(firsts, np.r_[firsts[1:], len(keys)], strict=True):
+        part = {name: values[begin:end] for name, values in rows.items()}
+        found.append((prefix(str(part["remote_addr"][-1])), _one(part)))
+    return found
+
+
+def _one(rows: dict[str, NDArray[Any]]) -> Series | None:
+    t_us = rows["t_us"].astype(np.float64)
+    segments = rows["data_segs_out"].astype(np.float64)
+    if len(t_us) < LEAST_SAMPLES or segments[-1] - segments[0] < LEAST_SEGMENTS or not (rows["srtt_us"] > 0).any():
+        return None
+    arrays = {name: rows[name].astype(np.float64) for name in (*COUNTERS, *GAUGES)}
+    arrays["app_limited"] = rows["app_limited"].astype(np.float64)
+    fresh = bool(segments[0] <= _FRESH_SEGMENTS)
+    if fresh:
+        # Its begin is a sample as well: nothing sent yet, and as long ago as it has been busy.
+        before = min(t_us[0] - max(arrays["busy_us"][0], 1.0), t_us[0] - 1)
+        t_us = np.r_[before, t_us]
+        arrays = {
+            name: np.r_[0.0 if name in (*COUNTERS, "srtt_us", "app_limited") else values[0], values]
+            for name, values in arrays.items()
+        }
+    busy = float(arrays["busy_us"][-1] - arrays["busy_us"][0])
+    limited = float(rows["rwnd_limited_us"][-1] - rows["rwnd_limited_us"][0])
+    algorithm = str(rows["algorithm"][-1]).removeprefix("knee_")
+    return Series(
+        key=str(rows["key"][0]),
+        algorithm=_KERNEL_NAMES.get(algorithm, algorithm),
+        t_us=t_us,
+        mss_bytes=float(rows["mss_bytes"][-1]),
+        fresh=fresh,
+        final=bool(rows["final"][-1]),
+        rwnd_limited_pct=100 * limited / busy if busy > 0 else 0.0,
+        **arrays,
+    )
+
+
+def _by_path(found: list[tuple[str, Series | None]], folder: str) -> list[Observed]:
+    shared: dict[str, list[Series]] = defaultdict(list)
+    for path, series in found:
+        if series is not None:
+            shared[f"{folder}:{path}" if folder else path].append(series)
+    paths = []
+    for key, connections in shared.items():
+        begin = min(float(series.t_us[0]) for series in connections)
+        moved = tuple(replace(series, t_us=series.t_us - begin) for series in connections)
+        gaps = np.concatenate([np.diff(series.t_us)[1:] for series in moved])
+        paths.append(Observed(key, moved, float(np.median(gaps))))
+    return paths

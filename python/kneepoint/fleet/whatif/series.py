@@ -1,0 +1,127 @@
+"""A connection over time, recorded or simulated, and what is measured of it.
+
+Both are measured by the same functions here, so a prediction and a recording differ by what happened alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+
+WIRE_OVERHEAD_BYTES = 52
+"""IP and TCP headers with timestamps: what a link carries beside each segment's payload."""
+
+METRICS = ("goodput_bits_per_sec", "srtt_us_p50", "srtt_us_p95", "queue_delay_us_p95", "retransmit_pct")
+"""What is predicted of a connection."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One connection. Arrays have an entry per sample, the first one of its begin where that was seen.
+
+    `t_us` counts from the begin of its path's recording. Counters are as `tcp_info` has them.
+    """
+
+    key: str
+    algorithm: str
+    t_us: Numbers
+    bytes_acked: Numbers
+    delivered: Numbers
+    data_segs_out: Numbers
+    total_retrans: Numbers
+    srtt_us: Numbers
+    rttvar_us: Numbers
+    min_rtt_us: Numbers
+    snd_cwnd: Numbers
+    busy_us: Numbers
+    app_limited: Numbers
+    mss_bytes: float = 1448.0
+    fresh: bool = True
+    """Was its begin seen? Else what came before the first sample is unknown."""
+    final: bool = False
+    """Was its end seen?"""
+    rwnd_limited_pct: float = 0.0
+    """Of the busy time: how long the receiver's window held it back."""
+
+    @property
+    def elapsed_us(self) -> float:
+        return float(self.t_us[-1] - self.t_us[0])
+
+    @property
+    def acked(self) -> float:
+        """Payload bytes acknowledged meanwhile."""
+        return float(self.bytes_acked[-1] - self.bytes_acked[0])
+
+    @property
+    def segments(self) -> float:
+        return float(self.data_segs_out[-1] - self.data_segs_out[0])
+
+    @property
+    def retransmitted(self) -> float:
+        return float(self.total_retrans[-1] - self.total_retrans[0])
+
+    @property
+    def busy_share(self) -> float:
+        """Share of its time with data outstanding."""
+        if self.elapsed_us <= 0:
+            return 0.0
+        return min(float(self.busy_us[-1] - self.busy_us[0]) / self.elapsed_us, 1.0)
+
+    @property
+    def app_limited_share(self) -> float:
+        """Share of the samples in which the application had too little to send."""
+        return float(np.mean(self.app_limited))
+
+    @property
+    def steady_rtt_us(self) -> Numbers:
+        """Smoothed RTTs that were measured at all."""
+        return self.srtt_us[self.srtt_us > 0]
+
+    @property
+    def least_rtt_us(self) -> float:
+        known = self.min_rtt_us[self.min_rtt_us > 0]
+        return float(known.min()) if len(known) else float(self.steady_rtt_us.min())
+
+
+def measured(series: Series) -> dict[str, float]:
+    """The metrics of a connection."""
+    rtt = series.steady_rtt_us
+    p50, p95 = (float(np.percentile(rtt, share)) for share in (50, 95))
+    busy = float(series.busy_us[-1] - series.busy_us[0])
+    time_us = busy if busy > 0 else series.elapsed_us
+    return {
+        "goodput_bits_per_sec": series.acked * 8e6 / time_us,
+        "srtt_us_p50": p50,
+        "srtt_us_p95": p95,
+        "queue_delay_us_p95": max(p95 - series.least_rtt_us, 0.0),
+        "retransmit_pct": 100 * series.retransmitted / max(series.segments, 1.0),
+    }
+
+
+def delivered_rates(connections: list[Series], window_us: float) -> tuple[Numbers, Numbers]:
+    """Wire rate of all connections of a path together, in bit/s, over windows of that length: (middle of the window in
+    us, rate). Segments count when they arrive, also out of order."""
+    begin = min(float(series.t_us[0]) for series in connections)
+    end = max(float(series.t_us[-1]) for series in connections)
+    edges = np.arange(begin, end + window_us, window_us)
+    total = np.zeros(len(edges))
+    for series in connections:
+        bits = (series.mss_bytes + WIRE_OVERHEAD_BYTES) * 8
+        total += np.interp(edges, series.t_us, series.delivered) * bits
+    # The last window may reach past the end.
+    lengths = np.minimum(edges[1:], end) - edges[:-1]
+    kept = lengths > window_us / 2
+    return ((edges[1:] + edges[:-1]) / 2)[kept], (np.diff(total)[kept] / lengths[kept] * 1e6)
+
+
+def window_us(connections: list[Series], interval_us: float) -> float:
+    """How long a window a rate is measured over: several samples, and several round trips."""
+    rtt = min(series.least_rtt_us for series in connections)
+    return max(4 * interval_us, 4 * rtt, 200_000.0)

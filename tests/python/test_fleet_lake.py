@@ -1,0 +1,110 @@
+"""A lake's tables through Ibis: the same numbers from a local Spark as from DuckDB."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kneepoint import fleet
+from kneepoint.errors import RunFolderError, UsageError
+from kneepoint.fleet.connections import Lake, read
+
+ibis = pytest.importorskip("ibis")
+pytest.importorskip("pyspark")
+if shutil.which("java") is None:
+    pytest.skip("not installed: java", allow_module_level=True)
+
+NOON = 1_787_313_600_000_000_000
+SECOND = 1_000_000_000
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Recordings of three hosts, whose first dump has connections that are older."""
+    folder = tmp_path_factory.mktemp("recorded")
+    draw = np.random.default_rng(1)
+    for host in range(3):
+        rows = [row for cookie in range(60) for row in samples(host, cookie, draw)]
+        types = {"cookie": pa.uint64(), "netns": pa.string(), "algorithm": pa.string()}
+        schema = pa.schema([(name, types.get(name, pa.scalar(value).type)) for name, value in rows[0].items()])
+        (folder / f"edge{host}").mkdir()
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), folder / f"edge{host}" / "sockets-000001.parquet")
+    return folder
+
+
+def samples(host: int, cookie: int, draw: np.random.Generator) -> Iterator[dict[str, Any]]:
+    begin, least = int(draw.integers(0, 5)), int(draw.integers(5_000, 90_000))
+    for k in range(1, 8):
+        at = begin + k - 1
+        yield {
+            "cookie": cookie,
+            "t_unix_ns": NOON + at * SECOND,
+            "t_mono_ns": (host + 1) * 1000 * SECOND + at * SECOND,
+            "sample": at,
+            "host": f"edge{host}",
+            "boot_id": f"boot{host}",
+            "netns": None if host else "net:[1]",
+            "final": k == 7,
+            "state": "ESTAB",
+            "algorithm": None if k == 7 else ("cubic", "bbr1")[cookie % 2],
+            "remote_addr": f"192.0.{cookie % 20}.7" if cookie % 3 else f"2001:db8:{cookie % 20:x}::1",
+            "bytes_acked": 100_000 * k + cookie,
+            "data_segs_out": 70 * k,
+            "total_retrans": k * (cookie % 4),
+            "dsack_dups": k // 3,
+            "busy_us": 600_000 * k,
+            "rwnd_limited_us": 1_000 * k,
+            "srtt_us": least + int(draw.integers(0, 9_000)),
+            "min_rtt_us": least,
+            "inflight": int(draw.integers(0, 40)),
+            "unacked": int(draw.integers(0, 2)),
+            "snd_cwnd": 20,
+            "delivery_rate_bits_per_sec": int(draw.integers(1, 9_000_000)),
+            "delivery_rate_app_limited": k % 4 == 0,
+        }
+
+
+@pytest.fixture(scope="module")
+def connection(recorded: Path) -> Iterator[Any]:
+    """A connection of Ibis to a Spark of this process, with the table `sockets`."""
+    from pyspark.sql import SparkSession
+
+    # Spark's own messages are none of ours.
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    session.read.parquet(f"{recorded}/*/*.parquet").createOrReplaceTempView("sockets")
+    yield ibis.pyspark.connect(session)
+    session.stop()
+
+
+def test_spark_makes_the_connections_that_duckdb_makes(connection: Any, recorded: Path) -> None:
+    ours, theirs = (
+        sorted(read([data]).to_pylist(), key=lambda row: (row["boot_id"], row["cookie"]))
+        for data in (recorded, Lake(connection))
+    )
+    assert len(ours) == 180 and any(row["total_retrans"] for row in ours)
+    for own, other in zip(ours, theirs, strict=True):
+        for name, value in own.items():
+            assert other[name] == (pytest.approx(value, rel=1e-6) if isinstance(value, float) else value), name
+
+
+def test_a_comparison_on_spark_says_the_same(connection: Any, recorded: Path) -> None:
+    ours, theirs = fleet.compare(recorded), fleet.compare(Lake(connection))
+    assert [one.told for one in theirs.verdicts] == [one.told for one in ours.verdicts]
+
+
+def test_what_the_lake_refuses_is_one_line_and_lakes_are_asked_alone(connection: Any, recorded: Path) -> None:
+    with pytest.raises(RunFolderError, match="nowhere: the lake refused a query"):
+        read([Lake(connection, sockets="nowhere")])
+    with pytest.raises(UsageError, match="expected folders, or one lake"):
+        read([Lake(connection), recorded])

@@ -1,0 +1,339 @@
+"""`knee whatif`: paths whose truth is known are fitted from what a recorder would have seen of them, and predicted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path as File
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kneepoint.errors import UsageError
+from kneepoint.fleet.whatif import asked, populations, predict, recorded, told
+from kneepoint.fleet.whatif.distance import Features, likeness
+from kneepoint.fleet.whatif.fit import Fit, Trial, Tried, fit
+from kneepoint.fleet.whatif.model import Flow, Load, Path, load_of, simulate
+from kneepoint.fleet.whatif.naive import replayed
+from kneepoint.fleet.whatif.recorded import Observed
+from kneepoint.fleet.whatif.series import Series, measured
+from kneepoint.fleet.whatif.unknown import Bounds, Judged, Others, buffer_us, draws, judged
+from kneepoint.runs import api
+from support import Ended, refused
+
+Call = Callable[..., Ended]
+
+PLAIN = Path(8e6, 40_000, 40_000)
+"""8 Mbit/s, 40 ms, 1 BDP."""
+SECONDS = 5.0
+
+
+def load(*algorithms: str, workload: str = "", starts: Sequence[float] = (), seconds: float = SECONDS) -> Load:
+    starts = starts or [0.0] * len(algorithms)
+    flows = (Flow(name, start, workload) for name, start in zip(algorithms, starts, strict=True))
+    return Load(tuple(flows), seconds * 1e6, 100_000, 0.0)
+
+
+def recording(path: Path, asked_for: Load, key: str = "truth", seed: int = 99) -> Observed:
+    """What a recorder would have seen, by other draws than those of a fit."""
+    found = simulate(path, asked_for, seed=seed)
+    known = tuple(series for series in found if series is not None)
+    assert len(known) == len(found)
+    return Observed(key, known, asked_for.interval_us)
+
+
+def fitted(path: Path, asked_for: Load) -> Fit:
+    return fit(recording(path, asked_for))
+
+
+def test_rate_rtt_and_buffer_of_a_path_that_filled_are_recovered() -> None:
+    found = fitted(PLAIN, load("cubic"))
+    assert found.explanation == "queue"
+    assert found.path.rate_bits_per_sec == pytest.approx(8e6, rel=0.03)
+    assert found.path.rtt_us == pytest.approx(40_000, rel=0.05)
+    assert buffer_us(found.path) == pytest.approx(40_000, rel=0.15)
+    assert found.path.loss_pct == 0
+    told_of_it = judged(found)
+    assert told_of_it.rate.identified and told_of_it.buffer.identified
+
+
+def test_random_loss_is_told_from_that_of_a_full_queue() -> None:
+    found = fitted(replace(PLAIN, loss_pct=0.8), load("cubic"))
+    assert found.explanation == "random loss"
+    assert 0.4 < found.path.loss_pct < 1.6
+
+
+def test_a_policer_that_was_met_is_recovered() -> None:
+    policed = Path(20e6, 30_000, 75_000, policer_rate_bits_per_sec=4e6, policer_burst_bytes=100_000)
+    found = fitted(policed, load("cubic"))
+    assert found.explanation == "policer"
+    assert found.path.policer_rate_bits_per_sec == pytest.approx(4e6, rel=0.08)
+
+
+def test_bursts_are_told_from_a_longer_path() -> None:
+    found = fitted(replace(PLAIN, aggregate_us=8_000), load("cubic"))
+    assert found.explanation == "bursts"
+    assert 2_000 < found.path.aggregate_us < 16_000
+    assert found.path.rate_bits_per_sec == pytest.approx(8e6, rel=0.05)
+
+
+def held_back() -> Observed:
+    """A connection whose application had 2 Mbit/s to send."""
+    observed = recording(PLAIN, load("cubic", workload='max_pacing_rate = "2Mbit/s"'))
+    (series,) = observed.connections
+    return replace(observed, connections=(replace(series, app_limited=np.ones_like(series.t_us)),))
+
+
+def test_the_buffer_of_a_path_that_never_filled_is_open_and_refused() -> None:
+    found = judged(fit(held_back()))
+    assert found.buffer.high is None and not found.buffer.identified
+    assert found.rate.high is None
+    open_ones = told.open_values([found])
+    shares = {one.what: one.connections_pct for one in open_ones}
+    assert shares["buffer"] == 100 and shares["bottleneck rate"] == 100
+    why = told.refusal(open_ones)
+    assert why is not None and "buffer: cannot be identified for 100 % of the connections" in why
+
+
+def test_a_policer_that_was_never_met_is_said_and_refuses_nothing() -> None:
+    found = told.open_values([judged(fitted(PLAIN, load("cubic")))])
+    assert [one.what for one in found] == ["a policer above the rate that was sent"]
+    assert told.refusal(found) is None
+
+
+def test_two_connections_of_a_path_share_its_bottleneck() -> None:
+    found = fitted(PLAIN, load("cubic", "cubic"))
+    assert found.path.rate_bits_per_sec == pytest.approx(8e6, rel=0.05)
+    assert len(found.load.flows) == 2
+
+
+def test_what_was_under_way_is_simulated_from_before() -> None:
+    whole = recording(PLAIN, load("cubic"))
+    (series,) = whole.connections
+    cut = {name: getattr(series, name)[20:] for name in vars(series) if isinstance(getattr(series, name), np.ndarray)}
+    late = replace(series, **{**cut, "t_us": cut["t_us"] - cut["t_us"][0]}, fresh=False)
+    found = load_of(Observed("late", (late,), whole.interval_us))
+    assert found.lead_us == 2e6
+    (again,) = simulate(PLAIN, found)
+    assert again is not None and not again.fresh
+    assert again.t_us[0] >= 0
+    assert measured(again)["goodput_bits_per_sec"] == pytest.approx(measured(late)["goodput_bits_per_sec"], rel=0.05)
+
+
+def test_a_connection_that_was_held_back_is_held_to_its_rate() -> None:
+    (flow,) = load_of(held_back()).flows
+    (rate,) = (line for line in flow.workload.splitlines() if "max_pacing_rate" in line)
+    assert float(rate.split('"')[1].removesuffix("bit/s")) == pytest.approx(2e6, rel=0.1)
+
+
+def test_a_score_is_best_for_what_was_recorded_and_chance_is_compared_less_strictly() -> None:
+    wanted = Features(recording(PLAIN, load("cubic")).connections, 100_000)
+    other = Features(recording(replace(PLAIN, rate_bits_per_sec=6e6), load("cubic")).connections, 100_000)
+    none, some = np.zeros(len(wanted.values)), np.full(len(wanted.values), 0.2)
+    assert likeness(wanted, wanted.values, none) == (0, 0)
+    apart, cost = likeness(wanted, other.values, none)
+    assert apart > 50 and cost == 0
+    nearer, costs = likeness(wanted, other.values, some)
+    assert 0 < nearer < apart and costs > 0
+
+
+def test_open_values_are_drawn_from_those_that_are_larger() -> None:
+    rng = np.random.default_rng(1)
+    others = Others([Bounds(10, 10), Bounds(20, 20), Bounds(40, 40), Bounds(15, None)])
+    drawn = {round(others.draw(15, rng)) for _ in range(200)}
+    assert drawn == {20, 40}
+    beyond = [others.draw(50, rng) for _ in range(200)]
+    assert min(beyond) >= 50 and max(beyond) <= 400
+    # The one known from below is one of the larger ones, so they are more than one in three each.
+    assert others.weights == pytest.approx([1 / 4, 3 / 8, 3 / 8])
+
+
+def test_draws_keep_what_is_known_and_vary_what_is_open() -> None:
+    found = judged(fitted(PLAIN, load("cubic")))
+    open_buffer = replace(found, buffer=Bounds(40_000, None))
+    others = Others([Bounds(100_000, 100_000)])
+    rng = np.random.default_rng(1)
+    assert {round(buffer_us(path)) for path in draws(open_buffer, others, others, 5, rng)} == {100_000}
+    known = draws(found, others, others, 5, rng)
+    assert all(path.rate_bits_per_sec == pytest.approx(8e6, rel=0.05) for path in known)
+
+
+def test_the_naive_replay_gives_every_algorithm_what_was_recorded(tmp_path: File) -> None:
+    observed = recording(replace(PLAIN, loss_pct=2), load("cubic"))
+    path, folder = replayed(observed, tmp_path, 0)
+    (again,) = simulate(path, load("bbr1"), folder=folder)
+    assert again is not None
+    before = measured(observed.connections[0])["goodput_bits_per_sec"]
+    assert measured(again)["goodput_bits_per_sec"] == pytest.approx(before, rel=0.1)
+
+
+def outcomes_of(paths: list[Judged], folder: File, *levels: float) -> predict.Outcomes:
+    return predict.outcomes(paths, ["bbr1"], levels, folder, seed=1, workers=2)
+
+
+def known(path: Path, asked_for: Load) -> Judged:
+    """A recording whose path is given and not fitted."""
+    observed = recording(path, asked_for)
+    best = Tried(path, "given", 0.0)
+    return judged(Fit(observed, Trial(observed, asked_for), best, (best,)))
+
+
+def test_bbr_gains_on_a_lossy_path_as_predicted_and_the_naive_replay_misses_it(tmp_path: File) -> None:
+    lossy = replace(PLAIN, loss_pct=2)
+    paths = [known(lossy, load("cubic"))]
+    (found,) = predict.predictions(outcomes_of(paths, tmp_path, 100.0), ["bbr1"], [100.0], 1)
+    (then,) = recording(lossy, load("bbr1")).connections
+    (now,) = paths[0].fit.observed.connections
+    true = measured(then)["goodput_bits_per_sec"] / measured(now)["goodput_bits_per_sec"] - 1
+    gain = found.everyone["goodput_bits_per_sec"]
+    assert true > 0.5
+    assert abs(gain.value - true) < abs(gain.naive - true) / 2
+    assert gain.low <= gain.value <= gain.high and gain.claimed
+    assert found.stayed == {}
+
+
+def test_along_adoption_who_shares_a_path_is_told_apart_from_who_moved(tmp_path: File) -> None:
+    shallow = replace(PLAIN, buffer_bytes=20_000)
+    paths = [known(shallow, load("cubic", "cubic"))]
+    few, whole = predict.predictions(outcomes_of(paths, tmp_path, 10.0, 100.0), ["bbr1"], [10.0, 100.0], 1)
+    moved, stayed = (group["goodput_bits_per_sec"].value for group in (few.moved, few.stayed))
+    # One that moves takes from the one that stays; once both have moved there is no more to be taken.
+    assert moved > 0.2
+    assert abs(stayed) < moved
+    assert abs(whole.everyone["goodput_bits_per_sec"].value) < 0.15
+
+
+def test_an_interval_holds_how_far_the_model_is_off(tmp_path: File) -> None:
+    paths = [known(PLAIN, load("cubic")) for _ in range(4)]
+    found = outcomes_of(paths, tmp_path, 100.0)
+    then, naive = found.moved["bbr1", 100.0], 0 * found.recorded
+    off = replace(found, recorded=found.recorded + np.array([[0.2], [-0.2], [0.2], [-0.2]]))
+
+    def width(of: predict.Outcomes) -> float:
+        change = predict.changes(of, then, naive, 1, these_paths=True)["goodput_bits_per_sec"]
+        return change.high - change.low
+
+    assert width(off) > width(found) + 0.1
+
+
+def test_prefixes_share_a_bottleneck_and_names_stand_for_themselves() -> None:
+    assert recorded.prefix("192.0.2.77") == "192.0.2.0/24"
+    assert recorded.prefix("2001:db8:1:2::3") == "2001:db8:1::/48"
+    assert recorded.prefix("a91f") == "a91f"
+
+
+def written(folder: File, observed: dict[str, Observed], algorithm: str | None = None) -> File:
+    """A recording with those connections, by remote address."""
+    rows: dict[str, list[object]] = {}
+    for number, (address, path) in enumerate(observed.items()):
+        for series in path.connections:
+            for place in range(1, len(series.t_us)):
+                row = {
+                    "boot_id": "boot",
+                    "cookie": number,
+                    "remote_addr": address,
+                    "algorithm": algorithm or series.algorithm,
+                    "t_mono_ns": int(series.t_us[place] * 1e3),
+                    "final": False,
+                    "snd_mss_bytes": 1448,
+                    "rwnd_limited_us": 0,
+                    "delivery_rate_app_limited": bool(series.app_limited[place]),
+                    **{name: int(getattr(series, name)[place]) for name in (*recorded.COUNTERS, *recorded.GAUGES)},
+                }
+                for name, value in row.items():
+                    rows.setdefault(name, []).append(value)
+    folder.mkdir(exist_ok=True)
+    pq.write_table(pa.table(rows), folder / "sockets-000001.parquet")
+    return folder
+
+
+def test_a_recording_is_read_as_it_was_simulated(tmp_path: File) -> None:
+    observed = recording(PLAIN, load("cubic"))
+    found = recorded.read([written(tmp_path / "rec", {"192.0.2.1": observed, "192.0.2.9": observed})])
+    (path,) = found.paths
+    assert path.key == "192.0.2.0/24" and len(path.connections) == 2
+    assert path.interval_us == pytest.approx(100_000)
+    before, after = (measured(series[0].connections[0]) for series in ([observed], [path]))
+    assert after == pytest.approx(before, rel=0.02)
+    assert path.connections[0].fresh
+
+
+def test_a_run_is_read_as_paths_of_its_cells(small_run: File) -> None:
+    found = recorded.read([small_run])
+    assert found.connections == 6
+    assert {series.algorithm for path in found.paths for series in path.connections} == {"cubic", "bbr1"}
+    assert len(found.chosen(2, 1).paths) == 2
+
+
+def test_what_says_nothing_is_refused(tmp_path: File) -> None:
+    short = recording(PLAIN, load("cubic"))
+    cut: dict[str, np.ndarray] = {
+        name: value[:5] for name, value in vars(short.connections[0]).items() if isinstance(value, np.ndarray)
+    }
+    few = Observed("few", (replace(short.connections[0], **cut),), 100_000)
+    with pytest.raises(UsageError, match="got 1 connections, none with 8 samples"):
+        recorded.read([written(tmp_path / "short", {"192.0.2.1": few})])
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "things-000001.parquet")
+    with pytest.raises(UsageError, match="expected sockets, of a recording, or samples"):
+        recorded.read([tmp_path])
+
+
+def test_pantheons_paths_and_ibox_profiles_are_populations(tmp_path: File) -> None:
+    pantheon = dict(populations.named("pantheon"))
+    assert len(pantheon) == 6
+    assert pantheon["AWS Korea to China"] == Path(77.72e6, 102_000, 94 * 1500, 0.06)
+    uplink = {"bottleneck_bandwidth": 3000, "propagation_delay": 80, "buffer_size_bytes": 90_000}
+    profile = tmp_path / "here" / "network-profile-1.json"
+    profile.parent.mkdir()
+    profile.write_text(json.dumps({"config": {"uplink": {**uplink, "cross_traffic_pattern": [0, 600]}}}))
+    assert populations.is_ibox(tmp_path)
+    assert populations.ibox(tmp_path) == [
+        ("here/network-profile-1.json", Path(3e6, 80_000, 90_000, hidden_load_bits_per_sec=300_000))
+    ]
+    profile.write_text(json.dumps({"config": {"uplink": uplink}}))
+    with pytest.raises(UsageError, match="KeyError: 'cross_traffic_pattern'; expected a profile of iBox"):
+        populations.ibox(tmp_path)
+
+
+def test_the_fitted_paths_are_a_table_that_a_scenario_reads(tmp_path: File) -> None:
+    one = judged(fitted(PLAIN, load("cubic")))
+    best = replace(one.fit.best, path=replace(PLAIN, policer_rate_bits_per_sec=3e6, policer_burst_bytes=50_000))
+    policed = replace(one, fit=replace(one.fit, best=best))
+    (tmp_path / "paths.csv").write_text(asked.paths_csv([one, policed]))
+    text = 'duration = "1s"\n[[flow]]\nalgorithm = "bbr1"\n[[sample]]\nfile = "paths.csv"\n'
+    assert len(api.parse(text, str(tmp_path / "s.toml")).cells) == 2
+
+
+def test_the_command_predicts_and_writes(call: Call, tmp_path: File) -> None:
+    folder = written(tmp_path / "rec", {"192.0.2.1": recording(PLAIN, load("cubic"))})
+    out = tmp_path / "out"
+    ended = call("whatif", folder, "--algorithms", "bbr1", "--adoption", "100", "--json", "--out", out, "-q")
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    (prediction,) = found["predictions"]
+    assert prediction["algorithm"] == "bbr1" and prediction["adoption_pct"] == 100
+    assert set(prediction["everyone"]["goodput_bits_per_sec"]) == {"value", "low", "high", "naive"}
+    assert json.loads((out / "whatif.json").read_text()) == found
+    assert (out / "paths.csv").read_text().startswith("path.rate,path.rtt,path.buffer")
+
+
+def test_the_command_refuses_what_it_cannot_answer(call: Call, tmp_path: File) -> None:
+    limited = held_back()
+    folder = written(tmp_path / "rec", {"192.0.2.1": limited})
+    ended = call("whatif", folder, "--algorithms", "bbr1", "--refuse", "-q")
+    assert ended.code == 1 and "says too little for a prediction" in ended.err
+    refused(call("whatif", folder, "--algorithms", "bbr9"), '--algorithms: got "bbr9"', "bbr1")
+    refused(call("whatif", folder, "--algorithms", "bbr1", "--adoption", "0"), '--adoption: got "0"')
+    refused(call("whatif", folder, "pantheon", "--algorithms", "bbr1"), "expected recordings, or paths")
+    foreign = written(tmp_path / "foreign", {"192.0.2.1": limited}, "wonderful")
+    refused(call("whatif", foreign, "--algorithms", "bbr1"), "wonderful", "expected algorithms that the simulator has")
+
+
+def test_a_table_of_series_has_one_length() -> None:
+    (series,) = recording(PLAIN, load("cubic")).connections
+    arrays = [value for value in vars(series).values() if isinstance(value, np.ndarray)]
+    assert len(arrays) == 11 and {len(array) for array in arrays} == {len(series.t_us)}
+    assert isinstance(series, Series)
