@@ -2,8 +2,8 @@
 
     .venv/bin/python tools/coverage_fleet.py --fleets 500
 
-Draws fleets whose truth is known in closed form: clusters of log-normally unequal sizes (the largest of 300 has a tenth
-of all connections), each with a level of its own, and values with a Pareto tail (exponent 2.5) within a cluster. Prints
+Draws fleets whose truth is known in closed form: clusters of log-normally unequal sizes (the largest of 300 has 4 % of
+all connections), each with a level of its own, and values with a Pareto tail (exponent 2.5) within a cluster. Prints
 the share of fleets whose 95 % interval holds the truth, then the share of false calls between cohorts that are alike:
 of 15 metrics at the end, and of 40 looks while the data come in.
 """
