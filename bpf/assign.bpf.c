@@ -25,7 +25,6 @@ typedef __s32 s32;
 #define ASSIGN_AF_INET6 10
 #define ASSIGN_IPPROTO_TCP 6
 #define ASSIGN_TCP_CONGESTION 13
-#define ASSIGN_WAKE_BYTES (1 << 19)
 
 /* Read by crates/loader/src/assign/record.rs. */
 struct assign_record {
@@ -95,7 +94,6 @@ int knee_assign(struct bpf_sock_ops *ctx)
 	const struct assign_plan *plan;
 	struct assign_record *r;
 	u32 held = plan_held;
-	u64 waiting;
 
 	if (ctx->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB &&
 	    ctx->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
@@ -126,8 +124,7 @@ int knee_assign(struct bpf_sock_ops *ctx)
 		ctx, ASSIGN_IPPROTO_TCP, ASSIGN_TCP_CONGESTION,
 		(void *)plan->algorithm[choice.arm & (ASSIGN_ARMS - 1)],
 		sizeof(plan->algorithm[0]));
-	waiting = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
-	bpf_ringbuf_submit(r, waiting >= ASSIGN_WAKE_BYTES ? BPF_RB_FORCE_WAKEUP
-							   : BPF_RB_NO_WAKEUP);
+	/* The reader looks by itself, some times a second. */
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	return 1;
 }

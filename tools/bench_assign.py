@@ -21,6 +21,7 @@ from kneepoint.fleet.assign import cgroup, running
 
 STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
 PER_SEC = 10_000
+IDLE_SEC = 4
 LINGER_0 = struct.pack("ii", 1, 0)
 
 
@@ -63,6 +64,10 @@ def measure(seconds: float, folder: Path) -> None:
         with subprocess.Popen([sys.executable, "-m", "kneepoint", *words], stdout=subprocess.DEVNULL) as process:
             while not Path(out, running.ABOUT).exists():
                 time.sleep(0.05)
+            time.sleep(1)
+            used = cpu_ns(process.pid)
+            time.sleep(IDLE_SEC)
+            idle_ns_per_sec = (cpu_ns(process.pid) - used) / IDLE_SEC
             used, begun = cpu_ns(process.pid), time.monotonic()
             load = ["unshare", "--net", "sh", "-c", 'ip link set lo up; exec "$@"', "sh", sys.executable, __file__]
             subprocess.run([*load, str(seconds), str(folder)], check=True)
@@ -73,13 +78,14 @@ def measure(seconds: float, folder: Path) -> None:
         about = running.read(Path(out))
         assert about is not None
         assigned = sum(about["assigned"].values())
-        kernel_ns, process_ns = program["run_time_ns"] / assigned, used / assigned
-        # What the process takes when nothing happens does not grow with connections, but counts.
-        at_rate_pct = PER_SEC * (kernel_ns + process_ns) / 1e9 * 100
+        kernel_ns = program["run_time_ns"] / assigned
+        process_ns = (used - idle_ns_per_sec * elapsed) / assigned
+        at_rate_pct = (idle_ns_per_sec + PER_SEC * (kernel_ns + process_ns)) / 1e9 * 100
         say.line(
             f"{assigned:,} connections in {elapsed:.1f} s ({assigned / seconds:,.0f}/s), {about['lost']} not logged; "
             f"program {kernel_ns:.0f} ns in {program['run_cnt'] / assigned:.1f} runs, process {process_ns:.0f} ns per "
-            f"connection; at {PER_SEC:,}/s {at_rate_pct:.2f} % of a processor"
+            f"connection, and {idle_ns_per_sec / 1e3:.0f} us a second without any; at "
+            f"{PER_SEC:,}/s {at_rate_pct:.2f} % of a processor"
         )
 
 

@@ -17,7 +17,7 @@ from kneepoint.fleet import Comparison
 from kneepoint.fleet.cohorts.verdicts import interval_of
 
 KNEE = [sys.executable, "-m", "kneepoint"]
-METRIC = "goodput_bits_per_sec"
+METRIC = "delivery_rate_bits_per_sec"
 
 
 def run(*words: str) -> None:
@@ -53,13 +53,15 @@ def main() -> int:
     print("\n2. Both groups share bottlenecks. So the whole fleet alternates between the two, an hour each.")
     switched = synthesize(given.out / "switchback", given, "switchback", cubic="50%", bbr1="50%")
     run("fleet", "compare", str(switched), "--by", "arm", "--cluster", "period")
+    page = str(given.out / "report.html")
+    run("fleet", "report", str(switched), "--by", "arm", "--cluster", "period", "--out", page)
 
     print("\n3. The truth, which no experiment on a real network can have: the same clients, all with one algorithm.")
     every = [synthesize(given.out / f"all-{name}", given, "cluster", **{name: "100%"}) for name in ("cubic", "bbr1")]
 
     told = fleet.compare(switched, by="arm", cluster="period")
     total = next(one.effect.total for one in told.effects if one.metric.name == METRIC)
-    print("\nMean goodput of a connection, bbr1 over cubic:")
+    print("\nMean delivery rate of a connection, bbr1 over cubic:")
     print(f"  naive, at 10 % adoption  {means(fleet.compare(naive, by='arm')):.2f}")
     print(f"  switchback               {interval_of('', total) if total else '-'}")
     print(f"  true                     {means(fleet.compare(*every, by='algorithm')):.2f}")

@@ -137,13 +137,21 @@ def recording(out: Path, algorithm: str, to: Path) -> None:
             select 'study' as boot_id, cast({number} * 1000000 + cell * 100 + flow as ubigint) as cookie,
                 concat('10.{number}.', json_extract_string(axes, '$."sample.0.row"'), '.', flow + 1) as remote_addr,
                 f.algorithm, t_ns as t_mono_ns, false as final, cast(1448 as bigint) as snd_mss_bytes, {columns}
-            from samples s join flows f using (cell, rep, flow) join runs using (cell, rep)
+            from samples join (select cell, rep, flow, algorithm, "group" from flows) f using (cell, rep, flow)
+                join runs using (cell, rep)
             where f.algorithm = '{algorithm}' and f."group" = 0 order by cookie, t_mono_ns
             """
         )
         parts.append(found)
     to.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.concat_tables(parts), to / "sockets-000001.parquet")
+
+
+def doubtful(out: Path) -> str:
+    """How many recordings say of themselves that the machine disturbed them."""
+    runs = [api.open(out / kind) for kind in CLASSES if (out / kind / "flows.parquet").exists()]
+    doubts = sum(len({doubt.cell for doubt in run.doubts}) for run in runs)
+    return f"{doubts} of {sum(len(run.meta['cells']) for run in runs)} recordings are in doubt by their own checks."
 
 
 def class_of(path: recorded.Observed) -> str:
@@ -256,6 +264,7 @@ def main() -> None:
     if not asked.recorded:
         record(asked.out, asked.engine, asked.each, asked.workers)
     workers = engines.default_workers("sim")
+    print(doubtful(asked.out))
     for old, new in DIRECTIONS if asked.old is None else ((asked.old, NEW_OF[asked.old]),):
         print(f"\n{new} predicted from a recording of {old}:")
         print("\n".join(judge(asked.out, old, new, asked.first or asked.each, workers).lines()), flush=True)

@@ -47,6 +47,8 @@ def main() -> None:
             told.append([peer[0], algorithm, cookie])
             kept += [one, far]
         print(json.dumps(told), flush=True)
+        for end in kept:
+            end.close()
         kept.clear()
 
 

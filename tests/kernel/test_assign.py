@@ -25,9 +25,12 @@ import pytest
 import probes
 from building import run
 from kneepoint import Dataset
+from kneepoint.fleet import connections
 from kneepoint.fleet.assign import cgroup, running
 from kneepoint.fleet.assign.arms import parse
 from kneepoint.fleet.assign.designs import arm_of_period
+from kneepoint.fleet.following import following
+from kneepoint.fleet.following.guards import parse as parse_guard
 from lab import available
 from leftovers import new_namespace, noted
 
@@ -290,6 +293,27 @@ def test_a_pair_of_links_has_shares_of_its_own(place: Place, tmp_path: Path) -> 
     assert {log[cookie]["link"] for _, _, cookie in first} == {"127.1.0.0/16"}
     assert {log[cookie]["link"] for _, _, cookie in second} == {"eth7"}
     assert neither[0][2] not in log
+
+
+def test_recorded_connections_have_their_arms(place: Place, tmp_path: Path) -> None:
+    """One folder for both: the log joins the recording, and `knee fleet watch` counts the connections that ended."""
+    out = tmp_path / "out"
+    recording = (*KNEE, "record", "--out", str(out), "--every", "100ms", "--netns", place.netns, "--quiet")
+    with place.server() as server, place.assigning(out, *ARMS, "--seed", "6"):
+        with subprocess.Popen(recording, stdout=subprocess.DEVNULL) as recorder:
+            until(lambda: list(out.glob("sockets-*")))
+            time.sleep(0.5)
+            seen = server.connect(*clients(40))
+            time.sleep(1)
+            recorder.send_signal(signal.SIGTERM)
+        guards = [parse_guard("srtt_us ratio <= 100")]
+        # The log is seconds behind while it is written.
+        until(lambda: sum(following.look([out], guards).connections.values()) == 40)
+    rows = connections.read([out], ["cookie", "arm", "algorithm", "remote_prefix", "final"]).to_pylist()
+    arms = {row["cookie"]: row["arm"] for row in rows}
+    assert {cookie: algorithm for _, algorithm, cookie in seen} == {cookie: arms[cookie] for _, _, cookie in seen}
+    # The clients' ends are of another cgroup.
+    assert sum(arm is not None for arm in arms.values()) == 40 < len(arms)
 
 
 def test_a_guard_ends_it_with_exit_code_1(place: Place, tmp_path: Path) -> None:

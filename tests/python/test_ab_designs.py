@@ -22,9 +22,6 @@ def test_intervals_of_the_designs_hold_the_truth_where_those_of_a_naive_test_do_
     names = ("naive A/B, 50 % treated", "switchback", "paired link, 95 % and 5 %")
     found = {one.name: one for one in ab_designs.compare(ab_designs.Plan(), range(1, 4), workers=1, names=names)}
     naive, switchback, paired = (found[name] for name in names)
-    print(
-        [(x.name, x.truth, x.covered, [(round(i.low, 2), round(i.high, 2)) for i in x.found]) for x in found.values()]
-    )
     assert naive.covered == 0 and switchback.covered >= 2 and paired.covered >= 2
 
 

@@ -369,6 +369,27 @@ def test_shares_of_arms_that_were_not_intended_are_told_before_any_metric(tmp_pa
     assert "believe no metric before it is known why" in found.warnings[0]
 
 
+def test_steps_of_a_ramp_and_periods_of_a_switchback_have_the_shares_that_were_intended(tmp_path: Path) -> None:
+    draw = np.random.default_rng(8)
+    step = draw.integers(0, 2, 6000)
+    arm = draw.random(6000) < np.array([0.1, 0.5])[step]
+    ramp = {"design": ["ramp"] * 6000, "period": step, "allocation_pct": np.where(step == 1, 50, np.where(arm, 10, 90))}
+    period = draw.integers(0, 10, 6000)
+    alone = {"design": ["switchback"] * 6000, "period": period, "allocation_pct": [100] * 6000}
+    for name, design, treated in (("ramp", ramp, arm), ("switchback", alone, period == 3)):
+        columns = fleet() | design | {"arm": np.where(treated, "treatment", "control").tolist()}
+        found = fleets.compare(written(tmp_path / name, columns), by="arm")
+        assert not [one for one in found.warnings if one.startswith("sample-ratio mismatch")], name
+
+
+def test_the_log_may_lie_in_a_folder_of_its_own(call: Call, tmp_path: Path) -> None:
+    columns = fleet()
+    data, log = written(tmp_path / "data", columns), written(tmp_path / "log", log_of(columns), "assignments-000001")
+    assert fleets.compare(data, log, by="arm").cohorts == ("control", "treatment")
+    ended = call("fleet", "compare", log)
+    assert ended.code == 2 and "holds an assignment log alone" in ended.err
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -155,6 +155,19 @@ def test_a_switchback_tells_the_arm_of_each_connection_by_its_period(tmp_path: P
     assert all(row["algorithm"] == {"cubic": "cubic", "new": "bbr1"}[row["arm"]] for row in found)
 
 
+def test_fleets_of_one_mix_with_other_arms_are_worlds_of_their_own_with_the_same_transfers(tmp_path: Path) -> None:
+    mix = mix_of(tmp_path)
+    for name in ("cubic", "reno"):
+        synthetic.write(mix.changed(design="cluster", arms=[f"{name}=100%"]), tmp_path / name, workers=1)
+    rows = connections.read([tmp_path / "cubic", tmp_path / "reno"]).to_pylist()
+    assert all(row["arm"] == row["algorithm"] for row in rows)
+    ended = [
+        sorted((row["remote_prefix"], row["cookie"]) for row in rows if row["algorithm"] == name)
+        for name in ("cubic", "reno")
+    ]
+    assert len(rows) == 2 * len(ended[0]) and ended[0] == ended[1]
+
+
 def test_what_a_recording_has_of_a_socket_grows_and_ends_once(tmp_path: Path) -> None:
     synthetic.write(mix_of(tmp_path), tmp_path / "fleet", workers=1)
     rows = pq.read_table(tmp_path / "fleet" / "host-01" / "sockets-000001.parquet").to_pandas()

@@ -87,6 +87,9 @@ def held_back() -> Observed:
     return replace(observed, connections=(replace(series, app_limited=np.ones_like(series.t_us)),))
 
 
+FIT_TOLD = told.FitTold(1, 1, {"queue": 1}, 1.0, 100.0, {"goodput_bits_per_sec": 1.0})
+
+
 def test_the_buffer_of_a_path_that_never_filled_is_open_and_refused() -> None:
     found = judged(fit(held_back()))
     assert found.buffer.high is None and not found.buffer.identified
@@ -94,6 +97,8 @@ def test_the_buffer_of_a_path_that_never_filled_is_open_and_refused() -> None:
     open_ones = told.open_values([found])
     shares = {one.what: one.connections_pct for one in open_ones}
     assert shares["buffer"] == 100 and shares["bottleneck rate"] == 100
+    said = told.lines(recorded.Recording((), 1, 0), FIT_TOLD, open_ones, [])
+    assert any(line.startswith("Bottleneck rate: cannot") and "Mbit/s" in line for line in said)
     why = told.refusal(open_ones)
     assert why is not None and "buffer: cannot be identified for 100 % of the connections" in why
 
@@ -216,6 +221,8 @@ def test_an_interval_holds_how_far_the_model_is_off(tmp_path: File) -> None:
         change = predict.changes(of, then, naive, 1, these_paths=True)["goodput_bits_per_sec"]
         return change.high - change.low
 
+    # Without any, what is left is what it may be off for an algorithm that was not recorded: two deviations either way.
+    assert width(found) == pytest.approx(4 * predict.TRANSFER["goodput_bits_per_sec"], rel=0.15)
     assert width(off) > width(found) + 0.1
 
 

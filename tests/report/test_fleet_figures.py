@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fleet_data
-from kneepoint.errors import UsageError
+from kneepoint.errors import RunFolderError, UsageError
 from kneepoint.pages import binned, distributions, export, theme
 from kneepoint.pages.cohorts import SEVERAL, Cohorts
 from kneepoint.pages.figures.fleet import FIGURES, boxes, forest, idle, of, retransmitted
@@ -220,6 +220,13 @@ def test_counters_begin_anew_with_each_boot(tmp_path: Path) -> None:
     with fleet_data.compared(folder) as found:
         drawn = found.over_time("counters", retransmitted.SOURCE, retransmitted.PCT)
         assert len(drawn) > 60 and all(row["v"] >= 0 for row in drawn)
+
+
+def test_a_table_that_lacks_a_column_is_refused_by_its_name(tmp_path: Path) -> None:
+    folder = fleet_data.write(tmp_path / "edge", 600)
+    pq.write_table(fleet_data.counters(6).drop_columns("netns"), folder / "counters.parquet")
+    with fleet_data.compared(folder) as found, pytest.raises(RunFolderError, match=r"edge: .*netns"):
+        export.spec(found, retransmitted)
 
 
 def test_hosts_that_serve_several_cohorts_have_a_line_of_their_own(tmp_path: Path) -> None:

@@ -103,6 +103,14 @@ def _is_of_container(row: Row) -> bool:
     return row["kind"] in SMALL_CONTAINER and row["operstate"] in UP and row["master"] is None
 
 
+def receive_queues(snapshot: Snapshot, interface: Row) -> int:
+    """Receive queues that an interface uses."""
+    channels = next(iter(snapshot.of_interface("channels", interface)), None)
+    if channels is not None:
+        return (channels["combined"] or 0) + (channels["rx"] or 0)
+    return sum(1 for row in snapshot.of_interface("queues", interface) if row["direction"] == "rx")
+
+
 def members(snapshot: Snapshot) -> dict[str, list[Row]]:
     """Interfaces of each bridge, bond and team."""
     found: dict[str, list[Row]] = {}

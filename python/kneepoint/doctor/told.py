@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kneepoint.human import counted
+from kneepoint.live.which import namespace_path
 from kneepoint.say import printable
 
 from .finding import SEVERITIES, Finding
@@ -27,7 +29,7 @@ def report(snapshot: Snapshot, judged: Judgement) -> Iterator[str]:
     """The whole report of one host."""
     yield from _wrapped(_host(snapshot.host))
     if snapshot.netns is not None:
-        yield from _wrapped(f"Commands that confirm are for that namespace: ip netns exec {snapshot.netns} COMMAND")
+        yield from _wrapped(f"Commands that confirm are for that namespace: {_inside(snapshot.netns)} COMMAND")
     yield ""
     if not judged.findings:
         yield "Nothing is wrong by the rules that could be asked."
@@ -60,6 +62,13 @@ def _host(host: Mapping[str, Any]) -> str:
         host["netns"],
     ]
     return " · ".join(part for part in parts if part)
+
+
+def _inside(netns: str) -> str:
+    """What stands before a command, so that it runs in a namespace."""
+    if netns.isdigit() or "/" in netns:
+        return f"nsenter --net={shlex.quote(str(namespace_path(netns)))}"
+    return f"ip netns exec {shlex.quote(netns)}"
 
 
 def _summary(findings: Iterable[Finding]) -> str:

@@ -152,8 +152,13 @@ def of_comparison(observed: Observed, found: Comparison) -> Cohorts:
             query = " union all by name ".join(f"from {view}" for view in views)
             database.execute(f"create or replace temp view {name} as {query}")
             tables.add(name)
+
+    def ask(query: str) -> pa.Table:
+        with observed.fleet.telling():
+            return database.sql(query).to_arrow_table()
+
     return Cohorts(
-        lambda query: database.sql(query).to_arrow_table(),
+        ask,
         found.tallies,
         found.values,
         {cohort: observed.counts.kept[cohort] for cohort in observed.cohorts},

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kneepoint import human
-from kneepoint.fleet.cohorts.verdicts import interval_of
+from kneepoint.fleet.cohorts.verdicts import ALPHA, interval_of
 from kneepoint.fleet.cohorts.verdicts import shown as shown_value
 
 from . import export, html, palette, theme
@@ -19,8 +19,8 @@ from .figures.fleet import forest
 if TYPE_CHECKING:
     from kneepoint.fleet.cohorts import Verdict
 
-SAID = ("better", "worse", "higher", "lower")
-"""Verdicts that show a difference, in the order in which the head of the page has them."""
+ORDER = ("better", "worse", "higher", "lower")
+"""In which the head of the page has what differs."""
 
 
 def write(found: Cohorts, out: Path) -> Path:
@@ -49,10 +49,12 @@ def answer(found: Cohorts) -> list[str]:
     said = []
     for cohort in dict.fromkeys(one.cohort for one in found.verdicts):
         own = [one for one in found.verdicts if one.cohort == cohort]
+        differing = [one for one in own if one.p_adjusted < ALPHA]
         parts = []
-        for word in SAID:
-            alike = [f"{forest.label(one)} {_times(one)}".rstrip() for one in own if one.word == word]
-            parts += [f"{word}: {', '.join(alike)}"] if alike else []
+        # A word may go on: "worse, by less than 2 %".
+        for word in sorted({one.word for one in differing}, key=lambda word: (ORDER.index(word.split(",")[0]), word)):
+            alike = [f"{forest.label(one)} {_times(one)}".rstrip() for one in differing if one.word == word]
+            parts.append(f"{word}: {', '.join(alike)}")
         shown = "; ".join(parts) or "no difference is shown"
         adoption = human.quantity("share", own[0].adoption)
         said.append(f"{cohort} against {own[0].baseline}, at {adoption} adoption: {shown}")

@@ -78,7 +78,7 @@ class FleetReport:
             kept = opening.pop_all()
         self.comparison: Comparison = comparison
         self.close: Callable[[], None] = weakref.finalize(self, kept.close)
-        """Gives back what the query took; figures need it no more after that."""
+        """Gives back what the query took; nothing can be drawn after that."""
 
     @property
     def figures(self) -> dict[str, str]:

@@ -416,6 +416,20 @@ HOSTS: tuple[Host, ...] = (
         expected="virtio-one-queue one-queue-without-rps default-qdisc-not-applied",
     ),
     host(
+        "kvm-one-queue-two-interrupts",
+        "virtio has an interrupt for each direction of its queue; both may come to one processor.",
+        "drivers/net/virtio_net.c, input.0 and output.0",
+        virtual("virtio_net", "kvm", queues=1),
+        root("fq"),
+        {
+            "irqs": [
+                {"number": 38, "name": "virtio0-input.0", "interface": "eth0", "counts": {"0": 2_000_000_000}},
+                {"number": 39, "name": "virtio0-output.0", "interface": "eth0", "counts": {"0": 1_000_000_000}},
+            ]
+        },
+        expected="virtio-one-queue",
+    ),
+    host(
         "kvm-queues-not-used",
         "The hypervisor gives four queues, and the guest uses one.",
         "linux-kvm.org/page/Multiqueue (ethtool -L)",
@@ -470,6 +484,44 @@ HOSTS: tuple[Host, ...] = (
             "qdiscs": [{**qdiscs("tap0", "fq", root=None)[0], "horizon_drops": 12_000, "packets": 400_000}],
         },
         expected="fq-where-forwarded fq-horizon-drops",
+    ),
+    host(
+        "cilium-bandwidth-manager",
+        "Programs on clsact set departure times, and fq holds them; a few drops in a billion packets say nothing.",
+        "docs.cilium.io, Bandwidth Manager",
+        {
+            "owners": [{"owner": "cilium", "kind": "running"}],
+            "qdiscs": [
+                {"interface": "eth0", "kind": "clsact", "handle": "ffff:", "parent": "ingress", "options": {}},
+                {
+                    "interface": "eth0",
+                    "parent": "1:1",
+                    "handle": "8001:",
+                    "packets": 1_000_000_000,
+                    "drops": 12,
+                    "throttled": 90_000,
+                },
+            ],
+        },
+    ),
+    host(
+        "cilium-unbounded-pod",
+        "The same where a pod sends faster than its limit, and nothing marks or drops before the queue is full.",
+        "Saeed et al., Carousel, SIGCOMM 2017",
+        {
+            "qdiscs": [
+                {"interface": "eth0", "kind": "clsact", "handle": "ffff:", "parent": "ingress", "options": {}},
+                {
+                    "interface": "eth0",
+                    "parent": "1:1",
+                    "handle": "8001:",
+                    "packets": 1_000_000_000,
+                    "drops": 400_000,
+                    "throttled": 90_000_000,
+                },
+            ]
+        },
+        expected="departure-times-in-one-fifo",
     ),
     host(
         "load-balancer-before-its-fix",

@@ -15,6 +15,7 @@ from kneepoint.doctor.snapshot import Snapshot
 from .rule import Rule
 
 WAITING_PKTS = 1_000
+DROPPED_SHARE = 1e-4
 
 
 def _check(snapshot: Snapshot) -> list[Finding]:
@@ -27,7 +28,9 @@ def _check(snapshot: Snapshot) -> list[Finding]:
         waiting = max(leaf["backlog_pkts"] or 0 for leaf in leaves)
         dropped = sum(max((leaf["drops"] or 0) - (leaf["horizon_drops"] or 0), 0) for leaf in leaves)
         throttled = sum(leaf["throttled"] or 0 for leaf in leaves)
-        if waiting < WAITING_PKTS and not (dropped and throttled):
+        packets = sum(leaf["packets"] or 0 for leaf in leaves)
+        drops_while_held = throttled > 0 and dropped > DROPPED_SHARE * packets
+        if waiting < WAITING_PKTS and not drops_while_held:
             continue
         name = interface["interface"]
         findings.append(
@@ -35,7 +38,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
                 "advice",
                 name,
                 f"fq behind a program on clsact holds {waiting:,} packets and dropped {dropped:,}.",
-                {"backlog_pkts": waiting, "drops": dropped, "throttled": throttled},
+                {"backlog_pkts": waiting, "drops": dropped, "packets": packets, "throttled": throttled},
                 confirm=[f"tc -s qdisc show dev {name}", f"tc filter show dev {name} egress"],
                 advice="Let the shaper mark or drop early, or limit the queue of each flow.",
                 gain="Latency behind the shaper falls to what the drop or mark threshold allows.",

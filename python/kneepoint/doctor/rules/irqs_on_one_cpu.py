@@ -26,6 +26,9 @@ def _check(snapshot: Snapshot) -> list[Finding]:
     balancing = any(row["owner"] == "irqbalance" and row["kind"] == "running" for row in snapshot.rows("owners"))
     findings = []
     for interface in facts.devices(snapshot):
+        # A device of one queue may have an interrupt for each direction.
+        if facts.receive_queues(snapshot, interface) < 2:
+            continue
         irqs = [row for row in snapshot.rows("irqs") if row["interface"] == interface["interface"] and row["counts"]]
         totals = [sum(row["counts"].values()) for row in irqs]
         whole = sum(totals)

@@ -30,7 +30,7 @@ TABLE = "assignments"
 SCHEMA = 1
 
 _LOCK = ".assign.lock"
-_LOOK_SEC = 0.2
+_LOOK_SEC = 0.5
 """Between two looks at what the kernel did; its buffer holds that of seconds."""
 _STOP_SEC = 1.0
 """Between two looks for the file that ends it."""

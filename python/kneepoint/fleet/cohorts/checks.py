@@ -159,24 +159,23 @@ def warnings(observed: Observed, tallies: dict[str, dict[str, Tally]], adoption:
 
 
 def _mismatch(observed: Observed) -> Iterator[str]:
-    """Shares of arms observed and intended, of each design; units that were drawn are counted."""
-    # The steps of a ramp have shares of their own, which no column tells apart.
+    """Shares of arms observed and intended, of each design, link and step; units that were drawn are counted."""
+    # Arms of a switchback have whole periods, as many as were intended.
     rows = observed.ask("""
-        select design, link, arm, any_value(allocation_pct), count(*), count(distinct remote_prefix),
-               count(distinct period)
-        from observed where arm is not null and allocation_pct is not null and design <> 'ramp'
-        group by design, link, arm order by design, link, arm
+        select design, link, period, arm, any_value(allocation_pct), count(*), count(distinct remote_prefix)
+        from observed where arm is not null and allocation_pct is not null and design <> 'switchback'
+        group by design, link, period, arm order by design, link, period, arm
     """)
-    for design, link in dict.fromkeys((row[0], row[1]) for row in rows):
-        own = [row[2:] for row in rows if row[:2] == (design, link)]
-        unit = {"cluster": 3, "switchback": 4}.get(design, 2)
+    for part in dict.fromkeys(row[:3] for row in rows):
+        design, own = part[0], [row[3:] for row in rows if row[:3] == part]
+        unit = 3 if design == "cluster" else 2
         observed_counts = {row[0]: int(row[unit]) for row in own}
         intended = {row[0]: float(row[1]) for row in own if row[1]}
         if len(own) < 2 or set(intended) != set(observed_counts) or not sum(observed_counts.values()):
             continue
         found = mismatch(observed_counts, intended)
         if found.suspicious:
-            what = {2: "connections", 3: "prefixes", 4: "periods"}[unit]
+            what = "prefixes" if design == "cluster" else "connections"
             told = ", ".join(
                 f"{arm} {count:,} {what} where {100 * found.intended[arm]:.3g} % were intended"
                 for arm, count in observed_counts.items()

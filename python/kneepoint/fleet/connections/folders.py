@@ -11,8 +11,9 @@ from kneepoint.datasets.dataset import Dataset
 from kneepoint.datasets.partitions import Partitions
 from kneepoint.errors import KneepointError, MissingTable, RunFolderError, UsageError
 
-READ = ("connections", "sockets", "samples")
-"""Tables that connections are made of, the best first: what is made already is not made again."""
+READ = ("connections", "sockets", "samples", "assignments")
+"""Tables that connections are made of, the best first: what is made already is not made again. A folder with the log of
+`knee assign` alone says which arms those of other folders have."""
 
 _OWN = frozenset(("boot_id", "cookie", "bytes_acked"))
 """Columns that tell a fleet's `connections` from a trace's table of that name."""
@@ -78,6 +79,10 @@ def find(data: Sequence[Path | str], tags: Iterable[str], *, partial: bool, note
     }
     if unused:
         raise UsageError(f"--tag: got {min(unused)}, which is no folder of DATA; expected one of {_listed(data)}.")
+    if found and all(folder.source == "assignments" for folder in found.values()):
+        raise MissingTable(
+            f"{_listed(data)}: holds an assignment log alone; expected the connections that it is about."
+        )
     if not found:
         raise MissingTable(f"{_listed(data)}: no folder of it can be read, so that there is nothing left.")
     return list(found.values())

@@ -6,7 +6,6 @@ those with one remainder of their cookie at a time. What does not fit is spilled
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -128,7 +127,6 @@ def opened(
         database.execute("set preserve_insertion_order = false")
         # It would be drawn on stdout.
         database.execute("set enable_progress_bar = false")
-        database.execute(f"set threads = {os.cpu_count() or 1}")
         try:
             database.execute(f"set memory_limit = {text(memory)}")
         except duckdb.Error:

@@ -28,6 +28,7 @@ _BESIDE = {
     "sockets": ("settings", "requests", "assignments", "cpu", "counters"),
     "samples": ("runs", "flows", "assignments"),
     "connections": ("assignments", "requests", "cpu", "counters"),
+    "assignments": (),
 }
 """Tables that are read beside the one that connections come from, where they are."""
 
@@ -44,7 +45,7 @@ def open_parts(fleet: Fleet) -> None:
     fleet.notes += [doubt for folder in fleet.folders for doubt in folder.doubts]
     fleet.is_assigned = _make_assignments(database, fleet.folders)
     make_boots(database, [boot for folder, listed in kept if folder.source != "connections" for boot in listed])
-    fleet.parts = [_part(fleet, group) for group in _together(kept)]
+    fleet.parts = [_part(fleet, group) for group in _together(kept) if group[0][0].source != "assignments"]
 
 
 def _make_views(
@@ -98,6 +99,8 @@ def again(fleet: Fleet, why: str | None) -> bool:
 
 def _boots(database: duckdb.DuckDBPyConnection, folder: Folder) -> list[Boot]:
     view, held = folder.views[folder.source], folder.columns[folder.source]
+    if folder.source == "assignments":
+        return []
     if folder.source == "connections":
         return boots.of_connections(database, view, held)
     if folder.source == "samples":

@@ -55,9 +55,10 @@ class Host:
 
     def __init__(self, mix: Mix, number: int) -> None:
         self.name = f"host-{number + 1:02}"
-        self.host_id = _hex(mix.seed, "host", number)
-        # Fleets of one mix with other arms are other worlds: their connections are not to be taken for the same.
-        boot = _hex(mix.seed, "boot", number, mix.design, [(arm.name, arm.share) for arm in mix.arms])
+        # A mix with other arms is another world: its hosts are not to be taken for the same.
+        world = (mix.seed, mix.design, [(arm.name, arm.share) for arm in mix.arms], number)
+        self.host_id = _hex("host", *world)
+        boot = _hex("boot", *world)
         self.boot_id = "-".join((boot[:8], boot[8:12], boot[12:16], boot[16:20], boot[20:]))
 
 

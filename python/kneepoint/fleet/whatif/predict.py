@@ -32,6 +32,16 @@ DRAWS = 4
 RESAMPLES = 1000
 ABSOLUTE = "retransmit_pct"
 """The metric whose change is a difference in points; the others' is a ratio."""
+TRANSFER = {
+    "goodput_bits_per_sec": 0.01,
+    "srtt_us_p50": 0.03,
+    "srtt_us_p95": 0.03,
+    "queue_delay_us_p95": 0.06,
+    "retransmit_pct": 0.25,
+}
+"""How far the mean over paths may be off for an algorithm that was not recorded, although the recorded one fits:
+standard deviations of logarithms, and of points. From the first direction of tools/whatif_study.py on the simulator,
+cubic to bbr1 (docs/whatif.md)."""
 _Item = TypeVar("_Item")
 _Made = TypeVar("_Made")
 
@@ -213,6 +223,7 @@ def changes(
     signs = rng.choice([-1.0, 1.0], size=(*picked.shape, 1))
     wrong = signs * errors[picked]
     common = rng.standard_normal((RESAMPLES, 1)) * np.abs(np.average(errors, axis=0, weights=sizes))
+    common = common + rng.standard_normal((RESAMPLES, len(METRICS))) * np.array([TRANSFER[name] for name in METRICS])
     sampled = np.einsum("rp,rpm->rm", weights, differences[picked, which] + wrong) + common
     value = np.average(differences.mean(axis=1), axis=0, weights=sizes)
     low, high = np.percentile(sampled, [2.5, 97.5], axis=0)

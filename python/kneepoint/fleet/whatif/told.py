@@ -124,7 +124,7 @@ def lines(recording: Recording, fit: FitTold, open_ones: Sequence[Open], predict
         + ".",
         f"Simulated on these paths, what was recorded is off by (median): {errors}; {fit.well_fitted_pct:.0f} % of the "
         "paths are fitted well.",
-        *(one.sentence.capitalize() for one in open_ones),
+        *(one.sentence[:1].upper() + one.sentence[1:] for one in open_ones),
     ]
     if fit.paths < FEW:
         told.append(f"Only {fit.paths} paths: with fewer than {FEW} the intervals are not to be trusted.")
