@@ -48,7 +48,6 @@ VERBS: dict[str, list[str]] = {
     "recommend": ["recommend", "--role", "data-centre", "-q"],
     "snapshot": ["snapshot"],
     "doctor": ["doctor", "--explain", "bbr-without-fq"],
-    "recommend": ["recommend", "--role", "data-centre", "-q"],
     "record": ["record", "--for", "200ms", "--every", "100ms", "--out", "OUT", "-q"],
     "watch": ["watch", "--once", "--every", "100ms"],
     "load": ["load", "reno"],
