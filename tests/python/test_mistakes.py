@@ -125,7 +125,7 @@ def test_all_mistakes_of_a_command_line_come_at_once(call: Call) -> None:
         ("run dir", "dir: is a folder; expected a scenario file."),
         ("run r", "r: is a folder; expected a scenario file. `knee run --resume --out r` goes on with the run in it."),
         ("run empty.toml", "empty.toml:1: duration: missing; "),
-        ("report s.toml", "s.toml: is no folder; expected one with tables, as `knee record` and `knee run` write it."),
+        ("report s.toml", "s.toml: is not JSON, or is cut off ("),
         ("report nosuch", "nosuch: is not there; expected one with tables, as `knee record` and `knee run` write it."),
         ("export r --format csv --out s.toml", "s.toml: is a file; expected a folder, or a name that is free. "),
         ("export s.toml --format pcapng --out x", "s.toml: got a file; expected a run folder"),

@@ -41,6 +41,11 @@ VERBS: dict[str, list[str]] = {
     "fleet compare": ["fleet", "compare", "RUN", "--partial", "-q"],
     "fleet report": ["fleet", "report", "RUN", "--partial", "--figure", "cdf", "--out", "OUT.svg", "-q"],
     "fleet connections": ["fleet", "connections", "RUN", "--out", "OUT", "-q"],
+    "fleet synthesize": ["fleet", "synthesize", "demo", "--prefixes", "1", "--out", "OUT", "-q"],
+    "fleet watch": ["fleet", "watch", "RUN", "--guard", "srtt_us ratio <= 1.1", "--json"],
+    "assign": ["assign", "cubic=50%", "reno=50%", "--dry-run", "--seed", "1"],
+    "whatif": ["whatif", "RUN", "--algorithms", "bbr1", "--json", "-q"],
+    "recommend": ["recommend", "--role", "data-centre", "-q"],
     "snapshot": ["snapshot"],
     "doctor": ["doctor", "--explain", "bbr-without-fq"],
     "record": ["record", "--for", "200ms", "--every", "100ms", "--out", "OUT", "-q"],
@@ -74,6 +79,10 @@ INSTEAD = {
     "qdiscs.qdiscs = lambda **_: qdiscs.QdiscTrace([], 0, {'not_measured': 'so', 'programs': []}, 1.0)",
     "calibrate": "from kneepoint.calibration import calibrate; "
     "calibrate.calibrate = lambda *_, **__: calibrate.Calibration({}, [], [], 2, 1.0, 0.0)",
+    "fleet": "from types import SimpleNamespace as Of; from kneepoint.fleet.following import following; "
+    "following.follow = lambda *_, **__: Of(look=Of(json=dict, crossed=None), told=[])",
+    "whatif": "from types import SimpleNamespace as Of; from kneepoint.fleet.whatif import asked; "
+    "asked.answered = lambda *_, **__: Of(refused='', json={})",
     "conform": "from kneepoint.conformance import conform, overlay; "
     "conform.run = conform.compare = conform.verdicts = overlay.write = lambda *_, **__: []",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -64,25 +64,26 @@ def command(
     wanted = chosen(rules)
     taken = Snapshot.read(snapshot) if snapshot is not None else take_in(netns)
     judged = judge(taken, wanted)
-    if measure:
-        judged = _measured(judged, quiet=quiet)
+    judged, costs = _measured(judged, quiet=quiet) if measure else (judged, {})
     if asked.fix:
         return doctor_fix.fixed(asked, judged.findings, taken.rows("owners"), json=json)
     if json:
-        say.json(told.json(taken, judged))
+        say.json(told.json(taken, judged) | costs)
     else:
         say.lines(told.report(taken, judged))
     return int(judged.is_wrong)
 
 
-def _measured(judged: Judgement, *, quiet: bool) -> Judgement:
+def _measured(judged: Judgement, *, quiet: bool) -> tuple[Judgement, dict[str, Any]]:
+    """The findings by what they cost here, and what --json says of that."""
     from kneepoint.doctor import measure
     from kneepoint.doctor.judge import by_severity
     from kneepoint.runs.progress import Line
 
     with Line(quiet=quiet) as line:
         found = measure.measure(judged.findings, tell=line)
-    return replace(judged, findings=by_severity(measure.judged(judged.findings, found)))
+    told = {rule: [one.json() for one in costs] for rule, costs in found.items()}
+    return replace(judged, findings=by_severity(measure.judged(judged.findings, found))), {"measured": told}
 
 
 def _explain(name: str, *, json: bool) -> int:

@@ -151,6 +151,10 @@ def _snapshot_report(file: Path, out: Path | None, quiet: bool) -> None:
     from kneepoint.runs.progress import Phase
 
     target = out or file.with_suffix(".html")
+    try:
+        snapshot = Snapshot.read(file)
+    except UsageError as error:
+        raise UsageError(f"{error} Of anything but a snapshot a report takes the folder.") from None
     with Phase("Writing the report", quiet=quiet):
-        host_page.save(Snapshot.read(file), target)
+        host_page.save(snapshot, target)
     say.line(f"Report: {target}")

@@ -69,12 +69,11 @@ def judged(findings: Sequence[Finding], found: Mapping[str, Sequence[Measured]])
 
 def _judged(finding: Finding, found: Sequence[Measured]) -> Finding:
     said = " ".join(one.text() for one in found)
-    evidence = {**finding.evidence, "measured": [one.json() for one in found]}
     if all(is_none(one) for one in found):
         percent = round(MINIMAL_EFFECT * 100)
         told = f"{finding.told} Measured: no cost of {percent} % or more here, so this is advice only."
-        return replace(finding, severity="advice", told=told, gain=f"None to expect here. {said}", evidence=evidence)
-    return replace(finding, gain=said, evidence=evidence)
+        return replace(finding, severity="advice", told=told, gain=f"None to expect here. {said}")
+    return replace(finding, gain=said)
 
 
 def is_none(one: Measured) -> bool:

@@ -88,7 +88,7 @@ class Measured:
 
 
 def _percent(ratio: float) -> str:
-    return f"{(ratio - 1) * 100:+.0f}"
+    return f"{round((ratio - 1) * 100):+d}"
 
 
 def on_kernel(experiment: Experiment, seconds: float, *, tell: Callable[[str], object] | None = None) -> Measured:

@@ -104,6 +104,7 @@ fn filters_leave_connections_alone() {
         high: 8010,
     }];
     plan.set(&name, &[Link::default()], &ports);
+    plan.share(0, &[100.0]);
     let to = |local_port, remote_port| Connection {
         local_port,
         remote_port,
