@@ -133,3 +133,19 @@ def test_report_takes_a_snapshot(tmp_path):
     file.write_text(file.read_text()[:100])
     with pytest.raises(UsageError, match="cut off"):
         CliRunner().invoke(app, ["report", str(file)], catch_exceptions=False)
+
+
+def test_a_folder_of_snapshots_says_which_rule_finds_something_on_how_many(tmp_path):
+    for number in range(5):
+        host = {"host": f"web{number}<b>"}
+        made.snapshot({"host": host, **(MIXED if number == 0 else {})}).write(tmp_path / f"web{number}.json")
+    (tmp_path / "cut.json").write_text("{")
+    run = CliRunner().invoke(app, ["report", str(tmp_path)], catch_exceptions=False)
+    assert run.exit_code == 0
+    text = (tmp_path / "hosts.html").read_text()
+    assert "<h1>5 hosts</h1>" in text and "<b>" not in text
+    row = re.search(r"<tr>(?:(?!</tr>).)*mq-leaf-without-fq(?:(?!</tr>).)*</tr>", text, re.DOTALL)
+    assert row is not None and "20 %" in row[0] and "web0&lt;b&gt;" in row[0] and "web1" not in row[0]
+    assert "cut.json: " in text
+    # web0 has another ring than the four others of its kind.
+    assert re.search(r"eth0 rings rx</th>.*?<td>2048</td><td>256: web0&lt;b&gt;</td>", text, re.DOTALL)

@@ -52,7 +52,7 @@ def command(
 
     Of a run it has the statistics and every figure that applies; of the others where the rows come from, the tables,
     and the connections that sent most over time (--figure timeseries); of a snapshot what is wrong with the host, and
-    where its packets go.
+    where its packets go; of a folder of snapshots which rule finds something on how many.
     """
     if is_given("format") and figure is None:
         raise click.UsageError(f"--format: got {format} without --figure NAME; expected both. A report is HTML.")
@@ -62,6 +62,9 @@ def command(
         if figure is not None or condition is not None or against is not None:
             raise click.UsageError(f"--figure, --condition, --against: {run} is a file; these are of folders.")
         _snapshot_report(run, out, quiet)
+        return 0
+    if _are_snapshots(run) and figure is None and condition is None and against is None:
+        _hosts_report(run, out, quiet)
         return 0
     if profile.is_profile(run):
         if figure is not None or condition is not None:
@@ -157,4 +160,25 @@ def _snapshot_report(file: Path, out: Path | None, quiet: bool) -> None:
         raise UsageError(f"{error} Of anything but a snapshot a report takes the folder.") from None
     with Phase("Writing the report", quiet=quiet):
         host_page.save(snapshot, target)
+    say.line(f"Report: {target}")
+
+
+def _are_snapshots(folder: Path) -> bool:
+    """Whether a folder holds files of `knee snapshot` and no table: JSON that is no manifest, and no Parquet."""
+    if not folder.is_dir() or next(folder.rglob("*.parquet"), None) is not None:
+        return False
+    manifests = {"run.json", "trace.json", "profile.json", "fleet.json"}
+    names = {path.name for path in folder.glob("*.json")}
+    return bool(names) and not names & manifests
+
+
+def _hosts_report(folder: Path, out: Path | None, quiet: bool) -> None:
+    """The page of many hosts."""
+    from kneepoint.doctor import fleet
+    from kneepoint.pages import host_page
+    from kneepoint.runs.progress import Phase
+
+    target = out or folder / "hosts.html"
+    with Phase("Writing the report", quiet=quiet):
+        host_page.save(fleet.judged(folder), target)
     say.line(f"Report: {target}")

@@ -1,4 +1,7 @@
-"""A host as a page: what is wrong, where packets go, its qdiscs, rings and connections. Of a snapshot."""
+"""A host as a page: what is wrong, where packets go, its qdiscs, rings and connections. Of a snapshot.
+
+And many hosts as one: which rule finds something on how many, and where hosts differ that should be alike.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from typing import Any
 
 from kneepoint import human
 from kneepoint.doctor.finding import SEVERITIES, Finding
+from kneepoint.doctor.fleet import Fleet
+from kneepoint.doctor.judge import judge
 from kneepoint.doctor.rules import RULES
 from kneepoint.doctor.snapshot import Row, Snapshot
 from kneepoint.errors import UsageError
@@ -21,17 +26,43 @@ QDISCS_AT_MOST = 64
 """Qdiscs of one interface that the page has."""
 
 
-def save(snapshot: Snapshot, path: Path) -> Path:
+def save(found: Snapshot | Fleet, path: Path) -> Path:
     """Writes the page, which needs no network and runs no script."""
     if path.suffix.lower() != ".html":
         raise UsageError(f"{path}: got the ending {path.suffix or 'of no kind'!r}; expected .html.")
-    export.write_file(path, page(snapshot).encode("utf-8"))
+    text = page(found) if isinstance(found, Snapshot) else fleet_page(found)
+    export.write_file(path, text.encode("utf-8"))
     return path
+
+
+def fleet_page(fleet: Fleet) -> str:
+    """Many hosts as a page."""
+    counted = human.counted(len(fleet.hosts), "host")
+    first = fleet.hits[0] if fleet.hits else None
+    told = f" First: {first.rule}, on {len(first.hosts)} of them." if first else ""
+    return html.still_page(
+        "hosts.html.j2",
+        title=counted,
+        answer=f"{human.counted(len(fleet.hits), 'rule')} of {len(RULES)} found something.{told}",
+        hits=[
+            {
+                "rule": hit.rule,
+                "severity": hit.severity,
+                "count": len(hit.hosts),
+                "pct": 100 * len(hit.hosts) / len(fleet.hosts),
+                "hosts": hit.hosts,
+            }
+            for hit in fleet.hits
+        ],
+        drifts=fleet.drifts,
+        unread=fleet.unread,
+    )
 
 
 def page(snapshot: Snapshot) -> str:
     """The snapshot as a page, with what the rules find in it."""
-    findings = found_in(snapshot)
+    judgement = judge(snapshot)
+    findings = judgement.findings
     host = snapshot.host
     interfaces = sorted(
         snapshot.rows("interfaces"), key=lambda row: -((row["rx_packets"] or 0) + (row["tx_packets"] or 0))
@@ -47,13 +78,8 @@ def page(snapshot: Snapshot) -> str:
         more_interfaces=max(0, len(interfaces) - INTERFACES_AT_MOST),
         sockets=_sockets(snapshot.rows("sockets")),
         missing=snapshot.missing,
+        unjudged=judgement.unjudged,
     )
-
-
-def found_in(snapshot: Snapshot) -> list[Finding]:
-    """What the rules find, the worst first."""
-    findings = [finding for rule in RULES for finding in rule.check(snapshot)]
-    return sorted(findings, key=lambda one: SEVERITIES.index(one.severity))
 
 
 def answer(findings: Sequence[Finding]) -> str:
