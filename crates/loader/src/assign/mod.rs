@@ -299,7 +299,6 @@ fn load(resolved: &Resolved, cgroup: &File) -> libbpf_rs::Result<(Object, libbpf
         .next()
         .ok_or_else(|| libbpf_rs::Error::from_raw_os_error(libc::ENOENT))?;
     let link = program.attach_cgroup(cgroup.as_raw_fd())?;
-    drop(program);
     Ok((object, link))
 }
 
@@ -323,8 +322,8 @@ fn lock(gathered: &Mutex<Vec<Record>>) -> MutexGuard<'_, Vec<Record>> {
 
 /// Writes the plan to one of the two places, and lets it hold.
 fn put(object: &Object, resolved: &Resolved, place: u32) -> libbpf_rs::Result<()> {
-    let plan = resolved.plan.to_bytes();
-    map(object, "plans").update(&place.to_ne_bytes(), &plan, MapFlags::ANY)?;
+    let plan = resolved.plan.as_bytes();
+    map(object, "plans").update(&place.to_ne_bytes(), plan, MapFlags::ANY)?;
     map(object, HELD).update(&0u32.to_ne_bytes(), &place.to_ne_bytes(), MapFlags::ANY)
 }
 

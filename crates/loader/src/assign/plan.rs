@@ -155,10 +155,11 @@ impl Plan {
         (chosen != 0).then_some(choice)
     }
 
-    pub fn to_bytes(&self) -> Vec<u8> {
+    /// As the program's map has it.
+    pub fn as_bytes(&self) -> &[u8] {
         let from = std::ptr::from_ref(self).cast::<u8>();
         // SAFETY: a plan holds integers alone and no padding.
-        unsafe { std::slice::from_raw_parts(from, size_of::<Plan>()) }.to_vec()
+        unsafe { std::slice::from_raw_parts(from, size_of::<Plan>()) }
     }
 }
 
