@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import probes
-from test_hosts import HEAD, KNEE, as_ordinary_user, run
+from direct import HEAD, KNEE, as_ordinary_user, run
 
 FLOW_TABLE = Path("/proc/sys/net/core/rps_sock_flow_entries")
 

@@ -2,41 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import kneepoint
 import probes
+from direct import HEAD, as_ordinary_user, run, tried
 from kneepoint.runs.results import Run
-
-KNEE = (sys.executable, "-m", "kneepoint")
-
-HEAD = """\
-duration = "2s"
-warmup = "500ms"
-[path]
-backend = "veth"
-rate = "unlimited"
-rtt = "0s"
-"""
-
-
-def tried(folder: Path, text: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """A short run, into the folder `out`."""
-    (folder / "scenario.toml").write_text(text)
-    command = [*KNEE, "run", "scenario.toml", "--engine", "kernel", "--quiet", "--out", "out", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
-
-
-def run(folder: Path, text: str, *words: str) -> Run:
-    probes.need_lab()
-    ran = tried(folder, text, *words)
-    assert ran.returncode == 0, ran.stderr
-    return kneepoint.open(folder / "out")
 
 
 @pytest.mark.parametrize("algorithm", ["cubic", "bbr1"])
@@ -158,14 +131,6 @@ def test_what_this_machine_has_not_is_refused_before_anything_runs(tmp_path: Pat
     assert ran.returncode == 2
     assert said in ran.stderr, ran.stderr
     assert not list(tmp_path.glob("out/*.parquet"))
-
-
-def as_ordinary_user(tmp_path: Path, text: str, *words: str) -> subprocess.CompletedProcess[str]:
-    tmp_path.mkdir()
-    folder = probes.folder_of_nobody(tmp_path)
-    (folder / "s.toml").write_text(text)
-    command = [*probes.as_nobody(), "-m", "kneepoint", "run", "s.toml", "--engine", "kernel", "--out", "out", "-q"]
-    return subprocess.run([*command, *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_an_ordinary_user_joins_hosts_and_polls_them_but_does_not_steer(tmp_path: Path) -> None:
