@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -36,6 +37,8 @@ from leftovers import new_namespace, noted
 
 DYING = Path(__file__).with_name("dying.py")
 QUEUES = 4
+OF_THE_MACHINE = re.compile(r"net\.ipv4\.tcp_(challenge_ack_limit|(available|allowed)_congestion_control) ")
+"""What every namespace shows of the machine: which algorithms are loaded, which other tests do meanwhile."""
 
 CHANGES: list[Change] = [
     Sysctl("net.ipv4.tcp_rmem", "4096 131072 16777216"),
@@ -101,7 +104,7 @@ def within(netns: str, *words: object, given: str = "") -> str:
 def settings(netns: str) -> dict[str, str]:
     """What programs of others say of all there is to change."""
     found = {"sysctl": within(netns, "sysctl", "-a", "--pattern", r"^net\.(core|ipv4|ipv6)\.")}
-    found["sysctl"] = "".join(line for line in found["sysctl"].splitlines(True) if "tcp_challenge" not in line)
+    found["sysctl"] = "".join(line for line in found["sysctl"].splitlines(True) if not OF_THE_MACHINE.match(line))
     found["qdisc"] = run("tc", "-n", netns, "-d", "qdisc", "show")
     for family in ("-4", "-6"):
         found[f"routes {family}"] = run("ip", "-n", netns, "-d", family, "route", "show", "table", "all")
