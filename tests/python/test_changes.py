@@ -32,8 +32,8 @@ from kneepoint.doctor.changes import (
     netlink,
 )
 from kneepoint.doctor.changes.qdisc import FQ_CE_THRESHOLD, FQ_NO_CE_THRESHOLD, codel_told_us, given_back
-from kneepoint.doctor.changes.queues import cpus_of, mask_like
 from kneepoint.doctor.changes.rfs import power_of_two
+from kneepoint.doctor.cpus import mask_like, of_mask
 from kneepoint.errors import UsageError
 
 EXAMPLES: dict[Change, str] = {
@@ -138,7 +138,7 @@ def test_how_a_change_persists_is_told_from_that_it_does_not() -> None:
 
 def test_masks_keep_the_width_that_the_kernel_prints() -> None:
     assert mask_like("00000000,00000000", [0, 40]) == "00000100,00000001"
-    assert cpus_of("00000100,00000001") == [0, 40]
+    assert of_mask("00000100,00000001") == [0, 40]
     assert mask_like("0", []) == "0"
 
 

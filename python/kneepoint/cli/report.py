@@ -164,12 +164,13 @@ def _snapshot_report(file: Path, out: Path | None, quiet: bool) -> None:
 
 
 def _are_snapshots(folder: Path) -> bool:
-    """Whether a folder holds files of `knee snapshot` and no table: JSON that is no manifest, and no Parquet."""
-    if not folder.is_dir() or next(folder.rglob("*.parquet"), None) is not None:
-        return False
-    manifests = {"run.json", "trace.json", "profile.json", "fleet.json"}
+    """Whether a folder holds files of `knee snapshot`: JSON that is no manifest, and no table anywhere below."""
+    from kneepoint.datasets import manifest
+
     names = {path.name for path in folder.glob("*.json")}
-    return bool(names) and not names & manifests
+    if not names or names & {manifest.RUN, manifest.TRACE, manifest.PROFILE}:
+        return False
+    return next(folder.rglob("*.parquet"), None) is None
 
 
 def _hosts_report(folder: Path, out: Path | None, quiet: bool) -> None:

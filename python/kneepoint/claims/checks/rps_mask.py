@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kneepoint.doctor.changes import Rps
-from kneepoint.doctor.changes.queues import cpus_of
+from kneepoint.doctor.cpus import of_mask
 
 from .asked import Asked, Found, fact
 
@@ -14,11 +14,11 @@ def check(asked: Asked) -> Found:
     """Each mask is the processors that its bits name, and the change that names them has the mask."""
     outcomes = []
     for mask, cpus in _MASKS.items():
-        read = tuple(cpus_of(mask))
+        read = tuple(of_mask(mask))
         names = ", ".join(map(str, read)) or "none: RPS is off"
         outcomes.append(fact(f"{mask} is {len(cpus)} processors", read == cpus, names))
         [command] = Rps("eth0", 0, cpus).shown()
         written = command.split()[1]
-        outcomes.append(fact(f"the command for {mask}", tuple(cpus_of(written)) == cpus, command))
+        outcomes.append(fact(f"the command for {mask}", tuple(of_mask(written)) == cpus, command))
     [command] = Rps("eth0", 0, (0, 1)).shown()
     return Found(outcomes, [("processors 0 and 1", command)])

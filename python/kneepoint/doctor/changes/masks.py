@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from kneepoint.doctor.cpus import mask_like, of_mask
 from kneepoint.errors import UsageError
 
 from .change import BootFile, Change, Persistence, State, interface_name, whole_number, write_setting
-from .queues import cpus_of, device, mask_like, within_machine
+from .queues import device, within_machine
 
 CPU_NUMBER_MAX = 8191
 """NR_CPUS is at most 8,192 (arch/x86/Kconfig)."""
@@ -46,7 +47,7 @@ class _Mask(Change):
         return mask_like(str(before), within_machine(self.target, self._cpus))
 
     def _reached(self, goal: State, now: State) -> bool:
-        return cpus_of(goal) == cpus_of(now)
+        return of_mask(goal) == of_mask(now)
 
     def _persistence(self) -> Persistence:
         return BootFile(self._shown_file, self.input)

@@ -7,6 +7,8 @@ import socket
 from collections.abc import Iterable
 from pathlib import Path
 
+from kneepoint.doctor.cpus import of_list
+
 from .change import CannotChange
 
 DEVICES = Path("/sys/class/net")
@@ -30,30 +32,9 @@ def queue_numbers(interface: str, direction: str) -> list[int]:
     return sorted(int(one[1]) for one in found if one)
 
 
-def cpus_of(text: str) -> list[int]:
-    """Processors of a mask as the kernel prints it: `3`, `ff,00000000`."""
-    bits = int(text.strip().replace(",", "") or "0", 16)
-    return [cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1]
-
-
-def mask_like(text: str, cpus: Iterable[int]) -> str:
-    """The mask of the processors, with as many digits as `text` has."""
-    digits = len(text.strip().replace(",", ""))
-    plain = f"{sum(1 << cpu for cpu in set(cpus)):x}".zfill(digits)
-    groups = []
-    while plain:
-        groups.append(plain[-8:])
-        plain = plain[:-8]
-    return ",".join(reversed(groups))
-
-
 def possible_cpus() -> set[int]:
     """Processors that this machine can have."""
-    found: set[int] = set()
-    for part in Path("/sys/devices/system/cpu/possible").read_text().strip().split(","):
-        low, _, high = part.partition("-")
-        found |= set(range(int(low), int(high or low) + 1))
-    return found
+    return set(of_list(Path("/sys/devices/system/cpu/possible").read_text()))
 
 
 def within_machine(target: str, cpus: Iterable[int]) -> list[int]:

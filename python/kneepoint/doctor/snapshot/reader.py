@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
+
+from kneepoint.doctor.cpus import of_list, of_mask
 
 from .snapshot import Missing
 
@@ -95,25 +97,17 @@ def whole(text: str | None) -> int | None:
 
 
 def cpus_of_mask(text: str | None) -> list[int] | None:
-    """The processors of a mask as sysfs prints it: hexadecimal words of 32 bits with commas between."""
-    if text is None:
-        return None
-    try:
-        mask = int(text.replace(",", ""), 16)
-    except ValueError:
-        return None
-    return [cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1]
+    """The processors of a mask; None where there is none that can be read."""
+    return _cpus(of_mask, text or None)
 
 
 def cpus_of_list(text: str | None) -> list[int] | None:
-    """The processors of a list: 0-3,8."""
-    if text is None:
-        return None
-    found: list[int] = []
+    """The processors of a list; None where there is none that can be read."""
+    return _cpus(of_list, text)
+
+
+def _cpus(of: Callable[[str], list[int]], text: str | None) -> list[int] | None:
     try:
-        for part in filter(None, text.split(",")):
-            first, _, last = part.partition("-")
-            found += range(int(first), min(int(last or first), 1 << 16) + 1)
+        return None if text is None else of(text)
     except ValueError:
         return None
-    return found
