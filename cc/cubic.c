@@ -47,7 +47,8 @@
  *	- Where a product overflows 32 or 64 bits in Linux (windows above 5.9
  *	  million segments, in ssthresh; more than 346 s past K) ours does not,
  *	  or saturates.
- *	- Linux before 4.0 counted growth in ACKs: cubic_preack.c, or per_ack.
+ *	- Linux before 4.0 counted growth in ACKs: cubic_preack.c, or per_ack,
+ *	  and before 3.13 in slow start too: slow_start_per_ack.
  *	- The global initial_ssthresh of Linux is a matter of the scenario.
  */
 #define CUBIC_PER_ACK 0

@@ -68,7 +68,9 @@
 	P(hystart, 3, 0, 4, "",                                                \
 	  "early end of slow start: 0 off, 1 ACK train, 2 delay, 3 both (Linux), 4 HyStart++ (RFC 9406)") \
 	P(per_ack, CUBIC_PER_ACK, 0, 1, "",                                    \
-	  "count growth in ACKs, not packets: 1 as Linux before 4.0, 0 since")
+	  "count growth in ACKs, not packets: 1 as Linux before 4.0, 0 since") \
+	P(slow_start_per_ack, 0, 0, 1, "",                                     \
+	  "count ACKs in slow start too: 1 as Linux before 3.13, 0 since")
 /* clang-format on */
 
 struct cubic {
@@ -324,6 +326,8 @@ static void cubic_cong_avoid(struct cubic *s, const struct cc_in *in,
 	if (!cc_is_cwnd_limited(in, out))
 		return;
 	if (cc_in_slow_start(out)) {
+		if (s->slow_start_per_ack)
+			acked = cc_min(acked, 1);
 		if (s->hystart == HYSTART_PLUS_PLUS)
 			acked = hystartpp_growth(&s->hystartpp, in, out, acked);
 		acked = cc_slow_start(in, out, acked);

@@ -15,9 +15,14 @@
  *	d      = 15/16 d + 1/16 packets of this ACK, at most 32; first 2
  *	W_reno = W_reno + 1 per 1.875 cwnd ACKs, instead of packets
  *
+ * Before Linux 3.13 slow start counted ACKs as well, one segment for each;
+ * slow_start_per_ack is that.
+ *
  * Source: Linux 3.19 net/ipv4/tcp_cubic.c; the changes of 4.0 by Cardwell,
- *	"tcp: fix stretch ACK bugs in CUBIC", commit 9cd981dcf174, January 2015.
- *	The rest as cubic.c.
+ *	"tcp: fix stretch ACK bugs in CUBIC", commit 9cd981dcf174, January 2015;
+ *	slow start: Linux 3.10 net/ipv4/tcp_cong.c, and commit 9f9843a751d0
+ *	("tcp: properly handle stretch acks in slow start", 3.13). The rest as
+ *	cubic.c.
  *
  * Differs from source:
  *	- Only the counting is that of 3.19; HyStart, undo and idle time are

@@ -160,3 +160,16 @@ fn cubic_preack_forgets_packets_per_ack_at_a_timeout() {
     c.op(Op::CongAvoid);
     assert_eq!(c.cwnd(), 1001);
 }
+
+#[test]
+fn slow_start_counts_packets_unless_it_is_to_count_acks() {
+    for name in ["cubic", "cubic_preack"] {
+        for (slow_start_per_ack, grown) in [(0, 44), (1, 1)] {
+            let params = [("slow_start_per_ack", slow_start_per_ack)];
+            let mut c = Conn::new(name, &params);
+            let before = c.cwnd();
+            c.ack(44, RTT_US.into());
+            assert_eq!(c.cwnd() - before, grown, "{name}, {slow_start_per_ack}");
+        }
+    }
+}

@@ -9,10 +9,10 @@ use knee_cc::{Instance, Op};
 use super::compare::step;
 use super::op_record::OpRecord;
 
-/// Where K and the time of the last update lie in cubic's state, in words of 32 bits: after six parameters. A test
+/// Where K and the time of the last update lie in cubic's state, in words of 32 bits: after seven parameters. A test
 /// holds them to that.
-const K_WORD: usize = 11;
-const LAST_TIME_WORD: usize = 9;
+const K_WORD: usize = 12;
+const LAST_TIME_WORD: usize = 10;
 
 /// The default of cubic's parameter `beta`, 1/1024.
 const BETA: u32 = 717;
