@@ -7,7 +7,8 @@
  * congestion control: the algorithm sees the connection from its first segment.
  * A connection that cannot be recorded is left as it is.
  *
- * Needs Linux 5.15 (the cookie of a network namespace in sockops programs).
+ * Needs Linux 5.15 (the cookie of a network namespace in sockops programs) and
+ * its BTF.
  */
 #include <linux/types.h>
 #include <linux/bpf.h>
@@ -25,6 +26,25 @@ typedef __s32 s32;
 #define ASSIGN_AF_INET6 10
 #define ASSIGN_IPPROTO_TCP 6
 #define ASSIGN_TCP_CONGESTION 13
+
+/* The fields of the kernel's structs that are read; CO-RE finds their offsets. */
+#pragma clang attribute push(__attribute__((preserve_access_index)), \
+				     apply_to = record)
+
+struct tcp_congestion_ops {
+	char name[16];
+};
+
+struct inet_connection_sock {
+	const struct tcp_congestion_ops *icsk_ca_ops;
+};
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+	u64 tcp_clock_cache; /* CLOCK_MONOTONIC of its last segment, ns */
+};
+
+#pragma clang attribute pop
 
 /* Read by crates/loader/src/assign/record.rs. */
 struct assign_record {
@@ -86,26 +106,58 @@ static __always_inline void assign_ends(const volatile struct bpf_sock_ops *ctx,
 	}
 }
 
+/* Does the connection have the algorithm already, from its host, route or
+ * listener? Looking is cheaper than setting it again. */
+static __always_inline int assign_has(const struct tcp_sock *tcp,
+				      const char algorithm[16])
+{
+	const struct tcp_congestion_ops *ops = tcp->inet_conn.icsk_ca_ops;
+	const u64 *wanted = (const u64 *)algorithm;
+	const u64 *name = (const u64 *)ops->name;
+
+	return name[0] == wanted[0] && name[1] == wanted[1];
+}
+
+/* When the segment that established the connection came: reading the clock again
+ * costs more. With TCP Fast Open the connection may have no such time yet; then
+ * the clock's last tick stands in. */
+static __always_inline u64 assign_now(const struct tcp_sock *tcp)
+{
+	u64 segment = tcp->tcp_clock_cache, tick = bpf_ktime_get_coarse_ns();
+
+	return segment > tick ? segment : tick;
+}
+
+/* Three of four calls are about something else, and return at once. */
 SEC("sockops")
 int knee_assign(struct bpf_sock_ops *ctx)
 {
 	struct assign_connection c = {};
 	struct assign_choice choice = {};
 	const struct assign_plan *plan;
+	const struct tcp_sock *tcp;
 	struct assign_record *r;
-	u32 held = plan_held;
+	const char *algorithm;
+	struct bpf_sock *sk;
+	u32 held;
 
 	if (ctx->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB &&
 	    ctx->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
 		return 1;
+	held = plan_held;
 	plan = bpf_map_lookup_elem(&plans, &held);
-	if (!plan)
+	sk = ctx->sk;
+	if (!plan || !sk)
+		return 1;
+	tcp = bpf_skc_to_tcp_sock(sk);
+	if (!tcp)
 		return 1;
 	c.local_port = ctx->local_port;
 	c.remote_port = bpf_ntohl(ctx->remote_port);
 	assign_ends(ctx, &c);
 	c.cookie = bpf_get_socket_cookie(ctx);
-	c.netns = bpf_get_netns_cookie(ctx);
+	if (plan->by_netns)
+		c.netns = bpf_get_netns_cookie(ctx);
 	if (!assign_choose(plan, &c, &choice))
 		return 1;
 	r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
@@ -113,17 +165,19 @@ int knee_assign(struct bpf_sock_ops *ctx)
 		__sync_fetch_and_add(&records_lost, 1);
 		return 1;
 	}
-	r->t_ns = bpf_ktime_get_ns();
+	r->t_ns = assign_now(tcp);
 	r->cookie = c.cookie;
 	r->unit[0] = choice.unit[0];
 	r->unit[1] = choice.unit[1];
 	r->phase = plan->phase;
 	r->link = choice.link;
 	r->arm = choice.arm;
-	r->error = bpf_setsockopt(
-		ctx, ASSIGN_IPPROTO_TCP, ASSIGN_TCP_CONGESTION,
-		(void *)plan->algorithm[choice.arm & (ASSIGN_ARMS - 1)],
-		sizeof(plan->algorithm[0]));
+	algorithm = plan->algorithm[choice.arm & (ASSIGN_ARMS - 1)];
+	r->error = 0;
+	if (!assign_has(tcp, algorithm))
+		r->error = bpf_setsockopt(
+			ctx, ASSIGN_IPPROTO_TCP, ASSIGN_TCP_CONGESTION,
+			(void *)algorithm, sizeof(plan->algorithm[0]));
 	/* The reader looks by itself, some times a second. */
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	return 1;

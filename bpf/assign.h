@@ -56,7 +56,7 @@ struct assign_plan {
 	u32 arms;
 	u32 links;
 	u32 ports;
-	u32 unused;
+	u32 by_netns; /* does the plan or a link name one? */
 	struct assign_ports port[ASSIGN_PORTS]; /* of either end */
 	char algorithm[ASSIGN_ARMS][16];
 	struct assign_link link[ASSIGN_LINKS];

@@ -65,6 +65,13 @@ impl Bits {
         self.0[row >> 3] |= 1 << (row & 7);
     }
 
+    fn set_first(&mut self, rows: usize) {
+        self.0[..rows >> 3].fill(u8::MAX);
+        if rows & 7 > 0 {
+            self.0[rows >> 3] |= (1 << (rows & 7)) - 1;
+        }
+    }
+
     /// Sets those of the [`RUN`] rows from `first` on whose bit is set.
     #[inline]
     fn set_run(&mut self, first: usize, rows: u64) {
@@ -150,6 +157,18 @@ impl<T: Number> Numbers<T> {
         filled.values[row] = value;
         filled.valid.set(row);
         filled.is_any_valid = true;
+    }
+
+    /// Gives the first `rows` rows the same value. None of them has one yet.
+    ///
+    /// # Panics
+    /// There are more than [`ROWS`].
+    pub fn fill(&mut self, rows: usize, value: T) {
+        assert!(rows <= ROWS, "a batch has no more rows");
+        let filled = self.begun();
+        filled.values.resize(rows, value);
+        filled.valid.set_first(rows);
+        filled.is_any_valid = rows > 0;
     }
 
     /// Sets, of the [`RUN`] rows from `first` on, those whose bit is set in `rows`
@@ -385,11 +404,30 @@ impl Names {
         self.keys.set(row, key);
     }
 
+    /// Sets a row to the name that has this [`key`](Names::key) in this batch.
+    ///
+    /// # Panics
+    /// `row` is not below [`ROWS`].
+    #[inline]
+    pub fn set_key(&mut self, row: usize, key: i32) {
+        self.keys.set(row, key);
+    }
+
+    /// As [`Numbers::fill`].
+    ///
+    /// # Panics
+    /// There are more than [`ROWS`].
+    pub fn fill(&mut self, rows: usize, name: &str) {
+        let key = self.key(name);
+        self.keys.fill(rows, key);
+    }
+
     pub fn get(&self, row: usize) -> Option<&str> {
         self.keys.get(row).map(|key| &*self.names[key as usize])
     }
 
-    fn key(&mut self, name: &str) -> i32 {
+    /// The number that stands for a name until the batch is taken.
+    pub fn key(&mut self, name: &str) -> i32 {
         if let Some(&key) = self.known.get(name) {
             return key;
         }

@@ -389,3 +389,33 @@ fn a_full_disk_stops_the_writer_with_what_was_committed_whole() {
     assert!(committed > 100);
     assert_eq!(rows(&path), (0..committed).collect::<Vec<_>>());
 }
+
+/// A dictionary of texts that do not repeat costs time and saves nothing.
+#[test]
+fn columns_of_distinct_texts_have_no_dictionary_and_the_same_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let distinct = Options {
+        distinct: vec!["remote_addr".to_owned()],
+        ..options()
+    };
+    let mut writer = writer(dir.path(), distinct);
+    writer.write(&batch(0, 300)).unwrap();
+    let [path]: [_; 1] = writer.finish().unwrap().try_into().unwrap();
+    assert_eq!(rows(&path), (0..300).collect::<Vec<_>>());
+    let file = File::open(&path).unwrap();
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let has_dictionary = |name: &str| {
+        let columns = builder.metadata().row_group(0).columns();
+        let column = columns
+            .iter()
+            .find(|column| column.column_path().string() == name);
+        column.unwrap().dictionary_page_offset().is_some()
+    };
+    assert!(!has_dictionary("remote_addr"));
+    assert!(has_dictionary("algorithm"));
+    let read: Vec<_> = builder.build().unwrap().map(Result::unwrap).collect();
+    assert_eq!(
+        read[0].column_by_name("remote_addr"),
+        batch(0, 300).column_by_name("remote_addr")
+    );
+}

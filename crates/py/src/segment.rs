@@ -20,14 +20,17 @@ pub struct SegmentWriter {
 
 #[pymethods]
 impl SegmentWriter {
-    /// `like` has the columns; its rows are not written.
+    /// `like` has the columns; its rows are not written. `distinct`: columns whose
+    /// texts hardly repeat.
     #[new]
+    #[pyo3(signature = (folder, table, like, group_ms, distinct = Vec::new()))]
     fn new(
         py: Python<'_>,
         folder: PathBuf,
         table: &str,
         like: &ArrowTable,
         group_ms: u64,
+        distinct: Vec<String>,
     ) -> PyResult<SegmentWriter> {
         let options = Options {
             group_age: Duration::from_millis(group_ms),
@@ -37,6 +40,7 @@ impl SegmentWriter {
             // for the disk.
             sync: false,
             even_empty: true,
+            distinct,
             ..Options::default()
         };
         let schema = like.batch().schema();

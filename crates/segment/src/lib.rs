@@ -200,11 +200,15 @@ impl Slab {
                 self.entries[handle as usize] = segment;
                 handle
             }
-            None => {
-                self.entries.push(segment);
-                (self.entries.len() - 1) as u32
-            }
+            None => self.insert_behind(segment),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn insert_behind(&mut self, segment: Segment) -> u32 {
+        self.entries.push(segment);
+        (self.entries.len() - 1) as u32
     }
 
     #[inline]

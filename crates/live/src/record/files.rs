@@ -32,6 +32,7 @@ impl<T: Table> Sink<T> {
             segment_age: options.segment_age,
             keep_bytes: options.keep_bytes,
             even_empty: true,
+            distinct: Vec::new(),
         };
         Ok(Sink {
             table: T::default(),

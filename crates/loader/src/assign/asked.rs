@@ -105,14 +105,14 @@ impl Asked {
         plan.seed = self.seed;
         plan.own = own;
         let netns = self.netns.as_deref().map(place::netns_cookie);
-        plan.netns = netns.transpose()?.unwrap_or(0);
+        let netns = netns.transpose()?.unwrap_or(0);
         plan.unit = match self.unit {
             Unit::Prefix => PREFIX,
             Unit::Connection => CONNECTION,
             Unit::Host => HOST,
         };
         plan.cut_to(self.v4_bits, self.v6_bits);
-        plan.set(algorithms, &links, &ports);
+        plan.set(netns, algorithms, &links, &ports);
         Ok(Resolved {
             plan,
             links: places,

@@ -182,17 +182,12 @@ impl Assigner {
             let error = io::Error::from_raw_os_error(-taken);
             return Err(KernelError::system("cannot read what was assigned")(error));
         }
-        let mut table = std::mem::take(&mut self.table);
-        let gathered = std::mem::take(&mut *lock(&self.gathered));
-        for record in &gathered {
-            self.add(&mut table, record, unix_minus_mono);
-        }
+        let mut gathered = std::mem::take(&mut *lock(&self.gathered));
+        self.add(&gathered, unix_minus_mono);
+        gathered.clear();
         *lock(&self.gathered) = gathered;
-        lock(&self.gathered).clear();
-        let rows = table.take();
-        self.table = table;
         Ok(Taken {
-            rows,
+            rows: self.table.take(),
             assigned: self.assigned.clone(),
             refused: self.refused,
             lost: self.lost().map_err(unreadable)?,
@@ -210,55 +205,64 @@ impl Assigner {
         Ok(u64::from_ne_bytes(bytes.unwrap_or_default()))
     }
 
-    fn add(&mut self, table: &mut Assignments, record: &Record, unix_minus_mono: i64) {
-        let (arm, link) = (
-            record.arm as usize,
-            self.resolved.links[record.link as usize],
-        );
-        let held = &self.phases[record.phase as usize];
-        let row = table.add_row();
-        table.host.set(row, &self.host);
+    /// Fills the empty table with a row per record. A column that has one value for
+    /// all of them is filled at once.
+    fn add(&mut self, records: &[Record], unix_minus_mono: i64) {
+        let Assigner { table, asked, .. } = self;
+        let rows = records.len();
+        table.host.fill(rows, &self.host);
         if let Some(id) = &self.identity.host_id {
-            table.host_id.set(row, id);
+            table.host_id.fill(rows, id);
         }
         if let Some(id) = &self.identity.boot_id {
-            table.boot_id.set(row, id);
+            table.boot_id.fill(rows, id);
         }
-        table.arm.set(row, &self.asked.arms[arm].name);
-        table.design.set(row, &self.asked.design);
-        table.allocation_pct.set(row, held.shares_pct[link][arm]);
-        if let Some(period) = held.period {
-            table.period.set(row, period);
-        }
-        if let Some(name) = &self.asked.links[link].name {
-            table.link.set(row, name);
-        }
-        table.seed.set(row, self.asked.seed);
-        let t_unix_ns = record.t_ns.cast_signed() + unix_minus_mono;
-        table.t_unix_ns.set(row, t_unix_ns);
-        table.cookie.set(row, record.cookie);
-        self.text.clear();
-        match self.asked.unit {
-            Unit::Prefix => {
-                record.write_prefix(self.asked.v4_bits, self.asked.v6_bits, &mut self.text);
+        table.design.fill(rows, &asked.design);
+        table.seed.fill(rows, asked.seed);
+        let keys: Vec<(i32, i32)> = (asked.arms.iter())
+            .map(|arm| {
+                let algorithm = &self.held.names[&arm.algorithm];
+                (table.arm.key(&arm.name), table.algorithm.key(algorithm))
+            })
+            .collect();
+        for record in records {
+            let (arm, link) = (
+                record.arm as usize,
+                self.resolved.links[record.link as usize],
+            );
+            let held = &self.phases[record.phase as usize];
+            let row = table.add_row();
+            let (arm_key, algorithm_key) = keys[arm];
+            table.arm.set_key(row, arm_key);
+            table.allocation_pct.set(row, held.shares_pct[link][arm]);
+            if let Some(period) = held.period {
+                table.period.set(row, period);
             }
-            Unit::Connection => {
-                write!(self.text, "{}", record.cookie).expect("a string takes all");
+            if let Some(name) = &asked.links[link].name {
+                table.link.set(row, name);
             }
-            Unit::Host => self.text.push_str("host"),
+            let t_unix_ns = record.t_ns.cast_signed() + unix_minus_mono;
+            table.t_unix_ns.set(row, t_unix_ns);
+            table.cookie.set(row, record.cookie);
+            self.text.clear();
+            match asked.unit {
+                Unit::Prefix => {
+                    record.write_prefix(asked.v4_bits, asked.v6_bits, &mut self.text);
+                }
+                Unit::Connection => {
+                    write!(self.text, "{}", record.cookie).expect("a string takes all");
+                }
+                Unit::Host => self.text.push_str("host"),
+            }
+            table.unit.set(row, &self.text);
+            if record.error == 0 {
+                table.algorithm.set_key(row, algorithm_key);
+            } else {
+                table.errno.set(row, -record.error);
+                self.refused += 1;
+            }
+            self.assigned[arm] += 1;
         }
-        table.unit.set(row, &self.text);
-        if record.error == 0 {
-            table.algorithm.set(row, self.algorithm(arm));
-        } else {
-            table.errno.set(row, -record.error);
-            self.refused += 1;
-        }
-        self.assigned[arm] += 1;
-    }
-
-    fn algorithm(&self, arm: usize) -> &str {
-        &self.held.names[&self.asked.arms[arm].algorithm]
     }
 }
 

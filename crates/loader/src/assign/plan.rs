@@ -53,7 +53,7 @@ pub struct Plan {
     arms: u32,
     links: u32,
     ports: u32,
-    unused: u32,
+    by_netns: u32,
     port: [Ports; PORTS],
     algorithm: [[u8; 16]; ARMS],
     link: [Link; LINKS],
@@ -114,9 +114,11 @@ impl Link {
 }
 
 impl Plan {
+    /// `netns`: connections of that network namespace alone, by its cookie (0: any).
+    ///
     /// # Panics
     /// There are more arms, links or ranges of ports than a plan has room for.
-    pub fn set(&mut self, algorithms: &[String], links: &[Link], ports: &[Ports]) {
+    pub fn set(&mut self, netns: u64, algorithms: &[String], links: &[Link], ports: &[Ports]) {
         for (to, name) in self.algorithm.iter_mut().zip(algorithms) {
             let name = &name.as_bytes()[..name.len().min(15)];
             to[..name.len()].copy_from_slice(name);
@@ -125,6 +127,8 @@ impl Plan {
         self.port[..ports.len()].copy_from_slice(ports);
         [self.arms, self.links, self.ports] = [algorithms.len(), links.len(), ports.len()]
             .map(|count| u32::try_from(count).expect("there are few"));
+        self.netns = netns;
+        self.by_netns = u32::from(netns != 0 || links.iter().any(|link| link.netns != 0));
     }
 
     pub fn cut_to(&mut self, v4_bits: u8, v6_bits: u8) {

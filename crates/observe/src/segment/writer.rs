@@ -44,6 +44,9 @@ pub struct Options {
     /// Does the table get a segment though no row comes? Then from the first
     /// [`commit`](Writer::commit) on.
     pub even_empty: bool,
+    /// Columns whose texts hardly repeat within a row group. They get no
+    /// dictionary, which would cost more time than all else.
+    pub distinct: Vec<String>,
 }
 
 impl Default for Options {
@@ -56,6 +59,7 @@ impl Default for Options {
             keep_bytes: None,
             sync: true,
             even_empty: false,
+            distinct: Vec::new(),
         }
     }
 }
@@ -119,7 +123,7 @@ impl Writer {
         schema: SchemaRef,
         options: Options,
     ) -> Result<Writer, Error> {
-        let mut properties = properties(&schema);
+        let mut properties = as_it_comes(&schema, &options.distinct);
         add_encoded_arrow_schema_to_metadata(&schema, &mut properties);
         let about = properties.key_value_metadata().cloned().unwrap_or_default();
         let parquet_schema = ArrowSchemaConverter::new()
@@ -384,6 +388,27 @@ impl Current {
     }
 }
 
+/// [`properties`] for rows that are written while they come, where time counts: the
+/// least and greatest text of a column are left out, for which each text would be
+/// compared twice.
+fn as_it_comes(schema: &SchemaRef, distinct: &[String]) -> WriterProperties {
+    let mut builder = properties(schema).into_builder();
+    for field in schema.fields() {
+        let path = ColumnPath::from(field.name().as_str());
+        if distinct.contains(field.name()) {
+            builder = builder.set_column_dictionary_enabled(path.clone(), false);
+        }
+        if is_text(field.data_type()) {
+            builder = builder.set_column_statistics_enabled(path, EnabledStatistics::None);
+        }
+    }
+    builder.build()
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Dictionary(..) | DataType::Utf8)
+}
+
 /// zstd at its fastest level for texts. Numbers are stored as differences,
 /// which are short, and packed by LZ4: making zstd's state for each column
 /// costs more than all else where a row group is small. No dictionaries of
@@ -400,9 +425,7 @@ pub(crate) fn properties(schema: &SchemaRef) -> WriterProperties {
     for field in schema.fields() {
         let path = ColumnPath::from(field.name().as_str());
         builder = match field.data_type() {
-            DataType::Dictionary(..) | DataType::Utf8 => {
-                builder.set_column_dictionary_enabled(path, true)
-            }
+            data_type if is_text(data_type) => builder.set_column_dictionary_enabled(path, true),
             DataType::Int32 | DataType::Int64 | DataType::UInt64 => builder
                 .set_column_compression(path.clone(), Compression::LZ4_RAW)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),

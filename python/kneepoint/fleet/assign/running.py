@@ -145,7 +145,7 @@ class _Running:
         while True:
             found = self.assigner.take()
             if self.writer is None and len(found.rows):
-                self.writer = _core.SegmentWriter(self.out, TABLE, found.rows, _GROUP_MS)
+                self.writer = _core.SegmentWriter(self.out, TABLE, found.rows, _GROUP_MS, ["unit"])
             if self.writer is not None:
                 self.writer.write(found.rows)
             self.outcome.assigned, self.outcome.refused, self.outcome.lost = found.assigned, found.refused, found.lost

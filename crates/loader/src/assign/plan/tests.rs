@@ -7,7 +7,7 @@ fn plan(shares_pct: &[f64]) -> Plan {
     };
     plan.cut_to(24, 48);
     let names: Vec<String> = shares_pct.iter().map(|_| "reno".to_owned()).collect();
-    plan.set(&names, &[Link::default()], &[]);
+    plan.set(0, &names, &[Link::default()], &[]);
     plan.share(0, shares_pct);
     plan
 }
@@ -103,7 +103,7 @@ fn filters_leave_connections_alone() {
         low: 8000,
         high: 8010,
     }];
-    plan.set(&name, &[Link::default()], &ports);
+    plan.set(0, &name, &[Link::default()], &ports);
     plan.share(0, &[100.0]);
     let to = |local_port, remote_port| Connection {
         local_port,
@@ -113,7 +113,8 @@ fn filters_leave_connections_alone() {
     assert!(plan.choose(&to(8005, 40_000)).is_some());
     assert!(plan.choose(&to(40_000, 8010)).is_some());
     assert!(plan.choose(&to(8011, 7999)).is_none());
-    plan.netns = 5;
+    plan.set(5, &name, &[Link::default()], &ports);
+    plan.share(0, &[100.0]);
     assert!(plan.choose(&to(8005, 40_000)).is_none());
     assert!(
         plan.choose(&Connection {
@@ -132,7 +133,7 @@ fn links_have_shares_of_their_own_and_what_is_on_none_is_left_alone() {
         ..Link::default()
     };
     let names = ["bbr".to_owned(), "cubic".to_owned()];
-    plan.set(&names, &[link("10.1.0.7"), link("10.2.0.7")], &[]);
+    plan.set(0, &names, &[link("10.1.0.7"), link("10.2.0.7")], &[]);
     plan.share(0, &[100.0, 0.0]);
     plan.share(1, &[0.0, 100.0]);
     let over = |local: &str| {
@@ -175,4 +176,21 @@ fn seeds_assign_anew() {
         .filter(|remote| arm(&one, remote) != arm(&other, remote))
         .count();
     assert!((90..=166).contains(&differ), "{differ} of 256");
+}
+
+/// The program asks for the network namespace of a connection only then.
+#[test]
+fn a_network_namespace_matters_where_the_plan_or_a_link_has_one() {
+    let mut plan = plan(&[100.0]);
+    assert_eq!(plan.by_netns, 0);
+    let names = ["reno".to_owned()];
+    plan.set(
+        0,
+        &names,
+        &[Link::default(), Link::new(5, Prefix::default())],
+        &[],
+    );
+    assert_eq!(plan.by_netns, 1);
+    plan.set(5, &names, &[Link::default()], &[]);
+    assert_eq!(plan.by_netns, 1);
 }
