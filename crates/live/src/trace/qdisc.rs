@@ -81,7 +81,7 @@ pub fn bucket_begin_ns(bucket: usize) -> u64 {
 pub struct Ended {
     /// By namespace, device and handle.
     pub qdiscs: Vec<QdiscLatency>,
-    /// Packets of devices for which there was no room, and what the programs could not look at.
+    /// Packets of devices for which there was no room.
     pub lost: u64,
     pub cost: Cost,
 }
@@ -127,8 +127,7 @@ pub fn trace(
     }
     attached.detach();
     let cost = attached.cost();
-    let missed: u64 = cost.programs.iter().map(|program| program.missed).sum();
-    let lost = attached.lost()? + missed;
+    let lost = attached.lost()?;
     let map = attached.map("latencies");
     let mut qdiscs = Vec::new();
     for key in map.keys() {

@@ -35,7 +35,7 @@ pub struct Batch {
 /// What a trace came to.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// Records that found no room, and what the programs could not look at.
+    /// Records that found no room.
     pub lost: u64,
     /// Times that a segment found more acknowledged than the one before it had
     /// left: the kernel did not run the program in between.
@@ -92,8 +92,7 @@ pub fn trace(
     let mut rest = gathered.borrow_mut().batch();
     gathered.borrow_mut().leave(&mut rest.connections);
     let cost = attached.cost();
-    let missed: u64 = cost.programs.iter().map(|program| program.missed).sum();
-    rest.lost = attached.lost()? + missed;
+    rest.lost = attached.lost()?;
     let lost = rest.lost;
     take(rest);
     let gaps = gathered.borrow().gaps;
