@@ -98,6 +98,7 @@ costs! {
     SkbAlloc "skb_alloc_ns" Skb "allocating an skb";
     SkbFree "skb_free_ns" Skb "freeing an skb";
     SocketLock "socket_lock_ns" Lock "taking and releasing a socket's lock";
+    QdiscLock "qdisc_lock_ns" Lock "waiting for the lock of a qdisc that another processor has";
     TcpSend "tcp_send_ns" TcpIp "sending one data skb: tcp_write_xmit() to the qdisc";
     AckSend "ack_send_ns" TcpIp "building and sending a pure ACK, to the qdisc";
     IpReceive "ip_receive_ns" TcpIp "an skb's way up: netif_receive_skb() to the socket";

@@ -1,19 +1,22 @@
 //! One processor: what it runs, what waits for it, and whose turn it is.
 //!
 //! Work comes in chunks that are not divided: a poll, an skb's way up, a connection's turn in its application. Softirqs run
-//! before threads and interrupt them; once they have kept the processor for too long they are ksoftirqd's, which shares it
-//! with the threads as one of them (Linux, kernel/softirq.c: MAX_SOFTIRQ_TIME). Threads share fairly: who has run least is
-//! next. Who runs keeps its slice, also from who is woken (EEVDF's RUN_TO_PARITY, Linux 6.6 on), unless `wakeup_preemption`
-//! says otherwise, as CFS did before (Linux, kernel/sched/fair.c).
+//! before threads and interrupt them; once they have kept the processor for too long, or have started again too often, they are
+//! ksoftirqd's, which shares it with the threads as one of them (Linux, kernel/softirq.c: MAX_SOFTIRQ_TIME,
+//! MAX_SOFTIRQ_RESTART). Threads share fairly: who has run least is next. Who runs keeps its slice, also from who is woken
+//! (EEVDF's RUN_TO_PARITY, Linux 6.6 on), unless `wakeup_preemption` says otherwise, as CFS did before (Linux,
+//! kernel/sched/fair.c).
 
 use std::collections::VecDeque;
 
-use crate::bill::{Bill, Spent};
-use crate::costs::Cost;
+use crate::costs::{Cost, Costs};
+use crate::spent::Spent;
 use crate::steal::Steal;
 
 /// After that long softirqs are ksoftirqd's: MAX_SOFTIRQ_TIME, 2 ms.
 const MAX_SOFTIRQ_NS: u64 = 2_000_000;
+/// And after this many rounds of polls: MAX_SOFTIRQ_RESTART.
+const MAX_SOFTIRQ_ROUNDS: u32 = 10;
 /// A thread's slice: base_slice_ns of two processors, 0.7 ms × (1 + log2 of them).
 const SLICE_NS: u64 = 1_400_000;
 /// Other work, that is always there, runs that long at a time.
@@ -82,16 +85,23 @@ pub struct Cpu<J> {
     wakeup_preemption: bool,
     /// Since when softirqs have had the processor without a pause.
     softirqs_since_ns: Option<u64>,
+    /// Rounds of polls since then that left something to poll.
+    rounds: u32,
     ksoftirqd: Option<Thread>,
     /// Work that others have for this processor without end.
     other: Option<Thread>,
     steal: Option<Steal>,
+    /// Has it other work, or does the hypervisor take it away?
+    is_shared: bool,
+    costs: Costs,
+    /// What the current job has cost so far.
+    job_ps: u64,
     pub spent: Spent,
 }
 
 impl<J> Cpu<J> {
     /// `busy`: has somebody else work for it at all times?
-    pub fn new(steal: Option<Steal>, busy: bool, wakeup_preemption: bool) -> Cpu<J> {
+    pub fn new(costs: Costs, steal: Option<Steal>, busy: bool, wakeup_preemption: bool) -> Cpu<J> {
         Cpu {
             softirqs: VecDeque::new(),
             runnable: Vec::new(),
@@ -101,11 +111,33 @@ impl<J> Cpu<J> {
             stint_ns: 0,
             wakeup_preemption,
             softirqs_since_ns: None,
+            rounds: 0,
             ksoftirqd: None,
             other: busy.then(Thread::default),
+            is_shared: busy || steal.is_some(),
             steal,
+            costs,
+            job_ps: 0,
             spent: Spent::default(),
         }
+    }
+
+    /// Charges the current job for `count` operations, or for one operation on `count` bytes.
+    #[inline]
+    pub fn charge(&mut self, cost: Cost, count: u64) {
+        self.charge_ps(cost, self.costs.ps(cost) * count);
+    }
+
+    /// Charges the current job for time that no profile has, such as an application's own.
+    #[inline]
+    pub fn charge_ns(&mut self, cost: Cost, ns: u64) {
+        self.charge_ps(cost, ns * 1_000);
+    }
+
+    #[inline]
+    fn charge_ps(&mut self, cost: Cost, ps: u64) {
+        self.spent.on(cost, ps);
+        self.job_ps += ps;
     }
 
     /// Has it nothing to do?
@@ -128,16 +160,81 @@ impl<J> Cpu<J> {
         }
     }
 
+    /// When its last chunk ends, or has ended.
+    pub fn until_ns(&self) -> u64 {
+        self.until_ns
+    }
+
+    /// Has it nothing to do but the current job, of a softirq or of that thread, and does nobody else take the processor?
+    #[inline]
+    pub fn has_only(&self, thread: Option<u32>) -> bool {
+        self.softirqs.is_empty()
+            && self.runnable.as_slice() == thread.as_slice()
+            && self.ksoftirqd.is_none()
+            && !self.is_shared
+    }
+
+    /// Its only job is done: it idles from now on.
+    #[inline]
+    pub fn rest(&mut self) {
+        self.runnable.clear();
+        self.last = None;
+        self.softirqs_since_ns = None;
+        self.rounds = 0;
+    }
+
+    /// A job is done, of a softirq or of that thread, which has no other. If nobody else has one it idles. Returns whether it
+    /// does.
+    #[inline]
+    pub fn rests(&mut self, thread: Option<u32>) -> bool {
+        let rests = self.runs == Runs::Nothing && self.has_only(thread);
+        if rests {
+            self.rest();
+        }
+        rests
+    }
+
+    /// Does it idle, and can nobody else take it?
+    #[inline]
+    fn is_free(&self) -> bool {
+        self.runs == Runs::Nothing && self.has_only(None)
+    }
+
+    /// Can a softirq's job that comes now begin at once? If so, the caller begins it.
+    #[inline]
+    pub fn begins_at_once(&mut self, now_ns: u64) -> bool {
+        let begins = self.is_free();
+        if begins {
+            self.until_ns = now_ns;
+            self.softirqs_since_ns.get_or_insert(now_ns);
+        }
+        begins
+    }
+
+    /// Can a thread that is woken now run at once, on a processor that no thread had last? If so, the caller begins it.
+    #[inline]
+    pub fn begins_thread_at_once(&mut self, now_ns: u64, number: u32) -> bool {
+        let begins = self.is_free() && self.last.is_none();
+        if begins {
+            self.until_ns = now_ns;
+            self.softirqs_since_ns = None;
+            self.rounds = 0;
+            self.runnable.push(number);
+            self.switch_to(number);
+        }
+        begins
+    }
+
     /// How long it has idled until now, at most since a time.
     pub fn rested_ns(&self, now_ns: u64, since_ns: u64) -> u64 {
         now_ns.saturating_sub(self.until_ns.max(since_ns))
     }
 
-    /// It has polled for so long, and found nothing.
-    pub fn polled(&mut self, ns: u64) {
-        let mut bill = Bill::default();
-        bill.charge_ns(Cost::Poll, ns);
-        self.spent.pay(&bill, true);
+    /// It has polled for `ns` until now, and found nothing.
+    pub fn polled(&mut self, now_ns: u64, ns: u64) {
+        self.until_ns = now_ns;
+        self.spent.on(Cost::Poll, ns * 1_000);
+        self.spent.job(ns * 1_000, true);
     }
 
     /// How many jobs of softirqs wait.
@@ -148,6 +245,22 @@ impl<J> Cpu<J> {
     /// The softirqs' jobs, for a final account.
     pub fn drain(&mut self) -> impl Iterator<Item = J> + '_ {
         self.softirqs.drain(..)
+    }
+
+    /// A round of polls is over and another one follows, for which softirqs start again.
+    pub fn polls_again(&mut self) {
+        self.rounds += 1;
+    }
+
+    /// Do further jobs of softirqs wait?
+    #[inline]
+    pub fn has_softirqs(&self, is_it: impl Fn(&J) -> bool) -> bool {
+        !self.softirqs.is_empty() && self.softirqs.iter().any(is_it)
+    }
+
+    /// What the current job has cost so far, ns.
+    pub fn job_ns(&self) -> u64 {
+        self.job_ps / 1_000
     }
 
     /// A softirq has a further job.
@@ -208,16 +321,24 @@ impl<J> Cpu<J> {
         all.map(|thread| thread.ran_ns).min()
     }
 
+    /// Is it at something, or away, that nothing interrupts?
+    #[inline]
+    pub fn goes_on(&self, now_ns: u64) -> bool {
+        let is_interrupted = matches!(self.runs, Runs::Thread(_))
+            && !self.softirqs.is_empty()
+            && self.ksoftirqd.is_none();
+        self.until_ns > now_ns && !is_interrupted
+    }
+
     /// What it does now. Of softirqs a job is taken off their list, of threads nothing. A chunk that ends now ends with
     /// [`Cpu::done`], and nothing else begins before.
     pub fn next(&mut self, now_ns: u64, threads: &mut [Thread]) -> Next<J> {
-        if self.until_ns > now_ns {
-            let Runs::Thread(number) = self.runs else {
-                return Next::Busy;
-            };
-            if self.softirqs.is_empty() || self.ksoftirqd.is_some() {
-                return Next::Busy;
-            }
+        if self.goes_on(now_ns) {
+            return Next::Busy;
+        }
+        if self.until_ns > now_ns
+            && let Runs::Thread(number) = self.runs
+        {
             match number {
                 OTHER => self.interrupt_other(now_ns),
                 _ => threads[number as usize].left_ns = self.left_ns(now_ns),
@@ -240,11 +361,13 @@ impl<J> Cpu<J> {
         }
         if self.softirqs.is_empty() {
             self.softirqs_since_ns = None;
+            self.rounds = 0;
             self.ksoftirqd = None;
         } else {
             let since_ns = *self.softirqs_since_ns.get_or_insert(now_ns);
             let waits = !self.runnable.is_empty() || self.other.is_some();
-            if self.ksoftirqd.is_none() && waits && now_ns - since_ns >= MAX_SOFTIRQ_NS {
+            let is_long = now_ns - since_ns >= MAX_SOFTIRQ_NS || self.rounds >= MAX_SOFTIRQ_ROUNDS;
+            if self.ksoftirqd.is_none() && waits && is_long {
                 let ran_ns = self.least_ran_ns(threads).unwrap_or(0);
                 self.ksoftirqd = Some(Thread {
                     ran_ns,
@@ -297,7 +420,17 @@ impl<J> Cpu<J> {
     }
 
     /// Whose turn it is among threads, ksoftirqd and other work.
+    #[inline]
     fn turn(&self, threads: &[Thread]) -> Option<u32> {
+        let alone = self.ksoftirqd.is_none() && self.other.is_none();
+        match &self.runnable[..] {
+            [] if alone => None,
+            &[only] if alone => Some(only),
+            _ => self.turn_among_several(threads),
+        }
+    }
+
+    fn turn_among_several(&self, threads: &[Thread]) -> Option<u32> {
         let number_of = |&number: &u32| (number, threads[number as usize]);
         let ours = self.runnable.iter().map(number_of);
         let ksoftirqd = self.ksoftirqd.map(|thread| (KSOFTIRQD, thread));
@@ -323,238 +456,35 @@ impl<J> Cpu<J> {
         self.runs = runs;
     }
 
-    /// A softirq's job has begun and costs that; returns when it is done.
-    pub fn run_softirq(&mut self, now_ns: u64, bill: &Bill) -> u64 {
-        self.spent.pay(bill, true);
+    /// A softirq's job has begun, which costs what was charged; returns when it is done.
+    pub fn run_softirq(&mut self, now_ns: u64) -> u64 {
+        let ns = self.end_job(true);
         if let Some(ksoftirqd) = &mut self.ksoftirqd {
-            ksoftirqd.ran_ns += bill.total_ns();
+            ksoftirqd.ran_ns += ns;
             self.switch_to(KSOFTIRQD);
-            self.stint_ns += bill.total_ns();
+            self.stint_ns += ns;
         }
-        self.begin(now_ns, Runs::Softirq, bill.total_ns());
+        self.begin(now_ns, Runs::Softirq, ns);
         self.until_ns
     }
 
-    /// A thread's chunk has begun and costs that; returns when it is done.
-    pub fn run_thread(
-        &mut self,
-        now_ns: u64,
-        number: u32,
-        threads: &mut [Thread],
-        bill: &Bill,
-    ) -> u64 {
-        self.spent.pay(bill, false);
-        threads[number as usize].ran_ns += bill.total_ns();
-        self.stint_ns += bill.total_ns();
-        self.begin(now_ns, Runs::Thread(number), bill.total_ns());
+    /// A thread's chunk has begun, which costs what was charged; returns when it is done.
+    pub fn run_thread(&mut self, now_ns: u64, number: u32, threads: &mut [Thread]) -> u64 {
+        let ns = self.end_job(false);
+        threads[number as usize].ran_ns += ns;
+        self.stint_ns += ns;
+        self.begin(now_ns, Runs::Thread(number), ns);
         self.until_ns
+    }
+
+    /// All has been charged that the job does; returns how long it takes, ns.
+    #[inline]
+    fn end_job(&mut self, in_softirq: bool) -> u64 {
+        let ps = std::mem::take(&mut self.job_ps);
+        self.spent.job(ps, in_softirq);
+        ps / 1_000
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use knee_units::rng::Stream;
-
-    use super::*;
-    use crate::costs::Cost;
-
-    type Processor = Cpu<&'static str>;
-
-    fn costing(ns: u64) -> Bill {
-        let mut bill = Bill::default();
-        bill.charge_ns(Cost::TcpSend, ns);
-        bill
-    }
-
-    /// Lets threads that always have work, and softirqs whose next job is there at once, run until then; returns how long each
-    /// thread and the softirqs ran.
-    fn share(mut cpu: Processor, threads: u32, softirqs: bool, until_ns: u64) -> (Vec<u64>, u64) {
-        let mut list = vec![Thread::default(); threads as usize];
-        for number in 0..threads {
-            cpu.wake(0, number, &mut list);
-        }
-        let (mut ran, mut in_softirqs, mut now_ns) = (vec![0; threads as usize], 0, 0);
-        while now_ns < until_ns {
-            cpu.done(now_ns);
-            if softirqs && cpu.softirqs() == 0 {
-                cpu.raise("job");
-            }
-            match cpu.next(now_ns, &mut list) {
-                Next::Idle | Next::Busy => break,
-                Next::Until(at_ns) => now_ns = at_ns,
-                Next::Softirq(_) => {
-                    in_softirqs += 20_000;
-                    now_ns = cpu.run_softirq(now_ns, &costing(20_000));
-                }
-                Next::Thread { thread, .. } => {
-                    ran[thread as usize] += 30_000;
-                    now_ns = cpu.run_thread(now_ns, thread, &mut list, &costing(30_000));
-                }
-            }
-        }
-        (ran, in_softirqs)
-    }
-
-    #[test]
-    fn a_softirq_interrupts_a_thread_which_goes_on_with_what_is_left() {
-        let mut cpu = Processor::new(None, false, false);
-        let mut threads = [Thread::default()];
-        cpu.wake(0, 0, &mut threads);
-        let first = Next::Thread {
-            thread: 0,
-            switches: true,
-        };
-        assert_eq!(cpu.next(0, &mut threads), first);
-        assert_eq!(cpu.run_thread(0, 0, &mut threads, &costing(1_000)), 1_000);
-        assert_eq!(cpu.next(400, &mut threads), Next::Busy);
-        cpu.raise("packet");
-        assert_eq!(cpu.next(400, &mut threads), Next::Softirq("packet"));
-        assert_eq!(cpu.run_softirq(400, &costing(250)), 650);
-        assert_eq!(cpu.next(650, &mut threads), Next::Busy);
-        assert_eq!(cpu.done(650), Some(Done::Softirq));
-        assert_eq!(cpu.next(650, &mut threads), Next::Until(1_250));
-        assert_eq!(cpu.done(1_249), None);
-        assert_eq!(cpu.done(1_250), Some(Done::Thread(0)));
-        let on = Next::Thread {
-            thread: 0,
-            switches: false,
-        };
-        assert_eq!(cpu.next(1_250, &mut threads), on);
-        cpu.sleep(0);
-        assert!(cpu.is_idle());
-    }
-
-    #[test]
-    fn threads_share_a_processor_evenly() {
-        let (ran, _) = share(Processor::new(None, false, false), 3, false, 300_000_000);
-        for ran_ns in ran {
-            assert!(
-                ran_ns.abs_diff(100_000_000) <= SLICE_NS + 30_000,
-                "{ran_ns}"
-            );
-        }
-    }
-
-    #[test]
-    fn softirqs_without_end_leave_threads_their_share() {
-        let (ran, in_softirqs) = share(Processor::new(None, false, false), 1, true, 200_000_000);
-        let half = 100_000_000;
-        let tolerance = MAX_SOFTIRQ_NS + SLICE_NS + 30_000;
-        assert!(ran[0].abs_diff(half) <= tolerance, "{ran:?}");
-        assert!(in_softirqs.abs_diff(half) <= tolerance, "{in_softirqs}");
-        // Alone they have it all, and ksoftirqd is not needed.
-        let (_, in_softirqs) = share(Processor::new(None, false, false), 0, true, 200_000_000);
-        assert_eq!(in_softirqs, 200_000_000);
-    }
-
-    #[test]
-    fn who_runs_keeps_its_slice_unless_a_wake_up_interrupts_it() {
-        for wakeup_preemption in [false, true] {
-            let mut cpu = Processor::new(None, false, wakeup_preemption);
-            let mut threads = [Thread::default(); 2];
-            cpu.wake(0, 0, &mut threads);
-            assert!(matches!(
-                cpu.next(0, &mut threads),
-                Next::Thread { thread: 0, .. }
-            ));
-            cpu.run_thread(0, 0, &mut threads, &costing(1_000));
-            cpu.wake(500, 1, &mut threads);
-            cpu.done(1_000);
-            let second = Next::Thread {
-                thread: u32::from(wakeup_preemption),
-                switches: wakeup_preemption,
-            };
-            assert_eq!(cpu.next(1_000, &mut threads), second);
-        }
-    }
-
-    #[test]
-    fn other_work_takes_its_share_and_gives_way_to_who_is_woken() {
-        let (ran, _) = share(Processor::new(None, true, false), 1, false, 200_000_000);
-        assert!(ran[0].abs_diff(100_000_000) <= 2 * SLICE_NS, "{ran:?}");
-        let mut cpu = Processor::new(None, true, true);
-        let mut threads = [Thread::default()];
-        assert_eq!(cpu.next(0, &mut threads), Next::Until(OTHER_CHUNK_NS));
-        cpu.wake(10, 0, &mut threads);
-        assert!(matches!(
-            cpu.next(10, &mut threads),
-            Next::Thread { thread: 0, .. }
-        ));
-    }
-
-    #[test]
-    fn stolen_time_is_nobodys() {
-        let steal = || Steal::new(0.5, 1_000_000, Stream::new(1, "steal"), 0);
-        let (ran, _) = share(
-            Processor::new(Some(steal()), false, false),
-            1,
-            false,
-            1_000_000_000,
-        );
-        let share = ran[0] as f64 / 1e9;
-        assert!((share - 0.5).abs() < 0.02, "{share}");
-        let mut cpu = Processor::new(Some(steal()), false, false);
-        let begin_ns = (0..10_000_000)
-            .step_by(1_000)
-            .find(|&now_ns| steal().ends_ns(now_ns).is_some());
-        let begin_ns = begin_ns.expect("half of the time is stolen");
-        assert_eq!(cpu.next(begin_ns, &mut []), Next::Idle);
-        cpu.raise("packet");
-        let Next::Until(end_ns) = cpu.next(begin_ns, &mut []) else {
-            panic!("it is away");
-        };
-        assert_eq!(cpu.next(end_ns, &mut []), Next::Softirq("packet"));
-    }
-
-    /// Softirqs interrupt other work and a thread again and again, also while the processor is away: each moment is spent
-    /// once, whoever has it.
-    #[test]
-    fn each_moment_is_spent_once() {
-        for wakeup_preemption in [false, true] {
-            let mut draws = Stream::new(3, "interrupts");
-            let steal = Steal::new(0.3, 40_000, Stream::new(1, "steal"), 0);
-            let mut cpu = Processor::new(Some(steal), true, wakeup_preemption);
-            let mut threads = [Thread::default()];
-            let (mut now_ns, mut free_ns, mut raised, mut runnable) = (0, 0, 0, false);
-            while now_ns < 300_000_000 {
-                if cpu.done(now_ns) == Some(Done::Thread(0)) {
-                    cpu.sleep(0);
-                    runnable = false;
-                }
-                match cpu.next(now_ns, &mut threads) {
-                    Next::Idle | Next::Busy => {}
-                    Next::Until(at_ns) => free_ns = at_ns,
-                    Next::Softirq(_) => {
-                        raised -= 1;
-                        free_ns = cpu.run_softirq(now_ns, &costing(3_000));
-                    }
-                    Next::Thread { .. } => {
-                        free_ns = cpu.run_thread(now_ns, 0, &mut threads, &costing(30_000));
-                    }
-                }
-                let arrives_ns = now_ns + 1 + (draws.next_share() * 50_000.0) as u64;
-                if free_ns > now_ns && free_ns <= arrives_ns {
-                    now_ns = free_ns;
-                    continue;
-                }
-                now_ns = arrives_ns;
-                if raised == 0 {
-                    cpu.raise("packet");
-                    raised = 1;
-                }
-                if !runnable && draws.next_share() < 0.2 {
-                    cpu.wake(now_ns, 0, &mut threads);
-                    runnable = true;
-                }
-            }
-            let spent_ns = cpu.spent.busy_ns() + cpu.spent.other_ns + cpu.spent.steal_ns;
-            let (least_ns, most_ns) = (now_ns, now_ns + OTHER_CHUNK_NS + 80_000);
-            assert!(
-                (least_ns..=most_ns).contains(&spent_ns),
-                "{spent_ns} of {now_ns}, {wakeup_preemption}"
-            );
-            let shares = [cpu.spent.busy_ns(), cpu.spent.other_ns, cpu.spent.steal_ns];
-            assert!(shares.iter().all(|&ns| ns > now_ns / 20), "{shares:?}");
-        }
-    }
-}
+mod tests;

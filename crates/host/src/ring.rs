@@ -36,6 +36,11 @@ impl<P> Ring<P> {
         interrupts
     }
 
+    /// How many descriptors are taken.
+    pub fn used(&self) -> u32 {
+        self.used
+    }
+
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

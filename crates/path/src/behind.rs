@@ -9,6 +9,9 @@ use crate::nics::{Nic, Nics, Reached};
 use crate::packet::count_until;
 use crate::pipe::{Passing, Sink, When};
 
+/// A train is announced when this many others stand between it and the first of its line, and again when none does.
+const SOON: usize = 2;
+
 /// Packets in order of arrival: all take the same time, or none overtakes another.
 struct Line<N> {
     delay_ns: u64,
@@ -66,6 +69,16 @@ impl<N: Copy> Line<N> {
             self.trains.remove_first();
         }
         taken
+    }
+
+    /// Announces those trains behind the first whose turn it is.
+    #[inline]
+    fn announce(&self, sink: &mut impl Sink<Note = N>) {
+        for between in [0, SOON] {
+            if let Some(train) = self.trains.behind_first(between) {
+                sink.expects(&train.passing, between == 0);
+            }
+        }
     }
 
     /// Takes the packets of the first train, which has begun to arrive, that have arrived then.
@@ -295,25 +308,30 @@ impl<N: Copy> Behind<N> {
         let at_ns = when.at_ns();
         match due {
             Due::Line(number) => {
-                let passing = self.lines[number as usize].take(1);
+                let line = &mut self.lines[number as usize];
+                line.announce(sink);
+                let passing = line.take(1);
                 let interrupt = self.reach_nic(at_ns, passing, sink);
                 self.go_on(number, interrupt);
             }
             Due::Only(number) => self.interrupt_only(at_ns, number, sink),
-            Due::Loose(place) => {
-                self.due.remove_first();
-                self.free.push(place);
-                let found = self.loose[place as usize].take();
-                let passing = found.expect("its place holds it until it arrives");
-                if let Some(due) = self.reach_nic(at_ns, passing, sink) {
-                    self.due.push(due);
-                }
-            }
+            Due::Loose(place) => self.arrive_loose(at_ns, place, sink),
             Due::Interrupt(_, place) => {
                 self.due.remove_first();
                 let hand_over = |batch: &[Passing<N>]| sink.arrived(at_ns, batch);
                 self.nics.interrupt(at_ns, place, hand_over);
             }
+        }
+    }
+
+    #[inline(never)]
+    fn arrive_loose(&mut self, at_ns: u64, place: u32, sink: &mut impl Sink<Note = N>) {
+        self.due.remove_first();
+        self.free.push(place);
+        let found = self.loose[place as usize].take();
+        let passing = found.expect("its place holds it until it arrives");
+        if let Some(due) = self.reach_nic(at_ns, passing, sink) {
+            self.due.push(due);
         }
     }
 

@@ -23,6 +23,16 @@ pub struct Counters {
     pub max_bytes: u64,
 }
 
+impl Counters {
+    #[inline]
+    fn count_sent(&mut self, bytes: u32, pkts: u32, marked: bool) {
+        self.sent_pkts += u64::from(pkts);
+        self.sent_bytes += u64::from(pkts) * u64::from(bytes);
+        // Senders never mark, so policer or queue did.
+        self.marked_pkts += u64::from(pkts) * u64::from(marked);
+    }
+}
+
 /// What became of a packet that was offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
@@ -215,7 +225,8 @@ impl Bottleneck {
         }
         let (len_bytes, entry, pkts) = match &mut self.server {
             Server::Nothing => {
-                self.count_sent(packet.bytes, most, packet.ecn == Ecn::Ce);
+                self.counters
+                    .count_sent(packet.bytes, most, packet.ecn == Ecn::Ce);
                 return (Entry::Through(packet.ecn), most);
             }
             Server::Foreseen(foreseen) => match foreseen.enter(now_ns, &packet, most) {
@@ -243,27 +254,22 @@ impl Bottleneck {
             return None;
         };
         let packet = link.step(at_ns, &mut self.dropped)?;
-        self.count_sent(packet.bytes, 1, packet.ecn == Ecn::Ce);
+        self.counters
+            .count_sent(packet.bytes, 1, packet.ecn == Ecn::Ce);
         Some(packet)
     }
 
-    /// The next packets whose departure was foreseen and has come.
-    #[inline]
-    pub fn settle(&mut self, now_ns: u64) -> Option<Gone> {
+    /// Tells of the packets whose departure was foreseen and has come.
+    #[inline(always)]
+    pub fn settle(&mut self, now_ns: u64, mut told: impl FnMut(&Gone)) {
         let Server::Foreseen(foreseen) = &mut self.server else {
-            return None;
+            return;
         };
-        let gone = foreseen.settle(now_ns)?;
-        self.count_sent(gone.bytes, gone.pkts, gone.marked);
-        Some(gone)
-    }
-
-    #[inline]
-    fn count_sent(&mut self, bytes: u32, pkts: u32, marked: bool) {
-        self.counters.sent_pkts += u64::from(pkts);
-        self.counters.sent_bytes += u64::from(pkts) * u64::from(bytes);
-        // Senders never mark, so policer or queue did.
-        self.counters.marked_pkts += u64::from(pkts) * u64::from(marked);
+        let counters = &mut self.counters;
+        foreseen.settle(now_ns, |gone| {
+            counters.count_sent(gone.bytes, gone.pkts, gone.marked);
+            told(gone);
+        });
     }
 
     #[inline]

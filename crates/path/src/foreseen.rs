@@ -119,9 +119,7 @@ impl Foreseen {
         // No later one fits where an earlier one does not, and none is spared a mark.
         let alike = match fate(most - 1) == first {
             true => most,
-            false => (1..most)
-                .find(|&place| fate(place) != first)
-                .unwrap_or(most),
+            false => count_alike(most, |place| fate(place) == first),
         };
         if self.held_pkts == 0 {
             self.period = self.period.wrapping_add(1);
@@ -148,21 +146,21 @@ impl Foreseen {
         (Some(departure), alike)
     }
 
-    /// The next packets that have left at `now_ns` and were not told before.
-    #[inline]
-    pub fn settle(&mut self, now_ns: u64) -> Option<Gone> {
-        let front = self.held.first_mut()?;
-        if front.at_ns > now_ns {
-            return None;
+    /// Tells of the packets that have left at `now_ns` and were not told of before.
+    #[inline(always)]
+    pub fn settle(&mut self, now_ns: u64, mut told: impl FnMut(&Gone)) {
+        while let Some(front) = self.held.first_mut()
+            && front.at_ns <= now_ns
+        {
+            let left = count_until(front.at_ns, front.every_ns, front.pkts, now_ns);
+            let gone = front.take(left);
+            if front.pkts == 0 {
+                self.held.remove_first();
+            }
+            self.held_pkts -= gone.pkts;
+            self.held_bytes -= u64::from(gone.pkts) * u64::from(gone.bytes);
+            told(&gone);
         }
-        let left = count_until(front.at_ns, front.every_ns, front.pkts, now_ns);
-        let gone = front.take(left);
-        if front.pkts == 0 {
-            self.held.remove_first();
-        }
-        self.held_pkts -= gone.pkts;
-        self.held_bytes -= u64::from(gone.pkts) * u64::from(gone.bytes);
-        Some(gone)
     }
 
     /// Packets waiting, as of the last [`Self::settle`].
@@ -182,4 +180,12 @@ impl Foreseen {
     pub fn delay(&self, now_ns: u64) -> Nanos {
         self.schedule.delay(now_ns, self.len_bytes())
     }
+}
+
+/// How many of `most` packets, from the first on, fare as the first does.
+#[cold]
+#[inline(never)]
+fn count_alike(most: u32, is_alike: impl Fn(u32) -> bool) -> u32 {
+    let other = (1..most).find(|&place| !is_alike(place));
+    other.unwrap_or(most)
 }

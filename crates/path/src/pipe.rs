@@ -27,6 +27,9 @@ pub trait Sink {
     fn waited(&mut self, flow: u32, waits: impl Iterator<Item = (u64, Nanos)>);
     /// The path made a copy of it, which takes no time of the bottleneck: another handle for the same content.
     fn copy(&mut self, packet: &Packet, note: Self::Note) -> (u32, Self::Note);
+    /// These packets arrive next, or soon, after a few others. A sink may get ready for them; no result depends on it.
+    #[inline]
+    fn expects(&mut self, _passing: &Passing<Self::Note>, _is_next: bool) {}
     /// A far host's NIC hands these to its stack, those of one flow in order; or one reaches the end of a pipe that is not
     /// the flow's last.
     fn arrived(&mut self, at_ns: u64, packets: &[Passing<Self::Note>]);
@@ -186,8 +189,7 @@ impl<N: Copy> Pipe<N> {
     #[inline]
     pub fn enter(&mut self, now_ns: u64, train: Train, sink: &mut impl Sink<Note = N>) {
         if self.bottleneck.takes_steps() {
-            self.take_steps(now_ns, sink);
-            return self.enter_alone(now_ns, train, sink);
+            return self.enter_link(now_ns, train, sink);
         }
         self.settle(now_ns, sink);
         let (entry, pkts) = self.bottleneck.enter(now_ns, train.packet, train.alike());
@@ -258,8 +260,9 @@ impl<N: Copy> Pipe<N> {
     }
 
     /// Packets of a train enter a link that takes a step for each.
-    #[inline]
-    fn enter_alone(&mut self, now_ns: u64, mut train: Train, sink: &mut impl Sink<Note = N>) {
+    #[inline(never)]
+    fn enter_link(&mut self, now_ns: u64, mut train: Train, sink: &mut impl Sink<Note = N>) {
+        self.take_steps(now_ns, sink);
         while train.pkts > 0 {
             let rested = !self.bottleneck.is_sending();
             let packet = take(&mut train, 1, sink);
@@ -306,9 +309,8 @@ impl<N: Copy> Pipe<N> {
         if self.steps_late {
             return self.take_steps(now_ns, sink);
         }
-        while let Some(gone) = self.bottleneck.settle(now_ns) {
-            sink.waited(gone.flow, gone.each());
-        }
+        self.bottleneck
+            .settle(now_ns, |gone| sink.waited(gone.flow, gone.each()));
     }
 
     /// Packets leave the bottleneck, or will.
@@ -369,16 +371,23 @@ impl<N: Copy> Pipe<N> {
     /// Does the one thing that is due at [`Self::next`].
     #[inline]
     pub fn step(&mut self, sink: &mut impl Sink<Note = N>) {
-        if self.bottleneck.takes_steps() {
-            let sends = self.sends();
-            if sends <= self.behind.next() {
-                return match self.steps_late {
-                    true => self.take_steps(sends.at_ns(), sink),
-                    false => self.step_bottleneck(sends.at_ns(), sink),
-                };
-            }
+        match self.bottleneck.takes_steps() {
+            true => self.step_both(sink),
+            false => self.behind.step(sink),
         }
-        self.behind.step(sink);
+    }
+
+    /// The same where the link takes steps.
+    #[inline(never)]
+    fn step_both(&mut self, sink: &mut impl Sink<Note = N>) {
+        let sends = self.sends();
+        if sends > self.behind.next() {
+            return self.behind.step(sink);
+        }
+        match self.steps_late {
+            true => self.take_steps(sends.at_ns(), sink),
+            false => self.step_bottleneck(sends.at_ns(), sink),
+        }
     }
 
     #[inline(always)]

@@ -192,6 +192,16 @@ impl<N: Copy> Way<N> {
             self.next = only.next();
             return;
         }
+        self.enter_first_of_several(now_ns, train, sink);
+    }
+
+    #[inline(never)]
+    fn enter_first_of_several(
+        &mut self,
+        now_ns: u64,
+        train: Train,
+        sink: &mut impl Sink<Note = N>,
+    ) {
         let packet = train.packet;
         let kind = self.kinds[packet.flow as usize];
         let first = *self.routes.stretch(kind).start();
@@ -233,6 +243,11 @@ impl<N: Copy> Way<N> {
             self.next = only.next();
             return;
         }
+        self.step_one_of_several(at_ns, sink);
+    }
+
+    #[inline(never)]
+    fn step_one_of_several(&mut self, at_ns: u64, sink: &mut impl Sink<Note = N>) {
         let (_, n) = self.earliest();
         let (pipe, mut at_hop) = self.hop(n, sink);
         pipe.step(&mut at_hop);

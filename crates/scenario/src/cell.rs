@@ -4,7 +4,7 @@ mod flow;
 mod host;
 
 pub use flow::FlowSpec;
-pub use host::{GroTable, Host, PacingTimer, Reception};
+pub use host::{GroTable, Host, PacingTimer, Reception, SendStamps};
 
 use knee_keys::key::Default::{Required, Value, Words};
 use knee_keys::key::{Kind, fixed, key, secs, us};

@@ -16,8 +16,10 @@ pub enum Target {
     Work(EndpointId, Work),
     /// What a host sends late leaves it.
     Late(HostId),
-    /// The NIC of a machine of that number reports what it has sent.
+    /// The NIC's transmit queue of that number reports what it has sent.
     Reported(u32),
+    /// A receive queue of that number interrupts, or its NAPI's timer is due.
+    Napi(u32),
     /// A processor of that number is done with what it did.
     Cpu(u32),
     /// The coarse timers of this instant are due.
@@ -148,6 +150,8 @@ pub struct EventQueue {
     /// pushed, which most events do: one takes the other's place in one go.
     head_is_taken: bool,
     number: u64,
+    /// That of the event that is handled now; `u64::MAX` between two events.
+    at_number: u64,
     ticks: BTreeMap<u64, Vec<EndpointId>>,
     /// An emptied list, kept for the next instant.
     spare: Vec<EndpointId>,
@@ -164,8 +168,26 @@ impl EventQueue {
 
     #[inline]
     pub fn push(&mut self, t_ns: u64, target: Target) {
+        let number = self.reserve();
+        self.insert(t_ns, number, target);
+    }
+
+    /// Takes the number that an event pushed now would have.
+    #[inline]
+    pub fn reserve(&mut self) -> u64 {
         self.number += 1;
-        self.insert(t_ns, self.number, target);
+        self.number
+    }
+
+    /// An event whose number has been reserved.
+    pub fn push_reserved(&mut self, t_ns: u64, number: u64, target: Target) {
+        self.insert(t_ns, number, target);
+    }
+
+    /// Would an event with this reserved number have come by now?
+    #[inline]
+    pub fn has_come(&self, t_ns: u64, number: u64, now_ns: u64) -> bool {
+        t_ns < now_ns || t_ns == now_ns && number < self.at_number
     }
 
     /// A connection opens: at its instant that comes before everything else, those with lower numbers first.
@@ -219,6 +241,7 @@ impl EventQueue {
     /// When the next one is due; `u64::MAX`: there is none.
     #[inline]
     pub fn next_ns(&mut self) -> u64 {
+        self.at_number = u64::MAX;
         if std::mem::take(&mut self.head_is_taken) {
             self.heap.pop();
         }
@@ -229,7 +252,9 @@ impl EventQueue {
     #[inline]
     pub fn take(&mut self) -> Target {
         self.head_is_taken = true;
-        self.heap.peek().expect("there is one").target
+        let head = self.heap.peek().expect("there is one");
+        self.at_number = head.number;
+        head.target
     }
 }
 

@@ -2,53 +2,57 @@
 //! counted about it.
 
 use std::collections::VecDeque;
+use std::mem::offset_of;
 use std::ops::{Index, IndexMut};
 
 use knee_scenario::workload::Apps;
 use knee_tables::{Histogram, Reads};
-use knee_units::NEVER;
-use knee_units::Nanos;
+use knee_units::{NEVER, Nanos, ahead};
 
 use crate::event::Side;
 use knee_tcp::{Endpoint, LIMITS, Limit};
 
-/// One connection.
+/// One connection. What each packet looks at lies together, at its beginning.
+#[repr(C)]
 pub struct Flow {
-    pub ends: [End; 2],
-    pub apps: Apps,
-    /// Does the receiver's application read, and nothing else?
-    pub receiver_only_reads: bool,
-    /// Index of its `[[flow]]`.
-    pub group: u32,
-    /// The number of the host at each side.
-    pub hosts: [u32; 2],
     /// Packets of its ends that have not arrived, and are not lost.
     pub under_way: u32,
+    /// Index of its `[[flow]]`.
+    pub group: u32,
+    /// Does the receiver's application read, and nothing else?
+    pub receiver_only_reads: bool,
+    /// Does the sender's application write without end, and nothing else?
+    pub sender_only_writes: bool,
+    /// Has the steady part begun?
+    pub measured: bool,
+    pub apps: Apps,
+    pub queue_delay_us: Histogram,
+    pub ends: [End; 2],
+    /// The number of the host at each side.
+    pub hosts: [u32; 2],
     pub open_ns: u64,
     /// How much it is to carry; `None`: it is no finite transfer.
     pub transfer_bytes: Option<u64>,
-    /// Changed since its last sample.
-    pub dirty: bool,
     /// Payload lost or dropped on the path.
     pub dropped_bytes: u64,
     /// Payload of copies that the path made.
     pub duplicated_bytes: u64,
     pub path_lost_pkts: u64,
     pub queue_dropped_pkts: u64,
-    pub queue_delay_us: Histogram,
     /// Of an application that asks, once it has had an answer.
     pub latency_us: Option<Box<Histogram>>,
     /// Calls of the sender's application that its socket took something of.
     pub writes: u64,
     /// Of a workload that counts how its receiver's reads come.
     pub reads: Option<Box<Reads>>,
-    /// Has the steady part begun?
-    pub measured: bool,
     /// Where the counters stood then, unless the connection opened in the steady part.
     pub baseline: Option<Box<Baseline>>,
     /// How the sender's time was spent until the work was complete; what follows counts no more.
     pub final_times: Option<Box<Times>>,
 }
+
+/// From this many connections on, their state does not fit into the nearest caches: each has about 4 KiB.
+const MANY: usize = 64;
 
 /// How a sender's time was spent.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +84,10 @@ impl Flows {
     /// One begins, or its turn is over.
     #[inline]
     pub fn insert(&mut self, number: u32, flow: Box<Flow>) {
-        self.0[number as usize] = Some(flow);
+        let before = self.0[number as usize].replace(flow);
+        debug_assert!(before.is_none(), "it has one turn at a time");
+        // There is nothing to drop, which the compiler cannot know.
+        std::mem::forget(before);
     }
 
     /// One is over, or has its turn.
@@ -91,7 +98,13 @@ impl Flows {
 
     /// Is there still such a connection?
     pub fn has(&self, number: u32) -> bool {
-        self.0[number as usize].is_some()
+        self.get(number).is_some()
+    }
+
+    /// A connection, if it is not over.
+    #[inline]
+    pub fn get(&self, number: u32) -> Option<&Flow> {
+        self.0[number as usize].as_deref()
     }
 
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
@@ -101,6 +114,41 @@ impl Flows {
     /// How many there are in the run.
     pub fn count(&self) -> usize {
         self.0.len()
+    }
+
+    /// Does the run have more than the nearest caches hold?
+    #[inline]
+    pub fn are_many(&self) -> bool {
+        self.0.len() >= MANY
+    }
+}
+
+/// Some of the connections of a run.
+pub struct FlowSet(Vec<u64>);
+
+impl FlowSet {
+    /// None of `count` connections.
+    pub fn new(count: usize) -> FlowSet {
+        FlowSet(vec![0; count.div_ceil(64)])
+    }
+
+    #[inline]
+    pub fn insert(&mut self, number: u32) {
+        self.0[number as usize / 64] |= 1 << (number % 64);
+    }
+
+    pub fn has(&self, number: u32) -> bool {
+        self.0[number as usize / 64] >> (number % 64) & 1 != 0
+    }
+
+    /// Takes all out, in the order of their numbers.
+    pub fn drain(&mut self, mut each: impl FnMut(u32)) {
+        for (place, word) in (0..).zip(&mut self.0) {
+            while *word != 0 {
+                each(place * 64 + word.trailing_zeros());
+                *word &= *word - 1;
+            }
+        }
     }
 }
 
@@ -125,14 +173,10 @@ const NOTHING_FOLLOWS: &str =
     "nothing happens to a connection before it begins or after it is over";
 
 /// One end with what the world keeps beside it.
+#[repr(C)]
 pub struct End {
-    pub tcp: Endpoint,
     /// Segments that wait in the qdisc for their departure time.
     pub egress: VecDeque<(u64, u32)>,
-    /// When the event queue wakes this end next; NEVER: not at all.
-    pub armed_ns: u64,
-    /// When its application is asked again; NEVER: when something happens.
-    pub app_wakes_ns: u64,
     /// Of a host that has processors: the one that worked for it last, the application's thread, and how many packets
     /// wait to be read.
     pub cpu: u32,
@@ -140,6 +184,11 @@ pub struct End {
     pub unread_skbs: u64,
     /// Has its application the socket's lock?
     pub is_owned: bool,
+    /// When its application is asked again; NEVER: when something happens.
+    pub app_wakes_ns: u64,
+    /// When the event queue wakes this end next; NEVER: not at all.
+    pub armed_ns: u64,
+    pub tcp: Endpoint,
 }
 
 impl End {
@@ -167,6 +216,23 @@ pub struct Baseline {
 }
 
 impl Flow {
+    /// Fetches ahead what an arrival at that side looks at.
+    #[inline]
+    pub fn fetch(&self, side: Side) {
+        ahead::fetch_until(self, offset_of!(Flow, ends));
+        let end = &self.ends[side as usize];
+        ahead::fetch_until(end, offset_of!(End, tcp));
+        end.tcp.fetch(side == Side::Sender);
+    }
+
+    /// The same of what lies elsewhere in memory.
+    pub fn fetch_parts(&self, side: Side) {
+        if side == Side::Sender {
+            ahead::fetch(&*self.apps.sender);
+            self.ends[side as usize].tcp.fetch_parts();
+        }
+    }
+
     pub fn end(&mut self, side: Side) -> &mut End {
         &mut self.ends[side as usize]
     }
@@ -321,4 +387,22 @@ pub struct RowId<'a> {
     pub least_completion: Option<Nanos>,
     /// Time of the hosts' clocks when the run began.
     pub boot_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_gives_each_flow_once_and_in_order() {
+        let mut set = FlowSet::new(200);
+        for number in [199, 64, 0, 63, 64, 130] {
+            set.insert(number);
+        }
+        assert!(set.has(63) && !set.has(62));
+        let mut taken = Vec::new();
+        set.drain(|number| taken.push(number));
+        assert_eq!(taken, [0, 63, 64, 130, 199]);
+        set.drain(|number| panic!("{number} was taken before"));
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use knee_path::Backend;
-use knee_scenario::{Cell, Host as Spec, PacingTimer};
+use knee_scenario::{Cell, Host as Spec, PacingTimer, Reception, SendStamps};
 use knee_units::Nanos;
 use knee_units::rng::Lateness;
 
@@ -113,6 +113,7 @@ impl HostType {
             tcp_comp_sack_nr: spec.tcp_comp_sack_nr,
             tcp_ecn: spec.tcp_ecn,
             pacing: pacing(spec.pacing),
+            stamps_handover: spec.send_stamps == SendStamps::Handover,
             quickack: spec.quickack,
             initcwnd: spec.initcwnd,
             gso_max_bytes: spec.gso_max_bytes,
@@ -121,7 +122,11 @@ impl HostType {
         HostType {
             tcp: HostConf::new(settings, cell.path.mtu_bytes),
             gro: spec.gro,
-            rx_coalesce: spec.rx_coalesce,
+            // A driver that adapts it has it in the queues of its machine.
+            rx_coalesce: match machine.as_ref().is_some_and(|conf| conf.adaptive_rx) {
+                true => Nanos::ZERO,
+                false => spec.rx_coalesce,
+            },
             noise: spec.noise,
             // Processors are shared, unless the scenario says otherwise.
             hosts: spec
@@ -152,6 +157,7 @@ pub fn crosses(cell: &Cell) -> bool {
 fn machine(spec: &Spec, cell: &Cell) -> Option<MachineConf> {
     let profile = spec.costs.as_ref()?;
     let crosses = crosses(cell);
+    let has_napi = spec.reception == Reception::Napi;
     Some(MachineConf {
         costs: profile.costs.clone(),
         cpus: spec.cpus,
@@ -160,6 +166,17 @@ fn machine(spec: &Spec, cell: &Cell) -> Option<MachineConf> {
             true => VETH_RING_SIZE.min(spec.rx_ring),
             false => spec.rx_ring,
         },
+        netdev_budget: spec.netdev_budget,
+        netdev_budget_ns: u64::from(spec.netdev_budget_usecs) * 1_000,
+        gro_flush_timeout_ns: if has_napi {
+            spec.gro_flush_timeout.0
+        } else {
+            0
+        },
+        napi_defer_hard_irqs: spec.napi_defer_hard_irqs,
+        // What crosses a veth pair interrupts nobody.
+        adaptive_rx: spec.adaptive_rx && has_napi && !crosses,
+        mq: spec.mq,
         rps_cpus: spec.rps_cpus.numbers().to_vec(),
         rps_sock_flow_entries: spec.rps_sock_flow_entries as u32,
         netdev_max_backlog: spec.netdev_max_backlog,

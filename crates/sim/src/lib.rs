@@ -9,8 +9,11 @@ mod capture;
 mod event;
 mod flow;
 mod gro;
+mod held;
 mod host;
+mod job;
 mod machine;
+mod napi;
 mod output;
 mod world;
 

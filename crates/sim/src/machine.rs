@@ -2,13 +2,16 @@
 
 use std::collections::VecDeque;
 
-use knee_host::{Bill, Costs, Cpu, Rfs, Ring, Spent, Steal, Thread};
+use knee_host::{Budget, Costs, Cpu, Done, Rfs, Ring, Spent, Steal, Thread, hash, pick};
 use knee_path::pipe::Passing;
 use knee_scenario::{GroTable, Reception};
 use knee_segment::Segment;
 use knee_units::rng::Stream;
 
-use crate::event::{EndpointId, Side};
+use crate::event::{EndpointId, EventQueue, Side};
+use crate::held::Held;
+use crate::job::{Effect, Job, Outcome};
+use crate::napi::Napi;
 
 /// What stands between TCP and the NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +35,15 @@ pub struct MachineConf {
     pub queues: u32,
     /// Descriptors of each.
     pub rx_ring: u32,
+    /// Of a processor's polls in a round: packets, and time.
+    pub netdev_budget: u32,
+    pub netdev_budget_ns: u64,
+    pub gro_flush_timeout_ns: u64,
+    pub napi_defer_hard_irqs: u32,
+    /// Does the driver choose how long each queue gathers packets?
+    pub adaptive_rx: bool,
+    /// Has each queue of the NIC a qdisc of its own?
+    pub mq: bool,
     pub rps_cpus: Vec<u32>,
     pub rps_sock_flow_entries: u32,
     pub netdev_max_backlog: u32,
@@ -61,65 +73,6 @@ pub const NAPI_WEIGHT: u32 = 64;
 /// Writes of a connection in a row, before its thread looks at others.
 pub const MOST_CALLS: u32 = 16;
 
-/// What a softirq has to do.
-#[derive(Debug)]
-pub enum Job {
-    /// Polls a receive queue, after so many interrupts.
-    Poll {
-        queue: u32,
-        interrupts: u32,
-    },
-    /// A packet goes up the stack.
-    Up(Up),
-    Timer(EndpointId),
-    /// The qdisc lets go what is due.
-    Transmit(EndpointId),
-    /// The machine's NIC reports what it has sent.
-    Report(u32),
-    /// So many bytes of an end have left, which it may replace.
-    Freed(EndpointId, u32),
-}
-
-/// A packet on its way up the stack.
-#[derive(Debug)]
-pub struct Up {
-    pub to: EndpointId,
-    pub segment: Segment,
-    pub from: Came,
-    /// The queue whose poll is over when this packet is up.
-    pub ends_poll: Option<u32>,
-}
-
-/// Where a packet comes from that goes up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Came {
-    /// From the poll at work.
-    Poll,
-    /// Out of the processor's backlog.
-    Backlog {
-        /// Does it start the backlog's softirq, and does that take an interrupt from another processor?
-        starts: bool,
-        by_ipi: bool,
-    },
-}
-
-/// What comes of a job when it is done.
-#[derive(Debug)]
-pub enum Effect {
-    /// An end has sent that, which the qdisc held back then if it has a time.
-    Sent(EndpointId, u32, Option<u64>),
-    /// The qdisc has let it go.
-    Released(EndpointId, u32),
-    /// A thread can run.
-    Wake(u32),
-    /// Another processor has a job.
-    Raise(u32, Job),
-    /// A poll is over.
-    Polled(u32),
-    /// An application gives its socket's lock back.
-    Unlock(EndpointId),
-}
-
 /// A thread that runs applications.
 pub struct AppThread {
     /// The processor that it was on last, and where it may be.
@@ -136,7 +89,15 @@ pub struct AppThread {
     pub awake: bool,
     /// Is a job under way that will wake it?
     pub waking: bool,
-    pub effects: Vec<Effect>,
+    pub outcome: Outcome,
+}
+
+impl AppThread {
+    /// Has it something to do?
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        !self.ready.is_empty() || !self.locked.is_empty()
+    }
 }
 
 /// A receive queue, the machine that it is of, and the processor that it interrupts.
@@ -145,11 +106,60 @@ pub struct Queue {
     pub machine: u32,
     /// The side of the ends that its packets are for.
     pub side: Side,
+    /// Do its packets go on at other processors?
+    pub steers: bool,
     pub cpu: u32,
-    /// Did its last poll take all that it may?
+    /// How many packets its last poll took, and were those as many as it may take?
+    pub polled_pkts: u32,
     pub was_full: bool,
-    /// What GRO holds from poll to poll, and the jiffy of the host's clock since when.
-    pub held: Vec<(EndpointId, Segment, u64)>,
+    pub napi: Napi,
+    /// What GRO holds from poll to poll.
+    pub held: Held,
+}
+
+impl Queue {
+    /// Has its poll left nothing?
+    #[inline]
+    pub fn is_drained(&self) -> bool {
+        self.ring.is_empty() && self.held.is_empty()
+    }
+
+    /// Does its poll end with nothing more to do?
+    #[inline]
+    pub fn ends_quietly(&self) -> bool {
+        self.is_drained() && self.napi.is_plain()
+    }
+}
+
+/// A transmit queue of a NIC with the qdisc before it.
+pub struct TxQueue {
+    /// The processor that it interrupts.
+    pub cpu: u32,
+    /// Packets with data that it has not reported sent: whose, and of how many bytes.
+    pub unreported: Vec<(EndpointId, u32)>,
+    /// When a processor last had the qdisc's lock, and which.
+    locked_ns: (u64, u64),
+    locked_by: u32,
+}
+
+impl TxQueue {
+    /// A processor wants the qdisc's lock. Returns how long another one still has it; a processor never waits for itself.
+    #[inline]
+    pub fn waits_ns(&self, cpu: u32, at_ns: u64) -> u64 {
+        let (from_ns, until_ns) = self.locked_ns;
+        match cpu != self.locked_by && from_ns <= at_ns {
+            true => until_ns.saturating_sub(at_ns),
+            false => 0,
+        }
+    }
+
+    /// A processor has the qdisc's lock for that time.
+    #[inline]
+    pub fn lock(&mut self, cpu: u32, from_ns: u64, until_ns: u64) {
+        if until_ns > self.locked_ns.1 {
+            (self.locked_ns, self.locked_by) = ((from_ns, until_ns), cpu);
+        }
+    }
 }
 
 /// One machine; its processors, queues and threads have consecutive numbers.
@@ -160,10 +170,16 @@ pub struct Machine {
     /// Of the packets for each side, and of its applications.
     pub first_queue: [u32; 2],
     pub first_thread: [u32; 2],
+    /// How many queues there are for packets to each side.
+    pub queues: [u32; 2],
+    /// Bytes that an application asks for in one call.
+    pub read_bytes: u64,
     pub rfs: Option<Rfs>,
-    /// Packets with data that the NIC has not reported sent: whose, and of how many bytes.
-    pub unreported: Vec<(EndpointId, u32)>,
-    pub counts: Counts,
+    /// Of the NIC's transmit queues, and how many it has.
+    pub first_tx: u32,
+    pub tx_queues: u32,
+    /// Do packets go on at other processors than where they came?
+    pub steers: bool,
 }
 
 /// Declares what is counted of a machine, each field by the name that the table `host_costs` has for it.
@@ -201,9 +217,29 @@ counts! {
     ipis,
     ring_drops,
     backlog_drops,
+    backlog_squeezes,
+    rx_coalesce_changes,
     wakeups,
     context_switches,
     cross_cpu_reads,
+}
+
+/// A processor of a machine, with what each of its jobs looks at.
+pub struct Processor {
+    pub core: Cpu<Job>,
+    pub machine: u32,
+    pub reception: Reception,
+    /// The number reserved for the end of its job, where that end only lets the processor idle and so has no event of
+    /// its own. 0: there is no such end.
+    pub ends_quietly: u64,
+    /// What comes of the softirq that is at work.
+    pub outcome: Outcome,
+    /// What it has done.
+    pub counts: Counts,
+    /// Of its polls.
+    pub budget: Budget,
+    /// Packets that ever came to its backlog, and that wait there.
+    pub backlog: (u64, u64),
 }
 
 /// The machines of a run; none where no host has one.
@@ -212,28 +248,21 @@ pub struct Machines {
     /// The machine of each host, by side and number.
     pub of_host: [Vec<u32>; 2],
     pub list: Vec<Machine>,
-    pub cpus: Vec<Cpu<Job>>,
-    /// The machine of each processor.
-    pub of_cpu: Vec<u32>,
-    /// What comes of the softirq that is at work on each processor.
-    pub effects: Vec<Vec<Effect>>,
-    /// Packets in each processor's backlog, that ever came there, and that left it.
-    pub backlogs: Vec<(u64, u64)>,
+    pub cpus: Vec<Processor>,
     pub queues: Vec<Queue>,
+    pub tx: Vec<TxQueue>,
     pub threads: Vec<Thread>,
     pub apps: Vec<AppThread>,
     /// Jobs that wait for an application to give a socket's lock back.
     pub deferred: Vec<(EndpointId, Job)>,
-    /// What comes of the job at work, and what it costs.
-    pub coming: Vec<Effect>,
-    pub bill: Bill,
+    /// What comes of the job at work.
+    pub coming: Outcome,
     // Scratch, kept to spare allocations.
-    pub spare: Vec<Vec<Effect>>,
     pub polled: Vec<Passing<()>>,
     pub ups: Vec<(EndpointId, Segment)>,
     /// When the table `cpu` has its next rows.
     pub next_rows_ns: u64,
-    /// What each machine had done, and each processor spent, when the warm-up was over.
+    /// What each processor had done and spent when the warm-up was over.
     pub at_warm: (Vec<Counts>, Vec<Spent>),
 }
 
@@ -253,19 +282,41 @@ impl Machines {
             first_cpu: self.cpus.len() as u32,
             first_queue: [0; 2],
             first_thread: [0; 2],
-            unreported: Vec::new(),
+            queues: [0; 2],
+            read_bytes: conf.read_bytes,
+            first_tx: self.tx.len() as u32,
+            tx_queues: if conf.mq { conf.queues } else { 1 },
             rfs: (conf.rps_sock_flow_entries > 0).then(|| Rfs::new(conf.rps_sock_flow_entries)),
-            counts: Counts::default(),
+            steers: !conf.rps_cpus.is_empty() || conf.rps_sock_flow_entries > 0,
         };
         for cpu in 0..conf.cpus {
             let draws = || stream(&format!("machine.{number}.cpu.{cpu}.steal"));
             let steal = conf.steal;
             let steal = steal.map(|(share, slice_ns)| Steal::new(share, slice_ns, draws(), now_ns));
-            let cpu = Cpu::new(steal, conf.contention, conf.wakeup_preemption);
-            self.cpus.push(cpu);
-            self.of_cpu.push(number);
-            self.effects.push(Vec::new());
-            self.backlogs.push((0, 0));
+            let core = Cpu::new(
+                conf.costs.clone(),
+                steal,
+                conf.contention,
+                conf.wakeup_preemption,
+            );
+            self.cpus.push(Processor {
+                core,
+                machine: number,
+                reception: conf.reception,
+                ends_quietly: 0,
+                outcome: Outcome::default(),
+                counts: Counts::default(),
+                budget: Budget::new(conf.netdev_budget, conf.netdev_budget_ns),
+                backlog: (0, 0),
+            });
+        }
+        for queue in 0..machine.tx_queues {
+            self.tx.push(TxQueue {
+                cpu: machine.first_cpu + queue % conf.cpus,
+                unreported: Vec::new(),
+                locked_ns: (0, 0),
+                locked_by: 0,
+            });
         }
         for (side, of) in [Side::Sender, Side::Receiver].into_iter().zip(apps) {
             machine.first_queue[side as usize] = self.queues.len() as u32;
@@ -273,14 +324,18 @@ impl Machines {
             let Some(of) = of else {
                 continue;
             };
+            machine.queues[side as usize] = of.queues;
             for queue in 0..of.queues {
                 self.queues.push(Queue {
                     ring: Ring::new(of.rx_ring),
                     machine: number,
                     side,
+                    steers: machine.steers,
                     cpu: machine.first_cpu + queue % conf.cpus,
+                    polled_pkts: 0,
                     was_full: false,
-                    held: Vec::new(),
+                    napi: Napi::new(of),
+                    held: Held::default(),
                 });
             }
             self.add_threads(machine.first_cpu, conf.cpus, of);
@@ -311,30 +366,69 @@ impl Machines {
                 serves: None,
                 awake: false,
                 waking: false,
-                effects: Vec::new(),
+                outcome: Outcome::default(),
             });
         }
     }
 
     /// The warm-up is over.
     pub fn warm(&mut self) {
-        let counts = self.list.iter().map(|machine| machine.counts).collect();
-        let spent = self.cpus.iter().map(|cpu| cpu.spent.clone()).collect();
-        self.at_warm = (counts, spent);
+        let counts = self.cpus.iter().map(|cpu| cpu.counts);
+        let spent = self.cpus.iter().map(|cpu| cpu.core.spent.clone());
+        self.at_warm = (counts.collect(), spent.collect());
     }
 
-    /// What comes of the job that has just run.
-    pub fn take_coming(&mut self) -> Vec<Effect> {
-        let empty = self.spare.pop().unwrap_or_default();
-        std::mem::replace(&mut self.coming, empty)
+    /// What comes of the job that a processor is done with.
+    #[inline]
+    pub fn outcome_of(&mut self, cpu: u32, done: Done) -> &mut Outcome {
+        match done {
+            Done::Softirq => &mut self.cpus[cpu as usize].outcome,
+            Done::Thread(thread) => &mut self.apps[thread as usize].outcome,
+        }
+    }
+
+    /// A processor is done with a job. Does it idle now, since that was all that it had to do?
+    #[inline]
+    pub fn rests(&mut self, cpu: u32, done: Done) -> bool {
+        let of = &mut self.cpus[cpu as usize].core;
+        let Done::Thread(thread) = done else {
+            return of.rests(None);
+        };
+        let app = &mut self.apps[thread as usize];
+        let rests = !app.has_work() && of.rests(Some(thread));
+        app.awake &= !rests;
+        rests
+    }
+
+    /// The list of what came of such a job, emptied, for the next one. Where that has begun already it has another list.
+    #[inline]
+    pub fn give_back(&mut self, cpu: u32, done: Done, effects: Vec<Effect>) {
+        let of = &mut self.outcome_of(cpu, done).effects;
+        if of.capacity() == 0 {
+            *of = effects;
+        }
+    }
+
+    /// The transmit queue of a connection's end, which stays with it (skb_tx_hash()).
+    #[inline]
+    pub fn tx_queue_of(&self, machine: u32, from: EndpointId) -> u32 {
+        let of = &self.list[machine as usize];
+        of.first_tx + pick(hash(from.flow()), of.tx_queues)
     }
 
     /// The processor on which a thread goes on that wakes: where it was, if that is idle, or another idle one.
-    pub fn place_of(&self, thread: u32) -> u32 {
+    /// The others may be done quietly by then, and thus idle.
+    pub fn place_of(&self, thread: u32, now_ns: u64, events: &EventQueue) -> u32 {
         let app = &self.apps[thread as usize];
-        let machine = self.of_cpu[app.cpu as usize];
+        let machine = self.cpus[app.cpu as usize].machine;
         let first_cpu = self.list[machine as usize].first_cpu;
-        let idles = |cpu: &u32| self.cpus[*cpu as usize].is_idle();
+        let idles = |cpu: &u32| {
+            let Processor {
+                core, ends_quietly, ..
+            } = &self.cpus[*cpu as usize];
+            let is_done = || events.has_come(core.until_ns(), *ends_quietly, now_ns);
+            core.is_idle() || *ends_quietly != 0 && is_done()
+        };
         if app.allowed.len() == 1 || idles(&app.cpu) {
             return app.cpu;
         }

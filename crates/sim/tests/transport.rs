@@ -289,6 +289,29 @@ fn fq_and_internal_pacing_give_bbr1_the_same_goodput() {
     }
 }
 
+/// Source: Linux a88e24f270eb, which ended that "TCP RTT samples would be inflated by the sojourn time of the packets in FQ".
+/// fq holds two packets of two segments, each of which takes 2.4 ms at this rate.
+#[test]
+fn a_stamp_at_the_handover_counts_the_time_in_fq_as_rtt() {
+    let srtt_us = |pacing: &str, stamps: &str| {
+        let output = run(&format!(
+            "duration = \"10s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"20ms\"\nbuffer = \"2bdp\"\n\
+             [sender]\npacing = \"{pacing}\"\nsend_stamps = \"{stamps}\"\n[[flow]]\nalgorithm = \"bbr1\"\n"
+        ));
+        let mut found: Vec<i64> = rows_of(&output.samples, 0)
+            .filter(|&row| output.samples.t_ns[row] > 3_000_000_000)
+            .map(|row| output.samples.srtt_us[row])
+            .collect();
+        found.sort_unstable();
+        found[found.len() / 2] as f64
+    };
+    let [departure, handover] = ["departure", "handover"].map(|stamps| srtt_us("fq", stamps));
+    assert_within("time in fq, us", handover - departure, 1_000.0, 10_000.0);
+    // TCP's own timer hands packets down when they may leave.
+    let [departure, handover] = ["departure", "handover"].map(|stamps| srtt_us("internal", stamps));
+    assert_within("without fq", handover / departure, 0.99, 1.01);
+}
+
 /// Longest train of data packets at one instant at each flow's interface, once slow start is over.
 fn longest_trains(host: &str, flows: [&str; 2]) -> [u32; 2] {
     let flows = flows.map(|pacing| format!("[[flow]]\nalgorithm = \"cubic\"\n{pacing}\n"));

@@ -52,6 +52,7 @@ pub const COUNTERS: &[HostCounter] = &[
     of("napi_packets", "packets", "packets that these calls handled"),
     of("napi_budget_ends", "polls", "calls that handled as many packets as they were allowed to"),
     of("interrupts", "interrupts", "hard interrupts that the processors served"),
+    of("rx_coalesce_changes", "changes", "changes of how long a driver lets its NIC gather packets (adaptive coalescing); of the host model"),
     of("ipis", "interrupts", "interrupts that one processor sent another"),
     of("softirq_net_rx_ns", "ns", "time in the softirq that receives packets"),
     of("softirq_net_tx_ns", "ns", "time in the softirq that frees and restarts what is sent"),

@@ -8,6 +8,7 @@ use super::{CaState, Cx, Endpoint};
 
 impl Endpoint {
     /// tcp_fastretrans_alert()
+    #[inline(never)]
     pub(super) fn alert(
         &mut self,
         cx: &mut Cx,

@@ -258,11 +258,18 @@ impl EcnState {
     pub fn of_segment(&mut self, new_data: bool) -> (u8, Ecn) {
         match self.mode {
             EcnMode::None => (0, Ecn::NotEct),
-            EcnMode::Classic => self.of_classic(new_data),
+            _ => self.of_capable(new_data),
+        }
+    }
+
+    #[inline(never)]
+    fn of_capable(&mut self, new_data: bool) -> (u8, Ecn) {
+        match self.mode {
             EcnMode::Accurate if std::mem::take(&mut self.ends_handshake) => {
                 (self.handshake_ace(), self.ect)
             }
             EcnMode::Accurate => (self.ace(), self.ect),
+            _ => self.of_classic(new_data),
         }
     }
 

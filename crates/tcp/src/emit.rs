@@ -3,6 +3,7 @@
 use super::output::if_set;
 use super::rtx::{FIN_SEG, PSH_SEG};
 use super::{Cx, Endpoint};
+use knee_path::packet::Ecn;
 use knee_segment::{ACK, FIN, PSH, SYN, SackBlocks, Segment};
 
 impl Endpoint {
@@ -91,16 +92,12 @@ impl Endpoint {
             self.rx.on_ack_sent(ack);
             self.ecn.on_ack_sent();
         }
-        let (ecn_flags, ecn) = match flags & (SYN | ACK) {
-            SYN => {
-                let again = self.handshake.timeouts() > 0;
-                self.ecn.of_syn(cx.host.settings.tcp_ecn, again)
-            }
-            ACK => {
+        let (ecn_flags, ecn) = match flags & SYN {
+            0 => {
                 let new_data = payload_bytes > 0 && seq >= self.snd_nxt;
                 self.ecn.of_segment(new_data)
             }
-            _ => self.ecn.of_syn_ack(),
+            _ => self.ecn_of_handshake(cx, flags),
         };
         Segment {
             seq,
@@ -116,11 +113,22 @@ impl Endpoint {
                 false => self.ecn.option_bytes(sack.count()),
             },
             ce_bytes: self.ecn.option_ce_bytes(),
-            // Data carries the time of its departure, as its skb does.
-            tsval_ms: (departure_ns.max(cx.now_ns()) / 1_000_000) as u32,
+            // Data carries its sending time, as its skb does.
+            tsval_ms: (cx.stamp_ns(departure_ns).max(cx.now_ns()) / 1_000_000) as u32,
             tsecr_ms: self.rx.ts_recent_ms(),
             sack,
             departure_ns,
+        }
+    }
+
+    #[cold]
+    fn ecn_of_handshake(&mut self, cx: &Cx, flags: u8) -> (u8, Ecn) {
+        match flags & ACK {
+            0 => {
+                let again = self.handshake.timeouts() > 0;
+                self.ecn.of_syn(cx.host.settings.tcp_ecn, again)
+            }
+            _ => self.ecn.of_syn_ack(),
         }
     }
 

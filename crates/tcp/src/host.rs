@@ -39,6 +39,9 @@ pub struct Settings {
     pub tcp_comp_sack_nr: u32,
     pub tcp_ecn: u8,
     pub pacing: Pacing,
+    /// Is the sending time of a packet when TCP handed it to the qdisc, as before Linux 4.20, and not when the qdisc lets it
+    /// go?
+    pub stamps_handover: bool,
     /// Route attribute: ACK everything at once.
     pub quickack: bool,
     pub initcwnd: u32,
@@ -146,6 +149,8 @@ impl Divisor {
 pub struct Clock {
     /// Since the hosts booted, ns.
     pub now_ns: u64,
+    /// The same in whole us. Each arrival asks for it several times.
+    pub now_us: u64,
     /// Whole ticks until then.
     pub ticks: u64,
     /// When the last of them was.
@@ -157,6 +162,7 @@ impl Clock {
     #[inline]
     pub fn set(&mut self, now_ns: u64, host: &HostConf) {
         self.now_ns = now_ns;
+        self.now_us = now_ns / 1_000;
         if now_ns - self.tick_ns >= host.tick_ns {
             self.ticks = host.ticks(now_ns);
             self.tick_ns = self.ticks * host.tick_ns;
@@ -182,9 +188,17 @@ impl Cx<'_> {
     pub fn now_ns(&self) -> u64 {
         self.now.now_ns
     }
+    /// The sending time of a packet that the qdisc lets go at `departure_ns`, for samples of RTT and delivery rate.
+    #[inline]
+    pub fn stamp_ns(&self, departure_ns: u64) -> u64 {
+        match self.host.settings.stamps_handover {
+            true => self.now_ns(),
+            false => departure_ns,
+        }
+    }
     #[inline]
     pub fn now_us(&self) -> u64 {
-        self.now_ns() / 1_000
+        self.now.now_us
     }
     #[inline]
     pub fn now_ms(&self) -> u32 {
@@ -216,6 +230,7 @@ mod tests {
                 tcp_comp_sack_nr: 44,
                 tcp_ecn: 2,
                 pacing: Pacing::Internal,
+                stamps_handover: false,
                 quickack: false,
                 initcwnd: 10,
                 gso_max_bytes: 65_536,

@@ -1,5 +1,9 @@
 //! What others may ask of an endpoint: the fields of `tcp_info`, and how its time was spent.
 
+use std::mem::offset_of;
+
+use knee_units::ahead;
+
 use super::account::{Means, TimeSpent};
 use super::scoreboard::Scoreboard;
 use super::{CaState, Endpoint, HostConf, State};
@@ -70,6 +74,23 @@ impl Endpoint {
     pub fn start_measuring(&mut self, now_ns: u64) {
         self.settle(now_ns);
         self.means.start();
+    }
+
+    /// Fetches ahead what an arrival looks at; of an end that `sends`, also what an ACK looks at.
+    #[inline(always)]
+    pub fn fetch(&self, sends: bool) {
+        match sends {
+            true => ahead::fetch_until(self, offset_of!(Endpoint, undo)),
+            false => ahead::fetch_until(self, offset_of!(Endpoint, cc)),
+        }
+    }
+
+    /// The same of what an ACK looks at elsewhere in memory.
+    pub fn fetch_parts(&self) {
+        if let Some(head) = self.board.head() {
+            ahead::fetch(head);
+            ahead::fetch(self.alg.state());
+        }
     }
 
     pub fn time(&self) -> &TimeSpent {

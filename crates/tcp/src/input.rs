@@ -306,14 +306,12 @@ impl Endpoint {
             lost: newly_lost,
         };
         let (totals, min_rtt_us) = (self.totals(), self.min_rtt.get());
-        self.rate.complete(
-            cx.now_ns(),
-            &sample,
-            newly,
-            totals,
-            min_rtt_us,
-            &mut self.cc,
-        );
+        let interval = self
+            .rate
+            .complete(cx.now_ns(), &sample, newly, totals, min_rtt_us);
+        if self.has_cong_control {
+            sample.show(newly, totals, interval, &mut self.cc);
+        }
         self.cong_control(cx, &flags, ack_delayed, newly_delivered, newly_lost);
         self.means.add_srtt(self.rtt.srtt_us());
         self.send_retransmissions(cx, rexmit);

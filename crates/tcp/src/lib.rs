@@ -103,7 +103,6 @@ pub enum State {
 #[repr(C)]
 pub struct Endpoint {
     // What each arrival looks at.
-    pub cc: Box<CcIn>,
     snd_una: u64,
     snd_nxt: u64,
     xmit_timer: XmitTimer,
@@ -120,6 +119,7 @@ pub struct Endpoint {
     buffer: SendBuffer,
 
     // What each ACK looks at: what is outstanding, and which of it is lost.
+    pub cc: CcIn,
     board: Scoreboard,
     rack: Rack,
     rate: RateSampler,
@@ -176,7 +176,7 @@ impl Endpoint {
             state: State::Closed,
             has_cong_control: alg.has(Op::CongControl),
             ecn: EcnState::new(alg.algorithm()),
-            cc: Box::new(cc),
+            cc,
             alg,
             rng,
             peer_tsoffset,
@@ -228,7 +228,11 @@ impl Endpoint {
 
     /// Packets, as the stack has them, that are sent and not acked.
     pub fn skbs_out(&self) -> u64 {
-        self.board.skbs()
+        // Of an end that only receives, the scoreboard is in no near cache.
+        match self.snd_una == self.snd_nxt {
+            true => 0,
+            false => self.board.skbs(),
+        }
     }
 
     /// SO_MAX_PACING_RATE: also makes TCP pace when nothing else does.
@@ -301,8 +305,8 @@ impl Endpoint {
     /// The same; returns all that it said.
     #[inline(always)]
     fn call_cc_out(&mut self, cx: &Cx, op: Op) -> CcOut {
-        let cc = &mut *self.cc;
-        cc.now_us = cx.now_ns() / 1_000;
+        let cc = &mut self.cc;
+        cc.now_us = cx.now_us();
         cc.clock_ns = cx.now_ns();
         cc.jiffies = cx.jiffies();
         cc.snd_una = self.snd_una as u32;
@@ -355,6 +359,7 @@ impl Endpoint {
         }
     }
 
+    #[inline(never)]
     fn cwnd_event(&mut self, cx: &Cx, event: knee_cc::Event) {
         if self.alg.has(Op::CwndEvent) {
             self.cc.event = event as u32;

@@ -319,6 +319,7 @@ impl Endpoint {
     }
 
     /// tcp_cwnd_application_limited(): RFC 2861
+    #[inline(never)]
     fn decay_cwnd(&mut self, cx: &Cx) {
         if self.recovery.state() != CaState::Open || self.buffer.is_full() {
             self.usage.refresh(cx.jiffies());
@@ -343,18 +344,19 @@ impl Endpoint {
         // GRO does not hold its end back.
         let push_flag = self.buffer.queue().sent(end) || segs > 1;
         let departure_ns = self.pacer.departure(cx.now_ns());
+        let stamp_ns = cx.stamp_ns(departure_ns);
         self.on_data_sent(cx);
         let prior_packets = self.board.packets_out();
         let in_flight = self.packets_in_flight() + segs;
         let is_first = self.board.packets_out() == 0;
         let tx = self
             .rate
-            .on_send(departure_ns, self.totals(), in_flight, is_first);
+            .on_send(stamp_ns, self.totals(), in_flight, is_first);
         let app_limited = self.rate.app_limited() != 0;
         let last = SKB_END | if_set(push_flag, PSH_SEG) | if_set(fin, FIN_SEG);
         self.emit_data(cx, self.snd_nxt, (len, segs), last, departure_ns);
         let mut skb = Seg::new(self.snd_nxt, len as u32, segs, self.cc.mss_bytes, last);
-        skb.record_sent(departure_ns, tx, app_limited);
+        skb.record_sent(stamp_ns, tx, app_limited);
         self.board.push(skb);
         self.after_departure(len);
         self.snd_nxt = end + u64::from(fin);
@@ -392,7 +394,7 @@ impl Endpoint {
         if self.has_cong_control {
             return;
         }
-        let cc = &mut *self.cc;
+        let cc = &mut self.cc;
         let factor_pct = if cc.snd_cwnd < cc.snd_ssthresh / 2 {
             200
         } else {

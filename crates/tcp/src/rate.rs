@@ -39,6 +39,44 @@ impl RateSample {
     pub fn is_empty(&self) -> bool {
         !self.any
     }
+
+    /// Shows the completed sample to an algorithm with cong_control(), the only op that may look at it.
+    #[inline(never)]
+    pub fn show(&self, newly: Newly, totals: Totals, interval: Option<Interval>, cc: &mut CcIn) {
+        cc.rs_acked_sacked = newly.delivered;
+        cc.rs_losses = newly.lost;
+        cc.rs_rtt_us = self.rtt_us.map_or(-1, i64::from);
+        cc.rs_prior_in_flight = self.prior_in_flight;
+        cc.rs_is_ack_delayed = u32::from(self.is_ack_delayed);
+        cc.rs_is_app_limited = u32::from(self.is_app_limited);
+        cc.rs_is_retrans = u32::from(self.is_retrans);
+        cc.rs_prior_delivered = self.prior_delivered;
+        cc.rs_last_end_seq = self.last_end_seq as u32;
+        cc.rs_has_tx = u32::from(self.any);
+        cc.rs_tx_in_flight = self.tx_in_flight;
+        cc.rs_lost = totals.lost.wrapping_sub(self.tx_lost);
+        let Some(interval) = interval else {
+            cc.rs_prior_mstamp_us = 0;
+            cc.rs_delivered = -1;
+            cc.rs_interval_us = -1;
+            return;
+        };
+        cc.rs_prior_mstamp_us = self.prior_ns / 1_000;
+        cc.rs_delivered = totals.delivered.wrapping_sub(self.prior_delivered) as i32;
+        cc.rs_delivered_ce = totals.delivered_ce.wrapping_sub(self.prior_delivered_ce) as i32;
+        cc.rs_snd_interval_us = self.snd_interval_us as u32;
+        cc.rs_rcv_interval_us = interval.ack_us as u32;
+        cc.rs_interval_us = interval.us.map_or(-1, |us| us as i64);
+    }
+}
+
+/// Over which time a sample was taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Interval {
+    /// Between the ACKs, us.
+    ack_us: u64,
+    /// The longer of the times that sending and acknowledging took; `None`: the sample is not valid.
+    us: Option<u64>,
 }
 
 /// How many segments were delivered, delivered with a mark, and marked lost so far; all wrap.
@@ -141,7 +179,8 @@ impl RateSampler {
         }
     }
 
-    /// tcp_rate_gen(): completes the sample and shows it to the algorithm. `newly` is part of `totals` already.
+    /// tcp_rate_gen(): takes the sample into account. Returns over which time it was taken; `None`: no packet tells.
+    /// `totals` includes `newly`.
     #[inline]
     pub fn complete(
         &mut self,
@@ -150,46 +189,23 @@ impl RateSampler {
         newly: Newly,
         totals: Totals,
         min_rtt_us: u32,
-        cc: &mut CcIn,
-    ) {
+    ) -> Option<Interval> {
         if self.app_limited != 0 && (totals.delivered.wrapping_sub(self.app_limited) as i32) > 0 {
             self.app_limited = 0;
         }
         if newly.delivered > 0 {
             self.delivered_ns = now_ns;
         }
-        cc.rs_acked_sacked = newly.delivered;
-        cc.rs_losses = newly.lost;
-        cc.rs_rtt_us = sample.rtt_us.map_or(-1, i64::from);
-        cc.rs_prior_in_flight = sample.prior_in_flight;
-        cc.rs_is_ack_delayed = u32::from(sample.is_ack_delayed);
-        cc.rs_is_app_limited = u32::from(sample.is_app_limited);
-        cc.rs_is_retrans = u32::from(sample.is_retrans);
-        cc.rs_prior_delivered = sample.prior_delivered;
-        cc.rs_last_end_seq = sample.last_end_seq as u32;
-        cc.rs_has_tx = u32::from(sample.any);
-        cc.rs_tx_in_flight = sample.tx_in_flight;
-        cc.rs_lost = totals.lost.wrapping_sub(sample.tx_lost);
         if !sample.any || sample.prior_ns == 0 {
-            cc.rs_prior_mstamp_us = 0;
-            cc.rs_delivered = -1;
-            cc.rs_interval_us = -1;
-            return;
+            return None;
         }
-        cc.rs_prior_mstamp_us = sample.prior_ns / 1_000;
-        cc.rs_delivered = totals.delivered.wrapping_sub(sample.prior_delivered) as i32;
-        cc.rs_delivered_ce = totals.delivered_ce.wrapping_sub(sample.prior_delivered_ce) as i32;
         let ack_us = (now_ns / 1_000).saturating_sub(sample.prior_ns / 1_000);
-        cc.rs_snd_interval_us = sample.snd_interval_us as u32;
-        cc.rs_rcv_interval_us = ack_us as u32;
         let interval_us = sample.snd_interval_us.max(ack_us);
         if interval_us < u64::from(min_rtt_us) {
             // Faster than light: a spurious retransmission was sampled.
-            cc.rs_interval_us = -1;
-            return;
+            return Some(Interval { ack_us, us: None });
         }
-        cc.rs_interval_us = interval_us as i64;
-        let delivered = cc.rs_delivered as u32;
+        let delivered = totals.delivered.wrapping_sub(sample.prior_delivered);
         if !sample.is_app_limited
             || u64::from(delivered) * self.rate_interval_us
                 >= u64::from(self.rate_delivered) * interval_us
@@ -198,6 +214,8 @@ impl RateSampler {
             self.rate_interval_us = interval_us;
             self.rate_app_limited = sample.is_app_limited;
         }
+        let us = Some(interval_us);
+        Some(Interval { ack_us, us })
     }
 
     /// Of the last sample that counts; 0 before the first.
@@ -243,7 +261,8 @@ mod tests {
             delivered: segs.len() as u32,
             lost: 0,
         };
-        rate.complete(us * 1_000, &sample, newly, totals(delivered), min, &mut cc);
+        let interval = rate.complete(us * 1_000, &sample, newly, totals(delivered), min);
+        sample.show(newly, totals(delivered), interval, &mut cc);
         cc
     }
 

@@ -199,12 +199,17 @@ impl Receiver {
         }
     }
 
+    #[cold]
+    fn on_overlap(&mut self, start: u64) {
+        self.data.set_dsack((start, self.data.rcv_nxt()));
+        self.enter_quickack(MAX_QUICKACKS);
+    }
+
     /// Data in order, the first of it perhaps not new.
     #[inline]
     fn advance(&mut self, start: u64, end: u64) {
         if start < self.data.rcv_nxt() {
-            self.data.set_dsack((start, self.data.rcv_nxt()));
-            self.enter_quickack(MAX_QUICKACKS);
+            self.on_overlap(start);
         }
         self.data.advance(end);
     }
@@ -264,22 +269,28 @@ impl Endpoint {
             rx.data.note_fin(end - 1);
         }
         let prior = rx.rcv_nxt();
-        if end <= prior {
-            rx.on_duplicate(start, end);
-            return 0;
-        }
-        if start > prior {
-            self.check_ce(cx, segment);
-            if self.rx.must_tell_first(start, end) {
-                // tcp_sack_compress_send_ack()
-                self.send_ack(cx);
-            }
-            self.rx.on_gap(start, end, segment.payload_bytes);
+        if end <= prior || start > prior {
+            self.on_data_elsewhere(cx, segment);
             return 0;
         }
         rx.advance(start, end);
         self.check_ce(cx, segment);
         self.rx.deliver(cx, segment, rto_jiffies, prior)
+    }
+
+    /// Data that is not the next: it came before, or something is missing before it.
+    #[inline(never)]
+    fn on_data_elsewhere(&mut self, cx: &mut Cx, segment: &Segment) {
+        let (start, end) = (segment.seq, segment.end_seq());
+        if end <= self.rx.rcv_nxt() {
+            return self.rx.on_duplicate(start, end);
+        }
+        self.check_ce(cx, segment);
+        if self.rx.must_tell_first(start, end) {
+            // tcp_sack_compress_send_ack()
+            self.send_ack(cx);
+        }
+        self.rx.on_gap(start, end, segment.payload_bytes);
     }
 
     /// __tcp_ack_snd_check()

@@ -10,20 +10,23 @@ impl Endpoint {
     /// tcp_xmit_recovery()
     pub(super) fn send_retransmissions(&mut self, cx: &mut Cx, rexmit: Rexmit) {
         match rexmit {
-            Rexmit::None => return,
-            Rexmit::Lost => {}
-            Rexmit::New => {
-                self.write_xmit(cx, Push::Normal);
-                if self.snd_nxt > self.recovery.high_seq() {
-                    return;
-                }
-                self.recovery.end_frto();
-            }
+            Rexmit::None => {}
+            Rexmit::Lost => self.retransmit_lost(cx),
+            Rexmit::New => self.send_new_first(cx),
         }
-        self.retransmit_lost(cx);
+    }
+
+    #[cold]
+    fn send_new_first(&mut self, cx: &mut Cx) {
+        self.write_xmit(cx, Push::Normal);
+        if self.snd_nxt <= self.recovery.high_seq() {
+            self.recovery.end_frto();
+            self.retransmit_lost(cx);
+        }
     }
 
     /// tcp_xmit_retransmit_queue(): lowest lost first.
+    #[inline(never)]
     pub(super) fn retransmit_lost(&mut self, cx: &mut Cx) {
         let mut rearm = false;
         while self.board.has_lost() {
@@ -51,20 +54,21 @@ impl Endpoint {
 
     /// tcp_retransmit_skb(): counted as under way again, and for undo.
     pub(super) fn retransmit(&mut self, cx: &mut Cx, id: u32, segs: u32) {
-        let departure_ns = self.transmit_again(cx, id, segs);
+        let stamp_ns = self.transmit_again(cx, id, segs);
         self.board.count_retransmission(id, segs);
-        self.undo.on_retransmit(segs, departure_ns);
+        self.undo.on_retransmit(segs, stamp_ns);
     }
 
-    /// __tcp_retransmit_skb(): sends queued segments once more, as one skb.
+    /// __tcp_retransmit_skb(): sends queued segments once more, as one skb. Returns their sending time.
     pub(super) fn transmit_again(&mut self, cx: &mut Cx, id: u32, segs: u32) -> u64 {
         let departure_ns = self.pacer.departure(cx.now_ns());
+        let stamp_ns = cx.stamp_ns(departure_ns);
         self.on_data_sent(cx);
         let in_flight = self.packets_in_flight() + segs;
         let is_first = self.board.packets_out() == 0;
         let tx = self
             .rate
-            .on_send(departure_ns, self.totals(), in_flight, is_first);
+            .on_send(stamp_ns, self.totals(), in_flight, is_first);
         let app_limited = self.rate.app_limited() != 0;
         let mut payload_bytes = 0;
         let mut sent = 0;
@@ -72,7 +76,7 @@ impl Endpoint {
             let id = id.wrapping_add(sent);
             let alone = self.board.isolate(id, segs - sent);
             sent += alone;
-            let skb = self.board.send_again(id, departure_ns, tx, app_limited);
+            let skb = self.board.send_again(id, stamp_ns, tx, app_limited);
             let (seq, payload, flags) = (skb.seq, u64::from(skb.payload_bytes), skb.flags);
             self.emit_data(cx, seq, (payload, alone), flags, departure_ns);
             payload_bytes += payload;
@@ -80,7 +84,7 @@ impl Endpoint {
         self.counters.total_retrans += u64::from(segs);
         self.counters.bytes_retrans += payload_bytes;
         self.after_departure(payload_bytes);
-        departure_ns
+        stamp_ns
     }
 
     /// tcp_write_wakeup(): what the window allows, or an old byte to force an ACK.

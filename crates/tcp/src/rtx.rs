@@ -295,7 +295,7 @@ impl RtxQueue {
     }
 
     /// Neighbours in the order of transmission get new ones: behind `prev` stands `behind`, before `next` stands `before`.
-    #[inline]
+    #[inline(never)]
     fn join(&mut self, prev: u32, next: u32, (behind, before): (u32, u32)) {
         match prev {
             NONE => self.head = behind,

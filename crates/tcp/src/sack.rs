@@ -8,6 +8,7 @@ use knee_segment::Segment;
 
 impl Endpoint {
     /// tcp_sacktag_write_queue()
+    #[inline(never)]
     pub(super) fn tag_sacked(
         &mut self,
         cx: &Cx,
@@ -88,6 +89,7 @@ impl Endpoint {
         }
     }
 
+    #[inline(never)]
     pub(super) fn check_reordering(&mut self, low_seq: u64) {
         self.board
             .check_reordering(low_seq, self.snd_una, self.cc.mss_bytes);

@@ -176,6 +176,7 @@ impl Endpoint {
     }
 
     /// tcp_process_tlp_ack()
+    #[inline(never)]
     pub(super) fn process_tlp_ack(&mut self, cx: &mut Cx, ack: u64, flags: &AckFlags) {
         let is_news = flags.una_advanced
             || flags.data_sacked

@@ -124,6 +124,7 @@ impl Endpoint {
         }
     }
 
+    #[inline(never)]
     fn make_space(&mut self, cx: &Cx) {
         if self.packets_in_flight() < self.cc.snd_cwnd {
             self.expand_sndbuf(cx);

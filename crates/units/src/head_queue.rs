@@ -36,6 +36,12 @@ impl<T> HeadQueue<T> {
         self.first.as_mut()
     }
 
+    /// The one behind the first and `between` others.
+    #[inline]
+    pub fn behind_first(&self, between: usize) -> Option<&T> {
+        self.rest.get(between)
+    }
+
     /// Behind all others.
     #[inline]
     pub fn push(&mut self, item: T) {
@@ -89,6 +95,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(queue.first(), model.front());
+                prop_assert_eq!(queue.behind_first(1), model.get(2));
                 prop_assert_eq!(queue.is_empty(), model.is_empty());
             }
             let drained: Vec<u32> = queue.drain().collect();

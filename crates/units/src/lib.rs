@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
+pub mod ahead;
 pub mod cpus;
 pub mod files;
 pub mod head_queue;

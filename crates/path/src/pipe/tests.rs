@@ -27,6 +27,7 @@ struct Log {
     left: Vec<(u32, u64)>,
     marked: Vec<bool>,
     waited: Vec<(u64, Nanos)>,
+    announced: Vec<(u32, bool)>,
     arrived: Vec<(u32, u64, u32)>,
 }
 
@@ -51,6 +52,9 @@ impl Sink for Log {
     fn copy(&mut self, packet: &Packet, (): ()) -> (u32, ()) {
         self.copies += 1;
         (packet.handle, ())
+    }
+    fn expects(&mut self, passing: &Passing<()>, is_next: bool) {
+        self.announced.push((passing.handle, is_next));
     }
     fn arrived(&mut self, at_ns: u64, packets: &[Passing<()>]) {
         for passing in packets {
@@ -128,6 +132,30 @@ fn interrupts_keep_their_distance_and_take_all_that_came_meanwhile() {
         .collect();
     // The first at once (1 ms + 3 ms), then every 4.5 ms.
     assert_eq!(times, [40, 85, 85, 85, 85, 130, 130, 130]);
+}
+
+#[test]
+fn what_goes_to_several_hosts_is_announced_and_announced_again_when_it_is_next() {
+    let mut pipe = Pipe::new(Bottleneck::new(None, None, None), None, Nanos::ZERO);
+    for flow in 0..2 {
+        pipe.add_flow(Nanos::from_ms(1));
+        pipe.set_nic(flow, flow, flow);
+    }
+    let mut log = Log::default();
+    for handle in 0..6 {
+        let packet = packet(handle, handle % 2, 1_500);
+        pipe.enter(u64::from(handle) * 10_000, Train::of(packet), &mut log);
+    }
+    advance(&mut pipe, NEVER - 1, &mut log);
+    let of = |is_next: bool| {
+        let announced = log
+            .announced
+            .iter()
+            .filter(move |(_, next)| *next == is_next);
+        announced.map(|&(handle, _)| handle).collect::<Vec<_>>()
+    };
+    assert_eq!((of(false), of(true)), (vec![3, 4, 5], vec![1, 2, 3, 4, 5]));
+    assert_eq!(log.arrived.len(), 6);
 }
 
 #[test]

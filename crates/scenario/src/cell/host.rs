@@ -3,7 +3,6 @@
 use knee_keys::key::Default::Value;
 use knee_keys::key::{GIB, INT_MAX, Key, Kind, key, ms, secs, us};
 use knee_keys::keyed;
-use knee_keys::named;
 use knee_keys::profile::Profile;
 use knee_units::Nanos;
 use knee_units::cpus::Cpus;
@@ -11,7 +10,12 @@ use serde::Serialize;
 
 use super::{PACING, PACING_SOURCE, Pacing};
 
+mod choices;
+
+pub use choices::{GroTable, PacingTimer, Reception, SendStamps};
+
 const SYSCTL: &str = "Linux 6.18, Documentation/networking/ip-sysctl.rst";
+const NET_SYSCTL: &str = "Linux 6.18, Documentation/admin-guide/sysctl/net.rst";
 
 const fn buffer_size(name: &'static str, default: &'static str, doc: &'static str) -> Key {
     key(
@@ -26,40 +30,10 @@ const fn buffer_size(name: &'static str, default: &'static str, doc: &'static st
     )
 }
 
-named! {
-    /// How packets come from the NIC.
-    pub enum Reception {
-        /// An interrupt, then polls until there is nothing left.
-        Napi = "napi",
-        /// An interrupt for each packet.
-        Interrupts = "interrupts",
-        /// Polls without a pause.
-        BusyPoll = "busy-poll",
-    }
-}
-
-named! {
-    /// Where GRO holds packets.
-    pub enum GroTable {
-        /// Eight lists by hash, each of up to eight packets.
-        Hash = "hash",
-        /// One list of up to eight, which gives up its oldest for a new flow.
-        ShortList = "short-list",
-        /// One list of up to eight, past which a new flow goes when it is full.
-        ShortListPassed = "short-list-passed",
-        /// One list of any length.
-        List = "list",
-    }
-}
-
-named! {
-    /// When TCP arms its pacing timer.
-    pub enum PacingTimer {
-        /// For a packet that has to wait.
-        WhenNeeded = "when-needed",
-        /// After every packet with data.
-        EveryPacket = "every-packet",
-    }
+/// A count of 1 to `max` that net.core.`name` has in the kernel, for the host model.
+const fn net_count(name: &'static str, max: u64, default: &'static str, doc: &'static str) -> Key {
+    let kind = Kind::Count { min: 1, max };
+    key(name, kind, Value(default), doc, NET_SYSCTL)
 }
 
 keyed! {
@@ -149,6 +123,13 @@ keyed! {
             "who spaces packets: TCP's timer for algorithms that ask for it (internal) or for every socket (timer), or the fq qdisc for every socket",
             PACING_SOURCE,
         );
+        pub send_stamps: SendStamps = key(
+            "send_stamps",
+            Kind::Name("sending time", || SendStamps::NAMES.to_vec()),
+            Value("departure"),
+            "what RTT samples and delivery rates take as the time at which a packet was sent: when the qdisc lets it go (departure, since Linux 4.20), or when TCP handed it to the qdisc (handover, before), so that the time that fq holds it is part of the RTT. A lab's kernel has its own rule",
+            "Linux ab408b6dc744, \"tcp: switch tcp and sch_fq to new earliest departure time model\"",
+        );
         /// Qdisc of a lab host's interface, `None`: the kernel's default for it.
         /// The simulator has none but what `pacing` says.
         pub qdisc: Option<String> = key(
@@ -228,6 +209,13 @@ keyed! {
             "how long the NIC gathers packets before it interrupts, which bounds what GRO can merge; 0s: an interrupt per packet",
             "Linux ena driver, initial rx-usecs (netdev, 12 May 2024, \"net: ena: Change initial rx_usec interval\"); ethtool(8), -C rx-usecs",
         );
+        pub adaptive_rx: bool = key(
+            "adaptive_rx",
+            Kind::Flag,
+            Value("false"),
+            "does the driver choose how long each receive queue gathers packets, from 1us to 256us, by what comes (DIM), in the place of rx_coalesce? For the host model",
+            "Linux 6.18, Documentation/networking/net_dim.rst; ethtool(8), -C adaptive-rx",
+        );
         pub noise: Nanos = key(
             "noise",
             Kind::Duration {
@@ -270,15 +258,23 @@ keyed! {
             "descriptors of each receive queue: packets that arrive while all are taken are dropped. For the host model",
             "ethtool(8), -G rx",
         );
-        pub netdev_max_backlog: u32 = key(
+        pub netdev_max_backlog: u32 = net_count(
             "netdev_max_backlog",
-            Kind::Count {
-                min: 1,
-                max: 1_000_000,
-            },
-            Value("1000"),
+            1_000_000,
+            "1000",
             "most packets that wait on a processor for its backlog: with RPS, and on a veth. For the host model",
-            "Linux 6.18, Documentation/admin-guide/sysctl/net.rst",
+        );
+        pub netdev_budget: u32 = net_count(
+            "netdev_budget",
+            INT_MAX,
+            "300",
+            "most packets that a processor's polls take in a round, before other softirqs go first. For the host model",
+        );
+        pub netdev_budget_usecs: u32 = net_count(
+            "netdev_budget_usecs",
+            INT_MAX,
+            "8000",
+            "how long a processor's polls take in a round at most, us. The kernel's default is two jiffies: 8000 with hz = 250, 2000 with hz = 1000. For the host model",
         );
         pub reception: Reception = key(
             "reception",
@@ -310,6 +306,13 @@ keyed! {
             Value("0s"),
             "how long the NIC gathers packets that it has sent before it reports them, up to when they count for TSQ; 0s: it reports each at once, without an interrupt. For the host model",
             "ethtool(8), -C tx-usecs",
+        );
+        pub mq: bool = key(
+            "mq",
+            Kind::Flag,
+            Value("true"),
+            "has each queue of the NIC a qdisc of its own (mq), with a lock of its own, and reports by itself what it has sent? Otherwise the host sends through one qdisc and one queue. For the host model",
+            "tc-mq(8)",
         );
         pub fq_fast_path: bool = key(
             "fq_fast_path",
@@ -411,14 +414,14 @@ keyed! {
                 max: secs(1),
             },
             Value("0s"),
-            "how long GRO keeps packets after a poll that found no more, and how long the NIC's interrupts stay off where napi_defer_hard_irqs is set; for a lab on veth or netem",
+            "how long GRO keeps packets after a poll that found no more, and how long the NIC's interrupts stay off where napi_defer_hard_irqs is set; for a lab on veth or netem, and for the host model with reception = napi",
             "Linux 6.18, Documentation/networking/napi.rst",
         );
         pub napi_defer_hard_irqs: u32 = key(
             "napi_defer_hard_irqs",
             Kind::Count { min: 0, max: INT_MAX },
             Value("0"),
-            "polls in a row that find nothing before the NIC's interrupts are on again, gro_flush_timeout apart; for a lab on veth or netem",
+            "polls in a row that find nothing before the NIC's interrupts are on again, gro_flush_timeout apart; for a lab on veth or netem, and for the host model with reception = napi",
             "Linux 6.18, Documentation/networking/napi.rst",
         );
         pub threaded_napi: bool = key(

@@ -67,5 +67,8 @@ impl App for Source {
             self.left = self.write_bytes;
         }
     }
+    fn only_writes(&self) -> bool {
+        true
+    }
     fn read(&mut self, _now: Nanos, _bytes: u64) {}
 }

@@ -43,6 +43,11 @@ pub trait App: Send {
         false
     }
 
+    /// Does it write without end, and do nothing else? Then it is not asked while its socket is full.
+    fn only_writes(&self) -> bool {
+        false
+    }
+
     /// `bytes` were read, in order.
     fn read(&mut self, now: Nanos, bytes: u64);
 

@@ -143,6 +143,7 @@ impl World {
     }
 
     /// Gives up connections that are over.
+    #[inline(never)]
     pub(super) fn reap(&mut self) {
         // Whatever has arrived had left the queue before: no word of that comes later.
         self.settle(self.ends.now_ns - 1);
@@ -229,14 +230,13 @@ impl Ends {
         Flow {
             ends: [sender, receiver],
             receiver_only_reads: apps.receiver.only_reads(),
+            sender_only_writes: apps.sender.only_writes(),
             apps,
             group: connection.group as u32,
             hosts,
             under_way: 0,
             open_ns: self.boot_ns + connection.open.0,
             transfer_bytes: spec.workload.transfer_bytes(connection.bytes),
-            // As if it were listed: of a flow whose rows are not kept nobody need know that it changed.
-            dirty: !self.cell.samples.any(),
             dropped_bytes: 0,
             duplicated_bytes: 0,
             path_lost_pkts: 0,
@@ -292,6 +292,6 @@ impl Ends {
         rests
             && flow.under_way == 0
             && flow.final_times.is_some()
-            && (!flow.dirty || !self.cell.samples.any())
+            && (!self.changed.has(number) || !self.cell.samples.any())
     }
 }

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use knee_path::pipe::Passing;
 use knee_scenario::Cell;
-use knee_units::NEVER;
-use knee_units::Nanos;
+use knee_units::{NEVER, Nanos, ahead};
 
 use super::connections::{Closing, Plan};
 use crate::event::{EndpointId, EventQueue, HostId, Side, Target, Work};
-use crate::flow::{Flow, Flows};
+use crate::flow::{Flow, FlowSet, Flows};
 use crate::gro::{self, Batch};
 use crate::host::{Host, HostType, Late};
 use crate::machine::Machines;
@@ -40,7 +39,7 @@ pub struct Ends {
     /// Of the hosts at both sides, as of the last turn of an end there.
     pub clocks: [Clock; 2],
     /// Flows that changed since the last sample.
-    pub dirty: Vec<u32>,
+    pub changed: FlowSet,
     pub unfinished: usize,
     /// Since they were last taken.
     pub rows: Rows,
@@ -55,6 +54,7 @@ pub struct Ends {
     /// ... and those that did before, each with where its part ends.
     pub turns: Vec<(EndpointId, usize)>,
     // Scratch, kept to spare allocations.
+    pub numbers: Vec<u32>,
     pub log: Vec<&'static str>,
     pub latencies: Vec<Nanos>,
     pub held: Vec<(EndpointId, Segment)>,
@@ -96,6 +96,19 @@ impl Ends {
             }
         }
         self.with_endpoint(EndpointId::new(flow, side), |tcp, cx| tcp.open(cx));
+    }
+
+    /// Asks for what an arrival looks at, as it is next or comes soon.
+    #[inline]
+    pub(super) fn fetch(&self, side: Side, passing: &Passing<()>, is_next: bool) {
+        let flow = &self.flows[passing.flow as usize];
+        match is_next {
+            true => flow.fetch_parts(side),
+            false => {
+                ahead::fetch(self.slab.get(passing.handle));
+                flow.fetch(side);
+            }
+        }
     }
 
     /// The NIC of a host hands packets to the stack.
@@ -209,9 +222,10 @@ impl Ends {
     /// The application at an end runs: what it read may be acked, and it writes.
     #[inline(always)]
     fn wake_app(&mut self, turn: &mut Turn, has_read: bool) {
-        let writes = turn.id.side() == Side::Sender
-            || !turn.flow.receiver_only_reads
-            || turn.tcp().rx.fin_received();
+        let writes = match turn.id.side() {
+            Side::Sender => !turn.flow.sender_only_writes || !turn.tcp().is_blocked(),
+            Side::Receiver => !turn.flow.receiver_only_reads || turn.tcp().rx.fin_received(),
+        };
         if has_read && turn.tcp().acks_when_read() {
             self.call(turn, |tcp, cx| tcp.send_ack(cx));
         }
@@ -296,6 +310,7 @@ impl Ends {
     }
 
     /// Asks a pausing application again at that time.
+    #[inline(never)]
     fn wake_app_at(&mut self, turn: &mut Turn, at_ns: u64) {
         let id = turn.id;
         let wakes_ns = &mut turn.flow.end(id.side()).app_wakes_ns;
@@ -426,9 +441,8 @@ impl Ends {
     pub(super) fn end(&mut self, mut turn: Turn) {
         let id = turn.id;
         let done = !turn.was_done && turn.tcp().is_done();
-        if id.side() == Side::Sender && !turn.flow.dirty {
-            turn.flow.dirty = true;
-            self.dirty.push(id.flow());
+        if id.side() == Side::Sender {
+            self.changed.insert(id.flow());
         }
         if done {
             self.on_end_done(&turn);

@@ -4,14 +4,16 @@
 //! processors) comes when the processor is done with it.
 
 mod apps;
+mod napi;
 mod reception;
 mod rows;
 mod sent;
+mod turns;
+mod veth;
 
 use std::collections::VecDeque;
 
-use knee_host::{Cost, Costs, Done, Next};
-use knee_scenario::Reception;
+use knee_host::Cost;
 use knee_segment::{FIN, SYN};
 use knee_tcp::Pacing;
 use knee_units::NEVER;
@@ -21,29 +23,46 @@ use super::World;
 use super::ends::{Ends, Turn};
 use crate::event::{EndpointId, Side, Target};
 use crate::flow::End;
-use crate::machine::{Counts, Effect, Job, MachineConf, Qdisc, Up};
+use crate::job::{Effect, Job, Last};
+use crate::machine::{Counts, MachineConf, Processor, Qdisc};
 
 /// An application that waits for its processor is asked for, whatever the time.
 const READY: u64 = 0;
 
 impl World {
     /// A processor is done with what it did: that takes effect, and it turns to what is next.
+    #[inline(never)]
     pub(super) fn on_cpu(&mut self, cpu: u32) {
-        let now_ns = self.ends.now_ns;
+        self.ends.touch(cpu);
         let machines = &mut self.ends.machines;
-        let of = match machines.cpus[cpu as usize].done(now_ns) {
-            Some(Done::Softirq) => Some(&mut machines.effects[cpu as usize]),
-            Some(Done::Thread(thread)) => Some(&mut machines.apps[thread as usize].effects),
-            None => None,
+        let Some(done) = machines.cpus[cpu as usize].core.done(self.ends.now_ns) else {
+            return self.ends.kick(cpu);
         };
-        if let Some(of) = of {
-            let mut effects = std::mem::take(of);
-            for effect in effects.drain(..) {
-                self.effect(cpu, effect);
+        let of = machines.outcome_of(cpu, done);
+        let last = std::mem::take(&mut of.last);
+        match of.effects[..] {
+            [] => {}
+            [only] => {
+                of.effects.clear();
+                self.effect(cpu, only);
             }
-            self.ends.machines.spare.push(effects);
+            _ => {
+                let mut effects = std::mem::take(&mut of.effects);
+                for &effect in &effects {
+                    self.effect(cpu, effect);
+                }
+                effects.clear();
+                self.ends.machines.give_back(cpu, done, effects);
+            }
         }
-        self.ends.kick(cpu);
+        match last {
+            Last::Nothing => {}
+            Last::Polled(queue) => self.ends.end_poll(queue),
+            Last::Unlock(id) => self.ends.unlock(id),
+        }
+        if !self.ends.machines.rests(cpu, done) {
+            self.ends.kick(cpu);
+        }
     }
 
     fn effect(&mut self, cpu: u32, effect: Effect) {
@@ -60,8 +79,6 @@ impl World {
             }
             Effect::Wake(thread) => self.ends.wake_thread(thread),
             Effect::Raise(cpu, job) => self.ends.raise(cpu, job),
-            Effect::Polled(queue) => self.ends.end_poll(queue),
-            Effect::Unlock(id) => self.ends.unlock(id),
         }
     }
 }
@@ -78,19 +95,15 @@ impl Ends {
         conf.expect("it is of a side that has machines")
     }
 
+    #[inline]
     fn counts_of(&mut self, cpu: u32) -> &mut Counts {
-        let machine = self.machines.of_cpu[cpu as usize];
-        &mut self.machines.list[machine as usize].counts
+        &mut self.machines.cpus[cpu as usize].counts
     }
 
     /// Charges the job at work on a processor.
     #[inline]
     fn charge(&mut self, cpu: u32, cost: Cost, count: u64) {
-        let machine = self.machines.of_cpu[cpu as usize];
-        let side = self.machines.list[machine as usize].side;
-        if let Some(conf) = &self.types[side].machine {
-            self.machines.bill.charge(&conf.costs, cost, count);
-        }
+        self.machines.cpus[cpu as usize].core.charge(cost, count);
     }
 
     /// The machines of both sides, before any connection.
@@ -139,154 +152,6 @@ impl Ends {
         }
     }
 
-    // ---- turns of processors ----------------------------------------------
-
-    /// A processor has a softirq's job.
-    pub(super) fn raise(&mut self, cpu: u32, job: Job) {
-        self.machines.cpus[cpu as usize].raise(job);
-        self.kick(cpu);
-    }
-
-    /// A processor may have something to do.
-    fn kick(&mut self, cpu: u32) {
-        loop {
-            let now_ns = self.now_ns;
-            let machines = &mut self.machines;
-            let of = &mut machines.cpus[cpu as usize];
-            let rested_ns = of.rested_ns(now_ns, self.boot_ns);
-            let done_ns = match of.next(now_ns, &mut machines.threads) {
-                Next::Idle | Next::Busy => return,
-                Next::Until(at_ns) => at_ns,
-                Next::Softirq(job) => {
-                    machines.bill = Default::default();
-                    self.leave_idle(cpu, rested_ns);
-                    self.run_job(cpu, job);
-                    let machines = &mut self.machines;
-                    machines.effects[cpu as usize] = machines.take_coming();
-                    machines.cpus[cpu as usize].run_softirq(now_ns, &machines.bill)
-                }
-                Next::Thread { thread, switches } => {
-                    let app = &mut machines.apps[thread as usize];
-                    if app.ready.is_empty() && app.locked.is_empty() {
-                        app.awake = false;
-                        of.sleep(thread);
-                        continue;
-                    }
-                    app.cpu = cpu;
-                    machines.bill = Default::default();
-                    self.leave_idle(cpu, rested_ns);
-                    self.charge(cpu, Cost::Switch, switches.into());
-                    self.counts_of(cpu).context_switches += u64::from(switches);
-                    match self.machines.apps[thread as usize].locked.is_empty() {
-                        true => self.run_app(cpu, thread),
-                        false => self.run_locked(cpu, thread),
-                    }
-                    let machines = &mut self.machines;
-                    machines.apps[thread as usize].effects = machines.take_coming();
-                    let of = &mut machines.cpus[cpu as usize];
-                    of.run_thread(now_ns, thread, &mut machines.threads, &machines.bill)
-                }
-            };
-            return self.events.push(done_ns, Target::Cpu(cpu));
-        }
-    }
-
-    /// A processor that rested so long turns to something. One that polls has not rested: it has polled all the time.
-    fn leave_idle(&mut self, cpu: u32, rested_ns: u64) {
-        if rested_ns == 0 {
-            return;
-        }
-        let machine = self.machines.of_cpu[cpu as usize];
-        let polls = self.conf_of(machine).reception == Reception::BusyPoll
-            && self.machines.queues.iter().any(|queue| queue.cpu == cpu);
-        if !polls {
-            return self.charge(cpu, Cost::IdleExit, 1);
-        }
-        self.machines.cpus[cpu as usize].polled(rested_ns);
-    }
-
-    fn run_job(&mut self, cpu: u32, job: Job) {
-        if let Job::Up(up) = &job {
-            self.climb(cpu, up);
-        }
-        let (Job::Up(Up { to: of, .. }) | Job::Timer(of)) = job else {
-            return self.run_now(cpu, job);
-        };
-        if self.flows.has(of.flow()) && self.flows[of.flow() as usize].end(of.side()).is_owned {
-            // The socket's own backlog (sk_add_backlog()), which is worked off when its lock is given back.
-            if let Job::Up(Up {
-                ends_poll: Some(queue),
-                ..
-            }) = job
-            {
-                self.machines.coming.push(Effect::Polled(queue));
-            }
-            return self.machines.deferred.push((of, job));
-        }
-        self.run_now(cpu, job);
-    }
-
-    /// A socket's lock is to be given back: before that the application works off what waited for it (release_sock()).
-    fn unlock(&mut self, id: EndpointId) {
-        let machines = &mut self.machines;
-        let deferred = &mut machines.deferred;
-        let of_it = deferred.extract_if(.., |(of, _)| *of == id);
-        let of_it = of_it.map(|(_, job)| job);
-        if !self.flows.has(id.flow()) {
-            return of_it.for_each(drop);
-        }
-        let end = self.flows[id.flow() as usize].end(id.side());
-        let app = &mut machines.apps[end.thread as usize];
-        app.locked.extend(of_it);
-        end.is_owned = !app.locked.is_empty();
-    }
-
-    /// Works off what waited for a socket's lock.
-    fn run_locked(&mut self, cpu: u32, thread: u32) {
-        let app = &mut self.machines.apps[thread as usize];
-        let Some(mut job) = app.locked.pop_front() else {
-            return;
-        };
-        let is_last = app.locked.is_empty();
-        // Its poll was over when it began to wait.
-        let of = match &mut job {
-            Job::Up(up) => {
-                up.ends_poll = None;
-                up.to
-            }
-            Job::Timer(id) | Job::Freed(id, _) => *id,
-            Job::Poll { .. } | Job::Transmit(_) | Job::Report(_) => return,
-        };
-        self.run_now(cpu, job);
-        if is_last {
-            self.machines.coming.push(Effect::Unlock(of));
-        }
-    }
-
-    fn run_now(&mut self, cpu: u32, job: Job) {
-        match job {
-            Job::Poll { queue, interrupts } => self.poll(cpu, queue, interrupts),
-            Job::Up(up) => self.enter_socket(cpu, up),
-            Job::Timer(id) => self.run_timer(cpu, id),
-            Job::Transmit(id) => self.run_qdisc(cpu, id),
-            Job::Report(machine) => self.run_report(cpu, machine),
-            Job::Freed(id, bytes) => self.send_on(cpu, id, bytes),
-        }
-    }
-
-    fn wake_thread(&mut self, thread: u32) {
-        let cpu = self.machines.place_of(thread);
-        let machines = &mut self.machines;
-        let app = &mut machines.apps[thread as usize];
-        app.waking = false;
-        if app.awake {
-            return;
-        }
-        (app.awake, app.cpu) = (true, cpu);
-        machines.cpus[cpu as usize].wake(self.now_ns, thread, &mut machines.threads);
-        self.kick(cpu);
-    }
-
     // ---- timers and the qdisc -------------------------------------------------
 
     /// A timer of an end has fired, on the processor that armed it.
@@ -302,8 +167,7 @@ impl Ends {
         if !self.flows.has(id.flow()) {
             return;
         }
-        let at = self.before(id);
-        let mut turn = self.begin(id);
+        let (at, mut turn) = self.begin_on(id);
         let end = turn.flow.end(id.side());
         end.armed_ns = NEVER;
         let (_, fires) = end.tcp.pacing_timer_counts();
@@ -332,7 +196,7 @@ impl Ends {
         self.charge(cpu, Cost::Softirq, 1);
         self.counts_of(cpu).qdisc_timer_fires += 1;
         let now_ns = self.now_ns;
-        let machine = self.machines.of_cpu[cpu as usize];
+        let machine = self.machines.cpus[cpu as usize].machine;
         let reports_at_once = self.conf_of(machine).tx_coalesce_ns == 0;
         let mut bytes = 0;
         while let Some(&(departure_ns, handle)) = self.egress_of(id).front() {
@@ -343,7 +207,10 @@ impl Ends {
                 break;
             }
             self.egress_of(id).pop_front();
-            self.machines.coming.push(Effect::Released(id, handle));
+            self.machines
+                .coming
+                .effects
+                .push(Effect::Released(id, handle));
             self.charge(cpu, Cost::Xmit, 1);
             if reports_at_once {
                 bytes += self.slab.get(handle).ip_bytes();
@@ -359,84 +226,130 @@ impl Ends {
 
     // ---- what every job does --------------------------------------------------
 
-    /// Before an end has its turn in a job.
-    fn before(&self, id: EndpointId) -> At {
-        let end = &self.flows[id.flow() as usize].ends[id.side() as usize];
-        At {
-            out: self.out.len(),
-            turns: self.turns.len(),
-            sends: self.sends,
-            arms: end.tcp.pacing_timer_counts().0,
-        }
+    /// An end has its turn in a job, in which it may wake its application's thread.
+    #[inline(always)]
+    fn begin_on(&mut self, id: EndpointId) -> (At, Turn) {
+        let thread = self.flows[id.flow() as usize].ends[id.side() as usize].thread;
+        self.touch(self.machines.apps[thread as usize].cpu);
+        self.begin_at_work(id)
+    }
+
+    /// The same while its thread is awake.
+    #[inline(always)]
+    fn begin_at_work(&mut self, id: EndpointId) -> (At, Turn) {
+        let (out, turns, sends) = (self.out.len(), self.turns.len(), self.sends);
+        let turn = self.begin(id);
+        let (arms, _) = turn.flow.ends[id.side() as usize].tcp.pacing_timer_counts();
+        let at = At {
+            out,
+            turns,
+            sends,
+            arms,
+        };
+        (at, turn)
     }
 
     /// The end's turn is over: what it sent leaves when the job is done.
+    #[inline(always)]
     fn end_on(&mut self, cpu: u32, at: At, mut turn: Turn) {
         let id = turn.id;
         let (arms, _) = turn.flow.end(id.side()).tcp.pacing_timer_counts();
-        self.charge(cpu, Cost::TimerArm, arms - at.arms);
-        self.counts_of(cpu).pacing_timer_arms += arms - at.arms;
-        let mut out = std::mem::take(&mut self.out);
-        for handle in out.drain(at.out..) {
-            turn.flow.under_way += u32::from(self.slab.get(handle).packets);
-            self.charge_sending(cpu, handle, &mut turn);
-            let departure_ns = self.slab.get(handle).departure_ns;
-            let held = (departure_ns > self.now_ns).then_some(departure_ns);
-            self.machines.coming.push(Effect::Sent(id, handle, held));
+        if arms > at.arms {
+            self.charge(cpu, Cost::TimerArm, arms - at.arms);
+            self.counts_of(cpu).pacing_timer_arms += arms - at.arms;
         }
-        self.out = out;
+        if self.out.len() > at.out {
+            self.sent_on(cpu, at.out, &mut turn);
+        }
         self.turns.truncate(at.turns);
         self.sends = at.sends;
         self.end(turn);
     }
 
+    /// An end has sent in its turn; `first`: where that begins.
+    #[inline(never)]
+    fn sent_on(&mut self, cpu: u32, first: usize, turn: &mut Turn) {
+        let id = turn.id;
+        for place in first..self.out.len() {
+            let handle = self.out[place];
+            let segment = self.slab.get(handle);
+            turn.flow.under_way += u32::from(segment.packets);
+            let departure_ns = segment.departure_ns;
+            let held = (departure_ns > self.now_ns).then_some(departure_ns);
+            self.charge_sending(cpu, handle, turn);
+            let effects = &mut self.machines.coming.effects;
+            effects.push(Effect::Sent(id, handle, held));
+        }
+        self.out.truncate(first);
+    }
+
     fn charge_sending(&mut self, cpu: u32, handle: u32, turn: &mut Turn) {
+        let Ends {
+            machines, types, ..
+        } = self;
         let segment = self.slab.get(handle);
         let (payload_bytes, packets) = (segment.payload_bytes, u64::from(segment.packets));
-        let waits = segment.departure_ns > self.now_ns;
         let is_ack = payload_bytes == 0 && segment.flags & (SYN | FIN) == 0;
-        let machine = self.machines.of_cpu[cpu as usize];
-        let of = &mut self.machines.list[machine as usize];
-        match is_ack {
-            true => of.counts.acks_sent += 1,
-            false => {
-                of.counts.data_skbs_sent += u64::from(payload_bytes > 0);
-                of.counts.data_segments_sent += packets;
-                of.counts.data_bytes_sent += u64::from(payload_bytes);
-            }
-        }
-        let Some(conf) = &self.types[of.side].machine else {
+        let Processor {
+            core: of,
+            counts,
+            machine,
+            ..
+        } = &mut machines.cpus[cpu as usize];
+        let machine = *machine;
+        let Some(conf) = &types[machines.list[machine as usize].side].machine else {
             return;
         };
-        let (costs, bill): (&Costs, _) = (&conf.costs, &mut self.machines.bill);
-        bill.charge(costs, Cost::SkbAlloc, 1);
+        of.charge(Cost::SkbAlloc, 1);
         match is_ack {
-            true => bill.charge(costs, Cost::AckSend, 1),
-            false => bill.charge(costs, Cost::TcpSend, 1),
+            true => {
+                counts.acks_sent += 1;
+                of.charge(Cost::AckSend, 1);
+            }
+            false => {
+                counts.data_skbs_sent += u64::from(payload_bytes > 0);
+                counts.data_segments_sent += packets;
+                counts.data_bytes_sent += u64::from(payload_bytes);
+                of.charge(Cost::TcpSend, 1);
+            }
         }
-        let queued = waits || !turn.flow.end(turn.id.side()).egress.is_empty();
+        let is_first = turn.flow.end(turn.id.side()).egress.is_empty();
+        let queued = !is_first || segment.departure_ns > self.now_ns;
         match conf.qdisc {
             Qdisc::None => {}
-            Qdisc::Fifo => bill.charge(costs, Cost::Qdisc, 1),
-            Qdisc::Fq { fast_path: true } if !queued => bill.charge(costs, Cost::FqFast, 1),
-            Qdisc::Fq { .. } => bill.charge(costs, Cost::Fq, 1),
+            Qdisc::Fifo => of.charge(Cost::Qdisc, 1),
+            Qdisc::Fq { fast_path } => {
+                let op = match fast_path && !queued {
+                    true => Cost::FqFast,
+                    false => Cost::Fq,
+                };
+                let leaf = machines.tx_queue_of(machine, turn.id);
+                let leaf = &mut machines.tx[leaf as usize];
+                let of = &mut machines.cpus[cpu as usize].core;
+                let waits_ns = leaf.waits_ns(cpu, self.now_ns + of.job_ns());
+                of.charge_ns(Cost::QdiscLock, waits_ns);
+                let from_ns = self.now_ns + of.job_ns();
+                of.charge(op, 1);
+                leaf.lock(cpu, from_ns, self.now_ns + of.job_ns());
+            }
         }
+        let of = &mut machines.cpus[cpu as usize].core;
         if queued {
             // Its transmission is charged when the qdisc lets it go.
-            if turn.flow.end(turn.id.side()).egress.is_empty() {
-                bill.charge(costs, Cost::TimerArm, 1);
+            if is_first {
+                of.charge(Cost::TimerArm, 1);
             }
             return;
         }
-        bill.charge(costs, Cost::Xmit, 1);
+        of.charge(Cost::Xmit, 1);
         if conf.tx_coalesce_ns == 0 || payload_bytes == 0 {
-            bill.charge(costs, Cost::Completion, 1);
+            of.charge(Cost::Completion, 1);
         }
         if conf.splits {
-            bill.charge(costs, Cost::Segment, packets - 1);
+            of.charge(Cost::Segment, packets - 1);
         }
         if is_ack {
-            bill.charge(costs, Cost::SkbFree, 1);
+            of.charge(Cost::SkbFree, 1);
         }
     }
 }

@@ -10,7 +10,7 @@ use knee_units::Nanos;
 use knee_units::rng::Stream;
 
 use crate::event::{EndpointId, EventQueue, Side, Target, Work};
-use crate::flow::Flows;
+use crate::flow::{FlowSet, Flows};
 use crate::host::{self, HostType};
 use crate::{Options, Output, Progress, Rows, SimError};
 use knee_segment::Slab;
@@ -87,7 +87,7 @@ impl World {
                 boot_ns,
                 now_ns: boot_ns,
                 clocks: Default::default(),
-                dirty: Vec::new(),
+                changed: FlowSet::new(connections),
                 unfinished: connections,
                 rows: Rows::default(),
                 accounts: Vec::new(),
@@ -95,6 +95,7 @@ impl World {
                 out: Vec::new(),
                 sends: EndpointId::new(0, Side::Sender),
                 turns: Vec::new(),
+                numbers: Vec::new(),
                 log: Vec::new(),
                 latencies: Vec::new(),
                 held: Vec::new(),
@@ -183,26 +184,37 @@ impl World {
         (&mut self.ways[side as usize], passage)
     }
 
-    #[inline]
+    /// Out of line, like everything that is not done for each packet: the code that is should fit into the nearest cache.
+    #[inline(never)]
     fn dispatch(&mut self, target: Target) {
-        let now_ns = self.ends.now_ns;
         match target {
             Target::Work(id, Work::Timer) => self.ends.on_timer(id),
             Target::Work(id, Work::App) => self.ends.on_app(id),
             Target::Work(id, Work::Transmit) => self.release(id),
+            Target::Cpu(cpu) => self.on_cpu(cpu),
             Target::Tick => {
-                let due = self.ends.events.take_tick(now_ns);
+                let due = self.ends.events.take_tick(self.ends.now_ns);
                 for &id in &due {
                     self.ends.on_timer(id);
                 }
                 self.ends.events.recycle(due);
             }
+            _ => self.dispatch_rare(target),
+        }
+    }
+
+    #[inline(never)]
+    fn dispatch_rare(&mut self, target: Target) {
+        let now_ns = self.ends.now_ns;
+        match target {
+            Target::Work(..) | Target::Tick | Target::Cpu(_) => {}
             Target::Late(id) => self.release_late(id),
-            Target::Reported(machine) => self.ends.interrupt_for_sent(machine),
-            Target::Cpu(cpu) => self.on_cpu(cpu),
+            Target::Reported(queue) => self.ends.interrupt_for_sent(queue),
+            Target::Napi(queue) => self.ends.on_napi(queue),
             Target::Open(flow) => self.open(flow),
             Target::Warm => {
                 self.settle(now_ns - 1);
+                self.ends.count_polling();
                 self.ends.machines.warm();
                 for flow in self.ends.flows.iter_mut() {
                     // One that is complete counts as a whole.

@@ -58,7 +58,7 @@ impl World {
     }
 
     /// The qdisc holds a packet until then.
-    #[inline]
+    #[inline(never)]
     pub(super) fn hold(&mut self, from: EndpointId, handle: u32, departure_ns: u64) {
         let flow = &mut self.ends.flows[from.flow() as usize];
         let egress = &mut flow.end(from.side()).egress;

@@ -76,6 +76,13 @@ impl Sink for Passage<'_> {
         (self.ends.slab.insert(segment), ())
     }
 
+    #[inline]
+    fn expects(&mut self, passing: &Passing<()>, is_next: bool) {
+        if self.ends.flows.are_many() {
+            self.ends.fetch(self.side, passing, is_next);
+        }
+    }
+
     #[inline(never)]
     fn arrived(&mut self, _at_ns: u64, packets: &[Passing<()>]) {
         self.ends.deliver(self.side, packets);

@@ -84,21 +84,29 @@ impl Ends {
             });
         }
         // In flow order, so that tables do not depend on who moved first.
-        self.dirty.sort_unstable();
-        for i in 0..self.dirty.len() {
-            let number = self.dirty[i];
-            let flow = &mut self.flows[number as usize];
-            flow.dirty = false;
+        let mut numbers = std::mem::take(&mut self.numbers);
+        self.changed.drain(|number| numbers.push(number));
+        // Without a column to keep there are no rows.
+        if !self.cell.samples.any() {
+            numbers.clear();
+        }
+        for (place, &number) in numbers.iter().enumerate() {
+            if let Some(&soon) = numbers.get(place + 2) {
+                let flow = &self.flows[soon as usize];
+                flow.fetch(Side::Sender);
+                flow.fetch(Side::Receiver);
+            }
             push_sample(
                 &mut self.rows.samples,
                 self.cell.samples,
-                flow,
+                &self.flows[number as usize],
                 &self.types[0].tcp,
                 self.now_ns,
                 (cell, rep, t_ns, number as i32),
             );
         }
-        self.dirty.clear();
+        numbers.clear();
+        self.numbers = numbers;
     }
 }
 

@@ -7,11 +7,12 @@
 
 pub mod bbr;
 
+use std::collections::BTreeMap;
 use std::io;
 
 use knee_scenario::{AlgorithmInfo, Cell, Names};
 use knee_sim::{Options, Output};
-use knee_tables::Samples;
+use knee_tables::{Samples, Table};
 use knee_units::files::ReadFile;
 
 /// Payload's share of a full packet: MTU 1500 with TCP timestamps.
@@ -94,6 +95,15 @@ pub fn algorithms() -> impl Iterator<Item = &'static str> {
 /// Rows of one flow's samples, by index.
 pub fn rows_of(samples: &Samples, flow: i32) -> impl Iterator<Item = usize> + '_ {
     (0..samples.t_ns.len()).filter(move |&row| samples.flow[row] == flow)
+}
+
+/// What the table `host_costs` has of a host, by counter.
+pub fn counters(output: &Output, host: &str) -> BTreeMap<&'static str, i64> {
+    let rows = &output.host_costs;
+    (0..rows.rows())
+        .filter(|&row| rows.host[row] == host)
+        .map(|row| (rows.counter[row], rows.value[row]))
+        .collect()
 }
 
 /// Asserts `low <= value <= high`, naming the claim.

@@ -176,6 +176,7 @@ impl AckPolicy {
     }
 
     /// tcp_incr_quickack()
+    #[cold]
     fn add_quickacks(&mut self, acks: u32) {
         self.quick = self.quick.max(acks);
     }

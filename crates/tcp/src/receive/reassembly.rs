@@ -89,9 +89,11 @@ impl Reassembly {
     /// What waited behind it is in order now, too. Returns whether that filled the last hole.
     #[inline]
     pub fn fill(&mut self) -> bool {
-        if self.out_of_order.is_empty() {
-            return false;
-        }
+        !self.out_of_order.is_empty() && self.fill_hole()
+    }
+
+    #[inline(never)]
+    fn fill_hole(&mut self) -> bool {
         if let Some((_, filled)) = self.out_of_order.containing(self.rcv_nxt) {
             self.rcv_nxt = filled;
         }
@@ -116,17 +118,8 @@ impl Reassembly {
     /// Blocks to report: a duplicate first, then the most recent holes' edges.
     #[inline]
     pub fn sack_blocks(&self, ack: u64) -> SackBlocks {
-        let mut told = SackBlocks::default();
-        let Some(blocks) = &self.blocks else {
-            return told;
-        };
-        if let Some(dsack) = blocks.dsack {
-            told.push_dsack(ack, dsack);
-        }
-        for &sack in blocks.sacks() {
-            told.push(ack, sack);
-        }
-        told
+        let blocks = self.blocks.as_ref();
+        blocks.map_or_else(SackBlocks::default, |blocks| blocks.told(ack))
     }
 
     /// Would reporting this range push out blocks that the last ACK may not have reported?
@@ -144,6 +137,19 @@ impl Reassembly {
 }
 
 impl Blocks {
+    /// What to report with this ACK number.
+    #[inline(never)]
+    fn told(&self, ack: u64) -> SackBlocks {
+        let mut told = SackBlocks::default();
+        if let Some(dsack) = self.dsack {
+            told.push_dsack(ack, dsack);
+        }
+        for &sack in self.sacks() {
+            told.push(ack, sack);
+        }
+        told
+    }
+
     fn sacks(&self) -> &[(u64, u64)] {
         &self.sacks[..self.num_sacks]
     }

@@ -197,11 +197,16 @@ impl ReceiveWindow {
             return false;
         }
         if len != self.rcv_mss {
-            self.scaling_ratio = ((len << RATIO_SHIFT) / WIRE_TRUESIZE_BYTES).max(1);
-            self.window_clamp = self.win_from_space(self.rcvbuf_bytes);
+            self.set_mss(len);
         }
-        self.rcv_mss = len;
         true
+    }
+
+    #[cold]
+    fn set_mss(&mut self, len: u64) {
+        self.scaling_ratio = ((len << RATIO_SHIFT) / WIRE_TRUESIZE_BYTES).max(1);
+        self.window_clamp = self.win_from_space(self.rcvbuf_bytes);
+        self.rcv_mss = len;
     }
 
     /// tcp_grow_window(): data that fits its memory well opens the window, up to what the buffer has left. A segment in
@@ -228,6 +233,12 @@ impl ReceiveWindow {
         if self.rcv_rtt_x8_us == 0 || elapsed_us < self.rcv_rtt_x8_us >> 3 {
             return;
         }
+        self.resize(now_ns, rcv_nxt);
+    }
+
+    /// A round trip is over.
+    #[inline(never)]
+    fn resize(&mut self, now_ns: u64, rcv_nxt: u64) {
         let copied = rcv_nxt - self.space_seq;
         if copied > self.space_bytes {
             let mut window = 2 * copied + 16 * self.mss_bytes;

@@ -6,7 +6,9 @@ use knee_units::{NEVER, Nanos};
 use super::super::ends::{Ends, Turn};
 use super::READY;
 use crate::event::{EndpointId, Side};
-use crate::machine::{Effect, MOST_CALLS};
+use crate::flow::Flow;
+use crate::job::{Effect, Last};
+use crate::machine::{MOST_CALLS, Machines, Processor};
 
 impl Ends {
     /// Has the application something to write, or to close?
@@ -33,13 +35,13 @@ impl Ends {
         if std::mem::replace(&mut end.app_wakes_ns, READY) == READY {
             return;
         }
-        let app = &mut self.machines.apps[end.thread as usize];
+        let thread = end.thread;
+        let app = &mut self.machines.apps[thread as usize];
         app.ready.push_back(id);
         if app.awake || std::mem::replace(&mut app.waking, true) {
             return;
         }
-        let thread = end.thread;
-        self.machines.coming.push(Effect::Wake(thread));
+        self.machines.coming.effects.push(Effect::Wake(thread));
         self.charge(cpu, Cost::Wakeup, 1);
         self.counts_of(cpu).wakeups += 1;
     }
@@ -51,6 +53,7 @@ impl Ends {
             return;
         }
         let thread = end.thread;
+        self.touch(self.machines.apps[thread as usize].cpu);
         let app = &mut self.machines.apps[thread as usize];
         app.ready.push_back(id);
         if !app.waking {
@@ -60,7 +63,8 @@ impl Ends {
 
     /// A thread serves the next of its connections: it reads, computes and writes.
     pub(super) fn run_app(&mut self, cpu: u32, thread: u32) {
-        let app = &mut self.machines.apps[thread as usize];
+        let Machines { cpus, apps, .. } = &mut self.machines;
+        let app = &mut apps[thread as usize];
         let calls_before = app.serves.take();
         let waits = calls_before.is_none() && app.told == 0;
         if waits {
@@ -73,30 +77,50 @@ impl Ends {
             return;
         };
         if waits {
-            self.charge(cpu, Cost::WaitCall, 1);
+            cpus[cpu as usize].core.charge(Cost::WaitCall, 1);
         }
         if !self.flows.has(id.flow()) {
             return;
         }
-        let at = self.before(id);
-        let mut turn = self.begin(id);
+        // Its thread is awake, so that nobody else has to do with that.
+        let (at, mut turn) = self.begin_at_work(id);
         turn.flow.end(id.side()).app_wakes_ns = NEVER;
         if calls_before.is_none() {
             self.read_all(cpu, &mut turn);
         }
-        self.compute(&mut turn);
-        let wrote = self.pump_some(&mut turn, 1);
-        self.charge(cpu, Cost::SendCall, wrote.calls);
-        self.charge(cpu, Cost::SocketLock, wrote.calls);
-        self.charge(cpu, Cost::CopyIn, wrote.bytes);
-        self.charge(cpu, Cost::Page, wrote.bytes);
-        if self.has_work(&mut turn) {
-            let calls = calls_before.unwrap_or(0) + 1;
-            self.go_on(cpu, thread, &mut turn, calls);
+        let is_over = |flow: &mut Flow| {
+            let rx = &flow.ends[Side::Receiver as usize].tcp.rx;
+            rx.fin_received() || flow.apps.receiver.closes()
+        };
+        let flow = &mut turn.flow;
+        if id.side() == Side::Sender || !flow.receiver_only_reads || is_over(flow) {
+            self.compute_and_write(cpu, thread, &mut turn, calls_before);
         }
         turn.flow.end(id.side()).is_owned = true;
         self.end_on(cpu, at, turn);
-        self.machines.coming.push(Effect::Unlock(id));
+        self.machines.coming.last = Last::Unlock(id);
+    }
+
+    fn compute_and_write(
+        &mut self,
+        cpu: u32,
+        thread: u32,
+        turn: &mut Turn,
+        calls_before: Option<u32>,
+    ) {
+        self.compute(cpu, turn);
+        let wrote = self.pump_some(turn, 1);
+        if wrote.calls > 0 {
+            let of = &mut self.machines.cpus[cpu as usize].core;
+            of.charge(Cost::SendCall, wrote.calls);
+            of.charge(Cost::SocketLock, wrote.calls);
+            of.charge(Cost::CopyIn, wrote.bytes);
+            of.charge(Cost::Page, wrote.bytes);
+        }
+        if self.has_work(turn) {
+            let calls = calls_before.unwrap_or(0) + 1;
+            self.go_on(cpu, thread, turn, calls);
+        }
     }
 
     /// An application has more to do: at once, unless it was at it for long.
@@ -111,7 +135,7 @@ impl Ends {
     }
 
     /// An application computes, and writes when that is done.
-    fn compute(&mut self, turn: &mut Turn) {
+    fn compute(&mut self, cpu: u32, turn: &mut Turn) {
         let now = Nanos(self.now_ns);
         let app = match turn.id.side() {
             Side::Sender => &mut turn.flow.apps.sender,
@@ -119,16 +143,19 @@ impl Ends {
         };
         if let Some(until) = app.computes_until(now) {
             let ns = until.0.saturating_sub(now.0);
-            self.machines.bill.charge_ns(Cost::Service, ns);
+            self.machines.cpus[cpu as usize]
+                .core
+                .charge_ns(Cost::Service, ns);
         }
     }
 
     /// An application reads all there is; the last call finds nothing.
     fn read_all(&mut self, cpu: u32, turn: &mut Turn) {
         let id = turn.id;
-        let machine = self.machines.of_cpu[cpu as usize];
-        let read_bytes = self.conf_of(machine).read_bytes;
-        if let Some(rfs) = &mut self.machines.list[machine as usize].rfs {
+        let Machines { cpus, list, .. } = &mut self.machines;
+        let machine = &mut list[cpus[cpu as usize].machine as usize];
+        let read_bytes = machine.read_bytes;
+        if let Some(rfs) = &mut machine.rfs {
             rfs.reads_on(hash(id.flow()), cpu);
         }
         let end = turn.flow.end(id.side());
@@ -136,15 +163,17 @@ impl Ends {
         let is_far = end.cpu != cpu;
         let bytes = self.call(turn, |tcp, cx| tcp.read(cx));
         let calls = bytes.div_ceil(read_bytes) + 1;
-        self.charge(cpu, Cost::ReceiveCall, calls);
-        self.charge(cpu, Cost::SocketLock, calls);
-        self.charge(cpu, Cost::CopyOut, bytes);
-        self.charge(cpu, Cost::SkbFree, skbs);
+        let Processor { core, counts, .. } = &mut self.machines.cpus[cpu as usize];
+        core.charge(Cost::ReceiveCall, calls);
+        core.charge(Cost::SocketLock, calls);
+        core.charge(Cost::CopyOut, bytes);
+        core.charge(Cost::SkbFree, skbs);
         if is_far {
-            self.charge(cpu, Cost::CacheMiss, skbs);
-            self.counts_of(cpu).cross_cpu_reads += skbs;
+            core.charge(Cost::CacheMiss, skbs);
+            counts.cross_cpu_reads += skbs;
         }
-        if bytes > 0 {
+        let only_reads = id.side() == Side::Receiver && turn.flow.receiver_only_reads;
+        if bytes > 0 && !only_reads {
             self.read(turn, bytes);
         }
     }

@@ -5,7 +5,8 @@ use knee_tables::CpuSample;
 
 use super::super::ends::Ends;
 use crate::event::EndpointId;
-use crate::machine::{Counts, Effect, Job};
+use crate::job::{Effect, Job};
+use crate::machine::Counts;
 
 /// How often the table `cpu` has rows, as a lab's.
 const CPU_INTERVAL_NS: u64 = 100_000_000;
@@ -28,14 +29,14 @@ impl Ends {
         self.machines.next_rows_ns = self.now_ns + CPU_INTERVAL_NS;
         let t_ns = (self.now_ns - self.boot_ns) as i64;
         for cpu in 0..self.machines.cpus.len() {
-            let machine = self.machines.of_cpu[cpu];
+            let machine = self.machines.cpus[cpu].machine;
             let of = &self.machines.list[machine as usize];
             let (label, number) = (self.label_of(of.side), cpu as u32 - of.first_cpu);
             let name = match self.types[of.side].hosts {
                 Some(2..) => format!("{label}{machine}/cpu{number}"),
                 _ => format!("{label}/cpu{number}"),
             };
-            let spent = &self.machines.cpus[cpu].spent;
+            let spent = &self.machines.cpus[cpu].core.spent;
             self.rows.cpu.push(CpuSample {
                 cell: self.cell.index as i32,
                 rep: self.rep as i32,
@@ -52,6 +53,7 @@ impl Ends {
 
     /// Rows of the table `host_costs`: what machines did and spent since the warm-up, by side.
     pub(in crate::world) fn record_machines(&mut self) {
+        self.count_polling();
         let machines = std::mem::take(&mut self.machines);
         let (cell, rep) = (self.cell.index as i32, self.rep as i32);
         let (counts_before, spent_before) = &machines.at_warm;
@@ -65,24 +67,20 @@ impl Ends {
             let mut sums: Vec<(&'static str, u64)> = Counts::default().since(&Counts::default());
             let mut ops = vec![0; COSTS.len()];
             let (mut busy_ns, mut softirq_ns) = (0, 0);
-            for &number in &numbers {
-                let of = &machines.list[number as usize];
-                let none = Counts::default();
-                let before = counts_before.get(number as usize).unwrap_or(&none);
+            let (none_done, none) = (Counts::default(), Spent::default());
+            for (cpu, of) in machines.cpus.iter().enumerate() {
+                if !numbers.contains(&of.machine) {
+                    continue;
+                }
+                let before = counts_before.get(cpu).unwrap_or(&none_done);
                 for (sum, (_, count)) in sums.iter_mut().zip(of.counts.since(before)) {
                     sum.1 += count;
                 }
-            }
-            let none = Spent::default();
-            for (cpu, of) in machines.cpus.iter().enumerate() {
-                if !numbers.contains(&machines.of_cpu[cpu]) {
-                    continue;
-                }
                 let before = spent_before.get(cpu).unwrap_or(&none);
-                busy_ns += of.spent.busy_ns() - before.busy_ns();
-                softirq_ns += of.spent.softirq_ns() - before.softirq_ns();
+                busy_ns += of.core.spent.busy_ns() - before.busy_ns();
+                softirq_ns += of.core.spent.softirq_ns() - before.softirq_ns();
                 for (position, ns) in ops.iter_mut().enumerate() {
-                    *ns += of.spent.on_ns(position) - before.on_ns(position);
+                    *ns += of.core.spent.on_ns(position) - before.on_ns(position);
                 }
             }
             let rows = &mut self.rows.host_costs;
@@ -115,17 +113,21 @@ impl Ends {
                 let segment = slab.take(passing.handle, passing.pkts);
                 found.push((EndpointId::new(passing.flow, side), segment.payload_bytes));
             }
-            let held = queue.held.drain(..);
-            found.extend(held.map(|(to, segment, _)| (to, segment.payload_bytes)));
+            let held = queue.held.drain();
+            found.extend(held.map(|(to, segment)| (to, segment.payload_bytes)));
         }
-        let of_threads = machines.apps.iter_mut().map(|app| &mut app.effects);
-        for effect in machines.effects.iter_mut().chain(of_threads).flatten() {
+        let of_threads = machines.apps.iter().map(|app| &app.outcome);
+        let of_cpus = machines.cpus.iter().map(|of| &of.outcome);
+        let outcomes = of_cpus.chain(of_threads);
+        for effect in outcomes.flat_map(|outcome| &outcome.effects) {
             match effect {
                 Effect::Sent(from, handle, _) | Effect::Released(from, handle) => {
                     let to = EndpointId::new(from.flow(), from.side().other());
                     found.push((to, slab.get(*handle).payload_bytes));
                 }
-                Effect::Raise(_, Job::Up(up)) => found.push((up.to, up.segment.payload_bytes)),
+                Effect::Raise(_, Job::Up(up)) => {
+                    found.push((up.to, slab.get(up.handle).payload_bytes));
+                }
                 _ => {}
             }
         }
@@ -134,10 +136,10 @@ impl Ends {
             .apps
             .iter_mut()
             .flat_map(|app| app.locked.drain(..));
-        let waiting = machines.cpus.iter_mut().flat_map(|cpu| cpu.drain());
+        let waiting = machines.cpus.iter_mut().flat_map(|of| of.core.drain());
         for job in deferred.chain(locked).chain(waiting) {
             if let Job::Up(up) = job {
-                found.push((up.to, up.segment.payload_bytes));
+                found.push((up.to, slab.get(up.handle).payload_bytes));
             }
         }
         found

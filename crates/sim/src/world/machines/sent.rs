@@ -4,43 +4,43 @@ use knee_host::Cost;
 
 use super::super::ends::Ends;
 use crate::event::{EndpointId, Target};
-use crate::machine::Job;
+use crate::job::Job;
 
 impl Ends {
     /// A packet leaves its machine. One with data is reported with others, by an interrupt.
     pub(in crate::world) fn await_report(&mut self, cpu: u32, from: EndpointId, handle: u32) {
-        let machine = self.machines.of_cpu[cpu as usize];
+        let machine = self.machines.cpus[cpu as usize].machine;
         let tx_coalesce_ns = self.conf_of(machine).tx_coalesce_ns;
         let segment = self.slab.get(handle);
         if tx_coalesce_ns == 0 || segment.payload_bytes == 0 {
             return;
         }
+        let queue = self.machines.tx_queue_of(machine, from);
         let bytes = segment.ip_bytes();
-        let unreported = &mut self.machines.list[machine as usize].unreported;
+        let unreported = &mut self.machines.tx[queue as usize].unreported;
         let is_first = unreported.is_empty();
         unreported.push((from, bytes));
         if is_first {
             let at_ns = self.now_ns + tx_coalesce_ns;
-            self.events.push(at_ns, Target::Reported(machine));
+            self.events.push(at_ns, Target::Reported(queue));
         }
     }
 
-    /// The NIC interrupts, the processor of its first queue.
-    pub(in crate::world) fn interrupt_for_sent(&mut self, machine: u32) {
-        let of = &self.machines.list[machine as usize];
-        let first_queue = of.first_queue[of.side] as usize;
-        let cpu = self.machines.queues[first_queue].cpu;
-        self.raise(cpu, Job::Report(machine));
+    /// A transmit queue interrupts.
+    pub(in crate::world) fn interrupt_for_sent(&mut self, queue: u32) {
+        let cpu = self.machines.tx[queue as usize].cpu;
+        self.raise(cpu, Job::Report(queue));
     }
 
     /// The host hears of all that was sent, and connections that waited for it send on (tcp_wfree(), tcp_tasklet_func()).
-    pub(super) fn run_report(&mut self, cpu: u32, machine: u32) {
-        let reported = std::mem::take(&mut self.machines.list[machine as usize].unreported);
+    pub(super) fn run_report(&mut self, cpu: u32, queue: u32) {
+        let reported = std::mem::take(&mut self.machines.tx[queue as usize].unreported);
         self.counts_of(cpu).interrupts += 1;
-        self.charge(cpu, Cost::Interrupt, 1);
-        self.charge(cpu, Cost::Softirq, 1);
-        self.charge(cpu, Cost::Poll, 1);
-        self.charge(cpu, Cost::Completion, reported.len() as u64);
+        let of = &mut self.machines.cpus[cpu as usize].core;
+        of.charge(Cost::Interrupt, 1);
+        of.charge(Cost::Softirq, 1);
+        of.charge(Cost::Poll, 1);
+        of.charge(Cost::Completion, reported.len() as u64);
         let mut by_end: Vec<(EndpointId, u32)> = Vec::new();
         for (id, bytes) in reported {
             match by_end.iter_mut().find(|(of, _)| *of == id) {
@@ -58,17 +58,15 @@ impl Ends {
         if !self.flows.has(id.flow()) {
             return;
         }
-        if self.flows[id.flow() as usize].end(id.side()).is_owned {
-            let job = Job::Freed(id, bytes);
-            return self.machines.deferred.push((id, job));
+        if self.is_owned(id) {
+            return self.defer(id, Job::Freed(id, bytes), None);
         }
         self.send_on(cpu, id, bytes);
     }
 
     pub(super) fn send_on(&mut self, cpu: u32, id: EndpointId, bytes: u32) {
         self.charge(cpu, Cost::SocketLock, 1);
-        let at = self.before(id);
-        let mut turn = self.begin(id);
+        let (at, mut turn) = self.begin_on(id);
         self.call(&mut turn, |tcp, cx| tcp.on_sent(cx, bytes));
         self.end_on(cpu, at, turn);
     }

@@ -1,0 +1,95 @@
+//! What a processor has spent, by operation and by context.
+
+use crate::costs::{COUNT, Cost};
+
+/// Where a processor's time went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spent {
+    /// By operation, ps.
+    ps: [u64; COUNT],
+    /// In softirqs with the interrupts before them, and in threads: in programs and in the kernel for them.
+    softirqs_ps: u64,
+    threads_ps: u64,
+    /// Taken by the hypervisor, or by other work.
+    pub steal_ns: u64,
+    pub other_ns: u64,
+}
+
+impl Default for Spent {
+    fn default() -> Spent {
+        Spent {
+            ps: [0; COUNT],
+            softirqs_ps: 0,
+            threads_ps: 0,
+            steal_ns: 0,
+            other_ns: 0,
+        }
+    }
+}
+
+impl Spent {
+    /// Part of a job: an operation.
+    #[inline]
+    pub(crate) fn on(&mut self, cost: Cost, ps: u64) {
+        self.ps[cost as usize] += ps;
+    }
+
+    /// A whole job, of a softirq or of a thread.
+    #[inline]
+    pub(crate) fn job(&mut self, ps: u64, in_softirq: bool) {
+        *match in_softirq {
+            true => &mut self.softirqs_ps,
+            false => &mut self.threads_ps,
+        } += ps;
+    }
+
+    /// Spent on the operation at that position of [`crate::COSTS`], ns.
+    pub fn on_ns(&self, position: usize) -> u64 {
+        self.ps[position] / 1_000
+    }
+
+    /// In programs, which only threads run.
+    pub fn user_ns(&self) -> u64 {
+        self.ps[Cost::Service as usize] / 1_000
+    }
+
+    /// In the kernel on behalf of programs.
+    pub fn system_ns(&self) -> u64 {
+        (self.threads_ps - self.ps[Cost::Service as usize]) / 1_000
+    }
+
+    /// In softirqs.
+    pub fn softirq_ns(&self) -> u64 {
+        (self.softirqs_ps - self.ps[Cost::Interrupt as usize]) / 1_000
+    }
+
+    /// In interrupts. A softirq's job follows each, which is charged for it.
+    pub fn irq_ns(&self) -> u64 {
+        self.ps[Cost::Interrupt as usize] / 1_000
+    }
+
+    /// Not idle, and not taken by others.
+    pub fn busy_ns(&self) -> u64 {
+        (self.softirqs_ps + self.threads_ps) / 1_000
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_paid_by_operation_and_by_context() {
+        let mut spent = Spent::default();
+        spent.on(Cost::Interrupt, 500_000);
+        spent.on(Cost::CopyIn, 1_000_000);
+        spent.job(1_500_000, true);
+        spent.on(Cost::CopyIn, 1_000_000);
+        spent.on(Cost::Service, 2_000_000);
+        spent.job(3_000_000, false);
+        assert_eq!((spent.irq_ns(), spent.user_ns()), (500, 2_000));
+        assert_eq!((spent.system_ns(), spent.softirq_ns()), (1_000, 1_000));
+        assert_eq!(spent.on_ns(Cost::CopyIn as usize), 2_000);
+        assert_eq!(spent.busy_ns(), 4_500);
+    }
+}

@@ -1,0 +1,49 @@
+//! Settings of a host whose values are names.
+
+use knee_keys::named;
+
+named! {
+    /// How packets come from the NIC.
+    pub enum Reception {
+        /// An interrupt, then polls until there is nothing left.
+        Napi = "napi",
+        /// An interrupt for each packet.
+        Interrupts = "interrupts",
+        /// Polls without a pause.
+        BusyPoll = "busy-poll",
+    }
+}
+
+named! {
+    /// Where GRO holds packets.
+    pub enum GroTable {
+        /// Eight lists by hash, each of up to eight packets.
+        Hash = "hash",
+        /// One list of up to eight, which gives up its oldest for a new flow.
+        ShortList = "short-list",
+        /// One list of up to eight, past which a new flow goes when it is full.
+        ShortListPassed = "short-list-passed",
+        /// One list of any length.
+        List = "list",
+    }
+}
+
+named! {
+    /// When TCP arms its pacing timer.
+    pub enum PacingTimer {
+        /// For a packet that has to wait.
+        WhenNeeded = "when-needed",
+        /// After every packet with data.
+        EveryPacket = "every-packet",
+    }
+}
+
+named! {
+    /// Which time of a packet is its sending time.
+    pub enum SendStamps {
+        /// When the qdisc lets it go.
+        Departure = "departure",
+        /// When TCP handed it to the qdisc.
+        Handover = "handover",
+    }
+}

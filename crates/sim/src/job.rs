@@ -1,0 +1,92 @@
+//! What processors do for connections, and what comes of it.
+
+use crate::event::EndpointId;
+use crate::napi::Cause;
+
+/// What a softirq has to do.
+#[derive(Clone, Copy, Debug)]
+pub enum Job {
+    /// Polls a receive queue.
+    Poll {
+        queue: u32,
+        cause: Cause,
+    },
+    /// A packet goes up the stack.
+    Up(Up),
+    Timer(EndpointId),
+    /// The qdisc lets go what is due.
+    Transmit(EndpointId),
+    /// A transmit queue reports what it has sent.
+    Report(u32),
+    /// So many bytes of an end have left, which it may replace.
+    Freed(EndpointId, u32),
+}
+
+/// A packet on its way up the stack.
+#[derive(Clone, Copy, Debug)]
+pub struct Up {
+    pub to: EndpointId,
+    /// Of the segment, in the slab.
+    pub handle: u32,
+    pub from: Came,
+    /// The queue whose poll is over when this packet is up.
+    pub ends_poll: Option<u32>,
+}
+
+/// Where a packet comes from that goes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// From the poll at work.
+    Poll,
+    /// Out of the processor's backlog.
+    Backlog {
+        /// Does it start the backlog's softirq, and does that take an interrupt from another processor?
+        starts: bool,
+        by_ipi: bool,
+    },
+}
+
+/// What comes of a job when it is done.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    pub effects: Vec<Effect>,
+    /// After them.
+    pub last: Last,
+}
+
+impl Outcome {
+    /// What comes of the job that has begun; before there was nothing. Returns whether that has parts, and what is over.
+    #[inline]
+    pub fn take(&mut self, coming: &mut Outcome) -> (bool, Last) {
+        let comes = !coming.effects.is_empty();
+        if comes {
+            std::mem::swap(&mut self.effects, &mut coming.effects);
+        }
+        self.last = std::mem::take(&mut coming.last);
+        (comes, self.last)
+    }
+}
+
+/// Part of what comes of a job.
+#[derive(Clone, Copy, Debug)]
+pub enum Effect {
+    /// An end has sent that, which the qdisc held back then if it has a time.
+    Sent(EndpointId, u32, Option<u64>),
+    /// The qdisc has let it go.
+    Released(EndpointId, u32),
+    /// A thread can run.
+    Wake(u32),
+    /// Another processor has a job.
+    Raise(u32, Job),
+}
+
+/// What is over with a job.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Last {
+    #[default]
+    Nothing,
+    /// A queue's poll.
+    Polled(u32),
+    /// An application's turn, which gives its socket's lock back.
+    Unlock(EndpointId),
+}

@@ -1,0 +1,193 @@
+//! When a host of the model polls its receive queues, how much at a time, and how it sends through several.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{counters, run};
+use knee_sim::Output;
+
+/// Flows through a receiver with costs, `path` and `receiver` as lines of their tables.
+fn receiving(path: &str, receiver: &str, count: u32) -> (Output, BTreeMap<&'static str, i64>) {
+    let output = run(&format!(
+        r#"
+duration = "100ms"
+warmup = "40ms"
+[path]
+{path}
+[receiver]
+costs = "published"
+{receiver}
+[[flow]]
+algorithm = "cubic"
+count = {count}
+"#
+    ));
+    let counters = counters(&output, "receiver");
+    (output, counters)
+}
+
+/// More than one processor can take, from eight queues.
+const FLOOD: &str = "rate = \"40Gbit/s\"\nrtt = \"200us\"\nbuffer = \"4MB\"";
+const EIGHT: &str = "queues = 8\nrx_ring = 4096\n";
+
+#[test]
+fn a_round_of_polls_ends_with_its_budget_and_counts_as_squeezed() {
+    let squeezes = |budget: &str| {
+        let (_, counters) = receiving(FLOOD, &format!("{EIGHT}{budget}"), 40);
+        counters["backlog_squeezes"] as f64 / counters["napi_packets"] as f64
+    };
+    let small = squeezes("netdev_budget = 64");
+    let usual = squeezes("");
+    let large = squeezes("netdev_budget = 1000000\nnetdev_budget_usecs = 1000000");
+    assert!(
+        small > 3.0 * usual && large == 0.0,
+        "{small} {usual} {large}"
+    );
+    let short = squeezes("netdev_budget = 1000000\nnetdev_budget_usecs = 20");
+    assert!(short > 3.0 * usual, "{short} {usual}");
+}
+
+#[test]
+fn what_rounds_leave_over_gives_applications_their_turn_earlier() {
+    let read = |budget: &str| {
+        let (output, _) = receiving(FLOOD, &format!("{EIGHT}{budget}"), 40);
+        output.flows.bytes_read.iter().sum::<i64>()
+    };
+    // Ten rounds of 64 packets are over long before 2 ms, and ksoftirqd shares the processor from then on.
+    let (small, large) = (
+        read("netdev_budget = 64"),
+        read("netdev_budget = 1000000\nnetdev_budget_usecs = 1000000"),
+    );
+    assert_ne!(small, large);
+}
+
+/// A packet each 12 us, or each 121 us; each interrupts by itself.
+const THIN: &str = "rate = \"1Gbit/s\"\nrtt = \"1ms\"";
+const THINNER: &str = "rate = \"100Mbit/s\"\nrtt = \"1ms\"\nbuffer = \"1MB\"";
+const EACH: &str = "rx_coalesce = \"0s\"\n";
+
+#[test]
+fn gro_merges_what_comes_within_its_timeout() {
+    let merged = |path: &str, receiver: &str| {
+        let (_, counters) = receiving(path, &format!("{EACH}{receiver}"), 1);
+        counters["segments_received"] as f64 / counters["skbs_received"] as f64
+    };
+    let [none, short, long] = ["0s", "50us", "300us"]
+        .map(|timeout| merged(THINNER, &format!("gro_flush_timeout = \"{timeout}\"")));
+    assert!(none == 1.0 && short == 1.0, "{none} {short}");
+    assert!(long > 5.0, "{long}");
+    // The timer that ends the wait begins anew with each poll.
+    assert!(merged(THIN, "gro_flush_timeout = \"50us\"") > 5.0);
+}
+
+#[test]
+fn deferred_interrupts_leave_polling_to_the_timer() {
+    let of = |receiver: &str| receiving(THIN, &format!("{EACH}{receiver}"), 1).1;
+    let each = of("");
+    let deferred = of("gro_flush_timeout = \"50us\"\nnapi_defer_hard_irqs = 2");
+    assert!(each["interrupts"] > 4_000, "{}", each["interrupts"]);
+    assert!(deferred["interrupts"] < each["interrupts"] / 20);
+    // 60 ms in steps of 50 us, which begin when a poll is over.
+    let polls = deferred["napi_polls"];
+    assert!((900..=1_200).contains(&polls), "{polls}");
+    assert!(deferred["timer_fire_ns"] > 0 && each["timer_fire_ns"] == 0);
+    assert!(deferred["cpu_ns"] < each["cpu_ns"]);
+}
+
+#[test]
+fn deferral_without_a_timeout_does_nothing() {
+    let (_, with) = receiving(THIN, "napi_defer_hard_irqs = 5", 1);
+    let (_, without) = receiving(THIN, "", 1);
+    assert_eq!(with, without);
+}
+
+#[test]
+fn adaptive_coalescing_gathers_much_of_much_and_settles() {
+    let of = |duration: &str, path: &str| {
+        let output = run(&format!(
+            "duration = \"{duration}\"\nwarmup = \"40ms\"\n[path]\n{path}\n[receiver]\ncosts = \"published\"\n\
+             adaptive_rx = true\n[[flow]]\nalgorithm = \"cubic\"\n"
+        ));
+        counters(&output, "receiver")
+    };
+    let short = of("200ms", THIN);
+    let long = of("400ms", THIN);
+    // 83 packets come in a millisecond. From 256 us to 256 us they are 21.
+    let per_interrupt = |of: &BTreeMap<_, i64>| of["napi_packets"] as f64 / of["interrupts"] as f64;
+    assert!(per_interrupt(&long) > 12.0, "{}", per_interrupt(&long));
+    // A constant load is no reason to change.
+    let later = long["rx_coalesce_changes"] - short["rx_coalesce_changes"];
+    assert!(later <= 4, "{later}");
+}
+
+#[test]
+fn each_queue_of_a_nic_with_mq_reports_to_its_own_processor() {
+    let softirqs = |mq: bool| {
+        let output = run(&format!(
+            r#"
+duration = "100ms"
+warmup = "40ms"
+[path]
+rate = "20Gbit/s"
+rtt = "1ms"
+[sender]
+costs = "published"
+cpus = 4
+queues = 4
+app_threads = 4
+tx_coalesce = "20us"
+pacing = "fq"
+mq = {mq}
+[[flow]]
+algorithm = "cubic"
+count = 40
+"#
+        ));
+        counters(&output, "sender")
+    };
+    let (with, without) = (softirqs(true), softirqs(false));
+    assert!(with["interrupts"] > without["interrupts"]);
+    // Processors wait for the lock of the one qdisc, and less for those of four.
+    assert!(without["qdisc_lock_ns"] > 0);
+    assert!(
+        with["qdisc_lock_ns"] < without["qdisc_lock_ns"],
+        "{with:?} {without:?}"
+    );
+}
+
+#[test]
+fn a_host_of_128_processors_spreads_flows_over_all_of_them() {
+    for steering in [
+        "queues = 128",
+        "queues = 1\nrps_cpus = \"ffffffff,ffffffff,ffffffff,ffffffff\"",
+    ] {
+        let output = run(&format!(
+            r#"
+duration = "20ms"
+warmup = "5ms"
+[path]
+rate = "100Gbit/s"
+rtt = "500us"
+[receiver]
+costs = "published"
+cpus = 128
+app_threads = 128
+rx_ring = 4096
+{steering}
+[[flow]]
+algorithm = "cubic"
+count = 2000
+"#
+        ));
+        let softirq_us = |cpu: u32| {
+            let name = format!("receiver/cpu{cpu}");
+            let row = output.cpu.name.iter().rposition(|other| *other == name);
+            output.cpu.softirq_us[row.expect("it has rows")].expect("a processor's")
+        };
+        let busy = (0..128).filter(|&cpu| softirq_us(cpu) > 0).count();
+        assert_eq!(busy, 128, "{steering}");
+        let read: i64 = output.flows.bytes_read.iter().sum();
+        assert!(read > 0);
+    }
+}
