@@ -4,18 +4,19 @@ subsets, killed at every point, and but for what somebody else changed meanwhile
 from __future__ import annotations
 
 import json
-import random
-import re
-import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import probes
+from drawn_fixes import DEVICES, OF_THE_MACHINE, QUEUES
+from dying import finding_of
 from kneepoint.doctor import fix
 from kneepoint.doctor.changes import (
     Change,
@@ -31,14 +32,13 @@ from kneepoint.doctor.changes import (
     TxQueueLen,
     Xps,
 )
-from kneepoint.doctor.finding import Finding
-from kneepoint.doctor.journal import open_journal
+from kneepoint.doctor.journal import Entry, open_journal
+from kneepoint.doctor.links import LEAST_VERSION, Udev
+from kneepoint.doctor.persist import Place, persisted
 from leftovers import new_namespace, noted
 
 DYING = Path(__file__).with_name("dying.py")
-QUEUES = 4
-OF_THE_MACHINE = re.compile(r"net\.ipv4\.tcp_(challenge_ack_limit|(available|allowed)_congestion_control) ")
-"""What every namespace shows of the machine: which algorithms are loaded, which other tests do meanwhile."""
+DRAWN = Path(__file__).with_name("drawn_fixes.py")
 
 CHANGES: list[Change] = [
     Sysctl("net.ipv4.tcp_rmem", "4096 131072 16777216"),
@@ -103,12 +103,12 @@ def within(netns: str, *words: object, given: str = "") -> str:
 
 def settings(netns: str) -> dict[str, str]:
     """What programs of others say of all there is to change."""
-    found = {"sysctl": within(netns, "sysctl", "-a", "--pattern", r"^net\.(core|ipv4|ipv6)\.")}
-    found["sysctl"] = "".join(line for line in found["sysctl"].splitlines(True) if not OF_THE_MACHINE.match(line))
-    found["qdisc"] = run("tc", "-n", netns, "-d", "qdisc", "show")
+    lines = within(netns, "sysctl", "-a", "--pattern", r"^net\.(core|ipv4|ipv6)\.").splitlines(True)
+    own = [line for line in lines if line.partition(" ")[0].rpartition(".")[2] not in OF_THE_MACHINE]
+    found = {"sysctl": "".join(own), "qdisc": run("tc", "-n", netns, "-d", "qdisc", "show")}
     for family in ("-4", "-6"):
         found[f"routes {family}"] = run("ip", "-n", netns, "-d", family, "route", "show", "table", "all")
-    for device in ("veth0", "veth1"):
+    for device in DEVICES:
         found[f"{device} link"] = run("ip", "-n", netns, "-d", "link", "show", device)
         for letter in "kl":
             found[f"{device} -{letter}"] = run("ip", "netns", "exec", netns, "ethtool", f"-{letter}", device)
@@ -119,34 +119,30 @@ def settings(netns: str) -> dict[str, str]:
     return found
 
 
-def done(netns: str, journal: Path, what: str, changes: Sequence[Change] = (), point: int = 0) -> dict[str, Any] | None:
-    """What dying.py says; None: it was killed."""
+def done(netns: str, journal: Path, what: str, changes: Sequence[Change] = ()) -> dict[str, Any]:
+    """What dying.py says."""
     process = subprocess.run(
-        ["ip", "netns", "exec", netns, sys.executable, DYING, journal, str(point), what],
+        ["ip", "netns", "exec", netns, sys.executable, DYING, journal, what],
         input=json.dumps([change.json() for change in changes]),
         capture_output=True,
         text=True,
         check=False,
     )
-    assert process.returncode == (-signal.SIGKILL if point else 0), process.stderr
-    return None if point else json.loads(process.stdout)
+    assert process.returncode == 0, process.stderr
+    found: dict[str, Any] = json.loads(process.stdout)
+    return found
 
 
-def outcomes(told: dict[str, Any] | None) -> dict[str, str]:
+def outcomes(told: dict[str, Any]) -> dict[str, str]:
     """By change, as a key: what came of it."""
-    assert told is not None
     return {json.dumps(one["change"], sort_keys=True): one["outcome"] for one in told["results"]}
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_what_is_fixed_and_undone_is_as_it_was(netns: str, tmp_path: Path, seed: int) -> None:
-    chance = random.Random(seed)
-    chosen = chance.sample(CHANGES, chance.randrange(1, len(CHANGES) + 1)) if seed else CHANGES
+def test_what_is_fixed_and_undone_is_as_it_was(netns: str, tmp_path: Path) -> None:
     before = settings(netns)
-    made = outcomes(done(netns, tmp_path, "make", chosen))
-    assert set(made.values()) <= {"made", "refused"}
-    if "made" in made.values():
-        assert settings(netns) != before
+    made = outcomes(done(netns, tmp_path, "make", CHANGES))
+    assert set(made.values()) == {"made", "refused"}
+    assert settings(netns) != before
     undone = outcomes(done(netns, tmp_path, "undo"))
     assert undone == {change: "undone" for change, outcome in made.items() if outcome == "made"}
     assert settings(netns) == before
@@ -155,38 +151,55 @@ def test_what_is_fixed_and_undone_is_as_it_was(netns: str, tmp_path: Path, seed:
 
 def test_every_change_but_those_that_a_veth_has_not_is_made(netns: str, tmp_path: Path) -> None:
     made = done(netns, tmp_path, "make", CHANGES)
-    assert made is not None
     refused = {one["change"]["kind"] for one in made["results"] if one["outcome"] == "refused"}
     # Two queues are left, of which the steps after it no longer find the others.
     assert refused == {"ring", "coalesce"}
     assert "77p" in settings(netns)["qdisc"]
 
 
-def test_who_is_killed_at_any_point_of_making_leaves_what_can_be_undone(netns: str, tmp_path: Path) -> None:
-    chosen = [CHANGES[i] for i in (0, 5, 7, 9, 12, 16)]
-    before = settings(netns)
-    whole = done(netns, tmp_path / "whole", "make", chosen)
-    assert whole is not None and whole["points"] > 30
-    done(netns, tmp_path / "whole", "undo")
-    assert settings(netns) == before
-    for point in range(1, whole["points"] + 1):
-        journal = tmp_path / str(point)
-        done(netns, journal, "make", chosen, point)
-        assert set(outcomes(done(netns, journal, "undo")).values()) <= {"undone"}
-        assert settings(netns) == before, f"killed at point {point}"
+def test_who_is_killed_at_every_point_of_making_or_undoing_leaves_what_can_be_undone(
+    netns: str, tmp_path: Path
+) -> None:
+    # One of each kind, and a qdisc whose place somebody's tree has.
+    chosen = [*{type(change): change for change in reversed(CHANGES)}.values(), CHANGES[6]]
+    found = drawn(netns, tmp_path, "every", given=json.dumps([change.json() for change in chosen]))
+    assert (found["wrong"], found["changes"]) == ([], len(chosen))
+    # Before and after two writes of the journal and the act, of all but rings and coalescing; making and undoing.
+    assert found["kills"] >= 2 * 6 * (len(chosen) - 2)
 
 
-def test_who_is_killed_at_any_point_of_undoing_leaves_what_can_be_undone(netns: str, tmp_path: Path) -> None:
-    chosen = [CHANGES[i] for i in (0, 5, 6, 7, 9, 13, 16)]
-    before = settings(netns)
-    done(netns, tmp_path, "make", chosen)
-    whole = done(netns, tmp_path, "undo")
-    assert whole is not None and whole["points"] > 30
-    for point in range(1, whole["points"] + 1):
-        done(netns, tmp_path, "make", chosen)
-        done(netns, tmp_path, "undo", point=point)
-        assert set(outcomes(done(netns, tmp_path, "undo")).values()) <= {"undone"}
-        assert settings(netns) == before, f"killed at point {point}"
+WHOLE = [range(first, first + 30) for first in range(0, 120, 30)]
+
+
+@pytest.mark.parametrize("seeds", WHOLE, ids=str)
+def test_any_rules_on_any_state_are_undone_to_the_same_bytes(netns: str, tmp_path: Path, seeds: range) -> None:
+    found = drawn(netns, tmp_path, "whole", seeds)
+    assert (found["wrong"], found["seeds"]) == ([], len(seeds))
+    assert found["outcomes"]["made"] > 10 * len(seeds)
+
+
+@pytest.mark.parametrize("seeds", [range(40), range(40, 80)], ids=str)
+def test_who_is_killed_anywhere_with_any_rules_leaves_what_can_be_undone(
+    netns: str, tmp_path: Path, seeds: range
+) -> None:
+    found = drawn(netns, tmp_path, "killed", seeds)
+    assert (found["wrong"], found["seeds"]) == ([], len(seeds))
+    assert found["kills"] > len(seeds) // 2
+
+
+def test_what_any_other_program_wrote_meanwhile_is_left_and_all_else_is_undone(netns: str, tmp_path: Path) -> None:
+    found = drawn(netns, tmp_path, "foreign", range(40))
+    assert (found["wrong"], found["seeds"]) == ([], 40)
+    assert found["foreign"] > 10
+
+
+def drawn(netns: str, folder: Path, mode: str, seeds: Sequence[int] = (), given: str = "") -> dict[str, Any]:
+    """What drawn_fixes.py says."""
+    words = ["ip", "netns", "exec", netns, sys.executable, DRAWN, folder, mode, *seeds]
+    ended = subprocess.run([str(word) for word in words], input=given, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    found: dict[str, Any] = json.loads(ended.stdout)
+    return found
 
 
 def test_what_somebody_else_changed_meanwhile_is_left_and_said(netns: str, tmp_path: Path) -> None:
@@ -196,7 +209,6 @@ def test_what_somebody_else_changed_meanwhile_is_left_and_said(netns: str, tmp_p
     within(netns, "sysctl", "-w", "net.core.somaxconn=333")
     run("tc", "-n", netns, "qdisc", "replace", "dev", "veth1", "root", "handle", "9:", "pfifo", "limit", 5)
     undone = done(netns, tmp_path, "undo")
-    assert undone is not None
     left = {one["change"]["kind"]: one["said"] for one in undone["results"] if one["outcome"] == "left"}
     assert left.keys() == {"sysctl", "qdisc"}
     assert all("Somebody else changed it" in said for said in left.values())
@@ -209,7 +221,7 @@ def test_what_somebody_else_changed_meanwhile_is_left_and_said(netns: str, tmp_p
 def test_a_namespace_is_changed_from_outside_as_from_inside(netns: str, tmp_path: Path) -> None:
     before = settings(netns)
     chosen = [type(change)(**{**vars(change), "netns": netns}) for change in CHANGES[:6]]
-    steps, others = fix.planned([Finding("a-rule", "advice", "host", "", {}, "", changes=chosen)])
+    steps, others = fix.planned([finding_of(chosen)])
     assert not others
     with open_journal(tmp_path) as journal:
         assert {result.outcome for result in fix.made(steps, journal)} == {"made"}
@@ -232,7 +244,7 @@ def test_what_was_made_before_the_last_boot_is_gone_and_nothing_is_written(netns
 
 def test_what_became_another_value_after_the_plan_is_not_written_over(netns: str, tmp_path: Path) -> None:
     change = Sysctl("net.core.somaxconn", "9999", netns=netns)
-    steps, _ = fix.planned([Finding("a-rule", "advice", "host", "", {}, "", changes=[change])])
+    steps, _ = fix.planned([finding_of([change])])
     within(netns, "sysctl", "-w", "net.core.somaxconn=333")
     with open_journal(tmp_path) as journal:
         assert [result.outcome for result in fix.made(steps, journal)] == ["left"]
@@ -256,7 +268,7 @@ def test_the_command_shows_its_plan_asks_makes_it_and_puts_it_back(netns: str, t
     assert knee(*asked) == (1, plan)
     assert settings(netns) == before
     code, told = knee(*asked, "--yes")
-    assert (code, told.splitlines()[-1]) == (0, "To put it back: knee doctor --undo")
+    assert (code, told.splitlines()[-1]) == (0, f"To put it back: knee doctor --undo --journal {tmp_path}")
     assert "veth0 gro: made" in told
     assert "generic-receive-offload: on" in settings(netns)["veth0 -k"]
     assert "offloads-off" not in knee("--netns", netns, "offloads-off")[1]
@@ -276,3 +288,28 @@ def test_a_change_that_this_kernel_cannot_make_is_said_and_leaves_all_as_it_was(
         assert (result.outcome, journal.entries) == ("refused", [])
     assert "this kernel has no fq" in result.said
     assert settings(netns) == before
+
+
+def test_udev_makes_the_settings_of_the_drop_in_that_persist_writes(netns: str, tmp_path: Path) -> None:
+    probes.need_programs("udevadm", "mount")
+    changes = [TxQueueLen("veth0", 4321), Offload("veth0", "gro", True), Offload("veth0", "gso", False)]
+    links = tmp_path / "etc/systemd/network"
+    links.mkdir(parents=True)
+    given = links / "10-of-the-test.link"
+    address = json.loads(run("ip", "-n", netns, "-j", "link", "show", "veth0"))[0]["address"]
+    given.write_text(f"[Match]\nMACAddress={address}\n[Link]\nMTUBytes=1400\n")
+    (tmp_path / f"n{socket.if_nametoindex('lo')}").write_text(f"E:ID_NET_LINK_FILE={given}\n")
+    place = Place(tmp_path / "etc", lambda: True, lambda _: "", Udev(tmp_path, lambda: LEAST_VERSION))
+    with open_journal(tmp_path / "journal") as journal:
+        for change in changes:
+            # The file was given to lo, which this process sees too.
+            here = replace(change, interface="lo")
+            journal.entries.append(Entry(here.json(), "a-rule", 0, 0, "", 0, "made", 0, persists=True))
+        assert persisted(journal, place) == []
+    assert sorted(path.name for path in links.rglob("*.conf")) == ["99-kneepoint.conf"]
+    act = f"mount --bind {links} /etc/systemd/network && udevadm test-builtin --action=add net_setup_link"
+    told = within(netns, "sh", "-c", f"{act} /sys/class/net/veth0 2>&1")
+    found = settings(netns)
+    assert "qlen 4321" in found["veth0 link"] and "mtu 1400" in found["veth0 link"], told
+    assert "generic-receive-offload: on" in found["veth0 -k"], told
+    assert "generic-segmentation-offload: off" in found["veth0 -k"], told

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import socket
+import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kneepoint.doctor.changes import Change, Qdisc, RouteWindow, Rps, Sysctl, TxQueueLen
+from kneepoint.cli import doctor_fix
+from kneepoint.doctor.changes import (
+    Change,
+    Channels,
+    Coalesce,
+    Offload,
+    Qdisc,
+    Ring,
+    RouteWindow,
+    Rps,
+    Sysctl,
+    TxQueueLen,
+)
 from kneepoint.doctor.journal import Entry, Journal, open_journal
+from kneepoint.doctor.links import LEAST_VERSION, Udev
 from kneepoint.doctor.persist import SYSCTLS, UNIT_FILE, VALUES, Place, persisted, why_not
+from kneepoint.errors import UsageError
 
 SOMAXCONN = Sysctl("net.core.somaxconn", "4096")
 CHANGES = [SOMAXCONN, Sysctl("net.ipv4.tcp_rmem", "4096 131072 6291456"), Qdisc("eth0", "fq"), Rps("eth-1", 0, (1,))]
@@ -22,11 +42,21 @@ class Host:
         self.etc = folder / "etc"
         (self.etc / "sysctl.d").mkdir(parents=True)
         self.asked: list[str] = []
-        self.place = Place(self.etc, lambda: has_systemd, self._systemctl)
+        self.run = folder / "run"
+        self.run.mkdir()
+        self.version = 252
+        udev = Udev(self.run, lambda: self.version)
+        self.place = Place(self.etc, lambda: has_systemd, self._systemctl, udev)
 
     def _systemctl(self, words: Sequence[str]) -> str:
         self.asked.append(" ".join(words))
         return ""
+
+    def has_link_file(self, name: str, match: str) -> None:
+        """systemd-udevd gave this .link file to lo, which every machine has."""
+        path = self.run / name
+        path.write_text(f"# by netplan\n[Match]\n{match}\n\n[Link]\nName=lo\nWakeOnLan=off\nMTUBytes=1500\n")
+        (self.run / f"n{socket.if_nametoindex('lo')}").write_text(f"I:17\nE:ID_NET_LINK_FILE={path}\nE:ID_BUS=pci\n")
 
     def files(self) -> dict[str, str]:
         return {str(path.relative_to(self.etc)): path.read_text() for path in self.etc.rglob("*") if path.is_file()}
@@ -54,6 +84,8 @@ def test_each_change_is_written_where_the_distribution_looks_for_it(host: Host, 
     assert starts[1].endswith("systemd-tmpfiles --create /etc/kneepoint/settings.conf")
     assert "sys-subsystem-net-devices-eth\\x2d1.device" in found[UNIT_FILE]
     assert all("knee doctor --undo" in text.splitlines()[0] for text in found.values())
+    folders = [path for path in host.etc.rglob("*") if path.is_dir()]
+    assert folders and all(path.stat().st_mode & 0o777 == 0o755 for path in folders)
     assert host.asked == ["daemon-reload", "enable kneepoint-settings.service"]
 
 
@@ -67,6 +99,23 @@ def test_what_is_undone_leaves_no_file(host: Host, tmp_path: Path) -> None:
         assert journal.files == []
     assert host.files() == {}
     assert host.asked == ["disable kneepoint-settings.service", "daemon-reload"]
+
+
+UNDO = doctor_fix.Asked(fix=False, undo=True, persist=False, dry_run=True, yes=False, journal=None)
+
+
+def test_a_look_at_what_would_be_undone_says_when_there_is_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor_fix, "_need_root", lambda *_: None)
+    assert doctor_fix.undone(replace(UNDO, journal=tmp_path / "journal"), json=False) == 0
+    assert capsys.readouterr().out == "There is nothing to undo.\n"
+
+
+def test_undoing_without_root_promises_no_look_that_needs_root_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(UsageError, match=r"^knee doctor --undo: needs root; run it with sudo\.$"):
+        doctor_fix.undone(UNDO, json=False)
 
 
 def test_a_file_of_somebody_else_with_our_name_is_left(host: Host, tmp_path: Path) -> None:
@@ -126,6 +175,84 @@ def test_what_cannot_persist_is_said_with_the_reason(host: Host, change: Change,
 def test_without_systemd_only_sysctls_persist(tmp_path: Path) -> None:
     host = Host(tmp_path, has_systemd=False)
     assert [bool(why_not(change, host.place)) for change in CHANGES] == [False, False, True, True]
+
+
+OF_DEVICE: dict[Change, str] = {
+    Ring("lo", rx=4096, tx=512): "RxBufferSize=4096\nTxBufferSize=512",
+    Channels("lo", combined=8): "CombinedChannels=8",
+    Offload("lo", "gro", True): "GenericReceiveOffload=yes",
+    Offload("lo", "tx", False): "TransmitChecksumOffload=no",
+    Coalesce("lo", (("rx_usecs", 8), ("adaptive_rx", 0))): "RxCoalesceSec=8us\nUseAdaptiveRxCoalesce=no",
+    TxQueueLen("lo", 1000): "TransmitQueueLength=1000",
+}
+DROP_IN = "systemd/network/10-netplan-lo.link.d/99-kneepoint.conf"
+
+
+def test_a_device_with_a_link_file_of_its_own_gets_a_drop_in(host: Host, tmp_path: Path) -> None:
+    host.has_link_file("10-netplan-lo.link", "PermanentMACAddress=02:00:5e:10:00:00")
+    others = [Offload("lo", "sg", True), Offload("lo", "tso", True), Qdisc("lo", "pfifo"), Ring("eth0", rx=512)]
+    with open_journal(tmp_path / "journal") as journal:
+        entered(journal, [*OF_DEVICE, *others])
+        assert persisted(journal, host.place) == []
+        found = host.files()
+        assert found.keys() == {DROP_IN, UNIT_FILE}
+        assert found[DROP_IN].split("[Link]\n")[1].strip() == "\n".join(OF_DEVICE.values())
+        assert found[UNIT_FILE].count("ExecStart=") == len(others)
+        assert not [change for change in (*OF_DEVICE, *others) if why_not(change, host.place)]
+        journal.entries.clear()
+        assert persisted(journal, host.place) == []
+        assert journal.files == []
+    assert host.files() == {}
+    assert not (host.etc / DROP_IN).parent.exists()
+
+
+def test_a_drop_in_that_somebody_put_beside_ours_keeps_its_folder(host: Host, tmp_path: Path) -> None:
+    host.has_link_file("10-netplan-lo.link", "Path=pci-0000:00:1f.6")
+    with open_journal(tmp_path / "journal") as journal:
+        entered(journal, [TxQueueLen("lo", 1000)])
+        persisted(journal, host.place)
+        theirs = (host.etc / DROP_IN).with_name("50-theirs.conf")
+        theirs.write_text("[Link]\n")
+        journal.entries.clear()
+        assert persisted(journal, host.place) == []
+    assert host.files().keys() == {str(theirs.relative_to(host.etc))}
+
+
+@pytest.mark.parametrize(
+    ("match", "version"),
+    [
+        ("OriginalName=*", 252),
+        ("MACAddress=02:00:5e:10:00:00 02:00:5e:10:00:01", 252),
+        ("Path=pci-0000:00:*", 252),
+        ("Driver=ena", 252),
+        ("MACAddress=02:00:5e:10:00:00", LEAST_VERSION - 1),
+        ("MACAddress=02:00:5e:10:00:00", 0),
+        ("[Match", 252),
+    ],
+)
+def test_a_link_file_that_other_devices_may_have_too_gets_none(host: Host, match: str, version: int) -> None:
+    host.has_link_file("73-usb.link", match)
+    host.version = version
+    assert host.place.udev.link_file("lo") is None
+    assert Udev(host.run / "none", lambda: 252).link_file("lo") is None
+
+
+def test_systemd_takes_the_unit_as_it_is_written(host: Host, tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("not installed: systemd-analyze")
+    changes = [*CHANGES, Ring("eth0", rx=4096), Coalesce("eth0.100", (("rx_usecs", 8),)), Offload("eth0", "gro", True)]
+    with open_journal(tmp_path / "journal") as journal:
+        entered(journal, changes)
+        persisted(journal, host.place)
+    # Programs that this machine lacks are no fault of the unit.
+    unit = re.sub(r"ExecStart=-\S+", "ExecStart=-/bin/true", host.files()[UNIT_FILE])
+    assert unit.count("ExecStart=-/bin/true ") == 5
+    file = tmp_path / "kneepoint-settings.service"
+    file.write_text(unit)
+    ended = subprocess.run(
+        ["systemd-analyze", "verify", "--recursive-errors=no", file], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, [line for line in ended.stderr.splitlines() if "kneepoint" in line]) == (0, [])
 
 
 @pytest.mark.parametrize(

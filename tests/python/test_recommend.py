@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path as File
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import kneepoint
 from kneepoint.doctor.recommend import (
     ROLES,
     Advice,
@@ -15,6 +19,7 @@ from kneepoint.doctor.recommend import (
     advised,
     by_namespace,
     decided,
+    heaviest,
     of_groups,
     of_role,
     of_snapshot,
@@ -142,3 +147,187 @@ def test_what_says_no_path_is_refused(call: Call, tmp_path: Any) -> None:
     assert (idle.code, "got no connection whose" in idle.err) == (2, True)
     both = call("recommend", "--from", file, "--role", "public")
     assert (both.code, "expected paths by one of them" in both.err) == (2, True)
+
+
+RECORDED = {
+    "t_unix_ns": 1_787_313_600_000_000_000,
+    "t_mono_ns": 5_000_000_000,
+    "sample": 0,
+    "boot_id": "boot1",
+    "host": "edge1",
+    "netns": None,
+    "final": False,
+    "state": "ESTAB",
+    "cookie": 1,
+    "algorithm": "cubic",
+    "local_addr": "10.0.0.1",
+    "local_port": 443,
+    "remote_addr": "192.0.2.77",
+    "remote_port": 5000,
+    "bytes_acked": 0,
+    "bytes_sent": 0,
+    "bytes_retrans": 0,
+    "busy_us": 100_000,
+    "srtt_us": 110_000,
+    "min_rtt_us": 100_000,
+    "delivery_rate_bits_per_sec": 20_000_000,
+    "delivery_rate_app_limited": False,
+}
+
+
+def recorded(folder: File, *connections: Mapping[str, Any], name: str = "sockets-000001") -> File:
+    """A folder as `knee record` writes it: two samples of each connection, between which its bytes were moved."""
+    rows = []
+    for cookie, more in enumerate(connections, 1):
+        last = {"bytes_acked": 2_000_000, "bytes_sent": 2_040_000, "bytes_retrans": 30_000, **more}
+        first = {**last, "bytes_acked": 0, "bytes_sent": 0, "bytes_retrans": 0}
+        for at, row in enumerate((first, last)):
+            later = {
+                "sample": at,
+                "boot_id": folder.name,
+                "t_mono_ns": RECORDED["t_mono_ns"] + at * 10**9,
+                "cookie": cookie,
+            }
+            rows.append({**RECORDED, **row, **later, "t_unix_ns": RECORDED["t_unix_ns"] + at * 10**9})
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {name: pa.string() for name, value in RECORDED.items() if value is None or isinstance(value, str)}
+    kinds = {**texts, "final": pa.bool_(), "delivery_rate_app_limited": pa.bool_(), "cookie": pa.uint64()}
+    schema = pa.schema([(column, kinds.get(column, pa.int64())) for column in RECORDED])
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), folder / f"{name}.parquet")
+    return folder
+
+
+def told(ended: Ended) -> Any:
+    assert ended.code == 0, ended.err
+    return json.loads(ended.out)
+
+
+def test_a_recording_has_a_path_for_each_distance_and_none_for_the_host_itself(call: Call, tmp_path: File) -> None:
+    folder = recorded(
+        tmp_path / "rec",
+        {"bytes_retrans": 30_000},
+        {"bytes_retrans": 10_200, "min_rtt_us": 120_000, "delivery_rate_bits_per_sec": 10_000_000},
+        {"remote_addr": "10.0.0.9", "min_rtt_us": 200, "bytes_acked": 10_000_000, "bytes_sent": 10_000_000},
+        {"remote_addr": "127.0.0.1", "min_rtt_us": 30, "bytes_acked": 10**12, "bytes_sent": 10**12},
+        {"remote_addr": "::1", "min_rtt_us": 30, "bytes_acked": 10**12, "bytes_sent": 10**12},
+    )
+    near, far = told(call("recommend", "--from", folder, "--json", "-q"))["paths"]
+    assert (near["rtt_us"], near["algorithm"], near["of"]) == (200, "cubic", "requests per second")
+    assert (far["rtt_us"], far["rate_bits_per_sec"], far["weight"]) == (110_000, 20_000_000, 4_000_000)
+    assert far["loss_pct"] == pytest.approx(100 * 40_200 / 4_080_000)
+    assert far["algorithm"] == "bbr"
+
+
+def test_namespaces_of_recordings_are_told_apart_and_the_host_s_own_has_no_name(call: Call, tmp_path: File) -> None:
+    far = {"remote_addr": "198.51.100.9", "bytes_retrans": 60_000}
+    near = {"min_rtt_us": 200, "srtt_us": 220, "bytes_retrans": 0}
+    folders = [
+        recorded(tmp_path / "own", {**near, "netns": "net:[4026531833]"}),
+        recorded(tmp_path / "web", {**far, "netns": "web"}, {**near, "netns": "web", "bytes_acked": 1000}),
+    ]
+    given = [word for folder in folders for word in ("--from", folder)]
+    found = told(call("recommend", *given, "--json", "-q"))
+    assert [(path["netns"], path["algorithm"]) for path in found["paths"]] == [
+        ("", "cubic"),
+        ("web", "bbr"),
+        ("web", "cubic"),
+    ]
+    own, web = found["namespaces"]
+    assert own == {
+        "netns": "",
+        "default": "cubic",
+        "commands": ["sysctl -w net.ipv4.tcp_congestion_control=cubic"],
+    }
+    assert web["commands"] == [
+        "ip netns exec web sysctl -w net.ipv4.tcp_congestion_control=bbr",
+        "ip netns exec web ip route change PREFIX … congctl cubic",
+    ]
+
+
+def test_a_run_is_data_as_well_and_a_snapshot_may_stand_beside_a_recording(call: Call, tmp_path: File) -> None:
+    path = {"rate": "20Mbit/s", "rtt": "100ms", "loss": "1%"}
+    kneepoint.run(duration="5s", path=path, flow=[{"algorithm": "cubic"}], out=tmp_path / "run")
+    [lossy] = told(call("recommend", "--from", tmp_path / "run", "--json", "-q"))["paths"]
+    assert 100_000 <= lossy["rtt_us"] < 110_000 and lossy["netns"] == ""
+    assert 0.3 < lossy["loss_pct"] < 3 and lossy["algorithm"] == "bbr"
+    file = tmp_path / "web7.json"
+    taken({"remote": "private", "min_rtt_us_p50": 200}).write(file)
+    both = told(call("recommend", "--from", tmp_path / "run", "--from", file, "--json", "-q"))
+    assert {path["algorithm"] for path in both["paths"]} == {"bbr", "cubic"}
+
+
+def test_namespaces_share_the_paths_that_are_simulated() -> None:
+    many = [Path("p", 5000, 0.0, 10, netns, weight=weight) for netns in "abc" for weight in (9, 3, 1)]
+    kept = heaviest([*many, Path("p", 5000, 0.0, 10, "d", weight=0.5)], 6)
+    assert [(path.netns, path.weight) for path in kept] == [
+        ("a", 9),
+        ("a", 3),
+        ("b", 9),
+        ("b", 3),
+        ("c", 9),
+        ("d", 0.5),
+    ]
+    assert heaviest(many, 99) == many
+
+
+def damaged(folder: File) -> File:
+    file = recorded(folder, {}) / "sockets-000001.parquet"
+    file.write_bytes(file.read_bytes()[:-40])
+    return folder
+
+
+def idle(folder: File) -> File:
+    return recorded(folder, {"bytes_acked": 0, "bytes_sent": 0, "bytes_retrans": 0})
+
+
+def only_itself(folder: File) -> File:
+    return recorded(folder, {"remote_addr": "127.0.0.1"})
+
+
+def empty(folder: File) -> File:
+    folder.mkdir()
+    return folder
+
+
+def cut_off(folder: File) -> File:
+    folder.mkdir()
+    taken({"remote": "public"}).write(folder / "web7.json")
+    (folder / "half.json").write_bytes((folder / "web7.json").read_bytes()[:100])
+    return folder / "half.json"
+
+
+def no_snapshot(folder: File) -> File:
+    folder.mkdir()
+    (folder / "a.txt").write_text("no snapshot")
+    return folder / "a.txt"
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (damaged, "sockets-000001.parquet"),
+        (idle, "got no connection whose"),
+        (only_itself, "got no connection whose"),
+        (empty, "expected"),
+        (cut_off, "is not JSON, or is cut off"),
+        (no_snapshot, "is not JSON"),
+        (lambda folder: folder, "is not there"),
+    ],
+    ids=["damaged", "idle", "to itself", "empty", "cut off", "no snapshot", "not there"],
+)
+def test_data_that_says_no_path_ends_with_what_is_wrong_with_it(
+    call: Call, tmp_path: File, make: Callable[[File], File], said: str
+) -> None:
+    ended = call("recommend", "--from", make(tmp_path / "data"))
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err.replace("\n", " "), ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_a_role_and_data_are_two_sources_of_paths(call: Call, tmp_path: File) -> None:
+    both = call("recommend", "--role", "public", "--from", recorded(tmp_path / "rec", {}))
+    assert (both.code, "--role: got it with --from; expected paths by one of them" in both.err) == (2, True)
+    spaces = call("recommend", "--netns", "web", "--from", recorded(tmp_path / "rec2", {}))
+    assert (spaces.code, "--netns: got it with --from" in spaces.err) == (2, True)
+    unknown = call("recommend", "--role", "edge")
+    assert (unknown.code, "expected one of data-centre, public" in unknown.err) == (2, True)

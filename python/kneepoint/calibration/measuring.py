@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kneepoint import processors
 from kneepoint.errors import EngineError
 from kneepoint.runs import api
 from kneepoint.runs.results import Run
@@ -17,6 +18,8 @@ from .micro import WARMUP_MS, Micro
 
 Log = float
 """A natural logarithm of ns."""
+
+_STAT = Path("/proc/stat")
 
 
 def on_kernel(micro: Micro) -> float:
@@ -77,16 +80,10 @@ def threads_ns_per_sec(run: Run, warmup_ms: int) -> float:
 
 def busy_share(seconds: float = 1.0) -> float:
     """The share of this host's processors that are busy now."""
-
-    def read() -> tuple[int, int]:
-        fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
-        idle = fields[3] + fields[4]
-        return sum(fields), idle
-
-    total, idle = read()
+    before = processors.times_us(_STAT.read_text())[processors.ALL]
     time.sleep(seconds)
-    later, idle_later = read()
-    return 1 - (idle_later - idle) / max(later - total, 1)
+    now = processors.times_us(_STAT.read_text())[processors.ALL]
+    return (now["busy_us"] - before["busy_us"]) / max(now["time_us"] - before["time_us"], 1)
 
 
 def mean_and_spread(logs: Sequence[Log]) -> tuple[Log, float]:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 @click.command("calibrate", short_help="Measure what this host's operations cost, for the simulator's hosts.")
-@click.option("--out", type=PATH, required=True, metavar="FILE.toml", help="The profile to write.")
+@click.option(
+    "--out", type=PATH, metavar="FILE.toml", help="The profile to write, by default this host's own (docs/host.md)."
+)
 @click.option("--rounds", type=Whole(min=2), default=5, show_default=True, help="How often each run is made.")
 @click.option("--prior", default="published", show_default=True, help="The shipped profile to begin with.")
 @click.option("--no-check", is_flag=True, help="Leave out the runs that the profile is held against.")
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 @foreign
 @json_option
 @quiet_option
-def command(out: Path, rounds: int, prior: str, no_check: bool, busy: bool, json: bool, quiet: bool) -> int:
+def command(out: Path | None, rounds: int, prior: str, no_check: bool, busy: bool, json: bool, quiet: bool) -> int:
     """Measure what this host's operations cost, and write a profile that scenarios can name.
 
     \b
@@ -44,7 +46,7 @@ def command(out: Path, rounds: int, prior: str, no_check: bool, busy: bool, json
     """
     from kneepoint import _core
     from kneepoint.calibration import calibrate as calibration
-    from kneepoint.calibration import profile
+    from kneepoint.calibration import own, profile
     from kneepoint.runs.progress import Line
 
     names = [one["name"] for one in _core.cost_profiles()]
@@ -63,22 +65,16 @@ def command(out: Path, rounds: int, prior: str, no_check: bool, busy: bool, json
         found.costs,
         title=f"This host, Linux {platform.release()}",
         kernel=platform.release(),
-        machine=_machine(),
+        machine=own.machine(),
         how=how,
     )
+    out = out or own.place()
     profile.keep(out, text)
     if json:
         say.json(_object(found, out))
     else:
         _tell(found, out)
     return 0
-
-
-def _machine() -> str:
-    for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
 
 
 def _rows(checked: Sequence[Checked]) -> list[list[str]]:

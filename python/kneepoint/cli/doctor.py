@@ -12,7 +12,7 @@ import click
 from kneepoint import say
 from kneepoint.errors import UsageError
 
-from . import doctor_fix
+from . import doctor_fix, until
 from .options import PATH, json_option, quiet_option
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--snapshot", metavar="FILE", type=PATH, help="Judge this file of `knee snapshot` instead of this host.")
 @click.option("--fleet", metavar="DIR", type=PATH, help="Judge every snapshot in DIR: which rule hits how many hosts.")
 @click.option("--netns", metavar="NAME|PID", help="Of this network namespace (root); by default of our own.")
+@click.option("--for", "length", metavar="TIME", help="Look twice, this time apart as in 10s: what still goes on.")
 @click.option("--explain", metavar="RULE", help="Print what a rule sees and why it matters.")
 @click.option("--measure", is_flag=True, help="Measure in a lab on this host what findings cost, where that can be.")
 @doctor_fix.options
@@ -34,6 +35,7 @@ def command(
     snapshot: Path | None,
     fleet: Path | None,
     netns: str | None,
+    length: str | None,
     explain: str | None,
     measure: bool,
     asked: doctor_fix.Asked,
@@ -50,6 +52,9 @@ def command(
     given = [name for name, value in (("--snapshot", snapshot), ("--fleet", fleet), ("--netns", netns)) if value]
     if len(given) > 1:
         raise UsageError(f"{given[0]}: got it with {' and '.join(given[1:])}; expected one of them.")
+    if length is not None and (snapshot is not None or fleet is not None):
+        raise UsageError(f"--for: got it with {given[0]}; expected a live host. `knee snapshot --for` looks twice.")
+    apart = until.seconds(length)
     asked.check(given, measure=measure)
     if explain is not None:
         return _explain(explain, json=json)
@@ -62,28 +67,44 @@ def command(
     from kneepoint.doctor.snapshot import Snapshot, take_in
 
     wanted = chosen(rules)
-    taken = Snapshot.read(snapshot) if snapshot is not None else take_in(netns)
+    taken = Snapshot.read(snapshot) if snapshot is not None else take_in(netns, apart)
     judged = judge(taken, wanted)
-    judged, costs = _measured(judged, quiet=quiet) if measure else (judged, {})
+    found: list[dict[str, Any]] = []
+    if measure:
+        judged, found = _measured(judged, quiet=quiet)
     if asked.fix:
-        return doctor_fix.fixed(asked, judged.findings, taken.rows("owners"), json=json)
+        return doctor_fix.fixed(asked, judged.findings, taken.rows("owners"), named=bool(rules), json=json)
     if json:
-        say.json(told.json(taken, judged) | costs)
+        say.json(told.json(taken, judged) | ({"measured": found} if measure else {}))
     else:
         say.lines(told.report(taken, judged))
+        _tell_unmeasured(found)
     return int(judged.is_wrong)
 
 
-def _measured(judged: Judgement, *, quiet: bool) -> tuple[Judgement, dict[str, Any]]:
-    """The findings by what they cost here, and what --json says of that."""
+def _measured(judged: Judgement, *, quiet: bool) -> tuple[Judgement, list[dict[str, Any]]]:
+    """The findings judged by what they cost here; and what was measured for each, as --json has it."""
     from kneepoint.doctor import measure
     from kneepoint.doctor.judge import by_severity
     from kneepoint.runs.progress import Line
 
     with Line(quiet=quiet) as line:
-        found = measure.measure(judged.findings, tell=line)
-    told = {rule: [one.json() for one in costs] for rule, costs in found.items()}
-    return replace(judged, findings=by_severity(measure.judged(judged.findings, found))), {"measured": told}
+        costs = measure.measure(judged.findings, tell=line)
+    said = [
+        {"rule": finding.rule, "subject": finding.subject, **one.json()}
+        for finding, one in zip(judged.findings, costs, strict=True)
+    ]
+    return replace(judged, findings=by_severity(measure.judged(judged.findings, costs))), said
+
+
+def _tell_unmeasured(found: Sequence[dict[str, Any]]) -> None:
+    import textwrap
+
+    missing = dict.fromkeys((one["rule"], why) for one in found for why in one["failed"])
+    if missing:
+        say.lines(["", "Not measured:"])
+    for rule, why in missing:
+        say.lines(textwrap.wrap(f"{rule}: {why}", 80, initial_indent="  ", subsequent_indent="    "))
 
 
 def _explain(name: str, *, json: bool) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
@@ -31,6 +32,8 @@ WRITERS_OF: Mapping[str, tuple[str, ...]] = {
     "systemd-networkd": ("qdisc", "route-window"),
 }
 """Programs that may set a kind of change again while they run."""
+
+_NOTHING = "There is nothing to undo."
 
 _OUTCOMES = {
     "made": "made",
@@ -95,21 +98,23 @@ def options(command: Callable[..., int]) -> Callable[..., int]:
     return bundled
 
 
-def fixed(asked: Asked, findings: Sequence[Finding], owners: Iterable[Mapping[str, Any]], *, json: bool) -> int:
-    """Makes the changes of the findings. `owners` are rows of the snapshot's table.
+def fixed(
+    asked: Asked, findings: Sequence[Finding], owners: Iterable[Mapping[str, Any]], *, named: bool, json: bool
+) -> int:
+    """Makes the changes of the findings. `owners` are rows of the snapshot's table; `named`: so were the rules.
 
     Returns the exit code: 1 where a change was not made."""
     from kneepoint.doctor.fix import made, planned
     from kneepoint.doctor.persist import Place, persisted
 
     place = Place()
-    steps, others = planned(findings)
+    steps, others = planned(findings, named=named)
     _show_plan(steps, others, list(owners), place if asked.persist else None, to_stdout=not json)
     if asked.dry_run or not steps:
         if json:
             say.json({"schema": 1, "plan": [step.json() for step in steps], "results": _json(others)})
         return int(any(result.outcome == "refused" for result in others))
-    _need_root("--fix")
+    _need_root("--fix", "; `--fix --dry-run` shows the commands without")
     if not asked.yes and not say.confirmed(f"Make {len(steps)} {'change' if len(steps) == 1 else 'changes'}?"):
         say.warn("knee doctor: nothing was changed.")
         return 1
@@ -124,7 +129,8 @@ def fixed(asked: Asked, findings: Sequence[Finding], owners: Iterable[Mapping[st
         say.json({"schema": 1, "results": _json([*others, *results]), "said": said})
     else:
         say.lines(said)
-        say.line("To put it back: knee doctor --undo")
+        where = "" if asked.journal is None else f" --journal {shlex.quote(str(asked.journal))}"
+        say.line(f"To put it back: knee doctor --undo{where}")
     return int(bool(said) or any(result.outcome != "made" for result in results))
 
 
@@ -143,6 +149,8 @@ def undone(asked: Asked, *, json: bool) -> int:
             else:
                 say.lines(f"{entry['change']}: back to {entry['before']}" for entry in entries)
                 say.lines(f"{file}: removed" for file in files)
+                if not (entries or files):
+                    say.line(_NOTHING)
             return 0
         results = put_back(book, tell=None if json else _tell)
         said = persisted(book, Place())
@@ -151,7 +159,7 @@ def undone(asked: Asked, *, json: bool) -> int:
     else:
         say.lines(said)
         if not results:
-            say.line("There is nothing to undo.")
+            say.line(_NOTHING)
     return int(bool(said) or any(result.outcome == "left" for result in results))
 
 
@@ -161,9 +169,9 @@ def _opened(folder: Path | None) -> AbstractContextManager[Journal]:
     return open_journal(folder or FOLDER)
 
 
-def _need_root(option: str) -> None:
+def _need_root(option: str, instead: str = "") -> None:
     if os.geteuid() != 0:
-        raise UsageError(f"knee doctor {option}: needs root; run it with sudo. `--dry-run` shows the commands without.")
+        raise UsageError(f"knee doctor {option}: needs root; run it with sudo{instead}.")
 
 
 def _mark(journal: Journal, results: Sequence[Result], place: Place) -> None:
@@ -191,6 +199,8 @@ def _show_plan(
         tell(f"{step.rule}:")
         for command in step.change.shown():
             tell(f"    {command}")
+        if step.gain:
+            tell(f"    gain: {step.gain}")
         for note in _notes(step, owners):
             tell(f"    note: {note}")
         if place is not None and (why := why_not(step.change, place)):

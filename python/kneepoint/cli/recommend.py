@@ -17,18 +17,23 @@ if TYPE_CHECKING:
     from kneepoint.doctor import recommend
 
 MOST_PATHS = 12
-"""Paths that are simulated, the heaviest of each namespace first."""
+"""Paths that are simulated: the heaviest of each namespace, then the next of each."""
 
 _COLUMNS = ("netns", "min_rtt_us", "bytes_retrans", "bytes_sent", "delivery_rate_bits_per_sec", "bytes_acked")
-_GROUPS = f"""
-    select coalesce(netns, '') as netns, null as remote, cast(quantile_cont(min_rtt_us, 0.5) as bigint) as rtt_us,
+_TO_OTHERS = (
+    "min_rtt_us > 0 and not (coalesce(remote_prefix, '') like '127.%' or coalesce(remote_prefix, '') = '::/48')"
+)
+"""Connections except those of the host to itself, as far as recorded addresses tell."""
+_GROUPS = """
+    select case when netns like 'net:[%' then '' else coalesce(netns, '') end as space, null as remote,
+        cast(quantile_cont(min_rtt_us, 0.5) as bigint) as rtt_us,
         100.0 * sum(bytes_retrans) / nullif(sum(bytes_sent), 0) as loss_pct,
         max(delivery_rate_bits_per_sec) as rate_bits_per_sec, sum(bytes_acked) as weight
     from chosen
-    group by netns, case when min_rtt_us <= 1000 then 0 when min_rtt_us <= 10000 then 1 when min_rtt_us <= 50000 then 2
+    group by space, case when min_rtt_us <= 1000 then 0 when min_rtt_us <= 10000 then 1 when min_rtt_us <= 50000 then 2
         else 3 end
-    order by weight desc limit {MOST_PATHS}
 """
+"""A namespace without a name is that of the host which was recorded."""
 
 
 @click.command("recommend", short_help="Say which algorithm is best for the paths of this host, and why.")
@@ -67,8 +72,11 @@ def command(roles: Sequence[str], data: Sequence[Path], spaces: Sequence[str], j
             "knee recommend: got no connection whose round-trip time and rate are known; expected some. Name a role: "
             "--role data-centre or --role public; or record for a while: knee record --out DIR"
         )
+    chosen = recommend.heaviest(paths, MOST_PATHS)
+    if len(chosen) < len(paths):
+        say.warn(f"knee recommend: {len(paths)} groups of connections; the {MOST_PATHS} heaviest are simulated.")
     with Line(quiet=quiet) as line:
-        found = recommend.advised(paths[:MOST_PATHS], tell=line)
+        found = recommend.advised(chosen, tell=line)
     if json:
         say.json(
             {
@@ -102,8 +110,9 @@ def _recorded(folders: Sequence[Path]) -> list[recommend.Path]:
     from kneepoint.fleet import connections
 
     with connections.opened(folders) as fleet:
-        fleet.gather("chosen", ", ".join(_COLUMNS), "min_rtt_us > 0")
-        return recommend.of_groups(fleet.database.sql(_GROUPS).to_arrow_table().to_pylist())
+        fleet.gather("chosen", ", ".join(_COLUMNS), _TO_OTHERS)
+        rows = fleet.database.sql(_GROUPS).to_arrow_table().to_pylist()
+        return recommend.of_groups({**row, "netns": row["space"]} for row in rows)
 
 
 def _show(found: Sequence[recommend.Advice]) -> None:

@@ -10,15 +10,17 @@ from kneepoint import say
 from kneepoint.errors import UsageError
 from kneepoint.human import counted
 
+from . import until
 from .options import PATH, foreign, json_option
 
 
 @click.command("snapshot", short_help="Write down what this host is set to and has counted, for the doctor.")
 @click.option("--out", metavar="FILE", type=PATH, help="Where to write it.  [default: stdout]")
 @click.option("--netns", metavar="NAME|PID", help="Of this network namespace (root); by default of our own.")
+@click.option("--for", "length", metavar="TIME", help="Count twice, this time apart as in 10s: what still goes on.")
 @foreign
 @json_option
-def command(out: Path | None, netns: str | None, json: bool) -> int:
+def command(out: Path | None, netns: str | None, length: str | None, json: bool) -> int:
     """Write down what this host is set to and has counted, as one JSON file that `knee doctor` judges anywhere.
 
     Nothing is changed or loaded, and root is not needed: what cannot be read is named. Addresses of connections, keys
@@ -28,7 +30,7 @@ def command(out: Path | None, netns: str | None, json: bool) -> int:
 
     if json and out is None:
         raise UsageError("--json: got it without --out; expected both: without --out the snapshot itself is printed.")
-    taken = snapshot.take_in(netns)
+    taken = snapshot.take_in(netns, until.seconds(length))
     if out is None:
         say.json(taken.json())
         return 0

@@ -16,6 +16,12 @@ UP = ("up", "unknown")
 SMALL_CONTAINER = {"veth", "macvlan", "ipvlan", "netkit"}
 """Kinds of interfaces that a network namespace has in a device's place."""
 
+LEAST_INTERRUPTS = 1_000_000
+"""Of fewer a rule does not say which processors they came to."""
+
+LEAST_ACTIVE = 0.05
+"""A queue with fewer interrupts than this share of the mean is not in use."""
+
 BBR = re.compile(r"(knee_)?bbr")
 """Names of BBR in all its versions. It needs pacing; the others only take it."""
 
@@ -103,12 +109,39 @@ def _is_of_container(row: Row) -> bool:
     return row["kind"] in SMALL_CONTAINER and row["operstate"] in UP and row["master"] is None
 
 
+def cores(snapshot: Snapshot) -> int | None:
+    """Processors that share no core with each other; all of them where the snapshot does not tell."""
+    told = {tuple(row["siblings"]) for row in snapshot.rows("cpus") if row["siblings"]}
+    return len(told) or snapshot.host["cpus"]
+
+
 def receive_queues(snapshot: Snapshot, interface: Row) -> int:
     """Receive queues that an interface uses."""
     channels = next(iter(snapshot.of_interface("channels", interface)), None)
     if channels is not None:
         return (channels["combined"] or 0) + (channels["rx"] or 0)
     return sum(1 for row in snapshot.of_interface("queues", interface) if row["direction"] == "rx")
+
+
+def runs(snapshot: Snapshot, program: str) -> bool:
+    """Whether a program that sets such things runs on the host: irqbalance, bpftune."""
+    return any(row["owner"] == program and row["kind"] == "running" for row in snapshot.rows("owners"))
+
+
+def interrupts(snapshot: Snapshot, interface: Row) -> list[Row]:
+    """The interrupts of an interface's device that have come at all."""
+    return [row for row in snapshot.of_interface("irqs", interface) if row["counts"]]
+
+
+def busy_interrupts(snapshot: Snapshot, interface: Row) -> tuple[int, list[Row]]:
+    """How many interrupts of an interface's device came, and the rows of those in use; none where there were too few
+    to judge."""
+    irqs = interrupts(snapshot, interface)
+    totals = [sum(row["counts"].values()) for row in irqs]
+    whole = sum(totals)
+    if whole < LEAST_INTERRUPTS:
+        return whole, []
+    return whole, [row for row, total in zip(irqs, totals, strict=True) if total > LEAST_ACTIVE * whole / len(irqs)]
 
 
 def members(snapshot: Snapshot) -> dict[str, list[Row]]:

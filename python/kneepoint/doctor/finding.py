@@ -16,6 +16,17 @@ it costs speed, latency or processor time. Advice: nothing is wrong yet, or the 
 
 
 @dataclass(frozen=True)
+class Now:
+    """What two samples say of a finding: whether it goes on."""
+
+    seconds: float
+    """Between the samples."""
+    per_sec: Mapping[str, float]
+    """By name, the growth per second of the evidence that grew."""
+    goes_on: bool
+
+
+@dataclass(frozen=True)
 class Finding:
     """One thing that is wrong with a host."""
 
@@ -39,3 +50,7 @@ class Finding:
     """The commit, documentation or page that it rests on."""
     gain: str = ""
     """What the source, or the evidence, leads to expect."""
+    pays: bool = True
+    """False: measured on this host, its changes save nothing that counts."""
+    now: Now | None = None
+    """None: there was one sample, or nothing of the evidence counts."""

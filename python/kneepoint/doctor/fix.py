@@ -31,6 +31,8 @@ class Step:
     rule: str
     before: State
     goal: State
+    gain: str = ""
+    """What the finding expects of it."""
 
     def json(self) -> dict[str, Any]:
         return {
@@ -40,6 +42,7 @@ class Step:
             "rule": self.rule,
             "before": self.before,
             "goal": self.goal,
+            "gain": self.gain,
         }
 
 
@@ -57,18 +60,25 @@ class Result:
         return {"change": self.change.json(), "rule": self.rule, "outcome": self.outcome, "said": self.said}
 
 
-def planned(findings: Iterable[Finding]) -> tuple[list[Step], list[Result]]:
-    """The changes of the findings, in the order in which they can be made; and those that will not be, and why."""
+def planned(findings: Iterable[Finding], *, named: bool = False) -> tuple[list[Step], list[Result]]:
+    """The changes of the findings, in the order in which they can be made; and those that will not be, and why.
+
+    Changes that do not pay are left out, unless their rules were `named`."""
     steps: list[Step] = []
     others: list[Result] = []
-    seen: dict[tuple[str | None, str], tuple[Change, str]] = {}
-    wanted = [(change, finding.rule) for finding in findings for change in finding.changes]
+    seen: dict[tuple[str | None, str], tuple[Change, Finding]] = {}
+    wanted: list[tuple[Change, Finding]] = []
+    unpaid: list[tuple[Change, Finding]] = []
+    for finding in findings:
+        kept = wanted if named or finding.pays else unpaid
+        kept += [(change, finding) for change in finding.changes]
     order = {kind: place for place, kind in enumerate(KINDS)}
-    for change, rule in sorted(wanted, key=lambda one: order[type(one[0])]):
-        first = seen.setdefault((change.netns, change.target), (change, rule))
+    for change, finding in sorted(wanted, key=lambda one: order[type(one[0])]):
+        rule = finding.rule
+        first = seen.setdefault((change.netns, change.target), (change, finding))
         if first[0] is not change:
             if first[0] != change:
-                others.append(Result(change, rule, "left", f"{first[1]} changes it too, to another value."))
+                others.append(Result(change, rule, "left", f"{first[1].rule} changes it too, to another value."))
             continue
         try:
             before = change.read()
@@ -76,9 +86,13 @@ def planned(findings: Iterable[Finding]) -> tuple[list[Step], list[Result]]:
             if change.reached(goal, before):
                 others.append(Result(change, rule, "there already"))
             else:
-                steps.append(Step(change, rule, before, goal))
+                steps.append(Step(change, rule, before, goal, finding.gain))
         except CannotChange as error:
             others.append(Result(change, rule, "refused", str(error)))
+    for change, finding in unpaid:
+        if (change.netns, change.target) not in seen:
+            why = f"Gain: {finding.gain} Name the rule to make it nevertheless."
+            others.append(Result(change, finding.rule, "left", why))
     return steps, others
 
 

@@ -1,6 +1,8 @@
 """Files of our own that make the changes again after a boot, as this distribution expects them:
 
     /etc/sysctl.d/99-kneepoint.conf                  sysctls
+    /etc/systemd/network/NAME.link.d/99-kneepoint.conf   rings, queues, offloads, coalescing and txqueuelen of a device
+                                                     that has a .link file to itself (see `links`)
     /etc/kneepoint/settings.conf                     values of files below /sys, as tmpfiles.d(5) writes them
     /etc/systemd/system/kneepoint-settings.service   a unit that runs once per boot, for those and for commands
 
@@ -16,7 +18,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kneepoint import _core
@@ -24,6 +26,7 @@ from kneepoint.writing import cannot_write, new_file
 
 from .changes import BootCommands, BootFile, Change, NotPersistent, SysctlLine
 from .journal import Journal, WrittenFile, synced
+from .links import Udev
 
 ETC = Path("/etc")
 SYSTEMD = Path("/run/systemd/system")
@@ -44,6 +47,7 @@ class Place:
     etc: Path = ETC
     has_systemd: Callable[[], bool] = SYSTEMD.is_dir
     systemctl: Callable[[Sequence[str]], str] = lambda words: _systemctl(words)
+    udev: Udev = field(default_factory=Udev)
 
 
 def why_not(change: Change, place: Place) -> str:
@@ -54,7 +58,10 @@ def why_not(change: Change, place: Place) -> str:
     if isinstance(how, SysctlLine):
         return "" if (place.etc / SYSCTLS).parent.is_dir() else f"{place.etc}/sysctl.d is not there"
     if not place.has_systemd():
+        # A drop-in of udev needs systemd as well.
         return "this host does not run systemd; add the command to what your system runs at boot"
+    if _drop_in(change, place) is not None:
+        return ""
     words = [how.path, how.value] if isinstance(how, BootFile) else [word for argv in how.argvs for word in argv]
     odd = next((word for word in words if not _SAFE_WORD.fullmatch(word)), None)
     return "" if odd is None else f'a unit cannot hold the word "{odd}" as it is'
@@ -65,7 +72,10 @@ def persisted(journal: Journal, place: Place) -> list[str]:
 
     Raises RunFolderError."""
     said = []
-    wanted = _texts([entry.subject for entry in journal.entries if entry.persists])
+    wanted = _texts([entry.subject for entry in journal.entries if entry.persists], place)
+    # A file that no change needs any more, such as a drop-in.
+    etc = f"{place.etc}/"
+    wanted |= {name: None for one in journal.files if (name := one.path.removeprefix(etc)) not in wanted}
     had_unit = (place.etc / UNIT_FILE).exists()
     if had_unit and wanted[UNIT_FILE] is None:
         said += _told(place.systemctl(["disable", UNIT]))
@@ -82,8 +92,28 @@ def _told(said: str) -> list[str]:
     return [said] if said else []
 
 
-def _texts(changes: Sequence[Change]) -> dict[str, str | None]:
+def _drop_in(change: Change, place: Place) -> str | None:
+    """The drop-in of a .link file that makes the change; None: no .link file is for this interface alone."""
+    if not change.link_settings() or change.netns is not None or not place.has_systemd():
+        return None
+    file = place.udev.link_file(str(getattr(change, "interface", "")))
+    return None if file is None else f"systemd/network/{file.name}.d/99-kneepoint.conf"
+
+
+def _texts(changes: Sequence[Change], place: Place) -> dict[str, str | None]:
     """What each of the files has to hold; None: it is not needed."""
+    links: dict[str, list[str]] = {}
+    others = []
+    for change in changes:
+        if (file := _drop_in(change, place)) is not None:
+            links.setdefault(file, []).extend(f"{key}={value}\n" for key, value in change.link_settings())
+        else:
+            others.append(change)
+    return _of_boot(others) | {file: f"{HEADER}[Link]\n{''.join(lines)}" for file, lines in links.items()}
+
+
+def _of_boot(changes: Sequence[Change]) -> dict[str, str | None]:
+    """The files that every host has, for these changes."""
     how = [change.persistence() for change in changes]
     sysctls = [f"{one.name} = {one.value}\n" for one in how if isinstance(one, SysctlLine)]
     files = [f"w {one.path} - - - - {one.value}\n" for one in how if isinstance(one, BootFile)]
@@ -141,17 +171,32 @@ def _present(path: Path) -> str | None:
 
 def _write(path: Path, text: str | None) -> None:
     try:
+        _readable(path.parent)
         folder = _core.Folder(path.parent)
         if text is None:
             folder.remove(path.name)
+            synced(path.parent)
+            if path.parent.name.endswith(".link.d"):
+                with suppress(OSError):
+                    # Somebody else's drop-ins stay.
+                    path.parent.rmdir()
+                    synced(path.parent.parent)
         else:
             with new_file(folder, path.name, public=True) as file:
                 file.write(text.encode())
                 file.flush()
                 os.fsync(file.fileno())
-        synced(path.parent)
+            synced(path.parent)
     except OSError as error:
         raise cannot_write(path, error) from None
+
+
+def _readable(folder: Path) -> None:
+    """Makes the folder and those above it that are missing, so that daemons of any user can read them."""
+    if not folder.is_dir():
+        _readable(folder.parent)
+        folder.mkdir()
+        folder.chmod(0o755)
 
 
 def _systemctl(words: Sequence[str]) -> str:

@@ -141,6 +141,17 @@ def of_groups(rows: Iterable[Mapping[str, Any]]) -> list[Path]:
     return sorted(paths, key=lambda path: (path.netns, -path.weight))
 
 
+def heaviest(paths: Sequence[Path], most: int) -> list[Path]:
+    """At most `most` paths: the heaviest of each namespace, then the next of each. In the order of `of_groups`."""
+    places: dict[str, int] = {}
+    ranked = []
+    for path in sorted(paths, key=lambda path: -path.weight):
+        places[path.netns] = places.get(path.netns, 0) + 1
+        ranked.append((places[path.netns], path))
+    kept = [path for _, path in sorted(ranked, key=lambda one: one[0])[:most]]
+    return sorted(kept, key=lambda path: (path.netns, -path.weight))
+
+
 def _share_pct(part: int | None, whole: int | None) -> float:
     return 100.0 * part / whole if part and whole else 0.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,14 +12,18 @@ from kneepoint.human import counted
 from kneepoint.live.which import namespace_path
 from kneepoint.say import printable
 
-from .finding import SEVERITIES, Finding
+from .finding import SEVERITIES, Finding, Now
 from .judge import Judgement
 from .rules import GROUPS, Rule
 from .rules.rule import SECTIONS
 from .snapshot import Snapshot
 
 WIDTH = 80
+SCREEN = 18
+"""A report of up to this many lines leaves its head in sight on a terminal of 24."""
 _LABEL = 9
+LARGE = 1_000.0
+"""From here on numbers are told without decimals."""
 MOST_SUBJECTS = 5
 """Findings of one rule that are told in full; of more, as on a host of thousands of interfaces, only the subjects."""
 MOST_COMMANDS = 6
@@ -26,34 +31,55 @@ MOST_COMMANDS = 6
 
 
 def report(snapshot: Snapshot, judged: Judgement) -> Iterator[str]:
-    """The whole report of one host."""
-    yield from _wrapped(_host(snapshot.host))
+    """The whole report of one host. What to do first is at its head, and of a long one at its end as well: a terminal
+    shows that."""
+    name = snapshot.host["host"] or "host"
+    yield from _wrapped(f"{name} · {summary_of_host(snapshot.host)}")
     if snapshot.netns is not None:
         yield from _wrapped(f"Commands that confirm are for that namespace: {_inside(snapshot.netns)} COMMAND")
     yield ""
     if not judged.findings:
         yield "Nothing is wrong by the rules that could be asked."
     else:
-        yield from _wrapped(_summary(judged.findings))
+        yield from _wrapped(summary(judged.findings))
         yield from _first(judged.findings)
-    told: dict[str, int] = {}
-    left_out: dict[str, list[str]] = {}
-    for finding in judged.findings:
-        told[finding.rule] = told.get(finding.rule, 0) + 1
-        if told[finding.rule] > MOST_SUBJECTS:
-            left_out.setdefault(finding.rule, []).append(finding.subject)
-            continue
+    body = [*_findings(judged.findings), *_not_seen(snapshot, judged)]
+    yield from body
+    if judged.findings and len(body) > SCREEN:
+        yield ""
+        yield from _wrapped(f"In all: {summary(judged.findings)} `knee doctor --explain RULE` says more of one.")
+        yield from _first(judged.findings)
+
+
+def few_of_each(findings: Iterable[Finding]) -> tuple[list[Finding], list[str]]:
+    """Of each rule the first findings, and a sentence for each rule that has more."""
+    shown: list[Finding] = []
+    of_rule: dict[str, list[str]] = {}
+    for finding in findings:
+        subjects = of_rule.setdefault(finding.rule, [])
+        subjects.append(finding.subject)
+        if len(subjects) <= MOST_SUBJECTS:
+            shown.append(finding)
+    more = {rule: subjects[MOST_SUBJECTS:] for rule, subjects in of_rule.items() if len(subjects) > MOST_SUBJECTS}
+    return shown, [
+        f"{rule} also holds for {counted(len(subjects), 'other')}: {', '.join(subjects[:8])}, …"
+        for rule, subjects in more.items()
+    ]
+
+
+def _findings(findings: Iterable[Finding]) -> Iterator[str]:
+    shown, more = few_of_each(findings)
+    for finding in shown:
         yield ""
         yield from _finding(finding)
-    for rule, subjects in left_out.items():
+    for sentence in more:
         yield ""
-        yield from _wrapped(f"{rule} also holds for {counted(len(subjects), 'other')}: {', '.join(subjects[:8])}, …")
-    yield from _not_seen(snapshot, judged)
+        yield from _wrapped(sentence)
 
 
-def _host(host: Mapping[str, Any]) -> str:
+def summary_of_host(host: Mapping[str, Any]) -> str:
+    """What a host is, in a line without its name."""
     parts = [
-        host["host"] or "host",
         f"Linux {host['kernel']}" if host["kernel"] else None,
         " ".join(filter(None, (host["distribution"], host["distribution_version"]))) or None,
         counted(host["cpus"], "processor") if host["cpus"] else None,
@@ -71,7 +97,8 @@ def _inside(netns: str) -> str:
     return f"ip netns exec {shlex.quote(netns)}"
 
 
-def _summary(findings: Iterable[Finding]) -> str:
+def summary(findings: Iterable[Finding]) -> str:
+    """How many findings of each severity."""
     counts = dict.fromkeys(SEVERITIES, 0)
     for finding in findings:
         counts[finding.severity] += 1
@@ -82,16 +109,21 @@ def _summary(findings: Iterable[Finding]) -> str:
 def _first(findings: Sequence[Finding]) -> Iterator[str]:
     """What to do first: of the worst findings one that a command mends, or else one that names what to do."""
     worst = [finding for finding in findings if finding.severity == findings[0].severity]
+    # What two samples say to be over can wait, and so can what gains nothing here.
+    worst = [finding for finding in worst if finding.pays and (finding.now is None or finding.now.goes_on)] or worst
     first = next((finding for finding in worst if finding.changes), worst[0])
-    yield from _wrapped(f"Do first, for {first.rule} ({first.subject}):")
+    over = first.now is not None and not first.now.goes_on
+    yield from _wrapped(f"Do first, for {first.rule} ({first.subject}){', which may be over' if over else ''}:")
     yield from _labelled("", _commands(first) or [first.advice], is_command=bool(first.changes))
 
 
 def _finding(finding: Finding) -> Iterator[str]:
     yield f"{finding.severity.upper()}  {finding.rule}"
     yield from _labelled("", [finding.told])
-    evidence = ", ".join(f"{name} {_value(value)}" for name, value in finding.evidence.items() if value is not None)
+    evidence = ", ".join(f"{name} {value_told(value)}" for name, value in finding.evidence.items() if value is not None)
     yield from _labelled("Seen", [evidence])
+    if finding.now is not None:
+        yield from _labelled("Now", [now(finding.now)])
     yield from _labelled("Why", [finding.why])
     yield from _labelled("Confirm", finding.confirm, is_command=True)
     yield from _labelled("Change", _commands(finding), is_command=True)
@@ -99,6 +131,18 @@ def _finding(finding: Finding) -> Iterator[str]:
         yield from _labelled("Besides" if finding.changes else "Do", [finding.advice])
     yield from _labelled("Gain", [finding.gain] if finding.gain else [])
     yield from _labelled("Source", [finding.source])
+
+
+def now(found: Now) -> str:
+    """Whether a finding goes on, in a sentence."""
+    if not found.goes_on:
+        return f"Nothing of it in the last {found.seconds:.0f} s: it may be over."
+    rates = ", ".join(f"{name} {_rate(value)} a second" for name, value in found.per_sec.items())
+    return f"Goes on{f': {rates}' if rates else ''}, in the last {found.seconds:.0f} s."
+
+
+def _rate(per_sec: float) -> str:
+    return f"{per_sec:,.0f}" if per_sec >= 10 else f"{per_sec:.2g}"
 
 
 def _commands(finding: Finding) -> list[str]:
@@ -144,6 +188,7 @@ def json(snapshot: Snapshot, judged: Judgement) -> dict[str, Any]:
         "schema": 1,
         "host": {name: value for name, value in snapshot.host.items() if value is not None},
         "taken_unix_ns": snapshot.taken_unix_ns,
+        "seconds": None if snapshot.earlier is None else snapshot.earlier.seconds,
         "wrong": judged.is_wrong,
         "findings": [finding_json(finding) for finding in judged.findings],
         "missing": [{"what": one.what, "why": one.why, "needs": one.needs} for one in snapshot.missing],
@@ -165,6 +210,7 @@ def finding_json(finding: Finding) -> dict[str, Any]:
         "advice": finding.advice,
         "gain": finding.gain,
         "source": finding.source,
+        "now": None if finding.now is None else dataclasses.asdict(finding.now),
     }
 
 
@@ -184,9 +230,12 @@ def rule_json(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _value(value: object) -> str:
+def value_told(value: object) -> str:
+    """A value of the evidence."""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float) and abs(value) >= LARGE:
+        return f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

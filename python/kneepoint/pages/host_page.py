@@ -6,15 +6,17 @@ And many hosts as one: which rule finds something on how many, and where hosts d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from kneepoint import human
-from kneepoint.doctor.finding import SEVERITIES, Finding
+from kneepoint.doctor.finding import Finding
 from kneepoint.doctor.fleet import Fleet
 from kneepoint.doctor.judge import judge
 from kneepoint.doctor.rules import RULES
 from kneepoint.doctor.snapshot import Row, Snapshot
+from kneepoint.doctor.told import few_of_each, now, summary, summary_of_host, value_told
 from kneepoint.errors import UsageError
 
 from . import export, html
@@ -24,6 +26,9 @@ INTERFACES_AT_MOST = 64
 """Interfaces that the page has; a host with thousands of containers has as many, nearly all alike."""
 QDISCS_AT_MOST = 64
 """Qdiscs of one interface that the page has."""
+
+_LAST_UNIX_S = 253_402_300_799
+"""The end of the year 9999."""
 
 
 def save(found: Snapshot | Fleet, path: Path) -> Path:
@@ -39,6 +44,7 @@ def fleet_page(fleet: Fleet) -> str:
     """Many hosts as a page."""
     counted = human.counted(len(fleet.hosts), "host")
     first = fleet.hits[0] if fleet.hits else None
+    summaries = {rule.name: rule.summary for rule in RULES}
     told = f" First: {first.rule}, on {len(first.hosts)} of them." if first else ""
     return html.still_page(
         "hosts.html.j2",
@@ -47,6 +53,7 @@ def fleet_page(fleet: Fleet) -> str:
         hits=[
             {
                 "rule": hit.rule,
+                "summary": summaries[hit.rule],
                 "severity": hit.severity,
                 "count": len(hit.hosts),
                 "pct": 100 * len(hit.hosts) / len(fleet.hosts),
@@ -63,6 +70,7 @@ def page(snapshot: Snapshot) -> str:
     """The snapshot as a page, with what the rules find in it."""
     judgement = judge(snapshot)
     findings = judgement.findings
+    shown, more = few_of_each(findings)
     host = snapshot.host
     interfaces = sorted(
         snapshot.rows("interfaces"), key=lambda row: -((row["rx_packets"] or 0) + (row["tx_packets"] or 0))
@@ -70,9 +78,11 @@ def page(snapshot: Snapshot) -> str:
     return html.still_page(
         "host.html.j2",
         title=host["host"] or "a host",
+        about=summary_of_host(host),
         answer=answer(findings),
-        facts=_facts(host),
-        findings=[_finding(one) for one in findings],
+        facts=_facts(snapshot),
+        findings=[_finding(one) for one in shown],
+        more_findings=more,
         picture=picture(snapshot),
         interfaces=[_interface(snapshot, row) for row in interfaces[:INTERFACES_AT_MOST]],
         more_interfaces=max(0, len(interfaces) - INTERFACES_AT_MOST),
@@ -86,15 +96,20 @@ def answer(findings: Sequence[Finding]) -> str:
     """The page's first sentence."""
     if not findings:
         return f"None of {human.counted(len(RULES), 'rule')} finds anything wrong."
-    counts = [(severity, sum(one.severity == severity for one in findings)) for severity in SEVERITIES]
-    told = ", ".join(f"{count} {severity}" for severity, count in counts if count)
-    return f"{human.counted(len(findings), 'finding')}: {told}. First: {findings[0].subject}: {findings[0].told}"
+    return f"{summary(findings)} First: {findings[0].subject}: {findings[0].told}"
 
 
-def _facts(host: Row) -> list[tuple[str, str]]:
+def _facts(snapshot: Snapshot) -> list[tuple[str, str]]:
     """What the host is, in the order that a person asks."""
+    host = snapshot.host
     cloud = " ".join(word for word in (host["cloud"], host["instance_type"]) if word)
+    # A foreign file may give a time that no calendar has.
+    taken = datetime.fromtimestamp(min(max(snapshot.taken_unix_ns / 1e9, 0), _LAST_UNIX_S), timezone.utc)
+    up_s = host["uptime_sec"]
     facts = [
+        ("taken", f"{taken:%Y-%m-%d %H:%M:%S} UTC"),
+        ("up", f"{up_s / 86_400:,.1f} days" if up_s is not None else None),
+        ("looked at twice", f"{snapshot.earlier.seconds:g} s apart" if snapshot.earlier is not None else None),
         ("kernel", host["kernel"]),
         ("distribution", " ".join(word for word in (host["distribution"], host["distribution_version"]) if word)),
         ("processors", host["cpus"]),
@@ -116,11 +131,12 @@ def _finding(one: Finding) -> Mapping[str, Any]:
         "severity": one.severity,
         "subject": one.subject,
         "told": one.told,
+        "now": now(one.now) if one.now is not None else "",
         "why": one.why,
         "gain": one.gain,
         "advice": one.advice,
         "source": one.source,
-        "evidence": [(name, str(value)) for name, value in one.evidence.items()],
+        "evidence": [(name, value_told(value)) for name, value in one.evidence.items() if value is not None],
         "confirm": list(one.confirm),
         "changes": [line for change in one.changes for line in change.shown()],
     }
@@ -188,10 +204,14 @@ def _qdisc(row: Row, depth: int) -> Mapping[str, Any]:
         "kind": row["kind"],
         "at": " ".join(word for word in (row["handle"], row["parent"]) if word),
         "options": options,
-        "packets": row["packets"],
-        "drops": row["drops"],
-        "backlog": row["backlog_pkts"],
+        "packets": _number(row["packets"]),
+        "drops": _number(row["drops"]),
+        "backlog": _number(row["backlog_pkts"]),
     }
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
 
 
 def _sockets(rows: Sequence[Row]) -> list[Mapping[str, Any]]:

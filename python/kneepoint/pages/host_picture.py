@@ -42,7 +42,7 @@ def queues(snapshot: Snapshot) -> list[Queue]:
     found = []
     in_use = [row for row in snapshot.rows("interfaces") if not row["loopback"] and row["operstate"] != "down"]
     for interface in sorted(in_use, key=lambda row: -(row["rx_packets"] or 0)):
-        irqs = _irqs(snapshot.rows("irqs"), interface["interface"])
+        irqs = _irqs(snapshot.of_interface("irqs", interface))
         for row in sorted(snapshot.of_interface("queues", interface), key=lambda row: row["number"] or 0):
             if row["direction"] == "rx" and row["number"] is not None:
                 found.append(
@@ -56,13 +56,13 @@ def queues(snapshot: Snapshot) -> list[Queue]:
     return found
 
 
-def _irqs(rows: Sequence[Row], interface: str | None) -> dict[int, list[int]]:
-    """The processors of each receiving interrupt of an interface, by the number of its queue."""
+def _irqs(rows: Sequence[Row]) -> dict[int, list[int]]:
+    """The processors of each receiving interrupt among those of an interface, by the number of its queue."""
     found: dict[int, list[int]] = {}
     for row in rows:
         name = row["name"] or ""
         number = re.search(r"(\d+)\D*$", name)
-        if row["interface"] != interface or number is None or (_SENDS_ONLY.search(name) and not _BOTH.search(name)):
+        if number is None or (_SENDS_ONLY.search(name) and not _BOTH.search(name)):
             continue
         found.setdefault(int(number[1]), []).extend(row["effective"] or row["affinity"] or ())
     return found

@@ -6,184 +6,28 @@ others may.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-from made import KEYS, Difference, qdiscs
-
-Rows = Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class Host:
-    name: str
-    facts: str
-    """What is true of such hosts."""
-    source: str
-    """Where that is published."""
-    difference: Difference
-    expected: frozenset[str]
-    cpus: int = 4
-
-
-def host(name: str, facts: str, source: str, *differences: Difference, expected: str = "", cpus: int = 4) -> Host:
-    return Host(name, facts, source, merged(*differences), frozenset(expected.split()), cpus)
-
-
-def merged(*differences: Difference) -> Difference:
-    """One after the other: of tables by name the later value holds, rows with the same key are put together."""
-    whole: dict[str, Any] = {"without": []}
-    for difference in differences:
-        # A table that a later difference empties has nothing of the earlier ones.
-        for table in difference.get("without", ()):
-            whole["without"].append(table)
-            whole.pop(table, None)
-        for table, found in difference.items():
-            if table in ("host", "sysctls", "counters"):
-                whole[table] = {**whole.get(table, {}), **found}
-            elif table != "without":
-                whole[table] = _rows(KEYS[table], whole.get(table, ()), found)
-    return whole
-
-
-def _rows(key: tuple[str, ...], before: Rows, after: Rows) -> list[dict[str, Any]]:
-    rows = [dict(row) for row in before]
-    for row in after:
-        same = [one for one in rows if all(one.get(name) == row.get(name) for name in key)]
-        for one in same:
-            one.update(row)
-        if not same:
-            rows.append(dict(row))
-    return rows
-
-
-def kernel(release: str, distribution: str, version: str) -> Difference:
-    """A kernel with its own defaults: what nobody has tuned."""
-    numbers = tuple(int(part) for part in release.split("-")[0].split(".")[:2])
-    sysctls = {
-        "net.core.somaxconn": "4096" if numbers >= (5, 4) else "128",
-        "net.core.default_qdisc": "pfifo_fast",
-        "net.core.rmem_max": "212992",
-        "net.core.wmem_max": "212992",
-        "net.core.netdev_budget_usecs": "8000",
-        "net.ipv4.tcp_rmem": f"4096 {131072 if numbers >= (4, 20) else 87380} 6291456",
-        "net.ipv4.tcp_wmem": "4096 16384 4194304",
-        "net.ipv4.tcp_notsent_lowat": "4294967295" if numbers >= (4, 0) else "-1",
-        "net.ipv4.tcp_slow_start_after_idle": "1",
-        "net.ipv4.tcp_no_metrics_save": "0",
-        "net.ipv4.tcp_mtu_probing": "0",
-    }
-    if numbers >= (5, 6):
-        sysctls["net.ipv4.tcp_no_ssthresh_metrics_save"] = "1"
-    return {
-        "host": {"kernel": release, "distribution": distribution, "distribution_version": version},
-        "sysctls": sysctls,
-    }
-
-
-def leaves(kind: str, count: int = 4, name: str = "eth0") -> Difference:
-    """mq with a leaf of the kind for each queue, as the kernel makes them: all with the handle 0."""
-    rows = [{**row, "handle": "0:"} for row in qdiscs(name, *[kind] * count)]
-    for at, row in enumerate(rows[1:], 1):
-        row["parent"] = f":{at:x}"
-    return {"without": ["qdiscs"], "qdiscs": rows}
-
-
-def root(kind: str, name: str = "eth0") -> Difference:
-    """One qdisc at the root, made by the kernel."""
-    return {"without": ["qdiscs"], "qdiscs": [{**qdiscs(name, kind, root=None)[0], "handle": "0:"}]}
-
-
-SYSTEMD: Difference = {"sysctls": {"net.core.default_qdisc": "fq_codel"}}
-"""50-default.conf of systemd since version 217."""
-
-BBR: Difference = {"sysctls": {"net.ipv4.tcp_congestion_control": "bbr"}}
-
-USUAL_MTU: Difference = {"interfaces": [{"interface": "eth0", "mtu_bytes": 1500}]}
-
-GIGABIT: Difference = {"interfaces": [{"interface": "eth0", "mtu_bytes": 1500, "speed_bits_per_sec": 1_000_000_000}]}
-
-NO_SOCKETS: Difference = {"without": ["sockets"]}
-
-
-def quiet_web(algorithm: str = "cubic", **values: Any) -> Difference:
-    """Connections that ask for little: no bulk, so that buffers and idle pauses cost nothing."""
-    row = {"algorithm": algorithm, "remote": "public", "rtt_band": "10-50ms", "connections": 50, "busy_connections": 4}
-    return {"without": ["sockets"], "sockets": [{**row, "srtt_us_p50": 30_000, "min_rtt_us_p50": 25_000, **values}]}
-
-
-def rack(algorithm: str = "cubic", **values: Any) -> Difference:
-    """Connections within a data centre."""
-    row = {"algorithm": algorithm, "remote": "private", "rtt_band": "below-1ms", "connections": 300}
-    row |= {"busy_connections": 100, "srtt_us_p50": 150, "min_rtt_us_p50": 90, "data_segs_out": 50_000_000, **values}
-    return {"without": ["sockets"], "sockets": [row]}
-
-
-def virtual(driver: str, hypervisor: str, *, queues: int = 4, most: int | None = None, **host: Any) -> Difference:
-    """A virtual machine's device: no speed, no PCIe link, no node."""
-    most = queues if most is None else most
-    return {
-        "without": ["pci", "channels", "coalescing", "queues", "irqs", "rings"],
-        "host": {"hypervisor": hypervisor, "smt": "notsupported", "clocksource": "kvm-clock", **host},
-        "interfaces": [
-            {
-                "interface": "eth0",
-                "driver": driver,
-                "bus": "virtio" if driver == "virtio_net" else "pci",
-                "speed_bits_per_sec": None,
-                "mtu_bytes": 1500,
-                "numa_node": -1,
-                "rx_queues": queues,
-                "tx_queues": queues,
-            }
-        ],
-        "channels": [{"interface": "eth0", "combined": queues, "combined_max": most}],
-        "rings": [{"interface": "eth0", "rx": 256, "rx_max": 256, "tx": 256, "tx_max": 256}],
-        "queues": [
-            {"interface": "eth0", "direction": "rx", "number": at, "rps_cpus": [], "rps_flow_cnt": 0}
-            for at in range(queues)
-        ],
-        "cpus": [
-            {"cpu": cpu, "governor": None, "driver": None, "max_khz": None, "hardware_max_khz": None}
-            for cpu in range(4)
-        ],
-    }
-
-
-AWS = virtual("ena", "kvm", cloud="amazon", instance_type="m5.xlarge", clocksource="tsc")
-ENA: Difference = {"interfaces": [{"interface": "eth0", "mtu_bytes": 9001}]}
-GCE = virtual("gve", "kvm", cloud="google", instance_type="n2-standard-4")
-AZURE = virtual("hv_netvsc", "hyper-v", cloud="microsoft", clocksource="hyperv_clocksource_tsc_page")
-
-POD: Difference = {
-    "without": ["interfaces", "qdiscs", "rings", "channels", "offloads", "coalescing", "queues", "irqs", "pci"],
-    "host": {"container": "kubernetes", "initial_netns": False},
-    "interfaces": [
-        {
-            "interface": "eth0",
-            "ifindex": 3,
-            "kind": "veth",
-            "operstate": "up",
-            "loopback": False,
-            "mtu_bytes": 1500,
-            "peer_elsewhere": True,
-            "default_route": True,
-            "rx_queues": 4,
-            "tx_queues": 4,
-        }
-    ],
-    "qdiscs": [{"interface": "eth0", "kind": "noqueue", "handle": "0:", "parent": "root", "options": {}}],
-}
+from host_parts import (
+    BBR,
+    GIGABIT,
+    IP_SYSCTL,
+    NO_SOCKETS,
+    SCALING,
+    SYSTEMD,
+    Host,
+    host,
+    kernel,
+    leaves,
+    quiet_web,
+    rack,
+)
+from made import Difference, qdiscs
+from virtual_hosts import VIRTUAL
 
 FAST: Difference = {
     "interfaces": [{"interface": "eth0", "driver": "mlx5_core", "speed_bits_per_sec": 100_000_000_000}],
     "pci": [{"interface": "eth0", "width": 16, "max_width": 16, "vendor": "0x15b3"}],
 }
 """A 100 Gbit/s device in a slot that carries it."""
-
-IP_SYSCTL = "Documentation/networking/ip-sysctl.rst"
-SCALING = "Documentation/networking/scaling.rst"
 
 HOSTS: tuple[Host, ...] = (
     host("well-tuned", "As fasterdata.es.net advises for a server, with fq.", "fasterdata.es.net, Linux tuning"),
@@ -334,194 +178,14 @@ HOSTS: tuple[Host, ...] = (
         expected="two-owners",
     ),
     host(
-        "aws-m5-amazon-linux-2023",
-        "ENA with 9,001 bytes; Amazon Linux 2023 with Linux 6.1.",
-        "AWS, Network MTU for your EC2 instance (9001)",
-        kernel("6.1.112-122.189.amzn2023.x86_64", "amzn", "2023"),
-        SYSTEMD,
-        AWS,
-        ENA,
-        leaves("fq_codel"),
-        quiet_web(),
-        expected="path-mtu-black-hole",
-    ),
-    host(
-        "aws-over-its-allowance",
-        "Packets beyond what the instance may send a second.",
-        "repost.aws/knowledge-center/ec2-instance-exceeding-network-limits",
-        AWS,
-        {"nic_stats": [{"interface": "eth0", "name": "pps_allowance_exceeded", "value": 3_000_000}]},
-        expected="ena-allowance",
-    ),
-    host(
-        "aws-tracked-connections",
-        "A security group that tracks connections, at its bound.",
-        "AWS, Monitor network performance for your EC2 instance",
-        AWS,
-        {"nic_stats": [{"interface": "eth0", "name": "conntrack_allowance_exceeded", "value": 90_000}]},
-        expected="ena-allowance",
-    ),
-    host(
-        "aws-one-flow",
-        "One connection at 4.95 Gbit/s.",
-        "AWS, Amazon EC2 instance network bandwidth (5 Gbit/s for a flow)",
-        AWS,
+        "client-of-a-vpn",
+        "A tunnel that only this host sends through: fq paces its connections there, and nobody's packets are lost.",
+        "tc-fq(8)",
         {
-            "sockets": [
-                {
-                    "algorithm": "cubic",
-                    "remote": "public",
-                    "rtt_band": "10-50ms",
-                    "delivery_rate_bits_per_sec_max": 4_950_000_000,
-                }
-            ]
+            "host": {"stamping": ["systemd-timesyn"]},
+            "interfaces": [{"interface": "tun0", "ifindex": 9, "kind": "tun", "operstate": "up", "loopback": False}],
+            "qdiscs": qdiscs("tun0", "fq", root=None),
         },
-        expected="ena-single-flow",
-    ),
-    host(
-        "aws-xen-clock",
-        "An older instance type whose clock is xen.",
-        "AWS knowledge centre, Manage the clock source for EC2 Linux instances",
-        AWS,
-        {"host": {"hypervisor": "xen", "clocksource": "xen", "clocksources": ["xen", "tsc", "hpet"]}},
-        expected="slow-clock",
-    ),
-    host(
-        "gce-n2",
-        "gve with a queue for each processor, Linux 6.1, 1,460 bytes.",
-        "Google Cloud, Maximum transmission unit (1460)",
-        kernel("6.1.0-25-cloud-amd64", "debian", "12"),
-        SYSTEMD,
-        GCE,
-        {"interfaces": [{"interface": "eth0", "mtu_bytes": 1460}]},
-        leaves("fq_codel"),
-        quiet_web(),
-    ),
-    host(
-        "azure-steal",
-        "A burstable machine without credits: a fifth of its time goes to others, and BBR runs on it.",
-        "arXiv 2601.05665; proc_stat(5)",
-        AZURE,
-        BBR,
-        {"host": {"steal_pct": 21.0}},
-        expected="cpu-stolen bbr-where-cpu-is-stolen",
-    ),
-    host(
-        "kvm-one-queue",
-        "libvirt gives a virtio device one queue unless told otherwise.",
-        "libvirt.org/formatdomain.html, driver queues",
-        virtual("virtio_net", "kvm", queues=1),
-        root("fq_codel"),
-        {"cpus": [{"cpu": 0, "softirq_pct": 70.0}]},
-        expected="virtio-one-queue one-queue-without-rps default-qdisc-not-applied",
-    ),
-    host(
-        "kvm-one-queue-two-interrupts",
-        "virtio has an interrupt for each direction of its queue; both may come to one processor.",
-        "drivers/net/virtio_net.c, input.0 and output.0",
-        virtual("virtio_net", "kvm", queues=1),
-        root("fq"),
-        {
-            "irqs": [
-                {"number": 38, "name": "virtio0-input.0", "interface": "eth0", "counts": {"0": 2_000_000_000}},
-                {"number": 39, "name": "virtio0-output.0", "interface": "eth0", "counts": {"0": 1_000_000_000}},
-            ]
-        },
-        expected="virtio-one-queue",
-    ),
-    host(
-        "kvm-queues-not-used",
-        "The hypervisor gives four queues, and the guest uses one.",
-        "linux-kvm.org/page/Multiqueue (ethtool -L)",
-        virtual("virtio_net", "kvm", queues=1, most=4),
-        root("fq"),
-        {"cpus": [{"cpu": 0, "softirq_pct": 70.0}]},
-        expected="few-queues",
-    ),
-    host(
-        "rps-mask-as-a-count",
-        "Somebody wrote the number of processors into the mask: 4 is processor 2.",
-        f"{SCALING}, RPS configuration",
-        virtual("virtio_net", "kvm", queues=1),
-        root("fq"),
-        {"queues": [{"interface": "eth0", "direction": "rx", "number": 0, "rps_cpus": [2]}]},
-        expected="virtio-one-queue rps-on-one-cpu",
-    ),
-    host(
-        "pod-on-5.15",
-        "A pod with BBR on Linux 5.15: what it asks of pacing is lost at the namespace.",
-        "github.com/cilium/cilium/commit/215613462cfa",
-        {"host": {"kernel": "5.15.0-1051-gke"}},
-        BBR,
-        POD,
-        quiet_web("bbr"),
-        expected="pod-departure-times bbr-without-fq",
-    ),
-    host("pod-cubic", "A pod with CUBIC on Linux 6.12 has nothing of its own to set.", SCALING, POD, quiet_web()),
-    host(
-        "kubernetes-node",
-        "Thousands of pods in one layer 2 network, with tracked connections for each service.",
-        f"{IP_SYSCTL}, gc_thresh3; Documentation/networking/nf_conntrack-sysctl.rst",
-        {
-            "sysctls": {
-                "net.ipv4.ip_forward": "1",
-                "net.netfilter.nf_conntrack_max": "262144",
-                "net.netfilter.nf_conntrack_count": "261000",
-            },
-            "counters": {"arp_cache.entries": 1_020, "arp_cache.table_fulls": 900},
-        },
-        expected="conntrack-full neighbour-table-full",
-    ),
-    host(
-        "kata-node",
-        "Talos sets fq by default: taps of virtual machines get it too, and drop what was stamped on arrival.",
-        "github.com/siderolabs/talos/issues/13745",
-        {
-            "sysctls": {"net.ipv4.ip_forward": "1"},
-            "interfaces": [
-                {"interface": "tap0", "ifindex": 9, "kind": "tun", "operstate": "up", "loopback": False},
-            ],
-            "qdiscs": [{**qdiscs("tap0", "fq", root=None)[0], "horizon_drops": 12_000, "packets": 400_000}],
-        },
-        expected="fq-where-forwarded fq-horizon-drops",
-    ),
-    host(
-        "cilium-bandwidth-manager",
-        "Programs on clsact set departure times, and fq holds them; a few drops in a billion packets say nothing.",
-        "docs.cilium.io, Bandwidth Manager",
-        {
-            "owners": [{"owner": "cilium", "kind": "running"}],
-            "qdiscs": [
-                {"interface": "eth0", "kind": "clsact", "handle": "ffff:", "parent": "ingress", "options": {}},
-                {
-                    "interface": "eth0",
-                    "parent": "1:1",
-                    "handle": "8001:",
-                    "packets": 1_000_000_000,
-                    "drops": 12,
-                    "throttled": 90_000,
-                },
-            ],
-        },
-    ),
-    host(
-        "cilium-unbounded-pod",
-        "The same where a pod sends faster than its limit, and nothing marks or drops before the queue is full.",
-        "Saeed et al., Carousel, SIGCOMM 2017",
-        {
-            "qdiscs": [
-                {"interface": "eth0", "kind": "clsact", "handle": "ffff:", "parent": "ingress", "options": {}},
-                {
-                    "interface": "eth0",
-                    "parent": "1:1",
-                    "handle": "8001:",
-                    "packets": 1_000_000_000,
-                    "drops": 400_000,
-                    "throttled": 90_000_000,
-                },
-            ]
-        },
-        expected="departure-times-in-one-fifo",
     ),
     host(
         "load-balancer-before-its-fix",
@@ -696,10 +360,45 @@ HOSTS: tuple[Host, ...] = (
         expected="options-off options-stripped",
     ),
     host(
+        "threads-of-two-cores",
+        "Four queues on a server of eight threads, placed on the threads 0 to 3 that firmware numbered core by core.",
+        f"{SCALING}, RSS IRQ Configuration",
+        {"cpus": [{"cpu": cpu, "siblings": [cpu & ~1, cpu | 1]} for cpu in range(8)]},
+        {
+            "without": ["irqs", "channels", "qdiscs", "queues"],
+            "channels": [{"interface": "eth0", "combined": 4, "combined_max": 4, "rss_queues": [0, 1, 2, 3]}],
+            "qdiscs": qdiscs("eth0", *["fq"] * 4),
+            "irqs": [
+                {"number": 40 + queue, "interface": "eth0", "counts": {str(queue): 1_000_000_000}, "effective": [queue]}
+                for queue in range(4)
+            ],
+        },
+        expected="queues-on-siblings",
+        cpus=8,
+    ),
+    host(
+        "ethtool-x-equal-2",
+        "Two of four queues were once kept for XDP, and the table of RSS stayed so.",
+        "ethtool(8), -X",
+        {"channels": [{"interface": "eth0", "rss_queues": [0, 1]}]},
+        expected="rss-leaves-queues-out",
+    ),
+    host(
+        "behind-a-policer",
+        "A policer drops whole windows, and tail loss probes are off as some old guides advise.",
+        "RFC 8985, section 1",
+        {
+            "sysctls": {"net.ipv4.tcp_early_retrans": "0", "net.ipv4.tcp_recovery": "1"},
+            "counters": {"Tcp.RetransSegs": 100_000_000, "TcpExt.TCPTimeouts": 70_000_000},
+        },
+        expected="losses-found-by-timeout",
+    ),
+    host(
         "nobody-may-read",
         "An ordinary user in a container without /sys: only settings and counters.",
         "proc(5); sysfs(5)",
         {"without": ["interfaces", "qdiscs", "rings", "channels", "offloads", "coalescing", "queues", "irqs", "pci"]},
         {"without": ["nic_stats", "owners", "routes"], "host": {"root": False, "container": "docker"}},
     ),
+    *VIRTUAL,
 )

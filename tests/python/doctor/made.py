@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from kneepoint.doctor.snapshot import Snapshot
+from kneepoint.doctor.snapshot import Snapshot, samples
+from kneepoint.doctor.snapshot.snapshot import Earlier
 
 NETNS = "net:[4026531840]"
 
@@ -45,12 +47,17 @@ def snapshot(difference: Difference | None = None, *, cpus: int = 4) -> Snapshot
         tables[name] = []
     for name, found in (difference or {}).items():
         if name != "without":
-            _change(tables[name], KEYS[name], _rows(name, found))
+            change(tables[name], KEYS[name], _rows(name, found))
     for name, rows in tables.items():
         for row in rows:
             if name not in {"host", "irqs", "softnet", "cpus", "owners", "pci", "namespaces"}:
                 row["netns"] = NETNS
     return Snapshot.of(1_700_000_000_000_000_000, tables)
+
+
+def sampled(now: Difference, first: Difference, seconds: float = 10.0) -> Snapshot:
+    """A host with two samples: one difference from the well-tuned host, and another some seconds before."""
+    return replace(snapshot(now), earlier=Earlier.of(seconds, samples.counts_of(snapshot(first).tables)))
 
 
 def _rows(table: str, found: Any) -> Sequence[dict[str, Any]]:
@@ -59,13 +66,14 @@ def _rows(table: str, found: Any) -> Sequence[dict[str, Any]]:
     return [found] if table == "host" else [dict(row) for row in found]
 
 
-def _change(rows: list[dict[str, Any]], key: tuple[str, ...], changes: Sequence[dict[str, Any]]) -> None:
-    for change in changes:
-        same = [row for row in rows if all(row.get(name) == change.get(name) for name in key)]
+def change(rows: list[dict[str, Any]], key: tuple[str, ...], changes: Sequence[dict[str, Any]]) -> None:
+    """Each change becomes a row, or a part of the rows with the same key."""
+    for one in changes:
+        same = [row for row in rows if all(row.get(name) == one.get(name) for name in key)]
         for row in same:
-            row.update(change)
+            row.update(one)
         if not same:
-            rows.append(change)
+            rows.append(one)
 
 
 def qdiscs(interface: str, *leaves: str, root: str | None = "mq") -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from host_parts import POD
 from made import Difference, qdiscs
 
 
@@ -24,26 +25,6 @@ def leaf(kind: str = "fq", **values: Any) -> Difference:
 
 
 BBR = {"net.ipv4.tcp_congestion_control": "bbr"}
-POD = {
-    "without": ["interfaces", "qdiscs", "rings", "channels", "offloads", "coalescing", "queues", "irqs", "pci"],
-    "interfaces": [
-        {
-            "interface": "eth0",
-            "ifindex": 3,
-            "kind": "veth",
-            "operstate": "up",
-            "loopback": False,
-            "mtu_bytes": 1500,
-            "peer_elsewhere": True,
-            "default_route": True,
-            "rx_queues": 4,
-            "tx_queues": 4,
-        }
-    ],
-    "qdiscs": [{"interface": "eth0", "kind": "noqueue", "handle": "0:", "parent": "root", "options": {}}],
-}
-"""What a container sees of its interfaces."""
-
 TAP = {"interface": "tap0", "ifindex": 9, "kind": "tun", "operstate": "up", "loopback": False, "mtu_bytes": 1500}
 """The interface of a virtual machine."""
 
@@ -228,6 +209,18 @@ BUFFERS = {
 }
 
 LIMITS = {
+    "losses-found-by-timeout": Case(
+        fires={"counters": {"Tcp.RetransSegs": 20_000_000, "TcpExt.TCPTimeouts": 15_000_000}},
+        quiet={
+            "counters": {
+                "Tcp.RetransSegs": 20_000_000,
+                "TcpExt.TCPTimeouts": 15_000_000,
+                "TcpExt.TCPSynRetrans": 14_000_000,
+            },
+            "sysctls": {"net.ipv4.tcp_recovery": "1", "net.ipv4.tcp_early_retrans": "3"},
+        },
+        told="15,000,000 timeouts, 20,000,000 segments retransmitted of 10,000,000,000",
+    ),
     "listen-drops": Case(
         fires={
             "sysctls": {"net.core.somaxconn": "128"},
@@ -326,7 +319,32 @@ TWO_NODES = {
     "cpus": [{"cpu": 2, "numa_node": 1}, {"cpu": 3, "numa_node": 1}],
 }
 
+THREADS = [{"cpu": cpu, "siblings": [cpu % 2, cpu % 2 + 2]} for cpu in range(4)]
+"""Two cores with two threads each."""
+
 NIC = {
+    "queues-on-siblings": Case(
+        fires={"cpus": THREADS, "without": ["irqs"], "irqs": interrupts((0, 2))},
+        quiet={"cpus": THREADS, "without": ["irqs"], "irqs": interrupts((0, 3))},
+        told="1 cores serve two queues of eth0 with their two threads, and 1 cores none",
+    ),
+    "rss-leaves-queues-out": Case(
+        fires={"channels": [{**ETH0, "rss_queues": [0, 1]}]},
+        quiet={"channels": [{**ETH0, "rss_queues": [0, 1, 2, 3]}]},
+        told="RSS spreads what eth0 receives over 2 of 4 queues",
+    ),
+    "irqbalance-missing": Case(
+        fires={
+            "interfaces": [{**ETH0, "driver": "ena"}],
+            "irqs": [{"number": 41, **ETH0, "effective": [0]}],
+        },
+        quiet={
+            "interfaces": [{**ETH0, "driver": "ena"}],
+            "irqs": [{"number": 41, **ETH0, "effective": [0]}],
+            "owners": [{"owner": "irqbalance", "kind": "running"}],
+        },
+        told="4 interrupts of eth0 come to 3 processors; irqbalance does not run",
+    ),
     "rx-ring-drops": Case(
         fires={"interfaces": [{**ETH0, "rx_missed_errors": 500_000}], "rings": [{**ETH0, "rx": 512}]},
         quiet={"interfaces": [{**ETH0, "rx_missed_errors": 500}], "rings": [{**ETH0, "rx": 512}]},
@@ -487,7 +505,21 @@ def vlan(mtu_bytes: int) -> dict[str, Any]:
 ENA = {**ETH0, "driver": "ena"}
 NO_PROBING = {"net.ipv4.tcp_mtu_probing": "0"}
 
+TSO = {"name": "tcp-segmentation-offload", "fixed": False}
+
+HEADERS = {
+    "interfaces": [ENA],
+    "rings": [{**ETH0, "tx_push_bytes": 96, "tx_push_max_bytes": 224}],
+    "counters": {"Ip.OutRequests": 8_000_000_000, "Ip6.OutRequests": 2_000_000_000},
+}
+"""What Linux 6.4 tells of ENA's low-latency queue."""
+
 CLOUD = {
+    "ena-header-size": Case(
+        fires=HEADERS,
+        quiet={**HEADERS, "counters": {"Ip.OutRequests": 8_000_000_000, "Ip6.OutRequests": 2_000_000}},
+        told="eth0 takes headers of 96 bytes, and 20 % of the packets sent are IPv6",
+    ),
     "cpu-stolen": Case(
         fires={"host": {"hypervisor": "kvm", "steal_pct": 12.5}},
         quiet={"host": {"hypervisor": "kvm", "steal_pct": 2.5}},
@@ -512,6 +544,11 @@ CLOUD = {
         fires={"sysctls": NO_PROBING},
         quiet={"sysctls": NO_PROBING, "routes": [{**ETH0, "default": True, "mtu_bytes": 1500}]},
         told="The default route leads through eth0 with 9000 bytes",
+    ),
+    "vlan-without-segmentation": Case(
+        fires={**vlan(9000), "offloads": [{**TSO, "interface": "eth0.7", "on": False}]},
+        quiet={**vlan(9000), "offloads": [{**TSO, "interface": "eth0.7", "on": False}, {**TSO, **ETH0, "on": False}]},
+        told="eth0.7 sends without the segmentation offload that eth0 has",
     ),
     "mtu-mismatch": Case(fires=vlan(9004), quiet=vlan(9000), told="eth0.7 sends 9004 bytes through eth0"),
     "bond-reorders": Case(

@@ -79,7 +79,7 @@ def test_the_page_compares_with_rules_that_there_are() -> None:
     page = (Path(__file__).parents[3] / "docs/doctor.md").read_text(encoding="utf-8")
     rows = [
         line.split(" | ")
-        for line in page.split("## What others check")[1].split("Not judged")[0].splitlines()
+        for line in page.split("## What others check")[1].split("## What is looked at")[0].splitlines()
         if line.startswith("| ")
     ]
     ours = {name for row in rows[2:] for name in re.findall(r"`([a-z0-9-]+)`", row[2].split(": ")[0])}
@@ -87,3 +87,19 @@ def test_the_page_compares_with_rules_that_there_are() -> None:
     theirs = " ".join(row[0] for row in rows)
     assert all(name in theirs for name in ("fasterdata", "tuned", "mlnx_tune", "bpftune"))
     assert all(re.search(r"`[a-z0-9-]+`|none: .", row[2]) for row in rows[2:])
+
+
+def test_the_page_has_every_rule_by_what_it_looks_at() -> None:
+    page = (Path(__file__).parents[3] / "docs/doctor.md").read_text(encoding="utf-8")
+    table = page.split("## What is looked at, and by which rule")[1].split("Not judged")[0]
+    named = {name for line in table.splitlines() for name in re.findall(r"`([a-z0-9]+(?:-[a-z0-9]+)+)`", line)}
+    assert named == {rule.name for rule in RULES}
+
+
+def test_no_more_queues_are_asked_for_than_there_are_cores() -> None:
+    [rule] = [rule for rule in RULES if rule.name == "few-queues"]
+    one_of_eight = {"channels": [{"interface": "eth0", "combined": 1, "combined_max": 8}]}
+    two_cores = {"cpus": [{"cpu": cpu, "siblings": [cpu % 2, cpu % 2 + 2]} for cpu in range(4)]}
+    for more, wanted in (({}, 4), (two_cores, 2)):
+        [finding] = rule.check(snapshot({**one_of_eight, **more}))
+        assert [change.json()["combined"] for change in finding.changes] == [wanted]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -16,8 +17,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from made import snapshot
 
+from kneepoint import processors
+from kneepoint.doctor.changes import ethtool
 from kneepoint.doctor.snapshot import VERSION, Snapshot, take
-from kneepoint.doctor.snapshot.reader import Roots, cpus_of_list, cpus_of_mask
+from kneepoint.doctor.snapshot.reader import Reader, Roots, cpus_of_list, cpus_of_mask
+from kneepoint.doctor.snapshot.sources import ethtool as sources_ethtool
 from kneepoint.doctor.snapshot.sources import fq, procnet
 from kneepoint.doctor.snapshot.tables import TABLES
 from kneepoint.errors import UsageError
@@ -240,7 +244,53 @@ def test_options_and_counters_of_fq_are_decoded_and_damage_ends_them() -> None:
 def test_softnet_of_old_kernels_counts_its_lines(tmp_path: Path) -> None:
     (tmp_path / "net").mkdir()
     (tmp_path / "net/softnet_stat").write_text("1 0 0 0 0 0 0 0 0 0 0\n2 0 0 0 0 0 0 0 0 0 0\n")
-    from kneepoint.doctor.snapshot.reader import Reader
-
     rows = procnet.read(Reader(Roots(proc=tmp_path), "net:[1]"))["softnet"]
     assert [(row["cpu"], row["processed"]) for row in rows] == [(0, 1), (1, 2)]
+
+
+def test_what_a_driver_answers_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver of three counters, one of which no rule reads, with a table of RSS that leads to two queues."""
+    names = [b"rx_missed_errors", b"bw_out_allowance_exceeded", b"tx_bytes_of_nobody"]
+    table = [0, 2, 0, 2]
+
+    def driver(interface: str, command: bytes) -> bytes:
+        [asked] = struct.unpack_from("=I", command)
+        if asked == ethtool.GSSET_INFO:
+            return struct.pack("=IIQI", asked, 0, 1 << ethtool.SS_STATS, len(names))
+        if asked == ethtool.GSTRINGS:
+            return struct.pack("=III", asked, ethtool.SS_STATS, len(names)) + b"".join(
+                name.ljust(32, b"\0") for name in names
+            )
+        if asked == ethtool.GSTATS:
+            return struct.pack("=II3Q", asked, len(names), 7, 1 << 63, 9)
+        if asked == ethtool.GRXFHINDIR:
+            entries = table if len(command) > 8 else []
+            return struct.pack(f"=II{len(entries)}I", asked, len(table), *entries)
+        if asked == ethtool.GCHANNELS:
+            return struct.pack("=9I", asked, 0, 0, 0, 8, 0, 0, 1, 4)
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(ethtool, "asked", driver)
+    reader = Reader(Roots(), "net:[1]")
+    found = sources_ethtool.read(reader, [{"interface": "eth0", "kind": None, "loopback": False, "ifindex": 2}])
+    assert [(row["name"], row["value"]) for row in found["nic_stats"]] == [
+        ("rx_missed_errors", 7),
+        ("bw_out_allowance_exceeded", 1 << 63),
+    ]
+    [channels] = found["channels"]
+    assert (channels["combined"], channels["combined_max"], channels["rss_queues"]) == (4, 8, [0, 2])
+    assert not found["rings"] and not found["coalescing"] and not reader.missing
+
+
+def test_times_of_processors_are_read_and_damage_is_left_out() -> None:
+    text = "cpu  10 0 0 70 10 0 5 5 0 0\ncpu0 1 2\ncpu1 1 0 0 x 0 0 0 0\nintr 5\n"
+    tick = 1_000_000 // os.sysconf("SC_CLK_TCK")
+    assert processors.times_us(text) == {
+        "cpu": {"time_us": 100 * tick, "busy_us": 20 * tick, "softirq_us": 5 * tick, "steal_us": 5 * tick}
+    }
+    assert processors.shares(processors.times_us(text)["cpu"]) == {
+        "busy_pct": 20.0,
+        "softirq_pct": 5.0,
+        "steal_pct": 5.0,
+    }
+    assert processors.shares({"time_us": 0, "busy_us": 0, "softirq_us": 0, "steal_us": 0}) == {}

@@ -109,6 +109,10 @@ class Change(ABC):
     def _persistence(self) -> Persistence:
         return BootCommands(tuple(tuple(argv) for argv in self.commands()))
 
+    def link_settings(self) -> Sequence[tuple[str, str]]:
+        """Keys of [Link] in systemd.link(5) with the same effect, and their values; empty where there are none."""
+        return ()
+
     def read(self) -> State:
         """The present state. Raises CannotChange."""
         return self._there("read", self._read)

@@ -43,6 +43,9 @@ class Channels(Change):
         asked = (("combined", self.combined), ("rx", self.rx), ("tx", self.tx))
         return {name: count for name, count in asked if count is not None}
 
+    def link_settings(self) -> list[tuple[str, str]]:
+        return [(f"{name.capitalize()}Channels", str(count)) for name, count in self._wanted().items()]
+
     def _read(self) -> State:
         found = self._numbers()
         return {name: found[name] for name in COUNTS}

@@ -12,7 +12,15 @@ from .change import Change, State, interface_name, whole_number
 
 WORDS = {"adaptive_rx": "adaptive-rx", "adaptive_tx": "adaptive-tx"}
 """Fields whose word for ethtool -C is not their name with dashes."""
-NAMES = ("rx_usecs", "rx_frames", "tx_usecs", "tx_frames", "adaptive_rx", "adaptive_tx")
+LINK_KEYS = {
+    "rx_usecs": "RxCoalesceSec",
+    "rx_frames": "RxMaxCoalescedFrames",
+    "tx_usecs": "TxCoalesceSec",
+    "tx_frames": "TxMaxCoalescedFrames",
+    "adaptive_rx": "UseAdaptiveRxCoalesce",
+    "adaptive_tx": "UseAdaptiveTxCoalesce",
+}
+NAMES = tuple(LINK_KEYS)
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,9 @@ class Coalesce(Change):
                 words += [name.replace("_", "-"), str(value)]
         return [["ethtool", "-C", self.interface, *words]]
 
+    def link_settings(self) -> list[tuple[str, str]]:
+        return [(LINK_KEYS[name], _link_value(name, value)) for name, value in self.settings]
+
     def _read(self) -> State:
         return ethtool.numbers(self.interface, ethtool.GCOALESCE, ethtool.COALESCE)
 
@@ -57,3 +68,9 @@ class Coalesce(Change):
     def _reached(self, goal: State, now: State) -> bool:
         # Drivers round delays to what their clock counts; adaptive ones move by themselves.
         return all(bool(now[name]) == bool(value) for name, value in self.settings)
+
+
+def _link_value(name: str, value: int) -> str:
+    if name in WORDS:
+        return "yes" if value else "no"
+    return f"{value}us" if name.endswith("_usecs") else str(value)

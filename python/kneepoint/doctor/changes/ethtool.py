@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 SIOCETHTOOL = 0x8946
 GCOALESCE, SCOALESCE = 0x0E, 0x0F
 GRINGPARAM, SRINGPARAM = 0x10, 0x11
-GSTRINGS, GSSET_INFO = 0x1B, 0x37
+GSTRINGS, GSTATS, GSSET_INFO = 0x1B, 0x1D, 0x37
+GRXFHINDIR = 0x38
 GFEATURES, SFEATURES = 0x3A, 0x3B
 GCHANNELS, SCHANNELS = 0x3C, 0x3D
-SS_FEATURES = 4
+SS_STATS, SS_FEATURES = 1, 4
 STRING_BYTES = 32
 _NAME_BYTES = 16
 
@@ -53,12 +54,33 @@ def set_numbers(interface: str, command: int, names: Sequence[str], values: Mapp
 
 def feature_names(interface: str) -> list[str]:
     """Names of the features by bit; "" where a bit has none. Raises OSError."""
+    return names_of(interface, SS_FEATURES)
+
+
+def names_of(interface: str, which: int) -> list[str]:
+    """The driver's names of a set of things, SS_FEATURES or SS_STATS. Raises OSError."""
     info = struct.Struct("=IIQI")
-    count = info.unpack(asked(interface, info.pack(GSSET_INFO, 0, 1 << SS_FEATURES, 0)))[3]
+    count = info.unpack(asked(interface, info.pack(GSSET_INFO, 0, 1 << which, 0)))[3]
     head = struct.Struct("=III")
-    found = asked(interface, head.pack(GSTRINGS, SS_FEATURES, count) + bytes(count * STRING_BYTES))
+    found = asked(interface, head.pack(GSTRINGS, which, count) + bytes(count * STRING_BYTES))
     texts = (found[head.size + i * STRING_BYTES :][:STRING_BYTES] for i in range(count))
     return [text.partition(b"\0")[0].decode(errors="replace") for text in texts]
+
+
+def stats(interface: str) -> dict[str, int]:
+    """The driver's counters by name. Raises OSError."""
+    names = names_of(interface, SS_STATS)
+    head = struct.Struct("=II")
+    found = asked(interface, head.pack(GSTATS, len(names)) + bytes(8 * len(names)))
+    return dict(zip(names, struct.unpack_from(f"={len(names)}Q", found, head.size), strict=True))
+
+
+def rss_queues(interface: str) -> set[int]:
+    """Receive queues that the table of RSS leads to. Raises OSError."""
+    head = struct.Struct("=II")
+    _, size = head.unpack(asked(interface, head.pack(GRXFHINDIR, 0)))
+    found = asked(interface, head.pack(GRXFHINDIR, size) + bytes(4 * size))
+    return set(struct.unpack_from(f"={size}I", found, head.size))
 
 
 def features(interface: str, count: int) -> tuple[int, int, int, int]:

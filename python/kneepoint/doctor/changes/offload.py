@@ -22,6 +22,15 @@ SHORT_NAMES = {
 }
 """Names of ethtool -K that stand for features of other names."""
 
+LINK_KEYS = {
+    "gro": "GenericReceiveOffload",
+    "gso": "GenericSegmentationOffload",
+    "lro": "LargeReceiveOffload",
+    "rx": "ReceiveChecksumOffload",
+    "tx": "TransmitChecksumOffload",
+}
+"""Keys of systemd.link(5) that mean the same. None does for tso: its keys leave out two of the four kinds."""
+
 
 @dataclass(frozen=True)
 class Offload(Change):
@@ -44,6 +53,10 @@ class Offload(Change):
 
     def commands(self) -> list[list[str]]:
         return [["ethtool", "-K", self.interface, self.feature, "on" if self.on else "off"]]
+
+    def link_settings(self) -> list[tuple[str, str]]:
+        key = LINK_KEYS.get(self.feature)
+        return [(key, "yes" if self.on else "no")] if key is not None else []
 
     def _read(self) -> State:
         """Whether each feature that is meant is wanted. What is active follows from that by itself."""

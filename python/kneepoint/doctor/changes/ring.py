@@ -37,6 +37,9 @@ class Ring(Change):
     def _wanted(self) -> dict[str, int]:
         return {name: size for name, size in (("rx", self.rx), ("tx", self.tx)) if size is not None}
 
+    def link_settings(self) -> list[tuple[str, str]]:
+        return [(f"{name.capitalize()}BufferSize", str(size)) for name, size in self._wanted().items()]
+
     def _read(self) -> State:
         found = self._numbers()
         return {name: found[name] for name in SIZES}

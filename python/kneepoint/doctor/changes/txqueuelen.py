@@ -27,6 +27,9 @@ class TxQueueLen(Change):
     def commands(self) -> list[list[str]]:
         return [["ip", "link", "set", "dev", self.interface, "txqueuelen", str(self.packets)]]
 
+    def link_settings(self) -> list[tuple[str, str]]:
+        return [("TransmitQueueLength", str(self.packets))]
+
     def _read(self) -> State:
         return int((device(self.interface) / "tx_queue_len").read_text())
 

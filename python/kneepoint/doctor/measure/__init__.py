@@ -1,85 +1,164 @@
 """What findings cost on this very host: experiments by rule, and findings judged by what they showed.
 
-found = measure(findings, seconds=50)
-for finding in judged(findings, found): ...
+costs = measure(findings, seconds=50)
+for finding in judged(findings, costs): ...
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from kneepoint.doctor.finding import Finding
+from kneepoint.errors import EngineError
 from kneepoint.evidence.stats import MINIMAL_EFFECT
 
+from . import algorithms, buffers, limits, pacing, receiving
 from .experiment import Arm, Experiment, Measured, measured
+from .plan import Plan
 
 SECONDS = 50.0
 """For all experiments of a finding."""
 
-_PACED = Arm("BBR paced by TCP's own timers", "bbr1")
-_FQ = {"pacing": "fq"}
-_OVER_FQ = Arm("BBR over fq", "bbr1", sender=_FQ, receiver=_FQ)
-_UNPACED = Arm("CUBIC, which paces nothing", "cubic")
-_REQUESTS = {
-    "workload": "request-response",
-    "request": "44B",
-    "response": "5B",
-    "depth": 4,
-    "connections": 50,
+PLANS: Mapping[str, Plan] = {
+    **pacing.PLANS,
+    **algorithms.PLANS,
+    **buffers.PLANS,
+    **limits.PLANS,
+    **receiving.PLANS,
 }
-_STREAM = {"workload": "bulk", "write": "16KiB"}
-
-PACING = (
-    Experiment("44-byte requests over 50 connections", _REQUESTS, "request", _PACED, _OVER_FQ),
-    Experiment("44-byte requests over 50 connections", _REQUESTS, "request", _PACED, _UNPACED),
-    Experiment("a stream in writes of 16 KiB", _STREAM, "byte", _PACED, _UNPACED),
-)
-
-EXPERIMENTS: Mapping[str, tuple[Experiment, ...]] = {"pacing": PACING}
-"""Each compares the host as it is with another way."""
-
-OF_RULE: Mapping[str, str] = {"bbr-without-fq": "pacing", "mq-leaf-without-fq": "pacing"}
 """Rules whose findings have a cost that experiments can show."""
+
+TRAFFIC = "depends on this host's traffic or its far ends, which a lab does not have"
+DEVICE = "is in the device, the firmware or the hypervisor, which a lab does not have"
+LIMIT = "is a limit that this host has reached, and no speed"
+MODEL = "is not in the host model (docs/host.md), and a lab's veth pair does not have it"
+STATE = "says how the host is set up, and costs nothing by itself"
+
+UNMEASURED: Mapping[str, str] = {
+    "fq-horizon-drops": TRAFFIC,
+    "fq-flow-limit": TRAFFIC,
+    "fq-fast-path-reorders": "is a defect of this kernel, which both ways of a comparison would have",
+    "fq-where-forwarded": TRAFFIC,
+    "pod-departure-times": "is a defect of this kernel, which both ways of a comparison would have",
+    "one-root-for-many-queues": MODEL,
+    "departure-times-in-one-fifo": TRAFFIC,
+    "qdisc-drops": TRAFFIC,
+    "dctcp-outside": TRAFFIC,
+    "far-end-window-limits": TRAFFIC,
+    "buffer-trap": "is a value that the kernel does not use as it is written",
+    "metrics-cache": TRAFFIC,
+    "options-stripped": TRAFFIC,
+    "conntrack-full": LIMIT,
+    "neighbour-table-full": LIMIT,
+    "few-ports": LIMIT,
+    "time-wait-overflow": LIMIT,
+    "tw-recycle": "refuses connections, and no kernel since 4.12 has it",
+    "tcp-memory-pressure": LIMIT,
+    "receive-queue-pruned": TRAFFIC,
+    "spurious-retransmissions": TRAFFIC,
+    "host-out-of-memory": LIMIT,
+    "xps-off": MODEL,
+    "irqs-on-far-node": MODEL,
+    "queues-on-siblings": MODEL,
+    "irqbalance-beside-fast-nic": MODEL,
+    "softnet-squeezed": MODEL,
+    "flow-limit-off": MODEL,
+    "lro-where-forwarded": DEVICE,
+    "pcie-too-narrow": DEVICE,
+    "iommu-translates": DEVICE,
+    "cpu-frequency-low": DEVICE,
+    "deep-sleep": DEVICE,
+    "slow-clock": DEVICE,
+    "cpu-stolen": DEVICE,
+    "link-errors": DEVICE,
+    "ena-allowance": DEVICE,
+    "ena-header-size": DEVICE,
+    "ena-single-flow": DEVICE,
+    "bond-uses-one-link": DEVICE,
+    "bond-reorders": DEVICE,
+    "vlan-without-segmentation": DEVICE,
+    "mtu-mismatch": TRAFFIC,
+    "path-mtu-black-hole": TRAFFIC,
+    "setting-drift": STATE,
+    "two-owners": STATE,
+    "tuner-overrides": STATE,
+}
+"""The other rules, and why they are not measured: each reason ends the sentence `What is found …`."""
+
+
+@dataclass
+class Costs:
+    """What was measured for one finding, and why the rest could not be."""
+
+    measured: list[Measured] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    def json(self) -> dict[str, Any]:
+        return {"measured": [one.json() for one in self.measured], "failed": self.failed}
 
 
 def measure(
     findings: Sequence[Finding], *, seconds: float = SECONDS, tell: Callable[[str], object] | None = None
-) -> dict[str, list[Measured]]:
-    """What was measured, by rule: of the findings' rules those that have experiments. Raises EngineError."""
-    rules = [rule for rule in dict.fromkeys(finding.rule for finding in findings) if rule in OF_RULE]
-    found = {name: _of(EXPERIMENTS[name], seconds, tell) for name in dict.fromkeys(OF_RULE[rule] for rule in rules)}
-    return {rule: found[OF_RULE[rule]] for rule in rules}
+) -> list[Costs]:
+    """What was measured for each of the findings. An experiment that findings share is made once."""
+    known: list[tuple[Experiment, Measured | str]] = []
+    return [_costs(finding, known, seconds, tell) for finding in findings]
 
 
-def _of(experiments: Sequence[Experiment], seconds: float, tell: Callable[[str], object] | None) -> list[Measured]:
-    """Each has its part of the time that those before it left."""
+def _costs(
+    finding: Finding,
+    known: list[tuple[Experiment, Measured | str]],
+    seconds: float,
+    tell: Callable[[str], object] | None,
+) -> Costs:
+    plan = PLANS.get(finding.rule)
+    if plan is None:
+        return Costs(failed=[f"What is found {UNMEASURED[finding.rule]}."])
+    costs = Costs()
+    experiments = plan.make(finding)
+    if not experiments:
+        costs.failed.append("The finding has no setting that a lab could have in two ways.")
     end = time.monotonic() + seconds
+    for number, experiment in enumerate(experiments):
+        found = next((result for one, result in known if one == experiment), None)
+        if found is None:
+            # The time that is left is shared by the experiments that are left.
+            found = _made(experiment, (end - time.monotonic()) / (len(experiments) - number), tell)
+            known.append((experiment, found))
+        if isinstance(found, Measured):
+            costs.measured.append(found)
+        else:
+            costs.failed.append(found)
+    return costs
+
+
+def _made(experiment: Experiment, seconds: float, tell: Callable[[str], object] | None) -> Measured | str:
+    """The result, or why there is none."""
+    try:
+        return measured(experiment, seconds, tell=tell)
+    except EngineError as error:
+        return f"{experiment.work}: {error}"
+
+
+def judged(findings: Sequence[Finding], costs: Sequence[Costs]) -> list[Finding]:
+    """The findings with the measured gain of each. One without a gain becomes advice, says so, and does not pay."""
     return [
-        measured(one, (end - time.monotonic()) / (len(experiments) - number), tell=tell)
-        for number, one in enumerate(experiments)
+        _judged(finding, one.measured) if one.measured else finding
+        for finding, one in zip(findings, costs, strict=True)
     ]
-
-
-def judged(findings: Sequence[Finding], found: Mapping[str, Sequence[Measured]]) -> list[Finding]:
-    """The findings with what was measured as their gain; where there is none to be had, they are advice and say so."""
-    return [_judged(finding, found[finding.rule]) if finding.rule in found else finding for finding in findings]
 
 
 def _judged(finding: Finding, found: Sequence[Measured]) -> Finding:
     said = " ".join(one.text() for one in found)
-    if all(is_none(one) for one in found):
-        percent = round(MINIMAL_EFFECT * 100)
-        told = f"{finding.told} Measured: no cost of {percent} % or more here, so this is advice only."
-        return replace(finding, severity="advice", told=told, gain=f"None to expect here. {said}")
-    return replace(finding, gain=said)
+    if finding.severity == "critical" or not all(one.is_none for one in found):
+        # Traffic that is lost or refused on the host itself outweighs what a lab shows.
+        return replace(finding, gain=said)
+    percent = round(MINIMAL_EFFECT * 100)
+    told = f"{finding.told} Measured: no cost of {percent} % or more here, so this is advice only."
+    return replace(finding, severity="advice", told=told, gain=f"None to expect here. {said}", pays=False)
 
 
-def is_none(one: Measured) -> bool:
-    """Whether a cost worth a change is ruled out: the whole interval lies below 5 %."""
-    high = one.ratio.high if one.ratio.high is not None else one.ratio.mean
-    return high < 1 + MINIMAL_EFFECT
-
-
-__all__ = ["EXPERIMENTS", "OF_RULE", "Arm", "Experiment", "Measured", "is_none", "judged", "measure"]
+__all__ = ["PLANS", "UNMEASURED", "Arm", "Costs", "Experiment", "Measured", "Plan", "judged", "measure"]

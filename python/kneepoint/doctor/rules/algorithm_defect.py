@@ -36,6 +36,13 @@ DEFECTS = (
     ),
     Defect(
         "bbr",
+        (4, 20),
+        "fq paces by rate instead of departure times, so that its wait is in the round-trip times that BBR goes by",
+        "ab408b6dc744",
+        only_with_fq=True,
+    ),
+    Defect(
+        "bbr",
         (5, 1),
         "BBR does not allow for ACKs that come in bunches, as behind Wi-Fi, and starves there",
         "78dc70ebaa38",
@@ -85,8 +92,8 @@ RULE = Rule(
     name="algorithm-defect",
     group="algorithm",
     summary="this kernel's version of an algorithm in use has a known defect",
-    source="Linux e73ebb0881ea and after (4.0, CUBIC and stretch ACKs), 78dc70ebaa38 (5.1, BBR and aggregation), "
-    "ede656e84658 (5.6, HyStart and pacing)",
+    source="Linux e73ebb0881ea and after (4.0, CUBIC and stretch ACKs), ab408b6dc744 (4.20, BBR and departure times), "
+    "78dc70ebaa38 (5.1, BBR and aggregation), ede656e84658 (5.6, HyStart and pacing)",
     manual=__doc__,
     check=_check,
     needs=("host", "sysctls"),

@@ -64,7 +64,8 @@ RULE = Rule(
     name="bbr-without-fq",
     group="pacing",
     summary="BBR is paced by TCP's timers because the leaf qdisc is not fq",
-    source="Linux 218af599fa63 (4.13, internal pacing), 864e5c090749 (4.20, fewer timers)",
+    source="Linux 218af599fa63 (4.13, internal pacing), 864e5c090749 (4.20, the timer is set only for packets of the "
+    "future; 10 % more of TCP_RR)",
     manual=__doc__,
     check=_check,
     needs=("host", "interfaces", "qdiscs", "sysctls"),

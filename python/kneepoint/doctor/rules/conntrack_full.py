@@ -47,4 +47,5 @@ RULE = Rule(
     manual=__doc__,
     check=_check,
     needs=("sysctls", "counters"),
+    counts=("dropped",),
 )

@@ -41,4 +41,5 @@ RULE = Rule(
     manual=__doc__,
     check=_check,
     needs=("host",),
+    counts=("steal_pct",),
 )

@@ -62,4 +62,5 @@ RULE = Rule(
     manual=__doc__,
     check=_check,
     needs=("interfaces", "nic_stats"),
+    counts=tuple(MEANS),
 )

@@ -45,7 +45,8 @@ RULE = Rule(
     name="ena-single-flow",
     group="cloud",
     summary="a connection runs at the cloud's bound for one flow",
-    source="AWS, Amazon EC2 instance network bandwidth (5 Gbit/s for a flow, 10 within a cluster placement group)",
+    source="AWS, Amazon EC2 instance network bandwidth (5 Gbit/s for a flow, 10 within a cluster placement group); "
+    "github.com/amzn/amzn-drivers, kernel/linux/ena/ENA_Linux_Best_Practices.rst (5 to 10 Gbit/s)",
     manual=__doc__,
     check=_check,
     needs=("interfaces", "sockets"),

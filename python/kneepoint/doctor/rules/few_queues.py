@@ -1,9 +1,9 @@
 """The device has more queues than it uses.
 
-What it sees: fewer queues than both the device and the processors allow, and one processor that spends at least 25 %
-of its time in soft interrupts, or a link of 25 Gbit/s and more.
+What it sees: fewer queues than the device has and than there are cores, and one processor that spends at least 25 % of
+its time in soft interrupts, or a link of 25 Gbit/s and more.
 Why it matters: a queue is emptied by one processor. The others cannot help with receiving, whatever they have to
-spare.
+spare. More queues than cores bring nothing: two threads of a core share it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ ENOUGH = 16
 
 
 def _check(snapshot: Snapshot) -> list[Finding]:
-    cpus = snapshot.host["cpus"]
-    if not cpus:
+    cpus, cores = snapshot.host["cpus"], facts.cores(snapshot)
+    if not cpus or not cores:
         return []
     busiest = max((row["softirq_pct"] or 0.0 for row in snapshot.rows("cpus")), default=0.0)
     findings = []
@@ -33,7 +33,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
             continue
         combined = "combined" if channels["combined_max"] else "rx"
         now, most = channels[combined] or 0, channels[f"{combined}_max"] or 0
-        wanted = min(most, cpus, ENOUGH)
+        wanted = min(most, cores, ENOUGH)
         fast = (interface["speed_bits_per_sec"] or 0) >= FAST_BITS_PER_SEC
         if now >= wanted or (busiest < BUSY_PCT and not fast):
             continue
@@ -47,6 +47,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
                     "queues": now,
                     "queues_max": most,
                     "cpus": cpus,
+                    "cores": cores,
                     "softirq_pct_of_busiest": busiest,
                     "speed_bits_per_sec": interface["speed_bits_per_sec"],
                 },
@@ -66,7 +67,7 @@ RULE = Rule(
     name="few-queues",
     group="nic",
     summary="a device uses fewer queues than it has and the processors could serve",
-    source="Documentation/networking/scaling.rst, RSS configuration",
+    source="Documentation/networking/scaling.rst, RSS Configuration and RSS IRQ Configuration (as many as cores)",
     manual=__doc__,
     check=_check,
     needs=("interfaces", "channels", "host"),

@@ -57,4 +57,5 @@ RULE = Rule(
     manual=__doc__,
     check=_check,
     needs=("interfaces", "qdiscs"),
+    counts=("horizon_drops",),
 )

@@ -19,7 +19,7 @@ PLACED = {"mlx5_core": "NVIDIA", "mlx4_en": "NVIDIA", "ice": "Intel", "i40e": "I
 
 
 def _check(snapshot: Snapshot) -> list[Finding]:
-    if not any(row["owner"] == "irqbalance" and row["kind"] == "running" for row in snapshot.rows("owners")):
+    if not facts.runs(snapshot, "irqbalance"):
         return []
     return [
         RULE.found(
@@ -41,7 +41,8 @@ RULE = Rule(
     name="irqbalance-beside-fast-nic",
     group="nic",
     summary="irqbalance moves interrupts of a fast device, whose vendor places them",
-    source="fasterdata.es.net, 100G tuning; Intel, 800 Series Linux Performance Tuning Guide; mlnx_tune",
+    source="fasterdata.es.net/host-tuning/linux/100g-tuning/interrupt-binding; Intel, 800 Series Linux Performance "
+    "Tuning Guide; mlnx_tune",
     manual=__doc__,
     check=_check,
     needs=("owners", "interfaces"),

@@ -15,7 +15,6 @@ from kneepoint.doctor.snapshot import Snapshot
 from .rule import Rule
 
 SHARE = 0.5
-LEAST_COUNT = 1_000_000
 
 
 def _check(snapshot: Snapshot) -> list[Finding]:
@@ -28,10 +27,10 @@ def _check(snapshot: Snapshot) -> list[Finding]:
         near = [int(cpu) for cpu, its in nodes.items() if its == node]
         if node is None or node < 0 or not near:
             continue
-        irqs = [row for row in snapshot.rows("irqs") if row["interface"] == interface["interface"] and row["counts"]]
+        irqs = facts.interrupts(snapshot, interface)
         whole = sum(sum(row["counts"].values()) for row in irqs)
         far = sum(count for row in irqs for cpu, count in row["counts"].items() if nodes.get(cpu) != node)
-        if whole < LEAST_COUNT or far <= SHARE * whole:
+        if whole < facts.LEAST_INTERRUPTS or far <= SHARE * whole:
             continue
         name = interface["interface"]
         changes: list[Change] = [
@@ -57,8 +56,10 @@ RULE = Rule(
     name="irqs-on-far-node",
     group="nic",
     summary="interrupts come to another NUMA node than the device's",
-    source="fasterdata.es.net, 100G tuning (bind interrupts to the device's node); mlnx_tune (NUMA)",
+    source="fasterdata.es.net/host-tuning/linux/100g-tuning/interrupt-binding (down to half the rate on the wrong "
+    "socket); mlnx_tune (NUMA)",
     manual=__doc__,
     check=_check,
     needs=("irqs", "cpus", "interfaces", "host"),
+    counts=("elsewhere",),
 )

@@ -14,27 +14,21 @@ from kneepoint.doctor.snapshot import Snapshot
 from .rule import Rule
 
 SHARE = 0.8
-LEAST_COUNT = 1_000_000
-LEAST_ACTIVE = 0.05
-"""A queue with fewer interrupts than this share of the mean is not in use."""
 
 
 def _check(snapshot: Snapshot) -> list[Finding]:
     cpus = [row["cpu"] for row in snapshot.rows("cpus") if row["cpu"] is not None and not row["isolated"]]
     if len(cpus) < 2:
         return []
-    balancing = any(row["owner"] == "irqbalance" and row["kind"] == "running" for row in snapshot.rows("owners"))
+    balancing = facts.runs(snapshot, "irqbalance")
     findings = []
     for interface in facts.devices(snapshot):
         # A device of one queue may have an interrupt for each direction.
         if facts.receive_queues(snapshot, interface) < 2:
             continue
-        irqs = [row for row in snapshot.rows("irqs") if row["interface"] == interface["interface"] and row["counts"]]
-        totals = [sum(row["counts"].values()) for row in irqs]
-        whole = sum(totals)
-        if whole < LEAST_COUNT:
+        whole, active = facts.busy_interrupts(snapshot, interface)
+        if not active:
             continue
-        active = [row for row, total in zip(irqs, totals, strict=True) if total > LEAST_ACTIVE * whole / len(irqs)]
         by_cpu: dict[str, int] = {}
         for row in active:
             for cpu, count in row["counts"].items():

@@ -64,4 +64,5 @@ RULE = Rule(
     manual=__doc__,
     check=_check,
     needs=("counters", "listeners"),
+    counts=("listen_overflows",),
 )

@@ -52,4 +52,5 @@ RULE = Rule(
     manual=__doc__,
     check=_check,
     needs=("sysctls", "counters"),
+    counts=("table_fulls",),
 )

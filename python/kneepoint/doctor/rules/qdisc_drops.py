@@ -55,4 +55,5 @@ RULE = Rule(
     manual=__doc__,
     check=_check,
     needs=("interfaces", "qdiscs"),
+    counts=("drops",),
 )

@@ -44,4 +44,5 @@ RULE = Rule(
     manual=__doc__,
     check=_check,
     needs=("counters",),
+    counts=tuple(name.partition(".")[2] for name in COUNTERS),
 )

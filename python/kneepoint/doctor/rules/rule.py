@@ -46,6 +46,9 @@ class Rule:
     check: Callable[[Snapshot], Sequence[Finding]]
     needs: Sequence[str] = ()
     """Tables that it reads. A snapshot that misses one cannot be judged by it."""
+    counts: Sequence[str] = ()
+    """Evidence that grows while the trouble goes on, or (ending in `_pct`) that is a share of the time since boot. Two
+    samples say how it is now."""
 
     def section(self, title: str) -> str:
         """A section of the manual in one paragraph."""

@@ -78,4 +78,5 @@ RULE = Rule(
     manual=__doc__,
     check=_check,
     needs=("interfaces",),
+    counts=("dropped_pkts",),
 )

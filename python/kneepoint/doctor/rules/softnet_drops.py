@@ -56,4 +56,5 @@ RULE = Rule(
     manual=__doc__,
     check=_check,
     needs=("softnet", "sysctls"),
+    counts=("dropped_pkts",),
 )

@@ -61,4 +61,5 @@ RULE = Rule(
     manual=__doc__,
     check=_check,
     needs=("softnet", "sysctls"),
+    counts=("squeezed",),
 )

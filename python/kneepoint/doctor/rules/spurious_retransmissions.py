@@ -51,4 +51,5 @@ RULE = Rule(
     manual=__doc__,
     check=_check,
     needs=("counters",),
+    counts=("dsack_received",),
 )

@@ -53,4 +53,5 @@ RULE = Rule(
     manual=__doc__,
     check=_check,
     needs=("counters", "sysctls"),
+    counts=("cookies", "drops"),
 )

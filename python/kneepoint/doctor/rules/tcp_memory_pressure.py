@@ -58,4 +58,5 @@ RULE = Rule(
     manual=__doc__,
     check=_check,
     needs=("sysctls", "counters", "host"),
+    counts=("memory_pressures", "aborted"),
 )

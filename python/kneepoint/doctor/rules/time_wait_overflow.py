@@ -42,4 +42,5 @@ RULE = Rule(
     manual=__doc__,
     check=_check,
     needs=("counters", "sysctls"),
+    counts=("time_wait_overflows",),
 )

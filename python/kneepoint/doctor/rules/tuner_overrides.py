@@ -7,6 +7,7 @@ taken with different settings, and a change made by hand makes it withdraw from 
 
 from __future__ import annotations
 
+from kneepoint.doctor import facts
 from kneepoint.doctor.finding import Finding
 from kneepoint.doctor.snapshot import Snapshot
 
@@ -14,7 +15,7 @@ from .rule import Rule
 
 
 def _check(snapshot: Snapshot) -> list[Finding]:
-    if not any(row["owner"] == "bpftune" and row["kind"] == "running" for row in snapshot.rows("owners")):
+    if not facts.runs(snapshot, "bpftune"):
         return []
     names = ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.ipv4.tcp_congestion_control")
     return [

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from kneepoint.doctor import facts
 from kneepoint.doctor.finding import Finding
 from kneepoint.doctor.snapshot import Row, Snapshot
 
@@ -28,7 +29,7 @@ def _check(snapshot: Snapshot) -> list[Finding]:
     for row in snapshot.rows("owners"):
         if row["kind"] == "setting" and row["name"] and row["value"] is not None:
             owners.setdefault(row["name"], {})[row["owner"]] = row
-    tunes = any(row["owner"] == "bpftune" and row["kind"] == "running" for row in snapshot.rows("owners"))
+    tunes = facts.runs(snapshot, "bpftune")
     findings = []
     for name, by in owners.items():
         values = [row["value"] for row in by.values()]

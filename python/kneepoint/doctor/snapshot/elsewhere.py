@@ -11,21 +11,25 @@ import json
 import subprocess
 import sys
 
-from kneepoint.errors import EngineError
+from kneepoint.errors import EngineError, UsageError
 from kneepoint.live.which import namespace, namespace_path
 
-from .snapshot import Snapshot
+from .snapshot import MOST_SECONDS, Snapshot
 from .take import take
 
 
-def take_in(netns: str | None = None) -> Snapshot:
-    """Of a namespace by its name below /run/netns, a process in it, or its path; None: of ours. Raises UsageError,
-    EngineError."""
+def take_in(netns: str | None = None, seconds: float | None = None) -> Snapshot:
+    """Of a namespace by its name below /run/netns, a process in it, or its path; None: of ours. With `seconds` the
+    counters are read twice. Raises UsageError, EngineError."""
+    if seconds is not None and seconds >= MOST_SECONDS:
+        raise UsageError(f"--for: got {seconds:.0f} s; expected less than a day.")
     if netns is None:
-        return take()
+        return take(seconds=seconds)
     # An error of its own for what is not there.
     namespace(netns)
     inside = ["unshare", "--mount", "--propagation", "slave", "--", sys.executable, "-m", __name__]
+    if seconds is not None:
+        inside.append(str(seconds))
     try:
         ended = subprocess.run(
             ["nsenter", f"--net={namespace_path(netns)}", "--", *inside], capture_output=True, text=True, check=False
@@ -41,10 +45,10 @@ def take_in(netns: str | None = None) -> Snapshot:
 
 
 def main() -> None:
-    """Within the namespace: prints the snapshot."""
+    """Within the namespace: prints the snapshot. Its argument: the seconds between two samples."""
     # The /sys that is there may be of this very namespace: the kernel then says that it is busy.
     subprocess.run(["mount", "-t", "sysfs", "sysfs", "/sys"], stderr=subprocess.DEVNULL, check=False)
-    json.dump(take().json(), sys.stdout)
+    json.dump(take(seconds=float(sys.argv[1]) if sys.argv[1:] else None).json(), sys.stdout)
 
 
 if __name__ == "__main__":

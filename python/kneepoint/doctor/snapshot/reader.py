@@ -97,12 +97,12 @@ def whole(text: str | None) -> int | None:
 
 
 def cpus_of_mask(text: str | None) -> list[int] | None:
-    """The processors of a mask; None where there is none that can be read."""
+    """The processors of a mask; None where it cannot be read."""
     return _cpus(of_mask, text or None)
 
 
 def cpus_of_list(text: str | None) -> list[int] | None:
-    """The processors of a list; None where there is none that can be read."""
+    """The processors of a list; None where it cannot be read."""
     return _cpus(of_list, text)
 
 

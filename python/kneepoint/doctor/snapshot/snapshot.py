@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -14,18 +16,36 @@ from kneepoint.errors import UsageError
 from kneepoint.human import suggest
 from kneepoint.writing import replacing
 
+from . import samples
 from .tables import TABLES, Kind
 
 FORMAT = "kneepoint-snapshot"
-VERSION = 1
+VERSION = 2
+"""2: columns that are counted, and a first sample of them. Files of version 1 are read, too: they lack columns."""
 
 MOST_BYTES = 512 << 20
 """A larger file is no snapshot: 4,096 interfaces on 512 processors come to about 50 MB."""
+
+MOST_SECONDS = 86_400
+"""Between two samples."""
 
 Row = Mapping[str, Any]
 
 _PLAIN = {str, bool, float, int, type(None)}
 """Types of the values of an object."""
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Keeps Python's cyclic collector from looking: of thousands of interfaces it would go through millions of objects
+    again and again, which takes longer than to make them."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 @dataclass(frozen=True)
@@ -39,12 +59,30 @@ class Missing:
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """The first of two samples: the tables of `samples.KEYS`, with what their rows count."""
+
+    seconds: float
+    """Time from it to the second, which is the snapshot."""
+    tables: Mapping[str, Sequence[Row]]
+
+    @staticmethod
+    def of(seconds: float, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Earlier:
+        """Raises UsageError."""
+        for name in tables:
+            if name not in samples.KEYS:
+                raise UsageError(f'tables: got "{name}"; {suggest(name, list(samples.KEYS), "expected")}.')
+        return Earlier(seconds, _full(tables))
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """The tables that `tables.py` describes. Every row has all columns of its table; null where not known."""
 
     taken_unix_ns: int
     tables: Mapping[str, Sequence[Row]]
     missing: Sequence[Missing] = ()
+    earlier: Earlier | None = None
 
     @staticmethod
     def of(
@@ -55,8 +93,23 @@ class Snapshot:
         for name in tables:
             if name not in TABLES:
                 raise UsageError(f'tables: got "{name}"; {suggest(name, list(TABLES), "expected")}.')
-        full = {name: [_row(name, at, row) for at, row in enumerate(tables.get(name, ()))] for name in TABLES}
-        return Snapshot(taken_unix_ns, full, tuple(missing))
+        return Snapshot(taken_unix_ns, dict.fromkeys(TABLES, ()) | _full(tables), tuple(missing))
+
+    @cached_property
+    def window(self) -> Snapshot | None:
+        """The same host with counts of the time between its two samples alone. None: there was one sample."""
+        if self.earlier is None:
+            return None
+        return replace(
+            self, tables=samples.window(self.tables, self.earlier.tables, self.earlier.seconds), earlier=None
+        )
+
+    @cached_property
+    def before(self) -> Snapshot | None:
+        """The same host with the counts of the first sample. None: there was one sample."""
+        if self.earlier is None:
+            return None
+        return replace(self, tables=samples.before(self.tables, self.earlier.tables), earlier=None)
 
     def rows(self, table: str) -> Sequence[Row]:
         """The rows of a table."""
@@ -75,8 +128,9 @@ class Snapshot:
         return None if name is None or name == "unknown" or name.startswith("net:[") else name
 
     def of_interface(self, table: str, interface: Row) -> Sequence[Row]:
-        """The rows of a table that belong to a row of `interfaces`."""
-        return self._by_interface(table).get((interface["netns"], interface["interface"]), ())
+        """The rows of a table that belong to a row of `interfaces`. A table about the machine has no namespaces."""
+        netns = interface["netns"] if "netns" in TABLES[table].columns else None
+        return self._by_interface(table).get((netns, interface["interface"]), ())
 
     def sysctl(self, name: str) -> str | None:
         """The value of a sysctl; null: not known here."""
@@ -122,6 +176,11 @@ class Snapshot:
                 f"{path}: is larger than {MOST_BYTES >> 20} MiB; expected a snapshot, which is smaller. "
                 "`knee snapshot --out FILE` writes one."
             )
+        with uncollected():
+            return Snapshot._of_text(path, text)
+
+    @staticmethod
+    def _of_text(path: Path, text: bytes) -> Snapshot:
         try:
             found = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -160,7 +219,7 @@ class Snapshot:
         ):
             raise UsageError('missing: expected a list of objects with the texts "what", "why", "needs".')
         named = [Missing(one.get("what", ""), one.get("why", ""), one.get("needs", "")) for one in missing]
-        return Snapshot.of(taken, tables, named)
+        return replace(Snapshot.of(taken, tables, named), earlier=_earlier(found.get("earlier")))
 
     def write(self, path: Path) -> None:
         """Raises RunFolderError."""
@@ -170,17 +229,46 @@ class Snapshot:
 
     def json(self) -> dict[str, Any]:
         """As it is written: columns that are null are left out."""
-        tables = {
-            name: [{column: value for column, value in row.items() if value is not None} for row in rows]
-            for name, rows in self.tables.items()
-        }
-        return {
+        whole: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
             "taken_unix_ns": self.taken_unix_ns,
-            "tables": tables,
+            "tables": _written(self.tables),
             "missing": [{"what": one.what, "why": one.why, "needs": one.needs} for one in self.missing],
         }
+        if self.earlier is not None:
+            whole["earlier"] = {"seconds": self.earlier.seconds, "tables": _written(self.earlier.tables)}
+        return whole
+
+
+def _written(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
+    return {
+        name: [{column: value for column, value in row.items() if value is not None} for row in rows]
+        for name, rows in tables.items()
+    }
+
+
+def _earlier(found: Any) -> Earlier | None:
+    """The first sample of a file; None where it has one sample only."""
+    if found is None:
+        return None
+    if (
+        not isinstance(found, dict)
+        or not _fits("number", found.get("seconds"))
+        or not 0 < found["seconds"] < MOST_SECONDS
+    ):
+        raise UsageError("earlier: expected an object with the seconds between the samples. Take a new snapshot.")
+    tables = found.get("tables")
+    if not isinstance(tables, dict) or not all(isinstance(rows, list) for rows in tables.values()):
+        raise UsageError("earlier.tables: expected an object whose values are lists of rows. Take a new snapshot.")
+    try:
+        return Earlier.of(found["seconds"], tables)
+    except UsageError as error:
+        raise UsageError(f"earlier.{error}") from None
+
+
+def _full(tables: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Row]]:
+    return {name: [_row(name, at, row) for at, row in enumerate(rows)] for name, rows in tables.items()}
 
 
 def _row(table: str, at: int, row: Any) -> Row:
@@ -213,7 +301,7 @@ def _names_an_interface(name: str) -> bool:
 
 
 def _fits(kind: Kind, value: Any) -> bool:
-    if kind == "integer":
+    if kind in ("integer", "count"):
         return _is_whole(value)
     if kind == "number":
         return _is_whole(value) or (isinstance(value, float) and value == value and abs(value) != float("inf"))
@@ -225,11 +313,18 @@ def _fits(kind: Kind, value: Any) -> bool:
         return isinstance(value, list) and all(map(_is_whole, value))
     if kind == "texts":
         return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if kind == "counts":
+        return isinstance(value, dict) and _are_counts(value.values())
     return isinstance(value, dict) and _is_plain(value.values())
 
 
+def _are_counts(values: Collection[Any]) -> bool:
+    """All at once: interrupts of 512 processors are such objects, thousands of them."""
+    return not values or (set(map(type, values)) == {int} and _is_whole(min(values)) and _is_whole(max(values)))
+
+
 def _is_plain(values: Collection[Any]) -> bool:
-    """Numbers and texts. All at once: interrupts of 512 processors are such objects, thousands of them."""
+    """Numbers and texts."""
     numbers = [value for value in values if type(value) is int]
     return set(map(type, values)) <= _PLAIN and (not numbers or (_is_whole(min(numbers)) and _is_whole(max(numbers))))
 

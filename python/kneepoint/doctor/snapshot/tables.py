@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["integer", "number", "text", "bool", "integers", "texts", "object"]
+Kind = Literal["integer", "count", "number", "text", "bool", "integers", "texts", "object", "counts"]
+"""A count grows from boot on, or since the device was reset; counts are several by name."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,9 @@ boot_parameters      texts    -      parameters of the kernel command line that 
 modules              texts    -      loaded modules that concern the network
 algorithms           texts    -      congestion controls that are available
 uptime_sec           number   s      time since boot
+stamping             texts    -      running programs that may have the kernel stamp received packets: ntpd, ptp4l, …
 steal_pct            number   %      processor time since boot that the hypervisor gave to others
-ksoftirqd_us         integer  us     processor time of all ksoftirqd threads
+ksoftirqd_us         count    us     processor time of all ksoftirqd threads
 page_bytes           integer  bytes  size of a page
 init                 text     -      systemd, other
 """,
@@ -116,19 +118,19 @@ gro_flush_timeout_ns integer ns     how long GRO may hold packets after a poll
 napi_defer_hard_irqs integer -      empty polls before interrupts come back
 bond_mode           text     -      mode of a bond
 bond_xmit_hash_policy text   -      how a bond chooses the member
-carrier_changes     integer  -      times that the link came or went
-rx_packets          integer  pkts   received so far
-tx_packets          integer  pkts   sent so far
-rx_bytes            integer  bytes  received so far
-tx_bytes            integer  bytes  sent so far
-rx_dropped          integer  pkts   received and dropped so far
-tx_dropped          integer  pkts   dropped on the way out so far
-rx_errors           integer  pkts   bad packets received so far
-tx_errors           integer  pkts   packets that could not be sent so far
-rx_missed_errors    integer  pkts   that the device had no buffer for, so far
-rx_fifo_errors      integer  pkts   that overran the device, so far
-rx_crc_errors       integer  pkts   with a wrong checksum of the link, so far
-rx_nohandler        integer  pkts   that came to an interface that is not in use, so far
+carrier_changes     count    -      times that the link came or went
+rx_packets          count    pkts   received so far
+tx_packets          count    pkts   sent so far
+rx_bytes            count    bytes  received so far
+tx_bytes            count    bytes  sent so far
+rx_dropped          count    pkts   received and dropped so far
+tx_dropped          count    pkts   dropped on the way out so far
+rx_errors           count    pkts   bad packets received so far
+tx_errors           count    pkts   packets that could not be sent so far
+rx_missed_errors    count    pkts   that the device had no buffer for, so far
+rx_fifo_errors      count    pkts   that overran the device, so far
+rx_crc_errors       count    pkts   with a wrong checksum of the link, so far
+rx_nohandler        count    pkts   that came to an interface that is not in use, so far
 """,
     ),
     _table(
@@ -136,12 +138,14 @@ rx_nohandler        integer  pkts   that came to an interface that is not in use
         "A row for each interface that has rings.",
         "ethtool netlink (`ethtool -g`)",
         """
-netns     text    - network namespace
-interface text    - interface
-rx        integer - descriptors for receiving
-rx_max    integer - most that the device has
-tx        integer - descriptors for sending
-tx_max    integer - most that the device has
+netns             text    -     network namespace
+interface         text    -     interface
+rx                integer -     descriptors for receiving
+rx_max            integer -     most that the device has
+tx                integer -     descriptors for sending
+tx_max            integer -     most that the device has
+tx_push_bytes     integer bytes first bytes of a packet that the driver writes into the device itself; null: not told
+tx_push_max_bytes integer bytes most of them
 """,
     ),
     _table(
@@ -157,6 +161,7 @@ tx           integer - queues that only send
 tx_max       integer - most of them
 combined     integer - queues that do both
 combined_max integer - most of them
+rss_queues   integers - queues that the table of RSS leads to (`ethtool -x`); null: not told
 """,
     ),
     _table(
@@ -197,17 +202,17 @@ kind           text    -     fq, fq_codel, mq, pfifo_fast, …
 handle         text    -     as tc prints it
 parent         text    -     root, ingress, or the class that it hangs from
 options        object  -     options by name, where they are understood
-bytes          integer bytes sent so far
-packets        integer pkts  sent so far
-drops          integer pkts  dropped so far
-overlimits     integer -     times over the limit so far
-requeues       integer pkts  put back because the device was busy, so far
+bytes          count   bytes sent so far
+packets        count   pkts  sent so far
+drops          count   pkts  dropped so far
+overlimits     count   -     times over the limit so far
+requeues       count   pkts  put back because the device was busy, so far
 backlog_pkts   integer pkts  in the queue now
-flows_plimit   integer pkts  fq: dropped because of the limit for each flow, so far
-horizon_drops  integer pkts  fq: dropped because their time was too far off, so far
-horizon_caps   integer pkts  fq: sent earlier than asked because their time was too far off, so far
-throttled      integer -     fq: times that a flow had to wait, so far
-fastpath_pkts  integer pkts  fq: sent without a flow of their own, so far
+flows_plimit   count   pkts  fq: dropped because of the limit for each flow, so far
+horizon_drops  count   pkts  fq: dropped because their time was too far off, so far
+horizon_caps   count   pkts  fq: sent earlier than asked because their time was too far off, so far
+throttled      count   -     fq: times that a flow had to wait, so far
+fastpath_pkts  count   pkts  fq: sent without a flow of their own, so far
 """,
     ),
     _table(
@@ -234,7 +239,7 @@ name      text     - as /proc/interrupts names it
 interface text     - interface whose device has it
 affinity  integers - processors that it may come to
 effective integers - processors that it comes to
-counts    object   - interrupts so far by processor; processors without any are left out
+counts    counts   - interrupts so far by processor; processors without any are left out
 """,
     ),
     _table(
@@ -243,21 +248,21 @@ counts    object   - interrupts so far by processor; processors without any are 
         "/proc/net/softnet_stat",
         """
 cpu              integer -    processor
-processed        integer pkts received so far
-dropped          integer pkts dropped so far because the backlog was full
-squeezed         integer -    times that packets were left when the budget or the time was used up
-received_rps     integer -    interrupts from other processors for RPS
-flow_limit_count integer pkts dropped so far by flow limit
+processed        count   pkts received so far
+dropped          count   pkts dropped so far because the backlog was full
+squeezed         count   -    times that packets were left when the budget or the time was used up
+received_rps     count   -    interrupts from other processors for RPS
+flow_limit_count count   pkts dropped so far by flow limit
 """,
     ),
     _table(
         "counters",
         "A row for each counter of the protocols.",
-        "/proc/net/snmp, netstat, sockstat, stat/arp_cache, stat/ndisc_cache, and the sum of /proc/pressure",
+        "/proc/net/snmp, snmp6, netstat, sockstat, stat/arp_cache, stat/ndisc_cache, and the sum of /proc/pressure",
         """
 netns text    - network namespace
 name  text    - as the recorder names it: Tcp.RetransSegs, TcpExt.ListenDrops, TCP.mem
-value integer - value so far
+value count   - value so far; a few (TCP.mem, arp_cache.entries) are of the moment
 """,
     ),
     _table(
@@ -311,6 +316,7 @@ backlog    integer - most that may wait
         """
 cpu             integer - processor
 numa_node       integer - NUMA node
+siblings        integers - processors that are threads of the same core, itself among them
 governor        text    - governor of its frequency
 driver          text    - driver of its frequency
 max_khz         integer kHz highest frequency that the governor may take
@@ -320,6 +326,10 @@ idle_exit_us    integer us time to leave that state
 busy_pct        number  % of the time since boot, idle and iowait left out
 softirq_pct     number  % of the time since boot
 steal_pct       number  % of the time since boot
+time_us         count   us time since boot that was counted
+busy_us         count   us of it: not idle and not waiting for a disk
+softirq_us      count   us of it: in soft interrupts
+steal_us        count   us of it: given to others by the hypervisor
 isolated        bool    - whether the scheduler leaves it alone
 """,
     ),
@@ -343,7 +353,7 @@ value   text - of a setting: its value; of a profile: its name
 netns     text    - network namespace
 interface text    - interface
 name      text    - as the driver names it
-value     integer - value so far
+value     count   - value so far
 """,
     ),
     _table(

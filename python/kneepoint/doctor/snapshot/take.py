@@ -4,20 +4,53 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from kneepoint.errors import EngineError
 
+from . import samples
 from .reader import Reader, Roots
-from .snapshot import Snapshot
+from .snapshot import Earlier, Snapshot, uncollected
 from .sources import cpus, ethtool, files, host, processes, procnet, rtnetlink, sockets, sysctls, sysfs
 
 Tables = dict[str, list[dict[str, Any]]]
 
 
-def take(*, roots: Roots | None = None) -> Snapshot:
-    """What this process may see of its network namespace and the host. What it may not see is in `missing`."""
-    roots = roots or Roots()
+def take(*, roots: Roots | None = None, seconds: float | None = None) -> Snapshot:
+    """What this process may see of its network namespace and the host. What it may not see is in `missing`.
+
+    With `seconds` the counters are read that long before, too."""
+    with uncollected():
+        return _sampled(roots or Roots(), seconds)
+
+
+def _sampled(roots: Roots, seconds: float | None) -> Snapshot:
+    if seconds is None:
+        return _taken(roots)
+    begun = time.monotonic()
+    first = _counts(roots)
+    time.sleep(max(0.0, begun + seconds - time.monotonic()))
+    passed = time.monotonic() - begun
+    whole = _taken(roots)
+    # Of interrupts only those of network devices are kept.
+    numbers = {row["number"] for row in whole.rows("irqs")}
+    first["irqs"] = [row for row in first.get("irqs", []) if row["number"] in numbers]
+    return replace(whole, earlier=Earlier.of(round(passed, 3), samples.counts_of(first)))
+
+
+def _counts(roots: Roots) -> Tables:
+    """The counters alone. The second sample says what could not be read."""
+    reader = Reader(roots, _namespace(roots))
+    tables = procnet.read(reader) | cpus.read_times(reader) | sysfs.read_counts(reader)
+    if roots.netlink:
+        tables |= _asked(reader, rtnetlink.read_counts, "interfaces and qdiscs")
+        interfaces = tables.get("interfaces", [])
+        tables |= _asked(reader, lambda reader: ethtool.read_counts(reader, interfaces), "counters of drivers")
+    return tables
+
+
+def _taken(roots: Roots) -> Snapshot:
     reader = Reader(roots, _namespace(roots))
     tables: Tables = {}
     for source in (host.read, sysctls.read, procnet.read, cpus.read):

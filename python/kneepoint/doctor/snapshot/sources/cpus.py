@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
-from kneepoint.doctor.snapshot.reader import Reader, cpus_of_list, whole
+from kneepoint import processors
+from kneepoint.doctor.snapshot.reader import Reader, cpus_of_list
 
 Rows = list[dict[str, Any]]
 
@@ -16,23 +18,21 @@ def read(reader: Reader) -> dict[str, Rows]:
     nodes = _nodes(reader)
     isolated = set(cpus_of_list(reader.text(base / "isolated")) or ())
     rows = []
-    for line in (reader.text(reader.roots.proc / "stat") or "").splitlines():
-        words = line.split()
-        if not words or not words[0].startswith("cpu") or not words[0][3:].isdigit():
-            continue
-        cpu = int(words[0][3:])
+    for cpu, times in _times(reader).items():
         folder = base / f"cpu{cpu}"
         rows.append(
             {
                 "cpu": cpu,
                 "numa_node": nodes.get(cpu),
+                "siblings": cpus_of_list(reader.text(folder / "topology/thread_siblings_list")),
                 "governor": reader.text(folder / "cpufreq/scaling_governor"),
                 "driver": reader.text(folder / "cpufreq/scaling_driver"),
                 "max_khz": reader.number(folder / "cpufreq/scaling_max_freq"),
                 "hardware_max_khz": reader.number(folder / "cpufreq/cpuinfo_max_freq"),
                 "isolated": cpu in isolated,
                 **_idle(reader, folder / "cpuidle"),
-                **_shares(words[1:]),
+                **times,
+                **(processors.shares(times) if times else {}),
             }
         )
     if not rows:
@@ -58,14 +58,14 @@ def _idle(reader: Reader, folder: Path) -> dict[str, Any]:
     return {}
 
 
-def _shares(words: list[str]) -> dict[str, float]:
-    """Of user, nice, system, idle, iowait, irq, softirq, steal; guests are in user already."""
-    times = [whole(word) or 0 for word in words[:8]]
-    total = sum(times)
-    if len(times) < 8 or not total:
-        return {}
-    return {
-        "busy_pct": round(100 * (total - times[3] - times[4]) / total, 2),
-        "softirq_pct": round(100 * times[6] / total, 2),
-        "steal_pct": round(100 * times[7] / total, 3),
-    }
+def read_times(reader: Reader) -> dict[str, Rows]:
+    """The table `cpus` with their times alone."""
+    return {"cpus": [{"cpu": cpu, **times} for cpu, times in _times(reader).items()]}
+
+
+def _times(reader: Reader) -> dict[int, dict[str, int]]:
+    """By processor; empty where its line is damaged."""
+    text = reader.text(reader.roots.proc / "stat") or ""
+    found = processors.times_us(text)
+    numbers = re.findall(r"^cpu(\d+)\b", text, re.M)
+    return {int(number): found.get(f"cpu{number}", {}) for number in numbers}

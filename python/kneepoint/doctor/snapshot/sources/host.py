@@ -8,6 +8,7 @@ import re
 import shlex
 from typing import Any
 
+from kneepoint import processors
 from kneepoint.doctor.snapshot.reader import Reader, cpus_of_list, whole
 
 _PARAMETERS = re.compile(
@@ -62,6 +63,7 @@ def read(reader: Reader) -> dict[str, list[dict[str, Any]]]:
     online = cpus_of_list(reader.text(sys / "devices/system/cpu/online")) or []
     release = reader.text(proc / "sys/kernel/osrelease")
     uptime = (reader.text(proc / "uptime") or "").split()
+    stat = processors.times_us(reader.text(proc / "stat") or "").get(processors.ALL)
     row = {
         "host": reader.text(proc / "sys/kernel/hostname"),
         "host_id": _hashed(reader.text(roots.root / "etc/machine-id")),
@@ -96,7 +98,7 @@ def read(reader: Reader) -> dict[str, list[dict[str, Any]]]:
         ),
         "algorithms": (reader.text(proc / "sys/net/ipv4/tcp_available_congestion_control") or "").split(),
         "uptime_sec": _decimal(uptime[0] if uptime else None),
-        "steal_pct": _steal(reader.text(proc / "stat")),
+        "steal_pct": processors.shares(stat).get("steal_pct") if stat else None,
         "ksoftirqd_us": None,
         "page_bytes": os.sysconf("SC_PAGE_SIZE") if roots.netlink else None,
         "init": "systemd" if reader.text(proc / "1/comm") == "systemd" else "other",
@@ -188,15 +190,6 @@ def _decimal(text: str | None) -> float | None:
 def _pressure(text: str | None) -> float | None:
     found = re.search(r"^some .*\bavg60=([\d.]+)", text or "", re.M)
     return _decimal(found[1]) if found else None
-
-
-def _steal(text: str | None) -> float | None:
-    words = (text or "").split("\n", 1)[0].split()
-    numbers = [whole(word) for word in words[1:9]]
-    if words[:1] != ["cpu"] or len(numbers) < 8 or None in numbers:
-        return None
-    total = sum(number or 0 for number in numbers)
-    return round(100 * (numbers[7] or 0) / total, 3) if total else None
 
 
 def _parameters(text: str | None) -> list[str]:

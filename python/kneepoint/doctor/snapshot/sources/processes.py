@@ -26,12 +26,17 @@ OWNERS = {
 }
 """By the name that the kernel keeps, of at most 15 characters."""
 
+STAMPING = {"chronyd", "ntpd", "openntpd", "systemd-timesyn", "ptp4l", "phc2sys", "tcpdump", "dumpcap"}
+"""Programs that may ask for SO_TIMESTAMP, SO_TIMESTAMPNS or SO_TIMESTAMPING. While any socket does, the kernel
+stamps every packet that arrives, whatever its socket, and does not tell who asked."""
+
 MOST_NAMESPACES = 256
 
 
 def read(reader: Reader, host: dict[str, Any]) -> dict[str, Rows]:
     """The tables `owners` (what runs) and `namespaces`; adds to the row of `host`."""
     running: set[str] = set()
+    stamping: set[str] = set()
     namespaces: dict[str, int] = {}
     ticks, kthreads, hidden = 0, 0, 0
     for folder in reader.entries(reader.roots.proc):
@@ -40,6 +45,8 @@ def read(reader: Reader, host: dict[str, Any]) -> dict[str, Rows]:
         name = reader.text(folder / "comm") or ""
         if name in OWNERS:
             running.add(OWNERS[name])
+        elif name in STAMPING:
+            stamping.add(name)
         elif name.startswith("ksoftirqd/"):
             kthreads += 1
             ticks += _ticks(reader.text(folder / "stat"))
@@ -55,6 +62,7 @@ def read(reader: Reader, host: dict[str, Any]) -> dict[str, Rows]:
         reader.miss("network namespaces of other users' processes", "permission denied", "CAP_SYS_PTRACE on the host")
     if kthreads:
         host["ksoftirqd_us"] = ticks * 1_000_000 // os.sysconf("SC_CLK_TCK")
+    host["stamping"] = sorted(stamping)
     named = _named(reader)
     others = (namespaces.keys() | named.keys()) - {reader.netns}
     if len(others) > MOST_NAMESPACES:

@@ -21,6 +21,7 @@ def read(reader: Reader) -> dict[str, Rows]:
     found: dict[str, int] = {}
     for name in ("snmp", "netstat"):
         found |= _pairs(reader.text(net / name))
+    found |= _snmp6(reader.text(net / "snmp6"))
     for name in ("sockstat", "sockstat6"):
         found |= _sockstat(reader.text(net / name))
     for name in _BY_CPU:
@@ -43,6 +44,16 @@ def _pairs(text: str | None) -> dict[str, int]:
         for name, word in zip(rest.split(), numbers.split(), strict=False):
             if (number := whole(word)) is not None:
                 found[f"{protocol}.{name}"] = number
+    return found
+
+
+def _snmp6(text: str | None) -> dict[str, int]:
+    """`Ip6OutRequests  774`: a line for each; those of IPv6 itself are kept."""
+    found = {}
+    for line in (text or "").splitlines():
+        words = line.split()
+        if len(words) == 2 and words[0].startswith("Ip6") and (number := whole(words[1])) is not None:
+            found[f"Ip6.{words[0][3:]}"] = number
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from kneepoint.doctor.snapshot.reader import Reader
@@ -52,12 +52,31 @@ def read(reader: Reader) -> dict[str, Rows]:
     from pyroute2 import IPRoute
 
     with IPRoute() as kernel:
-        links = list(kernel.get_links())
-        names = {link["index"]: _name(link.get_attr("IFLA_IFNAME")) for link in links}
+        links, names = _links(kernel)
         routes, through = _routes(reader, kernel, names)
         interfaces = [_interface(reader, link, names, through) for link in links]
-        qdiscs = [_qdisc(reader, qdisc, names) for qdisc in kernel.get_qdiscs() if qdisc["index"] in names]
+        qdiscs = _qdiscs(reader, kernel, names)
     return {"interfaces": interfaces, "qdiscs": qdiscs, "routes": routes}
+
+
+def read_counts(reader: Reader) -> dict[str, Rows]:
+    """The tables `interfaces` and `qdiscs` as above, without what routes say."""
+    from pyroute2 import IPRoute
+
+    with IPRoute() as kernel:
+        links, names = _links(kernel)
+        interfaces = [_interface(reader, link, names, set()) for link in links]
+        return {"interfaces": interfaces, "qdiscs": _qdiscs(reader, kernel, names)}
+
+
+def _links(kernel: IPRoute) -> tuple[list[Any], dict[int, str]]:
+    """The interfaces, and their names by index."""
+    links = list(kernel.get_links())
+    return links, {link["index"]: _name(link.get_attr("IFLA_IFNAME")) for link in links}
+
+
+def _qdiscs(reader: Reader, kernel: IPRoute, names: dict[int, str]) -> Rows:
+    return [_qdisc(reader, qdisc, names) for qdisc in kernel.get_qdiscs() if qdisc["index"] in names]
 
 
 def _name(found: str | bytes) -> str:
@@ -65,34 +84,45 @@ def _name(found: str | bytes) -> str:
     return os.fsdecode(found)
 
 
+def _attributes(message: Any) -> Callable[[str], Any]:
+    """The attributes of a message by name, decoded when asked for; null where there is none.
+
+    The library searches them from the start for each: with thousands of interfaces that takes seconds."""
+    slots: dict[str, Any] = {}
+    for slot in message["attrs"]:
+        slots.setdefault(slot[0], slot)
+    return lambda name: slots[name][1] if name in slots else None
+
+
 def _interface(reader: Reader, link: Any, names: dict[int, str], through: set[int]) -> dict[str, Any]:
-    info = link.get_attr("IFLA_LINKINFO")
+    told = _attributes(link)
+    info = told("IFLA_LINKINFO")
     kind = info.get_attr("IFLA_INFO_KIND") if info else None
     data = info.get_attr("IFLA_INFO_DATA") if info else None
-    stats = link.get_attr("IFLA_STATS64") or {}
+    stats = told("IFLA_STATS64") or {}
     row = {
         "netns": reader.netns,
         "interface": names[link["index"]],
         "ifindex": link["index"],
         "kind": kind,
-        "operstate": (link.get_attr("IFLA_OPERSTATE") or "unknown").lower(),
+        "operstate": (told("IFLA_OPERSTATE") or "unknown").lower(),
         "loopback": bool(link["flags"] & 0x8),
-        "mtu_bytes": link.get_attr("IFLA_MTU"),
-        "max_mtu_bytes": link.get_attr("IFLA_MAX_MTU") or None,
-        "txqueuelen_pkts": link.get_attr("IFLA_TXQLEN"),
-        "master": names.get(link.get_attr("IFLA_MASTER") or 0),
+        "mtu_bytes": told("IFLA_MTU"),
+        "max_mtu_bytes": told("IFLA_MAX_MTU") or None,
+        "txqueuelen_pkts": told("IFLA_TXQLEN"),
+        "master": names.get(told("IFLA_MASTER") or 0),
         "lower": None,
-        "peer_elsewhere": link.get_attr("IFLA_LINK_NETNSID") is not None,
+        "peer_elsewhere": told("IFLA_LINK_NETNSID") is not None,
         "default_route": link["index"] in through,
-        "rx_queues": link.get_attr("IFLA_NUM_RX_QUEUES"),
-        "tx_queues": link.get_attr("IFLA_NUM_TX_QUEUES"),
-        "gso_max_bytes": link.get_attr("IFLA_GSO_MAX_SIZE"),
-        "gro_max_bytes": link.get_attr("IFLA_GRO_MAX_SIZE"),
-        "carrier_changes": link.get_attr("IFLA_CARRIER_CHANGES"),
+        "rx_queues": told("IFLA_NUM_RX_QUEUES"),
+        "tx_queues": told("IFLA_NUM_TX_QUEUES"),
+        "gso_max_bytes": told("IFLA_GSO_MAX_SIZE"),
+        "gro_max_bytes": told("IFLA_GRO_MAX_SIZE"),
+        "carrier_changes": told("IFLA_CARRIER_CHANGES"),
         **{name: stats.get(name) for name in STATS},
     }
     if not row["peer_elsewhere"]:
-        row["lower"] = names.get(link.get_attr("IFLA_LINK") or 0)
+        row["lower"] = names.get(told("IFLA_LINK") or 0)
     if kind == "bond" and data is not None:
         row["bond_mode"] = _named(BOND_MODES, data.get_attr("IFLA_BOND_MODE"))
         row["bond_xmit_hash_policy"] = _named(BOND_HASHES, data.get_attr("IFLA_BOND_XMIT_HASH_POLICY"))
@@ -104,8 +134,9 @@ def _named(names: tuple[str, ...], number: int | None) -> str | None:
 
 
 def _qdisc(reader: Reader, qdisc: Any, names: dict[int, str]) -> dict[str, Any]:
-    kind = qdisc.get_attr("TCA_KIND")
-    stats = qdisc.get_attr("TCA_STATS2")
+    told = _attributes(qdisc)
+    kind = told("TCA_KIND")
+    stats = told("TCA_STATS2")
     basic = (stats.get_attr("TCA_STATS_BASIC") if stats else None) or {}
     queue = (stats.get_attr("TCA_STATS_QUEUE") if stats else None) or {}
     row = {
@@ -123,10 +154,10 @@ def _qdisc(reader: Reader, qdisc: Any, names: dict[int, str]) -> dict[str, Any]:
         "backlog_pkts": queue.get("qlen"),
     }
     if kind == "fq":
-        row["options"] = fq.options(qdisc.get_attr("TCA_OPTIONS"))
+        row["options"] = fq.options(told("TCA_OPTIONS"))
         row |= fq.counters(stats.get_attr("TCA_STATS_APP") if stats else None)
     else:
-        row["options"] = _options(qdisc.get_attr("TCA_OPTIONS"))
+        row["options"] = _options(told("TCA_OPTIONS"))
     return row
 
 
@@ -155,22 +186,25 @@ def _routes(reader: Reader, kernel: IPRoute, names: dict[int, str]) -> tuple[Row
     through: set[int] = set()
     for route in kernel.get_routes():
         # Broadcasts, multicasts and the host's own addresses are none that TCP sends over.
-        if route["type"] != 1 or route.get_attr("RTA_TABLE") == 255:
+        if route["type"] != 1:
             continue
-        out = _outputs(route)
+        told = _attributes(route)
+        if told("RTA_TABLE") == 255:
+            continue
+        out = _outputs(told)
         default = route["dst_len"] == 0
         through |= out if default else set()
-        metrics = route.get_attr("RTA_METRICS")
-        told = metrics.get_attr if metrics else lambda name: None
-        lock = told(RTA_LOCK) or 0
+        metrics = told("RTA_METRICS")
+        set_to = metrics.get_attr if metrics else lambda name: None
+        lock = set_to(RTA_LOCK) or 0
         for index in out:
             key = (
                 names.get(index),
                 default,
-                told("RTAX_INITCWND"),
-                told("RTAX_INITRWND"),
-                told(RTA_CC_ALGO) or None,
-                told("RTAX_MTU"),
+                set_to("RTAX_INITCWND"),
+                set_to("RTAX_INITRWND"),
+                set_to(RTA_CC_ALGO) or None,
+                set_to("RTAX_MTU"),
                 bool(lock & RTAX_MTU_BIT),
             )
             groups[key] = groups.get(key, 0) + 1
@@ -182,8 +216,8 @@ def _routes(reader: Reader, kernel: IPRoute, names: dict[int, str]) -> tuple[Row
     return rows, through
 
 
-def _outputs(route: Any) -> set[int]:
-    """Interfaces that it leads through: several where it is spread over hops."""
-    one = route.get_attr("RTA_OIF")
-    hops = route.get_attr("RTA_MULTIPATH") or []
+def _outputs(told: Callable[[str], Any]) -> set[int]:
+    """Interfaces that a route leads through: several where it is spread over hops."""
+    one = told("RTA_OIF")
+    hops = told("RTA_MULTIPATH") or []
     return {one} if one is not None else {hop["oif"] for hop in hops}

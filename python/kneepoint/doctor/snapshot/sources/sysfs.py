@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,14 @@ def add(reader: Reader, interfaces: Rows) -> dict[str, Rows]:
         folder = net / row["interface"]
         if not _is_ours(reader, folder, row):
             continue
+        _settings(reader, folder, row)
         device = folder / "device"
-        _device(reader, folder, device, row)
-        for number in _interrupts(reader, device):
-            owned[number] = row["interface"]
-        if row["bus"] == "pci":
-            pci.append(_pci(reader, device, row["interface"]))
+        if device.exists():
+            _device(reader, device, row)
+            for number in _interrupts(reader, device):
+                owned[number] = row["interface"]
+            if row["bus"] == "pci":
+                pci.append(_pci(reader, device, row["interface"]))
         if row["loopback"]:
             continue
         if len(queues) < MOST_QUEUES:
@@ -53,23 +55,22 @@ def _is_ours(reader: Reader, folder: Path, row: dict[str, Any]) -> bool:
     return False
 
 
-def _device(reader: Reader, folder: Path, device: Path, row: dict[str, Any]) -> None:
-    speed = reader.number(folder / "speed")
+def _device(reader: Reader, device: Path, row: dict[str, Any]) -> None:
     row["driver"] = reader.target(device / "driver")
     row["bus"] = reader.target(device / "subsystem")
-    row["address_on_bus"] = _address(device)
+    row["address_on_bus"] = device.resolve().name
+    row["numa_node"] = reader.number(device / "numa_node")
+
+
+def _settings(reader: Reader, folder: Path, row: dict[str, Any]) -> None:
+    speed = reader.number(folder / "speed")
     row["speed_bits_per_sec"] = speed * 1_000_000 if speed is not None and 0 < speed < 1 << 31 else None
     duplex = reader.text(folder / "duplex")
     row["duplex"] = duplex if duplex in ("full", "half") else None
-    row["numa_node"] = reader.number(device / "numa_node")
     threaded = reader.number(folder / "threaded")
     row["threaded"] = None if threaded is None else threaded != 0
     row["gro_flush_timeout_ns"] = reader.number(folder / "gro_flush_timeout")
     row["napi_defer_hard_irqs"] = reader.number(folder / "napi_defer_hard_irqs")
-
-
-def _address(device: Path) -> str | None:
-    return device.resolve().name if device.exists() else None
 
 
 def _queues(reader: Reader, folder: Path, row: dict[str, Any]) -> Rows:
@@ -95,8 +96,6 @@ def _queues(reader: Reader, folder: Path, row: dict[str, Any]) -> Rows:
 
 def _interrupts(reader: Reader, device: Path) -> list[int]:
     """A virtio device has its interrupts from the PCI device above it."""
-    if not device.exists():
-        return []
     place = device.resolve()
     for folder in (place, place.parent):
         found = [int(path.name) for path in reader.entries(folder / "msi_irqs") if path.name.isdigit()]
@@ -105,23 +104,20 @@ def _interrupts(reader: Reader, device: Path) -> list[int]:
     return []
 
 
+def read_counts(reader: Reader) -> dict[str, Rows]:
+    """The table `irqs` with numbers and counts alone, of all devices."""
+    return {"irqs": [{"number": number, "counts": counts} for number, _, counts in _interrupt_lines(reader)]}
+
+
 def _irqs(reader: Reader, owned: dict[int, str], interfaces: Rows) -> Rows:
-    lines = (reader.text(reader.roots.proc / "interrupts", "/proc/interrupts") or "").splitlines()
-    cpus = [int(word[3:]) for word in lines[0].split() if word[3:].isdigit()] if lines else []
     names = sorted((row["interface"] for row in interfaces if row["driver"]), key=len, reverse=True)
     buses = {row["address_on_bus"]: row["interface"] for row in interfaces if row["bus"] == "virtio"}
     rows = []
-    for line in lines[1:]:
-        head, _, rest = line.partition(":")
-        words = rest.split()
-        if not head.strip().isdigit() or len(words) <= len(cpus):
-            continue
-        number, name = int(head), words[-1]
+    for number, name, counts in _interrupt_lines(reader):
         interface = owned.get(number) or _named(name, names, buses)
         if interface is None or name.endswith("-config"):
             continue
         folder = reader.roots.proc / "irq" / str(number)
-        counts = {str(cpu): int(word) for cpu, word in zip(cpus, words, strict=False) if word.isdigit() and word != "0"}
         rows.append(
             {
                 "number": number,
@@ -133,6 +129,18 @@ def _irqs(reader: Reader, owned: dict[int, str], interfaces: Rows) -> Rows:
             }
         )
     return rows
+
+
+def _interrupt_lines(reader: Reader) -> Iterator[tuple[int, str, dict[str, int]]]:
+    """Number, name and counts by processor of each interrupt that has a number."""
+    lines = (reader.text(reader.roots.proc / "interrupts", "/proc/interrupts") or "").splitlines()
+    cpus = [int(word[3:]) for word in lines[0].split() if word[3:].isdigit()] if lines else []
+    for line in lines[1:]:
+        head, _, rest = line.partition(":")
+        words = rest.split()
+        if head.strip().isdigit() and len(words) > len(cpus):
+            counts = zip(cpus, words, strict=False)
+            yield int(head), words[-1], {str(cpu): int(word) for cpu, word in counts if word.isdigit() and word != "0"}
 
 
 def _named(name: str, interfaces: Iterable[str], buses: dict[str, str]) -> str | None:

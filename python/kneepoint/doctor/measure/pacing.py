@@ -1,0 +1,67 @@
+"""What pacing and the qdisc cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kneepoint.doctor.finding import Finding
+
+from .experiment import ONE_CPU, VETH, Arm, Experiment
+from .plan import Plan, always
+from .quantities import CPU_PER_BYTE, CPU_PER_REQUEST, LATENCY
+
+REQUESTS = {
+    "workload": "request-response",
+    "request": "44B",
+    "response": "5B",
+    "depth": 4,
+    "connections": 50,
+}
+STREAM = {"workload": "bulk", "write": "16KiB"}
+
+KEEP = {**VETH, "super_packets": "keep"}
+
+_FQ = {"pacing": "fq"}
+_PACED = Arm("BBR paced by TCP's own timers", "bbr1")
+_OVER_FQ = Arm("BBR over fq", "bbr1", sender=_FQ, receiver=_FQ)
+_CUBIC = Arm("CUBIC, which paces nothing", "cubic")
+_SMALL = "44-byte requests over 50 connections"
+
+OVER_FQ = Experiment(_SMALL, CPU_PER_REQUEST, REQUESTS, _PACED, _OVER_FQ, KEEP, ONE_CPU)
+REQUESTS_UNPACED = Experiment(_SMALL, CPU_PER_REQUEST, REQUESTS, _PACED, _CUBIC, KEEP, ONE_CPU)
+STREAM_UNPACED = Experiment("a stream in writes of 16 KiB", CPU_PER_BYTE, STREAM, _PACED, _CUBIC, KEEP, ONE_CPU)
+
+_PACING = always(
+    "small requests and a stream under BBR: CPU with TCP's own timers, with fq, and under CUBIC",
+    OVER_FQ,
+    REQUESTS_UNPACED,
+    STREAM_UNPACED,
+)
+
+
+def _queueing(finding: Finding) -> Sequence[Experiment]:
+    wanted = str(finding.evidence["default_qdisc"])
+    return [
+        Experiment(
+            "requests beside a transfer that fills the interface, 100 Mbit/s and 20 ms",
+            LATENCY,
+            {"workload": "request-response", "request": "100B", "response": "1kB"},
+            Arm(str(finding.evidence["qdiscs"]), path={"queue": "fifo"}),
+            Arm(wanted, path={"queue": wanted}),
+            path={"backend": "user", "rate": "100Mbit/s", "rtt": "20ms", "buffer": "1000packets"},
+            duration_ms=3000,
+            warmup_ms=1000,
+            where=("kernel", "simulator"),
+            beside=({"algorithm": "cubic", "name": "transfer"},),
+        )
+    ]
+
+
+PLANS = {
+    "bbr-without-fq": _PACING,
+    "mq-leaf-without-fq": _PACING,
+    "default-qdisc-not-applied": Plan(
+        "requests beside a transfer through the lab's link: latency with a FIFO and with the qdisc that is set",
+        _queueing,
+    ),
+}
