@@ -3,9 +3,11 @@ that too, and compares.
 
     python tools/whatif_study.py --out runs/whatif-sim                     # 200 paths on the simulator
     python tools/whatif_study.py --out runs/whatif-kernel --engine kernel  # real time, about 35 minutes on two labs
+    python tools/whatif_study.py --out runs/whatif-wide --mix wide         # paths that nothing was chosen by
 
 The prediction is given what a recorder would have seen: rows of `sockets`, without what the path is. The simulator that
-records has other seeds and late hosts (`sender.noise`). docs/whatif.md has the figures.
+records has other seeds and late hosts (`sender.noise`). docs/whatif.md has the figures. Beside the parts of
+each interval stands what a perfect fit would leave: the true paths are simulated with other seeds.
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ from __future__ import annotations
 import argparse
 import csv
 import math
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,15 +26,85 @@ import pyarrow.parquet as pq
 
 from kneepoint.datasets.dataset import Dataset
 from kneepoint.fleet.whatif import predict, recorded, told
+from kneepoint.fleet.whatif.series import METRICS
+from kneepoint.fleet.whatif.spread import OnAll, on_threads
 from kneepoint.runs import api, engines
 from kneepoint.say import aligned
 
-SEED = 20
-SECONDS = 8
 EACH = 25
+AGAIN = 3
+"""Simulations of the true paths."""
+HALF = 1.96
+"""Deviations that a half-width of 95 % has."""
+WIDE_PCT = 15.0
+"""The half-width that was asked for."""
 CLASSES = ("plain", "shallow", "bloated", "lossy", "policed", "bursty", "shared", "crossed")
 DIRECTIONS = (("cubic", "bbr1"), ("bbr1", "cubic"))
 NEW_OF = dict(DIRECTIONS)
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Mix:
+    """A population: from where to where its values are drawn, evenly in their logarithm, and how it is recorded."""
+
+    seed: int
+    seconds: int
+    interval_ms: int
+    noise_us: int
+    rate: Range
+    rtt_ms: Range
+    bdps: Range
+    shallow_bdps: Range
+    bloated_bdps: Range
+    loss_pct: Range
+    loss: str
+    policed: Range
+    policer_kb: Range
+    aggregate_ms: Range
+    shared: int
+    crossing: str
+
+
+MIXES = {
+    "study": Mix(
+        seed=20,
+        seconds=8,
+        interval_ms=100,
+        noise_us=200,
+        rate=(2e6, 40e6),
+        rtt_ms=(10, 120),
+        bdps=(0.5, 3),
+        shallow_bdps=(0.1, 0.4),
+        bloated_bdps=(4, 10),
+        loss_pct=(0.05, 1.5),
+        loss="{:.3f}%",
+        policed=(0.2, 0.6),
+        policer_kb=(50, 400),
+        aggregate_ms=(2, 10),
+        shared=2,
+        crossing='arrivals = "2/s"\nsizes = "lognormal median 60kB sigma 1.2 from 5kB to 2MB"',
+    ),
+    "wide": Mix(
+        seed=77,
+        seconds=10,
+        interval_ms=150,
+        noise_us=50,
+        rate=(1e6, 60e6),
+        rtt_ms=(5, 200),
+        bdps=(0.4, 4),
+        shallow_bdps=(0.05, 0.4),
+        bloated_bdps=(4, 16),
+        loss_pct=(0.02, 2.0),
+        loss="gilbert {:.3f}% burst 2",
+        policed=(0.1, 0.8),
+        policer_kb=(20, 800),
+        aggregate_ms=(1, 20),
+        shared=3,
+        crossing='load = "1500kbit/s"\nsizes = "pareto shape 1.2 from 4kB to 4MB"',
+    ),
+}
+"""study: the one that whatif was made with. wide: another one, which nothing was chosen by."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +114,7 @@ class Drawn:
     rate: float
     rtt_ms: float
     buffer_ms: float
-    loss_pct: float = 0.0
+    loss: str = "0%"
     policer_rate: float | None = None
     policer_kb: float = 0.0
     aggregate_ms: float = 0.0
@@ -54,7 +125,7 @@ class Drawn:
             "path.rate": f"{self.rate:.0f}bit/s",
             "path.rtt": f"{self.rtt_ms:.2f}ms",
             "path.buffer": f"{self.buffer_ms:.2f}ms",
-            "path.loss": f"{self.loss_pct:.3f}%",
+            "path.loss": self.loss,
             "path.aggregate": f"{self.aggregate_ms:.2f}ms",
             "flow.0.count": str(self.flows),
             **self._policer(),
@@ -66,41 +137,38 @@ class Drawn:
         return {"path.policer_rate": f"{self.policer_rate:.0f}bit/s", "path.policer_burst": f"{self.policer_kb:.0f}kB"}
 
 
-def drawn(kind: str, rng: np.random.Generator) -> Drawn:
+def drawn(kind: str, mix: Mix, rng: np.random.Generator) -> Drawn:
     """A path of that class."""
 
-    def log(low: float, high: float) -> float:
-        return float(math.exp(rng.uniform(math.log(low), math.log(high))))
+    def log(values: Range) -> float:
+        return float(math.exp(rng.uniform(math.log(values[0]), math.log(values[1]))))
 
-    rate, rtt_ms = log(2e6, 40e6), log(10, 120)
+    rate, rtt_ms = log(mix.rate), log(mix.rtt_ms)
     # A few packets at least: below, the path is a link that cannot be used.
     least_ms = 6 * 1500 * 8 / rate * 1e3
-    bdps = {"shallow": (0.1, 0.4), "bloated": (4, 10), "lossy": (0.8, 3), "policed": (1, 3)}.get(kind, (0.5, 3))
-    buffer_ms = min(max(log(*bdps) * rtt_ms, least_ms), 600)
+    others = {"shallow": mix.shallow_bdps, "bloated": mix.bloated_bdps, "lossy": (0.8, 3), "policed": (1, 3)}
+    buffer_ms = min(max(log(others.get(kind, mix.bdps)) * rtt_ms, least_ms), 600)
     path = {"rate": rate, "rtt_ms": rtt_ms, "buffer_ms": buffer_ms}
     if kind == "lossy":
-        return Drawn(**path, loss_pct=log(0.05, 1.5))
+        return Drawn(**path, loss=mix.loss.format(log(mix.loss_pct)))
     if kind == "policed":
-        return Drawn(**path, policer_rate=rate * rng.uniform(0.2, 0.6), policer_kb=log(50, 400))
+        return Drawn(**path, policer_rate=rate * rng.uniform(*mix.policed), policer_kb=log(mix.policer_kb))
     if kind == "bursty":
-        return Drawn(**path, aggregate_ms=log(2, 10))
-    return Drawn(**path, flows=2 if kind == "shared" else 1)
+        return Drawn(**path, aggregate_ms=log(mix.aggregate_ms))
+    return Drawn(**path, flows=mix.shared if kind == "shared" else 1)
 
 
-def population(each: int) -> dict[str, list[Drawn]]:
-    """By class, drawn from the study's seed."""
-    rng = np.random.default_rng(SEED)
-    return {kind: [drawn(kind, rng) for _ in range(each)] for kind in CLASSES}
+def population(each: int, mix: Mix) -> dict[str, list[Drawn]]:
+    """By class, drawn from the mix's seed."""
+    rng = np.random.default_rng(mix.seed)
+    return {kind: [drawn(kind, mix, rng) for _ in range(each)] for kind in CLASSES}
 
 
-def scenario(kind: str, noise: str) -> str:
+def scenario(kind: str, mix: Mix, noise: str, seed: int) -> str:
     """Both algorithms on every path of a class; what crosses is the same for both, and is not recorded."""
-    crossing = (
-        'workload = "web"\nname = "hidden"\nalgorithm = "cubic"\narrivals = "2/s"\n'
-        'sizes = "lognormal median 60kB sigma 1.2 from 5kB to 2MB"\n'
-    )
+    crossing = f'workload = "web"\nname = "hidden"\nalgorithm = "cubic"\n{mix.crossing}\n'
     return (
-        f'duration = "{SECONDS}s"\nsample_interval = "100ms"\nseed = {SEED}\n'
+        f'duration = "{mix.seconds}s"\nsample_interval = "{mix.interval_ms}ms"\nseed = {seed}\n'
         f'[sender]\nnoise = "{noise}"\n[receiver]\nnoise = "{noise}"\n'
         '[[flow]]\nalgorithm = ["cubic", "bbr1"]\nname = "recorded"\n'
         + (f"[[flow]]\n{crossing}" if kind == "crossed" else "")
@@ -108,9 +176,10 @@ def scenario(kind: str, noise: str) -> str:
     )
 
 
-def record(out: Path, engine: str, each: int, workers: int | None) -> None:
-    """Runs every class into a folder of its own; one that is there already is kept."""
-    for kind, paths in population(each).items():
+def record(out: Path, engine: str, mix: Mix, each: int, workers: int | None, seed: int | None = None) -> None:
+    """Runs every class into a folder of its own; one that is there already is kept. `seed`: of all but the paths."""
+    seed = mix.seed if seed is None else seed
+    for kind, paths in population(each, mix).items():
         folder = out / kind
         if (folder / "run.json").exists():
             continue
@@ -120,7 +189,7 @@ def record(out: Path, engine: str, each: int, workers: int | None) -> None:
             writer.writeheader()
             writer.writerows(path.row() for path in paths)
         text = out / f"{kind}.toml"
-        text.write_text(scenario(kind, "0s" if engine == "kernel" else "200us"))
+        text.write_text(scenario(kind, mix, "0s" if engine == "kernel" else f"{mix.noise_us}us", seed))
         api.run(text, out=folder, engine=engine, workers=workers)
 
 
@@ -147,6 +216,20 @@ def recording(out: Path, algorithm: str, to: Path) -> None:
     pq.write_table(pa.concat_tables(parts), to / "sockets-000001.parquet")
 
 
+def exactly(out: Path, mix: Mix, each: int, new: str, workers: int | None) -> dict[str, Any]:
+    """What simulations of the true paths say of each path: the mean over a few other seeds. What is off then is chance,
+    and how far the simulator is from what recorded."""
+    found: dict[str, list[Any]] = {}
+    for number in range(1, AGAIN + 1):
+        folder = out / f"again-{number}"
+        record(folder, "sim", mix, each, workers, mix.seed + number)
+        if not (folder / f"sockets-{new}").exists():
+            recording(folder, new, folder / f"sockets-{new}")
+        for path in recorded.read([folder / f"sockets-{new}"]).paths:
+            found.setdefault(path.key, []).append(predict.mean_of(path.connections))
+    return {key: np.mean(values, axis=0) for key, values in found.items()}
+
+
 def doubtful(out: Path) -> str:
     """How many recordings say of themselves that the machine disturbed them."""
     runs = [api.open(out / kind) for kind in CLASSES if (out / kind / "flows.parquet").exists()]
@@ -163,6 +246,7 @@ class Judged:
     """How near the predictions of one algorithm from another one's recording came."""
 
     rows: list[list[str]]
+    parts: list[list[str]]
     metrics: int
     inside: int
     half_widths_pct: list[float]
@@ -175,51 +259,92 @@ class Judged:
         near = sum(model <= 10 for model, _ in self.errors.values())
         naive_too = sum(model <= naive / 2 for model, naive in self.errors.values())
         return [
-            *aligned(self.rows, left=(True, True, *[False] * (len(self.rows[0]) - 2))),
+            *_table(self.rows),
+            "",
+            *_table(self.parts),
             f"inside their 95 % interval: {self.inside} of {self.metrics} metrics of classes "
             f"({100 * self.inside / self.metrics:.0f} %)",
-            f"half-widths: median {np.median(widths):.1f} %, {100 * np.mean(widths <= 15):.0f} % of them at most 15 %",
+            f"half-widths: median {np.median(widths):.1f} %, {100 * np.mean(widths <= WIDE_PCT):.0f} % of them at most "
+            f"{WIDE_PCT:.0f} %",
             f"sign right in {self.signs_right} of {self.claimed} claimed differences",
             f"median error of goodput and RTT p95: at most 10 % in {near} of {len(self.errors)} metrics of classes, at "
             f"most half of the naive replay's in {naive_too}",
         ]
 
 
-def judge(out: Path, old: str, new: str, first: int, workers: int) -> Judged:
-    """Predicts `new` from the recording of `old` alone, and compares with the recording of `new`."""
+def _table(rows: list[list[str]]) -> list[str]:
+    return aligned(rows, left=(True, True, *[False] * (len(rows[0]) - 2)))
+
+
+def judge(out: Path, old: str, new: str, first: int, exact: dict[str, Any], on_all: OnAll) -> Judged:
+    """Predicts `new` from the recording of `old` alone, and compares with the recording of `new`. `exact`: what
+    simulations of the true paths say."""
     for name in (old, new):
         if not (out / f"sockets-{name}").exists():
             recording(out, name, out / f"sockets-{name}")
     before = recorded.read([out / f"sockets-{old}"])
     after = {path.key: path for path in recorded.read([out / f"sockets-{new}"]).paths}
-    paths = [path for path in before.paths if path.key in after and int(path.key.split(".")[2]) <= first]
+    paths = [
+        path
+        for path in before.paths
+        if path.key in after and path.key in exact and int(path.key.split(".")[2]) <= first
+    ]
     started = time.monotonic()
-    fits = predict.fit_all(paths, workers)
+    fits = predict.fit_all(paths, on_all)
     fitted = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        found = predict.outcomes(fits, [new], [100.0], Path(folder), seed=1, workers=workers)
+    found = predict.outcomes(fits, [new], [100.0], seed=1, on_all=on_all)
     print(f"{len(paths)} paths fitted in {fitted - started:.0f} s, simulated in {time.monotonic() - fitted:.0f} s")
     then = found.moved[new, 100.0]
     truth = np.array([predict.mean_of(after[path.key].connections) for path in paths])
     classes = np.array([class_of(path) for path in paths])
     print("\n".join(told.lines(before, told.of_fit(found), told.open_values(fits), [])))
     for place, (path, kind) in enumerate(zip(fits, classes, strict=True)):
-        changes = (then - found.now).mean(axis=1)[place, 0], (truth - found.recorded)[place, 0]
+        changes = predict.differences_of(found, then)[place, 0], (truth - found.recorded)[place, 0]
         said, true = (100 * math.expm1(change) for change in changes)
         words = " ".join(str(path.fit.path).split())
         print(f"  {kind} {path.fit.observed.key} goodput {said:+.0f} %, true {true:+.0f} %: {path.names}: {words}")
-    return judged_classes(found, then, truth, classes, new)
+    chance = np.array([exact[path.key] for path in paths]) - truth
+    return judged_classes(found, then, truth, classes, new, chance)
 
 
-def judged_classes(found: predict.Outcomes, then: Any, truth: Any, classes: Any, new: str) -> Judged:
+def parts_of(found: predict.Outcomes, then: Any, kept: Any, new: str, chance: Any) -> list[list[str]]:
+    """For each metric that changes by a ratio: the half-width in % that each part of the interval alone would give it,
+    that which a perfect fit of every path would leave, and how many paths of the class would give 15 %."""
+    places = np.flatnonzero(kept)
+    parts = {
+        name: 100 * HALF * deviation
+        for name, deviation in predict.errors_in(found, then, found.wrong[new], places).parts().items()
+    }
+    perfect = 100 * HALF * np.sqrt(np.mean(chance[places] ** 2, axis=0) / len(places))
+    of_paths = parts["rehearsals"] ** 2 + parts["misfits"] ** 2
+    common = sum(part**2 for part in parts.values()) - of_paths
+    rows = []
+    for place, metric in enumerate(METRICS):
+        if metric == predict.ABSOLUTE:
+            continue
+        left = WIDE_PCT**2 - common[place]
+        needed = f"{math.ceil(len(places) * of_paths[place] / left)}" if left > 0 else "none"
+        figures = [
+            math.sqrt(of_paths[place] + common[place]),
+            *(part[place] for part in parts.values()),
+            perfect[place],
+        ]
+        rows.append([metric, *(f"{figure:.1f}" for figure in figures), needed])
+    return rows
+
+
+def judged_classes(found: predict.Outcomes, then: Any, truth: Any, classes: Any, new: str, chance: Any) -> Judged:
     rows = [["class", "metric", "true change", "predicted", "95 % interval", "naive", "error", "naive error"]]
+    names = ("rehearsals", "misfits", "common rehearsed", "common misfit", "late hosts", "simulator", "perfect fit")
+    parts = [["class", "metric", "half-width", *names, "paths for 15 %"]]
     inside = metrics = claimed = right = 0
     widths: list[float] = []
     worst: dict[str, tuple[float, float]] = {}
     naive = found.naive[new] - found.recorded
     for kind in dict.fromkeys(classes):
         kept = classes == kind
-        told_changes = predict.changes(found, then, naive, 1, kept=kept, these_paths=True)
+        told_changes = predict.changes(found, then, naive, found.wrong[new], 1, kept=kept, these_paths=True)
+        parts += [[kind, *row] for row in parts_of(found, then, kept, new, chance)]
         for place, (metric, change) in enumerate(told_changes.items()):
             points = metric == predict.ABSOLUTE
             true = float(np.mean((truth - found.recorded)[kept, place]))
@@ -227,7 +352,7 @@ def judged_classes(found: predict.Outcomes, then: Any, truth: Any, classes: Any,
             model_error, naive_error = (
                 float(np.median(np.abs(guess)))
                 for guess in (
-                    (found.recorded[:, place] + (then - found.now).mean(axis=1)[:, place] - truth[:, place])[kept],
+                    (found.recorded + predict.differences_of(found, then) - truth)[kept, place],
                     (found.naive[new] - truth)[kept, place],
                 )
             )
@@ -248,13 +373,14 @@ def judged_classes(found: predict.Outcomes, then: Any, truth: Any, classes: Any,
                 [kind, metric, *figures, interval, f"{factor * change.naive:+.1f}{unit}"]
                 + [f"{error:.1f}{unit}" for error in (model_error, naive_error)]
             )
-    return Judged(rows, metrics, inside, widths, claimed, right, worst)
+    return Judged(rows, parts, metrics, inside, widths, claimed, right, worst)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--engine", choices=("sim", "kernel"), default="sim")
+    parser.add_argument("--mix", choices=list(MIXES), default="study")
     parser.add_argument("--each", type=int, default=EACH, help="paths of each class")
     parser.add_argument("--first", type=int, help="fit only so many paths of each class")
     parser.add_argument("--old", choices=list(NEW_OF), help="only the direction from this algorithm")
@@ -262,12 +388,15 @@ def main() -> None:
     parser.add_argument("--workers", type=int, help="recordings at once")
     asked = parser.parse_args()
     if not asked.recorded:
-        record(asked.out, asked.engine, asked.each, asked.workers)
+        record(asked.out, asked.engine, MIXES[asked.mix], asked.each, asked.workers)
     workers = engines.default_workers("sim")
     print(doubtful(asked.out))
-    for old, new in DIRECTIONS if asked.old is None else ((asked.old, NEW_OF[asked.old]),):
-        print(f"\n{new} predicted from a recording of {old}:")
-        print("\n".join(judge(asked.out, old, new, asked.first or asked.each, workers).lines()), flush=True)
+    with on_threads(workers) as on_all:
+        for old, new in DIRECTIONS if asked.old is None else ((asked.old, NEW_OF[asked.old]),):
+            print(f"\n{new} predicted from a recording of {old}:")
+            exact = exactly(asked.out, MIXES[asked.mix], asked.each, new, asked.workers)
+            judged = judge(asked.out, old, new, asked.first or asked.each, exact, on_all)
+            print("\n".join(judged.lines()), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import resource
 import signal
 import subprocess
@@ -145,6 +146,19 @@ def test_units_with_late_hosts_are_run_there_too(tmp_path: Path) -> None:
         there = found.run_late(keys)
     here = phase.pooled(scenario, 2)(keys)
     assert all(there[key].equals(here[key]) for key in keys)
+
+
+def test_calls_of_a_function_return_in_order_and_their_errors_say_whose_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real = store.build()
+    with cluster.connected("local:2", pool.Watcher()) as found:
+        assert found.map(math.sqrt, [16.0, 9.0, 4.0]) == [4.0, 3.0, 2.0]
+        with pytest.raises(ClusterError, match="a worker failed: ValueError"):
+            found.map(math.sqrt, [1.0, -1.0])
+        monkeypatch.setattr(store, "build", lambda: {**real, "kneepoint": "9.9.9"})
+        with pytest.raises(ClusterError, match=rf"worker tcp://\S+: got kneepoint {_core.version()}; expected 9.9.9"):
+            found.map(math.sqrt, [1.0])
 
 
 def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path, whole: dict[str, bytes]) -> None:

@@ -84,6 +84,15 @@ def test_counters_of_a_connection_older_than_the_recording_are_differences_and_o
     assert old["retransmit_pct"] == pytest.approx(10) and new["retransmit_pct"] == pytest.approx(100 * 2 / 30)
 
 
+def test_retransmissions_of_a_fin_make_no_share_above_100(tmp_path: Path) -> None:
+    """They are in total_retrans and not in data_segs_out, of Linux as of the simulator."""
+    more = {"data_segs_out": 13, "total_retrans": 4, "bytes_acked": 1001}
+    rows = [sample(0, dsack_dups=0), sample(1, dsack_dups=0, **more)]
+    [found] = rows_of(recording(tmp_path / "rec", rows))
+    assert chosen(found, "data_segs_out", "total_retrans") == (3, 4)
+    assert chosen(found, "retransmit_pct", "loss_pct") == (100, 100)
+
+
 def test_a_connection_seen_only_when_it_ended_counts_whole_and_has_no_samples(tmp_path: Path) -> None:
     rows = [sample(0), sample(3, cookie=9, final=True, sample=None, algorithm=None)]
     _, ended = rows_of(recording(tmp_path / "rec", rows))
@@ -199,6 +208,15 @@ def test_a_large_folder_gives_the_same_in_parts(tmp_path: Path, monkeypatch: pyt
     whole = rows_of(data)
     monkeypatch.setattr(opening, "ROWS_AT_ONCE", 30)
     assert len(whole) == 50 and rows_of(data) == whole
+
+
+def test_rows_without_a_monotonic_time_are_read_by_their_wall_time(tmp_path: Path) -> None:
+    """As of an import joined to a recording: one clock cannot be asked of all rows."""
+    first = {**sample(0, cookie=1), "boot_id": "boot2", "t_mono_ns": None}
+    rows = [first, {**first, **sample(3, cookie=1, boot_id="boot2", t_mono_ns=None)}]
+    plain = [sample(at, cookie=c) for at in range(3) for c in (1, 2)]
+    told = [chosen(row, "bytes_acked", "samples") for row in rows_of(recording(tmp_path / "rec", [*plain, *rows]))]
+    assert told == [(2000, 3), (2000, 3), (3000, 2)]
 
 
 def test_the_wall_clock_that_was_set_meanwhile_is_told(tmp_path: Path) -> None:

@@ -34,6 +34,16 @@ def test_intervals_over_60_unequal_clusters_hold_the_truth_and_half_of_them_does
     assert len(whole) == 12
 
 
+def test_intervals_over_10_unequal_clusters_are_rather_too_wide_than_too_narrow() -> None:
+    kind, hits = STUDY["Kind"]("10 clusters", 10), Counter[str]()
+    for seed in range(FLEETS):
+        for name, found, truth in STUDY["questions"](kind, *kind.cohorts(seed), seed):
+            hits[name] += found.low <= truth <= found.high
+    two = {name: held for name, held in hits.items() if "ratio" in name or "difference" in name}
+    assert len(two) == 7 and min(two.values()) >= binom.ppf(RARE, FLEETS, 0.98)
+    assert min(hits.values()) >= binom.ppf(RARE, FLEETS, 0.92)
+
+
 def test_the_truth_of_a_fleet_is_what_a_large_one_has() -> None:
     kind = STUDY["Kind"]("large ones are slow", 20_000, informative=0.5)
     _, other = kind.cohorts(1)

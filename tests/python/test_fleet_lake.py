@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,10 @@ import pytest
 
 from kneepoint import fleet
 from kneepoint.errors import RunFolderError, UsageError
-from kneepoint.fleet.connections import Lake, read
+from kneepoint.fleet.connections import Lake, opened, read
+from test_fleet_compare import counted
+from test_fleet_connections import recording
+from test_fleet_connections import sample as row_of
 
 ibis = pytest.importorskip("ibis")
 pytest.importorskip("pyspark")
@@ -101,6 +105,52 @@ def test_spark_makes_the_connections_that_duckdb_makes(connection: Any, recorded
 def test_a_comparison_on_spark_says_the_same(connection: Any, recorded: Path) -> None:
     ours, theirs = fleet.compare(recorded), fleet.compare(Lake(connection))
     assert [one.told for one in theirs.verdicts] == [one.told for one in ours.verdicts]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, connection: Any) -> tuple[Path, Lake]:
+    """Recordings of four hosts with logs of nginx, counters and processor times, and the same as tables of the lake."""
+    folder = tmp_path_factory.mktemp("served")
+    for host, algorithm in enumerate(("cubic", "bbr1") * 2):
+        words = {"boot_id": f"boot{host}", "host": f"edge{host}", "algorithm": algorithm}
+        ends = [{"remote_addr": f"192.0.{20 * host + k}.7", "remote_port": 5000 + k} for k in range(20)]
+        rows = [row_of(at, k, **words, **ends[k]) for at in range(3) for k in range(20)]
+        counted(recording(folder / f"edge{host}", rows), host)
+        requests = [
+            {
+                **ends[k],
+                "t_unix_ns": NOON + at * SECOND,
+                "bytes_sent": 50_000 + k * at,
+                "request_time_us": 90_000 + host,
+            }
+            # The last is of no connection: it came an hour later.
+            for k, at in (*((k, at) for k in range(0, 20, 2) for at in (0, 1)), (1, 3600))
+        ]
+        pq.write_table(pa.Table.from_pylist(requests), folder / f"edge{host}" / "requests-000001.parquet")
+    tables = ("sockets", "requests", "counters", "cpu")
+    spark = connection._session
+    for name in tables:
+        spark.read.parquet(f"{folder}/*/{name}-*.parquet").createOrReplaceTempView(f"served_{name}")
+    return folder, Lake(connection, **{name: f"served_{name}" for name in tables})
+
+
+def test_logs_of_nginx_and_what_hosts_count_are_the_same_on_spark(served: tuple[Path, Lake]) -> None:
+    folder, lake = served
+    ours, theirs = fleet.compare(folder), fleet.compare(lake)
+    names = {verdict.metric.name for verdict in ours.verdicts}
+    assert {"app_throughput_bits_per_sec", "retrans_segs_pct", "cpu_us_per_gb"} <= names
+    assert [one.told for one in theirs.verdicts] == [one.told for one in ours.verdicts]
+    told = [
+        {(row["boot_id"], row["cookie"]): row["app_throughput_bits_per_sec"] for row in read([data]).to_pylist()}
+        for data in served
+    ]
+    assert sum(value is not None for value in told[0].values()) == 40
+    assert told[1] == pytest.approx(told[0])
+
+
+def test_a_log_in_the_lake_that_cannot_be_matched_is_noted(served: tuple[Path, Lake]) -> None:
+    with opened([replace(served[1], requests="served_cpu")]) as made:
+        assert [note for note in made.notes if note.startswith("requests: 1 of 1 logs lack one of t_unix_ns")]
 
 
 def test_what_the_lake_refuses_is_one_line_and_lakes_are_asked_alone(connection: Any, recorded: Path) -> None:

@@ -128,6 +128,14 @@ def test_without_two_clusters_there_is_no_interval_and_no_error() -> None:
     assert empty.missing == 5 and empty.clusters == 0
 
 
+@pytest.mark.parametrize("clusters", [2, 3, 5, 10])
+def test_few_clusters_leave_a_mean_its_interval_though_some_resamples_draw_none_of_them(clusters: int) -> None:
+    made = tally(*fleet(9, clusters))
+    assert not poisson_weights(made.keys, 3, 40_000).any(axis=1).all()
+    found = statistics.mean(made, seed=3, resamples=40_000)
+    assert found.low < found.value < found.high and found.error > 0 and found.few
+
+
 def test_most_values_zero_leave_a_quantile_at_zero_and_no_ratio() -> None:
     values, hashes = fleet(10)
     values[values < np.quantile(values, 0.8)] = 0

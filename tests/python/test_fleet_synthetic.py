@@ -112,6 +112,38 @@ def test_connections_of_a_prefix_share_its_bottleneck_and_prefixes_draw_transfer
     assert len(same) == 6 and len({len(values) for values in sizes.values()}) > 1
 
 
+@pytest.mark.parametrize("design", ["ab", "cluster"])
+def test_other_traffic_takes_its_share_of_a_bottleneck_and_is_not_recorded(design: str, tmp_path: Path) -> None:
+    """Its load is drawn, so that it is found by its name however many arms there are."""
+    sizes = "lognormal median 100kB sigma 0.5 from 10kB to 1MB"
+    cross = f'cross.algorithm = "cubic"\ncross.load = "uniform 1Mbit/s to 3Mbit/s"\ncross.sizes = "{sizes}"\n'
+    told, rates = {}, {}
+    for name, more in (("alone", ""), ("shared", cross)):
+        text = MIX.replace('name        = "slow"\n', f'name = "slow"\n{more}')
+        told[name] = synthetic.write(mix_of(tmp_path, text).changed(design=design), tmp_path / name, workers=1)
+        found = connections.read([tmp_path / name], ["cookie", "algorithm", "arm", "goodput_bits_per_sec"])
+        assert found.num_rows == told[name]["connections"]
+        assert set(found["arm"].to_pylist()) <= {"cubic", "new"}
+        rates[name] = np.nanmedian(found["goodput_bits_per_sec"].to_numpy())
+    assert told["alone"]["connections"] == told["shared"]["connections"]
+    assert rates["shared"] < 0.95 * rates["alone"]
+    paths = (tmp_path / "shared" / "paths.csv").read_text().splitlines()
+    assert "cross.load" in paths[0] and "flow.1" not in paths[0]
+
+
+def test_what_is_drawn_of_a_flow_holds_for_every_arm(tmp_path: Path) -> None:
+    limit = 'flow.max_pacing_rate = "uniform 300kbit/s to 400kbit/s"\nflow.load '
+    synthetic.write(mix_of(tmp_path, MIX.replace("flow.load ", limit)), tmp_path / "fleet", workers=1)
+    # What is larger than an initial window, which is not paced.
+    rates = {
+        arm: connections.read(
+            [tmp_path / "fleet"], ["goodput_bits_per_sec"], where=f"arm = '{arm}' and bytes_acked > 50000"
+        )["goodput_bits_per_sec"].to_numpy()
+        for arm in ("cubic", "new")
+    }
+    assert all(len(found) and np.all(found < 1e6) for found in rates.values())
+
+
 def test_a_path_is_that_of_its_kind_and_kinds_have_their_shares(tmp_path: Path) -> None:
     mix = mix_of(tmp_path).changed(prefixes=300)
     found = plan.prefixes(mix)
@@ -187,6 +219,8 @@ def test_what_a_recording_has_of_a_socket_grows_and_ends_once(tmp_path: Path) ->
         ('path.rtt    = "10ms"', 'path.rtt    = "10"', "clients fast: path.rtt"),
         ('path.rtt    = "10ms"', 'path.rt    = "10ms"', "path.rt"),
         ('flow.load   = "6Mbit/s"\n', "", "flow.load: got nothing"),
+        ('path.rtt    = "10ms"', 'path.rtt = "10ms"\ncross.load = "1Mbit/s"', "cross.algorithm: got nothing"),
+        ('path.rtt    = "10ms"', 'path.rtt = "10ms"\ncross.algorithm = "new"', "clients fast: cross.load: missing"),
         ('name        = "fast"', 'name        = "slow"', 'the name "slow" twice'),
         ("seed     = 7", "seed     = ", "cannot be read as TOML"),
     ],

@@ -51,7 +51,8 @@ def handed_over(folder: Path) -> Path:
 
 
 def knee(*words: str | Path, cwd: Path, **environment: str) -> Ended:
-    """`knee` in a process of its own: one that waits for a FIFO is ended, and fails the test."""
+    """`knee` in a process of its own: one that waits for a FIFO is ended, and fails the test. Who called sudo is asked
+    for once in a process."""
     without_sudo = {name: value for name, value in os.environ.items() if name != "SUDO_UID"}
     process = subprocess.run(
         [sys.executable, "-m", "kneepoint", *map(str, words)],
@@ -114,7 +115,9 @@ def test_a_part_that_is_a_hard_link_to_a_file_of_root_is_left_alone(tmp_path: Pa
     assert secret.read_bytes() == SECRET and part.is_file()
 
 
-def test_root_refuses_the_folder_of_another_user_and_says_what_allows_it(tmp_path: Path, run_of_other: Path) -> None:
+def test_root_refuses_the_folder_of_another_user_and_says_what_allows_it(
+    call: Callable[..., Ended], tmp_path: Path, run_of_other: Path
+) -> None:
     other = tmp_path / "other"
     other.mkdir()
     handed_over(other)
@@ -128,9 +131,9 @@ def test_root_refuses_the_folder_of_another_user_and_says_what_allows_it(tmp_pat
         ("run", tmp_path / "small.toml", "--out", other),
     ):
         (tmp_path / "small.toml").write_text(SMALL)
-        refused(knee(*words, cwd=tmp_path), "belongs to another user (uid 65534)", "--allow-foreign-folder")
+        refused(call(*words), "belongs to another user (uid 65534)", "--allow-foreign-folder")
         assert list(other.iterdir()) == []
-    assert knee("report", run_of_other, FOLLOWED, cwd=tmp_path).code == 0
+    assert call("report", run_of_other, FOLLOWED).code == 0
     assert (run_of_other / "report.html").stat().st_mode & 0o777 == 0o600
 
 
@@ -164,10 +167,10 @@ def test_a_path_through_a_link_of_another_user_is_refused(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", [".report.html.part", ".report.html.tmp", "report.html"])
 def test_a_link_where_the_report_or_its_temporary_file_is_to_be_is_not_followed(
-    name: str, tmp_path: Path, run_of_other: Path, secret: Path
+    name: str, call: Callable[..., Ended], run_of_other: Path, secret: Path
 ) -> None:
     (run_of_other / name).symlink_to(secret)
-    ended = knee("report", run_of_other, FOLLOWED, cwd=tmp_path)
+    ended = call("report", run_of_other, FOLLOWED)
     assert secret.read_bytes() == SECRET
     if name == "report.html":
         refused(ended, "report.html: is a symbolic link")

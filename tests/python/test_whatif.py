@@ -13,14 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from kneepoint.errors import UsageError
-from kneepoint.fleet.whatif import asked, populations, predict, recorded, told
+from kneepoint.fleet.whatif import asked, populations, predict, recorded, sure, told
 from kneepoint.fleet.whatif.distance import Features, likeness
 from kneepoint.fleet.whatif.fit import Fit, Trial, Tried, fit
+from kneepoint.fleet.whatif.happened import as_it_happened, load_of_others, random_losses, unevenness
 from kneepoint.fleet.whatif.model import Flow, Load, Path, load_of, simulate
 from kneepoint.fleet.whatif.naive import replayed
 from kneepoint.fleet.whatif.recorded import Observed
 from kneepoint.fleet.whatif.series import Series, measured
-from kneepoint.fleet.whatif.unknown import Bounds, Judged, Others, buffer_us, draws, judged
+from kneepoint.fleet.whatif.spread import on_threads
+from kneepoint.fleet.whatif.unknown import Bounds, Judged, Others, draws, judged
 from kneepoint.runs import api
 from support import Ended, refused
 
@@ -54,7 +56,7 @@ def test_rate_rtt_and_buffer_of_a_path_that_filled_are_recovered() -> None:
     assert found.explanation == "queue"
     assert found.path.rate_bits_per_sec == pytest.approx(8e6, rel=0.03)
     assert found.path.rtt_us == pytest.approx(40_000, rel=0.05)
-    assert buffer_us(found.path) == pytest.approx(40_000, rel=0.15)
+    assert found.path.buffer_us == pytest.approx(40_000, rel=0.15)
     assert found.path.loss_pct == 0
     told_of_it = judged(found)
     assert told_of_it.rate.identified and told_of_it.buffer.identified
@@ -64,6 +66,62 @@ def test_random_loss_is_told_from_that_of_a_full_queue() -> None:
     found = fitted(replace(PLAIN, loss_pct=0.8), load("cubic"))
     assert found.explanation == "random loss"
     assert 0.4 < found.path.loss_pct < 1.6
+
+
+def test_the_rate_of_a_link_that_losses_keep_a_connection_from_is_recovered() -> None:
+    """Its goodput is below 60 % of the rate; the bursts of its windows tell the rest."""
+    lossy = replace(PLAIN, loss_pct=1.2)
+    (series,) = recording(lossy, load("cubic")).connections
+    assert measured(series)["goodput_bits_per_sec"] < 0.6 * 8e6
+    assert fitted(lossy, load("cubic")).path.rate_bits_per_sec == pytest.approx(8e6, rel=0.25)
+
+
+def test_recorded_losses_are_simulated_where_they_were_and_those_of_a_full_queue_are_left_to_it() -> None:
+    lossy = replace(PLAIN, loss_pct=0.3, buffer_bytes=400_000)
+    observed = recording(lossy, load("cubic"))
+    (series,) = observed.connections
+    again = as_it_happened(lossy, observed, 1)
+    assert len(again.lost) == series.retransmitted > 3
+    at = np.interp(np.arange(1, 9) / 8, np.arange(len(series.t_us)) / len(series.t_us), series.total_retrans)
+    (simulated,) = simulate(again, load("cubic"))
+    assert simulated is not None
+    there = np.interp(
+        np.arange(1, 9) / 8, np.arange(len(simulated.t_us)) / len(simulated.t_us), simulated.total_retrans
+    )
+    assert np.abs(at - there).max() <= 2
+    full = recording(PLAIN, load("cubic"))
+    assert full.connections[0].retransmitted > 3
+    assert random_losses(PLAIN, full) == 0
+
+
+def test_many_losses_at_once_are_not_random_ones() -> None:
+    deep = replace(PLAIN, loss_pct=1.0, buffer_bytes=400_000)
+    observed = recording(deep, load("cubic"))
+    (series,) = observed.connections
+    at_once = np.where(np.arange(len(series.t_us)) > 20, series.retransmitted, 0.0)
+    bursty = replace(observed, connections=(replace(series, total_retrans=at_once),))
+    assert random_losses(deep, observed) == random_losses(deep, bursty) > 20
+    assert unevenness(deep, observed) == 0
+    assert unevenness(deep, bursty) > 50
+
+
+def test_a_path_that_lost_is_none_that_loses_nothing() -> None:
+    shallow, deep = (
+        Features(recording(replace(PLAIN, buffer_bytes=size), load("cubic")).connections, 100_000)
+        for size in (40_000, 4_000_000)
+    )
+    assert (shallow.parts["any_loss"], deep.parts["any_loss"]) == (1, 0)
+
+
+def test_what_others_took_is_read_as_transfers_that_they_began() -> None:
+    crossed = replace(PLAIN, transfers=((2e6, 400_000.0),))
+    observed = recording(crossed, load("cubic"))
+    hidden = replace(PLAIN, hidden_load_bits_per_sec=load_of_others(observed, PLAIN))
+    read = as_it_happened(hidden, observed, 1).transfers
+    # What slow start does not use looks like others, too.
+    meanwhile = sum(size for start, size in read if 1.8e6 < start < 3.5e6)
+    assert meanwhile == pytest.approx(400_000, rel=0.3)
+    assert sum(size for _, size in read) == pytest.approx(hidden.hidden_load_bits_per_sec * SECONDS / 8, rel=0.05)
 
 
 def test_a_policer_that_was_met_is_recovered() -> None:
@@ -146,12 +204,10 @@ def test_a_score_is_best_for_what_was_recorded_and_chance_is_compared_less_stric
 
 
 def test_open_values_are_drawn_from_those_that_are_larger() -> None:
-    rng = np.random.default_rng(1)
     others = Others([Bounds(10, 10), Bounds(20, 20), Bounds(40, 40), Bounds(15, None)])
-    drawn = {round(others.draw(15, rng)) for _ in range(200)}
-    assert drawn == {20, 40}
-    beyond = [others.draw(50, rng) for _ in range(200)]
-    assert min(beyond) >= 50 and max(beyond) <= 400
+    assert {round(others.above(15, share)) for share in (0.1, 0.4, 0.6, 0.9)} == {20, 40}
+    beyond = [others.above(50, share) for share in (0.0, 0.5, 1.0)]
+    assert beyond == pytest.approx([50, 50 * 8**0.5, 400])
     # The one known from below is one of the larger ones, so they are more than one in three each.
     assert others.weights == pytest.approx([1 / 4, 3 / 8, 3 / 8])
 
@@ -161,22 +217,22 @@ def test_draws_keep_what_is_known_and_vary_what_is_open() -> None:
     open_buffer = replace(found, buffer=Bounds(40_000, None))
     others = Others([Bounds(100_000, 100_000)])
     rng = np.random.default_rng(1)
-    assert {round(buffer_us(path)) for path in draws(open_buffer, others, others, 5, rng)} == {100_000}
+    assert {round(path.buffer_us) for path in draws(open_buffer, others, others, 5, rng)} == {100_000}
     known = draws(found, others, others, 5, rng)
     assert all(path.rate_bits_per_sec == pytest.approx(8e6, rel=0.05) for path in known)
 
 
-def test_the_naive_replay_gives_every_algorithm_what_was_recorded(tmp_path: File) -> None:
+def test_the_naive_replay_gives_every_algorithm_what_was_recorded() -> None:
     observed = recording(replace(PLAIN, loss_pct=2), load("cubic"))
-    path, folder = replayed(observed, tmp_path, 0)
-    (again,) = simulate(path, load("bbr1"), folder=folder)
+    (again,) = simulate(replayed(observed), load("bbr1"))
     assert again is not None
     before = measured(observed.connections[0])["goodput_bits_per_sec"]
     assert measured(again)["goodput_bits_per_sec"] == pytest.approx(before, rel=0.1)
 
 
-def outcomes_of(paths: list[Judged], folder: File, *levels: float) -> predict.Outcomes:
-    return predict.outcomes(paths, ["bbr1"], levels, folder, seed=1, workers=2)
+def outcomes_of(paths: list[Judged], *levels: float) -> predict.Outcomes:
+    with on_threads(2) as on_all:
+        return predict.outcomes(paths, ["bbr1"], levels, seed=1, on_all=on_all)
 
 
 def known(path: Path, asked_for: Load) -> Judged:
@@ -186,24 +242,24 @@ def known(path: Path, asked_for: Load) -> Judged:
     return judged(Fit(observed, Trial(observed, asked_for), best, (best,)))
 
 
-def test_bbr_gains_on_a_lossy_path_as_predicted_and_the_naive_replay_misses_it(tmp_path: File) -> None:
-    lossy = replace(PLAIN, loss_pct=2)
+def test_bbr_gains_on_a_lossy_path_as_predicted_and_the_naive_replay_misses_it() -> None:
+    lossy = replace(PLAIN, loss_pct=0.8)
     paths = [known(lossy, load("cubic"))]
-    (found,) = predict.predictions(outcomes_of(paths, tmp_path, 100.0), ["bbr1"], [100.0], 1)
+    (found,) = predict.predictions(outcomes_of(paths, 100.0), ["bbr1"], [100.0], 1)
     (then,) = recording(lossy, load("bbr1")).connections
     (now,) = paths[0].fit.observed.connections
     true = measured(then)["goodput_bits_per_sec"] / measured(now)["goodput_bits_per_sec"] - 1
     gain = found.everyone["goodput_bits_per_sec"]
-    assert true > 0.5
+    assert true > 0.2
     assert abs(gain.value - true) < abs(gain.naive - true) / 2
-    assert gain.low <= gain.value <= gain.high and gain.claimed
+    assert gain.low <= true <= gain.high
     assert found.stayed == {}
 
 
-def test_along_adoption_who_shares_a_path_is_told_apart_from_who_moved(tmp_path: File) -> None:
+def test_along_adoption_who_shares_a_path_is_told_apart_from_who_moved() -> None:
     shallow = replace(PLAIN, buffer_bytes=20_000)
     paths = [known(shallow, load("cubic", "cubic"))]
-    few, whole = predict.predictions(outcomes_of(paths, tmp_path, 10.0, 100.0), ["bbr1"], [10.0, 100.0], 1)
+    few, whole = predict.predictions(outcomes_of(paths, 10.0, 100.0), ["bbr1"], [10.0, 100.0], 1)
     moved, stayed = (group["goodput_bits_per_sec"].value for group in (few.moved, few.stayed))
     # One that moves takes from the one that stays; once both have moved there is no more to be taken.
     assert moved > 0.2
@@ -211,19 +267,50 @@ def test_along_adoption_who_shares_a_path_is_told_apart_from_who_moved(tmp_path:
     assert abs(whole.everyone["goodput_bits_per_sec"].value) < 0.15
 
 
-def test_an_interval_holds_how_far_the_model_is_off(tmp_path: File) -> None:
+def test_an_interval_holds_how_far_the_model_is_off_and_how_far_a_rehearsal_was() -> None:
     paths = [known(PLAIN, load("cubic")) for _ in range(4)]
-    found = outcomes_of(paths, tmp_path, 100.0)
-    then, naive = found.moved["bbr1", 100.0], 0 * found.recorded
-    off = replace(found, recorded=found.recorded + np.array([[0.2], [-0.2], [0.2], [-0.2]]))
+    found = outcomes_of(paths, 100.0)
+    exact = replace(found, recorded=found.now.mean(axis=1))
+    none = 0 * found.recorded
+    either_way = np.array([[0.2], [-0.2], [0.2], [-0.2]])
 
-    def width(of: predict.Outcomes) -> float:
-        change = predict.changes(of, then, naive, 1, these_paths=True)["goodput_bits_per_sec"]
+    def width(of: predict.Outcomes, wrong: np.ndarray, late: float = 0.0) -> float:
+        then = of.now + 0.1 + late * np.array([-1, 1, -1, 1])[:, np.newaxis]
+        change = predict.changes(of, then, none, wrong, 1, these_paths=True)["goodput_bits_per_sec"]
         return change.high - change.low
 
-    # Without any, what is left is what it may be off for an algorithm that was not recorded: two deviations either way.
-    assert width(found) == pytest.approx(4 * predict.TRANSFER["goodput_bits_per_sec"], rel=0.15)
-    assert width(off) > width(found) + 0.1
+    # Without any, what is left is what the simulator is off for the algorithm: two deviations either way.
+    assert width(exact, none) == pytest.approx(4 * 1.105 * sure.TRANSFER["goodput_bits_per_sec"], rel=0.15)
+    off = replace(exact, recorded=exact.recorded + either_way)
+    assert width(off, none) > width(exact, none) + 0.1
+    assert width(exact, none + either_way) > width(exact, none) + 0.1
+    # One that is the same for all paths does not become smaller with their number.
+    assert width(exact, none + 0.2) > 1.5 * width(exact, none + either_way)
+    # Nor does it help against hosts whose lateness nobody knows.
+    assert width(exact, none, late=0.1) > 0.2
+
+
+def test_what_was_luck_is_not_predicted_again_and_what_the_simulator_cannot_do_is() -> None:
+    found = outcomes_of([known(PLAIN, load("cubic")) for _ in range(2)], 100.0)
+    now = np.zeros_like(found.now) + np.array([-0.1, 0.1, -0.1, 0.1])[:, np.newaxis]
+    off = replace(found, recorded=np.array([[0.05], [0.5]]) + 0 * found.recorded, now=now)
+    (lucky, *_), (wrong, *_) = predict.differences_of(off, now + 0.3)
+    # The first is within what differs from draw to draw, so what is predicted is the simulated 0.3 itself.
+    assert 0.05 + lucky == pytest.approx(0.3)
+    assert 0.5 + wrong == pytest.approx(0.8, abs=0.03)
+
+
+def test_predictions_are_rehearsed_but_on_paths_that_others_calibrated() -> None:
+    paths = [judged(fitted(PLAIN, load("cubic"))), populations.as_recorded("theirs", PLAIN, "cubic")]
+    ours, theirs = outcomes_of(paths, 100.0).wrong["bbr1"]
+    assert np.any(ours != 0) and np.abs(ours[:3]).max() < 0.2
+    assert np.all(theirs == 0)
+
+
+def test_a_path_that_is_not_rehearsed_takes_the_error_of_one_like_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predict, "MOST_REHEARSALS", 1)
+    one, other = outcomes_of([known(PLAIN, load("cubic")) for _ in range(2)], 100.0).wrong["bbr1"]
+    assert np.any(one != 0) and np.all(one == other)
 
 
 def test_prefixes_share_a_bottleneck_and_names_stand_for_themselves() -> None:
@@ -327,6 +414,13 @@ def test_the_command_predicts_and_writes(call: Call, tmp_path: File) -> None:
     assert (out / "paths.csv").read_text().startswith("path.rate,path.rtt,path.buffer")
 
 
+def test_a_cluster_predicts_the_same(tmp_path: File) -> None:
+    folder = written(tmp_path / "rec", {"192.0.2.1": recording(PLAIN, load("cubic"))})
+    here = asked.Question((str(folder),), ("bbr1",), (100.0,), 200, 1, "cubic", 2)
+    there = replace(here, cluster="local:1")
+    assert asked.answered(here, refuse=False) == asked.answered(there, refuse=False)
+
+
 def test_the_command_refuses_what_it_cannot_answer(call: Call, tmp_path: File) -> None:
     limited = held_back()
     folder = written(tmp_path / "rec", {"192.0.2.1": limited})
@@ -334,6 +428,8 @@ def test_the_command_refuses_what_it_cannot_answer(call: Call, tmp_path: File) -
     assert ended.code == 1 and "says too little for a prediction" in ended.err
     refused(call("whatif", folder, "--algorithms", "bbr9"), '--algorithms: got "bbr9"', "bbr1")
     refused(call("whatif", folder, "--algorithms", "bbr1", "--adoption", "0"), '--adoption: got "0"')
+    both = ("--cluster", "local:1", "--workers", "2")
+    refused(call("whatif", folder, "--algorithms", "bbr1", *both), "--workers: got it with --cluster")
     refused(call("whatif", folder, "pantheon", "--algorithms", "bbr1"), "expected recordings, or paths")
     foreign = written(tmp_path / "foreign", {"192.0.2.1": limited}, "wonderful")
     refused(call("whatif", foreign, "--algorithms", "bbr1"), "wonderful", "expected algorithms that the simulator has")

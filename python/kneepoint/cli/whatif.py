@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 @click.option("--seed", type=Whole(min=0), default=1, show_default=True, help="Of every draw.")
 @click.option("--baseline", default="cubic", show_default=True, help="What runs now; for populations, not recordings.")
 @click.option("--refuse", is_flag=True, help="End with exit code 1 where the recording identifies too little.")
-@click.option("--workers", type=Whole(min=1), help="Simulations at once; by default one per processor.")
+@click.option("--workers", type=Whole(min=1), help="Paths at once; by default one per processor.")
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Fit and simulate on the workers of the Dask scheduler at tcp://HOST:PORT; local:N starts N processes here.",
+)
 @out_option("Folder for paths.csv, which a scenario's [[sample]] reads, and whatif.json.")
 @foreign
 @json_option
@@ -38,6 +43,7 @@ def command(
     baseline: str,
     refuse: bool,
     workers: int | None,
+    cluster: str | None,
     out: Path | None,
     json: bool,
     quiet: bool,
@@ -52,6 +58,8 @@ def command(
     from kneepoint.runs import engines
     from kneepoint.runs.progress import Phase
 
+    if cluster and workers:
+        raise UsageError("--workers: got it with --cluster; expected one of them: a cluster has its own workers.")
     question = Question(
         data=data,
         algorithms=tuple(filter(None, algorithms.split(","))),
@@ -60,6 +68,7 @@ def command(
         seed=seed,
         baseline=baseline,
         workers=workers or engines.default_workers("sim"),
+        cluster=cluster,
     )
     with Phase("Fitting paths and simulating algorithms on them", quiet=quiet):
         answer = answered(question, refuse=refuse)

@@ -73,23 +73,16 @@ def opened(dataset: Dataset, *, external: bool = False) -> Iterator[duckdb.DuckD
     folder, tables, damaged = dataset.path, dataset.partitions, dict(dataset.damaged)
     # What does not fit memory goes to a folder of its own, not to the current one.
     with tempfile.TemporaryDirectory(prefix="kneepoint-") as spill, duckdb.connect() as database:
-        database.execute(f"set temp_directory = {_literal(spill)}")
+        database.execute(f"set temp_directory = {literal(spill)}")
         # It would be drawn on stdout, among the answer, when a query takes 2 s.
         database.execute("set enable_progress_bar = false")
         if not external:
-            # DuckDB asks for the pattern, and then for the file that it finds.
-            files = [path for table in tables.values() for path in table.whole]
-            asked = dict.fromkeys(name for path in files for name in (str(path.absolute()), _plain_pattern(path)))
-            listed = ", ".join(map(_literal, asked))
-            database.execute(f"set allowed_paths = [{listed}]")
-            database.execute("set enable_external_access = false")
+            confine(database, (path for table in tables.values() for path in table.whole))
         for name, table in tables.items():
             try:
                 _view(database, table)
             except (duckdb.Error, RunFolderError) as error:
                 damaged[name] = damage_told(error, [table]) or f"{folder}: {name}: {first_said(error)}"
-        if not external:
-            database.execute("set lock_configuration = true")
         try:
             yield database
         except duckdb.Error as error:
@@ -109,6 +102,19 @@ def opened(dataset: Dataset, *, external: bool = False) -> Iterator[duckdb.DuckD
             ) from None
 
 
+def confine(database: duckdb.DuckDBPyConnection, files: Iterable[Path], *, into: Path | None = None) -> None:
+    """From now on DuckDB opens these files alone, makes files in the folder `into` alone, loads no extension, and can
+    be told nothing else."""
+    # It asks for the pattern, and then for the file that it finds.
+    asked = dict.fromkeys(name for path in files for name in (str(path.absolute()), _plain_pattern(path)))
+    database.execute(f"set allowed_paths = [{', '.join(map(literal, asked))}]")
+    if into is not None:
+        database.execute(f"set allowed_directories = [{literal(str(into.resolve()))}]")
+    for setting in ("autoinstall_known_extensions", "autoload_known_extensions", "enable_external_access"):
+        database.execute(f"set {setting} = false")
+    database.execute("set lock_configuration = true")
+
+
 def _not_kept(dataset: Dataset, said: str) -> str | None:
     """What to say where the error is about a column of `samples` that the run was told not to keep."""
     missing = re.search(r'column "?(\w+)"? (?:not found|does not exist)|have a column named "(\w+)"', said)
@@ -121,7 +127,7 @@ def write_csv(database: duckdb.DuckDBPyConnection, table: str, file: BinaryIO) -
     """A view in the order of its rows, of which memory holds a few at a time. Raises OSError."""
     import duckdb
 
-    to = _literal(f"/proc/self/fd/{file.fileno()}")
+    to = literal(f"/proc/self/fd/{file.fileno()}")
     try:
         database.execute(f'copy "{table}" to {to} (format csv, header true, use_tmp_file false)')
     except duckdb.IOException as error:
@@ -137,7 +143,7 @@ def reading(database: duckdb.DuckDBPyConnection, table: Partitions, prefix: str 
     """The query for the rows of a table's files. `prefix` tells files of one name in several folders apart."""
     sources = []
     if table.whole:
-        listed = ", ".join(_literal(_plain_pattern(path)) for path in table.whole)
+        listed = ", ".join(literal(_plain_pattern(path)) for path in table.whole)
         # Segments of different versions may have different columns.
         sources.append(f"from read_parquet([{listed}], union_by_name = true)")
     for part, _ in table.unfinished:
@@ -175,9 +181,14 @@ def _plain_pattern(path: Path) -> str:
     return re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))
 
 
-def _literal(text: str) -> str:
-    """As SQL has it."""
+def literal(text: str) -> str:
+    """The text as a string of a query."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """The name of a column or table in a query, whatever characters it has."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def plain(value: Any) -> Any:

@@ -1,5 +1,6 @@
-"""A run's repetitions on a Dask cluster. Dask schedules and retries; what a task does is in `units.py`, and where it
-leaves its results in `store.py`. The client brings finished units home, into the run folder, as they come.
+"""A run's repetitions on a Dask cluster, and calls of a function. Dask schedules and retries; what a task does is in
+`units.py`, and where it leaves its results in `store.py`. The client brings finished units home, into the run folder,
+as they come.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -50,6 +51,8 @@ _TICK_SEC = 0.05
 _LOOK_SEC = 5.0
 """How often progress is drawn, and how often workers are counted."""
 
+_Item = TypeVar("_Item")
+_Made = TypeVar("_Made")
 Take = Callable[[Key, dict[str, pa.Table]], None]
 
 
@@ -61,6 +64,7 @@ class Cluster:
         self.address = address
         self.threads = sum(client.nthreads().values())
         self.words = f"on {human.counted(self.threads, 'thread')} of {address}{_dashboard(client)}"
+        self._again = "then go on with --resume"
         self._store: store.Store
         self._parcel: Future
 
@@ -139,12 +143,28 @@ class Cluster:
         self._tasks(units.work_late, keys, take, lambda: None)
         return found
 
+    def map(self, function: Callable[[_Item], _Made], items: Sequence[_Item]) -> list[_Made]:
+        """What the function makes of each item, in their order. The function is of a module that workers have as well.
+        Nothing is kept of a call that fails."""
+        self._again = "then ask again"
+        build, run = tuple(store.build().items()), uuid.uuid4().hex[:12]
+        futures = [
+            self._client.submit(
+                units.call, function, item, build, key=f"kneepoint-call-{run}-{place}", retries=RETRIES, pure=False
+            )
+            for place, item in enumerate(items)
+        ]
+        places, made = {future.key: place for place, future in enumerate(futures)}, {}
+        for future, found in self._completed(self._waiting(futures), lambda: None):
+            if future.status != "finished":
+                raise self._failed(future)
+            made[places[future.key]] = found
+        return [made[place] for place in range(len(items))]
+
     def _tasks(
         self, function: Callable[..., Any], keys: Sequence[Key], take: Callable[[Any], None], tick: Callable[[], None]
     ) -> None:
         """Runs units in tasks, and gives what each task returned to `take`."""
-        from distributed import as_completed
-
         seconds = max(TASK_SEC, TASK_SEC_PER_THREAD * self.threads)
         run = uuid.uuid4().hex[:12]
 
@@ -154,19 +174,27 @@ class Cluster:
                 function, self._parcel, list(task), seconds, key=name, retries=RETRIES, priority=priority, pure=False
             )
 
-        tasks = [submit(task) for task in _tasks_of(keys, self.threads)]
-        # With results: of a worker that died before it gave its result, Dask runs the task again.
-        waiting = as_completed(tasks, loop=self._client.loop, with_results=True, raise_errors=False)
+        waiting = self._waiting([submit(task) for task in _tasks_of(keys, self.threads)])
+        for future, done in self._completed(waiting, tick):
+            if not isinstance(done, (units.Done, units.DoneLate)):
+                raise self._failed(future)
+            take(done)
+            if done.left:
+                # Before those that wait: it belongs to earlier units.
+                waiting.add(submit(done.left, priority=1))
+
+    def _waiting(self, futures: Sequence[Future]) -> Any:
+        """Those under way. With results: of a worker that died before it gave its result, Dask runs the task again."""
+        from distributed import as_completed
+
+        return as_completed(futures, loop=self._client.loop, with_results=True, raise_errors=False)
+
+    def _completed(self, waiting: Any, tick: Callable[[], None]) -> Iterator[tuple[Future, Any]]:
+        """Each that has ended, with its result, until none is under way. Raises ClusterError."""
         looked = self._last_seen = time.monotonic()
         while waiting.count():
             if waiting.has_ready():
-                for future, done in waiting.next_batch(block=False):
-                    if not isinstance(done, (units.Done, units.DoneLate)):
-                        raise self._failed(future)
-                    take(done)
-                    if done.left:
-                        # Before those that wait: it belongs to earlier units.
-                        waiting.add(submit(done.left, priority=1))
+                yield from waiting.next_batch(block=False)
             else:
                 time.sleep(_TICK_SEC)
             if time.monotonic() - looked > _LOOK_SEC:
@@ -203,13 +231,13 @@ class Cluster:
         if time.monotonic() - self._last_seen > WORKERS_SEC:
             raise ClusterError(
                 f"--cluster {self.address}: got no worker for {WORKERS_SEC:.0f} s; expected one at least. Start "
-                "workers, then go on with --resume."
+                f"workers, {self._again}."
             )
 
     def _lost(self) -> ClusterError:
         return ClusterError(
-            f"--cluster {self.address}: the scheduler is gone, or was restarted. Start it and its workers again, then "
-            "go on with --resume."
+            f"--cluster {self.address}: the scheduler is gone, or was restarted. Start it and its workers again, "
+            f"{self._again}."
         )
 
 

@@ -9,9 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from kneepoint import human
+from kneepoint.datasets.sql import literal
 from kneepoint.errors import UsageError
 from kneepoint.fleet.connections import COLUMNS
-from kneepoint.fleet.connections.samples import text
 
 CLUSTERS = ("prefix", "host", "day", "link", "period")
 STRATA = ("rtt", "rate", "prefix")
@@ -56,7 +56,7 @@ class Asked:
     def cohort(self) -> str:
         """A connection's cohort, as an expression."""
         name = {"host": "host_id"}.get(self.by, self.by)
-        return name if name in _NAMES else f"json_extract_string(tags, {text(f'$.{_quoted(name)}')})"
+        return name if name in _NAMES else f"json_extract_string(tags, {literal(f'$.{_quoted(name)}')})"
 
     @property
     def cluster_of(self) -> str:
@@ -130,5 +130,5 @@ def band(name: str) -> str:
     """The label of a row's band, as an expression."""
     column, ends, _ = LIMITS[name]
     labels = bands(name)
-    cases = " ".join(f"when {column} < {end} then {text(label)}" for end, label in zip(ends, labels, strict=False))
-    return f"case when {column} is null then null {cases} else {text(labels[-1])} end"
+    cases = " ".join(f"when {column} < {end} then {literal(label)}" for end, label in zip(ends, labels, strict=False))
+    return f"case when {column} is null then null {cases} else {literal(labels[-1])} end"

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from kneepoint.datasets.sql import literal
 from kneepoint.fleet.connections import opened
-from kneepoint.fleet.connections.samples import text
 from kneepoint.fleet.statistics import Interval, covariate_adjusted
 
 from .metrics import Metric
@@ -54,16 +54,16 @@ def adjusted(observed: Observed) -> list[Adjusted]:
     with opened([Path(folder) for folder in asked.before], partial=asked.partial) as past:
         cluster = f"cast('0x' || left(md5({asked.cluster_of}), 16) as ubigint) as cluster"
         size = f"coalesce(bytes_acked, 0) >= {asked.min_bytes}"
-        past.gather("past", ", ".join([cluster, *(metric.name for metric in own)]), _both(asked.where, size))
+        past.gather("past", ", ".join([cluster, *(metric.name for metric in own)]), asked.where, besides=size)
         rows = past.database.sql(f"select cluster, {means} from past group by cluster").to_arrow_table()
     observed.fleet.database.register("past", rows)
     found = []
     for cohort in observed.cohorts[1:]:
         for metric in own:
-            both = f"({text(cohort)}, {text(observed.baseline)})"
+            both = f"({literal(cohort)}, {literal(observed.baseline)})"
             got = observed.fleet.database.sql(f"""
                 select avg(observed.{metric.name}) as outcome, any_value(past.{metric.name}) as before,
-                       cohort = {text(cohort)} as treated, count(*) as n
+                       cohort = {literal(cohort)} as treated, count(*) as n
                 from observed left join past using (cluster)
                 where kept and cohort in {both} and observed.{metric.name} is not null group by cluster, cohort
                 order by cluster, cohort
@@ -77,7 +77,3 @@ def adjusted(observed: Observed) -> list[Adjusted]:
             difference = covariate_adjusted(np.asarray(columns["outcome"], float), before, treated, weights)
             found.append(Adjusted(metric, cohort, difference, float(1 - np.isnan(before).mean())))
     return found
-
-
-def _both(where: str, size: str) -> str:
-    return f"({where}) and {size}" if where else size

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from kneepoint import human
+from kneepoint.datasets.sql import literal
 from kneepoint.errors import RunFolderError
 from kneepoint.fleet.connections import Fleet
-from kneepoint.fleet.connections.samples import text
 from kneepoint.fleet.statistics import Tally, mean, mismatch, ratio
 
 from .metrics import Metric
@@ -119,7 +119,7 @@ def _log_disagrees(observed: Observed) -> Iterator[str]:
         observed.ask("select arm, any_value(algorithm) from assignments where algorithm is not null group by arm")
     )
     if arms:
-        cases = " ".join(f"when {text(arm)} then {text(algorithm)}" for arm, algorithm in arms.items())
+        cases = " ".join(f"when {literal(arm)} then {literal(algorithm)}" for arm, algorithm in arms.items())
         [(known, wrong)] = observed.ask(
             f"select count(*), count(*) filter (where algorithm <> case arm {cases} end) from observed "
             "where arm is not null and algorithm is not null"
@@ -194,8 +194,8 @@ def _sharing(observed: Observed, adoption: dict[str, float]) -> Iterator[str]:
             from observed where kept and remote_prefix is not null group by all
         ),
         met as (select remote_prefix, time, count(*) as cohorts from seen group by all)
-        select sum(n) filter (where cohorts > 1 and cohort <> {text(observed.baseline)}) as shared,
-               sum(n) filter (where cohort <> {text(observed.baseline)})
+        select sum(n) filter (where cohorts > 1 and cohort <> {literal(observed.baseline)}) as shared,
+               sum(n) filter (where cohort <> {literal(observed.baseline)})
         from seen join met using (remote_prefix, time)
     """)
     [(shared, known)] = rows

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from kneepoint.datasets.sql import literal
 from kneepoint.errors import UsageError
-from kneepoint.fleet.connections.samples import text
 from kneepoint.fleet.statistics import Effect, Interval, by_cluster, paired_link, ramp, switchback
 
 from .metrics import Metric
@@ -93,9 +93,9 @@ def estimate(observed: Observed, notes: list[str]) -> list[MetricEffect]:
 def _units(observed: Observed, metric: Metric, arm: str, units: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
     """The mean of a metric over each unit and arm, with whether the arm is the treated one."""
     keys = ", ".join(units)
-    both = f"({text(arm)}, {text(observed.baseline)})"
+    both = f"({literal(arm)}, {literal(observed.baseline)})"
     query = f"""
-        select {keys}, cohort = {text(arm)} as treated, avg({metric.name}) as outcome,
+        select {keys}, cohort = {literal(arm)} as treated, avg({metric.name}) as outcome,
                any_value(allocation_pct) as allocation_pct, min(begin_unix_ns) as begin_unix_ns
         from observed where kept and cohort in {both} and {metric.name} is not null group by all order by all
     """
@@ -119,7 +119,7 @@ def _cluster(observed: Observed, metric: Metric, arm: str) -> MetricEffect | Non
 
 
 def _switchback(observed: Observed, metric: Metric, arm: str) -> MetricEffect | None:
-    both = f"({text(arm)}, {text(observed.baseline)})"
+    both = f"({literal(arm)}, {literal(observed.baseline)})"
     log = "select host_id, period, t_unix_ns from assignments where period is not null"
     seen = "select host_id, period, begin_unix_ns as t_unix_ns from observed where period is not null"
     rows = observed.fleet.database.sql(f"""
@@ -127,7 +127,7 @@ def _switchback(observed: Observed, metric: Metric, arm: str) -> MetricEffect | 
             select host_id, period, min(t_unix_ns) as t_unix_ns
             from ({log if observed.fleet.is_assigned else seen}) as known group by host_id, period
         )
-        select {metric.name} as value, period, cohort = {text(arm)} as treated,
+        select {metric.name} as value, period, cohort = {literal(arm)} as treated,
                (begin_unix_ns - starts.t_unix_ns) // 1000 as since
         from observed join starts using (host_id, period)
         where kept and cohort in {both} and {metric.name} is not null

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kneepoint import human
+from kneepoint.datasets import sql
 from kneepoint.errors import UsageError
 from kneepoint.fleet.connections.hosts import make_hosts
-from kneepoint.fleet.connections.samples import text
 from kneepoint.fleet.statistics import Clusters, Tally, tally
 
 from . import asked as asking
@@ -20,6 +21,8 @@ from .asked import Asked
 from .metrics import METRICS, Metric
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from kneepoint.fleet.connections import Fleet
 
 MOST_COHORTS = 8
@@ -96,7 +99,7 @@ class Observed:
         self, source: str, columns: Sequence[str], cohort: str, stratum: str
     ) -> Iterator[dict[str, npt.NDArray[Any]]]:
         names = ["cluster", *columns]
-        query = f"select {', '.join(names)} from {source} where kept and cohort = {text(cohort)} and {stratum}"
+        query = f"select {', '.join(names)} from {source} where kept and cohort = {sql.literal(cohort)} and {stratum}"
         for batch in self.fleet.database.sql(query).to_arrow_reader(AT_ONCE):
             yield {name: _numbers(batch.column(name), float_=name != "cluster") for name in names}
 
@@ -131,7 +134,7 @@ def observe(fleet: Fleet, asked: Asked) -> Observed:
     fleet.gather("observed", ", ".join(columns), asked.where)
     counts = _counts(fleet, asked)
     cohorts = _cohorts(fleet, asked, counts)
-    listed = ", ".join(map(text, cohorts))
+    listed = ", ".join(map(sql.literal, cohorts))
     database.execute(f"update observed set kept = false where kept and (cohort is null or cohort not in ({listed}))")
     has_hosts = make_hosts(fleet)
     if has_hosts:
@@ -228,7 +231,7 @@ def _attribute_hosts(fleet: Fleet, cohorts: Sequence[str]) -> None:
         )
         select main.cohort, cast('0x' || left(md5(hosts.host_id), 16) as ubigint) as cluster, true as kept, hosts.*
         from hosts join main using (boot_id)
-        where main.share >= {MAIN_SHARE} and main.cohort in ({", ".join(map(text, cohorts))})
+        where main.share >= {MAIN_SHARE} and main.cohort in ({", ".join(map(sql.literal, cohorts))})
     """)
     shared = fleet.database.execute(
         "select count(distinct boot_id) from hosts where boot_id not in (select boot_id from of_hosts)"
@@ -269,38 +272,49 @@ def strata(observed: Observed, name: str) -> list[tuple[str, str]]:
             where observed.cluster = access.cluster
         """)
     if name in asking.LIMITS:
-        return [(label, f"{asking.band(name)} = {text(label)}") for label in asking.bands(name)]
+        return [(label, f"{asking.band(name)} = {sql.literal(label)}") for label in asking.bands(name)]
     if name == "prefix":
         rows = observed.ask(
             "select remote_prefix from observed where kept and remote_prefix is not null group by 1 "
             f"order by count(*) desc, 1 limit {asking.MOST_PREFIXES}"
         )
-        return [(prefix, f"remote_prefix = {text(prefix)}") for (prefix,) in rows]
+        return [(prefix, f"remote_prefix = {sql.literal(prefix)}") for (prefix,) in rows]
     return _of_table(observed, name)
 
 
 def _of_table(observed: Observed, file: str) -> list[tuple[str, str]]:
     """Strata of a file with remote_prefix and another column, as of countries."""
-    import duckdb
-
     database = observed.fleet.database
-    try:
-        database.execute(f"create or replace temp table strata_table as from {text(file)}")
-        names = [row[0] for row in database.execute("describe strata_table").fetchall()]
-    except duckdb.Error as error:
-        raise UsageError(f"strata: {file}: {str(error).splitlines()[0]}; expected CSV or Parquet.") from None
-    others = [name for name in names if name != "remote_prefix"]
-    if "remote_prefix" not in names or not others:
-        raise UsageError(f"strata: {file}: got columns {', '.join(names)}; expected remote_prefix and another.")
-    column = others[0]
-    of = f'remote_prefix in (select remote_prefix from strata_table where cast("{column}" as varchar) = {{}})'
+    database.register("strata_rows", _strata_of(file))
+    database.execute("create or replace temp table strata_table as from strata_rows")
+    of = "remote_prefix in (select remote_prefix from strata_table where stratum = {})"
     rows = database.execute(
-        f'select cast("{column}" as varchar) from strata_table join observed using (remote_prefix) '
-        f'where kept and "{column}" is not null group by 1 order by count(*) desc, 1 limit 30'
+        "select stratum from strata_table join observed using (remote_prefix) "
+        "where kept and stratum is not null group by 1 order by count(*) desc, 1 limit 30"
     ).fetchall()
     if not rows:
         raise UsageError(
             f"strata: {file}: none of its prefixes has a connection; expected networks as in the column remote_prefix, "
             "such as 192.0.2.0/24."
         )
-    return [(value, of.format(text(value))) for (value,) in rows]
+    return [(value, of.format(sql.literal(value))) for (value,) in rows]
+
+
+def _strata_of(file: str) -> pa.Table:
+    """The file's remote_prefix and stratum, read by a database of its own: that of DATA opens nothing else."""
+    import duckdb
+
+    path = Path(file).absolute()
+    with duckdb.connect() as database:
+        sql.confine(database, [path])
+        try:
+            names = [row[0] for row in database.execute(f"describe from {sql.literal(str(path))}").fetchall()]
+            others = [name for name in names if name != "remote_prefix"]
+            if "remote_prefix" not in names or not others:
+                raise UsageError(f"strata: {file}: got columns {', '.join(names)}; expected remote_prefix and another.")
+            # The file's owner chose the name.
+            column = sql.identifier(others[0])
+            query = f"select remote_prefix, cast({column} as varchar) as stratum from {sql.literal(str(path))}"
+            return database.sql(query).to_arrow_table()
+        except duckdb.Error as error:
+            raise UsageError(f"strata: {file}: {sql.first_said(error)}; expected CSV or Parquet.") from None

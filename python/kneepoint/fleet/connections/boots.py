@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kneepoint import human
+from kneepoint.datasets.sql import literal
 from kneepoint.errors import RunFolderError
 
 from .folders import Folder, tagged
-from .samples import boot_of_run, text
+from .samples import boot_of_run
 
 if TYPE_CHECKING:
     import duckdb
@@ -46,6 +47,8 @@ class Boot:
     end_unix_ns: int | None
     rows: int
     has_cookies: bool = True
+    has_clock: bool = False
+    """Every row tells `t_mono_ns`."""
 
 
 BOOTS = (
@@ -78,7 +81,7 @@ class Place(Protocol):
 def expression(place: Place, held: Sequence[str]) -> str:
     """The boot of a row of `sockets`."""
     told = [name for name in ("boot_id", "host") if name in held]
-    return f"coalesce({', '.join([*told, text(place.name)])})"
+    return f"coalesce({', '.join([*told, literal(place.name)])})"
 
 
 def of_sockets(ask: Ask, place: Place, relation: str, held: Sequence[str], settings: str | None) -> list[Boot]:
@@ -86,12 +89,14 @@ def of_sockets(ask: Ask, place: Place, relation: str, held: Sequence[str], setti
     mono = "t_mono_ns" in held
     time = "coalesce(t_mono_ns, t_unix_ns)" if mono else "t_unix_ns"
     shift = "max(t_unix_ns - t_mono_ns) - min(t_unix_ns - t_mono_ns)" if mono else "0"
+    clocks = "count(t_mono_ns)" if mono else "0"
     words = {name: name if name in held else "cast(null as varchar)" for name in ("netns", "boot_id", "host")}
     boot = expression(place, held)
     rows = ask(
         f"select {boot} as boot, {words['netns']} as netns, any_value({words['boot_id']}) as boot_id, "
         f"any_value({words['host']}) as host, min({time}) as first, min(t_unix_ns) as begin_ns, "
-        f"max(t_unix_ns) as end_ns, count(*) as n, {shift} as moved, count(cookie) as cookies "
+        f"max(t_unix_ns) as end_ns, count(*) as n, {shift} as moved, count(cookie) as cookies, "
+        f"{clocks} as clocks "
         f"from {relation} group by 1, 2"
     )
     dumps: dict[tuple[str, str | None], int] = {}
@@ -106,7 +111,7 @@ def of_sockets(ask: Ask, place: Place, relation: str, held: Sequence[str], setti
         }
     told = _settings(ask, settings)
     found = []
-    for boot, netns, boot_id, host, first, begin, end, count, moved, cookies in rows:
+    for boot, netns, boot_id, host, first, begin, end, count, moved, cookies, clocks in rows:
         host_id, kernel = told.get(boot_id, (None, None))
         found.append(
             Boot(
@@ -122,6 +127,7 @@ def of_sockets(ask: Ask, place: Place, relation: str, held: Sequence[str], setti
                 end_unix_ns=end,
                 rows=count,
                 has_cookies=cookies == count,
+                has_clock=clocks == count,
             )
         )
         if moved is not None and moved > CLOCK_STEP_NS:

@@ -105,8 +105,8 @@ COLUMNS = (
         "retransmit_pct",
         "DOUBLE",
         "%",
-        "total_retrans / data_segs_out",
-        _share(_of("total_retrans"), _of("data_segs_out")),
+        "total_retrans / data_segs_out; at most 100, since retransmissions of SYN and FIN are no data segments",
+        _at_most_100(_share(_of("total_retrans"), _of("data_segs_out"))),
     ),
     Column(
         "loss_pct",
@@ -115,7 +115,7 @@ COLUMNS = (
         "data segments lost / data_segs_out: of a simulated run those that path and "
         "queue lost, else retransmissions less those that the receiver called needless (DSACK)",
         f"coalesce({_share('path_lost', _of('data_segs_out'))}, "
-        + _share(_at_least_0(f"{_of('total_retrans')} - {_of('dsack_dups')}"), _of("data_segs_out"))
+        + _at_most_100(_share(_at_least_0(f"{_of('total_retrans')} - {_of('dsack_dups')}"), _of("data_segs_out")))
         + ")",
     ),
     _counted("delivered", "segments", "segments delivered, likewise"),

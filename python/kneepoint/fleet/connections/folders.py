@@ -40,6 +40,12 @@ class Folder:
         """What stands for the host where no table names it."""
         return self.path.resolve().name
 
+    @property
+    def files(self) -> list[Path]:
+        """The whole files of all its tables."""
+        tables = (*self.dataset.partitions.values(), *self.dataset.remains.values())
+        return [path for table in tables for path in table.whole]
+
     def table(self, name: str, *, partial: bool, notes: list[str]) -> Partitions | None:
         """A table's files, None where there is no such table. `partial`: less the damaged ones, with a note.
 

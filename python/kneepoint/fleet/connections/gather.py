@@ -17,11 +17,10 @@ from kneepoint.datasets import sql
 from kneepoint.errors import RunFolderError, UsageError
 from kneepoint.writing import cannot_write, replacing
 
-from . import opening
+from . import condition, opening
 from .columns import COLUMNS
 from .folders import Folder, find
 from .lake import Lake, open_lake
-from .samples import text
 
 if TYPE_CHECKING:
     import duckdb
@@ -43,18 +42,23 @@ class Fleet:
     """What is damaged is left out."""
     parts: list[Callable[[], Iterator[str]]] = field(default_factory=list)
     """Queries for the connections of each part, one after the other."""
+    hours: list[Callable[[], str]] = field(default_factory=list)
+    """Queries for what hosts counted, hour by hour."""
     is_assigned: bool = False
     """DATA has an assignment log, which is the table `assignments` of the database."""
 
-    def gather(self, table: str, select: str = "*", where: str = "") -> None:
-        """Makes a table of the database of `select` over connections, of those that `where` holds for.
+    def gather(self, table: str, select: str = "*", where: str = "", *, besides: str = "") -> None:
+        """Makes a table of the database: `select` over the connections for which `where` and `besides` hold.
 
-        Raises UsageError (`where`), RunFolderError (a damaged file).
+        `where` may come from anybody, and is checked. Raises UsageError (`where`), RunFolderError (a damaged file).
         """
+        conditions = [condition.checked(self.database, where)] if where else []
+        conditions += [besides] if besides else []
+        only = f" where {' and '.join(conditions)}" if conditions else ""
         is_made = False
         for part in self.parts:
             with self.telling(where):
-                self._gather_part(part, table, select, f" where {where}" if where else "", is_made=is_made)
+                self._gather_part(part, table, select, only, is_made=is_made)
             is_made = True
 
     def _gather_part(
@@ -102,16 +106,21 @@ class Fleet:
             if isinstance(error, duckdb.OutOfMemoryException):
                 raise RunFolderError(f"{said}. Give it more with --memory, or less DATA.") from None
             if where:
-                known = ", ".join(column.name for column in COLUMNS)
-                raise UsageError(f'where: "{where}": {said}. The columns are {known}.') from None
+                raise condition.refused(where, said) from None
             raise RunFolderError(f"{', '.join(str(folder.path) for folder in self.folders)}: {said}.") from None
 
 
 @contextmanager
 def opened(
-    data: Sequence[Path | str | Lake], *, tags: Sequence[str] = (), partial: bool = False, memory: str = MEMORY
+    data: Sequence[Path | str | Lake],
+    *,
+    tags: Sequence[str] = (),
+    partial: bool = False,
+    memory: str = MEMORY,
+    into: Path | None = None,
 ) -> Iterator[Fleet]:
-    """DATA, ready to be gathered; nothing of it is changed. It is folders, or one lake.
+    """DATA, ready to be gathered; nothing of it is changed. It is folders, or one lake. The database can read no other
+    file, and write none but below `into`.
 
     `tags`: DIR:NAME=VALUE, words about a folder. `partial`: what is damaged, or there twice, is left out and noted.
     Raises UsageError (`tags`, `memory`), RunFolderError (a folder without connections, a damaged file, a boot that two
@@ -123,14 +132,15 @@ def opened(
     lake, given = _lake(data)
     folders = [] if lake else find(given, tags, partial=partial, notes=notes)
     with tempfile.TemporaryDirectory(prefix="kneepoint-") as spill, duckdb.connect() as database:
-        database.execute(f"set temp_directory = {text(spill)}")
+        database.execute(f"set temp_directory = {sql.literal(spill)}")
         database.execute("set preserve_insertion_order = false")
         # It would be drawn on stdout.
         database.execute("set enable_progress_bar = false")
         try:
-            database.execute(f"set memory_limit = {text(memory)}")
+            database.execute(f"set memory_limit = {sql.literal(memory)}")
         except duckdb.Error:
             raise UsageError(f'memory: got "{memory}"; expected a size with its unit, such as 4GiB.') from None
+        sql.confine(database, (path for folder in folders for path in folder.files), into=into)
         fleet = Fleet(database, folders, notes, partial)
         with fleet.telling():
             if lake:
@@ -178,7 +188,7 @@ def write(
 
     The folder is DATA in turn. Returns counts and notes. Raises as `opened` and `Fleet.gather`; RunFolderError
     (`out`)."""
-    with opened(data, tags=tags, partial=partial, memory=memory) as fleet:
+    with opened(data, tags=tags, partial=partial, memory=memory, into=Path(out)) as fleet:
         fleet.gather("gathered", "*", where)
         files = [_written(fleet, "gathered", Path(out) / "connections.parquet")]
         if fleet.is_assigned:
@@ -202,7 +212,7 @@ def _written(fleet: Fleet, table: str, path: Path) -> Path:
     with replacing(path, make=True) as file:
         try:
             fleet.database.execute(
-                f"copy {table} to {text(f'/proc/self/fd/{file.fileno()}')} (format parquet, compression zstd, "
+                f"copy {table} to {sql.literal(f'/proc/self/fd/{file.fileno()}')} (format parquet, compression zstd, "
                 "use_tmp_file false)"
             )
         except duckdb.IOException as error:

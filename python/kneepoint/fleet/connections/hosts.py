@@ -13,26 +13,32 @@ _BUSY = ("user_us", "nice_us", "system_us", "irq_us", "softirq_us", "steal_us")
 _IDLE = ("idle_us", "iowait_us")
 
 
+def hours_of_counters(relation: str) -> str:
+    """The query for what a host's `counters` grew by in each hour."""
+    return f"""
+        select boot_id, t_unix_ns // {HOUR_NS} as hour, min(t_unix_ns) as begin_ns, max(t_unix_ns) as end_ns,
+               {_grown("Tcp.RetransSegs")} as retransmitted, {_grown("Tcp.OutSegs")} as sent,
+               {_grown("IpExt.OutOctets")} as bytes_sent, cast(null as double) as busy, cast(null as bigint) as idle
+        from {relation} where cpu is null group by 1, 2
+    """
+
+
+def hours_of_cpu(relation: str) -> str:
+    """The query for how long a host's processors were busy and idle in each hour."""
+    nothing = ", ".join(f"cast(null as bigint) as {name}" for name in ("retransmitted", "sent", "bytes_sent"))
+    return f"""
+        select boot_id, hour, min(begin_ns) as begin_ns, max(end_ns) as end_ns, {nothing}, sum(busy) as busy,
+               sum(idle) as idle
+        from (select boot_id, cpu, t_unix_ns // {HOUR_NS} as hour, min(t_unix_ns) as begin_ns,
+                     max(t_unix_ns) as end_ns, {_sum(_BUSY)} as busy, {_sum(_IDLE)} as idle
+              from {relation} group by 1, 2, 3) as each_one
+        group by boot_id, hour
+    """
+
+
 def make_hosts(fleet: Fleet) -> bool:
-    """Makes the table of the folders that have `counters` or `cpu`; False where none has."""
-    hours = []
-    for folder in fleet.folders:
-        if "counters" in folder.views:
-            hours.append(f"""
-                select boot_id, t_unix_ns // {HOUR_NS} as hour, min(t_unix_ns) as begin_ns, max(t_unix_ns) as end_ns,
-                       {_grown("Tcp.RetransSegs")} as retransmitted, {_grown("Tcp.OutSegs")} as sent,
-                       {_grown("IpExt.OutOctets")} as bytes_sent, cast(null as double) as busy, null as idle
-                from {folder.views["counters"]} where cpu is null group by 1, 2
-            """)
-        if "cpu" in folder.views:
-            hours.append(f"""
-                select boot_id, hour, min(begin_ns) as begin_ns, max(end_ns) as end_ns, null as retransmitted,
-                       null as sent, null as bytes_sent, sum(busy) as busy, sum(idle) as idle
-                from (select boot_id, cpu, t_unix_ns // {HOUR_NS} as hour, min(t_unix_ns) as begin_ns,
-                             max(t_unix_ns) as end_ns, {_sum(_BUSY)} as busy, {_sum(_IDLE)} as idle
-                      from {folder.views["cpu"]} group by 1, 2, 3) as each
-                group by boot_id, hour
-            """)
+    """Makes the table of what DATA has of `counters` and `cpu`; False where there is none."""
+    hours = [query() for query in fleet.hours]
     if hours:
         fleet.database.execute(f"""
             create table hosts as

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial as partial_of
 from typing import TYPE_CHECKING
 
 from kneepoint.datasets import sql
@@ -12,7 +13,8 @@ from . import boots, samples
 from .boots import Boot
 from .columns import ASSIGNMENTS
 from .folders import Folder
-from .matched import match_requests
+from .hosts import hours_of_counters, hours_of_cpu
+from .matched import of_requests, usable
 
 if TYPE_CHECKING:
     import duckdb
@@ -45,6 +47,12 @@ def open_parts(fleet: Fleet) -> None:
     fleet.notes += [doubt for folder in fleet.folders for doubt in folder.doubts]
     fleet.is_assigned = _make_assignments(database, fleet.folders)
     make_boots(database, [boot for folder, listed in kept if folder.source != "connections" for boot in listed])
+    fleet.hours = [
+        partial_of(of, folder.views[name])
+        for folder in fleet.folders
+        for name, of in (("counters", hours_of_counters), ("cpu", hours_of_cpu))
+        if name in folder.views
+    ]
     fleet.parts = [_part(fleet, group) for group in _together(kept) if group[0][0].source != "assignments"]
 
 
@@ -161,9 +169,15 @@ def _part(fleet: Fleet, group: Sequence[tuple[Folder, Sequence[Boot]]]) -> Calla
         return lambda: iter([ready])
     rows = " union all by name ".join(_rows(folder, listed) for folder, listed in group)
     found = [boot for _, listed in group for boot in listed]
-    one_boot = len({boot.boot for boot in found}) == 1
+    boots_found = {boot.boot for boot in found}
+    one_boot = boots_found.pop() if len(boots_found) == 1 else None
     buckets = 1 + sum(boot.rows for boot in found) // ROWS_AT_ONCE
-    logs = [folder.views["requests"] for folder in fleet.folders if "requests" in folder.views]
+    told = [folder for folder in fleet.folders if "requests" in folder.views]
+    logs = (
+        usable({folder.views["requests"]: folder.columns["requests"] for folder in told}, fleet.notes)
+        if first.source == "sockets"
+        else []
+    )
     # A run is recorded from its beginning.
     last_ns = max(boot.first_dump_ns for boot in found) if first.source == "sockets" else None
 
@@ -172,12 +186,11 @@ def _part(fleet: Fleet, group: Sequence[tuple[Folder, Sequence[Boot]]]) -> Calla
             some = rows if buckets == 1 else f"select * from ({rows}) as rows where hash(cookie) % {buckets} = {bucket}"
             seen = samples.aggregated(some, one_boot=one_boot)
             firsts = samples.of_first_dumps(some, last_ns) if last_ns is not None else None
-            matched = bool(logs) and first.source == "sockets"
-            if matched:
+            if logs:
                 fleet.database.execute(f"create or replace temp table seen as {seen}")
-                match_requests(fleet, logs)
+                fleet.database.execute(f"create or replace temp table requests as {of_requests(logs, 'seen')}")
                 seen = "from seen"
-            yield samples.connections(seen, firsts, requests=matched, assigned=fleet.is_assigned)
+            yield samples.connections(seen, firsts, requests=bool(logs), assigned=fleet.is_assigned)
 
     return queries
 
@@ -186,6 +199,7 @@ def _rows(folder: Folder, listed: Sequence[Boot]) -> str:
     view, held = folder.views[folder.source], folder.columns[folder.source]
     if folder.source == "sockets":
         has_cookies = all(boot.has_cookies for boot in listed)
-        boot = samples.text(listed[0].boot) if len(listed) == 1 else boots.expression(folder, held)
-        return samples.of_sockets(view, held, boot, has_cookies=has_cookies)
+        boot = sql.literal(listed[0].boot) if len(listed) == 1 else boots.expression(folder, held)
+        has_clock = all(boot.has_clock for boot in listed)
+        return samples.of_sockets(view, held, boot, has_cookies=has_cookies, has_clock=has_clock)
     return samples.of_run(view, folder.views["flows"], held, folder.columns["flows"], folder.name)

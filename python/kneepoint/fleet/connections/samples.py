@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from kneepoint.datasets.sql import literal
+
 from .columns import COLUMNS, Column
 
 COUNTERS = (
@@ -63,15 +65,13 @@ _VALUES = (
 )
 
 
-def text(value: str) -> str:
-    """A text as SQL has it."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def of_sockets(relation: str, held: Collection[str], boot: str, *, has_cookies: bool) -> str:
+def of_sockets(relation: str, held: Collection[str], boot: str, *, has_cookies: bool, has_clock: bool) -> str:
     """Rows of `sockets`, each with its `boot`, which is an expression over its columns. Where cookies are missing,
-    ends stand for them."""
+    ends stand for them. `has_clock`: every row tells `t_mono_ns`."""
     time = "coalesce(t_mono_ns, t_unix_ns)" if "t_mono_ns" in held else "t_unix_ns"
+    if has_clock:
+        # Of a plain column the engine knows which parts of a file are later than the first dump, and skips them.
+        time = "t_mono_ns"
     ends = "local_addr, local_port, remote_addr, remote_port"
     cookie = "cookie" if has_cookies else f"coalesce(cookie, hash({ends}))"
     columns = [f"{boot} as boot", f"{cookie} as cookie", f"{time} as t_ns", "t_unix_ns", *_plain(held)]
@@ -105,7 +105,7 @@ def of_run(samples: str, flows: str, held: Collection[str], of_flows: Collection
 
 def boot_of_run(name: str) -> str:
     """What stands for the boot of a repetition, as an expression over `cell` and `rep`."""
-    return f"{text(name)} || ' cell ' || cell || ' repetition ' || rep"
+    return f"{literal(name)} || ' cell ' || cell || ' repetition ' || rep"
 
 
 def _plain(held: Collection[str]) -> list[str]:
@@ -113,15 +113,17 @@ def _plain(held: Collection[str]) -> list[str]:
     return [name if name in held else f"cast(null as {_TYPES.get(name, 'BIGINT')}) as {name}" for name in _VALUES]
 
 
-def aggregated(rows: str, *, one_boot: bool) -> str:
-    """One row per connection of such rows. `one_boot`: all of them are of one, so that cookies tell them apart.
+def aggregated(rows: str, *, one_boot: str | None = None) -> str:
+    """One row per connection of such rows. `one_boot`: all of them are of that one, so that cookies tell them apart.
 
-    What an aggregate passes over is null in its argument: FILTER takes several times as long.
+    What an aggregate passes over is null in its argument: FILTER takes several times as long. Medians are grouped by
+    themselves: so the states of all groups in a chunk of rows fit the processor's cache, which saves more than reading
+    the cookies twice costs.
     """
     words = [f"any_value({name}) as {name}" for name in (*_WORDS, "remote_addr", "remote_port")]
     free = "not coalesce(delivery_rate_app_limited, false) and delivery_rate_bits_per_sec > 0"
     values = [
-        "any_value(boot) as boot" if one_boot else "boot",
+        "boot" if one_boot is None else f"{literal(one_boot)} as boot",
         "cookie",
         "min(t_ns) as begin_t_ns, max(t_ns) as end_t_ns",
         "min(t_unix_ns) as begin_unix_ns, max(t_unix_ns) as end_unix_ns",
@@ -134,16 +136,24 @@ def aggregated(rows: str, *, one_boot: bool) -> str:
         "max(path_lost) as path_lost",
         "max(snd_cwnd) as snd_cwnd_max",
         "max(snd_mss_bytes) as snd_mss_bytes",
-        "cast(median(case when srtt_us > 0 then cast(srtt_us as integer) end) as double) as srtt_us",
         "cast(min(case when min_rtt_us > 0 then min_rtt_us end) as double) as min_rtt_us",
         "avg(case when srtt_us > 0 then rttvar_us end) as rttvar_us",
-        "cast(median(case when coalesce(unacked, inflight) > 0 then cast(inflight as integer) end) as double) "
-        "as inflight_pkts",
-        f"cast(median(case when {free} then cast(delivery_rate_bits_per_sec as real) end) as double) "
-        "as delivery_rate_bits_per_sec",
         "1e2 * avg(cast(delivery_rate_app_limited as integer)) as app_limited_pct",
     ]
-    return f"select {', '.join(values)} from ({rows}) as rows group by {'cookie' if one_boot else 'boot, cookie'}"
+    medians = {
+        "srtt_us": "case when srtt_us > 0 then cast(srtt_us as integer) end",
+        "inflight_pkts": "case when coalesce(unacked, inflight) > 0 then cast(inflight as integer) end",
+        "delivery_rate_bits_per_sec": f"case when {free} then cast(delivery_rate_bits_per_sec as real) end",
+    }
+    middle = [f"cast(median({value}) as double) as {name}" for name, value in medians.items()]
+    keys = ["cookie"] if one_boot is not None else ["boot", "cookie"]
+    by = ", ".join(keys)
+    return f"""
+        select plain.*, {", ".join(f"middle.{name}" for name in medians)}
+        from (select {", ".join(values)} from ({rows}) as rows group by {by}) as plain
+        join (select {", ".join([*keys, *middle])} from ({rows}) as rows group by {by}) as middle
+             on {" and ".join(f"plain.{key} = middle.{key}" for key in keys)}
+    """
 
 
 def of_first_dumps(rows: str, last_ns: int, boots: str = "boots") -> str:

@@ -179,9 +179,8 @@ def _read(data: Sequence[Path], guards: Sequence[Guard], where: str) -> pa.Table
             *metrics,
         ]
     )
-    ended = "arm is not null and final" + (f" and ({where})" if where else "")
     with connections.opened(data) as fleet:
-        fleet.gather("followed", select, ended)
+        fleet.gather("followed", select, where, besides="arm is not null and final")
         return fleet.database.sql("from followed order by end_unix_ns").to_arrow_table()
 
 

@@ -93,8 +93,10 @@ def mean(cohort: Tally, *, seed: int = 0, resamples: int = RESAMPLES) -> Interva
     found = _resampled(cohort, None, seed, resamples)
     if found is None:
         return _unknown(cohort)
-    low, high = _percentiles(found.drawn, found.degrees, cohort.effective)
-    error = float(found.drawn.std())
+    # Of few clusters a resample may draw none at all, which says nothing.
+    drawn = found.drawn[~np.isnan(found.drawn)]
+    low, high = _percentiles(drawn, found.degrees, cohort.effective)
+    error = float(drawn.std())
     return _plain(cohort, (found.value, min(low, found.value), max(high, found.value)), error, found.degrees)
 
 

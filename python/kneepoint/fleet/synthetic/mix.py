@@ -36,12 +36,18 @@ class Arm:
 @dataclass(frozen=True)
 class Clients:
     """Clients of one kind: `settings` are keys of a scenario by their dotted names, each with its value, or with the
-    distribution over prefixes that it is drawn from (`drawn`)."""
+    distribution over prefixes that it is drawn from (`drawn`). Keys of `cross.` are those of a flow that other sites
+    send to the same clients."""
 
     name: str
     share: float
     settings: Mapping[str, Any]
     drawn: Mapping[str, str]
+
+    @property
+    def has_cross(self) -> bool:
+        """Does other traffic share their bottlenecks?"""
+        return any(key.startswith("cross.") for key in (*self.settings, *self.drawn))
 
 
 @dataclass(frozen=True)
@@ -168,6 +174,8 @@ def _clients(entry: Mapping[str, Any], where: str) -> Clients:
     settings = {key: value for key, value in flat.items() if key not in drawn}
     if "flow.load" not in flat:
         raise UsageError(f'{where}: flow.load: got nothing; expected what its connections ask for, as in "4Mbit/s".')
+    if "cross.algorithm" not in flat and any(key.startswith("cross.") for key in flat):
+        raise UsageError(f'{where}: cross.algorithm: got nothing; expected that of other traffic, as in "cubic".')
     return Clients(name, _share(entry.get("share"), where), settings, drawn)
 
 

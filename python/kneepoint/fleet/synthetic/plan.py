@@ -79,7 +79,7 @@ def _counts(mix: Mix, paths: int) -> list[int]:
 
 
 def _paths(mix: Mix, clients: Clients, count: int, seed: int) -> list[dict[str, str]]:
-    """Draws of what the kind leaves open, each a key of the scenario with its value."""
+    """Draws of what the kind leaves open: the value of each such key of the mix, one dictionary per path."""
     if not count:
         return []
     try:
@@ -88,38 +88,52 @@ def _paths(mix: Mix, clients: Clients, count: int, seed: int) -> list[dict[str, 
         raise refused(mix, clients, error) from None
     if not clients.drawn:
         return [{}] * count
-    keys = {_of_first(key) for key in clients.drawn}
-    return [{key: value for key, value in cell["axes"] if key in keys} for cell in scenario.cells]
+    names = {_drawn_as(key): key for key in clients.drawn}
+    return [{names[key]: value for key, value in cell["axes"] if key in names} for cell in scenario.cells]
 
 
 def refused(mix: Mix, clients: Clients, error: ScenarioError) -> UsageError:
     """The first mistake, by the key that the mix has."""
     _, key, said = error.mistakes[0]
-    name = key.removeprefix("sample.0.").replace("flow.0.", "flow.")
+    name = key.removeprefix("sample.0.").replace("flow.0.", "flow.").replace("flow.1.", "cross.")
     return UsageError(f"{mix.file}: clients {clients.name}: {name}: {said}")
 
 
 def _drawing(mix: Mix, clients: Clients, count: int, seed: int) -> str:
     """A scenario whose cells are the paths of that kind."""
     found = scenario_of(mix, clients, [mix.arms[0].algorithm])
-    drawn = {_of_first(key): value for key, value in clients.drawn.items()}
+    drawn = {_drawn_as(key): value for key, value in clients.drawn.items()}
     return compose.toml({**found, "sample": [{"count": count, "seed": seed, **drawn}]} if drawn else found)
 
 
 def scenario_of(mix: Mix, clients: Clients, algorithms: Sequence[str]) -> dict[str, Any]:
-    """Nested keys that all prefixes of a kind share, with a flow for each algorithm."""
+    """Nested keys that all prefixes of a kind share, with a flow for each algorithm, and behind them one of other
+    traffic where there is such."""
     found: dict[str, Any] = {"duration": mix.duration, "sample_interval": mix.sample_interval}
     flow: dict[str, Any] = {"workload": "web"}
+    cross: dict[str, Any] = {"workload": "web"}
+    rooms = {"flow": flow, "cross": cross}
     for key, value in clients.settings.items():
         room, _, name = key.partition(".")
-        (flow if room == "flow" else found.setdefault(room, {}))[name] = value
+        (rooms[room] if room in rooms else found.setdefault(room, {}))[name] = value
     found["flow"] = [{"name": f"arm_{at}", "algorithm": algorithm, **flow} for at, algorithm in enumerate(algorithms)]
+    if clients.has_cross:
+        found["flow"].append({"name": "cross", **cross})
     return found
 
 
-def _of_first(key: str) -> str:
-    """`flow.load` of the first flow, as a scenario names it."""
-    return f"flow.0.{key.removeprefix('flow.')}" if key.startswith("flow.") else key
+def _drawn_as(key: str) -> str:
+    """The name of a mix's key in the scenario that paths are drawn by, which has one arm."""
+    (name,) = in_scenario(key, arms=1)
+    return name
+
+
+def in_scenario(key: str, *, arms: int) -> list[str]:
+    """The names of a mix's key in a scenario of that many arms: of every arm's flow, or of the other traffic's behind
+    them."""
+    room, _, name = key.partition(".")
+    flows = {"flow": range(arms), "cross": (arms,)}
+    return [f"flow.{at}.{name}" for at in flows[room]] if room in flows else [key]
 
 
 def rows(mix: Mix, found: Sequence[Prefix]) -> Iterator[Row]:

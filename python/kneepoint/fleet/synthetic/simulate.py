@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kneepoint import _core
 from kneepoint.errors import ScenarioError
 from kneepoint.evidence import expressions
 from kneepoint.runs import api, compose, engines, pool
 
 from .mix import Mix
-from .plan import Row, refused, scenario_of, seed_of
+from .plan import Row, in_scenario, refused, scenario_of, seed_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,8 +60,8 @@ SAMPLES = (
 
 @dataclass(frozen=True)
 class Simulated:
-    """What came of a row: the tables `flows` and `samples` of its connections. A flow's `group` is the position of its
-    arm in the row."""
+    """What came of a row: the tables `flows` and `samples` of its connections, which `samples` numbers by their rows in
+    `flows`. A flow's `group` is the position of its arm in the row."""
 
     row: Row
     flows: pa.Table
@@ -79,11 +81,25 @@ def run(mix: Mix, rows: Sequence[Row], *, workers: int, watcher: pool.Watcher) -
             keys = [(cells[at], at) for at in range(len(matrix))]
             pool.execute(engine, keys, found.__setitem__, cancel=_core.Cancel(), workers=workers, watcher=watcher)
             yield [
-                Simulated(row, found[key]["flows"], found[key]["samples"])
-                for row, key in zip(matrix, keys, strict=True)
+                _of_arms(row, found[key]["flows"], found[key]["samples"]) for row, key in zip(matrix, keys, strict=True)
             ]
     finally:
         watcher.stop()
+
+
+def _of_arms(row: Row, flows: pa.Table, samples: pa.Table) -> Simulated:
+    """Without other traffic: it ends at hosts of other sites, which nobody records."""
+    import pyarrow as pa
+
+    kept = flows["group"].to_numpy() < len(row.arms)
+    if kept.all():
+        return Simulated(row, flows, samples)
+    flow = samples["flow"].to_numpy()
+    chosen = np.flatnonzero(kept[flow])
+    at = samples.schema.get_field_index("flow")
+    field = samples.schema.field(at)
+    numbers = pa.array((np.cumsum(kept) - 1)[flow[chosen]], field.type)
+    return Simulated(row, flows.filter(pa.array(kept)), samples.take(chosen).set_column(at, field, numbers))
 
 
 def _matrices(rows: Sequence[Row]) -> Iterator[list[Row]]:
@@ -100,8 +116,13 @@ def _matrices(rows: Sequence[Row]) -> Iterator[list[Row]]:
 
 def _values(mix: Mix, row: Row) -> dict[str, str]:
     """Each key that differs between rows of a matrix, with the row's value: arms share the prefix's load."""
-    values = {key: value for key, value in row.prefix.path.items() if key != "flow.0.load"}
-    load = row.prefix.path.get("flow.0.load", row.prefix.clients.settings.get("flow.load"))
+    values = {
+        name: value
+        for key, value in row.prefix.path.items()
+        if key != "flow.load"
+        for name in in_scenario(key, arms=len(row.arms))
+    }
+    load = row.prefix.path.get("flow.load", row.prefix.clients.settings.get("flow.load"))
     bits = float(expressions.parse_figure(str(load)).quantity.values[0])
     for at, (arm, share) in enumerate(row.arms):
         values[f"flow.{at}.algorithm"] = mix.arms[arm].algorithm

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path as File
@@ -17,7 +16,8 @@ from . import populations, recorded, told
 from .model import Path
 from .predict import fit_all, outcomes, predictions
 from .recorded import Recording
-from .unknown import Judged, buffer_us
+from .spread import OnAll, on_cluster, on_threads
+from .unknown import Judged
 
 _NO_POLICER = "10Tbit/s"
 """A policer that nothing meets, for the paths of a table in which others have one."""
@@ -34,6 +34,8 @@ class Question:
     seed: int
     baseline: str
     workers: int
+    cluster: str | None = None
+    """A Dask scheduler's address, whose workers do it instead."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +52,12 @@ def answered(question: Question, *, refuse: bool) -> Answer:
     """Reads, fits, simulates, compares. Raises UsageError, RunFolderError."""
     _check("algorithms", question.algorithms)
     _check("baseline", [question.baseline])
-    recording, paths = _paths(question)
-    open_ones = told.open_values(paths)
-    if refuse and (why := told.refusal(open_ones)):
-        return Answer([], {}, "", why)
-    with tempfile.TemporaryDirectory(prefix="kneepoint-") as folder:
-        found = outcomes(
-            paths,
-            question.algorithms,
-            question.adoption_pcts,
-            File(folder),
-            seed=question.seed,
-            workers=question.workers,
-        )
+    with on_cluster(question.cluster) if question.cluster else on_threads(question.workers) as on_all:
+        recording, paths = _paths(question, on_all)
+        open_ones = told.open_values(paths)
+        if refuse and (why := told.refusal(open_ones)):
+            return Answer([], {}, "", why)
+        found = outcomes(paths, question.algorithms, question.adoption_pcts, seed=question.seed, on_all=on_all)
     predicted = predictions(found, question.algorithms, question.adoption_pcts, question.seed)
     fit = told.of_fit(found)
     document = told.as_json(recording, fit, open_ones, predicted)
@@ -70,7 +65,7 @@ def answered(question: Question, *, refuse: bool) -> Answer:
     return Answer(told.lines(recording, fit, open_ones, predicted), document, paths_csv(paths))
 
 
-def _paths(question: Question) -> tuple[Recording, list[Judged]]:
+def _paths(question: Question, on_all: OnAll) -> tuple[Recording, list[Judged]]:
     calibrated: list[tuple[str, Path]] = []
     folders: list[File] = []
     for name in question.data:
@@ -90,7 +85,7 @@ def _paths(question: Question) -> tuple[Recording, list[Judged]]:
         return Recording((), len(paths), 0), paths
     recording = recorded.read(folders)
     _check_recorded(recording)
-    return recording, fit_all(recording.chosen(question.most_paths, question.seed).paths, question.workers)
+    return recording, fit_all(recording.chosen(question.most_paths, question.seed).paths, on_all)
 
 
 def _check(option: str, names: Sequence[str]) -> None:
@@ -146,7 +141,7 @@ def _as_json(one: Judged) -> dict[str, Any]:
         "rate_bits_per_sec": float(path.rate_bits_per_sec),
         "rate_bits_per_sec_bounds": [one.rate.low, one.rate.high],
         "rtt_us": float(path.rtt_us),
-        "buffer_us": float(buffer_us(path)),
+        "buffer_us": float(path.buffer_us),
         "buffer_us_bounds": [one.buffer.low, one.buffer.high],
         "loss_pct": float(path.loss_pct),
         "policer_rate_bits_per_sec": path.policer_rate_bits_per_sec,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .series import Series, delivered_rates, measured, window_us
+from .series import Series, delivered_rates, goodput_bits_per_sec, window_us
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,25 +17,38 @@ if TYPE_CHECKING:
 _SHARES = (0.15, 0.3, 0.5, 0.75)
 """Parts of a connection's time after which what was delivered so far is compared."""
 
+_SLICES = 8
+"""Equal parts of a connection's time. Their mean RTTs are compared, which tells when the queue was long."""
+
 SCALES = {
     "goodput": 0.03,
     "least_rtt": 0.02,
     "srtt_p10": 0.05,
     "srtt_p50": 0.04,
     "srtt_p95": 0.04,
+    "queue_p20": 0.15,
+    "queue_p50": 0.15,
+    "first_queue": 0.15,
     "rttvar": 0.25,
     "cwnd": 0.10,
     "retransmits": 1.5,
+    "any_loss": 0.3,
     "loss_rtt": 0.05,
     "loss_moments": 0.8,
     "progress": 0.04,
+    "rtt_course": 0.06,
     "top_rate": 0.03,
     "peak_rate": 0.10,
 }
-"""What counts as one step of difference: of logarithms, for retransmissions and the samples that had some of the square
-root of their number (whose deviation is a half where losses are independent, and several times that where they come in
-bursts), of progress of the share delivered."""
+"""What counts as one step of difference. Most features are logarithms. Retransmissions, and the samples that had some,
+count as the square root of their number (whose deviation is a half where losses are independent, and several times that
+where they come in bursts). Progress is a share of what was delivered."""
 
+_GRAIN_US = 500.0
+"""Queueing delays below this come from the hosts and not from the link. Longer ones show the link's rate even where
+losses keep the window small: packets leave in bursts, and wait for each other."""
+_FIRST = 8
+"""Samples of slow start, whose bursts grow until the link or a loss ends them."""
 FAR = 30.0
 """Steps of a feature beyond which it does not matter how far away it is."""
 
@@ -55,6 +68,8 @@ class Features:
             _, rates = delivered_rates(known, length)
             top = float(np.percentile(rates, share)) if len(rates) else 1.0
             parts[name] = np.array([np.log(max(top, 1.0))])
+        # A single loss tells where a queue ends, and a path without any has a longer one.
+        parts["any_loss"] = np.array([float(any(series.retransmitted > 0 for series in known))])
         self.parts = parts
 
     @property
@@ -91,24 +106,38 @@ _OF_CHANCE = 0.6
 
 
 def _of_one(series: Series) -> dict[str, Numbers | float]:
-    figures = measured(series)
     rtt = series.steady_rtt_us
+    p10, p20, p50, p95 = np.percentile(rtt, (10, 20, 50, 95))
+    least = min(series.least_rtt_us, float(rtt.min()))
     begin, end = series.t_us[0], series.t_us[-1]
     at = np.interp(begin + np.array(_SHARES) * (end - begin), series.t_us, series.delivered - series.delivered[0])
     varying = series.rttvar_us[series.srtt_us > 0]
     return {
-        "goodput": float(np.log(max(figures["goodput_bits_per_sec"], 1.0))),
+        "goodput": float(np.log(max(goodput_bits_per_sec(series), 1.0))),
         "least_rtt": float(np.log(series.least_rtt_us)),
-        "srtt_p10": float(np.log(np.percentile(rtt, 10))),
-        "srtt_p50": float(np.log(figures["srtt_us_p50"])),
-        "srtt_p95": float(np.log(figures["srtt_us_p95"])),
+        "srtt_p10": float(np.log(p10)),
+        "srtt_p50": float(np.log(p50)),
+        "srtt_p95": float(np.log(p95)),
+        "queue_p20": float(np.log(p20 - least + _GRAIN_US)),
+        "queue_p50": float(np.log(p50 - least + _GRAIN_US)),
+        "first_queue": float(np.log(rtt[:_FIRST].max() - least + _GRAIN_US)),
         "rttvar": float(np.log(np.median(varying) + 200.0)),
         "cwnd": float(np.log(np.median(series.snd_cwnd))),
         "retransmits": float(np.sqrt(series.retransmitted)),
         "loss_rtt": _rtt_before_losses(series),
         "loss_moments": float(np.sqrt(np.count_nonzero(np.diff(series.total_retrans) > 0))),
+        "rtt_course": _rtt_course(series),
         "progress": at / max(float(series.delivered[-1] - series.delivered[0]), 1.0),
     }
+
+
+def _rtt_course(series: Series) -> Numbers:
+    known = series.srtt_us > 0
+    edges = np.linspace(series.t_us[0], series.t_us[-1], _SLICES + 1)
+    # From sample to sample it is a straight line, so that a slice without a sample has a mean as well.
+    fine = np.linspace(edges[:-1], edges[1:], 8)
+    course: Numbers = np.log(np.interp(fine, series.t_us[known], series.srtt_us[known]).mean(axis=0))
+    return course
 
 
 def _rtt_before_losses(series: Series) -> float:

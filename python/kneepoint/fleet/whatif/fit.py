@@ -2,19 +2,22 @@
 
 Closed forms give where to begin: the plateau of what was delivered is the rate, the least RTT that of the path, the
 longest queueing delay is the buffer, and retransmissions are random losses or those of a full queue. Each explanation
-that the recording gives reason for is then improved by simulation, and the best one is taken.
+that the recording gives reason for is then improved by simulation, and the best one is taken. A search simulates the
+losses and the cross traffic that were recorded (`happened.py`); which explanation is the best is judged by drawn ones,
+because what was read from the recording agrees with it in any case.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .distance import FAR, SCALES, Features, likeness
+from .happened import as_it_happened, load_of_others, random_losses, unevenness
 from .model import LEAST_BUFFER_BYTES, Load, Path, is_held_back, load_of, simulate
 from .recorded import Observed
 from .series import Series, delivered_rates, window_us
@@ -25,8 +28,11 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 HELD_BACK = "held back by application or receiver"
-"""The explanation of a recording that says nothing of its path but what it has at least."""
+"""The explanation where a recording gives only lower bounds for its path."""
+CALIBRATED = "calibrated by others"
+"""The explanation of a path that nothing was recorded on."""
 RANDOM_LOSS = "random loss"
+BURSTS = "bursts"
 CROSS_TRAFFIC = "cross traffic"
 PACKET_BITS = 1500 * 8
 NEAR = 1.5
@@ -39,15 +45,15 @@ PER_PARAMETER = 2.0
 """What a value that is varied must gain (Akaike's criterion)."""
 _MOST_SIMULATIONS = 24
 """Of a search."""
+_HOPELESS = 80.0
+"""Score by which an explanation that begins so much worse than the best one is not searched."""
 _SEEDS = (1, 2, 3, 4)
-"""By which the chance in an explanation is measured; the first two are simulated throughout."""
+"""Seeds that show how much chance there is in an explanation; searches use the first one or two."""
 _OTHER_SEEDS = (11, 12, 13, 14)
-"""By which the best are simulated once more: with the seeds of the search they may be best by chance."""
-_BEST = 6
-_RUNGS = (1.4, 2.0, 3.0)
-"""Multiples of the rate found that are tried where chance hides the rate."""
-_OTHERS_PART = 0.7
-"""Of a faster link's further rate: what others take."""
+"""Seeds with which the best paths are simulated once more: with those of the search they may be best by chance."""
+_BEST = 4
+_RUNGS = (0.7, 0.85, 1.2, 1.5, 2.0, 3.0)
+"""Multiples of the rate found that are tried where losses or others hide the rate."""
 _STEPS = {
     "rate_bits_per_sec": 0.06,
     "buffer_bytes": 0.3,
@@ -62,10 +68,16 @@ _COMMON = ("rate_bits_per_sec", "buffer_bytes")
 _CROSSED = (*_COMMON, "hidden_load_bits_per_sec")
 _FAR_FETCHED = 3.0
 """Cross traffic that nobody saw can explain nearly everything, and so can a bucket of the right size."""
-_FASTER = (1.5, 2.5, 4.0)
+_FASTER = (1.0, 1.5, 2.5, 4.0)
 """Where losses hold a connection back, the bottleneck may be that much faster than what was delivered."""
+_LEFT = (1.02, 1.2, 1.6, 2.5)
+"""The bottleneck's rate as a multiple of what others left of it."""
 _BURSTS = (1.5, 3.0, 6.0)
 """Time between bursts, in deviations of the RTT."""
+_LEAST_LIKELY_BUFFER_BYTES = 10 * 1500
+"""The least that links usually have; the smaller a buffer is than this, the less likely it is."""
+_UNEVEN = 10.0
+"""Deviance of random losses that costs 1: losses of real links come in bursts of some packets, too."""
 _PROBES = (2.0, 6.0)
 """Multiples of a rate and of a buffer that are tried to see whether the recording bounds them."""
 _POLICERS = ((1.0, 1.0), (1.1, 1.0), (1.25, 1.0), (1.1, 0.5), (1.1, 2.0))
@@ -97,41 +109,62 @@ class Explanation:
     def extra(self) -> float:
         return PER_PARAMETER * len(self.varied) + self.unlikely
 
+    @property
+    def happened(self) -> bool:
+        """Can what chance did be read from the recording?"""
+        return self.name in (RANDOM_LOSS, CROSS_TRAFFIC)
+
 
 class Trial:
-    """Simulates paths under one recording's load, and says how far each is from it."""
+    """Simulates paths under one recording's load, and says how far each is from it. `happened`: with the losses and the
+    cross traffic that were recorded."""
 
-    def __init__(self, observed: Observed, load: Load) -> None:
+    def __init__(self, observed: Observed, load: Load, *, happened: bool = False) -> None:
         self.load = load
-        self.interval_us = observed.interval_us
+        self.observed = observed
+        self.happened = happened
         self.wanted = Features(observed.connections, observed.interval_us)
         self.chance: Numbers = np.zeros(len(self.wanted.values))
         self.seeds: tuple[int, ...] = _SEEDS[:1]
 
-    def measure_chance(self, path: Path) -> None:
-        """How much differs from seed to seed on that path; from now on two of them are simulated."""
-        found = [values for seed in _SEEDS if (values := self.features(path, seed)) is not None]
+    def measure_chance(self, path: Path, *, random: bool) -> None:
+        """Measures how much simulations of that path differ from seed to seed, if only because hosts are late by more
+        or less. `random`: they differ so much that two seeds are simulated from now on."""
+        found = self.every(path, _SEEDS)
         if len(found) > 1:
             self.chance = np.std(found, axis=0, ddof=1)
-        self.seeds = _SEEDS[:2]
+        if random:
+            self.seeds = _SEEDS[:2]
 
     def features(self, path: Path, seed: int = 1) -> Numbers | None:
         """None: a connection of the load did not get through."""
+        path = as_it_happened(path, self.observed, seed) if self.happened else path
         found = simulate(path, self.load, seed=seed)
         known = [series for series in found if series is not None]
-        return Features(known, self.interval_us).values if len(known) == len(found) else None
+        return Features(known, self.observed.interval_us).values if len(known) == len(found) else None
+
+    def every(self, path: Path, seeds: Sequence[int]) -> list[Numbers]:
+        """The features by each seed with which all connections get through."""
+        return [values for seed in seeds if (values := self.features(path, seed)) is not None]
 
     def __call__(self, path: Path, seeds: Sequence[int] = ()) -> float:
         seeds = seeds or self.seeds
-        found = [values for seed in seeds if (values := self.features(path, seed)) is not None]
+        found = self.every(path, seeds)
         if len(found) < len(seeds):
             return FAR**2
         # The mean over a few seeds has some chance of its own.
         return sum(likeness(self.wanted, np.mean(found, axis=0), self.chance * np.sqrt(1 + 1 / len(seeds))))
 
+    def by_any(self, path: Path, seeds: Sequence[int]) -> float:
+        """The score of the mean likelihood over the seeds: what lies between samples is not recorded, and may have been
+        as with any of them."""
+        likenesses = [sum(likeness(self.wanted, values, self.chance)) for values in self.every(path, seeds)]
+        scores = np.array(likenesses or [FAR**2])
+        return float(scores.min() - 2 * np.log(np.mean(np.exp(-(scores - scores.min()) / 2))))
+
     def is_like(self, path: Path) -> bool:
         """Is there nothing but chance between the recording and simulations of that path?"""
-        found = [values for seed in _OTHER_SEEDS if (values := self.features(path, seed)) is not None]
+        found = self.every(path, _OTHER_SEEDS)
         apart, _ = likeness(self.wanted, np.mean(found, axis=0), self.chance) if found else (FAR**2, 0.0)
         return apart < LIKE * len(SCALES)
 
@@ -145,7 +178,7 @@ class Fit:
     """Of the best explanation."""
     best: Tried
     tried: tuple[Tried, ...]
-    """Of all explanations, and beyond the best path what only a larger rate or buffer would be."""
+    """Paths of all explanations, and the best one with larger rates and buffers."""
 
     @property
     def load(self) -> Load:
@@ -158,12 +191,12 @@ class Fit:
     @property
     def probed_rate_bits_per_sec(self) -> float:
         """The largest rate tried."""
-        return self.path.rate_bits_per_sec * _PROBES[-1]
+        return self.path.faster(_PROBES[-1]).rate_bits_per_sec
 
     @property
     def probed_buffer_us(self) -> float:
         """The longest queue tried."""
-        return self.path.buffer_bytes * 8e6 / self.path.rate_bits_per_sec * _PROBES[-1]
+        return self.path.buffer_us * _PROBES[-1]
 
     @property
     def path(self) -> Path:
@@ -175,56 +208,110 @@ class Fit:
         return float(np.sqrt(max(self.best.score, 0.0) / len(SCALES)))
 
 
+@dataclass
+class _Searched:
+    """An explanation and the paths that were tried for it."""
+
+    explanation: Explanation
+    trial: Trial
+    begins: list[Path]
+    tried: list[Tried] = field(default_factory=list)
+
+    @property
+    def best(self) -> Tried:
+        return min(self.tried, key=lambda one: one.score)
+
+    @property
+    def is_random(self) -> bool:
+        """Connections that share a path meet by chance, whatever else there is."""
+        return self.explanation.random or len(self.trial.load.flows) > 1
+
+    def try_(self, path: Path, seeds: Sequence[int] = ()) -> Tried:
+        return Tried(path, self.explanation.name, self.trial(path, seeds) + self.cost(path))
+
+    def cost(self, path: Path) -> float:
+        """What the path costs before it is simulated."""
+        uneven = unevenness(path, self.trial.observed) if self.explanation.name == RANDOM_LOSS else 0.0
+        return self.explanation.extra + _of_tiny_buffer(path) + uneven / _UNEVEN
+
+
 def fit(observed: Observed) -> Fit:
-    """The explanation that is nearest to a recording, where a value more must be worth it."""
+    """The explanation that is nearest to a recording. One with more values must be worth them."""
     load = load_of(observed)
     if all(is_held_back(series) for series in observed.connections):
         # They did not meet what their path can do, so there is nothing to search for.
         least = Tried(explanations(observed)[0].begins[0], HELD_BACK, 0.0)
         return Fit(observed, Trial(observed, load), least, (least,))
-    best: tuple[Trial, Explanation, Tried] | None = None
-    every: list[Tried] = []
-    for explanation in explanations(observed):
-        trial = Trial(observed, load)
-        tried = _search(explanation, trial)
-        if explanation.random:
-            best_ones = [one.path for one in sorted(tried, key=lambda one: one.score)[:_BEST]]
-            paths = [*best_ones, *_rungs(explanation, best_ones[0])]
-            tried = [Tried(path, explanation.name, trial(path, _OTHER_SEEDS) + explanation.extra) for path in paths]
-        every += tried
-        least = min(tried, key=lambda one: one.score)
-        if best is None or least.score < best[2].score:
-            best = trial, explanation, least
-        if best[2].score < NONE_BETTER or (best[1] is explanation and trial.is_like(best[2].path)):
-            break
-    assert best is not None
-    return Fit(observed, best[0], best[2], (*every, *_probes(*best)))
+    first, *others = explanations(observed)
+    best = _begun(first, observed, load)
+    _search(best)
+    every = list(best.tried)
+    if best.best.score >= NONE_BETTER and not best.trial.is_like(best.best.path):
+        begun = sorted((_begun(one, observed, load) for one in others), key=lambda one: one.best.score)
+        for one in begun:
+            if one.best.score > best.best.score + _HOPELESS:
+                break
+            _search(one)
+            every += one.tried
+            if one.best.score < best.best.score:
+                best = one
+            if best.best.score < NONE_BETTER:
+                break
+    return Fit(observed, best.trial, best.best, (*every, *_probes(best)))
 
 
-def _rungs(explanation: Explanation, best: Path) -> list[Path]:
-    """The same with faster links, on which what holds the connection back is all loss, or all others' traffic. A search
-    ends at the rate that this one turn of chance likes best; these are about as likely."""
-    if explanation.name not in (RANDOM_LOSS, CROSS_TRAFFIC):
-        return []
-    faster = [
-        replace(best, rate_bits_per_sec=more * best.rate_bits_per_sec, buffer_bytes=more * best.buffer_bytes)
-        for more in _RUNGS
-    ]
-    if explanation.name == RANDOM_LOSS:
-        return [replace(path, loss_pct=max(best.loss_pct, 1.2 * explanation.begins[0].loss_pct)) for path in faster]
-    loads = [best.hidden_load_bits_per_sec + _OTHERS_PART * (more - 1) * best.rate_bits_per_sec for more in _RUNGS]
-    return [replace(path, hidden_load_bits_per_sec=load) for path, load in zip(faster, loads, strict=True)]
+def _begun(explanation: Explanation, observed: Observed, load: Load) -> _Searched:
+    """The paths to begin with, tried."""
+    trial = Trial(observed, load, happened=explanation.happened)
+    found = _Searched(explanation, trial, [_with_least_rtt(path, trial) for path in explanation.begins])
+    trial.measure_chance(found.begins[0], random=found.is_random and not explanation.happened)
+    found.tried = [found.try_(_settled(path, found)) for path in found.begins]
+    return found
 
 
-def _probes(trial: Trial, explanation: Explanation, best: Tried) -> list[Tried]:
+def _of_tiny_buffer(path: Path) -> float:
+    """The cost of a buffer that is smaller than links have: one of a few packets explains any loss at any time."""
+    return float((max(np.log(_LEAST_LIKELY_BUFFER_BYTES / path.buffer_bytes), 0.0) / 0.5) ** 2)
+
+
+def _settled(path: Path, searched: _Searched) -> Path:
+    """With what follows from the values that vary: the share of random losses, when the path's buffer explains the
+    others; the base RTT, because packets wait for the next burst."""
+    if searched.explanation.name == BURSTS:
+        times, rtts = ([getattr(one, name) for one in searched.begins] for name in ("aggregate_us", "rtt_us"))
+        slope, base = np.polyfit(times, rtts, 1)
+        return replace(path, rtt_us=max(base + slope * path.aggregate_us, 20.0))
+    if searched.explanation.name != RANDOM_LOSS:
+        return path
+    observed = searched.trial.observed
+    segments = sum(series.segments for series in observed.connections)
+    return replace(path, loss_pct=100 * random_losses(path, observed) / segments)
+
+
+def _rungs(searched: _Searched) -> list[Path]:
+    """The best path at other rates, where losses or the traffic of others hold the connection back; and with more of
+    that traffic, since the recorded algorithm may have let little of it through."""
+    best, found = searched.best.path, []
+    for more in _RUNGS:
+        path = best.faster(more)
+        if searched.explanation.name == CROSS_TRAFFIC:
+            path = replace(path, hidden_load_bits_per_sec=_others(path, searched.trial.observed))
+            more_load = max(more, 1 / more) * best.hidden_load_bits_per_sec
+            found.append(replace(best, hidden_load_bits_per_sec=more_load))
+        found.append(_settled(path, searched))
+    return found
+
+
+def _others(path: Path, observed: Observed) -> float:
+    """Load of others on a path of that rate: a little at least, because it is varied by factors."""
+    return max(load_of_others(observed, path), 0.02 * path.rate_bits_per_sec)
+
+
+def _probes(searched: _Searched) -> list[Tried]:
     """Would a faster link or a deeper buffer have been seen?"""
-    path = best.path
-    faster = (
-        replace(path, rate_bits_per_sec=more * path.rate_bits_per_sec, buffer_bytes=more * path.buffer_bytes)
-        for more in _PROBES
-    )
-    deeper = (replace(path, buffer_bytes=more * path.buffer_bytes) for more in _PROBES)
-    return [Tried(probe, explanation.name, trial(probe) + explanation.extra) for probe in (*faster, *deeper)]
+    path = searched.best.path
+    probes = (*map(path.faster, _PROBES), *map(path.deeper, _PROBES))
+    return [searched.try_(_settled(probe, searched)) for probe in probes]
 
 
 def explanations(observed: Observed) -> list[Explanation]:
@@ -236,21 +323,22 @@ def explanations(observed: Observed) -> list[Explanation]:
     queue_us = max(float(series.steady_rtt_us.max()) - series.least_rtt_us for series in connections)
     begin = Path(top, max(least_rtt - 300, 20.0), max(queue_us * top / 8e6, LEAST_BUFFER_BYTES))
     retransmitted = sum(series.retransmitted for series in connections)
-    share = 100 * retransmitted / sum(series.segments for series in connections)
     bdp = top * least_rtt / 8e6
     found = [Explanation("queue", (begin,), _COMMON)]
     if retransmitted >= 1:
-        lossy = replace(begin, loss_pct=0.8 * share, buffer_bytes=max(begin.buffer_bytes, bdp / 2))
-        faster = (replace(lossy, rate_bits_per_sec=top * more) for more in _FASTER)
-        found.append(Explanation(RANDOM_LOSS, (lossy, *faster), (*_COMMON, "loss_pct"), random=True))
-    varying = float(np.percentile(np.concatenate([series.rttvar_us for series in connections]), 25))
-    if varying > 400:
+        # A buffer that holds more than the longest queue seen: then every loss is random.
+        lossy = replace(begin, buffer_bytes=max(2 * begin.buffer_bytes, bdp))
+        begins = (*map(lossy.faster, _FASTER), begin)
+        found.append(Explanation(RANDOM_LOSS, begins, _COMMON, random=True, unlikely=PER_PARAMETER))
+    varying = float(np.median(np.concatenate([series.rttvar_us for series in connections])))
+    if varying > 250:
         bursty = (replace(begin, aggregate_us=more * varying) for more in _BURSTS)
-        found.append(Explanation("bursts", tuple(bursty), (*_COMMON, "aggregate_us"), random=True))
+        found.append(Explanation(BURSTS, tuple(bursty), (*_COMMON, "aggregate_us"), random=True))
     if retransmitted >= 5:
         found.append(_policed(begin, rates, connections, observed.interval_us))
-    crossed = replace(begin, rate_bits_per_sec=1.1 * top, hidden_load_bits_per_sec=0.2 * top)
-    found.append(Explanation(CROSS_TRAFFIC, (crossed,), _CROSSED, random=True, unlikely=_FAR_FETCHED))
+    shared = [replace(begin, rate_bits_per_sec=more * top) for more in _LEFT]
+    crossed = tuple(replace(path, hidden_load_bits_per_sec=_others(path, observed)) for path in shared)
+    found.append(Explanation(CROSS_TRAFFIC, crossed, _CROSSED, random=True, unlikely=_FAR_FETCHED))
     return found
 
 
@@ -280,38 +368,49 @@ def _policed(begin: Path, rates: Numbers, connections: list[Series], interval_us
     return Explanation("policer", tuple(begins), varied, random=True, unlikely=_FAR_FETCHED)
 
 
-def _search(explanation: Explanation, trial: Trial) -> list[Tried]:
-    """Nelder and Mead's search over logarithms of the values that vary, from the best of the paths to begin with."""
+def _search(searched: _Searched) -> None:
+    """Improves the best path by Nelder and Mead's search over logarithms of the values that vary."""
+    explanation, trial, begin = searched.explanation, searched.trial, searched.best
+    if begin.score - explanation.extra >= NEAR:
+        _minimize(searched, begin.path)
+    best_ones = [one.path for one in sorted(searched.tried, key=lambda one: one.score)[:_BEST]]
+    if explanation.happened:
+        paths = (*best_ones, *_rungs(searched))
+        searched.tried = [
+            Tried(path, explanation.name, trial.by_any(path, _SEEDS) + searched.cost(path)) for path in paths
+        ]
+        # What was read from the recording agrees with it; the explanation is judged by losses and traffic of its kind.
+        drawn = Trial(trial.observed, trial.load)
+        best = searched.best
+        drawn.measure_chance(best.path, random=True)
+        apart = drawn(best.path, _OTHER_SEEDS) + searched.cost(best.path) - best.score
+        searched.tried = [replace(one, score=one.score + apart) for one in searched.tried]
+    else:
+        searched.tried = [searched.try_(path, _OTHER_SEEDS) for path in best_ones]
+
+
+def _minimize(searched: _Searched, begin: Path) -> None:
     from scipy.optimize import minimize
 
-    names = explanation.varied
-    begins = [_with_least_rtt(path, trial) for path in explanation.begins]
-    if explanation.random:
-        trial.measure_chance(begins[0])
-    extra = explanation.extra
-    tried = [Tried(path, explanation.name, trial(path) + extra) for path in begins]
-    begin = min(tried, key=lambda one: one.score)
-    if begin.score - extra < NEAR:
-        return tried
+    names, extra = searched.explanation.varied, searched.explanation.extra
 
     def at(logarithms: Numbers) -> float:
         values = dict(zip(names, np.exp(logarithms), strict=True))
-        path = replace(begin.path, **values)
-        tried.append(Tried(path, explanation.name, trial(path) + extra))
-        if tried[-1].score - extra < NEAR:
+        found = searched.try_(_settled(replace(begin, **values), searched))
+        searched.tried.append(found)
+        if found.score - extra < NEAR:
             raise _NearEnoughError
-        return tried[-1].score
+        return found.score
 
-    origin = np.log([max(getattr(begin.path, name), 1e-3) for name in names])
+    origin = np.log([max(getattr(begin, name), 1e-3) for name in names])
     simplex = np.vstack([origin, origin + np.diag([_STEPS[name] for name in names])])
     options = {"initial_simplex": simplex, "maxfev": _MOST_SIMULATIONS, "xatol": 0.003, "fatol": 0.1}
     with suppress(_NearEnoughError):
         minimize(at, origin, method="Nelder-Mead", options=options)
-    return tried
 
 
 def _with_least_rtt(path: Path, trial: Trial) -> Path:
-    """The path whose least RTT is the recorded one: what a simulation has too much is taken off."""
+    """The path with the base RTT at which a simulation has the recorded least RTT."""
     place = list(SCALES).index("least_rtt")
     found = trial.features(path)
     if found is None:

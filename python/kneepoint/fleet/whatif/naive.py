@@ -6,11 +6,7 @@ A loss is then nothing that can happen again, and a rate nothing that another al
 
 from __future__ import annotations
 
-from pathlib import Path as File
-
 import numpy as np
-
-from kneepoint import writing
 
 from .model import LEAST_BUFFER_BYTES, Path
 from .recorded import Observed
@@ -19,8 +15,8 @@ TRACE_PACKET_BYTES = 1504
 """What a line of mahimahi's format stands for."""
 
 
-def replayed(observed: Observed, folder: File, number: int) -> tuple[Path, File]:
-    """The path of a replay, and the folder in which its trace was written."""
+def replayed(observed: Observed) -> Path:
+    """The path of a replay."""
     edges = np.arange(0.0, observed.horizon_us + 1000, 1000)
     packets = np.zeros(len(edges))
     for series in observed.connections:
@@ -28,15 +24,10 @@ def replayed(observed: Observed, folder: File, number: int) -> tuple[Path, File]
         packets += np.interp(edges, series.t_us, wire)
     whole = np.floor(packets).astype(int)
     lines = np.repeat((edges[1:] / 1000).astype(int), np.diff(whole).clip(0))
-    if not len(lines):
-        lines = np.array([int(edges[-1] / 1000)])
     # The end of the trace is its last line, after which it begins anew.
     lines = np.append(lines, int(edges[-1] / 1000))
-    name = f"path{number}.up"
-    with writing.replacing(folder / name) as file:
-        file.write(("\n".join(map(str, lines)) + "\n").encode())
     least = min(series.least_rtt_us for series in observed.connections)
     longest = max(float(series.steady_rtt_us.max()) - series.least_rtt_us for series in observed.connections)
     rate = packets[-1] * TRACE_PACKET_BYTES * 8e6 / observed.horizon_us
     buffer = max(longest * rate / 8e6, 2 * LEAST_BUFFER_BYTES)
-    return Path(rate, least, buffer, trace=name), folder
+    return Path(rate, least, buffer, trace="\n".join(map(str, lines)) + "\n")

@@ -14,14 +14,13 @@ from typing import Any
 
 from kneepoint.errors import UsageError
 
-from .fit import Fit, Trial, Tried
+from .fit import CALIBRATED, Fit, Trial, Tried
 from .model import Flow, Load, Path, simulate
 from .recorded import Observed
 from .unknown import Judged, judged
 
 NAMES = ("pantheon",)
 """Those that come with Kneepoint."""
-CALIBRATED = "calibrated by others"
 _PACKET_BYTES = 1500
 _SECONDS = 30.0
 """As long as an experiment of Pantheon."""

@@ -7,19 +7,20 @@ the draws, and the error of the model: how far its simulation of the recorded al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path as File
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .fit import fit
-from .model import Load, Path, simulate
+from .fit import CALIBRATED, fit
+from .happened import as_it_happened, crossed_as_it_was
+from .model import HOST_NOISES_US, Path, simulate
 from .naive import replayed
 from .recorded import Observed
 from .series import METRICS, Series, measured
+from .spread import OnAll
+from .sure import Errors, errors_of, misfits
 from .unknown import Judged, Others, draws, judged
 
 if TYPE_CHECKING:
@@ -29,21 +30,14 @@ if TYPE_CHECKING:
 
 DRAWS = 4
 """Simulations of a path, each with other values for what is open."""
+_SEEDS = (100, 2**30)
+"""A path draws its seeds from this range; fits use others. If all paths had the same seeds they would have the same
+luck, and it would not become smaller with the number of paths."""
+MOST_REHEARSALS = 100
+"""Of the predictions of a population; the errors of the other paths are drawn from those of paths like them."""
 RESAMPLES = 1000
 ABSOLUTE = "retransmit_pct"
 """The metric whose change is a difference in points; the others' is a ratio."""
-TRANSFER = {
-    "goodput_bits_per_sec": 0.01,
-    "srtt_us_p50": 0.03,
-    "srtt_us_p95": 0.03,
-    "queue_delay_us_p95": 0.06,
-    "retransmit_pct": 0.25,
-}
-"""How far the mean over paths may be off for an algorithm that was not recorded, although the recorded one fits:
-standard deviations of logarithms, and of points. From the first direction of tools/whatif_study.py on the simulator,
-cubic to bbr1 (docs/whatif.md)."""
-_Item = TypeVar("_Item")
-_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True)
@@ -88,41 +82,53 @@ class Outcomes:
     stayed: dict[tuple[str, float], Numbers]
     naive: dict[str, Numbers]
     """By algorithm: paths and metrics."""
+    wrong: dict[str, Numbers]
+    """The same: error of a rehearsed prediction."""
+    rehearsed_on: NDArray[np.intp]
+    """The place of the path whose rehearsal that was: of a path like this one where it was not rehearsed itself."""
 
 
-def fit_all(paths: Sequence[Observed], workers: int) -> list[Judged]:
-    """Every path, fitted and judged, on that many processors."""
-    return [judged(found) for found in _on_all(fit, paths, workers)]
+def fit_all(paths: Sequence[Observed], on_all: OnAll) -> list[Judged]:
+    """Every path, fitted and judged."""
+    return on_all(_fitted, paths)
+
+
+def _fitted(path: Observed) -> Judged:
+    return judged(fit(path))
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A path to simulate, and all that is needed for it."""
+
+    path: Judged
+    rates: Others
+    buffers: Others
+    algorithms: tuple[str, ...]
+    levels: tuple[float, ...]
+    seed: np.random.SeedSequence
+    rehearsed: bool
 
 
 def outcomes(
-    paths: Sequence[Judged],
-    algorithms: Sequence[str],
-    adoption_pcts: Sequence[float],
-    folder: File,
-    *,
-    seed: int,
-    workers: int,
+    paths: Sequence[Judged], algorithms: Sequence[str], adoption_pcts: Sequence[float], *, seed: int, on_all: OnAll
 ) -> Outcomes:
-    """Simulates every path now and along adoption. `folder`: for the traces of the naive baseline."""
+    """Simulates every path now and along adoption."""
     rates, buffers = Others([one.rate for one in paths]), Others([one.buffer for one in paths])
     seeds = np.random.SeedSequence(seed).spawn(len(paths))
-    levels = sorted({*adoption_pcts} - {0.0})
-
-    def one(item: tuple[int, Judged]) -> _OfPath:
-        place, path = item
-        rng = np.random.default_rng(seeds[place])
-        able = draws(path, rates, buffers, DRAWS, rng)
-        found = _OfPath(np.array([_recorded(series) for series in path.fit.observed.connections]))
-        for drawn in able:
-            _simulate(found, drawn, path.fit.load, algorithms, levels, rng)
-        for name in algorithms:
-            load = path.fit.load.with_algorithms([name] * len(path.fit.load.flows))
-            replay, trace_folder = replayed(path.fit.observed, folder, place)
-            found.naive[name] = _mean(_values(simulate(replay, load, folder=trace_folder), found.recorded))
-        return found
-
-    every = _on_all(one, list(enumerate(paths)), workers)
+    levels = tuple(sorted({*adoption_pcts} - {0.0}))
+    rng = np.random.default_rng(seed)
+    chosen = set(rng.permutation(len(paths))[:MOST_REHEARSALS].tolist())
+    tasks = [
+        _Task(path, rates, buffers, tuple(algorithms), levels, seeds[place], place in chosen)
+        for place, path in enumerate(paths)
+    ]
+    every = on_all(_of_path, tasks)
+    rehearsed_on = np.arange(len(paths))
+    for place in range(len(paths)):
+        if place not in chosen:
+            alike = [other for other in sorted(chosen) if _kind(paths[other]) == _kind(paths[place])]
+            rehearsed_on[place] = rng.choice(alike or sorted(chosen))
     keys = [(name, level) for name in algorithms for level in levels]
     return Outcomes(
         tuple(paths),
@@ -131,7 +137,14 @@ def outcomes(
         {key: np.array([found.moved[key] for found in every]) for key in keys},
         {key: np.array([found.stayed[key] for found in every]) for key in keys if key[1] < 100},
         {name: np.array([found.naive[name] for found in every]) for name in algorithms},
+        {name: np.array([every[place].wrong[name] for place in rehearsed_on]) for name in algorithms},
+        rehearsed_on,
     )
+
+
+def _kind(path: Judged) -> tuple[str, bool, bool]:
+    """Of paths that are predicted about as well: the same explanation, and as much left open."""
+    return path.fit.explanation, path.rate.high is None, path.buffer.high is None
 
 
 @dataclass
@@ -141,23 +154,78 @@ class _OfPath:
     moved: dict[tuple[str, float], list[Numbers]] = field(default_factory=dict)
     stayed: dict[tuple[str, float], list[Numbers]] = field(default_factory=dict)
     naive: dict[str, Numbers] = field(default_factory=dict)
+    wrong: dict[str, Numbers] = field(default_factory=dict)
 
 
-def _simulate(
-    found: _OfPath, path: Path, load: Load, algorithms: Sequence[str], levels: Sequence[float], rng: np.random.Generator
-) -> None:
+def _of_path(task: _Task) -> _OfPath:
+    rng = np.random.default_rng(task.seed)
+    fitted = task.path.fit
+    found = _predicted(task, rng)
+    replay = replayed(fitted.observed)
+    for name in task.algorithms:
+        then = simulate(replay, fitted.load.with_one_algorithm(name))
+        found.naive[name] = _mean(_values(then, found.recorded))
+    if task.rehearsed:
+        found.wrong = _rehearsed(task, rng)
+    return found
+
+
+def _predicted(task: _Task, rng: np.random.Generator) -> _OfPath:
+    observed = task.path.fit.observed
+    found = _OfPath(np.array([_recorded(series) for series in observed.connections]))
+    for number, drawn in enumerate(draws(task.path, task.rates, task.buffers, DRAWS, rng)):
+        _simulate(found, drawn, task, _seed(number, rng), rng)
+    return found
+
+
+def _seed(late: int, rng: np.random.Generator) -> int:
+    """A seed of the path's own, with which hosts are as late as the `late`-th of `HOST_NOISES_US` says."""
+    return len(HOST_NOISES_US) * int(rng.integers(*_SEEDS)) + 1 + late
+
+
+def _rehearsed(task: _Task, rng: np.random.Generator) -> dict[str, Numbers]:
+    """How wrong a prediction is where the truth is known: a path that may be the one is recorded by simulation, fitted
+    and predicted as the real one is, and compared with a simulation of the algorithm there."""
+    fitted = task.path.fit
+    wrong = {name: np.zeros(len(METRICS)) for name in task.algorithms}
+    if fitted.explanation == CALIBRATED:
+        return wrong
+    (truth,) = draws(task.path, task.rates, task.buffers, 1, rng)
+    truth = crossed_as_it_was(truth, fitted.observed)
+    # The hosts are late by as much for both.
+    late = int(rng.integers(len(HOST_NOISES_US)))
+    first, second = _seed(late, rng), _seed(late, rng)
+    known = [series for series in simulate(truth, fitted.load, seed=first) if series is not None]
+    if len(known) < len(fitted.load.flows):
+        return wrong
+    again = _fitted(Observed(fitted.observed.key, tuple(known), fitted.observed.interval_us))
+    found = _predicted(replace(task, path=again, levels=(100.0,)), rng)
+    for name in task.algorithms:
+        true = simulate(truth, fitted.load.with_one_algorithm(name), seed=second)
+        then = _mean(_values(true, found.recorded))
+        changed = _differences(_mean(found.recorded), np.array(found.now), np.array(found.moved[name, 100.0]))
+        wrong[name] = _mean(found.recorded) + changed - then
+    return wrong
+
+
+def _simulate(found: _OfPath, path: Path, task: _Task, seed: int, rng: np.random.Generator) -> None:
     """One draw of a path: as it is, and with a connection moved and one that stays at each adoption."""
+    fitted = task.path.fit
+    load, observed, happened = fitted.load, fitted.observed, fitted.explanation != CALIBRATED
     before = [flow.algorithm for flow in load.flows]
+    crossed = crossed_as_it_was(path, observed) if happened else path
     known: dict[tuple[str, ...], Numbers] = {}
 
     def values(names: Sequence[str]) -> Numbers:
         if tuple(names) not in known:
-            known[tuple(names)] = _values(simulate(path, load.with_algorithms(names)), found.recorded)
+            known[tuple(names)] = _values(simulate(crossed, load.with_algorithms(names), seed=seed), found.recorded)
         return known[tuple(names)]
 
+    if happened:
+        known[tuple(before)] = _values(simulate(as_it_happened(path, observed, seed), load, seed=seed), found.recorded)
     found.now.append(_mean(values(before)))
-    for name in algorithms:
-        for level in levels:
+    for name in task.algorithms:
+        for level in task.levels:
             moving = rng.random(len(before)) < level / 100
             which = int(rng.integers(len(before)))
             for target, kept in ((found.moved, True), (found.stayed, False)):
@@ -179,19 +247,19 @@ def predictions(
 
 
 def _prediction(found: Outcomes, name: str, level: float, seed: int) -> Prediction:
-    moved = found.moved[name, level]
+    moved, wrong = found.moved[name, level], found.wrong[name]
+    naive = found.naive[name] - found.recorded
     if level >= 100:
-        every = changes(found, moved, found.naive[name] - found.recorded, seed)
+        every = changes(found, moved, naive, wrong, seed)
         return Prediction(name, level, every, every, {})
     stayed = found.stayed[name, level]
     share = level / 100
-    naive = found.naive[name] - found.recorded
     return Prediction(
         name,
         level,
-        changes(found, share * moved + (1 - share) * stayed, share * naive, seed),
-        changes(found, moved, naive, seed),
-        changes(found, stayed, 0 * naive, seed),
+        changes(found, share * moved + (1 - share) * stayed, share * naive, share * wrong, seed),
+        changes(found, moved, naive, wrong, seed),
+        changes(found, stayed, 0 * naive, share * wrong, seed),
     )
 
 
@@ -199,39 +267,55 @@ def changes(
     found: Outcomes,
     then: Numbers,
     naive: Numbers,
+    wrong: Numbers,
     seed: int,
     *,
     kept: NDArray[np.bool_] | None = None,
     these_paths: bool = False,
 ) -> dict[str, Change]:
-    """Of each metric from now to then, over the paths or those `kept`, each by how many connections it has.
+    """The mean change of each metric over the paths or those `kept`, each weighted by its number of connections.
+    `wrong`: errors of rehearsed predictions.
 
     `these_paths`: the interval is for these very paths, and not for a population that they are drawn from.
     """
     places = np.arange(len(found.paths)) if kept is None else np.flatnonzero(kept)
-    sizes = np.array([len(found.paths[place].fit.observed.connections) for place in places], dtype=float)
-    differences = (then - found.now)[places]
-    errors = (found.recorded - found.now.mean(axis=1))[places]
+    errors = errors_in(found, then, wrong, places)
+    differences = differences_of(found, then)[places]
     rng = np.random.default_rng(seed)
     picked = rng.integers(len(places), size=(RESAMPLES, len(places)))
     if these_paths:
         picked = np.broadcast_to(np.arange(len(places)), picked.shape)
-    which = rng.integers(differences.shape[1], size=picked.shape)
-    weights = sizes[picked] / sizes[picked].sum(axis=1, keepdims=True)
-    # A model that is wrong by so much about what was recorded of a path may be wrong by as much about what was not,
-    # either way; and by the mean of these errors about all paths together.
+    weights = errors.weights[picked] / errors.weights[picked].sum(axis=1, keepdims=True)
+    # A path's error may go either way.
     signs = rng.choice([-1.0, 1.0], size=(*picked.shape, 1))
-    wrong = signs * errors[picked]
-    common = rng.standard_normal((RESAMPLES, 1)) * np.abs(np.average(errors, axis=0, weights=sizes))
-    common = common + rng.standard_normal((RESAMPLES, len(METRICS))) * np.array([TRANSFER[name] for name in METRICS])
-    sampled = np.einsum("rp,rpm->rm", weights, differences[picked, which] + wrong) + common
-    value = np.average(differences.mean(axis=1), axis=0, weights=sizes)
+    sampled = np.einsum("rp,rpm->rm", weights, differences[picked] + signs * errors.of_paths[picked])
+    sampled = sampled + errors.sampled(RESAMPLES, rng)
+    value = errors.weights @ differences
     low, high = np.percentile(sampled, [2.5, 97.5], axis=0)
-    beside = np.average(naive[places], axis=0, weights=sizes)
+    beside = errors.weights @ naive[places]
     return {
         metric: Change(*(_told(metric, float(each[place])) for each in (value, low, high, beside)))
         for place, metric in enumerate(METRICS)
     }
+
+
+def errors_in(found: Outcomes, then: Numbers, wrong: Numbers, places: NDArray[np.intp]) -> Errors:
+    """What the mean change of these paths may be off by, each path by how many connections it has."""
+    sizes = np.array([len(found.paths[place].fit.observed.connections) for place in places], dtype=float)
+    return errors_of(
+        found.recorded[places], found.now[places], then[places], wrong[places], found.rehearsed_on[places], sizes
+    )
+
+
+def differences_of(found: Outcomes, then: Numbers) -> Numbers:
+    """Of each path (first axis) and metric, how much is predicted to change from what was recorded."""
+    return _differences(found.recorded, found.now, then)
+
+
+def _differences(recorded: Numbers, now: Numbers, then: Numbers) -> Numbers:
+    lucky = recorded - now.mean(axis=-2) - misfits(recorded, now)
+    difference: Numbers = (then - now).mean(axis=-2) - lucky
+    return difference
 
 
 def _told(metric: str, difference: float) -> float:
@@ -266,8 +350,3 @@ def _values(found: Sequence[Series | None], recorded: Numbers) -> Numbers:
 def _mean(rows: Numbers) -> Numbers:
     mean: Numbers = rows.mean(axis=0)
     return mean
-
-
-def _on_all(make: Callable[[_Item], _Made], items: Sequence[_Item], workers: int) -> list[_Made]:
-    with ThreadPoolExecutor(workers, thread_name_prefix="kneepoint") as pool:
-        return list(pool.map(make, items))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -19,6 +19,8 @@ from .series import Series
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Numbers = NDArray[np.float64]
+
 LEAST_SAMPLES = 8
 """Samples below which a connection says nothing of its path."""
 LEAST_SEGMENTS = 20.0
@@ -26,8 +28,9 @@ LEAST_SEGMENTS = 20.0
 
 COUNTERS = ("bytes_acked", "delivered", "data_segs_out", "total_retrans", "busy_us")
 GAUGES = ("srtt_us", "rttvar_us", "min_rtt_us", "snd_cwnd")
-_FRESH_SEGMENTS = 64
-"""Segments sent by the first sample up to which that sample is still of the connection's first round trips."""
+_FRESH_INTERVALS = 2.0
+"""In times between samples: a connection that was busy for less than this before its first sample counts as seen from
+its begin. Its counters say what happened until then."""
 
 _OF_SOCKETS = """
 select concat_ws('/', boot_id, cookie) as key, remote_addr, algorithm, t_mono_ns / 1e3 as t_us, final,
@@ -137,15 +140,10 @@ def _one(rows: dict[str, NDArray[Any]]) -> Series | None:
         return None
     arrays = {name: rows[name].astype(np.float64) for name in (*COUNTERS, *GAUGES)}
     arrays["app_limited"] = rows["app_limited"].astype(np.float64)
-    fresh = bool(segments[0] <= _FRESH_SEGMENTS)
+    fresh = bool(arrays["busy_us"][0] <= _FRESH_INTERVALS * np.median(np.diff(t_us)))
     if fresh:
-        # Its begin is a sample as well: nothing sent yet, and as long ago as it has been busy.
-        before = min(t_us[0] - max(arrays["busy_us"][0], 1.0), t_us[0] - 1)
-        t_us = np.r_[before, t_us]
-        arrays = {
-            name: np.r_[0.0 if name in (*COUNTERS, "srtt_us", "app_limited") else values[0], values]
-            for name, values in arrays.items()
-        }
+        # It began as long ago as it has been busy.
+        t_us, arrays = from_begin(t_us[0] - max(arrays["busy_us"][0], 1.0), t_us, arrays)
     busy = float(arrays["busy_us"][-1] - arrays["busy_us"][0])
     limited = float(rows["rwnd_limited_us"][-1] - rows["rwnd_limited_us"][0])
     algorithm = str(rows["algorithm"][-1]).removeprefix("knee_")
@@ -159,6 +157,14 @@ def _one(rows: dict[str, NDArray[Any]]) -> Series | None:
         rwnd_limited_pct=100 * limited / busy if busy > 0 else 0.0,
         **arrays,
     )
+
+
+def from_begin(begin_us: float, t_us: Numbers, arrays: Mapping[str, Numbers]) -> tuple[Numbers, dict[str, Numbers]]:
+    """The same with a sample at the connection's begin, when nothing had been sent or measured."""
+    nothing = (*COUNTERS, "srtt_us", "app_limited")
+    return np.r_[begin_us, t_us], {
+        name: np.r_[0.0 if name in nothing else values[0], values] for name, values in arrays.items()
+    }
 
 
 def _by_path(found: list[tuple[str, Series | None]], folder: str) -> list[Observed]:

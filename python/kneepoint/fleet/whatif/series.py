@@ -5,6 +5,7 @@ Both are measured by the same functions here, so a prediction and a recording di
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -92,12 +93,9 @@ class Series:
 
 def measured(series: Series) -> dict[str, float]:
     """The metrics of a connection."""
-    rtt = series.steady_rtt_us
-    p50, p95 = (float(np.percentile(rtt, share)) for share in (50, 95))
-    busy = float(series.busy_us[-1] - series.busy_us[0])
-    time_us = busy if busy > 0 else series.elapsed_us
+    p50, p95 = (float(value) for value in np.percentile(series.steady_rtt_us, (50, 95)))
     return {
-        "goodput_bits_per_sec": series.acked * 8e6 / time_us,
+        "goodput_bits_per_sec": goodput_bits_per_sec(series),
         "srtt_us_p50": p50,
         "srtt_us_p95": p95,
         "queue_delay_us_p95": max(p95 - series.least_rtt_us, 0.0),
@@ -105,16 +103,28 @@ def measured(series: Series) -> dict[str, float]:
     }
 
 
+def goodput_bits_per_sec(series: Series) -> float:
+    """Of the time in which it had data outstanding."""
+    busy = float(series.busy_us[-1] - series.busy_us[0])
+    return series.acked * 8e6 / (busy if busy > 0 else series.elapsed_us)
+
+
+def carried_bytes(connections: Sequence[Series], at_us: Numbers) -> Numbers:
+    """What the link had carried of all connections together at these times. Segments count when they arrive, also out
+    of order."""
+    total = np.zeros(len(at_us))
+    for series in connections:
+        total += np.interp(at_us, series.t_us, series.delivered) * (series.mss_bytes + WIRE_OVERHEAD_BYTES)
+    return total
+
+
 def delivered_rates(connections: list[Series], window_us: float) -> tuple[Numbers, Numbers]:
     """Wire rate of all connections of a path together, in bit/s, over windows of that length: (middle of the window in
-    us, rate). Segments count when they arrive, also out of order."""
+    us, rate)."""
     begin = min(float(series.t_us[0]) for series in connections)
     end = max(float(series.t_us[-1]) for series in connections)
     edges = np.arange(begin, end + window_us, window_us)
-    total = np.zeros(len(edges))
-    for series in connections:
-        bits = (series.mss_bytes + WIRE_OVERHEAD_BYTES) * 8
-        total += np.interp(edges, series.t_us, series.delivered) * bits
+    total = 8 * carried_bytes(connections, edges)
     # The last window may reach past the end.
     lengths = np.minimum(edges[1:], end) - edges[:-1]
     kept = lengths > window_us / 2

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .fit import HELD_BACK, Fit
+from .fit import CALIBRATED, HELD_BACK, Fit, Tried
+from .happened import random_losses
 from .model import Path
 
 if TYPE_CHECKING:
@@ -57,18 +58,14 @@ class Judged:
     """Explanations that may be the one, the best first."""
 
 
-def buffer_us(path: Path) -> float:
-    return path.buffer_bytes * 8e6 / path.rate_bits_per_sec
-
-
 def judged(fit: Fit) -> Judged:
     """Bounds from all paths that were tried and may be the one."""
     if fit.explanation == HELD_BACK:
-        rate, buffer = Bounds(fit.path.rate_bits_per_sec, None), Bounds(buffer_us(fit.path), None)
+        rate, buffer = Bounds(fit.path.rate_bits_per_sec, None), Bounds(fit.path.buffer_us, None)
         return Judged(fit, rate, buffer, (HELD_BACK,))
     able = [tried for tried in fit.tried if tried.score <= fit.best.score + WITHIN]
     rates = [tried.path.rate_bits_per_sec for tried in able]
-    buffers = [buffer_us(tried.path) for tried in able]
+    buffers = [tried.path.buffer_us for tried in able]
     open_rate = max(rates) >= fit.probed_rate_bits_per_sec
     open_buffer = max(buffers) >= fit.probed_buffer_us
     names = dict.fromkeys([fit.explanation, *(tried.explanation for tried in able)])
@@ -94,34 +91,68 @@ class Others:
             steps = -np.diff(np.r_[1.0, estimate.probabilities])
             self.values, self.weights = estimate.quantiles[steps > 0], steps[steps > 0]
 
-    def draw(self, low: float, rng: np.random.Generator) -> float:
-        """A value of the others above `low`; beyond all of them where there is none."""
+    def above(self, low: float, share: float) -> float:
+        """Of the others' values above `low`, the one with that share of them below it; beyond `low` where there is
+        none."""
         above = self.values > low
         if not above.any():
-            return float(low * np.exp(rng.uniform(0, np.log(_BEYOND_ALL))))
-        weights = self.weights[above]
-        return float(rng.choice(self.values[above], p=weights / weights.sum()))
+            return float(low * _BEYOND_ALL**share)
+        values, weights = self.values[above], self.weights[above]
+        place = int(np.searchsorted(np.cumsum(weights / weights.sum()), share))
+        return float(values[min(place, len(values) - 1)])
 
 
 def draws(one: Judged, rates: Others, buffers: Others, count: int, rng: np.random.Generator) -> list[Path]:
-    """Paths that may be the one, as often as the recording makes them likely; what it leaves open as others have it."""
-    tried = [(each.path, each.score) for each in one.fit.tried]
+    """Paths that may be the one, each as often as the recording makes it likely. What it leaves open is drawn from
+    other paths."""
+    tried = list(one.fit.tried)
     if one.rate.high is None:
-        # Whatever it leaves open it may still find more or less likely.
-        proposed = [_with_rate(one.fit.path, rates.draw(one.rate.low, rng)) for _ in range(_PROPOSED)]
-        tried = [(path, one.fit.trial(path)) for path in (one.fit.path, *proposed)]
-    scores = np.array([score for _, score in tried])
-    # Where the simulator cannot do what was recorded, its scores say less; and features are no independent witnesses.
-    likely = np.exp(-(scores - scores.min()) / 2 / max(one.fit.misfit**2, _ALIKE))
+        tried += _of_others(one, rates, rng)
+    tried.sort(key=lambda each: each.path.rate_bits_per_sec)
+    likely = _likely(tried, max(one.fit.misfit**2, _ALIKE))
+    # Evenly spread over what is likely, so that a few draws stand for it.
+    places = rng.permutation(np.searchsorted(np.cumsum(likely), _spread(count, rng)))
     found = []
-    for place in rng.choice(len(tried), count, p=likely / likely.sum()):
-        path = tried[place][0]
+    for place, share in zip(places.clip(max=len(tried) - 1), rng.permutation(_spread(count, rng)), strict=True):
+        path = tried[place].path
         if one.buffer.high is None:
-            path = replace(path, buffer_bytes=buffers.draw(one.buffer.low, rng) * path.rate_bits_per_sec / 8e6)
-        found.append(path)
+            path = replace(path, buffer_bytes=buffers.above(one.buffer.low, share) * path.rate_bits_per_sec / 8e6)
+        found.append(_with_loss(path, one, rng))
     return found
 
 
-def _with_rate(path: Path, rate: float) -> Path:
-    """Another rate, and a queue that is as long in time."""
-    return replace(path, rate_bits_per_sec=rate, buffer_bytes=buffer_us(path) * rate / 8e6)
+def _of_others(one: Judged, rates: Others, rng: np.random.Generator) -> list[Tried]:
+    """The path at rates of others, which the recording may still find more or less likely."""
+    path, rate = one.fit.path, one.fit.path.rate_bits_per_sec
+    paths = [path.faster(rates.above(one.rate.low, share) / rate) for share in _spread(_PROPOSED, rng)]
+    if one.fit.explanation == HELD_BACK:
+        # It says nothing of its path.
+        return [Tried(each, HELD_BACK, 0.0) for each in paths]
+    base = one.fit.best.score - one.fit.trial(path)
+    return [Tried(each, one.fit.explanation, base + one.fit.trial(each)) for each in paths]
+
+
+def _likely(tried: Sequence[Tried], misfit: float) -> Numbers:
+    """How likely each path is. An explanation is as likely as the best of its paths, however many were tried. Where the
+    simulator cannot do what was recorded, scores say less; and features are no independent witnesses."""
+    scores = np.array([one.score for one in tried])
+    names = np.array([one.explanation for one in tried])
+    likely: Numbers = np.exp(-(scores - scores.min()) / 2 / misfit)
+    for name in set(names):
+        likely[names == name] *= likely[names == name].max() / likely[names == name].sum()
+    likely /= likely.sum()
+    return likely
+
+
+def _spread(count: int, rng: np.random.Generator) -> Numbers:
+    """`count` shares between 0 and 1 at even distances, from a random one on."""
+    return (np.arange(count) + rng.random()) / count
+
+
+def _with_loss(path: Path, one: Judged, rng: np.random.Generator) -> Path:
+    """Another share of random losses that may have led to as many as were recorded (Jeffreys' prior)."""
+    observed = one.fit.observed
+    if one.fit.explanation == CALIBRATED or path.loss_pct == 0:
+        return path
+    segments = sum(series.segments for series in observed.connections)
+    return replace(path, loss_pct=100 * rng.gamma(random_losses(path, observed) + 0.5) / segments)

@@ -1,0 +1,149 @@
+"""What chance did to a recording: which packets were lost at random, and when others crossed the path.
+
+A simulation that draws its own losses differs from the recording by luck, and luck hides the bottleneck's rate: a cubic
+connection that lost its 50th packet never shows it, another one that lost its 500th does. So a search simulates the
+losses and the cross traffic that the recording shows, and only their amount is drawn anew for a prediction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .model import Path
+from .recorded import Observed
+from .series import Series, carried_bytes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+
+_FULL = 0.75
+"""Share of the buffer above which a queue counts as full when a packet is lost: the smoothed RTT lags behind it."""
+_EVEN = 2.0
+"""Deviance of a sample up to which losses are as even as independent ones, whose mean is 1 at most."""
+_BUSY_PKTS = 3
+"""A queue of more packets than this shows that the link had no pause."""
+_MOST_AT_ONCE = 10
+"""Transfers side by side."""
+_TAKEN = 0.1
+"""Share of the rate that must be missing before others are said to have taken it: less is the grain of samples."""
+
+
+def as_it_happened(path: Path, observed: Observed, seed: int) -> Path:
+    """The path with the recorded losses in place of random ones, and the transfers that the recording shows in place of
+    drawn ones. `seed`: of what lies between two samples."""
+    if path.loss_pct > 0:
+        path = replace(path, lost=_lost(path, observed, np.random.default_rng(seed)))
+    return crossed_as_it_was(path, observed)
+
+
+def crossed_as_it_was(path: Path, observed: Observed) -> Path:
+    """The path with the transfers that the recording shows: they come whatever algorithm is recorded. What an algorithm
+    loses depends on what it sends, and is drawn."""
+    if path.hidden_load_bits_per_sec > 0:
+        path = replace(path, transfers=transfers(observed, path))
+    return path
+
+
+def random_losses(path: Path, observed: Observed) -> int:
+    """How many of the recorded losses the path's buffer does not explain."""
+    return int(sum(count for series in observed.connections for _, _, count in _at_short_queues(path, series)))
+
+
+def unevenness(path: Path, observed: Observed) -> float:
+    """How much less even these losses are than independent ones, as a deviance: a queue loses many packets at once."""
+    counts, sent = [], []
+    for series in observed.connections:
+        at = np.zeros(len(series.t_us) - 1)
+        for _, end, count in _at_short_queues(path, series):
+            at[min(int(np.searchsorted(series.t_us, end)), len(at) - 1)] += count
+        counts.append(at)
+        sent.append(np.diff(series.data_segs_out))
+    lost, expected = np.concatenate(counts), np.concatenate(sent)
+    expected = np.maximum(expected * lost.sum() / max(expected.sum(), 1.0), 1e-9)
+    deviance = 2 * float(np.sum(np.where(lost > 0, lost * np.log(np.maximum(lost, 1) / expected), 0) - lost + expected))
+    return max(deviance - _EVEN * len(lost), 0.0)
+
+
+def _lost(path: Path, observed: Observed, rng: np.random.Generator) -> tuple[int, ...]:
+    """Numbers of the packets that were lost at random. What was sent before a recording began is not counted in it, so
+    losses of a connection that was under way are drawn."""
+    connections = observed.connections
+    if not all(series.fresh for series in connections):
+        return ()
+
+    def sent(moment: float) -> float:
+        """Packets of all connections by then, each with the one that opened it."""
+        return sum(float(np.interp(moment, one.t_us, one.data_segs_out)) + 1 for one in connections)
+
+    numbers: set[int] = set()
+    for series in connections:
+        for begin, end, count in _at_short_queues(path, series):
+            # Each packet that was sent meanwhile may be the one.
+            for number in rng.uniform(sent(begin), sent(end), count).astype(int):
+                while number in numbers:
+                    number += 1
+                numbers.add(max(int(number), 1))
+    return tuple(sorted(numbers))
+
+
+def _at_short_queues(path: Path, series: Series) -> list[tuple[float, float, int]]:
+    """Losses while the queue was short: between which two times the packets were sent, and how many were lost."""
+    srtt = np.where(series.srtt_us > 0, series.srtt_us, series.least_rtt_us)
+    counts = np.diff(series.total_retrans).round().astype(int)
+    longest = _FULL * path.buffer_us
+    found = []
+    for place in np.flatnonzero(counts > 0):
+        if max(srtt[place], srtt[place + 1]) - path.rtt_us < longest:
+            # A loss is noticed a round trip after the packet was sent.
+            begin = max(float(series.t_us[place]) - srtt[place + 1], 0.0)
+            found.append((begin, max(float(series.t_us[place + 1]) - srtt[place + 1], begin + 1), int(counts[place])))
+    return found
+
+
+def transfers(observed: Observed, path: Path) -> tuple[tuple[float, float], ...]:
+    """Start and bytes of transfers by others: what is missing of the rate while there is a queue, in one piece as long
+    as it lasts. Together they are the path's hidden load."""
+    edges, missing, carried = _missing(observed, path)
+    taken = missing > 0
+    # A single window in which nothing was missing does not end a transfer.
+    taken[1:-1] |= taken[:-2] & taken[2:]
+    begins = np.flatnonzero(taken & ~np.r_[False, taken[:-1]])
+    ends = np.flatnonzero(taken & ~np.r_[taken[1:], False])
+    whole = path.hidden_load_bits_per_sec * observed.horizon_us / 8e6
+    found = []
+    for begin, end in zip(begins, ends, strict=True):
+        size, own = missing[begin : end + 1].sum(), carried[begin : end + 1].sum()
+        # Connections that share a link get about equal parts of it, so this many others took the rest.
+        count = int(np.clip(round(size / max(own, 1.0) * len(observed.connections)), 1, _MOST_AT_ONCE))
+        # A transfer is small at first: what is seen of it began a round trip before.
+        start, length = max(edges[begin] - path.rtt_us, 0.0), edges[end + 1] - edges[begin]
+        found += [(float(start + length * number / count / 2), float(size / count)) for number in range(count)]
+    factor = whole / sum(size for _, size in found) if found else 0.0
+    return tuple((start, size * factor) for start, size in found) or ((0.0, whole),)
+
+
+def load_of_others(observed: Observed, path: Path) -> float:
+    """In bit/s over the whole recording: what is missing of the path's rate while there is a queue."""
+    _, missing, _ = _missing(observed, path)
+    return float(missing.sum()) * 8e6 / observed.horizon_us
+
+
+def _missing(observed: Observed, path: Path) -> tuple[Numbers, Numbers, Numbers]:
+    """Edges of windows in us, the bytes of each that others took, and those that were carried."""
+    length = max(observed.interval_us, path.rtt_us)
+    edges = np.arange(0.0, observed.horizon_us + length, length)
+    queued = np.zeros(len(edges) - 1, dtype=bool)
+    busy_us = _BUSY_PKTS * 1500 * 8e6 / path.rate_bits_per_sec
+    for series in observed.connections:
+        known = series.srtt_us > 0
+        queue = np.interp(edges, series.t_us[known], series.srtt_us[known]) - path.rtt_us
+        queued |= np.minimum(queue[1:], queue[:-1]) > busy_us
+    possible = path.rate_bits_per_sec * length / 8e6
+    own = np.diff(carried_bytes(observed.connections, edges))
+    missing = possible - own
+    return edges, np.where(queued & (missing > _TAKEN * possible), missing, 0.0), own
