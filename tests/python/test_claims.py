@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,22 @@ import pytest
 
 from kneepoint.claims import catalogue, checks, judging
 from kneepoint.claims.catalogue import CLAIMS
-from kneepoint.claims.checks import asked, gro_window, probe_rtt_dip, ss_old_and_new, steps
+from kneepoint.claims.checks import (
+    asked,
+    fleet,
+    fq_qdisc_latency,
+    gro_window,
+    probe_rtt_dip,
+    qdisc_waits,
+    ss_old_and_new,
+    steps,
+)
 from kneepoint.claims.checks.asked import Asked
 from kneepoint.claims.claim import Claim
 from kneepoint.claims.quick import with_values
 from kneepoint.errors import KernelUnsupported, RunFolderError
 from kneepoint.evidence.expressions import parse_value, terms_in
+from kneepoint.live.qdiscs import Latency
 from kneepoint.runs import api, scenarios
 from kneepoint.runs.pool import Watcher
 from kneepoint.runs.results import Run
@@ -263,6 +273,47 @@ def test_the_check_of_dips_measures_depth_and_duration() -> None:
     acked = np.concatenate([[0], np.cumsum(rates)])
     dip = probe_rtt_dip._dip(stepped({}, 0, times, list(acked), 2000), 0.0)
     assert dip == pytest.approx((0.9, 200e6))
+
+
+def waits(ns: Sequence[int], taken_in: int = 0) -> Latency:
+    """A trace of a qdisc in which packets waited for these times."""
+    buckets = [(value, value + 1, 1) for value in sorted(ns)]
+    taken = taken_in or len(ns)
+    return Latency(1, 1, 1 << 16, "lo", "htb", taken, len(ns), 0, sum(ns), max(ns), buckets)
+
+
+def test_the_check_of_waits_fails_where_they_are_not_those_of_the_rate_or_are_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    packet_ns = round(qdisc_waits.WIRE_BYTES * 8e9 / qdisc_waits.RATE_BITS_PER_SEC)
+    burst = [packet_ns * at for at in range(qdisc_waits.BURST_PKTS)]
+    free = [1_500] * 100
+
+    def verdicts(**seen: Latency) -> list[str]:
+        monkeypatch.setattr(fq_qdisc_latency, "_measured", seen.__getitem__)
+        found = fq_qdisc_latency.check(Asked(None, 1, quick=True, folder=Path("none")))
+        return [outcome.verdict for outcome in found.outcomes]
+
+    right, fast = waits(burst), waits(free)
+    assert verdicts(free=fast, burst=right) == ["holds"] * 4
+    assert verdicts(free=fast, burst=waits([ns // 2 for ns in burst])) == ["holds", "holds", "fails", "holds"]
+    assert verdicts(free=right, burst=right) == ["holds", "holds", "holds", "fails"]
+    assert verdicts(free=waits(free, taken_in=110), burst=right) == ["fails", "holds", "holds", "holds"]
+
+
+def test_retransmissions_are_those_of_all_segments_and_not_a_mean_over_connections() -> None:
+    prefixes = np.array([f"10.0.{number}.0/24" for number in range(40)] * 2)
+    sent = np.array([100.0, 10_000.0] * 40)
+    table = {
+        "algorithm": np.array(["bbr1"] * 40 + ["bbr2"] * 40),
+        "remote_prefix": prefixes,
+        "data_segs_out": sent,
+        # Both lose a tenth of what short connections send; of long ones 4 % and 1 %.
+        "retransmit_pct": np.where(sent == 100, 10.0, np.array([4.0] * 40 + [1.0] * 40)),
+    }
+    found = fleet.retransmitted(table, "bbr1", "bbr2")
+    assert found.value == pytest.approx((10 + 400) / (10 + 100), rel=1e-3)
+    assert found.low < found.value < found.high
 
 
 def test_a_comparison_without_an_interval_on_one_side_of_1_is_undecided() -> None:

@@ -17,8 +17,9 @@ class Claim:
     """`id` is the name of its scenario, if it has one. `figure` is what the article printed, "" if nothing. `shows` are
     values of ours to stand beside it, as (label, expression of one value). `check` names one of `checks`. `quick` has
     the keys that the short form sets otherwise, by their path, as TOML. `engines` can run it: of a claim without a
-    scenario, "sim" means that no kernel has a part in it. `limits` is what is missing here, for who reads
-    a verdict other than "reproduced"; `needs` is why the other engine cannot run it."""
+    scenario, "sim" means that no kernel has a part in it. `scenario_engines` are those that run its scenario; the
+    others run its check alone. `limits` is what is missing here, for readers of a verdict other than "reproduced";
+    `needs` is why the other engine cannot run it."""
 
     id: str
     article: str
@@ -28,6 +29,7 @@ class Claim:
     shows: tuple[tuple[str, str], ...] = ()
     engines: tuple[str, ...] = BOTH
     has_scenario: bool = True
+    scenario_engines: tuple[str, ...] = BOTH
     check: str | None = None
     quick: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     limits: str = ""

@@ -111,7 +111,8 @@ def _judge(claim: Claim, form: Form, out: Path, resume: bool, workers: int | Non
         needed = " and ".join(ENGINES[name] for name in claim.engines)
         return _result(claim, form, NOT_TESTABLE, why=f"needs {needed}. {claim.needs}".rstrip())
     try:
-        run = _run(claim, form, out, resume, workers, watcher) if claim.has_scenario else None
+        has_run = claim.has_scenario and form.engine in claim.scenario_engines
+        run = _run(claim, form, out, resume, workers, watcher) if has_run else None
         failed = [doubt.line for doubt in run.doubts if doubt.failed] if run else []
         if failed:
             return _result(claim, form, NOT_TESTABLE, run=run, why=failed[0])

@@ -22,6 +22,7 @@ _MODULES = {
     "fleet-rtt": "fleet:rtt",
     "fleet-throughput-high": "fleet:throughput_high",
     "fleet-throughput-low": "fleet:throughput_low",
+    "fq-qdisc-latency": "fq_qdisc_latency",
     "gro-window": "gro_window",
     "inflight-vs-rtt": "fleet:inflight_vs_rtt",
     "minrtt-vs-bw": "fleet:minrtt_vs_bw",

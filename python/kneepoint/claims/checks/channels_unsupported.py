@@ -31,7 +31,7 @@ def check(asked: Asked) -> Found:
     outcomes = [
         fact("the one queue is told", len(told) == 1, told[0].told if told else "no finding"),
         fact("as advice", all(finding.severity == "advice" for finding in told), "it is nothing that is wrong"),
-        fact("nobody is told to change the queues", not wants, f"{len(wants)} findings want it"),
+        fact("no finding proposes another number of queues", not wants, f"{len(wants)} findings propose it"),
     ]
     try:
         # No loopback device has channels.

@@ -1,11 +1,13 @@
 """The claims of article C about millions of connections, from a synthetic fleet (gallery/fleets/edge.toml).
 
-Connections of at least 1 MB are compared, as in the article; the client's prefix is the unit of inference. All of these
-checks read one fleet, which the first of them simulates beside the folders of the claims.
+Connections of at least 1 MB are compared, as in the article, and all of them where it shows counters of its hosts. The
+client's prefix is the unit of inference. All of these checks read one fleet, which the first of them simulates beside
+the folders of the claims.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,18 +29,24 @@ MIN_BYTES = 1_000_000
 
 
 def retrans(asked: Asked) -> Found:
-    """cubic < bbr2 < bbr1, each by a factor of 2."""
-    cubic, bbr1 = _verdicts(asked, "retransmit_pct")
+    """cubic < bbr2 < bbr1, of all segments of the hosts: the article has the counters of its hosts, which know no
+    connections."""
+    table = _connections(asked, min_bytes=0)
     outcomes = [
-        _above("bbr1 / bbr2 of the mean retransmitted share >= 2", bbr1.ratio, 2),
-        _above("bbr2 / cubic >= 1", cubic.ratio.inverted(), 1),
+        _above("bbr1 / bbr2 of the retransmitted share of all segments >= 2", retransmitted(table, "bbr1", "bbr2"), 2),
+        _above("bbr2 / cubic >= 1", retransmitted(table, "bbr2", "cubic"), 1),
     ]
-    return Found(outcomes, _middles(cubic, bbr1))
+    ours = []
+    for name in ("cubic", "bbr1", "bbr2"):
+        chosen = table["algorithm"] == name
+        sent, again = (float(table[column][chosen].sum()) for column in ("data_segs_out", "total_retrans"))
+        ours.append((name, f"{100 * again / sent:.3g} % of {sent / 1e6:.3g} million"))
+    return Found(outcomes, ours)
 
 
 def throughput_low(asked: Asked) -> Found:
     """At P25, bbr2 is like cubic: neither is shown to be faster, or by less than 10 %."""
-    found = _ratio(asked, "delivery_rate_bits_per_sec", "bbr2", "cubic", 0.25)
+    found = ratio(_connections(asked), "delivery_rate_bits_per_sec", 0.25, "bbr2", "cubic")
     same = found.low <= 1 <= found.high or (found.low > 0.9 and found.high < 1.1)
     outcome = fact("bbr2 / cubic of the delivery rate at P25 is 1, or within 10 % of it", same, _text(found))
     return Found([outcome], [("bbr2 ÷ cubic, P25", _text(found))])
@@ -50,7 +58,7 @@ def throughput_high(asked: Asked) -> Found:
     outcomes, ours = [], []
     for share, name in ((0.5, "P50"), (0.75, "P75")):
         for upper, lower in (("bbr2", "cubic"), ("bbr1", "bbr2")):
-            found = _ratio(asked, rate, upper, lower, share)
+            found = ratio(_connections(asked), rate, share, upper, lower)
             outcomes.append(_above(f"{upper} / {lower} of the delivery rate at {name} > 1", found, 1))
             ours.append((f"{upper} ÷ {lower}, {name}", _text(found)))
     return Found(outcomes, ours)
@@ -64,9 +72,16 @@ def inflight(asked: Asked) -> Found:
 
 def inflight_vs_rtt(asked: Asked) -> Found:
     """What is in flight beyond the BDP grows faster with the RTT under bbr1."""
+    slopes = excess_slopes(_connections(asked))
+    outcome = _above("slope of the excess in flight on the least RTT: bbr1 - bbr2 > 0", slopes[2], 0)
+    ours = [(name, f"{_text(one)} packets/ms") for name, one in zip(("bbr1", "bbr2"), slopes, strict=False)]
+    return Found([outcome], ours)
+
+
+def excess_slopes(table: Mapping[str, np.ndarray]) -> tuple[Interval, Interval, Interval]:
+    """Packets in flight beyond the BDP per ms of the least RTT: of bbr1, of bbr2, and the difference."""
     from kneepoint.fleet.statistics import robust
 
-    table = _connections(asked)
     keep = np.isin(table["algorithm"], ("bbr1", "bbr2"))
     needed = table["delivery_rate_bits_per_sec"] * table["min_rtt_us"] / 8e6 / 1448
     excess, rtt_ms = table["inflight_pkts"] - needed, table["min_rtt_us"] / 1000
@@ -75,11 +90,11 @@ def inflight_vs_rtt(asked: Asked) -> Found:
     x, y = rtt_ms[keep], excess[keep]
     columns = np.column_stack([first, first * x, ~first, ~first * x]).astype(np.float64)
     _, prefixes = np.unique(table["remote_prefix"][keep], return_inverse=True)
-    slopes = [robust.contrast(columns, y, prefixes, np.array(of)) for of in ([0.0, 1, 0, 0], [0.0, 0, 0, 1])]
-    apart = robust.contrast(columns, y, prefixes, np.array([0.0, 1, 0, -1]))
-    outcome = _above("slope of the excess in flight on the least RTT: bbr1 - bbr2 > 0", apart, 0)
-    ours = [(name, f"{_text(one)} packets/ms") for name, one in zip(("bbr1", "bbr2"), slopes, strict=True)]
-    return Found([outcome], ours)
+    of_bbr1, of_bbr2, apart = (
+        robust.contrast(columns, y, prefixes, np.array(of, dtype=np.float64))
+        for of in ([0, 1, 0, 0], [0, 0, 0, 1], [0, 1, 0, -1])
+    )
+    return of_bbr1, of_bbr2, apart
 
 
 def rtt(asked: Asked) -> Found:
@@ -157,30 +172,50 @@ def _compared(folder: Path) -> Comparison:
     return fleet.compare(folder, by="algorithm", baseline="bbr2", min_bytes=MIN_BYTES)
 
 
-def _ratio(asked: Asked, metric: str, upper: str, lower: str, share: float) -> Interval:
-    """Of a percentile that a verdict is not about."""
-    from kneepoint.fleet import statistics
+def ratio(table: Mapping[str, np.ndarray], column: str, share: float, upper: str, lower: str) -> Interval:
+    """A percentile of one algorithm's connections over the other's."""
+    return _over(table, column, share, upper, lower, None)
 
-    table = _connections(asked)
+
+def retransmitted(table: Mapping[str, np.ndarray], upper: str, lower: str) -> Interval:
+    """Retransmissions among all segments of one algorithm, over the other's: a connection weighs as much as it sent."""
+    return _over(table, "retransmit_pct", None, upper, lower, "data_segs_out")
+
+
+def _over(
+    table: Mapping[str, np.ndarray], column: str, share: float | None, upper: str, lower: str, weights: str | None
+) -> Interval:
+    from kneepoint.fleet import statistics
 
     def tally(name: str) -> Tally:
         chosen = table["algorithm"] == name
         clusters = statistics.cluster_hashes(list(table["remote_prefix"][chosen]))
-        return statistics.tally(table[metric][chosen], clusters)
+        weight = None if weights is None else table[weights][chosen].astype(np.float64)
+        return statistics.tally(table[column][chosen], clusters, weights=weight)
 
-    return statistics.ratio(tally(upper), tally(lower), share, seed=asked.seed)
+    return statistics.ratio(tally(upper), tally(lower), share, seed=1)
 
 
-def _connections(asked: Asked) -> dict[str, np.ndarray]:
-    return _read(_fleet(asked))
+def _connections(asked: Asked, *, min_bytes: int = MIN_BYTES) -> dict[str, np.ndarray]:
+    return read(_fleet(asked), min_bytes)
 
 
 @cache
-def _read(folder: Path) -> dict[str, np.ndarray]:
+def read(folder: Path, min_bytes: int = MIN_BYTES) -> dict[str, np.ndarray]:
+    """Connections of a fleet that moved as much, with the columns that are judged."""
     from kneepoint.fleet import connections
 
-    columns = ("algorithm", "remote_prefix", "delivery_rate_bits_per_sec", "min_rtt_us", "inflight_pkts")
-    table = connections.read([folder], columns, where=f"bytes_acked >= {MIN_BYTES}")
+    columns = (
+        "algorithm",
+        "remote_prefix",
+        "delivery_rate_bits_per_sec",
+        "min_rtt_us",
+        "inflight_pkts",
+        "data_segs_out",
+        "total_retrans",
+        "retransmit_pct",
+    )
+    table = connections.read([folder], columns, where=f"bytes_acked >= {min_bytes}")
     return {name: table[name].to_numpy() for name in columns}
 
 

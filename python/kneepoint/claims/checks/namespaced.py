@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kneepoint import say
 
-from . import loopback
+from . import inside, loopback
 
 _BYTES = 4_000_000
 _SECONDS_LEAST = 1.0
@@ -26,19 +26,9 @@ _SECONDS_LEAST = 1.0
 
 def main(algorithm: str, *qdiscs: str) -> int:
     """Exit code 2, and a line on stderr, where the namespace cannot be set up."""
-    refused = _refused("ip", "link", "set", "lo", "up")
-    refused = refused or _refused("sysctl", "-qw", f"net.ipv4.tcp_congestion_control={algorithm}")
-    if not refused:
-        for qdisc in qdiscs:
-            refused = _refused("tc", "qdisc", "replace", "dev", "lo", "root", qdisc)
-            if not refused:
-                break
-    if refused:
-        say.warn(refused)
+    default = ("sysctl", "-qw", f"net.ipv4.tcp_congestion_control={algorithm}")
+    if not inside.is_ready(default, qdiscs=[[("qdisc", "replace", "dev", "lo", "root", one)] for one in qdiscs]):
         return 2
-    say.json("ready")
-    say.flush()
-    sys.stdin.readline()
     began = time.monotonic()
     ran = _transfer()
     shown = subprocess.run(["tc", "-s", "-j", "qdisc", "show", "dev", "lo"], capture_output=True, text=True, check=True)
@@ -54,12 +44,6 @@ def main(algorithm: str, *qdiscs: str) -> int:
         }
     )
     return 0
-
-
-def _refused(*command: str) -> str:
-    """What a command says that fails; "" of one that does not."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return f"{' '.join(command)}: {done.stderr.strip()}" if done.returncode else ""
 
 
 def _transfer() -> str:
