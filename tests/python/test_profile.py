@@ -103,7 +103,7 @@ def test_beside_another_profile_stacks_are_scaled_to_the_same_length(tmp_path: P
     before = with_stacks(tmp_path / "before", [("a;b_[k]", 10, "skb")], 1.0)
     now = with_stacks(tmp_path / "now", [("a;b_[k]", 60, "skb"), ("a", 3, "user")], 3.0)
     data = profile_page.data(now, before)
-    assert data["against"] == [("a;b_[k]", 30.0, "skb")]
+    assert data["graphs"][data["beside"]]["stacks"] == [("a;b_[k]", 30.0, "skb")]
     rows = {row[0]: row[1:] for row in profile_told.beside(before, now)}
     assert rows["samples of skb"] == ["10", "20", "2.00 x"]
     assert rows["samples of user"][0] == "-"

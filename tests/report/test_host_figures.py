@@ -151,7 +151,7 @@ def test_of_many_processors_the_busiest_are_shown_in_the_order_of_their_numbers(
 def test_a_page_has_the_processors_of_each_condition_beside_its_series(case, pages):
     text = pages("measured")
     shown = re.findall(r'<section id="figure-([a-z-]+)"', text)
-    assert shown[-3:] == ["host-costs", "timeseries", "cpu"]
+    assert shown[-4:] == ["host-costs", "timeseries", "cpu", "flame"]
     sets = page.payload(ReportRun.open(case("measured")), [export.find("timeseries"), cpu])["conditions"]
     assert [one["label"] for one in sets] == ["RTT 20ms", "RTT 100ms"]
     assert all("cpu" in one["sets"] and "lines_cwnd" in one["sets"] for one in sets)

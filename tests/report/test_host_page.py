@@ -19,6 +19,8 @@ from kneepoint.pages.host_picture import ROWS_AT_MOST, picture, queues, ranges
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "python" / "doctor"))
 import made
+from host_parts import merged
+from rule_cases import LIMITS
 
 MIXED = {
     "qdiscs": [{"interface": "eth0", "parent": "1:1", "handle": "8001:", "kind": "pfifo_fast"}],
@@ -33,6 +35,32 @@ def test_the_page_leads_with_the_worst_finding():
     assert first is not None and "1 warning, 1 advice" in first[1] and "pfifo_fast" in first[1]
     calm = host_page.page(made.snapshot())
     assert "finds anything wrong" in calm and "<h3>" not in calm
+
+
+def test_a_finding_says_whether_it_goes_on_why_and_what_to_do_apart():
+    now = {"interfaces": [{"interface": "eth0", "rx_missed_errors": 500_000}]}
+    first = {"interfaces": [{"interface": "eth0", "rx_missed_errors": 400_000}]}
+    text = host_page.page(made.sampled(now, first))
+    assert "<dt>now</dt><dd>Goes on: dropped_pkts 10,000 a second, in the last 10 s.</dd>" in text
+    assert "<dt>why</dt>" in text and "<dt>gain</dt>" in text and 'class="outcome warning"' in text
+    assert "<dt>looked at twice</dt><dd>10 s apart</dd>" in text and "<dt>now</dt>" not in host_page.page(
+        made.snapshot(now)
+    )
+    assert "2023-11-14 22:13:20 UTC" in text and 'href="#finding-' not in text
+
+
+def test_of_many_findings_there_is_a_list_first():
+    text = host_page.page(made.snapshot(merged(*(case.fires for case in LIMITS.values()))))
+    assert 'href="#finding-5"' in text and 'id="finding-5"' in text
+
+
+def test_of_thousands_of_findings_of_a_rule_some_are_shown_and_the_rest_is_counted():
+    rows = [{"interface": f"veth{at}", "kind": "veth", "operstate": "up", "loopback": False} for at in range(3_000)]
+    leaves = [{"interface": row["interface"], "kind": "fq", "handle": "0:", "parent": "root"} for row in rows]
+    text = host_page.page(
+        made.snapshot({"interfaces": rows, "qdiscs": [{**row, "horizon_drops": 5} for row in leaves]})
+    )
+    assert text.count("<h3 ") == 5 and "fq-horizon-drops also holds for 2,995 others" in text and len(text) < 200_000
 
 
 def test_lines_lead_from_each_queue_to_the_processors_of_its_interrupt_and_of_rps():

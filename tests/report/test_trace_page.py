@@ -70,7 +70,11 @@ def test_the_page_has_what_the_terminal_prints(connections, tmp_path):
     # What was counted and what it cost, line by line.
     counted, gaps, *costs = printed[printed.index("") + 1 :]
     assert counted in page.words and gaps in page.words
-    assert [line.split(": ")[0] for line in costs] == ["Cost in the kernel", "Cost of writing"]
+    assert [line.split(": ")[0] for line in costs] == [
+        "Cost in the kernel",
+        "Left out by the kernel",
+        "Cost of writing",
+    ]
     assert all(word in page.words for line in costs for word in line.split(": ", 1))
     assert page.command == "knee trace --port 443"
 

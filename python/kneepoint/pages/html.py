@@ -26,8 +26,12 @@ NONE = "'none'"
 
 
 def page(template: str, data: Mapping[str, Any], **values: Any) -> str:
-    """A template of `assets` that extends frame.html.j2, with `data` for page.js to draw and `values` for its words."""
-    return _page(template, data, [_library(), _asset("page.js")], values)
+    """A template of `assets` that extends frame.html.j2, with `data` for page.js to draw and `values` for its words.
+
+    What `data` has as `flame`, flame.js draws.
+    """
+    flame = [_asset("flame.js")] if data.get("flame") else []
+    return _page(template, data, [_library(), _asset("page.js"), *flame], values)
 
 
 def flame_page(template: str, data: Mapping[str, Any], **values: Any) -> str:

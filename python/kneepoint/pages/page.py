@@ -7,7 +7,7 @@ from typing import Any
 
 from kneepoint.evidence import published
 
-from . import dataset_page, export, figures, html, summary, theme
+from . import dataset_page, export, figures, flames, html, summary, theme
 from .encode import packed
 from .observed import Observed, opened
 from .run import ReportRun
@@ -28,9 +28,10 @@ def render(run: ReportRun) -> str:
     answer, verdicts = summary.answer(run)
     heads, rows = summary.table(run)
     described, settings = summary.described(run)
+    flame = flames.of(run)
     return html.page(
         "page.html.j2",
-        payload(run, shown),
+        {**payload(run, shown), "flame": flame},
         run=run,
         meta=run.meta,
         answer=answer,
@@ -43,6 +44,9 @@ def render(run: ReportRun) -> str:
         heads=heads,
         rows=rows,
         figures=shown,
+        flame_labels=[graph["label"] for graph in flame["graphs"]] if flame else [],
+        flame_beside=flame["beside"] if flame else None,
+        flame_caption=flames.CAPTION,
         first_timed=next((figure.name for figure in shown if hasattr(figure, "data")), ""),
         captions={figure.name: caption(run, figure) for figure in shown},
         described=described,

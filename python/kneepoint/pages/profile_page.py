@@ -8,10 +8,7 @@ from typing import Any
 from kneepoint.errors import UsageError
 from kneepoint.live.profile import Profile
 
-from . import export, html, palette, profile_told
-
-_HELD = 20_000
-"""Stacks that the page holds; those with fewest samples are left to the table."""
+from . import export, flames, html, profile_told
 
 
 def save(found: Profile, path: Path, against: Profile | None = None) -> Path:
@@ -30,7 +27,7 @@ def page(found: Profile, against: Profile | None = None) -> str:
         warnings += [f"{against.folder}: {line}" for line in profile_told.warnings(against)]
     return html.flame_page(
         "profile.html.j2",
-        data(found, against),
+        {"flame": data(found, against)},
         title=f"What the network costs this host, {about['seconds']:.3g} s from {about['began']}",
         answer=profile_told.answer(found),
         against=_named(against) if against is not None else None,
@@ -45,17 +42,16 @@ def page(found: Profile, against: Profile | None = None) -> str:
 
 def data(found: Profile, against: Profile | None = None) -> dict[str, Any]:
     """What flame.js draws: stacks with their samples, and those of the other profile as if it had lasted as long."""
-    scale = found.about["seconds"] / against.about["seconds"] if against is not None else 1.0
-    return {
-        "classes": palette.CLASSES,
-        "stacks": _stacks(found),
-        "against": _stacks(against, scale) if against is not None else None,
-    }
+    graphs = [{"label": "this profile", "stacks": _stacks(found)}]
+    if against is None:
+        return flames.drawn(graphs, None)
+    scale = found.about["seconds"] / against.about["seconds"]
+    return flames.drawn([*graphs, {"label": "the other", "stacks": _stacks(against, scale)}], 1)
 
 
-def _stacks(found: Profile, scale: float = 1.0) -> list[tuple[str, float, str]]:
-    rows = sorted(found.rows("stacks"), key=lambda row: -row["samples"])
-    return [(row["stack"], row["samples"] * scale, row["class"]) for row in rows[:_HELD]]
+def _stacks(found: Profile, scale: float = 1.0) -> flames.Stacks:
+    rows = found.rows("stacks")
+    return flames.largest([(row["stack"], row["samples"] * scale, row["class"]) for row in rows])
 
 
 def _tables(found: Profile, against: Profile | None) -> list[dict[str, Any]]:
@@ -75,13 +71,7 @@ def _named(against: Profile) -> str:
 
 
 def _caption(against: Profile | None) -> str:
-    how = (
-        "Each box is a function, as wide as its share of the busy samples; what it called stands above it. A click on "
-        "a box widens it to the whole figure, a click on the lowest box goes back."
-    )
-    if against is None:
-        return f"{how} The colour is the class of the work."
-    return f"{how} Red: more time than in the other profile; blue: less; the darker, the greater the change."
+    return f"{flames.HOW} {flames.BESIDE if against is not None else 'The colour is the class of the work.'}"
 
 
 def _host(about: dict[str, Any]) -> list[tuple[str, str]]:

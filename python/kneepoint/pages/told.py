@@ -76,6 +76,8 @@ def cost(cost: dict[str, Any], seconds: float) -> Iterator[tuple[str, str]]:
         )
         share = f", {human.quantity('share', spent_ns / 1e9 / seconds)} of a processor" if seconds else ""
         yield "Cost in the kernel", f"{time_of(spent_ns)} in all{share}" + (f" ({each})" if each else "")
+    if missed := sum(one["missed"] for one in cost["programs"]):
+        yield "Left out by the kernel", f"{human.counted(missed, 'run')} of the programs, of all connections"
     if "writing_cpu_sec" in cost:
         share = human.quantity("share", cost["writing_cpu_sec"] / seconds) if seconds else "-"
         yield "Cost of writing", f"{time_of(cost['writing_cpu_sec'] * 1e9)}, {share} of a processor"

@@ -74,10 +74,8 @@ def of_cells(
     flows: Table,
     queue: Iterable[pa.RecordBatch] | None,
     cells: Mapping[int, Mapping[str, Any]],
-    cpu: pa.Table | None = None,
 ) -> list[Part]:
-    """Every cell, in order: total goodput, `utilisation` of a limited link, `jain` where flows are several, and how
-    unevenly processors served softirqs where `cpu` tells."""
+    """Every cell, in order: total goodput, `utilisation` of a limited link, and `jain` where flows are several."""
     rows = _Rows(flows, ("cell", "rep"))
     if not rows.starts.size:
         return []
@@ -89,7 +87,6 @@ def of_cells(
     with np.errstate(divide="ignore", invalid="ignore"):
         jain = np.where((members > 1) & (squares > 0), rows.sum(shares) ** 2 / (members * squares), np.nan)
     used = _utilisation(queue, cells) if queue is not None else {}
-    softirqs = _busiest_softirqs(cpu, cells) if cpu is not None else {}
     parts = []
     for first, end in runs(rows.keys[0]):
         cell, reps = int(rows.keys[0][first]), rows.keys[1][first:end]
@@ -97,7 +94,6 @@ def of_cells(
             "goodput_bits_per_sec": total[first:end],
             "utilisation": np.array([used.get((cell, int(rep)), np.nan) for rep in reps]),
             "jain": jain[first:end],
-            "softirq_share_of_busiest_cpu": np.array([softirqs.get((cell, int(rep)), np.nan) for rep in reps]),
         }
         parts.append(Part(cell, -1, "total", "", "", reps, values))
     return parts
@@ -292,27 +288,6 @@ def _utilisation(
         rate, length = cells[key[0]].get("rate_bits_per_sec"), one.to_ns - one.from_ns
         if rate and length > 0:
             shares[key] = 8 * (one.to_bytes - one.from_bytes) * 1e9 / (rate * length)
-    return shares
-
-
-def _busiest_softirqs(cpu: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> dict[tuple[int, int], float]:
-    """Of the softirq time of all processors in the steady part of a repetition, the share of the one with most."""
-    columns = ("cell", "rep", "name", "t_ns", "softirq_us")
-    every = zip(*(cpu[name].to_pylist() for name in columns), strict=True)
-    # Threads have none of it.
-    rows = [row for row in every if row[4] is not None]
-    # By repetition and processor: the counter where the steady part begins, and at the end.
-    found: dict[tuple[int, int], dict[str, tuple[int, int]]] = {}
-    for cell, rep, name, t_ns, softirq_us in sorted(rows, key=lambda row: row[3]):
-        of_rep = found.setdefault((cell, rep), {})
-        begins_us, _ = of_rep.get(name, (0, 0))
-        warm = t_ns > cells[cell]["warmup_ns"]
-        of_rep[name] = (begins_us if warm else softirq_us, softirq_us)
-    shares = {}
-    for key, counters in found.items():
-        spent = [end - begin for begin, end in counters.values()]
-        if sum(spent) > 0:
-            shares[key] = max(spent) / sum(spent)
     return shares
 
 

@@ -55,6 +55,7 @@ def added(
 
 
 METRICS = (
+    "softirq_share_of_busiest_cpu",
     "cpu_ns_per_byte",
     "cpu_ns_per_request",
     "cpu_user_share",
@@ -72,6 +73,8 @@ def _metrics(
     spent: Mapping[str, float], counted: Mapping[str, int], goodput: float, requests: float | None
 ) -> dict[str, float]:
     found = {f"cpu_{name}_share": spent[name] for name in ("user", "system", "softirq") if name in spent}
+    if "busiest_softirq" in spent:
+        found["softirq_share_of_busiest_cpu"] = spent["busiest_softirq"]
     if "ns_per_sec" in spent:
         if goodput > 0:
             found["cpu_ns_per_byte"] = spent["ns_per_sec"] / (goodput / 8)
@@ -89,8 +92,8 @@ def _metrics(
 
 
 def _spent(cpu: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> dict[Key, dict[str, float]]:
-    """Of each cell and repetition, from the end of the warm-up on: shares of the processors' time, and the hosts' time
-    in ns per second."""
+    """Of each cell and repetition, from the end of the warm-up on: shares of the processors' time, the hosts' time
+    in ns per second, and of the time in softirqs the share of the processor with most."""
     warmups = {cell: int(about["warmup_ns"]) for cell, about in cells.items()}
     names = cpu["name"].combine_chunks()
     names = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
@@ -110,21 +113,24 @@ def _spent(cpu: pa.Table, cells: Mapping[int, Mapping[str, Any]]) -> dict[Key, d
         if length_us <= 0:
             continue
         sums = dict.fromkeys(("user", "system", "softirq", "threads"), 0.0)
-        processors = 0
+        softirqs_us: list[float] = []
         for first, last in runs(which[start:end]):
             ends = (start + first, start + last - 1)
             if of := processor[which[ends[0]]]:
-                processors += 1
-                for name in ("user", "system", "softirq"):
-                    grown = _grown(columns[f"{name}_us"], ends)
-                    sums[name] += grown
+                grown = {name: _grown(columns[f"{name}_us"], ends) for name in ("user", "system", "softirq")}
+                for name, us in grown.items():
+                    sums[name] += us
                     # The model's threads have no rows of their own.
-                    sums["threads"] += grown if of["host"] and name != "softirq" else 0.0
+                    sums["threads"] += us if of["host"] and name != "softirq" else 0.0
+                softirqs_us.append(grown["softirq"])
             elif not of_link[which[ends[0]]]:
                 sums["threads"] += _grown(columns["run_us"], ends)
-        shares = {name: sums[name] / (length_us * max(processors, 1)) for name in ("user", "system", "softirq")}
+        shares = {name: sums[name] / (length_us * max(len(softirqs_us), 1)) for name in ("user", "system", "softirq")}
         ns_per_sec = (sums["threads"] + sums["softirq"]) / length_us * 1e9
-        found[int(cell[start]), int(rep[start])] = {**shares, "ns_per_sec": ns_per_sec}
+        one = {**shares, "ns_per_sec": ns_per_sec}
+        if sums["softirq"] > 0:
+            one["busiest_softirq"] = max(softirqs_us) / sums["softirq"]
+        found[int(cell[start]), int(rep[start])] = one
     return found
 
 

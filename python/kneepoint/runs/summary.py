@@ -98,7 +98,7 @@ def summarise(
     by_cell = {int(cell["index"]): cell for cell in cells}
     of_flows = groups.of_flows(flows, by_cell, programs)
     found = [_group(by_cell[part.cell], part) for part in of_flows]
-    of_cells = hosts.added(groups.of_cells(flows, queue, by_cell, cpu), of_flows, by_cell, cpu, host_costs)
+    of_cells = hosts.added(groups.of_cells(flows, queue, by_cell), of_flows, by_cell, cpu, host_costs)
     totals = [_total(by_cell[part.cell], part) for part in of_cells]
     verdicts = compare(_pairs(found), REPETITION)
     return Summary(found, totals, verdicts, _warnings(found, shown(verdicts), by_cell))

@@ -20,6 +20,7 @@ from kneepoint.errors import ClusterError, KneepointError
 from . import engines, phase, store
 from .pool import Key
 
+_Item = TypeVar("_Item")
 Told = TypeVar("Told")
 
 
@@ -102,6 +103,16 @@ def _work_late(parcel: Parcel, units: Sequence[Key], seconds: float) -> DoneLate
     return DoneLate(done, flows, list(units[len(done) :]))
 
 
+def call(function: Callable[[_Item], Told], item: _Item, build: tuple[tuple[str, str], ...]) -> Told:
+    """What a function makes of an item; refuses a client with another Kneepoint."""
+
+    def run() -> Told:
+        _check_build(build)
+        return function(item)
+
+    return _told(run)
+
+
 def _until(units: Sequence[Key], seconds: float, run: Callable[[Key], object]) -> list[Key]:
     """Runs one unit at least; returns those that were run."""
     began, done = time.monotonic(), []
@@ -115,9 +126,13 @@ def _until(units: Sequence[Key], seconds: float, run: Callable[[Key], object]) -
 
 def _scenario(parcel: Parcel) -> _core.Scenario:
     """The scenario; refuses a client with another Kneepoint, which a worker that came late can meet here first."""
-    if dict(parcel.build) != store.build():
-        raise ClusterError(differs(store.build(), dict(parcel.build)))
+    _check_build(parcel.build)
     return _parsed(parcel.text, parcel.file, parcel.files)
+
+
+def _check_build(build: tuple[tuple[str, str], ...]) -> None:
+    if dict(build) != store.build():
+        raise ClusterError(differs(store.build(), dict(build)))
 
 
 @lru_cache(maxsize=4)

@@ -1,18 +1,18 @@
-// Draws the flame graph of a profile: boxes of functions, as wide as their share of the samples. Names come from whoever
-// named a program: they become text of the page and never markup.
+// Draws a flame graph: boxes of functions, as wide as their share of the samples, of one graph or of one beside another. Names
+// come from whoever named a program: they become text of the page and never markup.
 "use strict";
 
 (() => {
   const place = document.getElementById("flame");
   if (!place) return;
-  const data = JSON.parse(document.getElementById("data").textContent);
+  const data = JSON.parse(document.getElementById("data").textContent).flame;
   const told = document.getElementById("told");
   const SVG = "http://www.w3.org/2000/svg";
   const ROW = 18, LETTER = 6.6, LEAST = 0.5;
 
-  // A function where it was called from: samples of this profile and of the other, and its samples of each class.
+  // A function where it was called from: samples of this graph and of the other, and its samples of each class.
   const node = (name, above) => ({ name, above, samples: 0, other: 0, classes: new Map(), below: new Map() });
-  const root = node("all", null);
+  let root = node("all", null), shown = root, wanted = "", beside = data.beside;
 
   const add = (stacks, key) => {
     for (const [folded, samples, kind] of stacks) {
@@ -29,28 +29,32 @@
       }
     }
   };
-  add(data.stacks, "samples");
-  if (data.against) add(data.against, "other");
+  const build = (number) => {
+    shown = root = node("all", null);
+    add(data.graphs[number].stacks, "samples");
+    if (beside !== null) add(data.graphs[beside].stacks, "other");
+    told.textContent = "";
+    explain(data.graphs[number].stacks);
+  };
 
   const share = (samples) => `${(100 * samples / (root.samples || 1)).toPrecision(3)} %`;
   const most = (one) => [...one.classes].sort((a, b) => b[1] - a[1])[0]?.[0] || "other";
 
-  // Of two profiles: how much more or less, up to a tenth of all samples.
+  // Of two graphs: how much more or less, up to a tenth of all samples.
   const change = (one) => {
     const part = Math.max(-1, Math.min(1, 10 * (one.samples - one.other) / (root.samples || 1)));
     const pale = Math.round(96 - 46 * Math.sqrt(Math.abs(part)));
     return part > 0 ? `hsl(8 80% ${pale}%)` : part < 0 ? `hsl(215 75% ${pale}%)` : "hsl(0 0% 92%)";
   };
-  const colour = (one) => (data.against ? change(one) : data.classes[most(one)]);
+  const colour = (one) => (beside !== null ? change(one) : data.classes[most(one)]);
 
   const words = (one) => {
     const parts = [`${one.name}: ${Math.round(one.samples)} samples, ${share(one.samples)}`];
-    if (data.against) parts.push(`the other ${share(one.other)}`);
+    if (beside !== null) parts.push(`the other ${share(one.other)}`);
     else if (one !== root) parts.push(most(one));
     return parts.join("; ");
   };
 
-  let shown = root, wanted = "";
   const matches = (one) => wanted && one.name.toLowerCase().includes(wanted);
 
   // Samples below a match count once, however often it calls itself.
@@ -74,7 +78,7 @@
         left += part;
       }
     };
-    // What only the other profile has keeps a place, so that it can be seen to be gone.
+    // What only the other has keeps a place, so that it can be seen to be gone.
     const size = (one) => Math.max(one.samples, one.other);
     let depth = 0;
     for (let one = shown.above; one; one = one.above) depth++;
@@ -128,13 +132,23 @@
   const search = document.getElementById("search");
   search.addEventListener("submit", (event) => event.preventDefault());
   search.addEventListener("input", () => {
-    wanted = search.elements.wanted.value.trim().toLowerCase();
+    const { graph, beside: other, wanted: words } = search.elements;
+    wanted = words.value.trim().toLowerCase();
+    if (graph && (Number(graph.value) !== number || other.value !== String(beside ?? ""))) {
+      number = Number(graph.value);
+      beside = other.value === "" ? null : Number(other.value);
+      build(number);
+    }
     document.getElementById("matched").textContent = wanted ? `${share(matched(root))} of the samples` : "";
     draw();
   });
 
-  if (!data.against) {
-    const used = new Set(data.stacks.map((stack) => stack[2]));
+  // The classes by their colours; beside another graph colours mean something else.
+  const explain = (stacks) => {
+    const legend = document.getElementById("legend");
+    legend.replaceChildren();
+    if (beside !== null) return;
+    const used = new Set(stacks.map((stack) => stack[2]));
     for (const [name, ink] of Object.entries(data.classes)) {
       if (!used.has(name)) continue;
       const entry = document.createElement("span");
@@ -142,9 +156,11 @@
       swatch.className = "swatch";
       swatch.style.background = ink;
       entry.append(swatch, ` ${name}  `);
-      document.getElementById("legend").append(entry);
+      legend.append(entry);
     }
-  }
+  };
   window.addEventListener("resize", draw);
+  let number = 0;
+  build(number);
   draw();
 })();
