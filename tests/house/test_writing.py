@@ -16,6 +16,8 @@ RUST = re.compile(r"\bFile::create\b|\bOpenOptions\b|\bfs::(write|rename|copy|ha
 # Who does it all the same, and on what.
 ELSEWHERE = {
     "python/kneepoint/doctor/changes/change.py": "settings below /proc and /sys",
+    "python/kneepoint/doctor/measure/ends.py": "/proc/sys of a lab's namespace",
+    "python/kneepoint/doctor/persist.py": "folders below /etc that others than root read",
     "crates/observe/src/segment/staged.rs": "takes an empty folder away again",
     "crates/observe/src/segment/unfinished.rs": "opens to read, with O_NOFOLLOW",
     "crates/lab/src/enter.rs": "/proc/self of a new user namespace",

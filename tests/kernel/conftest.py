@@ -1,12 +1,14 @@
 """What the kernel tests need: the BPF objects, and a reason when this machine cannot run them."""
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import probes
+import turns
 from building import make_bpf
 from leftovers import sweep
 from side_by_side import SideBySide
@@ -30,3 +32,17 @@ def kernel() -> None:
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide:
     return SideBySide(config, log)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "alone: its figures are those of the whole machine, so no other kernel test runs beside it"
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """With its fixtures, which may take as long as the test."""
+    alone = item.get_closest_marker("alone") is not None
+    with turns.taken(item.config.rootpath / "build/tests/turns", alone=alone):
+        return (yield)

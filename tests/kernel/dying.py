@@ -1,18 +1,18 @@
-"""Makes or takes back changes, and is killed at a point of it: dying.py JOURNAL POINT make|undo < CHANGES
+"""Makes or takes back changes, and says on stdout what came of each: dying.py JOURNAL make|undo < CHANGES
 
-Points are counted from 1, before and after each write of the journal and each step in which the kernel is changed. With
-POINT 0 it lives to its end. Either way it says on stdout how many points there were, or what came of each change."""
+After `mortals` a process is killed at a point of it. Points are counted from 1, before and after each write of the
+journal and each step in which the kernel is changed."""
 
 import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from kneepoint.doctor import fix
-from kneepoint.doctor.changes import change, change_of, ethtool, masks, netlink, rfs, sysctl, txqueuelen
+from kneepoint.doctor.changes import Change, change, change_of, ethtool, masks, netlink, rfs, sysctl, txqueuelen
 from kneepoint.doctor.finding import Finding
 from kneepoint.doctor.journal import Journal, open_journal
 
@@ -37,7 +37,8 @@ def mortal(act: Callable[..., Any], point: int) -> Callable[..., Any]:
     return done
 
 
-def main(folder: str, point: int, what: str) -> None:
+def mortals(point: int) -> None:
+    """From here on this process may be killed wherever it writes the journal or changes the kernel."""
     Journal.write = mortal(Journal.write, point)  # type: ignore[method-assign]
     netlink.act = mortal(netlink.act, point)
     ethtool.set_numbers = mortal(ethtool.set_numbers, point)
@@ -45,16 +46,29 @@ def main(folder: str, point: int, what: str) -> None:
     write = mortal(change.write_setting, point)
     for module in (sysctl, masks, rfs, txqueuelen):
         module.write_setting = write  # type: ignore[attr-defined]
+
+
+def finding_of(changes: Sequence[Change]) -> Finding:
+    """A finding with these changes, about which nothing else matters."""
+    return Finding("a-rule", "advice", "host", "", {}, "", changes=changes)
+
+
+def make(changes: Sequence[Change], journal: Path) -> list[fix.Result]:
+    with open_journal(journal) as book:
+        steps, others = fix.planned([finding_of(changes)])
+        return [*others, *fix.made(steps, book)]
+
+
+def undo(journal: Path) -> list[fix.Result]:
+    with open_journal(journal) as book:
+        return fix.undone(book)
+
+
+def main(folder: str, what: str) -> None:
     changes = [change_of(one) for one in json.load(sys.stdin)]
-    with open_journal(Path(folder)) as journal:
-        if what == "make":
-            finding = Finding("a-rule", "advice", "host", "", {}, "", changes=changes)
-            steps, results = fix.planned([finding])
-            results += fix.made(steps, journal)
-        else:
-            results = fix.undone(journal)
-    print(json.dumps({"points": passed, "results": [result.json() for result in results]}))
+    results = make(changes, Path(folder)) if what == "make" else undo(Path(folder))
+    print(json.dumps({"results": [result.json() for result in results]}))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], sys.argv[2])

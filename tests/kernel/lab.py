@@ -67,9 +67,14 @@ def available() -> list[str]:
 
 def registered_maps() -> dict[str, int]:
     """Maps of struct_ops by name. One that the kernel frees when its last socket is gone is not among them."""
-    maps = json.loads(run("bpftool", "-j", "struct_ops", "list"))
-    dumps = {entry["id"]: run("bpftool", "struct_ops", "dump", "id", entry["id"]) for entry in maps}
-    return {entry["name"]: entry["id"] for entry in maps if "STATE_TOBEFREE" not in dumps[entry["id"]]}
+    found = {}
+    for entry in json.loads(run("bpftool", "-j", "struct_ops", "list")):
+        words = ["bpftool", "struct_ops", "dump", "id", str(entry["id"])]
+        dumped = subprocess.run(words, capture_output=True, text=True, check=False)
+        # One that cannot be shown was freed since it was listed.
+        if dumped.returncode == 0 and "STATE_TOBEFREE" not in dumped.stdout:
+            found[entry["name"]] = entry["id"]
+    return found
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 WHOLE_KERNEL = (
     "test_assign.py",
+    "test_experiment.py",
     "test_loader.py",
     "test_struct_ops.py",
     "test_replay.py",

@@ -58,6 +58,7 @@ def woken(cpu: int) -> int:
     return int(lines[cpu].split()[9], 16)
 
 
+@pytest.mark.alone
 def test_rps_moves_the_receivers_softirq_to_the_processor_of_its_mask(tmp_path: Path) -> None:
     probes.need_root("steering packets")
     probes.need_processors(2)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,37 +19,61 @@ from kneepoint.pages.figures import limits
 from kneepoint.pages.run import ReportRun
 from kneepoint.runs import engines, kernel, output
 from kneepoint.runs.pool import Key, Watcher
+from kneepoint.runs.results import Run
 from support import SMALL, Ended
 
 Use = Callable[[str], None]
 
 
+def stand_in(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    """The kernel engine starts the stand-in in this mode; nothing is loaded into a kernel."""
+
+    @contextmanager
+    def engine(job: engines.Job) -> Iterator[kernel.Kernel]:
+        standin = Path(__file__).with_name("standin.py")
+        yield kernel.Kernel(job, {"bbr1": "bbr", "cubic": "cubic"}, (sys.executable, str(standin), mode))
+
+    monkeypatch.setattr(kernel, "engine", engine)
+
+
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch) -> Use:
-    """Makes the kernel engine start the stand-in in some mode; nothing is loaded into a kernel."""
-
-    def choose(mode: str) -> None:
-        @contextmanager
-        def engine(job: engines.Job) -> Iterator[kernel.Kernel]:
-            standin = Path(__file__).with_name("standin.py")
-            yield kernel.Kernel(job, {"bbr1": "bbr", "cubic": "cubic"}, (sys.executable, str(standin), mode))
-
-        monkeypatch.setattr(kernel, "engine", engine)
-
-    return choose
+    """Chooses the mode of the stand-in."""
+    return lambda mode: stand_in(monkeypatch, mode)
 
 
-@pytest.fixture
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def logged(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
     """A file that gets a line per worker: its pid, cell, repetition and the names of algorithms."""
-    file = tmp_path / "log"
-    monkeypatch.setenv("STANDIN_LOG", str(file))
-    return file
+    monkeypatch.setenv("STANDIN_LOG", str(folder / "log"))
+    return folder / "log"
 
 
-def test_a_kernel_run_has_its_own_tables_and_says_what_its_labs_were(use: Use, tmp_path: Path, log: Path) -> None:
-    use("good")
-    run = kneepoint.run(SMALL, engine="kernel", out=tmp_path / "run")
+# A worker is a process of its own for each repetition, so tests that only read share a run.
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run without trouble, in a folder that has the log beside it."""
+    folder = tmp_path_factory.mktemp("good")
+    with pytest.MonkeyPatch.context() as patched:
+        stand_in(patched, "good")
+        logged(patched, folder)
+        return kneepoint.run(SMALL, engine="kernel", out=folder / "run")
+
+
+@pytest.fixture(scope="module")
+def doubtful(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run whose second cell had a link that did not keep up."""
+    with pytest.MonkeyPatch.context() as patched:
+        stand_in(patched, "doubtful")
+        return kneepoint.run(SMALL, engine="kernel", out=tmp_path_factory.mktemp("doubtful") / "run")
+
+
+def folder_of(run: Run) -> Path:
+    assert run.folder is not None
+    return run.folder
+
+
+def test_a_kernel_run_has_its_own_tables_and_says_what_its_labs_were(good: Run) -> None:
+    run, folder = good, folder_of(good)
     assert run.complete
     assert set(run.runs["engine"].to_pylist()) == {"kernel"}
     assert run.runs["data_packets"].to_pylist() == [7] * 6
@@ -57,41 +82,43 @@ def test_a_kernel_run_has_its_own_tables_and_says_what_its_labs_were(use: Use, t
     assert run.programs["requests_per_sec"].to_pylist() == [1000.0] * 6
     assert run.meta["labs"] == [{"kernel": "6.18", "mtu": 1500}, {"kernel": "6.18", "mtu": 1501}]
     assert [(entry["cell"], entry["lab"]) for entry in run.meta["repetitions"]] == [(0, 0)] * 3 + [(1, 1)] * 3
-    assert all((tmp_path / "run" / file).is_file() for file in run.programs["output"].to_pylist())
-    assert not (tmp_path / "run" / "parts").exists()
-    assert json.loads(log.read_text().split(maxsplit=3)[3].splitlines()[0]) == {"bbr1": "bbr", "cubic": "cubic"}
+    assert all((folder / file).is_file() for file in run.programs["output"].to_pylist())
+    assert not (folder / "parts").exists()
+    log = (folder.parent / "log").read_text()
+    assert json.loads(log.split(maxsplit=3)[3].splitlines()[0]) == {"bbr1": "bbr", "cubic": "cubic"}
 
 
-def test_a_run_in_memory_is_the_same(use: Use, tmp_path: Path) -> None:
+def test_a_run_in_memory_is_the_same(use: Use, good: Run) -> None:
     use("good")
-    here, there = kneepoint.run(SMALL, engine="kernel"), kneepoint.run(SMALL, engine="kernel", out=tmp_path / "run")
+    here, there = kneepoint.run(SMALL, engine="kernel"), good
     for name in ("runs", "flows", "samples", "queue", "events", "cpu", "links", "programs"):
         assert here.table(name).arrow().equals(there.table(name).arrow()), name
     assert here.meta["repetitions"] == there.meta["repetitions"]
 
 
 def test_repetitions_run_one_at_a_time_unless_asked_otherwise(use: Use) -> None:
-    class Listening(Watcher):
-        text = ""
+    class Told(Exception):
+        """Ends a run before it begins: what is expected of it has been said."""
 
+    class Listening(Watcher):
         def start(self, title: str, asked: int, done: int, expectation: str = "") -> None:
-            self.text = expectation
+            raise Told(expectation)
+
+    def told(**options: Any) -> str:
+        with pytest.raises(Told) as raised:
+            kneepoint.run(SMALL, watcher=Listening(), **options)
+        return str(raised.value)
 
     use("good")
     assert engines.default_workers("kernel") == 1
-    watcher = Listening()
-    kneepoint.run(SMALL, engine="kernel", watcher=watcher)
     # 6 repetitions of 2 s, and what a lab needs beside them.
-    assert watcher.text == "in real time, about 21 s"
-    kneepoint.run(SMALL, engine="kernel", workers=2, watcher=watcher)
-    assert "2 labs at once share the processors and may disturb each other" in watcher.text
-    kneepoint.run(SMALL, watcher=watcher)
-    assert watcher.text == ""
+    assert told(engine="kernel") == "in real time, about 21 s"
+    assert "2 labs at once share the processors and may disturb each other" in told(engine="kernel", workers=2)
+    assert told() == ""
 
 
-def test_what_a_kernel_does_not_tell_is_absent_and_the_rest_is_window_or_pacing(use: Use) -> None:
-    use("good")
-    run = kneepoint.run(SMALL, engine="kernel")
+def test_what_a_kernel_does_not_tell_is_absent_and_the_rest_is_window_or_pacing(good: Run) -> None:
+    run = good
     for group in run.summary.groups:
         assert set(group.limited_by) == {"rwnd", "sndbuf", "app", "cwnd_or_pacing"}
         assert sum(share.mean for share in group.limited_by.values()) == pytest.approx(1.0)
@@ -133,7 +160,9 @@ def test_an_error_leaves_nothing_behind(use: Use, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_an_interruption_ends_the_lab_keeps_what_is_done_and_is_resumed(use: Use, tmp_path: Path, log: Path) -> None:
+def test_an_interruption_ends_the_lab_keeps_what_is_done_and_is_resumed(
+    use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Impatient(Watcher):
         def __init__(self) -> None:
             self.hung = False
@@ -145,6 +174,7 @@ def test_an_interruption_ends_the_lab_keeps_what_is_done_and_is_resumed(use: Use
             if self.hung:
                 raise KeyboardInterrupt
 
+    log = logged(monkeypatch, tmp_path)
     use("hanging")
     with pytest.raises(KeyboardInterrupt):
         kneepoint.run(SMALL, engine="kernel", out=tmp_path / "run", watcher=Impatient())
@@ -161,9 +191,8 @@ def test_an_interruption_ends_the_lab_keeps_what_is_done_and_is_resumed(use: Use
     assert [session["repetitions"] for session in run.meta["sessions"]] == [2, 4]
 
 
-def test_doubtful_repetitions_are_marked_in_text_and_json(use: Use) -> None:
-    use("doubtful")
-    run = kneepoint.run(SMALL, engine="kernel")
+def test_doubtful_repetitions_are_marked_in_text_and_json(doubtful: Run) -> None:
+    run = doubtful
     lines = output.lines(run)
     assert any(line.startswith("bbr1*") for line in lines)
     assert any(line.startswith("cubic ") for line in lines)
@@ -181,6 +210,7 @@ def test_a_client_that_fails_marks_its_repetition_and_fails_the_run(
     assert ended.code == 1
     assert "* cell 0, repetition 1: failed: the client `redis-benchmark` ended with exit code 3." in ended.out
     assert "last words" in ended.out
+    small.write_text(SMALL.replace("repeat = 3", "repeat = 2").replace('["cubic", "bbr1"]', '"cubic"'))
     ended = call("run", small, "--engine", "kernel", "--out", "again", "--json")
     assert ended.code == 1
     assert json.loads(ended.out)["runs"][0]["failed"] is True
@@ -194,12 +224,10 @@ def test_the_command_that_runs_it_again_names_the_engine(use: Use, call: Callabl
     assert (meta["engine"], meta["bpf"]) == ("kernel", True)
 
 
-def test_packets_of_a_kernel_run_cannot_be_had_again(use: Use, call: Callable[..., Ended], small: Path) -> None:
-    use("good")
-    call("run", small, "--engine", "kernel", "--out", "run")
-    ended = call("export", "run", "--format", "pcapng", "--out", "x.pcapng")
+def test_packets_of_a_kernel_run_cannot_be_had_again(good: Run, call: Callable[..., Ended]) -> None:
+    ended = call("export", folder_of(good), "--format", "pcapng", "--out", "x.pcapng")
     assert ended.code == 2 and "keeps no packets" in ended.err
-    assert call("export", "run", "--format", "csv", "--out", "csv").code == 0
+    assert call("export", folder_of(good), "--format", "csv", "--out", "csv").code == 0
     assert {file.stem for file in Path("csv").iterdir()} >= {"cpu", "links", "programs"}
 
 
@@ -227,9 +255,8 @@ def test_a_worker_finds_this_package_wherever_it_is_started(tmp_path: Path, monk
     assert found["PYTHONSAFEPATH"] == "1"
 
 
-def test_the_report_tells_what_the_kernel_tells_and_what_is_doubtful(use: Use, tmp_path: Path) -> None:
-    use("doubtful")
-    run = kneepoint.run(SMALL, engine="kernel", out=tmp_path / "run")
+def test_the_report_tells_what_the_kernel_tells_and_what_is_doubtful(doubtful: Run, tmp_path: Path) -> None:
+    run = doubtful
     page = pages.write(run, tmp_path / "report.html").read_text()
     assert "the link reached 4.10 of 10 Gbit/s" in page
     assert "window or pacing 100" in page

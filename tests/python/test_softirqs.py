@@ -29,10 +29,16 @@ def of_run(softirq_us: Mapping[str, list[int | None]], warmup_ns: int) -> float 
 
 def test_counters_of_the_warm_up_do_not_count() -> None:
     counters: dict[str, list[int | None]] = {"cpu0": [900, 910, 920], "cpu1": [0, 20, 60]}
-    assert of_run(counters, warmup_ns=0) == pytest.approx(920 / 980)
     assert of_run(counters, warmup_ns=10**9) == pytest.approx(60 / 80)
+    assert of_run(counters, warmup_ns=2 * 10**9) == pytest.approx(40 / 50)
+
+
+def test_the_steady_part_begins_with_its_first_sample() -> None:
+    """As for every other share of the processors' time: what a counter held then, it held before."""
+    assert of_run({"cpu0": [900, 910], "cpu1": [0, 30]}, warmup_ns=0) == pytest.approx(30 / 40)
+    assert of_run({"cpu0": [900], "cpu1": [100]}, warmup_ns=0) is None
 
 
 def test_threads_have_no_softirqs_and_a_run_without_any_no_share() -> None:
-    assert of_run({"cpu0": [30], "cpu1": [10], "link/main": [None]}, 0) == pytest.approx(0.75)
-    assert of_run({"cpu0": [0], "cpu1": [0]}, 0) is None
+    assert of_run({"cpu0": [0, 30], "cpu1": [0, 10], "link/main": [None, None]}, 0) == pytest.approx(0.75)
+    assert of_run({"cpu0": [5, 5], "cpu1": [5, 5]}, 0) is None
