@@ -66,7 +66,7 @@ test-rust: $(VENV)/.venv ## unit, property and house tests of the crates
 # Tests that were skipped, with their reasons: what `make test` says at its end.
 SKIPS := build/tests/skips.jsonl
 # Tests in real time, side by side: each process has a network of its own where that takes no more than root.
-REAL_TIME_WORKERS ?= 2
+REAL_TIME_WORKERS ?= 3
 REAL_TIME := $(if $(filter 0,$(shell id -u)),--tx '$(REAL_TIME_WORKERS)*popen//python=$(CURDIR)/tools/apart.sh $(CURDIR)/$(BIN)/python' --dist loadscope)
 
 .PHONY: test-python

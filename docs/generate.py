@@ -11,9 +11,12 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import of_doctor
+from layout import code, table
 
 import kneepoint
 from kneepoint import _core
@@ -22,8 +25,6 @@ from kneepoint.claims.catalogue import ARTICLES, CLAIMS
 from kneepoint.claims.claim import ENGINES, Claim
 from kneepoint.cli import conform
 from kneepoint.conformance import beside, reference
-from kneepoint.doctor.rules import GROUPS, RULES
-from kneepoint.doctor.snapshot.tables import TABLES as SNAPSHOT_TABLES
 from kneepoint.evidence.metrics import METRICS, SIZES, TOTALS
 from kneepoint.fleet import connections as fleet
 from kneepoint.imports import IMPORTERS, Kind, Option
@@ -33,16 +34,6 @@ from kneepoint.runs import output, tables
 
 DOCS = Path(__file__).resolve().parent
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-
-
-def table(header: list[str], rows: Iterable[list[str]]) -> str:
-    """A Markdown table; bars within cells are escaped."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
-
-
-def code(text: object) -> str:
-    return f"`{text}`" if str(text) else ""
 
 
 def sentence(text: str) -> str:
@@ -412,7 +403,7 @@ def _outside(entry: beside.Beside) -> list[str]:
 
 
 def fleet_tables() -> str:
-    """Tables of a fleet, of which the front makes some itself."""
+    """The tables of a fleet, with the columns of each."""
     header = ["column", "type", "unit", "meaning"]
     listed = {"connections": fleet.COLUMNS, "hosts": fleet.HOSTS, "assignments": fleet.ASSIGNMENTS}
     parts = []
@@ -422,29 +413,11 @@ def fleet_tables() -> str:
     return "\n".join(parts)
 
 
-def doctor_rules() -> str:
-    """Every rule of the doctor, a section per group."""
-    parts = []
-    for group, title in GROUPS.items():
-        rows = [[code(rule.name), rule.summary, rule.source] for rule in RULES if rule.group == group]
-        parts.append(f"### {title}\n\n{table(['rule', 'what is wrong', 'source'], rows)}")
-    return "\n".join(parts)
-
-
-def snapshot_tables() -> str:
-    """Every column of a snapshot."""
-    parts = []
-    for name, listed in SNAPSHOT_TABLES.items():
-        rows = [[code(one.name), one.kind, one.unit, one.doc] for one in listed.columns.values()]
-        head = f"### {name}\n\n{listed.doc} From: {listed.source}.\n\n"
-        parts.append(head + table(["column", "type", "unit", "meaning"], rows))
-    return "\n".join(parts)
-
-
 PARTS: dict[str, Callable[[], str]] = {
     "claims": claims,
-    "doctor_rules": doctor_rules,
-    "snapshot_tables": snapshot_tables,
+    "doctor_rules": of_doctor.rules,
+    "doctor_measured": of_doctor.measured,
+    "snapshot_tables": of_doctor.snapshot_tables,
     "demo": demo,
     "keys": keys,
     "columns": columns,

@@ -38,11 +38,13 @@ class SegmentWriter:
     """Writes a table into one Parquet file of a folder, TABLE-000001.parquet, such that readers find what a killed
     process left: all but the last `group_ms`.
 
-    `like` has the columns; its rows are not written. Methods raise
+    `like` has the columns; its rows are not written. `distinct`: columns whose texts hardly repeat. Methods raise
     `RunFolderError`; what had been written is in a whole file then.
     """
 
-    def __init__(self, folder: Path, table: str, like: ArrowTable, group_ms: int) -> None: ...
+    def __init__(
+        self, folder: Path, table: str, like: ArrowTable, group_ms: int, distinct: list[str] = ...
+    ) -> None: ...
     def write(self, rows: ArrowTable) -> None:
         """Appends rows; none: what is old enough is still made safe."""
 

@@ -1,0 +1,15 @@
+"""Markdown of the generated parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def table(header: list[str], rows: Iterable[list[str]]) -> str:
+    """A Markdown table; bars within cells are escaped."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def code(text: object) -> str:
+    return f"`{text}`" if str(text) else ""
