@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use knee_scenario::{AlgorithmInfo, Names, ParamInfo, describe, parse};
 
 /// What scenarios of the gallery set of an algorithm besides what those of the tests do.
-const MORE_PARAMS: [(&str, &str); 3] = [
+const MORE_PARAMS: [(&str, &str); 4] = [
     ("cubic", "per_ack"),
     ("cubic", "slow_start_per_ack"),
+    ("cubic_preack", "slow_start_per_ack"),
     ("bbr1", "ack_aggregation"),
 ];
 const MORE_ALGORITHMS: &str =
@@ -17,6 +18,11 @@ const MORE_ALGORITHMS: &str =
 
 fn names() -> Names {
     let mut names = common::names();
+    let more = MORE_ALGORITHMS.split(' ').map(|name| AlgorithmInfo {
+        name: name.to_owned(),
+        params: Vec::new(),
+    });
+    names.algorithms.extend(more);
     for (algorithm, param) in MORE_PARAMS {
         let named = |known: &&mut AlgorithmInfo| known.name == algorithm;
         let known = names
@@ -28,11 +34,6 @@ fn names() -> Names {
             .params
             .push(ParamInfo::of_algorithm(param, "", 0, 0, 1));
     }
-    let more = MORE_ALGORITHMS.split(' ').map(|name| AlgorithmInfo {
-        name: name.to_owned(),
-        params: Vec::new(),
-    });
-    names.algorithms.extend(more);
     names
 }
 
