@@ -146,6 +146,17 @@ def write_run(
             for value in (["cubic.goodput"] if "cubic" in algorithms and not axes else [])
         ],
         "cells": cells,
+        "repetitions": [
+            {
+                "cell": cell["index"],
+                "rep": rep,
+                "measured": {"instruments": {"idle_samples": 600, "lost_samples": 60}},
+                "warnings": [],
+                "failures": [],
+            }
+            for cell in cells
+            for rep in range(reps if engine == "kernel" else 0)
+        ],
     }
     (folder / "run.json").write_text(json.dumps(meta), encoding="utf-8")
     return folder
@@ -269,8 +280,8 @@ def _hosts(parts: dict[str, list[pa.Table]], cell: int, rep: int, seconds: float
         parts["host_costs"].append(_of_rows("host_costs", cell, rep, costs))
     else:
         stacks = [
-            ("sender;tcp_ack_[k]", "TCP/IP", 60), ("sender;syscall_[k]", "entry", 20), ("iperf3;main", "user", 20),
-            ("link;loop", "user", 500), ("data;tun_[k]", "netdev", 700),
+            ("sender;tcp_ack_[k]", "TCP/IP", 60), ("sender;syscall_[k]", "entry", 20), ("other;main", "user", 20),
+            ("swapper/1;tcp_ack_[k]", "TCP/IP", 40), ("link;loop", "user", 500), ("data;tun_[k]", "netdev", 700),
         ]  # fmt: skip
         found = [dict(zip(("stack", "class", "samples"), one, strict=True)) for one in stacks]
         parts["stacks"].append(_of_rows("stacks", cell, rep, found))

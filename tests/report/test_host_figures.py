@@ -33,14 +33,19 @@ def test_time_of_the_model_is_per_byte_delivered_after_the_warm_up(case):
         assert bar["spent"]["timer"] == 0
 
 
-def test_measured_time_is_that_of_the_hosts_without_the_link_whose_samples_do_not_count(case):
+def test_measured_time_is_that_of_the_hosts_samples_and_of_interrupts_beside_them(case):
     run = ReportRun.open(case("measured"))
     totals = {total.cell: total for total in run.stats.totals}
     found = host_costs.bars(run)
     assert len(found) == 4
+    # All of the 20 processors.
+    samples = 60 + 20 + 20 + 40 + 500 + 700 + 600 + 60
     for bar, cell in zip(found, run.cells, strict=True):
-        whole = totals[cell].metrics["cpu_ns_per_byte"].mean
-        assert bar["spent"] == pytest.approx({"TCP/IP": 0.6 * whole, "syscall": 0.2 * whole, "other": 0.2 * whole})
+        goodputs = totals[cell].values["goodput_bits_per_sec"]
+        one_ns = np.mean(20e9 / samples / (goodputs / 8))
+        # Neither the link's samples nor those of other programs; no time is counted twice.
+        expected = dict.fromkeys(host_costs.CLASSES, 0.0) | {"TCP/IP": 100 * one_ns, "syscall": 20 * one_ns}
+        assert bar["spent"] == pytest.approx(expected)
 
 
 def test_where_every_flow_asks_the_time_is_per_request(tmp_path):

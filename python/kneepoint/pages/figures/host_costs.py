@@ -18,9 +18,10 @@ name = "host-costs"
 title = "What the hosts spent"
 summary = (
     "Processor time of the hosts after the warm-up, per byte delivered or per request answered, by class of work; "
-    "means over the repetitions. In the simulator it is what the host model charged. On the kernel it is the time of "
-    "the hosts' threads and of interrupts, divided as samples of call stacks are; those of the link are left out, "
-    'those of other programs are not. System calls and interrupts of the kernel are "syscall" there, programs "other".'
+    "means over the repetitions. In the simulator it is what the host model charged. On the kernel each sample of a "
+    "call stack stands for its share of the processors' time: those of the hosts' threads count, and those of "
+    "interrupts beside them; those of the link and of other programs do not. System calls and interrupts of the kernel "
+    'are "syscall" there, programs "other".'
 )
 ROWS_AT_MOST = 60
 BARS_IN_WORDS = 6
@@ -202,6 +203,11 @@ def _amounts(run: ReportRun, cell: int, of: str) -> dict[int, float]:
     """Bytes delivered or requests answered in the steady part, by repetition."""
     about = next(one for one in run.meta["cells"] if one["index"] == cell)
     seconds = (about["duration_ns"] - about["warmup_ns"]) * 1e-9
+    return {rep: per_sec * seconds for rep, per_sec in _rates(run, cell, of).items()}
+
+
+def _rates(run: ReportRun, cell: int, of: str) -> dict[int, float]:
+    """Bytes delivered or requests answered per second, by repetition."""
     found: dict[int, float] = defaultdict(float)
     if of == "byte":
         totals = next(total for total in run.stats.totals if total.cell == cell)
@@ -210,29 +216,49 @@ def _amounts(run: ReportRun, cell: int, of: str) -> dict[int, float]:
         rates = [(group.reps, group.values["requests_per_sec"]) for group in run.stats.groups if group.cell == cell]
     for reps, values in rates:
         for rep, value in zip(reps.tolist(), values.tolist(), strict=True):
-            found[rep] += value * seconds
+            found[rep] += value
     return found
 
 
 def _sampled(run: ReportRun, of: str) -> dict[int, ByClass]:
-    """The hosts' processor time, divided as the samples of stacks are."""
-    counts: dict[int, ByClass] = defaultdict(lambda: defaultdict(float))
+    """The share of all samples that each class has, of all processors' time.
+
+    A thread's own time would not do: on a kernel without CONFIG_IRQ_TIME_ACCOUNTING it includes the interrupts that
+    came meanwhile, on others it does not.
+    """
+    counts: dict[tuple[int, int], ByClass] = defaultdict(lambda: defaultdict(float))
+    every: dict[tuple[int, int], int] = defaultdict(int)
     with suppress(MissingTable):
-        link = _threads_of_link(run)
-        for row in run.table("stacks", ["cell", "stack", "samples", "class"]).to_pylist():
-            if row["stack"].partition(";")[0] not in link:
-                counts[row["cell"]][_OF_STACKS[row["class"]]] += row["samples"]
-    totals = {total.cell: total.metrics.get(f"cpu_ns_per_{of}") for total in run.stats.totals}
-    spent = {}
-    for cell, classes in counts.items():
-        if (time := totals.get(cell)) is not None:
-            whole = sum(classes.values())
-            spent[cell] = {word: time.mean * count / whole for word, count in classes.items()}
-    return spent
+        names = run.table("cpu", ["name"])["name"].unique().to_pylist()
+        threads = _threads_of_hosts(names)
+        for row in run.table("stacks", ["cell", "rep", "stack", "samples", "class"]).to_pylist():
+            key, program = (row["cell"], row["rep"]), row["stack"].partition(";")[0]
+            every[key] += row["samples"]
+            if program in threads or program.startswith(_INTERRUPTED):
+                counts[key][_OF_STACKS[row["class"]]] += row["samples"]
+    if not counts:
+        return {}
+    processors = sum(name.startswith("cpu") for name in names)
+    for told in run.meta["repetitions"]:
+        if instruments := told["measured"].get("instruments"):
+            every[told["cell"], told["rep"]] += instruments["idle_samples"] + instruments["lost_samples"]
+    spent: dict[int, list[ByClass]] = defaultdict(list)
+    rates = {cell: _rates(run, cell, of) for cell in {cell for cell, _ in counts}}
+    for (cell, rep), classes in counts.items():
+        if (rate := rates[cell].get(rep, 0.0)) > 0:
+            ns_per_sample = 1e9 * processors / every[cell, rep] / rate
+            spent[cell].append({word: count * ns_per_sample for word, count in classes.items()})
+    return {
+        cell: {word: float(np.mean([one.get(word, 0.0) for one in reps])) for word in CLASSES}
+        for cell, reps in spent.items()
+    }
 
 
-def _threads_of_link(run: ReportRun) -> set[str]:
-    """As stacks name them: the process's own thread by its role."""
-    names = run.table("cpu", ["name"])["name"].unique().to_pylist()
-    threads = {name.removeprefix("link/") for name in names if name.startswith("link/")}
-    return {"link" if thread == "main" else thread for thread in threads}
+#: Who is interrupted on an idle processor, and the kernel's threads that receive.
+_INTERRUPTED = ("swapper/", "ksoftirqd/", "napi/")
+
+
+def _threads_of_hosts(names: list[str]) -> set[str]:
+    """Of those that `cpu` names, without the link's, as stacks name them: a process's own thread by its role."""
+    pairs = [name.partition("/") for name in names if "/" in name]
+    return {role if thread == "main" else thread for role, _, thread in pairs if role != "link"}
