@@ -146,8 +146,9 @@ docs: $(VENV)/.core ## write the reference pages of docs/ from the registries
 
 # Whatever the verdicts are, they are what the page says.
 CLAIMS := $(BIN)/knee gallery --quiet
-# Those that can be run nowhere else, and those of the window's growth, whose paths a link in user space can carry.
-KERNEL_CLAIMS := cwnd-trace,per-namespace-choice,gro-on-old-cubic,gro-window,gro-on-new-cubic,acked-is-the-cause,initcwnd-100,bulk-hides-it
+# Those that can be run nowhere else, those of hosts that have a form for a kernel (gallery/kernel), and those of the window's
+# growth, whose paths a link in user space can carry.
+KERNEL_CLAIMS := cwnd-trace,per-namespace-choice,redis-cubic-vs-bbr,redis-cpu-split,netperf-rr-cpu,netperf-stream-cpu,pacing-timer,rps-spreads,gro-on-old-cubic,gro-window,gro-on-new-cubic,acked-is-the-cause,initcwnd-100,bulk-hides-it
 .PHONY: claims
 claims: fast ## check the published claims under two seeds, as root on this kernel too, and write docs/claims.md anew
 	$(CLAIMS) --seed 1 --out runs/claims-seed-1 --resume || [ $$? = 1 ]

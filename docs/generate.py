@@ -360,6 +360,9 @@ def _claim_section(claim: Claim, results: list[dict[str, Any]]) -> str:
     lines = [f"### {claim.id}", "", f"{sentence(claim.claim)}.", ""]
     if claim.has_scenario:
         lines.append(f"- scenario: [gallery/{claim.id}.toml](../gallery/{claim.id}.toml)")
+    if claim.on_kernel:
+        file = f"gallery/kernel/{claim.id}.toml"
+        lines.append(f"- on a kernel: [{file}](../{file})")
     if claim.check is not None:
         file = f"python/kneepoint/claims/checks/{checks.file_of(claim.check).name}"
         lines.append(f"- check: [{file}](../{file})")
@@ -373,6 +376,8 @@ def _claim_section(claim: Claim, results: list[dict[str, Any]]) -> str:
         lines += [f"- published {beside}" for beside in one["published"]]
     if claim.limits:
         lines += ["", claim.limits]
+    if claim.on_kernel and claim.on_kernel.limits:
+        lines += ["", f"On a kernel: {claim.on_kernel.limits}"]
     return "\n".join(lines) + "\n"
 
 

@@ -1,6 +1,7 @@
 """Writes docs/claims.json, from which `make docs` makes docs/claims.md: `python tools/claims.py GALLERY.JSON...`.
 
-Each file is one that `knee gallery` wrote. A claim that an engine cannot run has its result from the other one.
+Each file is one that `knee gallery` wrote. A claim that an engine cannot run has its result from the other one. What
+the page has of claims, engines and seeds that no file has stays, where it is of the claim as it is now.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "claims.json"
+from kneepoint.claims import judging
+from kneepoint.claims.catalogue import CLAIMS
+from kneepoint.claims.claim import ENGINES
 
-NOT_TESTABLE = "not testable here"
+KEPT = ("engine", "seed", "quick", "sha256", "verdict", "ours", "found", "why", "warnings")
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "claims.json"
 
 
 def entry(claim: dict[str, Any]) -> dict[str, Any]:
     """What the page says of one run of a claim."""
-    kept = {key: claim[key] for key in ("engine", "seed", "quick", "verdict", "ours", "found", "why", "warnings")}
-    return kept | {"published": [beside(one) for one in claim["published"]]}
+    return {key: claim[key] for key in KEPT} | {"published": [beside(one) for one in claim["published"]]}
 
 
 def beside(one: dict[str, Any]) -> str:
@@ -28,22 +31,31 @@ def beside(one: dict[str, Any]) -> str:
 
 
 def main(files: list[str]) -> int:
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[tuple[object, ...], dict[str, Any]]] = {}
+    for claim in CLAIMS:
+        kept = json.loads(PAGE.read_text(encoding="utf-8")).get(claim.id, {"results": []})["results"]
+        found[claim.id] = {form(one): one for one in kept}
     for file in files:
-        for claim in json.loads(Path(file).read_text(encoding="utf-8"))["claims"]:
-            kept = found.setdefault(claim["id"], {"sha256": claim["sha256"], "results": []})
-            if kept["sha256"] != claim["sha256"]:
-                print(
-                    f"{file}: {claim['id']} is of another version of the gallery. Run them all anew.", file=sys.stderr
-                )
-                return 2
-            kept["results"].append(entry(claim))
-    for kept in found.values():
-        tested = [one for one in kept["results"] if one["verdict"] != NOT_TESTABLE]
-        kept["results"] = tested or kept["results"][:1]
-    PAGE.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        for told in json.loads(Path(file).read_text(encoding="utf-8"))["claims"]:
+            if told["id"] in found:
+                found[told["id"]][form(told)] = entry(told)
+    page = {}
+    for claim in CLAIMS:
+        now = {engine: judging.sha256(claim, engine) for engine in ENGINES}
+        current = [one for one in found[claim.id].values() if one["sha256"] == now[one["engine"]]]
+        tested = [one for one in current if one["verdict"] != judging.NOT_TESTABLE]
+        if current:
+            order = {engine: number for number, engine in enumerate(ENGINES)}
+            results = sorted(tested or current[:1], key=lambda one: (order[one["engine"]], one["seed"]))
+            page[claim.id] = {"results": results}
+    PAGE.write_text(json.dumps(page, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"wrote {PAGE}")
     return 0
+
+
+def form(result: dict[str, Any]) -> tuple[object, ...]:
+    """Results of one form of a claim replace each other."""
+    return tuple(result[key] for key in ("engine", "seed", "quick"))
 
 
 if __name__ == "__main__":

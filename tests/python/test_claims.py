@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from kneepoint.claims.checks import (
     steps,
 )
 from kneepoint.claims.checks.asked import Asked
-from kneepoint.claims.claim import Claim
+from kneepoint.claims.claim import BOTH, Claim, OnKernel
 from kneepoint.claims.quick import with_values
 from kneepoint.errors import KernelUnsupported, RunFolderError
 from kneepoint.evidence.expressions import parse_value, terms_in
@@ -39,6 +40,7 @@ Call = Callable[..., Ended]
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATED = [claim for claim in CLAIMS if claim.has_scenario]
+ON_KERNEL = [claim for claim in CLAIMS if claim.on_kernel]
 FORMS = [judging.Form(), judging.Form(quick=True), judging.Form(quick=True, seed=2)]
 
 LITTLE = """\
@@ -97,6 +99,49 @@ def test_each_form_of_a_claim_parses_and_has_the_values_that_are_shown(claim: Cl
         for _, expression in claim.shows:
             used = terms_in(parse_value(expression))
             assert len(OfCells(scenario.cells).places(used)) == 1, expression
+
+
+@pytest.mark.parametrize("claim", ON_KERNEL, ids=lambda claim: claim.id)
+def test_the_form_of_a_claim_for_a_kernel_parses_and_has_the_values_that_are_shown(claim: Claim) -> None:
+    file = judging.scenario_of(claim, "kernel")
+    assert file != judging.scenario_of(claim, "sim")
+    scenario = api.parse(judging.text_of(claim, judging.Form("kernel", seed=3, quick=True)), claim.id)
+    assert (scenario.claim, scenario.seed) == (claim.id, 3)
+    assert scenario.repeat >= 3 and scenario.expects
+    assert claim.engines == BOTH and claim.on_kernel and claim.on_kernel.shows
+    for _, expression in claim.on_kernel.shows:
+        assert len(OfCells(scenario.cells).places(terms_in(parse_value(expression)))) == 1, expression
+
+
+def test_every_scenario_for_a_kernel_belongs_to_a_claim() -> None:
+    files = {file.stem for file in (ROOT / "gallery" / "kernel").iterdir()}
+    assert files == {claim.id for claim in ON_KERNEL}
+
+
+def test_a_kernel_runs_the_form_that_is_for_it_with_its_instruments(
+    little: Callable[..., judging.Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(LITTLE.replace('"5Mbit/s"', '"7Mbit/s"') + HOLDS)
+    monkeypatch.setattr(scenarios, "kernel_path", lambda name: own)
+    ran: list[dict[str, Any]] = []
+
+    def run(text: str, file: str, **given: Any) -> Run:
+        ran.append({"text": text, "file": file, **given})
+        return api.run_text(text, file, out=given["out"])
+
+    monkeypatch.setattr(judging, "api", SimpleNamespace(run_text=run))
+    on_kernel = OnKernel((("goodput", "reno.goodput"),), measure=("timers",), limits="what a kernel lacks")
+    found = little(FAILS, on_kernel=on_kernel, form=judging.Form("kernel"))
+    assert (ran[0]["file"], ran[0]["measure"]) == ("gallery/kernel/little.toml", ("timers",))
+    assert '"7Mbit/s"' in ran[0]["text"]
+    assert (found.verdict, found.ours[0][0]) == (judging.REPRODUCED, "goodput")
+    own.write_text(LITTLE + FAILS)
+    found = little(HOLDS, out="again", on_kernel=on_kernel, form=judging.Form("kernel"))
+    assert (found.verdict, found.why) == (judging.NOT_REPRODUCED, "what a kernel lacks")
+    # The simulator runs the claim's scenario, without them.
+    found = little(HOLDS, out="sim", on_kernel=on_kernel)
+    assert (found.verdict, ran[-1]["file"], ran[-1]["measure"]) == (judging.REPRODUCED, "gallery/little.toml", ())
 
 
 def test_a_key_is_set_in_its_own_table_and_every_line_keeps_its_number() -> None:
@@ -324,6 +369,13 @@ def test_a_comparison_without_an_interval_on_one_side_of_1_is_undecided() -> Non
 
 
 STORED = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_verdicts_of_the_page_are_of_the_claims_as_they_are_now(name: str) -> None:
+    claim = catalogue.by_id()[name]
+    for one in STORED[name]["results"]:
+        assert one["sha256"] == judging.sha256(claim, one["engine"]), (one["engine"], one["seed"])
 
 
 @pytest.mark.parametrize("name", [name for name in STORED if "sim" in catalogue.by_id()[name].engines])

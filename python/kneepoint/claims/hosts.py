@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from .claim import Claim, at
+from .claim import Claim, OnKernel, at
 
 _SHORT = MappingProxyType({"repeat": "3"})
 
@@ -15,15 +15,48 @@ def _total(metric: str, **axes: str) -> str:
 
 
 _MODEL = "It takes a NIC with queues, rings and interrupts; a lab's hosts have a veth pair."
-_OLD_TIMER = "This kernel has the timer's new rule alone, under which the claim's cause is gone."
+_NEW_TIMER = "A kernel since 4.20 has the timer's new rule alone, under which the claim's cause is gone."
 _VIRTUAL = (
     "Costs are those of published figures, of machines that are not virtual as the article's are. docs/host.md has "
     "what comes of the claim with the costs of a virtual machine."
 )
 
 
-def _redis(flow: str, connections: str) -> str:
-    return at(flow, "requests_per_sec", flow__0__connections=connections, sender__pacing_timer="every-packet")
+def _redis(**axes: str) -> tuple[tuple[str, str], ...]:
+    """Requests per second at two numbers of connections."""
+    return tuple(
+        (f"{name}, {count} connections", at(name, "requests_per_sec", flow__0__connections=count, **axes))
+        for count in ("8", "100")
+        for name in ("cubic", "bbr1")
+    )
+
+
+_SPLIT = tuple(
+    (f"{name}, {what}", _total(metric, flow__0__algorithm=name, flow__0__connections="100"))
+    for name in ("cubic", "bbr1")
+    for what, metric in (("user", "cpu_user_share"), ("softirq", "cpu_softirq_share"))
+)
+
+
+def _transaction(**axes: str) -> tuple[tuple[str, str], ...]:
+    """Processor time of the smallest transaction."""
+    size = {"flow__0__request": "1B", "flow__0__response": "1B"}
+    return tuple(
+        (f"{name}, 1 B", _total("cpu_ns_per_request", flow__0__algorithm=name, **axes, **size))
+        for name in ("cubic", "bbr1")
+    )
+
+
+_STREAM = tuple(
+    (
+        f"bbr1 ÷ cubic, {size}",
+        " / ".join(
+            _total("cpu_ns_per_byte", flow__0__algorithm=name, flow__0__write=size) for name in ("bbr1", "cubic")
+        ),
+    )
+    for size in ("64B", "1KiB", "64KiB")
+)
+_RPS = tuple((f"mask {mask}", _total("softirq_share_of_busiest_cpu", receiver__rps_cpus=mask)) for mask in ("0", "3"))
 
 
 CLAIMS: tuple[Claim, ...] = (
@@ -33,15 +66,10 @@ CLAIMS: tuple[Claim, ...] = (
         "a Redis-like pipelined request/response service loses throughput under BBR",
         "at CPU saturation requests/s: bbr1 without fq < cubic; the gap opens at 8 connections and is small below",
         "above 140,000 and above 80,000 operations/s",
-        tuple(
-            (f"{name}, {count} connections", _redis(name, count))
-            for count in ("8", "100")
-            for name in ("cubic", "bbr1")
-        ),
+        _redis(sender__pacing_timer="every-packet"),
         quick=_SHORT,
-        engines=("sim",),
+        on_kernel=OnKernel(_redis(), limits=_NEW_TIMER),
         limits=_VIRTUAL,
-        needs=_OLD_TIMER,
     ),
     Claim(
         "redis-cpu-split",
@@ -49,15 +77,10 @@ CLAIMS: tuple[Claim, ...] = (
         "BBR spends more kernel time for the same load",
         "user ÷ system time of cubic over that of bbr1 > 1.3",
         "1.55 to 1.86",
-        tuple(
-            (f"{name}, {what}", _total(metric, flow__0__algorithm=name, flow__0__connections="100"))
-            for name in ("cubic", "bbr1")
-            for what, metric in (("user", "cpu_user_share"), ("softirq", "cpu_softirq_share"))
-        ),
+        _SPLIT,
         quick=_SHORT,
-        engines=("sim",),
+        on_kernel=OnKernel(_SPLIT, limits=_NEW_TIMER),
         limits=_VIRTUAL,
-        needs=_OLD_TIMER,
     ),
     Claim(
         "netperf-rr-cpu",
@@ -65,21 +88,8 @@ CLAIMS: tuple[Claim, ...] = (
         "TCP_RR (one connection, request = response, several sizes) costs more CPU under bbr1",
         "CPU per transaction bbr1 > cubic at every size",
         "charts",
-        tuple(
-            (
-                f"{name}, 1 B",
-                _total(
-                    "cpu_ns_per_request",
-                    flow__0__algorithm=name,
-                    sender__pacing_timer="every-packet",
-                    flow__0__request="1B",
-                    flow__0__response="1B",
-                ),
-            )
-            for name in ("cubic", "bbr1")
-        ),
-        engines=("sim",),
-        needs=_OLD_TIMER,
+        _transaction(sender__pacing_timer="every-packet"),
+        on_kernel=OnKernel(_transaction(), limits=_NEW_TIMER),
     ),
     Claim(
         "netperf-stream-cpu",
@@ -87,19 +97,9 @@ CLAIMS: tuple[Claim, ...] = (
         "TCP_STREAM by send size: the gap depends on send size",
         "CPU per byte bbr1 ≥ cubic at every size, largest at small-to-middle sizes",
         "1024 B: 98.20 % and 51.69 %",
-        tuple(
-            (
-                f"bbr1 ÷ cubic, {size}",
-                " / ".join(
-                    _total("cpu_ns_per_byte", flow__0__algorithm=name, flow__0__write=size)
-                    for name in ("bbr1", "cubic")
-                ),
-            )
-            for size in ("64B", "1KiB", "64KiB")
-        ),
-        engines=("sim",),
+        _STREAM,
+        on_kernel=OnKernel(_STREAM, limits=_NEW_TIMER),
         limits=_VIRTUAL,
-        needs=_OLD_TIMER,
     ),
     Claim(
         "pacing-timer",
@@ -120,8 +120,17 @@ CLAIMS: tuple[Claim, ...] = (
             )
             for pacing in ("internal", "fq")
         ),
-        engines=("sim",),
-        needs="docs/host.md has the timers of this kernel beside the model's, at three rates; it has no fq.",
+        on_kernel=OnKernel(
+            tuple(
+                (
+                    f"{name}, {rate}",
+                    _total("timer_fires_per_data_skb", flow__0__algorithm=name, path__rate=rate),
+                )
+                for rate in ("100Mbit/s", "600Mbit/s")
+                for name in ("cubic", "bbr1")
+            ),
+            measure=("timers", "packets"),
+        ),
     ),
     Claim(
         "fq-removes-the-timer",
@@ -184,9 +193,10 @@ CLAIMS: tuple[Claim, ...] = (
         "RPS moves softirq work of a single queue over several cores",
         "softirq share per CPU: one-sided, then spread; throughput unchanged",
         "0.22 and 2.67 % of softirq time, then 1.10 and 1.28 %; 272.8 and 273.8 Mbit/s",
-        tuple((f"mask {mask}", _total("softirq_share_of_busiest_cpu", receiver__rps_cpus=mask)) for mask in ("0", "3")),
-        engines=("sim",),
-        needs="On a real kernel tests/kernel/test_hosts.py moves softirqs by a mask (docs/lab-hosts.md).",
+        _RPS,
+        on_kernel=OnKernel(
+            _RPS, limits="The shares are of the whole machine's softirqs, the sender's included, counted by its tick."
+        ),
     ),
     Claim(
         "rfs-locality",
@@ -207,7 +217,7 @@ CLAIMS: tuple[Claim, ...] = (
         "a longer FIFO has fewer tail drops, more delay and jitter; under sustained overload both drop",
         "monotone curves",
         engines=("sim",),
-        needs=_MODEL,
+        needs="In real time its five lengths take 45 minutes.",
     ),
     Claim(
         "timer-rule",

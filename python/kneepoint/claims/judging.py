@@ -26,7 +26,7 @@ from kneepoint.writing import replacing
 
 from . import checks
 from .checks.asked import Asked
-from .claim import ENGINES, Claim
+from .claim import ENGINES, Claim, OnKernel
 from .quick import with_values
 
 REPRODUCED, PARTLY, NOT_REPRODUCED = "reproduced", "partly", "not reproduced"
@@ -73,20 +73,29 @@ class Result:
         return self.verdict in (REPRODUCED, NOT_TESTABLE)
 
 
+def scenario_of(claim: Claim, engine: str) -> Path:
+    """The file of the scenario that an engine runs for it."""
+    return (scenarios.kernel_path if _own_form(claim, engine) else scenarios.path)(claim.id)
+
+
+def _own_form(claim: Claim, engine: str) -> OnKernel | None:
+    return claim.on_kernel if engine == "kernel" else None
+
+
 def text_of(claim: Claim, form: Form) -> str:
-    """The scenario that is run for it."""
-    text = scenarios.path(claim.id).read_text(encoding="utf-8")
-    values = dict(claim.quick) if form.quick else {}
+    """The scenario that is run for it. A kernel's own form has no short one."""
+    text = scenario_of(claim, form.engine).read_text(encoding="utf-8")
+    values = dict(claim.quick) if form.quick and not _own_form(claim, form.engine) else {}
     if form.seed is not None:
         values["seed"] = str(form.seed)
     return with_values(text, values)
 
 
-def sha256(claim: Claim) -> str:
-    """Of the files that say what is checked: they changed when it changes."""
+def sha256(claim: Claim, engine: str) -> str:
+    """Of the files that say what an engine checks: they changed when it changes."""
     found = hashlib.sha256()
     if claim.has_scenario:
-        found.update(scenarios.path(claim.id).read_bytes())
+        found.update(scenario_of(claim, engine).read_bytes())
     if claim.check is not None:
         found.update(checks.file_of(claim.check).read_bytes())
     return found.hexdigest()
@@ -110,6 +119,7 @@ def _judge(claim: Claim, form: Form, out: Path, resume: bool, workers: int | Non
     if form.engine not in claim.engines:
         needed = " and ".join(ENGINES[name] for name in claim.engines)
         return _result(claim, form, NOT_TESTABLE, why=f"needs {needed}. {claim.needs}".rstrip())
+    own = _own_form(claim, form.engine)
     try:
         has_run = claim.has_scenario and form.engine in claim.scenario_engines
         run = _run(claim, form, out, resume, workers, watcher) if has_run else None
@@ -117,7 +127,8 @@ def _judge(claim: Claim, form: Form, out: Path, resume: bool, workers: int | Non
         if failed:
             return _result(claim, form, NOT_TESTABLE, run=run, why=failed[0])
         outcomes: list[Outcome] = list(run.expectations) if run else []
-        ours = [(label, _shown(expression, run)) for label, expression in claim.shows] if run else []
+        shows = own.shows if own else claim.shows
+        ours = [(label, _shown(expression, run)) for label, expression in shows] if run else []
         if claim.check is not None:
             seed = run.meta["seed"] if run else form.seed or 1
             # A new one: what an interrupted check left is no part of another.
@@ -129,19 +140,22 @@ def _judge(claim: Claim, form: Form, out: Path, resume: bool, workers: int | Non
         return _result(claim, form, NOT_TESTABLE, why=str(error))
     passed = [outcome.passed for outcome in outcomes]
     verdict = REPRODUCED if all(passed) else PARTLY if any(passed) else NOT_REPRODUCED
-    return _result(claim, form, verdict, run=run, outcomes=outcomes, ours=ours, why="" if all(passed) else claim.limits)
+    why = "" if all(passed) else own.limits if own else claim.limits
+    return _result(claim, form, verdict, run=run, outcomes=outcomes, ours=ours, why=why)
 
 
 def _run(claim: Claim, form: Form, out: Path, resume: bool, workers: int | None, watcher: Watcher) -> Run:
     folder = out / claim.id
     options = [*(["--quick"] if form.quick else []), *(["--engine", "kernel"] if form.engine == "kernel" else [])]
+    own = _own_form(claim, form.engine)
     return api.run_text(
         text_of(claim, form),
-        f"gallery/{claim.id}.toml",
+        f"gallery/{'kernel/' if own else ''}{claim.id}.toml",
         out=folder,
         resume=resume and (folder / "run.json").is_file(),
         engine=form.engine,
         bpf=form.bpf,
+        measure=own.measure if own else (),
         workers=workers,
         watcher=watcher,
         command=provenance.command_line("knee", "gallery", "--only", claim.id, *options),
@@ -185,7 +199,7 @@ def _result(
         warnings=[doubt.line for doubt in run.doubts] if run else [],
         why=why,
         folder=str(run.folder) if run and run.folder else None,
-        sha256=sha256(claim),
+        sha256=sha256(claim, form.engine),
         engine_version=provenance.engine_version(),
     )
 
@@ -194,7 +208,7 @@ def _read(path: Path, claim: Claim, form: Form) -> Result | None:
     """A verdict that was written before, if it is of the same form and of the files as they are now."""
     with suppress(OSError, ValueError, TypeError):
         found = Result(**json.loads(path.read_text(encoding="utf-8")))
-        same = (found.engine, found.quick, found.sha256) == (form.engine, form.quick, sha256(claim))
+        same = (found.engine, found.quick, found.sha256) == (form.engine, form.quick, sha256(claim, form.engine))
         if same and form.seed in (None, found.seed) and found.engine_version == provenance.engine_version():
             return found
     return None

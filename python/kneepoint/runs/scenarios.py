@@ -15,3 +15,8 @@ def names() -> list[str]:
 def path(name: str) -> Path:
     """The file of one of `names`."""
     return _FOLDER / f"{name}.toml"
+
+
+def kernel_path(name: str) -> Path:
+    """The file that the kernel engine runs in its place, of the few whose own asks for hosts of the model."""
+    return _FOLDER / "kernel" / f"{name}.toml"
