@@ -150,7 +150,7 @@ def write_run(
             {
                 "cell": cell["index"],
                 "rep": rep,
-                "measured": {"instruments": {"idle_samples": 600, "lost_samples": 60}},
+                "measured": {"instruments": {"seconds": seconds * 5 / 6, "stacks_hz": 499}},
                 "warnings": [],
                 "failures": [],
             }
@@ -281,7 +281,9 @@ def _hosts(parts: dict[str, list[pa.Table]], cell: int, rep: int, seconds: float
     else:
         stacks = [
             ("sender;tcp_ack_[k]", "TCP/IP", 60), ("sender;syscall_[k]", "entry", 20), ("other;main", "user", 20),
-            ("swapper/1;tcp_ack_[k]", "TCP/IP", 40), ("link;loop", "user", 500), ("data;tun_[k]", "netdev", 700),
+            ("swapper/1;handle_softirqs_[k];tcp_ack_[k]", "TCP/IP", 40),
+            ("swapper/1;schedule_idle_[k]", "scheduler", 9),
+            ("link;loop", "user", 500), ("data;tun_[k]", "netdev", 700),
         ]  # fmt: skip
         found = [dict(zip(("stack", "class", "samples"), one, strict=True)) for one in stacks]
         parts["stacks"].append(_of_rows("stacks", cell, rep, found))

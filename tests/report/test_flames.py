@@ -71,4 +71,4 @@ def test_a_reader_chooses_which_graph_is_shown_and_what_stands_beside_it(case, t
     told = json.loads(html.unescape(found[1]))
     assert told["legend"] == 0 and all("the other" in label for label in told["beside"])
     assert not any("the other" in label for label in told["alone"])
-    assert "TCP/IP" in told["named"] and len(told["other"]) == len(told["alone"]) == 12
+    assert "TCP/IP" in told["named"] and len(told["other"]) == len(told["alone"]) == 14

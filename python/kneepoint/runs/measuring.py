@@ -74,7 +74,8 @@ class Measuring:
             self._session.begin()
             self._begun = True
         elif said.get("measuring") is False and self._begun:
-            found, self._about = self._session.finish(self._cell, self._rep)
+            found, about = self._session.finish(self._cell, self._rep)
+            self._about = {**about, "stacks_hz": STACKS_HZ}
             self._found = {name: tables.as_table(found[name]) for name in TABLES}
 
     def added(self, found: dict[str, pa.Table]) -> dict[str, pa.Table]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from contextlib import suppress
 from typing import Any
@@ -19,9 +20,9 @@ title = "What the hosts spent"
 summary = (
     "Processor time of the hosts after the warm-up, per byte delivered or per request answered, by class of work; "
     "means over the repetitions. In the simulator it is what the host model charged. On the kernel each sample of a "
-    "call stack stands for its share of the processors' time: those of the hosts' threads count, and those of "
-    "interrupts beside them; those of the link and of other programs do not. System calls and interrupts of the kernel "
-    'are "syscall" there, programs "other".'
+    "call stack stands for the time until the next: those of the hosts' threads count, and those of interrupts that "
+    "came to an idle processor; those of the link and of other programs do not. System calls and interrupts of the "
+    'kernel are "syscall" there, programs "other".'
 )
 ROWS_AT_MOST = 60
 BARS_IN_WORDS = 6
@@ -221,41 +222,39 @@ def _rates(run: ReportRun, cell: int, of: str) -> dict[int, float]:
 
 
 def _sampled(run: ReportRun, of: str) -> dict[int, ByClass]:
-    """The share of all samples that each class has, of all processors' time.
+    """Each sample of a stack is as much of a processor's time as passes until the next.
 
     A thread's own time would not do: on a kernel without CONFIG_IRQ_TIME_ACCOUNTING it includes the interrupts that
     came meanwhile, on others it does not.
     """
     counts: dict[tuple[int, int], ByClass] = defaultdict(lambda: defaultdict(float))
-    every: dict[tuple[int, int], int] = defaultdict(int)
     with suppress(MissingTable):
-        names = run.table("cpu", ["name"])["name"].unique().to_pylist()
-        threads = _threads_of_hosts(names)
+        threads = _threads_of_hosts(run.table("cpu", ["name"])["name"].unique().to_pylist())
         for row in run.table("stacks", ["cell", "rep", "stack", "samples", "class"]).to_pylist():
-            key, program = (row["cell"], row["rep"]), row["stack"].partition(";")[0]
-            every[key] += row["samples"]
-            if program in threads or program.startswith(_INTERRUPTED):
-                counts[key][_OF_STACKS[row["class"]]] += row["samples"]
-    if not counts:
-        return {}
-    processors = sum(name.startswith("cpu") for name in names)
-    for told in run.meta["repetitions"]:
-        if instruments := told["measured"].get("instruments"):
-            every[told["cell"], told["rep"]] += instruments["idle_samples"] + instruments["lost_samples"]
+            program, _, functions = row["stack"].partition(";")
+            if program in threads or program.startswith(_RECEIVING) or _is_interrupted_idle(program, functions):
+                counts[row["cell"], row["rep"]][_OF_STACKS[row["class"]]] += row["samples"]
     spent: dict[int, list[ByClass]] = defaultdict(list)
     rates = {cell: _rates(run, cell, of) for cell in {cell for cell, _ in counts}}
-    for (cell, rep), classes in counts.items():
-        if (rate := rates[cell].get(rep, 0.0)) > 0:
-            ns_per_sample = 1e9 * processors / every[cell, rep] / rate
-            spent[cell].append({word: count * ns_per_sample for word, count in classes.items()})
+    for told in run.meta["repetitions"] if counts else ():
+        cell, rep = told["cell"], told["rep"]
+        if (classes := counts.get((cell, rep))) and (rate := rates[cell].get(rep, 0.0)) > 0:
+            instruments = told["measured"]["instruments"]
+            units = rate * instruments["seconds"] * instruments["stacks_hz"]
+            spent[cell].append({word: 1e9 * count / units for word, count in classes.items()})
     return {
         cell: {word: float(np.mean([one.get(word, 0.0) for one in reps])) for word in CLASSES}
         for cell, reps in spent.items()
     }
 
 
-#: Who is interrupted on an idle processor, and the kernel's threads that receive.
-_INTERRUPTED = ("swapper/", "ksoftirqd/", "napi/")
+#: The kernel's threads that receive.
+_RECEIVING = ("ksoftirqd/", "napi/")
+_INTERRUPT = re.compile("irq|sysvec|interrupt")
+
+
+def _is_interrupted_idle(program: str, functions: str) -> bool:
+    return program.startswith("swapper/") and _INTERRUPT.search(functions) is not None
 
 
 def _threads_of_hosts(names: list[str]) -> set[str]:
