@@ -417,7 +417,7 @@ NIC = {
             "softnet": [{"cpu": 2, "dropped": 5_000_000, "received_rps": 9}],
             "sysctls": {"net.core.flow_limit_cpu_bitmap": "00000004"},
         },
-        told="Flow limit is off on 1 processors",
+        told="Flow limit is off, and backlogs of 1 processor overflowed",
     ),
     "offloads-off": Case(
         fires={"offloads": [{**ETH0, "name": "generic-receive-offload", "on": False}]},

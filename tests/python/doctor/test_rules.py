@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from made import snapshot
-from rule_cases import CASES
+from rule_cases import CASES, interrupts
 
 from kneepoint.doctor.changes import change_of
 from kneepoint.doctor.finding import SEVERITIES
@@ -103,3 +103,13 @@ def test_no_more_queues_are_asked_for_than_there_are_cores() -> None:
     for more, wanted in (({}, 4), (two_cores, 2)):
         [finding] = rule.check(snapshot({**one_of_eight, **more}))
         assert [change.json()["combined"] for change in finding.changes] == [wanted]
+
+
+def test_flow_limit_is_for_the_processors_that_hand_packets_on_and_not_for_those_that_overflow() -> None:
+    """skb_flow_limit() asks the processor that it runs on, which is the one that the device interrupted."""
+    [rule] = [rule for rule in RULES if rule.name == "flow-limit-off"]
+    overflowed = {"softnet": [{"cpu": 2, "dropped": 5_000_000, "received_rps": 9}], "without": ["irqs"]}
+    [finding] = rule.check(snapshot({**overflowed, "irqs": interrupts((0, 1, 0, 1))}))
+    assert [change.json()["value"] for change in finding.changes] == ["3"]
+    [finding] = rule.check(snapshot(overflowed))
+    assert not finding.changes and "/proc/interrupts" in finding.advice

@@ -65,7 +65,7 @@ UNMEASURED: Mapping[str, str] = {
     "queues-on-siblings": MODEL,
     "irqbalance-beside-fast-nic": MODEL,
     "softnet-squeezed": MODEL,
-    "flow-limit-off": MODEL,
+    "flow-limit-off": TRAFFIC,
     "lro-where-forwarded": DEVICE,
     "pcie-too-narrow": DEVICE,
     "iommu-translates": DEVICE,

@@ -2,14 +2,18 @@
 
 What it sees: backlogs overflowed, RPS hands packets on, and flow limit is off.
 Why it matters: when a backlog is more than half full, flow limit drops packets of the flow that fills it, and lets
-small flows through. Without it all lose alike.
+small flows through. Without it all lose alike. It acts on the processor that hands packets on, not on the one whose
+backlog is full.
 """
 
 from __future__ import annotations
 
+from kneepoint.doctor import facts
 from kneepoint.doctor.changes import Sysctl
+from kneepoint.doctor.cpus import mask_like
 from kneepoint.doctor.finding import Finding
 from kneepoint.doctor.snapshot import Snapshot
+from kneepoint.human import counted
 
 from .rule import Rule
 
@@ -24,22 +28,28 @@ def _check(snapshot: Snapshot) -> list[Finding]:
     processed = sum(row["processed"] or 0 for row in rows)
     mask = snapshot.sysctl("net.core.flow_limit_cpu_bitmap")
     handed_on = sum(row["received_rps"] or 0 for row in rows)
-    cpus = [row["cpu"] for row in rows if row["dropped"] and row["cpu"] is not None and 0 <= row["cpu"] < MOST_CPUS]
-    if mask is None or mask.strip("0,") or not cpus or dropped < SHARE * processed or not handed_on:
+    overflowed = [row["cpu"] for row in rows if row["dropped"]]
+    if mask is None or mask.strip("0,") or not overflowed or dropped < SHARE * processed or not handed_on:
         return []
-    wanted = sum(1 << cpu for cpu in cpus)
-    words = f"{wanted:x}"
-    words = words.zfill(-(-len(words) // 8) * 8)
+    interrupted = {
+        int(cpu)
+        for interface in facts.devices(snapshot)
+        for row in facts.interrupts(snapshot, interface)
+        for cpu in row["counts"]
+        if cpu.isdigit() and int(cpu) < MOST_CPUS
+    }
+    wanted = mask_like("", interrupted)
     return [
         RULE.found(
             "advice",
             "net.core.flow_limit_cpu_bitmap",
-            f"Flow limit is off on {len(cpus)} processors whose backlog overflowed.",
+            f"Flow limit is off, and backlogs of {counted(len(overflowed), 'processor')} overflowed.",
             {"dropped_pkts": dropped, "flow_limit_cpu_bitmap": mask, "received_rps": handed_on},
             confirm=["sysctl net.core.flow_limit_cpu_bitmap", "cat /proc/net/softnet_stat"],
-            changes=[
-                Sysctl("net.core.flow_limit_cpu_bitmap", ",".join(words[at : at + 8] for at in range(0, len(words), 8)))
-            ],
+            changes=[Sysctl("net.core.flow_limit_cpu_bitmap", wanted)] if interrupted else [],
+            advice=""
+            if interrupted
+            else "Name the processors that receive the interrupts of the network devices (/proc/interrupts).",
             gain="Small flows keep their packets while a large one overflows.",
         )
     ]
@@ -49,9 +59,9 @@ RULE = Rule(
     name="flow-limit-off",
     group="nic",
     summary="backlogs overflow without flow limit, so that small flows lose with the large",
-    source="Documentation/networking/scaling.rst, RPS Flow Limit",
+    source="Documentation/networking/scaling.rst, RPS Flow Limit; Linux 99bbc7074190",
     manual=__doc__,
     check=_check,
-    needs=("softnet", "sysctls"),
+    needs=("softnet", "sysctls", "interfaces", "irqs"),
     counts=("dropped_pkts",),
 )
