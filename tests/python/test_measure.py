@@ -79,6 +79,17 @@ def test_every_experiment_is_a_scenario_and_ends_in_time() -> None:
             assert 2 * experiment.LEAST_PAIRS * one.duration_ms <= 1000 * measure.SECONDS
 
 
+def test_rounds_end_early_where_their_budget_is_measured_and_less_often_with_the_larger_one() -> None:
+    [finding] = findings("softnet-squeezed")
+    [one] = PLANS["softnet-squeezed"].make(finding)
+    squeezes = []
+    for arm in (one.now, one.other):
+        run = api.run_text(experiment.scenario(one, arm, "linux-6.18-vm", 1), "", out=None)
+        counted = {(row["host"], row["counter"]): row["value"] for row in run.host_costs.arrow().to_pylist()}
+        squeezes.append(counted["receiver", "backlog_squeezes"])
+    assert 0 < squeezes[1] < squeezes[0]
+
+
 def test_a_cost_is_told_with_its_interval_and_what_it_is_of() -> None:
     text = found(1.20, 1.23, 1.26).text()
     assert text.startswith(

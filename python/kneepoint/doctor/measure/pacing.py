@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from kneepoint.doctor.finding import Finding
 
 from .experiment import ONE_CPU, VETH, Arm, Experiment
-from .plan import Plan, always
+from .plan import Plan, always, number
 from .quantities import CPU_PER_BYTE, CPU_PER_REQUEST, LATENCY
+from .receiving import MOST_CPUS, served
 
 REQUESTS = {
     "workload": "request-response",
@@ -57,9 +58,21 @@ def _queueing(finding: Finding) -> Sequence[Experiment]:
     ]
 
 
+def _roots(finding: Finding) -> Sequence[Experiment]:
+    """The model knows the lock of fq alone, which stands for that of any root qdisc; a shaper holds its lock longer."""
+    queues = min(number(finding, "tx_queues") or 0, MOST_CPUS)
+    if queues < 2:
+        return []
+    one, each = ({"queues": queues, "pacing": "fq", "mq": mq} for mq in (False, True))
+    return [served(queues, ("one fq for all queues", one), ("an fq for each queue", each))]
+
+
 PLANS = {
     "bbr-without-fq": _PACING,
     "mq-leaf-without-fq": _PACING,
+    "one-root-for-many-queues": Plan(
+        "small requests to the model's server: time per request with one fq and with one for each queue", _roots
+    ),
     "default-qdisc-not-applied": Plan(
         "requests beside a transfer through the lab's link: latency with a FIFO and with the qdisc that is set",
         _queueing,

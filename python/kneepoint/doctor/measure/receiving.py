@@ -62,14 +62,14 @@ def _cpus(finding: Finding) -> int:
     return min(number(finding, "cpus") or 2, MOST_CPUS)
 
 
-def _requests(
+def served(
     cpus: int,
     now: tuple[str, Mapping[str, Any]],
     other: tuple[str, Mapping[str, Any]],
     quantity: Quantity = TIME_PER_REQUEST,
 ) -> Experiment:
     """Small requests to the model's server, which has a thread on each of its processors. An arm is its name and the
-    server's settings of receiving; the client's work takes no time."""
+    server's settings; the client's work takes no time."""
 
     def arm(label: str, keys: Mapping[str, Any]) -> Arm:
         return Arm(label, sender={"cpus": cpus, "app_threads": cpus, **keys}, receiver={"costs": "none"})
@@ -97,7 +97,7 @@ def _steered(finding: Finding) -> Sequence[Experiment]:
     cpus = _cpus(finding)
     first = {"queues": 1, "rps_cpus": mask_like("", [1]) if alone is not None else "0"}
     others = {"queues": 1, "rps_cpus": mask_like("", range(1, cpus))}
-    return [here, _requests(cpus, (now, first), ("RPS on the others", others))]
+    return [here, served(cpus, (now, first), ("RPS on the others", others))]
 
 
 def _spread(now: int, wanted: int) -> Sequence[Experiment]:
@@ -107,7 +107,7 @@ def _spread(now: int, wanted: int) -> Sequence[Experiment]:
     if now < 1:
         return []
     few, many = ((f"receiving on {counted(queues, 'processor')}", {"queues": queues}) for queues in (now, wanted))
-    return [_requests(wanted, few, many)]
+    return [served(wanted, few, many)]
 
 
 def _more_queues(finding: Finding) -> Sequence[Experiment]:
@@ -129,14 +129,32 @@ def _beside_rss(finding: Finding) -> Sequence[Experiment]:
     cpus = _cpus(finding)
     every = {"queues": cpus}
     now = {**every, "rps_cpus": mask_like("", range(cpus))}
-    return [_requests(cpus, (f"RPS beside {cpus} queues", now), ("queues alone", every))]
+    return [served(cpus, (f"RPS beside {cpus} queues", now), ("queues alone", every))]
 
 
 def _followed(finding: Finding) -> Sequence[Experiment]:
     # In the model: the kernel has one table of flows for the whole machine, which a lab may not change.
     spread = {"queues": 1, "rps_cpus": "f"}
     followed = {**spread, "rps_sock_flow_entries": 32768}
-    return [_requests(4, ("RPS without RFS", spread), ("RFS", followed), CPU_PER_REQUEST)]
+    return [served(4, ("RPS without RFS", spread), ("RFS", followed), CPU_PER_REQUEST)]
+
+
+def _budget(finding: Finding) -> Sequence[Experiment]:
+    names = ("netdev_budget", "netdev_budget_usecs")
+    now = {name: value for name in names if (value := number(finding, name))}
+    wanted = {name: values[0] for name in names if (values := goal(finding, f"net.core.{name}"))}
+    if not wanted or len(now) < len(names):
+        return []
+
+    def arm(settings: Mapping[str, int]) -> Arm:
+        most = [f"{settings[name]:,} {unit}" for name, unit in zip(names, ("packets", "us"), strict=True)]
+        receiver = {"cpus": 2, "app_threads": 2, "queues": 8, "gro": False, "rx_ring": 4096, **settings}
+        return Arm(f"rounds of at most {most[0]} and {most[1]}", receiver=receiver)
+
+    # More than the two processors can receive, packet by packet from four queues each: rounds end before all is done.
+    work = "16 transfers at once over 40 Gbit/s to 2 processors"
+    path = {**NIC, "rate": "40Gbit/s", "buffer": "16MiB"}
+    return [Experiment(work, TIME_PER_BYTE, {**_STREAM, "count": 16}, arm(now), arm(now | wanted), path, **_MODEL_MS)]
 
 
 def _longer(key: str, name: str, now: int, wanted: int, **keys: Any) -> Experiment:
@@ -232,6 +250,7 @@ PLANS = {
     "rfs-half-set": Plan("small requests to the model's server: CPU with RPS alone and with RFS", _followed),
     "rx-ring-drops": Plan("transfers into the model's ring of both lengths, with pauses: time per byte", _ring),
     "softnet-drops": Plan("transfers into the model's backlog of both lengths, with pauses: time per byte", _backlog),
+    "softnet-squeezed": Plan("transfers into the model's host: time per byte with both budgets", _budget),
     "interrupt-per-packet": always("a stream in the model: CPU per byte with and without moderation", _EACH),
     "interrupts-wait-long": Plan("one request at a time in the model: time with this wait and with 20 us", _late),
 }
