@@ -7,12 +7,14 @@
 //! - `cpu`: one processor: interrupts, softirqs before threads, ksoftirqd, fair sharing, stolen time
 //! - `steer`: which queue, which processor (RSS, RPS, RFS)
 //! - `ring`: descriptors of a receive queue and the NAPI that polls them; `budget`: how much polls may do at a time
+//! - `flow_limit`: whose packets a backlog refuses that fills up
 //! - `dim`: how long a queue gathers packets, by what comes
 
 mod budget;
 mod costs;
 mod cpu;
 mod dim;
+mod flow_limit;
 mod ring;
 mod spent;
 mod steal;
@@ -22,6 +24,7 @@ pub use budget::Budget;
 pub use costs::{COSTS, Class, Cost, CostKind, Costs};
 pub use cpu::{Cpu, Done, Next, Thread};
 pub use dim::{Dim, Traffic};
+pub use flow_limit::FlowLimit;
 pub use ring::Ring;
 pub use spent::Spent;
 pub use steal::Steal;

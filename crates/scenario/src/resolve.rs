@@ -185,13 +185,18 @@ impl Resolver<'_> {
         let [wmem, rmem] = ["tcp_wmem", "tcp_rmem"]
             .map(|what| self.attempt(|| self.check_order_of_sizes(section, what)));
         let gso_max = self.attempt(|| self.check_gso_max(section));
-        let cpus =
-            ["app_cpus", "rps_cpus"].map(|name| self.attempt(|| self.check_cpus(section, name)));
+        let cpus = ["app_cpus", "rps_cpus", "flow_limit_cpu_bitmap"]
+            .map(|name| self.attempt(|| self.check_cpus(section, name)));
         // A sender's algorithm is its flow's; the hosts' own shows in neither direction.
         let algorithm = self.text(Section::Receiver, "algorithm");
         let host = Host::read(&self.values(section), algorithm);
-        let [app_cpus, rps_cpus] = cpus;
-        let checked = wmem.and(rmem).and(gso_max).and(app_cpus).and(rps_cpus);
+        let [app_cpus, rps_cpus, flow_limits] = cpus;
+        let checked = wmem
+            .and(rmem)
+            .and(gso_max)
+            .and(app_cpus)
+            .and(rps_cpus)
+            .and(flow_limits);
         checked.map(|()| host)
     }
 

@@ -180,6 +180,7 @@ fn machine(spec: &Spec, cell: &Cell) -> Option<MachineConf> {
         rps_cpus: spec.rps_cpus.numbers().to_vec(),
         rps_sock_flow_entries: spec.rps_sock_flow_entries as u32,
         netdev_max_backlog: spec.netdev_max_backlog,
+        flow_limit_cpus: spec.flow_limit_cpu_bitmap.numbers().to_vec(),
         app_cpus: spec.app_cpus.numbers().to_vec(),
         threads: spec.app_threads,
         read_bytes: spec.read_bytes,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use knee_host::{Budget, Costs, Cpu, Done, Rfs, Ring, Spent, Steal, Thread, hash, pick};
+use knee_host::{Budget, Costs, Cpu, Done, FlowLimit, Rfs, Ring, Spent, Steal, Thread, hash, pick};
 use knee_path::pipe::Passing;
 use knee_scenario::{GroTable, Reception};
 use knee_segment::Segment;
@@ -47,6 +47,8 @@ pub struct MachineConf {
     pub rps_cpus: Vec<u32>,
     pub rps_sock_flow_entries: u32,
     pub netdev_max_backlog: u32,
+    /// Processors that limit flows.
+    pub flow_limit_cpus: Vec<u32>,
     /// Where applications run; empty: anywhere.
     pub app_cpus: Vec<u32>,
     pub threads: u32,
@@ -218,6 +220,7 @@ counts! {
     ring_drops,
     backlog_drops,
     backlog_squeezes,
+    backlog_flow_limits,
     rx_coalesce_changes,
     wakeups,
     context_switches,
@@ -240,6 +243,8 @@ pub struct Processor {
     pub budget: Budget,
     /// Packets that ever came to its backlog, and that wait there.
     pub backlog: (u64, u64),
+    /// What it puts into backlogs, if it limits flows.
+    pub flow_limit: Option<Box<FlowLimit>>,
 }
 
 /// The machines of a run; none where no host has one.
@@ -308,6 +313,7 @@ impl Machines {
                 counts: Counts::default(),
                 budget: Budget::new(conf.netdev_budget, conf.netdev_budget_ns),
                 backlog: (0, 0),
+                flow_limit: conf.flow_limit_cpus.contains(&cpu).then(Box::default),
             });
         }
         for queue in 0..machine.tx_queues {

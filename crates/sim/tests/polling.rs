@@ -191,3 +191,50 @@ count = 2000
         assert!(read > 0);
     }
 }
+
+/// What the flow limit of these processors and the backlogs dropped, and bytes read of the flow that sends little.
+fn limited(mask: &str) -> (i64, i64, i64) {
+    let output = run(&format!(
+        r#"
+duration = "200ms"
+warmup = "40ms"
+[path]
+rate = "40Gbit/s"
+rtt = "200us"
+buffer = "4MB"
+[receiver]
+costs = "published"
+cpus = 2
+rps_cpus = "2"
+rx_ring = 4096
+netdev_max_backlog = 100
+gro = false
+flow_limit_cpu_bitmap = "{mask}"
+[[flow]]
+name = "flood"
+algorithm = "cubic"
+[[flow]]
+name = "thin"
+algorithm = "cubic"
+workload = "request-response"
+request = "100B"
+response = "100B"
+"#
+    ));
+    let counters = counters(&output, "receiver");
+    (
+        counters["backlog_flow_limits"],
+        counters["backlog_drops"],
+        output.flows.bytes_read[1],
+    )
+}
+
+#[test]
+fn the_flow_limit_spares_thin_flows_what_floods_a_backlog() {
+    // The first processor polls, and puts all into the other's backlog.
+    let [(none, _, thin_by_full), (by_other, ..), (by_first, dropped, thin)] =
+        ["0", "2", "1"].map(limited);
+    assert_eq!((none, by_other), (0, 0));
+    assert!(by_first > 0 && dropped >= by_first, "{by_first} {dropped}");
+    assert!(thin > thin_by_full, "{thin} {thin_by_full}");
+}

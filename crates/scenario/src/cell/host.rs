@@ -264,6 +264,14 @@ keyed! {
             "1000",
             "most packets that wait on a processor for its backlog: with RPS, and on a veth. For the host model",
         );
+        /// Empty: none.
+        pub flow_limit_cpu_bitmap: Cpus = key(
+            "flow_limit_cpu_bitmap",
+            Kind::CpuMask,
+            Value("0"),
+            "processors that limit flows: one of these puts no packet into a backlog that is half full or fuller, if more than half of the last 128 that it had for such backlogs were of the same flow; 0: none. For the host model",
+            "Linux 6.18, Documentation/networking/scaling.rst, RPS Flow Limit; net/core/dev.c: skb_flow_limit()",
+        );
         pub netdev_budget: u32 = net_count(
             "netdev_budget",
             INT_MAX,

@@ -50,7 +50,7 @@ fn described_settings_parse_back() {
         }
         let bare = value.parse::<f64>().is_ok() || value == "true" || value == "false";
         // A mask is text, also where all its digits are decimal.
-        let bare = bare && !key.ends_with(".rps_cpus");
+        let bare = bare && !key.ends_with(".rps_cpus") && !key.ends_with("_bitmap");
         let value = if bare { value } else { format!("\"{value}\"") };
         match key.strip_prefix("flow.0.") {
             Some(key) => flow += &format!("{key} = {value}\n"),

@@ -170,7 +170,7 @@ impl Ends {
         by_flow.or_else(by_hash)
     }
 
-    /// A packet for the backlog of a processor, unless that is full.
+    /// A packet for the backlog of a processor, unless that is full or the one at work limits the packet's flow.
     pub(super) fn put_into_backlog(
         &mut self,
         cpu: u32,
@@ -181,7 +181,16 @@ impl Ends {
         let machine = self.machines.cpus[target as usize].machine;
         let most = u64::from(self.conf_of(machine).netdev_max_backlog);
         let (came, waits) = self.machines.cpus[target as usize].backlog;
-        if waits >= most {
+        let is_full = waits >= most;
+        let Processor {
+            flow_limit, counts, ..
+        } = &mut self.machines.cpus[cpu as usize];
+        let is_limited = !is_full
+            && flow_limit
+                .as_mut()
+                .is_some_and(|limit| limit.refuses(hash(to.flow()), waits, most));
+        counts.backlog_flow_limits += u64::from(is_limited);
+        if is_full || is_limited {
             self.counts_of(target).backlog_drops += 1;
             let packets = self.slab.get(handle).packets;
             let segment = self.slab.take(handle, packets.into());
