@@ -5,7 +5,7 @@
 //!
 //! - `costs`: what an operation costs, and the classes that reports show; `spent`: what a processor has spent
 //! - `cpu`: one processor: interrupts, softirqs before threads, ksoftirqd, fair sharing, stolen time
-//! - `steer`: which queue, which processor (RSS, RPS, RFS)
+//! - `steer`: which queue, which processor (RSS, RPS, RFS, XPS)
 //! - `ring`: descriptors of a receive queue and the NAPI that polls them; `budget`: how much polls may do at a time
 //! - `flow_limit`: whose packets a backlog refuses that fills up
 //! - `dim`: how long a queue gathers packets, by what comes
@@ -28,4 +28,4 @@ pub use flow_limit::FlowLimit;
 pub use ring::Ring;
 pub use spent::Spent;
 pub use steal::Steal;
-pub use steer::{Rfs, hash, pick};
+pub use steer::{Rfs, hash, pick, sends_by};

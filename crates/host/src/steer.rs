@@ -17,6 +17,16 @@ pub fn pick(hash: u32, count: u32) -> u32 {
     ((u64::from(hash) * u64::from(count)) >> 32) as u32
 }
 
+/// Transmit packet steering: the queue by which a processor sends. Queues belong to processors in turn; where there are fewer,
+/// processors share them in turn, and where a processor has several the hash chooses (get_xps_queue()).
+pub fn sends_by(cpu: u32, cpus: u32, queues: u32, hash: u32) -> u32 {
+    if queues <= cpus {
+        return cpu % queues;
+    }
+    let own = (queues - cpu).div_ceil(cpus);
+    cpu + cpus * pick(hash, own)
+}
+
 /// Receive flow steering: the processor on which each connection's data was read last, and when packets may move there.
 #[derive(Clone, Debug)]
 pub struct Rfs {
@@ -83,6 +93,22 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_processor_sends_by_queues_of_its_own_while_there_are_enough() {
+        for (cpus, queues) in [(1, 1), (4, 4), (3, 8), (4, 128)] {
+            let mut used = vec![false; queues as usize];
+            for flow in 0..10_000 {
+                let cpu = flow % cpus;
+                let queue = sends_by(cpu, cpus, queues, hash(flow));
+                assert_eq!(queue % cpus, cpu);
+                used[queue as usize] = true;
+            }
+            assert!(used.iter().all(|&is_used| is_used), "{cpus} {queues}");
+        }
+        let shared: Vec<u32> = (0..5).map(|cpu| sends_by(cpu, 5, 2, 7)).collect();
+        assert_eq!(shared, [0, 1, 0, 1, 0]);
     }
 
     #[test]

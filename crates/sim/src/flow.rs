@@ -182,6 +182,8 @@ pub struct End {
     pub cpu: u32,
     pub thread: u32,
     pub unread_skbs: u64,
+    /// And the transmit queue of its NIC.
+    pub tx_queue: u32,
     /// Has its application the socket's lock?
     pub is_owned: bool,
     /// When its application is asked again; NEVER: when something happens.
@@ -201,6 +203,7 @@ impl End {
             cpu: 0,
             thread: 0,
             unread_skbs: 0,
+            tx_queue: 0,
             is_owned: false,
         }
     }

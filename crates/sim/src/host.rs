@@ -177,6 +177,7 @@ fn machine(spec: &Spec, cell: &Cell) -> Option<MachineConf> {
         // What crosses a veth pair interrupts nobody.
         adaptive_rx: spec.adaptive_rx && has_napi && !crosses,
         mq: spec.mq,
+        xps: spec.xps,
         rps_cpus: spec.rps_cpus.numbers().to_vec(),
         rps_sock_flow_entries: spec.rps_sock_flow_entries as u32,
         netdev_max_backlog: spec.netdev_max_backlog,

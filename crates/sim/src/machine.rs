@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use knee_host::{Budget, Costs, Cpu, Done, FlowLimit, Rfs, Ring, Spent, Steal, Thread, hash, pick};
+use knee_host::{
+    Budget, Costs, Cpu, Done, FlowLimit, Rfs, Ring, Spent, Steal, Thread, hash, pick, sends_by,
+};
 use knee_path::pipe::Passing;
 use knee_scenario::{GroTable, Reception};
 use knee_segment::Segment;
@@ -44,6 +46,8 @@ pub struct MachineConf {
     pub adaptive_rx: bool,
     /// Has each queue of the NIC a qdisc of its own?
     pub mq: bool,
+    /// Does each processor send by queues of its own?
+    pub xps: bool,
     pub rps_cpus: Vec<u32>,
     pub rps_sock_flow_entries: u32,
     pub netdev_max_backlog: u32,
@@ -180,6 +184,9 @@ pub struct Machine {
     /// Of the NIC's transmit queues, and how many it has.
     pub first_tx: u32,
     pub tx_queues: u32,
+    /// How many processors there are; does each of them send by queues of its own?
+    pub cpus: u32,
+    pub xps: bool,
     /// Do packets go on at other processors than where they came?
     pub steers: bool,
 }
@@ -291,6 +298,8 @@ impl Machines {
             read_bytes: conf.read_bytes,
             first_tx: self.tx.len() as u32,
             tx_queues: if conf.mq { conf.queues } else { 1 },
+            cpus: conf.cpus,
+            xps: conf.xps,
             rfs: (conf.rps_sock_flow_entries > 0).then(|| Rfs::new(conf.rps_sock_flow_entries)),
             steers: !conf.rps_cpus.is_empty() || conf.rps_sock_flow_entries > 0,
         };
@@ -415,11 +424,17 @@ impl Machines {
         }
     }
 
-    /// The transmit queue of a connection's end, which stays with it (skb_tx_hash()).
-    #[inline]
-    pub fn tx_queue_of(&self, machine: u32, from: EndpointId) -> u32 {
+    /// The transmit queue of a connection's end, by its hash (skb_tx_hash()).
+    pub fn tx_queue_of(&self, machine: u32, flow: u32) -> u32 {
         let of = &self.list[machine as usize];
-        of.first_tx + pick(hash(from.flow()), of.tx_queues)
+        of.first_tx + pick(hash(flow), of.tx_queues)
+    }
+
+    /// The transmit queue by which a processor sends for a connection, if it has queues of its own.
+    pub fn xps_queue_of(&self, cpu: u32, flow: u32) -> Option<u32> {
+        let of = &self.list[self.cpus[cpu as usize].machine as usize];
+        let queue = || sends_by(cpu - of.first_cpu, of.cpus, of.tx_queues, hash(flow));
+        of.xps.then(|| of.first_tx + queue())
     }
 
     /// The processor on which a thread goes on that wakes: where it was, if that is idle, or another idle one.

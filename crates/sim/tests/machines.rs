@@ -415,7 +415,7 @@ proptest! {
         contention in any::<bool>(),
         polling in prop::sample::select(vec![
             "", "gro_flush_timeout = \"40us\"", "gro_flush_timeout = \"20us\"\nnapi_defer_hard_irqs = 3",
-            "adaptive_rx = true", "netdev_budget = 8\nnetdev_budget_usecs = 30",
+            "adaptive_rx = true", "xps = true\ntx_coalesce = \"30us\"", "netdev_budget = 8\nnetdev_budget_usecs = 30",
         ]),
         mq in any::<bool>(),
         queues in 1u32..4,

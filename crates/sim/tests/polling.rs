@@ -123,7 +123,7 @@ fn adaptive_coalescing_gathers_much_of_much_and_settles() {
 
 #[test]
 fn each_queue_of_a_nic_with_mq_reports_to_its_own_processor() {
-    let softirqs = |mq: bool| {
+    let softirqs = |nic: &str| {
         let output = run(&format!(
             r#"
 duration = "100ms"
@@ -138,7 +138,7 @@ queues = 4
 app_threads = 4
 tx_coalesce = "20us"
 pacing = "fq"
-mq = {mq}
+{nic}
 [[flow]]
 algorithm = "cubic"
 count = 40
@@ -146,7 +146,7 @@ count = 40
         ));
         counters(&output, "sender")
     };
-    let (with, without) = (softirqs(true), softirqs(false));
+    let (with, without) = (softirqs("mq = true"), softirqs("mq = false"));
     assert!(with["interrupts"] > without["interrupts"]);
     // Processors wait for the lock of the one qdisc, and less for those of four.
     assert!(without["qdisc_lock_ns"] > 0);
@@ -154,6 +154,8 @@ count = 40
         with["qdisc_lock_ns"] < without["qdisc_lock_ns"],
         "{with:?} {without:?}"
     );
+    // Of one queue there is none of one's own.
+    assert_eq!(softirqs("mq = false\nxps = true"), without);
 }
 
 #[test]
@@ -232,9 +234,49 @@ response = "100B"
 #[test]
 fn the_flow_limit_spares_thin_flows_what_floods_a_backlog() {
     // The first processor polls, and puts all into the other's backlog.
-    let [(none, _, thin_by_full), (by_other, ..), (by_first, dropped, thin)] =
-        ["0", "2", "1"].map(limited);
+    let [
+        (none, _, thin_by_full),
+        (by_other, ..),
+        (by_first, dropped, thin),
+    ] = ["0", "2", "1"].map(limited);
     assert_eq!((none, by_other), (0, 0));
     assert!(by_first > 0 && dropped >= by_first, "{by_first} {dropped}");
     assert!(thin > thin_by_full, "{thin} {thin_by_full}");
+}
+
+#[test]
+fn with_xps_a_processor_sends_by_its_own_queue_whoever_the_packets_are_for() {
+    let serving = |nic: &str| {
+        let output = run(&format!(
+            r#"
+duration = "100ms"
+warmup = "40ms"
+[path]
+rate = "20Gbit/s"
+rtt = "1ms"
+[sender]
+costs = "published"
+cpus = 4
+queues = 4
+app_cpus = "3"
+rx_coalesce = "100us"
+tx_coalesce = "100us"
+{nic}
+[[flow]]
+algorithm = "cubic"
+workload = "request-response"
+connections = 40
+"#
+        ));
+        counters(&output, "sender")
+    };
+    let (own, by_hash) = (serving("xps = true"), serving(""));
+    // All responses leave by the queue of the processor that the program is on, and are reported together.
+    assert!(
+        10 * own["interrupts"] < 9 * by_hash["interrupts"],
+        "{own:?} {by_hash:?}"
+    );
+    // Requests come as fast.
+    let skbs = |of: &BTreeMap<_, i64>| of["data_skbs_sent"];
+    assert!((skbs(&own) - skbs(&by_hash)).abs() < skbs(&by_hash) / 20);
 }

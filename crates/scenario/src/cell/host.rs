@@ -322,6 +322,13 @@ keyed! {
             "has each queue of the NIC a qdisc of its own (mq), with a lock of its own, and reports by itself what it has sent? Otherwise the host sends through one qdisc and one queue. For the host model",
             "tc-mq(8)",
         );
+        pub xps: bool = key(
+            "xps",
+            Kind::Flag,
+            Value("false"),
+            "does each processor send by queues of its own (XPS)? Queues belong to processors in turn, and where there are fewer processors share them. Otherwise a hash of the connection chooses one. It takes mq. For the host model",
+            "Linux 6.18, Documentation/networking/scaling.rst, XPS; net/core/dev.c: netdev_pick_tx()",
+        );
         pub fq_fast_path: bool = key(
             "fq_fast_path",
             Kind::Flag,

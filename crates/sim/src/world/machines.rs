@@ -145,6 +145,7 @@ impl Ends {
             let first_thread = self.machines.list[machine as usize].first_thread[side];
             end.thread = first_thread + number / shared % conf.threads;
             end.cpu = self.machines.apps[end.thread as usize].cpu;
+            end.tx_queue = self.machines.tx_queue_of(machine, number);
             end.tcp.rx.read_later();
             if of_type.tcp.settings.pacing != Pacing::Fq {
                 end.tcp.set_timer_rule(of_type.timer_rule);
@@ -270,6 +271,9 @@ impl Ends {
     #[inline(never)]
     fn sent_on(&mut self, cpu: u32, first: usize, turn: &mut Turn) {
         let id = turn.id;
+        if let Some(queue) = self.machines.xps_queue_of(cpu, id.flow()) {
+            self.change_tx_queue(queue, first, turn);
+        }
         for place in first..self.out.len() {
             let handle = self.out[place];
             let segment = self.slab.get(handle);
@@ -323,8 +327,8 @@ impl Ends {
                     true => Cost::FqFast,
                     false => Cost::Fq,
                 };
-                let leaf = machines.tx_queue_of(machine, turn.id);
-                let leaf = &mut machines.tx[leaf as usize];
+                let queue = turn.flow.end(turn.id.side()).tx_queue;
+                let leaf = &mut machines.tx[queue as usize];
                 let of = &mut machines.cpus[cpu as usize].core;
                 let waits_ns = leaf.waits_ns(cpu, self.now_ns + of.job_ns());
                 of.charge_ns(Cost::QdiscLock, waits_ns);

@@ -2,11 +2,29 @@
 
 use knee_host::Cost;
 
-use super::super::ends::Ends;
+use super::super::ends::{Ends, Turn};
 use crate::event::{EndpointId, Target};
 use crate::job::Job;
 
 impl Ends {
+    /// An end has sent, from `first` on, on a processor whose transmit queue is another one. It changes to that, unless its
+    /// packets might overtake each other: some wait in the old one, and some are not acked (netdev_pick_tx(), ooo_okay).
+    pub(super) fn change_tx_queue(&mut self, queue: u32, first: usize, turn: &mut Turn) {
+        let id = turn.id;
+        let end = turn.flow.end(id.side());
+        if end.tx_queue == queue {
+            return;
+        }
+        let sent = self.out[first..].iter();
+        let has_data = |handle: &&u32| self.slab.get(**handle).payload_bytes > 0;
+        let is_acked = end.tcp.skbs_out() <= sent.filter(has_data).count() as u64;
+        let unreported = &self.machines.tx[end.tx_queue as usize].unreported;
+        let waits = || !end.egress.is_empty() || unreported.iter().any(|(from, _)| *from == id);
+        if is_acked || !waits() {
+            end.tx_queue = queue;
+        }
+    }
+
     /// A packet leaves its machine. One with data is reported with others, by an interrupt.
     pub(in crate::world) fn await_report(&mut self, cpu: u32, from: EndpointId, handle: u32) {
         let machine = self.machines.cpus[cpu as usize].machine;
@@ -15,7 +33,7 @@ impl Ends {
         if tx_coalesce_ns == 0 || segment.payload_bytes == 0 {
             return;
         }
-        let queue = self.machines.tx_queue_of(machine, from);
+        let queue = self.flows[from.flow() as usize].end(from.side()).tx_queue;
         let bytes = segment.ip_bytes();
         let unreported = &mut self.machines.tx[queue as usize].unreported;
         let is_first = unreported.is_empty();
