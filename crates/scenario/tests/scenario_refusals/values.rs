@@ -368,6 +368,11 @@ fn processors_are_named_as_taskset_and_sysfs_do() {
         ),
         (
             r#"duration = "10s""#,
+            "duration = \"10s\"\nreceiver.costs = \"published\"\nreceiver.cpus = 2\nreceiver.flow_limit_cpu_bitmap = \"4\"",
+            r#"s.toml:4: receiver.flow_limit_cpu_bitmap: got "4"; expected processors from 0 to 1, as this side's hosts have 2. Or set cpus."#,
+        ),
+        (
+            r#"duration = "10s""#,
             "duration = \"10s\"\nreceiver.queues = 129",
             "s.toml:2: receiver.queues: got 129; expected a whole number from 1 to 128.",
         ),
