@@ -59,7 +59,6 @@ UNMEASURED: Mapping[str, str] = {
     "receive-queue-pruned": TRAFFIC,
     "spurious-retransmissions": TRAFFIC,
     "host-out-of-memory": LIMIT,
-    "xps-off": MODEL,
     "irqs-on-far-node": MODEL,
     "queues-on-siblings": MODEL,
     "irqbalance-beside-fast-nic": MODEL,

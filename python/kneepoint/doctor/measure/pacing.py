@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kneepoint.doctor.finding import Finding
 
@@ -61,10 +61,20 @@ def _queueing(finding: Finding) -> Sequence[Experiment]:
 def _roots(finding: Finding) -> Sequence[Experiment]:
     """The model knows the lock of fq alone, which stands for that of any root qdisc; a shaper holds its lock longer."""
     queues = min(number(finding, "tx_queues") or 0, MOST_CPUS)
+    return _sent(queues, ("one fq for all queues", {"mq": False}), ("an fq for each queue", {"mq": True}))
+
+
+def _chosen(finding: Finding) -> Sequence[Experiment]:
+    queues = min(number(finding, "tx_queues") or 0, number(finding, "cpus") or 0, MOST_CPUS)
+    return _sent(queues, ("XPS off", {"xps": False}), ("a queue for each processor", {"xps": True}))
+
+
+def _sent(queues: int, *arms: tuple[str, Mapping[str, bool]]) -> Sequence[Experiment]:
+    """Small requests to a server with as many processors as queues to send by."""
     if queues < 2:
         return []
-    one, each = ({"queues": queues, "pacing": "fq", "mq": mq} for mq in (False, True))
-    return [served(queues, ("one fq for all queues", one), ("an fq for each queue", each))]
+    now, other = ((label, {"queues": queues, **_FQ, **keys}) for label, keys in arms)
+    return [served(queues, now, other)]
 
 
 PLANS = {
@@ -73,6 +83,7 @@ PLANS = {
     "one-root-for-many-queues": Plan(
         "small requests to the model's server: time per request with one fq and with one for each queue", _roots
     ),
+    "xps-off": Plan("small requests to the model's server over fq: time per request with XPS off and on", _chosen),
     "default-qdisc-not-applied": Plan(
         "requests beside a transfer through the lab's link: latency with a FIFO and with the qdisc that is set",
         _queueing,
