@@ -15,6 +15,10 @@ const KEY_BITS: u128 = {
     bits
 };
 
+/// The bits of all columns.
+const ALL_BITS: u128 =
+    u128::MAX >> (u128::BITS as usize - Samples::COLUMNS.len() - TcpInfoSamples::COLUMNS.len());
+
 /// The columns of `samples` that a run keeps, in a real kernel's run those of `tcp_info` too. The columns that say which
 /// sender a row is of, and when, are always among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -56,7 +60,7 @@ impl KeptSamples {
 
     /// Is it every column?
     pub fn is_all(&self) -> bool {
-        self.chosen().is_none()
+        self.bits | KEY_BITS | !ALL_BITS == u128::MAX
     }
 
     /// Does a row say anything? Without a column beside the keys no row is kept.
@@ -77,16 +81,14 @@ impl KeptSamples {
 
     /// The first column among those chosen that only a real kernel fills.
     pub fn of_kernels(self) -> Option<&'static str> {
-        let names = TcpInfoSamples::COLUMNS.iter().map(|column| column.name);
-        let mut chosen = names.filter(|name| !self.is_all() && self.has(name));
-        chosen.next()
+        let mut names = TcpInfoSamples::COLUMNS.iter().map(|column| column.name);
+        names.find(|name| !self.is_all() && self.has(name))
     }
 
     /// The columns that were chosen, in their order; `None`: all of them.
     pub fn chosen(self) -> Option<Vec<&'static str>> {
-        let names = || KeptSamples::choices().map(|column| column.name);
-        let is_all = names().all(|name| self.has(name));
-        (!is_all).then(|| names().filter(|name| self.has(name)).collect())
+        let names = KeptSamples::choices().map(|column| column.name);
+        (!self.is_all()).then(|| names.filter(|name| self.has(name)).collect())
     }
 }
 
