@@ -1,14 +1,14 @@
 //! A histogram of times, log-linear, so that percentiles are within 1 %.
 
 /// Counts of values in buckets that grow with the value: 64 per power of two.
-/// Only buckets that were hit take memory, so ten thousand flows can have
-/// several each; neighbouring values come one after another, so the bucket hit
-/// last is nearly always found at once.
+/// Buckets lie four to a page, and only pages that were hit take memory, so ten
+/// thousand flows can have several each; neighbouring values come one after
+/// another, so the page hit last is nearly always the right one.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 pub struct Histogram {
-    /// (bucket, count), ascending.
-    buckets: Vec<(u32, u32)>,
-    /// Index of the bucket hit last.
+    /// By their numbers, ascending.
+    pages: Vec<Page>,
+    /// Index of the page hit last.
     last: usize,
     count: u64,
     sum: u64,
@@ -16,10 +16,25 @@ pub struct Histogram {
     range: (u64, u64),
 }
 
+/// Buckets one after the other, the first of which is `number` * `BUCKETS`.
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+struct Page {
+    number: u32,
+    counts: [u32; BUCKETS],
+}
+
+impl Page {
+    #[inline]
+    fn add(&mut self, bucket: u32) {
+        let count = &mut self.counts[bucket as usize % BUCKETS];
+        *count = count.saturating_add(1);
+    }
+}
+
 impl Default for Histogram {
     fn default() -> Histogram {
         Histogram {
-            buckets: Vec::new(),
+            pages: Vec::new(),
             last: 0,
             count: 0,
             sum: 0,
@@ -29,59 +44,53 @@ impl Default for Histogram {
 }
 
 const SUB_BITS: u32 = 6;
-/// Places that are looked at one by one before all others are searched.
-const NEAR: usize = 8;
+/// Of a page.
+const BUCKETS: usize = 4;
 
 impl Histogram {
     #[inline]
     pub fn add(&mut self, value: u64) {
         self.count += 1;
         self.sum = self.sum.saturating_add(value);
-        self.range = (self.range.0.min(value), self.range.1.max(value));
+        let (least, most) = self.range;
+        if value < least || value > most {
+            self.range = (least.min(value), most.max(value));
+        }
         let bucket = bucket_of(value);
-        match self.buckets.get_mut(self.last) {
-            Some((found, n)) if *found == bucket => *n = n.saturating_add(1),
-            _ => self.add_near(bucket),
+        match self.pages.get_mut(self.last) {
+            Some(page) if page.number == bucket / BUCKETS as u32 => page.add(bucket),
+            _ => self.add_elsewhere(bucket),
         }
     }
 
-    /// Most values come to a bucket near that of the last.
-    fn add_near(&mut self, bucket: u32) {
-        let Some(&(last, _)) = self.buckets.get(self.last) else {
-            return self.add_elsewhere(bucket);
-        };
-        // It stands there if all buckets between were hit, else before.
-        let places = bucket as i64 - last as i64;
-        let mut at = (self.last as i64 + places).clamp(0, self.buckets.len() as i64 - 1) as usize;
-        for _ in 0..NEAR {
-            match self.buckets.get_mut(at) {
-                Some((found, n)) if *found == bucket => {
-                    *n = n.saturating_add(1);
-                    self.last = at;
-                    return;
-                }
-                Some((found, _)) if *found < bucket => at += 1,
-                Some(_) => at = at.wrapping_sub(1),
-                None => break,
-            }
-        }
-        self.add_elsewhere(bucket);
-    }
-
+    /// Most values come to a page beside that of the last.
+    #[inline(never)]
     fn add_elsewhere(&mut self, bucket: u32) {
-        match self
-            .buckets
-            .binary_search_by_key(&bucket, |&(bucket, _)| bucket)
-        {
-            Ok(at) => {
-                self.buckets[at].1 = self.buckets[at].1.saturating_add(1);
-                self.last = at;
+        let number = bucket / BUCKETS as u32;
+        let beside = match self.pages.get(self.last) {
+            Some(last) if last.number < number => self.last + 1,
+            _ => self.last.wrapping_sub(1),
+        };
+        self.last = match self.pages.get(beside) {
+            Some(page) if page.number == number => beside,
+            _ => self.find(number),
+        };
+        self.pages[self.last].add(bucket);
+    }
+
+    /// The place of a page, which is made if need be.
+    #[inline(never)]
+    fn find(&mut self, number: u32) -> usize {
+        let found = self.pages.binary_search_by_key(&number, |page| page.number);
+        found.unwrap_or_else(|at| {
+            // Most histograms of a run with many flows have few pages, and no room for more.
+            if self.pages.len() == self.pages.capacity() {
+                self.pages.reserve_exact(self.pages.len().max(1));
             }
-            Err(at) => {
-                self.buckets.insert(at, (bucket, 1));
-                self.last = at;
-            }
-        }
+            let counts = [0; BUCKETS];
+            self.pages.insert(at, Page { number, counts });
+            at
+        })
     }
 
     pub fn count(&self) -> u64 {
@@ -97,20 +106,25 @@ impl Histogram {
     /// as the middle of its bucket, within what was seen; `None` when empty.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let rank = ((share * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let mut buckets = self.pages.iter().flat_map(|page| {
+            let first = page.number * BUCKETS as u32;
+            (first..).zip(page.counts)
+        });
         let mut seen = 0;
-        let (bucket, _) = self.buckets.iter().find(|(_, n)| {
-            seen += u64::from(*n);
+        let (bucket, _) = buckets.find(|&(_, n)| {
+            seen += u64::from(n);
             seen >= rank
         })?;
         let (least, most) = self.range;
-        Some(middle(*bucket).clamp(least as f64, most as f64))
+        Some(middle(bucket).clamp(least as f64, most as f64))
     }
 }
 
 /// Values below 128 have a bucket each; above, the power of two and the
 /// SUB_BITS bits that follow the leading one name it.
+#[inline]
 fn bucket_of(value: u64) -> u32 {
-    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(SUB_BITS + 1);
+    let shift = (value | 1 << SUB_BITS).ilog2() - SUB_BITS;
     (shift << SUB_BITS) + (value >> shift) as u32
 }
 
