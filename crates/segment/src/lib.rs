@@ -54,6 +54,24 @@ pub struct Segment {
 const _: () = assert!(size_of::<Segment>() == 64);
 
 impl Segment {
+    /// What lies at a handle that is free.
+    const NOTHING: Segment = Segment {
+        seq: 0,
+        ack: 0,
+        window_bytes: 0,
+        payload_bytes: 0,
+        flags: 0,
+        ecn: Ecn::NotEct,
+        packets: 0,
+        gso_bytes: 0,
+        option_bytes: 0,
+        ce_bytes: 0,
+        tsval_ms: 0,
+        tsecr_ms: 0,
+        sack: SackBlocks(None),
+        departure_ns: 0,
+    };
+
     #[inline]
     pub fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
@@ -224,10 +242,8 @@ impl Slab {
             return entry.cut(packets);
         }
         self.free.push(handle);
-        Segment {
-            sack: SackBlocks(entry.sack.0.take()),
-            ..*entry
-        }
+        // As a whole: field by field it takes twice as long.
+        std::mem::replace(entry, Segment::NOTHING)
     }
 
     /// The next so many packets get a handle of their own.
