@@ -359,7 +359,7 @@ impl<'a> Direction<'a> {
     fn sample(&mut self) {
         let t_ns = (self.next_sample_ns - self.start_ns) as i64;
         self.way.settle(self.next_sample_ns, &mut self.outlet);
-        let rows = self.way.sample(self.next_sample_ns).into_iter();
+        let rows = self.way.sample(self.next_sample_ns);
         self.queue
             .extend(rows.map(|row| QueueSample { t_ns, ..row }));
         self.next_sample_ns += self.config.sample_interval.0;

@@ -157,20 +157,20 @@ impl<N: Copy> Way<N> {
     }
 
     /// A row of the `queue` table for each hop, counted with the data; whose it is, and when, its caller knows.
-    pub fn sample(&mut self, now_ns: u64) -> Vec<QueueSample> {
-        let pipes = self.pipes.iter_mut();
-        let mut rows: Vec<QueueSample> = pipes.map(|pipe| pipe.bottleneck.sample(now_ns)).collect();
-        if self.routes.direction() == Direction::Back {
-            rows.reverse();
-        }
-        for (hop, row) in (0..).zip(&mut rows) {
-            row.hop = hop;
-        }
-        rows
+    pub fn sample(&mut self, now_ns: u64) -> impl Iterator<Item = QueueSample> {
+        let is_back = self.routes.direction() == Direction::Back;
+        let hops = self.pipes.len();
+        (0..hops).map(move |hop| {
+            let place = if is_back { hops - 1 - hop } else { hop };
+            QueueSample {
+                hop: hop as i32,
+                ..self.pipes[place].bottleneck.sample(now_ns)
+            }
+        })
     }
 
     /// A packet passes a way that [`Self::is_open`], which tells of nothing but its arrival and counts nothing.
-    #[inline]
+    #[inline(always)]
     pub fn pass(&mut self, now_ns: u64, passing: Passing<N>) {
         if self.routes.next_ns() <= now_ns {
             self.change_routes(now_ns);

@@ -5,9 +5,10 @@
 //! in the queue, so that the queue stays short however many flows there are.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use knee_units::NEVER;
+use knee_units::heap::Heap;
 
 /// What an event wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +109,8 @@ impl Side {
     }
 }
 
+/// Ordered by its key: no two have the same number.
+#[derive(Clone, Copy)]
 struct Entry {
     t_ns: u64,
     number: u64,
@@ -130,28 +133,36 @@ impl PartialEq for Entry {
 }
 impl Eq for Entry {}
 impl PartialOrd for Entry {
+    #[inline]
     fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
         Some(self.cmp(other))
     }
+    #[inline]
+    fn lt(&self, other: &Entry) -> bool {
+        self.key() < other.key()
+    }
+    #[inline]
+    fn le(&self, other: &Entry) -> bool {
+        self.key() <= other.key()
+    }
 }
 impl Ord for Entry {
-    /// Reversed: the heap's greatest is the earliest.
     #[inline]
     fn cmp(&self, other: &Entry) -> Ordering {
-        other.key().cmp(&self.key())
+        self.key().cmp(&other.key())
     }
 }
 
 /// Pending events.
 #[derive(Default)]
 pub struct EventQueue {
-    heap: BinaryHeap<Entry>,
+    heap: Heap<Entry>,
     /// Is the heap's head the event at work? It stays there until another is
     /// pushed, which most events do: one takes the other's place in one go.
     head_is_taken: bool,
     number: u64,
-    /// That of the event that is handled now; `u64::MAX` between two events.
-    at_number: u64,
+    /// That of the event that is handled now; `None`: there is none.
+    at_number: Option<u64>,
     ticks: BTreeMap<u64, Vec<EndpointId>>,
     /// An emptied list, kept for the next instant.
     spare: Vec<EndpointId>,
@@ -187,7 +198,7 @@ impl EventQueue {
     /// Would an event with this reserved number have come by now?
     #[inline]
     pub fn has_come(&self, t_ns: u64, number: u64, now_ns: u64) -> bool {
-        t_ns < now_ns || t_ns == now_ns && number < self.at_number
+        t_ns < now_ns || t_ns == now_ns && self.at_number.is_none_or(|at| number < at)
     }
 
     /// A connection opens: at its instant that comes before everything else, those with lower numbers first.
@@ -202,12 +213,9 @@ impl EventQueue {
             number,
             target,
         };
-        if std::mem::take(&mut self.head_is_taken)
-            && let Some(mut head) = self.heap.peek_mut()
-        {
-            *head = entry;
-        } else {
-            self.heap.push(entry);
+        match std::mem::take(&mut self.head_is_taken) {
+            true => self.heap.replace_first(entry),
+            false => self.heap.push(entry),
         }
     }
 
@@ -238,23 +246,29 @@ impl EventQueue {
         self.spare = list;
     }
 
-    /// When the next one is due; `u64::MAX`: there is none.
+    /// When the next one is due, with none at work; `u64::MAX`: there is none.
     #[inline]
-    pub fn next_ns(&mut self) -> u64 {
-        self.at_number = u64::MAX;
-        if std::mem::take(&mut self.head_is_taken) {
-            self.heap.pop();
-        }
-        self.heap.peek().map_or(NEVER, |head| head.t_ns)
+    pub fn next_ns(&self) -> u64 {
+        debug_assert!(!self.head_is_taken, "one is at work");
+        self.heap.first().map_or(NEVER, |head| head.t_ns)
     }
 
-    /// The next one, which [`Self::next_ns`] told of.
+    /// The next one is at work: it is the one that [`Self::next_ns`] told of.
     #[inline]
     pub fn take(&mut self) -> Target {
         self.head_is_taken = true;
-        let head = self.heap.peek().expect("there is one");
-        self.at_number = head.number;
+        let head = self.heap.first().expect("there is one");
+        self.at_number = Some(head.number);
         head.target
+    }
+
+    /// What was at work is done.
+    #[inline]
+    pub fn done(&mut self) {
+        self.at_number = None;
+        if std::mem::take(&mut self.head_is_taken) {
+            self.heap.remove_first();
+        }
     }
 }
 
@@ -270,7 +284,11 @@ mod tests {
         }
         let order: Vec<_> = std::iter::from_fn(|| match events.next_ns() {
             NEVER => None,
-            t_ns => Some((t_ns, events.take())),
+            t_ns => {
+                let target = events.take();
+                events.done();
+                Some((t_ns, target))
+            }
         })
         .collect();
         assert_eq!(

@@ -82,15 +82,20 @@ impl<T: Copy + Ord> Heap<T> {
             let Some(children) = self.items.get(begin..end) else {
                 break;
             };
-            let Some((n, least)) = children.iter().enumerate().min_by_key(|(_, child)| **child)
-            else {
+            let Some((mut least, rest)) = children.split_first() else {
                 break;
             };
+            let mut child = begin;
+            for (n, other) in (begin + 1..).zip(rest) {
+                if other < least {
+                    (child, least) = (n, other);
+                }
+            }
             if item <= *least {
                 break;
             }
             self.items[place] = *least;
-            place = begin + n;
+            place = child;
         }
         self.items[place] = item;
     }

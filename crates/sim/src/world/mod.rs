@@ -156,11 +156,10 @@ impl World {
             if path_ns < host_ns {
                 let (way, mut passage) = self.way_to(side);
                 way.step(&mut passage);
+                self.send_out();
             } else {
-                let target = self.ends.events.take();
-                self.dispatch(target);
+                self.do_next();
             }
-            self.send_out();
             if self.ends.closing.is_due() {
                 self.reap();
             }
@@ -184,8 +183,16 @@ impl World {
         (&mut self.ways[side as usize], passage)
     }
 
-    /// Out of line, like everything that is not done for each packet: the code that is should fit into the nearest cache.
+    /// The hosts' next event. Out of line, like everything that is not done for each packet: the code that is should fit
+    /// into the nearest cache.
     #[inline(never)]
+    fn do_next(&mut self) {
+        let target = self.ends.events.take();
+        self.dispatch(target);
+        self.send_out();
+        self.ends.events.done();
+    }
+
     fn dispatch(&mut self, target: Target) {
         match target {
             Target::Work(id, Work::Timer) => self.ends.on_timer(id),

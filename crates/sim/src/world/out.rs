@@ -9,14 +9,14 @@ use crate::event::{EndpointId, HostId, Side, Target, Work};
 
 impl World {
     /// The host of the end that has sent takes what it sent.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_out(&mut self) {
         if !self.ends.out.is_empty() {
             self.take_sent();
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_sent(&mut self) {
         // One packet of one end is what there is most of the time.
         if let ([handle], []) = (&self.ends.out[..], &self.ends.turns[..]) {

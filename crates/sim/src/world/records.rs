@@ -73,7 +73,7 @@ impl Ends {
         }
     }
 
-    fn sample(&mut self, queues: Vec<QueueSample>) {
+    fn sample(&mut self, queues: impl Iterator<Item = QueueSample>) {
         let (cell, rep, t_ns) = (self.cell.index as i32, self.rep as i32, self.t_ns());
         for row in queues {
             self.rows.queue.push(QueueSample {
