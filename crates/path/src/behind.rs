@@ -5,7 +5,7 @@ use knee_units::NEVER;
 use knee_units::head_queue::HeadQueue;
 use knee_units::heap::Heap;
 
-use crate::nics::{Nic, Nics, Reached};
+use crate::nics::{Nics, Reached};
 use crate::packet::count_until;
 use crate::pipe::{Passing, Sink, When};
 
@@ -59,16 +59,17 @@ impl<N: Copy> Line<N> {
     #[inline]
     fn take(&mut self, pkts: u32) -> Passing<N> {
         let front = self.trains.first_mut().expect("its head is due");
-        let taken = Passing {
-            pkts,
-            ..front.passing
-        };
+        if pkts == front.passing.pkts {
+            let taken = front.passing;
+            self.trains.remove_first();
+            return taken;
+        }
         front.passing.pkts -= pkts;
         front.at_ns += u64::from(pkts) * front.every_ns;
-        if front.passing.pkts == 0 {
-            self.trains.remove_first();
+        Passing {
+            pkts,
+            ..front.passing
         }
-        taken
     }
 
     /// Announces those trains behind the first whose turn it is.
@@ -93,12 +94,13 @@ impl<N: Copy> Line<N> {
         When::new(at_ns, at_ns.saturating_sub(self.delay_ns))
     }
 
-    /// When the NIC at the line's end interrupts, with nothing pending, for a packet that arrives then.
+    /// When the NIC at the line's end interrupts, which may again from `next_interrupt_ns` on, with nothing pending, for a
+    /// packet that arrives then.
     #[inline]
-    fn wakes(&self, nic: &Nic, at_ns: u64) -> When {
-        match at_ns >= nic.next_interrupt_ns {
+    fn wakes(&self, next_interrupt_ns: u64, at_ns: u64) -> When {
+        match at_ns >= next_interrupt_ns {
             true => self.when(at_ns),
-            false => When::last_at(nic.next_interrupt_ns),
+            false => When::last_at(next_interrupt_ns),
         }
     }
 }
@@ -115,7 +117,18 @@ enum Due {
     Interrupt(u32, u32),
 }
 
-type Event = (When, Due);
+/// What is due, and when: of what is due at one time the lesser [`Due`] is first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    when: When,
+    due: Due,
+}
+
+impl Event {
+    fn new(when: When, due: Due) -> Event {
+        Event { when, due }
+    }
+}
 
 /// The delays and NICs behind one bottleneck. `N` is the [`Sink::Note`] of its sink.
 pub struct Behind<N> {
@@ -207,11 +220,11 @@ impl<N: Copy> Behind<N> {
         }
         let others = std::mem::take(&mut self.due).into_items();
         let when = line.when(line.next_ns());
-        self.due.push((when, Due::Line(number)));
+        self.due.push(Event::new(when, Due::Line(number)));
         self.go_on(number, None);
         let others = others.into_iter();
-        for due in others.filter(|&(_, due)| due != Due::Only(number)) {
-            self.due.push(due);
+        for event in others.filter(|event| event.due != Due::Only(number)) {
+            self.due.push(event);
         }
     }
 
@@ -249,7 +262,7 @@ impl<N: Copy> Behind<N> {
     }
 
     /// Packets leave the bottleneck, the first at that time, and take their delay, with nothing else in their way.
-    #[inline]
+    #[inline(always)]
     pub fn pass(&mut self, at_ns: u64, every_ns: u64, passing: Passing<N>) {
         let number = self.line_of[passing.flow as usize];
         let arrives_ns = at_ns + self.lines[number as usize].delay_ns;
@@ -273,77 +286,115 @@ impl<N: Copy> Behind<N> {
         });
         self.loose[place as usize] = Some(passing);
         let when = When::new(arrives_ns, at_ns);
-        self.due.push((when, Due::Loose(place)));
+        self.due.push(Event::new(when, Due::Loose(place)));
     }
 
-    #[inline]
+    #[inline(always)]
     fn line_up(&mut self, number: u32, at_ns: u64, every_ns: u64, passing: Passing<N>) {
-        let line = &mut self.lines[number as usize];
-        if line.trains.is_empty() {
-            let due = match line.to {
-                To::Only(place) => (line.wakes(self.nics.at(place), at_ns), Due::Only(number)),
-                _ => (line.when(at_ns), Due::Line(number)),
-            };
-            self.due.push(due);
-        }
-        line.trains.push(Arriving {
+        let arriving = Arriving {
             at_ns,
             every_ns,
             passing,
-        });
+        };
+        let line = &mut self.lines[number as usize];
+        match line.trains.is_empty() {
+            false => line.trains.push(arriving),
+            true => self.begin(number, arriving),
+        }
+    }
+
+    /// Something arrives on a line that was empty.
+    #[inline(never)]
+    fn begin(&mut self, number: u32, arriving: Arriving<N>) {
+        let line = &mut self.lines[number as usize];
+        let at_ns = arriving.at_ns;
+        let event = match line.to {
+            To::Only(place) => {
+                let when = line.wakes(self.nics.at(place).next_interrupt_ns, at_ns);
+                Event::new(when, Due::Only(number))
+            }
+            _ => Event::new(line.when(at_ns), Due::Line(number)),
+        };
+        line.trains.push(arriving);
+        self.due.push(event);
     }
 
     /// When something happens next.
     #[inline]
     pub fn next(&self) -> When {
-        self.due.first().map_or(When::NEVER, |(when, _)| *when)
+        self.due.first().map_or(When::NEVER, |event| event.when)
     }
 
     /// Does the one thing that is due at [`Self::next`].
-    #[inline]
     pub fn step(&mut self, sink: &mut impl Sink<Note = N>) {
-        let Some(&(when, due)) = self.due.first() else {
+        let Some(&Event { when, due }) = self.due.first() else {
             return;
         };
         let at_ns = when.at_ns();
-        match due {
-            Due::Line(number) => {
-                let line = &mut self.lines[number as usize];
-                line.announce(sink);
-                let passing = line.take(1);
-                let interrupt = self.reach_nic(at_ns, passing, sink);
-                self.go_on(number, interrupt);
-            }
-            Due::Only(number) => self.interrupt_only(at_ns, number, sink),
-            Due::Loose(place) => self.arrive_loose(at_ns, place, sink),
+        let arrived = match due {
+            Due::Only(number) => self.interrupt_only(at_ns, number),
+            Due::Line(number) => self.arrive(at_ns, number, sink),
+            Due::Loose(place) => self.arrive_loose(at_ns, place),
             Due::Interrupt(_, place) => {
                 self.due.remove_first();
-                let hand_over = |batch: &[Passing<N>]| sink.arrived(at_ns, batch);
-                self.nics.interrupt(at_ns, place, hand_over);
+                self.nics.interrupt(at_ns, place, &mut self.batch);
+                None
             }
+        };
+        match arrived {
+            Some(only) => sink.arrived(at_ns, &[only]),
+            None => self.hand_over(at_ns, sink),
         }
     }
 
+    /// Several packets arrive together, if any do.
     #[inline(never)]
-    fn arrive_loose(&mut self, at_ns: u64, place: u32, sink: &mut impl Sink<Note = N>) {
+    fn hand_over(&mut self, at_ns: u64, sink: &mut impl Sink<Note = N>) {
+        if !self.batch.is_empty() {
+            sink.arrived(at_ns, &self.batch);
+            self.batch.clear();
+        }
+    }
+
+    /// The first packet of a line arrives: it is returned if its NIC hands it over at once.
+    #[inline(always)]
+    fn arrive(
+        &mut self,
+        at_ns: u64,
+        number: u32,
+        sink: &mut impl Sink<Note = N>,
+    ) -> Option<Passing<N>> {
+        let line = &mut self.lines[number as usize];
+        line.announce(sink);
+        let passing = line.take(1);
+        let (through, interrupt) = self.reach_nic(at_ns, passing);
+        self.go_on(number, interrupt);
+        through.then_some(passing)
+    }
+
+    #[inline(never)]
+    fn arrive_loose(&mut self, at_ns: u64, place: u32) -> Option<Passing<N>> {
         self.due.remove_first();
         self.free.push(place);
         let found = self.loose[place as usize].take();
         let passing = found.expect("its place holds it until it arrives");
-        if let Some(due) = self.reach_nic(at_ns, passing, sink) {
-            self.due.push(due);
+        let (through, interrupt) = self.reach_nic(at_ns, passing);
+        if let Some(event) = interrupt {
+            self.due.push(event);
         }
+        through.then_some(passing)
     }
 
-    /// The NIC interrupts that this line alone leads to, for one packet at once or for all that have arrived.
-    #[inline]
-    fn interrupt_only(&mut self, at_ns: u64, number: u32, sink: &mut impl Sink<Note = N>) {
+    /// The NIC interrupts that this line alone leads to, for one packet at once or for all that have arrived: one is
+    /// returned, several are in the batch.
+    #[inline(always)]
+    fn interrupt_only(&mut self, at_ns: u64, number: u32) -> Option<Passing<N>> {
         let line = &mut self.lines[number as usize];
         let To::Only(place) = line.to else {
-            return;
+            return None;
         };
+        let next_interrupt_ns = self.nics.interrupts(place, at_ns);
         let at_once = line.next_ns() == at_ns;
-        self.nics.interrupts(place, at_ns);
         let first = match at_once {
             true => line.take(1),
             false => line.take_until(at_ns),
@@ -361,15 +412,11 @@ impl<N: Copy> Behind<N> {
         match next_ns {
             NEVER => self.due.remove_first(),
             _ => {
-                let when = line.wakes(self.nics.at(place), next_ns);
-                self.due.replace_first((when, Due::Only(number)));
+                let when = line.wakes(next_interrupt_ns, next_ns);
+                self.due.replace_first(Event::new(when, Due::Only(number)));
             }
         }
-        if is_only {
-            return sink.arrived(at_ns, &[first]);
-        }
-        sink.arrived(at_ns, &self.batch);
-        self.batch.clear();
+        is_only.then_some(first)
     }
 
     /// A line's head was the first that is due, and has changed. Those of its packets whose NIC will not look before a
@@ -394,44 +441,39 @@ impl<N: Copy> Behind<N> {
                 if sleeps {
                     if is_first {
                         let due = Due::Interrupt(nic.number, place);
-                        interrupt = Some((When::last_at(until_ns), due));
+                        interrupt = Some(Event::new(When::last_at(until_ns), due));
                     }
                     let pkts = front.until(until_ns);
                     self.nics.hold(place, line.take(pkts));
                     continue;
                 }
             }
-            next = Some((line.when(front.at_ns), Due::Line(number)));
+            next = Some(Event::new(line.when(front.at_ns), Due::Line(number)));
             break;
         }
         // What comes takes the place of what was due, in one go.
         match next.or_else(|| interrupt.take()) {
-            Some(due) => self.due.replace_first(due),
+            Some(event) => self.due.replace_first(event),
             None => self.due.remove_first(),
         }
-        if let Some(due) = interrupt {
-            self.due.push(due);
+        if let Some(event) = interrupt {
+            self.due.push(event);
         }
     }
 
-    /// A packet comes to its NIC, if that is here. The interrupt that it waits for is returned where it is new.
+    /// A packet comes to its NIC, if that is here. Is it through? The interrupt that it waits for is returned where it is new.
     #[inline(always)]
-    fn reach_nic(
-        &mut self,
-        at_ns: u64,
-        passing: Passing<N>,
-        sink: &mut impl Sink<Note = N>,
-    ) -> Option<Event> {
+    fn reach_nic(&mut self, at_ns: u64, passing: Passing<N>) -> (bool, Option<Event>) {
         match self.nics.reach(at_ns, passing) {
-            Reached::Through => sink.arrived(at_ns, &[passing]),
-            Reached::Waits => {}
+            Reached::Through => (true, None),
+            Reached::Waits => (false, None),
             Reached::WaitsFor(place) => {
                 let nic = self.nics.at(place);
                 let when = When::last_at(nic.next_interrupt_ns);
-                return Some((when, Due::Interrupt(nic.number, place)));
+                let due = Due::Interrupt(nic.number, place);
+                (false, Some(Event::new(when, due)))
             }
         }
-        None
     }
 
     /// All that is under way, for a final account: of a train, the first packets first.

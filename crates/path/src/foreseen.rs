@@ -24,7 +24,7 @@ pub struct Gone {
 }
 
 impl Gone {
-    /// Takes the first `pkts` of them out.
+    /// Takes the first `pkts` of them out, which are not all.
     #[inline]
     fn take(&mut self, pkts: u32) -> Gone {
         let taken = Gone { pkts, ..*self };
@@ -100,26 +100,30 @@ impl Foreseen {
         let (pkts, bytes) = (self.len_pkts(), self.len_bytes());
         // What is on the wire waits no more.
         let on_wire = u32::from(self.held_pkts == 0);
-        let fate = |place: u32| {
+        let (tail, packet_bytes, packet_ecn) = (&self.tail, packet.bytes, packet.ecn);
+        // By value, so that it costs no memory where the last is as it came.
+        let fate = move |place: u32| {
             let wait = place + 1 - on_wire.min(place);
             let pkts = pkts + wait;
-            let bytes = bytes + u64::from(wait) * u64::from(packet.bytes);
+            let bytes = bytes + u64::from(wait) * u64::from(packet_bytes);
             let waits = Nanos(waited.0 + u64::from(place) * every_ns);
-            (self.tail.limit.holds(pkts, bytes)).then(|| {
-                match packet.ecn != Ecn::NotEct && self.tail.marks(pkts, bytes, waits) {
+            (tail.limit.holds(pkts, bytes)).then(|| {
+                match packet_ecn != Ecn::NotEct && tail.marks(pkts, bytes, waits) {
                     true => Ecn::Ce,
-                    false => packet.ecn,
+                    false => packet_ecn,
                 }
             })
         };
-        let first = fate(0);
-        let Some(ecn) = first else {
-            return (None, most);
-        };
         // No later one fits where an earlier one does not, and none is spared a mark.
-        let alike = match fate(most - 1) == first {
-            true => most,
-            false => count_alike(most, |place| fate(place) == first),
+        let (ecn, alike) = match fate(most - 1) == Some(packet_ecn) {
+            true => (packet_ecn, most),
+            false => {
+                let fate = fate;
+                match alike(most, fate) {
+                    (None, pkts) => return (None, pkts),
+                    (Some(ecn), pkts) => (ecn, pkts),
+                }
+            }
         };
         if self.held_pkts == 0 {
             self.period = self.period.wrapping_add(1);
@@ -153,10 +157,14 @@ impl Foreseen {
             && front.at_ns <= now_ns
         {
             let left = count_until(front.at_ns, front.every_ns, front.pkts, now_ns);
-            let gone = front.take(left);
-            if front.pkts == 0 {
-                self.held.remove_first();
-            }
+            let gone = match left == front.pkts {
+                true => {
+                    let gone = *front;
+                    self.held.remove_first();
+                    gone
+                }
+                false => front.take(left),
+            };
             self.held_pkts -= gone.pkts;
             self.held_bytes -= u64::from(gone.pkts) * u64::from(gone.bytes);
             told(&gone);
@@ -182,10 +190,15 @@ impl Foreseen {
     }
 }
 
-/// How many of `most` packets, from the first on, fare as the first does.
-#[cold]
+/// What becomes of the first of `most` packets, and how many, from the first on, fare as it does; of what does not fit, all.
 #[inline(never)]
-fn count_alike(most: u32, is_alike: impl Fn(u32) -> bool) -> u32 {
-    let other = (1..most).find(|&place| !is_alike(place));
-    other.unwrap_or(most)
+fn alike(most: u32, fate: impl Fn(u32) -> Option<Ecn>) -> (Option<Ecn>, u32) {
+    let first = fate(0);
+    match first.is_none() || fate(most - 1) == first {
+        true => (first, most),
+        false => {
+            let other = (1..most).find(|&place| fate(place) != first);
+            (first, other.unwrap_or(most))
+        }
+    }
 }

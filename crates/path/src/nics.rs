@@ -128,8 +128,10 @@ impl<N: Copy> Nics<N> {
 
     /// It interrupts now: when it may do so again.
     #[inline]
-    pub fn interrupts(&mut self, place: u32, at_ns: u64) {
-        self.list[place as usize].next_interrupt_ns = at_ns + self.coalesce_ns;
+    pub fn interrupts(&mut self, place: u32, at_ns: u64) -> u64 {
+        let next_ns = at_ns + self.coalesce_ns;
+        self.list[place as usize].next_interrupt_ns = next_ns;
+        next_ns
     }
 
     /// Packets wait for the next interrupt. Those of a train are taken up one behind the other.
@@ -169,14 +171,12 @@ impl<N: Copy> Nics<N> {
         }
     }
 
-    /// The NIC at this place interrupts and hands over what it has gathered.
+    /// The NIC at this place interrupts and hands over what it has gathered, in the place of `batch`, which is empty.
     #[inline]
-    pub fn interrupt(&mut self, at_ns: u64, place: u32, hand_over: impl FnOnce(&[Passing<N>])) {
+    pub fn interrupt(&mut self, at_ns: u64, place: u32, batch: &mut Vec<Passing<N>>) {
         self.interrupts(place, at_ns);
         let list = std::mem::replace(&mut self.at_mut(place).pending, NONE);
-        let batch = &mut self.gathered[list as usize];
-        hand_over(batch);
-        batch.clear();
+        std::mem::swap(batch, &mut self.gathered[list as usize]);
         self.spare.push(list);
     }
 

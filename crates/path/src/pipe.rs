@@ -186,7 +186,7 @@ impl<N: Copy> Pipe<N> {
 
     /// A packet enters, or a train where this [`Self::takes_trains`]. Whatever was due before `now_ns` has been done by
     /// [`Self::step`]; what leaves the bottleneck at that very instant does so first.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, now_ns: u64, train: Train, sink: &mut impl Sink<Note = N>) {
         if self.bottleneck.takes_steps() {
             return self.enter_link(now_ns, train, sink);
@@ -197,7 +197,7 @@ impl<N: Copy> Pipe<N> {
             && let Entry::Leaves(departure) = entry
         {
             // Nearly always all fare alike.
-            return self.leave(&train.packet, &Together::leaving(&departure, pkts), sink);
+            return self.leave_now(&train.packet, &Together::leaving(&departure, pkts), sink);
         }
         self.enter_in_parts(now_ns, train, (entry, pkts), sink);
     }
@@ -293,7 +293,7 @@ impl<N: Copy> Pipe<N> {
     }
 
     /// A packet takes its delay, with nothing else in its way.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pass(&mut self, now_ns: u64, passing: Passing<N>) {
         self.behind.pass(now_ns, 0, passing);
     }
@@ -314,8 +314,14 @@ impl<N: Copy> Pipe<N> {
     }
 
     /// Packets leave the bottleneck, or will.
-    #[inline]
+    #[inline(never)]
     fn leave(&mut self, packet: &Packet, together: &Together, sink: &mut impl Sink<Note = N>) {
+        self.leave_now(packet, together, sink);
+    }
+
+    /// The same in its place: of a train whose packets fare alike.
+    #[inline(always)]
+    fn leave_now(&mut self, packet: &Packet, together: &Together, sink: &mut impl Sink<Note = N>) {
         let leaving = Leaving {
             at_ns: together.at_ns,
             waited: together.waited,

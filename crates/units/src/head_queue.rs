@@ -1,26 +1,31 @@
 //! First in, first out, with the head at hand.
 
-use std::collections::VecDeque;
-
 /// A queue whose first item lies beside the others: it is looked at and changed several times before it goes, and a queue of
 /// one item costs no more than that item.
 #[derive(Clone, Debug)]
 pub struct HeadQueue<T> {
     /// `None`: the queue is empty.
     first: Option<T>,
-    rest: VecDeque<T>,
+    /// A ring of the others: places that are a power of two, ...
+    ring: Vec<T>,
+    /// ... the place of the oldest, ...
+    oldest: usize,
+    /// ... and how many they are.
+    others: usize,
 }
 
 impl<T> Default for HeadQueue<T> {
     fn default() -> HeadQueue<T> {
         HeadQueue {
             first: None,
-            rest: VecDeque::new(),
+            ring: Vec::new(),
+            oldest: 0,
+            others: 0,
         }
     }
 }
 
-impl<T> HeadQueue<T> {
+impl<T: Copy> HeadQueue<T> {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first.is_none()
@@ -39,35 +44,65 @@ impl<T> HeadQueue<T> {
     /// The one behind the first and `between` others.
     #[inline]
     pub fn behind_first(&self, between: usize) -> Option<&T> {
-        self.rest.get(between)
+        (between < self.others).then(|| &self.ring[self.place(between)])
     }
 
     /// Behind all others.
     #[inline]
     pub fn push(&mut self, item: T) {
-        match self.first {
-            None => self.first = Some(item),
-            Some(_) => self.rest.push_back(item),
+        if self.first.is_none() {
+            self.first = Some(item);
+            return;
         }
+        if self.others == self.ring.len() {
+            self.grow(item);
+        }
+        let place = self.place(self.others);
+        self.ring[place] = item;
+        self.others += 1;
     }
 
     /// The first goes.
     #[inline]
     pub fn remove_first(&mut self) {
-        self.first = match self.rest.is_empty() {
-            true => None,
-            false => self.rest.pop_front(),
-        };
+        if self.others == 0 {
+            self.first = None;
+            return;
+        }
+        self.first = Some(self.ring[self.oldest]);
+        self.oldest = self.place(1);
+        self.others -= 1;
     }
 
     /// Takes all of them, in their order.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
-        self.first.take().into_iter().chain(self.rest.drain(..))
+        std::iter::from_fn(|| {
+            let first = self.first;
+            self.remove_first();
+            first
+        })
+    }
+
+    /// The place of the one that so many of the ring are before.
+    #[inline]
+    fn place(&self, before: usize) -> usize {
+        (self.oldest + before) & self.ring.len().wrapping_sub(1)
+    }
+
+    /// The ring is full: it gets twice the places, which are filled with anything.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, with: T) {
+        self.ring.rotate_left(self.oldest);
+        self.oldest = 0;
+        self.ring.resize((2 * self.others).max(4), with);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
     use proptest::prelude::*;
 
     use super::*;

@@ -83,7 +83,7 @@ impl Sink for Passage<'_> {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn arrived(&mut self, _at_ns: u64, packets: &[Passing<()>]) {
         self.ends.deliver(self.side, packets);
     }
