@@ -117,13 +117,10 @@ impl Foreseen {
         // No later one fits where an earlier one does not, and none is spared a mark.
         let (ecn, alike) = match fate(most - 1) == Some(packet_ecn) {
             true => (packet_ecn, most),
-            false => {
-                let fate = fate;
-                match alike(most, fate) {
-                    (None, pkts) => return (None, pkts),
-                    (Some(ecn), pkts) => (ecn, pkts),
-                }
-            }
+            false => match alike(most, fate) {
+                (None, pkts) => return (None, pkts),
+                (Some(ecn), pkts) => (ecn, pkts),
+            },
         };
         if self.held_pkts == 0 {
             self.period = self.period.wrapping_add(1);
