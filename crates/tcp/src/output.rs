@@ -82,7 +82,7 @@ impl Endpoint {
             return;
         }
         let flight = self.board.flight();
-        if flight.lost_out > flight.retrans_out && self.cc.snd_cwnd > flight.packets_in_flight() {
+        if flight.lost_out > flight.retrans_out && self.cc.snd_cwnd > self.packets_in_flight() {
             self.retransmit_lost(cx);
         }
         self.push_pending(cx);

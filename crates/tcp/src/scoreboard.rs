@@ -81,6 +81,8 @@ pub struct Lost {
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
     flight: Flight,
+    /// [`Flight::packets_in_flight`], which is asked for far more often than a count changes.
+    in_flight: u32,
     delivered: u32,
     lost: u32,
     reordering: u32,
@@ -97,6 +99,7 @@ impl Scoreboard {
     pub fn new() -> Scoreboard {
         Scoreboard {
             flight: Flight::default(),
+            in_flight: 0,
             delivered: 0,
             lost: 0,
             reordering: DEFAULT_REORDERING,
@@ -120,7 +123,12 @@ impl Scoreboard {
     }
     #[inline]
     pub fn packets_in_flight(&self) -> u32 {
-        self.flight.packets_in_flight()
+        self.in_flight
+    }
+    /// A count of `flight` has changed.
+    #[inline]
+    fn recount(&mut self) {
+        self.in_flight = self.flight.packets_in_flight();
     }
     /// Segments delivered so far, retransmissions included; wraps.
     #[inline]
@@ -204,6 +212,7 @@ impl Scoreboard {
     #[inline]
     pub fn push(&mut self, skb: Seg) {
         self.flight.packets_out += skb.segs();
+        self.recount();
         self.skbs += u64::from(skb.has(SKB_END));
         self.rtx.push(skb);
     }
@@ -250,6 +259,7 @@ impl Scoreboard {
             counted += skb.segs();
             end = skb.end_seq();
         }
+        self.recount();
         self.to_retransmit.remove(begin, end);
     }
 
@@ -300,6 +310,7 @@ impl Scoreboard {
             }
             shift_skbs(rtx, skbs, first, id);
         });
+        self.recount();
     }
 
     /// A DSACK reports data that is still queued. Returns the end of its segment if that was retransmitted.
@@ -312,7 +323,9 @@ impl Scoreboard {
             seg.flags &= !RETRANS;
             self.flight.retrans_out -= 1;
         }
-        again.then(|| seg.end_seq())
+        let end_seq = again.then(|| seg.end_seq());
+        self.recount();
+        end_seq
     }
 
     /// The queue's part of tcp_clean_rtx_queue(): removes what is below `snd_una`. `deliver` is called with
@@ -351,6 +364,7 @@ impl Scoreboard {
         });
         self.delivered += delivered;
         self.flight.packets_out -= acked.segs;
+        self.recount();
         self.sacked.remove_below(snd_una);
         self.to_retransmit.remove_below(snd_una);
         acked
@@ -411,6 +425,7 @@ impl Scoreboard {
             true => self.flight.retrans_out -= 1,
             false => self.flight.lost_out += 1,
         }
+        self.recount();
         self.lost += 1;
     }
 
@@ -421,6 +436,7 @@ impl Scoreboard {
             skb.flags &= !LOST;
         }
         self.flight.lost_out = 0;
+        self.recount();
         self.to_retransmit.clear();
     }
 }

@@ -74,13 +74,13 @@ impl Endpoint {
         let unsent = self.buffer.write_seq().saturating_sub(self.snd_nxt);
         if unsent < u64::from(self.cc.mss_bytes)
             && self.small_queue.is_empty()
-            && flight.packets_in_flight() < self.cc.snd_cwnd
+            && self.packets_in_flight() < self.cc.snd_cwnd
             && flight.lost_out <= flight.retrans_out
         {
             let all_delivered = self
                 .board
                 .delivered()
-                .wrapping_add(flight.packets_in_flight());
+                .wrapping_add(self.packets_in_flight());
             self.rate.set_app_limited(all_delivered.max(1));
         }
     }
