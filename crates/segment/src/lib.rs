@@ -24,7 +24,7 @@ pub const ACE: u8 = AE | CWR | ECE;
 ///
 /// Thousands are under way at a time, so that one is seldom in the nearest
 /// cache: it takes one line of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 pub struct Segment {
     pub seq: u64,
@@ -213,25 +213,36 @@ pub struct Slab {
 impl Slab {
     #[inline]
     pub fn insert(&mut self, segment: Segment) -> u32 {
-        match self.free.pop() {
-            Some(handle) => {
-                self.entries[handle as usize] = segment;
-                handle
-            }
-            None => self.insert_behind(segment),
-        }
+        let (handle, place) = self.place();
+        *place = segment;
+        handle
+    }
+
+    /// A handle, and the place that it names: a segment is written where it lies.
+    #[inline]
+    pub fn place(&mut self) -> (u32, &mut Segment) {
+        let handle = match self.free.pop() {
+            Some(handle) => handle,
+            None => self.grow(),
+        };
+        (handle, &mut self.entries[handle as usize])
     }
 
     #[cold]
     #[inline(never)]
-    fn insert_behind(&mut self, segment: Segment) -> u32 {
-        self.entries.push(segment);
+    fn grow(&mut self) -> u32 {
+        self.entries.push(Segment::default());
         (self.entries.len() - 1) as u32
     }
 
     #[inline]
     pub fn get(&self, handle: u32) -> &Segment {
         &self.entries[handle as usize]
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, handle: u32) -> &mut Segment {
+        &mut self.entries[handle as usize]
     }
 
     /// Takes the next so many packets of those that a handle stands for; with the last it is free.

@@ -59,14 +59,16 @@ impl TimeSpent {
     /// From now on `limit` holds the sender back.
     #[inline]
     pub fn set_limit(&mut self, now_ns: u64, limit: Limit) {
-        self.limit_ns[self.limit as usize] += now_ns - self.limit_since_ns;
-        self.limit = limit;
-        self.limit_since_ns = now_ns;
+        if limit != self.limit {
+            self.settle(now_ns);
+            self.limit = limit;
+        }
     }
 
     /// Counts the time since the last change of the limit.
     pub fn settle(&mut self, now_ns: u64) {
-        self.set_limit(now_ns, self.limit);
+        self.limit_ns[self.limit as usize] += now_ns - self.limit_since_ns;
+        self.limit_since_ns = now_ns;
     }
 
     /// From now on the sender has something outstanding or to send, or it has nothing.

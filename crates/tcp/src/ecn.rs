@@ -302,7 +302,7 @@ impl EcnState {
         segment: &Segment,
         (echo, is_news): (bool, bool),
         delivered: u32,
-        delivered_bytes: u64,
+        delivered_bytes: impl FnOnce() -> u64,
         mss_bytes: u32,
     ) -> bool {
         match self.mode {
@@ -315,7 +315,7 @@ impl EcnState {
             // A reordered ACK tells of the past.
             EcnMode::Accurate if !is_news => echo,
             EcnMode::Accurate => {
-                let marked = self.accurate_marks(segment, delivered, delivered_bytes, mss_bytes);
+                let marked = self.accurate_marks(segment, delivered, delivered_bytes(), mss_bytes);
                 self.delivered_ce = self.delivered_ce.wrapping_add(marked);
                 marked > 0
             }

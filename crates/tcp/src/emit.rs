@@ -3,8 +3,20 @@
 use super::output::if_set;
 use super::rtx::{FIN_SEG, PSH_SEG};
 use super::{Cx, Endpoint};
+use knee_cc::EcnMode;
 use knee_path::packet::Ecn;
-use knee_segment::{ACK, FIN, PSH, SYN, SackBlocks, Segment};
+use knee_segment::{ACE, ACK, FIN, PSH, SYN, SackBlocks};
+
+/// What whoever sends a segment decides of it; the rest is the connection's state.
+struct Wire {
+    seq: u64,
+    ack: u64,
+    payload_bytes: u32,
+    packets: u16,
+    gso_bytes: u16,
+    flags: u8,
+    departure_ns: u64,
+}
 
 impl Endpoint {
     /// Sends data as one skb, from `seq` on and in as many segments as it takes, which are `segs`: `seg_flags` are those of the last.
@@ -16,109 +28,100 @@ impl Endpoint {
         seg_flags: u8,
         departure_ns: u64,
     ) {
-        let mss = u64::from(self.cc.mss_bytes);
         self.counters.data_segs_out += u64::from(segs) * u64::from(payload_bytes > 0);
         self.counters.bytes_sent += payload_bytes;
-        let last = wire_flags(seg_flags);
-        let mut segment = self.build(cx, seq, payload_bytes.min(mss) as u32, ACK, departure_ns);
-        if segs > 1 {
-            segment.payload_bytes = payload_bytes as u32;
-            segment.packets = segs as u16;
-            segment.gso_bytes = mss as u16;
-            // The first says what is said once (CWR); all others are alike.
-            let (flags, ecn) = self.ecn.of_segment(seq >= self.snd_nxt);
-            if (ACK | flags, ecn) != (segment.flags, segment.ecn) {
-                let first = segment.cut(1);
-                self.hand_down(cx, first);
-                (segment.flags, segment.ecn) = (ACK | flags, ecn);
-            }
+        let wire = Wire {
+            seq,
+            ack: self.rx.rcv_nxt(),
+            payload_bytes: payload_bytes as u32,
+            packets: segs as u16,
+            gso_bytes: match segs {
+                1 => 0,
+                _ => self.cc.mss_bytes as u16,
+            },
+            flags: ACK | wire_flags(seg_flags),
+            departure_ns,
+        };
+        let handle = self.build(cx, wire);
+        if segs > 1 && self.ecn.mode() != EcnMode::None {
+            self.part_first(cx, handle);
         }
-        segment.flags |= last;
-        self.hand_down(cx, segment);
+        self.hand_down(cx, handle);
+    }
+
+    /// The first packet of a train says what is said once (CWR); all others are alike.
+    #[inline(never)]
+    fn part_first(&mut self, cx: &mut Cx, handle: u32) {
+        let train = cx.slab.get(handle);
+        let said = (train.flags & ACE, train.ecn);
+        let (flags, ecn) = self.ecn.of_segment(train.seq >= self.snd_nxt);
+        if (flags, ecn) != said {
+            let first = cx.slab.cut(handle, 1);
+            self.hand_down(cx, first);
+            let others = cx.slab.get_mut(handle);
+            others.flags = others.flags & !ACE | flags;
+            others.ecn = ecn;
+        }
     }
 
     #[inline(never)]
     pub fn send_ack(&mut self, cx: &mut Cx) {
-        self.send_ack_of(cx, self.rx.rcv_nxt());
+        self.emit(cx, self.snd_nxt, self.rx.rcv_nxt(), ACK);
     }
 
-    /// An ACK of less than has arrived (__tcp_send_ack() with an rcv_nxt).
-    pub(super) fn send_ack_of(&mut self, cx: &mut Cx, ack: u64) {
-        let segment = self.build_acking(cx, ack, self.snd_nxt, 0, ACK, 0);
-        self.hand_down(cx, segment);
-    }
-
-    pub(super) fn emit(
-        &mut self,
-        cx: &mut Cx,
-        seq: u64,
-        payload_bytes: u32,
-        flags: u8,
-        departure_ns: u64,
-    ) {
-        let segment = self.build(cx, seq, payload_bytes, flags, departure_ns);
-        self.hand_down(cx, segment);
-    }
-
+    /// Sends a segment without payload; an ACK may be one of less than has arrived (__tcp_send_ack() with an rcv_nxt).
     #[inline(always)]
-    fn build(
-        &mut self,
-        cx: &mut Cx,
-        seq: u64,
-        payload_bytes: u32,
-        flags: u8,
-        departure_ns: u64,
-    ) -> Segment {
-        let ack = self.rx.rcv_nxt();
-        self.build_acking(cx, ack, seq, payload_bytes, flags, departure_ns)
-    }
-
-    #[inline(always)]
-    fn build_acking(
-        &mut self,
-        cx: &mut Cx,
-        ack: u64,
-        seq: u64,
-        payload_bytes: u32,
-        flags: u8,
-        departure_ns: u64,
-    ) -> Segment {
-        let window_bytes = self.rx.offer_window(flags & SYN != 0);
-        let sack = match flags & ACK != 0 && payload_bytes == 0 && flags & SYN == 0 {
-            true => self.rx.sack_blocks(ack),
-            false => SackBlocks::default(),
-        };
-        if flags & ACK != 0 {
-            self.rx.on_ack_sent(ack);
-            self.ecn.on_ack_sent();
-        }
-        let (ecn_flags, ecn) = match flags & SYN {
-            0 => {
-                let new_data = payload_bytes > 0 && seq >= self.snd_nxt;
-                self.ecn.of_segment(new_data)
-            }
-            _ => self.ecn_of_handshake(cx, flags),
-        };
-        Segment {
+    pub(super) fn emit(&mut self, cx: &mut Cx, seq: u64, ack: u64, flags: u8) {
+        let wire = Wire {
             seq,
             ack,
-            window_bytes,
-            payload_bytes,
-            flags: flags | ecn_flags,
-            ecn,
+            payload_bytes: 0,
             packets: 1,
             gso_bytes: 0,
-            option_bytes: match flags & SYN != 0 || payload_bytes > 0 {
-                true => 0,
-                false => self.ecn.option_bytes(sack.count()),
-            },
-            ce_bytes: self.ecn.option_ce_bytes(),
-            // Data carries its sending time, as its skb does.
-            tsval_ms: (cx.stamp_ns(departure_ns).max(cx.now_ns()) / 1_000_000) as u32,
-            tsecr_ms: self.rx.ts_recent_ms(),
-            sack,
-            departure_ns,
+            flags,
+            departure_ns: 0,
+        };
+        let handle = self.build(cx, wire);
+        self.hand_down(cx, handle);
+    }
+
+    /// Field by field where the segment lies: none waits in a register for the others.
+    #[inline(always)]
+    fn build(&mut self, cx: &mut Cx, wire: Wire) -> u32 {
+        let flags = wire.flags;
+        let (is_syn, is_data) = (flags & SYN != 0, wire.payload_bytes > 0);
+        let stamp_ns = cx.stamp_ns(wire.departure_ns).max(cx.now_ns());
+        let (ecn_flags, ecn) = match is_syn {
+            false => self.ecn.of_segment(is_data && wire.seq >= self.snd_nxt),
+            true => self.ecn_of_handshake(cx, flags),
+        };
+        let (handle, segment) = cx.slab.place();
+        segment.seq = wire.seq;
+        segment.ack = wire.ack;
+        segment.payload_bytes = wire.payload_bytes;
+        segment.flags = flags | ecn_flags;
+        segment.ecn = ecn;
+        segment.packets = wire.packets;
+        segment.gso_bytes = wire.gso_bytes;
+        segment.departure_ns = wire.departure_ns;
+        // Data carries its sending time, as its skb does.
+        segment.tsval_ms = (stamp_ns / 1_000_000) as u32;
+        segment.tsecr_ms = self.rx.ts_recent_ms();
+        segment.window_bytes = self.rx.offer_window(is_syn);
+        segment.sack = match flags & ACK != 0 && !is_data && !is_syn {
+            true => self.rx.sack_blocks(wire.ack),
+            false => SackBlocks::default(),
+        };
+        segment.option_bytes = match is_syn || is_data {
+            true => 0,
+            false => self.ecn.option_bytes(segment.sack.count()),
+        };
+        segment.ce_bytes = self.ecn.option_ce_bytes();
+        if flags & ACK != 0 {
+            self.rx.on_ack_sent(wire.ack);
+            self.ecn.on_ack_sent();
         }
+        handle
     }
 
     #[cold]
@@ -134,7 +137,8 @@ impl Endpoint {
 
     /// To the qdisc. What it holds back counts for TSQ, or whatever the NIC has not reported sent.
     #[inline(always)]
-    fn hand_down(&mut self, cx: &mut Cx, segment: Segment) {
+    fn hand_down(&mut self, cx: &mut Cx, handle: u32) {
+        let segment = cx.slab.get(handle);
         let counts = match cx.host.settings.reports_sent {
             false => segment.departure_ns > cx.now_ns(),
             true => segment.payload_bytes > 0,
@@ -142,7 +146,6 @@ impl Endpoint {
         if counts {
             self.small_queue.add(segment.ip_bytes());
         }
-        let handle = cx.slab.insert(segment);
         cx.out.push(handle);
     }
 }

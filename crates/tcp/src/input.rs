@@ -120,7 +120,7 @@ impl Endpoint {
             cx.host.settings.initcwnd
         };
         self.board.add_delivered(1);
-        self.rate.start(cx.now_ns());
+        self.rate.start(cx.now_us());
         self.usage.start(cx.jiffies(), self.snd_nxt);
         self.expand_sndbuf(cx);
         self.rx.start(cx.now_ns());
@@ -251,14 +251,13 @@ impl Endpoint {
             }
         }
         let newly_delivered = self.board.delivered().wrapping_sub(prior_delivered);
-        let newly_bytes = self.snd_una + self.board.sacked_bytes() - prior_bytes;
         let echo = ack >= before.una && self.ecn.is_echo(segment);
         let is_news = flags.una_advanced || flags.data_sacked || flags.data_acked;
         flags.ece = self.ecn.count_marks(
             segment,
             (echo, is_news),
             newly_delivered,
-            newly_bytes,
+            || self.snd_una + self.board.sacked_bytes() - prior_bytes,
             self.cc.mss_bytes,
         );
         self.cc.delivered_ce = self.ecn.delivered_ce();
@@ -275,7 +274,8 @@ impl Endpoint {
             self.rearm_window_probe(cx);
             return;
         }
-        if self.probe.is_out() {
+        let had_probe = self.probe.is_out();
+        if had_probe {
             self.process_tlp_ack(cx, ack, &flags);
         }
         let mut rexmit = Rexmit::None;
@@ -305,14 +305,16 @@ impl Endpoint {
             delivered: newly_delivered,
             lost: newly_lost,
         };
-        let (totals, min_rtt_us) = (self.totals(), self.min_rtt.get());
+        let (totals, min_rtt_us) = (self.totals(), self.cc.min_rtt_us);
         let interval = self
             .rate
-            .complete(cx.now_ns(), &sample, newly, totals, min_rtt_us);
+            .complete(cx.now_us(), &sample, newly, totals, min_rtt_us);
         if self.has_cong_control {
             sample.show(newly, totals, interval, &mut self.cc);
         }
-        self.cong_control(cx, &flags, ack_delayed, newly_delivered, newly_lost);
+        // Did pkts_acked() see all of it?
+        let is_shown = !dubious && !had_probe && self.alg.has(Op::PktsAcked);
+        self.cong_control(cx, &flags, ack_delayed, newly, is_shown);
         self.means.add_srtt(self.rtt.srtt_us());
         self.send_retransmissions(cx, rexmit);
         if self.board.packets_out() == 0 && self.notsent_bytes() == 0 {
@@ -349,7 +351,7 @@ impl Endpoint {
         sample: &mut RateSample,
     ) -> bool {
         let now_us = cx.now_us();
-        let min_rtt_us = self.min_rtt.get();
+        let min_rtt_us = self.cc.min_rtt_us;
         let echoed_ms = self.rx.echoed_ms();
         let acked = self
             .board
@@ -368,7 +370,10 @@ impl Endpoint {
             (sent_ns != 0).then(|| (cx.now_ns().saturating_sub(sent_ns) / 1_000) as u32)
         };
         let mut seq_rtt_us = since_us(acked.first_sent_ns);
-        let mut ca_rtt_us = since_us(acked.last_sent_ns);
+        let mut ca_rtt_us = match acked.last_sent_ns == acked.first_sent_ns {
+            true => seq_rtt_us,
+            false => since_us(acked.last_sent_ns),
+        };
         let ack_delayed = acked.segs == 1
             && before.sacked_out == 0
             && self.snd_una - before.una < u64::from(self.cc.mss_bytes)
@@ -397,7 +402,7 @@ impl Endpoint {
             }
         } else if let (true, Some(sack_rtt_us), Some(front)) =
             (measured, sack_rtt_us, self.board.head())
-            && u64::from(sack_rtt_us) > now_us.saturating_sub(front.sent_ns / 1_000)
+            && u64::from(sack_rtt_us) > now_us.saturating_sub(front.sent_us)
         {
             // The SACKed data was sent before the head's last transmission:
             // the head still deserves a full timeout.
@@ -429,7 +434,7 @@ impl Endpoint {
         };
         // A lone small packet's ACK may have waited; it cannot lower the
         // minimum wrongly, but it could raise an expired one.
-        if !(ack_delayed && ca_rtt_us > self.min_rtt.get()) {
+        if !(ack_delayed && ca_rtt_us > self.cc.min_rtt_us) {
             self.min_rtt.sample(cx.now_us(), ca_rtt_us.max(1));
             self.cc.min_rtt_us = self.min_rtt.get();
         }
@@ -446,8 +451,8 @@ impl Endpoint {
         cx: &mut Cx,
         flags: &AckFlags,
         ack_delayed: bool,
-        delivered: u32,
-        lost: u32,
+        newly: Newly,
+        is_shown: bool,
     ) {
         if self.has_cong_control {
             self.cc.ack_flags = ack_flag_bits(flags, ack_delayed);
@@ -455,14 +460,17 @@ impl Endpoint {
             return;
         }
         if self.recovery.in_cwnd_reduction() {
-            self.reduce_cwnd(cx, delivered, lost, flags.una_advanced);
+            self.reduce_cwnd(cx, newly.delivered, newly.lost, flags.una_advanced);
         } else if match self.board.reordering() > DEFAULT_REORDERING {
             // tcp_may_raise_cwnd()
             true => flags.una_advanced || flags.data_acked || flags.data_sacked,
             false => flags.data_acked,
         } {
-            self.cc.acked = delivered;
-            self.call_cc(cx, Op::CongAvoid);
+            self.cc.acked = newly.delivered;
+            match is_shown {
+                true => self.call_cc_again(cx, Op::CongAvoid),
+                false => _ = self.call_cc(cx, Op::CongAvoid),
+            }
             self.usage.refresh(cx.jiffies());
         }
         self.update_pacing_rate();

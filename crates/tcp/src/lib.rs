@@ -305,6 +305,26 @@ impl Endpoint {
     /// The same; returns all that it said.
     #[inline(always)]
     fn call_cc_out(&mut self, cx: &Cx, op: Op) -> CcOut {
+        self.show(cx);
+        self.run_cc(cx, op)
+    }
+
+    /// Calls an op once more in one ACK, with nothing changed since that the algorithm is shown, but for the limit of the
+    /// application.
+    #[inline(never)]
+    fn call_cc_again(&mut self, cx: &Cx, op: Op) {
+        self.cc.app_limited = self.rate.app_limited();
+        if cfg!(debug_assertions) {
+            let shown = self.cc;
+            self.show(cx);
+            assert_eq!(shown, self.cc, "it was shown");
+        }
+        self.run_cc(cx, op);
+    }
+
+    /// Shows the algorithm where the connection stands.
+    #[inline(always)]
+    fn show(&mut self, cx: &Cx) {
         let cc = &mut self.cc;
         cc.now_us = cx.now_us();
         cc.clock_ns = cx.now_ns();
@@ -323,13 +343,18 @@ impl Endpoint {
         cc.app_limited = self.rate.app_limited();
         cc.wstamp_ns = self.pacer.next_ns();
         cc.ca_state = self.recovery.state() as u32;
+    }
+
+    #[inline(always)]
+    fn run_cc(&mut self, cx: &Cx, op: Op) -> CcOut {
+        let cc = &mut self.cc;
         let mut out = CcOut {
             pacing_rate: cc.pacing_rate,
             pacing_status: cc.pacing_status,
             snd_cwnd: cc.snd_cwnd,
             snd_cwnd_cnt: cc.snd_cwnd_cnt,
             snd_ssthresh: cc.snd_ssthresh,
-            app_limited: self.rate.app_limited(),
+            app_limited: cc.app_limited,
             ecn_echo: cc.ack_state & ACK_STATE_ECHO,
             ..CcOut::default()
         };

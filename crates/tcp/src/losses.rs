@@ -65,7 +65,7 @@ impl Endpoint {
         self.board.isolate(head, 1);
         for id in self.board.ids() {
             let seg = self.board.get(id);
-            if id == head || now_us.saturating_sub(seg.sent_ns / 1_000) >= deadline_us {
+            if id == head || now_us.saturating_sub(seg.sent_us) >= deadline_us {
                 self.mark_lost(cx, id);
             }
         }
@@ -79,7 +79,7 @@ impl Endpoint {
         for _ in 0..lost.segs {
             self.board.count_lost(&lost);
             // One that was delivered before says nothing of its flight.
-            if self.alg.has(Op::SkbMarkedLost) && lost.tx.delivered_ns != 0 {
+            if self.alg.has(Op::SkbMarkedLost) && lost.tx.delivered_us != 0 {
                 self.cc.lost_tx_in_flight = lost.tx.in_flight;
                 self.cc.lost_tx_lost = lost.tx.lost;
                 self.cc.lost_is_app_limited = u32::from(lost.is_app_limited);

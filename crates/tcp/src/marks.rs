@@ -5,7 +5,7 @@ use knee_path::packet::Ecn;
 
 use super::ecn::DataMark;
 use super::{Cx, Endpoint};
-use knee_segment::Segment;
+use knee_segment::{ACK, Segment};
 
 /// Quick ACKs after a mark (tcp_enter_quickack_mode(sk, 2)).
 const QUICKACKS_ON_CE: u32 = 2;
@@ -56,7 +56,8 @@ impl Endpoint {
         if out.ack_prior != AckPrior::None as u32 {
             self.ecn.set_echo(out.ack_prior == AckPrior::Ece as u32);
             let behind = (self.rx.rcv_nxt() as u32).wrapping_sub(out.ack_prior_seq);
-            self.send_ack_of(cx, self.rx.rcv_nxt().saturating_sub(u64::from(behind)));
+            let ack = self.rx.rcv_nxt().saturating_sub(u64::from(behind));
+            self.emit(cx, self.snd_nxt, ack, ACK);
         }
         self.ecn.set_echo(out.ecn_echo != 0);
         self.rx.hurry_ack(out.ack_now != 0);

@@ -58,7 +58,7 @@ impl Endpoint {
         } else {
             0
         };
-        self.emit(cx, 0, 0, SYN | ack, 0);
+        self.emit(cx, 0, self.rx.rcv_nxt(), SYN | ack);
         let jiffies = self.rto_jiffies(cx);
         self.arm_xmit_timer(cx, XmitTimerKind::Retransmit, jiffies);
     }
@@ -192,7 +192,7 @@ impl Endpoint {
             false => MIN_TSO_SEGS,
         };
         let mut bytes = self.cc.pacing_rate >> PACING_SHIFT;
-        let shift = self.min_rtt.get() >> TSO_RTT_LOG;
+        let shift = self.cc.min_rtt_us >> TSO_RTT_LOG;
         if shift < u32::BITS {
             bytes += u64::from(gso >> shift);
         }
@@ -335,6 +335,7 @@ impl Endpoint {
 
     /// Sends `len` bytes from snd_nxt as one skb, and the FIN if it is due. `probes`: a loss probe is scheduled for it, if one
     /// may be.
+    #[inline(always)]
     pub(super) fn transmit_new(&mut self, cx: &mut Cx, len: u64, probes: bool) -> u32 {
         let mss = u64::from(self.cc.mss_bytes);
         let end = self.snd_nxt + len;
@@ -347,14 +348,14 @@ impl Endpoint {
         let stamp_ns = cx.stamp_ns(departure_ns);
         self.on_data_sent(cx);
         let prior_packets = self.board.packets_out();
-        let in_flight = self.packets_in_flight() + segs;
-        let is_first = self.board.packets_out() == 0;
-        let tx = self
-            .rate
-            .on_send(stamp_ns, self.totals(), in_flight, is_first);
-        let app_limited = self.rate.app_limited() != 0;
         let last = SKB_END | if_set(push_flag, PSH_SEG) | if_set(fin, FIN_SEG);
         self.emit_data(cx, self.snd_nxt, (len, segs), last, departure_ns);
+        let in_flight = self.packets_in_flight() + segs;
+        let is_first = prior_packets == 0;
+        let tx = self
+            .rate
+            .on_send(stamp_ns / 1_000, self.totals(), in_flight, is_first);
+        let app_limited = self.rate.app_limited() != 0;
         let mut skb = Seg::new(self.snd_nxt, len as u32, segs, self.cc.mss_bytes, last);
         skb.record_sent(stamp_ns, tx, app_limited);
         self.board.push(skb);

@@ -10,7 +10,7 @@ const REO_WND_PERSIST: u8 = 16;
 #[derive(Clone, Debug)]
 pub struct Rack {
     /// Transmission time, end and RTT of the most recently sent segment delivered.
-    sent_ns: u64,
+    sent_us: u64,
     end_seq: u64,
     rtt_us: u32,
     /// Was anything delivered since the last look for losses?
@@ -37,7 +37,7 @@ pub enum Verdict {
 impl Rack {
     pub fn new() -> Rack {
         Rack {
-            sent_ns: 0,
+            sent_us: 0,
             end_seq: 0,
             rtt_us: 0,
             advanced: false,
@@ -56,7 +56,7 @@ impl Rack {
     /// tcp_rack_advance(): a segment was delivered.
     #[inline]
     pub fn advance(&mut self, now_us: u64, min_rtt_us: u32, seg: &Seg) {
-        let rtt_us = now_us.saturating_sub(seg.sent_ns / 1_000) as u32;
+        let rtt_us = now_us.saturating_sub(seg.sent_us) as u32;
         if rtt_us < min_rtt_us && seg.has(RETRANS | EVER_RETRANS) {
             // Too fast for the retransmission: the original was delivered.
             return;
@@ -64,8 +64,8 @@ impl Rack {
         self.advanced = true;
         self.rtt_us = rtt_us;
         let end_seq = seg.end_seq();
-        if sent_after((seg.sent_ns, end_seq), (self.sent_ns, self.end_seq)) {
-            self.sent_ns = seg.sent_ns;
+        if sent_after((seg.sent_us, end_seq), (self.sent_us, self.end_seq)) {
+            self.sent_us = seg.sent_us;
             self.end_seq = end_seq;
         }
     }
@@ -85,12 +85,12 @@ impl Rack {
     /// What tcp_rack_detect_loss() asks of each segment, from the one sent longest ago on.
     #[inline]
     pub fn judge(&self, now_us: u64, reo_wnd_us: u64, seg: &Seg) -> Verdict {
-        let last_delivered = (self.sent_ns, self.end_seq);
-        if !sent_after(last_delivered, (seg.sent_ns, seg.end_seq())) {
+        let last_delivered = (self.sent_us, self.end_seq);
+        if !sent_after(last_delivered, (seg.sent_us, seg.end_seq())) {
             return Verdict::NotYet;
         }
         let deadline_us = u64::from(self.rtt_us) + reo_wnd_us;
-        let waited_us = now_us.saturating_sub(seg.sent_ns / 1_000);
+        let waited_us = now_us.saturating_sub(seg.sent_us);
         if waited_us >= deadline_us {
             Verdict::Lost
         } else {
@@ -135,10 +135,9 @@ impl Rack {
     }
 }
 
-/// tcp_skb_sent_after(), of (time in ns, end): later, or at once and further on.
+/// tcp_skb_sent_after(), of (time in us, end): later, or at once and further on.
 #[inline]
-fn sent_after((t1_ns, seq1): (u64, u64), (t2_ns, seq2): (u64, u64)) -> bool {
-    let (t1_us, t2_us) = (t1_ns / 1_000, t2_ns / 1_000);
+fn sent_after((t1_us, seq1): (u64, u64), (t2_us, seq2): (u64, u64)) -> bool {
     t1_us > t2_us || t1_us == t2_us && seq1 > seq2
 }
 
@@ -149,7 +148,7 @@ mod tests {
     /// Ten bytes sent at that microsecond.
     fn seg(seq: u64, sent_us: u64, flags: u8) -> Seg {
         let mut seg = Seg::new(seq, 10, 1, 10, flags);
-        seg.sent_ns = sent_us * 1_000;
+        seg.sent_us = sent_us;
         seg
     }
 

@@ -9,7 +9,7 @@ use super::rtx::{APP_LIMITED, EVER_RETRANS, RETRANS, Seg, Tx};
 /// The sample an ACK builds up, from the most recently sent packet it delivers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
-    prior_ns: u64,
+    prior_us: u64,
     prior_delivered: u32,
     prior_delivered_ce: u32,
     snd_interval_us: u64,
@@ -61,7 +61,7 @@ impl RateSample {
             cc.rs_interval_us = -1;
             return;
         };
-        cc.rs_prior_mstamp_us = self.prior_ns / 1_000;
+        cc.rs_prior_mstamp_us = self.prior_us;
         cc.rs_delivered = totals.delivered.wrapping_sub(self.prior_delivered) as i32;
         cc.rs_delivered_ce = totals.delivered_ce.wrapping_sub(self.prior_delivered_ce) as i32;
         cc.rs_snd_interval_us = self.snd_interval_us as u32;
@@ -98,8 +98,8 @@ pub struct Newly {
 #[derive(Clone, Debug)]
 pub struct RateSampler {
     /// When the sampled packet was sent, and when something was last delivered.
-    first_tx_ns: u64,
-    delivered_ns: u64,
+    first_tx_us: u64,
+    delivered_us: u64,
     /// 0, or the `delivered` at which the application's limit ends.
     app_limited: u32,
     /// The last sample that counts: segments over us, and whether the application limited it.
@@ -111,8 +111,8 @@ pub struct RateSampler {
 impl RateSampler {
     pub fn new() -> RateSampler {
         RateSampler {
-            first_tx_ns: 0,
-            delivered_ns: 0,
+            first_tx_us: 0,
+            delivered_us: 0,
             // tcp_init_sock(): the first packets count as limited.
             app_limited: u32::MAX,
             rate_delivered: 0,
@@ -122,8 +122,8 @@ impl RateSampler {
     }
 
     /// The handshake is complete.
-    pub fn start(&mut self, now_ns: u64) {
-        self.delivered_ns = now_ns;
+    pub fn start(&mut self, now_us: u64) {
+        self.delivered_us = now_us;
     }
 
     /// 0, or the `delivered` at which the application's limit ends.
@@ -139,15 +139,15 @@ impl RateSampler {
 
     /// A packet goes out: what each of its segments keeps. `is_first`: nothing else is outstanding.
     #[inline]
-    pub fn on_send(&mut self, sent_ns: u64, totals: Totals, in_flight: u32, is_first: bool) -> Tx {
+    pub fn on_send(&mut self, sent_us: u64, totals: Totals, in_flight: u32, is_first: bool) -> Tx {
         if is_first {
             // After silence the sample begins with this transmission.
-            self.first_tx_ns = sent_ns;
-            self.delivered_ns = sent_ns;
+            self.first_tx_us = sent_us;
+            self.delivered_us = sent_us;
         }
         Tx {
-            first_ns: self.first_tx_ns,
-            delivered_ns: self.delivered_ns,
+            first_us: self.first_tx_us,
+            delivered_us: self.delivered_us,
             delivered: totals.delivered,
             delivered_ce: totals.delivered_ce,
             lost: totals.lost,
@@ -158,24 +158,23 @@ impl RateSampler {
     /// A segment was (S)ACKed. Each counts once.
     #[inline]
     pub fn on_delivered(&mut self, seg: &Seg, sample: &mut RateSample) {
-        if seg.tx.delivered_ns == 0 {
+        if seg.tx.delivered_us == 0 {
             return;
         }
-        let sent_us = seg.sent_ns / 1_000;
         let end_seq = seg.end_seq();
         // Mostly an ACK delivers one packet, which need not be compared.
-        if !sample.any || (sent_us, end_seq) > (self.first_tx_ns / 1_000, sample.last_end_seq) {
+        if !sample.any || (seg.sent_us, end_seq) > (self.first_tx_us, sample.last_end_seq) {
             sample.any = true;
             sample.prior_delivered = seg.tx.delivered;
             sample.prior_delivered_ce = seg.tx.delivered_ce;
-            sample.prior_ns = seg.tx.delivered_ns;
+            sample.prior_us = seg.tx.delivered_us;
             sample.is_app_limited = seg.has(APP_LIMITED);
             sample.is_retrans = seg.has(RETRANS | EVER_RETRANS);
             sample.last_end_seq = end_seq;
             sample.tx_lost = seg.tx.lost;
             sample.tx_in_flight = seg.tx.in_flight;
-            sample.snd_interval_us = sent_us.saturating_sub(seg.tx.first_ns / 1_000);
-            self.first_tx_ns = seg.sent_ns;
+            sample.snd_interval_us = seg.sent_us.saturating_sub(seg.tx.first_us);
+            self.first_tx_us = seg.sent_us;
         }
     }
 
@@ -184,7 +183,7 @@ impl RateSampler {
     #[inline]
     pub fn complete(
         &mut self,
-        now_ns: u64,
+        now_us: u64,
         sample: &RateSample,
         newly: Newly,
         totals: Totals,
@@ -194,12 +193,12 @@ impl RateSampler {
             self.app_limited = 0;
         }
         if newly.delivered > 0 {
-            self.delivered_ns = now_ns;
+            self.delivered_us = now_us;
         }
-        if !sample.any || sample.prior_ns == 0 {
+        if !sample.any || sample.prior_us == 0 {
             return None;
         }
-        let ack_us = (now_ns / 1_000).saturating_sub(sample.prior_ns / 1_000);
+        let ack_us = now_us.saturating_sub(sample.prior_us);
         let interval_us = sample.snd_interval_us.max(ack_us);
         if interval_us < u64::from(min_rtt_us) {
             // Faster than light: a spurious retransmission was sampled.
@@ -245,7 +244,7 @@ mod tests {
 
     /// Sends a segment at that microsecond.
     fn send(rate: &mut RateSampler, us: u64, seq: u64, delivered: u32, flags: u8) -> Seg {
-        let tx = rate.on_send(us * 1_000, totals(delivered), seq as u32, seq == 0);
+        let tx = rate.on_send(us, totals(delivered), seq as u32, seq == 0);
         let mut seg = Seg::new(seq, 1, 1, 1, 0);
         seg.record_sent(us * 1_000, tx, flags & APP_LIMITED != 0);
         seg
@@ -261,7 +260,7 @@ mod tests {
             delivered: segs.len() as u32,
             lost: 0,
         };
-        let interval = rate.complete(us * 1_000, &sample, newly, totals(delivered), min);
+        let interval = rate.complete(us, &sample, newly, totals(delivered), min);
         sample.show(newly, totals(delivered), interval, &mut cc);
         cc
     }
@@ -288,7 +287,7 @@ mod tests {
         let late = send(&mut rate, 1_300, 1, 7, 0);
         let cc = ack(&mut rate, 2_000, &[&late, &early], 9, 100);
         assert_eq!((cc.rs_prior_delivered, cc.rs_tx_in_flight), (7, 1));
-        early.tx.delivered_ns = 0;
+        early.tx.delivered_us = 0;
         let cc = ack(&mut rate, 2_500, &[&early], 9, 100);
         assert!(cc.rs_has_tx == 0 && cc.rs_interval_us < 0);
     }

@@ -68,7 +68,7 @@ impl Endpoint {
         let is_first = self.board.packets_out() == 0;
         let tx = self
             .rate
-            .on_send(stamp_ns, self.totals(), in_flight, is_first);
+            .on_send(stamp_ns / 1_000, self.totals(), in_flight, is_first);
         let app_limited = self.rate.app_limited() != 0;
         let mut payload_bytes = 0;
         let mut sent = 0;
@@ -96,7 +96,7 @@ impl Endpoint {
         if len > 0 {
             self.transmit_new(cx, len, false);
         } else {
-            self.emit(cx, self.snd_una - 1, 0, ACK, 0);
+            self.emit(cx, self.snd_una - 1, self.rx.rcv_nxt(), ACK);
         }
     }
 }

@@ -106,6 +106,8 @@ impl Rtt {
 pub struct MinRtt {
     /// (time us, RTT us), best first. Time 0: none yet.
     best: [(u64, u32); 3],
+    /// Until then, us, a sample above the third changes nothing.
+    quiet_until_us: u64,
 }
 
 const WINDOW_US: u64 = 300_000_000;
@@ -119,7 +121,22 @@ impl MinRtt {
         }
     }
 
+    #[inline]
     pub fn sample(&mut self, now_us: u64, rtt_us: u32) {
+        if rtt_us <= self.best[2].1 || now_us > self.quiet_until_us {
+            self.update(now_us, rtt_us);
+            let [first, second, third] = self.best.map(|(time_us, _)| time_us);
+            self.quiet_until_us = first
+                + match () {
+                    _ if second == first => WINDOW_US / 4,
+                    _ if third == second => WINDOW_US / 2,
+                    _ => WINDOW_US,
+                };
+        }
+    }
+
+    #[inline(never)]
+    fn update(&mut self, now_us: u64, rtt_us: u32) {
         let new = (now_us, rtt_us);
         if self.best[0].0 == 0 || rtt_us <= self.best[0].1 || now_us - self.best[2].0 > WINDOW_US {
             self.best = [new; 3];

@@ -28,9 +28,9 @@ const NONE: u32 = u32::MAX;
 /// share it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tx {
-    pub first_ns: u64,
+    pub first_us: u64,
     /// 0: already accounted.
-    pub delivered_ns: u64,
+    pub delivered_us: u64,
     pub delivered: u32,
     pub delivered_ce: u32,
     /// `tp.lost`, and packets in flight with this one.
@@ -45,6 +45,8 @@ pub struct Seg {
     pub seq: u64,
     /// Departure time of the last transmission.
     pub sent_ns: u64,
+    /// The same in whole us. Each ACK asks for it several times.
+    pub sent_us: u64,
     pub tx: Tx,
     /// Of the first segment; the others count on.
     id: u32,
@@ -66,6 +68,7 @@ impl Seg {
         Seg {
             seq,
             sent_ns: 0,
+            sent_us: 0,
             tx: Tx::default(),
             id: NONE,
             prev: NONE,
@@ -124,6 +127,7 @@ impl Seg {
     #[inline]
     pub fn record_sent(&mut self, sent_ns: u64, tx: Tx, app_limited: bool) {
         self.sent_ns = sent_ns;
+        self.sent_us = sent_ns / 1_000;
         self.tx = tx;
         match app_limited {
             true => self.flags |= APP_LIMITED,
@@ -233,20 +237,24 @@ impl RtxQueue {
     }
 
     /// Appends what was just sent for the first time.
-    #[inline]
-    pub fn push(&mut self, mut skb: Seg) {
-        let id = self.next_id;
+    #[inline(always)]
+    pub fn push(&mut self, skb: Seg) {
+        let (id, tail) = (self.next_id, self.tail);
         self.next_id = id.wrapping_add(skb.segs());
-        skb.id = id;
-        (skb.prev, skb.next, skb.in_list) = (self.tail, NONE, true);
         // What was sent last is mostly what stands last.
         match self.skbs.back_mut() {
-            _ if self.tail == NONE => self.head = id,
-            Some(back) if back.id == self.tail => back.next = id,
-            _ => self.get_mut(self.tail).next = id,
+            _ if tail == NONE => self.head = id,
+            Some(back) if back.id == tail => back.next = id,
+            _ => self.get_mut(tail).next = id,
         }
         self.tail = id;
-        self.skbs.push_back(skb);
+        self.skbs.push_back(Seg {
+            id,
+            prev: tail,
+            next: NONE,
+            in_list: true,
+            ..skb
+        });
     }
 
     /// Takes what lies whole below `snd_una` off the front. `each` is shown it, skb by skb.

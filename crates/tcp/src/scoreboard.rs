@@ -209,7 +209,7 @@ impl Scoreboard {
     // ---- sending ---------------------------------------------------------
 
     /// An skb is sent for the first time.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, skb: Seg) {
         self.flight.packets_out += skb.segs();
         self.recount();
@@ -355,8 +355,10 @@ impl Scoreboard {
                 acked.reord = acked.reord.min(skb.seq);
                 acked.orig_sack_acked |= skb.first_end_seq() <= high_seq;
             }
-            flight.sacked_out -= segs * u32::from(skb.has(SACKED));
-            flight.lost_out -= segs * u32::from(skb.has(LOST));
+            if skb.has(SACKED | LOST) {
+                flight.sacked_out -= segs * u32::from(skb.has(SACKED));
+                flight.lost_out -= segs * u32::from(skb.has(LOST));
+            }
             *skbs -= u64::from(skb.has(SKB_END));
             delivered += segs * u32::from(!skb.has(SACKED));
             deliver(skb);
@@ -365,8 +367,12 @@ impl Scoreboard {
         self.delivered += delivered;
         self.flight.packets_out -= acked.segs;
         self.recount();
-        self.sacked.remove_below(snd_una);
-        self.to_retransmit.remove_below(snd_una);
+        if !self.sacked.is_empty() {
+            self.sacked.remove_below(snd_una);
+        }
+        if self.has_lost() {
+            self.to_retransmit.remove_below(snd_una);
+        }
         acked
     }
 
@@ -478,7 +484,7 @@ fn tag(
     }
     seg.flags |= SACKED;
     // The cumulative ACK will not count it again.
-    seg.tx.delivered_ns = 0;
+    seg.tx.delivered_us = 0;
     told.segs += segs;
     flight.sacked_out += segs;
 }

@@ -27,10 +27,7 @@ impl Endpoint {
 
     /// tcp_rto_delta_us(): what is left of the head's timeout; negative: overdue.
     fn rto_delta_us(&self, cx: &Cx) -> i64 {
-        let head_us = self
-            .board
-            .head()
-            .map_or(cx.now_us(), |head| head.sent_ns / 1_000);
+        let head_us = self.board.head().map_or(cx.now_us(), |head| head.sent_us);
         let rto_us = self.rto_jiffies(cx) * cx.host.tick_ns / 1_000;
         (head_us + rto_us) as i64 - cx.now_us() as i64
     }

@@ -213,6 +213,9 @@ impl ReceiveWindow {
     /// order lies there still: `unread_packets` is how many packets it came in. Returns whether the window opened.
     #[inline]
     pub fn grow(&mut self, payload_bytes: u32, waiting_bytes: u64, unread_packets: u16) -> bool {
+        if self.rcv_ssthresh >= self.window_clamp {
+            return false;
+        }
         let unread_bytes = u64::from(unread_packets) * WIRE_TRUESIZE_BYTES;
         let room = self
             .window_clamp
@@ -229,8 +232,8 @@ impl ReceiveWindow {
     /// twice what was read in it, and for the sender to double.
     #[inline]
     pub fn adjust_space(&mut self, now_ns: u64, rcv_nxt: u64) {
-        let elapsed_us = (now_ns - self.space_since_ns) / 1_000;
-        if self.rcv_rtt_x8_us == 0 || elapsed_us < self.rcv_rtt_x8_us >> 3 {
+        let elapsed_ns = now_ns - self.space_since_ns;
+        if self.rcv_rtt_x8_us == 0 || elapsed_ns < (self.rcv_rtt_x8_us >> 3) * 1_000 {
             return;
         }
         self.resize(now_ns, rcv_nxt);

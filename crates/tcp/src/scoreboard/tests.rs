@@ -8,7 +8,7 @@ fn board(flags: &[u8]) -> Scoreboard {
     for (i, &flags) in (0..).zip(flags) {
         let mut seg = Seg::new(1 + i * MSS, MSS as u32, 1, MSS as u32, flags);
         seg.sent_ns = 1_000 * (i + 1);
-        seg.tx.delivered_ns = 1;
+        seg.tx.delivered_us = 1;
         board.push(seg);
     }
     board
@@ -58,7 +58,7 @@ fn each_segment_is_delivered_once_whether_sacked_or_acked() {
     assert_eq!(counts(&board), (5, 2, 0, 0));
     board.add_delivered(2);
     let mut seen = Vec::new();
-    let acked = board.ack(1 + 5 * MSS, 0, |seg| seen.push(seg.tx.delivered_ns));
+    let acked = board.ack(1 + 5 * MSS, 0, |seg| seen.push(seg.tx.delivered_us));
     assert_eq!(seen, [1, 1, 0, 0, 1]);
     assert_eq!((acked.segs, acked.reord), (5, 1));
     assert_eq!((acked.first_sent_ns, acked.last_sent_ns), (1_000, 5_000));
