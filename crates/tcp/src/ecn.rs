@@ -97,11 +97,10 @@ impl EcnState {
         self.ce_since_ack = 0;
     }
 
-    /// Size of the option on an ACK with that many SACK blocks: all three
+    /// Size of AccECN's option on an ACK with that many SACK blocks: all three
     /// counters, two where no more fit, none where there is no room.
-    pub fn option_bytes(&self, sack_blocks: u8) -> u8 {
+    pub fn option_bytes(sack_blocks: u8) -> u8 {
         match sack_blocks {
-            _ if self.mode != EcnMode::Accurate => 0,
             0 | 1 => 12,
             2 => 8,
             _ => 0,

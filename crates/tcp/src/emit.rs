@@ -2,7 +2,7 @@
 
 use super::output::if_set;
 use super::rtx::{FIN_SEG, PSH_SEG};
-use super::{Cx, Endpoint};
+use super::{Cx, EcnState, Endpoint};
 use knee_cc::EcnMode;
 use knee_path::packet::Ecn;
 use knee_segment::{ACE, ACK, FIN, PSH, SYN, SackBlocks};
@@ -42,22 +42,22 @@ impl Endpoint {
             flags: ACK | wire_flags(seg_flags),
             departure_ns,
         };
-        let handle = self.build(cx, wire);
+        let handle = self.build(cx, &wire);
         if segs > 1 && self.ecn.mode() != EcnMode::None {
-            self.part_first(cx, handle);
+            self.part_first(cx, handle, &wire);
         }
-        self.hand_down(cx, handle);
+        self.hand_down(cx, handle, &wire);
     }
 
     /// The first packet of a train says what is said once (CWR); all others are alike.
     #[inline(never)]
-    fn part_first(&mut self, cx: &mut Cx, handle: u32) {
+    fn part_first(&mut self, cx: &mut Cx, handle: u32, wire: &Wire) {
         let train = cx.slab.get(handle);
         let said = (train.flags & ACE, train.ecn);
         let (flags, ecn) = self.ecn.of_segment(train.seq >= self.snd_nxt);
         if (flags, ecn) != said {
             let first = cx.slab.cut(handle, 1);
-            self.hand_down(cx, first);
+            self.hand_down(cx, first, wire);
             let others = cx.slab.get_mut(handle);
             others.flags = others.flags & !ACE | flags;
             others.ecn = ecn;
@@ -81,13 +81,13 @@ impl Endpoint {
             flags,
             departure_ns: 0,
         };
-        let handle = self.build(cx, wire);
-        self.hand_down(cx, handle);
+        let handle = self.build(cx, &wire);
+        self.hand_down(cx, handle, &wire);
     }
 
     /// Field by field where the segment lies: none waits in a register for the others.
     #[inline(always)]
-    fn build(&mut self, cx: &mut Cx, wire: Wire) -> u32 {
+    fn build(&mut self, cx: &mut Cx, wire: &Wire) -> u32 {
         let flags = wire.flags;
         let (is_syn, is_data) = (flags & SYN != 0, wire.payload_bytes > 0);
         let stamp_ns = cx.stamp_ns(wire.departure_ns).max(cx.now_ns());
@@ -112,9 +112,9 @@ impl Endpoint {
             true => self.rx.sack_blocks(wire.ack),
             false => SackBlocks::default(),
         };
-        segment.option_bytes = match is_syn || is_data {
+        segment.option_bytes = match is_syn || is_data || self.ecn.mode() != EcnMode::Accurate {
             true => 0,
-            false => self.ecn.option_bytes(segment.sack.count()),
+            false => EcnState::option_bytes(segment.sack.count()),
         };
         segment.ce_bytes = self.ecn.option_ce_bytes();
         if flags & ACK != 0 {
@@ -137,14 +137,13 @@ impl Endpoint {
 
     /// To the qdisc. What it holds back counts for TSQ, or whatever the NIC has not reported sent.
     #[inline(always)]
-    fn hand_down(&mut self, cx: &mut Cx, handle: u32) {
-        let segment = cx.slab.get(handle);
+    fn hand_down(&mut self, cx: &mut Cx, handle: u32, wire: &Wire) {
         let counts = match cx.host.settings.reports_sent {
-            false => segment.departure_ns > cx.now_ns(),
-            true => segment.payload_bytes > 0,
+            false => wire.departure_ns > cx.now_ns(),
+            true => wire.payload_bytes > 0,
         };
         if counts {
-            self.small_queue.add(segment.ip_bytes());
+            self.small_queue.add(cx.slab.get(handle).ip_bytes());
         }
         cx.out.push(handle);
     }

@@ -416,12 +416,13 @@ impl Endpoint {
                 .delivered()
                 .wrapping_sub(sample.prior_delivered())
                 .wrapping_mul(self.cc.mss_bytes);
-            self.call_cc(cx, Op::PktsAcked);
+            self.call_cc_out(cx, Op::PktsAcked);
         }
         ack_delayed
     }
 
     /// tcp_ack_update_rtt(); returns whether there was a sample.
+    #[inline(always)]
     fn take_rtt(
         &mut self,
         cx: &Cx,

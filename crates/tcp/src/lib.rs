@@ -311,7 +311,7 @@ impl Endpoint {
 
     /// Calls an op once more in one ACK, with nothing changed since that the algorithm is shown, but for the limit of the
     /// application.
-    #[inline(never)]
+    #[inline(always)]
     fn call_cc_again(&mut self, cx: &Cx, op: Op) {
         self.cc.app_limited = self.rate.app_limited();
         if cfg!(debug_assertions) {

@@ -145,7 +145,12 @@ impl Endpoint {
                 limit = Some(Limit::Pacing);
                 break;
             }
-            sent += self.transmit_new(cx, len, push != Push::Probe);
+            // Mostly it is all that may go.
+            let sends = match len == u64::from(segs) * mss {
+                true => segs,
+                false => self.segs_of(len),
+            };
+            sent += self.transmit_new(cx, (len, sends), push != Push::Probe);
             if matches!(push, Push::One | Push::Probe) {
                 break;
             }
@@ -333,14 +338,24 @@ impl Endpoint {
         self.usage.restart(cx.jiffies());
     }
 
-    /// Sends `len` bytes from snd_nxt as one skb, and the FIN if it is due. `probes`: a loss probe is scheduled for it, if one
-    /// may be.
+    /// How many segments so many bytes are; a FIN alone is one.
+    #[inline]
+    pub(super) fn segs_of(&self, len: u64) -> u32 {
+        (len as u32).div_ceil(self.cc.mss_bytes).max(1)
+    }
+
+    /// Sends `len` bytes from snd_nxt as one skb of `segs` segments, and the FIN if it is due. `probes`: a loss probe is
+    /// scheduled for it, if one may be.
     #[inline(always)]
-    pub(super) fn transmit_new(&mut self, cx: &mut Cx, len: u64, probes: bool) -> u32 {
+    pub(super) fn transmit_new(
+        &mut self,
+        cx: &mut Cx,
+        (len, segs): (u64, u32),
+        probes: bool,
+    ) -> u32 {
         let mss = u64::from(self.cc.mss_bytes);
         let end = self.snd_nxt + len;
         let fin = self.buffer.ends_at(end);
-        let segs = (len as u32).div_ceil(self.cc.mss_bytes).max(1);
         // A packet of several segments asks to be handed up at once, so that
         // GRO does not hold its end back.
         let push_flag = self.buffer.queue().sent(end) || segs > 1;

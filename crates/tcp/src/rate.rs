@@ -9,15 +9,11 @@ use super::rtx::{APP_LIMITED, EVER_RETRANS, RETRANS, Seg, Tx};
 /// The sample an ACK builds up, from the most recently sent packet it delivers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
-    prior_us: u64,
-    prior_delivered: u32,
-    prior_delivered_ce: u32,
-    snd_interval_us: u64,
+    /// When that was sent, what was recorded then, its flags and its end.
+    sent_us: u64,
+    tx: Tx,
     last_end_seq: u64,
-    is_app_limited: bool,
-    is_retrans: bool,
-    tx_lost: u32,
-    tx_in_flight: u32,
+    flags: u8,
     any: bool,
     pub rtt_us: Option<u32>,
     prior_in_flight: u32,
@@ -34,10 +30,19 @@ impl RateSample {
     }
     /// `tp.delivered` when the sampled packet was sent.
     pub fn prior_delivered(&self) -> u32 {
-        self.prior_delivered
+        self.tx.delivered
     }
     pub fn is_empty(&self) -> bool {
         !self.any
+    }
+    /// How long sending took.
+    #[inline]
+    fn snd_interval_us(&self) -> u64 {
+        self.sent_us.saturating_sub(self.tx.first_us)
+    }
+    #[inline]
+    fn is_app_limited(&self) -> bool {
+        self.flags & APP_LIMITED != 0
     }
 
     /// Shows the completed sample to an algorithm with cong_control(), the only op that may look at it.
@@ -48,23 +53,23 @@ impl RateSample {
         cc.rs_rtt_us = self.rtt_us.map_or(-1, i64::from);
         cc.rs_prior_in_flight = self.prior_in_flight;
         cc.rs_is_ack_delayed = u32::from(self.is_ack_delayed);
-        cc.rs_is_app_limited = u32::from(self.is_app_limited);
-        cc.rs_is_retrans = u32::from(self.is_retrans);
-        cc.rs_prior_delivered = self.prior_delivered;
+        cc.rs_is_app_limited = u32::from(self.is_app_limited());
+        cc.rs_is_retrans = u32::from(self.flags & (RETRANS | EVER_RETRANS) != 0);
+        cc.rs_prior_delivered = self.tx.delivered;
         cc.rs_last_end_seq = self.last_end_seq as u32;
         cc.rs_has_tx = u32::from(self.any);
-        cc.rs_tx_in_flight = self.tx_in_flight;
-        cc.rs_lost = totals.lost.wrapping_sub(self.tx_lost);
+        cc.rs_tx_in_flight = self.tx.in_flight;
+        cc.rs_lost = totals.lost.wrapping_sub(self.tx.lost);
         let Some(interval) = interval else {
             cc.rs_prior_mstamp_us = 0;
             cc.rs_delivered = -1;
             cc.rs_interval_us = -1;
             return;
         };
-        cc.rs_prior_mstamp_us = self.prior_us;
-        cc.rs_delivered = totals.delivered.wrapping_sub(self.prior_delivered) as i32;
-        cc.rs_delivered_ce = totals.delivered_ce.wrapping_sub(self.prior_delivered_ce) as i32;
-        cc.rs_snd_interval_us = self.snd_interval_us as u32;
+        cc.rs_prior_mstamp_us = self.tx.delivered_us;
+        cc.rs_delivered = totals.delivered.wrapping_sub(self.tx.delivered) as i32;
+        cc.rs_delivered_ce = totals.delivered_ce.wrapping_sub(self.tx.delivered_ce) as i32;
+        cc.rs_snd_interval_us = self.snd_interval_us() as u32;
         cc.rs_rcv_interval_us = interval.ack_us as u32;
         cc.rs_interval_us = interval.us.map_or(-1, |us| us as i64);
     }
@@ -165,15 +170,10 @@ impl RateSampler {
         // Mostly an ACK delivers one packet, which need not be compared.
         if !sample.any || (seg.sent_us, end_seq) > (self.first_tx_us, sample.last_end_seq) {
             sample.any = true;
-            sample.prior_delivered = seg.tx.delivered;
-            sample.prior_delivered_ce = seg.tx.delivered_ce;
-            sample.prior_us = seg.tx.delivered_us;
-            sample.is_app_limited = seg.has(APP_LIMITED);
-            sample.is_retrans = seg.has(RETRANS | EVER_RETRANS);
+            sample.sent_us = seg.sent_us;
+            sample.tx = seg.tx;
+            sample.flags = seg.flags;
             sample.last_end_seq = end_seq;
-            sample.tx_lost = seg.tx.lost;
-            sample.tx_in_flight = seg.tx.in_flight;
-            sample.snd_interval_us = seg.sent_us.saturating_sub(seg.tx.first_us);
             self.first_tx_us = seg.sent_us;
         }
     }
@@ -195,23 +195,23 @@ impl RateSampler {
         if newly.delivered > 0 {
             self.delivered_us = now_us;
         }
-        if !sample.any || sample.prior_us == 0 {
+        if !sample.any || sample.tx.delivered_us == 0 {
             return None;
         }
-        let ack_us = now_us.saturating_sub(sample.prior_us);
-        let interval_us = sample.snd_interval_us.max(ack_us);
+        let ack_us = now_us.saturating_sub(sample.tx.delivered_us);
+        let interval_us = sample.snd_interval_us().max(ack_us);
         if interval_us < u64::from(min_rtt_us) {
             // Faster than light: a spurious retransmission was sampled.
             return Some(Interval { ack_us, us: None });
         }
-        let delivered = totals.delivered.wrapping_sub(sample.prior_delivered);
-        if !sample.is_app_limited
+        let delivered = totals.delivered.wrapping_sub(sample.tx.delivered);
+        if !sample.is_app_limited()
             || u64::from(delivered) * self.rate_interval_us
                 >= u64::from(self.rate_delivered) * interval_us
         {
             self.rate_delivered = delivered;
             self.rate_interval_us = interval_us;
-            self.rate_app_limited = sample.is_app_limited;
+            self.rate_app_limited = sample.is_app_limited();
         }
         let us = Some(interval_us);
         Some(Interval { ack_us, us })

@@ -216,7 +216,13 @@ impl Receiver {
 
     /// The rest of what data in order does; returns the bytes readable since `prior`. Most applications read at once.
     #[inline(always)]
-    fn deliver(&mut self, cx: &Cx, segment: &Segment, rto_jiffies: u64, prior: u64) -> u64 {
+    fn deliver(
+        &mut self,
+        cx: &Cx,
+        segment: &Segment,
+        rto_jiffies: impl Fn() -> u64,
+        prior: u64,
+    ) -> u64 {
         // RFC 5681, 4.2: an ACK at once when the last hole is filled.
         let filled = self.data.fill();
         self.acks.hurry(filled);
@@ -261,7 +267,6 @@ impl Endpoint {
     /// payload that became readable.
     #[inline(always)]
     pub(super) fn on_data(&mut self, cx: &mut Cx, segment: &Segment) -> u64 {
-        let rto_jiffies = self.rto_jiffies(cx);
         let rx = &mut self.rx;
         rx.bytes_arrived += u64::from(segment.payload_bytes);
         let (start, end) = (segment.seq, segment.end_seq());
@@ -275,6 +280,8 @@ impl Endpoint {
         }
         rx.advance(start, end);
         self.check_ce(cx, segment);
+        let (rtt, timer) = (&self.rtt, &self.xmit_timer);
+        let rto_jiffies = || rtt.backed_off_jiffies(cx.host, timer.backoff());
         self.rx.deliver(cx, segment, rto_jiffies, prior)
     }
 

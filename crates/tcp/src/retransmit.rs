@@ -94,7 +94,7 @@ impl Endpoint {
             .min(self.notsent_bytes())
             .min(u64::from(self.cc.mss_bytes));
         if len > 0 {
-            self.transmit_new(cx, len, false);
+            self.transmit_new(cx, (len, 1), false);
         } else {
             self.emit(cx, self.snd_una - 1, self.rx.rcv_nxt(), ACK);
         }

@@ -96,7 +96,10 @@ impl Rtt {
     /// With exponential backoff.
     #[inline]
     pub fn backed_off_jiffies(&self, conf: &HostConf, backoff: u32) -> u64 {
-        (self.rto_jiffies << backoff.min(16)).min(conf.rto_max_jiffies)
+        match backoff {
+            0 => self.rto_jiffies,
+            _ => (self.rto_jiffies << backoff.min(16)).min(conf.rto_max_jiffies),
+        }
     }
 }
 

@@ -63,6 +63,7 @@ impl Endpoint {
     }
 
     /// tcp_schedule_loss_probe()
+    #[inline(never)]
     pub(super) fn schedule_loss_probe(&mut self, cx: &Cx, advancing_rto: bool) -> bool {
         if !self.may_probe() {
             return false;

@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Skb {
     end_seq: u64,
     /// Its last segment carries PSH.
@@ -19,50 +19,69 @@ struct Skb {
 /// Each skb begins where the one before ends, the first one at snd_nxt.
 #[derive(Debug)]
 pub struct WriteQueue {
-    skbs: VecDeque<Skb>,
+    /// The one that is sent next, of which each packet asks several times. Without one it ends at or before snd_nxt.
+    head: Skb,
+    has_head: bool,
+    /// Those behind it.
+    others: VecDeque<Skb>,
 }
 
 impl WriteQueue {
     pub fn new() -> WriteQueue {
         WriteQueue {
-            skbs: VecDeque::new(),
+            head: Skb::default(),
+            has_head: false,
+            others: VecDeque::new(),
         }
     }
 
     pub fn len(&self) -> u64 {
-        self.skbs.len() as u64
+        u64::from(self.has_head) + self.others.len() as u64
     }
 
     /// Bytes of the skb that is sent next; 0 when there is none.
     pub fn head_bytes(&self, snd_nxt: u64) -> u64 {
-        self.skbs.front().map_or(0, |skb| skb.end_seq - snd_nxt)
+        self.head.end_seq.saturating_sub(snd_nxt)
     }
 
     /// Is the skb that is sent next the one that writes add to?
     pub fn head_is_tail(&self) -> bool {
-        self.skbs.len() <= 1
+        self.others.is_empty()
     }
 
     /// Bytes of the skb that writes add to, `None` when there is none.
     pub fn tail_bytes(&self, snd_nxt: u64) -> Option<u64> {
-        let tail = self.skbs.back()?;
-        let before = self.skbs.len().checked_sub(2);
-        let start = before.map_or(snd_nxt, |i| self.skbs[i].end_seq);
-        Some(tail.end_seq - start)
+        let Some(last) = self.others.len().checked_sub(1) else {
+            return self.has_head.then(|| self.head_bytes(snd_nxt));
+        };
+        let before = last.checked_sub(1);
+        let start = before.map_or(self.head.end_seq, |i| self.others[i].end_seq);
+        Some(self.others[last].end_seq - start)
     }
 
     /// A new skb behind all others.
     pub fn add(&mut self, end_seq: u64) {
-        self.skbs.push_back(Skb {
+        let skb = Skb {
             end_seq,
             psh: false,
-        });
+        };
+        match std::mem::replace(&mut self.has_head, true) {
+            true => self.others.push_back(skb),
+            false => self.head = skb,
+        }
+    }
+
+    fn tail(&mut self) -> Option<&mut Skb> {
+        match self.others.back_mut() {
+            None => self.has_head.then_some(&mut self.head),
+            tail => tail,
+        }
     }
 
     /// More bytes for the last skb. The first ones of a write() take back the
     /// PSH of the write() before.
     pub fn extend(&mut self, end_seq: u64, first: bool) {
-        if let Some(tail) = self.skbs.back_mut() {
+        if let Some(tail) = self.tail() {
             tail.end_seq = end_seq;
             tail.psh &= !first;
         }
@@ -70,33 +89,45 @@ impl WriteQueue {
 
     /// tcp_mark_push()
     pub fn mark_push(&mut self) {
-        if let Some(tail) = self.skbs.back_mut() {
+        if let Some(tail) = self.tail() {
             tail.psh = true;
         }
     }
 
     /// tcp_grow_skb(): takes from the second skb what the first lacks of `bytes`.
+    #[inline]
     pub fn grow_head(&mut self, snd_nxt: u64, bytes: u64) {
         let wanted = snd_nxt + bytes;
-        if self.skbs.len() < 2 || self.skbs[0].end_seq >= wanted {
-            return;
+        if self.head.end_seq < wanted && !self.others.is_empty() {
+            self.take_from_second(wanted);
         }
-        if wanted < self.skbs[1].end_seq {
-            self.skbs[0].end_seq = wanted;
-        } else {
-            let emptied = self.skbs.pop_front();
-            self.skbs[0].psh |= emptied.is_some_and(|skb| skb.psh);
+    }
+
+    #[inline(never)]
+    fn take_from_second(&mut self, wanted: u64) {
+        if wanted < self.others[0].end_seq {
+            self.head.end_seq = wanted;
+        } else if let Some(second) = self.others.pop_front() {
+            let emptied = std::mem::replace(&mut self.head, second);
+            self.head.psh |= emptied.psh;
         }
     }
 
     /// Everything before `snd_nxt` is sent. Was that the end of an skb with PSH?
+    #[inline]
     pub fn sent(&mut self, snd_nxt: u64) -> bool {
+        self.head.end_seq <= snd_nxt && self.pop_sent(snd_nxt)
+    }
+
+    #[inline(never)]
+    fn pop_sent(&mut self, snd_nxt: u64) -> bool {
         let mut psh = false;
-        while let Some(skb) = self.skbs.front()
-            && skb.end_seq <= snd_nxt
-        {
-            psh = skb.psh;
-            self.skbs.pop_front();
+        while self.has_head && self.head.end_seq <= snd_nxt {
+            psh = self.head.psh;
+            match self.others.pop_front() {
+                Some(next) => self.head = next,
+                None => self.has_head = false,
+            }
         }
         psh
     }

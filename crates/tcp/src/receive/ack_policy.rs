@@ -157,7 +157,12 @@ impl AckPolicy {
 
     /// tcp_event_data_recv(): feeds the delayed-ACK estimate. `quickacks` is what the window allows at once.
     #[inline]
-    pub fn on_data(&mut self, jiffies: u32, rto_jiffies: u64, quickacks: impl FnOnce() -> u32) {
+    pub fn on_data(
+        &mut self,
+        jiffies: u32,
+        rto_jiffies: impl Fn() -> u64,
+        quickacks: impl FnOnce() -> u32,
+    ) {
         if self.ato == 0 {
             self.add_quickacks(quickacks().min(MAX_QUICKACKS));
             self.ato = self.ato_min_jiffies;
@@ -166,8 +171,8 @@ impl AckPolicy {
             if gap <= self.ato_min_jiffies / 2 {
                 self.ato = (self.ato >> 1) + self.ato_min_jiffies / 2;
             } else if gap < self.ato {
-                self.ato = ((self.ato >> 1) + gap).min(rto_jiffies);
-            } else if gap > rto_jiffies {
+                self.ato = ((self.ato >> 1) + gap).min(rto_jiffies());
+            } else if gap > rto_jiffies() {
                 // The sender restarted: let it grow its window quickly.
                 self.add_quickacks(quickacks().min(MAX_QUICKACKS));
             }
@@ -310,7 +315,7 @@ mod tests {
         let (_, mut acks) = policy();
         for n in 0..6 {
             acks.schedule();
-            acks.on_data(n, 200, || 5);
+            acks.on_data(n, || 200, || 5);
             let due = acks.decide(false, true, 1, 44);
             assert_eq!(due, if n < 5 { Due::Now } else { Due::Later });
             acks.on_ack_sent(true);
@@ -346,7 +351,7 @@ mod tests {
     fn a_delayed_ack_comes_with_its_timer_which_then_waits_longer() {
         let (conf, mut acks) = policy();
         acks.schedule();
-        acks.on_data(0, 200, || 0);
+        acks.on_data(0, || 200, || 0);
         let now = |ns: u64| Clock::at(ns, &conf);
         assert!(!acks.delay(&conf, now(0), 0) && acks.is_delayed());
         let at_ns = acks.next_timer_ns();
@@ -361,7 +366,7 @@ mod tests {
     fn a_conversation_waits_for_replies_until_one_does_not_come() {
         let (conf, mut acks) = policy();
         acks.schedule();
-        acks.on_data(100, 200, || 5);
+        acks.on_data(100, || 200, || 5);
         acks.on_data_sent(110);
         assert_eq!(acks.decide(false, true, 1, 44), Due::Later);
         acks.on_size(false, false);

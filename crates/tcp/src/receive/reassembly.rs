@@ -118,8 +118,10 @@ impl Reassembly {
     /// Blocks to report: a duplicate first, then the most recent holes' edges.
     #[inline]
     pub fn sack_blocks(&self, ack: u64) -> SackBlocks {
-        let blocks = self.blocks.as_ref();
-        blocks.map_or_else(SackBlocks::default, |blocks| blocks.told(ack))
+        match &self.blocks {
+            Some(blocks) if blocks.num_sacks > 0 || blocks.dsack.is_some() => blocks.told(ack),
+            _ => SackBlocks::default(),
+        }
     }
 
     /// Would reporting this range push out blocks that the last ACK may not have reported?
