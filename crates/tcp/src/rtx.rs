@@ -48,8 +48,10 @@ pub struct Seg {
     /// The same in whole us. Each ACK asks for it several times.
     pub sent_us: u64,
     pub tx: Tx,
-    /// Of the first segment; the others count on.
-    id: u32,
+    /// Of the last segment; that of those before count down. It stays while ACKs take the first ones, so the order of
+    /// transmission calls the skb by it.
+    name: u32,
+    /// Neighbours in the order of transmission, by their names.
     prev: u32,
     next: u32,
     pub payload_bytes: u32,
@@ -61,6 +63,14 @@ pub struct Seg {
     in_list: bool,
 }
 
+/// What an skb is without its first segments; 0 segments: nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rest {
+    payload_bytes: u32,
+    segs: u16,
+    flags: u8,
+}
+
 impl Seg {
     /// As many segments as the payload takes, not sent yet.
     pub fn new(seq: u64, payload_bytes: u32, segs: u32, mss_bytes: u32, flags: u8) -> Seg {
@@ -70,7 +80,7 @@ impl Seg {
             sent_ns: 0,
             sent_us: 0,
             tx: Tx::default(),
-            id: NONE,
+            name: NONE,
             prev: NONE,
             next: NONE,
             payload_bytes,
@@ -79,6 +89,17 @@ impl Seg {
             flags,
             in_list: false,
         }
+    }
+
+    /// Of its first segment.
+    #[inline]
+    fn id(&self) -> u32 {
+        self.name.wrapping_sub(self.segs() - 1)
+    }
+
+    #[inline]
+    fn holds(&self, id: u32) -> bool {
+        self.name.wrapping_sub(id) < self.segs()
     }
 
     #[inline]
@@ -109,18 +130,35 @@ impl Seg {
     /// Its first so many segments, which are fewer than all; the others are left.
     #[inline]
     fn cut(&mut self, segs: u32) -> Seg {
-        let payload_bytes = segs * u32::from(self.mss_bytes);
-        let first = Seg {
-            payload_bytes,
-            segs: segs as u16,
-            flags: self.flags & !(SKB_END | FIN_SEG | PSH_SEG),
-            ..self.clone()
-        };
-        self.id = self.id.wrapping_add(segs);
-        self.seq += u64::from(payload_bytes);
-        self.payload_bytes -= payload_bytes;
-        self.segs -= segs as u16;
+        let rest = self.shorten(segs);
+        let mut first = self.clone();
+        first.name = self.name.wrapping_sub(rest.segs.into());
+        self.go_on(rest);
         first
+    }
+
+    /// Only its first so many segments are left; tells what is to be said of the others.
+    #[inline]
+    fn shorten(&mut self, segs: u32) -> Rest {
+        let payload_bytes = segs * u32::from(self.mss_bytes);
+        let rest = Rest {
+            payload_bytes: self.payload_bytes - payload_bytes,
+            segs: self.segs - segs as u16,
+            flags: self.flags,
+        };
+        self.payload_bytes = payload_bytes;
+        self.segs = segs as u16;
+        self.flags &= !(SKB_END | FIN_SEG | PSH_SEG);
+        rest
+    }
+
+    /// It becomes the others.
+    #[inline]
+    fn go_on(&mut self, rest: Rest) {
+        self.seq += u64::from(self.payload_bytes);
+        self.payload_bytes = rest.payload_bytes;
+        self.segs = rest.segs;
+        self.flags = rest.flags;
     }
 
     /// They go out, for the first time or again.
@@ -186,18 +224,17 @@ impl RtxQueue {
         (!self.skbs.is_empty()).then(|| self.next_id.wrapping_sub(1))
     }
     pub fn front_id(&self) -> u32 {
-        self.front().map_or(self.next_id, |front| front.id)
+        self.front().map_or(self.next_id, Seg::id)
     }
 
     /// The place of what holds this segment.
     #[inline]
     fn place(&self, id: u32) -> usize {
-        let front_id = self.skbs[0].id;
-        if front_id == id {
+        if self.skbs[0].holds(id) {
             return 0;
         }
         let last = self.skbs.len() - 1;
-        if self.skbs[last].id == id {
+        if self.skbs[last].holds(id) {
             return last;
         }
         self.place_within(id)
@@ -207,14 +244,14 @@ impl RtxQueue {
     fn place_within(&self, id: u32) -> usize {
         let found = self.found.get();
         for near in [found, found + 1, found.wrapping_sub(1), 1] {
-            if self.skbs.get(near).is_some_and(|skb| skb.id == id) {
+            if self.skbs.get(near).is_some_and(|skb| skb.holds(id)) {
                 self.found.set(near);
                 return near;
             }
         }
-        let front_id = self.skbs[0].id;
+        let front_id = self.skbs[0].id();
         let offset = id.wrapping_sub(front_id);
-        let before = |skb: &Seg| skb.id.wrapping_sub(front_id) <= offset;
+        let before = |skb: &Seg| skb.id().wrapping_sub(front_id) <= offset;
         let found = self.skbs.partition_point(before) - 1;
         self.found.set(found);
         found
@@ -232,7 +269,7 @@ impl RtxQueue {
 
     /// Ids of the first segments of all that is queued, from the oldest sequence number on.
     pub fn ids(&self) -> impl Iterator<Item = u32> + use<> {
-        let ids: Vec<u32> = self.skbs.iter().map(|skb| skb.id).collect();
+        let ids: Vec<u32> = self.skbs.iter().map(Seg::id).collect();
         ids.into_iter()
     }
 
@@ -241,15 +278,16 @@ impl RtxQueue {
     pub fn push(&mut self, skb: Seg) {
         let (id, tail) = (self.next_id, self.tail);
         self.next_id = id.wrapping_add(skb.segs());
-        // What was sent last is mostly what stands last.
+        let name = self.next_id.wrapping_sub(1);
         match self.skbs.back_mut() {
-            _ if tail == NONE => self.head = id,
-            Some(back) if back.id == tail => back.next = id,
-            _ => self.get_mut(tail).next = id,
+            _ if tail == NONE => self.head = name,
+            // What was sent last is mostly what stands last.
+            Some(back) if tail == id.wrapping_sub(1) => back.next = name,
+            _ => self.get_mut(tail).next = name,
         }
-        self.tail = id;
+        self.tail = name;
         self.skbs.push_back(Seg {
-            id,
+            name,
             prev: tail,
             next: NONE,
             in_list: true,
@@ -257,61 +295,59 @@ impl RtxQueue {
         });
     }
 
-    /// Takes what lies whole below `snd_una` off the front. `each` is shown it, skb by skb.
-    #[inline]
-    pub fn pop_below(&mut self, snd_una: u64, mut each: impl FnMut(&Seg)) {
-        while let Some(front) = self.skbs.front_mut() {
-            let is_whole = front.end_seq() <= snd_una;
-            let part;
-            let gone = match is_whole {
-                true => &*front,
-                false if snd_una <= front.seq || front.first_end_seq() > snd_una => return,
-                false => {
-                    part = front.cut(front.segs_below(snd_una));
-                    &part
-                }
-            };
-            each(gone);
-            let (in_list, prev, next) = (gone.in_list, gone.prev, gone.next);
-            if is_whole {
-                self.skbs.pop_front();
+    /// The front, as far as it lies whole below `snd_una`, until [`take_front`](RtxQueue::take_front) takes that off.
+    #[inline(always)]
+    pub fn front_below(&mut self, snd_una: u64) -> Option<(&Seg, Rest)> {
+        let front = self.skbs.front_mut()?;
+        let mut rest = Rest::default();
+        if front.end_seq() > snd_una {
+            if snd_una <= front.seq || front.first_end_seq() > snd_una {
+                return None;
             }
-            if is_whole
-                && in_list
-                && prev == NONE
-                && let Some(front) = self.skbs.front_mut()
-                && front.id == next
-            {
-                // What was sent first mostly stands first, and what was sent next stands next.
-                front.prev = NONE;
-                self.head = next;
-            } else if in_list {
-                // What refers to segments of an skb that stay calls them by the first of them.
-                let name = self.skbs.front().map_or(NONE, |front| front.id);
-                let names = match is_whole {
-                    true => (next, prev),
-                    false => (name, name),
-                };
-                self.join(prev, next, names);
-            }
-            if !is_whole {
-                return;
-            }
+            rest = front.shorten(front.segs_below(snd_una));
         }
-        // A flow gone idle gives its window's memory back.
-        self.skbs = VecDeque::new();
+        Some((front, rest))
     }
 
-    /// Neighbours in the order of transmission get new ones: behind `prev` stands `behind`, before `next` stands `before`.
+    /// Was it a whole skb, so that the next may follow?
+    #[inline(always)]
+    pub fn take_front(&mut self, rest: Rest) -> bool {
+        if rest.segs > 0 {
+            if let Some(front) = self.skbs.front_mut() {
+                front.go_on(rest);
+            }
+            return false;
+        }
+        let Some(gone) = self.skbs.pop_front() else {
+            return false;
+        };
+        if gone.in_list {
+            match self.skbs.front_mut() {
+                // What was sent first mostly stands first, and what was sent next stands next.
+                Some(front) if gone.prev == NONE && front.name == gone.next => {
+                    front.prev = NONE;
+                    self.head = gone.next;
+                }
+                _ => self.join(gone.prev, gone.next),
+            }
+        }
+        if self.skbs.is_empty() {
+            // A flow gone idle gives its window's memory back.
+            self.skbs = VecDeque::new();
+        }
+        true
+    }
+
+    /// What stood between them has left the order of transmission.
     #[inline(never)]
-    fn join(&mut self, prev: u32, next: u32, (behind, before): (u32, u32)) {
+    fn join(&mut self, prev: u32, next: u32) {
         match prev {
-            NONE => self.head = behind,
-            prev => self.get_mut(prev).next = behind,
+            NONE => self.head = next,
+            prev => self.get_mut(prev).next = next,
         }
         match next {
-            NONE => self.tail = before,
-            next => self.get_mut(next).prev = before,
+            NONE => self.tail = prev,
+            next => self.get_mut(next).prev = prev,
         }
     }
 
@@ -324,14 +360,14 @@ impl RtxQueue {
         let skb = self.skbs.get(place)?;
         // A FIN is a part of the last segment.
         let segs = skb.segs_below(seq).min(skb.segs() - 1);
-        Some(skb.id.wrapping_add(segs))
+        Some(skb.id().wrapping_add(segs))
     }
 
     /// Cuts so that a segment and no more than so many that follow it stand for themselves, as far as they are of one skb;
     /// returns how many they are.
     pub fn isolate(&mut self, id: u32, most: u32) -> u32 {
         let mut place = self.place(id);
-        let before = id.wrapping_sub(self.skbs[place].id);
+        let before = id.wrapping_sub(self.skbs[place].id());
         if before > 0 {
             self.split(place, before);
             place += 1;
@@ -347,14 +383,14 @@ impl RtxQueue {
     fn split(&mut self, place: usize, segs: u32) {
         let skb = &mut self.skbs[place];
         let mut first = skb.cut(segs);
-        let second_id = skb.id;
         if first.in_list {
-            skb.prev = first.id;
-            match first.next {
-                NONE => self.tail = second_id,
-                next => self.get_mut(next).prev = second_id,
+            // The second keeps the name.
+            first.next = skb.name;
+            skb.prev = first.name;
+            match first.prev {
+                NONE => self.head = first.name,
+                prev => self.get_mut(prev).next = first.name,
             }
-            first.next = second_id;
         }
         self.skbs.insert(place, first);
     }
@@ -373,11 +409,12 @@ impl RtxQueue {
         skb.prev = tail;
         skb.next = NONE;
         skb.in_list = true;
+        let name = skb.name;
         match tail {
-            NONE => self.head = id,
-            tail => self.get_mut(tail).next = id,
+            NONE => self.head = name,
+            tail => self.get_mut(tail).next = name,
         }
-        self.tail = id;
+        self.tail = name;
     }
 
     /// Takes it out of the transmission order: acked, SACKed or lost.
@@ -389,15 +426,15 @@ impl RtxQueue {
         }
         skb.in_list = false;
         let (prev, next) = (skb.prev, skb.next);
-        self.join(prev, next, (next, prev));
+        self.join(prev, next);
     }
 
-    /// Least recently sent of those outstanding.
+    /// A segment of the skb that was sent longest ago of those outstanding.
     pub fn oldest_sent(&self) -> Option<u32> {
         (self.head != NONE).then_some(self.head)
     }
 
-    /// The one sent after it.
+    /// One of the skb sent after it.
     pub fn sent_next(&self, id: u32) -> Option<u32> {
         let next = self.get(id).next;
         (next != NONE).then_some(next)
@@ -410,7 +447,7 @@ impl RtxQueue {
         let mut place = self.place(first).saturating_sub(1);
         while let Some(after) = self.skbs.get(place + 1).map(|skb| skb.flags) {
             let skb = &mut self.skbs[place];
-            if (skb.id.wrapping_sub(first) as i32) >= segs {
+            if (skb.id().wrapping_sub(first) as i32) >= segs {
                 return;
             }
             change(skb, after);

@@ -343,7 +343,7 @@ impl Scoreboard {
         let Scoreboard {
             flight, rtx, skbs, ..
         } = self;
-        rtx.pop_below(snd_una, |skb| {
+        while let Some((skb, rest)) = rtx.front_below(snd_una) {
             let segs = skb.segs();
             if skb.has(RETRANS | EVER_RETRANS) {
                 flight.retrans_out -= segs * u32::from(skb.has(RETRANS));
@@ -363,7 +363,10 @@ impl Scoreboard {
             delivered += segs * u32::from(!skb.has(SACKED));
             deliver(skb);
             acked.segs += segs;
-        });
+            if !rtx.take_front(rest) {
+                break;
+            }
+        }
         self.delivered += delivered;
         self.flight.packets_out -= acked.segs;
         self.recount();
