@@ -170,7 +170,7 @@ impl Endpoint {
             self.schedule_loss_probe(cx, true);
         }
         self.check_space(cx);
-        self.ack_if_due(cx);
+        self.ack_both_if_due(cx);
         readable
     }
 

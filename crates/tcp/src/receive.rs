@@ -301,14 +301,27 @@ impl Endpoint {
     }
 
     /// __tcp_ack_snd_check()
-    #[inline]
+    #[inline(always)]
     pub(super) fn ack_if_due(&mut self, cx: &mut Cx) {
         if self.rx.acks.is_scheduled() {
             self.ack_now_or_later(cx);
         }
     }
 
+    /// The same, out of line: an end that sends receives little.
+    #[inline]
+    pub(super) fn ack_both_if_due(&mut self, cx: &mut Cx) {
+        if self.rx.acks.is_scheduled() {
+            self.ack_both(cx);
+        }
+    }
+
     #[inline(never)]
+    fn ack_both(&mut self, cx: &mut Cx) {
+        self.ack_now_or_later(cx);
+    }
+
+    #[inline(always)]
     fn ack_now_or_later(&mut self, cx: &mut Cx) {
         let rx = &mut self.rx;
         let rcv_nxt = rx.data.rcv_nxt();

@@ -124,21 +124,27 @@ impl MinRtt {
         }
     }
 
+    /// Takes a sample, unless that changes nothing.
     #[inline]
     pub fn sample(&mut self, now_us: u64, rtt_us: u32) {
         if rtt_us <= self.best[2].1 || now_us > self.quiet_until_us {
-            self.update(now_us, rtt_us);
-            let [first, second, third] = self.best.map(|(time_us, _)| time_us);
-            self.quiet_until_us = first
-                + match () {
-                    _ if second == first => WINDOW_US / 4,
-                    _ if third == second => WINDOW_US / 2,
-                    _ => WINDOW_US,
-                };
+            self.take(now_us, rtt_us);
         }
     }
 
     #[inline(never)]
+    fn take(&mut self, now_us: u64, rtt_us: u32) {
+        self.update(now_us, rtt_us);
+        let [first, second, third] = self.best.map(|(time_us, _)| time_us);
+        self.quiet_until_us = first
+            + match () {
+                _ if second == first => WINDOW_US / 4,
+                _ if third == second => WINDOW_US / 2,
+                _ => WINDOW_US,
+            };
+    }
+
+    /// lib/win_minmax.c: minmax_running_min()
     fn update(&mut self, now_us: u64, rtt_us: u32) {
         let new = (now_us, rtt_us);
         if self.best[0].0 == 0 || rtt_us <= self.best[0].1 || now_us - self.best[2].0 > WINDOW_US {
