@@ -20,6 +20,7 @@ struct Wire {
 
 impl Endpoint {
     /// Sends data as one skb, from `seq` on and in as many segments as it takes, which are `segs`: `seg_flags` are those of the last.
+    #[inline(always)]
     pub(super) fn emit_data(
         &mut self,
         cx: &mut Cx,
