@@ -77,6 +77,7 @@ impl Endpoint {
     }
 
     /// What TSQ and the pacing timer call: first what was lost, then new data.
+    #[inline(always)]
     pub(super) fn send_when_allowed(&mut self, cx: &mut Cx) {
         if self.state != State::Established {
             return;
