@@ -124,7 +124,7 @@ impl Endpoint {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn make_space(&mut self, cx: &Cx) {
         if self.packets_in_flight() < self.cc.snd_cwnd {
             self.expand_sndbuf(cx);
@@ -134,6 +134,7 @@ impl Endpoint {
     }
 
     /// tcp_sndbuf_expand()
+    #[inline(never)]
     pub(super) fn expand_sndbuf(&mut self, cx: &Cx) {
         let factor = match self.alg.has(Op::SndbufExpand) {
             true => self.call_cc(cx, Op::SndbufExpand),
