@@ -8,7 +8,7 @@
 //! - `host`: settings and clock
 //! - `account`: what was done and how time was spent; `info`: what others may ask
 //! - `input`: an ACK's way through the sender, RTT, windows
-//! - `scoreboard` with its queue `rtx`: what is outstanding
+//! - `scoreboard` with its queue `rtx` and its counts `flight`: what is outstanding
 //! - `sack`, `rack` and `losses`: what SACKs mean, loss detection
 //! - `recovery`, `undo`, `prr`, `probe` and `alert`: the loss state machine
 //! - `handshake`, `peer_window`: the handshake, the window that the peer offers
@@ -25,6 +25,7 @@ mod account;
 mod alert;
 mod ecn;
 mod emit;
+mod flight;
 mod handshake;
 mod host;
 mod info;

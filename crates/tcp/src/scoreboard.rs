@@ -1,34 +1,12 @@
 //! The scoreboard: every segment that is outstanding, what is known of each, and how many there are of each kind.
 
+use super::flight::Flight;
 use super::rtx::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, RtxQueue, SACKED, SKB_END, Seg, Tx};
 use knee_units::ranges::RangeSet;
 
 const MAX_REORDERING: u32 = 300;
 /// TCP_FASTRETRANS_THRESH
 pub const DEFAULT_REORDERING: u32 = 3;
-
-/// Segments by kind; an algorithm is shown all four.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Flight {
-    pub packets_out: u32,
-    pub sacked_out: u32,
-    pub lost_out: u32,
-    pub retrans_out: u32,
-}
-
-impl Flight {
-    #[inline]
-    pub fn packets_in_flight(&self) -> u32 {
-        // Signed in Linux too: the counts may briefly cross.
-        (self.packets_out + self.retrans_out).saturating_sub(self.left_out())
-    }
-
-    #[inline]
-    pub fn left_out(&self) -> u32 {
-        self.sacked_out + self.lost_out
-    }
-}
 
 /// What the SACK blocks of one ACK reported.
 #[derive(Clone, Copy, Debug)]

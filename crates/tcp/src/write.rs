@@ -127,7 +127,11 @@ impl Endpoint {
     #[inline(always)]
     fn make_space(&mut self, cx: &Cx) {
         if self.packets_in_flight() < self.cc.snd_cwnd {
-            self.expand_sndbuf(cx);
+            // At its largest it grows no more. An algorithm that has a say is asked all the same.
+            let most_bytes = cx.host.settings.tcp_wmem_bytes[2];
+            if self.buffer.limit_bytes() < most_bytes || self.alg.has(Op::SndbufExpand) {
+                self.expand_sndbuf(cx);
+            }
             self.usage.refresh(cx.jiffies());
         }
         self.buffer.check_space(self.snd_una, self.board.skbs());
