@@ -145,7 +145,7 @@ def held_back() -> Observed:
     return replace(observed, connections=(replace(series, app_limited=np.ones_like(series.t_us)),))
 
 
-FIT_TOLD = told.FitTold(1, 1, {"queue": 1}, 1.0, 100.0, {"goodput_bits_per_sec": 1.0})
+FIT_TOLD = told.FitTold(1, 1, {"queue": 1}, 1.0, 100.0, {"goodput_bits_per_sec": 1.0}, (30.0, 50.0))
 
 
 def test_the_buffer_of_a_path_that_never_filled_is_open_and_refused() -> None:
@@ -210,6 +210,26 @@ def test_open_values_are_drawn_from_those_that_are_larger() -> None:
     assert beyond == pytest.approx([50, 50 * 8**0.5, 400])
     # The one known from below is one of the larger ones, so they are more than one in three each.
     assert others.weights == pytest.approx([1 / 4, 3 / 8, 3 / 8])
+
+
+def test_what_is_larger_than_all_known_values_is_drawn_too() -> None:
+    # Two of five are known to have more than 20 and not how much: of those above 15, one known stands against them.
+    others = Others([Bounds(10, 10), Bounds(20, 20), Bounds(12, None), Bounds(30, None), Bounds(40, None)])
+    assert others.beyond == pytest.approx(4 / 5 * 2 / 3)
+    share = 1 / 3
+    assert others.above(15, share - 0.01) == 20
+    beyond = [others.above(15, share + (1 - share) * part) for part in (0.001, 0.5, 1.0)]
+    assert beyond == pytest.approx([20, 20 * 8**0.5, 160], rel=0.01)
+
+
+def test_the_largest_buffer_that_was_tried_bounds_nothing() -> None:
+    """To the last digit: a buffer that is as good as the recorded one at six times its size is open, whatever it is."""
+    observed = recording(PLAIN, load("cubic"))
+    for buffer_bytes in np.linspace(30_000, 90_000, 50):
+        best = Tried(replace(PLAIN, rate_bits_per_sec=7.3e6, buffer_bytes=float(buffer_bytes)), "given", 0.0)
+        deeper = replace(best, path=best.path.deeper(6.0))
+        found = judged(Fit(observed, Trial(observed, load("cubic")), best, (best, deeper)))
+        assert found.buffer.high is None and found.rate.high is not None
 
 
 def test_draws_keep_what_is_known_and_vary_what_is_open() -> None:
@@ -279,8 +299,10 @@ def test_an_interval_holds_how_far_the_model_is_off_and_how_far_a_rehearsal_was(
         change = predict.changes(of, then, none, wrong, 1, these_paths=True)["goodput_bits_per_sec"]
         return change.high - change.low
 
-    # Without any, what is left is what the simulator is off for the algorithm: two deviations either way.
-    assert width(exact, none) == pytest.approx(4 * 1.105 * sure.TRANSFER["goodput_bits_per_sec"], rel=0.15)
+    # Without any, what is left is what the simulator is off for the algorithm, on all paths and on each of the four:
+    # two deviations either way.
+    common, of_path = sure.TRANSFER["goodput_bits_per_sec"]
+    assert width(exact, none) == pytest.approx(4 * 1.105 * np.hypot(common, of_path / 2), rel=0.15)
     off = replace(exact, recorded=exact.recorded + either_way)
     assert width(off, none) > width(exact, none) + 0.1
     assert width(exact, none + either_way) > width(exact, none) + 0.1

@@ -196,7 +196,8 @@ class Fit:
     @property
     def probed_buffer_us(self) -> float:
         """The longest queue tried."""
-        return self.path.buffer_us * _PROBES[-1]
+        # The tried path's own, to the last digit.
+        return self.path.deeper(_PROBES[-1]).buffer_us
 
     @property
     def path(self) -> Path:

@@ -19,9 +19,9 @@ _LEAD_RTTS = 40
 _LEAST_LEAD_US = 2e6
 """How long a connection whose begin was not seen runs before it counts."""
 LEAST_BUFFER_BYTES = 3_000
-HOST_NOISES_US = (100, 200, 20, 50)
-"""How late hosts send, in the mean, by the seed in turn: the recording does not tell, and the queue of bbr1 depends on
-it. Kernels on a busy machine are met best by 20 to 200 us (docs/simulator.md, The noise of hosts)."""
+HOST_NOISES_US = (100.0, 200.0, 20.0, 50.0)
+"""How late hosts send, in the mean, by the seed in turn: as long as nothing is known of it (`late.py`). Kernels on a
+busy machine are met best by 20 to 200 us (docs/simulator.md, The noise of hosts)."""
 
 
 @dataclass(frozen=True)
@@ -155,9 +155,11 @@ def _pauses(series: Series) -> tuple[int, float]:
     return begins, float((steps - busy).clip(0).sum()) / max(begins, 1)
 
 
-def simulate(path: Path, load: Load, *, seed: int = 1) -> list[Series | None]:
-    """What a recorder would have seen of each connection of the load on this path; None: too little to tell."""
-    found = _core.parse(_scenario(path, load, seed), "whatif.toml", path.files).run_cell(0, 0)
+def simulate(path: Path, load: Load, *, seed: int = 1, noise_us: float | None = None) -> list[Series | None]:
+    """What a recorder would have seen of each connection of the load on this path; None: too little to tell.
+    `noise_us`: how late hosts send; without it, by the seed in turn."""
+    noise_us = HOST_NOISES_US[(seed - 1) % len(HOST_NOISES_US)] if noise_us is None else noise_us
+    found = _core.parse(_scenario(path, load, seed, noise_us), "whatif.toml", path.files).run_cell(0, 0)
     table = as_table(found.samples)
     samples = {name: table[name].to_numpy() for name in ("flow", "t_ns", *_COLUMNS)}
     flows = as_table(found.flows)
@@ -169,14 +171,13 @@ def simulate(path: Path, load: Load, *, seed: int = 1) -> list[Series | None]:
     return series
 
 
-def _scenario(path: Path, load: Load, seed: int) -> str:
-    noise_us = HOST_NOISES_US[(seed - 1) % len(HOST_NOISES_US)]
+def _scenario(path: Path, load: Load, seed: int, noise_us: float) -> str:
     lines = [
         f'duration = "{load.duration_us:.0f}us"',
         f'sample_interval = "{max(load.interval_us, 1000):.0f}us"',
         f"seed = {seed}",
         f"samples = {list(_COLUMNS)}",
-        *(line for end in ("sender", "receiver") for line in (f"[{end}]", f'noise = "{noise_us}us"')),
+        *(line for end in ("sender", "receiver") for line in (f"[{end}]", f'noise = "{noise_us * 1e3:.0f}ns"')),
         "[path]",
         str(path),
     ]

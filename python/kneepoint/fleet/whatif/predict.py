@@ -15,10 +15,11 @@ import numpy as np
 
 from .fit import CALIBRATED, fit
 from .happened import as_it_happened, crossed_as_it_was
-from .model import HOST_NOISES_US, Path, simulate
+from .late import likely_us, witness
+from .model import Path, simulate
 from .naive import replayed
 from .recorded import Observed
-from .series import METRICS, Series, measured
+from .series import LEAST_DELAY_US, METRICS, Series, measured
 from .spread import OnAll
 from .sure import Errors, errors_of, misfits
 from .unknown import Judged, Others, draws, judged
@@ -86,6 +87,8 @@ class Outcomes:
     """The same: error of a rehearsed prediction."""
     rehearsed_on: NDArray[np.intp]
     """The place of the path whose rehearsal that was: of a path like this one where it was not rehearsed itself."""
+    noises_us: tuple[float, ...]
+    """How late hosts send in each draw."""
 
 
 def fit_all(paths: Sequence[Observed], on_all: OnAll) -> list[Judged]:
@@ -94,7 +97,8 @@ def fit_all(paths: Sequence[Observed], on_all: OnAll) -> list[Judged]:
 
 
 def _fitted(path: Observed) -> Judged:
-    return judged(fit(path))
+    found = judged(fit(path))
+    return replace(found, late=witness(found.fit))
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,8 @@ class _Task:
     buffers: Others
     algorithms: tuple[str, ...]
     levels: tuple[float, ...]
+    noises_us: tuple[float, ...]
+    """How late hosts send, in each draw."""
     seed: np.random.SeedSequence
     rehearsed: bool
 
@@ -117,10 +123,11 @@ def outcomes(
     rates, buffers = Others([one.rate for one in paths]), Others([one.buffer for one in paths])
     seeds = np.random.SeedSequence(seed).spawn(len(paths))
     levels = tuple(sorted({*adoption_pcts} - {0.0}))
+    noises_us = likely_us([one.late for one in paths], DRAWS)
     rng = np.random.default_rng(seed)
     chosen = set(rng.permutation(len(paths))[:MOST_REHEARSALS].tolist())
     tasks = [
-        _Task(path, rates, buffers, tuple(algorithms), levels, seeds[place], place in chosen)
+        _Task(path, rates, buffers, tuple(algorithms), levels, noises_us, seeds[place], place in chosen)
         for place, path in enumerate(paths)
     ]
     every = on_all(_of_path, tasks)
@@ -139,6 +146,7 @@ def outcomes(
         {name: np.array([found.naive[name] for found in every]) for name in algorithms},
         {name: np.array([every[place].wrong[name] for place in rehearsed_on]) for name in algorithms},
         rehearsed_on,
+        noises_us,
     )
 
 
@@ -174,13 +182,8 @@ def _predicted(task: _Task, rng: np.random.Generator) -> _OfPath:
     observed = task.path.fit.observed
     found = _OfPath(np.array([_recorded(series) for series in observed.connections]))
     for number, drawn in enumerate(draws(task.path, task.rates, task.buffers, DRAWS, rng)):
-        _simulate(found, drawn, task, _seed(number, rng), rng)
+        _simulate(found, drawn, task, task.noises_us[number], rng)
     return found
-
-
-def _seed(late: int, rng: np.random.Generator) -> int:
-    """A seed of the path's own, with which hosts are as late as the `late`-th of `HOST_NOISES_US` says."""
-    return len(HOST_NOISES_US) * int(rng.integers(*_SEEDS)) + 1 + late
 
 
 def _rehearsed(task: _Task, rng: np.random.Generator) -> dict[str, Numbers]:
@@ -193,23 +196,25 @@ def _rehearsed(task: _Task, rng: np.random.Generator) -> dict[str, Numbers]:
     (truth,) = draws(task.path, task.rates, task.buffers, 1, rng)
     truth = crossed_as_it_was(truth, fitted.observed)
     # The hosts are late by as much for both.
-    late = int(rng.integers(len(HOST_NOISES_US)))
-    first, second = _seed(late, rng), _seed(late, rng)
-    known = [series for series in simulate(truth, fitted.load, seed=first) if series is not None]
+    noise_us = float(rng.choice(task.noises_us))
+    first, second = (int(seed) for seed in rng.integers(*_SEEDS, 2))
+    every = simulate(truth, fitted.load, seed=first, noise_us=noise_us)
+    known = [series for series in every if series is not None]
     if len(known) < len(fitted.load.flows):
         return wrong
-    again = _fitted(Observed(fitted.observed.key, tuple(known), fitted.observed.interval_us))
+    again = judged(fit(Observed(fitted.observed.key, tuple(known), fitted.observed.interval_us)))
     found = _predicted(replace(task, path=again, levels=(100.0,)), rng)
     for name in task.algorithms:
-        true = simulate(truth, fitted.load.with_one_algorithm(name), seed=second)
+        true = simulate(truth, fitted.load.with_one_algorithm(name), seed=second, noise_us=noise_us)
         then = _mean(_values(true, found.recorded))
         changed = _differences(_mean(found.recorded), np.array(found.now), np.array(found.moved[name, 100.0]))
         wrong[name] = _mean(found.recorded) + changed - then
     return wrong
 
 
-def _simulate(found: _OfPath, path: Path, task: _Task, seed: int, rng: np.random.Generator) -> None:
+def _simulate(found: _OfPath, path: Path, task: _Task, noise_us: float, rng: np.random.Generator) -> None:
     """One draw of a path: as it is, and with a connection moved and one that stays at each adoption."""
+    seed = int(rng.integers(*_SEEDS))
     fitted = task.path.fit
     load, observed, happened = fitted.load, fitted.observed, fitted.explanation != CALIBRATED
     before = [flow.algorithm for flow in load.flows]
@@ -218,11 +223,13 @@ def _simulate(found: _OfPath, path: Path, task: _Task, seed: int, rng: np.random
 
     def values(names: Sequence[str]) -> Numbers:
         if tuple(names) not in known:
-            known[tuple(names)] = _values(simulate(crossed, load.with_algorithms(names), seed=seed), found.recorded)
+            then = simulate(crossed, load.with_algorithms(names), seed=seed, noise_us=noise_us)
+            known[tuple(names)] = _values(then, found.recorded)
         return known[tuple(names)]
 
     if happened:
-        known[tuple(before)] = _values(simulate(as_it_happened(path, observed, seed), load, seed=seed), found.recorded)
+        as_recorded = simulate(as_it_happened(path, observed, seed), load, seed=seed, noise_us=noise_us)
+        known[tuple(before)] = _values(as_recorded, found.recorded)
     found.now.append(_mean(values(before)))
     for name in task.algorithms:
         for level in task.levels:
@@ -330,8 +337,9 @@ def mean_of(connections: Sequence[Series]) -> Numbers:
 def _recorded(series: Series) -> Numbers:
     """Its metrics as they are averaged."""
     figures = measured(series)
-    # A queueing delay of nothing has no logarithm; below a tenth of a millisecond it makes no difference.
-    return np.array([figures[name] if name == ABSOLUTE else np.log(max(figures[name], 100.0)) for name in METRICS])
+    return np.array(
+        [figures[name] if name == ABSOLUTE else np.log(max(figures[name], LEAST_DELAY_US)) for name in METRICS]
+    )
 
 
 def _values(found: Sequence[Series | None], recorded: Numbers) -> Numbers:

@@ -22,6 +22,9 @@ WIRE_OVERHEAD_BYTES = 52
 METRICS = ("goodput_bits_per_sec", "srtt_us_p50", "srtt_us_p95", "queue_delay_us_p95", "retransmit_pct")
 """What is predicted of a connection."""
 
+LEAST_DELAY_US = 100.0
+"""A queueing delay of nothing has no logarithm; below this it makes no difference."""
+
 
 @dataclass(frozen=True)
 class Series:

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 TRANSFER = {
-    "goodput_bits_per_sec": 0.0035,
-    "srtt_us_p50": 0.025,
-    "srtt_us_p95": 0.025,
-    "queue_delay_us_p95": 0.05,
-    "retransmit_pct": 0.17,
+    "goodput_bits_per_sec": (0.0020, 0.0046),
+    "srtt_us_p50": (0.0031, 0.0100),
+    "srtt_us_p95": (0.0031, 0.0100),
+    "queue_delay_us_p95": (0.0200, 0.0592),
+    "retransmit_pct": (0.0700, 0.1502),
 }
-"""How far the simulator may be from Linux: standard deviations of logarithms, and of points. Half of the largest
-difference of cubic and bbr1 from Linux 6.12 on nine paths (docs/simulator.md, Against Linux: 0.7 % of goodput without
-loss, 5.0 % of RTTs, 0.34 points); for queueing delays twice that of RTTs, because they are half of an RTT."""
-_SIMULATOR = np.array([TRANSFER[name] for name in METRICS])
+"""How far the simulator may be from Linux: standard deviations of logarithms, and of points; of what all paths have in
+common, and of what differs from path to path. `tools/whatif_transfer.py` makes them of the differences of cubic and
+bbr1 from Linux 6.12 on 13 paths. Its RTTs are medians, which stand for the 95th percentile, too."""
+_COMMON_TO_ALL, _OF_PATHS = (np.array([TRANSFER[name][place] for name in METRICS]) for place in (0, 1))
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Errors:
     def of_paths(self) -> Numbers:
         """Paths and metrics. What the simulator cannot do of the recording it may be unable to do of the prediction, by
         as much."""
-        both: Numbers = self._few * np.hypot(self.rehearsed, self.misfit)
-        return both
+        every: Numbers = np.hypot(self._few * np.hypot(self.rehearsed, self.misfit), _OF_PATHS)
+        return every
 
     @property
     def _few(self) -> float:
@@ -67,7 +67,7 @@ class Errors:
 
     def sampled(self, count: int, rng: np.random.Generator) -> Numbers:
         """So many draws (first axis) of what paths have in common."""
-        deviation = np.sqrt(self.common_rehearsed**2 + self.common_misfit**2 + _SIMULATOR**2)
+        deviation = np.sqrt(self.common_rehearsed**2 + self.common_misfit**2 + _COMMON_TO_ALL**2)
         common: Numbers = rng.standard_normal((count, len(METRICS))) * deviation
         return common + self.late[rng.integers(len(self.late), size=count)]
 
@@ -79,7 +79,7 @@ class Errors:
             "common to rehearsals": self.common_rehearsed,
             "common to misfits": self.common_misfit,
             "late hosts": self.late.std(axis=0),
-            "simulator": _SIMULATOR,
+            "simulator": np.sqrt(_COMMON_TO_ALL**2 + np.sum(self.weights**2) * _OF_PATHS**2),
         }
 
 

@@ -66,6 +66,8 @@ class FitTold:
     well_fitted_pct: float
     errors_pct: dict[str, float]
     """Median over the paths of each metric's error; of retransmissions in points."""
+    noises_us: tuple[float, ...]
+    """How late hosts send, in the mean: what was simulated, as likely as each other."""
 
 
 def of_fit(found: Outcomes) -> FitTold:
@@ -83,6 +85,7 @@ def of_fit(found: Outcomes) -> FitTold:
             name: float(medians[place]) if name == ABSOLUTE else 100 * float(np.expm1(medians[place]))
             for place, name in enumerate(METRICS)
         },
+        found.noises_us,
     )
 
 
@@ -124,6 +127,8 @@ def lines(recording: Recording, fit: FitTold, open_ones: Sequence[Open], predict
         + ".",
         f"Simulated on these paths, what was recorded is off by (median): {errors}; {fit.well_fitted_pct:.0f} % of the "
         "paths are fitted well.",
+        f"Simulated hosts send late by {min(fit.noises_us):.0f} to {max(fit.noises_us):.0f} us in the mean, which the "
+        "RTTs leave open.",
         *(one.sentence[:1].upper() + one.sentence[1:] for one in open_ones),
     ]
     if fit.paths < FEW:
