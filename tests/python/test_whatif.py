@@ -212,26 +212,6 @@ def test_open_values_are_drawn_from_those_that_are_larger() -> None:
     assert others.weights == pytest.approx([1 / 4, 3 / 8, 3 / 8])
 
 
-def test_what_is_larger_than_all_known_values_is_drawn_too() -> None:
-    # Two of five are known to have more than 20 and not how much: of those above 15, one known stands against them.
-    others = Others([Bounds(10, 10), Bounds(20, 20), Bounds(12, None), Bounds(30, None), Bounds(40, None)])
-    assert others.beyond == pytest.approx(4 / 5 * 2 / 3)
-    share = 1 / 3
-    assert others.above(15, share - 0.01) == 20
-    beyond = [others.above(15, share + (1 - share) * part) for part in (0.001, 0.5, 1.0)]
-    assert beyond == pytest.approx([20, 20 * 8**0.5, 160], rel=0.01)
-
-
-def test_the_largest_buffer_that_was_tried_bounds_nothing() -> None:
-    """To the last digit: a buffer that is as good as the recorded one at six times its size is open, whatever it is."""
-    observed = recording(PLAIN, load("cubic"))
-    for buffer_bytes in np.linspace(30_000, 90_000, 50):
-        best = Tried(replace(PLAIN, rate_bits_per_sec=7.3e6, buffer_bytes=float(buffer_bytes)), "given", 0.0)
-        deeper = replace(best, path=best.path.deeper(6.0))
-        found = judged(Fit(observed, Trial(observed, load("cubic")), best, (best, deeper)))
-        assert found.buffer.high is None and found.rate.high is not None
-
-
 def test_draws_keep_what_is_known_and_vary_what_is_open() -> None:
     found = judged(fitted(PLAIN, load("cubic")))
     open_buffer = replace(found, buffer=Bounds(40_000, None))

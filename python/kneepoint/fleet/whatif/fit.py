@@ -196,8 +196,7 @@ class Fit:
     @property
     def probed_buffer_us(self) -> float:
         """The longest queue tried."""
-        # The tried path's own, to the last digit.
-        return self.path.deeper(_PROBES[-1]).buffer_us
+        return self.path.buffer_us * _PROBES[-1]
 
     @property
     def path(self) -> Path:

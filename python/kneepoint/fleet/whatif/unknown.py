@@ -31,8 +31,7 @@ _PROPOSED = 8
 _ALIKE = 3.0
 """How many features say the same, in the mean."""
 _BEYOND_ALL = 8.0
-"""Where no path is known to have more, an open value is drawn from up to this multiple of the largest known one, or of
-its bound."""
+"""Where no path is known to have more, an open value is drawn from up to this multiple of its bound."""
 
 
 @dataclass(frozen=True)
@@ -90,26 +89,20 @@ class Others:
         known = [float(np.sqrt(one.low * one.high)) for one in bounds if one.high is not None]
         open_ones = [one.low for one in bounds if one.high is None]
         self.values: Numbers = np.empty(0)
-        self.weights: Numbers = np.empty(0)
-        self.beyond = 1.0
-        """Share of the paths that have more than any known value: Kaplan and Meier's estimate ends above 0 where the
-        largest values are known from below only."""
         if known:
             estimate = ecdf(CensoredData(uncensored=known, right=open_ones)).sf
             steps = -np.diff(np.r_[1.0, estimate.probabilities])
             self.values, self.weights = estimate.quantiles[steps > 0], steps[steps > 0]
-            self.beyond = float(estimate.probabilities[-1])
 
     def above(self, low: float, share: float) -> float:
-        """Of the values above `low`, the one with that share of them below it; those beyond all known ones are spread
-        evenly in their logarithm."""
-        values, weights = self.values[self.values > low], self.weights[self.values > low]
-        if not len(values):
+        """Of the others' values above `low`, the one with that share of them below it; beyond `low` where there is
+        none."""
+        above = self.values > low
+        if not above.any():
             return float(low * _BEYOND_ALL**share)
-        reached = np.cumsum(weights) / (weights.sum() + self.beyond)
-        if share >= reached[-1]:
-            return float(values[-1] * _BEYOND_ALL ** ((share - reached[-1]) / max(1 - reached[-1], 1e-12)))
-        return float(values[np.searchsorted(reached, share, side="right")])
+        values, weights = self.values[above], self.weights[above]
+        place = int(np.searchsorted(np.cumsum(weights / weights.sum()), share))
+        return float(values[min(place, len(values) - 1)])
 
 
 def draws(one: Judged, rates: Others, buffers: Others, count: int, rng: np.random.Generator) -> list[Path]:
