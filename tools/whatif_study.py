@@ -4,6 +4,7 @@ that too, and compares.
     python tools/whatif_study.py --out runs/whatif-sim                     # 200 paths on the simulator
     python tools/whatif_study.py --out runs/whatif-kernel --engine kernel  # real time, about 35 minutes on two labs
     python tools/whatif_study.py --out runs/whatif-wide --mix wide         # paths that nothing was chosen by
+    python tools/whatif_study.py --out runs/whatif-733 --seed 733 --each 6 # other paths of the same population
 
 The prediction is given what a recorder would have seen: rows of `sockets`, without what the path is. The simulator that
 records has other seeds and late hosts (`sender.noise`). docs/whatif.md has the figures. Beside the parts of
@@ -16,7 +17,7 @@ import argparse
 import csv
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -381,20 +382,22 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--engine", choices=("sim", "kernel"), default="sim")
     parser.add_argument("--mix", choices=list(MIXES), default="study")
+    parser.add_argument("--seed", type=int, help="of paths and of chance, in place of the mix's own")
     parser.add_argument("--each", type=int, default=EACH, help="paths of each class")
     parser.add_argument("--first", type=int, help="fit only so many paths of each class")
     parser.add_argument("--old", choices=list(NEW_OF), help="only the direction from this algorithm")
     parser.add_argument("--recorded", action="store_true", help="judge the classes that are there, record nothing")
     parser.add_argument("--workers", type=int, help="recordings at once")
     asked = parser.parse_args()
+    mix = MIXES[asked.mix] if asked.seed is None else replace(MIXES[asked.mix], seed=asked.seed)
     if not asked.recorded:
-        record(asked.out, asked.engine, MIXES[asked.mix], asked.each, asked.workers)
+        record(asked.out, asked.engine, mix, asked.each, asked.workers)
     workers = engines.default_workers("sim")
     print(doubtful(asked.out))
     with on_threads(workers) as on_all:
         for old, new in DIRECTIONS if asked.old is None else ((asked.old, NEW_OF[asked.old]),):
             print(f"\n{new} predicted from a recording of {old}:")
-            exact = exactly(asked.out, MIXES[asked.mix], asked.each, new, asked.workers)
+            exact = exactly(asked.out, mix, asked.each, new, asked.workers)
             judged = judge(asked.out, old, new, asked.first or asked.each, exact, on_all)
             print("\n".join(judged.lines()), flush=True)
 
