@@ -39,8 +39,6 @@ NEAR = 1.5
 """Score at which a search ends: what remains is chance."""
 NONE_BETTER = 5.5
 """Score at which no more complicated explanation is tried: none would be worth its parameters."""
-LIKE = 0.7
-"""Mean square of the steps below which a simulation is as near as chance allows."""
 PER_PARAMETER = 2.0
 """What a value that is varied must gain (Akaike's criterion)."""
 _MOST_SIMULATIONS = 24
@@ -162,12 +160,6 @@ class Trial:
         scores = np.array(likenesses or [FAR**2])
         return float(scores.min() - 2 * np.log(np.mean(np.exp(-(scores - scores.min()) / 2))))
 
-    def is_like(self, path: Path) -> bool:
-        """Is there nothing but chance between the recording and simulations of that path?"""
-        found = self.every(path, _OTHER_SEEDS)
-        apart, _ = likeness(self.wanted, np.mean(found, axis=0), self.chance) if found else (FAR**2, 0.0)
-        return apart < LIKE * len(SCALES)
-
 
 @dataclass(frozen=True)
 class Fit:
@@ -246,7 +238,7 @@ def fit(observed: Observed) -> Fit:
     best = _begun(first, observed, load)
     _search(best)
     every = list(best.tried)
-    if best.best.score >= NONE_BETTER and not best.trial.is_like(best.best.path):
+    if best.best.score >= NONE_BETTER:
         begun = sorted((_begun(one, observed, load) for one in others), key=lambda one: one.best.score)
         for one in begun:
             if one.best.score > best.best.score + _HOPELESS:
