@@ -138,6 +138,12 @@ def test_bursts_are_told_from_a_longer_path() -> None:
     assert found.path.rate_bits_per_sec == pytest.approx(8e6, rel=0.05)
 
 
+def test_a_plain_queue_that_fits_does_not_hide_bursts_that_fit_as_well() -> None:
+    """On a slow link, bursts of one or two packets look like a longer path, and bbr1 keeps another queue on them."""
+    slow = Path(2.8e6, 66_000, 43_700, aggregate_us=6_500)
+    assert "bursts" in judged(fitted(slow, load("cubic", seconds=8.0))).names
+
+
 def held_back() -> Observed:
     """A connection whose application had 2 Mbit/s to send."""
     observed = recording(PLAIN, load("cubic", workload='max_pacing_rate = "2Mbit/s"'))
