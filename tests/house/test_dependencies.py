@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "knee-path": {"knee-tables", "knee-transit", "knee-units"},
     "knee-keys": {"knee-host", "knee-path", "knee-tables", "knee-transit", "knee-units"},
     "knee-scenario": {"knee-keys", "knee-path", "knee-tables", "knee-transit", "knee-units"},
-    "knee-segment": {"knee-path"},
+    "knee-segment": {"knee-path", "knee-units"},
     "knee-tcp": {"knee-cc", "knee-path", "knee-segment", "knee-tables", "knee-units"},
     "knee-sim": {
         "knee-cc",

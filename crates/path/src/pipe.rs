@@ -482,5 +482,3 @@ fn take<S: Sink>(train: &mut Train, pkts: u32, sink: &mut S) -> Packet {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod trains;

@@ -1,4 +1,6 @@
-//! A TCP segment on the wire, and the slab that holds those under way.
+//! A TCP segment on the wire, the slab that holds those under way, and what a receiver has of their bytes.
+
+pub mod reassembly;
 
 use knee_path::packet::Ecn;
 pub use knee_path::packet::HEADER_BYTES;

@@ -65,6 +65,7 @@ use handshake::Handshake;
 pub use host::{Clock, Cx, HostConf, Pacing, Settings};
 use knee_cc::{ACK_STATE_ECHO, CaState, CcIn, CcOut, INFINITE_SSTHRESH, Instance, Op};
 
+use knee_units::min_rtt::MinRtt;
 use knee_units::rng::Stream;
 use nagle::Nagle;
 use pacer::Pacer;
@@ -76,7 +77,7 @@ use rack::Rack;
 use rate::{RateSampler, Totals};
 pub use receive::Receiver;
 use recovery::Recovery;
-use rtt::{MinRtt, Rtt};
+use rtt::Rtt;
 use scoreboard::Scoreboard;
 use small_queue::SmallQueue;
 use sndbuf::SendBuffer;

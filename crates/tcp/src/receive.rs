@@ -2,13 +2,12 @@
 //! arriving segment does to them.
 
 mod ack_policy;
-mod reassembly;
 mod window;
 
 use super::{Cx, Endpoint, HostConf};
 use ack_policy::{AckPolicy, Due, MAX_QUICKACKS};
+use knee_segment::reassembly::Reassembly;
 use knee_segment::{FIN, PSH, SackBlocks, Segment};
-use reassembly::Reassembly;
 use window::ReceiveWindow;
 
 /// State of the receiving half.

@@ -14,6 +14,7 @@ pub mod cpus;
 pub mod files;
 pub mod head_queue;
 pub mod heap;
+pub mod min_rtt;
 pub mod params;
 pub mod parse;
 pub mod ranges;

@@ -19,6 +19,8 @@ use knee_units::NEVER;
 
 use super::*;
 
+mod trains;
+
 #[derive(Default)]
 struct Log {
     lost: usize,

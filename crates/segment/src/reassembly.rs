@@ -1,7 +1,8 @@
 //! Reassembly: what arrived in order, what arrived beyond a hole, and the SACK and DSACK blocks that report it.
 
-use knee_segment::SackBlocks;
 use knee_units::ranges::RangeSet;
+
+use super::SackBlocks;
 
 /// Blocks that the last ACK surely reported (TCP_SACK_BLOCKS_EXPECTED).
 const SACK_BLOCKS_TOLD: usize = 2;
@@ -47,6 +48,7 @@ impl Reassembly {
     pub fn waiting_bytes(&self) -> u64 {
         self.out_of_order.total()
     }
+    #[inline]
     pub fn fin_received(&self) -> bool {
         self.fin_received
     }

@@ -8,7 +8,7 @@ use knee_units::rng::Stream;
 use knee_units::{NEVER, Rate};
 use proptest::prelude::*;
 
-use super::*;
+use super::super::*;
 use crate::bottleneck::Link;
 use crate::queue::{BufferLimit, QUEUES, QueueKind};
 
