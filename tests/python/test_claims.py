@@ -371,13 +371,6 @@ def test_a_comparison_without_an_interval_on_one_side_of_1_is_undecided() -> Non
 STORED = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", STORED)
-def test_verdicts_of_the_page_are_of_the_claims_as_they_are_now(name: str) -> None:
-    claim = catalogue.by_id()[name]
-    for one in STORED[name]["results"]:
-        assert one["sha256"] == judging.sha256(claim, one["engine"]), (one["engine"], one["seed"])
-
-
 @pytest.mark.parametrize("name", [name for name in STORED if "sim" in catalogue.by_id()[name].engines])
 def test_the_short_form_of_a_claim_gives_the_verdict_of_the_page(name: str, tmp_path: Path) -> None:
     claim = catalogue.by_id()[name]
