@@ -20,14 +20,17 @@ CELLS = ROOT / "crates/sim/benches/cells"
 
 PARTS = (
     ("the algorithm, and calls of it", r"^cc/|crates/cc/|knee_cc|cc_thunk|cubic|bbr"),
-    ("receiving: reassembly, window, ACK policy", r"tcp/src/receive|tcp/src/(ecn|marks)|knee_tcp::(receive|ecn|marks)"),
+    (
+        "receiving: reassembly, window, ACK policy",
+        r"tcp/src/(receive|ecn|marks)|segment/src/reassembly|knee_tcp::(receive|ecn|marks)|knee_segment::reassembly",
+    ),
     (
         "sending: what goes when, as segments",
         r"tcp/src/(output|emit|pacer|small_queue|write|write_queue|sndbuf|nagle|retransmit|segment)"
         r"|knee_tcp::(output|emit|pacer|write|sndbuf|segment)",
     ),
     ("timers and the hosts' clock", r"tcp/src/(timers|xmit_timer|host)|knee_tcp::(timers|host)"),
-    ("an ACK's way through the sender", r"crates/tcp/|knee_tcp"),
+    ("an ACK's way through the sender", r"crates/tcp/|knee_tcp|min_rtt"),
     ("waits in the queue, histograms", r"crates/tables|knee_tables"),
     (
         "bottleneck: loss, queue, link",
