@@ -100,8 +100,8 @@ CLAIMS: tuple[Claim, ...] = (
         _STREAM,
         on_kernel=OnKernel(
             _STREAM,
-            limits="At 1 KiB CUBIC has two modes, of about 3.6 and 9 ns per byte, and a run stays in one; BBR has one, of "
-            "about 7.",
+            limits="At 1 KiB CUBIC has two modes, of about 3.6 and 9 ns per byte, and a run stays in one; BBR has one, "
+            "of about 7.",
         ),
         limits=_VIRTUAL,
     ),
