@@ -19,7 +19,7 @@ struct Skb {
 /// Each skb begins where the one before ends, the first one at snd_nxt.
 #[derive(Debug)]
 pub struct WriteQueue {
-    /// The one that is sent next, of which each packet asks several times. Without one it ends at or before snd_nxt.
+    /// The skb that is sent next; each packet looks at it several times. Without one it ends at or before snd_nxt.
     head: Skb,
     has_head: bool,
     /// Those behind it.

@@ -83,7 +83,7 @@ impl<T: Copy> HeadQueue<T> {
         })
     }
 
-    /// The place of the one that so many of the ring are before.
+    /// The place in the ring of the item with this index, counted from the first.
     #[inline]
     fn place(&self, before: usize) -> usize {
         (self.oldest + before) & self.ring.len().wrapping_sub(1)
