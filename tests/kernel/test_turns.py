@@ -12,7 +12,7 @@ LATE_SEC = 30
 
 
 class Guest:
-    """Takes a turn in a thread of its own, until it is told to leave."""
+    """Takes a turn in a thread of its own, and keeps it until `leave` is set."""
 
     def __init__(self, folder: Path, *, alone: bool) -> None:
         self.inside, self.leave = threading.Event(), threading.Event()

@@ -37,7 +37,7 @@ KINDS = {
     "free": ([["qdisc", "replace", "dev", "lo", "root", "fq"]], _htb("32gbit")),
     "burst": (_htb(f"{RATE_BITS_PER_SEC}bit"),),
 }
-"""Ways to set up each, of which the first that the kernel has is taken: words of tc."""
+"""Words of tc that set up each; the first way that the kernel has is taken."""
 
 
 def main(kind: str) -> int:
