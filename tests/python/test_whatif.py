@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -74,6 +75,29 @@ def test_the_rate_of_a_link_that_losses_keep_a_connection_from_is_recovered() ->
     (series,) = recording(lossy, load("cubic")).connections
     assert measured(series)["goodput_bits_per_sec"] < 0.6 * 8e6
     assert fitted(lossy, load("cubic")).path.rate_bits_per_sec == pytest.approx(8e6, rel=0.25)
+
+
+def test_what_a_search_keeps_are_paths_that_differ() -> None:
+    """A queue of a few packets: the rate of its link is known within some per cent only, and draws must show that."""
+    shallow = replace(PLAIN, rate_bits_per_sec=25e6, buffer_bytes=12_000)
+    found = fitted(shallow, load("cubic"))
+    kept = {one.path for one in found.tried if one.explanation == found.explanation}
+    kept -= {found.path.faster(times) for times in (2.0, 6.0)} | {found.path.deeper(times) for times in (2.0, 6.0)}
+    likely = [one.path for one in found.tried if one.path in kept and one.score < found.best.score + 8]
+    values = sorted((one.rate_bits_per_sec, one.buffer_bytes) for one in likely)
+    assert len(values) >= 2
+    for (rate, buffer), (next_rate, next_buffer) in itertools.pairwise(values):
+        assert next_rate > 1.06 * rate or abs(np.log(next_buffer / buffer)) > 0.25
+
+
+def test_a_search_that_began_far_off_finds_its_way() -> None:
+    """Losses keep the connection at an eighth of the rate, where every begin of the search is."""
+    far = Path(22.7e6, 80_230, 262_000, loss_pct=0.361)
+    found = fit(recording(far, load("cubic", seconds=8.0)))
+    (series,) = found.observed.connections
+    assert measured(series)["goodput_bits_per_sec"] < 0.4 * far.rate_bits_per_sec
+    assert found.explanation == "random loss"
+    assert found.path.rate_bits_per_sec == pytest.approx(far.rate_bits_per_sec, rel=0.1)
 
 
 def test_recorded_losses_are_simulated_where_they_were_and_those_of_a_full_queue_are_left_to_it() -> None:

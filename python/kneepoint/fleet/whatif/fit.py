@@ -41,17 +41,27 @@ NONE_BETTER = 5.5
 """Score at which no more complicated explanation is tried: none would be worth its parameters."""
 PER_PARAMETER = 2.0
 """What a value that is varied must gain (Akaike's criterion)."""
-_MOST_SIMULATIONS = 24
-"""Of a search."""
-_HOPELESS = 80.0
-"""Score by which an explanation that begins so much worse than the best one is not searched."""
+_MOST_SIMULATIONS = 40
+"""Of a search from one path."""
+_STARTS = 2
+"""Paths that are searched from."""
+_AGAIN = 3
+"""Further searches at most."""
+_WORTH = 0.5
+"""What a path must gain to be searched from again."""
+_HOPELESS = 400.0
+"""Score by which an explanation that begins so much worse than the best one is not searched: a search that begins at a
+wrong rate may still gain hundreds."""
 _SEEDS = (1, 2, 3, 4)
 """Seeds that show how much chance there is in an explanation; searches use the first one or two."""
 _OTHER_SEEDS = (11, 12, 13, 14)
 """Seeds with which the best paths are simulated once more: with those of the search they may be best by chance."""
-_BEST = 4
-_RUNGS = (0.7, 0.85, 1.2, 1.5, 2.0, 3.0)
-"""Multiples of the rate found that are tried where losses or others hide the rate."""
+_CANDIDATES = 8
+"""Paths of an explanation that are simulated once more."""
+_MAY_BE = 12.0
+"""Score above the best, by one or two seeds, up to which they are: chance may have been against them."""
+_RUNGS = (0.7, 0.85, 0.93, 1.08, 1.2, 1.5, 2.0, 3.0)
+"""Multiples of the rate found that are tried: losses and others may hide the rate."""
 _STEPS = {
     "rate_bits_per_sec": 0.06,
     "buffer_bytes": 0.3,
@@ -208,10 +218,17 @@ class _Searched:
     trial: Trial
     begins: list[Path]
     tried: list[Tried] = field(default_factory=list)
+    later_us: float = 0.0
+    """By how much the base RTT is larger than those of `begins` say."""
 
     @property
     def best(self) -> Tried:
         return min(self.tried, key=lambda one: one.score)
+
+    @property
+    def is_near(self) -> bool:
+        """Is only chance left between its best path and the recording?"""
+        return self.best.score - self.explanation.extra < NEAR
 
     @property
     def is_random(self) -> bool:
@@ -272,7 +289,7 @@ def _settled(path: Path, searched: _Searched) -> Path:
     if searched.explanation.name == BURSTS:
         times, rtts = ([getattr(one, name) for one in searched.begins] for name in ("aggregate_us", "rtt_us"))
         slope, base = np.polyfit(times, rtts, 1)
-        return replace(path, rtt_us=max(base + slope * path.aggregate_us, 20.0))
+        return replace(path, rtt_us=max(base + slope * path.aggregate_us + searched.later_us, 20.0))
     if searched.explanation.name != RANDOM_LOSS:
         return path
     observed = searched.trial.observed
@@ -361,24 +378,76 @@ def _policed(begin: Path, rates: Numbers, connections: list[Series], interval_us
 
 
 def _search(searched: _Searched) -> None:
-    """Improves the best path by Nelder and Mead's search over logarithms of the values that vary."""
-    explanation, trial, begin = searched.explanation, searched.trial, searched.best
-    if begin.score - explanation.extra >= NEAR:
-        _minimize(searched, begin.path)
-    best_ones = [one.path for one in sorted(searched.tried, key=lambda one: one.score)[:_BEST]]
-    if explanation.happened:
-        paths = (*best_ones, *_rungs(searched))
-        searched.tried = [
-            Tried(path, explanation.name, trial.by_any(path, _SEEDS) + searched.cost(path)) for path in paths
-        ]
-        # What was read from the recording agrees with it; the explanation is judged by losses and traffic of its kind.
-        drawn = Trial(trial.observed, trial.load)
-        best = searched.best
-        drawn.measure_chance(best.path, random=True)
-        apart = drawn(best.path, _OTHER_SEEDS) + searched.cost(best.path) - best.score
-        searched.tried = [replace(one, score=one.score + apart) for one in searched.tried]
+    """Improves the best paths, and keeps those that may be the one."""
+    if not searched.is_near:
+        for begin in sorted(searched.tried, key=lambda one: one.score)[:_STARTS]:
+            _minimize(searched, begin.path)
+        _improve(searched)
+    searched.tried += [searched.try_(path) for path in _rungs(searched)]
+    if searched.explanation.happened:
+        _judge(searched, _candidates(searched))
     else:
-        searched.tried = [searched.try_(path, _OTHER_SEEDS) for path in best_ones]
+        searched.tried = [searched.try_(path, _OTHER_SEEDS) for path in _candidates(searched)]
+
+
+def _candidates(searched: _Searched) -> list[Path]:
+    """The best paths that were tried, each a first step of the search from the others at least: several of the same
+    would tell nothing of how many different ones may have been the one."""
+    found: list[Path] = []
+    names = searched.explanation.varied
+    for one in sorted(searched.tried, key=lambda one: one.score):
+        if one.score > searched.best.score + _MAY_BE or len(found) == _CANDIDATES:
+            break
+        if all(_are_apart(one.path, other, names) for other in found):
+            found.append(one.path)
+    return found
+
+
+def _are_apart(one: Path, other: Path, names: Sequence[str]) -> bool:
+    """Is a value of one another than that of the other?"""
+    values = ((max(getattr(path, name), 1e-3) for path in (one, other)) for name in names)
+    return any(abs(np.log(a / b)) >= _STEPS[name] for name, (a, b) in zip(names, values, strict=True))
+
+
+def _improve(searched: _Searched) -> None:
+    """Searches again where the least RTT of the best path, or the best path at another rate, says that another one is
+    better: where losses or others hide the rate, a search by small steps ends in the wrong valley."""
+    for _ in range(_AGAIN):
+        before = searched.best
+        tried = [_least_rtt_again(searched)]
+        if searched.explanation.happened:
+            tried += [searched.try_(path) for path in _rungs(searched)]
+        searched.tried += tried
+        if searched.is_near or searched.best.score > before.score - _WORTH:
+            return
+        _minimize(searched, searched.best.path)
+
+
+def _least_rtt_again(searched: _Searched) -> Tried:
+    """The best path with the base RTT at which its own simulation has the recorded least RTT."""
+    path = searched.best.path
+    again = _with_least_rtt(path, searched.trial)
+    searched.later_us += again.rtt_us - path.rtt_us
+    found = searched.try_(_settled(again, searched))
+    if found.score > searched.best.score:
+        searched.later_us -= again.rtt_us - path.rtt_us
+    return found
+
+
+def _judge(searched: _Searched, paths: Sequence[Path]) -> None:
+    """Scores paths whose losses or cross traffic were read from the recording. With those they agree in any case, and
+    with drawn ones luck is between them and the recording: so both count, each half. The explanation is as good as its
+    best path is with drawn ones."""
+    trial, name = searched.trial, searched.explanation.name
+    luckless, both = [], []
+    for path in paths:
+        drawn = Trial(trial.observed, trial.load)
+        drawn.measure_chance(path, random=True)
+        luckless.append(drawn(path, _OTHER_SEEDS) + searched.cost(path))
+        both.append((trial.by_any(path, _SEEDS) + searched.cost(path) + luckless[-1]) / 2)
+    best = int(np.argmin(both))
+    apart = luckless[best] - both[best]
+    searched.tried = [Tried(path, name, score + apart) for path, score in zip(paths, both, strict=True)]
 
 
 def _minimize(searched: _Searched, begin: Path) -> None:
