@@ -46,6 +46,22 @@ def test_costs_are_found_that_the_runs_tell_apart() -> None:
     assert found["none_ns"] == Cost(0.0, 0.0, 0.0, 0.0)
 
 
+def test_a_run_in_which_the_model_does_something_else_does_not_outvote_the_others() -> None:
+    true = {"send_ns": 700.0, "copy_ns": 0.5}
+    runs = [Measured(micro(name), math.log(predict(micro(name), true).ns), 0.02) for name in COUNTS for _ in range(3)]
+    runs.append(Measured(micro("a"), math.log(3 * predict(micro("a"), true).ns), 0.001))
+    found = fit(runs, {"send_ns": 400.0, "copy_ns": 1.0}, predict)
+    for name, ns in true.items():
+        assert found[name].ns == pytest.approx(ns, rel=0.15)
+
+
+def test_runs_that_are_split_and_merged_are_calibrated_and_held_back() -> None:
+    for runs in (CALIBRATED, HELD_BACK):
+        split = [run for run in runs if run.split]
+        assert {run.per for run in split} == {"request", "byte"}
+        assert all('super_packets = "split"' in run.text() and "gro = true" in run.text() for run in split)
+
+
 def test_an_operation_that_no_run_does_keeps_its_cost_and_nothing_is_told_of_it() -> None:
     def with_another(of: Micro, costs: Mapping[str, float]) -> Predicted:
         found = predict(of, costs)

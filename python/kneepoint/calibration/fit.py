@@ -26,6 +26,9 @@ PRIOR_SPREAD = math.log(2)
 """Standard deviation of a cost's logarithm before anything is measured: two thirds are within a factor of two."""
 LEAST_ERROR = 0.02
 """No run is known better than this, whatever its rounds say: the model leaves out as much."""
+FREEDOM = 4.0
+"""Degrees of freedom of Student's t, which errors of runs are taken to follow: where the model does something else than
+the kernel, a run says little of costs, and must not outvote those that agree."""
 ROUNDS = 4
 """Times that the model is asked how often operations happen."""
 NORMAL_95 = 1.96
@@ -84,7 +87,10 @@ def fit(
 
         def residuals(at: Floats, counts: Floats = counts, rest: Floats = rest) -> Floats:
             whole = np.maximum(counts @ np.exp(at) + rest, 1e-9)
-            return np.concatenate([(np.log(whole) - logs) / errors, (at - first) / PRIOR_SPREAD])
+            steps = (np.log(whole) - logs) / errors
+            # Their squares are what the logarithm of the likelihood falls by, twice.
+            unlikely = np.sign(steps) * np.sqrt((FREEDOM + 1) * np.log1p(steps**2 / FREEDOM))
+            return np.concatenate([unlikely, (at - first) / PRIOR_SPREAD])
 
         solved = least_squares(residuals, found)
         found, jacobian = solved.x, solved.jac
