@@ -35,8 +35,18 @@ demo: fast ## install into .venv, run the demo scenario, show its table and its 
 
 .PHONY: fast
 fast: ## install into .venv, built for speed
-	@[ "$$(cat $(VENV)/.core 2>/dev/null)" = release ] || rm -f $(VENV)/.core
+	@case "$$(cat $(VENV)/.core 2>/dev/null)" in release|tuned) ;; *) rm -f $(VENV)/.core ;; esac
 	@$(MAKE) --no-print-directory $(VENV)/.core PROFILE=release
+
+# Instructions of this very processor, and what the benchmark's cells told the compiler of the engine.
+TUNED := -Cprofile-use=$(CURDIR)/build/trained.profdata -Ctarget-cpu=native
+.PHONY: tuned
+tuned: $(VENV)/.venv ## the same for this processor alone, trained on the benchmark's cells (docs/speed.md; needs rustup's llvm-tools)
+	@tools/need.sh rust cc make pkg-config libelf
+	$(BIN)/python tools/trained.py native
+	@rm -f $(VENV)/.core
+	@RUSTFLAGS='$(TUNED)' $(MAKE) --no-print-directory $(VENV)/.core PROFILE=release
+	@echo tuned > $(VENV)/.core
 
 .PHONY: setup
 setup: $(VENV)/.dev ## install into .venv, with what the tests need
@@ -109,7 +119,7 @@ mutants: $(VENV)/.dev ## change one place of the sources at a time: does a quick
 .PHONY: bench
 bench: fast ## speed, memory and start-up time, with the facts of this machine
 	@tools/machine.sh
-	cargo bench --quiet --locked -p knee-sim
+	$(if $(filter tuned,$(shell cat $(VENV)/.core 2>/dev/null)),RUSTFLAGS='$(TUNED)') cargo bench --quiet --locked -p knee-sim
 	@tools/need.sh --optional ip ethtool
 	$(if $(filter 0,$(shell id -u)),,unshare --map-root-user )cargo bench --quiet --locked -p knee-link
 	$(BIN)/python tools/bench_command.py
