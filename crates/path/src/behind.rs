@@ -26,8 +26,12 @@ struct Line<N> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum To {
     Nowhere,
-    /// To the NIC at this place alone, which no other line leads to: what it hands over, and when, is known from the line.
-    Only(u32),
+    /// To the NIC at this place alone, which no other line leads to: what it hands over, and when, is known from the line,
+    /// and so is when it may interrupt again.
+    Only {
+        place: u32,
+        next_interrupt_ns: u64,
+    },
     Several,
 }
 
@@ -185,9 +189,12 @@ impl<N: Copy> Behind<N> {
         let is_first = self.nics.at_mut(place).join(line);
         match self.lines[line as usize].to {
             To::Nowhere if is_first && self.is_steady => {
-                self.lines[line as usize].to = To::Only(place)
+                self.lines[line as usize].to = To::Only {
+                    place,
+                    next_interrupt_ns: self.nics.at(place).next_interrupt_ns,
+                }
             }
-            To::Only(only) if only == place => {}
+            To::Only { place: only, .. } if only == place => {}
             _ => self.share(line),
         }
         if let Some(only) = self.nics.at(place).line()
@@ -202,7 +209,7 @@ impl<N: Copy> Behind<N> {
     pub fn free_nic(&mut self, flow: u32) {
         let place = self.nics.free(flow);
         let line = &mut self.lines[self.line_of[flow as usize] as usize];
-        if let To::Only(only) = line.to
+        if let To::Only { place: only, .. } = line.to
             && place == Some(only)
         {
             line.to = To::Nowhere;
@@ -213,9 +220,15 @@ impl<N: Copy> Behind<N> {
     /// there.
     fn share(&mut self, number: u32) {
         let line = &mut self.lines[number as usize];
-        if !matches!(std::mem::replace(&mut line.to, To::Several), To::Only(_))
-            || line.trains.is_empty()
-        {
+        let To::Only {
+            place,
+            next_interrupt_ns,
+        } = std::mem::replace(&mut line.to, To::Several)
+        else {
+            return;
+        };
+        self.nics.at_mut(place).next_interrupt_ns = next_interrupt_ns;
+        if line.trains.is_empty() {
             return;
         }
         let others = std::mem::take(&mut self.due).into_items();
@@ -261,12 +274,13 @@ impl<N: Copy> Behind<N> {
         self.lines[self.line_of[flow as usize] as usize].delay_ns
     }
 
-    /// Packets leave the bottleneck, the first at that time, and take their delay, with nothing else in their way.
+    /// Packets leave the bottleneck, the first at that time, and take their delay, with nothing else in their way. Returns
+    /// whether [`Self::next`] may have changed.
     #[inline(always)]
-    pub fn pass(&mut self, at_ns: u64, every_ns: u64, passing: Passing<N>) {
+    pub fn pass(&mut self, at_ns: u64, every_ns: u64, passing: Passing<N>) -> bool {
         let number = self.line_of[passing.flow as usize];
         let arrives_ns = at_ns + self.lines[number as usize].delay_ns;
-        self.line_up(number, arrives_ns, every_ns, passing);
+        self.line_up(number, arrives_ns, every_ns, passing)
     }
 
     /// A packet arrives then, or when the one before it does, if that is later.
@@ -289,18 +303,21 @@ impl<N: Copy> Behind<N> {
         self.due.push(Event::new(when, Due::Loose(place)));
     }
 
+    /// Returns whether the line was empty.
     #[inline(always)]
-    fn line_up(&mut self, number: u32, at_ns: u64, every_ns: u64, passing: Passing<N>) {
+    fn line_up(&mut self, number: u32, at_ns: u64, every_ns: u64, passing: Passing<N>) -> bool {
         let arriving = Arriving {
             at_ns,
             every_ns,
             passing,
         };
         let line = &mut self.lines[number as usize];
-        match line.trains.is_empty() {
+        let begins = line.trains.is_empty();
+        match begins {
             false => line.trains.push(arriving),
             true => self.begin(number, arriving),
         }
+        begins
     }
 
     /// Something arrives on a line that was empty.
@@ -309,10 +326,9 @@ impl<N: Copy> Behind<N> {
         let line = &mut self.lines[number as usize];
         let at_ns = arriving.at_ns;
         let event = match line.to {
-            To::Only(place) => {
-                let when = line.wakes(self.nics.at(place).next_interrupt_ns, at_ns);
-                Event::new(when, Due::Only(number))
-            }
+            To::Only {
+                next_interrupt_ns, ..
+            } => Event::new(line.wakes(next_interrupt_ns, at_ns), Due::Only(number)),
             _ => Event::new(line.when(at_ns), Due::Line(number)),
         };
         line.trains.push(arriving);
@@ -331,19 +347,20 @@ impl<N: Copy> Behind<N> {
             return;
         };
         let at_ns = when.at_ns();
-        let arrived = match due {
+        // Apart from whether it goes on alone, so that both stay in registers.
+        let (first, is_only) = match due {
             Due::Only(number) => self.interrupt_only(at_ns, number),
             Due::Line(number) => self.arrive(at_ns, number, sink),
             Due::Loose(place) => self.arrive_loose(at_ns, place),
             Due::Interrupt(_, place) => {
                 self.due.remove_first();
                 self.nics.interrupt(at_ns, place, &mut self.batch);
-                None
+                return self.hand_over(at_ns, sink);
             }
         };
-        match arrived {
-            Some(only) => sink.arrived(at_ns, &[only]),
-            None => self.hand_over(at_ns, sink),
+        match is_only {
+            true => sink.arrived(at_ns, &[first]),
+            false => self.hand_over(at_ns, sink),
         }
     }
 
@@ -356,24 +373,24 @@ impl<N: Copy> Behind<N> {
         }
     }
 
-    /// The first packet of a line arrives: it is returned if its NIC hands it over at once.
+    /// The first packet of a line arrives. Does its NIC hand it over at once?
     #[inline(always)]
     fn arrive(
         &mut self,
         at_ns: u64,
         number: u32,
         sink: &mut impl Sink<Note = N>,
-    ) -> Option<Passing<N>> {
+    ) -> (Passing<N>, bool) {
         let line = &mut self.lines[number as usize];
         line.announce(sink);
         let passing = line.take(1);
         let (through, interrupt) = self.reach_nic(at_ns, passing);
         self.go_on(number, interrupt);
-        through.then_some(passing)
+        (passing, through)
     }
 
     #[inline(never)]
-    fn arrive_loose(&mut self, at_ns: u64, place: u32) -> Option<Passing<N>> {
+    fn arrive_loose(&mut self, at_ns: u64, place: u32) -> (Passing<N>, bool) {
         self.due.remove_first();
         self.free.push(place);
         let found = self.loose[place as usize].take();
@@ -382,18 +399,22 @@ impl<N: Copy> Behind<N> {
         if let Some(event) = interrupt {
             self.due.push(event);
         }
-        through.then_some(passing)
+        (passing, through)
     }
 
-    /// The NIC interrupts that this line alone leads to, for one packet at once or for all that have arrived: one is
-    /// returned, several are in the batch.
+    /// The NIC interrupts that this line alone leads to, for one packet at once or for all that have arrived. The first is
+    /// returned: is it the only one? Several are in the batch.
     #[inline(always)]
-    fn interrupt_only(&mut self, at_ns: u64, number: u32) -> Option<Passing<N>> {
+    fn interrupt_only(&mut self, at_ns: u64, number: u32) -> (Passing<N>, bool) {
         let line = &mut self.lines[number as usize];
-        let To::Only(place) = line.to else {
-            return None;
+        let To::Only {
+            next_interrupt_ns, ..
+        } = &mut line.to
+        else {
+            unreachable!("a line that leads elsewhere has no such event");
         };
-        let next_interrupt_ns = self.nics.interrupts(place, at_ns);
+        *next_interrupt_ns = self.nics.after_interrupt(at_ns);
+        let next_interrupt_ns = *next_interrupt_ns;
         let at_once = line.next_ns() == at_ns;
         let first = match at_once {
             true => line.take(1),
@@ -416,7 +437,7 @@ impl<N: Copy> Behind<N> {
                 self.due.replace_first(Event::new(when, Due::Only(number)));
             }
         }
-        is_only.then_some(first)
+        (first, is_only)
     }
 
     /// A line's head was the first that is due, and has changed. Those of its packets whose NIC will not look before a

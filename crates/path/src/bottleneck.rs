@@ -50,14 +50,48 @@ pub enum Entry {
 
 /// One direction's bottleneck.
 pub struct Bottleneck {
-    loss: Option<Box<dyn Loss>>,
+    loss: Option<Losses>,
     policer: Option<Policer>,
     server: Server,
     pub counters: Counters,
     dropped: Vec<Packet>,
 }
 
-/// What limits the rate.
+/// The path's own loss, with a draw for each packet. Those of a train are drawn when the first comes, up to the first that is
+/// lost, so that those before it enter together.
+struct Losses {
+    loss: Box<dyn Loss>,
+    /// How many that come next are spared, ...
+    spared: u32,
+    /// ... and is the one behind them known to be lost?
+    then_loses: bool,
+}
+
+impl Losses {
+    /// How many of `most` packets, from the first on, are spared; 0: the first is lost.
+    #[inline]
+    fn spares(&mut self, most: u32) -> u32 {
+        while self.spared < most && !self.then_loses {
+            match self.loss.lose() {
+                true => self.then_loses = true,
+                false => self.spared += 1,
+            }
+        }
+        if self.spared == 0 {
+            self.then_loses = false;
+        }
+        self.spared.min(most)
+    }
+
+    /// So many of them went on, or met another fate.
+    #[inline]
+    fn pass(&mut self, pkts: u32) {
+        self.spared -= pkts;
+    }
+}
+
+/// What limits the rate. Which of them it is has a place of its own, since several ask for it for each packet.
+#[repr(u8)]
 enum Server {
     Nothing,
     Link(Link),
@@ -150,8 +184,13 @@ impl Bottleneck {
         policer: Option<Policer>,
         link: Option<Link>,
     ) -> Bottleneck {
-        Bottleneck {
+        let losses = |loss| Losses {
             loss,
+            spared: 0,
+            then_loses: false,
+        };
+        Bottleneck {
+            loss: loss.map(losses),
             policer,
             server: link.map_or(Server::Nothing, Server::Link),
             counters: Counters::default(),
@@ -208,15 +247,31 @@ impl Bottleneck {
     /// `now_ns` has been done by [`Self::step`] and told by [`Self::settle`]; what the policer or the queue drops is found by
     /// [`Self::take_dropped`]. Says of how many of them, from the first on, that is the fate.
     #[inline(always)]
-    pub fn enter(&mut self, now_ns: u64, mut packet: Packet, mut most: u32) -> (Entry, u32) {
-        if let Some(loss) = &mut self.loss {
-            // Each has a draw of its own.
-            most = 1;
-            if loss.lose() {
-                self.counters.lost_pkts += 1;
-                return (Entry::Lost, 1);
-            }
+    pub fn enter(&mut self, now_ns: u64, packet: Packet, most: u32) -> (Entry, u32) {
+        match self.loss {
+            None => self.enter_spared(now_ns, packet, most),
+            Some(_) => self.enter_lossy(now_ns, packet, most),
         }
+    }
+
+    #[inline(never)]
+    fn enter_lossy(&mut self, now_ns: u64, packet: Packet, most: u32) -> (Entry, u32) {
+        let loss = self.loss.as_mut();
+        let spared = loss.map_or(most, |loss| loss.spares(most));
+        if spared == 0 {
+            self.counters.lost_pkts += 1;
+            return (Entry::Lost, 1);
+        }
+        let (entry, pkts) = self.enter_spared(now_ns, packet, spared);
+        if let Some(loss) = &mut self.loss {
+            loss.pass(pkts);
+        }
+        (entry, pkts)
+    }
+
+    /// The same behind the path's own loss.
+    #[inline(always)]
+    fn enter_spared(&mut self, now_ns: u64, mut packet: Packet, most: u32) -> (Entry, u32) {
         if let Some(policer) = &mut self.policer
             && !policer.admit(Nanos(now_ns), &mut packet)
         {
@@ -248,7 +303,7 @@ impl Bottleneck {
 
     /// Does what [`Self::next_ns`] told for `at_ns`: the packet on the wire is through, and the next sets out. Its
     /// `enqueued` holds how long it waited.
-    #[inline]
+    #[inline(always)]
     pub fn step(&mut self, at_ns: u64) -> Option<Packet> {
         let Server::Link(link) = &mut self.server else {
             return None;

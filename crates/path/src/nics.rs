@@ -126,12 +126,16 @@ impl<N: Copy> Nics<N> {
         &mut self.list[place as usize]
     }
 
-    /// It interrupts now: when it may do so again.
+    /// When a NIC may interrupt again that does so now.
     #[inline]
-    pub fn interrupts(&mut self, place: u32, at_ns: u64) -> u64 {
-        let next_ns = at_ns + self.coalesce_ns;
-        self.list[place as usize].next_interrupt_ns = next_ns;
-        next_ns
+    pub fn after_interrupt(&self, at_ns: u64) -> u64 {
+        at_ns + self.coalesce_ns
+    }
+
+    /// It interrupts now.
+    #[inline]
+    fn interrupts(&mut self, place: u32, at_ns: u64) {
+        self.list[place as usize].next_interrupt_ns = self.after_interrupt(at_ns);
     }
 
     /// Packets wait for the next interrupt. Those of a train are taken up one behind the other.

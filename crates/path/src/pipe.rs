@@ -185,11 +185,13 @@ impl<N: Copy> Pipe<N> {
     }
 
     /// A packet enters, or a train where this [`Self::takes_trains`]. Whatever was due before `now_ns` has been done by
-    /// [`Self::step`]; what leaves the bottleneck at that very instant does so first.
+    /// [`Self::step`]; what leaves the bottleneck at that very instant does so first. Returns whether [`Self::next`] may have
+    /// changed.
     #[inline(always)]
-    pub fn enter(&mut self, now_ns: u64, train: Train, sink: &mut impl Sink<Note = N>) {
+    pub fn enter(&mut self, now_ns: u64, mut train: Train, sink: &mut impl Sink<Note = N>) -> bool {
         if self.bottleneck.takes_steps() {
-            return self.enter_link(now_ns, train, sink);
+            self.enter_link(now_ns, train, sink);
+            return true;
         }
         self.settle(now_ns, sink);
         let (entry, pkts) = self.bottleneck.enter(now_ns, train.packet, train.alike());
@@ -197,9 +199,11 @@ impl<N: Copy> Pipe<N> {
             && let Entry::Leaves(departure) = entry
         {
             // Nearly always all fare alike.
-            return self.leave_now(&train.packet, &Together::leaving(&departure, pkts), sink);
+            train.packet.ecn = departure.ecn;
+            return self.leave(&train.packet, &Together::leaving(&departure, pkts), sink);
         }
         self.enter_in_parts(now_ns, train, (entry, pkts), sink);
+        true
     }
 
     /// A train enters whose packets may fare differently. `fate`: that of the first, and of how many.
@@ -284,7 +288,8 @@ impl<N: Copy> Pipe<N> {
         together: &Together,
         sink: &mut impl Sink<Note = N>,
     ) {
-        let packet = take(rest, together.pkts, sink);
+        let mut packet = take(rest, together.pkts, sink);
+        packet.ecn = together.ecn;
         self.leave(&packet, together, sink);
         if together.period.is_none() {
             let waits = (0..together.pkts).map(|_| (together.at_ns, Nanos::ZERO));
@@ -292,10 +297,10 @@ impl<N: Copy> Pipe<N> {
         }
     }
 
-    /// A packet takes its delay, with nothing else in its way.
+    /// A packet takes its delay, with nothing else in its way. Returns whether [`Self::next`] may have changed.
     #[inline(always)]
-    pub(crate) fn pass(&mut self, now_ns: u64, passing: Passing<N>) {
-        self.behind.pass(now_ns, 0, passing);
+    pub(crate) fn pass(&mut self, now_ns: u64, passing: Passing<N>) -> bool {
+        self.behind.pass(now_ns, 0, passing)
     }
 
     /// Is there nothing in a packet's way but the delay?
@@ -313,27 +318,24 @@ impl<N: Copy> Pipe<N> {
             .settle(now_ns, |gone| sink.waited(gone.flow, gone.each()));
     }
 
-    /// Packets leave the bottleneck, or will.
-    #[inline(never)]
-    fn leave(&mut self, packet: &Packet, together: &Together, sink: &mut impl Sink<Note = N>) {
-        self.leave_now(packet, together, sink);
-    }
-
-    /// The same in its place: of a train whose packets fare alike.
+    /// Packets leave the bottleneck, or will: they have the marks with which they do. Returns whether [`Self::next`] may have
+    /// changed.
     #[inline(always)]
-    fn leave_now(&mut self, packet: &Packet, together: &Together, sink: &mut impl Sink<Note = N>) {
+    fn leave(
+        &mut self,
+        packet: &Packet,
+        together: &Together,
+        sink: &mut impl Sink<Note = N>,
+    ) -> bool {
         let leaving = Leaving {
             at_ns: together.at_ns,
             waited: together.waited,
             period: together.period,
         };
-        let packet = &Packet {
-            ecn: together.ecn,
-            ..*packet
-        };
         let note = sink.left(packet, &leaving);
         if self.transit.is_some() {
-            return self.pass_transit(together.at_ns, packet, note, sink);
+            self.pass_transit(together.at_ns, packet, note, sink);
+            return true;
         }
         let passing = Passing {
             flow: packet.flow,
@@ -341,7 +343,7 @@ impl<N: Copy> Pipe<N> {
             pkts: together.pkts,
             note,
         };
-        self.behind.pass(together.at_ns, together.every_ns, passing);
+        self.behind.pass(together.at_ns, together.every_ns, passing)
     }
 
     /// When something happens next.
@@ -396,7 +398,7 @@ impl<N: Copy> Pipe<N> {
         }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn step_bottleneck(&mut self, at_ns: u64, sink: &mut impl Sink<Note = N>) {
         let period = self.period;
         match self.bottleneck.step(at_ns) {

@@ -176,8 +176,9 @@ impl<N: Copy> Way<N> {
             self.change_routes(now_ns);
         }
         let only = &mut self.pipes[0];
-        only.pass(now_ns, passing);
-        self.next = only.next();
+        if only.pass(now_ns, passing) {
+            self.next = only.next();
+        }
     }
 
     /// A packet enters its first pipe, or a train where this [`Self::takes_trains`]. Whatever was due before `now_ns` has been
@@ -188,8 +189,9 @@ impl<N: Copy> Way<N> {
             self.change_routes(now_ns);
         }
         if let [only] = &mut self.pipes[..] {
-            only.enter(now_ns, train, sink);
-            self.next = only.next();
+            if only.enter(now_ns, train, sink) {
+                self.next = only.next();
+            }
             return;
         }
         self.enter_first_of_several(now_ns, train, sink);

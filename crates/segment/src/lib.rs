@@ -105,7 +105,8 @@ impl Segment {
         }
     }
 
-    /// The first so many of its packets; those behind them are left.
+    /// The first so many of its packets; those behind them are left. What has SACK blocks is one packet.
+    #[inline(always)]
     pub fn cut(&mut self, packets: u32) -> Segment {
         let payload_bytes = self.payload_of(packets);
         let is_last = packets == u32::from(self.packets);
@@ -117,7 +118,7 @@ impl Segment {
             } else {
                 self.flags & !(PSH | FIN)
             },
-            sack: self.sack.clone(),
+            sack: std::mem::take(&mut self.sack),
             ..*self
         };
         self.seq += u64::from(payload_bytes);
@@ -248,7 +249,7 @@ impl Slab {
     }
 
     /// Takes the next so many packets of those that a handle stands for; with the last it is free.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, handle: u32, packets: u32) -> Segment {
         let entry = &mut self.entries[handle as usize];
         if packets < u32::from(entry.packets) {
@@ -260,9 +261,14 @@ impl Slab {
     }
 
     /// The next so many packets get a handle of their own.
+    #[inline(never)]
     pub fn cut(&mut self, handle: u32, packets: u32) -> u32 {
-        let first = self.entries[handle as usize].cut(packets);
-        self.insert(first)
+        let (first, _) = self.place();
+        let places = [handle as usize, first as usize];
+        let places = self.entries.get_disjoint_mut(places);
+        let [whole, place] = places.expect("a handle that was free is another");
+        *place = whole.cut(packets);
+        first
     }
 
     /// The packet left a queue with these ECN bits. All that queues do to them
