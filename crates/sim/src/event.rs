@@ -154,12 +154,13 @@ impl Ord for Entry {
 }
 
 /// Pending events.
-#[derive(Default)]
 pub struct EventQueue {
     heap: Heap<Entry>,
     /// Is the heap's head the event at work? It stays there until another is
     /// pushed, which most events do: one takes the other's place in one go.
     head_is_taken: bool,
+    /// When the head is due, with none at work: each step of the world asks for it.
+    next_ns: u64,
     number: u64,
     /// That of the event that is handled now; `None`: there is none.
     at_number: Option<u64>,
@@ -172,8 +173,13 @@ impl EventQueue {
     /// For a run with so many connections, whose openings have the first numbers.
     pub fn new(planned: usize) -> EventQueue {
         EventQueue {
+            heap: Heap::default(),
+            head_is_taken: false,
+            next_ns: NEVER,
             number: planned as u64,
-            ..EventQueue::default()
+            at_number: None,
+            ticks: BTreeMap::new(),
+            spare: Vec::new(),
         }
     }
 
@@ -215,7 +221,10 @@ impl EventQueue {
         };
         match std::mem::take(&mut self.head_is_taken) {
             true => self.heap.replace_first(entry),
-            false => self.heap.push(entry),
+            false => {
+                self.heap.push(entry);
+                self.next_ns = self.next_ns.min(t_ns);
+            }
         }
     }
 
@@ -250,7 +259,7 @@ impl EventQueue {
     #[inline]
     pub fn next_ns(&self) -> u64 {
         debug_assert!(!self.head_is_taken, "one is at work");
-        self.heap.first().map_or(NEVER, |head| head.t_ns)
+        self.next_ns
     }
 
     /// The next one is at work: it is the one that [`Self::next_ns`] told of.
@@ -269,6 +278,7 @@ impl EventQueue {
         if std::mem::take(&mut self.head_is_taken) {
             self.heap.remove_first();
         }
+        self.next_ns = self.heap.first().map_or(NEVER, |head| head.t_ns);
     }
 }
 
@@ -278,7 +288,7 @@ mod tests {
 
     #[test]
     fn events_at_one_instant_come_in_the_order_they_were_pushed() {
-        let mut events = EventQueue::default();
+        let mut events = EventQueue::new(0);
         for (t, flow) in [(5, 0), (3, 1), (5, 2), (3, 3), (5, 4)] {
             events.push(t, Target::Open(flow));
         }

@@ -186,6 +186,8 @@ pub struct End {
     pub tx_queue: u32,
     /// Has its application the socket's lock?
     pub is_owned: bool,
+    /// Was it found that nothing is left to do at this end?
+    pub is_done: bool,
     /// When its application is asked again; NEVER: when something happens.
     pub app_wakes_ns: u64,
     /// When the event queue wakes this end next; NEVER: not at all.
@@ -205,6 +207,7 @@ impl End {
             unread_skbs: 0,
             tx_queue: 0,
             is_owned: false,
+            is_done: false,
         }
     }
 }

@@ -48,7 +48,7 @@ impl<T: Copy> HeadQueue<T> {
     }
 
     /// Behind all others.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, item: T) {
         if self.first.is_none() {
             self.first = Some(item);

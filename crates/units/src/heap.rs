@@ -68,13 +68,17 @@ impl<T: Copy + Ord> Heap<T> {
     /// Puts another in the least one's place, which there must be.
     #[inline]
     pub fn replace_first(&mut self, item: T) {
-        match &mut self.items[..] {
-            [only] => *only = item,
-            _ => self.sift_down(item),
+        // It lies in its place where it is the only one, which is common.
+        self.items[0] = item;
+        if self.items.len() > 1 {
+            self.sift_down();
         }
     }
 
-    fn sift_down(&mut self, item: T) {
+    /// The first may be greater than others.
+    #[inline(never)]
+    fn sift_down(&mut self) {
+        let item = self.items[0];
         let mut place = 0;
         loop {
             let begin = place * CHILDREN + 1;

@@ -22,12 +22,14 @@ impl MinRtt {
         }
     }
 
-    /// Takes a sample, unless that changes nothing.
+    /// Takes a sample, unless that changes nothing. Returns whether it may have changed the minimum.
     #[inline]
-    pub fn sample(&mut self, now_us: u64, rtt_us: u32) {
-        if rtt_us <= self.best[2].1 || now_us > self.quiet_until_us {
+    pub fn sample(&mut self, now_us: u64, rtt_us: u32) -> bool {
+        let counts = rtt_us <= self.best[2].1 || now_us > self.quiet_until_us;
+        if counts {
             self.take(now_us, rtt_us);
         }
+        counts
     }
 
     #[inline(never)]

@@ -75,11 +75,19 @@ fn name(of: &Connection) -> String {
 }
 
 /// Connections that are closed, of which something may still be under way.
-#[derive(Default)]
 pub struct Closing {
     numbers: Vec<u32>,
-    /// How many there are when they are looked at again.
+    /// How many there are when they are looked at again; no fewer than [`REAP_AT`].
     look_at: usize,
+}
+
+impl Default for Closing {
+    fn default() -> Closing {
+        Closing {
+            numbers: Vec::new(),
+            look_at: REAP_AT,
+        }
+    }
 }
 
 impl Closing {
@@ -89,12 +97,12 @@ impl Closing {
 
     #[inline]
     pub fn is_due(&self) -> bool {
-        self.numbers.len() >= self.look_at.max(REAP_AT)
+        self.numbers.len() >= self.look_at
     }
 
     /// Those that waited for their last sample need not any more.
     pub fn sampled(&mut self) {
-        self.look_at = 0;
+        self.look_at = REAP_AT;
     }
 }
 
@@ -155,7 +163,7 @@ impl World {
             }
             !over
         });
-        closing.look_at = 2 * closing.numbers.len();
+        closing.look_at = REAP_AT.max(2 * closing.numbers.len());
         self.ends.closing = closing;
     }
 

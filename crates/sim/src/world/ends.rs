@@ -65,7 +65,6 @@ pub struct Ends {
 pub(super) struct Turn {
     pub id: EndpointId,
     pub flow: Box<Flow>,
-    was_done: bool,
 }
 
 /// What an application has written.
@@ -395,11 +394,7 @@ impl Ends {
         let side = id.side() as usize;
         self.clocks[side].set(self.now_ns, &self.types[side].tcp);
         let flow = self.flows.remove(id.flow());
-        Turn {
-            id,
-            was_done: flow.ends[side].tcp.is_done(),
-            flow,
-        }
+        Turn { id, flow }
     }
 
     /// Calls into the endpoint that has its turn.
@@ -440,12 +435,11 @@ impl Ends {
     #[inline(always)]
     pub(super) fn end(&mut self, mut turn: Turn) {
         let id = turn.id;
-        let done = !turn.was_done && turn.tcp().is_done();
         if id.side() == Side::Sender {
             self.changed.insert(id.flow());
         }
-        if done {
-            self.on_end_done(&turn);
+        if turn.tcp().is_done() {
+            self.on_end_done(&mut turn);
         }
         self.flows.insert(id.flow(), turn.flow);
     }
@@ -462,7 +456,11 @@ impl Ends {
     }
 
     #[cold]
-    fn on_end_done(&mut self, turn: &Turn) {
+    fn on_end_done(&mut self, turn: &mut Turn) {
+        let end = turn.flow.end(turn.id.side());
+        if std::mem::replace(&mut end.is_done, true) {
+            return;
+        }
         if turn.flow.ends.iter().all(|end| end.tcp.is_done()) {
             self.unfinished -= 1;
             if !self.options.keep_connections {

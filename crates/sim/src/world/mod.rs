@@ -144,7 +144,7 @@ impl World {
                 true => Side::Receiver,
                 false => Side::Sender,
             };
-            let path_ns = forward.min(back).at_ns();
+            let path_ns = self.ways[side as usize].next().at_ns();
             let host_ns = self.ends.events.next_ns();
             let at_ns = path_ns.min(host_ns);
             if at_ns > until_ns {

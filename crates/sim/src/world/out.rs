@@ -22,9 +22,10 @@ impl World {
         if let ([handle], []) = (&self.ends.out[..], &self.ends.turns[..]) {
             let (from, handle) = (self.ends.sends, *handle);
             self.ends.out.clear();
-            self.ends.flows[from.flow() as usize].under_way +=
-                u32::from(self.ends.slab.get(handle).packets);
-            return self.take(from, handle);
+            let segment = self.ends.slab.get(handle);
+            let (packets, departure_ns) = (segment.packets, segment.departure_ns);
+            self.ends.flows[from.flow() as usize].under_way += u32::from(packets);
+            return self.take(from, handle, departure_ns);
         }
         self.take_all_sent();
     }
@@ -40,7 +41,8 @@ impl World {
             let sent = sent.map(|&handle| u32::from(self.ends.slab.get(handle).packets));
             self.ends.flows[from.flow() as usize].under_way += sent.sum::<u32>();
             for &handle in &out[begin..end] {
-                self.take(from, handle);
+                let departure_ns = self.ends.slab.get(handle).departure_ns;
+                self.take(from, handle, departure_ns);
             }
             begin = end;
         }
@@ -49,8 +51,7 @@ impl World {
     }
 
     #[inline(always)]
-    fn take(&mut self, from: EndpointId, handle: u32) {
-        let departure_ns = self.ends.slab.get(handle).departure_ns;
+    fn take(&mut self, from: EndpointId, handle: u32, departure_ns: u64) {
         if departure_ns <= self.ends.now_ns {
             return self.leave_stack(from, handle);
         }
