@@ -374,6 +374,9 @@ impl EcnState {
     /// tcp_ecn_accept_cwr(): the sender has reduced. Returns whether to ack at once, because it may wait for that.
     #[inline]
     pub fn accept_cwr(&mut self, segment: &Segment) -> bool {
+        if self.mode == EcnMode::None {
+            return false;
+        }
         let accepts = self.mode == EcnMode::Classic && segment.has(CWR);
         self.demand_cwr &= !accepts;
         accepts

@@ -1,7 +1,7 @@
 //! An incoming segment's way through the endpoint; the ACK's part of it keeps
 //! the order of tcp_ack(), which algorithms depend on.
 
-use knee_cc::{ACK_ECE, ACK_MAYBE_DELAYED, ACK_SLOWPATH, ACK_SND_UNA_ADVANCED, Op};
+use knee_cc::{ACK_ECE, ACK_MAYBE_DELAYED, ACK_SLOWPATH, ACK_SND_UNA_ADVANCED, EcnMode, Op};
 
 use super::rate::{Newly, RateSample};
 use super::rtx::{EVER_RETRANS, RETRANS, SACKED, Seg};
@@ -36,6 +36,7 @@ struct Before {
     una: u64,
     highest_sacked: u64,
     sacked_out: u32,
+    sacked_bytes: u64,
 }
 
 /// Which retransmissions the ACK calls for.
@@ -165,11 +166,14 @@ impl Endpoint {
             _ => self.take_data_of_both(cx, segment),
         };
         // tcp_data_snd_check(), then tcp_ack_snd_check()
-        self.send_when_allowed(cx);
+        let sent = self.send_when_allowed(cx);
         if self.xmit_timer.probe_is_due() {
             self.schedule_loss_probe(cx, true);
         }
-        self.check_space(cx);
+        // Behind what it sent it has looked for space already.
+        if sent == 0 {
+            self.check_space(cx);
+        }
         self.ack_both_if_due(cx);
         readable
     }
@@ -213,6 +217,7 @@ impl Endpoint {
             una: self.snd_una,
             highest_sacked: self.board.highest_sacked(self.snd_una),
             sacked_out: self.board.flight().sacked_out,
+            sacked_bytes: self.board.sacked_bytes(),
         };
         let mut flags = AckFlags {
             data: segment.payload_bytes > 0,
@@ -223,7 +228,6 @@ impl Endpoint {
         let prior_packets = self.board.packets_out();
         let prior_delivered = self.board.delivered();
         let prior_lost = self.board.lost();
-        let prior_bytes = self.snd_una + self.board.sacked_bytes();
 
         if ack > before.una {
             flags.una_advanced = true;
@@ -251,16 +255,9 @@ impl Endpoint {
             }
         }
         let newly_delivered = self.board.delivered().wrapping_sub(prior_delivered);
-        let echo = ack >= before.una && self.ecn.is_echo(segment);
-        let is_news = flags.una_advanced || flags.data_sacked || flags.data_acked;
-        flags.ece = self.ecn.count_marks(
-            segment,
-            (echo, is_news),
-            newly_delivered,
-            || self.snd_una + self.board.sacked_bytes() - prior_bytes,
-            self.cc.mss_bytes,
-        );
-        self.cc.delivered_ce = self.ecn.delivered_ce();
+        if self.ecn.mode() != EcnMode::None {
+            self.count_marks(segment, &before, newly_delivered, &mut flags);
+        }
         if self.alg.has(Op::InAckEvent) && ack >= before.una {
             self.cc.ack_flags = ack_flag_bits(&flags, false);
             self.call_cc(cx, Op::InAckEvent);
@@ -337,6 +334,28 @@ impl Endpoint {
                 || !segment.sack.is_empty()
                 || segment.option_bytes != 0
                 || !self.rx.is_in_order())
+    }
+
+    /// Counts the marks that an ACK tells of, after all else that it delivers is counted.
+    #[inline(never)]
+    fn count_marks(
+        &mut self,
+        segment: &Segment,
+        before: &Before,
+        newly_delivered: u32,
+        flags: &mut AckFlags,
+    ) {
+        let echo = segment.ack >= before.una && self.ecn.is_echo(segment);
+        let is_news = flags.una_advanced || flags.data_sacked || flags.data_acked;
+        let (una, sacked_bytes) = (self.snd_una, self.board.sacked_bytes());
+        flags.ece = self.ecn.count_marks(
+            segment,
+            (echo, is_news),
+            newly_delivered,
+            || una + sacked_bytes - (before.una + before.sacked_bytes),
+            self.cc.mss_bytes,
+        );
+        self.cc.delivered_ce = self.ecn.delivered_ce();
     }
 
     /// tcp_clean_rtx_queue(): removes what is cumulatively acked, measures the
@@ -435,8 +454,9 @@ impl Endpoint {
         };
         // A lone small packet's ACK may have waited; it cannot lower the
         // minimum wrongly, but it could raise an expired one.
-        if !(ack_delayed && ca_rtt_us > self.cc.min_rtt_us) {
-            self.min_rtt.sample(cx.now_us(), ca_rtt_us.max(1));
+        if !(ack_delayed && ca_rtt_us > self.cc.min_rtt_us)
+            && self.min_rtt.sample(cx.now_us(), ca_rtt_us.max(1))
+        {
             self.cc.min_rtt_us = self.min_rtt.get();
         }
         self.rtt

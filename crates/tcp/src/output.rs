@@ -72,21 +72,22 @@ impl Endpoint {
 
     /// tcp_snd_wnd_test() of the next segment.
     pub(super) fn window_allows_next(&self) -> bool {
-        let next = self.notsent_bytes().min(u64::from(self.cc.mss_bytes));
-        self.peer_window.allows(self.snd_una, self.snd_nxt + next)
+        let mss = u64::from(self.cc.mss_bytes);
+        let allows = |bytes| self.peer_window.allows(self.snd_una, self.snd_nxt + bytes);
+        allows(mss) || allows(self.notsent_bytes().min(mss))
     }
 
-    /// What TSQ and the pacing timer call: first what was lost, then new data.
+    /// What TSQ and the pacing timer call: first what was lost, then new data. Returns how many segments of that.
     #[inline(always)]
-    pub(super) fn send_when_allowed(&mut self, cx: &mut Cx) {
+    pub(super) fn send_when_allowed(&mut self, cx: &mut Cx) -> u32 {
         if self.state != State::Established {
-            return;
+            return 0;
         }
         let flight = self.board.flight();
         if flight.lost_out > flight.retrans_out && self.cc.snd_cwnd > self.packets_in_flight() {
             self.retransmit_lost(cx);
         }
-        self.push_pending(cx);
+        self.push_pending(cx)
     }
 
     /// tcp_write_xmit(); returns segments sent.
@@ -104,19 +105,15 @@ impl Endpoint {
                 limit = Some(Limit::Pacing);
                 break;
             }
-            let in_flight = self.packets_in_flight();
-            let mut quota = self
-                .cc
-                .snd_cwnd
-                .saturating_sub(in_flight)
-                .min((self.cc.snd_cwnd >> 1).max(1));
-            if quota == 0 {
-                if push != Push::Probe {
+            let (cwnd, in_flight) = (self.cc.snd_cwnd, self.packets_in_flight());
+            let quota = match in_flight < cwnd {
+                true => (cwnd - in_flight).min((cwnd >> 1).max(1)),
+                false if push == Push::Probe => 1,
+                false => {
                     limit = Some(Limit::Cwnd);
                     break;
                 }
-                quota = 1;
-            }
+            };
             if !self.window_allows_next() {
                 limit = Some(Limit::Rwnd);
                 break;
@@ -174,7 +171,7 @@ impl Endpoint {
 
     /// Books the time since the last decision and says what holds from now.
     pub(super) fn note_limit(&mut self, cx: &Cx, limit: Option<Limit>) {
-        let limit = limit.unwrap_or(match () {
+        let limit = limit.unwrap_or_else(|| match () {
             _ if self.board.has_lost() && self.pacer.timer_ns() != NEVER => Limit::Pacing,
             _ if self.board.has_lost() => Limit::Cwnd,
             _ if self.buffer.is_full() => Limit::Sndbuf,

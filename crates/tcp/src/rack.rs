@@ -105,13 +105,11 @@ impl Rack {
 
     /// tcp_rack_update_reo_wnd(): an ACK delivered a segment, sent when `prior_delivered` were.
     pub fn update_reo_wnd(&mut self, prior_delivered: u32, delivered: u32) {
-        if (prior_delivered.wrapping_sub(self.last_delivered) as i32) < 0 {
-            // Not a round trip since the last change.
-            self.dsack_seen = false;
-        }
-        if self.dsack_seen {
+        // A DSACK counts a round trip after the last change.
+        if std::mem::replace(&mut self.dsack_seen, false)
+            && prior_delivered.wrapping_sub(self.last_delivered) as i32 >= 0
+        {
             self.reo_wnd_steps = self.reo_wnd_steps.saturating_add(1);
-            self.dsack_seen = false;
             self.last_delivered = delivered;
             self.reo_wnd_persist = REO_WND_PERSIST;
         } else if self.reo_wnd_persist == 0 {

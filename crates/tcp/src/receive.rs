@@ -15,9 +15,9 @@ pub struct Receiver {
     data: Reassembly,
     window: ReceiveWindow,
     acks: AckPolicy,
-    /// Timestamps: what to echo, and what the segment being processed echoed.
+    /// Timestamps: what to echo, and what the segment being processed echoed; 0: nothing.
     ts_recent_ms: u32,
-    echoed_ms: Option<u32>,
+    echoed_ms: u32,
     /// Payload read in order, and payload that arrived at all.
     bytes_read: u64,
     bytes_arrived: u64,
@@ -34,7 +34,7 @@ impl Receiver {
             window: ReceiveWindow::new(conf),
             acks: AckPolicy::new(conf),
             ts_recent_ms: 0,
-            echoed_ms: None,
+            echoed_ms: 0,
             bytes_read: 0,
             bytes_arrived: 0,
             reads_later: false,
@@ -77,7 +77,7 @@ impl Receiver {
     /// Echo of our clock in the segment being processed.
     #[inline]
     pub fn echoed_ms(&self) -> Option<u32> {
-        self.echoed_ms
+        (self.echoed_ms != 0).then_some(self.echoed_ms)
     }
     #[inline]
     pub fn next_timer_ns(&self) -> u64 {
@@ -106,7 +106,7 @@ impl Receiver {
         if segment.seq <= self.window.rcv_wup() {
             self.ts_recent_ms = segment.tsval_ms;
         }
-        self.echoed_ms = (segment.tsecr_ms != 0).then_some(segment.tsecr_ms);
+        self.echoed_ms = segment.tsecr_ms;
     }
 
     #[inline]

@@ -295,31 +295,34 @@ impl RtxQueue {
         });
     }
 
-    /// The front, as far as it lies whole below `snd_una`, until [`take_front`](RtxQueue::take_front) takes that off.
+    /// The front, as far as it lies whole below `snd_una`, until [`take_front`](RtxQueue::take_front) takes that off. Also: may
+    /// the next lie below, too?
     #[inline(always)]
-    pub fn front_below(&mut self, snd_una: u64) -> Option<(&Seg, Rest)> {
+    pub fn front_below(&mut self, snd_una: u64) -> Option<(&Seg, Rest, bool)> {
         let front = self.skbs.front_mut()?;
         let mut rest = Rest::default();
-        if front.end_seq() > snd_una {
+        let end_seq = front.end_seq();
+        if end_seq > snd_una {
             if snd_una <= front.seq || front.first_end_seq() > snd_una {
                 return None;
             }
             rest = front.shorten(front.segs_below(snd_una));
         }
-        Some((front, rest))
+        // Mostly an ACK ends where an skb does.
+        Some((front, rest, end_seq < snd_una))
     }
 
-    /// Was it a whole skb, so that the next may follow?
+    /// Takes off what [`front_below`](RtxQueue::front_below) told of.
     #[inline(always)]
-    pub fn take_front(&mut self, rest: Rest) -> bool {
+    pub fn take_front(&mut self, rest: Rest) {
         if rest.segs > 0 {
             if let Some(front) = self.skbs.front_mut() {
                 front.go_on(rest);
             }
-            return false;
+            return;
         }
         let Some(gone) = self.skbs.pop_front() else {
-            return false;
+            return;
         };
         if gone.in_list {
             match self.skbs.front_mut() {
@@ -335,7 +338,6 @@ impl RtxQueue {
             // A flow gone idle gives its window's memory back.
             self.skbs = VecDeque::new();
         }
-        true
     }
 
     /// What stood between them has left the order of transmission.

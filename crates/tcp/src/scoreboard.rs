@@ -321,7 +321,7 @@ impl Scoreboard {
         let Scoreboard {
             flight, rtx, skbs, ..
         } = self;
-        while let Some((skb, rest)) = rtx.front_below(snd_una) {
+        while let Some((skb, rest, may_go_on)) = rtx.front_below(snd_una) {
             let segs = skb.segs();
             if skb.has(RETRANS | EVER_RETRANS) {
                 flight.retrans_out -= segs * u32::from(skb.has(RETRANS));
@@ -341,7 +341,8 @@ impl Scoreboard {
             delivered += segs * u32::from(!skb.has(SACKED));
             deliver(skb);
             acked.segs += segs;
-            if !rtx.take_front(rest) {
+            rtx.take_front(rest);
+            if !may_go_on {
                 break;
             }
         }

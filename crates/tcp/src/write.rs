@@ -104,15 +104,16 @@ impl Endpoint {
         self.buffer.close()
     }
 
-    /// tcp_push_pending_frames()
-    pub(super) fn push_pending(&mut self, cx: &mut Cx) {
+    /// tcp_push_pending_frames(); returns segments sent.
+    pub(super) fn push_pending(&mut self, cx: &mut Cx) -> u32 {
         let push = if self.buffer.is_full() {
             Push::Now
         } else {
             Push::Normal
         };
-        self.write_xmit(cx, push);
+        let sent = self.write_xmit(cx, push);
         self.rearm_window_probe(cx);
+        sent
     }
 
     /// tcp_check_space(): room again, and is it time for a larger buffer? After
