@@ -28,10 +28,7 @@ enum To {
     Nowhere,
     /// To the NIC at this place alone, which no other line leads to: what it hands over, and when, is known from the line,
     /// and so is when it may interrupt again.
-    Only {
-        place: u32,
-        next_interrupt_ns: u64,
-    },
+    Only(u32, u64),
     Several,
 }
 
@@ -189,12 +186,10 @@ impl<N: Copy> Behind<N> {
         let is_first = self.nics.at_mut(place).join(line);
         match self.lines[line as usize].to {
             To::Nowhere if is_first && self.is_steady => {
-                self.lines[line as usize].to = To::Only {
-                    place,
-                    next_interrupt_ns: self.nics.at(place).next_interrupt_ns,
-                }
+                let next_interrupt_ns = self.nics.at(place).next_interrupt_ns;
+                self.lines[line as usize].to = To::Only(place, next_interrupt_ns);
             }
-            To::Only { place: only, .. } if only == place => {}
+            To::Only(only, _) if only == place => {}
             _ => self.share(line),
         }
         if let Some(only) = self.nics.at(place).line()
@@ -209,7 +204,7 @@ impl<N: Copy> Behind<N> {
     pub fn free_nic(&mut self, flow: u32) {
         let place = self.nics.free(flow);
         let line = &mut self.lines[self.line_of[flow as usize] as usize];
-        if let To::Only { place: only, .. } = line.to
+        if let To::Only(only, _) = line.to
             && place == Some(only)
         {
             line.to = To::Nowhere;
@@ -220,11 +215,8 @@ impl<N: Copy> Behind<N> {
     /// there.
     fn share(&mut self, number: u32) {
         let line = &mut self.lines[number as usize];
-        let To::Only {
-            place,
-            next_interrupt_ns,
-        } = std::mem::replace(&mut line.to, To::Several)
-        else {
+        let was = std::mem::replace(&mut line.to, To::Several);
+        let To::Only(place, next_interrupt_ns) = was else {
             return;
         };
         self.nics.at_mut(place).next_interrupt_ns = next_interrupt_ns;
@@ -326,9 +318,9 @@ impl<N: Copy> Behind<N> {
         let line = &mut self.lines[number as usize];
         let at_ns = arriving.at_ns;
         let event = match line.to {
-            To::Only {
-                next_interrupt_ns, ..
-            } => Event::new(line.wakes(next_interrupt_ns, at_ns), Due::Only(number)),
+            To::Only(_, next_interrupt_ns) => {
+                Event::new(line.wakes(next_interrupt_ns, at_ns), Due::Only(number))
+            }
             _ => Event::new(line.when(at_ns), Due::Line(number)),
         };
         line.trains.push(arriving);
@@ -407,10 +399,7 @@ impl<N: Copy> Behind<N> {
     #[inline(always)]
     fn interrupt_only(&mut self, at_ns: u64, number: u32) -> (Passing<N>, bool) {
         let line = &mut self.lines[number as usize];
-        let To::Only {
-            next_interrupt_ns, ..
-        } = &mut line.to
-        else {
+        let To::Only(_, next_interrupt_ns) = &mut line.to else {
             unreachable!("a line that leads elsewhere has no such event");
         };
         *next_interrupt_ns = self.nics.after_interrupt(at_ns);

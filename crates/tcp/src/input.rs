@@ -32,11 +32,11 @@ pub struct AckFlags {
 }
 
 /// Where the scoreboard stood when an ACK arrived.
-struct Before {
-    una: u64,
+pub struct Before {
+    pub una: u64,
     highest_sacked: u64,
     sacked_out: u32,
-    sacked_bytes: u64,
+    pub sacked_bytes: u64,
 }
 
 /// Which retransmissions the ACK calls for.
@@ -334,28 +334,6 @@ impl Endpoint {
                 || !segment.sack.is_empty()
                 || segment.option_bytes != 0
                 || !self.rx.is_in_order())
-    }
-
-    /// Counts the marks that an ACK tells of, after all else that it delivers is counted.
-    #[inline(never)]
-    fn count_marks(
-        &mut self,
-        segment: &Segment,
-        before: &Before,
-        newly_delivered: u32,
-        flags: &mut AckFlags,
-    ) {
-        let echo = segment.ack >= before.una && self.ecn.is_echo(segment);
-        let is_news = flags.una_advanced || flags.data_sacked || flags.data_acked;
-        let (una, sacked_bytes) = (self.snd_una, self.board.sacked_bytes());
-        flags.ece = self.ecn.count_marks(
-            segment,
-            (echo, is_news),
-            newly_delivered,
-            || una + sacked_bytes - (before.una + before.sacked_bytes),
-            self.cc.mss_bytes,
-        );
-        self.cc.delivered_ce = self.ecn.delivered_ce();
     }
 
     /// tcp_clean_rtx_queue(): removes what is cumulatively acked, measures the

@@ -4,6 +4,7 @@ use knee_cc::{ACK_STATE_DELAYED, ACK_STATE_ECHO, AckPrior, CaState, Event, Op};
 use knee_path::packet::Ecn;
 
 use super::ecn::DataMark;
+use super::input::{AckFlags, Before};
 use super::{Cx, Endpoint};
 use knee_segment::{ACK, Segment};
 
@@ -11,6 +12,28 @@ use knee_segment::{ACK, Segment};
 const QUICKACKS_ON_CE: u32 = 2;
 
 impl Endpoint {
+    /// Counts the marks that an ACK tells of, after all else that it delivers is counted.
+    #[inline(never)]
+    pub(super) fn count_marks(
+        &mut self,
+        segment: &Segment,
+        before: &Before,
+        newly_delivered: u32,
+        flags: &mut AckFlags,
+    ) {
+        let echo = segment.ack >= before.una && self.ecn.is_echo(segment);
+        let is_news = flags.una_advanced || flags.data_sacked || flags.data_acked;
+        let (una, sacked_bytes) = (self.snd_una, self.board.sacked_bytes());
+        flags.ece = self.ecn.count_marks(
+            segment,
+            (echo, is_news),
+            newly_delivered,
+            || una + sacked_bytes - (before.una + before.sacked_bytes),
+            self.cc.mss_bytes,
+        );
+        self.cc.delivered_ce = self.ecn.delivered_ce();
+    }
+
     /// tcp_enter_cwr(): the network asks to slow down, nothing was lost.
     pub(super) fn enter_cwr(&mut self, cx: &mut Cx) {
         self.undo.forget_ssthresh();

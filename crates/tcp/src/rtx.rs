@@ -4,6 +4,8 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 
+use super::rate::Tx;
+
 /// Selectively acked.
 pub const SACKED: u8 = 1;
 /// Retransmitted, and that retransmission is still believed in flight.
@@ -22,21 +24,6 @@ pub const FIN_SEG: u8 = 64;
 pub const PSH_SEG: u8 = 128;
 
 const NONE: u32 = u32::MAX;
-
-/// Where the delivery process stood when a packet was sent
-/// (draft-ietf-ccwg-bbr, delivery rate sampling). All segments of a packet
-/// share it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Tx {
-    pub first_us: u64,
-    /// 0: already accounted.
-    pub delivered_us: u64,
-    pub delivered: u32,
-    pub delivered_ce: u32,
-    /// `tp.lost`, and packets in flight with this one.
-    pub lost: u32,
-    pub in_flight: u32,
-}
 
 /// Segments of one skb and the facts recorded when they were (last) sent, which are the same of all: the skb, or what ACKs,
 /// SACKs, losses and retransmissions have cut of it.
@@ -159,6 +146,22 @@ impl Seg {
         self.payload_bytes = rest.payload_bytes;
         self.segs = rest.segs;
         self.flags = rest.flags;
+    }
+
+    /// Takes up the segments that follow, if all that is known of them is true of its own, too: once SACKed, when they were sent
+    /// no longer counts.
+    fn absorb(&mut self, next: &Seg) -> bool {
+        let known = |seg: &Seg| seg.flags & (SACKED | RETRANS | LOST | EVER_RETRANS | FIN_SEG);
+        let is_alike = known(self) == SACKED
+            && known(next) == SACKED
+            && self.mss_bytes == next.mss_bytes
+            && self.payload_bytes == self.segs() * u32::from(self.mss_bytes);
+        let Some(segs) = self.segs.checked_add(next.segs).filter(|_| is_alike) else {
+            return false;
+        };
+        (self.name, self.segs) = (next.name, segs);
+        self.payload_bytes += next.payload_bytes;
+        true
     }
 
     /// They go out, for the first time or again.
@@ -368,17 +371,45 @@ impl RtxQueue {
     /// Cuts so that a segment and no more than so many that follow it stand for themselves, as far as they are of one skb;
     /// returns how many they are.
     pub fn isolate(&mut self, id: u32, most: u32) -> u32 {
-        let mut place = self.place(id);
-        let before = id.wrapping_sub(self.skbs[place].id());
-        if before > 0 {
-            self.split(place, before);
-            place += 1;
-        }
+        let place = self.part_before(id);
         let segs = self.skbs[place].segs();
         if most < segs {
             self.split(place, most);
         }
         segs.min(most)
+    }
+
+    /// Cuts so that an skb begins with this segment; returns its place.
+    fn part_before(&mut self, id: u32) -> usize {
+        let place = self.place(id);
+        match id.wrapping_sub(self.skbs[place].id()) {
+            0 => place,
+            before => {
+                self.split(place, before);
+                place + 1
+            }
+        }
+    }
+
+    /// Tags a segment and no more than so many that follow it, as far as they are of one skb, as SACKed, and takes them out of
+    /// the order of transmission; returns how many they are. The beginning of an skb joins what stands before, if that is
+    /// SACKed too: a window holds thousands of skbs, and a further one would have to move them.
+    pub fn sack(&mut self, id: u32, most: u32, tag: impl FnOnce(&mut Seg)) -> u32 {
+        let place = self.part_before(id);
+        let skb = &mut self.skbs[place];
+        let segs = skb.segs();
+        if most >= segs {
+            tag(skb);
+            self.unlink(id);
+            return segs;
+        }
+        let mut first = skb.cut(most);
+        first.in_list = false;
+        tag(&mut first);
+        if place == 0 || !self.skbs[place - 1].absorb(&first) {
+            self.skbs.insert(place, first);
+        }
+        most
     }
 
     /// Makes two of one: they were sent one behind the other.

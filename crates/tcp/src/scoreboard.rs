@@ -1,7 +1,8 @@
 //! The scoreboard: every segment that is outstanding, what is known of each, and how many there are of each kind.
 
 use super::flight::Flight;
-use super::rtx::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, RtxQueue, SACKED, SKB_END, Seg, Tx};
+use super::rate::Tx;
+use super::rtx::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, RtxQueue, SACKED, SKB_END, Seg};
 use knee_units::ranges::RangeSet;
 
 const MAX_REORDERING: u32 = 300;
@@ -278,12 +279,11 @@ impl Scoreboard {
                     true => skb.segs(),
                     false => (end - at).div_ceil(u64::from(skb.mss_bytes())) as u32,
                 };
-                let segs = rtx.isolate(id, segs);
-                let skb = rtx.get_mut(id);
-                deliver(skb);
-                tag(skb, flight, to_retransmit, prior_highest, high_seq, told);
-                at = skb.end_seq();
-                rtx.unlink(id);
+                let segs = rtx.sack(id, segs, |skb| {
+                    deliver(skb);
+                    tag(skb, flight, to_retransmit, prior_highest, high_seq, told);
+                    at = skb.end_seq();
+                });
                 id = id.wrapping_add(segs);
             }
             shift_skbs(rtx, skbs, first, id);

@@ -48,6 +48,30 @@ fn what_was_sent_again_is_neither_merged_nor_cut() {
     assert_eq!(board.skbs(), 3);
 }
 
+/// SACKs that grow leave no more parts behind than there are ranges, also beyond the end of an skb.
+#[test]
+fn what_is_sacked_piece_by_piece_is_one_part() {
+    let mut board = Scoreboard::new();
+    for skb in 0..2 {
+        let seq = 1 + skb * 10 * MSS;
+        board.push(Seg::new(seq, 10 * MSS as u32, 10, MSS as u32, SKB_END));
+    }
+    let parts = |board: &Scoreboard| board.ids().collect::<Vec<_>>();
+    assert_eq!(sack(&mut board, 2, 4).segs, 2);
+    assert_eq!(sack(&mut board, 4, 7).segs, 3);
+    assert_eq!(parts(&board), [0, 2, 7, 10]);
+    assert_eq!(sack(&mut board, 7, 12).segs, 5);
+    assert_eq!(parts(&board), [0, 2, 7, 12]);
+    assert_eq!(board.oldest_sent(), Some(1));
+    assert_eq!(board.sent_next(1), Some(19));
+    assert_eq!(counts(&board), (20, 10, 0, 0));
+    // The lost one, what is SACKed, and the rest of the second.
+    assert_eq!(board.skbs(), 3);
+    let acked = board.ack(1 + 12 * MSS, 0, |_| {});
+    assert_eq!((acked.segs, board.skbs()), (12, 1));
+    assert_eq!(counts(&board), (8, 0, 0, 0));
+}
+
 #[test]
 fn each_segment_is_delivered_once_whether_sacked_or_acked() {
     let mut board = board(&[SKB_END; 5]);
