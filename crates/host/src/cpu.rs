@@ -166,12 +166,14 @@ impl<J> Cpu<J> {
     }
 
     /// Has it nothing to do but the current job, of a softirq or of that thread, and does nobody else take the processor?
-    #[inline]
+    #[inline(always)]
     pub fn has_only(&self, thread: Option<u32>) -> bool {
-        self.softirqs.is_empty()
-            && self.runnable.as_slice() == thread.as_slice()
-            && self.ksoftirqd.is_none()
-            && !self.is_shared
+        let is_alone = match self.runnable[..] {
+            [] => thread.is_none(),
+            [only] => thread == Some(only),
+            _ => false,
+        };
+        is_alone && self.softirqs.is_empty() && self.ksoftirqd.is_none() && !self.is_shared
     }
 
     /// Its only job is done: it idles from now on.
@@ -446,6 +448,7 @@ impl<J> Cpu<J> {
         }
     }
 
+    #[inline(always)]
     fn begin(&mut self, now_ns: u64, runs: Runs, ns: u64) {
         let (end_ns, stolen_ns) = match &mut self.steal {
             None => (now_ns + ns, 0),
@@ -457,6 +460,7 @@ impl<J> Cpu<J> {
     }
 
     /// A softirq's job has begun, which costs what was charged; returns when it is done.
+    #[inline(always)]
     pub fn run_softirq(&mut self, now_ns: u64) -> u64 {
         let ns = self.end_job(true);
         if let Some(ksoftirqd) = &mut self.ksoftirqd {
@@ -469,6 +473,7 @@ impl<J> Cpu<J> {
     }
 
     /// A thread's chunk has begun, which costs what was charged; returns when it is done.
+    #[inline(always)]
     pub fn run_thread(&mut self, now_ns: u64, number: u32, threads: &mut [Thread]) -> u64 {
         let ns = self.end_job(false);
         threads[number as usize].ran_ns += ns;

@@ -153,9 +153,18 @@ impl Ord for Entry {
     }
 }
 
+/// The end of a job of the processor `cpu`, an event that has yet to come.
+struct JobEnd {
+    t_ns: u64,
+    number: u64,
+    cpu: u32,
+}
+
 /// Pending events.
 pub struct EventQueue {
     heap: Heap<Entry>,
+    /// The end of a processor's job, if it may come before all in the heap; apart, so that the run can go on with it.
+    end: Option<JobEnd>,
     /// Is the heap's head the event at work? It stays there until another is
     /// pushed, which most events do: one takes the other's place in one go.
     head_is_taken: bool,
@@ -205,6 +214,34 @@ impl EventQueue {
     #[inline]
     pub fn has_come(&self, t_ns: u64, number: u64, now_ns: u64) -> bool {
         t_ns < now_ns || t_ns == now_ns && self.at_number.is_none_or(|at| number < at)
+    }
+
+    /// The end of a processor's job. It stays apart if nothing in the queue comes before, until [`Self::take_end`] is called.
+    #[inline(always)]
+    pub fn push_end(&mut self, t_ns: u64, cpu: u32) {
+        let number = self.reserve();
+        if self.end.is_some() || self.head_is_taken || t_ns >= self.next_ns() {
+            return self.insert(t_ns, number, Target::Cpu(cpu));
+        }
+        self.end = Some(JobEnd { t_ns, number, cpu });
+    }
+
+    /// Stands a job's end apart?
+    #[inline]
+    pub fn has_end(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// The end that stands apart is at work, if it comes before all else and not after `most_ns`; else it goes among the others.
+    #[inline]
+    pub fn take_end(&mut self, most_ns: u64) -> Option<(u64, u32)> {
+        let JobEnd { t_ns, number, cpu } = self.end.take()?;
+        if t_ns > most_ns || t_ns >= self.next_ns() {
+            self.insert(t_ns, number, Target::Cpu(cpu));
+            return None;
+        }
+        self.at_number = Some(number);
+        Some((t_ns, cpu))
     }
 
     /// A connection opens: at its instant that comes before everything else, those with lower numbers first.

@@ -141,6 +141,12 @@ impl HostType {
         }
     }
 
+    /// Does the NIC report what it has sent by an interrupt?
+    #[inline]
+    pub fn reports_sent(&self) -> bool {
+        self.tcp.settings.reports_sent
+    }
+
     /// The number of the host that a flow ends at.
     pub fn host_of(&self, flow: u32) -> u32 {
         self.hosts.map_or(flow, |hosts| flow % hosts)

@@ -49,21 +49,54 @@ pub enum Came {
 /// What comes of a job when it is done.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    pub effects: Vec<Effect>,
+    /// Most jobs have one effect at most.
+    first: Option<Effect>,
+    others: Vec<Effect>,
     /// After them.
     pub last: Last,
 }
 
 impl Outcome {
-    /// What comes of the job that has begun; before there was nothing. Returns whether that has parts, and what is over.
+    #[inline]
+    pub fn push(&mut self, effect: Effect) {
+        match self.first {
+            None => self.first = Some(effect),
+            Some(_) => self.others.push(effect),
+        }
+    }
+
+    /// What comes of the job that has begun; before there was nothing. Returns whether that has effects, and what is over.
     #[inline]
     pub fn take(&mut self, coming: &mut Outcome) -> (bool, Last) {
-        let comes = !coming.effects.is_empty();
-        if comes {
-            std::mem::swap(&mut self.effects, &mut coming.effects);
+        self.first = coming.first.take();
+        if !coming.others.is_empty() {
+            std::mem::swap(&mut self.others, &mut coming.others);
         }
         self.last = std::mem::take(&mut coming.last);
-        (comes, self.last)
+        (self.first.is_some(), self.last)
+    }
+
+    /// The job is done: its first effect, and what is over. The next job may begin before these have come.
+    #[inline(always)]
+    pub fn come(&mut self) -> (Option<Effect>, Last) {
+        (self.first.take(), std::mem::take(&mut self.last))
+    }
+
+    /// Its other effects, if there are any.
+    #[inline(always)]
+    pub fn others(&mut self) -> Option<Vec<Effect>> {
+        (!self.others.is_empty()).then(|| std::mem::take(&mut self.others))
+    }
+
+    /// The list of a job's other effects, emptied, for the next one. Where that has begun already it has another list.
+    pub fn give_back(&mut self, others: Vec<Effect>) {
+        if self.others.capacity() == 0 {
+            self.others = others;
+        }
+    }
+
+    pub fn effects(&self) -> impl Iterator<Item = &Effect> {
+        self.first.iter().chain(&self.others)
     }
 }
 

@@ -12,7 +12,7 @@ use knee_units::rng::Stream;
 
 use crate::event::{EndpointId, EventQueue, Side};
 use crate::held::Held;
-use crate::job::{Effect, Job, Outcome};
+use crate::job::{Job, Outcome};
 use crate::napi::Napi;
 
 /// What stands between TCP and the NIC.
@@ -403,7 +403,7 @@ impl Machines {
     }
 
     /// A processor is done with a job. Does it idle now, since that was all that it had to do?
-    #[inline]
+    #[inline(always)]
     pub fn rests(&mut self, cpu: u32, done: Done) -> bool {
         let of = &mut self.cpus[cpu as usize].core;
         let Done::Thread(thread) = done else {
@@ -413,15 +413,6 @@ impl Machines {
         let rests = !app.has_work() && of.rests(Some(thread));
         app.awake &= !rests;
         rests
-    }
-
-    /// The list of what came of such a job, emptied, for the next one. Where that has begun already it has another list.
-    #[inline]
-    pub fn give_back(&mut self, cpu: u32, done: Done, effects: Vec<Effect>) {
-        let of = &mut self.outcome_of(cpu, done).effects;
-        if of.capacity() == 0 {
-            *of = effects;
-        }
     }
 
     /// The transmit queue of a connection's end, by its hash (skb_tx_hash()).
@@ -441,8 +432,6 @@ impl Machines {
     /// The others may be done quietly by then, and thus idle.
     pub fn place_of(&self, thread: u32, now_ns: u64, events: &EventQueue) -> u32 {
         let app = &self.apps[thread as usize];
-        let machine = self.cpus[app.cpu as usize].machine;
-        let first_cpu = self.list[machine as usize].first_cpu;
         let idles = |cpu: &u32| {
             let Processor {
                 core, ends_quietly, ..
@@ -453,6 +442,8 @@ impl Machines {
         if app.allowed.len() == 1 || idles(&app.cpu) {
             return app.cpu;
         }
+        let machine = self.cpus[app.cpu as usize].machine;
+        let first_cpu = self.list[machine as usize].first_cpu;
         let mut others = app.allowed.iter().map(|cpu| first_cpu + cpu);
         others.find(idles).unwrap_or(app.cpu)
     }

@@ -4,6 +4,7 @@
 //! processors) comes when the processor is done with it.
 
 mod apps;
+mod bills;
 mod napi;
 mod reception;
 mod rows;
@@ -13,7 +14,7 @@ mod veth;
 
 use std::collections::VecDeque;
 
-use knee_host::Cost;
+use knee_host::{Cost, Done};
 use knee_segment::{FIN, SYN};
 use knee_tcp::Pacing;
 use knee_units::NEVER;
@@ -39,20 +40,11 @@ impl World {
             return self.ends.kick(cpu);
         };
         let of = machines.outcome_of(cpu, done);
-        let last = std::mem::take(&mut of.last);
-        match of.effects[..] {
-            [] => {}
-            [only] => {
-                of.effects.clear();
-                self.effect(cpu, only);
-            }
-            _ => {
-                let mut effects = std::mem::take(&mut of.effects);
-                for &effect in &effects {
-                    self.effect(cpu, effect);
-                }
-                effects.clear();
-                self.ends.machines.give_back(cpu, done, effects);
+        let (first, last) = of.come();
+        if let Some(first) = first {
+            match of.others() {
+                None => self.effect(cpu, first),
+                Some(others) => self.effects(cpu, done, first, others),
             }
         }
         match last {
@@ -65,6 +57,17 @@ impl World {
         }
     }
 
+    #[inline(never)]
+    fn effects(&mut self, cpu: u32, done: Done, first: Effect, mut others: Vec<Effect>) {
+        for &effect in std::iter::once(&first).chain(&others) {
+            self.effect(cpu, effect);
+        }
+        others.clear();
+        let machines = &mut self.ends.machines;
+        machines.outcome_of(cpu, done).give_back(others);
+    }
+
+    #[inline(always)]
     fn effect(&mut self, cpu: u32, effect: Effect) {
         match effect {
             Effect::Sent(from, handle, Some(departure_ns)) => {
@@ -74,7 +77,9 @@ impl World {
             }
             Effect::Sent(from, handle, None) | Effect::Released(from, handle) => {
                 self.ends.flows[from.flow() as usize].end(from.side()).cpu = cpu;
-                self.ends.await_report(cpu, from, handle);
+                if self.ends.types[from.side() as usize].reports_sent() {
+                    self.ends.await_report(cpu, from, handle);
+                }
                 self.leave_stack(from, handle);
             }
             Effect::Wake(thread) => self.ends.wake_thread(thread),
@@ -208,10 +213,7 @@ impl Ends {
                 break;
             }
             self.egress_of(id).pop_front();
-            self.machines
-                .coming
-                .effects
-                .push(Effect::Released(id, handle));
+            self.machines.coming.push(Effect::Released(id, handle));
             self.charge(cpu, Cost::Xmit, 1);
             if reports_at_once {
                 bytes += self.slab.get(handle).ip_bytes();
@@ -281,8 +283,8 @@ impl Ends {
             let departure_ns = segment.departure_ns;
             let held = (departure_ns > self.now_ns).then_some(departure_ns);
             self.charge_sending(cpu, handle, turn);
-            let effects = &mut self.machines.coming.effects;
-            effects.push(Effect::Sent(id, handle, held));
+            let coming = &mut self.machines.coming;
+            coming.push(Effect::Sent(id, handle, held));
         }
         self.out.truncate(first);
     }

@@ -16,6 +16,9 @@ impl Ends {
         let now = Nanos(self.now_ns);
         let side = turn.id.side();
         let flow = &mut turn.flow;
+        if side == Side::Sender && flow.sender_only_writes && flow.ends[0].tcp.is_blocked() {
+            return false;
+        }
         let app = match side {
             Side::Sender => &mut flow.apps.sender,
             Side::Receiver => &mut flow.apps.receiver,
@@ -41,9 +44,10 @@ impl Ends {
         if app.awake || std::mem::replace(&mut app.waking, true) {
             return;
         }
-        self.machines.coming.effects.push(Effect::Wake(thread));
-        self.charge(cpu, Cost::Wakeup, 1);
-        self.counts_of(cpu).wakeups += 1;
+        self.machines.coming.push(Effect::Wake(thread));
+        let Processor { core, counts, .. } = &mut self.machines.cpus[cpu as usize];
+        core.charge(Cost::Wakeup, 1);
+        counts.wakeups += 1;
     }
 
     /// An application is to run, by no processor's doing: it opens, or a pause is over.
@@ -62,6 +66,7 @@ impl Ends {
     }
 
     /// A thread serves the next of its connections: it reads, computes and writes.
+    #[inline(always)]
     pub(super) fn run_app(&mut self, cpu: u32, thread: u32) {
         let Machines { cpus, apps, .. } = &mut self.machines;
         let app = &mut apps[thread as usize];
@@ -150,6 +155,7 @@ impl Ends {
     }
 
     /// An application reads all there is; the last call finds nothing.
+    #[inline(always)]
     fn read_all(&mut self, cpu: u32, turn: &mut Turn) {
         let id = turn.id;
         let Machines { cpus, list, .. } = &mut self.machines;
@@ -162,7 +168,10 @@ impl Ends {
         let skbs = std::mem::take(&mut end.unread_skbs);
         let is_far = end.cpu != cpu;
         let bytes = self.call(turn, |tcp, cx| tcp.read(cx));
-        let calls = bytes.div_ceil(read_bytes) + 1;
+        let calls = 1 + match bytes <= read_bytes {
+            true => u64::from(bytes > 0),
+            false => bytes.div_ceil(read_bytes),
+        };
         let Processor { core, counts, .. } = &mut self.machines.cpus[cpu as usize];
         core.charge(Cost::ReceiveCall, calls);
         core.charge(Cost::SocketLock, calls);

@@ -2,16 +2,17 @@
 
 use knee_host::{Cost, hash, pick};
 use knee_path::pipe::Passing;
-use knee_scenario::{GroTable, Reception};
+use knee_scenario::GroTable;
 use knee_segment::Segment;
 use knee_units::NEVER;
 
 use super::super::ends::Ends;
+use super::turns::polls;
 use crate::event::{EndpointId, Side};
 use crate::gro::{self, Batch};
 use crate::held::Held;
 use crate::job::{Came, Effect, Job, Last, Up};
-use crate::machine::{NAPI_WEIGHT, Processor};
+use crate::machine::{Machines, NAPI_WEIGHT, Processor};
 use crate::napi::Cause;
 
 /// The tick of a clock of 1,000 Hz, with which GRO holds packets from poll to poll.
@@ -22,38 +23,44 @@ const SOON: usize = 1;
 
 impl Ends {
     /// Packets come to the NIC of a host.
+    #[inline(always)]
     pub(in crate::world) fn reach_machine(&mut self, side: Side, packets: &[Passing<()>]) {
-        let machine = match self.machines.of_host[side as usize][..] {
-            [only] => only,
-            ref of_host => {
-                of_host[self.flows[packets[0].flow as usize].hosts[side as usize] as usize]
-            }
-        };
+        match *packets {
+            [only] => self.reach_queue(side, only),
+            _ => self.reach_queues(side, packets),
+        }
+    }
+
+    #[inline(never)]
+    fn reach_queues(&mut self, side: Side, packets: &[Passing<()>]) {
         let are_many = self.flows.are_many();
         for (place, &passing) in packets.iter().enumerate() {
             if are_many {
                 self.fetch_behind(side, &packets[place + 1..]);
             }
-            let queue = self.queue_of(machine, side, passing.flow);
-            let cpu = self.machines.queues[queue as usize].cpu;
-            self.touch(cpu);
-            let of = &self.machines.queues[queue as usize];
-            if !of.ring.polled
-                && of.napi.is_plain()
-                && passing.pkts < NAPI_WEIGHT
-                && self.is_alone(side, passing)
-                && self.poll_at_once(cpu, queue, passing)
-            {
-                continue;
-            }
-            let Some(passing) = self.fit(side, queue, passing) else {
-                continue;
-            };
-            let to = &mut self.machines.queues[queue as usize];
-            let waits = to.napi.interrupt_ns != NEVER;
-            if to.ring.push(passing, passing.pkts) || waits {
-                self.interrupt(queue);
-            }
+            self.reach_queue(side, passing);
+        }
+    }
+
+    #[inline(never)]
+    fn reach_queue(&mut self, side: Side, passing: Passing<()>) {
+        let machine = match self.machines.of_host[side as usize][..] {
+            [only] => only,
+            ref of_host => of_host[self.flows[passing.flow as usize].hosts[side as usize] as usize],
+        };
+        let queue = self.queue_of(machine, side, passing.flow);
+        let cpu = self.machines.queues[queue as usize].cpu;
+        self.touch(cpu);
+        if self.is_alone(side, passing) && self.poll_at_once(cpu, queue, passing) {
+            return;
+        }
+        let Some(passing) = self.fit(side, queue, passing) else {
+            return;
+        };
+        let to = &mut self.machines.queues[queue as usize];
+        let waits = to.napi.interrupt_ns != NEVER;
+        if to.ring.push(passing, passing.pkts) || waits {
+            self.interrupt(queue);
         }
     }
 
@@ -77,25 +84,39 @@ impl Ends {
     /// anything else can come. False: they must wait.
     #[inline(always)]
     fn poll_at_once(&mut self, cpu: u32, queue: u32, passing: Passing<()>) -> bool {
-        let machines = &mut self.machines;
-        let of = &mut machines.queues[queue as usize];
-        if of.steers || !of.held.is_empty() || of.ring.room(passing.pkts) < passing.pkts {
+        let Machines { queues, cpus, .. } = &mut self.machines;
+        let of = &mut queues[queue as usize];
+        if of.ring.polled
+            || !of.napi.is_plain()
+            || passing.pkts >= NAPI_WEIGHT
+            || of.steers
+            || !of.held.is_empty()
+            || of.ring.room(passing.pkts) < passing.pkts
+        {
             return false;
         }
-        let Processor { core, budget, .. } = &mut machines.cpus[cpu as usize];
-        let rested_ns = core.rested_ns(self.now_ns, self.boot_ns);
-        if !core.begins_at_once(self.now_ns) {
+        let by = &mut cpus[cpu as usize];
+        let rested_ns = by.core.rested_ns(self.now_ns, self.boot_ns);
+        if !by.core.begins_at_once(self.now_ns) {
             return false;
         }
         of.ring.polled = true;
         (of.polled_pkts, of.was_full) = (passing.pkts, false);
-        budget.begin(self.now_ns);
         let side = of.side;
-        self.leave_idle(cpu, rested_ns);
-        self.charge_poll(cpu, side, passing.pkts, Cause::Interrupt);
+        by.budget.begin(self.now_ns);
+        by.leave_idle(self.now_ns, rested_ns, || polls(queues, cpu));
+        by.charge_poll(
+            passing.pkts,
+            Cause::Interrupt,
+            self.types[side as usize].gro,
+        );
         let segment = self.slab.take(passing.handle, passing.pkts);
+        by.climb(Came::Poll, segment.packets);
         let to = EndpointId::new(passing.flow, side);
-        self.go_up_at_once(cpu, to, segment, Some(queue));
+        match self.is_owned(to) {
+            false => self.enter_socket(cpu, to, &segment, Some(queue)),
+            true => self.defer_segment(to, segment, Some(queue)),
+        }
         self.softirq_runs(cpu);
         true
     }
@@ -231,8 +252,9 @@ impl Ends {
             coalescing.traffic.pkts += u64::from(pkts);
             coalescing.traffic.bytes += polled.iter().map(|of| u64::from(bytes(of))).sum::<u64>();
         }
-        self.machines.cpus[cpu as usize].budget.begin(self.now_ns);
-        self.charge_poll(cpu, side, pkts, cause);
+        let by = &mut self.machines.cpus[cpu as usize];
+        by.budget.begin(self.now_ns);
+        by.charge_poll(pkts, cause, self.types[side as usize].gro);
         let mut ups = std::mem::take(&mut self.machines.ups);
         match self.types[side as usize].gro {
             true => {
@@ -254,41 +276,6 @@ impl Ends {
         self.machines.polled = polled;
         self.hand_up(cpu, queue, &mut ups);
         self.machines.ups = ups;
-    }
-
-    /// What a poll costs that took that many packets, without what becomes of them.
-    #[inline(always)]
-    fn charge_poll(&mut self, cpu: u32, side: Side, pkts: u32, cause: Cause) {
-        let interrupts = u32::from(cause == Cause::Interrupt);
-        let machines = &mut self.machines;
-        let Processor {
-            core: of,
-            counts,
-            reception,
-            ..
-        } = &mut machines.cpus[cpu as usize];
-        counts.napi_polls += 1;
-        counts.napi_packets += u64::from(pkts);
-        counts.napi_budget_ends += u64::from(pkts == NAPI_WEIGHT);
-        let served = match reception {
-            Reception::Napi => interrupts.into(),
-            Reception::Interrupts => pkts.into(),
-            Reception::BusyPoll => 0,
-        };
-        counts.interrupts += served;
-        of.charge(Cost::Interrupt, served);
-        if *reception != Reception::BusyPoll {
-            of.charge(Cost::Softirq, interrupts.into());
-        }
-        if cause == Cause::Timer {
-            of.charge(Cost::TimerFire, 1);
-            of.charge(Cost::Softirq, 1);
-        }
-        of.charge(Cost::Poll, 1);
-        of.charge(Cost::DriverReceive, pkts.into());
-        if self.types[side as usize].gro {
-            of.charge(Cost::Gro, pkts.into());
-        }
     }
 
     /// GRO: merges what a poll took; returns how many comparisons that took. For a new flow a list that is full gives up its
@@ -358,7 +345,7 @@ impl Ends {
                 let handle = self.slab.insert(segment);
                 if let Some(up) = self.put_into_backlog(cpu, target, to, handle) {
                     let effect = Effect::Raise(target, Job::Up(up));
-                    self.machines.coming.effects.push(effect);
+                    self.machines.coming.push(effect);
                 }
             }
             self.machines.coming.last = Last::Polled(queue);
@@ -378,24 +365,20 @@ impl Ends {
                 .raise_first(Job::Up(up));
         }
         match ups.pop() {
-            Some((to, segment)) => self.go_up_at_once(cpu, to, segment, ends_poll),
+            Some((to, segment)) => {
+                self.machines.cpus[cpu as usize].climb(Came::Poll, segment.packets);
+                match self.is_owned(to) {
+                    false => self.enter_socket(cpu, to, &segment, ends_poll),
+                    true => self.defer_segment(to, segment, ends_poll),
+                }
+            }
             None => self.machines.coming.last = Last::Polled(queue),
         }
     }
 
-    /// A packet goes up within its poll's job.
-    #[inline]
-    fn go_up_at_once(
-        &mut self,
-        cpu: u32,
-        to: EndpointId,
-        segment: Segment,
-        ends_poll: Option<u32>,
-    ) {
-        self.climb(cpu, Came::Poll, segment.packets);
-        if !self.is_owned(to) {
-            return self.enter_socket(cpu, to, &segment, ends_poll);
-        }
+    /// A packet that has gone up within its poll's job waits for its socket's lock.
+    #[inline(never)]
+    fn defer_segment(&mut self, to: EndpointId, segment: Segment, ends_poll: Option<u32>) {
         let up = Up {
             to,
             handle: self.slab.insert(segment),
@@ -405,33 +388,8 @@ impl Ends {
         self.defer(to, Job::Up(up), ends_poll);
     }
 
-    /// A packet goes up the stack to its end's socket.
-    #[inline]
-    pub(super) fn climb(&mut self, cpu: u32, from: Came, packets: u16) {
-        let Processor {
-            core: of,
-            counts,
-            backlog,
-            ..
-        } = &mut self.machines.cpus[cpu as usize];
-        if let Came::Backlog { starts, by_ipi } = from {
-            backlog.1 -= 1;
-            of.charge(Cost::Backlog, 1);
-            if starts {
-                of.charge(Cost::Softirq, 1);
-                of.charge(Cost::Poll, 1);
-            }
-            if by_ipi {
-                of.charge(Cost::Ipi, 1);
-                counts.ipis += 1;
-            }
-        }
-        of.charge(Cost::IpReceive, 1);
-        counts.skbs_received += 1;
-        counts.segments_received += u64::from(packets);
-    }
-
     /// A packet is in its socket.
+    #[inline(never)]
     pub(super) fn enter_socket(
         &mut self,
         cpu: u32,

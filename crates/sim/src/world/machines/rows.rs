@@ -5,7 +5,7 @@ use knee_tables::CpuSample;
 
 use super::super::ends::Ends;
 use crate::event::EndpointId;
-use crate::job::{Effect, Job};
+use crate::job::{Effect, Job, Outcome};
 use crate::machine::Counts;
 
 /// How often the table `cpu` has rows, as a lab's.
@@ -119,7 +119,7 @@ impl Ends {
         let of_threads = machines.apps.iter().map(|app| &app.outcome);
         let of_cpus = machines.cpus.iter().map(|of| &of.outcome);
         let outcomes = of_cpus.chain(of_threads);
-        for effect in outcomes.flat_map(|outcome| &outcome.effects) {
+        for effect in outcomes.flat_map(Outcome::effects) {
             match effect {
                 Effect::Sent(from, handle, _) | Effect::Released(from, handle) => {
                     let to = EndpointId::new(from.flow(), from.side().other());

@@ -7,7 +7,12 @@ use super::super::ends::Ends;
 use crate::event::{EndpointId, Target};
 use crate::flow::Flow;
 use crate::job::{Job, Last};
-use crate::machine::{Machines, Processor};
+use crate::machine::{Machines, Processor, Queue};
+
+/// Is there a queue that the processor polls?
+pub(super) fn polls(queues: &[Queue], cpu: u32) -> bool {
+    queues.iter().any(|queue| queue.cpu == cpu)
+}
 
 impl Ends {
     /// A processor has a softirq's job.
@@ -23,13 +28,14 @@ impl Ends {
     }
 
     /// A processor may have something to do.
-    #[inline]
+    #[inline(always)]
     pub(super) fn kick(&mut self, cpu: u32) {
         if !self.machines.cpus[cpu as usize].core.goes_on(self.now_ns) {
             self.turn_to_next(cpu);
         }
     }
 
+    #[inline(never)]
     fn turn_to_next(&mut self, cpu: u32) {
         loop {
             let now_ns = self.now_ns;
@@ -53,13 +59,14 @@ impl Ends {
     }
 
     fn begin_softirq(&mut self, cpu: u32, job: Job, rested_ns: u64) {
-        self.leave_idle(cpu, rested_ns);
+        let Machines { cpus, queues, .. } = &mut self.machines;
+        cpus[cpu as usize].leave_idle(self.now_ns, rested_ns, || polls(queues, cpu));
         self.run_job(cpu, job);
         self.softirq_runs(cpu);
     }
 
     /// A softirq's job has begun.
-    #[inline]
+    #[inline(always)]
     pub(super) fn softirq_runs(&mut self, cpu: u32) {
         let Machines { cpus, coming, .. } = &mut self.machines;
         let Processor {
@@ -71,12 +78,15 @@ impl Ends {
         self.wait_for(cpu, goes_on, last, done_ns);
     }
 
+    #[inline(never)]
     fn begin_thread(&mut self, cpu: u32, thread: u32, switches: bool, rested_ns: u64) {
-        self.leave_idle(cpu, rested_ns);
-        let Machines { cpus, apps, .. } = &mut self.machines;
-        let Processor { core, counts, .. } = &mut cpus[cpu as usize];
-        core.charge(Cost::Switch, switches.into());
-        counts.context_switches += u64::from(switches);
+        let Machines {
+            cpus, apps, queues, ..
+        } = &mut self.machines;
+        let by = &mut cpus[cpu as usize];
+        by.leave_idle(self.now_ns, rested_ns, || polls(queues, cpu));
+        by.core.charge(Cost::Switch, switches.into());
+        by.counts.context_switches += u64::from(switches);
         let app = &mut apps[thread as usize];
         app.cpu = cpu;
         match app.locked.is_empty() {
@@ -104,19 +114,20 @@ impl Ends {
                 Last::Unlock(_) => !machines.deferred.is_empty(),
             };
         match goes_on {
-            true => self.events.push(done_ns, Target::Cpu(cpu)),
+            true => self.events.push_end(done_ns, cpu),
             false => machines.cpus[cpu as usize].ends_quietly = self.events.reserve(),
         }
     }
 
     /// To be called before a processor is used: its job may have ended without an event, or be about to.
-    #[inline]
+    #[inline(always)]
     pub(super) fn touch(&mut self, cpu: u32) {
         if self.machines.cpus[cpu as usize].ends_quietly != 0 {
             self.touch_quiet(cpu);
         }
     }
 
+    #[inline(never)]
     fn touch_quiet(&mut self, cpu: u32) {
         let machines = &mut self.machines;
         let number = std::mem::take(&mut machines.cpus[cpu as usize].ends_quietly);
@@ -143,39 +154,18 @@ impl Ends {
         }
     }
 
-    /// A processor that has idled for `rested_ns` begins to work. One that polls without a pause has polled all that time.
-    #[inline]
-    pub(super) fn leave_idle(&mut self, cpu: u32, rested_ns: u64) {
-        if rested_ns == 0 {
-            return;
-        }
-        let Machines { cpus, queues, .. } = &mut self.machines;
-        let Processor {
-            core, reception, ..
-        } = &mut cpus[cpu as usize];
-        let polls = || queues.iter().any(|queue| queue.cpu == cpu);
-        match *reception == Reception::BusyPoll && polls() {
-            true => core.polled(self.now_ns, rested_ns),
-            false => core.charge(Cost::IdleExit, 1),
-        }
-    }
-
-    /// Is it a processor that polls without a pause?
-    #[inline]
-    fn polls(&self, cpu: u32) -> bool {
-        let machines = &self.machines;
-        machines.cpus[cpu as usize].reception == Reception::BusyPoll
-            && machines.queues.iter().any(|queue| queue.cpu == cpu)
-    }
-
     /// Processors that poll without a pause have done so until now.
     pub(in crate::world) fn count_polling(&mut self) {
         for cpu in 0..self.machines.cpus.len() as u32 {
             self.touch(cpu);
-            if self.polls(cpu) && self.machines.cpus[cpu as usize].core.is_idle() {
-                let of = &mut self.machines.cpus[cpu as usize].core;
-                let rested_ns = of.rested_ns(self.now_ns, self.boot_ns);
-                of.polled(self.now_ns, rested_ns);
+            let Machines { cpus, queues, .. } = &mut self.machines;
+            let Processor {
+                core, reception, ..
+            } = &mut cpus[cpu as usize];
+            let polls = *reception == Reception::BusyPoll && polls(queues, cpu);
+            if polls && core.is_idle() {
+                let rested_ns = core.rested_ns(self.now_ns, self.boot_ns);
+                core.polled(self.now_ns, rested_ns);
             }
         }
     }
@@ -184,7 +174,7 @@ impl Ends {
         match job {
             Job::Up(up) => {
                 let packets = self.slab.get(up.handle).packets;
-                self.climb(cpu, up.from, packets);
+                self.machines.cpus[cpu as usize].climb(up.from, packets);
                 if self.is_owned(up.to) {
                     return self.defer(up.to, job, up.ends_poll);
                 }
@@ -233,7 +223,7 @@ impl Ends {
     // ---- who has a socket's lock ----------------------------------------------
 
     /// Has an application the socket's lock?
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_owned(&mut self, id: EndpointId) -> bool {
         let flow = self.flows.get(id.flow());
         let is_owned = |flow: &Flow| flow.ends[id.side() as usize].is_owned;
@@ -257,6 +247,7 @@ impl Ends {
     }
 
     /// A socket's lock is to be given back: before that the application works off what waited for it (release_sock()).
+    #[inline(always)]
     pub(super) fn unlock(&mut self, id: EndpointId) {
         let machines = &mut self.machines;
         let of_it = |(of, _): &mut (EndpointId, Job)| *of == id;
