@@ -324,6 +324,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_jobs_end_is_taken_only_if_nothing_comes_before() {
+        let mut events = EventQueue::default();
+        events.push(10, Target::Sample);
+        events.push_end(7, 1);
+        events.push_end(6, 2);
+        // The second is among the others, and earlier.
+        assert!(events.has_end());
+        assert_eq!(events.take_end(NEVER), None);
+        assert_eq!((events.next_ns(), events.take()), (6, Target::Cpu(2)));
+        events.done();
+        assert_eq!((events.next_ns(), events.take()), (7, Target::Cpu(1)));
+        // While an event is at work, and at the instant of another.
+        events.push_end(8, 3);
+        events.done();
+        events.push_end(8, 4);
+        assert!(!events.has_end());
+        events.push_end(7, 5);
+        assert_eq!(events.take_end(6), None);
+        assert_eq!(events.next_ns(), 7);
+        events.push_end(6, 6);
+        assert_eq!(events.take_end(6), Some((6, 6)));
+        events.done();
+        assert_eq!(events.next_ns(), 7);
+    }
+
+    #[test]
     fn events_at_one_instant_come_in_the_order_they_were_pushed() {
         let mut events = EventQueue::new(0);
         for (t, flow) in [(5, 0), (3, 1), (5, 2), (3, 3), (5, 4)] {
