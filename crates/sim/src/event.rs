@@ -183,6 +183,7 @@ impl EventQueue {
     pub fn new(planned: usize) -> EventQueue {
         EventQueue {
             heap: Heap::default(),
+            end: None,
             head_is_taken: false,
             next_ns: NEVER,
             number: planned as u64,
@@ -220,7 +221,7 @@ impl EventQueue {
     #[inline(always)]
     pub fn push_end(&mut self, t_ns: u64, cpu: u32) {
         let number = self.reserve();
-        if self.end.is_some() || self.head_is_taken || t_ns >= self.next_ns() {
+        if self.end.is_some() || self.head_is_taken || t_ns >= self.first_ns() {
             return self.insert(t_ns, number, Target::Cpu(cpu));
         }
         self.end = Some(JobEnd { t_ns, number, cpu });
@@ -315,7 +316,13 @@ impl EventQueue {
         if std::mem::take(&mut self.head_is_taken) {
             self.heap.remove_first();
         }
-        self.next_ns = self.heap.first().map_or(NEVER, |head| head.t_ns);
+        self.next_ns = self.first_ns();
+    }
+
+    /// When the heap's head is due.
+    #[inline]
+    fn first_ns(&self) -> u64 {
+        self.heap.first().map_or(NEVER, |head| head.t_ns)
     }
 }
 
@@ -325,7 +332,7 @@ mod tests {
 
     #[test]
     fn a_jobs_end_is_taken_only_if_nothing_comes_before() {
-        let mut events = EventQueue::default();
+        let mut events = EventQueue::new(0);
         events.push(10, Target::Sample);
         events.push_end(7, 1);
         events.push_end(6, 2);
