@@ -10,11 +10,11 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, PrimitiveArray, RecordBatch,
-    RecordBatchIterator, StringArray, StructArray,
+    RecordBatchIterator, StringArray, StructArray, new_null_array,
 };
-use arrow_buffer::{Buffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{Field, Schema};
-use knee_tables::{Column, Table, Values};
+use knee_tables::{Column, Nullable, Table, Values};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
@@ -28,7 +28,7 @@ pub struct ArrowTable {
 impl ArrowTable {
     pub fn new<T: Table + RefUnwindSafe + Send + Sync + 'static>(table: T) -> Self {
         ArrowTable {
-            batch: record_batch(table, |_| true),
+            batch: record_batch(&Arc::new(table), |_| true),
         }
     }
 
@@ -118,18 +118,16 @@ impl ArrowBatches {
     }
 }
 
-/// The columns of the table that are kept as a record batch. Columns of plain numbers are lent, not copied: the batch
-/// keeps the table alive.
+/// The columns of the table that are kept as a record batch. Numbers are lent, not copied: the batch keeps the table alive.
 pub fn record_batch<T: Table + RefUnwindSafe + Send + Sync + 'static>(
-    table: T,
+    table: &Arc<T>,
     kept: impl Fn(&str) -> bool,
 ) -> RecordBatch {
-    let table = Arc::new(table);
     let mut fields = Vec::with_capacity(T::COLUMNS.len());
     let mut arrays = Vec::with_capacity(T::COLUMNS.len());
     let columns = T::COLUMNS.iter().zip(table.values());
     for (column, values) in columns.filter(|(column, _)| kept(column.name)) {
-        let array = array(values, &table);
+        let array = array(values, table);
         let nullable = matches!(values, Values::OptI64(_) | Values::OptF64(_));
         fields.push(
             Field::new(column.name, array.data_type().clone(), nullable)
@@ -154,27 +152,42 @@ fn metadata(column: &Column) -> HashMap<String, String> {
 
 fn array<T: RefUnwindSafe + Send + Sync + 'static>(values: Values<'_>, owner: &Arc<T>) -> ArrayRef {
     match values {
-        Values::I32(values) => lend::<Int32Type, T>(values, owner),
-        Values::I64(values) => lend::<Int64Type, T>(values, owner),
-        Values::F64(values) => lend::<Float64Type, T>(values, owner),
+        Values::I32(values) => Arc::new(lend::<Int32Type, T>(values, owner, None)),
+        Values::I64(values) => Arc::new(lend::<Int64Type, T>(values, owner, None)),
+        Values::F64(values) => Arc::new(lend::<Float64Type, T>(values, owner, None)),
         Values::Bool(values) => Arc::new(BooleanArray::from_iter(values.iter().copied().map(Some))),
-        Values::OptI64(values) => Arc::new(PrimitiveArray::<Int64Type>::from_iter(values)),
-        Values::OptF64(values) => Arc::new(PrimitiveArray::<Float64Type>::from_iter(values)),
+        Values::OptI64(values) => nullable::<Int64Type, T>(values, owner),
+        Values::OptF64(values) => nullable::<Float64Type, T>(values, owner),
         Values::Text(values) => Arc::new(StringArray::from_iter_values(values)),
-        Values::Name(values) => Arc::new(
-            values
-                .iter()
-                .copied()
-                .collect::<DictionaryArray<Int32Type>>(),
-        ),
+        Values::Name(values) => Arc::new(DictionaryArray::<Int32Type>::new(
+            lend(values.keys(), owner, None),
+            Arc::new(StringArray::from_iter_values(values.names())),
+        )),
     }
+}
+
+/// Numbers some of which may be missing: lent where the first row has one, none at all where no row has.
+fn nullable<P: ArrowPrimitiveType, T: RefUnwindSafe + Send + Sync + 'static>(
+    column: &Nullable<P::Native>,
+    owner: &Arc<T>,
+) -> ArrayRef {
+    if !column.any() {
+        return new_null_array(&P::DATA_TYPE, column.len());
+    }
+    let Some(values) = column.dense() else {
+        return Arc::new(PrimitiveArray::<P>::from_iter(column.iter()));
+    };
+    let valid = || BooleanBuffer::collect_bool(column.len(), |row| column.get(row).is_some());
+    let nulls = column.any_missing().then(|| NullBuffer::new(valid()));
+    Arc::new(lend::<P, T>(values, owner, nulls))
 }
 
 /// An Arrow array over memory that `owner` holds.
 fn lend<P: ArrowPrimitiveType, T: RefUnwindSafe + Send + Sync + 'static>(
     values: &[P::Native],
     owner: &Arc<T>,
-) -> ArrayRef {
+    nulls: Option<NullBuffer>,
+) -> PrimitiveArray<P> {
     let first = NonNull::from(values).cast::<u8>();
     // SAFETY: `values` is a slice of a column of `*owner`. The buffer holds a
     // clone of that Arc, nobody holds the table mutably any more, so the memory
@@ -182,8 +195,5 @@ fn lend<P: ArrowPrimitiveType, T: RefUnwindSafe + Send + Sync + 'static>(
     let buffer = unsafe {
         Buffer::from_custom_allocation(first, size_of_val(values), Arc::clone(owner) as _)
     };
-    Arc::new(PrimitiveArray::<P>::new(
-        ScalarBuffer::new(buffer, 0, values.len()),
-        None,
-    ))
+    PrimitiveArray::<P>::new(ScalarBuffer::new(buffer, 0, values.len()), nulls)
 }

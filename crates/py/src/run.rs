@@ -2,14 +2,15 @@
 
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use knee_observe::folder::{Error, Folder, Readers};
 use knee_observe::parts;
-use knee_run::{CapturedPacket, FourTuple, Options, Rows, Run};
+use knee_run::{BATCH_ROWS, CapturedPacket, FourTuple, Options, Rows, Run};
 use knee_scenario::Cell;
-use knee_tables::{KeptSamples, Table};
+use knee_tables::{KeptSamples, Samples};
 use knee_units::Nanos;
 use pyo3::prelude::*;
 
@@ -21,8 +22,6 @@ use crate::pcapng::{self, Payload};
 /// How often a running repetition looks at signals and tells its progress:
 /// often enough for a person, too seldom to cost anything.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
-/// Rows that a run gathers before they are written.
-const BATCH_ROWS: usize = 1 << 14;
 
 /// A flag shared with running repetitions; once set, they stop.
 #[pyclass(frozen, module = "kneepoint._core")]
@@ -121,14 +120,14 @@ pub fn simulate(
 ) -> PyResult<Output> {
     let kept = cell.samples;
     let output = watched(py, cell, rep, capture, watch, |_| Ok(()))?;
-    let table = |batch| Py::new(py, ArrowTable::of(batch));
+    let samples = record_batch(&Arc::new(output.samples), |column| kept.has(column));
     Ok(Output {
-        flows: table(record_batch(output.flows, |_| true))?,
-        samples: table(record_batch(output.samples, |column| kept.has(column)))?,
-        queue: table(record_batch(output.queue, |_| true))?,
-        events: table(record_batch(output.events, |_| true))?,
-        cpu: table(record_batch(output.cpu, |_| true))?,
-        host_costs: table(record_batch(output.host_costs, |_| true))?,
+        flows: Py::new(py, ArrowTable::new(output.flows))?,
+        samples: Py::new(py, ArrowTable::of(samples))?,
+        queue: Py::new(py, ArrowTable::new(output.queue))?,
+        events: Py::new(py, ArrowTable::new(output.events))?,
+        cpu: Py::new(py, ArrowTable::new(output.cpu))?,
+        host_costs: Py::new(py, ArrowTable::new(output.host_costs))?,
         data_packets: output.data_packets,
         capture: capture.then_some(output.capture),
         tuples: output.tuples,
@@ -144,18 +143,14 @@ pub fn simulate_into(
     watch: Watch<'_>,
 ) -> PyResult<u64> {
     let kept = cell.samples;
+    let mut written = Written::default();
     let output = watched(py, cell, rep, false, watch, |rows| {
-        let gathered = [
-            rows.samples.rows(),
-            rows.queue.rows(),
-            rows.events.rows(),
-            rows.cpu.rows(),
-            rows.flows.rows(),
-        ];
-        if gathered.iter().sum::<usize>() < BATCH_ROWS {
+        if rows.count() < BATCH_ROWS {
             return Ok(());
         }
-        write(part, kept, std::mem::take(rows))
+        let full = std::mem::take(rows);
+        rows.samples = written.reuse();
+        write(part, kept, full, &mut written)
     })?;
     let data_packets = output.data_packets;
     let last = Rows {
@@ -166,8 +161,8 @@ pub fn simulate_into(
         cpu: output.cpu,
         host_costs: output.host_costs,
     };
-    let written = py.detach(|| write(part, kept, last));
-    written.map_err(|error| errors::parts(py, error))?;
+    let result = py.detach(|| write(part, kept, last, &mut written));
+    result.map_err(|error| errors::parts(py, error))?;
     Ok(data_packets)
 }
 
@@ -193,16 +188,44 @@ pub fn simulate_flows(
     Ok(ArrowTable::new(output.flows))
 }
 
-fn write(part: &Part, kept: KeptSamples, rows: Rows) -> Result<(), parts::Error> {
+/// Tables of samples whose rows were given to a part, which holds the last rows of the last of them until it has more.
+#[derive(Default)]
+struct Written(Vec<Arc<Samples>>);
+
+impl Written {
+    /// The memory of one that nobody holds any more, so that a long run takes no more of it.
+    fn reuse(&mut self) -> Samples {
+        let free = self
+            .0
+            .iter_mut()
+            .position(|table| Arc::get_mut(table).is_some());
+        let table = free.and_then(|place| Arc::into_inner(self.0.swap_remove(place)));
+        let mut table = table.unwrap_or_default();
+        table.clear();
+        table
+    }
+}
+
+fn write(
+    part: &Part,
+    kept: KeptSamples,
+    rows: Rows,
+    written: &mut Written,
+) -> Result<(), parts::Error> {
+    let samples = Arc::new(rows.samples);
     part.append(
         "samples",
-        &record_batch(rows.samples, |column| kept.has(column)),
+        &record_batch(&samples, |column| kept.has(column)),
     )?;
-    part.append("queue", &record_batch(rows.queue, |_| true))?;
-    part.append("events", &record_batch(rows.events, |_| true))?;
-    part.append("cpu", &record_batch(rows.cpu, |_| true))?;
-    part.append("host_costs", &record_batch(rows.host_costs, |_| true))?;
-    part.append("flows", &record_batch(rows.flows, |_| true))
+    written.0.push(samples);
+    part.append("queue", &record_batch(&Arc::new(rows.queue), |_| true))?;
+    part.append("events", &record_batch(&Arc::new(rows.events), |_| true))?;
+    part.append("cpu", &record_batch(&Arc::new(rows.cpu), |_| true))?;
+    part.append(
+        "host_costs",
+        &record_batch(&Arc::new(rows.host_costs), |_| true),
+    )?;
+    part.append("flows", &record_batch(&Arc::new(rows.flows), |_| true))
 }
 
 /// Runs the cell without the GIL; `take` may take the rows gathered so far.

@@ -6,7 +6,7 @@
 use std::env;
 use std::fs;
 
-use knee_run::{Options, Run, parse};
+use knee_run::{BATCH_ROWS, Options, Run, parse};
 use knee_units::Nanos;
 
 fn main() -> Result<(), String> {
@@ -19,12 +19,18 @@ fn main() -> Result<(), String> {
         .map_err(|_| format!("seconds: got \"{seconds}\"; expected a whole number"))?;
     let text = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
     let scenario = parse(&text, file, None).map_err(|errors| errors.to_string())?;
-    let cell = scenario
+    let mut cell = scenario
         .cell(0)
         .ok_or_else(|| format!("{file}: has no cell"))?;
-    let mut run =
-        Run::new(cell, 0, &Options::default()).map_err(|error| format!("{file}: {error}"))?;
-    run.step(Nanos::from_secs(seconds));
-    println!("{}", run.finish().data_packets);
+    cell.duration = cell.duration.min(Nanos::from_secs(seconds));
+    let run = Run::new(cell, 0, &Options::default()).map_err(|error| format!("{file}: {error}"))?;
+    // Rows are taken as the native module takes them, which writes them.
+    let output = run.to_end(&mut |_, rows| {
+        if rows.count() >= BATCH_ROWS {
+            rows.clear();
+        }
+        true
+    });
+    println!("{}", output.data_packets);
     Ok(())
 }

@@ -29,8 +29,12 @@ fn write(text: &mut String, column: &Values<'_>, row: usize) {
         Values::I64(values) => write!(text, "{}", values[row]),
         Values::F64(values) => write!(text, "{}", values[row]),
         Values::Bool(values) => write!(text, "{}", values[row]),
-        Values::OptI64(values) => values[row].map_or(Ok(()), |value| write!(text, "{value}")),
-        Values::OptF64(values) => values[row].map_or(Ok(()), |value| write!(text, "{value}")),
+        Values::OptI64(values) => values
+            .get(row)
+            .map_or(Ok(()), |value| write!(text, "{value}")),
+        Values::OptF64(values) => values
+            .get(row)
+            .map_or(Ok(()), |value| write!(text, "{value}")),
         Values::Text(values) => write!(text, "\"{}\"", values[row].replace('"', "\"\"")),
         Values::Name(values) => write!(text, "\"{}\"", values[row]),
     };

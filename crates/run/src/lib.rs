@@ -25,6 +25,9 @@ use knee_units::files::ReadFile;
 
 pub use csv::csv;
 
+/// Rows from which on who takes those of a [`Run::to_end`] should: fewer are dear, and more only take memory.
+pub const BATCH_ROWS: usize = 1 << 14;
+
 /// Reads a scenario that may name every algorithm of `cc/`. `file` stands in errors; `read_file` reads the files that the
 /// scenario names.
 ///

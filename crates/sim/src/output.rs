@@ -1,6 +1,6 @@
 //! What a run is told, and what it gives.
 
-use knee_tables::{CpuSamples, Events, Flows, HostCosts, QueueSamples, Samples};
+use knee_tables::{CpuSamples, Events, Flows, HostCosts, QueueSamples, Samples, Table};
 use knee_units::Nanos;
 
 use crate::host::FourTuple;
@@ -15,6 +15,27 @@ pub struct Rows {
     /// Of hosts that have processors.
     pub cpu: CpuSamples,
     pub host_costs: HostCosts,
+}
+
+impl Rows {
+    /// How many there are of what comes as a run goes on.
+    pub fn count(&self) -> usize {
+        self.samples.rows()
+            + self.queue.rows()
+            + self.events.rows()
+            + self.cpu.rows()
+            + self.flows.rows()
+    }
+
+    /// Without rows; the memory stays.
+    pub fn clear(&mut self) {
+        self.flows.clear();
+        self.samples.clear();
+        self.queue.clear();
+        self.events.clear();
+        self.cpu.clear();
+        self.host_costs.clear();
+    }
 }
 
 /// What one repetition of one cell produced. Of the tables it has the rows that nobody took while the run went on.

@@ -173,18 +173,19 @@ fn bbr1_leaves_startup_within_3_rounds_of_the_plateau_and_drains_its_queue() {
     let samples = &output.samples;
     let plateau = (0..samples.t_ns.len())
         .find(|&row| {
-            samples.delivery_rate_bits_per_sec[row].unwrap() as f64 >= 10e6 * PAYLOAD_SHARE / 1.25
+            samples.delivery_rate_bits_per_sec.get(row).unwrap() as f64
+                >= 10e6 * PAYLOAD_SHARE / 1.25
         })
         .expect("the plateau is reached");
     let exit = (0..samples.t_ns.len())
         .find(|&row| samples.snd_ssthresh[row] < NO_SSTHRESH)
         .expect("STARTUP ends");
     let mut rounds = 0;
-    let mut end_of_round = samples.delivered[plateau].unwrap() + samples.inflight[plateau];
+    let mut end_of_round = samples.delivered.get(plateau).unwrap() + samples.inflight[plateau];
     for row in plateau..=exit {
-        if samples.delivered[row].unwrap() >= end_of_round {
+        if samples.delivered.get(row).unwrap() >= end_of_round {
             rounds += 1;
-            end_of_round = samples.delivered[row].unwrap() + samples.inflight[row];
+            end_of_round = samples.delivered.get(row).unwrap() + samples.inflight[row];
         }
     }
     println!(

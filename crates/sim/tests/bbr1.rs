@@ -171,8 +171,8 @@ fn window_comes_back(path: &str, timeouts: i64, least: f64) {
         ..Case::of("bbr1")
     }
     .run();
-    assert_eq!(output.flows.rto_count[0], Some(timeouts));
-    assert_eq!(output.flows.queue_dropped_pkts[0].unwrap(), 0);
+    assert_eq!(output.flows.rto_count.get(0), Some(timeouts));
+    assert_eq!(output.flows.queue_dropped_pkts.get(0).unwrap(), 0);
     let undone_ms = *events(&output, "undo").last().expect("undone");
     assert_within("undo, ms later", (undone_ms - at_ms) as f64, 1.0, 1_000.0);
     let s = &output.samples;

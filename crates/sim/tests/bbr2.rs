@@ -99,7 +99,10 @@ fn probe_down_exits_on_inflight() {
     );
     let down = phases[up + 1];
     assert_eq!(
-        output.samples.bbr_pacing_gain[row_at(&output, down.end_ms)],
+        output
+            .samples
+            .bbr_pacing_gain
+            .get(row_at(&output, down.end_ms)),
         Some(0.75)
     );
     let inflight = output.samples.inflight[row_at(&output, down.end_ms)];
@@ -293,8 +296,8 @@ fn window_comes_back(disturbance: impl Fn(i64) -> String, timeouts: i64) {
     };
     let at_ms = first(&phases(&case("")), "ProbeBwCruise").start_ms + 700;
     let output = case(&disturbance(at_ms));
-    assert_eq!(output.flows.rto_count[0], Some(timeouts));
-    assert_eq!(output.flows.queue_dropped_pkts[0].unwrap(), 0);
+    assert_eq!(output.flows.rto_count.get(0), Some(timeouts));
+    assert_eq!(output.flows.queue_dropped_pkts.get(0).unwrap(), 0);
     let undone_ms = *events(&output, "undo").last().expect("undone");
     assert_within("undo, ms later", (undone_ms - at_ms) as f64, 1.0, 1_000.0);
     let bw = bw_at(&output, undone_ms + 100, RATE) / bw_at(&output, at_ms, RATE);
@@ -302,8 +305,8 @@ fn window_comes_back(disturbance: impl Fn(i64) -> String, timeouts: i64) {
     // Two of the model's BDPs: nothing of a shorter term bounds it.
     let s = &output.samples;
     let row = row_at(&output, undone_ms + 100);
-    let bytes_per_us = s.bbr_bw_bits_per_sec[row].expect("measured") as f64 / 8e6;
-    let bdp = bytes_per_us * s.bbr_min_rtt_us[row].expect("measured") as f64 / MSS_BYTES as f64;
+    let bytes_per_us = s.bbr_bw_bits_per_sec.get(row).expect("measured") as f64 / 8e6;
+    let bdp = bytes_per_us * s.bbr_min_rtt_us.get(row).expect("measured") as f64 / MSS_BYTES as f64;
     assert_within("cwnd, BDP", s.snd_cwnd[row] as f64 / bdp, 1.95, 4.0);
 }
 

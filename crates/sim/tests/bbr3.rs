@@ -13,7 +13,11 @@ use common::utilisation;
 use knee_sim::Output;
 
 fn gain_in(output: &Output, at_ms: i64) -> f64 {
-    output.samples.bbr_pacing_gain[row_at(output, at_ms)].expect("it has a gain")
+    output
+        .samples
+        .bbr_pacing_gain
+        .get(row_at(output, at_ms))
+        .expect("it has a gain")
 }
 
 #[test]
@@ -294,7 +298,10 @@ fn probe_rtt_is_entered_each_5_s_and_left_after_200_ms() {
     }
     let probe = phases[probes[0]];
     let s = &output.samples;
-    assert_eq!(s.bbr_cwnd_gain[row_at(&output, probe.end_ms)], Some(1.0));
+    assert_eq!(
+        s.bbr_cwnd_gain.get(row_at(&output, probe.end_ms)),
+        Some(1.0)
+    );
     let least =
         least(rows_between(&output, probe.start_ms, probe.end_ms).map(|row| s.inflight[row]));
     assert_within("least in flight, BDP", least as f64 / BDP as f64, 0.35, 0.6);
@@ -372,7 +379,11 @@ fn application_limited_sending_during_probe_refill_leaves_max_bw() {
     };
     let base = paused(1 << 30, 60_000);
     let refill = first(&phases(&base), "ProbeBwRefill");
-    let bytes = base.samples.bytes_sent[row_at(&base, refill.start_ms + 5)].unwrap();
+    let bytes = base
+        .samples
+        .bytes_sent
+        .get(row_at(&base, refill.start_ms + 5))
+        .unwrap();
     let output = paused(bytes, refill.start_ms + 300);
     let phases = phases(&output);
     let at = index_of(&phases, "ProbeBwRefill", 0);

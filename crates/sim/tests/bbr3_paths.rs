@@ -67,7 +67,7 @@ fn sub_packet_bdps_are_managed() {
     assert!(from_ms < 20_000, "STARTUP and DRAIN end at {from_ms} ms");
     for row in rows_between(&output, from_ms, 60_000) {
         assert!(s.snd_cwnd[row] >= 4, "cwnd {}", s.snd_cwnd[row]);
-        let pacing = s.pacing_rate_bits_per_sec[row].expect("paced") as f64;
+        let pacing = s.pacing_rate_bits_per_sec.get(row).expect("paced") as f64;
         let pacing = pacing / (100e3 * PAYLOAD_SHARE);
         assert!(
             (0.85..=1.4).contains(&pacing),
@@ -115,8 +115,9 @@ fn a_bandwidth_decreased_10x_is_adapted_to_in_two_cycles() {
     let bw = |at_ms| bw_at(&output, at_ms, 10e6);
     assert_within("before", bw(11_900), 9.5, 10.5);
     let s = &output.samples;
-    let lowest =
-        least(rows_between(&output, 12_000, 16_000).filter_map(|row| s.bbr_bw_bits_per_sec[row]));
+    let lowest = least(
+        rows_between(&output, 12_000, 16_000).filter_map(|row| s.bbr_bw_bits_per_sec.get(row)),
+    );
     assert_within(
         "bw_shortterm within 4 s",
         lowest as f64 / (10e6 * PAYLOAD_SHARE),
@@ -212,8 +213,8 @@ fn is_back_in_its_probe(output: &Output, at_ms: i64, undone_ms: i64) {
 fn spurious_fast_recovery_is_undone() {
     // A shorter route: its first packets overtake the last of the old one.
     let (output, at_ms) = disturbed_up(|at_ms| format!("rtt_change = \"{at_ms}ms to 10ms\""));
-    assert_eq!(output.flows.rto_count[0], Some(0));
-    assert_eq!(output.flows.queue_dropped_pkts[0].unwrap(), 0);
+    assert_eq!(output.flows.rto_count.get(0), Some(0));
+    assert_eq!(output.flows.queue_dropped_pkts.get(0).unwrap(), 0);
     let undone_ms = *events(&output, "undo").last().expect("undone");
     assert_within("undo, ms later", (undone_ms - at_ms) as f64, 1.0, 80.0);
     is_back_in_its_probe(&output, at_ms, undone_ms);
@@ -223,8 +224,8 @@ fn spurious_fast_recovery_is_undone() {
 fn spurious_rto_recovery_is_undone() {
     // Everything waits, and arrives after the timeout.
     let (output, at_ms) = disturbed_up(|at_ms| format!("outage = \"{at_ms}ms for 900ms\""));
-    assert_eq!(output.flows.rto_count[0], Some(1));
-    assert_eq!(output.flows.queue_dropped_pkts[0].unwrap(), 0);
+    assert_eq!(output.flows.rto_count.get(0), Some(1));
+    assert_eq!(output.flows.queue_dropped_pkts.get(0).unwrap(), 0);
     let undone_ms = *events(&output, "undo").last().expect("undone");
     assert_within("undo, ms later", (undone_ms - at_ms) as f64, 900.0, 1000.0);
     is_back_in_its_probe(&output, at_ms, undone_ms);

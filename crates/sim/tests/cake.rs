@@ -59,7 +59,11 @@ count = 4
     // What was lost before the steady part may reach the reader in it.
     let used = goodput / (20e6 * PAYLOAD_SHARE);
     assert_within("goodput over the shaper's", used, 0.97, 1.01);
-    let wait_us = output.flows.queue_delay_us_p50[0].expect("packets waited");
+    let wait_us = output
+        .flows
+        .queue_delay_us_p50
+        .get(0)
+        .expect("packets waited");
     assert_within("median wait, ms", wait_us / 1e3, 1.0, 15.0);
 }
 
@@ -84,7 +88,7 @@ response = "1B"
 "#
         ));
         let dropped = output.queue.dropped_pkts.iter().max().copied();
-        (output.flows.requests[0].unwrap(), dropped.unwrap())
+        (output.flows.requests.get(0).unwrap(), dropped.unwrap())
     };
     let (answers, dropped) = acks(0);
     let (answers_filtered, dropped_filtered) = acks(1);

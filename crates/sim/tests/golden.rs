@@ -85,9 +85,9 @@ fn table() -> String {
             writeln!(
                 table,
                 "{name:<10} {algorithm:<12} {:>12} {:>8} {:>12.1}",
-                flows.bytes_acked[0].unwrap(),
+                flows.bytes_acked.get(0).unwrap(),
                 flows.total_retrans[0],
-                flows.srtt_us_p50[0].unwrap_or(0.0)
+                flows.srtt_us_p50.get(0).unwrap_or(0.0)
             )
             .expect("a string takes everything");
         }

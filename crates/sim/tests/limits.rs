@@ -7,20 +7,20 @@ mod common;
 
 use common::{algorithms, assert_within, cell, run};
 use knee_sim::{Options, Output};
-use knee_tables::Flows;
+use knee_tables::{Flows, Nullable};
 
 /// What held the first flow back for most of its time in these runs together.
 fn main_limit(runs: &[Output]) -> &'static str {
-    let sum = |column: fn(&Flows) -> &[Option<i64>]| {
-        let of_first = |run: &Output| column(&run.flows)[0].expect("the simulator knows");
+    let sum = |column: fn(&Flows) -> &Nullable<i64>| {
+        let of_first = |run: &Output| column(&run.flows).get(0).expect("the simulator knows");
         runs.iter().map(of_first).sum::<i64>()
     };
     let limits = [
-        ("cwnd", sum(|flows| &flows.cwnd_limited_us[..])),
-        ("rwnd", sum(|flows| &flows.rwnd_limited_us[..])),
-        ("sndbuf", sum(|flows| &flows.sndbuf_limited_us[..])),
-        ("pacing", sum(|flows| &flows.pacing_limited_us[..])),
-        ("app", sum(|flows| &flows.app_limited_us[..])),
+        ("cwnd", sum(|flows| &flows.cwnd_limited_us)),
+        ("rwnd", sum(|flows| &flows.rwnd_limited_us)),
+        ("sndbuf", sum(|flows| &flows.sndbuf_limited_us)),
+        ("pacing", sum(|flows| &flows.pacing_limited_us)),
+        ("app", sum(|flows| &flows.app_limited_us)),
     ];
     let (name, us) = limits
         .into_iter()
@@ -60,7 +60,7 @@ algorithm = "{algorithm}"
         let runs: Vec<Output> = (1..=5).map(|seed| behind(algorithm, seed)).collect();
         for output in &runs {
             let flows = &output.flows;
-            let window_bytes = *output
+            let window_bytes = output
                 .samples
                 .snd_wnd_bytes
                 .iter()
@@ -75,7 +75,7 @@ algorithm = "{algorithm}"
                 1.0,
             );
             assert!(
-                flows.cwnd_limited_us[0].expect("the simulator knows") < 1_000_000,
+                flows.cwnd_limited_us.get(0).expect("the simulator knows") < 1_000_000,
                 "{algorithm}"
             );
         }
@@ -116,7 +116,7 @@ algorithm = "{algorithm}"
             "sndbuf",
             "{algorithm}"
         );
-        assert_eq!(flows.rwnd_limited_us[0].unwrap(), 0);
+        assert_eq!(flows.rwnd_limited_us.get(0).unwrap(), 0);
     }
 }
 
@@ -181,8 +181,8 @@ response = "500B"
         ));
         let flows = &output.flows;
         for (name, latency_us) in [
-            ("p50", flows.latency_us_p50[0]),
-            ("p99", flows.latency_us_p99[0]),
+            ("p50", flows.latency_us_p50.get(0)),
+            ("p99", flows.latency_us_p99.get(0)),
         ] {
             assert_within(
                 &format!("{algorithm}: latency {name}, us"),
@@ -193,12 +193,12 @@ response = "500B"
         }
         assert_within(
             "requests per second",
-            flows.requests_per_sec[0].expect("answered"),
+            flows.requests_per_sec.get(0).expect("answered"),
             47.0,
             50.1,
         );
         assert_eq!(
-            flows.cwnd_limited_us[0],
+            flows.cwnd_limited_us.get(0),
             Some(0),
             "{algorithm} is not limited by its window"
         );
@@ -230,7 +230,7 @@ algorithm = "bbr1"
 blocking = {blocking}
 "#
         ));
-        output.flows.srtt_us_p50[0].expect("it ran") / 1e3
+        output.flows.srtt_us_p50.get(0).expect("it ran") / 1e3
     };
     assert_within(
         "nonblocking: srtt over that of Linux",
@@ -269,9 +269,9 @@ bytes = "200kB"
 "#);
     let windows = output.samples.snd_wnd_bytes.iter().flatten();
     let last = windows.last().expect("sampled");
-    assert!(*last < 8_948, "{last} hold a segment");
+    assert!(last < 8_948, "{last} hold a segment");
     let flows = &output.flows;
-    assert!(flows.completion_us[0].is_some(), "it never completes");
+    assert!(flows.completion_us.get(0).is_some(), "it never completes");
     assert!(flows.total_retrans[0] > 0);
 }
 
@@ -300,7 +300,7 @@ fn on_a_path_without_rate_and_length_only_the_hosts_take_time() {
     let output = run(&direct("rx_coalesce = \"20us\""));
     assert_within(
         "p99 of the RTT",
-        output.flows.srtt_us_p99[0].unwrap(),
+        output.flows.srtt_us_p99.get(0).unwrap(),
         1.0,
         21.0,
     );

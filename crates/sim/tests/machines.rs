@@ -79,14 +79,14 @@ fn every_nanosecond_of_a_processor_is_an_operations() {
 #[test]
 fn by_the_old_rule_each_data_packet_arms_the_pacing_timer_also_where_nothing_waits() {
     let per_request = |output: &Output| {
-        let requests = output.flows.requests[0].expect("it asks");
+        let requests = output.flows.requests.get(0).expect("it asks");
         counters(output, "machine")["cpu_ns"] as f64 / requests as f64
     };
     let old = request_response("bbr1", "pacing_timer = \"every-packet\"");
     let new = request_response("bbr1", "");
     let cubic = request_response("cubic", "pacing_timer = \"every-packet\"");
     let fires = |output: &Output| counters(output, "machine")["pacing_timer_fires"];
-    let answers = old.flows.requests[0].expect("it asks");
+    let answers = old.flows.requests.get(0).expect("it asks");
     // The receiver's end paces nothing: its algorithm is cubic.
     assert!(
         fires(&old).abs_diff(answers) <= 2,
@@ -137,7 +137,7 @@ algorithm = "cubic"
     let counters = counters(&busy, "receiver");
     assert_eq!((counters["ring_drops"], counters["backlog_drops"]), (0, 0));
     // A probe or two for ACKs that are late.
-    assert!(busy.flows.retransmit_pct[0].expect("it is known") < 0.01);
+    assert!(busy.flows.retransmit_pct.get(0).expect("it is known") < 0.01);
     let cpu = counters["cpu_ns"];
     // One of its processors has no pause.
     assert!(cpu > 950_000_000, "{cpu}");
@@ -197,7 +197,7 @@ algorithm = "{algorithm}"
 fn other_work_takes_half_of_a_processor_that_applications_could_use() {
     let requests = |sender: &str| {
         let output = request_response("cubic", sender);
-        output.flows.requests_per_sec[0].expect("it asks")
+        output.flows.requests_per_sec.get(0).expect("it asks")
     };
     let (alone, beside) = (requests(""), requests("contention = true"));
     assert!(beside < alone && beside > 0.3 * alone, "{alone} {beside}");
@@ -225,7 +225,11 @@ count = 40
     let last = |cpu: u32| {
         let name = format!("receiver/cpu{cpu}");
         let row = output.cpu.name.iter().rposition(|other| *other == name);
-        output.cpu.softirq_us[row.expect("it has rows")].expect("a processor's")
+        output
+            .cpu
+            .softirq_us
+            .get(row.expect("it has rows"))
+            .expect("a processor's")
     };
     let softirq_us: Vec<i64> = (0..4).map(last).collect();
     let most = softirq_us.iter().max().expect("there are four");

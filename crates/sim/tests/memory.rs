@@ -50,9 +50,9 @@ fn held_after<const N: usize>(text: &str, options: &Options, times: [Nanos; N]) 
 /// Bytes of a row of the table of events.
 fn event_bytes() -> f64 {
     let width = |values| match values {
-        Values::I32(_) => 4,
+        Values::I32(_) | Values::Name(_) => 4,
         Values::I64(_) => 8,
-        Values::Name(_) | Values::OptI64(_) => 16,
+        Values::OptI64(_) => 8,
         other => panic!("events have no column of {other:?}"),
     };
     let table = Events::default();

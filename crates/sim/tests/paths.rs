@@ -54,7 +54,7 @@ fn nothing_leaves_in_an_outage_and_the_flow_comes_back() {
         assert!(sent_at(end) < sent_at(end + 500), "after {end} ms");
     }
     assert!(
-        output.flows.rto_count[0] >= Some(1),
+        output.flows.rto_count.get(0) >= Some(1),
         "{:?}",
         output.flows.rto_count
     );
@@ -99,7 +99,7 @@ fn jitter_that_keeps_order_reorders_nothing() {
             .reord_seen
             .iter()
             .flatten()
-            .all(|&seen| seen == 0)
+            .all(|seen| seen == 0)
     );
     let loose = run(&path("jitter_reorders = true"));
     assert!(
@@ -108,7 +108,7 @@ fn jitter_that_keeps_order_reorders_nothing() {
             .reord_seen
             .iter()
             .flatten()
-            .any(|&seen| seen > 0)
+            .any(|seen| seen > 0)
     );
 }
 
@@ -124,7 +124,7 @@ fn packets_that_overtake_are_seen_as_reordering() {
             .reord_seen
             .iter()
             .flatten()
-            .any(|&seen| seen > 0)
+            .any(|seen| seen > 0)
     );
     assert_within(
         "Mbit/s paced at 10",
@@ -178,7 +178,7 @@ fn slow_link_for_acks_that_drops_some_delays_them_and_lowers_the_data_rate() {
         "",
     ));
     let open = run(&text("rate = \"100Mbit/s\"\nrtt = \"40ms\"", ""));
-    let delay_ms = slow.flows.srtt_us_mean[0].expect("it ran") / 1e3 - 40.0;
+    let delay_ms = slow.flows.srtt_us_mean.get(0).expect("it ran") / 1e3 - 40.0;
     // Five ACKs wait, one is on the wire: 6 × 20.8 = 125 ms. The data's own queue is 11 ms.
     assert_within("ms that round trips are longer", delay_ms, 125.0, 165.0);
     assert!(goodput_mbit(&open) > 85.0, "{}", goodput_mbit(&open));
@@ -194,7 +194,7 @@ fn aggregation_adds_half_an_interval_to_data_and_a_whole_one_to_its_ack() {
             &format!("rate = \"20Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"unlimited\"\n{keys}"),
             "max_pacing_rate = \"5Mbit/s\"",
         ));
-        output.flows.srtt_us_mean[0].expect("it ran") / 1e3
+        output.flows.srtt_us_mean.get(0).expect("it ran") / 1e3
     };
     let added = srtt_ms("aggregate = \"10ms\"") - srtt_ms("");
     assert_within("ms more", added, 14.0, 15.0);

@@ -185,7 +185,11 @@ count = 2000
         let softirq_us = |cpu: u32| {
             let name = format!("receiver/cpu{cpu}");
             let row = output.cpu.name.iter().rposition(|other| *other == name);
-            output.cpu.softirq_us[row.expect("it has rows")].expect("a processor's")
+            output
+                .cpu
+                .softirq_us
+                .get(row.expect("it has rows"))
+                .expect("a processor's")
         };
         let busy = (0..128).filter(|&cpu| softirq_us(cpu) > 0).count();
         assert_eq!(busy, 128, "{steering}");

@@ -14,7 +14,7 @@ fn events(output: &knee_sim::Output, name: &str) -> usize {
         .events
         .event
         .iter()
-        .filter(|event| **event == name)
+        .filter(|event| *event == name)
         .count()
 }
 
@@ -46,11 +46,11 @@ fn nothing_is_retransmitted_on_a_path_without_loss() {
                 let flows = &output.flows;
                 assert!(flows.bytes_read[0] > 0, "{what}: nothing was sent");
                 assert_eq!(flows.total_retrans[0], 0, "{what}: retransmissions");
-                assert_eq!(flows.rto_count[0], Some(0), "{what}: timeouts");
-                assert_eq!(flows.recovery_count[0], Some(0), "{what}: recoveries");
-                assert_eq!(flows.tlp_count[0], Some(0), "{what}: tail loss probes");
+                assert_eq!(flows.rto_count.get(0), Some(0), "{what}: timeouts");
+                assert_eq!(flows.recovery_count.get(0), Some(0), "{what}: recoveries");
+                assert_eq!(flows.tlp_count.get(0), Some(0), "{what}: tail loss probes");
                 assert!(
-                    output.samples.dsack_dups.iter().flatten().all(|&n| n == 0),
+                    output.samples.dsack_dups.iter().flatten().all(|n| n == 0),
                     "{what}: DSACKs"
                 );
             }
@@ -71,11 +71,11 @@ fn no_recovery_of_a_real_loss_is_undone() {
                 ));
                 let flows = &output.flows;
                 assert!(
-                    flows.recovery_count[0] > Some(5),
+                    flows.recovery_count.get(0) > Some(5),
                     "{algorithm}: hardly any recovery"
                 );
                 assert_eq!(
-                    flows.undo_count[0],
+                    flows.undo_count.get(0),
                     Some(0),
                     "{algorithm}, {pacing}, {loss}: undone"
                 );
@@ -106,9 +106,12 @@ bytes = "217200B"
 "#,
     );
     let flows = &output.flows;
-    assert_eq!(flows.path_lost_pkts[0].unwrap(), 1);
+    assert_eq!(flows.path_lost_pkts.get(0).unwrap(), 1);
     assert_eq!(flows.total_retrans[0], 1);
-    assert_eq!((flows.rto_count[0], flows.tlp_count[0]), (Some(0), Some(0)));
+    assert_eq!(
+        (flows.rto_count.get(0), flows.tlp_count.get(0)),
+        (Some(0), Some(0))
+    );
     assert_eq!(
         (events(&output, "recovery"), events(&output, "recovery_end")),
         (1, 1)
@@ -118,7 +121,7 @@ bytes = "217200B"
             .events
             .event
             .iter()
-            .position(|event| *event == name)
+            .position(|event| event == name)
             .expect("logged");
         output.events.t_ns[row] as f64 / 1e6
     };
@@ -128,7 +131,10 @@ bytes = "217200B"
         100.0,
         105.0,
     );
-    assert!(flows.completion_us[0].is_some(), "the transfer completes");
+    assert!(
+        flows.completion_us.get(0).is_some(),
+        "the transfer completes"
+    );
 }
 
 /// Source: RFC 8985, section 7: a probe repairs the last packet, with no timeout.
@@ -153,12 +159,12 @@ response = "{}B"
         8 * MSS_BYTES
     ));
     let flows = &output.flows;
-    assert_eq!(flows.path_lost_pkts[0].unwrap(), 1, "the tail is lost");
+    assert_eq!(flows.path_lost_pkts.get(0).unwrap(), 1, "the tail is lost");
     assert_eq!(
         (
-            flows.tlp_count[0],
-            flows.rto_count[0],
-            flows.recovery_count[0]
+            flows.tlp_count.get(0),
+            flows.rto_count.get(0),
+            flows.recovery_count.get(0)
         ),
         (Some(1), Some(0), Some(0))
     );
@@ -168,7 +174,7 @@ response = "{}B"
         .events
         .event
         .iter()
-        .position(|event| *event == "tlp")
+        .position(|event| event == "tlp")
         .expect("logged");
     // Opening and request take 75 ms; the seven before the tail are acked 50 ms later.
     let waited_ms = output.events.t_ns[row] as f64 / 1e6 - 125.0;
@@ -279,14 +285,14 @@ bytes = "400001B"
         ));
         let flows = &output.flows;
         assert!(
-            flows.rto_count[0] >= Some(3),
+            flows.rto_count.get(0) >= Some(3),
             "{algorithm}: {:?} timeouts",
-            flows.rto_count[0]
+            flows.rto_count.get(0)
         );
         let most_backoff = output.samples.backoff.iter().max();
         assert!(most_backoff >= Some(&1), "{algorithm}: nothing backed off");
         assert!(
-            flows.completion_us[0].is_some(),
+            flows.completion_us.get(0).is_some(),
             "{algorithm}: the transfer completes"
         );
         assert_eq!(flows.bytes_read[0], 400_001);

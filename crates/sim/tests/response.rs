@@ -37,12 +37,12 @@ algorithm = "{algorithm}"
 "#
     ));
     assert_eq!(
-        output.flows.sndbuf_limited_us[0].unwrap(),
+        output.flows.sndbuf_limited_us.get(0).unwrap(),
         0,
         "the send buffer binds"
     );
     assert_eq!(
-        output.flows.rwnd_limited_us[0].unwrap(),
+        output.flows.rwnd_limited_us.get(0).unwrap(),
         0,
         "the receive window binds"
     );

@@ -128,7 +128,7 @@ bytes = "{}B"
 "#,
             10 * MSS_BYTES
         ));
-        let completion_ms = output.flows.completion_us[0].expect("it completes") as f64 / 1e3;
+        let completion_ms = output.flows.completion_us.get(0).expect("it completes") as f64 / 1e3;
         assert_within(
             &format!("{algorithm}: completion, ms"),
             completion_ms,
@@ -369,7 +369,7 @@ fn a_tso_burst_of_bbr1_is_bounded_by_a_millisecond_of_its_pacing_rate() {
             .iter()
             .zip(&output.samples.t_ns)
             .filter(|(_, t)| **t > 3_000_000_000)
-            .filter_map(|(rate, _)| *rate)
+            .filter_map(|(rate, _)| rate)
             .max()
             .expect("sampled");
         let most_segs = (most_rate as u64 / 8 / 1024 / MSS_BYTES).max(2);

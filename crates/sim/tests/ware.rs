@@ -71,7 +71,7 @@ impl Measured {
             let seconds = |row: usize| (samples.t_ns[row] as f64 / 1e9).max(WARMUP_SEC);
             let held = seconds(pair[1]) - seconds(pair[0]);
             let row = pair[0];
-            let estimate_sec = samples.bbr_min_rtt_us[row].unwrap_or(0) as f64 / 1e6;
+            let estimate_sec = samples.bbr_min_rtt_us.get(row).unwrap_or(0) as f64 / 1e6;
             let is_probing = f64::from(u8::from(samples.cc_phase[row] == "ProbeRtt"));
             let values = [1.0, estimate_sec, samples.inflight[row] as f64, is_probing];
             for (sum, value) in sums.iter_mut().zip(values) {

@@ -24,15 +24,15 @@ fn every_transfer_is_a_row_with_its_own_size_and_completion_time() {
     let mut complete = 0;
     for (row, transfer) in transfers.iter().enumerate() {
         assert_eq!(flows.start_ns[row] as u64, transfer.open.0);
-        assert_eq!(flows.transfer_bytes[row], Some(transfer.bytes as i64));
-        if let Some(completion_us) = flows.completion_us[row] {
+        assert_eq!(flows.transfer_bytes.get(row), Some(transfer.bytes as i64));
+        if let Some(completion_us) = flows.completion_us.get(row) {
             complete += 1;
             assert_eq!(flows.bytes_read[row] as u64, transfer.bytes);
             // A handshake and half a round trip are the least, whatever the size.
             assert!(completion_us >= 60_000, "{row}: {completion_us}");
-            assert!(flows.slowdown[row] >= Some(1.0), "{row}");
+            assert!(flows.slowdown.get(row) >= Some(1.0), "{row}");
         } else {
-            assert_eq!(flows.slowdown[row], None, "{row}");
+            assert_eq!(flows.slowdown.get(row), None, "{row}");
         }
     }
     assert!(complete * 100 >= transfers.len() * 99, "{complete}");
@@ -46,11 +46,11 @@ fn small_transfer_takes_a_handshake_and_half_a_round_trip() {
         "arrivals = \"1/s\"\narrival_process = \"regular\"\nsizes = \"pareto from 10000B to 10001B\"",
     ));
     for completion_us in output.flows.completion_us.iter().flatten() {
-        assert_within("completion, ms", *completion_us as f64 / 1e3, 60.0, 64.0);
+        assert_within("completion, ms", completion_us as f64 / 1e3, 60.0, 64.0);
     }
     // Alone, and within the initial window: only the SYNs' 10 us each are not reckoned with.
     for slowdown in output.flows.slowdown.iter().flatten() {
-        assert_within("slowdown", *slowdown, 1.0, 1.001);
+        assert_within("slowdown", slowdown, 1.0, 1.001);
     }
 }
 
@@ -78,7 +78,7 @@ fn slowdown_counts_the_round_trips_that_slow_start_takes() {
     let output = run(&text.replace("50Mbit/s", "1Gbit/s"));
     let least_ms = 60.0 + 100.0 * 0.012;
     for slowdown in output.flows.slowdown.iter().flatten() {
-        assert_within("slowdown", *slowdown * least_ms, 180.0, 183.0);
+        assert_within("slowdown", slowdown * least_ms, 180.0, 183.0);
     }
     assert!(output.flows.slowdown.iter().flatten().count() > 50);
 }
@@ -96,8 +96,8 @@ fn slowdown_is_null_where_the_path_has_no_constant_least() {
         0
     );
     let bulk = run(&text("", "arrivals = \"2/s\"").replace("\"web\"\narr", "\"bulk\"\n#"));
-    assert_eq!(bulk.flows.transfer_bytes, [None]);
-    assert_eq!(bulk.flows.slowdown, [None]);
+    assert!(bulk.flows.transfer_bytes.iter().eq([None]));
+    assert!(bulk.flows.slowdown.iter().eq([None]));
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod programs;
 mod queue;
 mod reads;
 mod samples;
+mod store;
 mod tcp_info;
 mod trace;
 
@@ -33,6 +34,7 @@ pub use programs::{Program, Programs};
 pub use queue::{QueueSample, QueueSamples};
 pub use reads::Reads;
 pub use samples::{Sample, Samples};
+pub use store::{Names, Nullable, Store, Value};
 pub use tcp_info::{TcpInfoSample, TcpInfoSamples};
 pub use trace::{Ack, Acks, Connection, Connections, TraceEvent, TraceEvents};
 
@@ -54,11 +56,11 @@ pub enum Values<'a> {
     I64(&'a [i64]),
     F64(&'a [f64]),
     Bool(&'a [bool]),
-    OptI64(&'a [Option<i64>]),
-    OptF64(&'a [Option<f64>]),
+    OptI64(&'a Nullable<i64>),
+    OptF64(&'a Nullable<f64>),
     Text(&'a [String]),
     /// Few distinct texts: exported as a dictionary.
-    Name(&'a [&'static str]),
+    Name(&'a Names),
 }
 
 impl Values<'_> {
@@ -73,27 +75,10 @@ impl Values<'_> {
             Values::OptI64(values) => values.len(),
             Values::OptF64(values) => values.len(),
             Values::Text(values) => values.len(),
-            Values::Name(values) => values.len(),
+            Values::Name(values) => values.keys().len(),
         }
     }
 }
-
-/// A type that can stand in a column.
-pub trait Value: Sized {
-    fn wrap(values: &[Self]) -> Values<'_>;
-}
-
-macro_rules! value {
-    ($($type:ty => $variant:ident),*) => {$(
-        impl Value for $type {
-            fn wrap<'a>(values: &'a [$type]) -> Values<'a> {
-                Values::$variant(values)
-            }
-        }
-    )*};
-}
-value!(i32 => I32, i64 => I64, f64 => F64, bool => Bool, Option<i64> => OptI64,
-       Option<f64> => OptF64, String => Text, &'static str => Name);
 
 /// A table: a name, a list of columns, and rows that engines append.
 pub trait Table: Default {
@@ -145,7 +130,7 @@ macro_rules! table {
         pub struct $table {
             $(
                 $(#[doc = $doc])? $(#[doc = concat!("As in [`", stringify!($like), "`].")])?
-                pub $column: Vec<$type>,
+                pub $column: <$type as $crate::Value>::Store,
             )*
         }
 
@@ -161,16 +146,17 @@ macro_rules! table {
         impl $table {
             #[inline]
             pub fn push(&mut self, row: $row) {
-                $(self.$column.push(row.$column);)*
+                $($crate::Store::push(&mut self.$column, row.$column);)*
             }
 
             /// Puts row `order[n]` in place n, a column at a time. Each row is named once.
             pub fn reorder(&mut self, order: &[u32]) {
-                $(
-                    let column = &mut self.$column;
-                    let taken = order.iter().map(|&row| std::mem::take(&mut column[row as usize]));
-                    self.$column = taken.collect();
-                )*
+                $($crate::Store::reorder(&mut self.$column, order);)*
+            }
+
+            /// Without rows; the memory stays.
+            pub fn clear(&mut self) {
+                $($crate::Store::clear(&mut self.$column);)*
             }
         }
 
@@ -187,10 +173,10 @@ macro_rules! table {
                 ,)*
             ];
             fn values(&self) -> Vec<$crate::Values<'_>> {
-                vec![$($crate::Value::wrap(&self.$column),)*]
+                vec![$($crate::Store::values(&self.$column),)*]
             }
             fn rows(&self) -> usize {
-                [$(self.$column.len(),)*][0]
+                [$($crate::Store::rows(&self.$column),)*][0]
             }
         }
     };

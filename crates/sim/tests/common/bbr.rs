@@ -184,7 +184,10 @@ pub fn row_at(output: &Output, at_ms: i64) -> usize {
 /// The bandwidth that it reckons with, over the link's.
 #[track_caller]
 pub fn bw_at(output: &Output, at_ms: i64, rate_bits_per_sec: f64) -> f64 {
-    let bw = output.samples.bbr_bw_bits_per_sec[row_at(output, at_ms)];
+    let bw = output
+        .samples
+        .bbr_bw_bits_per_sec
+        .get(row_at(output, at_ms));
     bw.expect("it has a model") as f64 / (rate_bits_per_sec * PAYLOAD_SHARE)
 }
 
@@ -192,12 +195,12 @@ pub fn bw_at(output: &Output, at_ms: i64, rate_bits_per_sec: f64) -> f64 {
 pub fn rounds(output: &Output, from_ms: i64, to_ms: i64) -> i64 {
     let s = &output.samples;
     let mut ends_at =
-        s.delivered[row_at(output, from_ms)].unwrap() + s.inflight[row_at(output, from_ms)];
+        s.delivered.get(row_at(output, from_ms)).unwrap() + s.inflight[row_at(output, from_ms)];
     let mut rounds = 0;
     for row in rows_between(output, from_ms, to_ms) {
-        if s.delivered[row].unwrap() >= ends_at {
+        if s.delivered.get(row).unwrap() >= ends_at {
             rounds += 1;
-            ends_at = s.delivered[row].unwrap() + s.inflight[row];
+            ends_at = s.delivered.get(row).unwrap() + s.inflight[row];
         }
     }
     rounds
@@ -209,7 +212,7 @@ pub fn found_ms(output: &Output, from_ms: i64, share: f64, rate_bits_per_sec: f6
     let s = &output.samples;
     let enough = Some((share * rate_bits_per_sec * PAYLOAD_SHARE) as i64);
     rows_between(output, from_ms, i64::MAX)
-        .find(|&row| s.bbr_bw_bits_per_sec[row] > enough)
+        .find(|&row| s.bbr_bw_bits_per_sec.get(row) > enough)
         .map(|row| s.t_ns[row] / 1_000_000)
         .unwrap_or_else(|| panic!("it never reckons with {share} of the rate"))
 }
@@ -240,7 +243,7 @@ pub fn each_nth_after(output: &Output, at_ms: i64, nth: i64, count: i64) -> Vec<
 /// Times of the events of this name, ms.
 pub fn events(output: &Output, name: &str) -> Vec<i64> {
     let e = &output.events;
-    (0..e.event.len())
+    (0..e.t_ns.len())
         .filter(|&row| e.event[row] == name)
         .map(|row| e.t_ns[row] / 1_000_000)
         .collect()
@@ -250,15 +253,15 @@ pub fn events(output: &Output, name: &str) -> Vec<i64> {
 pub fn retransmitted(output: &Output, from_ms: i64, to_ms: i64) -> f64 {
     let s = &output.samples;
     let (from, to) = (row_at(output, from_ms), row_at(output, to_ms));
-    let sent = s.data_segs_out[to].unwrap() - s.data_segs_out[from].unwrap();
+    let sent = s.data_segs_out.get(to).unwrap() - s.data_segs_out.get(from).unwrap();
     (s.total_retrans[to] - s.total_retrans[from]) as f64 / sent as f64
 }
 
 /// Payload delivered between the two times over what the link carries.
 pub fn used(output: &Output, from_ms: i64, to_ms: i64, rate_bits_per_sec: f64) -> f64 {
     let s = &output.samples;
-    let bytes = s.bytes_acked[row_at(output, to_ms)].unwrap()
-        - s.bytes_acked[row_at(output, from_ms)].unwrap();
+    let bytes = s.bytes_acked.get(row_at(output, to_ms)).unwrap()
+        - s.bytes_acked.get(row_at(output, from_ms)).unwrap();
     let seconds = (to_ms - from_ms) as f64 / 1e3;
     bytes as f64 * 8.0 / seconds / (rate_bits_per_sec * PAYLOAD_SHARE)
 }

@@ -81,7 +81,7 @@ stagger = "1ms"
     Sawtooth {
         max_pkts: max_pkts / periods,
         amplitude_pkts: (max_pkts - min_pkts) / periods,
-        period_rtts: period_us / output.flows.srtt_us_mean[0].unwrap(),
+        period_rtts: period_us / output.flows.srtt_us_mean.get(0).unwrap(),
     }
 }
 
@@ -162,7 +162,7 @@ count = 2
 "#);
     let (top, bottom, period_ms) = extrema(&output);
     let goodput: f64 = output.flows.goodput_bits_per_sec.iter().sum();
-    let srtt = output.flows.srtt_us_p50[0].unwrap();
+    let srtt = output.flows.srtt_us_p50.get(0).unwrap();
     for (what, ours, linux) in [
         ("top of the queue", top, 21.7),
         ("bottom of the queue", bottom, 11.6),
@@ -184,7 +184,7 @@ count = 2
 fn dctcp_fills_the_link_with_a_tenth_of_the_queue() {
     let dctcp = run(&marked_path("dctcp", "", "algorithm = \"dctcp\""));
     let cubic = run(&marked_path("cubic", "tcp_ecn = 0", ""));
-    let queue_us = |output: &Output| output.flows.queue_delay_us_mean[0].unwrap();
+    let queue_us = |output: &Output| output.flows.queue_delay_us_mean.get(0).unwrap();
     assert_within(
         "DCTCP's queue over CUBIC's behind four BDP of buffer",
         queue_us(&dctcp) / queue_us(&cubic),

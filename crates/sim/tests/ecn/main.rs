@@ -50,7 +50,7 @@ fn counted(output: &Output) -> (i64, i64) {
     let last = rows_of(&output.samples, 0).last().unwrap();
     let marked = *output.queue.marked_pkts.last().unwrap();
     assert!(marked > 20, "{marked} marks");
-    (output.samples.delivered_ce[last].unwrap(), marked)
+    (output.samples.delivered_ce.get(last).unwrap(), marked)
 }
 
 fn assert_exact(what: &str, output: &Output) {
