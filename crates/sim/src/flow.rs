@@ -7,6 +7,7 @@ use std::ops::{Index, IndexMut};
 
 use knee_scenario::workload::Apps;
 use knee_tables::{Histogram, Reads};
+use knee_units::places::{Place, Placed, places};
 use knee_units::{NEVER, Nanos, ahead};
 
 use crate::event::Side;
@@ -71,20 +72,50 @@ impl Times {
     }
 }
 
+/// Connections whose memory is taken together: several large pages.
+const GROUP: usize = 1 << 12;
+
 /// The connections of a run by their number: those that have begun and are not over. The others take a word each.
-#[derive(Default)]
-pub struct Flows(Vec<Option<Box<Flow>>>);
+pub struct Flows {
+    list: Vec<Option<Placed<Flow>>>,
+    /// How many have not begun.
+    to_come: usize,
+    /// Room that nobody has had yet, and room of those that are over.
+    fresh: Box<dyn Iterator<Item = Place<Flow>> + Send>,
+    free: Vec<Place<Flow>>,
+}
 
 impl Flows {
     /// None of `count` connections has begun.
     pub fn new(count: usize) -> Flows {
-        Flows((0..count).map(|_| None).collect())
+        Flows {
+            list: (0..count).map(|_| None).collect(),
+            to_come: count,
+            fresh: Box::new(std::iter::empty()),
+            free: Vec::new(),
+        }
     }
 
-    /// One begins, or its turn is over.
+    /// One begins.
+    pub fn begin(&mut self, number: u32, flow: Flow) {
+        let place = self.free.pop().or_else(|| self.fresh.next());
+        let place = place.unwrap_or_else(|| {
+            self.fresh = Box::new(places(self.to_come.min(GROUP)));
+            self.fresh.next().expect("one is to come")
+        });
+        self.to_come -= 1;
+        self.insert(number, place.put(flow));
+    }
+
+    /// One is over, and was taken out.
+    pub fn end(&mut self, flow: Placed<Flow>) {
+        self.free.push(flow.empty());
+    }
+
+    /// The turn of one is over.
     #[inline]
-    pub fn insert(&mut self, number: u32, flow: Box<Flow>) {
-        let before = self.0[number as usize].replace(flow);
+    pub fn insert(&mut self, number: u32, flow: Placed<Flow>) {
+        let before = self.list[number as usize].replace(flow);
         debug_assert!(before.is_none(), "it has one turn at a time");
         // There is nothing to drop, which the compiler cannot know.
         std::mem::forget(before);
@@ -92,8 +123,8 @@ impl Flows {
 
     /// One is over, or has its turn.
     #[inline]
-    pub fn remove(&mut self, number: u32) -> Box<Flow> {
-        self.0[number as usize].take().expect(NOTHING_FOLLOWS)
+    pub fn remove(&mut self, number: u32) -> Placed<Flow> {
+        self.list[number as usize].take().expect(NOTHING_FOLLOWS)
     }
 
     /// Is there still such a connection?
@@ -104,22 +135,22 @@ impl Flows {
     /// A connection, if it is not over.
     #[inline]
     pub fn get(&self, number: u32) -> Option<&Flow> {
-        self.0[number as usize].as_deref()
+        self.list[number as usize].as_deref()
     }
 
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
-        self.0.iter_mut().flatten().map(|flow| &mut **flow)
+        self.list.iter_mut().flatten().map(|flow| &mut **flow)
     }
 
     /// How many there are in the run.
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.list.len()
     }
 
     /// Does the run have more than the nearest caches hold?
     #[inline]
     pub fn are_many(&self) -> bool {
-        self.0.len() >= MANY
+        self.list.len() >= MANY
     }
 }
 
@@ -158,14 +189,14 @@ impl Index<usize> for Flows {
 
     #[inline]
     fn index(&self, number: usize) -> &Flow {
-        self.0[number].as_ref().expect(NOTHING_FOLLOWS)
+        self.list[number].as_ref().expect(NOTHING_FOLLOWS)
     }
 }
 
 impl IndexMut<usize> for Flows {
     #[inline]
     fn index_mut(&mut self, number: usize) -> &mut Flow {
-        self.0[number].as_mut().expect(NOTHING_FOLLOWS)
+        self.list[number].as_mut().expect(NOTHING_FOLLOWS)
     }
 }
 

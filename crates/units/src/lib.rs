@@ -17,6 +17,7 @@ pub mod heap;
 pub mod min_rtt;
 pub mod params;
 pub mod parse;
+pub mod places;
 pub mod ranges;
 pub mod rng;
 

@@ -1,6 +1,7 @@
 //! Random streams: one per component, so that adding a component changes no
 //! other component's draws.
 
+use std::fmt::{self, Write as _};
 use std::hash::Hasher as _;
 
 use fnv::FnvHasher;
@@ -17,9 +18,15 @@ impl Stream {
     /// The stream of `component` (a path such as `path.loss` or `flow.3.cc`)
     /// in a run with this seed.
     pub fn new(seed: u64, component: &str) -> Stream {
+        Stream::named(seed, format_args!("{component}"))
+    }
+
+    /// The same of a name that is never put together.
+    pub fn named(seed: u64, component: fmt::Arguments<'_>) -> Stream {
         // The generator's own seeding (SplitMix64) spreads the bits.
-        let mut hash = FnvHasher::default();
-        hash.write(component.as_bytes());
+        let mut name = Name(FnvHasher::default());
+        name.write_fmt(component).expect("a hash takes everything");
+        let Name(hash) = name;
         Stream(Xoshiro256PlusPlus::seed_from_u64(
             hash.finish() ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
         ))
@@ -38,6 +45,16 @@ impl Stream {
     /// 0 <= u < 1, in steps of 2^-53.
     pub fn next_share(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// The hash of what is written to it.
+struct Name(FnvHasher);
+
+impl fmt::Write for Name {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        self.0.write(part.as_bytes());
+        Ok(())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Connections come and go: each is made when it opens, and given up when both ends are done and nothing of it is under way.
 
+use std::fmt;
+
 use knee_cc::Instance;
 use knee_scenario::workload::{Thread, in_turn};
 use knee_scenario::{Cell, Connection};
@@ -147,7 +149,7 @@ impl World {
             way.set_nic(number, of_type.host_of(number), host);
         }
         let flow = self.ends.make(number, hosts);
-        self.ends.flows.insert(number, Box::new(flow));
+        self.ends.flows.begin(number, flow);
     }
 
     /// Gives up connections that are over.
@@ -177,6 +179,7 @@ impl World {
                 self.ends.free_hosts[side as usize].push(flow.hosts[side as usize]);
             }
         }
+        self.ends.flows.end(flow);
     }
 
     /// Those that have not opened when the run ends leave a row too.
@@ -189,8 +192,8 @@ impl World {
 }
 
 impl Ends {
-    fn stream(&self, component: &str) -> Stream {
-        Stream::new(self.cell.rep_seed(self.rep), component)
+    fn stream(&self, component: fmt::Arguments<'_>) -> Stream {
+        Stream::named(self.cell.rep_seed(self.rep), component)
     }
 
     /// The next connection's opening is an event.
@@ -213,8 +216,8 @@ impl Ends {
         let nodelay = spec.nodelay.unwrap_or(apps.receiver_opens);
         let end = |side: Side, instance: &Instance| {
             let label = side.label();
-            let rng = self.stream(&format!("{name}.{label}.cc"));
-            let mut offsets = self.stream(&format!("{name}.{label}.peer_tsoffset"));
+            let rng = self.stream(format_args!("{name}.{label}.cc"));
+            let mut offsets = self.stream(format_args!("{name}.{label}.peer_tsoffset"));
             let tcp = &self.types[side as usize].tcp;
             let peer_tsoffset = offsets.next_u32();
             End::new(Endpoint::new(
@@ -283,7 +286,7 @@ impl Ends {
         let noise = self.types[side as usize].noise;
         let late = || {
             let name = name(&self.plan.list[first as usize]);
-            let draws = self.stream(&format!("{name}.{}.noise", side.label()));
+            let draws = self.stream(format_args!("{name}.{}.noise", side.label()));
             Box::new(Late::new(Lateness::new(noise, draws)))
         };
         Host {

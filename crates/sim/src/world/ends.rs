@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use knee_path::pipe::Passing;
 use knee_scenario::Cell;
+use knee_units::places::Placed;
 use knee_units::{NEVER, Nanos, ahead};
 
 use super::connections::{Closing, Plan};
@@ -64,7 +65,7 @@ pub struct Ends {
 /// An end has its turn, in which its flow is with it and not in the list.
 pub(super) struct Turn {
     pub id: EndpointId,
-    pub flow: Box<Flow>,
+    pub flow: Placed<Flow>,
 }
 
 /// What an application has written.
@@ -266,7 +267,7 @@ impl Ends {
     #[inline]
     pub(super) fn pump_some(&mut self, turn: &mut Turn, most_calls: u64) -> Wrote {
         let now = Nanos(self.now_ns);
-        let (id, flow) = (turn.id, &mut turn.flow);
+        let (id, flow) = (turn.id, &mut *turn.flow);
         let app = match id.side() {
             Side::Sender => &mut flow.apps.sender,
             Side::Receiver => &mut flow.apps.receiver,

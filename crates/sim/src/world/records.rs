@@ -173,9 +173,11 @@ impl Ends {
             host_costs,
         } = self.rows;
         // Those that were over came before.
-        let mut order: Vec<u32> = (0..flows.flow.len() as u32).collect();
-        order.sort_unstable_by_key(|&row| flows.flow[row as usize]);
-        flows.reorder(&order);
+        if !flows.flow.is_sorted() {
+            let mut order: Vec<u32> = (0..flows.flow.len() as u32).collect();
+            order.sort_unstable_by_key(|&row| flows.flow[row as usize]);
+            flows.reorder(&order);
+        }
         self.accounts.sort_unstable_by_key(|(number, _)| *number);
         Output {
             flows,

@@ -15,7 +15,7 @@ impl Ends {
     pub(super) fn has_work(&self, turn: &mut Turn) -> bool {
         let now = Nanos(self.now_ns);
         let side = turn.id.side();
-        let flow = &mut turn.flow;
+        let flow = &mut *turn.flow;
         if side == Side::Sender && flow.sender_only_writes && flow.ends[0].tcp.is_blocked() {
             return false;
         }
@@ -97,7 +97,7 @@ impl Ends {
             let rx = &flow.ends[Side::Receiver as usize].tcp.rx;
             rx.fin_received() || flow.apps.receiver.closes()
         };
-        let flow = &mut turn.flow;
+        let flow = &mut *turn.flow;
         if id.side() == Side::Sender || !flow.receiver_only_reads || is_over(flow) {
             self.compute_and_write(cpu, thread, &mut turn, calls_before);
         }
