@@ -414,8 +414,9 @@ mod tests {
                 .all(|&pid| pid as u32 == std::process::id())
         );
         assert!(found.threads.run_ns[0] > 0);
-        assert!(found.host_costs.counter.contains(&"backlog_drops"));
-        assert!(found.host_costs.counter.contains(&"context_switches"));
+        let counters = found.host_costs.counter.names();
+        assert!(counters.contains(&"backlog_drops"));
+        assert!(counters.contains(&"context_switches"));
         assert!(found.stacks.stack.is_empty() && found.cost.programs.is_empty());
     }
 }
