@@ -236,6 +236,9 @@ class _Searched:
         return self.explanation.random or len(self.trial.load.flows) > 1
 
     def try_(self, path: Path, seeds: Sequence[int] = ()) -> Tried:
+        if self.explanation.name == RANDOM_LOSS:
+            # A packet earlier or later is another loss, and the whole course of the connection another one.
+            return Tried(path, RANDOM_LOSS, self.trial.by_any(path, _SEEDS) + self.cost(path))
         return Tried(path, self.explanation.name, self.trial(path, seeds) + self.cost(path))
 
     def cost(self, path: Path) -> float:
@@ -444,7 +447,7 @@ def _judge(searched: _Searched, paths: Sequence[Path]) -> None:
         drawn = Trial(trial.observed, trial.load)
         drawn.measure_chance(path, random=True)
         luckless.append(drawn(path, _OTHER_SEEDS) + searched.cost(path))
-        both.append((trial.by_any(path, _SEEDS) + searched.cost(path) + luckless[-1]) / 2)
+        both.append((trial.by_any(path, (*_SEEDS, *_OTHER_SEEDS)) + searched.cost(path) + luckless[-1]) / 2)
     best = int(np.argmin(both))
     apart = luckless[best] - both[best]
     searched.tried = [Tried(path, name, score + apart) for path, score in zip(paths, both, strict=True)]
