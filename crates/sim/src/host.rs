@@ -128,11 +128,14 @@ impl HostType {
                 false => spec.rx_coalesce,
             },
             noise: spec.noise,
-            // Processors are shared, unless the scenario says otherwise.
-            hosts: spec
-                .hosts
-                .map(|hosts| hosts as u32)
-                .or(spec.costs.as_ref().map(|_| 1)),
+            // Processors are shared, unless the scenario says otherwise; on one machine it says so of the senders' hosts.
+            hosts: match crosses(cell) {
+                true => &cell.sender,
+                false => spec,
+            }
+            .hosts
+            .map(|hosts| hosts as u32)
+            .or(spec.costs.as_ref().map(|_| 1)),
             machine,
             timer_rule: match spec.pacing_timer {
                 PacingTimer::WhenNeeded => TimerRule::WhenNeeded,

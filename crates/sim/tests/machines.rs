@@ -53,6 +53,38 @@ algorithm = "{algorithm}"
 }
 
 #[test]
+fn on_one_machine_the_senders_say_how_many_hosts_there_are() {
+    let goodputs = |sender: u32, receiver: u32| {
+        run(&format!(
+            r#"
+duration = "50ms"
+[path]
+backend = "veth"
+rate = "unlimited"
+rtt = "0s"
+[sender]
+costs = "published"
+hosts = {sender}
+[receiver]
+costs = "published"
+hosts = {receiver}
+[[flow]]
+algorithm = "cubic"
+count = 4
+"#
+        ))
+        .flows
+        .goodput_bits_per_sec
+    };
+    let (one, two) = (goodputs(1, 1), goodputs(2, 2));
+    assert_ne!(one, two);
+    for receiver in [1, 2, 3] {
+        assert_eq!(goodputs(1, receiver), one, "{receiver}");
+        assert_eq!(goodputs(2, receiver), two, "{receiver}");
+    }
+}
+
+#[test]
 fn every_nanosecond_of_a_processor_is_an_operations() {
     let output = bulk("bbr1", "", "");
     for host in ["sender", "receiver"] {
