@@ -56,9 +56,7 @@ def main() -> None:
     flags = f"-Cprofile-generate={counted} -Ctarget-cpu={sys.argv[1]}"
     words = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "knee-run", "--example", "packets"]
     target = BUILD / "instrumented"
-    subprocess.run(
-        [*words, "--target-dir", target], cwd=ROOT, env={**os.environ, "RUSTFLAGS": flags}, check=True
-    )
+    subprocess.run([*words, "--target-dir", target], cwd=ROOT, env={**os.environ, "RUSTFLAGS": flags}, check=True)
     packets = target / "release/examples/packets"
     with tempfile.TemporaryDirectory(prefix="kneepoint-") as folder:
         files = sorted(CELLS.glob("*.toml"))
