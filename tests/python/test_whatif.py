@@ -100,6 +100,20 @@ def test_a_search_that_began_far_off_finds_its_way() -> None:
     assert found.path.rate_bits_per_sec == pytest.approx(far.rate_bits_per_sec, rel=0.1)
 
 
+def test_a_search_may_wander_beyond_what_a_scenario_takes() -> None:
+    beyond = Path(
+        9e13,
+        40_000,
+        40_000,
+        policer_rate_bits_per_sec=9e13,
+        policer_burst_bytes=2e9,
+        aggregate_us=2e6,
+        hidden_load_bits_per_sec=1e6,
+    )
+    (series,) = simulate(beyond, load("cubic", seconds=10.0))
+    assert series is not None and series.acked > 0
+
+
 def test_recorded_losses_are_simulated_where_they_were_and_those_of_a_full_queue_are_left_to_it() -> None:
     lossy = replace(PLAIN, loss_pct=0.3, buffer_bytes=400_000)
     observed = recording(lossy, load("cubic"))

@@ -19,6 +19,10 @@ _LEAD_RTTS = 40
 _LEAST_LEAD_US = 2e6
 """How long a connection whose begin was not seen runs before it counts."""
 LEAST_BUFFER_BYTES = 3_000
+_MOST_BURST_BYTES = 2**30
+_MOST_AGGREGATE_US = 1e6
+_MOST_BITS_PER_SEC = 1e13
+"""What a scenario takes at most: a search may wander beyond, where more makes no difference."""
 HOST_NOISES_US = (100.0, 200.0, 20.0, 50.0)
 """How late hosts send, in the mean, by the seed in turn: as long as nothing is known of it (`late.py`). Kernels on a
 busy machine are met best by 20 to 200 us (docs/simulator.md, The noise of hosts)."""
@@ -46,7 +50,7 @@ class Path:
 
     def __str__(self) -> str:
         lines = [
-            f'rate = "trace {_TRACE}"' if self.trace else f'rate = "{self.rate_bits_per_sec:.0f}bit/s"',
+            f'rate = "trace {_TRACE}"' if self.trace else f'rate = "{_rate(self.rate_bits_per_sec)}"',
             f'rtt = "{max(self.rtt_us, 10):.0f}us"',
             f'buffer = "{max(self.buffer_bytes, LEAST_BUFFER_BYTES):.0f}B"',
         ]
@@ -55,10 +59,11 @@ class Path:
         elif self.loss_pct > 0:
             lines.append(f'loss = "{min(self.loss_pct, 99):.4f}%"')
         if self.policer_rate_bits_per_sec is not None:
-            lines.append(f'policer_rate = "{self.policer_rate_bits_per_sec:.0f}bit/s"')
-            lines.append(f'policer_burst = "{max(self.policer_burst_bytes, LEAST_BUFFER_BYTES):.0f}B"')
+            burst_bytes = min(max(self.policer_burst_bytes, LEAST_BUFFER_BYTES), _MOST_BURST_BYTES)
+            lines.append(f'policer_rate = "{_rate(self.policer_rate_bits_per_sec)}"')
+            lines.append(f'policer_burst = "{burst_bytes:.0f}B"')
         if self.aggregate_us > 0:
-            lines.append(f'aggregate = "{self.aggregate_us:.0f}us"')
+            lines.append(f'aggregate = "{min(self.aggregate_us, _MOST_AGGREGATE_US):.0f}us"')
         return "\n".join(lines)
 
     @property
@@ -171,6 +176,10 @@ def simulate(path: Path, load: Load, *, seed: int = 1, noise_us: float | None = 
     return series
 
 
+def _rate(bits_per_sec: float) -> str:
+    return f"{min(bits_per_sec, _MOST_BITS_PER_SEC):.0f}bit/s"
+
+
 def _scenario(path: Path, load: Load, seed: int, noise_us: float) -> str:
     lines = [
         f'duration = "{load.duration_us:.0f}us"',
@@ -188,7 +197,7 @@ def _scenario(path: Path, load: Load, seed: int, noise_us: float) -> str:
         lines += ['workload = "transfer"', f'bytes = "{max(size_bytes, 1000):.0f}B"']
     if path.hidden_load_bits_per_sec > 0 and not path.transfers:
         lines += ["[[flow]]", 'algorithm = "cubic"', 'name = "hidden"', 'workload = "web"']
-        lines += [f'load = "{path.hidden_load_bits_per_sec:.0f}bit/s"', f'sizes = "{_HIDDEN_SIZES}"']
+        lines += [f'load = "{_rate(path.hidden_load_bits_per_sec)}"', f'sizes = "{_HIDDEN_SIZES}"']
     return "\n".join(lines) + "\n"
 
 
