@@ -59,7 +59,7 @@ _OTHER_SEEDS = (11, 12, 13, 14)
 _CANDIDATES = 8
 """Paths of an explanation that are simulated once more."""
 _MAY_BE = 12.0
-"""Score above the best, by one or two seeds, up to which they are: chance may have been against them."""
+"""Score above the best in the search, up to which they are: chance may have been against them."""
 _RUNGS = (0.7, 0.85, 0.93, 1.08, 1.2, 1.5, 2.0, 3.0)
 """Multiples of the rate found that are tried: losses and others may hide the rate."""
 _STEPS = {
@@ -134,6 +134,8 @@ class Trial:
         self.wanted = Features(observed.connections, observed.interval_us)
         self.chance: Numbers = np.zeros(len(self.wanted.values))
         self.seeds: tuple[int, ...] = _SEEDS[:1]
+        self.simulated: dict[tuple[Path, int], Numbers | None] = {}
+        """Features by path and seed: a search comes back to its best paths."""
 
     def measure_chance(self, path: Path, *, random: bool) -> None:
         """Measures how much simulations of that path differ from seed to seed, if only because hosts are late by more
@@ -146,6 +148,11 @@ class Trial:
 
     def features(self, path: Path, seed: int = 1) -> Numbers | None:
         """None: a connection of the load did not get through."""
+        if (path, seed) not in self.simulated:
+            self.simulated[path, seed] = self._simulated(path, seed)
+        return self.simulated[path, seed]
+
+    def _simulated(self, path: Path, seed: int) -> Numbers | None:
         path = as_it_happened(path, self.observed, seed) if self.happened else path
         found = simulate(path, self.load, seed=seed)
         known = [series for series in found if series is not None]
@@ -442,15 +449,16 @@ def _judge(searched: _Searched, paths: Sequence[Path]) -> None:
     with drawn ones luck is between them and the recording: so both count, each half. The explanation is as good as its
     best path is with drawn ones."""
     trial, name = searched.trial, searched.explanation.name
-    luckless, both = [], []
+    by_drawn, by_both = [], []
     for path in paths:
         drawn = Trial(trial.observed, trial.load)
         drawn.measure_chance(path, random=True)
-        luckless.append(drawn(path, _OTHER_SEEDS) + searched.cost(path))
-        both.append((trial.by_any(path, (*_SEEDS, *_OTHER_SEEDS)) + searched.cost(path) + luckless[-1]) / 2)
-    best = int(np.argmin(both))
-    apart = luckless[best] - both[best]
-    searched.tried = [Tried(path, name, score + apart) for path, score in zip(paths, both, strict=True)]
+        by_drawn.append(drawn(path, _OTHER_SEEDS) + searched.cost(path))
+        by_recorded = trial.by_any(path, (*_SEEDS, *_OTHER_SEEDS)) + searched.cost(path)
+        by_both.append((by_recorded + by_drawn[-1]) / 2)
+    best = int(np.argmin(by_both))
+    apart = by_drawn[best] - by_both[best]
+    searched.tried = [Tried(path, name, score + apart) for path, score in zip(paths, by_both, strict=True)]
 
 
 def _minimize(searched: _Searched, begin: Path) -> None:
