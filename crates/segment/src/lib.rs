@@ -105,7 +105,7 @@ impl Segment {
         }
     }
 
-    /// The first so many of its packets; those behind them are left. What has SACK blocks is one packet.
+    /// Takes so many packets off its front and returns them. A segment with SACK blocks is a single packet.
     #[inline(always)]
     pub fn cut(&mut self, packets: u32) -> Segment {
         let payload_bytes = self.payload_of(packets);
