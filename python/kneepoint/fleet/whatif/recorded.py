@@ -106,7 +106,7 @@ def read(folders: Sequence[Path]) -> Recording:
         raise UsageError(
             f"{', '.join(map(str, folders))}: got {seen} connections, none with {LEAST_SAMPLES} samples and more than "
             f"{LEAST_SEGMENTS:.0f} segments; expected some that their path could hold back. Record for longer, or with "
-            "a shorter --interval."
+            "a shorter --every."
         )
     return Recording(tuple(paths), seen, seen - kept)
 
