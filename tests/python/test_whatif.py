@@ -34,6 +34,9 @@ PLAIN = Path(8e6, 40_000, 40_000)
 SECONDS = 5.0
 
 
+FIT_TOLD = told.FitTold(1, 1, {"queue": 1}, 1.0, 100.0, {}, (20.0, 200.0))
+
+
 def load(*algorithms: str, workload: str = "", starts: Sequence[float] = (), seconds: float = SECONDS) -> Load:
     starts = starts or [0.0] * len(algorithms)
     flows = (Flow(name, start, workload) for name, start in zip(algorithms, starts, strict=True))
@@ -112,6 +115,42 @@ def test_a_search_may_wander_beyond_what_a_scenario_takes() -> None:
     )
     (series,) = simulate(beyond, load("cubic", seconds=10.0))
     assert series is not None and series.acked > 0
+
+
+def test_a_connection_that_was_cut_off_is_fitted() -> None:
+    """Nothing is delivered after a third of the time: a policer's rate, read from the rest, would be none."""
+    observed = recording(replace(PLAIN, loss_pct=1.0), load("cubic"))
+    (series,) = observed.connections
+    end = len(series.t_us) // 3
+    stuck = {
+        name: np.r_[values[:end], np.full(len(values) - end, values[end])]
+        for name, values in vars(series).items()
+        if isinstance(values, np.ndarray) and name not in ("t_us", "busy_us")
+    }
+    assert stuck["total_retrans"][-1] >= 5
+    found = fit(replace(observed, connections=(replace(series, **stuck),)))
+    assert np.isfinite(found.best.score)
+
+
+def test_a_search_simulates_the_begin_of_what_carried_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    observed = recording(PLAIN, load("cubic"))
+    (series,) = observed.connections
+    monkeypatch.setattr(f"{fit.__module__}._MOST_SEGMENTS", series.segments * 0.6)
+    found = fit(observed)
+    (seen,) = found.trial.observed.connections
+    assert seen.segments == pytest.approx(0.6 * series.segments, rel=0.05)
+    assert found.path.rate_bits_per_sec == pytest.approx(8e6, rel=0.03)
+    assert found.observed is observed and found.load.duration_us == pytest.approx(observed.horizon_us)
+
+
+def test_of_a_path_the_begin_is_kept_with_who_says_something_until_then() -> None:
+    pair = recording(PLAIN, load("cubic", "cubic", starts=(0.0, 4e6)))
+    first, second = pair.connections
+    assert pair.beginning(first.segments + second.segments) is pair
+    (kept,) = pair.beginning(first.segments / 2).connections
+    assert kept.key == first.key and kept.segments == pytest.approx(first.segments / 2, rel=0.05)
+    # However few segments: some samples.
+    assert len(pair.beginning(1).connections[0].t_us) >= 24
 
 
 def test_recorded_losses_are_simulated_where_they_were_and_those_of_a_full_queue_are_left_to_it() -> None:
@@ -283,7 +322,7 @@ def known(path: Path, asked_for: Load) -> Judged:
     """A recording whose path is given and not fitted."""
     observed = recording(path, asked_for)
     best = Tried(path, "given", 0.0)
-    return judged(Fit(observed, Trial(observed, asked_for), best, (best,)))
+    return judged(Fit(observed, asked_for, Trial(observed, asked_for), best, (best,)))
 
 
 def test_bbr_gains_on_a_lossy_path_as_predicted_and_the_naive_replay_misses_it() -> None:
@@ -399,6 +438,22 @@ def test_a_recording_is_read_as_it_was_simulated(tmp_path: File) -> None:
     before, after = (measured(series[0].connections[0]) for series in ([observed], [path]))
     assert after == pytest.approx(before, rel=0.02)
     assert path.connections[0].fresh
+
+
+def test_what_is_left_out_of_a_path_that_carried_much_is_counted(
+    tmp_path: File, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = recording(PLAIN, load("cubic", "cubic", starts=(0.0, 4e6)))
+    first = pair.connections[0].segments
+    monkeypatch.setattr(recorded, "MOST_SEGMENTS", first / 2)
+    apart = {f"192.0.2.{number}": replace(pair, connections=(one,)) for number, one in enumerate(pair.connections)}
+    found = recorded.read([written(tmp_path / "rec", apart)])
+    (path,) = found.paths
+    assert (found.connections, found.short, found.late, found.cut) == (2, 0, 1, 1)
+    assert sum(series.segments for series in path.connections) == pytest.approx(first / 2, rel=0.05)
+    whole = recorded.Recording((), 2, 0)
+    assert "came later" in "".join(told.lines(found, FIT_TOLD, [], []))
+    assert "came later" not in "".join(told.lines(whole, FIT_TOLD, [], []))
 
 
 def test_a_run_is_read_as_paths_of_its_cells(small_run: File) -> None:

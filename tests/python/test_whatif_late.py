@@ -28,7 +28,7 @@ def given(path: Path, algorithm: str, noise_us: float, *, explanation: str = "gi
     assert series is not None
     observed = Observed("given", (series,), load.interval_us)
     best = Tried(path, explanation, 0.0)
-    return Fit(observed, Trial(observed, load), best, (best,))
+    return Fit(observed, load, Trial(observed, load), best, (best,))
 
 
 def around(us: float, *, spread: float = 0.1) -> late.Numbers:

@@ -41,6 +41,8 @@ NONE_BETTER = 5.5
 """Score at which no more complicated explanation is tried: none would be worth its parameters."""
 PER_PARAMETER = 2.0
 """What a value that is varied must gain (Akaike's criterion)."""
+_MOST_SEGMENTS = 60_000
+"""Of a path's recording: what a search simulates, a thousand times. More would tell little more."""
 _MOST_SIMULATIONS = 40
 """Of a search from one path."""
 _STARTS = 2
@@ -183,15 +185,12 @@ class Fit:
     """The path found for a recording."""
 
     observed: Observed
+    load: Load
     trial: Trial
-    """Of the best explanation."""
+    """Of the best explanation: on the beginning of a long recording."""
     best: Tried
     tried: tuple[Tried, ...]
     """Paths of all explanations, and the best one with larger rates and buffers."""
-
-    @property
-    def load(self) -> Load:
-        return self.trial.load
 
     @property
     def explanation(self) -> str:
@@ -256,11 +255,12 @@ class _Searched:
 
 def fit(observed: Observed) -> Fit:
     """The explanation that is nearest to a recording. One with more values must be worth them."""
+    whole, observed = observed, observed.beginning(_MOST_SEGMENTS)
     load = load_of(observed)
     if all(is_held_back(series) for series in observed.connections):
         # They did not meet what their path can do, so there is nothing to search for.
         least = Tried(explanations(observed)[0].begins[0], HELD_BACK, 0.0)
-        return Fit(observed, Trial(observed, load), least, (least,))
+        return Fit(whole, load_of(whole), Trial(observed, load), least, (least,))
     first, *others = explanations(observed)
     best = _begun(first, observed, load)
     _search(best)
@@ -276,7 +276,7 @@ def fit(observed: Observed) -> Fit:
                 best = one
             if best.best.score < NONE_BETTER:
                 break
-    return Fit(observed, best.trial, best.best, (*every, *_probes(best)))
+    return Fit(whole, load_of(whole), best.trial, best.best, (*every, *_probes(best)))
 
 
 def _begun(explanation: Explanation, observed: Observed, load: Load) -> _Searched:

@@ -47,12 +47,13 @@ def witness(fit: Fit) -> Numbers:
     """How likely a path's recording makes each lateness of the grid: logarithms."""
     if fit.explanation in (CALIBRATED, HELD_BACK):
         return SAYS_NOTHING
-    wanted = np.array([_low(series) for series in fit.observed.connections])
+    observed, load = fit.trial.observed, fit.trial.load
+    wanted = np.array([_low(series) for series in observed.connections])
     found = []
     for noise_us in TRIED_US:
         for seed in _SEEDS:
-            path = as_it_happened(fit.path, fit.observed, seed)
-            every = simulate(path, fit.load, seed=seed, noise_us=noise_us)
+            path = as_it_happened(fit.path, observed, seed)
+            every = simulate(path, load, seed=seed, noise_us=noise_us)
             known = [series for series in every if series is not None]
             if len(known) < len(every):
                 return SAYS_NOTHING

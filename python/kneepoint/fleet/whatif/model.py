@@ -22,7 +22,8 @@ LEAST_BUFFER_BYTES = 3_000
 _MOST_BURST_BYTES = 2**30
 _MOST_AGGREGATE_US = 1e6
 _MOST_BITS_PER_SEC = 1e13
-"""What a scenario takes at most: a search may wander beyond, where more makes no difference."""
+_LEAST_BITS_PER_SEC = 1.0
+"""What a scenario takes: a search may wander beyond, where more or less makes no difference."""
 HOST_NOISES_US = (100.0, 200.0, 20.0, 50.0)
 """How late hosts send, in the mean, by the seed in turn: as long as nothing is known of it (`late.py`). Kernels on a
 busy machine are met best by 20 to 200 us (docs/simulator.md, The noise of hosts)."""
@@ -177,7 +178,7 @@ def simulate(path: Path, load: Load, *, seed: int = 1, noise_us: float | None = 
 
 
 def _rate(bits_per_sec: float) -> str:
-    return f"{min(bits_per_sec, _MOST_BITS_PER_SEC):.0f}bit/s"
+    return f"{min(max(bits_per_sec, _LEAST_BITS_PER_SEC), _MOST_BITS_PER_SEC):.0f}bit/s"
 
 
 def _scenario(path: Path, load: Load, seed: int, noise_us: float) -> str:

@@ -64,7 +64,7 @@ def as_recorded(name: str, path: Path, algorithm: str) -> Judged:
         raise UsageError(f"{name}: got a path on which {algorithm} delivers nothing; expected one that carries data.")
     observed = Observed(name, (series,), _INTERVAL_US)
     best = Tried(path, CALIBRATED, 0.0)
-    return judged(Fit(observed, Trial(observed, load), best, (best,)))
+    return judged(Fit(observed, load, Trial(observed, load), best, (best,)))
 
 
 def _profiles(folder: File) -> Sequence[File]:

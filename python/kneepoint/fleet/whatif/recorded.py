@@ -25,6 +25,11 @@ LEAST_SAMPLES = 8
 """Samples below which a connection says nothing of its path."""
 LEAST_SEGMENTS = 20.0
 """Segments below which it never left the initial window."""
+MOST_SEGMENTS = 500_000
+"""Of a path, which all its connections sent together: its first ones tell what the rest would, and each is simulated
+some fifty times."""
+_LEAST_INTERVALS = 24
+"""Times between samples that are kept of a path whatever it sent."""
 
 COUNTERS = ("bytes_acked", "delivered", "data_segs_out", "total_retrans", "busy_us")
 GAUGES = ("srtt_us", "rttvar_us", "min_rtt_us", "snd_cwnd")
@@ -64,6 +69,20 @@ class Observed:
         """From the first connection's begin to the last sample."""
         return max(float(series.t_us[-1]) for series in self.connections)
 
+    def beginning(self, segments: float) -> Observed:
+        """What was recorded until the connections had sent so many segments together, but some samples at least; of
+        connections that say something of the path until then."""
+        moments = np.unique(np.concatenate([series.t_us for series in self.connections]))
+        sent = np.zeros(len(moments))
+        for series in self.connections:
+            sent += np.interp(moments, series.t_us, series.data_segs_out - series.data_segs_out[0])
+        enough = moments[min(int(np.searchsorted(sent, segments)), len(moments) - 1)]
+        end_us = max(float(enough), float(moments[0]) + _LEAST_INTERVALS * self.interval_us)
+        if end_us >= self.horizon_us:
+            return self
+        cut = tuple(part for series in self.connections if says_something(part := series.until(end_us)))
+        return replace(self, connections=cut) if cut else self
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -74,6 +93,10 @@ class Recording:
     """All that were recorded."""
     short: int
     """Of these: left out, because they had too few samples or segments to say anything of their path."""
+    late: int = 0
+    """Of these: left out, because their path had carried `MOST_SEGMENTS` before."""
+    cut: int = 0
+    """Of these: with their begin alone, for the same reason."""
 
     def chosen(self, count: int, seed: int) -> Recording:
         """At most that many paths, drawn at random."""
@@ -101,14 +124,17 @@ def read(folders: Sequence[Path]) -> Recording:
         found = _series({name: rows[name].to_numpy() for name in rows.column_names})
         seen += len(found)
         paths += _by_path(found, str(place) if len(folders) > 1 else "")
-    kept = sum(len(path.connections) for path in paths)
     if not paths:
         raise UsageError(
             f"{', '.join(map(str, folders))}: got {seen} connections, none with {LEAST_SAMPLES} samples and more than "
             f"{LEAST_SEGMENTS:.0f} segments; expected some that their path could hold back. Record for longer, or with "
             "a shorter --every."
         )
-    return Recording(tuple(paths), seen, seen - kept)
+    begun = tuple(path.beginning(MOST_SEGMENTS) for path in paths)
+    left = sum(len(path.connections) for path in begun)
+    whole = {(path.key, series.key): len(series.t_us) for path in paths for series in path.connections}
+    cut = sum(len(series.t_us) < whole[path.key, series.key] for path in begun for series in path.connections)
+    return Recording(begun, seen, seen - len(whole), len(whole) - left, cut)
 
 
 def prefix(address: str) -> str:
@@ -136,7 +162,7 @@ def _series(rows: dict[str, NDArray[Any]]) -> list[tuple[str, Series | None]]:
 def _one(rows: dict[str, NDArray[Any]]) -> Series | None:
     t_us = rows["t_us"].astype(np.float64)
     segments = rows["data_segs_out"].astype(np.float64)
-    if len(t_us) < LEAST_SAMPLES or segments[-1] - segments[0] < LEAST_SEGMENTS or not (rows["srtt_us"] > 0).any():
+    if not _enough(t_us, segments, rows["srtt_us"]):
         return None
     arrays = {name: rows[name].astype(np.float64) for name in (*COUNTERS, *GAUGES)}
     arrays["app_limited"] = rows["app_limited"].astype(np.float64)
@@ -157,6 +183,16 @@ def _one(rows: dict[str, NDArray[Any]]) -> Series | None:
         rwnd_limited_pct=100 * limited / busy if busy > 0 else 0.0,
         **arrays,
     )
+
+
+def says_something(series: Series) -> bool:
+    """Does what is recorded of a connection tell anything of its path?"""
+    return _enough(series.t_us, series.data_segs_out, series.srtt_us)
+
+
+def _enough(t_us: Numbers, segments: Numbers, srtt_us: Numbers) -> bool:
+    enough = len(t_us) >= LEAST_SAMPLES and segments[-1] - segments[0] >= LEAST_SEGMENTS
+    return bool(enough and (srtt_us > 0).any())
 
 
 def from_begin(begin_us: float, t_us: Numbers, arrays: Mapping[str, Numbers]) -> tuple[Numbers, dict[str, Numbers]]:

@@ -6,7 +6,7 @@ Both are measured by the same functions here, so a prediction and a recording di
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,6 +53,15 @@ class Series:
     """Was its end seen?"""
     rwnd_limited_pct: float = 0.0
     """Of the busy time: how long the receiver's window held it back."""
+
+    def until(self, end_us: float) -> Series:
+        """The same as far as it was recorded by that time."""
+        count = int(np.searchsorted(self.t_us, end_us, side="right"))
+        if count == len(self.t_us):
+            return self
+        every = {field.name: getattr(self, field.name) for field in fields(self)}
+        cut = {name: values[:count] for name, values in every.items() if isinstance(values, np.ndarray)}
+        return replace(self, **cut, final=False)
 
     @property
     def elapsed_us(self) -> float:

@@ -14,7 +14,7 @@ from kneepoint.say import aligned
 
 from .model import is_held_back
 from .predict import ABSOLUTE, Change, Outcomes, Prediction
-from .recorded import Recording
+from .recorded import MOST_SEGMENTS, Recording
 from .series import METRICS
 from .unknown import Bounds, Judged
 
@@ -122,6 +122,7 @@ def lines(recording: Recording, fit: FitTold, open_ones: Sequence[Open], predict
     errors = ", ".join(f"{WORDS[name]} {_error(name, error)}" for name, error in fit.errors_pct.items())
     told = [
         f"{recording.connections} connections, {recording.short} of them too short to tell anything of their path.",
+        *_long(recording),
         f"{fit.connections} connections on {fit.paths} paths were fitted: "
         + ", ".join(f"{name} {count}" for name, count in fit.explanations.items())
         + ".",
@@ -144,6 +145,16 @@ def lines(recording: Recording, fit: FitTold, open_ones: Sequence[Open], predict
     return [*told, "", *aligned(rows, left=(True, False, True, True, False, False, False))]
 
 
+def _long(recording: Recording) -> list[str]:
+    """What is left out of paths that carried much."""
+    if not recording.late and not recording.cut:
+        return []
+    return [
+        f"Of each path, what it carried until its connections had sent {MOST_SEGMENTS:,} segments together: of "
+        f"{human.counted(recording.cut, 'connection')} only the begin is used, and {recording.late} came later."
+    ]
+
+
 def as_json(
     recording: Recording, fit: FitTold, open_ones: Sequence[Open], predicted: Sequence[Prediction]
 ) -> dict[str, Any]:
@@ -151,6 +162,8 @@ def as_json(
         "schema": SCHEMA,
         "connections": recording.connections,
         "too_short": recording.short,
+        "cut": recording.cut,
+        "too_late": recording.late,
         "fit": asdict(fit),
         "open": [asdict(one) for one in open_ones],
         "predictions": [asdict(one) for one in predicted],
