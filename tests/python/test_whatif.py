@@ -201,6 +201,17 @@ def test_what_others_took_is_read_as_transfers_that_they_began() -> None:
     assert sum(size for _, size in read) == pytest.approx(hidden.hidden_load_bits_per_sec * SECONDS / 8, rel=0.05)
 
 
+def test_what_others_took_begins_and_ends_within_the_recording() -> None:
+    """A window of missing bytes that reaches past the end is as long as what was recorded of it."""
+    observed = replace(recording(PLAIN, load("cubic")), interval_us=700_000)
+    hidden = replace(PLAIN.faster(4), hidden_load_bits_per_sec=load_of_others(observed, PLAIN.faster(4)))
+    assert hidden.hidden_load_bits_per_sec < 32e6 - 7e6
+    read = as_it_happened(hidden, observed, 1)
+    assert len(read.transfers) > 1 and all(start < observed.horizon_us for start, _ in read.transfers)
+    (series,) = simulate(read, load("cubic"))
+    assert series is not None
+
+
 def test_a_policer_that_was_met_is_recovered() -> None:
     policed = Path(20e6, 30_000, 75_000, policer_rate_bits_per_sec=4e6, policer_burst_bytes=100_000)
     found = fitted(policed, load("cubic"))
@@ -303,6 +314,15 @@ def test_draws_keep_what_is_known_and_vary_what_is_open() -> None:
     assert {round(path.buffer_us) for path in draws(open_buffer, others, others, 5, rng)} == {100_000}
     known = draws(found, others, others, 5, rng)
     assert all(path.rate_bits_per_sec == pytest.approx(8e6, rel=0.05) for path in known)
+
+
+def test_an_explanation_without_hope_is_never_drawn() -> None:
+    observed = recording(PLAIN, load("cubic"))
+    near = Tried(PLAIN, "given", 0.0)
+    far = Tried(PLAIN.faster(1 / 9), "hopeless", 16_000.0)
+    found = judged(Fit(observed, load("cubic"), Trial(observed, load("cubic")), near, (near, far)))
+    others = Others([found.rate])
+    assert draws(found, others, Others([found.buffer]), 4, np.random.default_rng(1)) == [PLAIN] * 4
 
 
 def test_the_naive_replay_gives_every_algorithm_what_was_recorded() -> None:

@@ -136,14 +136,14 @@ def load_of_others(observed: Observed, path: Path) -> float:
 def _missing(observed: Observed, path: Path) -> tuple[Numbers, Numbers, Numbers]:
     """Edges of windows in us, the bytes of each that others took, and those that were carried."""
     length = max(observed.interval_us, path.rtt_us)
-    edges = np.arange(0.0, observed.horizon_us + length, length)
+    edges = np.append(np.arange(0.0, observed.horizon_us, length), observed.horizon_us)
     queued = np.zeros(len(edges) - 1, dtype=bool)
     busy_us = _BUSY_PKTS * 1500 * 8e6 / path.rate_bits_per_sec
     for series in observed.connections:
         known = series.srtt_us > 0
         queue = np.interp(edges, series.t_us[known], series.srtt_us[known]) - path.rtt_us
         queued |= np.minimum(queue[1:], queue[:-1]) > busy_us
-    possible = path.rate_bits_per_sec * length / 8e6
+    possible = path.rate_bits_per_sec * np.diff(edges) / 8e6
     own = np.diff(carried_bytes(observed.connections, edges))
     missing = possible - own
     return edges, np.where(queued & (missing > _TAKEN * possible), missing, 0.0), own

@@ -137,9 +137,9 @@ def delivered_rates(connections: list[Series], window_us: float) -> tuple[Number
     end = max(float(series.t_us[-1]) for series in connections)
     edges = np.arange(begin, end + window_us, window_us)
     total = 8 * carried_bytes(connections, edges)
-    # The last window may reach past the end.
+    # The last window may reach past the end, and be the only one.
     lengths = np.minimum(edges[1:], end) - edges[:-1]
-    kept = lengths > window_us / 2
+    kept = lengths > min(window_us, end - begin) / 2
     return ((edges[1:] + edges[:-1]) / 2)[kept], (np.diff(total)[kept] / lengths[kept] * 1e6)
 
 

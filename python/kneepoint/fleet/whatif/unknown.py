@@ -140,9 +140,11 @@ def _likely(tried: Sequence[Tried], misfit: float) -> Numbers:
     simulator cannot do what was recorded, scores say less; and features are no independent witnesses."""
     scores = np.array([one.score for one in tried])
     names = np.array([one.explanation for one in tried])
-    likely: Numbers = np.exp(-(scores - scores.min()) / 2 / misfit)
+    likely: Numbers = np.zeros(len(scores))
     for name in set(names):
-        likely[names == name] *= likely[names == name].max() / likely[names == name].sum()
+        own = scores[names == name]
+        within = np.exp(-(own - own.min()) / 2 / misfit)
+        likely[names == name] = np.exp(-(own.min() - scores.min()) / 2 / misfit) * within / within.sum()
     likely /= likely.sum()
     return likely
 
