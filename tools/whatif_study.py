@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from kneepoint.datasets.dataset import Dataset
 from kneepoint.fleet.whatif import predict, recorded, told
 from kneepoint.fleet.whatif.series import METRICS
-from kneepoint.fleet.whatif.spread import OnAll, on_threads
+from kneepoint.fleet.whatif.spread import OnAll, on_processes
 from kneepoint.runs import api, engines
 from kneepoint.say import aligned
 
@@ -394,7 +394,7 @@ def main() -> None:
         record(asked.out, asked.engine, mix, asked.each, asked.workers)
     workers = engines.default_workers("sim")
     print(doubtful(asked.out))
-    with on_threads(workers) as on_all:
+    with on_processes(workers) as on_all:
         for old, new in DIRECTIONS if asked.old is None else ((asked.old, NEW_OF[asked.old]),):
             print(f"\n{new} predicted from a recording of {old}:")
             exact = exactly(asked.out, mix, asked.each, new, asked.workers)

@@ -22,7 +22,7 @@ from kneepoint.fleet.whatif.model import Flow, Load, Path, load_of, simulate
 from kneepoint.fleet.whatif.naive import replayed
 from kneepoint.fleet.whatif.recorded import Observed
 from kneepoint.fleet.whatif.series import Series, measured
-from kneepoint.fleet.whatif.spread import on_threads
+from kneepoint.fleet.whatif.spread import on_processes
 from kneepoint.fleet.whatif.unknown import Bounds, Judged, Others, draws, judged
 from kneepoint.runs import api
 from support import Ended, refused
@@ -334,7 +334,7 @@ def test_the_naive_replay_gives_every_algorithm_what_was_recorded() -> None:
 
 
 def outcomes_of(paths: list[Judged], *levels: float) -> predict.Outcomes:
-    with on_threads(2) as on_all:
+    with on_processes(1) as on_all:
         return predict.outcomes(paths, ["bbr1"], levels, seed=1, on_all=on_all)
 
 
@@ -535,9 +535,22 @@ def test_the_command_predicts_and_writes(call: Call, tmp_path: File) -> None:
     assert (out / "paths.csv").read_text().startswith("path.rate,path.rtt,path.buffer")
 
 
+def test_two_processes_predict_the_same_and_tell_how_far_they_are(tmp_path: File) -> None:
+    observed = recording(PLAIN, load("cubic", seconds=2.0))
+    folder = written(tmp_path / "rec", {"192.0.2.1": observed, "198.51.100.1": observed})
+    one = asked.Question((str(folder),), ("bbr1",), (100.0,), 200, 1, "cubic", 1)
+    said: list[str] = []
+    assert asked.answered(replace(one, workers=2), refuse=False, progress=said.append) == asked.answered(
+        one, refuse=False
+    )
+    assert said == [
+        f"{title}: {done} of 2 done" for title in ("Fitting paths", "Simulating algorithms on them") for done in (1, 2)
+    ]
+
+
 def test_a_cluster_predicts_the_same(tmp_path: File) -> None:
     folder = written(tmp_path / "rec", {"192.0.2.1": recording(PLAIN, load("cubic"))})
-    here = asked.Question((str(folder),), ("bbr1",), (100.0,), 200, 1, "cubic", 2)
+    here = asked.Question((str(folder),), ("bbr1",), (100.0,), 200, 1, "cubic", 1)
     there = replace(here, cluster="local:1")
     assert asked.answered(here, refuse=False) == asked.answered(there, refuse=False)
 

@@ -56,7 +56,7 @@ def command(
     """
     from kneepoint.fleet.whatif.asked import Question, answered
     from kneepoint.runs import engines
-    from kneepoint.runs.progress import Phase
+    from kneepoint.runs.progress import Line
 
     if cluster and workers:
         raise UsageError("--workers: got it with --cluster; expected one of them: a cluster has its own workers.")
@@ -70,8 +70,8 @@ def command(
         workers=workers or engines.default_workers("sim"),
         cluster=cluster,
     )
-    with Phase("Fitting paths and simulating algorithms on them", quiet=quiet):
-        answer = answered(question, refuse=refuse)
+    with Line(quiet=quiet) as progress:
+        answer = answered(question, refuse=refuse, progress=progress)
     if answer.refused:
         say.warn(f"knee whatif --refuse: {answer.refused}")
         return 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path as File
 from typing import Any
@@ -16,7 +16,7 @@ from . import populations, recorded, told
 from .model import Path
 from .predict import fit_all, outcomes, predictions
 from .recorded import Recording
-from .spread import OnAll, on_cluster, on_threads
+from .spread import OnAll, on_cluster, on_processes
 from .unknown import Judged
 
 _NO_POLICER = "10Tbit/s"
@@ -48,11 +48,12 @@ class Answer:
     refused: str | None = None
 
 
-def answered(question: Question, *, refuse: bool) -> Answer:
-    """Reads, fits, simulates, compares. Raises UsageError, RunFolderError."""
+def answered(question: Question, *, refuse: bool, progress: Callable[[str], None] = lambda _: None) -> Answer:
+    """Reads, fits, simulates, compares. `progress` is told how far that is. Raises UsageError, RunFolderError."""
     _check("algorithms", question.algorithms)
     _check("baseline", [question.baseline])
-    with on_cluster(question.cluster) if question.cluster else on_threads(question.workers) as on_all:
+    spread = on_cluster(question.cluster) if question.cluster else on_processes(question.workers, progress)
+    with spread as on_all:
         recording, paths = _paths(question, on_all)
         open_ones = told.open_values(paths)
         if refuse and (why := told.refusal(open_ones)):

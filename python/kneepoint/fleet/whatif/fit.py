@@ -276,6 +276,7 @@ def fit(observed: Observed) -> Fit:
                 best = one
             if best.best.score < NONE_BETTER:
                 break
+    best.trial.simulated.clear()
     return Fit(whole, load_of(whole), best.trial, best.best, (*every, *_probes(best)))
 
 

@@ -93,7 +93,7 @@ class Outcomes:
 
 def fit_all(paths: Sequence[Observed], on_all: OnAll) -> list[Judged]:
     """Every path, fitted and judged."""
-    return on_all(_fitted, paths)
+    return on_all("Fitting paths", _fitted, paths)
 
 
 def _fitted(path: Observed) -> Judged:
@@ -130,7 +130,7 @@ def outcomes(
         _Task(path, rates, buffers, tuple(algorithms), levels, noises_us, seeds[place], place in chosen)
         for place, path in enumerate(paths)
     ]
-    every = on_all(_of_path, tasks)
+    every = on_all("Simulating algorithms on them", _of_path, tasks)
     rehearsed_on = np.arange(len(paths))
     for place in range(len(paths)):
         if place not in chosen:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class Series:
         if count == len(self.t_us):
             return self
         every = {field.name: getattr(self, field.name) for field in fields(self)}
-        cut = {name: values[:count] for name, values in every.items() if isinstance(values, np.ndarray)}
+        cut: dict[str, Any] = {name: values[:count] for name, values in every.items() if isinstance(values, np.ndarray)}
         return replace(self, **cut, final=False)
 
     @property

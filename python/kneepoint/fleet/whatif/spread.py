@@ -2,20 +2,57 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-OnAll = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-"""What a function makes of each item, in their order. The function is of a module, because workers import it."""
+OnAll = Callable[[str, Callable[[Any], Any], Sequence[Any]], list[Any]]
+"""What a function makes of each item, in their order. Before: what that is called, for who waits. The function is of a
+module, because workers import it."""
 
 
 @contextmanager
-def on_threads(workers: int) -> Iterator[OnAll]:
-    """The simulator runs without Python's lock, so threads are enough."""
-    with ThreadPoolExecutor(workers, thread_name_prefix="kneepoint") as pool:
-        yield lambda make, items: list(pool.map(make, items))
+def on_processes(workers: int, progress: Callable[[str], None] = lambda _: None) -> Iterator[OnAll]:
+    """This host's. Of a fit two thirds of the time are Python's, and its lock would leave one processor to threads.
+    `progress` is told how many items are done."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    def told(title: str, items: Sequence[Any], found: Iterator[Any]) -> list[Any]:
+        every = []
+        for one in found:
+            every.append(one)
+            progress(f"{title}: {len(every)} of {len(items)} done")
+        return every
+
+    if workers == 1:
+        yield lambda title, make, items: told(title, items, map(make, items))
+        return
+    # Not forked: a fork takes locks that threads of this process hold.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin) as pool:
+        try:
+            yield lambda title, make, items: told(title, items, pool.map(make, items))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _begin() -> None:
+    """A worker ends without a word on Ctrl-C, and with the process that started it however that ends."""
+    from multiprocessing import connection, parent_process
+
+    parent = parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=follow, daemon=True).start()
 
 
 @contextmanager
@@ -25,4 +62,4 @@ def on_cluster(address: str) -> Iterator[OnAll]:
     from kneepoint.runs.pool import Watcher
 
     with cluster.connected(address, Watcher()) as found:
-        yield found.map
+        yield lambda _, make, items: found.map(make, items)
