@@ -344,7 +344,7 @@ def judged_classes(found: predict.Outcomes, then: Any, truth: Any, classes: Any,
     naive = found.naive[new] - found.recorded
     for kind in dict.fromkeys(classes):
         kept = classes == kind
-        told_changes = predict.changes(found, then, naive, found.wrong[new], 1, kept=kept, these_paths=True)
+        told_changes = predict.changes(found, then, naive, found.wrong[new], 1, kept=kept)
         parts += [[kind, *row] for row in parts_of(found, then, kept, new, chance)]
         for place, (metric, change) in enumerate(told_changes.items()):
             points = metric == predict.ABSOLUTE
@@ -359,16 +359,16 @@ def judged_classes(found: predict.Outcomes, then: Any, truth: Any, classes: Any,
             )
             if not points:
                 model_error, naive_error = 100 * math.expm1(model_error), 100 * math.expm1(naive_error)
-                widths.append(100 * (change.high - change.low) / 2 / (1 + change.value))
+                widths.append(100 * (change.high_here - change.low_here) / 2 / (1 + change.value))
             metrics += 1
-            inside += change.low <= true <= change.high
-            if change.claimed:
+            inside += change.low_here <= true <= change.high_here
+            if change.low_here > 0 or change.high_here < 0:
                 claimed += 1
                 right += change.value * true > 0
             if metric in ("goodput_bits_per_sec", "srtt_us_p95"):
                 worst[f"{kind} {metric}"] = (model_error, naive_error)
             unit, factor = (" points", 1.0) if points else (" %", 100.0)
-            interval = f"{factor * change.low:+.1f} to {factor * change.high:+.1f}"
+            interval = f"{factor * change.low_here:+.1f} to {factor * change.high_here:+.1f}"
             figures = [f"{factor * value:+.1f}{unit}" for value in (true, change.value)]
             rows.append(
                 [kind, metric, *figures, interval, f"{factor * change.naive:+.1f}{unit}"]

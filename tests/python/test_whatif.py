@@ -355,7 +355,7 @@ def test_bbr_gains_on_a_lossy_path_as_predicted_and_the_naive_replay_misses_it()
     gain = found.everyone["goodput_bits_per_sec"]
     assert true > 0.2
     assert abs(gain.value - true) < abs(gain.naive - true) / 2
-    assert gain.low <= true <= gain.high
+    assert gain.low_here <= true <= gain.high_here and gain.low <= true <= gain.high
     assert found.stayed == {}
 
 
@@ -379,8 +379,8 @@ def test_an_interval_holds_how_far_the_model_is_off_and_how_far_a_rehearsal_was(
 
     def width(of: predict.Outcomes, wrong: np.ndarray, late: float = 0.0) -> float:
         then = of.now + 0.1 + late * np.array([-1, 1, -1, 1])[:, np.newaxis]
-        change = predict.changes(of, then, none, wrong, 1, these_paths=True)["goodput_bits_per_sec"]
-        return change.high - change.low
+        change = predict.changes(of, then, none, wrong, 1)["goodput_bits_per_sec"]
+        return change.high_here - change.low_here
 
     # Without any, what is left is what the simulator is off for the algorithm, on all paths and on each of the four:
     # two deviations either way.
@@ -391,6 +391,9 @@ def test_an_interval_holds_how_far_the_model_is_off_and_how_far_a_rehearsal_was(
     assert width(exact, none + either_way) > width(exact, none) + 0.1
     # One that is the same for all paths does not become smaller with their number.
     assert width(exact, none + 0.2) > 1.5 * width(exact, none + either_way)
+    # A population has other paths, on which more or less may change.
+    apart = predict.changes(exact, exact.now + either_way[:, np.newaxis], none, none, 1)["goodput_bits_per_sec"]
+    assert apart.high - apart.low > 3 * (apart.high_here - apart.low_here)
     # Nor does it help against hosts whose lateness nobody knows.
     assert width(exact, none, late=0.1) > 0.2
 
@@ -530,7 +533,14 @@ def test_the_command_predicts_and_writes(call: Call, tmp_path: File) -> None:
     found = json.loads(ended.out)
     (prediction,) = found["predictions"]
     assert prediction["algorithm"] == "bbr1" and prediction["adoption_pct"] == 100
-    assert set(prediction["everyone"]["goodput_bits_per_sec"]) == {"value", "low", "high", "naive"}
+    assert set(prediction["everyone"]["goodput_bits_per_sec"]) == {
+        "value",
+        "low",
+        "high",
+        "low_here",
+        "high_here",
+        "naive",
+    }
     assert json.loads((out / "whatif.json").read_text()) == found
     assert (out / "paths.csv").read_text().startswith("path.rate,path.rtt,path.buffer")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -66,5 +66,5 @@ def test_any_recording_is_fitted_and_predicted(seed: int, monkeypatch: pytest.Mo
         found = predict.outcomes(fits, ["bbr1"], [10.0, 100.0], seed=1, on_all=on_all)
     for prediction in predict.predictions(found, ["bbr1"], [10.0, 100.0], 1):
         for change in prediction.everyone.values():
-            assert np.isfinite([change.value, change.low, change.high, change.naive]).all()
-            assert change.low <= change.high
+            assert np.isfinite(list(asdict(change).values())).all()
+            assert change.low <= change.high and change.low_here <= change.high_here

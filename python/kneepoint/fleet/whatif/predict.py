@@ -43,17 +43,16 @@ ABSOLUTE = "retransmit_pct"
 
 @dataclass(frozen=True)
 class Change:
-    """Of a metric, with a 95 % interval: a share (0.1: 10 % more), or points of a percentage."""
+    """Of a metric, with 95 % intervals: shares (0.1: 10 % more), or points of a percentage."""
 
     value: float
     low: float
     high: float
+    """For the population whose paths were recorded: another sample of it would have had other ones."""
+    low_here: float
+    high_here: float
+    """For the recorded paths alone."""
     naive: float
-
-    @property
-    def claimed(self) -> bool:
-        """Is its sign beyond doubt?"""
-        return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True)
@@ -278,32 +277,30 @@ def changes(
     seed: int,
     *,
     kept: NDArray[np.bool_] | None = None,
-    these_paths: bool = False,
 ) -> dict[str, Change]:
     """The mean change of each metric over the paths or those `kept`, each weighted by its number of connections.
-    `wrong`: errors of rehearsed predictions.
-
-    `these_paths`: the interval is for these very paths, and not for a population that they are drawn from.
-    """
+    `wrong`: errors of rehearsed predictions."""
     places = np.arange(len(found.paths)) if kept is None else np.flatnonzero(kept)
     errors = errors_in(found, then, wrong, places)
     differences = differences_of(found, then)[places]
     rng = np.random.default_rng(seed)
     picked = rng.integers(len(places), size=(RESAMPLES, len(places)))
-    if these_paths:
-        picked = np.broadcast_to(np.arange(len(places)), picked.shape)
+    here = np.broadcast_to(np.arange(len(places)), picked.shape)
+    value, beside = errors.weights @ differences, errors.weights @ naive[places]
+    every = (value, *_interval(errors, differences, picked, rng), *_interval(errors, differences, here, rng), beside)
+    return {
+        metric: Change(*(_told(metric, float(each[place])) for each in every)) for place, metric in enumerate(METRICS)
+    }
+
+
+def _interval(errors: Errors, differences: Numbers, picked: NDArray[np.intp], rng: np.random.Generator) -> Numbers:
+    """The ends of the interval of each metric, over paths as they are picked each time."""
     weights = errors.weights[picked] / errors.weights[picked].sum(axis=1, keepdims=True)
     # A path's error may go either way.
     signs = rng.choice([-1.0, 1.0], size=(*picked.shape, 1))
     sampled = np.einsum("rp,rpm->rm", weights, differences[picked] + signs * errors.of_paths[picked])
-    sampled = sampled + errors.sampled(RESAMPLES, rng)
-    value = errors.weights @ differences
-    low, high = np.percentile(sampled, [2.5, 97.5], axis=0)
-    beside = errors.weights @ naive[places]
-    return {
-        metric: Change(*(_told(metric, float(each[place])) for each in (value, low, high, beside)))
-        for place, metric in enumerate(METRICS)
-    }
+    ends: Numbers = np.percentile(sampled + errors.sampled(RESAMPLES, rng), [2.5, 97.5], axis=0)
+    return ends
 
 
 def errors_in(found: Outcomes, then: Numbers, wrong: Numbers, places: NDArray[np.intp]) -> Errors:

@@ -134,7 +134,7 @@ def lines(recording: Recording, fit: FitTold, open_ones: Sequence[Open], predict
     ]
     if fit.paths < FEW:
         told.append(f"Only {fit.paths} paths: with fewer than {FEW} the intervals are not to be trusted.")
-    rows = [["algorithm", "adoption", "of", "metric", "change", "95 % interval", "naive replay"]]
+    rows = [["algorithm", "adoption", "of", "metric", "change", "95 % interval", "on these paths", "naive replay"]]
     for one in predicted:
         groups = [("all", one.everyone)]
         if one.stayed:
@@ -142,7 +142,7 @@ def lines(recording: Recording, fit: FitTold, open_ones: Sequence[Open], predict
         for name, group in groups:
             for metric, change in group.items():
                 rows.append([one.algorithm, f"{one.adoption_pct:g} %", name, WORDS[metric], *_change(metric, change)])
-    return [*told, "", *aligned(rows, left=(True, False, True, True, False, False, False))]
+    return [*told, "", *aligned(rows, left=(True, False, True, True, False, False, False, False))]
 
 
 def _long(recording: Recording) -> list[str]:
@@ -191,4 +191,5 @@ def _change(metric: str, change: Change) -> list[str]:
     def words(value: float) -> str:
         return f"{value:+.2f} points" if metric == ABSOLUTE else f"{100 * value:+.1f} %"
 
-    return [words(change.value), f"{words(change.low)} to {words(change.high)}", words(change.naive)]
+    ends = ((change.low, change.high), (change.low_here, change.high_here))
+    return [words(change.value), *(f"{words(low)} to {words(high)}" for low, high in ends), words(change.naive)]
