@@ -17,7 +17,13 @@ from kneepoint.errors import UsageError
 from kneepoint.fleet.whatif import asked, populations, predict, recorded, sure, told
 from kneepoint.fleet.whatif.distance import Features, likeness
 from kneepoint.fleet.whatif.fit import Fit, Trial, Tried, fit
-from kneepoint.fleet.whatif.happened import as_it_happened, load_of_others, random_losses, unevenness
+from kneepoint.fleet.whatif.happened import (
+    as_it_happened,
+    load_of_others,
+    random_losses,
+    unevenness,
+    with_random_losses,
+)
 from kneepoint.fleet.whatif.model import Flow, Load, Path, load_of, simulate
 from kneepoint.fleet.whatif.naive import replayed
 from kneepoint.fleet.whatif.recorded import Observed
@@ -169,6 +175,21 @@ def test_recorded_losses_are_simulated_where_they_were_and_those_of_a_full_queue
     full = recording(PLAIN, load("cubic"))
     assert full.connections[0].retransmitted > 3
     assert random_losses(PLAIN, full) == 0
+
+
+def test_losses_that_come_together_are_told_from_those_that_come_alone() -> None:
+    """A connection that loses two packets at a time slows down half as often as one that loses as many apart."""
+    deep = replace(PLAIN, buffer_bytes=400_000, loss_pct=1.0)
+    apart = [recording(deep, load("cubic", seconds=20.0), seed=seed) for seed in range(6)]
+    assert sum(with_random_losses(deep, one).loss_burst_pkts == 1 for one in apart) >= 5
+    pairs = [recording(replace(deep, loss_burst_pkts=2.0), load("cubic", seconds=20.0), seed=seed) for seed in range(6)]
+    together = [with_random_losses(deep, one) for one in pairs]
+    assert 1.5 < np.median([path.loss_burst_pkts for path in together]) < 3
+    assert 0.5 < np.median([path.loss_pct for path in together]) < 2
+    lost = as_it_happened(together[0], pairs[0], 1).lost
+    neighbours = sum(second == first + 1 for first, second in itertools.pairwise(lost))
+    assert neighbours > len(lost) / 4
+    assert simulate(replace(together[0], lost=()), load("cubic"))[0] is not None
 
 
 def test_many_losses_at_once_are_not_random_ones() -> None:

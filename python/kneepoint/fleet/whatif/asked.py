@@ -122,7 +122,7 @@ def paths_csv(paths: Sequence[Judged]) -> str:
             f"{path.rate_bits_per_sec:.0f}bit/s",
             f"{path.rtt_us:.0f}us",
             f"{path.buffer_bytes:.0f}B",
-            f"{path.loss_pct:.4f}%",
+            path.loss,
             f"{path.aggregate_us:.0f}us",
         ]
         if policed:
@@ -145,6 +145,7 @@ def _as_json(one: Judged) -> dict[str, Any]:
         "buffer_us": float(path.buffer_us),
         "buffer_us_bounds": [one.buffer.low, one.buffer.high],
         "loss_pct": float(path.loss_pct),
+        "loss_burst_pkts": float(path.loss_burst_pkts),
         "policer_rate_bits_per_sec": path.policer_rate_bits_per_sec,
         "policer_burst_bytes": float(path.policer_burst_bytes),
         "aggregate_us": float(path.aggregate_us),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .distance import FAR, SCALES, Features, likeness
-from .happened import as_it_happened, load_of_others, random_losses, unevenness
+from .happened import as_it_happened, load_of_others, unevenness, with_random_losses
 from .model import LEAST_BUFFER_BYTES, Load, Path, is_held_back, load_of, simulate
 from .recorded import Observed
 from .series import Series, delivered_rates, window_us
@@ -250,7 +250,8 @@ class _Searched:
     def cost(self, path: Path) -> float:
         """What the path costs before it is simulated."""
         uneven = unevenness(path, self.trial.observed) if self.explanation.name == RANDOM_LOSS else 0.0
-        return self.explanation.extra + _of_tiny_buffer(path) + uneven / _UNEVEN
+        together = PER_PARAMETER if path.loss_burst_pkts > 1 else 0.0
+        return self.explanation.extra + together + _of_tiny_buffer(path) + uneven / _UNEVEN
 
 
 def fit(observed: Observed) -> Fit:
@@ -303,9 +304,7 @@ def _settled(path: Path, searched: _Searched) -> Path:
         return replace(path, rtt_us=max(base + slope * path.aggregate_us + searched.later_us, 20.0))
     if searched.explanation.name != RANDOM_LOSS:
         return path
-    observed = searched.trial.observed
-    segments = sum(series.segments for series in observed.connections)
-    return replace(path, loss_pct=100 * random_losses(path, observed) / segments)
+    return with_random_losses(path, searched.trial.observed)
 
 
 def _rungs(searched: _Searched) -> list[Path]:

@@ -25,6 +25,8 @@ _FULL = 0.75
 """Share of the buffer above which a queue counts as full when a packet is lost: the smoothed RTT lags behind it."""
 _EVEN = 2.0
 """Deviance of a sample up to which losses are as even as independent ones, whose mean is 1 at most."""
+_BURSTS_PKTS = np.geomspace(1, 8, 25)
+"""Packets that may be lost together at random: more are those of a queue."""
 _BUSY_PKTS = 3
 """A queue of more packets than this shows that the link had no pause."""
 _MOST_AT_ONCE = 10
@@ -54,8 +56,24 @@ def random_losses(path: Path, observed: Observed) -> int:
     return int(sum(count for series in observed.connections for _, _, count in _at_short_queues(path, series)))
 
 
-def unevenness(path: Path, observed: Observed) -> float:
-    """How much less even these losses are than independent ones, as a deviance: a queue loses many packets at once."""
+def with_random_losses(path: Path, observed: Observed) -> Path:
+    """The path with the share of the losses that its buffer does not explain, and how many are lost together: so many
+    that independent bursts leave as many samples without a loss as have none."""
+    lost, sent = _by_sample(path, observed)
+    path = replace(path, loss_pct=100 * lost.sum() / max(sent.sum(), 1.0), loss_burst_pkts=1.0)
+    expected = sent * lost.sum() / max(sent.sum(), 1.0)
+    some = 1 - np.exp(-expected[:, np.newaxis] / _BURSTS_PKTS)
+    by_chance = 1.64 * np.sqrt(np.sum(some[:, 0] * (1 - some[:, 0])))
+    found = np.count_nonzero(lost)
+    if found >= some[:, 0].sum() - by_chance:
+        return path
+    # From the longest bursts, which leave most samples without any, to the shortest.
+    together = np.interp(found, some.sum(axis=0)[::-1], _BURSTS_PKTS[::-1])
+    return replace(path, loss_burst_pkts=float(together))
+
+
+def _by_sample(path: Path, observed: Observed) -> tuple[Numbers, Numbers]:
+    """Random losses between two samples, and the segments that were sent."""
     counts, sent = [], []
     for series in observed.connections:
         at = np.zeros(len(series.t_us) - 1)
@@ -63,8 +81,13 @@ def unevenness(path: Path, observed: Observed) -> float:
             at[min(int(np.searchsorted(series.t_us, end)), len(at) - 1)] += count
         counts.append(at)
         sent.append(np.diff(series.data_segs_out))
-    lost, expected = np.concatenate(counts), np.concatenate(sent)
-    expected = np.maximum(expected * lost.sum() / max(expected.sum(), 1.0), 1e-9)
+    return np.concatenate(counts), np.concatenate(sent)
+
+
+def unevenness(path: Path, observed: Observed) -> float:
+    """How much less even these losses are than independent ones, as a deviance: a queue loses many packets at once."""
+    lost, sent = _by_sample(path, observed)
+    expected = np.maximum(sent * lost.sum() / max(sent.sum(), 1.0), 1e-9)
     deviance = 2 * float(np.sum(np.where(lost > 0, lost * np.log(np.maximum(lost, 1) / expected), 0) - lost + expected))
     return max(deviance - _EVEN * len(lost), 0.0)
 
@@ -83,11 +106,13 @@ def _lost(path: Path, observed: Observed, rng: np.random.Generator) -> tuple[int
     numbers: set[int] = set()
     for series in connections:
         for begin, end, count in _at_short_queues(path, series):
-            # Each packet that was sent meanwhile may be the one.
-            for number in rng.uniform(sent(begin), sent(end), count).astype(int):
-                while number in numbers:
-                    number += 1
-                numbers.add(max(int(number), 1))
+            # Each packet that was sent meanwhile may be the one, or the first of some that were lost together.
+            bursts = min(max(round(count / path.loss_burst_pkts), 1), count)
+            for place, number in enumerate(rng.uniform(sent(begin), sent(end), bursts).astype(int)):
+                for _ in range(place, count, bursts):
+                    while number in numbers:
+                        number += 1
+                    numbers.add(max(int(number), 1))
     return tuple(sorted(numbers))
 
 

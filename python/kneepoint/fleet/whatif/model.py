@@ -21,6 +21,7 @@ _LEAST_LEAD_US = 2e6
 LEAST_BUFFER_BYTES = 3_000
 _MOST_BURST_BYTES = 2**30
 _MOST_AGGREGATE_US = 1e6
+_MOST_LOSS_PCT = 90
 _MOST_BITS_PER_SEC = 1e13
 _LEAST_BITS_PER_SEC = 1.0
 """What a scenario takes: a search may wander beyond, where more or less makes no difference."""
@@ -42,6 +43,8 @@ class Path:
     aggregate_us: float = 0.0
     hidden_load_bits_per_sec: float = 0.0
     """Of short transfers by others that share the bottleneck and react to it."""
+    loss_burst_pkts: float = 1.0
+    """Packets that are lost together, in the mean."""
     lost: tuple[int, ...] = ()
     """Instead of `loss_pct`: the numbers of the packets that are lost, from 1."""
     transfers: tuple[tuple[float, float], ...] = ()
@@ -58,7 +61,7 @@ class Path:
         if self.lost:
             lines.append(f'loss = "trace {_LOSSES}"')
         elif self.loss_pct > 0:
-            lines.append(f'loss = "{min(self.loss_pct, 99):.4f}%"')
+            lines.append(f'loss = "{self.loss}"')
         if self.policer_rate_bits_per_sec is not None:
             burst_bytes = min(max(self.policer_burst_bytes, LEAST_BUFFER_BYTES), _MOST_BURST_BYTES)
             lines.append(f'policer_rate = "{_rate(self.policer_rate_bits_per_sec)}"')
@@ -66,6 +69,12 @@ class Path:
         if self.aggregate_us > 0:
             lines.append(f'aggregate = "{min(self.aggregate_us, _MOST_AGGREGATE_US):.0f}us"')
         return "\n".join(lines)
+
+    @property
+    def loss(self) -> str:
+        """Random losses, as a scenario says them."""
+        share = f"{min(self.loss_pct, _MOST_LOSS_PCT):.4f}%"
+        return share if self.loss_burst_pkts <= 1 else f"gilbert {share} burst {self.loss_burst_pkts:.2f}"
 
     @property
     def buffer_us(self) -> float:

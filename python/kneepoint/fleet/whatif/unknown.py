@@ -160,4 +160,6 @@ def _with_loss(path: Path, one: Judged, rng: np.random.Generator) -> Path:
     if one.fit.explanation == CALIBRATED or path.loss_pct == 0:
         return path
     segments = sum(series.segments for series in observed.connections)
-    return replace(path, loss_pct=100 * rng.gamma(random_losses(path, observed) + 0.5) / segments)
+    together = path.loss_burst_pkts
+    lost = together * rng.gamma(random_losses(path, observed) / together + 0.5)
+    return replace(path, loss_pct=100 * lost / segments)
