@@ -63,16 +63,17 @@ impl Histogram {
         }
     }
 
-    /// Most values come to a page beside that of the last.
+    /// Few pages are missing between those that were hit, so that a page's number mostly tells its place.
     #[inline(never)]
     fn add_elsewhere(&mut self, bucket: u32) {
         let number = bucket / BUCKETS as u32;
-        let beside = match self.pages.get(self.last) {
-            Some(last) if last.number < number => self.last + 1,
-            _ => self.last.wrapping_sub(1),
+        let away = match self.pages.get(self.last) {
+            Some(last) => number.wrapping_sub(last.number).cast_signed(),
+            None => 0,
         };
-        self.last = match self.pages.get(beside) {
-            Some(page) if page.number == number => beside,
+        let likely = self.last.wrapping_add_signed(away as isize);
+        self.last = match self.pages.get(likely) {
+            Some(page) if page.number == number => likely,
             _ => self.find(number),
         };
         self.pages[self.last].add(bucket);
