@@ -141,16 +141,9 @@ impl<Q: Queue + ?Sized> Link<Q> {
         }
     }
 
-    /// The packet on the wire is through, and the next sets out.
+    /// What was on the wire is through: the next packet sets out.
     #[inline]
-    pub fn step(&mut self, at_ns: u64, dropped: &mut Vec<Packet>) -> Option<Packet> {
-        let left = self.is_sending.then_some(self.packet);
-        self.send_next(at_ns, dropped);
-        left
-    }
-
-    #[inline]
-    fn send_next(&mut self, now_ns: u64, dropped: &mut Vec<Packet>) {
+    pub fn send_next(&mut self, now_ns: u64, dropped: &mut Vec<Packet>) {
         let Some(mut packet) = self.queue.dequeue(Nanos(now_ns), dropped) else {
             self.is_sending = false;
             self.next_ns = self.queue.retry_at().map_or(NEVER, |at| at.0);
@@ -243,9 +236,9 @@ impl Bottleneck {
         self.policer.is_none() && !self.takes_steps()
     }
 
-    /// Offers packets like this one, one behind the other: more than one if this [`Self::takes_trains`]. What is due until
-    /// `now_ns` has been done by [`Self::step`] and told by [`Self::settle`]; what the policer or the queue drops is found by
-    /// [`Self::take_dropped`]. Says of how many of them, from the first on, that is the fate.
+    /// Offers packets like this one, one behind the other: more than one if this [`Self::takes_trains`], and not to a link
+    /// that [`Self::takes_steps`]. What left until `now_ns` has been told by [`Self::settle`]; what the policer drops is found
+    /// by [`Self::take_dropped`]. Says of how many of them, from the first on, that is the fate.
     #[inline(always)]
     pub fn enter(&mut self, now_ns: u64, packet: Packet, most: u32) -> (Entry, u32) {
         match self.loss {
@@ -278,40 +271,75 @@ impl Bottleneck {
             self.dropped.push(packet);
             return (Entry::Taken, 1);
         }
-        let (len_bytes, entry, pkts) = match &mut self.server {
-            Server::Nothing => {
-                self.counters
-                    .count_sent(packet.bytes, most, packet.ecn == Ecn::Ce);
-                return (Entry::Through(packet.ecn), most);
-            }
-            Server::Foreseen(foreseen) => match foreseen.enter(now_ns, &packet, most) {
-                (None, pkts) => {
-                    self.counters.dropped_pkts += u64::from(pkts);
-                    return (Entry::Dropped, pkts);
-                }
-                (Some(departure), pkts) => (foreseen.len_bytes(), Entry::Leaves(departure), pkts),
-            },
-            Server::Link(link) => {
-                debug_assert!(most == 1, "such a link takes steps");
-                link.enter(now_ns, packet, &mut self.dropped);
-                (link.queue.len_bytes(), Entry::Taken, 1)
-            }
+        let Server::Foreseen(foreseen) = &mut self.server else {
+            debug_assert!(!self.takes_steps(), "packets enter such a link one by one");
+            let is_marked = packet.ecn == Ecn::Ce;
+            self.counters.count_sent(packet.bytes, most, is_marked);
+            return (Entry::Through(packet.ecn), most);
         };
+        let (departure, pkts) = foreseen.enter(now_ns, &packet, most);
+        let Some(departure) = departure else {
+            self.counters.dropped_pkts += u64::from(pkts);
+            return (Entry::Dropped, pkts);
+        };
+        let len_bytes = foreseen.len_bytes();
         self.counters.max_bytes = self.counters.max_bytes.max(len_bytes);
-        (entry, pkts)
+        (Entry::Leaves(departure), pkts)
     }
 
-    /// Does what [`Self::next_ns`] told for `at_ns`: the packet on the wire is through, and the next sets out. Its
-    /// `enqueued` holds how long it waited.
+    /// Does the policer, if there is one, let a packet pass?
     #[inline(always)]
-    pub fn step(&mut self, at_ns: u64) -> Option<Packet> {
-        let Server::Link(link) = &mut self.server else {
+    fn admit(&mut self, now_ns: u64, packet: &mut Packet) -> bool {
+        let Some(policer) = &mut self.policer else {
+            return true;
+        };
+        let admitted = policer.admit(Nanos(now_ns), packet);
+        if !admitted {
+            self.dropped.push(*packet);
+        }
+        admitted
+    }
+
+    /// Offers a packet to a link that [`Self::takes_steps`]; `false`: the path's own loss took it. What is due until `now_ns`
+    /// has been done; what the policer or the queue drops is found by [`Self::take_dropped`].
+    #[inline(always)]
+    pub fn enter_link(&mut self, now_ns: u64, mut packet: Packet) -> bool {
+        if let Some(loss) = &mut self.loss {
+            if loss.spares(1) == 0 {
+                self.counters.lost_pkts += 1;
+                return false;
+            }
+            loss.pass(1);
+        }
+        if self.admit(now_ns, &mut packet)
+            && let Server::Link(link) = &mut self.server
+        {
+            link.enter(now_ns, packet, &mut self.dropped);
+            let len_bytes = link.queue.len_bytes();
+            self.counters.max_bytes = self.counters.max_bytes.max(len_bytes);
+        }
+        true
+    }
+
+    /// What [`Self::next_ns`] told is due: the packet on the wire is through. Its `enqueued` holds how long it waited. `None`:
+    /// the queue is asked again. [`Self::send_next`] follows.
+    #[inline(always)]
+    pub fn leaves(&mut self) -> Option<Packet> {
+        let Server::Link(link) = &self.server else {
             return None;
         };
-        let packet = link.step(at_ns, &mut self.dropped)?;
+        let packet = link.sending()?;
         self.counters
             .count_sent(packet.bytes, 1, packet.ecn == Ecn::Ce);
-        Some(packet)
+        Some(*packet)
+    }
+
+    /// The next packet sets out.
+    #[inline(always)]
+    pub fn send_next(&mut self, at_ns: u64) {
+        if let Server::Link(link) = &mut self.server {
+            link.send_next(at_ns, &mut self.dropped);
+        }
     }
 
     /// Tells of the packets whose departure was foreseen and has come.
@@ -438,23 +466,29 @@ mod tests {
         Bottleneck::new(None, None, Some(Link::new(schedule, queue)))
     }
 
+    fn step(bottleneck: &mut Bottleneck, at_ns: u64) -> Option<Packet> {
+        let left = bottleneck.leaves();
+        bottleneck.send_next(at_ns);
+        left
+    }
+
     #[test]
     fn a_queue_that_holds_packets_back_is_asked_again_when_it_says() {
         const MS: u64 = 1_000_000;
         let mut bottleneck = bottleneck();
         for _ in 0..4 {
-            assert_eq!(bottleneck.enter(0, packet(0), 1), (Entry::Taken, 1));
+            assert!(bottleneck.enter_link(0, packet(0)));
         }
         // While the first is on the wire the queue is not asked.
         assert_eq!(bottleneck.next_ns(), Some(MS));
-        assert!(bottleneck.step(MS).is_some());
+        assert!(step(&mut bottleneck, MS).is_some());
         assert_eq!(bottleneck.next_ns(), Some(5 * MS));
         // A packet that comes meanwhile asks too, in vain.
-        bottleneck.enter(3 * MS, packet(0), 1);
+        bottleneck.enter_link(3 * MS, packet(0));
         assert_eq!(bottleneck.next_ns(), Some(5 * MS));
         let mut left_ms = Vec::new();
         while let Some(at_ns) = bottleneck.next_ns() {
-            if let Some(packet) = bottleneck.step(at_ns) {
+            if let Some(packet) = step(&mut bottleneck, at_ns) {
                 left_ms.push((at_ns / MS, packet.enqueued.0 / MS));
             }
         }
@@ -466,7 +500,7 @@ mod tests {
     fn a_row_has_the_most_bytes_since_the_one_before() {
         let mut bottleneck = bottleneck();
         for _ in 0..3 {
-            bottleneck.enter(0, packet(0), 1);
+            bottleneck.enter_link(0, packet(0));
         }
         let row = bottleneck.sample(0);
         assert_eq!(
@@ -474,7 +508,7 @@ mod tests {
             (2, 3_000, 3_000)
         );
         assert_eq!(row.queue_delay_us, 2_000);
-        let left = bottleneck.step(1_000_000).expect("the first");
+        let left = step(&mut bottleneck, 1_000_000).expect("the first");
         assert_eq!(
             (left.enqueued, bottleneck.drain(1_000_000).len()),
             (Nanos::ZERO, 2)

@@ -270,13 +270,12 @@ impl<N: Copy> Pipe<N> {
         while train.pkts > 0 {
             let rested = !self.bottleneck.is_sending();
             let packet = take(&mut train, 1, sink);
-            match self.bottleneck.enter(now_ns, packet, 1) {
-                (Entry::Lost, _) => sink.lost(&packet),
-                _ => {
-                    self.period = self.period.wrapping_add(rested.into());
-                    self.tell_drops(sink);
-                }
+            if !self.bottleneck.enter_link(now_ns, packet) {
+                sink.lost(&packet);
+                continue;
             }
+            self.period = self.period.wrapping_add(rested.into());
+            self.tell_drops(sink);
         }
     }
 
@@ -309,7 +308,7 @@ impl<N: Copy> Pipe<N> {
     }
 
     /// Tells of packets whose departure has come, which was foreseen or of which nobody had asked.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn settle(&mut self, now_ns: u64, sink: &mut impl Sink<Note = N>) {
         if self.steps_late {
             return self.take_steps(now_ns, sink);
@@ -367,7 +366,7 @@ impl<N: Copy> Pipe<N> {
     }
 
     /// Takes all steps of a link that are due then.
-    #[inline]
+    #[inline(never)]
     fn take_steps(&mut self, now_ns: u64, sink: &mut impl Sink<Note = N>) {
         while let Some(at_ns) = self.bottleneck.next_ns()
             && at_ns <= now_ns
@@ -398,11 +397,10 @@ impl<N: Copy> Pipe<N> {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn step_bottleneck(&mut self, at_ns: u64, sink: &mut impl Sink<Note = N>) {
-        let period = self.period;
-        match self.bottleneck.step(at_ns) {
-            None => self.period = period.wrapping_add(1),
+        match self.bottleneck.leaves() {
+            None => self.period = self.period.wrapping_add(1),
             Some(packet) => {
                 let waited = packet.enqueued;
                 let together = Together {
@@ -410,13 +408,14 @@ impl<N: Copy> Pipe<N> {
                     every_ns: 0,
                     pkts: 1,
                     waited,
-                    period: Some(period),
+                    period: Some(self.period),
                     ecn: packet.ecn,
                 };
                 self.leave(&packet, &together, sink);
                 sink.waited(packet.flow, std::iter::once((at_ns, waited)));
             }
         }
+        self.bottleneck.send_next(at_ns);
         self.tell_drops(sink);
     }
 

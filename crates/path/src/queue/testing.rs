@@ -103,7 +103,7 @@ impl<Q: Queue + ?Sized> Link<Q> {
     }
 
     fn step(&mut self, at: Nanos) {
-        self.link.step(at.0, &mut self.scratch);
+        self.link.send_next(at.0, &mut self.scratch);
         self.note(at, true);
     }
 
