@@ -139,8 +139,13 @@ const LEAST_LIMIT_BYTES: u64 = 4 << 20;
 /// Below it, bytes per second, packets would take forever. Linux: cake_set_rate().
 const LEAST_RATE: u64 = 64;
 
+/// How many DSCPs there are.
+const DSCPS: usize = 64;
+
 struct Cake {
     tins: Vec<Tin>,
+    /// The tin of each DSCP.
+    tin_of: [u8; DSCPS],
     packets: Packets,
     limit: BufferLimit,
     memory_limit: u64,
@@ -199,6 +204,7 @@ impl Cake {
         };
         Cake {
             tins: shares(tins, rate).into_iter().map(tin).collect(),
+            tin_of: std::array::from_fn(|dscp| tin_of(tins, dscp as u8) as u8),
             packets: Packets::new(),
             limit: setup.limit,
             memory_limit: match params.int("memory_limit") {
@@ -232,7 +238,7 @@ impl Cake {
     /// The tin and the queue of a packet.
     #[inline]
     fn classify(&mut self, packet: &Packet) -> (usize, usize) {
-        let t = tin_of(self.tins.len(), packet.dscp);
+        let t = usize::from(self.tin_of[usize::from(packet.dscp) % DSCPS]);
         let tag = match (self.flows, self.hosts) {
             (true, _) => packet.flow,
             (false, true) => packet.host,
@@ -337,8 +343,8 @@ impl Cake {
         self.alone = others.all(|(_, tin)| !tin.is_active() && tin.deficit > 0);
     }
 
-    /// The packet of the tin's flow whose turn it is; `None` when the flow had
-    /// none. `decaying`: first forget a little of one that is empty.
+    /// The queue whose first packet is to leave the tin, of the flow whose turn it is; `None` when the flow had none.
+    /// `decaying`: first forget a little of one that is empty.
     #[inline]
     fn serve(
         &mut self,
@@ -346,41 +352,38 @@ impl Cake {
         decaying: bool,
         now: Nanos,
         dropped: &mut Vec<Packet>,
-    ) -> Option<Packet> {
+    ) -> Option<usize> {
         let tin = &mut self.tins[t];
         let (list, i) = if tin.heads[NEW] == NONE && !(decaying && tin.heads[DECAYING] != NONE) {
             (OLD, tin.next_old()?)
         } else {
             tin.next_new(decaying)?
         };
-        let Tin {
-            flows,
-            settings,
-            pkts,
-            ..
-        } = tin;
-        let flow = &mut flows[i];
+        let flow = &mut tin.flows[i % QUEUES];
         while let Some(first) = self.packets.first_mut(flow) {
-            *pkts -= 1;
-            let drops = flow.cobalt.drops(settings, first, now, &mut self.rng);
-            let packet = self.packets.remove(flow, NONE);
+            let drops = flow
+                .cobalt
+                .drops(&tin.settings, first, now, &mut self.rng);
             // The last packet of a queue may be marked, but not dropped.
-            if !drops || flow.head == NONE {
-                self.charge(t, i, &packet, now);
-                return Some(packet);
+            if !drops || flow.head == flow.tail {
+                return Some(i);
             }
-            dropped.push(packet);
+            tin.pkts -= 1;
+            dropped.push(self.packets.remove(flow, NONE));
         }
         tin.retire(list, i, now);
         None
     }
 
-    /// Takes what a packet costs off the flow, the tin and the shapers.
+    /// Takes the first packet of a queue, and what it costs off the flow, the tin and the shapers.
     #[inline]
-    fn charge(&mut self, t: usize, i: usize, packet: &Packet, now: Nanos) {
-        let bytes = (u64::from(packet.bytes) + self.overhead).max(self.mpu);
+    fn take(&mut self, t: usize, i: usize, now: Nanos) -> Packet {
         let tin = &mut self.tins[t];
-        tin.flows[i].deficit -= turn_of(bytes as u32);
+        let flow = &mut tin.flows[i % QUEUES];
+        let packet = self.packets.remove(flow, NONE);
+        let bytes = (u64::from(packet.bytes) + self.overhead).max(self.mpu);
+        flow.deficit -= turn_of(bytes as u32);
+        tin.pkts -= 1;
         tin.deficit -= bytes.cast_signed();
         let time = Cake::time_at(tin.rate, bytes);
         tin.time_next = if tin.time_next < now {
@@ -389,6 +392,7 @@ impl Cake {
             tin.time_next.max(now + time)
         };
         self.time_next += Cake::time_at(self.rate, bytes);
+        packet
     }
 }
 
@@ -420,9 +424,8 @@ impl Queue for Cake {
         let mut decaying = true;
         while self.packets.count > 0 && self.time_next <= now {
             let t = self.choose_tin(now);
-            let packet = self.serve(t, decaying, now, dropped);
-            if packet.is_some() {
-                return packet;
+            if let Some(i) = self.serve(t, decaying, now, dropped) {
+                return Some(self.take(t, i, now));
             }
             decaying = false;
         }

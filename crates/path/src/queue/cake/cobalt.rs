@@ -93,17 +93,7 @@ impl Cobalt {
         } else {
             false
         };
-        let mut drop = false;
-        if due && self.dropping {
-            drop = !packet.mark_ce();
-            self.count_to(self.count.saturating_add(1));
-            self.drop_next = self.after(self.drop_next, settings);
-        } else if due {
-            while self.count > 0 && now >= self.drop_next {
-                self.count_to(self.count - 1);
-                self.drop_next = self.after(self.drop_next, settings);
-            }
-        }
+        let mut drop = due && self.is_due(settings, packet, now);
         if self.blue > 0 {
             drop |= rng.next_u32() < self.blue;
         }
@@ -113,6 +103,21 @@ impl Cobalt {
             self.drop_next = now;
         }
         drop
+    }
+
+    /// The time of the next drop has come. Is the packet to be dropped?
+    #[inline(never)]
+    fn is_due(&mut self, settings: &Settings, packet: &mut Packet, now: Nanos) -> bool {
+        if self.dropping {
+            self.count_to(self.count.saturating_add(1));
+            self.drop_next = self.after(self.drop_next, settings);
+            return !packet.mark_ce();
+        }
+        while self.count > 0 && now >= self.drop_next {
+            self.count_to(self.count - 1);
+            self.drop_next = self.after(self.drop_next, settings);
+        }
+        false
     }
 
     /// Counts, where the root of 0 is as that of 1.

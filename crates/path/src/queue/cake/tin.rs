@@ -132,7 +132,9 @@ impl Packets {
             self.nodes.push(node);
             (self.nodes.len() - 1) as u32
         } else {
-            self.free = std::mem::replace(&mut self.nodes[at as usize], node).next;
+            let place = &mut self.nodes[at as usize];
+            self.free = place.next;
+            *place = node;
             at
         };
         if flow.head == NONE {
@@ -298,6 +300,7 @@ impl Tin {
 
     /// The flow whose turn it is, and its rotation, where flows are new or,
     /// `decaying`, a little of an empty one is to be forgotten first.
+    #[inline(never)]
     pub(super) fn next_new(&mut self, decaying: bool) -> Option<(usize, usize)> {
         let mut list = if decaying && self.heads[DECAYING] != NONE {
             DECAYING
@@ -325,6 +328,7 @@ impl Tin {
     }
 
     /// It was an empty flow's turn: out of its rotation, until COBALT has forgotten.
+    #[inline(never)]
     pub(super) fn retire(&mut self, list: usize, i: usize, now: Nanos) {
         let cobalt = &mut self.flows[i].cobalt;
         cobalt.queue_empty(&self.settings, now);
