@@ -361,9 +361,7 @@ impl Cake {
         };
         let flow = &mut tin.flows[i % QUEUES];
         while let Some(first) = self.packets.first_mut(flow) {
-            let drops = flow
-                .cobalt
-                .drops(&tin.settings, first, now, &mut self.rng);
+            let drops = flow.cobalt.drops(&tin.settings, first, now, &mut self.rng);
             // The last packet of a queue may be marked, but not dropped.
             if !drops || flow.head == flow.tail {
                 return Some(i);

@@ -18,27 +18,37 @@ const NONE: u32 = u32::MAX;
 /// Flows with a state each, and their packets.
 pub(super) struct Flows<S> {
     flows: Vec<Flow<S>>,
-    /// The packets of all FIFOs, linked; room is used again, last freed first.
-    nodes: Vec<Node>,
-    free: u32,
+    packets: Packets,
     new: List,
+    /// A ring: the first is behind the last, so that it becomes the last by one step.
     old: List,
     quantum: i64,
-    pkts: u32,
-    bytes: u64,
 }
 
 pub(super) struct Flow<S> {
-    head: u32,
-    tail: u32,
+    pub(super) fifo: Fifo,
     /// The flow behind it in its list.
     next: u32,
     listed: bool,
     /// Bytes it may send in this round; negative after the packet that used it up.
     pub(super) deficit: i64,
+    pub(super) state: S,
+}
+
+/// Which packets a flow has.
+pub(super) struct Fifo {
+    head: u32,
+    tail: u32,
     pub(super) bytes: u64,
     pub(super) pkts: u32,
-    pub(super) state: S,
+}
+
+/// The packets of all FIFOs, linked; room is used again, last freed first.
+pub(super) struct Packets {
+    nodes: Vec<Node>,
+    free: u32,
+    pkts: u32,
+    pub(super) bytes: u64,
 }
 
 struct Node {
@@ -77,6 +87,53 @@ impl Hash {
     }
 }
 
+impl Packets {
+    /// Puts a packet behind those of a FIFO.
+    #[inline]
+    fn push(&mut self, fifo: &mut Fifo, packet: Packet) {
+        let node = Node { packet, next: NONE };
+        let at = self.free;
+        let at = if at == NONE {
+            self.nodes.push(node);
+            (self.nodes.len() - 1) as u32
+        } else {
+            let place = &mut self.nodes[at as usize];
+            self.free = place.next;
+            *place = node;
+            at
+        };
+        self.pkts += 1;
+        self.bytes += u64::from(packet.bytes);
+        fifo.pkts += 1;
+        fifo.bytes += u64::from(packet.bytes);
+        if fifo.head == NONE {
+            fifo.head = at;
+        } else {
+            self.nodes[fifo.tail as usize].next = at;
+        }
+        fifo.tail = at;
+    }
+
+    /// Takes the first packet of a FIFO.
+    #[inline]
+    pub(super) fn pop(&mut self, fifo: &mut Fifo) -> Option<Packet> {
+        let at = fifo.head;
+        if at == NONE {
+            return None;
+        }
+        let node = &mut self.nodes[at as usize];
+        let packet = node.packet;
+        fifo.head = node.next;
+        fifo.pkts -= 1;
+        fifo.bytes -= u64::from(packet.bytes);
+        node.next = self.free;
+        self.free = at;
+        self.pkts -= 1;
+        self.bytes -= u64::from(packet.bytes);
+        Some(packet)
+    }
+}
+
 impl<S> Flows<S> {
     pub(super) fn new(quantum: u32) -> Flows<S> {
         let empty = List {
@@ -85,13 +142,15 @@ impl<S> Flows<S> {
         };
         Flows {
             flows: Vec::new(),
-            nodes: Vec::new(),
-            free: NONE,
+            packets: Packets {
+                nodes: Vec::new(),
+                free: NONE,
+                pkts: 0,
+                bytes: 0,
+            },
             new: empty,
             old: empty,
             quantum: i64::from(quantum),
-            pkts: 0,
-            bytes: 0,
         }
     }
 
@@ -106,13 +165,15 @@ impl<S> Flows<S> {
     #[cold]
     fn append_flows(&mut self, count: usize, state: impl Fn() -> S) {
         self.flows.resize_with(count, || Flow {
-            head: NONE,
-            tail: NONE,
+            fifo: Fifo {
+                head: NONE,
+                tail: NONE,
+                bytes: 0,
+                pkts: 0,
+            },
             next: NONE,
             listed: false,
             deficit: 0,
-            bytes: 0,
-            pkts: 0,
             state: state(),
         });
     }
@@ -122,12 +183,20 @@ impl<S> Flows<S> {
         &mut self.flows[i]
     }
 
-    pub(super) fn pkts(&self) -> u32 {
-        self.pkts
+    /// A flow, and the packets of all.
+    #[inline]
+    pub(super) fn flow_and_packets(&mut self, i: usize) -> (&mut Flow<S>, &mut Packets) {
+        (&mut self.flows[i], &mut self.packets)
     }
 
+    #[inline]
+    pub(super) fn pkts(&self) -> u32 {
+        self.packets.pkts
+    }
+
+    #[inline]
     pub(super) fn bytes(&self) -> u64 {
-        self.bytes
+        self.packets.bytes
     }
 
     pub(super) fn quantum(&self) -> i64 {
@@ -137,52 +206,13 @@ impl<S> Flows<S> {
     /// Appends a packet to a flow. `true`: the flow was in no list and is a new one now.
     #[inline]
     pub(super) fn push(&mut self, i: usize, packet: Packet) -> bool {
-        let node = Node { packet, next: NONE };
-        let at = self.free;
-        let at = if at == NONE {
-            self.nodes.push(node);
-            (self.nodes.len() - 1) as u32
-        } else {
-            self.free = std::mem::replace(&mut self.nodes[at as usize], node).next;
-            at
-        };
-        self.pkts += 1;
-        self.bytes += u64::from(packet.bytes);
         let flow = &mut self.flows[i];
-        flow.pkts += 1;
-        flow.bytes += u64::from(packet.bytes);
-        if flow.head == NONE {
-            flow.head = at;
-        } else {
-            self.nodes[flow.tail as usize].next = at;
-        }
-        flow.tail = at;
+        self.packets.push(&mut flow.fifo, packet);
         if flow.listed {
             return false;
         }
-        flow.listed = true;
-        self.new.append(&mut self.flows, i as u32);
+        self.begin(i as u32);
         true
-    }
-
-    /// Takes the first packet of a flow.
-    #[inline]
-    pub(super) fn pop(&mut self, i: usize) -> Option<Packet> {
-        let flow = &mut self.flows[i];
-        let at = flow.head;
-        if at == NONE {
-            return None;
-        }
-        let node = &mut self.nodes[at as usize];
-        let packet = node.packet;
-        flow.head = node.next;
-        flow.pkts -= 1;
-        flow.bytes -= u64::from(packet.bytes);
-        node.next = self.free;
-        self.free = at;
-        self.pkts -= 1;
-        self.bytes -= u64::from(packet.bytes);
-        Some(packet)
     }
 
     /// The flow whose turn it is. It keeps its turn until its deficit is used
@@ -200,26 +230,36 @@ impl<S> Flows<S> {
                 return Some(i as usize);
             }
             flow.deficit += self.quantum;
-            if !new && flow.next == NONE {
-                // Alone: it is its own successor.
-                continue;
+            match new {
+                false => {
+                    self.old = List {
+                        head: flow.next,
+                        tail: i,
+                    }
+                }
+                true => {
+                    self.remove_new();
+                    self.append_old(i);
+                }
             }
-            self.remove_head(new);
-            self.old.append(&mut self.flows, i);
         }
     }
 
     /// The flow whose turn it is has nothing to send: a new one waits behind
     /// the old ones once, so that nobody starves; an old one leaves.
-    #[inline]
+    #[inline(never)]
     pub(super) fn pass_turn(&mut self) {
-        let new = self.new.head != NONE;
-        let i = self.remove_head(new);
-        if new && self.old.head != NONE {
-            self.old.append(&mut self.flows, i);
-        } else {
-            self.flows[i as usize].listed = false;
-        }
+        let i = match self.new.head != NONE {
+            true => {
+                let i = self.remove_new();
+                if self.old.head != NONE {
+                    return self.append_old(i);
+                }
+                i
+            }
+            false => self.remove_old(),
+        };
+        self.flows[i as usize].listed = false;
     }
 
     /// The flow with most bytes waiting, the first of equals.
@@ -230,34 +270,53 @@ impl<S> Flows<S> {
             let mut i = list.head;
             while i != NONE {
                 let flow = &self.flows[i as usize];
-                let fatter = fattest
-                    .is_none_or(|(most, j)| flow.bytes > most || flow.bytes == most && i < j);
-                if flow.head != NONE && fatter {
-                    fattest = Some((flow.bytes, i));
+                let bytes = flow.fifo.bytes;
+                let fatter = fattest.is_none_or(|(most, j)| bytes > most || bytes == most && i < j);
+                if flow.fifo.head != NONE && fatter {
+                    fattest = Some((bytes, i));
                 }
-                i = flow.next;
+                i = if i == list.tail { NONE } else { flow.next };
             }
         }
         fattest.map(|(_, i)| i as usize)
     }
 
-    fn remove_head(&mut self, new: bool) -> u32 {
-        let list = if new { &mut self.new } else { &mut self.old };
-        let i = list.head;
-        list.head = self.flows[i as usize].next;
+    /// A flow joins the new ones, as the last.
+    #[inline(never)]
+    fn begin(&mut self, i: u32) {
+        self.flows[i as usize].listed = true;
+        match self.new.head {
+            NONE => self.new.head = i,
+            _ => self.flows[self.new.tail as usize].next = i,
+        }
         self.flows[i as usize].next = NONE;
+        self.new.tail = i;
+    }
+
+    /// The first of the new ones is that no longer.
+    fn remove_new(&mut self) -> u32 {
+        let i = self.new.head;
+        self.new.head = self.flows[i as usize].next;
         i
     }
-}
 
-impl List {
-    #[inline]
-    fn append<S>(&mut self, flows: &mut [Flow<S>], i: u32) {
-        if self.head == NONE {
-            self.head = i;
-        } else {
-            flows[self.tail as usize].next = i;
+    /// A flow becomes the last of the old ones.
+    fn append_old(&mut self, i: u32) {
+        if self.old.head == NONE {
+            self.old.head = i;
+            self.old.tail = i;
         }
-        self.tail = i;
+        self.flows[self.old.tail as usize].next = i;
+        self.flows[i as usize].next = self.old.head;
+        self.old.tail = i;
+    }
+
+    /// The first of the old ones is that no longer.
+    fn remove_old(&mut self) -> u32 {
+        let i = self.old.head;
+        let next = self.flows[i as usize].next;
+        self.flows[self.old.tail as usize].next = next;
+        self.old.head = if next == i { NONE } else { next };
+        i
     }
 }

@@ -125,7 +125,7 @@ impl Queue for Fq {
         self.flows.grow(i + 1, || OneFlow { emptied: None });
         let pkts = self.flows.pkts() + 1;
         let bytes = self.flows.bytes() + u64::from(packet.bytes);
-        if !self.limit.holds(pkts, bytes) || self.flows.flow(i).pkts >= self.flow_limit {
+        if !self.limit.holds(pkts, bytes) || self.flows.flow(i).fifo.pkts >= self.flow_limit {
             dropped.push(packet);
             return;
         }
@@ -146,12 +146,13 @@ impl Queue for Fq {
     #[inline]
     fn dequeue(&mut self, now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Packet> {
         while let Some(i) = self.flows.turn() {
-            let Some(mut packet) = self.flows.pop(i) else {
-                self.flows.flow(i).state.emptied = Some(now);
+            let (flow, packets) = self.flows.flow_and_packets(i);
+            let Some(mut packet) = packets.pop(&mut flow.fifo) else {
+                flow.state.emptied = Some(now);
                 self.flows.pass_turn();
                 continue;
             };
-            self.flows.flow(i).deficit -= i64::from(packet.bytes);
+            flow.deficit -= i64::from(packet.bytes);
             if now.saturating_sub(packet.enqueued) > self.ce_threshold {
                 packet.mark_ce();
             }

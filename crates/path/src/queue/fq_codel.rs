@@ -13,7 +13,7 @@ use knee_units::Nanos;
 use knee_units::params::{Param, Unit};
 
 use super::codel::{self, Codel, Settings, Source};
-use super::flows::{Flows, Hash};
+use super::flows::{Fifo, Flows, Hash, Packets};
 use super::{Queue, QueueKind, Setup};
 use crate::packet::Packet;
 use crate::queue::BufferLimit;
@@ -119,35 +119,35 @@ impl FqCodel {
         let Some(i) = self.flows.fattest() else {
             return;
         };
-        let flow = self.flows.flow(i);
-        let enough = (flow.bytes / 2).max(1);
+        let (flow, packets) = self.flows.flow_and_packets(i);
+        let enough = (flow.fifo.bytes / 2).max(1);
         let (mut drops, mut bytes) = (0, 0);
         while drops < self.drop_batch && bytes < enough {
-            let Some(packet) = self.flows.pop(i) else {
+            let Some(packet) = packets.pop(&mut flow.fifo) else {
                 break;
             };
             drops += 1;
             bytes += u64::from(packet.bytes);
             dropped.push(packet);
         }
-        self.flows.flow(i).state.count_drops(drops);
+        flow.state.count_drops(drops);
     }
 }
 
 /// One flow, as its CoDel sees it.
 struct OneFlow<'a> {
-    flows: &'a mut Flows<Codel>,
-    i: usize,
+    fifo: &'a mut Fifo,
+    packets: &'a mut Packets,
 }
 
 impl Source for OneFlow<'_> {
     #[inline]
     fn pop(&mut self) -> Option<Packet> {
-        self.flows.pop(self.i)
+        self.packets.pop(self.fifo)
     }
     #[inline]
     fn backlog_bytes(&self) -> u64 {
-        self.flows.bytes()
+        self.packets.bytes
     }
 }
 
@@ -167,14 +167,13 @@ impl Queue for FqCodel {
     #[inline]
     fn dequeue(&mut self, now: Nanos, dropped: &mut Vec<Packet>) -> Option<Packet> {
         while let Some(i) = self.flows.turn() {
-            let mut codel = self.flows.flow(i).state;
-            let mut flow = OneFlow {
-                flows: &mut self.flows,
-                i,
+            let (flow, packets) = self.flows.flow_and_packets(i);
+            let mut source = OneFlow {
+                fifo: &mut flow.fifo,
+                packets,
             };
-            let packet = codel.dequeue(&self.settings, &mut flow, now, dropped);
-            let flow = self.flows.flow(i);
-            flow.state = codel;
+            let codel = &mut flow.state;
+            let packet = codel.dequeue(&self.settings, &mut source, now, dropped);
             if let Some(packet) = packet {
                 flow.deficit -= i64::from(packet.bytes);
                 return Some(packet);

@@ -97,11 +97,11 @@ impl Queue for FqPie {
         if clock.is_unset() {
             *clock = Clock::start(&self.settings, start, now);
         }
-        clock.catch_up(pie, &self.settings, flow.bytes, now);
+        clock.catch_up(pie, &self.settings, flow.fifo.bytes, now);
         if !self.limit.holds(pkts, bytes) {
             pie.dropped();
             dropped.push(packet);
-        } else if pie.drops(&self.settings, &mut packet, flow.bytes, &mut self.rng) {
+        } else if pie.drops(&self.settings, &mut packet, flow.fifo.bytes, &mut self.rng) {
             dropped.push(packet);
         } else {
             packet.enqueued = now;
@@ -114,15 +114,12 @@ impl Queue for FqPie {
     #[inline]
     fn dequeue(&mut self, now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Packet> {
         while let Some(i) = self.flows.turn() {
-            let flow = self.flows.flow(i);
+            let (flow, packets) = self.flows.flow_and_packets(i);
             let PieOfFlow { pie, clock } = &mut flow.state;
-            clock.catch_up(pie, &self.settings, flow.bytes, now);
-            if let Some(packet) = self.flows.pop(i) {
-                let flow = self.flows.flow(i);
+            clock.catch_up(pie, &self.settings, flow.fifo.bytes, now);
+            if let Some(packet) = packets.pop(&mut flow.fifo) {
                 flow.deficit -= i64::from(packet.bytes);
-                flow.state
-                    .pie
-                    .departed(&self.settings, &packet, flow.bytes, now);
+                pie.departed(&self.settings, &packet, flow.fifo.bytes, now);
                 return Some(packet);
             }
             self.flows.pass_turn();
