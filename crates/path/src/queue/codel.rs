@@ -166,23 +166,36 @@ impl Codel {
         now: Nanos,
         dropped: &mut Vec<Packet>,
     ) -> Option<Packet> {
-        let Some(packet) = source.pop() else {
+        let Some(mut packet) = source.pop() else {
             self.first_above = NOT_ABOVE;
             self.dropping = false;
             return None;
         };
-        let mut head = Some(packet);
         if !self.stands(settings, &packet, source.backlog_bytes(), now) {
             self.dropping = false;
-        } else if !self.dropping {
-            self.start(settings, &mut head, source, now, dropped);
-        } else if now >= self.drop_next {
-            self.go_on(settings, &mut head, source, now, dropped);
+        } else if !self.dropping || now >= self.drop_next {
+            packet = self.act(settings, packet, source, now, dropped)?;
         }
-        if let Some(packet) = &mut head
-            && now.saturating_sub(packet.enqueued) > settings.ce_threshold
-        {
+        if now.saturating_sub(packet.enqueued) > settings.ce_threshold {
             packet.mark_ce();
+        }
+        Some(packet)
+    }
+
+    /// The head is to be dropped or marked. Returns what is the head then.
+    #[cold]
+    fn act(
+        &mut self,
+        settings: &Settings,
+        packet: Packet,
+        source: &mut impl Source,
+        now: Nanos,
+        dropped: &mut Vec<Packet>,
+    ) -> Option<Packet> {
+        let mut head = Some(packet);
+        match self.dropping {
+            false => self.start(settings, &mut head, source, now, dropped),
+            true => self.go_on(settings, &mut head, source, now, dropped),
         }
         head
     }
@@ -238,7 +251,6 @@ impl Codel {
         Signal::Dropped { stands }
     }
 
-    #[cold]
     fn start(
         &mut self,
         settings: &Settings,
@@ -264,7 +276,6 @@ impl Codel {
         self.drop_next = self.after(now, settings);
     }
 
-    #[cold]
     fn go_on(
         &mut self,
         settings: &Settings,
