@@ -57,8 +57,11 @@ pub struct Bottleneck {
     dropped: Vec<Packet>,
 }
 
-/// The path's own loss, with a draw for each packet. Those of a train are drawn when the first comes, up to the first that is
-/// lost, so that those before it enter together.
+/// So many draws are made at a time, unless one loses: a call for each packet costs as much as its draw.
+const DRAWN_AHEAD: u32 = 256;
+
+/// The path's own loss, with a draw for each packet. They are drawn before packets come, up to the first that is lost, since
+/// nothing else has a part in them.
 struct Losses {
     loss: Box<dyn Loss>,
     /// How many that come next are spared, ...
@@ -71,11 +74,10 @@ impl Losses {
     /// How many of `most` packets, from the first on, are spared; 0: the first is lost.
     #[inline]
     fn spares(&mut self, most: u32) -> u32 {
-        while self.spared < most && !self.then_loses {
-            match self.loss.lose() {
-                true => self.then_loses = true,
-                false => self.spared += 1,
-            }
+        if self.spared < most && !self.then_loses {
+            let (more, then_loses) = self.loss.spare(most.max(DRAWN_AHEAD));
+            self.spared += more;
+            self.then_loses = then_loses;
         }
         if self.spared == 0 {
             self.then_loses = false;

@@ -21,6 +21,17 @@ use knee_units::serialize_shared;
 pub trait Loss: Send {
     /// Is the next packet lost?
     fn lose(&mut self) -> bool;
+
+    /// How many of the next `most` packets are spared, from the first on, and is the one behind them lost? If not, they are
+    /// all.
+    fn spare(&mut self, most: u32) -> (u32, bool) {
+        for spared in 0..most {
+            if self.lose() {
+                return (spared, true);
+            }
+        }
+        (most, false)
+    }
 }
 
 /// A scenario's loss, resolved: the kind's name and the long-run share lost.
