@@ -261,7 +261,7 @@ impl Slab {
     }
 
     /// The next so many packets get a handle of their own.
-    #[inline(never)]
+    #[inline(always)]
     pub fn cut(&mut self, handle: u32, packets: u32) -> u32 {
         let (first, _) = self.place();
         let places = [handle as usize, first as usize];

@@ -44,6 +44,7 @@ impl Sink for Passage<'_> {
         self.gone(packet);
     }
 
+    #[inline(always)]
     fn cut(&mut self, handle: u32, pkts: u32) -> u32 {
         self.ends.slab.cut(handle, pkts)
     }
