@@ -5,7 +5,7 @@ use knee_units::NEVER;
 use knee_units::head_queue::HeadQueue;
 use knee_units::heap::Heap;
 
-use crate::nics::{Nics, Reached};
+use crate::nics::{NONE, Nics, Reached};
 use crate::packet::count_until;
 use crate::pipe::{Passing, Sink, When};
 
@@ -226,7 +226,7 @@ impl<N: Copy> Behind<N> {
         let others = std::mem::take(&mut self.due).into_items();
         let when = line.when(line.next_ns());
         self.due.push(Event::new(when, Due::Line(number)));
-        self.go_on(number, None);
+        self.go_on(number, NONE);
         let others = others.into_iter();
         for event in others.filter(|event| event.due != Due::Only(number)) {
             self.due.push(event);
@@ -376,8 +376,8 @@ impl<N: Copy> Behind<N> {
         let line = &mut self.lines[number as usize];
         line.announce(sink);
         let passing = line.take(1);
-        let (through, interrupt) = self.reach_nic(at_ns, passing);
-        self.go_on(number, interrupt);
+        let (through, wakes) = self.reach_nic(at_ns, passing);
+        self.go_on(number, wakes);
         (passing, through)
     }
 
@@ -387,9 +387,9 @@ impl<N: Copy> Behind<N> {
         self.free.push(place);
         let found = self.loose[place as usize].take();
         let passing = found.expect("its place holds it until it arrives");
-        let (through, interrupt) = self.reach_nic(at_ns, passing);
-        if let Some(event) = interrupt {
-            self.due.push(event);
+        let (through, wakes) = self.reach_nic(at_ns, passing);
+        if wakes != NONE {
+            self.due.push(self.interrupt_at(wakes));
         }
         (passing, through)
     }
@@ -431,9 +431,9 @@ impl<N: Copy> Behind<N> {
 
     /// A line's head was the first that is due, and has changed. Those of its packets whose NIC will not look before a
     /// later interrupt are put there at once, if no other line's can come between: that is where they would be found, and it
-    /// spares a step each. `interrupt` is due besides.
+    /// spares a step each. `wakes`: the place of a NIC whose interrupt is due besides; NONE: there is none.
     #[inline(always)]
-    fn go_on(&mut self, number: u32, mut interrupt: Option<Event>) {
+    fn go_on(&mut self, number: u32, mut wakes: u32) {
         let line = &mut self.lines[number as usize];
         let mut next = None;
         while let Some(front) = line.trains.first() {
@@ -446,43 +446,49 @@ impl<N: Copy> Behind<N> {
                 let sleeps = match is_first {
                     false => at_ns <= until_ns,
                     // It is the first for which this NIC will wake, if no other line's packet comes before it.
-                    true => at_ns < until_ns && self.is_steady && interrupt.is_none(),
+                    true => at_ns < until_ns && self.is_steady && wakes == NONE,
                 };
                 if sleeps {
                     if is_first {
-                        let due = Due::Interrupt(nic.number, place);
-                        interrupt = Some(Event::new(When::last_at(until_ns), due));
+                        wakes = place;
                     }
                     let pkts = front.until(until_ns);
                     self.nics.hold(place, line.take(pkts));
                     continue;
                 }
             }
-            next = Some(Event::new(line.when(front.at_ns), Due::Line(number)));
+            next = Some(line.when(front.at_ns));
             break;
         }
         // What comes takes the place of what was due, in one go.
-        match next.or_else(|| interrupt.take()) {
-            Some(event) => self.due.replace_first(event),
+        match next {
+            Some(when) => {
+                self.due.replace_first(Event::new(when, Due::Line(number)));
+                if wakes != NONE {
+                    self.due.push(self.interrupt_at(wakes));
+                }
+            }
+            None if wakes != NONE => self.due.replace_first(self.interrupt_at(wakes)),
             None => self.due.remove_first(),
-        }
-        if let Some(event) = interrupt {
-            self.due.push(event);
         }
     }
 
-    /// A packet comes to its NIC, if that is here. Is it through? The interrupt that it waits for is returned where it is new.
+    /// The next interrupt of the NIC at this place.
+    #[inline]
+    fn interrupt_at(&self, place: u32) -> Event {
+        let nic = self.nics.at(place);
+        let when = When::last_at(nic.next_interrupt_ns);
+        Event::new(when, Due::Interrupt(nic.number, place))
+    }
+
+    /// A packet comes to its NIC, if that is here. Is it through? The NIC's place is returned where it waits for a new
+    /// interrupt; else NONE.
     #[inline(always)]
-    fn reach_nic(&mut self, at_ns: u64, passing: Passing<N>) -> (bool, Option<Event>) {
+    fn reach_nic(&mut self, at_ns: u64, passing: Passing<N>) -> (bool, u32) {
         match self.nics.reach(at_ns, passing) {
-            Reached::Through => (true, None),
-            Reached::Waits => (false, None),
-            Reached::WaitsFor(place) => {
-                let nic = self.nics.at(place);
-                let when = When::last_at(nic.next_interrupt_ns);
-                let due = Due::Interrupt(nic.number, place);
-                (false, Some(Event::new(when, due)))
-            }
+            Reached::Through => (true, NONE),
+            Reached::Waits => (false, NONE),
+            Reached::WaitsFor(place) => (false, place),
         }
     }
 

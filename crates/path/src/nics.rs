@@ -27,7 +27,8 @@ pub(crate) struct Nic {
     line: u32,
 }
 
-const NONE: u32 = u32::MAX;
+/// "No place", "no list", "no line".
+pub(crate) const NONE: u32 = u32::MAX;
 const FREE: u32 = u32::MAX - 1;
 
 /// What becomes of a packet at the end of a pipe.
