@@ -5,7 +5,7 @@ use knee_units::NEVER;
 use knee_units::head_queue::HeadQueue;
 use knee_units::heap::Heap;
 
-use crate::nics::{NONE, Nics, Reached};
+use crate::nics::{NONE, Nics};
 use crate::packet::count_until;
 use crate::pipe::{Passing, Sink, When};
 
@@ -376,7 +376,7 @@ impl<N: Copy> Behind<N> {
         let line = &mut self.lines[number as usize];
         line.announce(sink);
         let passing = line.take(1);
-        let (through, wakes) = self.reach_nic(at_ns, passing);
+        let (through, wakes) = self.nics.reach(at_ns, passing);
         self.go_on(number, wakes);
         (passing, through)
     }
@@ -387,7 +387,7 @@ impl<N: Copy> Behind<N> {
         self.free.push(place);
         let found = self.loose[place as usize].take();
         let passing = found.expect("its place holds it until it arrives");
-        let (through, wakes) = self.reach_nic(at_ns, passing);
+        let (through, wakes) = self.nics.reach(at_ns, passing);
         if wakes != NONE {
             self.due.push(self.interrupt_at(wakes));
         }
@@ -479,17 +479,6 @@ impl<N: Copy> Behind<N> {
         let nic = self.nics.at(place);
         let when = When::last_at(nic.next_interrupt_ns);
         Event::new(when, Due::Interrupt(nic.number, place))
-    }
-
-    /// A packet comes to its NIC, if that is here. Is it through? The NIC's place is returned where it waits for a new
-    /// interrupt; else NONE.
-    #[inline(always)]
-    fn reach_nic(&mut self, at_ns: u64, passing: Passing<N>) -> (bool, u32) {
-        match self.nics.reach(at_ns, passing) {
-            Reached::Through => (true, NONE),
-            Reached::Waits => (false, NONE),
-            Reached::WaitsFor(place) => (false, place),
-        }
     }
 
     /// All that is under way, for a final account: of a train, the first packets first.

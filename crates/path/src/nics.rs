@@ -31,16 +31,6 @@ pub(crate) struct Nic {
 pub(crate) const NONE: u32 = u32::MAX;
 const FREE: u32 = u32::MAX - 1;
 
-/// What becomes of a packet at the end of a pipe.
-pub(crate) enum Reached {
-    /// It goes on at once.
-    Through,
-    /// It waits for an interrupt that is due already.
-    Waits,
-    /// It waits for an interrupt of the NIC at this place.
-    WaitsFor(u32),
-}
-
 impl Nic {
     const IDLE: Nic = Nic {
         number: 0,
@@ -157,23 +147,21 @@ impl<N: Copy> Nics<N> {
     }
 
     /// A packet arrives. A NIC that has not interrupted for the moderation interval does so at once; else packets wait for the
-    /// interval's end.
+    /// interval's end. Does the packet go on at once? The NIC's place is returned where it waits as the first, for an
+    /// interrupt that is new; else NONE.
     #[inline]
-    pub fn reach(&mut self, at_ns: u64, passing: Passing<N>) -> Reached {
+    pub fn reach(&mut self, at_ns: u64, passing: Passing<N>) -> (bool, u32) {
         let Some(place) = self.place(passing.flow) else {
-            return Reached::Through;
+            return (true, NONE);
         };
         let nic = self.at(place);
         let is_first = nic.is_empty();
         if is_first && at_ns >= nic.next_interrupt_ns {
             self.interrupts(place, at_ns);
-            return Reached::Through;
+            return (true, NONE);
         }
         self.hold(place, passing);
-        match is_first {
-            true => Reached::WaitsFor(place),
-            false => Reached::Waits,
-        }
+        (false, if is_first { place } else { NONE })
     }
 
     /// The NIC at this place interrupts and hands over what it has gathered, in the place of `batch`, which is empty.
