@@ -3,6 +3,7 @@
 use knee_cc::Op;
 
 use super::rack::Verdict;
+use super::rtx::Seg;
 use super::xmit_timer::XmitTimerKind;
 use super::{CaState, Cx, Endpoint};
 
@@ -63,19 +64,16 @@ impl Endpoint {
         let now_us = cx.now_us();
         let head = self.board.head_id();
         self.board.isolate(head, 1);
-        for id in self.board.ids() {
-            let seg = self.board.get(id);
-            if id == head || now_us.saturating_sub(seg.sent_us) >= deadline_us {
-                self.mark_lost(cx, id);
-            }
+        let is_overdue = |seg: &Seg| now_us.saturating_sub(seg.sent_us) >= deadline_us;
+        let is_lost = |seg: &Seg| seg.can_be_lost() && (seg.holds(head) || is_overdue(seg));
+        for id in self.board.ids(is_lost) {
+            self.mark_lost(cx, id);
         }
     }
 
     /// tcp_mark_skb_lost(), which the algorithm may want to know.
     fn mark_lost(&mut self, cx: &Cx, id: u32) {
-        let Some(lost) = self.board.mark_lost(id) else {
-            return;
-        };
+        let lost = self.board.mark_lost(id);
         for _ in 0..lost.segs {
             self.board.count_lost(&lost);
             // One that was delivered before says nothing of its flight.

@@ -85,7 +85,7 @@ impl Seg {
     }
 
     #[inline]
-    fn holds(&self, id: u32) -> bool {
+    pub fn holds(&self, id: u32) -> bool {
         self.name.wrapping_sub(id) < self.segs()
     }
 
@@ -103,6 +103,12 @@ impl Seg {
     #[inline]
     fn segs_below(&self, seq: u64) -> u32 {
         (seq - self.seq) as u32 / u32::from(self.mss_bytes)
+    }
+
+    /// Was it neither SACKed nor marked as lost, or sent again since?
+    #[inline]
+    pub fn can_be_lost(&self) -> bool {
+        !self.has(SACKED) && (!self.has(LOST) || self.has(RETRANS))
     }
 
     /// The end of its first segment.
@@ -270,10 +276,9 @@ impl RtxQueue {
         &mut self.skbs[place]
     }
 
-    /// Ids of the first segments of all that is queued, from the oldest sequence number on.
-    pub fn ids(&self) -> impl Iterator<Item = u32> + use<> {
-        let ids: Vec<u32> = self.skbs.iter().map(Seg::id).collect();
-        ids.into_iter()
+    /// Ids of the first segments of what is queued, from the oldest sequence number on, as far as a condition holds.
+    pub fn ids(&self, which: impl Fn(&Seg) -> bool) -> Vec<u32> {
+        (self.skbs.iter().filter(|skb| which(skb)).map(Seg::id)).collect()
     }
 
     /// Appends what was just sent for the first time.

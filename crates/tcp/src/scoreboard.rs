@@ -151,9 +151,9 @@ impl Scoreboard {
     pub fn get(&self, id: u32) -> &Seg {
         self.rtx.get(id)
     }
-    /// From the oldest sequence number on.
-    pub fn ids(&self) -> impl Iterator<Item = u32> + use<> {
-        self.rtx.ids()
+    /// From the oldest sequence number on, as far as a condition holds.
+    pub fn ids(&self, which: impl Fn(&Seg) -> bool) -> Vec<u32> {
+        self.rtx.ids(which)
     }
     /// Least recently sent of those neither SACKed nor lost.
     #[inline]
@@ -379,14 +379,12 @@ impl Scoreboard {
 
     // ---- losses ----------------------------------------------------------
 
-    /// tcp_mark_skb_lost(); [`count_lost`](Scoreboard::count_lost) follows for each of its segments. `None`: it was SACKed
-    /// or marked before.
-    pub fn mark_lost(&mut self, id: u32) -> Option<Lost> {
+    /// tcp_mark_skb_lost() of what [`can be lost`](Seg::can_be_lost); [`count_lost`](Scoreboard::count_lost) follows for
+    /// each of its segments.
+    pub fn mark_lost(&mut self, id: u32) -> Lost {
         let skb = self.rtx.get_mut(id);
+        debug_assert!(skb.can_be_lost(), "it was SACKed or marked before");
         let again = skb.has(LOST);
-        if skb.has(SACKED) || again && !skb.has(RETRANS) {
-            return None;
-        }
         match again {
             true => skb.flags &= !RETRANS,
             false => skb.flags |= LOST,
@@ -404,7 +402,7 @@ impl Scoreboard {
             self.to_retransmit.insert(seq, end_seq, |_, _| {});
         }
         self.rtx.unlink(id);
-        Some(lost)
+        lost
     }
 
     /// One segment of those that were marked counts as lost.
