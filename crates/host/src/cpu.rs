@@ -49,6 +49,8 @@ pub enum Next<J> {
     Until(u64),
     /// A job of a softirq.
     Softirq(J),
+    /// What is left of a thread's chunk that was interrupted, until then.
+    Rest { thread: u32, until_ns: u64 },
     /// A thread's next chunk; does it come from another thread or from idling?
     Thread { thread: u32, switches: bool },
 }
@@ -179,6 +181,7 @@ impl<J> Cpu<J> {
     /// Its only job is done: it idles from now on.
     #[inline]
     pub fn rest(&mut self) {
+        self.runs = Runs::Nothing;
         self.runnable.clear();
         self.last = None;
         self.softirqs_since_ns = None;
@@ -323,6 +326,20 @@ impl<J> Cpu<J> {
         all.map(|thread| thread.ran_ns).min()
     }
 
+    /// The thread whose chunk it is at.
+    pub fn thread(&self) -> Option<u32> {
+        match self.runs {
+            Runs::Thread(number) if number != OTHER => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The thread whose chunk ends later than now, since softirqs interrupt it.
+    pub fn interrupted(&self, now_ns: u64) -> Option<u32> {
+        let is_under_way = self.until_ns > now_ns && !self.goes_on(now_ns);
+        self.thread().filter(|_| is_under_way)
+    }
+
     /// Is it at something, or away, that nothing interrupts?
     #[inline]
     pub fn goes_on(&self, now_ns: u64) -> bool {
@@ -405,7 +422,8 @@ impl<J> Cpu<J> {
                 let switches = self.switch_to(thread);
                 if left_ns > 0 {
                     self.begin(now_ns, Runs::Thread(thread), left_ns);
-                    return Next::Until(self.until_ns);
+                    let until_ns = self.until_ns;
+                    return Next::Rest { thread, until_ns };
                 }
                 Next::Thread { thread, switches }
             }

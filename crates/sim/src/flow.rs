@@ -212,8 +212,9 @@ pub struct End {
     /// wait to be read.
     pub cpu: u32,
     pub thread: u32,
-    pub unread_skbs: u64,
-    /// And the transmit queue of its NIC.
+    pub unread_skbs: u32,
+    /// And the queues of its NIC.
+    pub rx_queue: u32,
     pub tx_queue: u32,
     /// Has its application the socket's lock?
     pub is_owned: bool,
@@ -236,6 +237,7 @@ impl End {
             cpu: 0,
             thread: 0,
             unread_skbs: 0,
+            rx_queue: 0,
             tx_queue: 0,
             is_owned: false,
             is_done: false,

@@ -65,15 +65,10 @@ impl Outcome {
         }
     }
 
-    /// What comes of the job that has begun; before there was nothing. Returns whether that has effects, and what is over.
+    /// Does anything come of it, besides what is over?
     #[inline]
-    pub fn take(&mut self, coming: &mut Outcome) -> (bool, Last) {
-        self.first = coming.first.take();
-        if !coming.others.is_empty() {
-            std::mem::swap(&mut self.others, &mut coming.others);
-        }
-        self.last = std::mem::take(&mut coming.last);
-        (self.first.is_some(), self.last)
+    pub fn has_effects(&self) -> bool {
+        self.first.is_some()
     }
 
     /// The job is done: its first effect, and what is over. The next job may begin before these have come.

@@ -1,9 +1,10 @@
 //! The machines of a run: hosts whose processors are busy with what is sent and received.
 
 use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
 
 use knee_host::{
-    Budget, Costs, Cpu, Done, FlowLimit, Rfs, Ring, Spent, Steal, Thread, hash, pick, sends_by,
+    Budget, Costs, Cpu, FlowLimit, Rfs, Ring, Spent, Steal, Thread, hash, pick, sends_by,
 };
 use knee_path::pipe::Passing;
 use knee_scenario::{GroTable, Reception};
@@ -95,7 +96,8 @@ pub struct AppThread {
     pub awake: bool,
     /// Is a job under way that will wake it?
     pub waking: bool,
-    pub outcome: Outcome,
+    /// What comes of its job, while softirqs interrupt that.
+    pub interrupted: Outcome,
 }
 
 impl AppThread {
@@ -112,8 +114,8 @@ pub struct Queue {
     pub machine: u32,
     /// The side of the ends that its packets are for.
     pub side: Side,
-    /// Do its packets go on at other processors?
-    pub steers: bool,
+    /// So many packets at most may be polled in the interrupt that they come with, if nothing waits.
+    pub at_once_pkts: u32,
     pub cpu: u32,
     /// How many packets its last poll took, and were those as many as it may take?
     pub polled_pkts: u32,
@@ -171,7 +173,7 @@ impl TxQueue {
 /// One machine; its processors, queues and threads have consecutive numbers.
 pub struct Machine {
     /// The side whose settings it has.
-    pub side: usize,
+    pub side: Side,
     pub first_cpu: u32,
     /// Of the packets for each side, and of its applications.
     pub first_queue: [u32; 2],
@@ -184,9 +186,8 @@ pub struct Machine {
     /// Of the NIC's transmit queues, and how many it has.
     pub first_tx: u32,
     pub tx_queues: u32,
-    /// How many processors there are; does each of them send by queues of its own?
+    /// How many processors there are.
     pub cpus: u32,
-    pub xps: bool,
     /// Do packets go on at other processors than where they came?
     pub steers: bool,
 }
@@ -236,13 +237,19 @@ counts! {
 
 /// A processor of a machine, with what each of its jobs looks at.
 pub struct Processor {
-    pub core: Cpu<Job>,
+    /// Its number among those of all machines.
+    pub number: u32,
     pub machine: u32,
+    /// The side whose settings its machine has.
+    pub side: Side,
     pub reception: Reception,
+    /// Does it send by queues of its own?
+    pub xps: bool,
+    pub core: Cpu<Job>,
     /// The number reserved for the end of its job, where that end only lets the processor idle and so has no event of
     /// its own. 0: there is no such end.
     pub ends_quietly: u64,
-    /// What comes of the softirq that is at work.
+    /// What comes of the job that is at work.
     pub outcome: Outcome,
     /// What it has done.
     pub counts: Counts,
@@ -254,21 +261,72 @@ pub struct Processor {
     pub flow_limit: Option<Box<FlowLimit>>,
 }
 
+/// The processors of all machines by their number. A job has its own with it, and not in the list.
+#[derive(Default)]
+pub struct Processors(Vec<Option<Box<Processor>>>);
+
+impl Processors {
+    /// One begins with a job, or turns to what is next.
+    #[inline]
+    pub fn take(&mut self, number: u32) -> Box<Processor> {
+        self.0[number as usize].take().expect(ONE_AT_A_TIME)
+    }
+
+    /// Its job has begun.
+    #[inline]
+    pub fn put_back(&mut self, of: Box<Processor>) {
+        let before = self.0[of.number as usize].replace(of);
+        debug_assert!(before.is_none(), "it has one job at a time");
+        // There is nothing to drop, which the compiler cannot know.
+        std::mem::forget(before);
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Processor> {
+        self.0.iter().flatten().map(|of| &**of)
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Processor> {
+        self.0.iter_mut().flatten().map(|of| &mut **of)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.0.len() as u32
+    }
+}
+
+/// Where none of its jobs begins.
+impl Index<u32> for Processors {
+    type Output = Processor;
+
+    #[inline]
+    fn index(&self, number: u32) -> &Processor {
+        self.0[number as usize].as_ref().expect(ONE_AT_A_TIME)
+    }
+}
+
+impl IndexMut<u32> for Processors {
+    #[inline]
+    fn index_mut(&mut self, number: u32) -> &mut Processor {
+        self.0[number as usize].as_mut().expect(ONE_AT_A_TIME)
+    }
+}
+
+const ONE_AT_A_TIME: &str = "a processor begins with one job at a time";
+
 /// The machines of a run; none where no host has one.
 #[derive(Default)]
 pub struct Machines {
     /// The machine of each host, by side and number.
     pub of_host: [Vec<u32>; 2],
     pub list: Vec<Machine>,
-    pub cpus: Vec<Processor>,
+    pub cpus: Processors,
     pub queues: Vec<Queue>,
     pub tx: Vec<TxQueue>,
     pub threads: Vec<Thread>,
     pub apps: Vec<AppThread>,
     /// Jobs that wait for an application to give a socket's lock back.
     pub deferred: Vec<(EndpointId, Job)>,
-    /// What comes of the job at work.
-    pub coming: Outcome,
     // Scratch, kept to spare allocations.
     pub polled: Vec<Passing<()>>,
     pub ups: Vec<(EndpointId, Segment)>,
@@ -282,7 +340,7 @@ impl Machines {
     /// A machine with the settings of a side, on which applications run as these say. `stream` gives draws for a purpose.
     pub fn add(
         &mut self,
-        side: usize,
+        side: Side,
         conf: &MachineConf,
         apps: [Option<&MachineConf>; 2],
         now_ns: u64,
@@ -291,7 +349,7 @@ impl Machines {
         let number = self.list.len() as u32;
         let mut machine = Machine {
             side,
-            first_cpu: self.cpus.len() as u32,
+            first_cpu: self.cpus.count(),
             first_queue: [0; 2],
             first_thread: [0; 2],
             queues: [0; 2],
@@ -299,7 +357,6 @@ impl Machines {
             first_tx: self.tx.len() as u32,
             tx_queues: if conf.mq { conf.queues } else { 1 },
             cpus: conf.cpus,
-            xps: conf.xps,
             rfs: (conf.rps_sock_flow_entries > 0).then(|| Rfs::new(conf.rps_sock_flow_entries)),
             steers: !conf.rps_cpus.is_empty() || conf.rps_sock_flow_entries > 0,
         };
@@ -313,17 +370,20 @@ impl Machines {
                 conf.contention,
                 conf.wakeup_preemption,
             );
-            self.cpus.push(Processor {
-                core,
+            self.cpus.0.push(Some(Box::new(Processor {
+                number: machine.first_cpu + cpu,
                 machine: number,
+                side,
                 reception: conf.reception,
+                xps: conf.xps,
+                core,
                 ends_quietly: 0,
                 outcome: Outcome::default(),
                 counts: Counts::default(),
                 budget: Budget::new(conf.netdev_budget, conf.netdev_budget_ns),
                 backlog: (0, 0),
                 flow_limit: conf.flow_limit_cpus.contains(&cpu).then(Box::default),
-            });
+            })));
         }
         for queue in 0..machine.tx_queues {
             self.tx.push(TxQueue {
@@ -341,15 +401,19 @@ impl Machines {
             };
             machine.queues[side as usize] = of.queues;
             for queue in 0..of.queues {
+                let napi = Napi::new(of);
                 self.queues.push(Queue {
                     ring: Ring::new(of.rx_ring),
                     machine: number,
                     side,
-                    steers: machine.steers,
+                    at_once_pkts: match machine.steers || !napi.is_plain() {
+                        true => 0,
+                        false => of.rx_ring.min(NAPI_WEIGHT - 1),
+                    },
                     cpu: machine.first_cpu + queue % conf.cpus,
                     polled_pkts: 0,
                     was_full: false,
-                    napi: Napi::new(of),
+                    napi,
                     held: Held::default(),
                 });
             }
@@ -381,7 +445,7 @@ impl Machines {
                 serves: None,
                 awake: false,
                 waking: false,
-                outcome: Outcome::default(),
+                interrupted: Outcome::default(),
             });
         }
     }
@@ -393,28 +457,6 @@ impl Machines {
         self.at_warm = (counts.collect(), spent.collect());
     }
 
-    /// What comes of the job that a processor is done with.
-    #[inline]
-    pub fn outcome_of(&mut self, cpu: u32, done: Done) -> &mut Outcome {
-        match done {
-            Done::Softirq => &mut self.cpus[cpu as usize].outcome,
-            Done::Thread(thread) => &mut self.apps[thread as usize].outcome,
-        }
-    }
-
-    /// A processor is done with a job. Does it idle now, since that was all that it had to do?
-    #[inline(always)]
-    pub fn rests(&mut self, cpu: u32, done: Done) -> bool {
-        let of = &mut self.cpus[cpu as usize].core;
-        let Done::Thread(thread) = done else {
-            return of.rests(None);
-        };
-        let app = &mut self.apps[thread as usize];
-        let rests = !app.has_work() && of.rests(Some(thread));
-        app.awake &= !rests;
-        rests
-    }
-
     /// The transmit queue of a connection's end, by its hash (skb_tx_hash()).
     pub fn tx_queue_of(&self, machine: u32, flow: u32) -> u32 {
         let of = &self.list[machine as usize];
@@ -422,29 +464,43 @@ impl Machines {
     }
 
     /// The transmit queue by which a processor sends for a connection, if it has queues of its own.
-    pub fn xps_queue_of(&self, cpu: u32, flow: u32) -> Option<u32> {
-        let of = &self.list[self.cpus[cpu as usize].machine as usize];
-        let queue = || sends_by(cpu - of.first_cpu, of.cpus, of.tx_queues, hash(flow));
-        of.xps.then(|| of.first_tx + queue())
+    #[inline]
+    pub fn xps_queue_of(&self, by: &Processor, flow: u32) -> Option<u32> {
+        let of = &self.list[by.machine as usize];
+        let queue = || sends_by(by.number - of.first_cpu, of.cpus, of.tx_queues, hash(flow));
+        by.xps.then(|| of.first_tx + queue())
     }
 
-    /// The processor on which a thread goes on that wakes: where it was, if that is idle, or another idle one.
-    /// The others may be done quietly by then, and thus idle.
-    pub fn place_of(&self, thread: u32, now_ns: u64, events: &EventQueue) -> u32 {
-        let app = &self.apps[thread as usize];
+    /// The queue of a machine that a connection's packets for that side come to (RSS).
+    pub fn rx_queue_of(&self, machine: u32, side: Side, flow: u32) -> u32 {
+        let of = &self.list[machine as usize];
+        of.first_queue[side as usize] + pick(hash(flow), of.queues[side as usize])
+    }
+
+    /// An idle processor where a thread may run, while the one where it was is taken out.
+    /// The others may be done quietly by now, and thus idle.
+    pub fn idle_place_of(
+        &self,
+        thread: u32,
+        was_on: &Processor,
+        now_ns: u64,
+        events: &EventQueue,
+    ) -> Option<u32> {
+        let first_cpu = self.list[was_on.machine as usize].first_cpu;
         let idles = |cpu: &u32| {
-            let Processor {
-                core, ends_quietly, ..
-            } = &self.cpus[*cpu as usize];
-            let is_done = || events.has_come(core.until_ns(), *ends_quietly, now_ns);
-            core.is_idle() || *ends_quietly != 0 && is_done()
+            let of = &self.cpus[*cpu];
+            of.core.is_idle() || of.ends_quietly != 0 && of.is_done(now_ns, events)
         };
-        if app.allowed.len() == 1 || idles(&app.cpu) {
-            return app.cpu;
-        }
-        let machine = self.cpus[app.cpu as usize].machine;
-        let first_cpu = self.list[machine as usize].first_cpu;
-        let mut others = app.allowed.iter().map(|cpu| first_cpu + cpu);
-        others.find(idles).unwrap_or(app.cpu)
+        let allowed = self.apps[thread as usize].allowed.iter();
+        let mut others = allowed.map(|cpu| first_cpu + cpu);
+        others.find(|cpu| *cpu != was_on.number && idles(cpu))
+    }
+}
+
+impl Processor {
+    /// Has its job ended by now, which ends quietly?
+    #[inline]
+    pub fn is_done(&self, now_ns: u64, events: &EventQueue) -> bool {
+        events.has_come(self.core.until_ns(), self.ends_quietly, now_ns)
     }
 }

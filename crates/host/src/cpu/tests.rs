@@ -33,7 +33,10 @@ fn share(mut cpu: Processor, threads: u32, softirqs: bool, until_ns: u64) -> (Ve
         }
         match cpu.next(now_ns, &mut list) {
             Next::Idle | Next::Busy => break,
-            Next::Until(at_ns) => now_ns = at_ns,
+            Next::Until(at_ns)
+            | Next::Rest {
+                until_ns: at_ns, ..
+            } => now_ns = at_ns,
             Next::Softirq(_) => {
                 in_softirqs += 20_000;
                 now_ns = softirq(&mut cpu, now_ns, 20_000);
@@ -64,7 +67,11 @@ fn a_softirq_interrupts_a_thread_which_goes_on_with_what_is_left() {
     assert_eq!(softirq(&mut cpu, 400, 250), 650);
     assert_eq!(cpu.next(650, &mut threads), Next::Busy);
     assert_eq!(cpu.done(650), Some(Done::Softirq));
-    assert_eq!(cpu.next(650, &mut threads), Next::Until(1_250));
+    let rest = Next::Rest {
+        thread: 0,
+        until_ns: 1_250,
+    };
+    assert_eq!(cpu.next(650, &mut threads), rest);
     assert_eq!(cpu.done(1_249), None);
     assert_eq!(cpu.done(1_250), Some(Done::Thread(0)));
     let on = Next::Thread {

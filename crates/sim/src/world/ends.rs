@@ -392,6 +392,12 @@ impl Ends {
     #[inline(always)]
     pub(super) fn begin(&mut self, id: EndpointId) -> Turn {
         self.turn_to(id);
+        self.begin_apart(id)
+    }
+
+    /// The same where what it sends is taken at once.
+    #[inline(always)]
+    pub(super) fn begin_apart(&mut self, id: EndpointId) -> Turn {
         let side = id.side() as usize;
         self.clocks[side].set(self.now_ns, &self.types[side].tcp);
         let flow = self.flows.remove(id.flow());

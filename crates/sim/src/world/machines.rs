@@ -14,7 +14,7 @@ mod veth;
 
 use std::collections::VecDeque;
 
-use knee_host::{Cost, Done};
+use knee_host::Cost;
 use knee_segment::{FIN, SYN};
 use knee_tcp::Pacing;
 use knee_units::NEVER;
@@ -25,7 +25,7 @@ use super::ends::{Ends, Turn};
 use crate::event::{EndpointId, Side, Target};
 use crate::flow::End;
 use crate::job::{Effect, Job, Last};
-use crate::machine::{Counts, MachineConf, Processor, Qdisc};
+use crate::machine::{MachineConf, Processor, Qdisc};
 
 /// An application that waits for its processor is asked for, whatever the time.
 const READY: u64 = 0;
@@ -35,36 +35,32 @@ impl World {
     #[inline(never)]
     pub(super) fn on_cpu(&mut self, cpu: u32) {
         self.ends.touch(cpu);
-        let machines = &mut self.ends.machines;
-        let Some(done) = machines.cpus[cpu as usize].core.done(self.ends.now_ns) else {
-            return self.ends.kick(cpu);
+        let by = &mut self.ends.machines.cpus[cpu];
+        let Some(done) = by.core.done(self.ends.now_ns) else {
+            return self.ends.kick_at(cpu);
         };
-        let of = machines.outcome_of(cpu, done);
-        let (first, last) = of.come();
+        let (first, last) = by.outcome.come();
         if let Some(first) = first {
-            match of.others() {
+            match by.outcome.others() {
                 None => self.effect(cpu, first),
-                Some(others) => self.effects(cpu, done, first, others),
+                Some(others) => self.effects(cpu, first, others),
             }
         }
         match last {
             Last::Nothing => {}
-            Last::Polled(queue) => self.ends.end_poll(queue),
+            Last::Polled(queue) => self.ends.end_poll(cpu, queue),
             Last::Unlock(id) => self.ends.unlock(id),
         }
-        if !self.ends.machines.rests(cpu, done) {
-            self.ends.kick(cpu);
-        }
+        self.ends.go_on_from(cpu, done);
     }
 
     #[inline(never)]
-    fn effects(&mut self, cpu: u32, done: Done, first: Effect, mut others: Vec<Effect>) {
+    fn effects(&mut self, cpu: u32, first: Effect, mut others: Vec<Effect>) {
         for &effect in std::iter::once(&first).chain(&others) {
             self.effect(cpu, effect);
         }
         others.clear();
-        let machines = &mut self.ends.machines;
-        machines.outcome_of(cpu, done).give_back(others);
+        self.ends.machines.cpus[cpu].outcome.give_back(others);
     }
 
     #[inline(always)]
@@ -96,19 +92,8 @@ impl Ends {
 
     fn conf_of(&self, machine: u32) -> &MachineConf {
         let side = self.machines.list[machine as usize].side;
-        let conf = self.types[side].machine.as_ref();
+        let conf = self.types[side as usize].machine.as_ref();
         conf.expect("it is of a side that has machines")
-    }
-
-    #[inline]
-    fn counts_of(&mut self, cpu: u32) -> &mut Counts {
-        &mut self.machines.cpus[cpu as usize].counts
-    }
-
-    /// Charges the job at work on a processor.
-    #[inline]
-    fn charge(&mut self, cpu: u32, cost: Cost, count: u64) {
-        self.machines.cpus[cpu as usize].core.charge(cost, count);
     }
 
     /// The machines of both sides, before any connection.
@@ -119,28 +104,30 @@ impl Ends {
         let seed = self.cell.rep_seed(self.rep);
         let stream = |component: &str| Stream::new(seed, component);
         let confs = [0, 1].map(|side: usize| types[side].machine.as_ref());
-        for (side, conf) in confs.into_iter().enumerate() {
-            let Some(conf) = conf else {
+        for side in [Side::Sender, Side::Receiver] {
+            let at = side as usize;
+            let Some(conf) = confs[at] else {
                 continue;
             };
-            if self.crosses && side == Side::Receiver as usize {
+            if self.crosses && side == Side::Receiver {
                 // They are on the senders' machines.
-                machines.of_host[side] = machines.of_host[0].clone();
+                machines.of_host[at] = machines.of_host[0].clone();
                 continue;
             }
             let mut apps = [None; 2];
-            apps[side] = Some(conf);
-            for _ in 0..types[side].hosts.unwrap_or(1) {
+            apps[at] = Some(conf);
+            for _ in 0..types[at].hosts.unwrap_or(1) {
                 let on_it = if self.crosses { confs } else { apps };
                 let number = machines.add(side, conf, on_it, self.boot_ns, &stream);
-                machines.of_host[side].push(number);
+                machines.of_host[at].push(number);
             }
         }
     }
 
     /// A connection's ends find their places on machines, where they have such.
     pub(super) fn settle_in(&self, number: u32, hosts: [u32; 2], ends: [&mut End; 2]) {
-        for (side, end) in ends.into_iter().enumerate() {
+        for (at, end) in [Side::Sender, Side::Receiver].into_iter().zip(ends) {
+            let side = at as usize;
             let of_type = &self.types[side];
             let Some(conf) = &of_type.machine else {
                 continue;
@@ -150,6 +137,7 @@ impl Ends {
             let first_thread = self.machines.list[machine as usize].first_thread[side];
             end.thread = first_thread + number / shared % conf.threads;
             end.cpu = self.machines.apps[end.thread as usize].cpu;
+            end.rx_queue = self.machines.rx_queue_of(machine, at, number);
             end.tx_queue = self.machines.tx_queue_of(machine, number);
             end.tcp.rx.read_later();
             if of_type.tcp.settings.pacing != Pacing::Fq {
@@ -169,7 +157,7 @@ impl Ends {
         self.raise(cpu, Job::Timer(id));
     }
 
-    fn run_timer(&mut self, cpu: u32, id: EndpointId) {
+    fn run_timer(&mut self, by: &mut Processor, id: EndpointId) {
         if !self.flows.has(id.flow()) {
             return;
         }
@@ -180,15 +168,15 @@ impl Ends {
         self.call(&mut turn, |tcp, cx| tcp.on_timer(cx));
         let (_, after) = turn.flow.end(id.side()).tcp.pacing_timer_counts();
         let fired = after - fires;
-        self.counts_of(cpu).pacing_timer_fires += fired;
-        self.charge(cpu, Cost::TimerFire, fired);
+        by.counts.pacing_timer_fires += fired;
+        by.core.charge(Cost::TimerFire, fired);
         // The others are the wheel's, which a tick runs anyway.
-        self.charge(cpu, Cost::Softirq, 1);
-        self.charge(cpu, Cost::SocketLock, 1);
+        by.core.charge(Cost::Softirq, 1);
+        by.core.charge(Cost::SocketLock, 1);
         if self.has_work(&mut turn) {
-            self.make_ready(cpu, &mut turn);
+            self.make_ready(by, &mut turn);
         }
-        self.end_on(cpu, at, turn);
+        self.end_on(by, at, turn);
     }
 
     /// The qdisc's timer has fired, on the processor that armed it.
@@ -197,30 +185,29 @@ impl Ends {
         self.raise(cpu, Job::Transmit(id));
     }
 
-    fn run_qdisc(&mut self, cpu: u32, id: EndpointId) {
-        self.charge(cpu, Cost::TimerFire, 1);
-        self.charge(cpu, Cost::Softirq, 1);
-        self.counts_of(cpu).qdisc_timer_fires += 1;
+    fn run_qdisc(&mut self, by: &mut Processor, id: EndpointId) {
+        by.core.charge(Cost::TimerFire, 1);
+        by.core.charge(Cost::Softirq, 1);
+        by.counts.qdisc_timer_fires += 1;
         let now_ns = self.now_ns;
-        let machine = self.machines.cpus[cpu as usize].machine;
-        let reports_at_once = self.conf_of(machine).tx_coalesce_ns == 0;
+        let reports_at_once = self.conf_of(by.machine).tx_coalesce_ns == 0;
         let mut bytes = 0;
         while let Some(&(departure_ns, handle)) = self.egress_of(id).front() {
             if departure_ns > now_ns {
                 let transmit = Target::Work(id, crate::event::Work::Transmit);
                 self.events.push(departure_ns, transmit);
-                self.charge(cpu, Cost::TimerArm, 1);
+                by.core.charge(Cost::TimerArm, 1);
                 break;
             }
             self.egress_of(id).pop_front();
-            self.machines.coming.push(Effect::Released(id, handle));
-            self.charge(cpu, Cost::Xmit, 1);
+            by.outcome.push(Effect::Released(id, handle));
+            by.core.charge(Cost::Xmit, 1);
             if reports_at_once {
                 bytes += self.slab.get(handle).ip_bytes();
-                self.charge(cpu, Cost::Completion, 1);
+                by.core.charge(Cost::Completion, 1);
             }
         }
-        self.free(cpu, id, bytes);
+        self.free(by, id, bytes);
     }
 
     fn egress_of(&mut self, id: EndpointId) -> &mut VecDeque<(u64, u32)> {
@@ -232,48 +219,37 @@ impl Ends {
     /// An end has its turn in a job, in which it may wake its application's thread.
     #[inline(always)]
     fn begin_on(&mut self, id: EndpointId) -> (At, Turn) {
-        let thread = self.flows[id.flow() as usize].ends[id.side() as usize].thread;
-        self.touch(self.machines.apps[thread as usize].cpu);
-        self.begin_at_work(id)
-    }
-
-    /// The same while its thread is awake.
-    #[inline(always)]
-    fn begin_at_work(&mut self, id: EndpointId) -> (At, Turn) {
-        let (out, turns, sends) = (self.out.len(), self.turns.len(), self.sends);
-        let turn = self.begin(id);
+        let turn = self.begin_apart(id);
         let (arms, _) = turn.flow.ends[id.side() as usize].tcp.pacing_timer_counts();
-        let at = At {
-            out,
-            turns,
-            sends,
-            arms,
-        };
-        (at, turn)
+        let out = self.out.len();
+        (At { out, arms }, turn)
     }
 
     /// The end's turn is over: what it sent leaves when the job is done.
     #[inline(always)]
-    fn end_on(&mut self, cpu: u32, at: At, mut turn: Turn) {
+    fn end_on(&mut self, by: &mut Processor, at: At, mut turn: Turn) {
+        self.take_sent_on(by, &at, &mut turn);
+        self.end(turn);
+    }
+
+    #[inline(always)]
+    fn take_sent_on(&mut self, by: &mut Processor, at: &At, turn: &mut Turn) {
         let id = turn.id;
         let (arms, _) = turn.flow.end(id.side()).tcp.pacing_timer_counts();
         if arms > at.arms {
-            self.charge(cpu, Cost::TimerArm, arms - at.arms);
-            self.counts_of(cpu).pacing_timer_arms += arms - at.arms;
+            by.core.charge(Cost::TimerArm, arms - at.arms);
+            by.counts.pacing_timer_arms += arms - at.arms;
         }
         if self.out.len() > at.out {
-            self.sent_on(cpu, at.out, &mut turn);
+            self.sent_on(by, at.out, turn);
         }
-        self.turns.truncate(at.turns);
-        self.sends = at.sends;
-        self.end(turn);
     }
 
     /// An end has sent in its turn; `first`: where that begins.
     #[inline(never)]
-    fn sent_on(&mut self, cpu: u32, first: usize, turn: &mut Turn) {
+    fn sent_on(&mut self, by: &mut Processor, first: usize, turn: &mut Turn) {
         let id = turn.id;
-        if let Some(queue) = self.machines.xps_queue_of(cpu, id.flow()) {
+        if let Some(queue) = self.machines.xps_queue_of(by, id.flow()) {
             self.change_tx_queue(queue, first, turn);
         }
         for place in first..self.out.len() {
@@ -282,14 +258,13 @@ impl Ends {
             turn.flow.under_way += u32::from(segment.packets);
             let departure_ns = segment.departure_ns;
             let held = (departure_ns > self.now_ns).then_some(departure_ns);
-            self.charge_sending(cpu, handle, turn);
-            let coming = &mut self.machines.coming;
-            coming.push(Effect::Sent(id, handle, held));
+            self.charge_sending(by, handle, turn);
+            by.outcome.push(Effect::Sent(id, handle, held));
         }
         self.out.truncate(first);
     }
 
-    fn charge_sending(&mut self, cpu: u32, handle: u32, turn: &mut Turn) {
+    fn charge_sending(&mut self, by: &mut Processor, handle: u32, turn: &mut Turn) {
         let Ends {
             machines, types, ..
         } = self;
@@ -299,11 +274,10 @@ impl Ends {
         let Processor {
             core: of,
             counts,
-            machine,
+            side,
             ..
-        } = &mut machines.cpus[cpu as usize];
-        let machine = *machine;
-        let Some(conf) = &types[machines.list[machine as usize].side].machine else {
+        } = by;
+        let Some(conf) = &types[*side as usize].machine else {
             return;
         };
         of.charge(Cost::SkbAlloc, 1);
@@ -331,15 +305,13 @@ impl Ends {
                 };
                 let queue = turn.flow.end(turn.id.side()).tx_queue;
                 let leaf = &mut machines.tx[queue as usize];
-                let of = &mut machines.cpus[cpu as usize].core;
-                let waits_ns = leaf.waits_ns(cpu, self.now_ns + of.job_ns());
+                let waits_ns = leaf.waits_ns(by.number, self.now_ns + of.job_ns());
                 of.charge_ns(Cost::QdiscLock, waits_ns);
                 let from_ns = self.now_ns + of.job_ns();
                 of.charge(op, 1);
-                leaf.lock(cpu, from_ns, self.now_ns + of.job_ns());
+                leaf.lock(by.number, from_ns, self.now_ns + of.job_ns());
             }
         }
-        let of = &mut machines.cpus[cpu as usize].core;
         if queued {
             // Its transmission is charged when the qdisc lets it go.
             if is_first {
@@ -360,10 +332,8 @@ impl Ends {
     }
 }
 
-/// Where lists stood before a job.
+/// Where a list and a count stood before an end's turn.
 struct At {
     out: usize,
-    turns: usize,
-    sends: EndpointId,
     arms: u64,
 }

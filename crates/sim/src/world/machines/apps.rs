@@ -8,7 +8,7 @@ use super::READY;
 use crate::event::{EndpointId, Side};
 use crate::flow::Flow;
 use crate::job::{Effect, Last};
-use crate::machine::{MOST_CALLS, Machines, Processor};
+use crate::machine::{MOST_CALLS, Processor};
 
 impl Ends {
     /// Has the application something to write, or to close?
@@ -32,7 +32,7 @@ impl Ends {
     }
 
     /// An end's application is to run; its thread is woken, if it sleeps.
-    pub(super) fn make_ready(&mut self, cpu: u32, turn: &mut Turn) {
+    pub(super) fn make_ready(&mut self, by: &mut Processor, turn: &mut Turn) {
         let id = turn.id;
         let end = turn.flow.end(id.side());
         if std::mem::replace(&mut end.app_wakes_ns, READY) == READY {
@@ -44,10 +44,9 @@ impl Ends {
         if app.awake || std::mem::replace(&mut app.waking, true) {
             return;
         }
-        self.machines.coming.push(Effect::Wake(thread));
-        let Processor { core, counts, .. } = &mut self.machines.cpus[cpu as usize];
-        core.charge(Cost::Wakeup, 1);
-        counts.wakeups += 1;
+        by.outcome.push(Effect::Wake(thread));
+        by.core.charge(Cost::Wakeup, 1);
+        by.counts.wakeups += 1;
     }
 
     /// An application is to run, by no processor's doing: it opens, or a pause is over.
@@ -65,11 +64,10 @@ impl Ends {
         }
     }
 
-    /// A thread serves the next of its connections: it reads, computes and writes.
+    /// A thread serves the next of its connections: it reads, computes and writes. Returns whether its processor then only idles.
     #[inline(always)]
-    pub(super) fn run_app(&mut self, cpu: u32, thread: u32) {
-        let Machines { cpus, apps, .. } = &mut self.machines;
-        let app = &mut apps[thread as usize];
+    pub(super) fn run_app(&mut self, by: &mut Processor, thread: u32) -> bool {
+        let app = &mut self.machines.apps[thread as usize];
         let calls_before = app.serves.take();
         let waits = calls_before.is_none() && app.told == 0;
         if waits {
@@ -79,19 +77,19 @@ impl Ends {
             app.told -= 1;
         }
         let Some(id) = app.ready.pop_front() else {
-            return;
+            return self.sleeps_quietly(by, thread);
         };
         if waits {
-            cpus[cpu as usize].core.charge(Cost::WaitCall, 1);
+            by.core.charge(Cost::WaitCall, 1);
         }
         if !self.flows.has(id.flow()) {
-            return;
+            return self.sleeps_quietly(by, thread);
         }
         // Its thread is awake, so that nobody else has to do with that.
-        let (at, mut turn) = self.begin_at_work(id);
+        let (at, mut turn) = self.begin_on(id);
         turn.flow.end(id.side()).app_wakes_ns = NEVER;
         if calls_before.is_none() {
-            self.read_all(cpu, &mut turn);
+            self.read_all(by, &mut turn);
         }
         let is_over = |flow: &mut Flow| {
             let rx = &flow.ends[Side::Receiver as usize].tcp.rx;
@@ -99,24 +97,27 @@ impl Ends {
         };
         let flow = &mut *turn.flow;
         if id.side() == Side::Sender || !flow.receiver_only_reads || is_over(flow) {
-            self.compute_and_write(cpu, thread, &mut turn, calls_before);
+            self.compute_and_write(by, thread, &mut turn, calls_before);
         }
-        turn.flow.end(id.side()).is_owned = true;
-        self.end_on(cpu, at, turn);
-        self.machines.coming.last = Last::Unlock(id);
+        self.take_sent_on(by, &at, &mut turn);
+        by.outcome.last = Last::Unlock(id);
+        let is_quiet = self.sleeps_quietly(by, thread);
+        turn.flow.end(id.side()).is_owned = !is_quiet;
+        self.end(turn);
+        is_quiet
     }
 
     fn compute_and_write(
         &mut self,
-        cpu: u32,
+        by: &mut Processor,
         thread: u32,
         turn: &mut Turn,
         calls_before: Option<u32>,
     ) {
-        self.compute(cpu, turn);
+        self.compute(by, turn);
         let wrote = self.pump_some(turn, 1);
         if wrote.calls > 0 {
-            let of = &mut self.machines.cpus[cpu as usize].core;
+            let of = &mut by.core;
             of.charge(Cost::SendCall, wrote.calls);
             of.charge(Cost::SocketLock, wrote.calls);
             of.charge(Cost::CopyIn, wrote.bytes);
@@ -124,14 +125,14 @@ impl Ends {
         }
         if self.has_work(turn) {
             let calls = calls_before.unwrap_or(0) + 1;
-            self.go_on(cpu, thread, turn, calls);
+            self.go_on(by, thread, turn, calls);
         }
     }
 
     /// An application has more to do: at once, unless it was at it for long.
-    fn go_on(&mut self, cpu: u32, thread: u32, turn: &mut Turn, calls: u32) {
+    fn go_on(&mut self, by: &mut Processor, thread: u32, turn: &mut Turn, calls: u32) {
         if calls >= MOST_CALLS {
-            return self.make_ready(cpu, turn);
+            return self.make_ready(by, turn);
         }
         turn.flow.end(turn.id.side()).app_wakes_ns = READY;
         let app = &mut self.machines.apps[thread as usize];
@@ -140,7 +141,7 @@ impl Ends {
     }
 
     /// An application computes, and writes when that is done.
-    fn compute(&mut self, cpu: u32, turn: &mut Turn) {
+    fn compute(&mut self, by: &mut Processor, turn: &mut Turn) {
         let now = Nanos(self.now_ns);
         let app = match turn.id.side() {
             Side::Sender => &mut turn.flow.apps.sender,
@@ -148,31 +149,28 @@ impl Ends {
         };
         if let Some(until) = app.computes_until(now) {
             let ns = until.0.saturating_sub(now.0);
-            self.machines.cpus[cpu as usize]
-                .core
-                .charge_ns(Cost::Service, ns);
+            by.core.charge_ns(Cost::Service, ns);
         }
     }
 
     /// An application reads all there is; the last call finds nothing.
     #[inline(always)]
-    fn read_all(&mut self, cpu: u32, turn: &mut Turn) {
+    fn read_all(&mut self, by: &mut Processor, turn: &mut Turn) {
         let id = turn.id;
-        let Machines { cpus, list, .. } = &mut self.machines;
-        let machine = &mut list[cpus[cpu as usize].machine as usize];
+        let machine = &mut self.machines.list[by.machine as usize];
         let read_bytes = machine.read_bytes;
         if let Some(rfs) = &mut machine.rfs {
-            rfs.reads_on(hash(id.flow()), cpu);
+            rfs.reads_on(hash(id.flow()), by.number);
         }
         let end = turn.flow.end(id.side());
-        let skbs = std::mem::take(&mut end.unread_skbs);
-        let is_far = end.cpu != cpu;
+        let skbs = u64::from(std::mem::take(&mut end.unread_skbs));
+        let is_far = end.cpu != by.number;
         let bytes = self.call(turn, |tcp, cx| tcp.read(cx));
         let calls = 1 + match bytes <= read_bytes {
             true => u64::from(bytes > 0),
             false => bytes.div_ceil(read_bytes),
         };
-        let Processor { core, counts, .. } = &mut self.machines.cpus[cpu as usize];
+        let Processor { core, counts, .. } = by;
         core.charge(Cost::ReceiveCall, calls);
         core.charge(Cost::SocketLock, calls);
         core.charge(Cost::CopyOut, bytes);

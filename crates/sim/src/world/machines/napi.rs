@@ -61,28 +61,29 @@ impl Ends {
         !of.was_full && of.napi.complete(of.polled_pkts, holds)
     }
 
-    /// A poll is over, and all its packets are up the stack: is there more to poll?
-    pub(super) fn end_poll(&mut self, queue: u32) {
+    /// A poll of a processor is over, and all its packets are up the stack: is there more to poll?
+    #[inline(always)]
+    pub(super) fn end_poll(&mut self, cpu: u32, queue: u32) {
         let now_ns = self.now_ns;
         let of = &mut self.machines.queues[queue as usize];
-        let (cpu, goes_on) = (of.cpu, of.was_full && !of.is_drained());
-        let squeezed = self.machines.cpus[cpu as usize]
-            .budget
-            .take(now_ns, of.polled_pkts);
+        let goes_on = of.was_full && !of.is_drained();
+        self.machines.cpus[cpu].end_round(now_ns, of.polled_pkts, goes_on);
         if goes_on {
-            self.end_round(cpu, squeezed, true);
             return self.schedule(queue, Cause::Again);
         }
-        self.end_round(cpu, squeezed, false);
-        let of = &mut self.machines.queues[queue as usize];
-        if of.ends_quietly() {
-            of.ring.polled = false;
-            return;
+        match of.ends_quietly() {
+            true => of.ring.polled = false,
+            false => self.poll_later(cpu, queue),
         }
+    }
+
+    #[inline(never)]
+    fn poll_later(&mut self, cpu: u32, queue: u32) {
+        let now_ns = self.now_ns;
+        let of = &mut self.machines.queues[queue as usize];
         if of.napi.adapts(now_ns) {
-            self.machines.cpus[cpu as usize].counts.rx_coalesce_changes += 1;
+            self.machines.cpus[cpu].counts.rx_coalesce_changes += 1;
         }
-        let of = &mut self.machines.queues[queue as usize];
         of.napi.set_timer(now_ns);
         of.napi.is_silent = std::mem::take(&mut of.napi.keeps_silent);
         of.ring.polled = of.napi.is_silent;
@@ -93,24 +94,30 @@ impl Ends {
         }
         self.await_napi(queue);
     }
+}
 
-    /// A queue's poll is over on a processor; `goes_on`: it is to be polled again, after the others. Is the round over, so that
-    /// softirqs start again for what is left (net_rx_action())?
-    fn end_round(&mut self, cpu: u32, squeezed: bool, goes_on: bool) {
-        let Processor {
-            core: of,
-            counts,
-            budget,
-            ..
-        } = &mut self.machines.cpus[cpu as usize];
-        let polls_others = of.has_softirqs(|job| matches!(job, Job::Poll { .. }));
+impl Processor {
+    /// A poll is over that took so many packets; `goes_on`: the queue is to be polled again, after the others. Is the round
+    /// over, so that softirqs start again for what is left (net_rx_action())?
+    #[inline(always)]
+    fn end_round(&mut self, now_ns: u64, pkts: u32, goes_on: bool) {
+        match !goes_on && self.core.softirqs() == 0 {
+            true => self.budget.end(),
+            false => self.end_round_among(now_ns, pkts, goes_on),
+        }
+    }
+
+    #[inline(never)]
+    fn end_round_among(&mut self, now_ns: u64, pkts: u32, goes_on: bool) {
+        let squeezed = self.budget.take(now_ns, pkts);
+        let polls_others = (self.core).has_softirqs(|job| matches!(job, Job::Poll { .. }));
         let is_over = squeezed || !polls_others;
         if is_over && (goes_on || polls_others) {
-            of.polls_again();
-            counts.backlog_squeezes += u64::from(squeezed);
+            self.core.polls_again();
+            self.counts.backlog_squeezes += u64::from(squeezed);
         }
         if is_over {
-            budget.end();
+            self.budget.end();
         }
     }
 }

@@ -44,16 +44,19 @@ impl Ends {
 
     #[inline(never)]
     fn reach_queue(&mut self, side: Side, passing: Passing<()>) {
-        let machine = match self.machines.of_host[side as usize][..] {
-            [only] => only,
-            ref of_host => of_host[self.flows[passing.flow as usize].hosts[side as usize] as usize],
-        };
-        let queue = self.queue_of(machine, side, passing.flow);
-        let cpu = self.machines.queues[queue as usize].cpu;
-        self.touch(cpu);
-        if self.is_alone(side, passing) && self.poll_at_once(cpu, queue, passing) {
-            return;
+        let end = &self.flows[passing.flow as usize].ends[side as usize];
+        let queue = end.rx_queue;
+        let mut by = self.take_cpu(self.machines.queues[queue as usize].cpu);
+        let begins =
+            self.is_alone(side, passing) && self.poll_at_once(&mut by, side, queue, passing);
+        self.machines.cpus.put_back(by);
+        if !begins {
+            self.put_into_ring(side, queue, passing);
         }
+    }
+
+    #[inline(never)]
+    fn put_into_ring(&mut self, side: Side, queue: u32, passing: Passing<()>) {
         let Some(passing) = self.fit(side, queue, passing) else {
             return;
         };
@@ -83,28 +86,28 @@ impl Ends {
     /// Packets of one segment meet a queue that waits for some and a processor that idles: they are polled and go up before
     /// anything else can come. False: they must wait.
     #[inline(always)]
-    fn poll_at_once(&mut self, cpu: u32, queue: u32, passing: Passing<()>) -> bool {
-        let Machines { queues, cpus, .. } = &mut self.machines;
+    fn poll_at_once(
+        &mut self,
+        by: &mut Processor,
+        side: Side,
+        queue: u32,
+        passing: Passing<()>,
+    ) -> bool {
+        let Machines { queues, .. } = &mut self.machines;
         let of = &mut queues[queue as usize];
-        if of.ring.polled
-            || !of.napi.is_plain()
-            || passing.pkts >= NAPI_WEIGHT
-            || of.steers
-            || !of.held.is_empty()
-            || of.ring.room(passing.pkts) < passing.pkts
-        {
+        if of.ring.polled || passing.pkts > of.at_once_pkts {
             return false;
         }
-        let by = &mut cpus[cpu as usize];
+        debug_assert!(of.is_drained(), "nothing has interrupted");
         let rested_ns = by.core.rested_ns(self.now_ns, self.boot_ns);
         if !by.core.begins_at_once(self.now_ns) {
             return false;
         }
         of.ring.polled = true;
         (of.polled_pkts, of.was_full) = (passing.pkts, false);
-        let side = of.side;
         by.budget.begin(self.now_ns);
-        by.leave_idle(self.now_ns, rested_ns, || polls(queues, cpu));
+        let number = by.number;
+        by.leave_idle(self.now_ns, rested_ns, || polls(queues, number));
         by.charge_poll(
             passing.pkts,
             Cause::Interrupt,
@@ -113,22 +116,13 @@ impl Ends {
         let segment = self.slab.take(passing.handle, passing.pkts);
         by.climb(Came::Poll, segment.packets);
         let to = EndpointId::new(passing.flow, side);
-        match self.is_owned(to) {
-            false => self.enter_socket(cpu, to, &segment, Some(queue)),
-            true => self.defer_segment(to, segment, Some(queue)),
+        match self.is_owned(by, to) {
+            false => self.enter_socket(by, to, &segment),
+            true => self.defer_segment(by, to, segment),
         }
-        self.softirq_runs(cpu);
+        by.outcome.last = Last::Polled(queue);
+        self.softirq_runs(by);
         true
-    }
-
-    /// The queue of a machine that a connection's packets for that side come to (RSS).
-    pub(super) fn queue_of(&self, machine: u32, side: Side, flow: u32) -> u32 {
-        let of = &self.machines.list[machine as usize];
-        let first_queue = of.first_queue[side as usize];
-        match of.queues[side as usize] {
-            1 => first_queue,
-            several => first_queue + pick(hash(flow), several),
-        }
     }
 
     /// The packets for which the queue has descriptors; the others are lost.
@@ -149,7 +143,7 @@ impl Ends {
         });
         let lost = self.slab.take(passing.handle, passing.pkts - room);
         let cpu = self.machines.queues[queue as usize].cpu;
-        self.counts_of(cpu).ring_drops += u64::from(passing.pkts - room);
+        self.machines.cpus[cpu].counts.ring_drops += u64::from(passing.pkts - room);
         self.lose(EndpointId::new(passing.flow, side), &lost);
         fits
     }
@@ -164,24 +158,26 @@ impl Ends {
     }
 
     /// The processor that a packet goes on at, by RPS and RFS (get_rps_cpu()); `None`: here, without a backlog.
-    pub(super) fn steer(&mut self, cpu: u32, to: EndpointId) -> Option<u32> {
+    pub(super) fn steer(&mut self, by: &Processor, to: EndpointId) -> Option<u32> {
         let Ends {
             machines, types, ..
         } = self;
-        let machine = machines.cpus[cpu as usize].machine;
-        let of = &mut machines.list[machine as usize];
-        let rps_cpus = &types[of.side].machine.as_ref()?.rps_cpus;
+        let of = &mut machines.list[by.machine as usize];
+        let rps_cpus = &types[of.side as usize].machine.as_ref()?.rps_cpus;
         if rps_cpus.is_empty() && of.rfs.is_none() {
             return None;
         }
         let hash = hash(to.flow());
-        let cpus = &machines.cpus;
+        let backlog_of = |cpu| match cpu == by.number {
+            true => by.backlog,
+            false => machines.cpus[cpu].backlog,
+        };
         let by_flow = of.rfs.as_mut().and_then(|rfs| {
             let target = rfs.choose(hash, |cpu| {
-                let (came, waits) = cpus[cpu as usize].backlog;
+                let (came, waits) = backlog_of(cpu);
                 came - waits
             })?;
-            rfs.went_to(hash, target, cpus[target as usize].backlog.0 + 1);
+            rfs.went_to(hash, target, backlog_of(target).0 + 1);
             Some(target)
         });
         let by_hash = || {
@@ -194,33 +190,38 @@ impl Ends {
     /// A packet for the backlog of a processor, unless that is full or the one at work limits the packet's flow.
     pub(super) fn put_into_backlog(
         &mut self,
-        cpu: u32,
+        by: &mut Processor,
         target: u32,
         to: EndpointId,
         handle: u32,
     ) -> Option<Up> {
-        let machine = self.machines.cpus[target as usize].machine;
-        let most = u64::from(self.conf_of(machine).netdev_max_backlog);
-        let (came, waits) = self.machines.cpus[target as usize].backlog;
+        let most = u64::from(self.conf_of(by.machine).netdev_max_backlog);
+        let (came, waits) = match target == by.number {
+            true => by.backlog,
+            false => self.machines.cpus[target].backlog,
+        };
         let is_full = waits >= most;
-        let Processor {
-            flow_limit, counts, ..
-        } = &mut self.machines.cpus[cpu as usize];
+        let flow_limit = &mut by.flow_limit;
         let is_limited = !is_full
             && flow_limit
                 .as_mut()
                 .is_some_and(|limit| limit.refuses(hash(to.flow()), waits, most));
-        counts.backlog_flow_limits += u64::from(is_limited);
-        if is_full || is_limited {
-            self.counts_of(target).backlog_drops += 1;
+        by.counts.backlog_flow_limits += u64::from(is_limited);
+        let drops = is_full || is_limited;
+        let of_target = match target == by.number {
+            true => &mut *by,
+            false => &mut self.machines.cpus[target],
+        };
+        if drops {
+            of_target.counts.backlog_drops += 1;
             let packets = self.slab.get(handle).packets;
             let segment = self.slab.take(handle, packets.into());
             self.lose(to, &segment);
             return None;
         }
-        self.machines.cpus[target as usize].backlog = (came + 1, waits + 1);
+        of_target.backlog = (came + 1, waits + 1);
         let starts = waits == 0;
-        let by_ipi = starts && cpu != target;
+        let by_ipi = starts && by.number != target;
         Some(Up {
             to,
             handle,
@@ -230,7 +231,7 @@ impl Ends {
     }
 
     /// NAPI polls a queue: its packets go up, here or where they are steered to.
-    pub(super) fn poll(&mut self, cpu: u32, queue: u32, cause: Cause) {
+    pub(super) fn poll(&mut self, by: &mut Processor, queue: u32, cause: Cause) {
         let mut polled = std::mem::take(&mut self.machines.polled);
         let slab = &mut self.slab;
         let of = &mut self.machines.queues[queue as usize];
@@ -252,14 +253,13 @@ impl Ends {
             coalescing.traffic.pkts += u64::from(pkts);
             coalescing.traffic.bytes += polled.iter().map(|of| u64::from(bytes(of))).sum::<u64>();
         }
-        let by = &mut self.machines.cpus[cpu as usize];
         by.budget.begin(self.now_ns);
         by.charge_poll(pkts, cause, self.types[side as usize].gro);
         let mut ups = std::mem::take(&mut self.machines.ups);
         match self.types[side as usize].gro {
             true => {
                 let compared = self.merge(queue, side, &polled, &mut ups);
-                self.charge(cpu, Cost::GroCompare, compared);
+                by.core.charge(Cost::GroCompare, compared);
             }
             false => {
                 let mut batch = Batch::new(&polled);
@@ -271,10 +271,10 @@ impl Ends {
             }
         }
         let sets_timer = self.machines.queues[queue as usize].napi.sets_timer;
-        self.charge(cpu, Cost::TimerArm, sets_timer.into());
+        by.core.charge(Cost::TimerArm, sets_timer.into());
         polled.clear();
         self.machines.polled = polled;
-        self.hand_up(cpu, queue, &mut ups);
+        self.hand_up(by, queue, &mut ups);
         self.machines.ups = ups;
     }
 
@@ -336,19 +336,17 @@ impl Ends {
     }
 
     /// What a poll took goes up: the first at once if it is alone, the others in turn.
-    fn hand_up(&mut self, cpu: u32, queue: u32, ups: &mut Vec<(EndpointId, Segment)>) {
-        let machine = self.machines.cpus[cpu as usize].machine;
-        if self.machines.list[machine as usize].steers {
+    fn hand_up(&mut self, by: &mut Processor, queue: u32, ups: &mut Vec<(EndpointId, Segment)>) {
+        if self.machines.list[by.machine as usize].steers {
             for (to, segment) in ups.drain(..) {
                 // One that nothing is known of goes on here, through the backlog as the others.
-                let target = self.steer(cpu, to).unwrap_or(cpu);
+                let target = self.steer(by, to).unwrap_or(by.number);
                 let handle = self.slab.insert(segment);
-                if let Some(up) = self.put_into_backlog(cpu, target, to, handle) {
-                    let effect = Effect::Raise(target, Job::Up(up));
-                    self.machines.coming.push(effect);
+                if let Some(up) = self.put_into_backlog(by, target, to, handle) {
+                    by.outcome.push(Effect::Raise(target, Job::Up(up)));
                 }
             }
-            self.machines.coming.last = Last::Polled(queue);
+            by.outcome.last = Last::Polled(queue);
             return;
         }
         // In their order, before what waits; the last one ends the poll.
@@ -360,53 +358,45 @@ impl Ends {
                 from: Came::Poll,
                 ends_poll: ends_poll.take(),
             };
-            self.machines.cpus[cpu as usize]
-                .core
-                .raise_first(Job::Up(up));
+            by.core.raise_first(Job::Up(up));
         }
-        match ups.pop() {
-            Some((to, segment)) => {
-                self.machines.cpus[cpu as usize].climb(Came::Poll, segment.packets);
-                match self.is_owned(to) {
-                    false => self.enter_socket(cpu, to, &segment, ends_poll),
-                    true => self.defer_segment(to, segment, ends_poll),
-                }
+        if let Some((to, segment)) = ups.pop() {
+            by.climb(Came::Poll, segment.packets);
+            match self.is_owned(by, to) {
+                false => self.enter_socket(by, to, &segment),
+                true => self.defer_segment(by, to, segment),
             }
-            None => self.machines.coming.last = Last::Polled(queue),
+        }
+        if let Some(queue) = ends_poll {
+            by.outcome.last = Last::Polled(queue);
         }
     }
 
     /// A packet that has gone up within its poll's job waits for its socket's lock.
     #[inline(never)]
-    fn defer_segment(&mut self, to: EndpointId, segment: Segment, ends_poll: Option<u32>) {
+    fn defer_segment(&mut self, by: &mut Processor, to: EndpointId, segment: Segment) {
         let up = Up {
             to,
             handle: self.slab.insert(segment),
             from: Came::Poll,
-            ends_poll,
+            ends_poll: None,
         };
-        self.defer(to, Job::Up(up), ends_poll);
+        self.defer(by, to, Job::Up(up), None);
     }
 
     /// A packet is in its socket.
     #[inline(never)]
-    pub(super) fn enter_socket(
-        &mut self,
-        cpu: u32,
-        to: EndpointId,
-        segment: &Segment,
-        ends_poll: Option<u32>,
-    ) {
+    pub(super) fn enter_socket(&mut self, by: &mut Processor, to: EndpointId, segment: &Segment) {
         let has_data = segment.payload_bytes > 0;
         let (at, mut turn) = self.begin_on(to);
         turn.flow.under_way -= u32::from(segment.packets);
         let end = turn.flow.end(to.side());
-        end.cpu = cpu;
+        end.cpu = by.number;
         let skbs_before = end.tcp.skbs_out();
         let readable = self.call(&mut turn, |tcp, cx| tcp.on_segment(cx, segment));
         let end = turn.flow.end(to.side());
         let freed = skbs_before.saturating_sub(end.tcp.skbs_out());
-        let of = &mut self.machines.cpus[cpu as usize].core;
+        let of = &mut by.core;
         of.charge(Cost::SocketLock, 1);
         if has_data {
             end.unread_skbs += 1;
@@ -417,11 +407,8 @@ impl Ends {
             of.charge(Cost::SkbFree, freed + u64::from(!has_data));
         }
         if readable > 0 || self.has_work(&mut turn) {
-            self.make_ready(cpu, &mut turn);
+            self.make_ready(by, &mut turn);
         }
-        self.end_on(cpu, at, turn);
-        if let Some(queue) = ends_poll {
-            self.machines.coming.last = Last::Polled(queue);
-        }
+        self.end_on(by, at, turn);
     }
 }

@@ -4,7 +4,7 @@ use knee_host::{COSTS, Class, Spent};
 use knee_tables::CpuSample;
 
 use super::super::ends::Ends;
-use crate::event::EndpointId;
+use crate::event::{EndpointId, Side};
 use crate::job::{Effect, Job, Outcome};
 use crate::machine::Counts;
 
@@ -13,26 +13,25 @@ const CPU_INTERVAL_NS: u64 = 100_000_000;
 
 impl Ends {
     /// How tables tell a machine with the settings of a side: by that, unless it is the machine of both.
-    fn label_of(&self, side: usize) -> &'static str {
-        match (self.crosses, side) {
-            (true, _) => "machine",
-            (false, 0) => "sender",
-            (false, _) => "receiver",
+    fn label_of(&self, side: Side) -> &'static str {
+        match self.crosses {
+            true => "machine",
+            false => side.label(),
         }
     }
 
     /// Rows of the table `cpu`, if their time has come.
     pub(in crate::world) fn sample_cpus(&mut self) {
-        if self.machines.cpus.is_empty() || self.now_ns < self.machines.next_rows_ns {
+        if self.machines.cpus.count() == 0 || self.now_ns < self.machines.next_rows_ns {
             return;
         }
         self.machines.next_rows_ns = self.now_ns + CPU_INTERVAL_NS;
         let t_ns = (self.now_ns - self.boot_ns) as i64;
-        for cpu in 0..self.machines.cpus.len() {
+        for cpu in 0..self.machines.cpus.count() {
             let machine = self.machines.cpus[cpu].machine;
             let of = &self.machines.list[machine as usize];
-            let (label, number) = (self.label_of(of.side), cpu as u32 - of.first_cpu);
-            let name = match self.types[of.side].hosts {
+            let (label, number) = (self.label_of(of.side), cpu - of.first_cpu);
+            let name = match self.types[of.side as usize].hosts {
                 Some(2..) => format!("{label}{machine}/cpu{number}"),
                 _ => format!("{label}/cpu{number}"),
             };
@@ -57,7 +56,7 @@ impl Ends {
         let machines = std::mem::take(&mut self.machines);
         let (cell, rep) = (self.cell.index as i32, self.rep as i32);
         let (counts_before, spent_before) = &machines.at_warm;
-        for side in [0, 1] {
+        for side in [Side::Sender, Side::Receiver] {
             let of_side = |machine: &u32| machines.list[*machine as usize].side == side;
             let numbers: Vec<u32> = (0..machines.list.len() as u32).filter(of_side).collect();
             if numbers.is_empty() {
@@ -116,7 +115,7 @@ impl Ends {
             let held = queue.held.drain();
             found.extend(held.map(|(to, segment)| (to, segment.payload_bytes)));
         }
-        let of_threads = machines.apps.iter().map(|app| &app.outcome);
+        let of_threads = machines.apps.iter().map(|app| &app.interrupted);
         let of_cpus = machines.cpus.iter().map(|of| &of.outcome);
         let outcomes = of_cpus.chain(of_threads);
         for effect in outcomes.flat_map(Outcome::effects) {

@@ -5,6 +5,7 @@ use knee_host::Cost;
 use super::super::ends::{Ends, Turn};
 use crate::event::{EndpointId, Target};
 use crate::job::Job;
+use crate::machine::Processor;
 
 impl Ends {
     /// An end has sent, from `first` on, on a processor whose transmit queue is another one. It changes to that, unless its
@@ -28,7 +29,7 @@ impl Ends {
     /// A packet leaves its machine, whose NIC reports what it has sent. One with data is reported with others.
     #[inline(never)]
     pub(in crate::world) fn await_report(&mut self, cpu: u32, from: EndpointId, handle: u32) {
-        let machine = self.machines.cpus[cpu as usize].machine;
+        let machine = self.machines.cpus[cpu].machine;
         let tx_coalesce_ns = self.conf_of(machine).tx_coalesce_ns;
         let segment = self.slab.get(handle);
         if segment.payload_bytes == 0 {
@@ -52,10 +53,10 @@ impl Ends {
     }
 
     /// The host hears of all that was sent, and connections that waited for it send on (tcp_wfree(), tcp_tasklet_func()).
-    pub(super) fn run_report(&mut self, cpu: u32, queue: u32) {
+    pub(super) fn run_report(&mut self, by: &mut Processor, queue: u32) {
         let reported = std::mem::take(&mut self.machines.tx[queue as usize].unreported);
-        self.counts_of(cpu).interrupts += 1;
-        let of = &mut self.machines.cpus[cpu as usize].core;
+        by.counts.interrupts += 1;
+        let of = &mut by.core;
         of.charge(Cost::Interrupt, 1);
         of.charge(Cost::Softirq, 1);
         of.charge(Cost::Poll, 1);
@@ -68,25 +69,25 @@ impl Ends {
             }
         }
         for (id, bytes) in by_end {
-            self.free(cpu, id, bytes);
+            self.free(by, id, bytes);
         }
     }
 
     /// Bytes of an end have left, and it sends on; while its application has the socket, that does so.
-    pub(super) fn free(&mut self, cpu: u32, id: EndpointId, bytes: u32) {
+    pub(super) fn free(&mut self, by: &mut Processor, id: EndpointId, bytes: u32) {
         if !self.flows.has(id.flow()) {
             return;
         }
-        if self.is_owned(id) {
-            return self.defer(id, Job::Freed(id, bytes), None);
+        if self.is_owned(by, id) {
+            return self.defer(by, id, Job::Freed(id, bytes), None);
         }
-        self.send_on(cpu, id, bytes);
+        self.send_on(by, id, bytes);
     }
 
-    pub(super) fn send_on(&mut self, cpu: u32, id: EndpointId, bytes: u32) {
-        self.charge(cpu, Cost::SocketLock, 1);
+    pub(super) fn send_on(&mut self, by: &mut Processor, id: EndpointId, bytes: u32) {
+        by.core.charge(Cost::SocketLock, 1);
         let (at, mut turn) = self.begin_on(id);
         self.call(&mut turn, |tcp, cx| tcp.on_sent(cx, bytes));
-        self.end_on(cpu, at, turn);
+        self.end_on(by, at, turn);
     }
 }

@@ -5,7 +5,6 @@ use knee_scenario::Reception;
 
 use super::super::ends::Ends;
 use crate::event::{EndpointId, Target};
-use crate::flow::Flow;
 use crate::job::{Job, Last};
 use crate::machine::{Machines, Processor, Queue};
 
@@ -15,233 +14,322 @@ pub(super) fn polls(queues: &[Queue], cpu: u32) -> bool {
 }
 
 impl Ends {
+    /// A processor out of its list, for a job that may begin. It has to be put back.
+    #[inline(always)]
+    pub(super) fn take_cpu(&mut self, cpu: u32) -> Box<Processor> {
+        let mut by = self.machines.cpus.take(cpu);
+        if by.ends_quietly != 0 {
+            self.touch_quiet(&mut by);
+        }
+        by
+    }
+
     /// A processor has a softirq's job.
     pub(super) fn raise(&mut self, cpu: u32, job: Job) {
-        self.touch(cpu);
-        let of = &mut self.machines.cpus[cpu as usize].core;
-        let rested_ns = of.rested_ns(self.now_ns, self.boot_ns);
-        if of.begins_at_once(self.now_ns) {
-            return self.begin_softirq(cpu, job, rested_ns);
+        let mut by = self.take_cpu(cpu);
+        let rested_ns = by.core.rested_ns(self.now_ns, self.boot_ns);
+        if by.core.begins_at_once(self.now_ns) {
+            self.begin_softirq(&mut by, job, rested_ns);
+        } else {
+            by.core.raise(job);
+            self.kick(&mut by);
         }
-        of.raise(job);
-        self.kick(cpu);
+        self.machines.cpus.put_back(by);
     }
 
     /// A processor may have something to do.
     #[inline(always)]
-    pub(super) fn kick(&mut self, cpu: u32) {
-        if !self.machines.cpus[cpu as usize].core.goes_on(self.now_ns) {
-            self.turn_to_next(cpu);
+    pub(super) fn kick(&mut self, by: &mut Processor) {
+        if !by.core.goes_on(self.now_ns) {
+            self.turn_to_next(by);
+        }
+    }
+
+    /// The same of a processor in its list.
+    #[inline(never)]
+    pub(super) fn kick_at(&mut self, cpu: u32) {
+        let mut by = self.machines.cpus.take(cpu);
+        self.kick(&mut by);
+        self.machines.cpus.put_back(by);
+    }
+
+    /// A processor is done with a job, and what came of that has come: it idles, if that was all it had to do, or turns to what
+    /// is next.
+    #[inline(always)]
+    pub(super) fn go_on_from(&mut self, cpu: u32, done: Done) {
+        let Machines { cpus, apps, .. } = &mut self.machines;
+        let by = &mut cpus[cpu].core;
+        let rests = match done {
+            Done::Softirq => by.rests(None),
+            Done::Thread(thread) => {
+                let app = &mut apps[thread as usize];
+                let rests = !app.has_work() && by.rests(Some(thread));
+                app.awake &= !rests;
+                rests
+            }
+        };
+        if !rests && !by.goes_on(self.now_ns) {
+            self.kick_at(cpu);
         }
     }
 
     #[inline(never)]
-    fn turn_to_next(&mut self, cpu: u32) {
+    fn turn_to_next(&mut self, by: &mut Processor) {
+        let now_ns = self.now_ns;
+        if let Some(thread) = by.core.interrupted(now_ns) {
+            let app = &mut self.machines.apps[thread as usize];
+            std::mem::swap(&mut app.interrupted, &mut by.outcome);
+        }
         loop {
-            let now_ns = self.now_ns;
             let machines = &mut self.machines;
-            let of = &mut machines.cpus[cpu as usize].core;
-            let rested_ns = of.rested_ns(now_ns, self.boot_ns);
-            match of.next(now_ns, &mut machines.threads) {
+            let rested_ns = by.core.rested_ns(now_ns, self.boot_ns);
+            match by.core.next(now_ns, &mut machines.threads) {
                 Next::Idle | Next::Busy => return,
-                Next::Until(at_ns) => return self.events.push(at_ns, Target::Cpu(cpu)),
-                Next::Softirq(job) => return self.begin_softirq(cpu, job, rested_ns),
+                Next::Until(at_ns) => return self.events.push(at_ns, Target::Cpu(by.number)),
+                Next::Rest { thread, until_ns } => {
+                    let app = &mut machines.apps[thread as usize];
+                    std::mem::swap(&mut app.interrupted, &mut by.outcome);
+                    return self.events.push(until_ns, Target::Cpu(by.number));
+                }
+                Next::Softirq(job) => return self.begin_softirq(by, job, rested_ns),
                 Next::Thread { thread, switches } => {
                     let app = &mut machines.apps[thread as usize];
                     if app.has_work() {
-                        return self.begin_thread(cpu, thread, switches, rested_ns);
+                        return self.begin_thread(by, thread, switches, rested_ns);
                     }
                     app.awake = false;
-                    of.sleep(thread);
+                    by.core.sleep(thread);
                 }
             }
         }
     }
 
-    fn begin_softirq(&mut self, cpu: u32, job: Job, rested_ns: u64) {
-        let Machines { cpus, queues, .. } = &mut self.machines;
-        cpus[cpu as usize].leave_idle(self.now_ns, rested_ns, || polls(queues, cpu));
-        self.run_job(cpu, job);
-        self.softirq_runs(cpu);
+    fn begin_softirq(&mut self, by: &mut Processor, job: Job, rested_ns: u64) {
+        let (number, queues) = (by.number, &self.machines.queues);
+        by.leave_idle(self.now_ns, rested_ns, || polls(queues, number));
+        self.run_job(by, job);
+        self.softirq_runs(by);
     }
 
-    /// A softirq's job has begun.
+    /// A softirq's job has begun. If the processor then only idles there is no event for its end: whoever needs the processor
+    /// next finds it done, or has it end by an event after all.
     #[inline(always)]
-    pub(super) fn softirq_runs(&mut self, cpu: u32) {
-        let Machines { cpus, coming, .. } = &mut self.machines;
-        let Processor {
-            core: of, outcome, ..
-        } = &mut cpus[cpu as usize];
-        let (comes, last) = outcome.take(coming);
-        let done_ns = of.run_softirq(self.now_ns);
-        let goes_on = comes || !of.has_only(None);
-        self.wait_for(cpu, goes_on, last, done_ns);
+    pub(super) fn softirq_runs(&mut self, by: &mut Processor) {
+        let done_ns = by.core.run_softirq(self.now_ns);
+        let goes_on = by.outcome.has_effects() || !by.core.has_only(None);
+        let is_quiet = !goes_on
+            && match by.outcome.last {
+                Last::Nothing => true,
+                Last::Polled(queue) => {
+                    let of = &mut self.machines.queues[queue as usize];
+                    let is_quiet = of.ends_quietly();
+                    // It interrupts again when the processor is done, which nobody sees before.
+                    of.ring.polled = !is_quiet;
+                    is_quiet
+                }
+                Last::Unlock(_) => false,
+            };
+        self.wait_for(by, is_quiet, done_ns);
     }
 
     #[inline(never)]
-    fn begin_thread(&mut self, cpu: u32, thread: u32, switches: bool, rested_ns: u64) {
-        let Machines {
-            cpus, apps, queues, ..
-        } = &mut self.machines;
-        let by = &mut cpus[cpu as usize];
-        by.leave_idle(self.now_ns, rested_ns, || polls(queues, cpu));
+    fn begin_thread(&mut self, by: &mut Processor, thread: u32, switches: bool, rested_ns: u64) {
+        let (number, queues) = (by.number, &self.machines.queues);
+        by.leave_idle(self.now_ns, rested_ns, || polls(queues, number));
         by.core.charge(Cost::Switch, switches.into());
         by.counts.context_switches += u64::from(switches);
-        let app = &mut apps[thread as usize];
-        app.cpu = cpu;
-        match app.locked.is_empty() {
-            true => self.run_app(cpu, thread),
-            false => self.run_locked(cpu, thread),
-        }
-        let machines = &mut self.machines;
-        let app = &mut machines.apps[thread as usize];
-        let (comes, last) = app.outcome.take(&mut machines.coming);
-        let of = &mut machines.cpus[cpu as usize].core;
-        let done_ns = of.run_thread(self.now_ns, thread, &mut machines.threads);
-        let goes_on = comes || app.has_work() || !of.has_only(Some(thread));
-        self.wait_for(cpu, goes_on, last, done_ns);
+        let app = &mut self.machines.apps[thread as usize];
+        app.cpu = number;
+        let is_quiet = match app.locked.is_empty() {
+            true => self.run_app(by, thread),
+            false => self.run_locked(by, thread),
+        };
+        let done_ns = by
+            .core
+            .run_thread(self.now_ns, thread, &mut self.machines.threads);
+        self.wait_for(by, is_quiet, done_ns);
     }
 
-    /// A job has begun that will be done at `done_ns`. If the processor then only idles there is no event for that: whoever
-    /// needs the processor next catches up with it by [`Self::touch`].
+    /// A thread's turn is over: does its processor then only idle? Then it sleeps, and has no socket, which nobody sees before.
     #[inline(always)]
-    fn wait_for(&mut self, cpu: u32, goes_on: bool, last: Last, done_ns: u64) {
-        let machines = &mut self.machines;
-        let goes_on = goes_on
-            || match last {
-                Last::Nothing => false,
-                Last::Polled(queue) => !machines.queues[queue as usize].ends_quietly(),
-                Last::Unlock(_) => !machines.deferred.is_empty(),
-            };
-        match goes_on {
-            true => self.events.push_end(done_ns, cpu),
-            false => machines.cpus[cpu as usize].ends_quietly = self.events.reserve(),
+    pub(super) fn sleeps_quietly(&mut self, by: &Processor, thread: u32) -> bool {
+        let app = &mut self.machines.apps[thread as usize];
+        let is_quiet = !by.outcome.has_effects()
+            && !app.has_work()
+            && by.core.has_only(Some(thread))
+            && self.machines.deferred.is_empty();
+        app.awake &= !is_quiet;
+        is_quiet
+    }
+
+    /// A job has begun that will be done at `done_ns`.
+    #[inline(always)]
+    fn wait_for(&mut self, by: &mut Processor, is_quiet: bool, done_ns: u64) {
+        match is_quiet {
+            true => by.ends_quietly = self.events.reserve(),
+            false => self.events.push_end(done_ns, by.number),
         }
     }
 
-    /// To be called before a processor is used: its job may have ended without an event, or be about to.
+    /// To be called before what belongs to a processor is looked at: its job may have ended without an event, or be about to.
     #[inline(always)]
     pub(super) fn touch(&mut self, cpu: u32) {
-        if self.machines.cpus[cpu as usize].ends_quietly != 0 {
-            self.touch_quiet(cpu);
+        if self.machines.cpus[cpu].ends_quietly != 0 {
+            let by = self.take_cpu(cpu);
+            self.machines.cpus.put_back(by);
         }
     }
 
-    #[inline(never)]
-    fn touch_quiet(&mut self, cpu: u32) {
-        let machines = &mut self.machines;
-        let number = std::mem::take(&mut machines.cpus[cpu as usize].ends_quietly);
-        let of = &mut machines.cpus[cpu as usize].core;
-        let until_ns = of.until_ns();
-        if !self.events.has_come(until_ns, number, self.now_ns) {
-            let target = Target::Cpu(cpu);
-            return self.events.push_reserved(until_ns, number, target);
-        }
-        let Some(done) = of.done(self.now_ns) else {
-            return;
-        };
-        of.rest();
-        if let Done::Thread(thread) = done {
-            machines.apps[thread as usize].awake = false;
-        }
-        match std::mem::take(&mut machines.outcome_of(cpu, done).last) {
-            Last::Nothing => {}
-            Last::Polled(queue) => {
-                machines.queues[queue as usize].ring.polled = false;
-                machines.cpus[cpu as usize].budget.end();
+    #[inline(always)]
+    fn touch_quiet(&mut self, by: &mut Processor) {
+        match by.is_done(self.now_ns, &self.events) {
+            true => {
+                by.ends_quietly = 0;
+                by.outcome.last = Last::Nothing;
+                by.core.rest();
+                by.budget.end();
             }
-            Last::Unlock(id) => self.unlock(id),
+            false => self.end_by_event(by),
         }
+    }
+
+    /// Somebody needs a processor before the end of its job, which is no quiet one then.
+    #[inline(never)]
+    fn end_by_event(&mut self, by: &mut Processor) {
+        let machines = &mut self.machines;
+        if let Some(thread) = by.core.thread() {
+            machines.apps[thread as usize].awake = true;
+        }
+        match by.outcome.last {
+            Last::Nothing => {}
+            Last::Polled(queue) => machines.queues[queue as usize].ring.polled = true,
+            Last::Unlock(id) if self.flows.has(id.flow()) => {
+                self.flows[id.flow() as usize].end(id.side()).is_owned = true;
+            }
+            Last::Unlock(_) => {}
+        }
+        let number = std::mem::take(&mut by.ends_quietly);
+        let target = Target::Cpu(by.number);
+        self.events
+            .push_reserved(by.core.until_ns(), number, target);
     }
 
     /// Processors that poll without a pause have done so until now.
     pub(in crate::world) fn count_polling(&mut self) {
-        for cpu in 0..self.machines.cpus.len() as u32 {
-            self.touch(cpu);
-            let Machines { cpus, queues, .. } = &mut self.machines;
-            let Processor {
-                core, reception, ..
-            } = &mut cpus[cpu as usize];
-            let polls = *reception == Reception::BusyPoll && polls(queues, cpu);
-            if polls && core.is_idle() {
-                let rested_ns = core.rested_ns(self.now_ns, self.boot_ns);
-                core.polled(self.now_ns, rested_ns);
+        for cpu in 0..self.machines.cpus.count() {
+            let mut by = self.take_cpu(cpu);
+            let polls = by.reception == Reception::BusyPoll && polls(&self.machines.queues, cpu);
+            if polls && by.core.is_idle() {
+                let rested_ns = by.core.rested_ns(self.now_ns, self.boot_ns);
+                by.core.polled(self.now_ns, rested_ns);
             }
+            self.machines.cpus.put_back(by);
         }
     }
 
-    fn run_job(&mut self, cpu: u32, job: Job) {
+    fn run_job(&mut self, by: &mut Processor, job: Job) {
         match job {
             Job::Up(up) => {
-                let packets = self.slab.get(up.handle).packets;
-                self.machines.cpus[cpu as usize].climb(up.from, packets);
-                if self.is_owned(up.to) {
-                    return self.defer(up.to, job, up.ends_poll);
+                by.climb(up.from, self.slab.get(up.handle).packets);
+                if self.is_owned(by, up.to) {
+                    return self.defer(by, up.to, job, up.ends_poll);
                 }
             }
-            Job::Timer(of) if self.is_owned(of) => return self.defer(of, job, None),
+            Job::Timer(of) if self.is_owned(by, of) => return self.defer(by, of, job, None),
             _ => {}
         }
-        self.run_now(cpu, job);
+        self.run_now(by, job);
     }
 
-    fn run_now(&mut self, cpu: u32, job: Job) {
+    fn run_now(&mut self, by: &mut Processor, job: Job) {
         match job {
-            Job::Poll { queue, cause } => self.poll(cpu, queue, cause),
+            Job::Poll { queue, cause } => self.poll(by, queue, cause),
             Job::Up(up) => {
                 let packets = self.slab.get(up.handle).packets;
                 let segment = self.slab.take(up.handle, packets.into());
-                self.enter_socket(cpu, up.to, &segment, up.ends_poll);
+                self.enter_socket(by, up.to, &segment);
+                if let Some(queue) = up.ends_poll {
+                    by.outcome.last = Last::Polled(queue);
+                }
             }
-            Job::Timer(id) => self.run_timer(cpu, id),
-            Job::Transmit(id) => self.run_qdisc(cpu, id),
-            Job::Report(queue) => self.run_report(cpu, queue),
-            Job::Freed(id, bytes) => self.send_on(cpu, id, bytes),
+            Job::Timer(id) => self.run_timer(by, id),
+            Job::Transmit(id) => self.run_qdisc(by, id),
+            Job::Report(queue) => self.run_report(by, queue),
+            Job::Freed(id, bytes) => self.send_on(by, id, bytes),
         }
     }
 
+    /// A thread has something to do: it goes on where it was, if that processor idles, or on another idle one.
     pub(super) fn wake_thread(&mut self, thread: u32) {
-        self.touch(self.machines.apps[thread as usize].cpu);
-        let cpu = self.machines.place_of(thread, self.now_ns, &self.events);
+        let mut by = self.take_cpu(self.machines.apps[thread as usize].cpu);
         let app = &mut self.machines.apps[thread as usize];
         app.waking = false;
         if app.awake {
-            return;
+            return self.machines.cpus.put_back(by);
         }
-        (app.awake, app.cpu) = (true, cpu);
-        self.touch(cpu);
+        app.awake = true;
+        if app.allowed.len() > 1 && !by.core.is_idle() {
+            by = self.move_thread(thread, by);
+        }
+        let rested_ns = by.core.rested_ns(self.now_ns, self.boot_ns);
+        if by.core.begins_thread_at_once(self.now_ns, thread) {
+            self.begin_thread(&mut by, thread, true, rested_ns);
+        } else {
+            by.core
+                .wake(self.now_ns, thread, &mut self.machines.threads);
+            self.kick(&mut by);
+        }
+        self.machines.cpus.put_back(by);
+    }
+
+    /// A thread's processor is busy: it moves to an idle one, if there is one where it may run.
+    #[inline(never)]
+    fn move_thread(&mut self, thread: u32, was_on: Box<Processor>) -> Box<Processor> {
         let machines = &mut self.machines;
-        let of = &mut machines.cpus[cpu as usize].core;
-        let rested_ns = of.rested_ns(self.now_ns, self.boot_ns);
-        if of.begins_thread_at_once(self.now_ns, thread) {
-            return self.begin_thread(cpu, thread, true, rested_ns);
-        }
-        of.wake(self.now_ns, thread, &mut machines.threads);
-        self.kick(cpu);
+        let other = machines.idle_place_of(thread, &was_on, self.now_ns, &self.events);
+        let Some(other) = other else {
+            return was_on;
+        };
+        machines.apps[thread as usize].cpu = other;
+        machines.cpus.put_back(was_on);
+        self.take_cpu(other)
     }
 
     // ---- who has a socket's lock ----------------------------------------------
 
-    /// Has an application the socket's lock?
+    /// Has an application the socket's lock? To be asked before a job looks at an end or at its application's thread, since
+    /// that one's processor may be done by now.
     #[inline(always)]
-    pub(super) fn is_owned(&mut self, id: EndpointId) -> bool {
-        let flow = self.flows.get(id.flow());
-        let is_owned = |flow: &Flow| flow.ends[id.side() as usize].is_owned;
-        flow.is_some_and(is_owned) && self.is_owned_still(id)
+    pub(super) fn is_owned(&mut self, by: &Processor, id: EndpointId) -> bool {
+        let Some(flow) = self.flows.get(id.flow()) else {
+            return false;
+        };
+        let end = &flow.ends[id.side() as usize];
+        let cpu = self.machines.apps[end.thread as usize].cpu;
+        if cpu != by.number && self.machines.cpus[cpu].ends_quietly != 0 {
+            return self.is_owned_still(id, cpu);
+        }
+        end.is_owned
     }
 
-    /// An application had the socket's lock, and may have given it back by now.
+    /// Its application's processor may be done quietly.
     #[inline(never)]
-    fn is_owned_still(&mut self, id: EndpointId) -> bool {
-        let thread = self.flows[id.flow() as usize].end(id.side()).thread;
-        self.touch(self.machines.apps[thread as usize].cpu);
+    fn is_owned_still(&mut self, id: EndpointId, cpu: u32) -> bool {
+        let by = self.take_cpu(cpu);
+        self.machines.cpus.put_back(by);
         self.flows[id.flow() as usize].end(id.side()).is_owned
     }
 
     /// A job waits in the socket's own backlog (sk_add_backlog()), which is worked off when the lock is given back.
-    pub(super) fn defer(&mut self, id: EndpointId, job: Job, ends_poll: Option<u32>) {
+    pub(super) fn defer(
+        &mut self,
+        by: &mut Processor,
+        id: EndpointId,
+        job: Job,
+        ends_poll: Option<u32>,
+    ) {
         if let Some(queue) = ends_poll {
-            self.machines.coming.last = Last::Polled(queue);
+            by.outcome.last = Last::Polled(queue);
         }
         self.machines.deferred.push((id, job));
     }
@@ -263,11 +351,11 @@ impl Ends {
         end.is_owned = !app.locked.is_empty();
     }
 
-    /// Works off what waited for a socket's lock.
-    fn run_locked(&mut self, cpu: u32, thread: u32) {
+    /// Works off what waited for a socket's lock. Returns whether the thread's processor then only idles.
+    fn run_locked(&mut self, by: &mut Processor, thread: u32) -> bool {
         let app = &mut self.machines.apps[thread as usize];
         let Some(mut job) = app.locked.pop_front() else {
-            return;
+            return false;
         };
         let is_last = app.locked.is_empty();
         // Its poll was over when it began to wait.
@@ -277,11 +365,13 @@ impl Ends {
                 up.to
             }
             Job::Timer(id) | Job::Freed(id, _) => *id,
-            Job::Poll { .. } | Job::Transmit(_) | Job::Report(_) => return,
+            Job::Poll { .. } | Job::Transmit(_) | Job::Report(_) => return false,
         };
-        self.run_now(cpu, job);
+        self.run_now(by, job);
         if is_last {
-            self.machines.coming.last = Last::Unlock(of);
+            by.outcome.last = Last::Unlock(of);
         }
+        // It has the socket until then.
+        false
     }
 }

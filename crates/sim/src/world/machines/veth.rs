@@ -27,8 +27,11 @@ impl Ends {
                 false => handle,
             };
             left -= each;
-            let target = self.steer(cpu, to).unwrap_or(cpu);
-            if let Some(up) = self.put_into_backlog(cpu, target, to, one) {
+            let mut by = self.machines.cpus.take(cpu);
+            let target = self.steer(&by, to).unwrap_or(cpu);
+            let up = self.put_into_backlog(&mut by, target, to, one);
+            self.machines.cpus.put_back(by);
+            if let Some(up) = up {
                 self.raise(target, Job::Up(up));
             }
         }
@@ -36,8 +39,7 @@ impl Ends {
 
     /// With GRO a veth has a ring and a NAPI, which the sending processor polls.
     fn cross_to_ring(&mut self, cpu: u32, to: EndpointId, handle: u32, pkts: u32) {
-        let machine = self.machines.cpus[cpu as usize].machine;
-        let queue = self.queue_of(machine, to.side(), to.flow());
+        let queue = self.flows[to.flow() as usize].end(to.side()).rx_queue;
         let passing = Passing {
             flow: to.flow(),
             handle,
