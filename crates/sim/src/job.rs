@@ -71,6 +71,18 @@ impl Outcome {
         self.first.is_some()
     }
 
+    /// Has it one effect at most, that gives its own processor nothing to do at once but to run a thread?
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.others.is_empty() && !matches!(self.first, Some(Effect::Raise(..)))
+    }
+
+    /// Its first effect, which comes.
+    #[inline(always)]
+    pub fn take_first(&mut self) -> Option<Effect> {
+        self.first.take()
+    }
+
     /// The job is done: its first effect, and what is over. The next job may begin before these have come.
     #[inline(always)]
     pub fn come(&mut self) -> (Option<Effect>, Last) {

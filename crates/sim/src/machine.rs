@@ -13,7 +13,7 @@ use knee_units::rng::Stream;
 
 use crate::event::{EndpointId, EventQueue, Side};
 use crate::held::Held;
-use crate::job::{Job, Outcome};
+use crate::job::{Job, Last, Outcome};
 use crate::napi::Napi;
 
 /// What stands between TCP and the NIC.
@@ -235,6 +235,12 @@ counts! {
     cross_cpu_reads,
 }
 
+/// There is more to do when the job of a processor ends, or it has none.
+pub const WITH_MORE: u64 = 0;
+/// When its job ends the processor idles, after one effect. Its queue, its thread and their socket are already what they are
+/// then, for whoever looks at them before has it end with more.
+pub const PLAINLY: u64 = u64::MAX;
+
 /// A processor of a machine, with what each of its jobs looks at.
 pub struct Processor {
     /// Its number among those of all machines.
@@ -246,9 +252,8 @@ pub struct Processor {
     /// Does it send by queues of its own?
     pub xps: bool,
     pub core: Cpu<Job>,
-    /// The number reserved for the end of its job, where that end only lets the processor idle and so has no event of
-    /// its own. 0: there is no such end.
-    pub ends_quietly: u64,
+    /// How its job ends: [`WITH_MORE`], [`PLAINLY`], or quietly, without an event. Then it is the number reserved for that.
+    pub ends: u64,
     /// What comes of the job that is at work.
     pub outcome: Outcome,
     /// What it has done.
@@ -377,7 +382,7 @@ impl Machines {
                 reception: conf.reception,
                 xps: conf.xps,
                 core,
-                ends_quietly: 0,
+                ends: WITH_MORE,
                 outcome: Outcome::default(),
                 counts: Counts::default(),
                 budget: Budget::new(conf.netdev_budget, conf.netdev_budget_ns),
@@ -489,7 +494,7 @@ impl Machines {
         let first_cpu = self.list[was_on.machine as usize].first_cpu;
         let idles = |cpu: &u32| {
             let of = &self.cpus[*cpu];
-            of.core.is_idle() || of.ends_quietly != 0 && of.is_done(now_ns, events)
+            of.core.is_idle() || of.is_done(now_ns, events)
         };
         let allowed = self.apps[thread as usize].allowed.iter();
         let mut others = allowed.map(|cpu| first_cpu + cpu);
@@ -498,9 +503,19 @@ impl Machines {
 }
 
 impl Processor {
-    /// Has its job ended by now, which ends quietly?
+    /// Has its job ended by now, quietly?
     #[inline]
     pub fn is_done(&self, now_ns: u64, events: &EventQueue) -> bool {
-        events.has_come(self.core.until_ns(), self.ends_quietly, now_ns)
+        let ends_quietly = self.ends != WITH_MORE && self.ends != PLAINLY;
+        ends_quietly && events.has_come(self.core.until_ns(), self.ends, now_ns)
+    }
+
+    /// Its job ends, plainly or quietly, and it idles.
+    #[inline(always)]
+    pub fn rest(&mut self) {
+        self.ends = WITH_MORE;
+        self.outcome.last = Last::Nothing;
+        self.core.rest();
+        self.budget.end();
     }
 }

@@ -25,7 +25,7 @@ use super::ends::{Ends, Turn};
 use crate::event::{EndpointId, Side, Target};
 use crate::flow::End;
 use crate::job::{Effect, Job, Last};
-use crate::machine::{MachineConf, Processor, Qdisc};
+use crate::machine::{MachineConf, PLAINLY, Processor, Qdisc};
 
 /// An application that waits for its processor is asked for, whatever the time.
 const READY: u64 = 0;
@@ -34,6 +34,26 @@ impl World {
     /// A processor is done with what it did: that takes effect, and it turns to what is next.
     #[inline(never)]
     pub(super) fn on_cpu(&mut self, cpu: u32) {
+        let mut by = self.ends.machines.cpus.take(cpu);
+        if by.ends != PLAINLY || by.core.until_ns() > self.ends.now_ns {
+            self.ends.machines.cpus.put_back(by);
+            return self.end_job(cpu);
+        }
+        by.rest();
+        match by.outcome.take_first() {
+            Some(Effect::Wake(thread)) => self.ends.wake_from(by, thread),
+            first => {
+                self.ends.machines.cpus.put_back(by);
+                if let Some(effect) = first {
+                    self.effect(cpu, effect);
+                }
+            }
+        }
+    }
+
+    /// The same where it has more to do then, or has not been at a job.
+    #[inline(never)]
+    fn end_job(&mut self, cpu: u32) {
         self.ends.touch(cpu);
         let by = &mut self.ends.machines.cpus[cpu];
         let Some(done) = by.core.done(self.ends.now_ns) else {
@@ -41,10 +61,8 @@ impl World {
         };
         let (first, last) = by.outcome.come();
         if let Some(first) = first {
-            match by.outcome.others() {
-                None => self.effect(cpu, first),
-                Some(others) => self.effects(cpu, first, others),
-            }
+            let others = by.outcome.others().unwrap_or_default();
+            self.effects(cpu, first, others);
         }
         match last {
             Last::Nothing => {}

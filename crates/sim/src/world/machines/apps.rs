@@ -64,7 +64,7 @@ impl Ends {
         }
     }
 
-    /// A thread serves the next of its connections: it reads, computes and writes. Returns whether its processor then only idles.
+    /// A thread serves the next of its connections: it reads, computes and writes. Returns whether its processor only idles then.
     #[inline(always)]
     pub(super) fn run_app(&mut self, by: &mut Processor, thread: u32) -> bool {
         let app = &mut self.machines.apps[thread as usize];
@@ -77,13 +77,13 @@ impl Ends {
             app.told -= 1;
         }
         let Some(id) = app.ready.pop_front() else {
-            return self.sleeps_quietly(by, thread);
+            return self.sleeps_then(by, thread);
         };
         if waits {
             by.core.charge(Cost::WaitCall, 1);
         }
         if !self.flows.has(id.flow()) {
-            return self.sleeps_quietly(by, thread);
+            return self.sleeps_then(by, thread);
         }
         // Its thread is awake, so that nobody else has to do with that.
         let (at, mut turn) = self.begin_on(id);
@@ -101,10 +101,10 @@ impl Ends {
         }
         self.take_sent_on(by, &at, &mut turn);
         by.outcome.last = Last::Unlock(id);
-        let is_quiet = self.sleeps_quietly(by, thread);
-        turn.flow.end(id.side()).is_owned = !is_quiet;
+        let is_plain = self.sleeps_then(by, thread);
+        turn.flow.end(id.side()).is_owned = !is_plain;
         self.end(turn);
-        is_quiet
+        is_plain
     }
 
     fn compute_and_write(

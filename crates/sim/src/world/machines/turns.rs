@@ -5,8 +5,8 @@ use knee_scenario::Reception;
 
 use super::super::ends::Ends;
 use crate::event::{EndpointId, Target};
-use crate::job::{Job, Last};
-use crate::machine::{Machines, Processor, Queue};
+use crate::job::{Job, Last, Outcome};
+use crate::machine::{Machines, PLAINLY, Processor, Queue, WITH_MORE};
 
 /// Is there a queue that the processor polls?
 pub(super) fn polls(queues: &[Queue], cpu: u32) -> bool {
@@ -18,8 +18,8 @@ impl Ends {
     #[inline(always)]
     pub(super) fn take_cpu(&mut self, cpu: u32) -> Box<Processor> {
         let mut by = self.machines.cpus.take(cpu);
-        if by.ends_quietly != 0 {
-            self.touch_quiet(&mut by);
+        if by.ends != WITH_MORE {
+            self.touch_ends(&mut by);
         }
         by
     }
@@ -111,25 +111,23 @@ impl Ends {
         self.softirq_runs(by);
     }
 
-    /// A softirq's job has begun. If the processor then only idles there is no event for its end: whoever needs the processor
-    /// next finds it done, or has it end by an event after all.
+    /// A softirq's job has begun.
     #[inline(always)]
     pub(super) fn softirq_runs(&mut self, by: &mut Processor) {
         let done_ns = by.core.run_softirq(self.now_ns);
-        let goes_on = by.outcome.has_effects() || !by.core.has_only(None);
-        let is_quiet = !goes_on
+        let is_plain = by.core.has_only(None)
+            && self.is_plain(&by.outcome)
             && match by.outcome.last {
                 Last::Nothing => true,
                 Last::Polled(queue) => {
                     let of = &mut self.machines.queues[queue as usize];
-                    let is_quiet = of.ends_quietly();
-                    // It interrupts again when the processor is done, which nobody sees before.
-                    of.ring.polled = !is_quiet;
-                    is_quiet
+                    let is_plain = of.ends_quietly();
+                    of.ring.polled = !is_plain;
+                    is_plain
                 }
                 Last::Unlock(_) => false,
             };
-        self.wait_for(by, is_quiet, done_ns);
+        self.wait_for(by, is_plain, done_ns);
     }
 
     #[inline(never)]
@@ -140,62 +138,66 @@ impl Ends {
         by.counts.context_switches += u64::from(switches);
         let app = &mut self.machines.apps[thread as usize];
         app.cpu = number;
-        let is_quiet = match app.locked.is_empty() {
+        let is_plain = match app.locked.is_empty() {
             true => self.run_app(by, thread),
             false => self.run_locked(by, thread),
         };
         let done_ns = by
             .core
             .run_thread(self.now_ns, thread, &mut self.machines.threads);
-        self.wait_for(by, is_quiet, done_ns);
+        self.wait_for(by, is_plain, done_ns);
     }
 
-    /// A thread's turn is over: does its processor then only idle? Then it sleeps, and has no socket, which nobody sees before.
+    /// A thread's turn is over, and it has a socket: does its processor only idle then? It sleeps then, without the socket.
     #[inline(always)]
-    pub(super) fn sleeps_quietly(&mut self, by: &Processor, thread: u32) -> bool {
-        let app = &mut self.machines.apps[thread as usize];
-        let is_quiet = !by.outcome.has_effects()
-            && !app.has_work()
+    pub(super) fn sleeps_then(&mut self, by: &Processor, thread: u32) -> bool {
+        let is_plain = self.is_plain(&by.outcome)
             && by.core.has_only(Some(thread))
             && self.machines.deferred.is_empty();
-        app.awake &= !is_quiet;
-        is_quiet
+        let app = &mut self.machines.apps[thread as usize];
+        let is_plain = is_plain && !app.has_work();
+        app.awake &= !is_plain;
+        is_plain
     }
 
-    /// A job has begun that will be done at `done_ns`.
+    /// On a machine with a veth pair, what is sent comes back to the same processor.
     #[inline(always)]
-    fn wait_for(&mut self, by: &mut Processor, is_quiet: bool, done_ns: u64) {
-        match is_quiet {
-            true => by.ends_quietly = self.events.reserve(),
-            false => self.events.push_end(done_ns, by.number),
+    fn is_plain(&self, outcome: &Outcome) -> bool {
+        outcome.is_plain() && !(self.crosses && outcome.has_effects())
+    }
+
+    /// A job has begun that will be done at `done_ns`. If the processor then only idles there is no event for its end: whoever
+    /// needs the processor next finds it done, or has it end by an event after all.
+    #[inline(always)]
+    fn wait_for(&mut self, by: &mut Processor, is_plain: bool, done_ns: u64) {
+        if is_plain && !by.outcome.has_effects() {
+            by.ends = self.events.reserve();
+            return;
         }
+        by.ends = if is_plain { PLAINLY } else { WITH_MORE };
+        self.events.push_end(done_ns, by.number);
     }
 
     /// To be called before what belongs to a processor is looked at: its job may have ended without an event, or be about to.
     #[inline(always)]
     pub(super) fn touch(&mut self, cpu: u32) {
-        if self.machines.cpus[cpu].ends_quietly != 0 {
+        if self.machines.cpus[cpu].ends != WITH_MORE {
             let by = self.take_cpu(cpu);
             self.machines.cpus.put_back(by);
         }
     }
 
     #[inline(always)]
-    fn touch_quiet(&mut self, by: &mut Processor) {
+    fn touch_ends(&mut self, by: &mut Processor) {
         match by.is_done(self.now_ns, &self.events) {
-            true => {
-                by.ends_quietly = 0;
-                by.outcome.last = Last::Nothing;
-                by.core.rest();
-                by.budget.end();
-            }
-            false => self.end_by_event(by),
+            true => by.rest(),
+            false => self.end_with_more(by),
         }
     }
 
-    /// Somebody needs a processor before the end of its job, which is no quiet one then.
+    /// Somebody needs a processor before the end of its job.
     #[inline(never)]
-    fn end_by_event(&mut self, by: &mut Processor) {
+    fn end_with_more(&mut self, by: &mut Processor) {
         let machines = &mut self.machines;
         if let Some(thread) = by.core.thread() {
             machines.apps[thread as usize].awake = true;
@@ -208,10 +210,12 @@ impl Ends {
             }
             Last::Unlock(_) => {}
         }
-        let number = std::mem::take(&mut by.ends_quietly);
-        let target = Target::Cpu(by.number);
-        self.events
-            .push_reserved(by.core.until_ns(), number, target);
+        let number = std::mem::replace(&mut by.ends, WITH_MORE);
+        if number != PLAINLY {
+            let target = Target::Cpu(by.number);
+            self.events
+                .push_reserved(by.core.until_ns(), number, target);
+        }
     }
 
     /// Processors that poll without a pause have done so until now.
@@ -260,8 +264,24 @@ impl Ends {
     }
 
     /// A thread has something to do: it goes on where it was, if that processor idles, or on another idle one.
+    #[inline(never)]
     pub(super) fn wake_thread(&mut self, thread: u32) {
-        let mut by = self.take_cpu(self.machines.apps[thread as usize].cpu);
+        let by = self.take_cpu(self.machines.apps[thread as usize].cpu);
+        self.wake_on(by, thread);
+    }
+
+    /// The same of a thread that may have been on this processor, which idles.
+    #[inline(always)]
+    pub(super) fn wake_from(&mut self, by: Box<Processor>, thread: u32) {
+        if self.machines.apps[thread as usize].cpu == by.number {
+            return self.wake_on(by, thread);
+        }
+        self.machines.cpus.put_back(by);
+        self.wake_thread(thread);
+    }
+
+    #[inline(always)]
+    fn wake_on(&mut self, mut by: Box<Processor>, thread: u32) {
         let app = &mut self.machines.apps[thread as usize];
         app.waking = false;
         if app.awake {
@@ -306,7 +326,7 @@ impl Ends {
         };
         let end = &flow.ends[id.side() as usize];
         let cpu = self.machines.apps[end.thread as usize].cpu;
-        if cpu != by.number && self.machines.cpus[cpu].ends_quietly != 0 {
+        if cpu != by.number && self.machines.cpus[cpu].ends != WITH_MORE {
             return self.is_owned_still(id, cpu);
         }
         end.is_owned
@@ -351,7 +371,7 @@ impl Ends {
         end.is_owned = !app.locked.is_empty();
     }
 
-    /// Works off what waited for a socket's lock. Returns whether the thread's processor then only idles.
+    /// Works off what waited for a socket's lock. Returns whether the thread's processor only idles then.
     fn run_locked(&mut self, by: &mut Processor, thread: u32) -> bool {
         let app = &mut self.machines.apps[thread as usize];
         let Some(mut job) = app.locked.pop_front() else {
