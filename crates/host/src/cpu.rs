@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 
+use crate::bundles::{BUNDLES, Bundle};
 use crate::costs::{Cost, Costs};
 use crate::spent::Spent;
 use crate::steal::Steal;
@@ -93,22 +94,31 @@ pub struct Cpu<J> {
     /// Work that others have for this processor without end.
     other: Option<Thread>,
     steal: Option<Steal>,
-    /// Has it other work, or does the hypervisor take it away?
-    is_shared: bool,
+    /// How many want the processor: jobs of softirqs that wait, threads that can run, ksoftirqd, and one more if it has other
+    /// work or the hypervisor takes it away.
+    wanting: u32,
     costs: Costs,
+    /// What each bundle costs, ps.
+    bundles_ps: [u64; BUNDLES],
     /// What the current job has cost so far.
     job_ps: u64,
-    pub spent: Spent,
+    spent: Spent,
 }
 
 impl<J> Cpu<J> {
-    /// `busy`: has somebody else work for it at all times?
-    pub fn new(costs: Costs, steal: Option<Steal>, busy: bool, wakeup_preemption: bool) -> Cpu<J> {
+    /// It has idled until now. `busy`: has somebody else work for it at all times?
+    pub fn new(
+        costs: Costs,
+        steal: Option<Steal>,
+        busy: bool,
+        wakeup_preemption: bool,
+        now_ns: u64,
+    ) -> Cpu<J> {
         Cpu {
             softirqs: VecDeque::new(),
             runnable: Vec::new(),
             runs: Runs::Nothing,
-            until_ns: 0,
+            until_ns: now_ns,
             last: None,
             stint_ns: 0,
             wakeup_preemption,
@@ -116,8 +126,9 @@ impl<J> Cpu<J> {
             rounds: 0,
             ksoftirqd: None,
             other: busy.then(Thread::default),
-            is_shared: busy || steal.is_some(),
+            wanting: u32::from(busy || steal.is_some()),
             steal,
+            bundles_ps: Bundle::ALL.map(|bundle| bundle.ps(&costs)),
             costs,
             job_ps: 0,
             spent: Spent::default(),
@@ -128,6 +139,18 @@ impl<J> Cpu<J> {
     #[inline]
     pub fn charge(&mut self, cost: Cost, count: u64) {
         self.charge_ps(cost, self.costs.ps(cost) * count);
+    }
+
+    /// Charges the current job for `count` times all operations of a bundle.
+    #[inline]
+    pub fn charge_bundle(&mut self, bundle: Bundle, count: u64) {
+        self.spent.on_bundle(bundle, count);
+        self.job_ps += self.bundles_ps[bundle as usize] * count;
+    }
+
+    /// What it has spent, each operation of a bundle by itself.
+    pub fn spent(&self) -> Spent {
+        self.spent.unbundled(&self.costs)
     }
 
     /// Charges the current job for time that no profile has, such as an application's own.
@@ -170,19 +193,17 @@ impl<J> Cpu<J> {
     /// Has it nothing to do but the current job, of a softirq or of that thread, and does nobody else take the processor?
     #[inline(always)]
     pub fn has_only(&self, thread: Option<u32>) -> bool {
-        let is_alone = match self.runnable[..] {
-            [] => thread.is_none(),
-            [only] => thread == Some(only),
-            _ => false,
-        };
-        is_alone && self.softirqs.is_empty() && self.ksoftirqd.is_none() && !self.is_shared
+        // While a thread is at a chunk it can run.
+        debug_assert!(thread.is_none_or(|number| self.runnable.contains(&number)));
+        self.wanting == u32::from(thread.is_some())
     }
 
     /// Its only job is done: it idles from now on.
-    #[inline]
+    #[inline(always)]
     pub fn rest(&mut self) {
         self.runs = Runs::Nothing;
         self.runnable.clear();
+        self.wanting = 0;
         self.last = None;
         self.softirqs_since_ns = None;
         self.rounds = 0;
@@ -225,14 +246,16 @@ impl<J> Cpu<J> {
             self.softirqs_since_ns = None;
             self.rounds = 0;
             self.runnable.push(number);
+            self.wanting = 1;
             self.switch_to(number);
         }
         begins
     }
 
-    /// How long it has idled until now, at most since a time.
-    pub fn rested_ns(&self, now_ns: u64, since_ns: u64) -> u64 {
-        now_ns.saturating_sub(self.until_ns.max(since_ns))
+    /// How long it has idled until now.
+    #[inline]
+    pub fn rested_ns(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.until_ns)
     }
 
     /// It has polled for `ns` until now, and found nothing.
@@ -249,6 +272,7 @@ impl<J> Cpu<J> {
 
     /// The softirqs' jobs, for a final account.
     pub fn drain(&mut self) -> impl Iterator<Item = J> + '_ {
+        self.wanting -= self.softirqs.len() as u32;
         self.softirqs.drain(..)
     }
 
@@ -270,11 +294,13 @@ impl<J> Cpu<J> {
 
     /// A softirq has a further job.
     pub fn raise(&mut self, job: J) {
+        self.wanting += 1;
         self.softirqs.push_back(job);
     }
 
     /// A softirq has a job to do before those that wait.
     pub fn raise_first(&mut self, job: J) {
+        self.wanting += 1;
         self.softirqs.push_front(job);
     }
 
@@ -286,6 +312,7 @@ impl<J> Cpu<J> {
             thread.ran_ns = thread.ran_ns.max(least_ns.saturating_sub(SLICE_NS));
         }
         thread.woken = true;
+        self.wanting += 1;
         self.runnable.push(number);
         if self.wakeup_preemption && self.runs == Runs::Thread(OTHER) {
             // Other work gives way at once.
@@ -317,7 +344,9 @@ impl<J> Cpu<J> {
 
     /// The thread has nothing left to do.
     pub fn sleep(&mut self, number: u32) {
+        let before = self.runnable.len();
         self.runnable.retain(|&other| other != number);
+        self.wanting -= (before - self.runnable.len()) as u32;
     }
 
     fn least_ran_ns(&self, threads: &[Thread]) -> Option<u64> {
@@ -381,23 +410,25 @@ impl<J> Cpu<J> {
         if self.softirqs.is_empty() {
             self.softirqs_since_ns = None;
             self.rounds = 0;
-            self.ksoftirqd = None;
+            self.wanting -= u32::from(self.ksoftirqd.take().is_some());
         } else {
             let since_ns = *self.softirqs_since_ns.get_or_insert(now_ns);
             let waits = !self.runnable.is_empty() || self.other.is_some();
             let is_long = now_ns - since_ns >= MAX_SOFTIRQ_NS || self.rounds >= MAX_SOFTIRQ_ROUNDS;
             if self.ksoftirqd.is_none() && waits && is_long {
                 let ran_ns = self.least_ran_ns(threads).unwrap_or(0);
+                self.wanting += 1;
                 self.ksoftirqd = Some(Thread {
                     ran_ns,
                     ..Thread::default()
                 });
             }
             if self.ksoftirqd.is_none() || self.turn(threads) == Some(KSOFTIRQD) {
-                return match self.softirqs.pop_front() {
-                    Some(job) => Next::Softirq(job),
-                    None => Next::Idle,
+                let Some(job) = self.softirqs.pop_front() else {
+                    return Next::Idle;
                 };
+                self.wanting -= 1;
+                return Next::Softirq(job);
             }
         }
         match self.turn(threads) {
@@ -468,26 +499,45 @@ impl<J> Cpu<J> {
 
     #[inline(always)]
     fn begin(&mut self, now_ns: u64, runs: Runs, ns: u64) {
-        let (end_ns, stolen_ns) = match &mut self.steal {
-            None => (now_ns + ns, 0),
-            Some(steal) => steal.finish(now_ns, ns),
+        self.until_ns = match self.steal.is_some() {
+            true => self.steal_from(now_ns, ns),
+            false => now_ns + ns,
         };
-        self.spent.steal_ns += stolen_ns;
-        self.until_ns = end_ns;
         self.runs = runs;
+    }
+
+    /// The hypervisor takes its part of what begins now; returns when that is done.
+    #[inline(never)]
+    fn steal_from(&mut self, now_ns: u64, ns: u64) -> u64 {
+        let Some(steal) = &mut self.steal else {
+            return now_ns + ns;
+        };
+        let (end_ns, stolen_ns) = steal.finish(now_ns, ns);
+        self.spent.steal_ns += stolen_ns;
+        end_ns
     }
 
     /// A softirq's job has begun, which costs what was charged; returns when it is done.
     #[inline(always)]
     pub fn run_softirq(&mut self, now_ns: u64) -> u64 {
         let ns = self.end_job(true);
+        if self.wanting > 0 {
+            self.run_softirq_among(now_ns, ns);
+        } else {
+            self.until_ns = now_ns + ns;
+            self.runs = Runs::Softirq;
+        }
+        self.until_ns
+    }
+
+    #[inline(never)]
+    fn run_softirq_among(&mut self, now_ns: u64, ns: u64) {
         if let Some(ksoftirqd) = &mut self.ksoftirqd {
             ksoftirqd.ran_ns += ns;
             self.switch_to(KSOFTIRQD);
             self.stint_ns += ns;
         }
         self.begin(now_ns, Runs::Softirq, ns);
-        self.until_ns
     }
 
     /// A thread's chunk has begun, which costs what was charged; returns when it is done.

@@ -3,7 +3,8 @@
 //! Like the path it has no clock: it is told the time, and says what is due when. What a job does (the TCP of an end, an
 //! application) it does not know either; whoever owns the jobs runs them and charges the processor.
 //!
-//! - `costs`: what an operation costs, and the classes that reports show; `spent`: what a processor has spent
+//! - `costs`: what an operation costs, and the classes that reports show; `bundles`: operations that come together; `spent`: what a
+//!   processor has spent
 //! - `cpu`: one processor: interrupts, softirqs before threads, ksoftirqd, fair sharing, stolen time
 //! - `steer`: which queue, which processor (RSS, RPS, RFS, XPS)
 //! - `ring`: descriptors of a receive queue and the NAPI that polls them; `budget`: how much polls may do at a time
@@ -11,6 +12,7 @@
 //! - `dim`: how long a queue gathers packets, by what comes
 
 mod budget;
+mod bundles;
 mod costs;
 mod cpu;
 mod dim;
@@ -21,6 +23,7 @@ mod steal;
 mod steer;
 
 pub use budget::Budget;
+pub use bundles::Bundle;
 pub use costs::{COSTS, Class, Cost, CostKind, Costs};
 pub use cpu::{Cpu, Done, Next, Thread};
 pub use dim::{Dim, Traffic};

@@ -1,12 +1,14 @@
 //! What a processor has spent, by operation and by context.
 
-use crate::costs::{COUNT, Cost};
+use crate::bundles::{BUNDLES, Bundle};
+use crate::costs::{COUNT, Cost, Costs};
 
 /// Where a processor's time went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spent {
-    /// By operation, ps.
+    /// By operation, ps, without those of bundles, and how many of each bundle.
     ps: [u64; COUNT],
+    bundles: [u64; BUNDLES],
     /// In softirqs with the interrupts before them, and in threads: in programs and in the kernel for them.
     softirqs_ps: u64,
     threads_ps: u64,
@@ -19,6 +21,7 @@ impl Default for Spent {
     fn default() -> Spent {
         Spent {
             ps: [0; COUNT],
+            bundles: [0; BUNDLES],
             softirqs_ps: 0,
             threads_ps: 0,
             steal_ns: 0,
@@ -32,6 +35,24 @@ impl Spent {
     #[inline]
     pub(crate) fn on(&mut self, cost: Cost, ps: u64) {
         self.ps[cost as usize] += ps;
+    }
+
+    /// Part of a job: a bundle of operations.
+    #[inline]
+    pub(crate) fn on_bundle(&mut self, bundle: Bundle, count: u64) {
+        self.bundles[bundle as usize] += count;
+    }
+
+    /// The same without bundles: each of their operations counts for itself.
+    pub(crate) fn unbundled(&self, costs: &Costs) -> Spent {
+        let mut spent = self.clone();
+        for bundle in Bundle::ALL {
+            let count = std::mem::take(&mut spent.bundles[bundle as usize]);
+            for &cost in bundle.costs() {
+                spent.on(cost, count * costs.ps(cost));
+            }
+        }
+        spent
     }
 
     /// A whole job, of a softirq or of a thread.

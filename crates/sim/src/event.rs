@@ -221,7 +221,7 @@ impl EventQueue {
     #[inline(always)]
     pub fn push_end(&mut self, t_ns: u64, cpu: u32) {
         let number = self.reserve();
-        if self.end.is_some() || self.head_is_taken || t_ns >= self.first_ns() {
+        if self.end.is_some() || self.head_is_taken || t_ns >= self.next_ns {
             return self.insert(t_ns, number, Target::Cpu(cpu));
         }
         self.end = Some(JobEnd { t_ns, number, cpu });

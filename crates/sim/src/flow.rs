@@ -194,7 +194,7 @@ impl Index<usize> for Flows {
 }
 
 impl IndexMut<usize> for Flows {
-    #[inline]
+    #[inline(always)]
     fn index_mut(&mut self, number: usize) -> &mut Flow {
         self.list[number].as_mut().expect(NOTHING_FOLLOWS)
     }

@@ -77,6 +77,16 @@ impl Outcome {
         self.others.is_empty() && !matches!(self.first, Some(Effect::Raise(..)))
     }
 
+    /// The thread that can run, if that is its first effect, which comes.
+    #[inline(always)]
+    pub fn take_wake(&mut self) -> Option<u32> {
+        let Some(Effect::Wake(thread)) = self.first else {
+            return None;
+        };
+        self.first = None;
+        Some(thread)
+    }
+
     /// Its first effect, which comes.
     #[inline(always)]
     pub fn take_first(&mut self) -> Option<Effect> {

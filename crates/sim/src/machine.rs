@@ -374,6 +374,7 @@ impl Machines {
                 steal,
                 conf.contention,
                 conf.wakeup_preemption,
+                now_ns,
             );
             self.cpus.0.push(Some(Box::new(Processor {
                 number: machine.first_cpu + cpu,
@@ -458,7 +459,7 @@ impl Machines {
     /// The warm-up is over.
     pub fn warm(&mut self) {
         let counts = self.cpus.iter().map(|cpu| cpu.counts);
-        let spent = self.cpus.iter().map(|cpu| cpu.core.spent.clone());
+        let spent = self.cpus.iter().map(|cpu| cpu.core.spent());
         self.at_warm = (counts.collect(), spent.collect());
     }
 

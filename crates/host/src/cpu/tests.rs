@@ -5,7 +5,7 @@ use super::*;
 type Processor = Cpu<&'static str>;
 
 fn processor(steal: Option<Steal>, busy: bool, wakeup_preemption: bool) -> Processor {
-    Processor::new(Costs::default(), steal, busy, wakeup_preemption)
+    Processor::new(Costs::default(), steal, busy, wakeup_preemption, 0)
 }
 
 fn softirq(cpu: &mut Processor, now_ns: u64, ns: u64) -> u64 {
@@ -206,13 +206,17 @@ fn each_moment_is_spent_once() {
                 runnable = true;
             }
         }
-        let spent_ns = cpu.spent.busy_ns() + cpu.spent.other_ns + cpu.spent.steal_ns;
+        let spent_ns = cpu.spent().busy_ns() + cpu.spent().other_ns + cpu.spent().steal_ns;
         let (least_ns, most_ns) = (now_ns, now_ns + OTHER_CHUNK_NS + 80_000);
         assert!(
             (least_ns..=most_ns).contains(&spent_ns),
             "{spent_ns} of {now_ns}, {wakeup_preemption}"
         );
-        let shares = [cpu.spent.busy_ns(), cpu.spent.other_ns, cpu.spent.steal_ns];
+        let shares = [
+            cpu.spent().busy_ns(),
+            cpu.spent().other_ns,
+            cpu.spent().steal_ns,
+        ];
         assert!(shares.iter().all(|&ns| ns > now_ns / 20), "{shares:?}");
     }
 }

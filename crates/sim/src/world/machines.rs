@@ -40,14 +40,13 @@ impl World {
             return self.end_job(cpu);
         }
         by.rest();
-        match by.outcome.take_first() {
-            Some(Effect::Wake(thread)) => self.ends.wake_from(by, thread),
-            first => {
-                self.ends.machines.cpus.put_back(by);
-                if let Some(effect) = first {
-                    self.effect(cpu, effect);
-                }
-            }
+        if let Some(thread) = by.outcome.take_wake() {
+            return self.ends.wake_from(by, thread);
+        }
+        let effect = by.outcome.take_first();
+        self.ends.machines.cpus.put_back(by);
+        if let Some(effect) = effect {
+            self.effect(cpu, effect);
         }
     }
 

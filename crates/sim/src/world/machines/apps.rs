@@ -1,6 +1,6 @@
 //! Applications and their threads: what is ready for them, what they read, compute and write.
 
-use knee_host::{Cost, hash};
+use knee_host::{Bundle, Cost, hash};
 use knee_units::{NEVER, Nanos};
 
 use super::super::ends::{Ends, Turn};
@@ -171,8 +171,7 @@ impl Ends {
             false => bytes.div_ceil(read_bytes),
         };
         let Processor { core, counts, .. } = by;
-        core.charge(Cost::ReceiveCall, calls);
-        core.charge(Cost::SocketLock, calls);
+        core.charge_bundle(Bundle::ReadCall, calls);
         core.charge(Cost::CopyOut, bytes);
         core.charge(Cost::SkbFree, skbs);
         if is_far {

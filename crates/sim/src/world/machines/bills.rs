@@ -1,6 +1,6 @@
 //! What a processor pays for.
 
-use knee_host::Cost;
+use knee_host::{Bundle, Cost};
 use knee_scenario::Reception;
 
 use crate::job::Came;
@@ -23,35 +23,36 @@ impl Processor {
     /// A poll that took that many packets, without what becomes of them.
     #[inline(always)]
     pub(super) fn charge_poll(&mut self, pkts: u32, cause: Cause, gro: bool) {
-        let interrupts = u32::from(cause == Cause::Interrupt);
-        let Processor {
-            core: of,
-            counts,
-            reception,
-            ..
-        } = self;
+        let counts = &mut self.counts;
         counts.napi_polls += 1;
         counts.napi_packets += u64::from(pkts);
         counts.napi_budget_ends += u64::from(pkts == NAPI_WEIGHT);
-        let served = match reception {
-            Reception::Napi => interrupts.into(),
-            Reception::Interrupts => pkts.into(),
-            Reception::BusyPoll => 0,
-        };
-        counts.interrupts += served;
-        of.charge(Cost::Interrupt, served);
-        if *reception != Reception::BusyPoll {
-            of.charge(Cost::Softirq, interrupts.into());
+        match cause == Cause::Interrupt && self.reception == Reception::Napi {
+            true => {
+                counts.interrupts += 1;
+                self.core.charge_bundle(Bundle::InterruptedPoll, 1);
+            }
+            false => self.charge_other_poll(pkts, cause),
+        }
+        match gro {
+            true => self.core.charge_bundle(Bundle::GroPacket, pkts.into()),
+            false => self.core.charge(Cost::DriverReceive, pkts.into()),
+        }
+    }
+
+    #[inline(never)]
+    fn charge_other_poll(&mut self, pkts: u32, cause: Cause) {
+        let of = &mut self.core;
+        if self.reception == Reception::Interrupts {
+            self.counts.interrupts += u64::from(pkts);
+            of.charge(Cost::Interrupt, pkts.into());
+            of.charge(Cost::Softirq, (cause == Cause::Interrupt).into());
         }
         if cause == Cause::Timer {
             of.charge(Cost::TimerFire, 1);
             of.charge(Cost::Softirq, 1);
         }
         of.charge(Cost::Poll, 1);
-        of.charge(Cost::DriverReceive, pkts.into());
-        if gro {
-            of.charge(Cost::Gro, pkts.into());
-        }
     }
 
     /// A packet goes up the stack to its end's socket.

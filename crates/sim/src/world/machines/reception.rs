@@ -1,6 +1,6 @@
 //! Receiving: rings, polls, GRO, steering, backlogs, and a packet's way up the stack.
 
-use knee_host::{Cost, hash, pick};
+use knee_host::{Bundle, Cost, hash, pick};
 use knee_path::pipe::Passing;
 use knee_scenario::GroTable;
 use knee_segment::Segment;
@@ -99,11 +99,10 @@ impl Ends {
             return false;
         }
         debug_assert!(of.is_drained(), "nothing has interrupted");
-        let rested_ns = by.core.rested_ns(self.now_ns, self.boot_ns);
+        let rested_ns = by.core.rested_ns(self.now_ns);
         if !by.core.begins_at_once(self.now_ns) {
             return false;
         }
-        of.ring.polled = true;
         (of.polled_pkts, of.was_full) = (passing.pkts, false);
         by.budget.begin(self.now_ns);
         let number = by.number;
@@ -121,7 +120,9 @@ impl Ends {
             true => self.defer_segment(by, to, segment),
         }
         by.outcome.last = Last::Polled(queue);
-        self.softirq_runs(by);
+        if !self.softirq_runs_alone(by) {
+            self.machines.queues[queue as usize].ring.polled = true;
+        }
         true
     }
 
@@ -397,14 +398,16 @@ impl Ends {
         let end = turn.flow.end(to.side());
         let freed = skbs_before.saturating_sub(end.tcp.skbs_out());
         let of = &mut by.core;
-        of.charge(Cost::SocketLock, 1);
         if has_data {
             end.unread_skbs += 1;
-            of.charge(Cost::TcpReceive, 1);
-        }
-        if !has_data || freed > 0 {
-            of.charge(Cost::AckReceive, 1);
-            of.charge(Cost::SkbFree, freed + u64::from(!has_data));
+            of.charge_bundle(Bundle::DataInSocket, 1);
+            if freed > 0 {
+                of.charge(Cost::AckReceive, 1);
+                of.charge(Cost::SkbFree, freed);
+            }
+        } else {
+            of.charge_bundle(Bundle::AckInSocket, 1);
+            of.charge(Cost::SkbFree, freed + 1);
         }
         if readable > 0 || self.has_work(&mut turn) {
             self.make_ready(by, &mut turn);

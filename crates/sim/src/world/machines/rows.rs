@@ -35,7 +35,7 @@ impl Ends {
                 Some(2..) => format!("{label}{machine}/cpu{number}"),
                 _ => format!("{label}/cpu{number}"),
             };
-            let spent = &self.machines.cpus[cpu].core.spent;
+            let spent = self.machines.cpus[cpu].core.spent();
             self.rows.cpu.push(CpuSample {
                 cell: self.cell.index as i32,
                 rep: self.rep as i32,
@@ -75,11 +75,11 @@ impl Ends {
                 for (sum, (_, count)) in sums.iter_mut().zip(of.counts.since(before)) {
                     sum.1 += count;
                 }
-                let before = spent_before.get(cpu).unwrap_or(&none);
-                busy_ns += of.core.spent.busy_ns() - before.busy_ns();
-                softirq_ns += of.core.spent.softirq_ns() - before.softirq_ns();
+                let (before, spent) = (spent_before.get(cpu).unwrap_or(&none), of.core.spent());
+                busy_ns += spent.busy_ns() - before.busy_ns();
+                softirq_ns += spent.softirq_ns() - before.softirq_ns();
                 for (position, ns) in ops.iter_mut().enumerate() {
-                    *ns += of.core.spent.on_ns(position) - before.on_ns(position);
+                    *ns += spent.on_ns(position) - before.on_ns(position);
                 }
             }
             let rows = &mut self.rows.host_costs;

@@ -27,7 +27,7 @@ impl Ends {
     /// A processor has a softirq's job.
     pub(super) fn raise(&mut self, cpu: u32, job: Job) {
         let mut by = self.take_cpu(cpu);
-        let rested_ns = by.core.rested_ns(self.now_ns, self.boot_ns);
+        let rested_ns = by.core.rested_ns(self.now_ns);
         if by.core.begins_at_once(self.now_ns) {
             self.begin_softirq(&mut by, job, rested_ns);
         } else {
@@ -82,7 +82,7 @@ impl Ends {
         }
         loop {
             let machines = &mut self.machines;
-            let rested_ns = by.core.rested_ns(now_ns, self.boot_ns);
+            let rested_ns = by.core.rested_ns(now_ns);
             match by.core.next(now_ns, &mut machines.threads) {
                 Next::Idle | Next::Busy => return,
                 Next::Until(at_ns) => return self.events.push(at_ns, Target::Cpu(by.number)),
@@ -112,8 +112,7 @@ impl Ends {
     }
 
     /// A softirq's job has begun.
-    #[inline(always)]
-    pub(super) fn softirq_runs(&mut self, by: &mut Processor) {
+    fn softirq_runs(&mut self, by: &mut Processor) {
         let done_ns = by.core.run_softirq(self.now_ns);
         let is_plain = by.core.has_only(None)
             && self.is_plain(&by.outcome)
@@ -128,6 +127,15 @@ impl Ends {
                 Last::Unlock(_) => false,
             };
         self.wait_for(by, is_plain, done_ns);
+    }
+
+    /// The same of a poll that has left nothing and needs no more. Returns whether it ends quietly or plainly.
+    #[inline(always)]
+    pub(super) fn softirq_runs_alone(&mut self, by: &mut Processor) -> bool {
+        let done_ns = by.core.run_softirq(self.now_ns);
+        let is_plain = by.core.has_only(None) && self.is_plain(&by.outcome);
+        self.wait_for(by, is_plain, done_ns);
+        is_plain
     }
 
     #[inline(never)]
@@ -224,7 +232,7 @@ impl Ends {
             let mut by = self.take_cpu(cpu);
             let polls = by.reception == Reception::BusyPoll && polls(&self.machines.queues, cpu);
             if polls && by.core.is_idle() {
-                let rested_ns = by.core.rested_ns(self.now_ns, self.boot_ns);
+                let rested_ns = by.core.rested_ns(self.now_ns);
                 by.core.polled(self.now_ns, rested_ns);
             }
             self.machines.cpus.put_back(by);
@@ -291,7 +299,7 @@ impl Ends {
         if app.allowed.len() > 1 && !by.core.is_idle() {
             by = self.move_thread(thread, by);
         }
-        let rested_ns = by.core.rested_ns(self.now_ns, self.boot_ns);
+        let rested_ns = by.core.rested_ns(self.now_ns);
         if by.core.begins_thread_at_once(self.now_ns, thread) {
             self.begin_thread(&mut by, thread, true, rested_ns);
         } else {

@@ -1,0 +1,42 @@
+//! Operations that always come together, which are charged and counted as one.
+
+use crate::costs::{Cost, Costs};
+
+macro_rules! bundles {
+    ($($variant:ident $costs:tt $doc:literal;)*) => {
+        /// Operations that are charged as one.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Bundle {
+            $(#[doc = $doc] $variant,)*
+        }
+
+        impl Bundle {
+            pub(crate) const ALL: [Bundle; BUNDLES] = [$(Bundle::$variant),*];
+
+            pub(crate) fn costs(self) -> &'static [Cost] {
+                use Cost::*;
+                match self {
+                    $(Bundle::$variant => &$costs,)*
+                }
+            }
+        }
+
+        /// How many there are.
+        pub(crate) const BUNDLES: usize = [$($doc),*].len();
+    };
+}
+
+bundles! {
+    InterruptedPoll [Interrupt, Softirq, Poll] "a poll in the softirq of an interrupt";
+    GroPacket [DriverReceive, Gro] "reception of one packet by a driver and by GRO";
+    DataInSocket [SocketLock, TcpReceive] "a data skb in its socket";
+    AckInSocket [SocketLock, AckReceive] "an ACK in its socket";
+    ReadCall [ReceiveCall, SocketLock] "a call that reads";
+}
+
+impl Bundle {
+    /// What its operations cost together, ps.
+    pub(crate) fn ps(self, costs: &Costs) -> u64 {
+        self.costs().iter().map(|&cost| costs.ps(cost)).sum()
+    }
+}
