@@ -31,6 +31,9 @@ bundles! {
     GroPacket [DriverReceive, Gro] "reception of one packet by a driver and by GRO";
     DataInSocket [SocketLock, TcpReceive] "a data skb in its socket";
     AckInSocket [SocketLock, AckReceive] "an ACK in its socket";
+    AckBuilt [SkbAlloc, AckSend] "building and sending a pure ACK";
+    DataBuilt [SkbAlloc, TcpSend] "allocating and sending a data skb";
+    Transmission [Xmit, Completion] "a driver's transmission of one skb, of which it hears at once";
     ReadCall [ReceiveCall, SocketLock] "a call that reads";
 }
 

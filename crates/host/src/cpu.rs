@@ -226,30 +226,39 @@ impl<J> Cpu<J> {
         self.runs == Runs::Nothing && self.has_only(None)
     }
 
-    /// Can a softirq's job that comes now begin at once? If so, the caller begins it.
+    /// Can a softirq's job that comes now begin at once? Then the caller begins it, and is told how long the processor has idled.
     #[inline]
-    pub fn begins_at_once(&mut self, now_ns: u64) -> bool {
-        let begins = self.is_free();
-        if begins {
-            self.until_ns = now_ns;
-            self.softirqs_since_ns.get_or_insert(now_ns);
+    pub fn begins_at_once(&mut self, now_ns: u64) -> Option<u64> {
+        if !self.is_free() {
+            return None;
         }
-        begins
+        self.softirqs_since_ns.get_or_insert(now_ns);
+        Some(self.stop_idling(now_ns))
     }
 
-    /// Can a thread that is woken now run at once, on a processor that no thread had last? If so, the caller begins it.
+    /// Can a thread that is woken now run at once, on a processor that no thread had last? Then the caller begins it, and is told
+    /// how long the processor has idled.
     #[inline]
-    pub fn begins_thread_at_once(&mut self, now_ns: u64, number: u32) -> bool {
-        let begins = self.is_free() && self.last.is_none();
-        if begins {
-            self.until_ns = now_ns;
-            self.softirqs_since_ns = None;
-            self.rounds = 0;
-            self.runnable.push(number);
-            self.wanting = 1;
-            self.switch_to(number);
+    pub fn begins_thread_at_once(&mut self, now_ns: u64, number: u32) -> Option<u64> {
+        if !self.is_free() || self.last.is_some() {
+            return None;
         }
-        begins
+        self.softirqs_since_ns = None;
+        self.rounds = 0;
+        self.runnable.push(number);
+        self.wanting = 1;
+        (self.last, self.stint_ns) = (Some(number), 0);
+        Some(self.stop_idling(now_ns))
+    }
+
+    #[inline]
+    fn stop_idling(&mut self, now_ns: u64) -> u64 {
+        now_ns - std::mem::replace(&mut self.until_ns, now_ns)
+    }
+
+    /// Since when softirqs have had it without a pause.
+    pub fn softirqs_since_ns(&self) -> u64 {
+        self.softirqs_since_ns.unwrap_or(self.until_ns)
     }
 
     /// How long it has idled until now.

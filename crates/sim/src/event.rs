@@ -233,12 +233,17 @@ impl EventQueue {
         self.end.is_some()
     }
 
-    /// The end that stands apart is at work, if it comes before all else and not after `most_ns`; else it goes among the others.
-    #[inline]
+    /// The end that stands apart is at work, if it comes before all else and not after `most_ns`; else it goes among the others,
+    /// and none is at work.
+    #[inline(always)]
     pub fn take_end(&mut self, most_ns: u64) -> Option<(u64, u32)> {
-        let JobEnd { t_ns, number, cpu } = self.end.take()?;
+        let Some(JobEnd { t_ns, number, cpu }) = self.end.take() else {
+            self.at_number = None;
+            return None;
+        };
         if t_ns > most_ns || t_ns >= self.next_ns() {
             self.insert(t_ns, number, Target::Cpu(cpu));
+            self.at_number = None;
             return None;
         }
         self.at_number = Some(number);
@@ -352,7 +357,7 @@ mod tests {
         assert_eq!(events.next_ns(), 7);
         events.push_end(6, 6);
         assert_eq!(events.take_end(6), Some((6, 6)));
-        events.done();
+        assert_eq!(events.take_end(NEVER), None);
         assert_eq!(events.next_ns(), 7);
     }
 

@@ -124,7 +124,13 @@ impl Flows {
     /// One is over, or has its turn.
     #[inline]
     pub fn remove(&mut self, number: u32) -> Placed<Flow> {
-        self.list[number as usize].take().expect(NOTHING_FOLLOWS)
+        self.try_remove(number).expect(NOTHING_FOLLOWS)
+    }
+
+    /// One has its turn, if it is not over.
+    #[inline]
+    pub fn try_remove(&mut self, number: u32) -> Option<Placed<Flow>> {
+        self.list[number as usize].take()
     }
 
     /// Is there still such a connection?

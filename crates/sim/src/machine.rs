@@ -9,6 +9,7 @@ use knee_host::{
 use knee_path::pipe::Passing;
 use knee_scenario::{GroTable, Reception};
 use knee_segment::Segment;
+use knee_units::head_queue::HeadQueue;
 use knee_units::rng::Stream;
 
 use crate::event::{EndpointId, EventQueue, Side};
@@ -86,7 +87,7 @@ pub struct AppThread {
     pub cpu: u32,
     pub allowed: Vec<u32>,
     /// Ends with something to do.
-    pub ready: VecDeque<EndpointId>,
+    pub ready: HeadQueue<EndpointId>,
     /// What waited for the lock of the socket that it has.
     pub locked: VecDeque<Job>,
     /// How many of those its last wait told of.
@@ -100,7 +101,35 @@ pub struct AppThread {
     pub interrupted: Outcome,
 }
 
+/// What a thread does in its turn.
+pub struct AppTurn {
+    /// The end that it serves.
+    pub id: Option<EndpointId>,
+    /// How many calls in a row it has made for that end before, if it goes on with it.
+    pub calls_before: Option<u32>,
+    /// Does it ask first what is ready?
+    pub waits: bool,
+}
+
 impl AppThread {
+    /// Its next turn, which begins.
+    #[inline(always)]
+    pub fn next_turn(&mut self) -> AppTurn {
+        let calls_before = self.serves.take();
+        let waits = calls_before.is_none() && self.told == 0;
+        if waits {
+            self.told = self.ready.len();
+        }
+        if calls_before.is_none() {
+            self.told -= 1;
+        }
+        AppTurn {
+            id: self.ready.pop(),
+            calls_before,
+            waits,
+        }
+    }
+
     /// Has it something to do?
     #[inline]
     pub fn has_work(&self) -> bool {
@@ -117,15 +146,20 @@ pub struct Queue {
     /// So many packets at most may be polled in the interrupt that they come with, if nothing waits.
     pub at_once_pkts: u32,
     pub cpu: u32,
-    /// How many packets its last poll took, and were those as many as it may take?
+    /// How many packets its last poll took.
     pub polled_pkts: u32,
-    pub was_full: bool,
     pub napi: Napi,
     /// What GRO holds from poll to poll.
     pub held: Held,
 }
 
 impl Queue {
+    /// Has its last poll taken as many packets as it may take?
+    #[inline]
+    pub fn was_full(&self) -> bool {
+        self.polled_pkts == NAPI_WEIGHT
+    }
+
     /// Has its poll left nothing?
     #[inline]
     pub fn is_drained(&self) -> bool {
@@ -180,8 +214,6 @@ pub struct Machine {
     pub first_thread: [u32; 2],
     /// How many queues there are for packets to each side.
     pub queues: [u32; 2],
-    /// Bytes that an application asks for in one call.
-    pub read_bytes: u64,
     pub rfs: Option<Rfs>,
     /// Of the NIC's transmit queues, and how many it has.
     pub first_tx: u32,
@@ -251,6 +283,9 @@ pub struct Processor {
     pub reception: Reception,
     /// Does it send by queues of its own?
     pub xps: bool,
+    /// Bytes that an application asks for in one call, and is the processor remembered that reads?
+    pub read_bytes: u64,
+    pub has_rfs: bool,
     pub core: Cpu<Job>,
     /// How its job ends: [`WITH_MORE`], [`PLAINLY`], or quietly, without an event. Then it is the number reserved for that.
     pub ends: u64,
@@ -260,6 +295,8 @@ pub struct Processor {
     pub counts: Counts,
     /// Of its polls.
     pub budget: Budget,
+    /// How many packets the poll took that ends plainly or quietly.
+    pub polled_pkts: u32,
     /// Packets that ever came to its backlog, and that wait there.
     pub backlog: (u64, u64),
     /// What it puts into backlogs, if it limits flows.
@@ -272,13 +309,13 @@ pub struct Processors(Vec<Option<Box<Processor>>>);
 
 impl Processors {
     /// One begins with a job, or turns to what is next.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, number: u32) -> Box<Processor> {
         self.0[number as usize].take().expect(ONE_AT_A_TIME)
     }
 
     /// Its job has begun.
-    #[inline]
+    #[inline(always)]
     pub fn put_back(&mut self, of: Box<Processor>) {
         let before = self.0[of.number as usize].replace(of);
         debug_assert!(before.is_none(), "it has one job at a time");
@@ -358,7 +395,6 @@ impl Machines {
             first_queue: [0; 2],
             first_thread: [0; 2],
             queues: [0; 2],
-            read_bytes: conf.read_bytes,
             first_tx: self.tx.len() as u32,
             tx_queues: if conf.mq { conf.queues } else { 1 },
             cpus: conf.cpus,
@@ -387,6 +423,9 @@ impl Machines {
                 outcome: Outcome::default(),
                 counts: Counts::default(),
                 budget: Budget::new(conf.netdev_budget, conf.netdev_budget_ns),
+                polled_pkts: 0,
+                read_bytes: conf.read_bytes,
+                has_rfs: machine.rfs.is_some(),
                 backlog: (0, 0),
                 flow_limit: conf.flow_limit_cpus.contains(&cpu).then(Box::default),
             })));
@@ -418,7 +457,6 @@ impl Machines {
                     },
                     cpu: machine.first_cpu + queue % conf.cpus,
                     polled_pkts: 0,
-                    was_full: false,
                     napi,
                     held: Held::default(),
                 });
@@ -445,7 +483,7 @@ impl Machines {
                     true => vec![place],
                     false => allowed.clone(),
                 },
-                ready: VecDeque::new(),
+                ready: HeadQueue::default(),
                 locked: VecDeque::new(),
                 told: 0,
                 serves: None,

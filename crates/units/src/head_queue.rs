@@ -62,6 +62,36 @@ impl<T: Copy> HeadQueue<T> {
         self.others += 1;
     }
 
+    /// Before all others.
+    pub fn push_first(&mut self, item: T) {
+        let Some(before) = self.first.replace(item) else {
+            return;
+        };
+        if self.others == self.ring.len() {
+            self.grow(before);
+        }
+        self.oldest = self.oldest.wrapping_sub(1) & (self.ring.len() - 1);
+        self.ring[self.oldest] = before;
+        self.others += 1;
+    }
+
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match self.first {
+            None => 0,
+            Some(_) => 1 + self.others,
+        }
+    }
+
+    /// Takes the first.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        let first = self.first;
+        self.remove_first();
+        first
+    }
+
     /// The first goes.
     #[inline]
     pub fn remove_first(&mut self) {
@@ -76,11 +106,7 @@ impl<T: Copy> HeadQueue<T> {
 
     /// Takes all of them, in their order.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
-        std::iter::from_fn(|| {
-            let first = self.first;
-            self.remove_first();
-            first
-        })
+        std::iter::from_fn(|| self.pop())
     }
 
     /// The place in the ring of the item with this index, counted from the first.
@@ -110,13 +136,16 @@ mod tests {
     proptest! {
         /// Against a queue that has them all in one place.
         #[test]
-        fn what_came_first_goes_first(ops in prop::collection::vec((0u8..3, 0u32..1_000), 0..200)) {
+        fn what_came_first_goes_first(ops in prop::collection::vec((0u8..4, 0u32..1_000), 0..200)) {
             let (mut queue, mut model) = (HeadQueue::default(), VecDeque::new());
             for (op, item) in ops {
                 match op {
                     0 => {
-                        queue.remove_first();
-                        model.pop_front();
+                        prop_assert_eq!(queue.pop(), model.pop_front());
+                    }
+                    3 => {
+                        queue.push_first(item);
+                        model.push_front(item);
                     }
                     1 => {
                         queue.push(item);
@@ -131,7 +160,7 @@ mod tests {
                 }
                 prop_assert_eq!(queue.first(), model.front());
                 prop_assert_eq!(queue.behind_first(1), model.get(2));
-                prop_assert_eq!(queue.is_empty(), model.is_empty());
+                prop_assert_eq!((queue.is_empty(), queue.len()), (model.is_empty(), model.len()));
             }
             let drained: Vec<u32> = queue.drain().collect();
             prop_assert_eq!(drained, Vec::from(model));

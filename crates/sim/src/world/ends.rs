@@ -398,9 +398,15 @@ impl Ends {
     /// The same where what it sends is taken at once.
     #[inline(always)]
     pub(super) fn begin_apart(&mut self, id: EndpointId) -> Turn {
+        let flow = self.flows.remove(id.flow());
+        self.begin_with(id, flow)
+    }
+
+    /// An end of a flow that was taken out has its turn.
+    #[inline(always)]
+    pub(super) fn begin_with(&mut self, id: EndpointId, flow: Placed<Flow>) -> Turn {
         let side = id.side() as usize;
         self.clocks[side].set(self.now_ns, &self.types[side].tcp);
-        let flow = self.flows.remove(id.flow());
         Turn { id, flow }
     }
 

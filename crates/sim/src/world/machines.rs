@@ -15,7 +15,6 @@ mod veth;
 use std::collections::VecDeque;
 
 use knee_host::Cost;
-use knee_segment::{FIN, SYN};
 use knee_tcp::Pacing;
 use knee_units::NEVER;
 use knee_units::rng::Stream;
@@ -25,34 +24,41 @@ use super::ends::{Ends, Turn};
 use crate::event::{EndpointId, Side, Target};
 use crate::flow::End;
 use crate::job::{Effect, Job, Last};
-use crate::machine::{MachineConf, PLAINLY, Processor, Qdisc};
+use crate::machine::{MachineConf, PLAINLY, Processor};
 
 /// An application that waits for its processor is asked for, whatever the time.
 const READY: u64 = 0;
 
 impl World {
-    /// A processor is done with what it did: that takes effect, and it turns to what is next.
-    #[inline(never)]
-    pub(super) fn on_cpu(&mut self, cpu: u32) {
+    /// A processor's job ends before all else that is to come.
+    #[inline(always)]
+    pub(super) fn end_first_job(&mut self, cpu: u32) {
         let mut by = self.ends.machines.cpus.take(cpu);
+        // It may have been interrupted, and be at another job since.
         if by.ends != PLAINLY || by.core.until_ns() > self.ends.now_ns {
             self.ends.machines.cpus.put_back(by);
             return self.end_job(cpu);
         }
         by.rest();
-        if let Some(thread) = by.outcome.take_wake() {
-            return self.ends.wake_from(by, thread);
+        match by.outcome.take_wake() {
+            Some(thread) => self.ends.wake_from(by, thread),
+            None => self.end_plainly(by),
         }
-        let effect = by.outcome.take_first();
+    }
+
+    /// A processor idles after its job, of which something comes.
+    #[inline(never)]
+    fn end_plainly(&mut self, mut by: Box<Processor>) {
+        let (effect, cpu) = (by.outcome.take_first(), by.number);
         self.ends.machines.cpus.put_back(by);
         if let Some(effect) = effect {
             self.effect(cpu, effect);
         }
     }
 
-    /// The same where it has more to do then, or has not been at a job.
+    /// A processor is done with what it did: that takes effect, and it turns to what is next.
     #[inline(never)]
-    fn end_job(&mut self, cpu: u32) {
+    pub(super) fn end_job(&mut self, cpu: u32) {
         self.ends.touch(cpu);
         let by = &mut self.ends.machines.cpus[cpu];
         let Some(done) = by.core.done(self.ends.now_ns) else {
@@ -237,9 +243,17 @@ impl Ends {
     #[inline(always)]
     fn begin_on(&mut self, id: EndpointId) -> (At, Turn) {
         let turn = self.begin_apart(id);
-        let (arms, _) = turn.flow.ends[id.side() as usize].tcp.pacing_timer_counts();
-        let out = self.out.len();
-        (At { out, arms }, turn)
+        (self.stand_at(&turn), turn)
+    }
+
+    /// Where things stand as an end's turn begins.
+    #[inline(always)]
+    fn stand_at(&self, turn: &Turn) -> At {
+        let tcp = &turn.flow.ends[turn.id.side() as usize].tcp;
+        At {
+            out: self.out.len(),
+            arms: tcp.pacing_timer_counts().0,
+        }
     }
 
     /// The end's turn is over: what it sent leaves when the job is done.
@@ -269,83 +283,25 @@ impl Ends {
         if let Some(queue) = self.machines.xps_queue_of(by, id.flow()) {
             self.change_tx_queue(queue, first, turn);
         }
-        for place in first..self.out.len() {
-            let handle = self.out[place];
+        let Some(conf) = &self.types[by.side as usize].machine else {
+            return;
+        };
+        let under_way = &mut turn.flow.under_way;
+        for &handle in &self.out[first..] {
+            *under_way += u32::from(self.slab.get(handle).packets);
+        }
+        let end = turn.flow.end(id.side());
+        // The qdisc takes them when the job is done: until then it has what it had.
+        let is_first = end.egress.is_empty();
+        let leaf = &mut self.machines.tx[end.tx_queue as usize];
+        for &handle in &self.out[first..] {
             let segment = self.slab.get(handle);
-            turn.flow.under_way += u32::from(segment.packets);
-            let departure_ns = segment.departure_ns;
-            let held = (departure_ns > self.now_ns).then_some(departure_ns);
-            self.charge_sending(by, handle, turn);
+            let is_held = segment.departure_ns > self.now_ns;
+            by.charge_sending(conf, leaf, segment, (is_first, is_held), self.now_ns);
+            let held = is_held.then_some(segment.departure_ns);
             by.outcome.push(Effect::Sent(id, handle, held));
         }
         self.out.truncate(first);
-    }
-
-    fn charge_sending(&mut self, by: &mut Processor, handle: u32, turn: &mut Turn) {
-        let Ends {
-            machines, types, ..
-        } = self;
-        let segment = self.slab.get(handle);
-        let (payload_bytes, packets) = (segment.payload_bytes, u64::from(segment.packets));
-        let is_ack = payload_bytes == 0 && segment.flags & (SYN | FIN) == 0;
-        let Processor {
-            core: of,
-            counts,
-            side,
-            ..
-        } = by;
-        let Some(conf) = &types[*side as usize].machine else {
-            return;
-        };
-        of.charge(Cost::SkbAlloc, 1);
-        match is_ack {
-            true => {
-                counts.acks_sent += 1;
-                of.charge(Cost::AckSend, 1);
-            }
-            false => {
-                counts.data_skbs_sent += u64::from(payload_bytes > 0);
-                counts.data_segments_sent += packets;
-                counts.data_bytes_sent += u64::from(payload_bytes);
-                of.charge(Cost::TcpSend, 1);
-            }
-        }
-        let is_first = turn.flow.end(turn.id.side()).egress.is_empty();
-        let queued = !is_first || segment.departure_ns > self.now_ns;
-        match conf.qdisc {
-            Qdisc::None => {}
-            Qdisc::Fifo => of.charge(Cost::Qdisc, 1),
-            Qdisc::Fq { fast_path } => {
-                let op = match fast_path && !queued {
-                    true => Cost::FqFast,
-                    false => Cost::Fq,
-                };
-                let queue = turn.flow.end(turn.id.side()).tx_queue;
-                let leaf = &mut machines.tx[queue as usize];
-                let waits_ns = leaf.waits_ns(by.number, self.now_ns + of.job_ns());
-                of.charge_ns(Cost::QdiscLock, waits_ns);
-                let from_ns = self.now_ns + of.job_ns();
-                of.charge(op, 1);
-                leaf.lock(by.number, from_ns, self.now_ns + of.job_ns());
-            }
-        }
-        if queued {
-            // Its transmission is charged when the qdisc lets it go.
-            if is_first {
-                of.charge(Cost::TimerArm, 1);
-            }
-            return;
-        }
-        of.charge(Cost::Xmit, 1);
-        if conf.tx_coalesce_ns == 0 || payload_bytes == 0 {
-            of.charge(Cost::Completion, 1);
-        }
-        if conf.splits {
-            of.charge(Cost::Segment, packets - 1);
-        }
-        if is_ack {
-            of.charge(Cost::SkbFree, 1);
-        }
     }
 }
 

@@ -182,17 +182,17 @@ impl World {
     #[inline(never)]
     fn run_on(&mut self, until_ns: u64) {
         for _ in 0..ENDS_IN_A_ROW {
-            let path_ns = self.ways[0].next().min(self.ways[1].next()).at_ns();
-            let most_ns = match self.ends.unfinished {
-                0 => 0,
-                _ => path_ns.min(until_ns),
-            };
+            if self.ends.unfinished == 0 {
+                break;
+            }
+            let [back_ns, forward_ns] =
+                [&self.ways[0], &self.ways[1]].map(|way| way.next().at_ns());
+            let most_ns = back_ns.min(forward_ns).min(until_ns);
             let Some((at_ns, cpu)) = self.ends.events.take_end(most_ns) else {
                 return;
             };
             self.ends.now_ns = at_ns;
-            self.on_cpu(cpu);
-            self.ends.events.done();
+            self.end_first_job(cpu);
             debug_assert!(self.ends.out.is_empty(), "a job's packets leave with it");
         }
         self.ends.events.take_end(0);
@@ -223,7 +223,7 @@ impl World {
             Target::Work(id, Work::Timer) => self.ends.on_timer(id),
             Target::Work(id, Work::App) => self.ends.on_app(id),
             Target::Work(id, Work::Transmit) => self.release(id),
-            Target::Cpu(cpu) => self.on_cpu(cpu),
+            Target::Cpu(cpu) => self.end_job(cpu),
             Target::Tick => {
                 let due = self.ends.events.take_tick(self.ends.now_ns);
                 for &id in &due {

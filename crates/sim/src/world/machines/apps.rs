@@ -8,7 +8,7 @@ use super::READY;
 use crate::event::{EndpointId, Side};
 use crate::flow::Flow;
 use crate::job::{Effect, Last};
-use crate::machine::{MOST_CALLS, Processor};
+use crate::machine::{AppTurn, MOST_CALLS, Processor};
 
 impl Ends {
     /// Has the application something to write, or to close?
@@ -40,7 +40,7 @@ impl Ends {
         }
         let thread = end.thread;
         let app = &mut self.machines.apps[thread as usize];
-        app.ready.push_back(id);
+        app.ready.push(id);
         if app.awake || std::mem::replace(&mut app.waking, true) {
             return;
         }
@@ -58,7 +58,7 @@ impl Ends {
         let thread = end.thread;
         self.touch(self.machines.apps[thread as usize].cpu);
         let app = &mut self.machines.apps[thread as usize];
-        app.ready.push_back(id);
+        app.ready.push(id);
         if !app.waking {
             self.wake_thread(thread);
         }
@@ -66,27 +66,24 @@ impl Ends {
 
     /// A thread serves the next of its connections: it reads, computes and writes. Returns whether its processor only idles then.
     #[inline(always)]
-    pub(super) fn run_app(&mut self, by: &mut Processor, thread: u32) -> bool {
-        let app = &mut self.machines.apps[thread as usize];
-        let calls_before = app.serves.take();
-        let waits = calls_before.is_none() && app.told == 0;
-        if waits {
-            app.told = app.ready.len();
-        }
-        if calls_before.is_none() {
-            app.told -= 1;
-        }
-        let Some(id) = app.ready.pop_front() else {
+    pub(super) fn run_app(&mut self, by: &mut Processor, thread: u32, turn: AppTurn) -> bool {
+        let AppTurn {
+            id,
+            calls_before,
+            waits,
+        } = turn;
+        let Some(id) = id else {
             return self.sleeps_then(by, thread);
         };
         if waits {
             by.core.charge(Cost::WaitCall, 1);
         }
-        if !self.flows.has(id.flow()) {
+        let Some(flow) = self.flows.try_remove(id.flow()) else {
             return self.sleeps_then(by, thread);
-        }
+        };
         // Its thread is awake, so that nobody else has to do with that.
-        let (at, mut turn) = self.begin_on(id);
+        let mut turn = self.begin_with(id, flow);
+        let at = self.stand_at(&turn);
         turn.flow.end(id.side()).app_wakes_ns = NEVER;
         if calls_before.is_none() {
             self.read_all(by, &mut turn);
@@ -136,7 +133,7 @@ impl Ends {
         }
         turn.flow.end(turn.id.side()).app_wakes_ns = READY;
         let app = &mut self.machines.apps[thread as usize];
-        app.ready.push_front(turn.id);
+        app.ready.push_first(turn.id);
         app.serves = Some(calls);
     }
 
@@ -157,9 +154,10 @@ impl Ends {
     #[inline(always)]
     fn read_all(&mut self, by: &mut Processor, turn: &mut Turn) {
         let id = turn.id;
-        let machine = &mut self.machines.list[by.machine as usize];
-        let read_bytes = machine.read_bytes;
-        if let Some(rfs) = &mut machine.rfs {
+        let read_bytes = by.read_bytes;
+        if by.has_rfs
+            && let Some(rfs) = &mut self.machines.list[by.machine as usize].rfs
+        {
             rfs.reads_on(hash(id.flow()), by.number);
         }
         let end = turn.flow.end(id.side());

@@ -2,9 +2,10 @@
 
 use knee_host::{Bundle, Cost};
 use knee_scenario::Reception;
+use knee_segment::{FIN, SYN, Segment};
 
 use crate::job::Came;
-use crate::machine::{NAPI_WEIGHT, Processor};
+use crate::machine::{MachineConf, Processor, Qdisc, TxQueue};
 use crate::napi::Cause;
 
 impl Processor {
@@ -26,7 +27,6 @@ impl Processor {
         let counts = &mut self.counts;
         counts.napi_polls += 1;
         counts.napi_packets += u64::from(pkts);
-        counts.napi_budget_ends += u64::from(pkts == NAPI_WEIGHT);
         match cause == Cause::Interrupt && self.reception == Reception::Napi {
             true => {
                 counts.interrupts += 1;
@@ -79,5 +79,69 @@ impl Processor {
         of.charge(Cost::IpReceive, 1);
         counts.skbs_received += 1;
         counts.segments_received += u64::from(packets);
+    }
+    /// An end has sent a packet, whose way out the job pays for. Is it the first one that its qdisc has, and is it held there?
+    #[inline(always)]
+    pub(super) fn charge_sending(
+        &mut self,
+        conf: &MachineConf,
+        leaf: &mut TxQueue,
+        segment: &Segment,
+        (is_first, is_held): (bool, bool),
+        now_ns: u64,
+    ) {
+        let (payload_bytes, packets) = (segment.payload_bytes, u64::from(segment.packets));
+        let is_ack = payload_bytes == 0 && segment.flags & (SYN | FIN) == 0;
+        let Processor {
+            core: of,
+            counts,
+            number,
+            ..
+        } = self;
+        match is_ack {
+            true => {
+                counts.acks_sent += 1;
+                of.charge_bundle(Bundle::AckBuilt, 1);
+            }
+            false => {
+                counts.data_skbs_sent += u64::from(payload_bytes > 0);
+                counts.data_segments_sent += packets;
+                counts.data_bytes_sent += u64::from(payload_bytes);
+                of.charge_bundle(Bundle::DataBuilt, 1);
+            }
+        }
+        let queued = !is_first || is_held;
+        match conf.qdisc {
+            Qdisc::None => {}
+            Qdisc::Fifo => of.charge(Cost::Qdisc, 1),
+            Qdisc::Fq { fast_path } => {
+                let op = match fast_path && !queued {
+                    true => Cost::FqFast,
+                    false => Cost::Fq,
+                };
+                let waits_ns = leaf.waits_ns(*number, now_ns + of.job_ns());
+                of.charge_ns(Cost::QdiscLock, waits_ns);
+                let from_ns = now_ns + of.job_ns();
+                of.charge(op, 1);
+                leaf.lock(*number, from_ns, now_ns + of.job_ns());
+            }
+        }
+        if queued {
+            // Its transmission is charged when the qdisc lets it go.
+            if is_first {
+                of.charge(Cost::TimerArm, 1);
+            }
+            return;
+        }
+        match conf.tx_coalesce_ns == 0 || payload_bytes == 0 {
+            true => of.charge_bundle(Bundle::Transmission, 1),
+            false => of.charge(Cost::Xmit, 1),
+        }
+        if conf.splits {
+            of.charge(Cost::Segment, packets - 1);
+        }
+        if is_ack {
+            of.charge(Cost::SkbFree, 1);
+        }
     }
 }

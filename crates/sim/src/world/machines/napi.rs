@@ -58,7 +58,7 @@ impl Ends {
     /// A poll has taken its packets. Returns whether GRO may keep what it holds until the timer fires.
     pub(super) fn complete(&mut self, queue: u32, holds: bool) -> bool {
         let of = &mut self.machines.queues[queue as usize];
-        !of.was_full && of.napi.complete(of.polled_pkts, holds)
+        !of.was_full() && of.napi.complete(of.polled_pkts, holds)
     }
 
     /// A poll of a processor is over, and all its packets are up the stack: is there more to poll?
@@ -66,7 +66,7 @@ impl Ends {
     pub(super) fn end_poll(&mut self, cpu: u32, queue: u32) {
         let now_ns = self.now_ns;
         let of = &mut self.machines.queues[queue as usize];
-        let goes_on = of.was_full && !of.is_drained();
+        let goes_on = of.was_full() && !of.is_drained();
         self.machines.cpus[cpu].end_round(now_ns, of.polled_pkts, goes_on);
         if goes_on {
             return self.schedule(queue, Cause::Again);

@@ -6,13 +6,13 @@ use knee_scenario::GroTable;
 use knee_segment::Segment;
 use knee_units::NEVER;
 
-use super::super::ends::Ends;
+use super::super::ends::{Ends, Turn};
 use super::turns::polls;
 use crate::event::{EndpointId, Side};
 use crate::gro::{self, Batch};
 use crate::held::Held;
 use crate::job::{Came, Effect, Job, Last, Up};
-use crate::machine::{Machines, NAPI_WEIGHT, Processor};
+use crate::machine::{NAPI_WEIGHT, Processor};
 use crate::napi::Cause;
 
 /// The tick of a clock of 1,000 Hz, with which GRO holds packets from poll to poll.
@@ -45,11 +45,12 @@ impl Ends {
     #[inline(never)]
     fn reach_queue(&mut self, side: Side, passing: Passing<()>) {
         let end = &self.flows[passing.flow as usize].ends[side as usize];
-        let queue = end.rx_queue;
-        let mut by = self.take_cpu(self.machines.queues[queue as usize].cpu);
-        let begins =
-            self.is_alone(side, passing) && self.poll_at_once(&mut by, side, queue, passing);
-        self.machines.cpus.put_back(by);
+        let (queue, thread) = (end.rx_queue, end.thread);
+        let of = &self.machines.queues[queue as usize];
+        let is_first = !of.ring.polled && passing.pkts <= of.at_once_pkts;
+        let begins = is_first
+            && self.is_alone(side, passing)
+            && self.poll_at_once(of.cpu, thread, queue, side, passing);
         if !begins {
             self.put_into_ring(side, queue, passing);
         }
@@ -57,6 +58,7 @@ impl Ends {
 
     #[inline(never)]
     fn put_into_ring(&mut self, side: Side, queue: u32, passing: Passing<()>) {
+        self.touch(self.machines.queues[queue as usize].cpu);
         let Some(passing) = self.fit(side, queue, passing) else {
             return;
         };
@@ -88,25 +90,19 @@ impl Ends {
     #[inline(always)]
     fn poll_at_once(
         &mut self,
-        by: &mut Processor,
-        side: Side,
+        cpu: u32,
+        thread: u32,
         queue: u32,
+        side: Side,
         passing: Passing<()>,
     ) -> bool {
-        let Machines { queues, .. } = &mut self.machines;
-        let of = &mut queues[queue as usize];
-        if of.ring.polled || passing.pkts > of.at_once_pkts {
+        let mut by = self.take_cpu(cpu);
+        let Some(rested_ns) = by.core.begins_at_once(self.now_ns) else {
+            self.machines.cpus.put_back(by);
             return false;
-        }
-        debug_assert!(of.is_drained(), "nothing has interrupted");
-        let rested_ns = by.core.rested_ns(self.now_ns);
-        if !by.core.begins_at_once(self.now_ns) {
-            return false;
-        }
-        (of.polled_pkts, of.was_full) = (passing.pkts, false);
-        by.budget.begin(self.now_ns);
-        let number = by.number;
-        by.leave_idle(self.now_ns, rested_ns, || polls(queues, number));
+        };
+        by.polled_pkts = passing.pkts;
+        by.leave_idle(self.now_ns, rested_ns, || polls(&self.machines.queues, cpu));
         by.charge_poll(
             passing.pkts,
             Cause::Interrupt,
@@ -114,15 +110,23 @@ impl Ends {
         );
         let segment = self.slab.take(passing.handle, passing.pkts);
         by.climb(Came::Poll, segment.packets);
-        let to = EndpointId::new(passing.flow, side);
-        match self.is_owned(by, to) {
-            false => self.enter_socket(by, to, &segment),
-            true => self.defer_segment(by, to, segment),
+        self.touch_other(&by, self.machines.apps[thread as usize].cpu);
+        let turn = self.begin_apart(EndpointId::new(passing.flow, side));
+        match turn.flow.ends[side as usize].is_owned {
+            false => self.enter_socket(&mut by, turn, &segment),
+            true => {
+                let id = turn.id;
+                self.flows.insert(id.flow(), turn.flow);
+                self.defer_segment(&mut by, id, segment);
+            }
         }
         by.outcome.last = Last::Polled(queue);
-        if !self.softirq_runs_alone(by) {
-            self.machines.queues[queue as usize].ring.polled = true;
+        if !self.softirq_runs_alone(&mut by) {
+            let of = &mut self.machines.queues[queue as usize];
+            (of.ring.polled, of.polled_pkts) = (true, passing.pkts);
+            by.budget.begin(self.now_ns);
         }
+        self.machines.cpus.put_back(by);
         true
     }
 
@@ -245,7 +249,8 @@ impl Ends {
                 ..*passing
             }
         });
-        (of.polled_pkts, of.was_full) = (pkts, pkts == NAPI_WEIGHT);
+        of.polled_pkts = pkts;
+        by.counts.napi_budget_ends += u64::from(of.was_full());
         if let Some(coalescing) = &mut of.napi.coalescing {
             let bytes = |of: &Passing<()>| {
                 let segment = slab.get(of.handle);
@@ -326,7 +331,7 @@ impl Ends {
         }
         // A poll that took all it may is not over. With a clock of 1,000 Hz it gives up only what a jiffy has passed since
         // (napi_gro_flush(n, HZ >= 1000)), and so does one with a timeout.
-        let was_full = self.machines.queues[queue as usize].was_full;
+        let was_full = self.machines.queues[queue as usize].was_full();
         let keeps = match was_full {
             true => tick_ns <= GRO_KEEPS_TICK_NS,
             false => self.complete(queue, !held.is_empty()),
@@ -364,7 +369,10 @@ impl Ends {
         if let Some((to, segment)) = ups.pop() {
             by.climb(Came::Poll, segment.packets);
             match self.is_owned(by, to) {
-                false => self.enter_socket(by, to, &segment),
+                false => {
+                    let turn = self.begin_apart(to);
+                    self.enter_socket(by, turn, &segment);
+                }
                 true => self.defer_segment(by, to, segment),
             }
         }
@@ -387,9 +395,9 @@ impl Ends {
 
     /// A packet is in its socket.
     #[inline(never)]
-    pub(super) fn enter_socket(&mut self, by: &mut Processor, to: EndpointId, segment: &Segment) {
+    pub(super) fn enter_socket(&mut self, by: &mut Processor, mut turn: Turn, segment: &Segment) {
+        let (to, at) = (turn.id, self.stand_at(&turn));
         let has_data = segment.payload_bytes > 0;
-        let (at, mut turn) = self.begin_on(to);
         turn.flow.under_way -= u32::from(segment.packets);
         let end = turn.flow.end(to.side());
         end.cpu = by.number;

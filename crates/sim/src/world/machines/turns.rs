@@ -27,8 +27,7 @@ impl Ends {
     /// A processor has a softirq's job.
     pub(super) fn raise(&mut self, cpu: u32, job: Job) {
         let mut by = self.take_cpu(cpu);
-        let rested_ns = by.core.rested_ns(self.now_ns);
-        if by.core.begins_at_once(self.now_ns) {
+        if let Some(rested_ns) = by.core.begins_at_once(self.now_ns) {
             self.begin_softirq(&mut by, job, rested_ns);
         } else {
             by.core.raise(job);
@@ -122,6 +121,7 @@ impl Ends {
                     let of = &mut self.machines.queues[queue as usize];
                     let is_plain = of.ends_quietly();
                     of.ring.polled = !is_plain;
+                    by.polled_pkts = of.polled_pkts;
                     is_plain
                 }
                 Last::Unlock(_) => false,
@@ -147,7 +147,10 @@ impl Ends {
         let app = &mut self.machines.apps[thread as usize];
         app.cpu = number;
         let is_plain = match app.locked.is_empty() {
-            true => self.run_app(by, thread),
+            true => {
+                let turn = app.next_turn();
+                self.run_app(by, thread, turn)
+            }
             false => self.run_locked(by, thread),
         };
         let done_ns = by
@@ -190,9 +193,14 @@ impl Ends {
     #[inline(always)]
     pub(super) fn touch(&mut self, cpu: u32) {
         if self.machines.cpus[cpu].ends != WITH_MORE {
-            let by = self.take_cpu(cpu);
-            self.machines.cpus.put_back(by);
+            self.touch_listed(cpu);
         }
+    }
+
+    #[inline(never)]
+    fn touch_listed(&mut self, cpu: u32) {
+        let by = self.take_cpu(cpu);
+        self.machines.cpus.put_back(by);
     }
 
     #[inline(always)]
@@ -212,7 +220,11 @@ impl Ends {
         }
         match by.outcome.last {
             Last::Nothing => {}
-            Last::Polled(queue) => machines.queues[queue as usize].ring.polled = true,
+            Last::Polled(queue) => {
+                let of = &mut machines.queues[queue as usize];
+                (of.ring.polled, of.polled_pkts) = (true, by.polled_pkts);
+                by.budget.begin(by.core.softirqs_since_ns());
+            }
             Last::Unlock(id) if self.flows.has(id.flow()) => {
                 self.flows[id.flow() as usize].end(id.side()).is_owned = true;
             }
@@ -259,7 +271,8 @@ impl Ends {
             Job::Up(up) => {
                 let packets = self.slab.get(up.handle).packets;
                 let segment = self.slab.take(up.handle, packets.into());
-                self.enter_socket(by, up.to, &segment);
+                let turn = self.begin_apart(up.to);
+                self.enter_socket(by, turn, &segment);
                 if let Some(queue) = up.ends_poll {
                     by.outcome.last = Last::Polled(queue);
                 }
@@ -299,8 +312,7 @@ impl Ends {
         if app.allowed.len() > 1 && !by.core.is_idle() {
             by = self.move_thread(thread, by);
         }
-        let rested_ns = by.core.rested_ns(self.now_ns);
-        if by.core.begins_thread_at_once(self.now_ns, thread) {
+        if let Some(rested_ns) = by.core.begins_thread_at_once(self.now_ns, thread) {
             self.begin_thread(&mut by, thread, true, rested_ns);
         } else {
             by.core
@@ -332,20 +344,17 @@ impl Ends {
         let Some(flow) = self.flows.get(id.flow()) else {
             return false;
         };
-        let end = &flow.ends[id.side() as usize];
-        let cpu = self.machines.apps[end.thread as usize].cpu;
-        if cpu != by.number && self.machines.cpus[cpu].ends != WITH_MORE {
-            return self.is_owned_still(id, cpu);
-        }
-        end.is_owned
+        let thread = flow.ends[id.side() as usize].thread;
+        self.touch_other(by, self.machines.apps[thread as usize].cpu);
+        self.flows[id.flow() as usize].end(id.side()).is_owned
     }
 
-    /// Its application's processor may be done quietly.
-    #[inline(never)]
-    fn is_owned_still(&mut self, id: EndpointId, cpu: u32) -> bool {
-        let by = self.take_cpu(cpu);
-        self.machines.cpus.put_back(by);
-        self.flows[id.flow() as usize].end(id.side()).is_owned
+    /// The processor of an application's thread is to be looked at by a job, of the same or of another one.
+    #[inline(always)]
+    pub(super) fn touch_other(&mut self, by: &Processor, cpu: u32) {
+        if cpu != by.number {
+            self.touch(cpu);
+        }
     }
 
     /// A job waits in the socket's own backlog (sk_add_backlog()), which is worked off when the lock is given back.
