@@ -25,12 +25,15 @@ impl Budget {
     /// A poll begins. It belongs to the current round, or begins one.
     #[inline]
     pub fn begin(&mut self, now_ns: u64) {
-        self.since_ns.get_or_insert(now_ns);
+        if self.since_ns.is_none() {
+            (self.left, self.since_ns) = (self.pkts, Some(now_ns));
+        }
     }
 
     /// A poll has taken `pkts` packets. Returns whether that used up the budget, which ends the round (time_squeeze).
     #[inline]
     pub fn take(&mut self, now_ns: u64, pkts: u32) -> bool {
+        self.begin(now_ns);
         self.left = self.left.saturating_sub(pkts);
         let since_ns = self.since_ns.unwrap_or(now_ns);
         let squeezed = self.left == 0 || now_ns - since_ns >= self.ns;
@@ -43,7 +46,6 @@ impl Budget {
     /// The round is over: nothing is left to poll but what was polled in it already.
     #[inline]
     pub fn end(&mut self) {
-        self.left = self.pkts;
         self.since_ns = None;
     }
 }

@@ -113,7 +113,7 @@ impl Flows {
     }
 
     /// The turn of one is over.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, number: u32, flow: Placed<Flow>) {
         let before = self.list[number as usize].replace(flow);
         debug_assert!(before.is_none(), "it has one turn at a time");
@@ -122,13 +122,13 @@ impl Flows {
     }
 
     /// One is over, or has its turn.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, number: u32) -> Placed<Flow> {
         self.try_remove(number).expect(NOTHING_FOLLOWS)
     }
 
     /// One has its turn, if it is not over.
-    #[inline]
+    #[inline(always)]
     pub fn try_remove(&mut self, number: u32) -> Option<Placed<Flow>> {
         self.list[number as usize].take()
     }

@@ -508,11 +508,9 @@ impl Machines {
     }
 
     /// The transmit queue by which a processor sends for a connection, if it has queues of its own.
-    #[inline]
-    pub fn xps_queue_of(&self, by: &Processor, flow: u32) -> Option<u32> {
+    pub fn xps_queue_of(&self, by: &Processor, flow: u32) -> u32 {
         let of = &self.list[by.machine as usize];
-        let queue = || sends_by(by.number - of.first_cpu, of.cpus, of.tx_queues, hash(flow));
-        by.xps.then(|| of.first_tx + queue())
+        of.first_tx + sends_by(by.number - of.first_cpu, of.cpus, of.tx_queues, hash(flow))
     }
 
     /// The queue of a machine that a connection's packets for that side come to (RSS).

@@ -279,29 +279,41 @@ impl Ends {
     /// An end has sent in its turn; `first`: where that begins.
     #[inline(never)]
     fn sent_on(&mut self, by: &mut Processor, first: usize, turn: &mut Turn) {
-        let id = turn.id;
-        if let Some(queue) = self.machines.xps_queue_of(by, id.flow()) {
+        if by.xps {
+            let queue = self.machines.xps_queue_of(by, turn.id.flow());
             self.change_tx_queue(queue, first, turn);
         }
+        // Most of the time it is one packet.
+        let last = self.out.len() - 1;
+        for place in first..last {
+            self.sent_before(by, place, turn);
+        }
+        self.sent_one(by, last, turn);
+        self.out.truncate(first);
+    }
+
+    #[inline(never)]
+    fn sent_before(&mut self, by: &mut Processor, place: usize, turn: &mut Turn) {
+        self.sent_one(by, place, turn);
+    }
+
+    /// The job pays for a packet, which waits until it is done.
+    #[inline(always)]
+    fn sent_one(&mut self, by: &mut Processor, place: usize, turn: &mut Turn) {
+        let (id, handle) = (turn.id, self.out[place]);
         let Some(conf) = &self.types[by.side as usize].machine else {
             return;
         };
-        let under_way = &mut turn.flow.under_way;
-        for &handle in &self.out[first..] {
-            *under_way += u32::from(self.slab.get(handle).packets);
-        }
+        let segment = self.slab.get(handle);
+        turn.flow.under_way += u32::from(segment.packets);
+        // The qdisc takes it when the job is done: until then it has what it had.
         let end = turn.flow.end(id.side());
-        // The qdisc takes them when the job is done: until then it has what it had.
         let is_first = end.egress.is_empty();
+        let is_held = segment.departure_ns > self.now_ns;
         let leaf = &mut self.machines.tx[end.tx_queue as usize];
-        for &handle in &self.out[first..] {
-            let segment = self.slab.get(handle);
-            let is_held = segment.departure_ns > self.now_ns;
-            by.charge_sending(conf, leaf, segment, (is_first, is_held), self.now_ns);
-            let held = is_held.then_some(segment.departure_ns);
-            by.outcome.push(Effect::Sent(id, handle, held));
-        }
-        self.out.truncate(first);
+        by.charge_sending(conf, leaf, segment, (is_first, is_held), self.now_ns);
+        let held = is_held.then_some(segment.departure_ns);
+        by.outcome.push(Effect::Sent(id, handle, held));
     }
 }
 

@@ -12,13 +12,18 @@ use crate::machine::{AppTurn, MOST_CALLS, Processor};
 
 impl Ends {
     /// Has the application something to write, or to close?
+    #[inline(always)]
     pub(super) fn has_work(&self, turn: &mut Turn) -> bool {
+        let flow = &*turn.flow;
+        let only_writes = turn.id.side() == Side::Sender && flow.sender_only_writes;
+        !(only_writes && flow.ends[0].tcp.is_blocked()) && self.may_have_work(turn)
+    }
+
+    #[inline(never)]
+    fn may_have_work(&self, turn: &mut Turn) -> bool {
         let now = Nanos(self.now_ns);
         let side = turn.id.side();
         let flow = &mut *turn.flow;
-        if side == Side::Sender && flow.sender_only_writes && flow.ends[0].tcp.is_blocked() {
-            return false;
-        }
         let app = match side {
             Side::Sender => &mut flow.apps.sender,
             Side::Receiver => &mut flow.apps.receiver,

@@ -57,7 +57,7 @@ impl Processor {
 
     /// A packet goes up the stack to its end's socket.
     #[inline(always)]
-    pub(super) fn climb(&mut self, from: Came, packets: u16) {
+    pub(super) fn climb(&mut self, from: Came, packets: u32) {
         let Processor {
             core: of,
             counts,
@@ -112,8 +112,8 @@ impl Processor {
         }
         let queued = !is_first || is_held;
         match conf.qdisc {
-            Qdisc::None => {}
             Qdisc::Fifo => of.charge(Cost::Qdisc, 1),
+            Qdisc::None => {}
             Qdisc::Fq { fast_path } => {
                 let op = match fast_path && !queued {
                     true => Cost::FqFast,

@@ -108,18 +108,9 @@ impl Ends {
             Cause::Interrupt,
             self.types[side as usize].gro,
         );
-        let segment = self.slab.take(passing.handle, passing.pkts);
-        by.climb(Came::Poll, segment.packets);
-        self.touch_other(&by, self.machines.apps[thread as usize].cpu);
-        let turn = self.begin_apart(EndpointId::new(passing.flow, side));
-        match turn.flow.ends[side as usize].is_owned {
-            false => self.enter_socket(&mut by, turn, &segment),
-            true => {
-                let id = turn.id;
-                self.flows.insert(id.flow(), turn.flow);
-                self.defer_segment(&mut by, id, segment);
-            }
-        }
+        by.climb(Came::Poll, passing.pkts);
+        let to = EndpointId::new(passing.flow, side);
+        self.go_up_at_once(&mut by, to, thread, passing);
         by.outcome.last = Last::Polled(queue);
         if !self.softirq_runs_alone(&mut by) {
             let of = &mut self.machines.queues[queue as usize];
@@ -128,6 +119,25 @@ impl Ends {
         }
         self.machines.cpus.put_back(by);
         true
+    }
+
+    /// Packets of one segment go up to their socket, whose application has that thread.
+    #[inline(never)]
+    fn go_up_at_once(
+        &mut self,
+        by: &mut Processor,
+        to: EndpointId,
+        thread: u32,
+        passing: Passing<()>,
+    ) {
+        self.touch_other(by, self.machines.apps[thread as usize].cpu);
+        let turn = self.begin_apart(to);
+        let segment = self.slab.take(passing.handle, passing.pkts);
+        if turn.flow.ends[to.side() as usize].is_owned {
+            self.flows.insert(to.flow(), turn.flow);
+            return self.defer_segment(by, to, segment);
+        }
+        self.enter_socket(by, turn, &segment);
     }
 
     /// The packets for which the queue has descriptors; the others are lost.
@@ -367,12 +377,9 @@ impl Ends {
             by.core.raise_first(Job::Up(up));
         }
         if let Some((to, segment)) = ups.pop() {
-            by.climb(Came::Poll, segment.packets);
+            by.climb(Came::Poll, segment.packets.into());
             match self.is_owned(by, to) {
-                false => {
-                    let turn = self.begin_apart(to);
-                    self.enter_socket(by, turn, &segment);
-                }
+                false => self.reach_socket(by, to, &segment),
                 true => self.defer_segment(by, to, segment),
             }
         }
@@ -393,9 +400,16 @@ impl Ends {
         self.defer(by, to, Job::Up(up), None);
     }
 
-    /// A packet is in its socket.
+    /// A packet goes up to its socket, which no application has.
     #[inline(never)]
-    pub(super) fn enter_socket(&mut self, by: &mut Processor, mut turn: Turn, segment: &Segment) {
+    pub(super) fn reach_socket(&mut self, by: &mut Processor, to: EndpointId, segment: &Segment) {
+        let turn = self.begin_apart(to);
+        self.enter_socket(by, turn, segment);
+    }
+
+    /// A packet is in its socket.
+    #[inline(always)]
+    fn enter_socket(&mut self, by: &mut Processor, mut turn: Turn, segment: &Segment) {
         let (to, at) = (turn.id, self.stand_at(&turn));
         let has_data = segment.payload_bytes > 0;
         turn.flow.under_way -= u32::from(segment.packets);

@@ -254,7 +254,7 @@ impl Ends {
     fn run_job(&mut self, by: &mut Processor, job: Job) {
         match job {
             Job::Up(up) => {
-                by.climb(up.from, self.slab.get(up.handle).packets);
+                by.climb(up.from, self.slab.get(up.handle).packets.into());
                 if self.is_owned(by, up.to) {
                     return self.defer(by, up.to, job, up.ends_poll);
                 }
@@ -271,8 +271,7 @@ impl Ends {
             Job::Up(up) => {
                 let packets = self.slab.get(up.handle).packets;
                 let segment = self.slab.take(up.handle, packets.into());
-                let turn = self.begin_apart(up.to);
-                self.enter_socket(by, turn, &segment);
+                self.reach_socket(by, up.to, &segment);
                 if let Some(queue) = up.ends_poll {
                     by.outcome.last = Last::Polled(queue);
                 }
