@@ -110,7 +110,8 @@ impl Ends {
         );
         by.climb(Came::Poll, passing.pkts);
         let to = EndpointId::new(passing.flow, side);
-        self.go_up_at_once(&mut by, to, thread, passing);
+        self.touch_other(&by, self.machines.apps[thread as usize].cpu);
+        self.enter_socket(&mut by, to, (passing.handle, passing.pkts), true);
         by.outcome.last = Last::Polled(queue);
         if !self.softirq_runs_alone(&mut by) {
             let of = &mut self.machines.queues[queue as usize];
@@ -119,25 +120,6 @@ impl Ends {
         }
         self.machines.cpus.put_back(by);
         true
-    }
-
-    /// Packets of one segment go up to their socket, whose application has that thread.
-    #[inline(never)]
-    fn go_up_at_once(
-        &mut self,
-        by: &mut Processor,
-        to: EndpointId,
-        thread: u32,
-        passing: Passing<()>,
-    ) {
-        self.touch_other(by, self.machines.apps[thread as usize].cpu);
-        let turn = self.begin_apart(to);
-        let segment = self.slab.take(passing.handle, passing.pkts);
-        if turn.flow.ends[to.side() as usize].is_owned {
-            self.flows.insert(to.flow(), turn.flow);
-            return self.defer_segment(by, to, segment);
-        }
-        self.enter_socket(by, turn, &segment);
     }
 
     /// The packets for which the queue has descriptors; the others are lost.
@@ -378,45 +360,38 @@ impl Ends {
         }
         if let Some((to, segment)) = ups.pop() {
             by.climb(Came::Poll, segment.packets.into());
-            match self.is_owned(by, to) {
-                false => self.reach_socket(by, to, &segment),
-                true => self.defer_segment(by, to, segment),
-            }
+            self.touch_app(by, to);
+            let packets = segment.packets.into();
+            let handle = self.slab.insert(segment);
+            self.enter_socket(by, to, (handle, packets), true);
         }
         if let Some(queue) = ends_poll {
             by.outcome.last = Last::Polled(queue);
         }
     }
 
-    /// A packet that has gone up within its poll's job waits for its socket's lock.
+    /// A packet is in its socket: so many of those that a handle stands for. Does it wait there if an application has the socket?
     #[inline(never)]
-    fn defer_segment(&mut self, by: &mut Processor, to: EndpointId, segment: Segment) {
-        let up = Up {
-            to,
-            handle: self.slab.insert(segment),
-            from: Came::Poll,
-            ends_poll: None,
-        };
-        self.defer(by, to, Job::Up(up), None);
-    }
-
-    /// A packet goes up to its socket, which no application has.
-    #[inline(never)]
-    pub(super) fn reach_socket(&mut self, by: &mut Processor, to: EndpointId, segment: &Segment) {
-        let turn = self.begin_apart(to);
-        self.enter_socket(by, turn, segment);
-    }
-
-    /// A packet is in its socket.
-    #[inline(always)]
-    fn enter_socket(&mut self, by: &mut Processor, mut turn: Turn, segment: &Segment) {
-        let (to, at) = (turn.id, self.stand_at(&turn));
+    pub(super) fn enter_socket(
+        &mut self,
+        by: &mut Processor,
+        to: EndpointId,
+        (handle, packets): (u32, u32),
+        waits: bool,
+    ) {
+        let mut turn = self.begin_apart(to);
+        if waits && turn.flow.end(to.side()).is_owned {
+            self.flows.insert(to.flow(), turn.flow);
+            return self.wait_for_socket(by, to, handle, packets);
+        }
+        let at = self.stand_at(&turn);
+        let segment = self.slab.take(handle, packets);
         let has_data = segment.payload_bytes > 0;
         turn.flow.under_way -= u32::from(segment.packets);
         let end = turn.flow.end(to.side());
         end.cpu = by.number;
         let skbs_before = end.tcp.skbs_out();
-        let readable = self.call(&mut turn, |tcp, cx| tcp.on_segment(cx, segment));
+        let readable = self.call(&mut turn, |tcp, cx| tcp.on_segment(cx, &segment));
         let end = turn.flow.end(to.side());
         let freed = skbs_before.saturating_sub(end.tcp.skbs_out());
         let of = &mut by.core;
@@ -435,5 +410,20 @@ impl Ends {
             self.make_ready(by, &mut turn);
         }
         self.end_on(by, at, turn);
+    }
+    /// A packet that has gone up within its poll's job waits for its socket's lock.
+    #[inline(never)]
+    fn wait_for_socket(&mut self, by: &mut Processor, to: EndpointId, handle: u32, packets: u32) {
+        let is_whole = packets == u32::from(self.slab.get(handle).packets);
+        let up = Up {
+            to,
+            handle: match is_whole {
+                true => handle,
+                false => self.slab.cut(handle, packets),
+            },
+            from: Came::Poll,
+            ends_poll: None,
+        };
+        self.defer(by, to, Job::Up(up), None);
     }
 }

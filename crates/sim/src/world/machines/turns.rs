@@ -269,9 +269,8 @@ impl Ends {
         match job {
             Job::Poll { queue, cause } => self.poll(by, queue, cause),
             Job::Up(up) => {
-                let packets = self.slab.get(up.handle).packets;
-                let segment = self.slab.take(up.handle, packets.into());
-                self.reach_socket(by, up.to, &segment);
+                let packets = self.slab.get(up.handle).packets.into();
+                self.enter_socket(by, up.to, (up.handle, packets), false);
                 if let Some(queue) = up.ends_poll {
                     by.outcome.last = Last::Polled(queue);
                 }
@@ -340,15 +339,21 @@ impl Ends {
     /// that one's processor may be done by now.
     #[inline(always)]
     pub(super) fn is_owned(&mut self, by: &Processor, id: EndpointId) -> bool {
-        let Some(flow) = self.flows.get(id.flow()) else {
+        if !self.flows.has(id.flow()) {
             return false;
-        };
-        let thread = flow.ends[id.side() as usize].thread;
-        self.touch_other(by, self.machines.apps[thread as usize].cpu);
+        }
+        self.touch_app(by, id);
         self.flows[id.flow() as usize].end(id.side()).is_owned
     }
 
-    /// The processor of an application's thread is to be looked at by a job, of the same or of another one.
+    /// The processor of an end's application is to be looked at by a job, of the same or of another one.
+    #[inline(always)]
+    pub(super) fn touch_app(&mut self, by: &Processor, id: EndpointId) {
+        let thread = self.flows[id.flow() as usize].end(id.side()).thread;
+        self.touch_other(by, self.machines.apps[thread as usize].cpu);
+    }
+
+    /// The same of a processor that is known.
     #[inline(always)]
     pub(super) fn touch_other(&mut self, by: &Processor, cpu: u32) {
         if cpu != by.number {
