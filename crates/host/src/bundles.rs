@@ -27,8 +27,9 @@ macro_rules! bundles {
 }
 
 bundles! {
-    InterruptedPoll [Interrupt, Softirq, Poll] "a poll in the softirq of an interrupt";
-    GroPacket [DriverReceive, Gro] "reception of one packet by a driver and by GRO";
+    PollAtOnce [Interrupt, Softirq, Poll, IpReceive] "a poll in the softirq of an interrupt, of one skb that goes up at once";
+    PacketAtOnce [DriverReceive] "a driver's reception of one packet in such a poll";
+    GroPacketAtOnce [DriverReceive, Gro] "the same with GRO";
     DataInSocket [SocketLock, TcpReceive] "a data skb in its socket";
     AckInSocket [SocketLock, AckReceive] "an ACK in its socket";
     AckBuilt [SkbAlloc, AckSend] "building and sending a pure ACK";

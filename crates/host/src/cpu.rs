@@ -148,6 +148,11 @@ impl<J> Cpu<J> {
         self.job_ps += self.bundles_ps[bundle as usize] * count;
     }
 
+    /// How many of a bundle it was charged for.
+    pub fn bundled(&self, bundle: Bundle) -> u64 {
+        self.spent.bundled(bundle)
+    }
+
     /// What it has spent, each operation of a bundle by itself.
     pub fn spent(&self) -> Spent {
         self.spent.unbundled(&self.costs)
@@ -240,15 +245,19 @@ impl<J> Cpu<J> {
     /// how long the processor has idled.
     #[inline]
     pub fn begins_thread_at_once(&mut self, now_ns: u64, number: u32) -> Option<u64> {
-        if !self.is_free() || self.last.is_some() {
-            return None;
-        }
+        let begins = self.is_free() && self.last.is_none();
+        begins.then(|| self.begin_thread(now_ns, number))
+    }
+
+    /// It idles, and a thread that is woken now runs on it. Returns how long it has idled.
+    #[inline(always)]
+    pub fn begin_thread(&mut self, now_ns: u64, number: u32) -> u64 {
         self.softirqs_since_ns = None;
         self.rounds = 0;
         self.runnable.push(number);
         self.wanting = 1;
         (self.last, self.stint_ns) = (Some(number), 0);
-        Some(self.stop_idling(now_ns))
+        self.stop_idling(now_ns)
     }
 
     #[inline]

@@ -43,6 +43,10 @@ impl Spent {
         self.bundles[bundle as usize] += count;
     }
 
+    pub(crate) fn bundled(&self, bundle: Bundle) -> u64 {
+        self.bundles[bundle as usize]
+    }
+
     /// The same without bundles: each of their operations counts for itself.
     pub(crate) fn unbundled(&self, costs: &Costs) -> Spent {
         let mut spent = self.clone();

@@ -204,6 +204,7 @@ fn machine(spec: &Spec, cell: &Cell) -> Option<MachineConf> {
         // What crosses a veth pair is no NIC's.
         tx_coalesce_ns: if crosses { 0 } else { spec.tx_coalesce.0 },
         reception: spec.reception,
+        gro: spec.gro,
         gro_table: spec.gro_table,
         // A veth has no TSO, and leaves skbs whole or lets software split them.
         splits: match crosses {

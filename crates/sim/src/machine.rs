@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
 use knee_host::{
-    Budget, Costs, Cpu, FlowLimit, Rfs, Ring, Spent, Steal, Thread, hash, pick, sends_by,
+    Budget, Bundle, Costs, Cpu, FlowLimit, Rfs, Ring, Spent, Steal, Thread, hash, pick, sends_by,
 };
 use knee_path::pipe::Passing;
 use knee_scenario::{GroTable, Reception};
@@ -64,6 +64,7 @@ pub struct MachineConf {
     /// How long the NIC gathers packets that it has sent before it reports them; 0: it reports each at once.
     pub tx_coalesce_ns: u64,
     pub reception: Reception,
+    pub gro: bool,
     pub gro_table: GroTable,
     /// Are TSO packets split by software, before the driver?
     pub splits: bool,
@@ -145,6 +146,7 @@ pub struct Queue {
     pub side: Side,
     /// So many packets at most may be polled in the interrupt that they come with, if nothing waits.
     pub at_once_pkts: u32,
+    pub gro: bool,
     pub cpu: u32,
     /// How many packets its last poll took.
     pub polled_pkts: u32,
@@ -291,7 +293,7 @@ pub struct Processor {
     pub ends: u64,
     /// What comes of the job that is at work.
     pub outcome: Outcome,
-    /// What it has done.
+    /// What it has done, besides what bundles count.
     pub counts: Counts,
     /// Of its polls.
     pub budget: Budget,
@@ -451,10 +453,13 @@ impl Machines {
                     ring: Ring::new(of.rx_ring),
                     machine: number,
                     side,
-                    at_once_pkts: match machine.steers || !napi.is_plain() {
-                        true => 0,
-                        false => of.rx_ring.min(NAPI_WEIGHT - 1),
+                    at_once_pkts: match conf.reception {
+                        Reception::Napi if !machine.steers && napi.is_plain() => {
+                            of.rx_ring.min(NAPI_WEIGHT - 1)
+                        }
+                        _ => 0,
                     },
+                    gro: of.gro,
                     cpu: machine.first_cpu + queue % conf.cpus,
                     polled_pkts: 0,
                     napi,
@@ -496,7 +501,7 @@ impl Machines {
 
     /// The warm-up is over.
     pub fn warm(&mut self) {
-        let counts = self.cpus.iter().map(|cpu| cpu.counts);
+        let counts = self.cpus.iter().map(Processor::done);
         let spent = self.cpus.iter().map(|cpu| cpu.core.spent());
         self.at_warm = (counts.collect(), spent.collect());
     }
@@ -545,6 +550,21 @@ impl Processor {
     pub fn is_done(&self, now_ns: u64, events: &EventQueue) -> bool {
         let ends_quietly = self.ends != WITH_MORE && self.ends != PLAINLY;
         ends_quietly && events.has_come(self.core.until_ns(), self.ends, now_ns)
+    }
+
+    /// What it has done.
+    pub fn done(&self) -> Counts {
+        let bundled = |bundle| self.core.bundled(bundle);
+        let polls = bundled(Bundle::PollAtOnce);
+        let pkts = bundled(Bundle::PacketAtOnce) + bundled(Bundle::GroPacketAtOnce);
+        let mut counts = self.counts;
+        counts.interrupts += polls;
+        counts.napi_polls += polls;
+        counts.napi_packets += pkts;
+        counts.skbs_received += polls;
+        counts.segments_received += pkts;
+        counts.acks_sent += bundled(Bundle::AckBuilt);
+        counts
     }
 
     /// Its job ends, plainly or quietly, and it idles.

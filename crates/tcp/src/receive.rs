@@ -362,6 +362,7 @@ impl Endpoint {
     }
 
     /// An application that reads later reads all there is, and what the sender waits for is acked; returns how much it was.
+    #[inline]
     pub fn read(&mut self, cx: &mut Cx) -> u64 {
         let (bytes, opens) = self.rx.read(cx.now_ns());
         if bytes > 0 && (opens || self.acks_when_read()) {

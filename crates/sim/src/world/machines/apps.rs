@@ -37,6 +37,7 @@ impl Ends {
     }
 
     /// An end's application is to run; its thread is woken, if it sleeps.
+    #[inline(always)]
     pub(super) fn make_ready(&mut self, by: &mut Processor, turn: &mut Turn) {
         let id = turn.id;
         let end = turn.flow.end(id.side());

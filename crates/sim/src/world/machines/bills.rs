@@ -5,7 +5,7 @@ use knee_scenario::Reception;
 use knee_segment::{FIN, SYN, Segment};
 
 use crate::job::Came;
-use crate::machine::{MachineConf, Processor, Qdisc, TxQueue};
+use crate::machine::{MachineConf, NAPI_WEIGHT, Processor, Qdisc, TxQueue};
 use crate::napi::Cause;
 
 impl Processor {
@@ -22,37 +22,49 @@ impl Processor {
     }
 
     /// A poll that took that many packets, without what becomes of them.
-    #[inline(always)]
     pub(super) fn charge_poll(&mut self, pkts: u32, cause: Cause, gro: bool) {
-        let counts = &mut self.counts;
+        let interrupts = u32::from(cause == Cause::Interrupt);
+        let Processor {
+            core: of,
+            counts,
+            reception,
+            ..
+        } = self;
         counts.napi_polls += 1;
         counts.napi_packets += u64::from(pkts);
-        match cause == Cause::Interrupt && self.reception == Reception::Napi {
-            true => {
-                counts.interrupts += 1;
-                self.core.charge_bundle(Bundle::InterruptedPoll, 1);
-            }
-            false => self.charge_other_poll(pkts, cause),
-        }
-        match gro {
-            true => self.core.charge_bundle(Bundle::GroPacket, pkts.into()),
-            false => self.core.charge(Cost::DriverReceive, pkts.into()),
-        }
-    }
-
-    #[inline(never)]
-    fn charge_other_poll(&mut self, pkts: u32, cause: Cause) {
-        let of = &mut self.core;
-        if self.reception == Reception::Interrupts {
-            self.counts.interrupts += u64::from(pkts);
-            of.charge(Cost::Interrupt, pkts.into());
-            of.charge(Cost::Softirq, (cause == Cause::Interrupt).into());
+        counts.napi_budget_ends += u64::from(pkts == NAPI_WEIGHT);
+        let served = match reception {
+            Reception::Napi => interrupts.into(),
+            Reception::Interrupts => pkts.into(),
+            Reception::BusyPoll => 0,
+        };
+        counts.interrupts += served;
+        of.charge(Cost::Interrupt, served);
+        if *reception != Reception::BusyPoll {
+            of.charge(Cost::Softirq, interrupts.into());
         }
         if cause == Cause::Timer {
             of.charge(Cost::TimerFire, 1);
             of.charge(Cost::Softirq, 1);
         }
         of.charge(Cost::Poll, 1);
+        of.charge(Cost::DriverReceive, pkts.into());
+        if gro {
+            of.charge(Cost::Gro, pkts.into());
+        }
+    }
+
+    /// A poll in an interrupt, of packets that go up at once as one skb; it has idled for `rested_ns`.
+    #[inline(always)]
+    pub(super) fn charge_poll_at_once(&mut self, pkts: u32, gro: bool, rested_ns: u64) {
+        if rested_ns > 0 {
+            self.core.charge(Cost::IdleExit, 1);
+        }
+        self.core.charge_bundle(Bundle::PollAtOnce, 1);
+        match gro {
+            true => (self.core).charge_bundle(Bundle::GroPacketAtOnce, pkts.into()),
+            false => self.core.charge_bundle(Bundle::PacketAtOnce, pkts.into()),
+        }
     }
 
     /// A packet goes up the stack to its end's socket.
@@ -100,7 +112,6 @@ impl Processor {
         } = self;
         match is_ack {
             true => {
-                counts.acks_sent += 1;
                 of.charge_bundle(Bundle::AckBuilt, 1);
             }
             false => {

@@ -6,8 +6,7 @@ use knee_scenario::GroTable;
 use knee_segment::Segment;
 use knee_units::NEVER;
 
-use super::super::ends::{Ends, Turn};
-use super::turns::polls;
+use super::super::ends::Ends;
 use crate::event::{EndpointId, Side};
 use crate::gro::{self, Batch};
 use crate::held::Held;
@@ -47,10 +46,10 @@ impl Ends {
         let end = &self.flows[passing.flow as usize].ends[side as usize];
         let (queue, thread) = (end.rx_queue, end.thread);
         let of = &self.machines.queues[queue as usize];
-        let is_first = !of.ring.polled && passing.pkts <= of.at_once_pkts;
-        let begins = is_first
-            && self.is_alone(side, passing)
-            && self.poll_at_once(of.cpu, thread, queue, side, passing);
+        let begins = !of.ring.polled
+            && passing.pkts <= of.at_once_pkts
+            && gro::is_one(&self.slab, &passing, of.gro)
+            && self.poll_at_once((of.cpu, of.gro), thread, queue, side, passing);
         if !begins {
             self.put_into_ring(side, queue, passing);
         }
@@ -79,18 +78,12 @@ impl Ends {
         }
     }
 
-    /// Is what a poll took one segment for the stack, and goes it up at once?
-    #[inline]
-    fn is_alone(&self, side: Side, passing: Passing<()>) -> bool {
-        gro::is_one(&self.slab, &passing, self.types[side as usize].gro)
-    }
-
     /// Packets of one segment meet a queue that waits for some and a processor that idles: they are polled and go up before
     /// anything else can come. False: they must wait.
     #[inline(always)]
     fn poll_at_once(
         &mut self,
-        cpu: u32,
+        (cpu, gro): (u32, bool),
         thread: u32,
         queue: u32,
         side: Side,
@@ -102,13 +95,7 @@ impl Ends {
             return false;
         };
         by.polled_pkts = passing.pkts;
-        by.leave_idle(self.now_ns, rested_ns, || polls(&self.machines.queues, cpu));
-        by.charge_poll(
-            passing.pkts,
-            Cause::Interrupt,
-            self.types[side as usize].gro,
-        );
-        by.climb(Came::Poll, passing.pkts);
+        by.charge_poll_at_once(passing.pkts, gro, rested_ns);
         let to = EndpointId::new(passing.flow, side);
         self.touch_other(&by, self.machines.apps[thread as usize].cpu);
         self.enter_socket(&mut by, to, (passing.handle, passing.pkts), true);
@@ -242,7 +229,6 @@ impl Ends {
             }
         });
         of.polled_pkts = pkts;
-        by.counts.napi_budget_ends += u64::from(of.was_full());
         if let Some(coalescing) = &mut of.napi.coalescing {
             let bytes = |of: &Passing<()>| {
                 let segment = slab.get(of.handle);

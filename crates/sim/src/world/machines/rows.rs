@@ -72,7 +72,7 @@ impl Ends {
                     continue;
                 }
                 let before = counts_before.get(cpu).unwrap_or(&none_done);
-                for (sum, (_, count)) in sums.iter_mut().zip(of.counts.since(before)) {
+                for (sum, (_, count)) in sums.iter_mut().zip(of.done().since(before)) {
                     sum.1 += count;
                 }
                 let (before, spent) = (spent_before.get(cpu).unwrap_or(&none), of.core.spent());

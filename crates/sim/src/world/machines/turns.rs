@@ -291,12 +291,19 @@ impl Ends {
 
     /// The same of a thread that may have been on this processor, which idles.
     #[inline(always)]
-    pub(super) fn wake_from(&mut self, by: Box<Processor>, thread: u32) {
-        if self.machines.apps[thread as usize].cpu == by.number {
-            return self.wake_on(by, thread);
+    pub(super) fn wake_from(&mut self, mut by: Box<Processor>, thread: u32) {
+        let app = &mut self.machines.apps[thread as usize];
+        if app.cpu != by.number {
+            self.machines.cpus.put_back(by);
+            return self.wake_thread(thread);
+        }
+        app.waking = false;
+        if !app.awake {
+            app.awake = true;
+            let rested_ns = by.core.begin_thread(self.now_ns, thread);
+            self.begin_thread(&mut by, thread, true, rested_ns);
         }
         self.machines.cpus.put_back(by);
-        self.wake_thread(thread);
     }
 
     #[inline(always)]
