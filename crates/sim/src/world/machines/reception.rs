@@ -41,7 +41,7 @@ impl Ends {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn reach_queue(&mut self, side: Side, passing: Passing<()>) {
         let end = &self.flows[passing.flow as usize].ends[side as usize];
         let (queue, thread) = (end.rx_queue, end.thread);
