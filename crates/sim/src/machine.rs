@@ -1,6 +1,7 @@
 //! The machines of a run: hosts whose processors are busy with what is sent and received.
 
 use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
 use std::ops::{Index, IndexMut};
 
 use knee_host::{
@@ -305,6 +306,9 @@ pub struct Processor {
     pub flow_limit: Option<Box<FlowLimit>>,
 }
 
+/// A processor that is with a job, and to be put back. Nobody else would drop it, for which code would have to be ready.
+pub type Taken = ManuallyDrop<Box<Processor>>;
+
 /// The processors of all machines by their number. A job has its own with it, and not in the list.
 #[derive(Default)]
 pub struct Processors(Vec<Option<Box<Processor>>>);
@@ -312,14 +316,15 @@ pub struct Processors(Vec<Option<Box<Processor>>>);
 impl Processors {
     /// One begins with a job, or turns to what is next.
     #[inline(always)]
-    pub fn take(&mut self, number: u32) -> Box<Processor> {
-        self.0[number as usize].take().expect(ONE_AT_A_TIME)
+    pub fn take(&mut self, number: u32) -> Taken {
+        let of = self.0[number as usize].take();
+        ManuallyDrop::new(of.expect(ONE_AT_A_TIME))
     }
 
     /// Its job has begun.
     #[inline(always)]
-    pub fn put_back(&mut self, of: Box<Processor>) {
-        let before = self.0[of.number as usize].replace(of);
+    pub fn put_back(&mut self, of: Taken) {
+        let before = self.0[of.number as usize].replace(ManuallyDrop::into_inner(of));
         debug_assert!(before.is_none(), "it has one job at a time");
         // There is nothing to drop, which the compiler cannot know.
         std::mem::forget(before);

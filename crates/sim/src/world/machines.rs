@@ -24,7 +24,7 @@ use super::ends::{Ends, Turn};
 use crate::event::{EndpointId, Side, Target};
 use crate::flow::End;
 use crate::job::{Effect, Job, Last};
-use crate::machine::{MachineConf, PLAINLY, Processor};
+use crate::machine::{MachineConf, PLAINLY, Processor, Taken};
 
 /// An application that waits for its processor is asked for, whatever the time.
 const READY: u64 = 0;
@@ -48,7 +48,7 @@ impl World {
 
     /// A processor idles after its job, of which something comes.
     #[inline(never)]
-    fn end_plainly(&mut self, mut by: Box<Processor>) {
+    fn end_plainly(&mut self, mut by: Taken) {
         let (effect, cpu) = (by.outcome.take_first(), by.number);
         self.ends.machines.cpus.put_back(by);
         if let Some(effect) = effect {

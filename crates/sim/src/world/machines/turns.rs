@@ -6,7 +6,7 @@ use knee_scenario::Reception;
 use super::super::ends::Ends;
 use crate::event::{EndpointId, Target};
 use crate::job::{Job, Last, Outcome};
-use crate::machine::{Machines, PLAINLY, Processor, Queue, WITH_MORE};
+use crate::machine::{Machines, PLAINLY, Processor, Queue, Taken, WITH_MORE};
 
 /// Is there a queue that the processor polls?
 pub(super) fn polls(queues: &[Queue], cpu: u32) -> bool {
@@ -16,7 +16,7 @@ pub(super) fn polls(queues: &[Queue], cpu: u32) -> bool {
 impl Ends {
     /// A processor out of its list, for a job that may begin. It has to be put back.
     #[inline(always)]
-    pub(super) fn take_cpu(&mut self, cpu: u32) -> Box<Processor> {
+    pub(super) fn take_cpu(&mut self, cpu: u32) -> Taken {
         let mut by = self.machines.cpus.take(cpu);
         if by.ends != WITH_MORE {
             self.touch_ends(&mut by);
@@ -291,7 +291,7 @@ impl Ends {
 
     /// The same of a thread that may have been on this processor, which idles.
     #[inline(always)]
-    pub(super) fn wake_from(&mut self, mut by: Box<Processor>, thread: u32) {
+    pub(super) fn wake_from(&mut self, mut by: Taken, thread: u32) {
         let app = &mut self.machines.apps[thread as usize];
         if app.cpu != by.number {
             self.machines.cpus.put_back(by);
@@ -307,7 +307,7 @@ impl Ends {
     }
 
     #[inline(always)]
-    fn wake_on(&mut self, mut by: Box<Processor>, thread: u32) {
+    fn wake_on(&mut self, mut by: Taken, thread: u32) {
         let app = &mut self.machines.apps[thread as usize];
         app.waking = false;
         if app.awake {
@@ -329,7 +329,7 @@ impl Ends {
 
     /// A thread's processor is busy: it moves to an idle one, if there is one where it may run.
     #[inline(never)]
-    fn move_thread(&mut self, thread: u32, was_on: Box<Processor>) -> Box<Processor> {
+    fn move_thread(&mut self, thread: u32, was_on: Taken) -> Taken {
         let machines = &mut self.machines;
         let other = machines.idle_place_of(thread, &was_on, self.now_ns, &self.events);
         let Some(other) = other else {
