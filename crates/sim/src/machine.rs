@@ -20,6 +20,7 @@ use crate::napi::Napi;
 
 /// What stands between TCP and the NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Qdisc {
     /// noqueue, as of a veth.
     None,
@@ -118,11 +119,12 @@ impl AppThread {
     #[inline(always)]
     pub fn next_turn(&mut self) -> AppTurn {
         let calls_before = self.serves.take();
-        let waits = calls_before.is_none() && self.told == 0;
-        if waits {
-            self.told = self.ready.len();
-        }
+        let mut waits = false;
         if calls_before.is_none() {
+            waits = self.told == 0;
+            if waits {
+                self.told = self.ready.len();
+            }
             self.told -= 1;
         }
         AppTurn {
@@ -284,7 +286,8 @@ pub struct Processor {
     /// The side whose settings its machine has.
     pub side: Side,
     pub reception: Reception,
-    /// Does it send by queues of its own?
+    /// Has its machine others? Does it send by queues of its own?
+    pub has_others: bool,
     pub xps: bool,
     /// Bytes that an application asks for in one call, and is the processor remembered that reads?
     pub read_bytes: u64,
@@ -424,6 +427,7 @@ impl Machines {
                 machine: number,
                 side,
                 reception: conf.reception,
+                has_others: conf.cpus > 1,
                 xps: conf.xps,
                 core,
                 ends: WITH_MORE,
@@ -568,7 +572,7 @@ impl Processor {
         counts.napi_packets += pkts;
         counts.skbs_received += polls;
         counts.segments_received += pkts;
-        counts.acks_sent += bundled(Bundle::AckBuilt);
+        counts.acks_sent += bundled(Bundle::AckBuilt) + bundled(Bundle::AckSent);
         counts
     }
 

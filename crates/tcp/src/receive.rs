@@ -251,6 +251,7 @@ impl Receiver {
 
     /// tcp_recvmsg(): the application reads all there is; returns how much. Also: may the window now be twice as large as
     /// the sender knows it, which tcp_cleanup_rbuf() tells it?
+    #[inline]
     fn read(&mut self, now_ns: u64) -> (u64, bool) {
         let bytes = std::mem::take(&mut self.unread_bytes);
         self.bytes_read += bytes;

@@ -46,13 +46,15 @@ impl World {
         }
     }
 
-    /// A processor idles after its job, of which something comes.
+    /// A processor idles after its job, of which a packet comes.
     #[inline(never)]
     fn end_plainly(&mut self, mut by: Taken) {
         let (effect, cpu) = (by.outcome.take_first(), by.number);
         self.ends.machines.cpus.put_back(by);
-        if let Some(effect) = effect {
-            self.effect(cpu, effect);
+        match effect {
+            Some(Effect::Sent(from, handle, held)) => self.sent(cpu, from, handle, held),
+            Some(effect) => self.effects(cpu, effect, Vec::new()),
+            None => {}
         }
     }
 
@@ -89,21 +91,25 @@ impl World {
     #[inline(always)]
     fn effect(&mut self, cpu: u32, effect: Effect) {
         match effect {
-            Effect::Sent(from, handle, Some(departure_ns)) => {
-                self.ends.flows[from.flow() as usize].end(from.side()).cpu = cpu;
-                // Its time may have passed while the processor was busy.
-                self.hold(from, handle, departure_ns.max(self.ends.now_ns));
-            }
-            Effect::Sent(from, handle, None) | Effect::Released(from, handle) => {
-                self.ends.flows[from.flow() as usize].end(from.side()).cpu = cpu;
-                if self.ends.types[from.side() as usize].reports_sent() {
-                    self.ends.await_report(cpu, from, handle);
-                }
-                self.leave_stack(from, handle);
-            }
+            Effect::Sent(from, handle, held) => self.sent(cpu, from, handle, held),
+            Effect::Released(from, handle) => self.sent(cpu, from, handle, None),
             Effect::Wake(thread) => self.ends.wake_thread(thread),
             Effect::Raise(cpu, job) => self.ends.raise(cpu, job),
         }
+    }
+
+    /// A packet leaves TCP, for a qdisc that holds it back until a time, if there is one, or for the NIC.
+    #[inline(always)]
+    fn sent(&mut self, cpu: u32, from: EndpointId, handle: u32, held: Option<u64>) {
+        self.ends.flows[from.flow() as usize].end(from.side()).cpu = cpu;
+        if let Some(departure_ns) = held {
+            // Its time may have passed while the processor was busy.
+            return self.hold(from, handle, departure_ns.max(self.ends.now_ns));
+        }
+        if self.ends.types[from.side() as usize].reports_sent() {
+            self.ends.await_report(cpu, from, handle);
+        }
+        self.leave_stack(from, handle);
     }
 }
 
@@ -310,8 +316,8 @@ impl Ends {
         let end = turn.flow.end(id.side());
         let is_first = end.egress.is_empty();
         let is_held = segment.departure_ns > self.now_ns;
-        let leaf = &mut self.machines.tx[end.tx_queue as usize];
-        by.charge_sending(conf, leaf, segment, (is_first, is_held), self.now_ns);
+        let tx = (&mut self.machines.tx[..], end.tx_queue);
+        by.charge_sending(conf, tx, segment, (is_first, is_held), self.now_ns);
         let held = is_held.then_some(segment.departure_ns);
         by.outcome.push(Effect::Sent(id, handle, held));
     }

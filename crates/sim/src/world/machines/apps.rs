@@ -6,7 +6,6 @@ use knee_units::{NEVER, Nanos};
 use super::super::ends::{Ends, Turn};
 use super::READY;
 use crate::event::{EndpointId, Side};
-use crate::flow::Flow;
 use crate::job::{Effect, Last};
 use crate::machine::{AppTurn, MOST_CALLS, Processor};
 
@@ -91,15 +90,19 @@ impl Ends {
         let mut turn = self.begin_with(id, flow);
         let at = self.stand_at(&turn);
         turn.flow.end(id.side()).app_wakes_ns = NEVER;
+        let only_reads = id.side() == Side::Receiver && turn.flow.receiver_only_reads;
         if calls_before.is_none() {
-            self.read_all(by, &mut turn);
+            let bytes = self.read_all(by, &mut turn);
+            if bytes > 0 && !only_reads {
+                self.read(&mut turn, bytes);
+            }
         }
-        let is_over = |flow: &mut Flow| {
-            let rx = &flow.ends[Side::Receiver as usize].tcp.rx;
-            rx.fin_received() || flow.apps.receiver.closes()
-        };
-        let flow = &mut *turn.flow;
-        if id.side() == Side::Sender || !flow.receiver_only_reads || is_over(flow) {
+        if !only_reads
+            || turn.flow.ends[Side::Receiver as usize]
+                .tcp
+                .rx
+                .fin_received()
+        {
             self.compute_and_write(by, thread, &mut turn, calls_before);
         }
         self.take_sent_on(by, &at, &mut turn);
@@ -156,9 +159,9 @@ impl Ends {
         }
     }
 
-    /// An application reads all there is; the last call finds nothing.
+    /// An application reads all there is; the last call finds nothing. Returns how much it was.
     #[inline(always)]
-    fn read_all(&mut self, by: &mut Processor, turn: &mut Turn) {
+    fn read_all(&mut self, by: &mut Processor, turn: &mut Turn) -> u64 {
         let id = turn.id;
         let read_bytes = by.read_bytes;
         if by.has_rfs
@@ -182,9 +185,6 @@ impl Ends {
             core.charge(Cost::CacheMiss, skbs);
             counts.cross_cpu_reads += skbs;
         }
-        let only_reads = id.side() == Side::Receiver && turn.flow.receiver_only_reads;
-        if bytes > 0 && !only_reads {
-            self.read(turn, bytes);
-        }
+        bytes
     }
 }

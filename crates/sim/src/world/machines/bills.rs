@@ -97,23 +97,24 @@ impl Processor {
     pub(super) fn charge_sending(
         &mut self,
         conf: &MachineConf,
-        leaf: &mut TxQueue,
+        tx: (&mut [TxQueue], u32),
         segment: &Segment,
         (is_first, is_held): (bool, bool),
         now_ns: u64,
     ) {
         let (payload_bytes, packets) = (segment.payload_bytes, u64::from(segment.packets));
         let is_ack = payload_bytes == 0 && segment.flags & (SYN | FIN) == 0;
-        let Processor {
-            core: of,
-            counts,
-            number,
-            ..
-        } = self;
-        match is_ack {
-            true => {
-                of.charge_bundle(Bundle::AckBuilt, 1);
+        let queued = !is_first || is_held;
+        let (of, counts) = (&mut self.core, &mut self.counts);
+        if is_ack && !queued && !matches!(conf.qdisc, Qdisc::Fq { .. }) {
+            of.charge_bundle(Bundle::AckSent, 1);
+            if conf.qdisc == Qdisc::Fifo {
+                of.charge(Cost::Qdisc, 1);
             }
+            return;
+        }
+        match is_ack {
+            true => of.charge_bundle(Bundle::AckBuilt, 1),
             false => {
                 counts.data_skbs_sent += u64::from(payload_bytes > 0);
                 counts.data_segments_sent += packets;
@@ -121,20 +122,20 @@ impl Processor {
                 of.charge_bundle(Bundle::DataBuilt, 1);
             }
         }
-        let queued = !is_first || is_held;
         match conf.qdisc {
-            Qdisc::Fifo => of.charge(Cost::Qdisc, 1),
             Qdisc::None => {}
+            Qdisc::Fifo => of.charge(Cost::Qdisc, 1),
             Qdisc::Fq { fast_path } => {
                 let op = match fast_path && !queued {
                     true => Cost::FqFast,
                     false => Cost::Fq,
                 };
-                let waits_ns = leaf.waits_ns(*number, now_ns + of.job_ns());
+                let leaf = &mut tx.0[tx.1 as usize];
+                let waits_ns = leaf.waits_ns(self.number, now_ns + of.job_ns());
                 of.charge_ns(Cost::QdiscLock, waits_ns);
                 let from_ns = now_ns + of.job_ns();
                 of.charge(op, 1);
-                leaf.lock(*number, from_ns, now_ns + of.job_ns());
+                leaf.lock(self.number, from_ns, now_ns + of.job_ns());
             }
         }
         if queued {

@@ -97,7 +97,7 @@ impl Ends {
         by.polled_pkts = passing.pkts;
         by.charge_poll_at_once(passing.pkts, gro, rested_ns);
         let to = EndpointId::new(passing.flow, side);
-        self.touch_other(&by, self.machines.apps[thread as usize].cpu);
+        self.touch_other(&by, thread);
         self.enter_socket(&mut by, to, (passing.handle, passing.pkts), true);
         by.outcome.last = Last::Polled(queue);
         if !self.softirq_runs_alone(&mut by) {

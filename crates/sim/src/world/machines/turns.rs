@@ -129,11 +129,11 @@ impl Ends {
         self.wait_for(by, is_plain, done_ns);
     }
 
-    /// The same of a poll that has left nothing and needs no more. Returns whether it ends quietly or plainly.
+    /// The same of a poll in an interrupt, which no veth has, that has left nothing and needs no more. Returns whether it ends quietly or plainly.
     #[inline(always)]
     pub(super) fn softirq_runs_alone(&mut self, by: &mut Processor) -> bool {
         let done_ns = by.core.run_softirq(self.now_ns);
-        let is_plain = by.core.has_only(None) && self.is_plain(&by.outcome);
+        let is_plain = by.core.has_only(None) && by.outcome.is_plain();
         self.wait_for(by, is_plain, done_ns);
         is_plain
     }
@@ -357,13 +357,16 @@ impl Ends {
     #[inline(always)]
     pub(super) fn touch_app(&mut self, by: &Processor, id: EndpointId) {
         let thread = self.flows[id.flow() as usize].end(id.side()).thread;
-        self.touch_other(by, self.machines.apps[thread as usize].cpu);
+        self.touch_other(by, thread);
     }
 
-    /// The same of a processor that is known.
+    /// The same of a thread.
     #[inline(always)]
-    pub(super) fn touch_other(&mut self, by: &Processor, cpu: u32) {
-        if cpu != by.number {
+    pub(super) fn touch_other(&mut self, by: &Processor, thread: u32) {
+        if by.has_others
+            && let cpu = self.machines.apps[thread as usize].cpu
+            && cpu != by.number
+        {
             self.touch(cpu);
         }
     }
