@@ -36,6 +36,8 @@ bundles! {
     AckBuilt [SkbAlloc, AckSend] "building one for a qdisc that may hold it";
     DataBuilt [SkbAlloc, TcpSend] "allocating and sending a data skb";
     Transmission [Xmit, Completion] "a driver's transmission of one skb, of which it hears at once";
+    Woken [Wakeup] "waking a thread";
+    Switched [Switch] "switching to another thread";
     ReadCall [ReceiveCall, SocketLock] "a call that reads";
 }
 

@@ -573,6 +573,8 @@ impl Processor {
         counts.skbs_received += polls;
         counts.segments_received += pkts;
         counts.acks_sent += bundled(Bundle::AckBuilt) + bundled(Bundle::AckSent);
+        counts.wakeups += bundled(Bundle::Woken);
+        counts.context_switches += bundled(Bundle::Switched);
         counts
     }
 

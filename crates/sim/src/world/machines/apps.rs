@@ -50,8 +50,7 @@ impl Ends {
             return;
         }
         by.outcome.push(Effect::Wake(thread));
-        by.core.charge(Cost::Wakeup, 1);
-        by.counts.wakeups += 1;
+        by.core.charge_bundle(Bundle::Woken, 1);
     }
 
     /// An application is to run, by no processor's doing: it opens, or a pause is over.

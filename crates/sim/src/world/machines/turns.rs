@@ -1,6 +1,6 @@
 //! Whose turn it is on a processor, what its jobs are, and who has a socket's lock.
 
-use knee_host::{Cost, Done, Next};
+use knee_host::{Bundle, Done, Next};
 use knee_scenario::Reception;
 
 use super::super::ends::Ends;
@@ -142,8 +142,9 @@ impl Ends {
     fn begin_thread(&mut self, by: &mut Processor, thread: u32, switches: bool, rested_ns: u64) {
         let (number, queues) = (by.number, &self.machines.queues);
         by.leave_idle(self.now_ns, rested_ns, || polls(queues, number));
-        by.core.charge(Cost::Switch, switches.into());
-        by.counts.context_switches += u64::from(switches);
+        if switches {
+            by.core.charge_bundle(Bundle::Switched, 1);
+        }
         let app = &mut self.machines.apps[thread as usize];
         app.cpu = number;
         let is_plain = match app.locked.is_empty() {
