@@ -15,6 +15,7 @@ mod job;
 mod machine;
 mod napi;
 mod output;
+mod processor;
 mod world;
 
 use std::sync::Arc;

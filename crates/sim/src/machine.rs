@@ -1,12 +1,8 @@
 //! The machines of a run: hosts whose processors are busy with what is sent and received.
 
 use std::collections::VecDeque;
-use std::mem::ManuallyDrop;
-use std::ops::{Index, IndexMut};
 
-use knee_host::{
-    Budget, Bundle, Costs, Cpu, FlowLimit, Rfs, Ring, Spent, Steal, Thread, hash, pick, sends_by,
-};
+use knee_host::{Budget, Costs, Cpu, Rfs, Ring, Spent, Steal, Thread, hash, pick, sends_by};
 use knee_path::pipe::Passing;
 use knee_scenario::{GroTable, Reception};
 use knee_segment::Segment;
@@ -15,8 +11,9 @@ use knee_units::rng::Stream;
 
 use crate::event::{EndpointId, EventQueue, Side};
 use crate::held::Held;
-use crate::job::{Job, Last, Outcome};
+use crate::job::{Job, Outcome};
 use crate::napi::Napi;
+use crate::processor::{Counts, Processor, Processors, WITH_MORE};
 
 /// What stands between TCP and the NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,143 +226,6 @@ pub struct Machine {
     pub steers: bool,
 }
 
-/// Declares what is counted of a machine, each field by the name that the table `host_costs` has for it.
-macro_rules! counts {
-    ($($name:ident,)*) => {
-        /// What a machine has done.
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct Counts {
-            $(pub $name: u64,)*
-        }
-
-        impl Counts {
-            /// Each by its name, less what it was before.
-            pub fn since(&self, before: &Counts) -> Vec<(&'static str, u64)> {
-                vec![$((stringify!($name), self.$name - before.$name),)*]
-            }
-        }
-    };
-}
-
-counts! {
-    pacing_timer_arms,
-    pacing_timer_fires,
-    qdisc_timer_fires,
-    data_skbs_sent,
-    data_segments_sent,
-    data_bytes_sent,
-    acks_sent,
-    skbs_received,
-    segments_received,
-    napi_polls,
-    napi_packets,
-    napi_budget_ends,
-    interrupts,
-    ipis,
-    ring_drops,
-    backlog_drops,
-    backlog_squeezes,
-    backlog_flow_limits,
-    rx_coalesce_changes,
-    wakeups,
-    context_switches,
-    cross_cpu_reads,
-}
-
-/// There is more to do when the job of a processor ends, or it has none.
-pub const WITH_MORE: u64 = 0;
-/// When its job ends the processor idles, after one effect. Its queue, its thread and their socket are already what they are
-/// then, for whoever looks at them before has it end with more.
-pub const PLAINLY: u64 = u64::MAX;
-
-/// A processor of a machine, with what each of its jobs looks at.
-pub struct Processor {
-    /// Its number among those of all machines.
-    pub number: u32,
-    pub machine: u32,
-    /// The side whose settings its machine has.
-    pub side: Side,
-    pub reception: Reception,
-    /// Has its machine others? Does it send by queues of its own?
-    pub has_others: bool,
-    pub xps: bool,
-    /// Bytes that an application asks for in one call, and is the processor remembered that reads?
-    pub read_bytes: u64,
-    pub has_rfs: bool,
-    pub core: Cpu<Job>,
-    /// How its job ends: [`WITH_MORE`], [`PLAINLY`], or quietly, without an event. Then it is the number reserved for that.
-    pub ends: u64,
-    /// What comes of the job that is at work.
-    pub outcome: Outcome,
-    /// What it has done, besides what bundles count.
-    pub counts: Counts,
-    /// Of its polls.
-    pub budget: Budget,
-    /// How many packets the poll took that ends plainly or quietly.
-    pub polled_pkts: u32,
-    /// Packets that ever came to its backlog, and that wait there.
-    pub backlog: (u64, u64),
-    /// What it puts into backlogs, if it limits flows.
-    pub flow_limit: Option<Box<FlowLimit>>,
-}
-
-/// A processor that is with a job, and to be put back. Nobody else would drop it, for which code would have to be ready.
-pub type Taken = ManuallyDrop<Box<Processor>>;
-
-/// The processors of all machines by their number. A job has its own with it, and not in the list.
-#[derive(Default)]
-pub struct Processors(Vec<Option<Box<Processor>>>);
-
-impl Processors {
-    /// One begins with a job, or turns to what is next.
-    #[inline(always)]
-    pub fn take(&mut self, number: u32) -> Taken {
-        let of = self.0[number as usize].take();
-        ManuallyDrop::new(of.expect(ONE_AT_A_TIME))
-    }
-
-    /// Its job has begun.
-    #[inline(always)]
-    pub fn put_back(&mut self, of: Taken) {
-        let before = self.0[of.number as usize].replace(ManuallyDrop::into_inner(of));
-        debug_assert!(before.is_none(), "it has one job at a time");
-        // There is nothing to drop, which the compiler cannot know.
-        std::mem::forget(before);
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &Processor> {
-        self.0.iter().flatten().map(|of| &**of)
-    }
-
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Processor> {
-        self.0.iter_mut().flatten().map(|of| &mut **of)
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> u32 {
-        self.0.len() as u32
-    }
-}
-
-/// Where none of its jobs begins.
-impl Index<u32> for Processors {
-    type Output = Processor;
-
-    #[inline]
-    fn index(&self, number: u32) -> &Processor {
-        self.0[number as usize].as_ref().expect(ONE_AT_A_TIME)
-    }
-}
-
-impl IndexMut<u32> for Processors {
-    #[inline]
-    fn index_mut(&mut self, number: u32) -> &mut Processor {
-        self.0[number as usize].as_mut().expect(ONE_AT_A_TIME)
-    }
-}
-
-const ONE_AT_A_TIME: &str = "a processor begins with one job at a time";
-
 /// The machines of a run; none where no host has one.
 #[derive(Default)]
 pub struct Machines {
@@ -422,7 +282,7 @@ impl Machines {
                 conf.wakeup_preemption,
                 now_ns,
             );
-            self.cpus.0.push(Some(Box::new(Processor {
+            self.cpus.push(Processor {
                 number: machine.first_cpu + cpu,
                 machine: number,
                 side,
@@ -439,7 +299,7 @@ impl Machines {
                 has_rfs: machine.rfs.is_some(),
                 backlog: (0, 0),
                 flow_limit: conf.flow_limit_cpus.contains(&cpu).then(Box::default),
-            })));
+            });
         }
         for queue in 0..machine.tx_queues {
             self.tx.push(TxQueue {
@@ -550,40 +410,5 @@ impl Machines {
         let allowed = self.apps[thread as usize].allowed.iter();
         let mut others = allowed.map(|cpu| first_cpu + cpu);
         others.find(|cpu| *cpu != was_on.number && idles(cpu))
-    }
-}
-
-impl Processor {
-    /// Has its job ended by now, quietly?
-    #[inline]
-    pub fn is_done(&self, now_ns: u64, events: &EventQueue) -> bool {
-        let ends_quietly = self.ends != WITH_MORE && self.ends != PLAINLY;
-        ends_quietly && events.has_come(self.core.until_ns(), self.ends, now_ns)
-    }
-
-    /// What it has done.
-    pub fn done(&self) -> Counts {
-        let bundled = |bundle| self.core.bundled(bundle);
-        let polls = bundled(Bundle::PollAtOnce);
-        let pkts = bundled(Bundle::PacketAtOnce) + bundled(Bundle::GroPacketAtOnce);
-        let mut counts = self.counts;
-        counts.interrupts += polls;
-        counts.napi_polls += polls;
-        counts.napi_packets += pkts;
-        counts.skbs_received += polls;
-        counts.segments_received += pkts;
-        counts.acks_sent += bundled(Bundle::AckBuilt) + bundled(Bundle::AckSent);
-        counts.wakeups += bundled(Bundle::Woken);
-        counts.context_switches += bundled(Bundle::Switched);
-        counts
-    }
-
-    /// Its job ends, plainly or quietly, and it idles.
-    #[inline(always)]
-    pub fn rest(&mut self) {
-        self.ends = WITH_MORE;
-        self.outcome.last = Last::Nothing;
-        self.core.rest();
-        self.budget.end();
     }
 }

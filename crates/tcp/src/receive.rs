@@ -249,8 +249,7 @@ impl Receiver {
         readable
     }
 
-    /// tcp_recvmsg(): the application reads all there is; returns how much. Also: may the window now be twice as large as
-    /// the sender knows it, which tcp_cleanup_rbuf() tells it?
+    /// tcp_recvmsg(): reads all there is; returns how much. Is the window now twice what the sender knows (tcp_cleanup_rbuf())?
     #[inline]
     fn read(&mut self, now_ns: u64) -> (u64, bool) {
         let bytes = std::mem::take(&mut self.unread_bytes);

@@ -392,17 +392,11 @@ impl Ends {
     #[inline(always)]
     pub(super) fn begin(&mut self, id: EndpointId) -> Turn {
         self.turn_to(id);
-        self.begin_apart(id)
-    }
-
-    /// The same where what it sends is taken at once.
-    #[inline(always)]
-    pub(super) fn begin_apart(&mut self, id: EndpointId) -> Turn {
         let flow = self.flows.remove(id.flow());
         self.begin_with(id, flow)
     }
 
-    /// An end of a flow that was taken out has its turn.
+    /// An end of a flow that was taken out has its turn. What it sends is not among what others have sent.
     #[inline(always)]
     pub(super) fn begin_with(&mut self, id: EndpointId, flow: Placed<Flow>) -> Turn {
         let side = id.side() as usize;

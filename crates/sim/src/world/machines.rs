@@ -24,7 +24,8 @@ use super::ends::{Ends, Turn};
 use crate::event::{EndpointId, Side, Target};
 use crate::flow::End;
 use crate::job::{Effect, Job, Last};
-use crate::machine::{MachineConf, PLAINLY, Processor, Taken};
+use crate::machine::MachineConf;
+use crate::processor::{PLAINLY, Processor, Taken};
 
 /// An application that waits for its processor is asked for, whatever the time.
 const READY: u64 = 0;
@@ -248,7 +249,8 @@ impl Ends {
     /// An end has its turn in a job, in which it may wake its application's thread.
     #[inline(always)]
     fn begin_on(&mut self, id: EndpointId) -> (At, Turn) {
-        let turn = self.begin_apart(id);
+        let flow = self.flows.remove(id.flow());
+        let turn = self.begin_with(id, flow);
         (self.stand_at(&turn), turn)
     }
 

@@ -7,7 +7,8 @@ use super::super::ends::{Ends, Turn};
 use super::READY;
 use crate::event::{EndpointId, Side};
 use crate::job::{Effect, Last};
-use crate::machine::{AppTurn, MOST_CALLS, Processor};
+use crate::machine::{AppTurn, MOST_CALLS};
+use crate::processor::Processor;
 
 impl Ends {
     /// Has the application something to write, or to close?

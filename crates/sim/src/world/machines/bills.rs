@@ -5,8 +5,9 @@ use knee_scenario::Reception;
 use knee_segment::{FIN, SYN, Segment};
 
 use crate::job::Came;
-use crate::machine::{MachineConf, NAPI_WEIGHT, Processor, Qdisc, TxQueue};
+use crate::machine::{MachineConf, NAPI_WEIGHT, Qdisc, TxQueue};
 use crate::napi::Cause;
+use crate::processor::Processor;
 
 impl Processor {
     /// It has idled for `rested_ns` and begins to work. If it polls without a pause it has polled all that time.

@@ -5,8 +5,8 @@ use knee_units::NEVER;
 use super::super::ends::Ends;
 use crate::event::Target;
 use crate::job::Job;
-use crate::machine::Processor;
 use crate::napi::Cause;
+use crate::processor::Processor;
 
 impl Ends {
     /// A queue's NIC is to interrupt for its packets, at once or when it has gathered for long enough.

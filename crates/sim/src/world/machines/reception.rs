@@ -11,8 +11,9 @@ use crate::event::{EndpointId, Side};
 use crate::gro::{self, Batch};
 use crate::held::Held;
 use crate::job::{Came, Effect, Job, Last, Up};
-use crate::machine::{NAPI_WEIGHT, Processor};
+use crate::machine::NAPI_WEIGHT;
 use crate::napi::Cause;
+use crate::processor::Processor;
 
 /// The tick of a clock of 1,000 Hz, with which GRO holds packets from poll to poll.
 const GRO_KEEPS_TICK_NS: u64 = 1_000_000;
@@ -365,7 +366,8 @@ impl Ends {
         (handle, packets): (u32, u32),
         waits: bool,
     ) {
-        let mut turn = self.begin_apart(to);
+        let flow = self.flows.remove(to.flow());
+        let mut turn = self.begin_with(to, flow);
         if waits && turn.flow.end(to.side()).is_owned {
             self.flows.insert(to.flow(), turn.flow);
             return self.wait_for_socket(by, to, handle, packets);

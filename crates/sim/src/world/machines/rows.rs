@@ -6,7 +6,7 @@ use knee_tables::CpuSample;
 use super::super::ends::Ends;
 use crate::event::{EndpointId, Side};
 use crate::job::{Effect, Job, Outcome};
-use crate::machine::Counts;
+use crate::processor::Counts;
 
 /// How often the table `cpu` has rows, as a lab's.
 const CPU_INTERVAL_NS: u64 = 100_000_000;

@@ -5,7 +5,7 @@ use knee_host::Cost;
 use super::super::ends::{Ends, Turn};
 use crate::event::{EndpointId, Target};
 use crate::job::Job;
-use crate::machine::Processor;
+use crate::processor::Processor;
 
 impl Ends {
     /// An end has sent, from `first` on, on a processor whose transmit queue is another one. It changes to that, unless its

@@ -6,7 +6,8 @@ use knee_scenario::Reception;
 use super::super::ends::Ends;
 use crate::event::{EndpointId, Target};
 use crate::job::{Job, Last, Outcome};
-use crate::machine::{Machines, PLAINLY, Processor, Queue, Taken, WITH_MORE};
+use crate::machine::{Machines, Queue};
+use crate::processor::{PLAINLY, Processor, Taken, WITH_MORE};
 
 /// Is there a queue that the processor polls?
 pub(super) fn polls(queues: &[Queue], cpu: u32) -> bool {
