@@ -113,7 +113,7 @@ impl Flows {
     }
 
     /// The turn of one is over.
-    #[inline(always)]
+    #[inline]
     pub fn insert(&mut self, number: u32, flow: Placed<Flow>) {
         let before = self.list[number as usize].replace(flow);
         debug_assert!(before.is_none(), "it has one turn at a time");
@@ -122,13 +122,13 @@ impl Flows {
     }
 
     /// One is over, or has its turn.
-    #[inline(always)]
+    #[inline]
     pub fn remove(&mut self, number: u32) -> Placed<Flow> {
         self.try_remove(number).expect(NOTHING_FOLLOWS)
     }
 
     /// One has its turn, if it is not over.
-    #[inline(always)]
+    #[inline]
     pub fn try_remove(&mut self, number: u32) -> Option<Placed<Flow>> {
         self.list[number as usize].take()
     }
@@ -200,7 +200,7 @@ impl Index<usize> for Flows {
 }
 
 impl IndexMut<usize> for Flows {
-    #[inline(always)]
+    #[inline]
     fn index_mut(&mut self, number: usize) -> &mut Flow {
         self.list[number].as_mut().expect(NOTHING_FOLLOWS)
     }

@@ -182,7 +182,10 @@ fn each_moment_is_spent_once() {
             }
             match cpu.next(now_ns, &mut threads) {
                 Next::Idle | Next::Busy => {}
-                Next::Until(at_ns) => free_ns = at_ns,
+                Next::Until(at_ns)
+                | Next::Rest {
+                    until_ns: at_ns, ..
+                } => free_ns = at_ns,
                 Next::Softirq(_) => {
                     raised -= 1;
                     free_ns = softirq(&mut cpu, now_ns, 3_000);
@@ -218,5 +221,54 @@ fn each_moment_is_spent_once() {
             cpu.spent().steal_ns,
         ];
         assert!(shares.iter().all(|&ns| ns > now_ns / 20), "{shares:?}");
+    }
+}
+
+#[test]
+fn a_bundle_costs_and_counts_as_its_operations_do() {
+    let mut costs = Costs::default();
+    for position in 0..crate::COSTS.len() {
+        costs.set(position, 7.125 * (position + 1) as f64);
+    }
+    for bundle in Bundle::ALL {
+        let mut each = Processor::new(costs.clone(), None, false, false, 0);
+        let mut whole = Processor::new(costs.clone(), None, false, false, 0);
+        for &cost in bundle.costs() {
+            each.charge(cost, 3);
+        }
+        whole.charge_bundle(bundle, 3);
+        assert_eq!(whole.bundled(bundle), 3);
+        assert_eq!(whole.run_softirq(10), each.run_softirq(10), "{bundle:?}");
+        assert_eq!(whole.spent(), each.spent(), "{bundle:?}");
+    }
+}
+
+#[test]
+fn a_processor_knows_when_nobody_wants_it_but_its_job() {
+    let mut cpu = processor(None, false, false);
+    let mut threads = [Thread::default(); 2];
+    assert_eq!(cpu.begins_thread_at_once(500, 0), Some(500));
+    chunk(&mut cpu, 500, 0, &mut threads, 100);
+    assert!(cpu.has_only(Some(0)));
+    cpu.raise("packet");
+    assert!(!cpu.has_only(Some(0)) && cpu.begins_at_once(550).is_none());
+    assert_eq!(cpu.next(550, &mut threads), Next::Softirq("packet"));
+    softirq(&mut cpu, 550, 10);
+    assert!(!cpu.has_only(None), "the thread waits for its rest");
+    cpu.done(560);
+    cpu.next(560, &mut threads);
+    cpu.wake(570, 1, &mut threads);
+    assert!(!cpu.has_only(Some(0)));
+    cpu.sleep(1);
+    assert!(cpu.has_only(Some(0)));
+    cpu.done(610);
+    assert!(cpu.rests(Some(0)) && cpu.has_only(None));
+    assert_eq!(cpu.begins_at_once(700), Some(90));
+    let steal = Steal::new(0.5, 1_000, Stream::new(1, "steal"), 0);
+    for other in [
+        processor(None, true, false),
+        processor(Some(steal), false, false),
+    ] {
+        assert!(!other.has_only(None), "somebody else takes it");
     }
 }

@@ -130,9 +130,11 @@ impl Ends {
         self.wait_for(by, is_plain, done_ns);
     }
 
-    /// The same of a poll in an interrupt, which no veth has, that has left nothing and needs no more. Returns whether it ends quietly or plainly.
+    /// The same of a poll in an interrupt, which no veth has, that has left nothing and needs no more. Returns whether it ends
+    /// quietly or plainly.
     #[inline(always)]
     pub(super) fn softirq_runs_alone(&mut self, by: &mut Processor) -> bool {
+        debug_assert!(!self.crosses, "packets come from a path");
         let done_ns = by.core.run_softirq(self.now_ns);
         let is_plain = by.core.has_only(None) && by.outcome.is_plain();
         self.wait_for(by, is_plain, done_ns);
