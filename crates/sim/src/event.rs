@@ -272,6 +272,7 @@ impl EventQueue {
     }
 
     /// Wakes an endpoint at a tick of its host's clock.
+    #[inline(always)]
     pub fn push_tick(&mut self, t_ns: u64, id: EndpointId) {
         let mut is_new = false;
         let spare = &mut self.spare;
@@ -288,6 +289,7 @@ impl EventQueue {
     }
 
     /// The endpoints to wake at this instant, in the order they asked.
+    #[inline(always)]
     pub fn take_tick(&mut self, t_ns: u64) -> Vec<EndpointId> {
         self.ticks.remove(&t_ns).unwrap_or_default()
     }

@@ -159,7 +159,7 @@ pub struct Clock {
 
 impl Clock {
     /// Time goes on.
-    #[inline(always)]
+    #[inline]
     pub fn set(&mut self, now_ns: u64, host: &HostConf) {
         self.now_ns = now_ns;
         self.now_us = now_ns / 1_000;

@@ -21,10 +21,15 @@ impl Ends {
     }
 
     /// Rows of the table `cpu`, if their time has come.
+    #[inline]
     pub(in crate::world) fn sample_cpus(&mut self) {
-        if self.machines.cpus.count() == 0 || self.now_ns < self.machines.next_rows_ns {
-            return;
+        if self.machines.cpus.count() > 0 && self.now_ns >= self.machines.next_rows_ns {
+            self.sample_cpus_now();
         }
+    }
+
+    #[inline(never)]
+    fn sample_cpus_now(&mut self) {
         self.machines.next_rows_ns = self.now_ns + CPU_INTERVAL_NS;
         let t_ns = (self.now_ns - self.boot_ns) as i64;
         for cpu in 0..self.machines.cpus.count() {
