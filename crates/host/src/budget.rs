@@ -3,40 +3,38 @@
 
 /// The budget of a round of polls on one processor.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Budget {
-    /// netdev_budget, and netdev_budget_usecs.
-    pkts: u32,
-    ns: u64,
-    /// Of the current round: how many packets it may still take, and when it began.
-    left: u32,
+    /// Of the current round: how many packets it has taken, and when it began. They lie side by side, as they end together.
+    taken: u64,
     since_ns: Option<u64>,
+    /// netdev_budget, and netdev_budget_usecs.
+    pkts: u64,
+    ns: u64,
 }
 
 impl Budget {
     pub fn new(pkts: u32, ns: u64) -> Budget {
         Budget {
-            pkts,
-            ns,
-            left: pkts,
+            taken: 0,
             since_ns: None,
+            pkts: pkts.into(),
+            ns,
         }
     }
 
     /// A poll begins. It belongs to the current round, or begins one.
     #[inline]
     pub fn begin(&mut self, now_ns: u64) {
-        if self.since_ns.is_none() {
-            (self.left, self.since_ns) = (self.pkts, Some(now_ns));
-        }
+        self.since_ns.get_or_insert(now_ns);
     }
 
     /// A poll has taken `pkts` packets. Returns whether that used up the budget, which ends the round (time_squeeze).
     #[inline]
     pub fn take(&mut self, now_ns: u64, pkts: u32) -> bool {
-        self.begin(now_ns);
-        self.left = self.left.saturating_sub(pkts);
+        self.taken += u64::from(pkts);
         let since_ns = self.since_ns.unwrap_or(now_ns);
-        let squeezed = self.left == 0 || now_ns - since_ns >= self.ns;
+        let squeezed = self.taken >= self.pkts || now_ns - since_ns >= self.ns;
         if squeezed {
             self.end();
         }
@@ -46,6 +44,7 @@ impl Budget {
     /// The round is over: nothing is left to poll but what was polled in it already.
     #[inline]
     pub fn end(&mut self) {
+        self.taken = 0;
         self.since_ns = None;
     }
 }

@@ -32,7 +32,8 @@ bundles! {
     GroPacketAtOnce [DriverReceive, Gro] "the same with GRO";
     DataInSocket [SocketLock, TcpReceive] "a data skb in its socket";
     AckInSocket [SocketLock, AckReceive] "an ACK in its socket";
-    AckSent [SkbAlloc, AckSend, Xmit, Completion, SkbFree] "sending a pure ACK that no qdisc holds";
+    AckSent [SkbAlloc, AckSend, Xmit, Completion, SkbFree] "sending a pure ACK where there is no qdisc";
+    AckByFifo [SkbAlloc, AckSend, Qdisc, Xmit, Completion, SkbFree] "the same by a qdisc that queues nothing";
     AckBuilt [SkbAlloc, AckSend] "building one for a qdisc that may hold it";
     DataBuilt [SkbAlloc, TcpSend] "allocating and sending a data skb";
     Transmission [Xmit, Completion] "a driver's transmission of one skb, of which it hears at once";

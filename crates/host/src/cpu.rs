@@ -452,7 +452,7 @@ impl<J> Cpu<J> {
     /// A softirq's job has begun, which costs what was charged; returns when it is done.
     #[inline(always)]
     pub fn run_softirq(&mut self, now_ns: u64) -> u64 {
-        let ns = self.end_job(true);
+        let ns = self.end_job() / 1_000;
         if self.wanting > 0 {
             self.run_softirq_among(now_ns, ns);
         } else {
@@ -475,19 +475,19 @@ impl<J> Cpu<J> {
     /// A thread's chunk has begun, which costs what was charged; returns when it is done.
     #[inline(always)]
     pub fn run_thread(&mut self, now_ns: u64, number: u32, threads: &mut [Thread]) -> u64 {
-        let ns = self.end_job(false);
+        let ps = self.end_job();
+        self.spent.in_thread(ps);
+        let ns = ps / 1_000;
         threads[number as usize].ran_ns += ns;
         self.stint_ns += ns;
         self.begin(now_ns, Runs::Thread(number), ns);
         self.until_ns
     }
 
-    /// All has been charged that the job does; returns how long it takes, ns.
+    /// All has been charged that the job does; returns what that is, ps.
     #[inline]
-    fn end_job(&mut self, in_softirq: bool) -> u64 {
-        let ps = std::mem::take(&mut self.job_ps);
-        self.spent.job(ps, in_softirq);
-        ps / 1_000
+    fn end_job(&mut self) -> u64 {
+        std::mem::take(&mut self.job_ps)
     }
 }
 

@@ -9,8 +9,7 @@ pub struct Spent {
     /// By operation, ps, without those of bundles, and how many of each bundle.
     ps: [u64; COUNT],
     bundles: [u64; BUNDLES],
-    /// In softirqs with the interrupts before them, and in threads: in programs and in the kernel for them.
-    softirqs_ps: u64,
+    /// In threads: in programs and in the kernel for them. All else is in softirqs with the interrupts before them.
     threads_ps: u64,
     /// Taken by the hypervisor, or by other work.
     pub steal_ns: u64,
@@ -22,7 +21,6 @@ impl Default for Spent {
         Spent {
             ps: [0; COUNT],
             bundles: [0; BUNDLES],
-            softirqs_ps: 0,
             threads_ps: 0,
             steal_ns: 0,
             other_ns: 0,
@@ -59,13 +57,10 @@ impl Spent {
         spent
     }
 
-    /// A whole job, of a softirq or of a thread.
+    /// A whole job of a thread.
     #[inline]
-    pub(crate) fn job(&mut self, ps: u64, in_softirq: bool) {
-        *match in_softirq {
-            true => &mut self.softirqs_ps,
-            false => &mut self.threads_ps,
-        } += ps;
+    pub(crate) fn in_thread(&mut self, ps: u64) {
+        self.threads_ps += ps;
     }
 
     /// Spent on the operation at that position of [`crate::COSTS`], ns.
@@ -85,7 +80,7 @@ impl Spent {
 
     /// In softirqs.
     pub fn softirq_ns(&self) -> u64 {
-        (self.softirqs_ps - self.ps[Cost::Interrupt as usize]) / 1_000
+        (self.all_ps() - self.threads_ps - self.ps[Cost::Interrupt as usize]) / 1_000
     }
 
     /// In interrupts. A softirq's job follows each, which is charged for it.
@@ -95,7 +90,11 @@ impl Spent {
 
     /// Not idle, and not taken by others.
     pub fn busy_ns(&self) -> u64 {
-        (self.softirqs_ps + self.threads_ps) / 1_000
+        self.all_ps() / 1_000
+    }
+
+    fn all_ps(&self) -> u64 {
+        self.ps.iter().sum()
     }
 }
 
@@ -108,10 +107,9 @@ mod tests {
         let mut spent = Spent::default();
         spent.on(Cost::Interrupt, 500_000);
         spent.on(Cost::CopyIn, 1_000_000);
-        spent.job(1_500_000, true);
         spent.on(Cost::CopyIn, 1_000_000);
         spent.on(Cost::Service, 2_000_000);
-        spent.job(3_000_000, false);
+        spent.in_thread(3_000_000);
         assert_eq!((spent.irq_ns(), spent.user_ns()), (500, 2_000));
         assert_eq!((spent.system_ns(), spent.softirq_ns()), (1_000, 1_000));
         assert_eq!(spent.on_ns(Cost::CopyIn as usize), 2_000);

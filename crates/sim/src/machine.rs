@@ -294,7 +294,7 @@ impl Machines {
                 outcome: Outcome::default(),
                 counts: Counts::default(),
                 budget: Budget::new(conf.netdev_budget, conf.netdev_budget_ns),
-                polled_pkts: 0,
+                at_once_pkts: 0,
                 read_bytes: conf.read_bytes,
                 has_rfs: machine.rfs.is_some(),
                 backlog: (0, 0),

@@ -38,8 +38,8 @@ pub struct Processor {
     pub counts: Counts,
     /// Of its polls.
     pub budget: Budget,
-    /// How many packets the poll took that ends plainly or quietly.
-    pub polled_pkts: u32,
+    /// How many packets the poll took that ends plainly or quietly, if it took them at once. 0: it did not.
+    pub at_once_pkts: u32,
     /// Packets that ever came to its backlog, and that wait there.
     pub backlog: (u64, u64),
     /// What it puts into backlogs, if it limits flows.
@@ -65,7 +65,8 @@ impl Processor {
         counts.napi_packets += pkts;
         counts.skbs_received += polls;
         counts.segments_received += pkts;
-        counts.acks_sent += bundled(Bundle::AckBuilt) + bundled(Bundle::AckSent);
+        counts.acks_sent += bundled(Bundle::AckBuilt);
+        counts.acks_sent += bundled(Bundle::AckSent) + bundled(Bundle::AckByFifo);
         counts.wakeups += bundled(Bundle::Woken);
         counts.context_switches += bundled(Bundle::Switched);
         counts

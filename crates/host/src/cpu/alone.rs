@@ -89,6 +89,5 @@ impl<J> Cpu<J> {
     pub fn polled(&mut self, now_ns: u64, ns: u64) {
         self.until_ns = now_ns;
         self.spent.on(Cost::Poll, ns * 1_000);
-        self.spent.job(ns * 1_000, true);
     }
 }

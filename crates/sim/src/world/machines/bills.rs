@@ -107,12 +107,13 @@ impl Processor {
         let is_ack = payload_bytes == 0 && segment.flags & (SYN | FIN) == 0;
         let queued = !is_first || is_held;
         let (of, counts) = (&mut self.core, &mut self.counts);
-        if is_ack && !queued && !matches!(conf.qdisc, Qdisc::Fq { .. }) {
-            of.charge_bundle(Bundle::AckSent, 1);
-            if conf.qdisc == Qdisc::Fifo {
-                of.charge(Cost::Qdisc, 1);
+        if is_ack && !queued {
+            match conf.qdisc {
+                Qdisc::Fifo => return of.charge_bundle(Bundle::AckByFifo, 1),
+                Qdisc::None => return of.charge_bundle(Bundle::AckSent, 1),
+                // How long its lock is held has to be known.
+                Qdisc::Fq { .. } => {}
             }
-            return;
         }
         match is_ack {
             true => of.charge_bundle(Bundle::AckBuilt, 1),

@@ -95,7 +95,7 @@ impl Ends {
             self.machines.cpus.put_back(by);
             return false;
         };
-        by.polled_pkts = passing.pkts;
+        by.at_once_pkts = passing.pkts;
         by.charge_poll_at_once(passing.pkts, gro, rested_ns);
         let to = EndpointId::new(passing.flow, side);
         self.touch_other(&by, thread);

@@ -122,7 +122,7 @@ impl Ends {
                     let of = &mut self.machines.queues[queue as usize];
                     let is_plain = of.ends_quietly();
                     of.ring.polled = !is_plain;
-                    by.polled_pkts = of.polled_pkts;
+                    by.at_once_pkts = 0;
                     is_plain
                 }
                 Last::Unlock(_) => false,
@@ -226,8 +226,11 @@ impl Ends {
             Last::Nothing => {}
             Last::Polled(queue) => {
                 let of = &mut machines.queues[queue as usize];
-                (of.ring.polled, of.polled_pkts) = (true, by.polled_pkts);
-                by.budget.begin(by.core.softirqs_since_ns());
+                of.ring.polled = true;
+                if by.at_once_pkts > 0 {
+                    of.polled_pkts = by.at_once_pkts;
+                    by.budget.begin(by.core.softirqs_since_ns());
+                }
             }
             Last::Unlock(id) if self.flows.has(id.flow()) => {
                 self.flows[id.flow() as usize].end(id.side()).is_owned = true;
