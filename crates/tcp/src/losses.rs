@@ -61,10 +61,9 @@ impl Endpoint {
     /// tcp_timeout_mark_lost(): the head, and what RACK thinks is overdue.
     pub(super) fn mark_overdue_lost(&mut self, cx: &Cx) {
         let deadline_us = u64::from(self.rack.rtt_us());
-        let now_us = cx.now_us();
         let head = self.board.head_id();
         self.board.isolate(head, 1);
-        let is_overdue = |seg: &Seg| now_us.saturating_sub(seg.sent_us) >= deadline_us;
+        let is_overdue = |seg: &Seg| cx.now_us().saturating_sub(seg.sent_us) >= deadline_us;
         let is_lost = |seg: &Seg| seg.can_be_lost() && (seg.holds(head) || is_overdue(seg));
         for id in self.board.ids(is_lost) {
             self.mark_lost(cx, id);
