@@ -211,25 +211,33 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Hosts of the model have the processors that are named.
+    /// Hosts of the model have the processors that are named. Both sides of a veth pair are on the sender's machine.
     fn check_cpus(&self, section: Section, name: &str) -> Result<(), ScenarioError> {
-        let cpus = self.count(section, "cpus");
-        let has_costs = !matches!(
-            self.value(section, "costs"),
-            Some(Value::Costs(None)) | None
-        );
+        let has_costs = |side| {
+            let costs = self.value(side, "costs");
+            !matches!(costs, Some(Value::Costs(None)) | None)
+        };
         let Some(Value::Cpus(named)) = self.value(section, name) else {
             return Ok(());
         };
-        if has_costs && named.numbers().iter().any(|&cpu| u64::from(cpu) >= cpus) {
-            let expected = match cpus {
-                1 => "processor 0, which is the only one of this side's hosts".to_owned(),
-                _ => format!(
-                    "processors from 0 to {}, as this side's hosts have {cpus}",
-                    cpus - 1
-                ),
+        let is_veth = self.name(self.whole(), "backend") == "veth";
+        let (side, whose, hint) =
+            if is_veth && [Section::Sender, Section::Receiver].map(has_costs) == [true; 2] {
+                (
+                    Section::Sender,
+                    "the sender's hosts, where both sides of a veth pair are,",
+                    "Or set sender.cpus.",
+                )
+            } else {
+                (section, "this side's hosts", "Or set cpus.")
             };
-            return Err(self.refuse(section, name, expected, "Or set cpus."));
+        let cpus = self.count(side, "cpus");
+        if has_costs(section) && named.numbers().iter().any(|&cpu| u64::from(cpu) >= cpus) {
+            let expected = match cpus {
+                1 => format!("processor 0, as {whose} have no other"),
+                _ => format!("processors from 0 to {}, as {whose} have {cpus}", cpus - 1),
+            };
+            return Err(self.refuse(section, name, expected, hint));
         }
         Ok(())
     }

@@ -56,7 +56,7 @@ impl Resolver<'_> {
     }
 
     /// Where the keys of the whole path stand.
-    fn whole(&self) -> Section {
+    pub(super) fn whole(&self) -> Section {
         match self.matrix.n_hops {
             0 => Section::Path,
             _ => Section::Whole,

@@ -117,3 +117,17 @@ fn hosts_joined_directly_have_no_hops_between_them() {
         "s.toml:3: path.backend: got \"veth\"; expected a back end that has hops: \"auto\" or \"user\". Or give a [path] in the place of the [[hop]] tables."
     );
 }
+
+#[test]
+fn both_sides_have_the_processors_of_the_senders_machine() {
+    let costs = "duration = \"10s\"\nsender.costs = \"published\"\nsender.cpus = 2\nreceiver.costs = \"published\"\nreceiver.cpus = 8";
+    let pinned = |cpu| format!("{costs}\nreceiver.app_cpus = \"{cpu}\"");
+    read(&direct("duration = \"10s\"", &pinned(1))).unwrap();
+    assert_eq!(
+        read(&direct("duration = \"10s\"", &pinned(2)))
+            .unwrap_err()
+            .to_string(),
+        "s.toml:6: receiver.app_cpus: got \"2\"; expected processors from 0 to 1, as the sender's hosts, where both sides \
+         of a veth pair are, have 2. Or set sender.cpus."
+    );
+}

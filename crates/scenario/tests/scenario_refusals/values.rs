@@ -373,6 +373,11 @@ fn processors_are_named_as_taskset_and_sysfs_do() {
         ),
         (
             r#"duration = "10s""#,
+            "duration = \"10s\"\nreceiver.costs = \"published\"\nreceiver.app_cpus = \"1\"",
+            r#"s.toml:3: receiver.app_cpus: got "1"; expected processor 0, as this side's hosts have no other. Or set cpus."#,
+        ),
+        (
+            r#"duration = "10s""#,
             "duration = \"10s\"\nreceiver.queues = 129",
             "s.toml:2: receiver.queues: got 129; expected a whole number from 1 to 128.",
         ),
