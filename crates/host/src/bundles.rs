@@ -36,7 +36,7 @@ bundles! {
     AckByFifo [SkbAlloc, AckSend, Qdisc, Xmit, Completion, SkbFree] "the same by a qdisc that queues nothing";
     AckBuilt [SkbAlloc, AckSend] "building one for a qdisc that may hold it";
     DataBuilt [SkbAlloc, TcpSend] "allocating and sending a data skb";
-    Transmission [Xmit, Completion] "a driver's transmission of one skb, of which it hears at once";
+    Transmission [Xmit, Completion] "the driver sends one skb, and hears at once that it was sent";
     Woken [Wakeup] "waking a thread";
     Switched [Switch] "switching to another thread";
     ReadCall [ReceiveCall, SocketLock] "a call that reads";

@@ -47,7 +47,7 @@ impl World {
         }
     }
 
-    /// A processor idles after its job, of which a packet comes.
+    /// A processor idles after a job that wakes nobody: what it sent goes on.
     #[inline(never)]
     fn end_plainly(&mut self, mut by: Taken) {
         let (effect, cpu) = (by.outcome.take_first(), by.number);

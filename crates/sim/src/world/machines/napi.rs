@@ -97,8 +97,8 @@ impl Ends {
 }
 
 impl Processor {
-    /// A poll is over that took so many packets; `goes_on`: the queue is to be polled again, after the others. Is the round
-    /// over, so that softirqs start again for what is left (net_rx_action())?
+    /// A poll of that many packets is over; `goes_on`: its queue is polled again, after the others. If that ends the round,
+    /// softirqs start again for what is left (net_rx_action()).
     #[inline(always)]
     fn end_round(&mut self, now_ns: u64, pkts: u32, goes_on: bool) {
         match !goes_on && self.core.softirqs() == 0 {

@@ -357,7 +357,7 @@ impl Ends {
         }
     }
 
-    /// A packet is in its socket: so many of those that a handle stands for. Does it wait there if an application has the socket?
+    /// A train enters its socket: its handle, and how many packets. `waits`: it waits there while an application has the socket.
     #[inline(never)]
     pub(super) fn enter_socket(
         &mut self,
