@@ -55,6 +55,23 @@ def test_a_run_in_which_the_model_does_something_else_does_not_outvote_the_other
         assert found[name].ns == pytest.approx(ns, rel=0.15)
 
 
+def test_a_cost_far_from_the_prior_is_found_though_few_runs_say_so() -> None:
+    true = {"send_ns": 500.0, "copy_ns": 1.0, "idle_exit_ns": 40_000.0}
+
+    def with_idling(of: Micro, costs: Mapping[str, float]) -> Predicted:
+        counts = {**COUNTS.get(of.name, {"send_ns": 50.0, "copy_ns": 10.0}), "idle_exit_ns": 2.0 * (of.name == "c")}
+        spent = {name: count * costs[name] for name, count in counts.items()}
+        return Predicted(sum(spent.values()), spent)
+
+    runs = [
+        Measured(micro(name), math.log(with_idling(micro(name), true).ns), 0.06)
+        for name in ("a", "a", "b", "b", "c", "c")
+    ]
+    found = fit(runs, {"send_ns": 400.0, "copy_ns": 1.0, "idle_exit_ns": 1_000.0}, with_idling)
+    assert found["idle_exit_ns"].ns == pytest.approx(true["idle_exit_ns"], rel=0.1)
+    assert found["send_ns"].ns == pytest.approx(true["send_ns"], rel=0.1)
+
+
 def test_runs_that_are_split_and_merged_are_calibrated_and_held_back() -> None:
     for runs in (CALIBRATED, HELD_BACK):
         split = [run for run in runs if run.split]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,9 @@ from kneepoint.errors import EngineError
 
 from .measuring import Predicted
 from .micro import Micro
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 Floats = npt.NDArray[np.float64]
 
@@ -73,27 +77,37 @@ def fit(
 
     names = [name for name, ns in prior.items() if ns > 0]
     first = np.log([prior[name] for name in names])
-    found = first.copy()
     logs = np.array([one.log_ns for one in measured])
     errors = np.array([max(one.error, LEAST_ERROR) for one in measured])
     if not np.isfinite(errors).all():
         raise EngineError("calibration: got one round; expected two or more, to know how far apart they are.")
-    jacobian = np.zeros((0, len(names)))
-    for _ in range(ROUNDS):
-        costs = dict(zip(names, np.exp(found).tolist(), strict=True))
+
+    def count(at: Floats) -> tuple[Floats, Floats]:
+        """How often each run does each operation with such costs, and the rest of its ns."""
+        costs = dict(zip(names, np.exp(at).tolist(), strict=True))
         predicted = [predict(one.micro, costs) for one in measured]
         counts = np.array([[one.by_operation[name] / costs[name] for name in names] for one in predicted])
-        rest = np.array([one.ns for one in predicted]) - counts @ np.exp(found)
+        return counts, np.array([one.ns for one in predicted]) - counts @ np.exp(at)
 
-        def residuals(at: Floats, counts: Floats = counts, rest: Floats = rest) -> Floats:
-            whole = np.maximum(counts @ np.exp(at) + rest, 1e-9)
-            steps = (np.log(whole) - logs) / errors
-            # Their squares are what the logarithm of the likelihood falls by, twice.
-            unlikely = np.sign(steps) * np.sqrt((FREEDOM + 1) * np.log1p(steps**2 / FREEDOM))
-            return np.concatenate([unlikely, (at - first) / PRIOR_SPREAD])
+    def likeliest(found: Floats, freedom: float, rounds: int) -> OptimizeResult:
+        for _ in range(rounds):
+            counts, rest = count(found)
 
-        solved = least_squares(residuals, found)
-        found, jacobian = solved.x, solved.jac
+            def residuals(at: Floats, counts: Floats = counts, rest: Floats = rest) -> Floats:
+                whole = np.maximum(counts @ np.exp(at) + rest, 1e-9)
+                steps = (np.log(whole) - logs) / errors
+                return np.concatenate([unlikely(steps, freedom), (at - first) / PRIOR_SPREAD])
+
+            solved = least_squares(residuals, found)
+            found = solved.x
+        return solved
+
+    # A cost can lie far from the prior, which may be of another kind of machine. If few runs say so, a search that
+    # begins at the prior takes them for runs in which the model does something else. So another begins where all runs
+    # are believed.
+    beginnings = [first, likeliest(first, math.inf, 1).x]
+    solved = min((likeliest(one, FREEDOM, ROUNDS) for one in beginnings), key=lambda one: float(one.cost))
+    found, jacobian = solved.x, solved.jac
     covariance = np.linalg.inv(jacobian.T @ jacobian)
     spreads = np.sqrt(np.diag(covariance))
     costs_found = {}
@@ -102,6 +116,15 @@ def fit(
         told = 1 - min(1.0, spread / PRIOR_SPREAD)
         costs_found[name] = Cost(math.exp(at), math.exp(at - half), math.exp(at + half), told)
     return {name: costs_found.get(name, Cost(0.0, 0.0, 0.0, 0.0)) for name in prior}
+
+
+def unlikely(steps: Floats, freedom: float) -> Floats:
+    """By how much errors of so many standard deviations are unlikely: their squares are what the logarithm of the
+    likelihood falls by, twice."""
+    if math.isinf(freedom):
+        return steps
+    spread: Floats = np.sign(steps) * np.sqrt((freedom + 1) * np.log1p(steps**2 / freedom))
+    return spread
 
 
 def even_out(rounds: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
