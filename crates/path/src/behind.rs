@@ -60,17 +60,17 @@ impl<N: Copy> Line<N> {
     #[inline]
     fn take(&mut self, pkts: u32) -> Passing<N> {
         let front = self.trains.first_mut().expect("its head is due");
-        if pkts == front.passing.pkts {
-            let taken = front.passing;
-            self.trains.remove_first();
-            return taken;
-        }
-        front.passing.pkts -= pkts;
-        front.at_ns += u64::from(pkts) * front.every_ns;
-        Passing {
+        let taken = Passing {
             pkts,
             ..front.passing
+        };
+        if pkts == front.passing.pkts {
+            self.trains.remove_first();
+        } else {
+            front.passing.pkts -= pkts;
+            front.at_ns += u64::from(pkts) * front.every_ns;
         }
+        taken
     }
 
     /// Announces those trains behind the first whose turn it is.
@@ -305,25 +305,23 @@ impl<N: Copy> Behind<N> {
         };
         let line = &mut self.lines[number as usize];
         let begins = line.trains.is_empty();
-        match begins {
-            false => line.trains.push(arriving),
-            true => self.begin(number, arriving),
+        line.trains.push(arriving);
+        if begins {
+            self.begin(number, at_ns);
         }
         begins
     }
 
-    /// Something arrives on a line that was empty.
+    /// Something arrives then on a line that was empty.
     #[inline(never)]
-    fn begin(&mut self, number: u32, arriving: Arriving<N>) {
-        let line = &mut self.lines[number as usize];
-        let at_ns = arriving.at_ns;
+    fn begin(&mut self, number: u32, at_ns: u64) {
+        let line = &self.lines[number as usize];
         let event = match line.to {
             To::Only(_, next_interrupt_ns) => {
                 Event::new(line.wakes(next_interrupt_ns, at_ns), Due::Only(number))
             }
             _ => Event::new(line.when(at_ns), Due::Line(number)),
         };
-        line.trains.push(arriving);
         self.due.push(event);
     }
 
@@ -339,11 +337,20 @@ impl<N: Copy> Behind<N> {
             return;
         };
         let at_ns = when.at_ns();
-        // Apart from whether it goes on alone, so that both stay in registers.
-        let (first, is_only) = match due {
-            Due::Only(number) => self.interrupt_only(at_ns, number),
-            Due::Line(number) => self.arrive(at_ns, number, sink),
-            Due::Loose(place) => self.arrive_loose(at_ns, place),
+        // In parts, so that all stay in registers: a whole packet that was written in parts is slow to load.
+        let parts = |(
+            Passing {
+                flow,
+                handle,
+                pkts,
+                note,
+            },
+            is_only,
+        )| (flow, handle, pkts, note, is_only);
+        let (flow, handle, pkts, note, is_only) = match due {
+            Due::Only(number) => parts(self.interrupt_only(at_ns, number)),
+            Due::Line(number) => parts(self.arrive(at_ns, number, sink)),
+            Due::Loose(place) => parts(self.arrive_loose(at_ns, place)),
             Due::Interrupt(_, place) => {
                 self.due.remove_first();
                 self.nics.interrupt(at_ns, place, &mut self.batch);
@@ -351,7 +358,15 @@ impl<N: Copy> Behind<N> {
             }
         };
         match is_only {
-            true => sink.arrived(at_ns, &[first]),
+            true => sink.arrived(
+                at_ns,
+                &[Passing {
+                    flow,
+                    handle,
+                    pkts,
+                    note,
+                }],
+            ),
             false => self.hand_over(at_ns, sink),
         }
     }

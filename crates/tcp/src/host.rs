@@ -172,7 +172,7 @@ impl Clock {
 
 /// What an endpoint may use while it is called.
 pub struct Cx<'a> {
-    pub now: Clock,
+    pub now: &'a Clock,
     pub host: &'a HostConf,
     /// Where segments live until they arrive.
     pub slab: &'a mut Slab,

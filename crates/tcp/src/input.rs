@@ -5,7 +5,7 @@ use knee_cc::{ACK_ECE, ACK_MAYBE_DELAYED, ACK_SLOWPATH, ACK_SND_UNA_ADVANCED, Ec
 
 use super::rate::{Newly, RateSample};
 use super::rtx::{EVER_RETRANS, RETRANS, SACKED, Seg};
-use super::scoreboard::{DEFAULT_REORDERING, Sacked};
+use super::scoreboard::DEFAULT_REORDERING;
 use super::undo::is_before;
 use super::xmit_timer::XmitTimerKind;
 use super::{CaState, Cx, Endpoint, State};
@@ -239,14 +239,14 @@ impl Endpoint {
             self.snd_una = ack;
         }
         self.integrate(cx.now_ns());
-        let sacked = match segment.sack.is_empty() {
-            true => Sacked::default(),
+        let sacked_ns = match segment.sack.is_empty() {
+            true => (0, 0),
             false => self.tag_sacked(cx, segment, before.una, &mut flags, &mut sample),
         };
         let stale = prior_packets == 0 || ack < before.una;
         let mut ack_delayed = false;
         if !stale {
-            ack_delayed = self.clean_rtx_queue(cx, &before, &sacked, &mut flags, &mut sample);
+            ack_delayed = self.clean_rtx_queue(cx, &before, sacked_ns, &mut flags, &mut sample);
             sample.is_ack_delayed = ack_delayed;
             if !sample.is_empty() {
                 let delivered = self.board.delivered();
@@ -343,7 +343,7 @@ impl Endpoint {
         &mut self,
         cx: &mut Cx,
         before: &Before,
-        sacked: &Sacked,
+        (first_sacked_ns, last_sacked_ns): (u64, u64),
         flags: &mut AckFlags,
         sample: &mut RateSample,
     ) -> bool {
@@ -376,8 +376,8 @@ impl Endpoint {
             && self.snd_una - before.una < u64::from(self.cc.mss_bytes)
             && sample.prior_delivered().wrapping_add(1) == self.board.delivered()
             && !flags.data_sacked;
-        let sack_rtt_us = since_us(sacked.first_sent_ns);
-        if let Some(last) = since_us(sacked.last_sent_ns) {
+        let sack_rtt_us = since_us(first_sacked_ns);
+        if let Some(last) = since_us(last_sacked_ns) {
             ca_rtt_us = Some(last);
         }
         seq_rtt_us = seq_rtt_us.or(sack_rtt_us);
@@ -539,7 +539,7 @@ mod tests {
             assert!(tcp.is_on_slow_path(segment), "{segment:?}");
         }
         let block = (1 + MSS, 1 + 2 * MSS);
-        tcp.board.sack(block, 1, 0, &mut Sacked::default(), |_| {});
+        tcp.board.sack(block, 1, 0, &mut Default::default(), |_| {});
         assert!(tcp.is_on_slow_path(&plain));
         let reno = sender(&conf, "reno", &[SKB_END; 4]);
         assert!(!slow.iter().any(|segment| reno.is_on_slow_path(segment)));

@@ -432,7 +432,7 @@ mod tests {
             let mut tcp = sender(&conf, "nv", &[]);
             let mut call = |op: Op, now_s: u64| {
                 let cx = Cx {
-                    now: Clock::at(now_s * 1_000_000_000, &conf),
+                    now: &Clock::at(now_s * 1_000_000_000, &conf),
                     host: &conf,
                     slab: &mut Slab::default(),
                     out: &mut Vec::new(),

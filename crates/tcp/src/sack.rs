@@ -7,7 +7,8 @@ use super::{CaState, Cx, Endpoint};
 use knee_segment::Segment;
 
 impl Endpoint {
-    /// tcp_sacktag_write_queue()
+    /// tcp_sacktag_write_queue(); returns when the first and the last were sent that an ACK's blocks are the first to tell of,
+    /// of those never retransmitted; 0: none.
     #[inline(never)]
     pub(super) fn tag_sacked(
         &mut self,
@@ -16,7 +17,7 @@ impl Endpoint {
         prior_una: u64,
         flags: &mut AckFlags,
         sample: &mut RateSample,
-    ) -> Sacked {
+    ) -> (u64, u64) {
         let prior_highest = self.board.highest_sacked(self.snd_una);
         let mut blocks = segment.sack.blocks(segment.ack);
         if segment.sack.has_dsack()
@@ -54,7 +55,7 @@ impl Endpoint {
         if self.recovery.state() != CaState::Loss || self.undo.is_on() {
             self.check_reordering(told.reord);
         }
-        told
+        (told.first_sent_ns, told.last_sent_ns)
     }
 
     /// tcp_check_dsack(): the receiver got something twice.
@@ -124,7 +125,7 @@ mod tests {
                 ..segment(1, 1)
             };
             let cx = Cx {
-                now: Clock::at(1_000_000_000, &conf),
+                now: &Clock::at(1_000_000_000, &conf),
                 host: &conf,
                 slab: &mut Slab::default(),
                 out: &mut Vec::new(),

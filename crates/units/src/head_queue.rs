@@ -55,7 +55,7 @@ impl<T: Copy> HeadQueue<T> {
             return;
         }
         if self.others == self.ring.len() {
-            self.grow(item);
+            self.grow();
         }
         let place = self.place(self.others);
         self.ring[place] = item;
@@ -68,7 +68,7 @@ impl<T: Copy> HeadQueue<T> {
             return;
         };
         if self.others == self.ring.len() {
-            self.grow(before);
+            self.grow();
         }
         self.oldest = self.oldest.wrapping_sub(1) & (self.ring.len() - 1);
         self.ring[self.oldest] = before;
@@ -115,12 +115,14 @@ impl<T: Copy> HeadQueue<T> {
         (self.oldest + before) & self.ring.len().wrapping_sub(1)
     }
 
-    /// The ring is full: it gets twice the places, which are filled with anything.
+    /// The ring is full: it gets twice the places, which are filled with anything. What is to be pushed is not, since it would
+    /// then have to lie in memory each time, and be copied from there.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, with: T) {
+    fn grow(&mut self) {
         self.ring.rotate_left(self.oldest);
         self.oldest = 0;
+        let with = self.first.expect("there is a first before others");
         self.ring.resize((2 * self.others).max(4), with);
     }
 }

@@ -42,17 +42,25 @@ impl<T: Copy + Ord> Heap<T> {
 
     #[inline]
     pub fn push(&mut self, item: T) {
-        let mut place = self.items.len();
         self.items.push(item);
+        if self.items.len() > 1 {
+            self.sift_up();
+        }
+    }
+
+    /// The last may be less than others. It is compared where it lies, and copied only if it moves: its parts were written one
+    /// by one just now, and to load it as a whole would wait for all of them.
+    #[inline(never)]
+    fn sift_up(&mut self) {
+        let mut place = self.items.len() - 1;
         while place > 0 {
             let parent = (place - 1) / CHILDREN;
-            if self.items[parent] <= item {
+            if self.items[parent] <= self.items[place] {
                 break;
             }
-            self.items[place] = self.items[parent];
+            self.items.swap(place, parent);
             place = parent;
         }
-        self.items[place] = item;
     }
 
     /// Takes the least, which is lost.
@@ -75,10 +83,9 @@ impl<T: Copy + Ord> Heap<T> {
         }
     }
 
-    /// The first may be greater than others.
+    /// The first may be greater than others. It is compared where it lies, as in [`Self::sift_up`].
     #[inline(never)]
     fn sift_down(&mut self) {
-        let item = self.items[0];
         let mut place = 0;
         loop {
             let begin = place * CHILDREN + 1;
@@ -95,13 +102,12 @@ impl<T: Copy + Ord> Heap<T> {
                     (child, least) = (n, other);
                 }
             }
-            if item <= *least {
+            if self.items[place] <= *least {
                 break;
             }
-            self.items[place] = *least;
+            self.items.swap(place, child);
             place = child;
         }
-        self.items[place] = item;
     }
 }
 

@@ -421,7 +421,7 @@ impl Ends {
     #[inline(always)]
     fn cx(&mut self, side: Side) -> Cx<'_> {
         Cx {
-            now: self.clocks[side as usize],
+            now: &self.clocks[side as usize],
             host: &self.types[side as usize].tcp,
             slab: &mut self.slab,
             out: &mut self.out,

@@ -257,7 +257,7 @@ impl AckPolicy {
     }
 
     /// tcp_send_delayed_ack(): arms the timer; true: it would fire soon anyway, so the ACK goes now.
-    pub fn delay(&mut self, conf: &HostConf, now: Clock, srtt_us: u32) -> bool {
+    pub fn delay(&mut self, conf: &HostConf, now: &Clock, srtt_us: u32) -> bool {
         let mut ato = self.ato;
         if ato > self.ato_min_jiffies && srtt_us > 0 {
             let srtt_jiffies = conf.us_to_jiffies(u64::from(srtt_us));
@@ -353,10 +353,10 @@ mod tests {
         acks.schedule();
         acks.on_data(0, || 200, || 0);
         let now = |ns: u64| Clock::at(ns, &conf);
-        assert!(!acks.delay(&conf, now(0), 0) && acks.is_delayed());
+        assert!(!acks.delay(&conf, &now(0), 0) && acks.is_delayed());
         let at_ns = acks.next_timer_ns();
         assert!((40_000_000..=48_000_000).contains(&at_ns), "{at_ns}");
-        assert!(acks.delay(&conf, now(at_ns - 1), 0), "about to expire");
+        assert!(acks.delay(&conf, &now(at_ns - 1), 0), "about to expire");
         assert!(!acks.take_delayed(at_ns - 1, 200));
         assert!(acks.take_delayed(at_ns, 200));
         assert_eq!(acks.ato, 80);
@@ -373,7 +373,7 @@ mod tests {
         assert!(!acks.is_due_when_read(false));
         acks.on_size(false, false);
         assert!(acks.is_due_when_read(false), "a second write's end");
-        acks.delay(&conf, Clock::default(), 0);
+        acks.delay(&conf, &Clock::default(), 0);
         assert!(acks.take_delayed(u64::MAX - 1, 200));
         assert_eq!(acks.decide(false, true, 1, 44), Due::Now);
     }
