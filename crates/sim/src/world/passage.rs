@@ -2,7 +2,7 @@
 
 use knee_path::packet::Packet;
 use knee_path::pipe::{Leaving, Passing, Sink};
-use knee_units::Nanos;
+use knee_units::{Nanos, ahead};
 
 use super::ends::Ends;
 use crate::event::Side;
@@ -81,6 +81,8 @@ impl Sink for Passage<'_> {
     fn expects(&mut self, passing: &Passing<()>, is_next: bool) {
         if self.ends.flows.are_many() {
             self.ends.fetch(self.side, passing, is_next);
+        } else if is_next {
+            ahead::fetch(self.ends.slab.get(passing.handle));
         }
     }
 

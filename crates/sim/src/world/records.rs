@@ -1,6 +1,5 @@
 //! What a run leaves: rows of its tables, captures, and the account of every byte.
 
-use std::cell::LazyCell;
 use std::ops::Range;
 
 use knee_path::pipe::Passing;
@@ -251,7 +250,8 @@ fn push_sample(
 ) {
     let tcp = &flow.ends[0].tcp;
     let (cc, counters, flight) = (&tcp.cc, &tcp.counters, tcp.board().flight());
-    let info = LazyCell::new(|| tcp.cc_info());
+    let info = tcp.cc_info();
+    let info = info.as_ref();
     let us = |limit: Limit| (tcp.time().limited_ns(limit, now_ns) / 1_000) as i64;
     push_kept!(samples, kept, {
         cell: cell,
