@@ -150,6 +150,7 @@ impl ReceiveWindow {
     }
 
     /// Is there room for a window twice as large as what is left of the one that was offered last?
+    #[inline]
     pub fn has_doubled(&self, rcv_nxt: u64, waiting_bytes: u64) -> bool {
         let current = (self.rcv_wup + self.rcv_wnd).saturating_sub(rcv_nxt);
         if 2 * current > self.window_clamp {
