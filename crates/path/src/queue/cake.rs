@@ -32,9 +32,10 @@ use cobalt::Settings;
 use knee_units::Nanos;
 use knee_units::params::{Param, Unit};
 use knee_units::rng::Stream;
-use tin::{DECAYING, NEW, NONE, OLD, Packets, QUEUES, Set, Tin, turn_of};
+use tin::{DECAYING, NEW, OLD, QUEUES, Set, Tin, turn_of};
 
 use super::flows::Hash;
+use super::packets::{NONE, Packets};
 use super::{Queue, QueueKind, Setup};
 use crate::packet::Packet;
 use crate::queue::BufferLimit;
@@ -292,11 +293,10 @@ impl Cake {
         let Some((_, t, i)) = fattest else { return };
         let tin = &mut self.tins[t];
         let flow = &mut tin.flows[i];
-        if let Some(packet) = self.packets.pop(flow) {
-            flow.cobalt.buffer_full(&tin.settings, now);
-            tin.pkts -= 1;
-            dropped.push(packet);
-        }
+        // It has one, since those without are none of the fattest.
+        dropped.push(flow.take_first(&mut self.packets));
+        flow.cobalt.buffer_full(&tin.settings, now);
+        tin.pkts -= 1;
     }
 
     /// The tin whose turn it is; something waits in one of them.
@@ -360,14 +360,14 @@ impl Cake {
             tin.next_new(decaying)?
         };
         let flow = &mut tin.flows[i % QUEUES];
-        while let Some(first) = self.packets.first_mut(flow) {
+        while let Some(first) = self.packets.first_mut(&flow.chain) {
             let drops = flow.cobalt.drops(&tin.settings, first, now, &mut self.rng);
             // The last packet of a queue may be marked, but not dropped.
-            if !drops || flow.head == flow.tail {
+            if !drops || flow.chain.head == flow.chain.tail {
                 return Some(i);
             }
             tin.pkts -= 1;
-            dropped.push(self.packets.remove(flow, NONE));
+            dropped.push(flow.take_first(&mut self.packets));
         }
         tin.retire(list, i, now);
         None
@@ -378,7 +378,7 @@ impl Cake {
     fn take(&mut self, t: usize, i: usize, now: Nanos) -> Packet {
         let tin = &mut self.tins[t];
         let flow = &mut tin.flows[i % QUEUES];
-        let packet = self.packets.remove(flow, NONE);
+        let packet = flow.take_first(&mut self.packets);
         let bytes = (u64::from(packet.bytes) + self.overhead).max(self.mpu);
         flow.deficit -= turn_of(bytes as u32);
         tin.pkts -= 1;
@@ -401,7 +401,7 @@ impl Queue for Cake {
         let (t, i) = self.classify(&packet);
         self.wake_shapers(t, now);
         let tin = &mut self.tins[t];
-        self.packets.push(&mut tin.flows[i], packet);
+        tin.flows[i].push(&mut self.packets, packet);
         tin.pkts += 1;
         if self.ack_filter != AckFilter::No
             && let Some(ack) = (self.ack_filter).take(&mut self.packets, &mut tin.flows[i], &packet)

@@ -10,10 +10,8 @@
 
 use knee_units::rng::Stream;
 
+use super::packets::{Chain, NONE, Packets};
 use crate::packet::Packet;
-
-/// "No packet", "no flow".
-const NONE: u32 = u32::MAX;
 
 /// Flows with a state each, and their packets.
 pub(super) struct Flows<S> {
@@ -37,23 +35,9 @@ pub(super) struct Flow<S> {
 
 /// Which packets a flow has.
 pub(super) struct Fifo {
-    head: u32,
-    tail: u32,
+    chain: Chain,
     pub(super) bytes: u64,
     pub(super) pkts: u32,
-}
-
-/// The packets of all FIFOs, linked; room is used again, last freed first.
-pub(super) struct Packets {
-    nodes: Vec<Node>,
-    free: u32,
-    pkts: u32,
-    pub(super) bytes: u64,
-}
-
-struct Node {
-    packet: Packet,
-    next: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -87,47 +71,25 @@ impl Hash {
     }
 }
 
-impl Packets {
-    /// Puts a packet behind those of a FIFO.
+impl Fifo {
+    const EMPTY: Fifo = Fifo {
+        chain: Chain::EMPTY,
+        bytes: 0,
+        pkts: 0,
+    };
+
+    /// Puts a packet behind the others.
     #[inline]
-    fn push(&mut self, fifo: &mut Fifo, packet: Packet) {
-        let node = Node { packet, next: NONE };
-        let at = self.free;
-        let at = if at == NONE {
-            self.nodes.push(node);
-            (self.nodes.len() - 1) as u32
-        } else {
-            let place = &mut self.nodes[at as usize];
-            self.free = place.next;
-            *place = node;
-            at
-        };
+    fn push(&mut self, packets: &mut Packets, packet: Packet) {
+        packets.push(&mut self.chain, packet);
         self.pkts += 1;
         self.bytes += u64::from(packet.bytes);
-        fifo.pkts += 1;
-        fifo.bytes += u64::from(packet.bytes);
-        if fifo.head == NONE {
-            fifo.head = at;
-        } else {
-            self.nodes[fifo.tail as usize].next = at;
-        }
-        fifo.tail = at;
     }
 
-    /// Takes the first packet of a FIFO.
+    /// Takes the first packet.
     #[inline]
-    pub(super) fn pop(&mut self, fifo: &mut Fifo) -> Option<Packet> {
-        let at = fifo.head;
-        if at == NONE {
-            return None;
-        }
-        let node = &mut self.nodes[at as usize];
-        let packet = node.packet;
-        fifo.head = node.next;
-        fifo.pkts -= 1;
-        fifo.bytes -= u64::from(packet.bytes);
-        node.next = self.free;
-        self.free = at;
+    pub(super) fn pop(&mut self, packets: &mut Packets) -> Option<Packet> {
+        let packet = packets.pop(&mut self.chain)?;
         self.pkts -= 1;
         self.bytes -= u64::from(packet.bytes);
         Some(packet)
@@ -142,12 +104,7 @@ impl<S> Flows<S> {
         };
         Flows {
             flows: Vec::new(),
-            packets: Packets {
-                nodes: Vec::new(),
-                free: NONE,
-                pkts: 0,
-                bytes: 0,
-            },
+            packets: Packets::new(),
             new: empty,
             old: empty,
             quantum: i64::from(quantum),
@@ -165,12 +122,7 @@ impl<S> Flows<S> {
     #[cold]
     fn append_flows(&mut self, count: usize, state: impl Fn() -> S) {
         self.flows.resize_with(count, || Flow {
-            fifo: Fifo {
-                head: NONE,
-                tail: NONE,
-                bytes: 0,
-                pkts: 0,
-            },
+            fifo: Fifo::EMPTY,
             next: NONE,
             listed: false,
             deficit: 0,
@@ -191,7 +143,7 @@ impl<S> Flows<S> {
 
     #[inline]
     pub(super) fn pkts(&self) -> u32 {
-        self.packets.pkts
+        self.packets.count
     }
 
     #[inline]
@@ -207,7 +159,7 @@ impl<S> Flows<S> {
     #[inline]
     pub(super) fn push(&mut self, i: usize, packet: Packet) -> bool {
         let flow = &mut self.flows[i];
-        self.packets.push(&mut flow.fifo, packet);
+        flow.fifo.push(&mut self.packets, packet);
         if flow.listed {
             return false;
         }
@@ -272,7 +224,7 @@ impl<S> Flows<S> {
                 let flow = &self.flows[i as usize];
                 let bytes = flow.fifo.bytes;
                 let fatter = fattest.is_none_or(|(most, j)| bytes > most || bytes == most && i < j);
-                if flow.fifo.head != NONE && fatter {
+                if !flow.fifo.chain.is_empty() && fatter {
                     fattest = Some((bytes, i));
                 }
                 i = if i == list.tail { NONE } else { flow.next };

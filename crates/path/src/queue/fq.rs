@@ -147,7 +147,7 @@ impl Queue for Fq {
     fn dequeue(&mut self, now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Packet> {
         while let Some(i) = self.flows.turn() {
             let (flow, packets) = self.flows.flow_and_packets(i);
-            let Some(mut packet) = packets.pop(&mut flow.fifo) else {
+            let Some(mut packet) = flow.fifo.pop(packets) else {
                 flow.state.emptied = Some(now);
                 self.flows.pass_turn();
                 continue;

@@ -13,7 +13,8 @@ use knee_units::Nanos;
 use knee_units::params::{Param, Unit};
 
 use super::codel::{self, Codel, Settings, Source};
-use super::flows::{Fifo, Flows, Hash, Packets};
+use super::flows::{Fifo, Flows, Hash};
+use super::packets::Packets;
 use super::{Queue, QueueKind, Setup};
 use crate::packet::Packet;
 use crate::queue::BufferLimit;
@@ -123,7 +124,7 @@ impl FqCodel {
         let enough = (flow.fifo.bytes / 2).max(1);
         let (mut drops, mut bytes) = (0, 0);
         while drops < self.drop_batch && bytes < enough {
-            let Some(packet) = packets.pop(&mut flow.fifo) else {
+            let Some(packet) = flow.fifo.pop(packets) else {
                 break;
             };
             drops += 1;
@@ -143,7 +144,7 @@ struct OneFlow<'a> {
 impl Source for OneFlow<'_> {
     #[inline]
     fn pop(&mut self) -> Option<Packet> {
-        self.packets.pop(self.fifo)
+        self.fifo.pop(self.packets)
     }
     #[inline]
     fn backlog_bytes(&self) -> u64 {

@@ -117,7 +117,7 @@ impl Queue for FqPie {
             let (flow, packets) = self.flows.flow_and_packets(i);
             let PieOfFlow { pie, clock } = &mut flow.state;
             clock.catch_up(pie, &self.settings, flow.fifo.bytes, now);
-            if let Some(packet) = packets.pop(&mut flow.fifo) {
+            if let Some(packet) = flow.fifo.pop(packets) {
                 flow.deficit -= i64::from(packet.bytes);
                 pie.departed(&self.settings, &packet, flow.fifo.bytes, now);
                 return Some(packet);

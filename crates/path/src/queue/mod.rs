@@ -8,6 +8,7 @@ mod flows;
 mod fq;
 mod fq_codel;
 mod fq_pie;
+mod packets;
 mod pie;
 pub mod policer;
 mod red;

@@ -272,7 +272,10 @@ fn cake_gives_flows_queues_of_their_own_where_plain_hashing_shares() {
         queue.enqueue(Nanos::ZERO, packet(flow), &mut Vec::new());
     }
     assert!(plain.iter().any(|&flows| flows > 1));
-    let used = queue.tins[0].flows.iter().filter(|flow| flow.head != NONE);
+    let used = queue.tins[0]
+        .flows
+        .iter()
+        .filter(|flow| !flow.chain.is_empty());
     assert_eq!(used.count(), 256);
 }
 

@@ -5,27 +5,12 @@ use knee_units::Nanos;
 use super::cobalt::{Cobalt, Settings};
 use crate::packet::Packet;
 use crate::queue::flows::Hash;
+use crate::queue::packets::{Chain, NONE, Packets};
 
 /// Queues of a tin, and hosts it counts.
 pub(super) const QUEUES: usize = 1_024;
 /// Queues a flow may be in: its own, and the others of the set.
 const WAYS: usize = 8;
-
-/// "No packet", "no flow".
-pub(super) const NONE: u32 = u32::MAX;
-
-/// The packets of all queues, linked; room is used again, last freed first.
-pub(super) struct Packets {
-    nodes: Vec<Node>,
-    free: u32,
-    pub(super) count: u32,
-    pub(super) bytes: u64,
-}
-
-struct Node {
-    packet: Packet,
-    next: u32,
-}
 
 /// Which rotation a flow is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +29,7 @@ pub(super) enum Set {
 #[derive(Clone)]
 #[repr(align(64))]
 pub(super) struct Flow {
-    pub(super) head: u32,
-    pub(super) tail: u32,
+    pub(super) chain: Chain,
     next: u32,
     prev: u32,
     /// What it may send in this round, [`Turn`]; 0 or below: its turn is over.
@@ -104,77 +88,26 @@ pub(super) struct Tin {
     pub(super) settings: Settings,
 }
 
-impl Packets {
-    pub(super) fn new() -> Packets {
-        Packets {
-            nodes: Vec::new(),
-            free: NONE,
-            count: 0,
-            bytes: 0,
-        }
-    }
-
+impl Flow {
+    /// A packet comes, behind the others.
     #[inline]
-    pub(super) fn first_mut(&mut self, flow: &Flow) -> Option<&mut Packet> {
-        (flow.head != NONE).then(|| &mut self.nodes[flow.head as usize].packet)
+    pub(super) fn push(&mut self, packets: &mut Packets, packet: Packet) {
+        packets.push(&mut self.chain, packet);
+        self.bytes += packet.bytes;
     }
 
-    pub(super) fn get(&self, at: u32) -> (&Packet, u32) {
-        let node = &self.nodes[at as usize];
-        (&node.packet, node.next)
-    }
-
+    /// Takes the first packet; it has one.
     #[inline]
-    pub(super) fn push(&mut self, flow: &mut Flow, packet: Packet) {
-        let node = Node { packet, next: NONE };
-        let at = self.free;
-        let at = if at == NONE {
-            self.nodes.push(node);
-            (self.nodes.len() - 1) as u32
-        } else {
-            let place = &mut self.nodes[at as usize];
-            self.free = place.next;
-            *place = node;
-            at
-        };
-        if flow.head == NONE {
-            flow.head = at;
-        } else {
-            self.nodes[flow.tail as usize].next = at;
-        }
-        flow.tail = at;
-        flow.bytes += packet.bytes;
-        self.count += 1;
-        self.bytes += u64::from(packet.bytes);
+    pub(super) fn take_first(&mut self, packets: &mut Packets) -> Packet {
+        let packet = packets.take_first(&mut self.chain);
+        self.bytes -= packet.bytes;
+        packet
     }
 
-    #[inline]
-    pub(super) fn pop(&mut self, flow: &mut Flow) -> Option<Packet> {
-        (flow.head != NONE).then(|| self.remove(flow, NONE))
-    }
-
-    /// Takes the packet behind `before` out of a flow's queue, the first if that is [`NONE`].
-    #[inline]
-    pub(super) fn remove(&mut self, flow: &mut Flow, before: u32) -> Packet {
-        let at = if before == NONE {
-            flow.head
-        } else {
-            self.nodes[before as usize].next
-        };
-        let Node { packet, next } = self.nodes[at as usize];
-        if before == NONE {
-            flow.head = next;
-        } else {
-            self.nodes[before as usize].next = next;
-        }
-        if flow.tail == at {
-            flow.tail = before;
-        }
-        self.nodes[at as usize].next = self.free;
-        self.free = at;
-        flow.bytes -= packet.bytes;
-        self.count -= 1;
-        self.bytes -= u64::from(packet.bytes);
+    /// Takes the packet behind `before`, the first if that is [`NONE`]; the last only if it is the first.
+    pub(super) fn remove(&mut self, packets: &mut Packets, before: u32) -> Packet {
+        let packet = packets.remove(&mut self.chain, before);
+        self.bytes -= packet.bytes;
         packet
     }
 }
@@ -189,8 +122,7 @@ impl Tin {
         settings: Settings,
     ) -> Tin {
         let flow = Flow {
-            head: NONE,
-            tail: NONE,
+            chain: Chain::EMPTY,
             next: NONE,
             prev: NONE,
             deficit: 0,
@@ -317,7 +249,7 @@ impl Tin {
             }
             // Its turn is over: it goes on among the bulk flows.
             if self.flows[i].set == Set::Sparse {
-                let empty = self.flows[i].head == NONE;
+                let empty = self.flows[i].chain.is_empty();
                 self.set(i, if empty { Set::SparseWait } else { Set::Bulk });
             }
             self.flows[i].deficit += self.turn(&self.flows[i]);
@@ -435,7 +367,7 @@ impl Tin {
             let mut i = head;
             while i != NONE {
                 let flow = &self.flows[i as usize];
-                if flow.head != NONE && fattest.is_none_or(|(most, _)| flow.bytes > most) {
+                if !flow.chain.is_empty() && fattest.is_none_or(|(most, _)| flow.bytes > most) {
                     fattest = Some((flow.bytes, i as usize));
                 }
                 i = if flow.next == head { NONE } else { flow.next };
