@@ -316,13 +316,11 @@ impl<N: Copy> Behind<N> {
     #[inline(never)]
     fn begin(&mut self, number: u32, at_ns: u64) {
         let line = &self.lines[number as usize];
-        let event = match line.to {
-            To::Only(_, next_interrupt_ns) => {
-                Event::new(line.wakes(next_interrupt_ns, at_ns), Due::Only(number))
-            }
-            _ => Event::new(line.when(at_ns), Due::Line(number)),
+        let (when, due) = match line.to {
+            To::Only(_, next_ns) => (line.wakes(next_ns, at_ns), Due::Only(number)),
+            _ => (line.when(at_ns), Due::Line(number)),
         };
-        self.due.push(event);
+        self.due.push(Event::new(when, due));
     }
 
     /// When something happens next.
@@ -338,15 +336,8 @@ impl<N: Copy> Behind<N> {
         };
         let at_ns = when.at_ns();
         // In parts, so that all stay in registers: a whole packet that was written in parts is slow to load.
-        let parts = |(
-            Passing {
-                flow,
-                handle,
-                pkts,
-                note,
-            },
-            is_only,
-        )| (flow, handle, pkts, note, is_only);
+        let parts =
+            |(of, is_only): (Passing<N>, bool)| (of.flow, of.handle, of.pkts, of.note, is_only);
         let (flow, handle, pkts, note, is_only) = match due {
             Due::Only(number) => parts(self.interrupt_only(at_ns, number)),
             Due::Line(number) => parts(self.arrive(at_ns, number, sink)),
@@ -357,16 +348,14 @@ impl<N: Copy> Behind<N> {
                 return self.hand_over(at_ns, sink);
             }
         };
+        let first = Passing {
+            flow,
+            handle,
+            pkts,
+            note,
+        };
         match is_only {
-            true => sink.arrived(
-                at_ns,
-                &[Passing {
-                    flow,
-                    handle,
-                    pkts,
-                    note,
-                }],
-            ),
+            true => sink.arrived(at_ns, &[first]),
             false => self.hand_over(at_ns, sink),
         }
     }

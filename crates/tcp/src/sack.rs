@@ -7,8 +7,7 @@ use super::{CaState, Cx, Endpoint};
 use knee_segment::Segment;
 
 impl Endpoint {
-    /// tcp_sacktag_write_queue(); returns when the first and the last were sent that an ACK's blocks are the first to tell of,
-    /// of those never retransmitted; 0: none.
+    /// tcp_sacktag_write_queue(); returns when the first and the last were sent that are new and never retransmitted; 0: none.
     #[inline(never)]
     pub(super) fn tag_sacked(
         &mut self,

@@ -153,11 +153,8 @@ impl ReceiveWindow {
     #[inline]
     pub fn has_doubled(&self, rcv_nxt: u64, waiting_bytes: u64) -> bool {
         let current = (self.rcv_wup + self.rcv_wnd).saturating_sub(rcv_nxt);
-        if 2 * current > self.window_clamp {
-            return false;
-        }
-        let (window, _) = self.select(waiting_bytes);
-        window > 0 && window >= 2 * current
+        let is_twice = |window| window > 0 && window >= 2 * current;
+        2 * current <= self.window_clamp && is_twice(self.select(waiting_bytes).0)
     }
 
     /// What a SYN offers, whose window is not scaled.
