@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .series import Series, delivered_rates, goodput_bits_per_sec, window_us
+from .series import Series, delivered_rates, goodput_bits_per_sec, percentiles, window_us
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,8 +59,11 @@ class Features:
 
     def __init__(self, connections: Sequence[Series], interval_us: float) -> None:
         known = list(connections)
-        rows = [_of_one(series) for series in known]
-        parts = {name: np.concatenate([np.atleast_1d(row[name]) for row in rows]) for name in rows[0]}
+        figures = np.array([_of_one(series) for series in known])
+        figures[:, _LOGARITHMS] = np.log(figures[:, _LOGARITHMS])
+        parts = dict(zip(_OF_ONE, figures.T, strict=True))
+        parts["progress"] = np.concatenate([_progress(series) for series in known])
+        parts["rtt_course"] = _rtt_courses(known)
         rtt = min(series.least_rtt_us for series in known)
         for name, length, share in (
             ("top_rate", window_us(known, interval_us), 90),
@@ -72,17 +76,17 @@ class Features:
         parts["any_loss"] = np.array([float(any(series.retransmitted > 0 for series in known))])
         self.parts = parts
 
-    @property
+    @cached_property
     def values(self) -> Numbers:
         """All entries, in the order of `SCALES`."""
         return np.concatenate([self.parts[name] for name in SCALES])
 
-    @property
+    @cached_property
     def scales(self) -> Numbers:
         """A step of each entry."""
         return np.concatenate([np.full(len(self.parts[name]), scale) for name, scale in SCALES.items()])
 
-    @property
+    @cached_property
     def weights(self) -> Numbers:
         """Each feature counts once, however many entries it has."""
         return np.concatenate([np.full(len(self.parts[name]), 1 / len(self.parts[name])) for name in SCALES])
@@ -105,44 +109,71 @@ _OF_CHANCE = 0.6
 """Of the logarithm's factor of 2: features that share a chance say the same several times over."""
 
 
-def _of_one(series: Series) -> dict[str, Numbers | float]:
+_LOGARITHMS = slice(0, 11)
+_OF_ONE = (
+    "goodput",
+    "least_rtt",
+    "srtt_p10",
+    "srtt_p50",
+    "srtt_p95",
+    "queue_p20",
+    "queue_p50",
+    "first_queue",
+    "rttvar",
+    "cwnd",
+    "loss_rtt",
+    "retransmits",
+    "loss_moments",
+)
+"""Features that are one figure of each connection; the first ones are logarithms."""
+
+
+def _of_one(series: Series) -> tuple[float, ...]:
+    """`_OF_ONE`, before the logarithm."""
     rtt = series.steady_rtt_us
-    p10, p20, p50, p95 = np.percentile(rtt, (10, 20, 50, 95))
+    p10, p20, p50, p95 = percentiles(rtt, (10, 20, 50, 95))
     least = min(series.least_rtt_us, float(rtt.min()))
+    (rttvar,) = percentiles(series.rttvar_us[series.srtt_us > 0], (50,))
+    (cwnd,) = percentiles(series.snd_cwnd, (50,))
+    lost = np.diff(series.total_retrans) > 0
+    return (
+        max(goodput_bits_per_sec(series), 1.0),
+        series.least_rtt_us,
+        p10,
+        p50,
+        p95,
+        p20 - least + _GRAIN_US,
+        p50 - least + _GRAIN_US,
+        rtt[:_FIRST].max() - least + _GRAIN_US,
+        rttvar + 200.0,
+        cwnd,
+        _rtt_before_losses(series, lost, p50),
+        np.sqrt(series.retransmitted),
+        np.sqrt(np.count_nonzero(lost)),
+    )
+
+
+def _progress(series: Series) -> Numbers:
     begin, end = series.t_us[0], series.t_us[-1]
     at = np.interp(begin + np.array(_SHARES) * (end - begin), series.t_us, series.delivered - series.delivered[0])
-    varying = series.rttvar_us[series.srtt_us > 0]
-    return {
-        "goodput": float(np.log(max(goodput_bits_per_sec(series), 1.0))),
-        "least_rtt": float(np.log(series.least_rtt_us)),
-        "srtt_p10": float(np.log(p10)),
-        "srtt_p50": float(np.log(p50)),
-        "srtt_p95": float(np.log(p95)),
-        "queue_p20": float(np.log(p20 - least + _GRAIN_US)),
-        "queue_p50": float(np.log(p50 - least + _GRAIN_US)),
-        "first_queue": float(np.log(rtt[:_FIRST].max() - least + _GRAIN_US)),
-        "rttvar": float(np.log(np.median(varying) + 200.0)),
-        "cwnd": float(np.log(np.median(series.snd_cwnd))),
-        "retransmits": float(np.sqrt(series.retransmitted)),
-        "loss_rtt": _rtt_before_losses(series),
-        "loss_moments": float(np.sqrt(np.count_nonzero(np.diff(series.total_retrans) > 0))),
-        "rtt_course": _rtt_course(series),
-        "progress": at / max(float(series.delivered[-1] - series.delivered[0]), 1.0),
-    }
+    shares: Numbers = at / max(float(series.delivered[-1] - series.delivered[0]), 1.0)
+    return shares
 
 
-def _rtt_course(series: Series) -> Numbers:
-    known = series.srtt_us > 0
-    edges = np.linspace(series.t_us[0], series.t_us[-1], _SLICES + 1)
+def _rtt_courses(connections: Sequence[Series]) -> Numbers:
+    """Of each connection, the mean RTTs of the slices."""
+    ends = np.array([(series.t_us[0], series.t_us[-1]) for series in connections]).T
+    edges = np.linspace(*ends, _SLICES + 1)
     # From sample to sample it is a straight line, so that a slice without a sample has a mean as well.
     fine = np.linspace(edges[:-1], edges[1:], 8)
-    course: Numbers = np.log(np.interp(fine, series.t_us[known], series.srtt_us[known]).mean(axis=0))
-    return course
+    courses = []
+    for place, series in enumerate(connections):
+        known = series.srtt_us > 0
+        courses.append(np.interp(fine[:, :, place], series.t_us[known], series.srtt_us[known]).mean(axis=0))
+    return np.log(np.concatenate(courses))
 
 
-def _rtt_before_losses(series: Series) -> float:
+def _rtt_before_losses(series: Series, lost: NDArray[np.bool_], usual_us: float) -> float:
     """How much longer than usual the RTT is when packets are lost: a full queue is, chance is not."""
-    lost = np.flatnonzero((np.diff(series.total_retrans) > 0) & (series.srtt_us[:-1] > 0))
-    if not len(lost):
-        return 0.0
-    return float(np.log(series.srtt_us[lost].mean() / np.median(series.steady_rtt_us)))
+    lost = lost & (series.srtt_us[:-1] > 0)
+    return float(series.srtt_us[:-1][lost].mean() / usual_us) if lost.any() else 1.0

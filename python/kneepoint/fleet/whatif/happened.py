@@ -14,7 +14,7 @@ import numpy as np
 
 from .model import Path
 from .recorded import Observed
-from .series import Series, carried_bytes
+from .series import carried_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,16 +53,15 @@ def crossed_as_it_was(path: Path, observed: Observed) -> Path:
 
 def random_losses(path: Path, observed: Observed) -> int:
     """How many of the recorded losses the path's buffer does not explain."""
-    return int(sum(count for series in observed.connections for _, _, count in _at_short_queues(path, series)))
+    return int(observed.losses.counts[_at_short_queues(path, observed)].sum())
 
 
 def with_random_losses(path: Path, observed: Observed) -> Path:
     """The path with the share of the losses that its buffer does not explain, and how many are lost together: so many
     that independent bursts leave as many samples without a loss as have none."""
-    lost, sent = _by_sample(path, observed)
+    lost, sent = _by_sample(path, observed), observed.losses.sent
     path = replace(path, loss_pct=100 * lost.sum() / max(sent.sum(), 1.0), loss_burst_pkts=1.0)
-    expected = sent * lost.sum() / max(sent.sum(), 1.0)
-    some = 1 - np.exp(-expected[:, np.newaxis] / _BURSTS_PKTS)
+    some = 1 - np.exp(-_expected(lost, observed)[:, np.newaxis] / _BURSTS_PKTS)
     by_chance = 1.64 * np.sqrt(np.sum(some[:, 0] * (1 - some[:, 0])))
     found = np.count_nonzero(lost)
     if found >= some[:, 0].sum() - by_chance:
@@ -72,62 +71,49 @@ def with_random_losses(path: Path, observed: Observed) -> Path:
     return replace(path, loss_burst_pkts=float(together))
 
 
-def _by_sample(path: Path, observed: Observed) -> tuple[Numbers, Numbers]:
-    """Random losses between two samples, and the segments that were sent."""
-    counts, sent = [], []
-    for series in observed.connections:
-        at = np.zeros(len(series.t_us) - 1)
-        for _, end, count in _at_short_queues(path, series):
-            at[min(int(np.searchsorted(series.t_us, end)), len(at) - 1)] += count
-        counts.append(at)
-        sent.append(np.diff(series.data_segs_out))
-    return np.concatenate(counts), np.concatenate(sent)
-
-
 def unevenness(path: Path, observed: Observed) -> float:
     """How much less even these losses are than independent ones, as a deviance: a queue loses many packets at once."""
-    lost, sent = _by_sample(path, observed)
-    expected = np.maximum(sent * lost.sum() / max(sent.sum(), 1.0), 1e-9)
+    lost = _by_sample(path, observed)
+    expected = np.maximum(_expected(lost, observed), 1e-9)
     deviance = 2 * float(np.sum(np.where(lost > 0, lost * np.log(np.maximum(lost, 1) / expected), 0) - lost + expected))
     return max(deviance - _EVEN * len(lost), 0.0)
+
+
+def _by_sample(path: Path, observed: Observed) -> Numbers:
+    """Random losses between each two samples of each connection."""
+    return observed.losses.by_sample(_at_short_queues(path, observed))
+
+
+def _expected(lost: Numbers, observed: Observed) -> Numbers:
+    """How many would be lost between each two samples if as many were lost evenly among what was sent."""
+    sent = observed.losses.sent
+    expected: Numbers = sent * lost.sum() / max(sent.sum(), 1.0)
+    return expected
+
+
+def _at_short_queues(path: Path, observed: Observed) -> NDArray[np.bool_]:
+    """Which of the recorded losses were while the queue was short."""
+    short: NDArray[np.bool_] = observed.losses.rtt_us - path.rtt_us < _FULL * path.buffer_us
+    return short
 
 
 def _lost(path: Path, observed: Observed, rng: np.random.Generator) -> tuple[int, ...]:
     """Numbers of the packets that were lost at random. What was sent before a recording began is not counted in it, so
     losses of a connection that was under way are drawn."""
-    connections = observed.connections
-    if not all(series.fresh for series in connections):
+    if not all(series.fresh for series in observed.connections):
         return ()
-
-    def sent(moment: float) -> float:
-        """Packets of all connections by then, each with the one that opened it."""
-        return sum(float(np.interp(moment, one.t_us, one.data_segs_out)) + 1 for one in connections)
-
     numbers: set[int] = set()
-    for series in connections:
-        for begin, end, count in _at_short_queues(path, series):
-            # Each packet that was sent meanwhile may be the one, or the first of some that were lost together.
-            bursts = min(max(round(count / path.loss_burst_pkts), 1), count)
-            for place, number in enumerate(rng.uniform(sent(begin), sent(end), bursts).astype(int)):
-                for _ in range(place, count, bursts):
-                    while number in numbers:
-                        number += 1
-                    numbers.add(max(int(number), 1))
+    losses, kept = observed.losses, _at_short_queues(path, observed)
+    lost = (values[kept].tolist() for values in (losses.sent_before, losses.sent_after, losses.counts))
+    for before, after, count in zip(*lost, strict=True):
+        # Each packet that was sent meanwhile may be the one, or the first of some that were lost together.
+        bursts = min(max(round(count / path.loss_burst_pkts), 1), count)
+        for place, number in enumerate(rng.uniform(before, after, bursts).astype(int).tolist()):
+            for _ in range(place, count, bursts):
+                while number in numbers:
+                    number += 1
+                numbers.add(max(number, 1))
     return tuple(sorted(numbers))
-
-
-def _at_short_queues(path: Path, series: Series) -> list[tuple[float, float, int]]:
-    """Losses while the queue was short: between which two times the packets were sent, and how many were lost."""
-    srtt = np.where(series.srtt_us > 0, series.srtt_us, series.least_rtt_us)
-    counts = np.diff(series.total_retrans).round().astype(int)
-    longest = _FULL * path.buffer_us
-    found = []
-    for place in np.flatnonzero(counts > 0):
-        if max(srtt[place], srtt[place + 1]) - path.rtt_us < longest:
-            # A loss is noticed a round trip after the packet was sent.
-            begin = max(float(series.t_us[place]) - srtt[place + 1], 0.0)
-            found.append((begin, max(float(series.t_us[place + 1]) - srtt[place + 1], begin + 1), int(counts[place])))
-    return found
 
 
 def transfers(observed: Observed, path: Path) -> tuple[tuple[float, float], ...]:

@@ -176,14 +176,18 @@ def simulate(path: Path, load: Load, *, seed: int = 1, noise_us: float | None = 
     noise_us = HOST_NOISES_US[(seed - 1) % len(HOST_NOISES_US)] if noise_us is None else noise_us
     found = _core.parse(_scenario(path, load, seed, noise_us), "whatif.toml", path.files).run_cell(0, 0)
     table = as_table(found.samples)
-    samples = {name: table[name].to_numpy() for name in ("flow", "t_ns", *_COLUMNS)}
+    flow_of = table["flow"].to_numpy()
+    # Flow after flow, each in the order of time. Flows from the load's number on are cross traffic, which nobody saw.
+    order = np.argsort(flow_of, kind="stable")
+    edges = np.searchsorted(flow_of[order], np.arange(len(load.flows) + 1))
+    order = order[: edges[-1]]
+    rows = {name: table[name].to_numpy()[order].astype(np.float64) for name in ("t_ns", *_COLUMNS)}
     flows = as_table(found.flows)
     ends = dict(zip(*(flows[name].to_pylist() for name in ("flow", "end_ns")), strict=True))
-    series: list[Series | None] = []
-    for number, flow in enumerate(load.flows):
-        places = np.flatnonzero(samples["flow"] == number)
-        series.append(_series(flow, {name: values[places] for name, values in samples.items()}, load, ends.get(number)))
-    return series
+    return [
+        _series(flow, {name: values[begin:end] for name, values in rows.items()}, load, ends.get(number))
+        for number, (flow, begin, end) in enumerate(zip(load.flows, edges[:-1], edges[1:], strict=True))
+    ]
 
 
 def _rate(bits_per_sec: float) -> str:
@@ -217,13 +221,13 @@ _HIDDEN_SIZES = "lognormal median 50kB sigma 1.2 from 5kB to 2MB"
 def _series(flow: Flow, rows: dict[str, Any], load: Load, end_ns: float | None) -> Series | None:
     """A simulated connection as recorded: without the lead, and with a sample at its begin and one at its end."""
     t_us = rows["t_ns"] / 1e3
-    kept = t_us > max(load.lead_us, flow.start_us)
-    if kept.sum() < 2 or rows["data_segs_out"][-1] < LEAST_SEGMENTS:
+    first = int(np.searchsorted(t_us, max(load.lead_us, flow.start_us), side="right"))
+    if len(t_us) - first < 2 or rows["data_segs_out"][-1] < LEAST_SEGMENTS:
         return None
     fresh = flow.start_us >= load.lead_us
-    arrays = {name: rows[name][kept].astype(np.float64) for name in _COLUMNS}
+    arrays = {name: rows[name][first:] for name in _COLUMNS}
     arrays["app_limited"] = arrays.pop("delivery_rate_app_limited")
-    t_us = t_us[kept]
+    t_us = t_us[first:]
     if fresh:
         t_us, arrays = from_begin(flow.start_us, t_us, arrays)
     return Series(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import numpy as np
 from kneepoint.datasets.dataset import Dataset
 from kneepoint.errors import UsageError
 
+from .losses import Losses
 from .series import Series
 
 if TYPE_CHECKING:
@@ -68,6 +70,11 @@ class Observed:
     def horizon_us(self) -> float:
         """From the first connection's begin to the last sample."""
         return max(float(series.t_us[-1]) for series in self.connections)
+
+    @cached_property
+    def losses(self) -> Losses:
+        """Where its connections retransmitted."""
+        return Losses(self.connections)
 
     def beginning(self, segments: float) -> Observed:
         """What was recorded until the connections had sent so many segments together, but some samples at least; of
@@ -198,8 +205,8 @@ def _enough(t_us: Numbers, segments: Numbers, srtt_us: Numbers) -> bool:
 def from_begin(begin_us: float, t_us: Numbers, arrays: Mapping[str, Numbers]) -> tuple[Numbers, dict[str, Numbers]]:
     """The same with a sample at the connection's begin, when nothing had been sent or measured."""
     nothing = (*COUNTERS, "srtt_us", "app_limited")
-    return np.r_[begin_us, t_us], {
-        name: np.r_[0.0 if name in nothing else values[0], values] for name, values in arrays.items()
+    return np.concatenate(([begin_us], t_us)), {
+        name: np.concatenate(([0.0] if name in nothing else values[:1], values)) for name, values in arrays.items()
     }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,15 +98,26 @@ class Series:
         """Smoothed RTTs that were measured at all."""
         return self.srtt_us[self.srtt_us > 0]
 
-    @property
+    @cached_property
     def least_rtt_us(self) -> float:
         known = self.min_rtt_us[self.min_rtt_us > 0]
         return float(known.min()) if len(known) else float(self.steady_rtt_us.min())
 
 
+def percentiles(values: Numbers, pcts: Sequence[float]) -> Numbers:
+    """As `np.percentile` has them, of a few numbers in a tenth of its time: a fit asks for them of every connection of
+    every simulation."""
+    ordered = np.sort(values)
+    places = np.array(pcts) / 100 * (len(ordered) - 1)
+    below = places.astype(int)
+    low, high, between = ordered[below], ordered[np.minimum(below + 1, len(ordered) - 1)], places - below
+    found: Numbers = np.where(between < 0.5, low + (high - low) * between, high - (high - low) * (1 - between))
+    return found
+
+
 def measured(series: Series) -> dict[str, float]:
     """The metrics of a connection."""
-    p50, p95 = (float(value) for value in np.percentile(series.steady_rtt_us, (50, 95)))
+    p50, p95 = (float(value) for value in percentiles(series.steady_rtt_us, (50, 95)))
     return {
         "goodput_bits_per_sec": goodput_bits_per_sec(series),
         "srtt_us_p50": p50,
