@@ -55,15 +55,17 @@ FAR = 30.0
 
 
 class Features:
-    """Of the connections of a path: each feature, with an entry per connection or one for all together."""
+    """Of the connections of a path: each feature, with an entry per connection or one for all together. `others`: count
+    together with them, but have no entry."""
 
-    def __init__(self, connections: Sequence[Series], interval_us: float) -> None:
+    def __init__(self, connections: Sequence[Series], interval_us: float, others: Sequence[Series] = ()) -> None:
         known = list(connections)
         figures = np.array([_of_one(series) for series in known])
         figures[:, _LOGARITHMS] = np.log(figures[:, _LOGARITHMS])
         parts = dict(zip(_OF_ONE, figures.T, strict=True))
         parts["progress"] = np.concatenate([_progress(series) for series in known])
         parts["rtt_course"] = _rtt_courses(known)
+        known += others
         rtt = min(series.least_rtt_us for series in known)
         for name, length, share in (
             ("top_rate", window_us(known, interval_us), 90),
@@ -162,15 +164,16 @@ def _progress(series: Series) -> Numbers:
 
 def _rtt_courses(connections: Sequence[Series]) -> Numbers:
     """Of each connection, the mean RTTs of the slices."""
-    ends = np.array([(series.t_us[0], series.t_us[-1]) for series in connections]).T
-    edges = np.linspace(*ends, _SLICES + 1)
+    begins, ends = (np.array([series.t_us[place] for series in connections]) for place in (0, -1))
+    edges = np.linspace(begins, ends, _SLICES + 1)
     # From sample to sample it is a straight line, so that a slice without a sample has a mean as well.
     fine = np.linspace(edges[:-1], edges[1:], 8)
     courses = []
     for place, series in enumerate(connections):
         known = series.srtt_us > 0
         courses.append(np.interp(fine[:, :, place], series.t_us[known], series.srtt_us[known]).mean(axis=0))
-    return np.log(np.concatenate(courses))
+    logarithms: Numbers = np.log(np.concatenate(courses))
+    return logarithms
 
 
 def _rtt_before_losses(series: Series, lost: NDArray[np.bool_], usual_us: float) -> float:

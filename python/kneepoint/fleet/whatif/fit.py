@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .distance import FAR, SCALES, Features, likeness
-from .happened import as_it_happened, load_of_others, unevenness, with_random_losses
-from .model import LEAST_BUFFER_BYTES, Load, Path, is_held_back, load_of, simulate
-from .recorded import Observed
+from .distance import SCALES
+from .happened import load_of_others, unevenness, with_random_losses
+from .model import LEAST_BUFFER_BYTES, Load, Path, is_held_back, load_of
+from .recorded import MOST_COMPARED, Observed
 from .series import Series, delivered_rates, window_us
+from .trial import OTHER_SEEDS, SEEDS, Trial
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,10 +55,6 @@ _WORTH = 0.5
 _HOPELESS = 400.0
 """Score by which an explanation that begins so much worse than the best one is not searched: a search that begins at a
 wrong rate may still gain hundreds."""
-_SEEDS = (1, 2, 3, 4)
-"""Seeds that show how much chance there is in an explanation; searches use the first one or two."""
-_OTHER_SEEDS = (11, 12, 13, 14)
-"""Seeds with which the best paths are simulated once more: with those of the search they may be best by chance."""
 _CANDIDATES = 8
 """Paths of an explanation that are simulated once more."""
 _MAY_BE = 12.0
@@ -125,61 +122,6 @@ class Explanation:
         return self.name in (RANDOM_LOSS, CROSS_TRAFFIC)
 
 
-class Trial:
-    """Simulates paths under one recording's load, and says how far each is from it. `happened`: with the losses and the
-    cross traffic that were recorded."""
-
-    def __init__(self, observed: Observed, load: Load, *, happened: bool = False) -> None:
-        self.load = load
-        self.observed = observed
-        self.happened = happened
-        self.wanted = Features(observed.connections, observed.interval_us)
-        self.chance: Numbers = np.zeros(len(self.wanted.values))
-        self.seeds: tuple[int, ...] = _SEEDS[:1]
-        self.simulated: dict[tuple[Path, int], Numbers | None] = {}
-        """Features by path and seed: a search comes back to its best paths."""
-
-    def measure_chance(self, path: Path, *, random: bool) -> None:
-        """Measures how much simulations of that path differ from seed to seed, if only because hosts are late by more
-        or less. `random`: they differ so much that two seeds are simulated from now on."""
-        found = self.every(path, _SEEDS)
-        if len(found) > 1:
-            self.chance = np.std(found, axis=0, ddof=1)
-        if random:
-            self.seeds = _SEEDS[:2]
-
-    def features(self, path: Path, seed: int = 1) -> Numbers | None:
-        """None: a connection of the load did not get through."""
-        if (path, seed) not in self.simulated:
-            self.simulated[path, seed] = self._simulated(path, seed)
-        return self.simulated[path, seed]
-
-    def _simulated(self, path: Path, seed: int) -> Numbers | None:
-        path = as_it_happened(path, self.observed, seed) if self.happened else path
-        found = simulate(path, self.load, seed=seed)
-        known = [series for series in found if series is not None]
-        return Features(known, self.observed.interval_us).values if len(known) == len(found) else None
-
-    def every(self, path: Path, seeds: Sequence[int]) -> list[Numbers]:
-        """The features by each seed with which all connections get through."""
-        return [values for seed in seeds if (values := self.features(path, seed)) is not None]
-
-    def __call__(self, path: Path, seeds: Sequence[int] = ()) -> float:
-        seeds = seeds or self.seeds
-        found = self.every(path, seeds)
-        if len(found) < len(seeds):
-            return FAR**2
-        # The mean over a few seeds has some chance of its own.
-        return sum(likeness(self.wanted, np.mean(found, axis=0), self.chance * np.sqrt(1 + 1 / len(seeds))))
-
-    def by_any(self, path: Path, seeds: Sequence[int]) -> float:
-        """The score of the mean likelihood over the seeds: what lies between samples is not recorded, and may have been
-        as with any of them."""
-        likenesses = [sum(likeness(self.wanted, values, self.chance)) for values in self.every(path, seeds)]
-        scores = np.array(likenesses or [FAR**2])
-        return float(scores.min() - 2 * np.log(np.mean(np.exp(-(scores - scores.min()) / 2))))
-
-
 @dataclass(frozen=True)
 class Fit:
     """The path found for a recording."""
@@ -244,7 +186,8 @@ class _Searched:
     def try_(self, path: Path, seeds: Sequence[int] = ()) -> Tried:
         if self.explanation.name == RANDOM_LOSS:
             # A packet earlier or later is another loss, and the whole course of the connection another one.
-            return Tried(path, RANDOM_LOSS, self.trial.by_any(path, _SEEDS) + self.cost(path))
+            places = SEEDS[:2] if self.trial.many else SEEDS
+            return Tried(path, RANDOM_LOSS, self.trial.by_any(path, places) + self.cost(path))
         return Tried(path, self.explanation.name, self.trial(path, seeds) + self.cost(path))
 
     def cost(self, path: Path) -> float:
@@ -262,12 +205,16 @@ def fit(observed: Observed) -> Fit:
         # They did not meet what their path can do, so there is nothing to search for.
         least = Tried(explanations(observed)[0].begins[0], HELD_BACK, 0.0)
         return Fit(whole, load_of(whole), Trial(observed, load), least, (least,))
+    many = len(whole.connections) > MOST_COMPARED
     first, *others = explanations(observed)
-    best = _begun(first, observed, load)
+    best = _begun(first, Trial(observed, load, many=many))
     _search(best)
     every = list(best.tried)
     if best.best.score >= NONE_BETTER:
-        begun = sorted((_begun(one, observed, load) for one in others), key=lambda one: one.best.score)
+        begun = sorted(
+            (_begun(one, Trial(observed, load, happened=one.happened, many=many)) for one in others),
+            key=lambda one: one.best.score,
+        )
         for one in begun:
             if one.best.score > best.best.score + _HOPELESS:
                 break
@@ -281,9 +228,8 @@ def fit(observed: Observed) -> Fit:
     return Fit(whole, load_of(whole), best.trial, best.best, (*every, *_probes(best)))
 
 
-def _begun(explanation: Explanation, observed: Observed, load: Load) -> _Searched:
+def _begun(explanation: Explanation, trial: Trial) -> _Searched:
     """The paths to begin with, tried."""
-    trial = Trial(observed, load, happened=explanation.happened)
     found = _Searched(explanation, trial, [_with_least_rtt(path, trial) for path in explanation.begins])
     trial.measure_chance(found.begins[0], random=found.is_random and not explanation.happened)
     found.tried = [found.try_(_settled(path, found)) for path in found.begins]
@@ -397,7 +343,7 @@ def _search(searched: _Searched) -> None:
     if searched.explanation.happened:
         _judge(searched, _candidates(searched))
     else:
-        searched.tried = [searched.try_(path, _OTHER_SEEDS) for path in _candidates(searched)]
+        searched.tried = [searched.try_(path, OTHER_SEEDS) for path in _candidates(searched)]
 
 
 def _candidates(searched: _Searched) -> list[Path]:
@@ -453,8 +399,8 @@ def _judge(searched: _Searched, paths: Sequence[Path]) -> None:
     for path in paths:
         drawn = Trial(trial.observed, trial.load)
         drawn.measure_chance(path, random=True)
-        by_drawn.append(drawn(path, _OTHER_SEEDS) + searched.cost(path))
-        by_recorded = trial.by_any(path, (*_SEEDS, *_OTHER_SEEDS)) + searched.cost(path)
+        by_drawn.append(drawn(path, OTHER_SEEDS) + searched.cost(path))
+        by_recorded = trial.by_any(path, (*SEEDS, *OTHER_SEEDS)) + searched.cost(path)
         by_both.append((by_recorded + by_drawn[-1]) / 2)
     best = int(np.argmin(by_both))
     apart = by_drawn[best] - by_both[best]

@@ -48,14 +48,15 @@ def witness(fit: Fit) -> Numbers:
     if fit.explanation in (CALIBRATED, HELD_BACK):
         return SAYS_NOTHING
     observed, load = fit.trial.observed, fit.trial.load
-    wanted = np.array([_low(series) for series in observed.connections])
+    places = sorted(observed.telling)
+    wanted = np.array([_low(observed.connections[place]) for place in places])
     found = []
     for noise_us in TRIED_US:
         for seed in _SEEDS:
             path = as_it_happened(fit.path, observed, seed)
             every = simulate(path, load, seed=seed, noise_us=noise_us)
-            known = [series for series in every if series is not None]
-            if len(known) < len(every):
+            known = [series for place in places if (series := every[place]) is not None]
+            if len(known) < len(places):
                 return SAYS_NOTHING
             found.append([_low(series) for series in known])
     # Lateness, seeds, connections and quantiles.

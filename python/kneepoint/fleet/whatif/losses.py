@@ -43,7 +43,7 @@ class Losses:
 
     def by_sample(self, kept: NDArray[np.bool_]) -> Numbers:
         """How many packets were lost between each two samples, of the losses that are `kept`."""
-        lost: Numbers = np.bincount(self._samples[kept], self.counts[kept], len(self.sent))
+        lost: Numbers = np.bincount(self._samples[kept], self.counts[kept], len(self.sent)).astype(np.float64)
         return lost
 
 

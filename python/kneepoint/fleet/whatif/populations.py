@@ -14,9 +14,10 @@ from typing import Any
 
 from kneepoint.errors import UsageError
 
-from .fit import CALIBRATED, Fit, Trial, Tried
+from .fit import CALIBRATED, Fit, Tried
 from .model import Flow, Load, Path, simulate
 from .recorded import Observed
+from .trial import Trial
 from .unknown import Judged, judged
 
 NAMES = ("pantheon",)

@@ -30,6 +30,8 @@ LEAST_SEGMENTS = 20.0
 MOST_SEGMENTS = 500_000
 """Of a path, which all its connections sent together: its first ones tell what the rest would, and each is simulated
 some fifty times."""
+MOST_COMPARED = 10
+"""Connections of a path that a simulation is compared by: more tell the same again, and each may not get through."""
 _LEAST_INTERVALS = 24
 """Times between samples that are kept of a path whatever it sent."""
 
@@ -75,6 +77,12 @@ class Observed:
     def losses(self) -> Losses:
         """Where its connections retransmitted."""
         return Losses(self.connections)
+
+    @cached_property
+    def telling(self) -> frozenset[int]:
+        """The places of the connections that simulations are compared by: those that sent most. The others are load."""
+        order = sorted(range(len(self.connections)), key=lambda place: -self.connections[place].segments)
+        return frozenset(order[:MOST_COMPARED])
 
     def beginning(self, segments: float) -> Observed:
         """What was recorded until the connections had sent so many segments together, but some samples at least; of
