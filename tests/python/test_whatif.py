@@ -1,10 +1,9 @@
-"""`knee whatif`: paths whose truth is known are fitted from what a recorder would have seen of them, and predicted."""
+"""`knee whatif`: what a recording says, what it leaves open, and what is predicted where the truth is known."""
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path as File
 
@@ -15,249 +14,19 @@ import pytest
 
 from kneepoint.errors import UsageError
 from kneepoint.fleet.whatif import asked, populations, predict, recorded, sure, told
-from kneepoint.fleet.whatif.distance import Features, likeness
-from kneepoint.fleet.whatif.fit import Fit, Trial, Tried, fit
-from kneepoint.fleet.whatif.happened import (
-    as_it_happened,
-    load_of_others,
-    random_losses,
-    unevenness,
-    with_random_losses,
-)
-from kneepoint.fleet.whatif.model import Flow, Load, Path, load_of, simulate
+from kneepoint.fleet.whatif.fit import Fit, Tried, fit
+from kneepoint.fleet.whatif.model import Load, Path, simulate
 from kneepoint.fleet.whatif.naive import replayed
 from kneepoint.fleet.whatif.recorded import Observed
 from kneepoint.fleet.whatif.series import Series, measured
 from kneepoint.fleet.whatif.spread import on_processes
+from kneepoint.fleet.whatif.trial import Trial
 from kneepoint.fleet.whatif.unknown import Bounds, Judged, Others, draws, judged
 from kneepoint.runs import api
 from support import Ended, refused
+from whatif_paths import PLAIN, fitted, held_back, load, recording
 
 Call = Callable[..., Ended]
-
-PLAIN = Path(8e6, 40_000, 40_000)
-"""8 Mbit/s, 40 ms, 1 BDP."""
-SECONDS = 5.0
-
-
-FIT_TOLD = told.FitTold(1, 1, {"queue": 1}, 1.0, 100.0, {}, (20.0, 200.0))
-
-
-def load(*algorithms: str, workload: str = "", starts: Sequence[float] = (), seconds: float = SECONDS) -> Load:
-    starts = starts or [0.0] * len(algorithms)
-    flows = (Flow(name, start, workload) for name, start in zip(algorithms, starts, strict=True))
-    return Load(tuple(flows), seconds * 1e6, 100_000, 0.0)
-
-
-def recording(path: Path, asked_for: Load, key: str = "truth", seed: int = 99) -> Observed:
-    """What a recorder would have seen, by other draws than those of a fit."""
-    found = simulate(path, asked_for, seed=seed)
-    known = tuple(series for series in found if series is not None)
-    assert len(known) == len(found)
-    return Observed(key, known, asked_for.interval_us)
-
-
-def fitted(path: Path, asked_for: Load) -> Fit:
-    return fit(recording(path, asked_for))
-
-
-def test_rate_rtt_and_buffer_of_a_path_that_filled_are_recovered() -> None:
-    found = fitted(PLAIN, load("cubic"))
-    assert found.explanation == "queue"
-    assert found.path.rate_bits_per_sec == pytest.approx(8e6, rel=0.03)
-    assert found.path.rtt_us == pytest.approx(40_000, rel=0.05)
-    assert found.path.buffer_us == pytest.approx(40_000, rel=0.15)
-    assert found.path.loss_pct == 0
-    told_of_it = judged(found)
-    assert told_of_it.rate.identified and told_of_it.buffer.identified
-
-
-def test_random_loss_is_told_from_that_of_a_full_queue() -> None:
-    found = fitted(replace(PLAIN, loss_pct=0.8), load("cubic"))
-    assert found.explanation == "random loss"
-    assert 0.4 < found.path.loss_pct < 1.6
-
-
-def test_the_rate_of_a_link_that_losses_keep_a_connection_from_is_recovered() -> None:
-    """Its goodput is below 60 % of the rate; the bursts of its windows tell the rest."""
-    lossy = replace(PLAIN, loss_pct=1.2)
-    (series,) = recording(lossy, load("cubic")).connections
-    assert measured(series)["goodput_bits_per_sec"] < 0.6 * 8e6
-    assert fitted(lossy, load("cubic")).path.rate_bits_per_sec == pytest.approx(8e6, rel=0.25)
-
-
-def test_what_a_search_keeps_are_paths_that_differ() -> None:
-    """A queue of a few packets: the rate of its link is known within some per cent only, and draws must show that."""
-    shallow = replace(PLAIN, rate_bits_per_sec=25e6, buffer_bytes=12_000)
-    found = fitted(shallow, load("cubic"))
-    kept = {one.path for one in found.tried if one.explanation == found.explanation}
-    kept -= {found.path.faster(times) for times in (2.0, 6.0)} | {found.path.deeper(times) for times in (2.0, 6.0)}
-    likely = [one.path for one in found.tried if one.path in kept and one.score < found.best.score + 8]
-    values = sorted((one.rate_bits_per_sec, one.buffer_bytes) for one in likely)
-    assert len(values) >= 2
-    for (rate, buffer), (next_rate, next_buffer) in itertools.pairwise(values):
-        assert next_rate > 1.06 * rate or abs(np.log(next_buffer / buffer)) > 0.25
-
-
-def test_a_search_that_began_far_off_finds_its_way() -> None:
-    """Losses keep the connection at an eighth of the rate, where every begin of the search is."""
-    far = Path(22.7e6, 80_230, 262_000, loss_pct=0.361)
-    found = fit(recording(far, load("cubic", seconds=8.0)))
-    (series,) = found.observed.connections
-    assert measured(series)["goodput_bits_per_sec"] < 0.4 * far.rate_bits_per_sec
-    assert found.explanation == "random loss"
-    assert found.path.rate_bits_per_sec == pytest.approx(far.rate_bits_per_sec, rel=0.1)
-
-
-def test_a_search_may_wander_beyond_what_a_scenario_takes() -> None:
-    beyond = Path(
-        9e13,
-        40_000,
-        40_000,
-        policer_rate_bits_per_sec=9e13,
-        policer_burst_bytes=2e9,
-        aggregate_us=2e6,
-        hidden_load_bits_per_sec=1e6,
-    )
-    (series,) = simulate(beyond, load("cubic", seconds=10.0))
-    assert series is not None and series.acked > 0
-
-
-def test_a_connection_that_was_cut_off_is_fitted() -> None:
-    """Nothing is delivered after a third of the time: a policer's rate, read from the rest, would be none."""
-    observed = recording(replace(PLAIN, loss_pct=1.0), load("cubic"))
-    (series,) = observed.connections
-    end = len(series.t_us) // 3
-    stuck = {
-        name: np.r_[values[:end], np.full(len(values) - end, values[end])]
-        for name, values in vars(series).items()
-        if isinstance(values, np.ndarray) and name not in ("t_us", "busy_us")
-    }
-    assert stuck["total_retrans"][-1] >= 5
-    found = fit(replace(observed, connections=(replace(series, **stuck),)))
-    assert np.isfinite(found.best.score)
-
-
-def test_a_search_simulates_the_begin_of_what_carried_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    observed = recording(PLAIN, load("cubic"))
-    (series,) = observed.connections
-    monkeypatch.setattr(f"{fit.__module__}._MOST_SEGMENTS", series.segments * 0.6)
-    found = fit(observed)
-    (seen,) = found.trial.observed.connections
-    assert seen.segments == pytest.approx(0.6 * series.segments, rel=0.05)
-    assert found.path.rate_bits_per_sec == pytest.approx(8e6, rel=0.03)
-    assert found.observed is observed and found.load.duration_us == pytest.approx(observed.horizon_us)
-
-
-def test_of_a_path_the_begin_is_kept_with_who_says_something_until_then() -> None:
-    pair = recording(PLAIN, load("cubic", "cubic", starts=(0.0, 4e6)))
-    first, second = pair.connections
-    assert pair.beginning(first.segments + second.segments) is pair
-    (kept,) = pair.beginning(first.segments / 2).connections
-    assert kept.key == first.key and kept.segments == pytest.approx(first.segments / 2, rel=0.05)
-    # However few segments: some samples.
-    assert len(pair.beginning(1).connections[0].t_us) >= 24
-
-
-def test_recorded_losses_are_simulated_where_they_were_and_those_of_a_full_queue_are_left_to_it() -> None:
-    lossy = replace(PLAIN, loss_pct=0.3, buffer_bytes=400_000)
-    observed = recording(lossy, load("cubic"))
-    (series,) = observed.connections
-    again = as_it_happened(lossy, observed, 1)
-    assert len(again.lost) == series.retransmitted > 3
-    at = np.interp(np.arange(1, 9) / 8, np.arange(len(series.t_us)) / len(series.t_us), series.total_retrans)
-    (simulated,) = simulate(again, load("cubic"))
-    assert simulated is not None
-    there = np.interp(
-        np.arange(1, 9) / 8, np.arange(len(simulated.t_us)) / len(simulated.t_us), simulated.total_retrans
-    )
-    assert np.abs(at - there).max() <= 2
-    full = recording(PLAIN, load("cubic"))
-    assert full.connections[0].retransmitted > 3
-    assert random_losses(PLAIN, full) == 0
-
-
-def test_losses_that_come_together_are_told_from_those_that_come_alone() -> None:
-    """A connection that loses two packets at a time slows down half as often as one that loses as many apart."""
-    deep = replace(PLAIN, buffer_bytes=400_000, loss_pct=1.0)
-    apart = [recording(deep, load("cubic", seconds=20.0), seed=seed) for seed in range(6)]
-    assert sum(with_random_losses(deep, one).loss_burst_pkts == 1 for one in apart) >= 5
-    pairs = [recording(replace(deep, loss_burst_pkts=2.0), load("cubic", seconds=20.0), seed=seed) for seed in range(6)]
-    together = [with_random_losses(deep, one) for one in pairs]
-    assert 1.5 < np.median([path.loss_burst_pkts for path in together]) < 3
-    assert 0.5 < np.median([path.loss_pct for path in together]) < 2
-    lost = as_it_happened(together[0], pairs[0], 1).lost
-    neighbours = sum(second == first + 1 for first, second in itertools.pairwise(lost))
-    assert neighbours > len(lost) / 4
-    assert simulate(replace(together[0], lost=()), load("cubic"))[0] is not None
-
-
-def test_many_losses_at_once_are_not_random_ones() -> None:
-    deep = replace(PLAIN, loss_pct=1.0, buffer_bytes=400_000)
-    observed = recording(deep, load("cubic"))
-    (series,) = observed.connections
-    at_once = np.where(np.arange(len(series.t_us)) > 20, series.retransmitted, 0.0)
-    bursty = replace(observed, connections=(replace(series, total_retrans=at_once),))
-    assert random_losses(deep, observed) == random_losses(deep, bursty) > 20
-    assert unevenness(deep, observed) == 0
-    assert unevenness(deep, bursty) > 50
-
-
-def test_a_path_that_lost_is_none_that_loses_nothing() -> None:
-    shallow, deep = (
-        Features(recording(replace(PLAIN, buffer_bytes=size), load("cubic")).connections, 100_000)
-        for size in (40_000, 4_000_000)
-    )
-    assert (shallow.parts["any_loss"], deep.parts["any_loss"]) == (1, 0)
-
-
-def test_what_others_took_is_read_as_transfers_that_they_began() -> None:
-    crossed = replace(PLAIN, transfers=((2e6, 400_000.0),))
-    observed = recording(crossed, load("cubic"))
-    hidden = replace(PLAIN, hidden_load_bits_per_sec=load_of_others(observed, PLAIN))
-    read = as_it_happened(hidden, observed, 1).transfers
-    # What slow start does not use looks like others, too.
-    meanwhile = sum(size for start, size in read if 1.8e6 < start < 3.5e6)
-    assert meanwhile == pytest.approx(400_000, rel=0.3)
-    assert sum(size for _, size in read) == pytest.approx(hidden.hidden_load_bits_per_sec * SECONDS / 8, rel=0.05)
-
-
-def test_what_others_took_begins_and_ends_within_the_recording() -> None:
-    """A window of missing bytes that reaches past the end is as long as what was recorded of it."""
-    observed = replace(recording(PLAIN, load("cubic")), interval_us=700_000)
-    hidden = replace(PLAIN.faster(4), hidden_load_bits_per_sec=load_of_others(observed, PLAIN.faster(4)))
-    assert hidden.hidden_load_bits_per_sec < 32e6 - 7e6
-    read = as_it_happened(hidden, observed, 1)
-    assert len(read.transfers) > 1 and all(start < observed.horizon_us for start, _ in read.transfers)
-    (series,) = simulate(read, load("cubic"))
-    assert series is not None
-
-
-def test_a_policer_that_was_met_is_recovered() -> None:
-    policed = Path(20e6, 30_000, 75_000, policer_rate_bits_per_sec=4e6, policer_burst_bytes=100_000)
-    found = fitted(policed, load("cubic"))
-    assert found.explanation == "policer"
-    assert found.path.policer_rate_bits_per_sec == pytest.approx(4e6, rel=0.08)
-
-
-def test_bursts_are_told_from_a_longer_path() -> None:
-    found = fitted(replace(PLAIN, aggregate_us=8_000), load("cubic"))
-    assert found.explanation == "bursts"
-    assert 2_000 < found.path.aggregate_us < 16_000
-    assert found.path.rate_bits_per_sec == pytest.approx(8e6, rel=0.05)
-
-
-def test_a_plain_queue_that_fits_does_not_hide_bursts_that_fit_as_well() -> None:
-    """On a slow link, bursts of one or two packets look like a longer path, and bbr1 keeps another queue on them."""
-    slow = Path(2.8e6, 66_000, 43_700, aggregate_us=6_500)
-    assert "bursts" in judged(fitted(slow, load("cubic", seconds=8.0))).names
-
-
-def held_back() -> Observed:
-    """A connection whose application had 2 Mbit/s to send."""
-    observed = recording(PLAIN, load("cubic", workload='max_pacing_rate = "2Mbit/s"'))
-    (series,) = observed.connections
-    return replace(observed, connections=(replace(series, app_limited=np.ones_like(series.t_us)),))
 
 
 FIT_TOLD = told.FitTold(1, 1, {"queue": 1}, 1.0, 100.0, {"goodput_bits_per_sec": 1.0}, (30.0, 50.0))
@@ -280,42 +49,6 @@ def test_a_policer_that_was_never_met_is_said_and_refuses_nothing() -> None:
     found = told.open_values([judged(fitted(PLAIN, load("cubic")))])
     assert [one.what for one in found] == ["a policer above the rate that was sent"]
     assert told.refusal(found) is None
-
-
-def test_two_connections_of_a_path_share_its_bottleneck() -> None:
-    found = fitted(PLAIN, load("cubic", "cubic"))
-    assert found.path.rate_bits_per_sec == pytest.approx(8e6, rel=0.05)
-    assert len(found.load.flows) == 2
-
-
-def test_what_was_under_way_is_simulated_from_before() -> None:
-    whole = recording(PLAIN, load("cubic"))
-    (series,) = whole.connections
-    cut = {name: getattr(series, name)[20:] for name in vars(series) if isinstance(getattr(series, name), np.ndarray)}
-    late = replace(series, **{**cut, "t_us": cut["t_us"] - cut["t_us"][0]}, fresh=False)
-    found = load_of(Observed("late", (late,), whole.interval_us))
-    assert found.lead_us == 2e6
-    (again,) = simulate(PLAIN, found)
-    assert again is not None and not again.fresh
-    assert again.t_us[0] >= 0
-    assert measured(again)["goodput_bits_per_sec"] == pytest.approx(measured(late)["goodput_bits_per_sec"], rel=0.05)
-
-
-def test_a_connection_that_was_held_back_is_held_to_its_rate() -> None:
-    (flow,) = load_of(held_back()).flows
-    (rate,) = (line for line in flow.workload.splitlines() if "max_pacing_rate" in line)
-    assert float(rate.split('"')[1].removesuffix("bit/s")) == pytest.approx(2e6, rel=0.1)
-
-
-def test_a_score_is_best_for_what_was_recorded_and_chance_is_compared_less_strictly() -> None:
-    wanted = Features(recording(PLAIN, load("cubic")).connections, 100_000)
-    other = Features(recording(replace(PLAIN, rate_bits_per_sec=6e6), load("cubic")).connections, 100_000)
-    none, some = np.zeros(len(wanted.values)), np.full(len(wanted.values), 0.2)
-    assert likeness(wanted, wanted.values, none) == (0, 0)
-    apart, cost = likeness(wanted, other.values, none)
-    assert apart > 50 and cost == 0
-    nearer, costs = likeness(wanted, other.values, some)
-    assert 0 < nearer < apart and costs > 0
 
 
 def test_open_values_are_drawn_from_those_that_are_larger() -> None:

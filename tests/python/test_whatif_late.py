@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from kneepoint.fleet.whatif import late
-from kneepoint.fleet.whatif.fit import HELD_BACK, Fit, Trial, Tried
+from kneepoint.fleet.whatif.fit import HELD_BACK, Fit, Tried
 from kneepoint.fleet.whatif.model import HOST_NOISES_US, Flow, Load, Path, simulate
 from kneepoint.fleet.whatif.recorded import Observed
+from kneepoint.fleet.whatif.trial import Trial
 
 PATHS = (
     Path(8e6, 40_000, 40_000),

@@ -1,0 +1,210 @@
+"""`knee whatif`: paths whose truth is known are fitted from what a recorder would have seen of them."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kneepoint.fleet.whatif import recorded
+from kneepoint.fleet.whatif.distance import Features, likeness
+from kneepoint.fleet.whatif.fit import fit
+from kneepoint.fleet.whatif.model import Path, load_of, simulate
+from kneepoint.fleet.whatif.recorded import Observed
+from kneepoint.fleet.whatif.series import measured, percentiles
+from kneepoint.fleet.whatif.trial import Trial
+from kneepoint.fleet.whatif.unknown import judged
+from whatif_paths import PLAIN, fitted, held_back, load, recording
+
+
+def test_rate_rtt_and_buffer_of_a_path_that_filled_are_recovered() -> None:
+    found = fitted(PLAIN, load("cubic"))
+    assert found.explanation == "queue"
+    assert found.path.rate_bits_per_sec == pytest.approx(8e6, rel=0.03)
+    assert found.path.rtt_us == pytest.approx(40_000, rel=0.05)
+    assert found.path.buffer_us == pytest.approx(40_000, rel=0.15)
+    assert found.path.loss_pct == 0
+    told_of_it = judged(found)
+    assert told_of_it.rate.identified and told_of_it.buffer.identified
+
+
+def test_random_loss_is_told_from_that_of_a_full_queue() -> None:
+    found = fitted(replace(PLAIN, loss_pct=0.8), load("cubic"))
+    assert found.explanation == "random loss"
+    assert 0.4 < found.path.loss_pct < 1.6
+
+
+def test_the_rate_of_a_link_that_losses_keep_a_connection_from_is_recovered() -> None:
+    """Its goodput is below 60 % of the rate; the bursts of its windows tell the rest."""
+    lossy = replace(PLAIN, loss_pct=1.2)
+    (series,) = recording(lossy, load("cubic")).connections
+    assert measured(series)["goodput_bits_per_sec"] < 0.6 * 8e6
+    assert fitted(lossy, load("cubic")).path.rate_bits_per_sec == pytest.approx(8e6, rel=0.25)
+
+
+def test_what_a_search_keeps_are_paths_that_differ() -> None:
+    """A queue of a few packets: the rate of its link is known within some per cent only, and draws must show that."""
+    shallow = replace(PLAIN, rate_bits_per_sec=25e6, buffer_bytes=12_000)
+    found = fitted(shallow, load("cubic"))
+    kept = {one.path for one in found.tried if one.explanation == found.explanation}
+    kept -= {found.path.faster(times) for times in (2.0, 6.0)} | {found.path.deeper(times) for times in (2.0, 6.0)}
+    likely = [one.path for one in found.tried if one.path in kept and one.score < found.best.score + 8]
+    values = sorted((one.rate_bits_per_sec, one.buffer_bytes) for one in likely)
+    assert len(values) >= 2
+    for (rate, buffer), (next_rate, next_buffer) in itertools.pairwise(values):
+        assert next_rate > 1.06 * rate or abs(np.log(next_buffer / buffer)) > 0.25
+
+
+def test_a_search_that_began_far_off_finds_its_way() -> None:
+    """Losses keep the connection at an eighth of the rate, where every begin of the search is."""
+    far = Path(22.7e6, 80_230, 262_000, loss_pct=0.361)
+    found = fit(recording(far, load("cubic", seconds=8.0)))
+    (series,) = found.observed.connections
+    assert measured(series)["goodput_bits_per_sec"] < 0.4 * far.rate_bits_per_sec
+    assert found.explanation == "random loss"
+    assert found.path.rate_bits_per_sec == pytest.approx(far.rate_bits_per_sec, rel=0.1)
+
+
+def test_a_search_may_wander_beyond_what_a_scenario_takes() -> None:
+    beyond = Path(
+        9e13,
+        40_000,
+        40_000,
+        policer_rate_bits_per_sec=9e13,
+        policer_burst_bytes=2e9,
+        aggregate_us=2e6,
+        hidden_load_bits_per_sec=1e6,
+    )
+    (series,) = simulate(beyond, load("cubic", seconds=10.0))
+    assert series is not None and series.acked > 0
+
+
+def test_a_connection_that_was_cut_off_is_fitted() -> None:
+    """Nothing is delivered after a third of the time: a policer's rate, read from the rest, would be none."""
+    observed = recording(replace(PLAIN, loss_pct=1.0), load("cubic"))
+    (series,) = observed.connections
+    end = len(series.t_us) // 3
+    stuck = {
+        name: np.r_[values[:end], np.full(len(values) - end, values[end])]
+        for name, values in vars(series).items()
+        if isinstance(values, np.ndarray) and name not in ("t_us", "busy_us")
+    }
+    assert stuck["total_retrans"][-1] >= 5
+    found = fit(replace(observed, connections=(replace(series, **stuck),)))
+    assert np.isfinite(found.best.score)
+
+
+def test_a_search_simulates_the_begin_of_what_carried_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    observed = recording(PLAIN, load("cubic"))
+    (series,) = observed.connections
+    monkeypatch.setattr(f"{fit.__module__}._MOST_SEGMENTS", series.segments * 0.6)
+    found = fit(observed)
+    (seen,) = found.trial.observed.connections
+    assert seen.segments == pytest.approx(0.6 * series.segments, rel=0.05)
+    assert found.path.rate_bits_per_sec == pytest.approx(8e6, rel=0.03)
+    assert found.observed is observed and found.load.duration_us == pytest.approx(observed.horizon_us)
+
+
+def test_of_a_path_the_begin_is_kept_with_who_says_something_until_then() -> None:
+    pair = recording(PLAIN, load("cubic", "cubic", starts=(0.0, 4e6)))
+    first, second = pair.connections
+    assert pair.beginning(first.segments + second.segments) is pair
+    (kept,) = pair.beginning(first.segments / 2).connections
+    assert kept.key == first.key and kept.segments == pytest.approx(first.segments / 2, rel=0.05)
+    # However few segments: some samples.
+    assert len(pair.beginning(1).connections[0].t_us) >= 24
+
+
+def test_a_policer_that_was_met_is_recovered() -> None:
+    policed = Path(20e6, 30_000, 75_000, policer_rate_bits_per_sec=4e6, policer_burst_bytes=100_000)
+    found = fitted(policed, load("cubic"))
+    assert found.explanation == "policer"
+    assert found.path.policer_rate_bits_per_sec == pytest.approx(4e6, rel=0.08)
+
+
+def test_bursts_are_told_from_a_longer_path() -> None:
+    found = fitted(replace(PLAIN, aggregate_us=8_000), load("cubic"))
+    assert found.explanation == "bursts"
+    assert 2_000 < found.path.aggregate_us < 16_000
+    assert found.path.rate_bits_per_sec == pytest.approx(8e6, rel=0.05)
+
+
+def test_a_plain_queue_that_fits_does_not_hide_bursts_that_fit_as_well() -> None:
+    """On a slow link, bursts of one or two packets look like a longer path, and bbr1 keeps another queue on them."""
+    slow = Path(2.8e6, 66_000, 43_700, aggregate_us=6_500)
+    assert "bursts" in judged(fitted(slow, load("cubic", seconds=8.0))).names
+
+
+def test_two_connections_of_a_path_share_its_bottleneck() -> None:
+    found = fitted(PLAIN, load("cubic", "cubic"))
+    assert found.path.rate_bits_per_sec == pytest.approx(8e6, rel=0.05)
+    assert len(found.load.flows) == 2
+
+
+def test_what_was_under_way_is_simulated_from_before() -> None:
+    whole = recording(PLAIN, load("cubic"))
+    (series,) = whole.connections
+    cut = {name: getattr(series, name)[20:] for name in vars(series) if isinstance(getattr(series, name), np.ndarray)}
+    late = replace(series, **{**cut, "t_us": cut["t_us"] - cut["t_us"][0]}, fresh=False)
+    found = load_of(Observed("late", (late,), whole.interval_us))
+    assert found.lead_us == 2e6
+    (again,) = simulate(PLAIN, found)
+    assert again is not None and not again.fresh
+    assert again.t_us[0] >= 0
+    assert measured(again)["goodput_bits_per_sec"] == pytest.approx(measured(late)["goodput_bits_per_sec"], rel=0.05)
+
+
+def test_a_connection_that_was_held_back_is_held_to_its_rate() -> None:
+    (flow,) = load_of(held_back()).flows
+    (rate,) = (line for line in flow.workload.splitlines() if "max_pacing_rate" in line)
+    assert float(rate.split('"')[1].removesuffix("bit/s")) == pytest.approx(2e6, rel=0.1)
+
+
+def test_a_score_is_best_for_what_was_recorded_and_chance_is_compared_less_strictly() -> None:
+    wanted = Features(recording(PLAIN, load("cubic")).connections, 100_000)
+    other = Features(recording(replace(PLAIN, rate_bits_per_sec=6e6), load("cubic")).connections, 100_000)
+    none, some = np.zeros(len(wanted.values)), np.full(len(wanted.values), 0.2)
+    assert likeness(wanted, wanted.values, none) == (0, 0)
+    apart, cost = likeness(wanted, other.values, none)
+    assert apart > 50 and cost == 0
+    nearer, costs = likeness(wanted, other.values, some)
+    assert 0 < nearer < apart and costs > 0
+
+
+def test_of_a_path_that_many_share_those_that_sent_most_are_compared() -> None:
+    many = recording(PLAIN, load(*["cubic"] * 14, starts=[0.1e6 * number for number in range(14)]))
+    compared = sorted(many.telling)
+    assert len(compared) == recorded.MOST_COMPARED
+    others = set(range(14)) - many.telling
+    assert max(many.connections[place].segments for place in others) <= min(
+        many.connections[place].segments for place in compared
+    )
+    trial = Trial(many, load_of(many), many=True)
+    assert len(trial.wanted.parts["goodput"]) == recorded.MOST_COMPARED
+    goodputs = Features([many.connections[place] for place in compared], many.interval_us).parts["goodput"]
+    assert np.array_equal(trial.wanted.parts["goodput"], goodputs)
+    # What all delivered together is compared nevertheless.
+    assert np.array_equal(trial.wanted.parts["top_rate"], Features(many.connections, 100_000).parts["top_rate"])
+    # Another one need not get through.
+    (last, *_) = others
+    late = replace(trial.load.flows[last], start_us=trial.load.duration_us - 1000)
+    flows = tuple(late if place == last else flow for place, flow in enumerate(trial.load.flows))
+    hindered = Trial(many, replace(trial.load, flows=flows), many=True)
+    assert simulate(PLAIN, hindered.load)[last] is None and hindered.features(PLAIN) is not None
+
+
+def test_a_search_on_a_path_that_many_share_simulates_fewer_seeds() -> None:
+    pair = recording(PLAIN, load("cubic", "cubic"))
+    for many, seeds in ((False, 2), (True, 1)):
+        trial = Trial(pair, load_of(pair), many=many)
+        trial.measure_chance(PLAIN, random=True)
+        assert len(trial.seeds) == seeds
+
+
+def test_percentiles_are_those_of_numpy() -> None:
+    rng = np.random.default_rng(1)
+    for count in (1, 2, 3, 8, 37):
+        values, pcts = rng.integers(0, 1000, count).astype(float), (0, 10, 20, 50, 95, 100)
+        assert np.array_equal(percentiles(values, pcts), np.percentile(values, pcts))
