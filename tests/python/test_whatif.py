@@ -15,7 +15,7 @@ import pytest
 from kneepoint.errors import UsageError
 from kneepoint.fleet.whatif import asked, populations, predict, recorded, sure, told
 from kneepoint.fleet.whatif.fit import Fit, Tried, fit
-from kneepoint.fleet.whatif.model import Load, Path, simulate
+from kneepoint.fleet.whatif.model import Load, Path, load_of, simulate
 from kneepoint.fleet.whatif.naive import replayed
 from kneepoint.fleet.whatif.recorded import Observed
 from kneepoint.fleet.whatif.series import Series, measured
@@ -167,6 +167,22 @@ def test_predictions_are_rehearsed_but_on_paths_that_others_calibrated() -> None
     ours, theirs = outcomes_of(paths, 100.0).wrong["bbr1"]
     assert np.any(ours != 0) and np.abs(ours[:3]).max() < 0.2
     assert np.all(theirs == 0)
+
+
+def test_a_path_that_many_share_is_rehearsed_though_one_of_them_does_not_get_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(f"{fit.__module__}._MOST_SIMULATIONS", 4)
+    observed = recording(PLAIN, load(*["cubic"] * 12, seconds=3.0))
+    (late, *_) = set(range(12)) - observed.telling
+    flows = list(load_of(observed).flows)
+    flows[late] = replace(flows[late], start_us=observed.horizon_us - 1000)
+    hindered = replace(load_of(observed), flows=tuple(flows))
+    best = Tried(PLAIN, "given", 0.0)
+    one = judged(Fit(observed, hindered, Trial(observed, hindered), best, (best,)))
+    assert simulate(PLAIN, hindered)[late] is None
+    (wrong,) = outcomes_of([one], 100.0).wrong["bbr1"]
+    assert np.any(wrong != 0)
 
 
 def test_a_path_that_is_not_rehearsed_takes_the_error_of_one_like_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,14 +198,15 @@ def _rehearsed(task: _Task, rng: np.random.Generator) -> dict[str, Numbers]:
     noise_us = float(rng.choice(task.noises_us))
     first, second = (int(seed) for seed in rng.integers(*_SEEDS, 2))
     every = simulate(truth, fitted.load, seed=first, noise_us=noise_us)
-    known = [series for series in every if series is not None]
-    if len(known) < len(fitted.load.flows):
+    if any(every[place] is None for place in fitted.observed.telling):
         return wrong
+    known = [series for series in every if series is not None]
     again = judged(fit(Observed(fitted.observed.key, tuple(known), fitted.observed.interval_us)))
     found = _predicted(replace(task, path=again, levels=(100.0,)), rng)
     for name in task.algorithms:
         true = simulate(truth, fitted.load.with_one_algorithm(name), seed=second, noise_us=noise_us)
-        then = _mean(_values(true, found.recorded))
+        same = [series for series, before in zip(true, every, strict=True) if before is not None]
+        then = _mean(_values(same, found.recorded))
         changed = _differences(_mean(found.recorded), np.array(found.now), np.array(found.moved[name, 100.0]))
         wrong[name] = _mean(found.recorded) + changed - then
     return wrong
