@@ -186,8 +186,7 @@ class _Searched:
     def try_(self, path: Path, seeds: Sequence[int] = ()) -> Tried:
         if self.explanation.name == RANDOM_LOSS:
             # A packet earlier or later is another loss, and the whole course of the connection another one.
-            places = SEEDS[:2] if self.trial.many else SEEDS
-            return Tried(path, RANDOM_LOSS, self.trial.by_any(path, places) + self.cost(path))
+            return Tried(path, RANDOM_LOSS, self.trial.by_any(path, self.trial.of(SEEDS)) + self.cost(path))
         return Tried(path, self.explanation.name, self.trial(path, seeds) + self.cost(path))
 
     def cost(self, path: Path) -> float:
@@ -343,7 +342,8 @@ def _search(searched: _Searched) -> None:
     if searched.explanation.happened:
         _judge(searched, _candidates(searched))
     else:
-        searched.tried = [searched.try_(path, OTHER_SEEDS) for path in _candidates(searched)]
+        others = searched.trial.of(OTHER_SEEDS)
+        searched.tried = [searched.try_(path, others) for path in _candidates(searched)]
 
 
 def _candidates(searched: _Searched) -> list[Path]:
@@ -395,12 +395,13 @@ def _judge(searched: _Searched, paths: Sequence[Path]) -> None:
     with drawn ones luck is between them and the recording: so both count, each half. The explanation is as good as its
     best path is with drawn ones."""
     trial, name = searched.trial, searched.explanation.name
+    seeds, others = trial.of(SEEDS), trial.of(OTHER_SEEDS)
     by_drawn, by_both = [], []
     for path in paths:
         drawn = Trial(trial.observed, trial.load)
         drawn.measure_chance(path, random=True)
-        by_drawn.append(drawn(path, OTHER_SEEDS) + searched.cost(path))
-        by_recorded = trial.by_any(path, (*SEEDS, *OTHER_SEEDS)) + searched.cost(path)
+        by_drawn.append(drawn(path, others) + searched.cost(path))
+        by_recorded = trial.by_any(path, (*seeds, *others)) + searched.cost(path)
         by_both.append((by_recorded + by_drawn[-1]) / 2)
     best = int(np.argmin(by_both))
     apart = by_drawn[best] - by_both[best]

@@ -48,8 +48,12 @@ class Trial:
         found = self.every(path, SEEDS)
         if len(found) > 1:
             self.chance = np.std(found, axis=0, ddof=1)
-        if random and not self.many:
-            self.seeds = SEEDS[:2]
+        if random:
+            self.seeds = self.of(SEEDS[:2])
+
+    def of(self, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        """Those of these seeds that are simulated."""
+        return seeds[: len(seeds) // 2] if self.many else seeds
 
     def features(self, path: Path, seed: int = 1) -> Numbers | None:
         """None: a connection of the load did not get through."""
