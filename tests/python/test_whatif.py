@@ -193,6 +193,7 @@ def test_a_path_that_is_not_rehearsed_takes_the_error_of_one_like_it(monkeypatch
 
 def test_prefixes_share_a_bottleneck_and_names_stand_for_themselves() -> None:
     assert recorded.prefix("192.0.2.77") == "192.0.2.0/24"
+    assert recorded.prefix("::ffff:192.0.2.77") == "192.0.2.0/24"
     assert recorded.prefix("2001:db8:1:2::3") == "2001:db8:1::/48"
     assert recorded.prefix("a91f") == "a91f"
 

@@ -158,7 +158,9 @@ def prefix(address: str) -> str:
         known = ip_address(address)
     except ValueError:
         return address
-    return str(ip_network(f"{address}/{24 if known.version == 4 else 48}", strict=False))
+    # Of a socket that takes both families, IPv4 on the wire.
+    known = getattr(known, "ipv4_mapped", None) or known
+    return str(ip_network(f"{known}/{24 if known.version == 4 else 48}", strict=False))
 
 
 def _series(rows: dict[str, NDArray[Any]]) -> list[tuple[str, Series | None]]:
