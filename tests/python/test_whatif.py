@@ -257,6 +257,19 @@ def test_a_run_is_read_as_paths_of_its_cells(small_run: File) -> None:
     assert len(found.chosen(2, 1).paths) == 2
 
 
+def test_transfers_of_a_run_end_and_bulk_does_not(tmp_path: File) -> None:
+    flow = '[[flow]]\nalgorithm = "cubic"\n'
+    text = (
+        'duration = "4s"\nsample_interval = "50ms"\n[path]\nrate = "20Mbit/s"\nrtt = "40ms"\n'
+        f'{flow}{flow}workload = "transfer"\nbytes = "2MB"\n'
+    )
+    api.run(text, out=tmp_path / "run")
+    (path,) = recorded.read([tmp_path / "run"]).paths
+    assert [series.final for series in path.connections] == [False, True]
+    bulk, transfer = load_of(path).flows
+    assert "transfer" not in bulk.workload and "transfer" in transfer.workload
+
+
 def test_what_says_nothing_is_refused(tmp_path: File) -> None:
     short = recording(PLAIN, load("cubic"))
     cut: dict[str, np.ndarray] = {

@@ -50,9 +50,10 @@ order by key, t_us
 """
 _OF_RUNS = """
 select concat_ws('/', cell, rep, flow) as key, concat_ws('/', cell, rep) as remote_addr, f.algorithm,
-    t_ns / 1e3 as t_us, false as final, 1448 as mss_bytes, coalesce(rwnd_limited_us, 0) as rwnd_limited_us,
-    delivery_rate_app_limited as app_limited, {columns}
-from samples join (select cell, rep, flow, algorithm from flows) f using (cell, rep, flow) where data_segs_out > 0
+    t_ns / 1e3 as t_us, f.end_ns is not null as final, 1448 as mss_bytes,
+    coalesce(rwnd_limited_us, 0) as rwnd_limited_us, delivery_rate_app_limited as app_limited, {columns}
+from samples join (select cell, rep, flow, algorithm, end_ns from flows) f using (cell, rep, flow)
+where data_segs_out > 0
 order by key, t_us
 """
 _KERNEL_NAMES = {"bbr": "bbr1"}
