@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,20 +116,6 @@ def interruptible(out: Path, kept: str = "run.json", command: Sequence[str] = ("
 
     A file like `kept`, a pattern, is in the folder when something is."""
 
-    def last_words() -> str:
-        if any(out.glob(kept)):
-            words = provenance.command_line(*command, "--resume", "--out", str(out))
-            return f"Interrupted. What was finished is kept in {out}; go on with: {words}"
-        return "Interrupted before a repetition was finished; nothing is kept."
-
-    with saying_at_end(last_words):
-        yield
-
-
-@contextmanager
-def saying_at_end(last_words: Callable[[], str]) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end it in order, with these words."""
-
     def terminate(number: int, frame: FrameType | None) -> None:
         raise Terminated
 
@@ -137,7 +123,11 @@ def saying_at_end(last_words: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        say.warn(last_words())
+        if any(out.glob(kept)):
+            words = provenance.command_line(*command, "--resume", "--out", str(out))
+            say.warn(f"Interrupted. What was finished is kept in {out}; go on with: {words}")
+        else:
+            say.warn("Interrupted before a repetition was finished; nothing is kept.")
         raise SystemExit(143 if isinstance(stop, Terminated) else 130) from None
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -58,8 +58,6 @@ def command(
     from kneepoint.runs import engines
     from kneepoint.runs.progress import Line
 
-    from .running import saying_at_end
-
     if cluster and workers:
         raise UsageError("--workers: got it with --cluster; expected one of them: a cluster has its own workers.")
     question = Question(
@@ -72,7 +70,7 @@ def command(
         workers=workers or engines.default_workers("sim"),
         cluster=cluster,
     )
-    with saying_at_end(lambda: "Interrupted; nothing is kept."), Line(quiet=quiet) as progress:
+    with Line(quiet=quiet) as progress:
         answer = answered(question, refuse=refuse, progress=progress)
     if answer.refused:
         say.warn(f"knee whatif --refuse: {answer.refused}")

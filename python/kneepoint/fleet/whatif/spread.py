@@ -19,7 +19,7 @@ def on_processes(workers: int, progress: Callable[[str], None] = lambda _: None)
     """This host's. Of a fit two thirds of the time are Python's, and its lock would leave one processor to threads.
     `progress` is told how many items are done."""
     from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import active_children, get_context
+    from multiprocessing import get_context
 
     def told(title: str, items: Sequence[Any], found: Iterator[Any]) -> list[Any]:
         every = []
@@ -36,9 +36,7 @@ def on_processes(workers: int, progress: Callable[[str], None] = lambda _: None)
         try:
             yield lambda title, make, items: told(title, items, pool.map(make, items))
         except BaseException:
-            # What they are at may take a minute, and nobody waits for it. The pool ends in order once they are gone.
-            for worker in active_children():
-                worker.terminate()
+            pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
