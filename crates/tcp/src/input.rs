@@ -494,6 +494,7 @@ fn ack_flag_bits(flags: &AckFlags, ack_delayed: bool) -> u32 {
 mod tests {
     use super::super::HostConf;
     use super::super::rtx::SKB_END;
+    use super::super::scoreboard::Sacked;
     use super::super::testing::{MSS, segment, sender};
     use super::*;
     use knee_segment::{ECE, SackBlocks};
@@ -539,7 +540,7 @@ mod tests {
             assert!(tcp.is_on_slow_path(segment), "{segment:?}");
         }
         let block = (1 + MSS, 1 + 2 * MSS);
-        tcp.board.sack(block, 1, 0, &mut Default::default(), |_| {});
+        tcp.board.sack(block, 1, 0, &mut Sacked::default(), |_| {});
         assert!(tcp.is_on_slow_path(&plain));
         let reno = sender(&conf, "reno", &[SKB_END; 4]);
         assert!(!slow.iter().any(|segment| reno.is_on_slow_path(segment)));

@@ -56,7 +56,7 @@ class Trial:
         return seeds[: len(seeds) // 2] if self.many else seeds
 
     def features(self, path: Path, seed: int = 1) -> Numbers | None:
-        """None: a connection of the load did not get through."""
+        """None: a connection that is compared did not get through."""
         if (path, seed) not in self.simulated:
             self.simulated[path, seed] = self._simulated(path, seed)
         return self.simulated[path, seed]
@@ -74,7 +74,7 @@ class Trial:
         return Features(compared, self.observed.interval_us, others) if len(compared) == len(telling) else None
 
     def every(self, path: Path, seeds: Sequence[int]) -> list[Numbers]:
-        """The features by each seed with which all connections get through."""
+        """The features by each seed with which all connections that are compared get through."""
         return [values for seed in seeds if (values := self.features(path, seed)) is not None]
 
     def __call__(self, path: Path, seeds: Sequence[int] = ()) -> float:
