@@ -1,4 +1,4 @@
-"""A calibration without its measurement: rounds evened out, costs fitted, what a busy machine is told."""
+"""A calibration without its measurement: rounds put together, costs fitted, what a busy machine is told."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import kneepoint
 from kneepoint.calibration import profile
 from kneepoint.calibration.calibrate import Checked, refuse_busy
-from kneepoint.calibration.fit import Cost, Measured, even_out, fit
+from kneepoint.calibration.fit import Cost, Measured, fit
 from kneepoint.calibration.measuring import Predicted
-from kneepoint.calibration.micro import CALIBRATED, HELD_BACK, Micro, requests
+from kneepoint.calibration.micro import CALIBRATED, DIFFERS, HELD_BACK, Micro, requests
+from kneepoint.calibration.rounds import even_out, levels
 from kneepoint.errors import EngineError
 
 COUNTS = {"a": {"send_ns": 2.0, "copy_ns": 10.0}, "b": {"send_ns": 2.0, "copy_ns": 1_000.0}}
@@ -34,6 +36,25 @@ def test_what_a_round_was_slower_as_a_whole_is_taken_off() -> None:
     rounds = [{name: ns * slower for name, ns in true.items()} for slower in (1.0, 1.3, 0.8)]
     for name, logs in even_out(rounds).items():
         assert [math.exp(log) for log in logs] == pytest.approx([true[name]] * 3)
+
+
+def test_a_round_in_which_something_else_ran_does_not_move_a_runs_level() -> None:
+    (level, _) = levels({"a": [10.0, 10.02, 10.9, 10.01, 9.99], "b": [5.0, 5.03, 5.01, 4.98, 5.02]})["a"]
+    assert level == pytest.approx(10.01)
+
+
+def test_rounds_that_are_near_each_other_by_chance_make_no_run_certain() -> None:
+    wide = {name: [5.0, 5.1, 4.9, 5.2, 4.8] for name in ("a", "b", "c")}
+    found = levels({**wide, "lucky": [5.0, 5.0, 5.0, 5.0, 5.0]})
+    assert found["lucky"][1] == pytest.approx(found["a"][1] / math.sqrt(2))
+
+
+def test_a_levels_interval_holds_the_truth_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(7)
+    for rounds in (5, 8):
+        logs = {str(run): rng.normal(0.0, 0.1, rounds).tolist() for run in range(4_000)}
+        inside = [abs(level) < 1.96 * error for level, error in levels(logs).values()]
+        assert 0.93 < sum(inside) / len(inside) < 0.97
 
 
 def test_costs_are_found_that_the_runs_tell_apart() -> None:
@@ -110,7 +131,8 @@ def test_a_busy_machine_is_refused_unless_it_is_asked_for() -> None:
 
 
 def test_no_run_that_is_held_back_is_fitted_to() -> None:
-    assert not {one.text() for one in CALIBRATED} & {one.text() for one in HELD_BACK}
+    texts = [one.text() for one in (*CALIBRATED, *HELD_BACK, *DIFFERS)]
+    assert len(texts) == len(set(texts))
 
 
 def test_a_written_profile_is_one_that_scenarios_can_name(tmp_path: Path) -> None:

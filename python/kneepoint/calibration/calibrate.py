@@ -11,9 +11,10 @@ from pathlib import Path
 from kneepoint.errors import EngineError
 
 from . import measuring, profile
-from .fit import Cost, Measured, even_out, fit
+from .fit import Cost, Measured, fit
 from .measuring import Predicted
-from .micro import CALIBRATED, HELD_BACK, Micro
+from .micro import CALIBRATED, DIFFERS, HELD_BACK, Micro
+from .rounds import even_out, levels
 
 BUSY_SHARE = 0.1
 """A machine busier than this before anything runs is not calibrated unless it is asked for."""
@@ -41,11 +42,13 @@ class Checked:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What came of it. `spread`: by how much rounds differed as wholes, the slowest over the fastest."""
+    """What came of it. `differs`: runs in which the model is known to do something else. `spread`: by how much rounds
+    differed as wholes, the slowest over the fastest."""
 
     costs: Mapping[str, Cost]
     fitted: Sequence[Checked]
     checked: Sequence[Checked]
+    differs: Sequence[Checked]
     rounds: int
     spread: float
     busy_share: float
@@ -73,7 +76,7 @@ def calibrate(
     `tell`: how many runs are done, of how many, and which is next. Raises EngineError."""
     share = measuring.busy_share()
     refuse_busy(share, busy)
-    runs = (*CALIBRATED, *(HELD_BACK if check else ()))
+    runs = (*CALIBRATED, *((*HELD_BACK, *DIFFERS) if check else ()))
     found: list[dict[str, float]] = []
     total = rounds * len(runs)
     for number in range(rounds):
@@ -84,8 +87,8 @@ def calibrate(
             one[micro.name] = measuring.on_kernel(micro)
         found.append({micro.name: one[micro.name] for micro in runs})
     tell(total, total, "the fit")
-    even = even_out(found)
-    measured = {micro.name: Measured(micro, *measuring.mean_and_spread(even[micro.name])) for micro in runs}
+    known = levels(even_out(found))
+    measured = {micro.name: Measured(micro, *known[micro.name]) for micro in runs}
     means = [sum(math.log(ns) for ns in one.values()) / len(one) for one in found]
     with tempfile.TemporaryDirectory(prefix="kneepoint-") as folder:
         path = Path(folder) / "fitted.toml"
@@ -104,6 +107,7 @@ def calibrate(
         costs,
         [checked[micro.name] for micro in CALIBRATED],
         [checked[micro.name] for micro in HELD_BACK] if check else [],
+        [checked[micro.name] for micro in DIFFERS] if check else [],
         rounds,
         math.exp(max(means) - min(means)),
         share,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,6 @@ from kneepoint.runs import api
 from kneepoint.runs.results import Run
 
 from .micro import WARMUP_MS, Micro
-
-Log = float
-"""A natural logarithm of ns."""
 
 _STAT = Path("/proc/stat")
 
@@ -84,12 +80,3 @@ def busy_share(seconds: float = 1.0) -> float:
     time.sleep(seconds)
     now = processors.times_us(_STAT.read_text())[processors.ALL]
     return (now["busy_us"] - before["busy_us"]) / max(now["time_us"] - before["time_us"], 1)
-
-
-def mean_and_spread(logs: Sequence[Log]) -> tuple[Log, float]:
-    """Mean of logarithms, and the standard error of it."""
-    mean = sum(logs) / len(logs)
-    if len(logs) < 2:
-        return mean, math.inf
-    variance = sum((value - mean) ** 2 for value in logs) / (len(logs) - 1)
-    return mean, math.sqrt(variance / len(logs))

@@ -96,7 +96,12 @@ def _rows(checked: Sequence[Checked]) -> list[list[str]]:
 
 def _tell(found: Calibration, out: Path) -> None:
     header = ["run", "measured ns", "95 %", "model ns", "error", "beyond 95 %"]
-    for title, checked in (("Fitted to", found.fitted), ("Held back", found.checked)):
+    tables = (
+        ("Fitted to", found.fitted),
+        ("Held back", found.checked),
+        ("Neither, since the model does something else there (docs/host.md)", found.differs),
+    )
+    for title, checked in tables:
         if checked:
             say.line(title)
             say.lines(aligned([header, *_rows(checked)], left=[True, False, False, False, False, False]))
@@ -134,4 +139,5 @@ def _object(found: Calibration, out: Path) -> dict[str, object]:
         "costs": {name: {"ns": cost.ns, "low": cost.low, "high": cost.high} for name, cost in found.costs.items()},
         "fitted": runs(found.fitted),
         "held_back": runs(found.checked),
+        "differs": runs(found.differs),
     }
