@@ -51,6 +51,6 @@ def levels(even: Mapping[str, Sequence[Log]]) -> dict[str, tuple[Log, float]]:
     small = SMALL.get(rounds, rounds / (rounds - 0.8))
     own = small * np.asarray(median_abs_deviation(logs, axis=1, scale="normal"))
     freedom = rounds - 1
-    variance = (PRIOR_FREEDOM * np.median(own**2) + freedom * own**2) / (PRIOR_FREEDOM + freedom)
+    variance = (PRIOR_FREEDOM * np.mean(own) ** 2 + freedom * own**2) / (PRIOR_FREEDOM + freedom)
     errors = MEDIAN_ERROR * np.sqrt(variance / rounds)
     return {name: (float(at), float(error)) for name, at, error in zip(even, middle, errors, strict=True)}
