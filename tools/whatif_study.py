@@ -5,6 +5,7 @@ that too, and compares.
     python tools/whatif_study.py --out runs/whatif-kernel --engine kernel  # real time, about 35 minutes on two labs
     python tools/whatif_study.py --out runs/whatif-wide --mix wide         # paths that nothing was chosen by
     python tools/whatif_study.py --out runs/whatif-733 --seed 733 --each 6 # other paths of the same population
+    python tools/whatif_study.py --out runs/whatif-many --mix many         # 12 to 60 connections on each path
 
 The prediction is given what a recorder would have seen: rows of `sockets`, without what the path is. The simulator that
 records has other seeds and late hosts (`sender.noise`). docs/whatif.md has the figures. Beside the parts of
@@ -27,7 +28,7 @@ import pyarrow.parquet as pq
 
 from kneepoint.datasets.dataset import Dataset
 from kneepoint.fleet.whatif import predict, recorded, told
-from kneepoint.fleet.whatif.series import METRICS
+from kneepoint.fleet.whatif.series import METRICS, Series
 from kneepoint.fleet.whatif.spread import OnAll, on_processes
 from kneepoint.runs import api, engines
 from kneepoint.say import aligned
@@ -35,6 +36,8 @@ from kneepoint.say import aligned
 EACH = 25
 AGAIN = 3
 """Simulations of the true paths."""
+LEAST_KB, LEAST_KB_PER_MS = 150.0, 5.0
+"""Of a transfer, and by the RTT of its path: smaller ones may be over before they have the samples that they need."""
 HALF = 1.96
 """Deviations that a half-width of 95 % has."""
 WIDE_PCT = 15.0
@@ -63,8 +66,13 @@ class Mix:
     policed: Range
     policer_kb: Range
     aggregate_ms: Range
-    shared: int
-    crossing: str
+    shared: int = 1
+    crossing: str = ""
+    classes: tuple[str, ...] = CLASSES
+    many: tuple[int, int] | None = None
+    """Connections that share a path, of unlike sizes and starts; without it, one or `shared`."""
+    each: int = EACH
+    """Paths of each class, unless asked for otherwise."""
 
 
 MIXES = {
@@ -104,8 +112,38 @@ MIXES = {
         shared=3,
         crossing='load = "1500kbit/s"\nsizes = "pareto shape 1.2 from 4kB to 4MB"',
     ),
+    "many": Mix(
+        seed=1201,
+        seconds=6,
+        interval_ms=80,
+        noise_us=120,
+        rate=(10e6, 100e6),
+        rtt_ms=(10, 60),
+        bdps=(0.5, 1.5),
+        shallow_bdps=(0.1, 0.4),
+        bloated_bdps=(4, 10),
+        loss_pct=(0.05, 1.0),
+        loss="{:.3f}%",
+        policed=(0.2, 0.6),
+        policer_kb=(50, 400),
+        aggregate_ms=(2, 10),
+        classes=("plain", "shallow", "lossy"),
+        many=(12, 60),
+        each=4,
+    ),
 }
-"""study: the one that whatif was made with. wide: another one, which nothing was chosen by."""
+"""study: the one that whatif was made with. wide: another one, which nothing was chosen by. many: paths that more
+connections share than whatif compares one by one."""
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """Connections of one size, which start one after the other."""
+
+    count: int
+    kilobytes: float
+    start_ms: float
+    stagger_ms: float
 
 
 @dataclass(frozen=True)
@@ -120,6 +158,9 @@ class Drawn:
     policer_kb: float = 0.0
     aggregate_ms: float = 0.0
     flows: int = 1
+    transfers: tuple[Transfers, ...] = ()
+    """Connections that end, beside the `flows` that do not."""
+    stagger_ms: float = 0.0
 
     def row(self) -> dict[str, str]:
         return {
@@ -130,7 +171,21 @@ class Drawn:
             "path.aggregate": f"{self.aggregate_ms:.2f}ms",
             "flow.0.count": str(self.flows),
             **self._policer(),
+            **self._many(),
         }
+
+    def _many(self) -> dict[str, str]:
+        if not self.transfers:
+            return {}
+        found = {"flow.0.stagger": f"{self.stagger_ms:.2f}ms"}
+        for number, each in enumerate(self.transfers, start=1):
+            found |= {
+                f"flow.{number}.count": str(each.count),
+                f"flow.{number}.bytes": f"{each.kilobytes:.0f}kB",
+                f"flow.{number}.start": f"{each.start_ms:.0f}ms",
+                f"flow.{number}.stagger": f"{each.stagger_ms:.2f}ms",
+            }
+        return found
 
     def _policer(self) -> dict[str, str]:
         if self.policer_rate is None:
@@ -159,20 +214,50 @@ def drawn(kind: str, mix: Mix, rng: np.random.Generator) -> Drawn:
     return Drawn(**path, flows=mix.shared if kind == "shared" else 1)
 
 
+def shared_by_many(path: Drawn, mix: Mix, many: tuple[int, int], rng: np.random.Generator) -> Drawn:
+    """The same path with that many connections on it: some that do not end, and two sorts of transfers, whose sizes are
+    0.8 to 4 seconds of an equal part of the rate, but not too short to be recorded."""
+    count = round(math.exp(rng.uniform(math.log(many[0]), math.log(many[1]))))
+    endless = max(round(count * rng.uniform(0.2, 0.6)), 1)
+    some = round((count - endless) * rng.uniform(0.3, 0.7))
+    part_kb = path.rate / count / 8e3
+    least_kb, seconds = max(LEAST_KB, LEAST_KB_PER_MS * path.rtt_ms), mix.seconds
+    transfers = tuple(
+        Transfers(
+            number,
+            max(part_kb * math.exp(rng.uniform(math.log(0.8), math.log(4))), least_kb),
+            1e3 * rng.uniform(0, 0.3) * seconds,
+            1e3 * rng.uniform(0, 0.5) * seconds / number,
+        )
+        for number in (some, count - endless - some)
+    )
+    stagger_ms = 1e3 * rng.uniform(0, 0.3) * seconds / endless
+    return replace(path, flows=endless, transfers=transfers, stagger_ms=stagger_ms)
+
+
 def population(each: int, mix: Mix) -> dict[str, list[Drawn]]:
     """By class, drawn from the mix's seed."""
     rng = np.random.default_rng(mix.seed)
-    return {kind: [drawn(kind, mix, rng) for _ in range(each)] for kind in CLASSES}
+    found = {kind: [drawn(kind, mix, rng) for _ in range(each)] for kind in mix.classes}
+    if mix.many is None:
+        return found
+    return {kind: [shared_by_many(path, mix, mix.many, rng) for path in paths] for kind, paths in found.items()}
 
 
 def scenario(kind: str, mix: Mix, noise: str, seed: int) -> str:
     """Both algorithms on every path of a class; what crosses is the same for both, and is not recorded."""
-    crossing = f'workload = "web"\nname = "hidden"\nalgorithm = "cubic"\n{mix.crossing}\n'
+    crossing = f'[[flow]]\nworkload = "web"\nname = "hidden"\nalgorithm = "cubic"\n{mix.crossing}\n'
+    transfers = "".join(
+        f'[[flow]]\nalgorithm = ["cubic", "bbr1"]\nname = "recorded_{sort}"\nworkload = "transfer"\n'
+        for sort in ("first", "second")
+    )
+    together = '[[zip]]\nkeys = ["flow.0.algorithm", "flow.1.algorithm", "flow.2.algorithm"]\n'
     return (
         f'duration = "{mix.seconds}s"\nsample_interval = "{mix.interval_ms}ms"\nseed = {seed}\n'
         f'[sender]\nnoise = "{noise}"\n[receiver]\nnoise = "{noise}"\n'
         '[[flow]]\nalgorithm = ["cubic", "bbr1"]\nname = "recorded"\n'
-        + (f"[[flow]]\n{crossing}" if kind == "crossed" else "")
+        + (crossing if kind == "crossed" else "")
+        + (transfers + together if mix.many else "")
         + f'[[sample]]\nfile = "{kind}.csv"\n'
     )
 
@@ -206,10 +291,11 @@ def recording(out: Path, algorithm: str, to: Path) -> None:
             f"""
             select 'study' as boot_id, cast({number} * 1000000 + cell * 100 + flow as ubigint) as cookie,
                 concat('10.{number}.', json_extract_string(axes, '$."sample.0.row"'), '.', flow + 1) as remote_addr,
-                f.algorithm, t_ns as t_mono_ns, false as final, cast(1448 as bigint) as snd_mss_bytes, {columns}
-            from samples join (select cell, rep, flow, algorithm, "group" from flows) f using (cell, rep, flow)
+                f.algorithm, t_ns as t_mono_ns, f.end_ns is not null as final,
+                cast(1448 as bigint) as snd_mss_bytes, {columns}
+            from samples join (select cell, rep, flow, algorithm, name, end_ns from flows) f using (cell, rep, flow)
                 join runs using (cell, rep)
-            where f.algorithm = '{algorithm}' and f."group" = 0 order by cookie, t_mono_ns
+            where f.algorithm = '{algorithm}' and f.name like 'recorded%' order by cookie, t_mono_ns
             """
         )
         parts.append(found)
@@ -217,18 +303,30 @@ def recording(out: Path, algorithm: str, to: Path) -> None:
     pq.write_table(pa.concat_tables(parts), to / "sockets-000001.parquet")
 
 
-def exactly(out: Path, mix: Mix, each: int, new: str, workers: int | None) -> dict[str, Any]:
-    """What simulations of the true paths say of each path: the mean over a few other seeds. What is off then is chance,
+def exactly(out: Path, mix: Mix, each: int, new: str, workers: int | None) -> dict[str, list[recorded.Observed]]:
+    """What simulations of the true paths, with a few other seeds, recorded of each path. What is off then is chance,
     and how far the simulator is from what recorded."""
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[recorded.Observed]] = {}
     for number in range(1, AGAIN + 1):
         folder = out / f"again-{number}"
         record(folder, "sim", mix, each, workers, mix.seed + number)
         if not (folder / f"sockets-{new}").exists():
             recording(folder, new, folder / f"sockets-{new}")
         for path in recorded.read([folder / f"sockets-{new}"]).paths:
-            found.setdefault(path.key, []).append(predict.mean_of(path.connections))
-    return {key: np.mean(values, axis=0) for key, values in found.items()}
+            found.setdefault(path.key, []).append(path)
+    return found
+
+
+def flow_of(series: Series) -> int:
+    """Its number on its path, from the cookie that `recording` gave it."""
+    return int(series.key.split("/")[1]) % 100
+
+
+def changed(before: recorded.Observed, after: recorded.Observed) -> Any:
+    """How much each metric changed in the mean over the connections that say something in both recordings."""
+    known, others = ({flow_of(series): series for series in path.connections} for path in (before, after))
+    both = [flow for flow in known if flow in others]
+    return predict.mean_of([others[flow] for flow in both]) - predict.mean_of([known[flow] for flow in both])
 
 
 def doubtful(out: Path) -> str:
@@ -277,9 +375,11 @@ def _table(rows: list[list[str]]) -> list[str]:
     return aligned(rows, left=(True, True, *[False] * (len(rows[0]) - 2)))
 
 
-def judge(out: Path, old: str, new: str, first: int, exact: dict[str, Any], on_all: OnAll) -> Judged:
+def judge(
+    out: Path, old: str, new: str, first: int, exact: dict[str, list[recorded.Observed]], on_all: OnAll
+) -> Judged:
     """Predicts `new` from the recording of `old` alone, and compares with the recording of `new`. `exact`: what
-    simulations of the true paths say."""
+    simulations of the true paths recorded."""
     for name in (old, new):
         if not (out / f"sockets-{name}").exists():
             recording(out, name, out / f"sockets-{name}")
@@ -296,7 +396,7 @@ def judge(out: Path, old: str, new: str, first: int, exact: dict[str, Any], on_a
     found = predict.outcomes(fits, [new], [100.0], seed=1, on_all=on_all)
     print(f"{len(paths)} paths fitted in {fitted - started:.0f} s, simulated in {time.monotonic() - fitted:.0f} s")
     then = found.moved[new, 100.0]
-    truth = np.array([predict.mean_of(after[path.key].connections) for path in paths])
+    truth = found.recorded + np.array([changed(path, after[path.key]) for path in paths])
     classes = np.array([class_of(path) for path in paths])
     print("\n".join(told.lines(before, told.of_fit(found), told.open_values(fits), [])))
     for place, (path, kind) in enumerate(zip(fits, classes, strict=True)):
@@ -304,7 +404,8 @@ def judge(out: Path, old: str, new: str, first: int, exact: dict[str, Any], on_a
         said, true = (100 * math.expm1(change) for change in changes)
         words = " ".join(str(path.fit.path).split())
         print(f"  {kind} {path.fit.observed.key} goodput {said:+.0f} %, true {true:+.0f} %: {path.names}: {words}")
-    chance = np.array([exact[path.key] for path in paths]) - truth
+    again = [np.mean([changed(path, other) for other in exact[path.key]], axis=0) for path in paths]
+    chance = found.recorded + np.array(again) - truth
     return judged_classes(found, then, truth, classes, new, chance)
 
 
@@ -383,22 +484,23 @@ def main() -> None:
     parser.add_argument("--engine", choices=("sim", "kernel"), default="sim")
     parser.add_argument("--mix", choices=list(MIXES), default="study")
     parser.add_argument("--seed", type=int, help="of paths and of chance, in place of the mix's own")
-    parser.add_argument("--each", type=int, default=EACH, help="paths of each class")
+    parser.add_argument("--each", type=int, help="paths of each class, in place of the mix's own number")
     parser.add_argument("--first", type=int, help="fit only so many paths of each class")
     parser.add_argument("--old", choices=list(NEW_OF), help="only the direction from this algorithm")
     parser.add_argument("--recorded", action="store_true", help="judge the classes that are there, record nothing")
     parser.add_argument("--workers", type=int, help="recordings at once")
     asked = parser.parse_args()
     mix = MIXES[asked.mix] if asked.seed is None else replace(MIXES[asked.mix], seed=asked.seed)
+    each = asked.each or mix.each
     if not asked.recorded:
-        record(asked.out, asked.engine, mix, asked.each, asked.workers)
+        record(asked.out, asked.engine, mix, each, asked.workers)
     workers = engines.default_workers("sim")
     print(doubtful(asked.out))
     with on_processes(workers) as on_all:
         for old, new in DIRECTIONS if asked.old is None else ((asked.old, NEW_OF[asked.old]),):
             print(f"\n{new} predicted from a recording of {old}:")
-            exact = exactly(asked.out, mix, asked.each, new, asked.workers)
-            judged = judge(asked.out, old, new, asked.first or asked.each, exact, on_all)
+            exact = exactly(asked.out, mix, each, new, asked.workers)
+            judged = judge(asked.out, old, new, asked.first or each, exact, on_all)
             print("\n".join(judged.lines()), flush=True)
 
 
