@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial as partial_of
 from typing import TYPE_CHECKING
 
+from kneepoint import _core
 from kneepoint.datasets import sql
-from kneepoint.errors import MissingColumn
+from kneepoint.errors import MissingColumn, RunFolderError
 
 from . import boots, samples
 from .boots import Boot
@@ -33,6 +34,9 @@ _BESIDE = {
     "assignments": (),
 }
 """Tables that are read beside the one that connections come from, where they are."""
+
+_TIMES = ("t_unix_ns", "t_mono_ns")
+_NUMBERS = {column["name"] for column in _core.record_tables()["sockets"] if column["type"] != "text"}
 
 
 def open_parts(fleet: Fleet) -> None:
@@ -116,6 +120,10 @@ def _boots(database: duckdb.DuckDBPyConnection, folder: Folder) -> list[Boot]:
     missing = sorted({"t_unix_ns", "cookie", "bytes_acked"} - set(held))
     if missing:
         raise MissingColumn(f"{folder.path}: sockets: got no column {missing[0]}; expected those of `knee record`.")
+    for name, kind, *_ in database.execute(f"describe {view}").fetchall():
+        # A float of 64 bits is off by some hundred ns at the times of today.
+        if (name in _NUMBERS and kind == "VARCHAR") or (name in _TIMES and kind in ("FLOAT", "DOUBLE")):
+            raise RunFolderError(f"{folder.path}: sockets: got {name} as {kind}; expected whole numbers.")
     return boots.of_sockets(
         lambda query: database.execute(query).fetchall(), folder, view, held, folder.views.get("settings")
     )
@@ -178,8 +186,8 @@ def _part(fleet: Fleet, group: Sequence[tuple[Folder, Sequence[Boot]]]) -> Calla
         if first.source == "sockets"
         else []
     )
-    # A run is recorded from its beginning.
-    last_ns = max(boot.first_dump_ns for boot in found) if first.source == "sockets" else None
+    # A run is recorded from its beginning, and a recording may have no row yet.
+    last_ns = max((boot.first_dump_ns for boot in found), default=None) if first.source == "sockets" else None
 
     def queries() -> Iterator[str]:
         for bucket in range(buckets):

@@ -19,6 +19,12 @@ _LEAD_RTTS = 40
 _LEAST_LEAD_US = 2e6
 """How long a connection whose begin was not seen runs before it counts."""
 LEAST_BUFFER_BYTES = 3_000
+_MOST_LEAD_US = 120e6
+_MOST_INTERVAL_US = 3.6e9
+_MOST_PAUSE_US = 86.4e9
+_MOST_TRANSFER_BYTES = 1e12
+_MOST_RTT_US = 60e6
+_MOST_BUFFER_BYTES = 2**40
 _MOST_BURST_BYTES = 2**30
 _MOST_AGGREGATE_US = 1e6
 _MOST_LOSS_PCT = 90
@@ -55,8 +61,8 @@ class Path:
     def __str__(self) -> str:
         lines = [
             f'rate = "trace {_TRACE}"' if self.trace else f'rate = "{_rate(self.rate_bits_per_sec)}"',
-            f'rtt = "{max(self.rtt_us, 10):.0f}us"',
-            f'buffer = "{max(self.buffer_bytes, LEAST_BUFFER_BYTES):.0f}B"',
+            f'rtt = "{min(max(self.rtt_us, 10), _MOST_RTT_US):.0f}us"',
+            f'buffer = "{min(max(self.buffer_bytes, LEAST_BUFFER_BYTES), _MOST_BUFFER_BYTES):.0f}B"',
         ]
         if self.lost:
             lines.append(f'loss = "trace {_LOSSES}"')
@@ -134,7 +140,7 @@ def load_of(path: Observed) -> Load:
     receiver held back is held to the rate that it had, and pauses as it did."""
     under_way = any(not series.fresh for series in path.connections)
     rtt = max(series.least_rtt_us for series in path.connections)
-    lead = max(_LEAD_RTTS * rtt, _LEAST_LEAD_US) if under_way else 0.0
+    lead = min(max(_LEAD_RTTS * rtt, _LEAST_LEAD_US), _MOST_LEAD_US) if under_way else 0.0
     flows = []
     for series in path.connections:
         start = float(series.t_us[0]) + (lead if series.fresh else 0.0)
@@ -152,13 +158,14 @@ def _workload(series: Series) -> list[str]:
     if is_held_back(series):
         busy = max(series.busy_share, 0.02)
         rate = series.acked * 8e6 / max(series.elapsed_us * busy, 1.0)
-        lines.append(f'max_pacing_rate = "{max(rate, 10_000):.0f}bit/s"')
+        lines.append(f'max_pacing_rate = "{_rate(max(rate, 10_000))}"')
     if series.busy_share < 0.8 and not series.final:
         pauses, off_us = _pauses(series)
         on_us = series.elapsed_us * series.busy_share / max(pauses, 1)
-        lines += ['workload = "on-off"', f'on = "{max(on_us, 1000):.0f}us"', f'off = "{max(off_us, 1000):.0f}us"']
+        on, off = (f"{min(max(length_us, 1000), _MOST_PAUSE_US):.0f}us" for length_us in (on_us, off_us))
+        lines += ['workload = "on-off"', f'on = "{on}"', f'off = "{off}"']
     elif series.final:
-        lines += ['workload = "transfer"', f'bytes = "{max(series.bytes_acked[-1], 1):.0f}B"']
+        lines += ['workload = "transfer"', f'bytes = "{_bytes(series.bytes_acked[-1], 1)}"']
     return lines
 
 
@@ -194,10 +201,14 @@ def _rate(bits_per_sec: float) -> str:
     return f"{min(max(bits_per_sec, _LEAST_BITS_PER_SEC), _MOST_BITS_PER_SEC):.0f}bit/s"
 
 
+def _bytes(size: float, least: float) -> str:
+    return f"{min(max(size, least), _MOST_TRANSFER_BYTES):.0f}B"
+
+
 def _scenario(path: Path, load: Load, seed: int, noise_us: float) -> str:
     lines = [
         f'duration = "{load.duration_us:.0f}us"',
-        f'sample_interval = "{max(load.interval_us, 1000):.0f}us"',
+        f'sample_interval = "{min(max(load.interval_us, 1000), _MOST_INTERVAL_US):.0f}us"',
         f"seed = {seed}",
         f"samples = {list(_COLUMNS)}",
         *(line for end in ("sender", "receiver") for line in (f"[{end}]", f'noise = "{noise_us * 1e3:.0f}ns"')),
@@ -208,7 +219,7 @@ def _scenario(path: Path, load: Load, seed: int, noise_us: float) -> str:
         lines += ["[[flow]]", f'algorithm = "{flow.algorithm}"', f'start = "{flow.start_us:.0f}us"', flow.workload]
     for start_us, size_bytes in path.transfers:
         lines += ["[[flow]]", 'algorithm = "cubic"', f'start = "{max(load.lead_us + start_us, 0):.0f}us"']
-        lines += ['workload = "transfer"', f'bytes = "{max(size_bytes, 1000):.0f}B"']
+        lines += ['workload = "transfer"', f'bytes = "{_bytes(size_bytes, 1000)}"']
     if path.hidden_load_bits_per_sec > 0 and not path.transfers:
         lines += ["[[flow]]", 'algorithm = "cubic"', 'name = "hidden"', 'workload = "web"']
         lines += [f'load = "{_rate(path.hidden_load_bits_per_sec)}"', f'sizes = "{_HIDDEN_SIZES}"']

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from kneepoint.datasets.dataset import Dataset
-from kneepoint.errors import UsageError
+from kneepoint.errors import MissingColumn, RunFolderError, UsageError
 
 from .losses import Losses
 from .series import Series
@@ -34,6 +34,9 @@ MOST_COMPARED = 10
 """Connections of a path that a simulation is compared by: more tell the same again, and each may not get through."""
 _LEAST_INTERVALS = 24
 """Times between samples that are kept of a path whatever it sent."""
+MOST_HOURS = 20
+"""Of a path: a scenario lasts a day at most, and simulates a lead besides."""
+_MOST_US = MOST_HOURS * 3.6e9
 
 COUNTERS = ("bytes_acked", "delivered", "data_segs_out", "total_retrans", "busy_us")
 GAUGES = ("srtt_us", "rttvar_us", "min_rtt_us", "snd_cwnd")
@@ -41,6 +44,20 @@ _FRESH_INTERVALS = 2.0
 """In times between samples: a connection that was busy for less than this before its first sample counts as seen from
 its begin. Its counters say what happened until then."""
 
+Left = Literal["short", "impossible"]
+"""Why a connection is left out."""
+_MOST_COUNTED = 2.0**53
+"""Of bytes and us: beyond, a number of 64 bits is no counter that began at 0."""
+_MOST_GAUGED = 2.0**32
+"""What the kernel's gauges hold."""
+_MOST_RTT_US = 2.0**29
+"""The kernel keeps eight times the smoothed RTT in 32 bits."""
+_MOST_SEGMENT_BYTES = 65_535.0
+_MOST_DELIVERED = 4.0
+"""Segments for one that was sent: a network may duplicate some."""
+
+_NAMES = ("boot_id", "remote_addr", "algorithm")
+_NUMBERS = ("cookie", "t_mono_ns", "final", "snd_mss_bytes", "rwnd_limited_us", "delivery_rate_app_limited")
 _OF_SOCKETS = """
 select concat_ws('/', boot_id, cookie) as key, remote_addr, algorithm, t_mono_ns / 1e3 as t_us, final,
     coalesce(snd_mss_bytes, 1448) as mss_bytes, coalesce(rwnd_limited_us, 0) as rwnd_limited_us,
@@ -94,6 +111,7 @@ class Observed:
             sent += np.interp(moments, series.t_us, series.data_segs_out - series.data_segs_out[0])
         enough = moments[min(int(np.searchsorted(sent, segments)), len(moments) - 1)]
         end_us = max(float(enough), float(moments[0]) + _LEAST_INTERVALS * self.interval_us)
+        end_us = min(end_us, float(moments[0]) + _MOST_US)
         if end_us >= self.horizon_us:
             return self
         cut = tuple(part for series in self.connections if says_something(part := series.until(end_us)))
@@ -109,8 +127,10 @@ class Recording:
     """All that were recorded."""
     short: int
     """Of these: left out, because they had too few samples or segments to say anything of their path."""
+    impossible: int = 0
+    """Of these: left out, because no connection can have such samples."""
     late: int = 0
-    """Of these: left out, because their path had carried `MOST_SEGMENTS` before."""
+    """Of these: left out, because their path had carried `MOST_SEGMENTS` before, or `MOST_HOURS` had passed."""
     cut: int = 0
     """Of these: with their begin alone, for the same reason."""
 
@@ -125,7 +145,7 @@ class Recording:
 def read(folders: Sequence[Path]) -> Recording:
     """The connections of all folders. Raises RunFolderError, UsageError (no connection that says anything)."""
     paths: list[Observed] = []
-    seen = 0
+    seen = impossible = 0
     for place, folder in enumerate(folders):
         dataset = Dataset(folder)
         table = "sockets" if "sockets" in dataset.tables else "samples"
@@ -134,23 +154,44 @@ def read(folders: Sequence[Path]) -> Recording:
                 f"{folder}: got the tables {', '.join(dataset.tables)}; expected sockets, of a recording, or samples, "
                 "of a run. A summary of connections without their samples says too little of the path."
             )
+        if table == "sockets":
+            _check_columns(dataset)
         query = _OF_SOCKETS if table == "sockets" else _OF_RUNS
         columns = dict.fromkeys((*COUNTERS, *GAUGES))
         rows = dataset.sql(query.format(columns=", ".join(f"coalesce({name}, 0) as {name}" for name in columns)))
         found = _series({name: rows[name].to_numpy() for name in rows.column_names})
         seen += len(found)
+        impossible += sum(series == "impossible" for _, series in found)
         paths += _by_path(found, str(place) if len(folders) > 1 else "")
-    if not paths:
+    begun = tuple(one for path in paths if (one := path.beginning(MOST_SEGMENTS)).horizon_us <= _MOST_US)
+    if not begun:
         raise UsageError(
-            f"{', '.join(map(str, folders))}: got {seen} connections, none with {LEAST_SAMPLES} samples and more than "
-            f"{LEAST_SEGMENTS:.0f} segments; expected some that their path could hold back. Record for longer, or with "
-            "a shorter --every."
+            f"{', '.join(map(str, folders))}: got {seen} connections, none with {LEAST_SAMPLES} samples within "
+            f"{MOST_HOURS} hours and more than {LEAST_SEGMENTS:.0f} segments{_and_impossible(impossible)}; expected "
+            "some that their path could hold back. Record for longer, or with a shorter --every."
         )
-    begun = tuple(path.beginning(MOST_SEGMENTS) for path in paths)
     left = sum(len(path.connections) for path in begun)
     whole = {(path.key, series.key): len(series.t_us) for path in paths for series in path.connections}
     cut = sum(len(series.t_us) < whole[path.key, series.key] for path in begun for series in path.connections)
-    return Recording(begun, seen, seen - len(whole), len(whole) - left, cut)
+    return Recording(begun, seen, seen - impossible - len(whole), impossible, len(whole) - left, cut)
+
+
+def _and_impossible(count: int) -> str:
+    return f", and {count} whose counters run backwards or are no such numbers" if count else ""
+
+
+def _check_columns(dataset: Dataset) -> None:
+    """Raises MissingColumn, RunFolderError."""
+    import pyarrow.types as kinds
+
+    held = dataset.sql("select * from sockets limit 0").schema
+    for name in (*_NAMES, *_NUMBERS, *COUNTERS, *GAUGES):
+        if name not in held.names:
+            raise MissingColumn(f"{dataset.path}: sockets: got no column {name}; expected those of `knee record`.")
+        kind = held.field(name).type
+        is_number = kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)
+        if name not in _NAMES and not is_number:
+            raise RunFolderError(f"{dataset.path}: sockets: got {name} as {kind}; expected numbers.")
 
 
 def prefix(address: str) -> str:
@@ -164,25 +205,26 @@ def prefix(address: str) -> str:
     return str(ip_network(f"{known}/{24 if known.version == 4 else 48}", strict=False))
 
 
-def _series(rows: dict[str, NDArray[Any]]) -> list[tuple[str, Series | None]]:
-    """Every connection with its path; None for one that says nothing."""
+def _series(rows: dict[str, NDArray[Any]]) -> list[tuple[str, Series | Left]]:
+    """Every connection with its path, or why it is left out."""
     keys = rows["key"]
     if not len(keys):
         return []
     firsts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]])
-    found: list[tuple[str, Series | None]] = []
+    found: list[tuple[str, Series | Left]] = []
     for begin, end in zip(firsts, np.r_[firsts[1:], len(keys)], strict=True):
         part = {name: values[begin:end] for name, values in rows.items()}
         found.append((prefix(str(part["remote_addr"][-1])), _one(part)))
     return found
 
 
-def _one(rows: dict[str, NDArray[Any]]) -> Series | None:
+def _one(rows: dict[str, NDArray[Any]]) -> Series | Left:
     t_us = rows["t_us"].astype(np.float64)
-    segments = rows["data_segs_out"].astype(np.float64)
-    if not _enough(t_us, segments, rows["srtt_us"]):
-        return None
     arrays = {name: rows[name].astype(np.float64) for name in (*COUNTERS, *GAUGES)}
+    if _are_impossible(t_us, arrays, rows["mss_bytes"].astype(np.float64)):
+        return "impossible"
+    if not _enough(t_us, arrays["data_segs_out"], arrays["srtt_us"]):
+        return "short"
     arrays["app_limited"] = rows["app_limited"].astype(np.float64)
     fresh = bool(arrays["busy_us"][0] <= _FRESH_INTERVALS * np.median(np.diff(t_us)))
     if fresh:
@@ -200,6 +242,25 @@ def _one(rows: dict[str, NDArray[Any]]) -> Series | None:
         final=bool(rows["final"][-1]),
         rwnd_limited_pct=100 * limited / busy if busy > 0 else 0.0,
         **arrays,
+    )
+
+
+def _are_impossible(t_us: Numbers, arrays: dict[str, Numbers], mss_bytes: Numbers) -> bool:
+    """Can no connection have such samples? Sockets that are taken for one, counters in another unit, a damaged file."""
+    every = np.array([t_us, mss_bytes, *arrays.values()])
+    if not np.isfinite(every).all() or (every < 0).any() or (len(t_us) > 1 and t_us[0] == t_us[-1]):
+        return True
+    counters = np.array([arrays[name] for name in COUNTERS])
+    gauges = np.array([arrays[name] for name in GAUGES])
+    sent = arrays["data_segs_out"]
+    return bool(
+        (np.diff(counters) < 0).any()
+        or (counters > _MOST_COUNTED).any()
+        or (gauges > _MOST_GAUGED).any()
+        or (arrays["srtt_us"] > _MOST_RTT_US).any()
+        or (mss_bytes > _MOST_SEGMENT_BYTES).any()
+        or (arrays["delivered"] > _MOST_DELIVERED * (sent + 1)).any()
+        or (arrays["bytes_acked"] > _MOST_SEGMENT_BYTES * (sent + 1)).any()
     )
 
 
@@ -221,10 +282,10 @@ def from_begin(begin_us: float, t_us: Numbers, arrays: Mapping[str, Numbers]) ->
     }
 
 
-def _by_path(found: list[tuple[str, Series | None]], folder: str) -> list[Observed]:
+def _by_path(found: list[tuple[str, Series | Left]], folder: str) -> list[Observed]:
     shared: dict[str, list[Series]] = defaultdict(list)
     for path, series in found:
-        if series is not None:
+        if isinstance(series, Series):
             shared[f"{folder}:{path}" if folder else path].append(series)
     paths = []
     for key, connections in shared.items():

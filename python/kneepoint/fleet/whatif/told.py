@@ -14,7 +14,7 @@ from kneepoint.say import aligned
 
 from .model import is_held_back
 from .predict import ABSOLUTE, Change, Outcomes, Prediction
-from .recorded import MOST_SEGMENTS, Recording
+from .recorded import MOST_HOURS, MOST_SEGMENTS, Recording
 from .series import METRICS
 from .unknown import Bounds, Judged
 
@@ -122,6 +122,7 @@ def lines(recording: Recording, fit: FitTold, open_ones: Sequence[Open], predict
     errors = ", ".join(f"{WORDS[name]} {_error(name, error)}" for name, error in fit.errors_pct.items())
     told = [
         f"{recording.connections} connections, {recording.short} of them too short to tell anything of their path.",
+        *_impossible(recording),
         *_long(recording),
         f"{fit.connections} connections on {fit.paths} paths were fitted: "
         + ", ".join(f"{name} {count}" for name, count in fit.explanations.items())
@@ -145,12 +146,22 @@ def lines(recording: Recording, fit: FitTold, open_ones: Sequence[Open], predict
     return [*told, "", *aligned(rows, left=(True, False, True, True, False, False, False, False))]
 
 
+def _impossible(recording: Recording) -> list[str]:
+    if not recording.impossible:
+        return []
+    return [
+        f"{human.counted(recording.impossible, 'connection')} left out whose counters run backwards or are no such "
+        "numbers: sockets with the same cookie, or another unit."
+    ]
+
+
 def _long(recording: Recording) -> list[str]:
     """What is left out of paths that carried much."""
     if not recording.late and not recording.cut:
         return []
     return [
-        f"Of each path, what it carried until its connections had sent {MOST_SEGMENTS:,} segments together: of "
+        f"Of each path, what it carried until its connections had sent {MOST_SEGMENTS:,} segments together, or for "
+        f"{MOST_HOURS} hours: of "
         f"{human.counted(recording.cut, 'connection')} only the begin is used, and {recording.late} came later."
     ]
 
@@ -162,6 +173,7 @@ def as_json(
         "schema": SCHEMA,
         "connections": recording.connections,
         "too_short": recording.short,
+        "impossible": recording.impossible,
         "cut": recording.cut,
         "too_late": recording.late,
         "fit": asdict(fit),
