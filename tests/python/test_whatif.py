@@ -185,6 +185,24 @@ def test_a_path_that_many_share_is_rehearsed_though_one_of_them_does_not_get_thr
     assert np.any(wrong != 0)
 
 
+def test_of_many_on_a_path_a_transfer_that_was_under_way_is_simulated_from_its_own_begin() -> None:
+    whole = recording(PLAIN, load(*["cubic"] * 12, seconds=3.0))
+    series = whole.connections[4]
+    arrays: dict[str, np.ndarray] = {
+        name: value[4:] for name, value in vars(series).items() if isinstance(value, np.ndarray)
+    }
+    late = replace(series, **arrays, fresh=False, final=True)
+    observed = replace(whole, connections=(*whole.connections[:4], late, *whole.connections[5:]))
+    asked_for = load_of(observed)
+    assert asked_for.lead_us == 2e6
+    assert asked_for.flows[4].start_us == late.t_us[0] + 2e6 - late.busy_us[0] >= 2e6
+    again = simulate(PLAIN, asked_for)[4]
+    # Where its recording begins, the simulated one begins as well.
+    assert again is not None and late.t_us[0] - 1e5 < again.t_us[0] < late.t_us[0] + 2e5 and not again.fresh
+    few = load_of(replace(observed, connections=observed.connections[:10]))
+    assert few.flows[4].start_us == late.t_us[0] and few.flows[4].seen_us is None
+
+
 def test_a_path_that_is_not_rehearsed_takes_the_error_of_one_like_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predict, "MOST_REHEARSALS", 1)
     one, other = outcomes_of([known(PLAIN, load("cubic")) for _ in range(2)], 100.0).wrong["bbr1"]

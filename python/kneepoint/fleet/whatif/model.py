@@ -11,7 +11,7 @@ import numpy as np
 from kneepoint import _core
 from kneepoint.runs.tables import as_table
 
-from .recorded import COUNTERS, GAUGES, LEAST_SEGMENTS, Observed, from_begin
+from .recorded import COUNTERS, GAUGES, LEAST_SEGMENTS, MOST_COMPARED, Observed, from_begin
 from .series import Series
 
 _COLUMNS = (*GAUGES, *COUNTERS, "delivery_rate_app_limited")
@@ -113,6 +113,8 @@ class Flow:
     start_us: float
     workload: str
     """Lines of a scenario."""
+    seen_us: float | None = None
+    """When its recording begins, if it ran before."""
 
 
 @dataclass(frozen=True)
@@ -137,14 +139,21 @@ class Load:
 
 def load_of(path: Observed) -> Load:
     """A connection that always had data stays; one that ended transfers as much again; one that its application or its
-    receiver held back is held to the rate that it had, and pauses as it did."""
+    receiver held back is held to the rate that it had, and pauses as it did.
+
+    A connection that was under way runs for the whole lead before; where many share the path, for as long as it had
+    been busy: among many come and go transfers that are shorter than the lead."""
     under_way = any(not series.fresh for series in path.connections)
     rtt = max(series.least_rtt_us for series in path.connections)
     lead = min(max(_LEAD_RTTS * rtt, _LEAST_LEAD_US), _MOST_LEAD_US) if under_way else 0.0
+    many = len(path.connections) > MOST_COMPARED
     flows = []
     for series in path.connections:
-        start = float(series.t_us[0]) + (lead if series.fresh else 0.0)
-        flows.append(Flow(series.algorithm, start, "\n".join(_workload(series))))
+        first, before, seen = float(series.t_us[0]), 0.0 if series.fresh else lead, None
+        if many and not series.fresh:
+            # From the sample before on, none of which tells of it.
+            before, seen = min(float(series.busy_us[0]), lead), first + lead - path.interval_us
+        flows.append(Flow(series.algorithm, first + (lead - before), "\n".join(_workload(series)), seen))
     return Load(tuple(flows), path.horizon_us + lead, path.interval_us, lead)
 
 
@@ -232,10 +241,11 @@ _HIDDEN_SIZES = "lognormal median 50kB sigma 1.2 from 5kB to 2MB"
 def _series(flow: Flow, rows: dict[str, Any], load: Load, end_ns: float | None) -> Series | None:
     """A simulated connection as recorded: without the lead, and with a sample at its begin and one at its end."""
     t_us = rows["t_ns"] / 1e3
-    first = int(np.searchsorted(t_us, max(load.lead_us, flow.start_us), side="right"))
+    begin_us = flow.start_us if flow.seen_us is None else flow.seen_us
+    first = int(np.searchsorted(t_us, max(load.lead_us, begin_us), side="right"))
     if len(t_us) - first < 2 or rows["data_segs_out"][-1] < LEAST_SEGMENTS:
         return None
-    fresh = flow.start_us >= load.lead_us
+    fresh = flow.seen_us is None and flow.start_us >= load.lead_us
     arrays = {name: rows[name][first:] for name in _COLUMNS}
     arrays["app_limited"] = arrays.pop("delivery_rate_app_limited")
     t_us = t_us[first:]
