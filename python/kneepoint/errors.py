@@ -63,6 +63,10 @@ class ClusterError(KneepointError):
     """A cluster that was lost, or whose workers cannot run this."""
 
 
+class WorkerLost(KneepointError):
+    """A process of this host that worked for a command is gone."""
+
+
 class RunFolderError(KneepointError):
     """A run folder that cannot be read, written or taken up again."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import signal
 import subprocess
@@ -163,3 +164,44 @@ def test_a_disk_with_no_room_at_all_leaves_no_folder(tmp_path: Path, small: Path
     assert ended.returncode == 2
     assert "run.json: cannot be written: File too large" in ended.stderr
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15)])
+def test_an_interrupted_prediction_ends_at_once_with_its_processes_and_without_a_word(
+    tmp_path: Path, number: int, code: int
+) -> None:
+    (tmp_path / "pair.toml").write_text(LONG.replace(f"repeat = {REPEAT}", "repeat = 4"))
+    assert knee("run", "pair.toml", "--out", "run", "-q", cwd=tmp_path).code == 0
+    process = spawn("whatif", "run", "--algorithms", "bbr1", "-q", "--workers", "2", cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    # Two workers, and what multiprocessing starts beside them.
+    while len(children := _children(process.pid)) < 3:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(2)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    # After the ^C that a terminal shows, a line ends.
+    assert (process.returncode, out, err.strip()) == (code, "", "")
+    while left := [child for child in children if Path(f"/proc/{child}").exists()]:
+        assert time.monotonic() < deadline + 60, left
+        time.sleep(0.01)
+
+
+def test_a_prediction_whose_worker_is_killed_says_so(tmp_path: Path) -> None:
+    (tmp_path / "pair.toml").write_text(LONG.replace(f"repeat = {REPEAT}", "repeat = 4"))
+    assert knee("run", "pair.toml", "--out", "run", "-q", cwd=tmp_path).code == 0
+    process = spawn("whatif", "run", "--algorithms", "bbr1", "-q", "--workers", "2", cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    while len(children := _children(process.pid)) < 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(children[-1], signal.SIGKILL)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
+    assert err == "a worker process ended before its work was done; was it killed?\n"
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
