@@ -399,7 +399,7 @@ def _judge(searched: _Searched, paths: Sequence[Path]) -> None:
     by_drawn, by_both = [], []
     for path in paths:
         drawn = Trial(trial.observed, trial.load)
-        drawn.measure_chance(path, random=True)
+        drawn.measure_chance(path, random=True, seeds=seeds)
         by_drawn.append(drawn(path, others) + searched.cost(path))
         by_recorded = trial.by_any(path, (*seeds, *others)) + searched.cost(path)
         by_both.append((by_recorded + by_drawn[-1]) / 2)

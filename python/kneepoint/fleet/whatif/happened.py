@@ -8,7 +8,7 @@ losses and the cross traffic that the recording shows, and only their amount is 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
+Some = TypeVar("Some", np.float64, "NDArray[np.float64]")
 _FULL = 0.75
 """Share of the buffer above which a queue counts as full when a packet is lost: the smoothed RTT lags behind it."""
 _EVEN = 2.0
@@ -59,9 +60,9 @@ def random_losses(path: Path, observed: Observed) -> int:
 def with_random_losses(path: Path, observed: Observed) -> Path:
     """The path with the share of the losses that its buffer does not explain, and how many are lost together: so many
     that independent bursts leave as many samples without a loss as have none."""
-    lost, sent = _by_sample(path, observed), observed.losses.sent
-    path = replace(path, loss_pct=100 * lost.sum() / max(sent.sum(), 1.0), loss_burst_pkts=1.0)
-    some = 1 - np.exp(-_expected(lost, observed)[:, np.newaxis] / _BURSTS_PKTS)
+    lost = _by_sample(path, observed)
+    path = replace(path, loss_pct=_expected(np.float64(100), lost, observed), loss_burst_pkts=1.0)
+    some = 1 - np.exp(-_expected(observed.losses.sent, lost, observed)[:, np.newaxis] / _BURSTS_PKTS)
     by_chance = 1.64 * np.sqrt(np.sum(some[:, 0] * (1 - some[:, 0])))
     found = np.count_nonzero(lost)
     if found >= some[:, 0].sum() - by_chance:
@@ -74,7 +75,7 @@ def with_random_losses(path: Path, observed: Observed) -> Path:
 def unevenness(path: Path, observed: Observed) -> float:
     """How much less even these losses are than independent ones, as a deviance: a queue loses many packets at once."""
     lost = _by_sample(path, observed)
-    expected = np.maximum(_expected(lost, observed), 1e-9)
+    expected = np.maximum(_expected(observed.losses.sent, lost, observed), 1e-9)
     deviance = 2 * float(np.sum(np.where(lost > 0, lost * np.log(np.maximum(lost, 1) / expected), 0) - lost + expected))
     return max(deviance - _EVEN * len(lost), 0.0)
 
@@ -84,10 +85,9 @@ def _by_sample(path: Path, observed: Observed) -> Numbers:
     return observed.losses.by_sample(_at_short_queues(path, observed))
 
 
-def _expected(lost: Numbers, observed: Observed) -> Numbers:
-    """How many would be lost between each two samples if as many were lost evenly among what was sent."""
-    sent = observed.losses.sent
-    expected: Numbers = sent * lost.sum() / max(sent.sum(), 1.0)
+def _expected(packets: Some, lost: Numbers, observed: Observed) -> Some:
+    """How many of these packets would be lost if as many were lost evenly among all that were sent."""
+    expected: Some = packets * lost.sum() / max(observed.losses.sent.sum(), 1.0)
     return expected
 
 

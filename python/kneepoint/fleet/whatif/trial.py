@@ -42,10 +42,10 @@ class Trial:
         self.simulated: dict[tuple[Path, int], Numbers | None] = {}
         """Features by path and seed: a search comes back to its best paths."""
 
-    def measure_chance(self, path: Path, *, random: bool) -> None:
+    def measure_chance(self, path: Path, *, random: bool, seeds: Sequence[int] = SEEDS) -> None:
         """Measures how much simulations of that path differ from seed to seed, if only because hosts are late by more
         or less. `random`: they differ so much that two seeds are simulated from now on, unless many share the path."""
-        found = self.every(path, SEEDS)
+        found = self.every(path, seeds)
         if len(found) > 1:
             self.chance = np.std(found, axis=0, ddof=1)
         if random:
