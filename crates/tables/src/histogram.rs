@@ -3,27 +3,36 @@
 /// Counts of values in buckets that grow with the value: 64 per power of two.
 /// Buckets lie four to a page, and only pages that were hit take memory, so ten
 /// thousand flows can have several each; neighbouring values come one after
-/// another, so the page hit last is nearly always the right one.
+/// another, so the page hit last is nearly always the right one. It lies here,
+/// where nothing else in memory has to be waited for.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 pub struct Histogram {
-    /// By their numbers, ascending.
-    pages: Vec<Page>,
-    /// Index of the page hit last.
-    last: usize,
     count: u64,
     sum: u64,
     /// Least and greatest value, so that no percentile lies outside; of none the greatest and the least number.
     range: (u64, u64),
+    /// The page hit last, ...
+    current: Page,
+    /// ... and its place, where it is written when another is hit.
+    place: u32,
+    /// By their numbers, ascending; none as long as there is one alone.
+    pages: Vec<Page>,
 }
 
 /// Buckets one after the other, the first of which is `number` * `BUCKETS`.
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize)]
 struct Page {
     number: u32,
     counts: [u32; BUCKETS],
 }
 
 impl Page {
+    /// Of no values.
+    fn new(number: u32) -> Page {
+        let counts = [0; BUCKETS];
+        Page { number, counts }
+    }
+
     #[inline]
     fn add(&mut self, bucket: u32) {
         let count = &mut self.counts[bucket as usize % BUCKETS];
@@ -34,11 +43,12 @@ impl Page {
 impl Default for Histogram {
     fn default() -> Histogram {
         Histogram {
-            pages: Vec::new(),
-            last: 0,
             count: 0,
             sum: 0,
             range: (u64::MAX, 0),
+            current: Page::new(0),
+            place: 0,
+            pages: Vec::new(),
         }
     }
 }
@@ -57,39 +67,47 @@ impl Histogram {
             self.range = (least.min(value), most.max(value));
         }
         let bucket = bucket_of(value);
-        match self.pages.get_mut(self.last) {
-            Some(page) if page.number == bucket / BUCKETS as u32 => page.add(bucket),
-            _ => self.add_elsewhere(bucket),
+        if self.current.number != bucket / BUCKETS as u32 {
+            self.turn_to(bucket / BUCKETS as u32);
         }
+        self.current.add(bucket);
     }
 
-    /// Few pages are missing between those that were hit, so that a page's number mostly tells its place.
+    /// Another page is the current one, which is made if need be. Few pages are missing between those that were hit, so that
+    /// a page's number mostly tells its place.
     #[inline(never)]
-    fn add_elsewhere(&mut self, bucket: u32) {
-        let number = bucket / BUCKETS as u32;
-        let away = match self.pages.get(self.last) {
-            Some(last) => number.wrapping_sub(last.number).cast_signed(),
-            None => 0,
-        };
-        let likely = self.last.wrapping_add_signed(away as isize);
-        self.last = match self.pages.get(likely) {
+    fn turn_to(&mut self, number: u32) {
+        let away = number.wrapping_sub(self.current.number).cast_signed();
+        let likely = (self.place as usize).wrapping_add_signed(away as isize);
+        if let Some(current) = self.pages.get_mut(self.place as usize) {
+            *current = self.current;
+        }
+        let found = match self.pages.get(likely) {
             Some(page) if page.number == number => likely,
             _ => self.find(number),
         };
-        self.pages[self.last].add(bucket);
+        self.current = self.pages.get(found).copied().unwrap_or(Page::new(number));
+        self.place = found as u32;
     }
 
     /// The place of a page, which is made if need be.
     #[inline(never)]
     fn find(&mut self, number: u32) -> usize {
+        if self.pages.is_empty() {
+            if self.current.counts == [0; BUCKETS] {
+                // The first value comes.
+                return 0;
+            }
+            self.pages.reserve_exact(2);
+            self.pages.push(self.current);
+        }
         let found = self.pages.binary_search_by_key(&number, |page| page.number);
         found.unwrap_or_else(|at| {
             // Most histograms of a run with many flows have few pages, and no room for more.
             if self.pages.len() == self.pages.capacity() {
-                self.pages.reserve_exact(self.pages.len().max(1));
+                self.pages.reserve_exact(self.pages.len());
             }
-            let counts = [0; BUCKETS];
-            self.pages.insert(at, Page { number, counts });
+            self.pages.insert(at, Page::new(number));
             at
         })
     }
@@ -107,7 +125,10 @@ impl Histogram {
     /// as the middle of its bucket, within what was seen; `None` when empty.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let rank = ((share * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
-        let mut buckets = self.pages.iter().flat_map(|page| {
+        let place = self.place as usize;
+        let others = self.pages.get(place + 1..).unwrap_or_default();
+        let pages = self.pages.iter().take(place).chain([&self.current]);
+        let mut buckets = pages.chain(others).flat_map(|page| {
             let first = page.number * BUCKETS as u32;
             (first..).zip(page.counts)
         });
@@ -137,6 +158,8 @@ fn middle(bucket: u32) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -166,6 +189,26 @@ mod tests {
                 (middle - value as f64).abs() <= value as f64 / 128.0,
                 "{value}: {middle}"
             );
+        }
+    }
+
+    proptest! {
+        /// Against all the values.
+        #[test]
+        fn in_whatever_order_values_come_each_is_counted_in_its_bucket(values in prop::collection::vec(0u64..2_000, 1..300)) {
+            let mut histogram = Histogram::default();
+            for &value in &values {
+                histogram.add(value);
+                prop_assert!(histogram.pages.is_sorted_by(|a, b| a.number < b.number));
+            }
+            let mut sorted = values;
+            sorted.sort_unstable();
+            let (least, most) = (sorted[0] as f64, sorted[sorted.len() - 1] as f64);
+            for (n, &value) in sorted.iter().enumerate() {
+                let share = (n as f64 + 0.5) / sorted.len() as f64;
+                let expected = middle(bucket_of(value)).clamp(least, most);
+                prop_assert_eq!(histogram.quantile(share), Some(expected));
+            }
         }
     }
 

@@ -88,7 +88,8 @@ impl Endpoint {
     /// The same of what an ACK looks at elsewhere in memory.
     pub fn fetch_parts(&self) {
         if let Some(head) = self.board.head() {
-            ahead::fetch(head);
+            // And the next one, which comes first when that goes.
+            ahead::fetch_until(head, 2 * size_of_val(head));
             ahead::fetch(self.alg.state());
         }
     }
