@@ -10,7 +10,7 @@ use knee_tables::{Histogram, Reads};
 use knee_units::places::{Place, Placed, places};
 use knee_units::{NEVER, Nanos, ahead};
 
-use crate::event::Side;
+use crate::event::{EndpointId, Side};
 use knee_tcp::{Endpoint, LIMITS, Limit};
 
 /// One connection. What each packet looks at lies together, at its beginning.
@@ -28,22 +28,22 @@ pub struct Flow {
     pub measured: bool,
     pub apps: Apps,
     pub queue_delay_us: Histogram,
+    /// Calls of the sender's application that its socket took something of.
+    pub writes: u64,
+    /// Payload lost or dropped on the path.
+    pub dropped_bytes: u64,
+    pub path_lost_pkts: u64,
+    pub queue_dropped_pkts: u64,
     pub ends: [End; 2],
     /// The number of the host at each side.
     pub hosts: [u32; 2],
     pub open_ns: u64,
     /// How much it is to carry; `None`: it is no finite transfer.
     pub transfer_bytes: Option<u64>,
-    /// Payload lost or dropped on the path.
-    pub dropped_bytes: u64,
     /// Payload of copies that the path made.
     pub duplicated_bytes: u64,
-    pub path_lost_pkts: u64,
-    pub queue_dropped_pkts: u64,
     /// Of an application that asks, once it has had an answer.
     pub latency_us: Option<Box<Histogram>>,
-    /// Calls of the sender's application that its socket took something of.
-    pub writes: u64,
     /// Of a workload that counts how its receiver's reads come.
     pub reads: Option<Box<Reads>>,
     /// Where the counters stood then, unless the connection opened in the steady part.
@@ -151,6 +151,30 @@ impl Flows {
     /// How many there are in the run.
     pub fn count(&self) -> usize {
         self.list.len()
+    }
+
+    /// The timers of these ends are due one after the other, now: asks for what the next ones look at, first of all whether
+    /// they were superseded.
+    #[inline]
+    pub fn expect_timers(&self, next: &[EndpointId], now_ns: u64) {
+        if !self.are_many() {
+            return;
+        }
+        let nth = |n: usize| {
+            let id = *next.get(n)?;
+            Some((self.get(id.flow())?, id.side()))
+        };
+        let nth_due =
+            |n: usize| nth(n).filter(|(flow, side)| flow.ends[*side as usize].armed_ns == now_ns);
+        if let Some((flow, side)) = nth(7) {
+            ahead::fetch(&flow.ends[side as usize].armed_ns);
+        }
+        if let Some((flow, side)) = nth_due(3) {
+            flow.fetch(side);
+        }
+        if let Some((flow, side)) = nth_due(0) {
+            flow.fetch_parts(side);
+        }
     }
 
     /// Does the run have more than the nearest caches hold?
@@ -268,6 +292,12 @@ impl Flow {
         let end = &self.ends[side as usize];
         ahead::fetch_until(end, offset_of!(End, tcp));
         end.tcp.fetch(side == Side::Sender);
+    }
+
+    /// The same of what a sample looks at.
+    pub fn fetch_sampled(&self) {
+        self.fetch(Side::Sender);
+        ahead::fetch(&self.ends[1].tcp.rx);
     }
 
     /// The same of what lies elsewhere in memory.

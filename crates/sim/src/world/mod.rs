@@ -226,7 +226,9 @@ impl World {
             Target::Cpu(cpu) => self.end_job(cpu),
             Target::Tick => {
                 let due = self.ends.events.take_tick(self.ends.now_ns);
-                for &id in &due {
+                for (place, &id) in due.iter().enumerate() {
+                    let (next, now_ns) = (&due[place + 1..], self.ends.now_ns);
+                    self.ends.flows.expect_timers(next, now_ns);
                     self.ends.on_timer(id);
                 }
                 self.ends.events.recycle(due);

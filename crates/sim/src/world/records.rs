@@ -91,9 +91,7 @@ impl Ends {
         }
         for (place, &number) in numbers.iter().enumerate() {
             if let Some(&soon) = numbers.get(place + 2) {
-                let flow = &self.flows[soon as usize];
-                flow.fetch(Side::Sender);
-                flow.fetch(Side::Receiver);
+                self.flows[soon as usize].fetch_sampled();
             }
             push_sample(
                 &mut self.rows.samples,
