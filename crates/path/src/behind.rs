@@ -75,10 +75,11 @@ impl<N: Copy> Line<N> {
 
     /// Announces those trains behind the first whose turn it is.
     #[inline]
-    fn announce(&self, sink: &mut impl Sink<Note = N>) {
+    fn announce(&self, nics: &Nics<N>, sink: &mut impl Sink<Note = N>) {
         for between in [0, SOON] {
             if let Some(train) = self.trains.behind_first(between) {
                 sink.expects(&train.passing, between == 0);
+                nics.expects(train.passing.flow, between == 0);
             }
         }
     }
@@ -378,7 +379,7 @@ impl<N: Copy> Behind<N> {
         sink: &mut impl Sink<Note = N>,
     ) -> (Passing<N>, bool) {
         let line = &mut self.lines[number as usize];
-        line.announce(sink);
+        line.announce(&self.nics, sink);
         let passing = line.take(1);
         let (through, wakes) = self.nics.reach(at_ns, passing);
         self.go_on(number, wakes);

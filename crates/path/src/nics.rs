@@ -1,5 +1,7 @@
 //! The far hosts' NICs behind a pipe: each gathers what arrives until it interrupts.
 
+use knee_units::ahead;
+
 use crate::pipe::Passing;
 
 /// The NICs behind a pipe, and which of them each flow's far host has.
@@ -30,6 +32,8 @@ pub(crate) struct Nic {
 /// "No place", "no list", "no line".
 pub(crate) const NONE: u32 = u32::MAX;
 const FREE: u32 = u32::MAX - 1;
+/// From so many flows on, their NICs do not fit into the nearest cache.
+const MANY: usize = 1 << 10;
 
 impl Nic {
     const IDLE: Nic = Nic {
@@ -105,6 +109,22 @@ impl<N: Copy> Nics<N> {
     pub fn place(&self, flow: u32) -> Option<u32> {
         let place = self.place_of[flow as usize];
         (place != NONE).then_some(place)
+    }
+
+    /// Packets of this flow come soon, or next: asks for its NIC.
+    #[inline]
+    pub fn expects(&self, flow: u32, is_next: bool) {
+        if self.place_of.len() < MANY {
+            return;
+        }
+        match is_next {
+            true => {
+                if let Some(place) = self.place(flow) {
+                    ahead::fetch(self.at(place));
+                }
+            }
+            false => ahead::fetch(&self.place_of[flow as usize]),
+        }
     }
 
     #[inline]

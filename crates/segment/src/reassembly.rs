@@ -1,5 +1,6 @@
 //! Reassembly: what arrived in order, what arrived beyond a hole, and the SACK and DSACK blocks that report it.
 
+use knee_units::ahead;
 use knee_units::ranges::RangeSet;
 
 use super::SackBlocks;
@@ -113,6 +114,15 @@ impl Reassembly {
         let taken = is_in_order && !self.fin_received;
         self.fin_received |= taken;
         taken
+    }
+
+    /// Fetches ahead what lies elsewhere in memory.
+    #[inline]
+    pub fn fetch_parts(&self) {
+        self.out_of_order.fetch();
+        if let Some(blocks) = &self.blocks {
+            ahead::fetch(&**blocks);
+        }
     }
 
     // ---- SACK blocks -----------------------------------------------------

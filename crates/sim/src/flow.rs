@@ -302,9 +302,13 @@ impl Flow {
 
     /// The same of what lies elsewhere in memory.
     pub fn fetch_parts(&self, side: Side) {
-        if side == Side::Sender {
-            ahead::fetch(&*self.apps.sender);
-            self.ends[side as usize].tcp.fetch_parts();
+        let tcp = &self.ends[side as usize].tcp;
+        match side {
+            Side::Sender => {
+                ahead::fetch(&*self.apps.sender);
+                tcp.fetch_parts();
+            }
+            Side::Receiver => tcp.rx.fetch_parts(),
         }
     }
 

@@ -14,10 +14,8 @@ impl Endpoint {
     }
     /// The algorithm's model of the path, if it keeps one; `None` before the connection is established.
     pub fn cc_info(&self) -> Option<knee_cc::Info> {
-        match self.state {
-            State::Established => self.alg.info(&self.cc),
-            _ => None,
-        }
+        let info = || self.alg.info(&self.cc);
+        (self.state == State::Established).then(info).flatten()
     }
     pub fn srtt_us(&self) -> u32 {
         self.rtt.srtt_us()
@@ -63,19 +61,16 @@ impl Endpoint {
         self.integrate(now_ns);
         self.time.settle(now_ns);
     }
-
     /// The connection opens: means count from here.
     pub fn start_means(&mut self, now_ns: u64) {
         self.settle(now_ns);
         self.means.restart();
     }
-
     /// Starts the steady part: distributions and means count from here.
     pub fn start_measuring(&mut self, now_ns: u64) {
         self.settle(now_ns);
         self.means.start();
     }
-
     /// Fetches ahead what an arrival looks at; of an end that `sends`, also what an ACK looks at.
     #[inline(always)]
     pub fn fetch(&self, sends: bool) {
@@ -84,16 +79,15 @@ impl Endpoint {
             false => ahead::fetch_until(self, offset_of!(Endpoint, cc)),
         }
     }
-
     /// The same of what an ACK looks at elsewhere in memory.
     pub fn fetch_parts(&self) {
         if let Some(head) = self.board.head() {
             // And the next one, which comes first when that goes.
             ahead::fetch_until(head, 2 * size_of_val(head));
             ahead::fetch(self.alg.state());
+            self.board.fetch_sets();
         }
     }
-
     pub fn time(&self) -> &TimeSpent {
         &self.time
     }

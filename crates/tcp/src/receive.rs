@@ -99,7 +99,6 @@ impl Receiver {
         self.window.start(now_ns);
         self.acks.start(self.data.rcv_nxt());
     }
-
     /// Timestamps: what to echo (RFC 7323, 4.3) and what was echoed.
     #[inline]
     pub fn note_timestamp(&mut self, segment: &Segment) {
@@ -108,18 +107,20 @@ impl Receiver {
         }
         self.echoed_ms = segment.tsecr_ms;
     }
-
     #[inline]
     pub fn on_data_sent(&mut self, jiffies: u32) {
         self.acks.on_data_sent(jiffies);
     }
-
     /// The next chance to acknowledge is to be taken, if `now`.
     #[inline]
     pub fn hurry_ack(&mut self, now: bool) {
         self.acks.hurry(now);
     }
-
+    /// Fetches ahead what data looks at elsewhere in memory.
+    #[inline]
+    pub fn fetch_parts(&self) {
+        self.data.fetch_parts();
+    }
     /// Up to `most` ACKs go at once.
     pub fn enter_quickack(&mut self, most: u32) {
         self.acks.enter_quickack(self.window.quickacks().min(most));

@@ -179,6 +179,12 @@ impl Scoreboard {
     pub fn any_retrans_done(&self) -> bool {
         self.flight.retrans_out > 0 || self.head().is_some_and(|head| head.has(EVER_RETRANS))
     }
+    /// Fetches ahead what tells whether anything is SACKed or lost.
+    #[inline]
+    pub fn fetch_sets(&self) {
+        self.sacked.fetch();
+        self.to_retransmit.fetch();
+    }
     /// Does anything lost wait for its retransmission?
     #[inline]
     pub fn has_lost(&self) -> bool {

@@ -4,6 +4,8 @@
 
 use std::collections::VecDeque;
 
+use crate::ahead;
+
 /// Disjoint, non-adjacent half-open ranges in ascending order. A connection that has lost nothing yet has none, and it takes a
 /// word.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +19,14 @@ struct Ranges {
 }
 
 impl RangeSet {
+    /// Asks for what tells whether it is empty.
+    #[inline]
+    pub fn fetch(&self) {
+        if let Some(set) = &self.0 {
+            ahead::fetch(&**set);
+        }
+    }
+
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(|set| set.ranges.is_empty())
