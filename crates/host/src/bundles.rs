@@ -28,6 +28,7 @@ macro_rules! bundles {
 
 bundles! {
     PollAtOnce [Interrupt, Softirq, Poll, IpReceive] "a poll in the softirq of an interrupt, of one skb that goes up at once";
+    PollFromIdle [IdleExit, Interrupt, Softirq, Poll, IpReceive] "the same on a processor that has idled";
     PacketAtOnce [DriverReceive] "a driver's reception of one packet in such a poll";
     GroPacketAtOnce [DriverReceive, Gro] "the same with GRO";
     DataInSocket [SocketLock, TcpReceive] "a data skb in its socket";

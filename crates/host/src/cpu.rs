@@ -429,35 +429,30 @@ impl<J> Cpu<J> {
         }
     }
 
-    #[inline(always)]
+    /// Something begins that takes so long, and longer if the hypervisor takes its part of it.
+    #[inline(never)]
     fn begin(&mut self, now_ns: u64, runs: Runs, ns: u64) {
-        self.until_ns = match self.steal.is_some() {
-            true => self.steal_from(now_ns, ns),
-            false => now_ns + ns,
-        };
-        self.runs = runs;
+        self.begin_alone(now_ns, runs, ns);
+        if let Some(steal) = &mut self.steal {
+            let (end_ns, stolen_ns) = steal.finish(now_ns, ns);
+            self.spent.steal_ns += stolen_ns;
+            self.until_ns = end_ns;
+        }
     }
 
-    /// The hypervisor takes its part of what begins now; returns when that is done.
-    #[inline(never)]
-    fn steal_from(&mut self, now_ns: u64, ns: u64) -> u64 {
-        let Some(steal) = &mut self.steal else {
-            return now_ns + ns;
-        };
-        let (end_ns, stolen_ns) = steal.finish(now_ns, ns);
-        self.spent.steal_ns += stolen_ns;
-        end_ns
+    /// The same where nobody takes the processor away.
+    #[inline(always)]
+    fn begin_alone(&mut self, now_ns: u64, runs: Runs, ns: u64) {
+        (self.until_ns, self.runs) = (now_ns + ns, runs);
     }
 
     /// A softirq's job has begun, which costs what was charged; returns when it is done.
     #[inline(always)]
     pub fn run_softirq(&mut self, now_ns: u64) -> u64 {
         let ns = self.end_job() / 1_000;
-        if self.wanting > 0 {
-            self.run_softirq_among(now_ns, ns);
-        } else {
-            self.until_ns = now_ns + ns;
-            self.runs = Runs::Softirq;
+        match self.wanting > 0 {
+            true => self.run_softirq_among(now_ns, ns),
+            false => self.begin_alone(now_ns, Runs::Softirq, ns),
         }
         self.until_ns
     }
@@ -480,7 +475,11 @@ impl<J> Cpu<J> {
         let ns = ps / 1_000;
         threads[number as usize].ran_ns += ns;
         self.stint_ns += ns;
-        self.begin(now_ns, Runs::Thread(number), ns);
+        // It is one of those who want the processor.
+        match self.wanting > 1 {
+            true => self.begin(now_ns, Runs::Thread(number), ns),
+            false => self.begin_alone(now_ns, Runs::Thread(number), ns),
+        }
         self.until_ns
     }
 

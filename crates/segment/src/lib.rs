@@ -4,6 +4,7 @@ pub mod reassembly;
 
 use knee_path::packet::Ecn;
 pub use knee_path::packet::HEADER_BYTES;
+use knee_units::ahead;
 
 /// The SYN's options: MSS, SACK permitted + timestamps, window scale.
 pub const SYN_HEADER_BYTES: u32 = 20 + 20 + 20;
@@ -241,6 +242,12 @@ impl Slab {
     #[inline]
     pub fn get(&self, handle: u32) -> &Segment {
         &self.entries[handle as usize]
+    }
+
+    /// Asks for what lies at a handle, which will be looked at soon.
+    #[inline(always)]
+    pub fn fetch(&self, handle: u32) {
+        ahead::fetch_at(self.entries.as_ptr().wrapping_add(handle as usize));
     }
 
     #[inline]

@@ -153,7 +153,7 @@ impl Ord for Entry {
     }
 }
 
-/// The end of a job of the processor `cpu`, an event that has yet to come.
+/// The end of a job of the processor `cpu`, an event that has yet to come. At NEVER: there is none.
 struct JobEnd {
     t_ns: u64,
     number: u64,
@@ -164,15 +164,15 @@ struct JobEnd {
 pub struct EventQueue {
     heap: Heap<Entry>,
     /// The end of a processor's job, if it may come before all in the heap; apart, so that the run can go on with it.
-    end: Option<JobEnd>,
+    end: JobEnd,
     /// Is the heap's head the event at work? It stays there until another is
     /// pushed, which most events do: one takes the other's place in one go.
     head_is_taken: bool,
     /// When the head is due, with none at work: each step of the world asks for it.
     next_ns: u64,
     number: u64,
-    /// That of the event that is handled now; `None`: there is none.
-    at_number: Option<u64>,
+    /// That of the event that is handled now; NEVER: there is none.
+    at_number: u64,
     ticks: BTreeMap<u64, Vec<EndpointId>>,
     /// An emptied list, kept for the next instant.
     spare: Vec<EndpointId>,
@@ -183,11 +183,15 @@ impl EventQueue {
     pub fn new(planned: usize) -> EventQueue {
         EventQueue {
             heap: Heap::default(),
-            end: None,
+            end: JobEnd {
+                t_ns: NEVER,
+                number: 0,
+                cpu: 0,
+            },
             head_is_taken: false,
             next_ns: NEVER,
             number: planned as u64,
-            at_number: None,
+            at_number: NEVER,
             ticks: BTreeMap::new(),
             spare: Vec::new(),
         }
@@ -214,40 +218,50 @@ impl EventQueue {
     /// Would an event with this reserved number have come by now?
     #[inline]
     pub fn has_come(&self, t_ns: u64, number: u64, now_ns: u64) -> bool {
-        t_ns < now_ns || t_ns == now_ns && self.at_number.is_none_or(|at| number < at)
+        t_ns < now_ns || t_ns == now_ns && number < self.at_number
     }
 
-    /// The end of a processor's job. It stays apart if nothing in the queue comes before, until [`Self::take_end`] is called.
+    /// The end of a processor's job. It stays apart if nothing in the queue comes before, until [`Self::leave_ends`] is called.
     #[inline(always)]
     pub fn push_end(&mut self, t_ns: u64, cpu: u32) {
         let number = self.reserve();
-        if self.end.is_some() || self.head_is_taken || t_ns >= self.next_ns {
+        if self.has_end() || self.head_is_taken || t_ns >= self.next_ns {
             return self.insert(t_ns, number, Target::Cpu(cpu));
         }
-        self.end = Some(JobEnd { t_ns, number, cpu });
+        self.end = JobEnd { t_ns, number, cpu };
     }
 
     /// Stands a job's end apart?
     #[inline]
     pub fn has_end(&self) -> bool {
-        self.end.is_some()
+        self.end.t_ns != NEVER
     }
 
-    /// The end that stands apart is at work, if it comes before all else and not after `most_ns`; else it goes among the others,
-    /// and none is at work.
+    /// The end that stands apart is at work, if there is one that comes before all else and not after `most_ns`.
     #[inline(always)]
     pub fn take_end(&mut self, most_ns: u64) -> Option<(u64, u32)> {
-        let Some(JobEnd { t_ns, number, cpu }) = self.end.take() else {
-            self.at_number = None;
-            return None;
-        };
+        let t_ns = self.end.t_ns;
         if t_ns > most_ns || t_ns >= self.next_ns() {
-            self.insert(t_ns, number, Target::Cpu(cpu));
-            self.at_number = None;
             return None;
         }
-        self.at_number = Some(number);
-        Some((t_ns, cpu))
+        self.end.t_ns = NEVER;
+        self.at_number = self.end.number;
+        Some((t_ns, self.end.cpu))
+    }
+
+    /// No end is at work any more, and one that stands apart goes among the others.
+    #[inline(always)]
+    pub fn leave_ends(&mut self) {
+        self.at_number = NEVER;
+        if self.has_end() {
+            self.leave_end();
+        }
+    }
+
+    #[inline(never)]
+    fn leave_end(&mut self) {
+        let t_ns = std::mem::replace(&mut self.end.t_ns, NEVER);
+        self.insert(t_ns, self.end.number, Target::Cpu(self.end.cpu));
     }
 
     /// A connection opens: at its instant that comes before everything else, those with lower numbers first.
@@ -312,14 +326,14 @@ impl EventQueue {
     pub fn take(&mut self) -> Target {
         self.head_is_taken = true;
         let head = self.heap.first().expect("there is one");
-        self.at_number = Some(head.number);
+        self.at_number = head.number;
         head.target
     }
 
     /// What was at work is done.
     #[inline]
     pub fn done(&mut self) {
-        self.at_number = None;
+        self.at_number = NEVER;
         if std::mem::take(&mut self.head_is_taken) {
             self.heap.remove_first();
         }
@@ -346,6 +360,7 @@ mod tests {
         // The second is among the others, and earlier.
         assert!(events.has_end());
         assert_eq!(events.take_end(NEVER), None);
+        events.leave_ends();
         assert_eq!((events.next_ns(), events.take()), (6, Target::Cpu(2)));
         events.done();
         assert_eq!((events.next_ns(), events.take()), (7, Target::Cpu(1)));
@@ -356,10 +371,12 @@ mod tests {
         assert!(!events.has_end());
         events.push_end(7, 5);
         assert_eq!(events.take_end(6), None);
+        events.leave_ends();
         assert_eq!(events.next_ns(), 7);
         events.push_end(6, 6);
         assert_eq!(events.take_end(6), Some((6, 6)));
         assert_eq!(events.take_end(NEVER), None);
+        events.leave_ends();
         assert_eq!(events.next_ns(), 7);
     }
 

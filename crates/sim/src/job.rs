@@ -87,6 +87,17 @@ impl Outcome {
         Some(thread)
     }
 
+    /// What was sent, if that is its first effect, which comes. In parts: as a whole it is slow to load, since it was just written
+    /// in parts.
+    #[inline(always)]
+    pub fn take_sent(&mut self) -> Option<(EndpointId, u32, Option<u64>)> {
+        let Some(Effect::Sent(from, handle, held)) = self.first else {
+            return None;
+        };
+        self.first = None;
+        Some((from, handle, held))
+    }
+
     /// Its first effect, which comes.
     #[inline(always)]
     pub fn take_first(&mut self) -> Option<Effect> {

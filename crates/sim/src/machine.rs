@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use knee_host::{Budget, Costs, Cpu, Rfs, Ring, Spent, Steal, Thread, hash, pick, sends_by};
+use knee_host::{
+    Budget, Bundle, Costs, Cpu, Rfs, Ring, Spent, Steal, Thread, hash, pick, sends_by,
+};
 use knee_path::pipe::Passing;
 use knee_scenario::{GroTable, Reception};
 use knee_segment::Segment;
@@ -92,8 +94,8 @@ pub struct AppThread {
     pub locked: VecDeque<Job>,
     /// How many of those its last wait told of.
     pub told: usize,
-    /// How many calls in a row it has made for the end that is first in `ready`, if it goes on with that.
-    pub serves: Option<u32>,
+    /// How many calls in a row it has made for the end that is first in `ready`, if it goes on with that; else 0.
+    pub serves: u32,
     pub awake: bool,
     /// Is a job under way that will wake it?
     pub waking: bool,
@@ -105,23 +107,21 @@ pub struct AppThread {
 pub struct AppTurn {
     /// The end that it serves.
     pub id: Option<EndpointId>,
-    /// How many calls in a row it has made for that end before, if it goes on with it.
-    pub calls_before: Option<u32>,
+    /// How many calls in a row it has made for that end before, if it goes on with it; else 0.
+    pub calls_before: u32,
     /// Does it ask first what is ready?
     pub waits: bool,
 }
 
 impl AppThread {
-    /// Its next turn, which begins.
+    /// Its next turn, which begins: there is an end that is ready.
     #[inline(always)]
     pub fn next_turn(&mut self) -> AppTurn {
-        let calls_before = self.serves.take();
-        let mut waits = false;
-        if calls_before.is_none() {
-            waits = self.told == 0;
-            if waits {
-                self.told = self.ready.len();
-            }
+        let calls_before = std::mem::take(&mut self.serves);
+        let waits = calls_before == 0 && self.told == 0;
+        if waits {
+            self.told = self.ready.others();
+        } else if calls_before == 0 {
             self.told -= 1;
         }
         AppTurn {
@@ -289,6 +289,11 @@ impl Machines {
                 reception: conf.reception,
                 has_others: conf.cpus > 1,
                 xps: conf.xps,
+                sent_ack: match conf.qdisc {
+                    Qdisc::None => Some(Bundle::AckSent),
+                    Qdisc::Fifo => Some(Bundle::AckByFifo),
+                    Qdisc::Fq { .. } => None,
+                },
                 core,
                 ends: WITH_MORE,
                 outcome: Outcome::default(),
@@ -360,7 +365,7 @@ impl Machines {
                 ready: HeadQueue::default(),
                 locked: VecDeque::new(),
                 told: 0,
-                serves: None,
+                serves: 0,
                 awake: false,
                 waking: false,
                 interrupted: Outcome::default(),

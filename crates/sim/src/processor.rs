@@ -26,6 +26,9 @@ pub struct Processor {
     /// Has its machine others? Does it send by queues of its own?
     pub has_others: bool,
     pub xps: bool,
+    /// What a pure ACK is charged that its qdisc does not hold. `None`: with fq, whose lock is held for a time that has to be
+    /// known.
+    pub sent_ack: Option<Bundle>,
     /// Bytes that an application asks for in one call, and is the processor remembered that reads?
     pub read_bytes: u64,
     pub has_rfs: bool,
@@ -57,7 +60,7 @@ impl Processor {
     /// What it has done.
     pub fn done(&self) -> Counts {
         let bundled = |bundle| self.core.bundled(bundle);
-        let polls = bundled(Bundle::PollAtOnce);
+        let polls = bundled(Bundle::PollAtOnce) + bundled(Bundle::PollFromIdle);
         let pkts = bundled(Bundle::PacketAtOnce) + bundled(Bundle::GroPacketAtOnce);
         let mut counts = self.counts;
         counts.interrupts += polls;

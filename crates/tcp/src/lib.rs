@@ -223,9 +223,10 @@ impl Endpoint {
         self.pacer.set_rule(rule);
     }
 
-    /// How often its pacing timer was armed, and how often it fired.
-    pub fn pacing_timer_counts(&self) -> (u64, u64) {
-        self.pacer.timer_counts()
+    /// How often its pacing timer was armed, and how often it fired, since somebody took that.
+    #[inline]
+    pub fn pacing_timer_counts(&mut self) -> [&mut u64; 2] {
+        [&mut self.pacer.arms, &mut self.pacer.fires]
     }
 
     /// Packets, as the stack has them, that are sent and not acked.

@@ -13,9 +13,9 @@ pub struct Pacer {
     prior_ns: u64,
     timer_ns: u64,
     rule: TimerRule,
-    /// How often the timer was armed, and how often it fired.
-    arms: u64,
-    fires: u64,
+    /// How often the timer was armed, and how often it fired, since somebody took that.
+    pub arms: u64,
+    pub fires: u64,
 }
 
 /// When TCP's pacing timer is armed.
@@ -43,11 +43,6 @@ impl Pacer {
 
     pub fn set_rule(&mut self, rule: TimerRule) {
         self.rule = rule;
-    }
-
-    /// How often the timer was armed, and how often it fired.
-    pub fn timer_counts(&self) -> (u64, u64) {
-        (self.arms, self.fires)
     }
 
     /// Earliest departure of the next packet.
@@ -150,7 +145,7 @@ mod tests {
             pacer.on_sent(1_000, RATE, 10 + sent);
             assert!(pacer.blocks(at_ns + 999) && !pacer.take_due(at_ns + 999));
             assert!(pacer.take_due(at_ns + 1_000));
-            assert_eq!(pacer.timer_counts(), (sent, sent));
+            assert_eq!((pacer.arms, pacer.fires), (sent, sent));
         }
     }
 
@@ -159,10 +154,10 @@ mod tests {
         let mut pacer = Pacer::new();
         pacer.departure(0);
         pacer.on_sent(1_000, RATE, 10);
-        assert_eq!(pacer.timer_counts(), (0, 0));
+        assert_eq!((pacer.arms, pacer.fires), (0, 0));
         assert!(pacer.blocks(10) && pacer.blocks(20));
         assert!(pacer.take_due(1_000));
-        assert_eq!(pacer.timer_counts(), (1, 1));
+        assert_eq!((pacer.arms, pacer.fires), (1, 1));
     }
 
     #[test]

@@ -10,6 +10,12 @@ pub fn fetch<T: ?Sized>(value: &T) {
     fetch_until(value, size_of_val(value));
 }
 
+/// The same of what begins at a place, if anything does: of its first bytes.
+#[inline(always)]
+pub fn fetch_at<T>(begin: *const T) {
+    fetch_line(begin.cast());
+}
+
 /// The same of its first `bytes` bytes.
 #[inline(always)]
 pub fn fetch_until<T: ?Sized>(value: &T, bytes: usize) {

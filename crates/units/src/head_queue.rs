@@ -84,6 +84,12 @@ impl<T: Copy> HeadQueue<T> {
         }
     }
 
+    /// How many there are behind the first.
+    #[inline]
+    pub fn others(&self) -> usize {
+        self.others
+    }
+
     /// Takes the first.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {

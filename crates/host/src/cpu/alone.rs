@@ -36,18 +36,21 @@ impl<J> Cpu<J> {
 
     /// Does it idle, and can nobody else take it?
     #[inline]
-    fn is_free(&self) -> bool {
+    pub fn is_free(&self) -> bool {
         self.runs == Runs::Nothing && self.has_only(None)
     }
 
     /// Can a softirq's job that comes now begin at once? Then the caller begins it, and is told how long the processor has idled.
     #[inline]
     pub fn begins_at_once(&mut self, now_ns: u64) -> Option<u64> {
-        if !self.is_free() {
-            return None;
-        }
+        self.is_free().then(|| self.begin_at_once(now_ns))
+    }
+
+    /// It idles, and a softirq's job begins. Returns how long it has idled.
+    #[inline(always)]
+    pub fn begin_at_once(&mut self, now_ns: u64) -> u64 {
         self.softirqs_since_ns.get_or_insert(now_ns);
-        Some(self.stop_idling(now_ns))
+        self.stop_idling(now_ns)
     }
 
     /// Can a thread that is woken now run at once, on a processor that no thread had last? Then the caller begins it, and is told

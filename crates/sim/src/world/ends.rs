@@ -1,5 +1,6 @@
 //! The ends of the path: endpoints, their timers and applications, and what their hosts keep for them.
 
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use knee_path::pipe::Passing;
@@ -62,10 +63,11 @@ pub struct Ends {
     pub woken: Vec<(EndpointId, bool)>,
 }
 
-/// An end has its turn, in which its flow is with it and not in the list.
+/// An end has its turn, in which its flow is with it and not in the list. What is called and not inlined gets the two parts, so
+/// that they need not lie in memory.
 pub(super) struct Turn {
     pub id: EndpointId,
-    pub flow: Placed<Flow>,
+    pub flow: ManuallyDrop<Placed<Flow>>,
 }
 
 /// What an application has written.
@@ -212,9 +214,9 @@ impl Ends {
     fn receive(&mut self, turn: &mut Turn, segment: &Segment) -> bool {
         let side = turn.id.side();
         let readable = turn.tcp().on_segment(&mut self.cx(side), segment);
-        self.called(turn);
+        self.called(turn.id, &mut turn.flow);
         if readable > 0 && !(turn.id.side() == Side::Receiver && turn.flow.receiver_only_reads) {
-            self.read(turn, readable);
+            self.read(turn.id, &mut turn.flow, readable);
         }
         readable > 0
     }
@@ -235,10 +237,9 @@ impl Ends {
     }
 
     #[inline(never)]
-    pub(super) fn read(&mut self, turn: &mut Turn, bytes: u64) {
+    pub(super) fn read(&mut self, id: EndpointId, flow: &mut Flow, bytes: u64) {
         let now = Nanos(self.now_ns);
-        let flow = &mut turn.flow;
-        if turn.id.side() == Side::Sender {
+        if id.side() == Side::Sender {
             return flow.apps.sender.read(now, bytes);
         }
         flow.apps.receiver.read(now, bytes);
@@ -253,21 +254,20 @@ impl Ends {
         }
         if flow.final_times.is_none() && flow.apps.receiver.completed().is_some() {
             flow.complete(self.now_ns);
-            self.log_event(turn.id.flow(), flow, "complete");
+            self.log_event(id.flow(), flow, "complete");
         }
     }
 
     /// Lets the application write while the socket takes it.
     #[inline]
     fn pump(&mut self, turn: &mut Turn) {
-        self.pump_some(turn, u64::MAX);
+        self.pump_some(turn.id, &mut turn.flow, u64::MAX);
     }
 
     /// Lets the application write while the socket takes it, with up to so many calls.
     #[inline]
-    pub(super) fn pump_some(&mut self, turn: &mut Turn, most_calls: u64) -> Wrote {
+    pub(super) fn pump_some(&mut self, id: EndpointId, flow: &mut Flow, most_calls: u64) -> Wrote {
         let now = Nanos(self.now_ns);
-        let (id, flow) = (turn.id, &mut *turn.flow);
         let app = match id.side() {
             Side::Sender => &mut flow.apps.sender,
             Side::Receiver => &mut flow.apps.receiver,
@@ -299,21 +299,21 @@ impl Ends {
         let wakes_at = if pauses { app.wakes_at(now) } else { None };
         let over = app.closes() || tcp.rx.fin_received() && app.next_write_bytes(now) == 0;
         if over && tcp.close() || has_written && tcp.is_blocked() {
-            self.call(turn, |tcp, cx| tcp.push(cx));
+            tcp.push(&mut self.cx(id.side()));
+            self.called(id, flow);
         } else if has_written {
-            self.called(turn);
+            self.called(id, flow);
         }
         if let Some(at) = wakes_at {
-            self.wake_app_at(turn, at.0);
+            self.wake_app_at(id, flow, at.0);
         }
         wrote
     }
 
     /// Asks a pausing application again at that time.
     #[inline(never)]
-    fn wake_app_at(&mut self, turn: &mut Turn, at_ns: u64) {
-        let id = turn.id;
-        let wakes_ns = &mut turn.flow.end(id.side()).app_wakes_ns;
+    fn wake_app_at(&mut self, id: EndpointId, flow: &mut Flow, at_ns: u64) {
+        let wakes_ns = &mut flow.end(id.side()).app_wakes_ns;
         if *wakes_ns != at_ns {
             *wakes_ns = at_ns;
             self.events.push(at_ns, Target::Work(id, Work::App));
@@ -401,6 +401,7 @@ impl Ends {
     pub(super) fn begin_with(&mut self, id: EndpointId, flow: Placed<Flow>) -> Turn {
         let side = id.side() as usize;
         self.clocks[side].set(self.now_ns, &self.types[side].tcp);
+        let flow = ManuallyDrop::new(flow);
         Turn { id, flow }
     }
 
@@ -413,13 +414,13 @@ impl Ends {
     ) -> R {
         let side = turn.id.side();
         let result = call(turn.tcp(), &mut self.cx(side));
-        self.called(turn);
+        self.called(turn.id, &mut turn.flow);
         result
     }
 
     /// What an endpoint of that side may use now.
     #[inline(always)]
-    fn cx(&mut self, side: Side) -> Cx<'_> {
+    pub(super) fn cx(&mut self, side: Side) -> Cx<'_> {
         Cx {
             now: &self.clocks[side as usize],
             host: &self.types[side as usize].tcp,
@@ -431,11 +432,11 @@ impl Ends {
 
     /// The endpoint that has its turn was called.
     #[inline(always)]
-    fn called(&mut self, turn: &mut Turn) {
+    pub(super) fn called(&mut self, id: EndpointId, flow: &mut Flow) {
         if !self.log.is_empty() {
-            self.take_log(turn);
+            self.take_log(id, flow);
         }
-        self.arm(turn.id, &mut turn.flow);
+        self.arm(id, flow);
     }
 
     /// Carries out what the endpoint asked for in its turn.
@@ -446,34 +447,35 @@ impl Ends {
             self.changed.insert(id.flow());
         }
         if turn.tcp().is_done() {
-            self.on_end_done(&mut turn);
+            self.on_end_done(id, &mut turn.flow);
         }
-        self.flows.insert(id.flow(), turn.flow);
+        let flow = ManuallyDrop::into_inner(turn.flow);
+        self.flows.insert(id.flow(), flow);
     }
 
     #[cold]
-    fn take_log(&mut self, turn: &Turn) {
+    fn take_log(&mut self, id: EndpointId, flow: &Flow) {
         let mut log = std::mem::take(&mut self.log);
         for event in log.drain(..) {
-            if turn.id.side() == Side::Sender {
-                self.log_event(turn.id.flow(), &turn.flow, event);
+            if id.side() == Side::Sender {
+                self.log_event(id.flow(), flow, event);
             }
         }
         self.log = log;
     }
 
     #[cold]
-    fn on_end_done(&mut self, turn: &mut Turn) {
-        let end = turn.flow.end(turn.id.side());
+    fn on_end_done(&mut self, id: EndpointId, flow: &mut Flow) {
+        let end = flow.end(id.side());
         if std::mem::replace(&mut end.is_done, true) {
             return;
         }
-        if turn.flow.ends.iter().all(|end| end.tcp.is_done()) {
+        if flow.ends.iter().all(|end| end.tcp.is_done()) {
             self.unfinished -= 1;
             if !self.options.keep_connections {
-                self.closing.push(turn.id.flow());
+                self.closing.push(id.flow());
             }
-            self.log_event(turn.id.flow(), &turn.flow, "closed");
+            self.log_event(id.flow(), flow, "closed");
         }
     }
 

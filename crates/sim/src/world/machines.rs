@@ -15,6 +15,7 @@ mod veth;
 use std::collections::VecDeque;
 
 use knee_host::Cost;
+use knee_segment::{FIN, SYN};
 use knee_tcp::Pacing;
 use knee_units::NEVER;
 use knee_units::rng::Stream;
@@ -22,7 +23,7 @@ use knee_units::rng::Stream;
 use super::World;
 use super::ends::{Ends, Turn};
 use crate::event::{EndpointId, Side, Target};
-use crate::flow::End;
+use crate::flow::{End, Flow};
 use crate::job::{Effect, Job, Last};
 use crate::machine::MachineConf;
 use crate::processor::{PLAINLY, Processor, Taken};
@@ -40,7 +41,6 @@ impl World {
             self.ends.machines.cpus.put_back(by);
             return self.end_job(cpu);
         }
-        by.rest();
         match by.outcome.take_wake() {
             Some(thread) => self.ends.wake_from(by, thread),
             None => self.end_plainly(by),
@@ -50,12 +50,21 @@ impl World {
     /// A processor idles after a job that wakes nobody: what it sent goes on.
     #[inline(never)]
     fn end_plainly(&mut self, mut by: Taken) {
-        let (effect, cpu) = (by.outcome.take_first(), by.number);
+        by.rest();
+        let cpu = by.number;
+        if let Some((from, handle, held)) = by.outcome.take_sent() {
+            // A machine's only processor is the one that worked for it last.
+            let has_others = by.has_others;
+            self.ends.machines.cpus.put_back(by);
+            if has_others {
+                self.ends.worked_for(cpu, from);
+            }
+            return self.sent(cpu, from, handle, held);
+        }
+        let effect = by.outcome.take_first();
         self.ends.machines.cpus.put_back(by);
-        match effect {
-            Some(Effect::Sent(from, handle, held)) => self.sent(cpu, from, handle, held),
-            Some(effect) => self.effects(cpu, effect, Vec::new()),
-            None => {}
+        if let Some(effect) = effect {
+            self.effects(cpu, effect, Vec::new());
         }
     }
 
@@ -91,18 +100,19 @@ impl World {
 
     #[inline(always)]
     fn effect(&mut self, cpu: u32, effect: Effect) {
-        match effect {
-            Effect::Sent(from, handle, held) => self.sent(cpu, from, handle, held),
-            Effect::Released(from, handle) => self.sent(cpu, from, handle, None),
-            Effect::Wake(thread) => self.ends.wake_thread(thread),
-            Effect::Raise(cpu, job) => self.ends.raise(cpu, job),
-        }
+        let (from, handle, held) = match effect {
+            Effect::Sent(from, handle, held) => (from, handle, held),
+            Effect::Released(from, handle) => (from, handle, None),
+            Effect::Wake(thread) => return self.ends.wake_thread(thread),
+            Effect::Raise(cpu, job) => return self.ends.raise(cpu, job),
+        };
+        self.ends.worked_for(cpu, from);
+        self.sent(cpu, from, handle, held);
     }
 
     /// A packet leaves TCP, for a qdisc that holds it back until a time, if there is one, or for the NIC.
     #[inline(always)]
     fn sent(&mut self, cpu: u32, from: EndpointId, handle: u32, held: Option<u64>) {
-        self.ends.flows[from.flow() as usize].end(from.side()).cpu = cpu;
         if let Some(departure_ns) = held {
             // Its time may have passed while the processor was busy.
             return self.hold(from, handle, departure_ns.max(self.ends.now_ns));
@@ -118,6 +128,11 @@ impl Ends {
     #[inline]
     pub(super) fn has_machine(&self, side: Side) -> bool {
         self.types[side as usize].machine.is_some()
+    }
+
+    /// The processor is the last that worked for an end.
+    fn worked_for(&mut self, cpu: u32, id: EndpointId) {
+        self.flows[id.flow() as usize].end(id.side()).cpu = cpu;
     }
 
     fn conf_of(&self, machine: u32) -> &MachineConf {
@@ -191,22 +206,21 @@ impl Ends {
         if !self.flows.has(id.flow()) {
             return;
         }
-        let (at, mut turn) = self.begin_on(id);
+        let (first, mut turn) = self.begin_on(id);
         let end = turn.flow.end(id.side());
         end.armed_ns = NEVER;
-        let (_, fires) = end.tcp.pacing_timer_counts();
         self.call(&mut turn, |tcp, cx| tcp.on_timer(cx));
-        let (_, after) = turn.flow.end(id.side()).tcp.pacing_timer_counts();
-        let fired = after - fires;
+        let [_, fires] = turn.flow.end(id.side()).tcp.pacing_timer_counts();
+        let fired = std::mem::take(fires);
         by.counts.pacing_timer_fires += fired;
         by.core.charge(Cost::TimerFire, fired);
         // The others are the wheel's, which a tick runs anyway.
         by.core.charge(Cost::Softirq, 1);
         by.core.charge(Cost::SocketLock, 1);
-        if self.has_work(&mut turn) {
-            self.make_ready(by, &mut turn);
+        if self.has_work(id, &mut turn.flow) {
+            self.make_ready(by, id, &mut turn.flow);
         }
-        self.end_on(by, at, turn);
+        self.end_on(by, first, turn);
     }
 
     /// The qdisc's timer has fired, on the processor that armed it.
@@ -248,85 +262,73 @@ impl Ends {
 
     /// An end has its turn in a job, in which it may wake its application's thread.
     #[inline(always)]
-    fn begin_on(&mut self, id: EndpointId) -> (At, Turn) {
+    fn begin_on(&mut self, id: EndpointId) -> (usize, Turn) {
         let flow = self.flows.remove(id.flow());
-        let turn = self.begin_with(id, flow);
-        (self.stand_at(&turn), turn)
+        (self.out.len(), self.begin_with(id, flow))
     }
 
-    /// Where things stand as an end's turn begins.
+    /// The end's turn is over: what it sent, from `first` on, leaves when the job is done.
     #[inline(always)]
-    fn stand_at(&self, turn: &Turn) -> At {
-        let tcp = &turn.flow.ends[turn.id.side() as usize].tcp;
-        At {
-            out: self.out.len(),
-            arms: tcp.pacing_timer_counts().0,
-        }
-    }
-
-    /// The end's turn is over: what it sent leaves when the job is done.
-    #[inline(always)]
-    fn end_on(&mut self, by: &mut Processor, at: At, mut turn: Turn) {
-        self.take_sent_on(by, &at, &mut turn);
+    fn end_on(&mut self, by: &mut Processor, first: usize, mut turn: Turn) {
+        self.take_sent_on(by, first, &mut turn);
         self.end(turn);
     }
 
     #[inline(always)]
-    fn take_sent_on(&mut self, by: &mut Processor, at: &At, turn: &mut Turn) {
-        let id = turn.id;
-        let (arms, _) = turn.flow.end(id.side()).tcp.pacing_timer_counts();
-        if arms > at.arms {
-            by.core.charge(Cost::TimerArm, arms - at.arms);
-            by.counts.pacing_timer_arms += arms - at.arms;
+    fn take_sent_on(&mut self, by: &mut Processor, first: usize, turn: &mut Turn) {
+        let [arms, _] = turn.flow.end(turn.id.side()).tcp.pacing_timer_counts();
+        if *arms > 0 {
+            let arms = std::mem::take(arms);
+            by.core.charge(Cost::TimerArm, arms);
+            by.counts.pacing_timer_arms += arms;
         }
-        if self.out.len() > at.out {
-            self.sent_on(by, at.out, turn);
+        if self.out.len() > first {
+            self.sent_on(by, first, turn.id, &mut turn.flow);
         }
     }
 
     /// An end has sent in its turn; `first`: where that begins.
     #[inline(never)]
-    fn sent_on(&mut self, by: &mut Processor, first: usize, turn: &mut Turn) {
+    fn sent_on(&mut self, by: &mut Processor, first: usize, id: EndpointId, flow: &mut Flow) {
         if by.xps {
-            let queue = self.machines.xps_queue_of(by, turn.id.flow());
-            self.change_tx_queue(queue, first, turn);
+            let queue = self.machines.xps_queue_of(by, id.flow());
+            self.change_tx_queue(queue, first, id, flow);
         }
         // Most of the time it is one packet.
         let last = self.out.len() - 1;
         for place in first..last {
-            self.sent_before(by, place, turn);
+            self.sent_before(by, place, id, flow);
         }
-        self.sent_one(by, last, turn);
+        self.sent_one(by, last, id, flow);
         self.out.truncate(first);
     }
 
     #[inline(never)]
-    fn sent_before(&mut self, by: &mut Processor, place: usize, turn: &mut Turn) {
-        self.sent_one(by, place, turn);
+    fn sent_before(&mut self, by: &mut Processor, place: usize, id: EndpointId, flow: &mut Flow) {
+        self.sent_one(by, place, id, flow);
     }
 
     /// The job pays for a packet, which waits until it is done.
     #[inline(always)]
-    fn sent_one(&mut self, by: &mut Processor, place: usize, turn: &mut Turn) {
-        let (id, handle) = (turn.id, self.out[place]);
-        let Some(conf) = &self.types[by.side as usize].machine else {
-            return;
-        };
+    fn sent_one(&mut self, by: &mut Processor, place: usize, id: EndpointId, flow: &mut Flow) {
+        let handle = self.out[place];
         let segment = self.slab.get(handle);
-        turn.flow.under_way += u32::from(segment.packets);
+        flow.under_way += u32::from(segment.packets);
         // The qdisc takes it when the job is done: until then it has what it had.
-        let end = turn.flow.end(id.side());
+        let end = flow.end(id.side());
         let is_first = end.egress.is_empty();
         let is_held = segment.departure_ns > self.now_ns;
-        let tx = (&mut self.machines.tx[..], end.tx_queue);
-        by.charge_sending(conf, tx, segment, (is_first, is_held), self.now_ns);
+        let is_pure_ack = segment.payload_bytes == 0 && !segment.has(SYN | FIN);
+        match by.sent_ack {
+            Some(bundle) if is_pure_ack && is_first && !is_held => by.core.charge_bundle(bundle, 1),
+            _ => {
+                let conf = self.types[by.side as usize].machine.as_ref();
+                let conf = conf.expect("it is of a side that has machines");
+                let tx = (&mut self.machines.tx[..], end.tx_queue);
+                by.charge_sending(conf, tx, segment, (is_first, is_held), self.now_ns);
+            }
+        }
         let held = is_held.then_some(segment.departure_ns);
         by.outcome.push(Effect::Sent(id, handle, held));
     }
-}
-
-/// Where a list and a count stood before an end's turn.
-struct At {
-    out: usize,
-    arms: u64,
 }

@@ -178,7 +178,7 @@ impl World {
         }
     }
 
-    /// Goes on with the ends of jobs, as long as nothing else comes before them.
+    /// Goes on with the ends of jobs, of which one stands apart, as long as nothing else comes before them.
     #[inline(never)]
     fn run_on(&mut self, until_ns: u64) {
         for _ in 0..ENDS_IN_A_ROW {
@@ -189,13 +189,16 @@ impl World {
                 [&self.ways[0], &self.ways[1]].map(|way| way.next().at_ns());
             let most_ns = back_ns.min(forward_ns).min(until_ns);
             let Some((at_ns, cpu)) = self.ends.events.take_end(most_ns) else {
-                return;
+                break;
             };
             self.ends.now_ns = at_ns;
             self.end_first_job(cpu);
             debug_assert!(self.ends.out.is_empty(), "a job's packets leave with it");
+            if !self.ends.events.has_end() {
+                break;
+            }
         }
-        self.ends.events.take_end(0);
+        self.ends.events.leave_ends();
     }
 
     /// The way toward that side, and who is told what happens there.

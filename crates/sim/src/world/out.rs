@@ -165,6 +165,13 @@ impl World {
             };
             return way.pass(self.ends.now_ns, passing);
         }
+        self.enter_in_trains(from, handle, pkts);
+    }
+
+    /// What may have to queue: a train, or packet by packet.
+    #[inline(never)]
+    fn enter_in_trains(&mut self, from: EndpointId, handle: u32, pkts: u32) {
+        let way = &self.ways[from.side().other() as usize];
         if pkts == 1 || way.takes_trains() {
             return self.enter_train(from, handle);
         }
@@ -175,6 +182,7 @@ impl World {
         self.enter_train(from, handle);
     }
 
+    #[inline(always)]
     fn enter_train(&mut self, from: EndpointId, handle: u32) {
         let segment = self.ends.slab.get(handle);
         let pkts = u32::from(segment.packets);

@@ -6,6 +6,7 @@ use knee_units::{NEVER, Nanos};
 use super::super::ends::{Ends, Turn};
 use super::READY;
 use crate::event::{EndpointId, Side};
+use crate::flow::Flow;
 use crate::job::{Effect, Last};
 use crate::machine::{AppTurn, MOST_CALLS};
 use crate::processor::Processor;
@@ -13,17 +14,15 @@ use crate::processor::Processor;
 impl Ends {
     /// Has the application something to write, or to close?
     #[inline(always)]
-    pub(super) fn has_work(&self, turn: &mut Turn) -> bool {
-        let flow = &*turn.flow;
-        let only_writes = turn.id.side() == Side::Sender && flow.sender_only_writes;
-        !(only_writes && flow.ends[0].tcp.is_blocked()) && self.may_have_work(turn)
+    pub(super) fn has_work(&self, id: EndpointId, flow: &mut Flow) -> bool {
+        let only_writes = id.side() == Side::Sender && flow.sender_only_writes;
+        !(only_writes && flow.ends[0].tcp.is_blocked()) && self.may_have_work(id, flow)
     }
 
     #[inline(never)]
-    fn may_have_work(&self, turn: &mut Turn) -> bool {
+    fn may_have_work(&self, id: EndpointId, flow: &mut Flow) -> bool {
         let now = Nanos(self.now_ns);
-        let side = turn.id.side();
-        let flow = &mut *turn.flow;
+        let side = id.side();
         let app = match side {
             Side::Sender => &mut flow.apps.sender,
             Side::Receiver => &mut flow.apps.receiver,
@@ -38,9 +37,8 @@ impl Ends {
 
     /// An end's application is to run; its thread is woken, if it sleeps.
     #[inline(always)]
-    pub(super) fn make_ready(&mut self, by: &mut Processor, turn: &mut Turn) {
-        let id = turn.id;
-        let end = turn.flow.end(id.side());
+    pub(super) fn make_ready(&mut self, by: &mut Processor, id: EndpointId, flow: &mut Flow) {
+        let end = flow.end(id.side());
         if std::mem::replace(&mut end.app_wakes_ns, READY) == READY {
             return;
         }
@@ -87,14 +85,15 @@ impl Ends {
             return self.sleeps_then(by, thread);
         };
         // Its thread is awake, so that nobody else has to do with that.
+        let first = self.out.len();
         let mut turn = self.begin_with(id, flow);
-        let at = self.stand_at(&turn);
         turn.flow.end(id.side()).app_wakes_ns = NEVER;
-        let only_reads = id.side() == Side::Receiver && turn.flow.receiver_only_reads;
-        if calls_before.is_none() {
-            let bytes = self.read_all(by, &mut turn);
+        // Without a branch, after which there would be two places of an end to tell apart.
+        let only_reads = (id.side() == Side::Receiver) & turn.flow.receiver_only_reads;
+        if calls_before == 0 {
+            let bytes = self.read_all(by, first, &mut turn);
             if bytes > 0 && !only_reads {
-                self.read(&mut turn, bytes);
+                self.read(id, &mut turn.flow, bytes);
             }
         }
         if !only_reads
@@ -103,9 +102,9 @@ impl Ends {
                 .rx
                 .fin_received()
         {
-            self.compute_and_write(by, thread, &mut turn, calls_before);
+            self.compute_and_write(by, (thread, calls_before), id, &mut turn.flow);
         }
-        self.take_sent_on(by, &at, &mut turn);
+        self.take_sent_on(by, first, &mut turn);
         by.outcome.last = Last::Unlock(id);
         let is_plain = self.sleeps_then(by, thread);
         turn.flow.end(id.side()).is_owned = !is_plain;
@@ -116,12 +115,12 @@ impl Ends {
     fn compute_and_write(
         &mut self,
         by: &mut Processor,
-        thread: u32,
-        turn: &mut Turn,
-        calls_before: Option<u32>,
+        (thread, calls_before): (u32, u32),
+        id: EndpointId,
+        flow: &mut Flow,
     ) {
-        self.compute(by, turn);
-        let wrote = self.pump_some(turn, 1);
+        self.compute(by, id, flow);
+        let wrote = self.pump_some(id, flow, 1);
         if wrote.calls > 0 {
             let of = &mut by.core;
             of.charge(Cost::SendCall, wrote.calls);
@@ -129,29 +128,34 @@ impl Ends {
             of.charge(Cost::CopyIn, wrote.bytes);
             of.charge(Cost::Page, wrote.bytes);
         }
-        if self.has_work(turn) {
-            let calls = calls_before.unwrap_or(0) + 1;
-            self.go_on(by, thread, turn, calls);
+        if self.has_work(id, flow) {
+            self.go_on(by, (thread, calls_before + 1), id, flow);
         }
     }
 
     /// An application has more to do: at once, unless it was at it for long.
-    fn go_on(&mut self, by: &mut Processor, thread: u32, turn: &mut Turn, calls: u32) {
+    fn go_on(
+        &mut self,
+        by: &mut Processor,
+        (thread, calls): (u32, u32),
+        id: EndpointId,
+        flow: &mut Flow,
+    ) {
         if calls >= MOST_CALLS {
-            return self.make_ready(by, turn);
+            return self.make_ready(by, id, flow);
         }
-        turn.flow.end(turn.id.side()).app_wakes_ns = READY;
+        flow.end(id.side()).app_wakes_ns = READY;
         let app = &mut self.machines.apps[thread as usize];
-        app.ready.push_first(turn.id);
-        app.serves = Some(calls);
+        app.ready.push_first(id);
+        app.serves = calls;
     }
 
     /// An application computes, and writes when that is done.
-    fn compute(&mut self, by: &mut Processor, turn: &mut Turn) {
+    fn compute(&mut self, by: &mut Processor, id: EndpointId, flow: &mut Flow) {
         let now = Nanos(self.now_ns);
-        let app = match turn.id.side() {
-            Side::Sender => &mut turn.flow.apps.sender,
-            Side::Receiver => &mut turn.flow.apps.receiver,
+        let app = match id.side() {
+            Side::Sender => &mut flow.apps.sender,
+            Side::Receiver => &mut flow.apps.receiver,
         };
         if let Some(until) = app.computes_until(now) {
             let ns = until.0.saturating_sub(now.0);
@@ -159,9 +163,9 @@ impl Ends {
         }
     }
 
-    /// An application reads all there is; the last call finds nothing. Returns how much it was.
+    /// An application reads all there is; the last call finds nothing. Returns how much it was. What it sends begins at `first`.
     #[inline(always)]
-    fn read_all(&mut self, by: &mut Processor, turn: &mut Turn) -> u64 {
+    fn read_all(&mut self, by: &mut Processor, first: usize, turn: &mut Turn) -> u64 {
         let id = turn.id;
         let read_bytes = by.read_bytes;
         if by.has_rfs
@@ -169,10 +173,13 @@ impl Ends {
         {
             rfs.reads_on(hash(id.flow()), by.number);
         }
-        let end = turn.flow.end(id.side());
+        let end = &mut turn.flow.ends[id.side() as usize];
         let skbs = u64::from(std::mem::take(&mut end.unread_skbs));
         let is_far = end.cpu != by.number;
-        let bytes = self.call(turn, |tcp, cx| tcp.read(cx));
+        let bytes = end.tcp.read(&mut self.cx(id.side()));
+        if self.out.len() > first {
+            self.called(id, &mut turn.flow);
+        }
         let calls = 1 + match bytes <= read_bytes {
             true => u64::from(bytes > 0),
             false => bytes.div_ceil(read_bytes),

@@ -2,7 +2,7 @@
 
 use knee_host::{Bundle, Cost};
 use knee_scenario::Reception;
-use knee_segment::{FIN, SYN, Segment};
+use knee_segment::Segment;
 
 use crate::job::Came;
 use crate::machine::{MachineConf, NAPI_WEIGHT, Qdisc, TxQueue};
@@ -58,10 +58,10 @@ impl Processor {
     /// A poll in an interrupt, of packets that go up at once as one skb; it has idled for `rested_ns`.
     #[inline(always)]
     pub(super) fn charge_poll_at_once(&mut self, pkts: u32, gro: bool, rested_ns: u64) {
-        if rested_ns > 0 {
-            self.core.charge(Cost::IdleExit, 1);
+        match rested_ns > 0 {
+            true => self.core.charge_bundle(Bundle::PollFromIdle, 1),
+            false => self.core.charge_bundle(Bundle::PollAtOnce, 1),
         }
-        self.core.charge_bundle(Bundle::PollAtOnce, 1);
         match gro {
             true => (self.core).charge_bundle(Bundle::GroPacketAtOnce, pkts.into()),
             false => self.core.charge_bundle(Bundle::PacketAtOnce, pkts.into()),
@@ -93,8 +93,9 @@ impl Processor {
         counts.skbs_received += 1;
         counts.segments_received += u64::from(packets);
     }
-    /// An end has sent a packet, whose way out the job pays for. Is it the first one that its qdisc has, and is it held there?
-    #[inline(always)]
+
+    /// An end has sent a packet that is not charged as one, whose way out the job pays for. Is it the first one that its qdisc has, and is it held there?
+    #[inline(never)]
     pub(super) fn charge_sending(
         &mut self,
         conf: &MachineConf,
@@ -104,17 +105,9 @@ impl Processor {
         now_ns: u64,
     ) {
         let (payload_bytes, packets) = (segment.payload_bytes, u64::from(segment.packets));
-        let is_ack = payload_bytes == 0 && segment.flags & (SYN | FIN) == 0;
+        let is_ack = segment.seq_len() == 0;
         let queued = !is_first || is_held;
         let (of, counts) = (&mut self.core, &mut self.counts);
-        if is_ack && !queued {
-            match conf.qdisc {
-                Qdisc::Fifo => return of.charge_bundle(Bundle::AckByFifo, 1),
-                Qdisc::None => return of.charge_bundle(Bundle::AckSent, 1),
-                // How long its lock is held has to be known.
-                Qdisc::Fq { .. } => {}
-            }
-        }
         match is_ack {
             true => of.charge_bundle(Bundle::AckBuilt, 1),
             false => {

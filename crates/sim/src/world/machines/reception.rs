@@ -1,5 +1,7 @@
 //! Receiving: rings, polls, GRO, steering, backlogs, and a packet's way up the stack.
 
+use std::mem::ManuallyDrop;
+
 use knee_host::{Bundle, Cost, hash, pick};
 use knee_path::pipe::Passing;
 use knee_scenario::GroTable;
@@ -44,13 +46,12 @@ impl Ends {
 
     #[inline(always)]
     fn reach_queue(&mut self, side: Side, passing: Passing<()>) {
-        let end = &self.flows[passing.flow as usize].ends[side as usize];
-        let (queue, thread) = (end.rx_queue, end.thread);
+        let queue = self.flows[passing.flow as usize].ends[side as usize].rx_queue;
         let of = &self.machines.queues[queue as usize];
         let begins = !of.ring.polled
             && passing.pkts <= of.at_once_pkts
             && gro::is_one(&self.slab, &passing, of.gro)
-            && self.poll_at_once((of.cpu, of.gro), thread, queue, side, passing);
+            && self.poll_at_once((of.cpu, of.gro), queue, side, passing);
         if !begins {
             self.put_into_ring(side, queue, passing);
         }
@@ -85,20 +86,21 @@ impl Ends {
     fn poll_at_once(
         &mut self,
         (cpu, gro): (u32, bool),
-        thread: u32,
         queue: u32,
         side: Side,
         passing: Passing<()>,
     ) -> bool {
-        let mut by = self.take_cpu(cpu);
-        let Some(rested_ns) = by.core.begins_at_once(self.now_ns) else {
+        let mut by = self.machines.cpus.take(cpu);
+        if !self.is_free(&mut by) {
             self.machines.cpus.put_back(by);
             return false;
-        };
+        }
+        self.slab.fetch(passing.handle);
+        let rested_ns = by.core.begin_at_once(self.now_ns);
         by.at_once_pkts = passing.pkts;
         by.charge_poll_at_once(passing.pkts, gro, rested_ns);
         let to = EndpointId::new(passing.flow, side);
-        self.touch_other(&by, thread);
+        self.touch_app(&by, to);
         self.enter_socket(&mut by, to, (passing.handle, passing.pkts), true);
         by.outcome.last = Last::Polled(queue);
         if !self.softirq_runs_alone(&mut by) {
@@ -369,10 +371,11 @@ impl Ends {
         let flow = self.flows.remove(to.flow());
         let mut turn = self.begin_with(to, flow);
         if waits && turn.flow.end(to.side()).is_owned {
-            self.flows.insert(to.flow(), turn.flow);
+            self.flows
+                .insert(to.flow(), ManuallyDrop::into_inner(turn.flow));
             return self.wait_for_socket(by, to, handle, packets);
         }
-        let at = self.stand_at(&turn);
+        let first = self.out.len();
         let segment = self.slab.take(handle, packets);
         let has_data = segment.payload_bytes > 0;
         turn.flow.under_way -= u32::from(segment.packets);
@@ -394,10 +397,10 @@ impl Ends {
             of.charge_bundle(Bundle::AckInSocket, 1);
             of.charge(Cost::SkbFree, freed + 1);
         }
-        if readable > 0 || self.has_work(&mut turn) {
-            self.make_ready(by, &mut turn);
+        if readable > 0 || self.has_work(to, &mut turn.flow) {
+            self.make_ready(by, to, &mut turn.flow);
         }
-        self.end_on(by, at, turn);
+        self.end_on(by, first, turn);
     }
     /// A packet that has gone up within its poll's job waits for its socket's lock.
     #[inline(never)]

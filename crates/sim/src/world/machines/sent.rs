@@ -2,17 +2,23 @@
 
 use knee_host::Cost;
 
-use super::super::ends::{Ends, Turn};
+use super::super::ends::Ends;
 use crate::event::{EndpointId, Target};
+use crate::flow::Flow;
 use crate::job::Job;
 use crate::processor::Processor;
 
 impl Ends {
     /// An end has sent, from `first` on, on a processor whose transmit queue is another one. It changes to that, unless its
     /// packets might overtake each other: some wait in the old one, and some are not acked (netdev_pick_tx(), ooo_okay).
-    pub(super) fn change_tx_queue(&mut self, queue: u32, first: usize, turn: &mut Turn) {
-        let id = turn.id;
-        let end = turn.flow.end(id.side());
+    pub(super) fn change_tx_queue(
+        &mut self,
+        queue: u32,
+        first: usize,
+        id: EndpointId,
+        flow: &mut Flow,
+    ) {
+        let end = flow.end(id.side());
         if end.tx_queue == queue {
             return;
         }
@@ -86,8 +92,8 @@ impl Ends {
 
     pub(super) fn send_on(&mut self, by: &mut Processor, id: EndpointId, bytes: u32) {
         by.core.charge(Cost::SocketLock, 1);
-        let (at, mut turn) = self.begin_on(id);
+        let (first, mut turn) = self.begin_on(id);
         self.call(&mut turn, |tcp, cx| tcp.on_sent(cx, bytes));
-        self.end_on(by, at, turn);
+        self.end_on(by, first, turn);
     }
 }

@@ -25,6 +25,19 @@ impl Ends {
         by
     }
 
+    /// The same of one that was taken: does it idle now?
+    #[inline(always)]
+    pub(super) fn is_free(&mut self, by: &mut Processor) -> bool {
+        if by.ends != WITH_MORE {
+            if by.is_done(self.now_ns, &self.events) {
+                by.rest();
+                return true;
+            }
+            self.end_with_more(by);
+        }
+        by.core.is_free()
+    }
+
     /// A processor has a softirq's job.
     pub(super) fn raise(&mut self, cpu: u32, job: Job) {
         let mut by = self.take_cpu(cpu);
@@ -296,20 +309,19 @@ impl Ends {
         self.wake_on(by, thread);
     }
 
-    /// The same of a thread that may have been on this processor, which idles.
+    /// The same of a thread that may have been on this processor, whose job ends plainly.
     #[inline(always)]
     pub(super) fn wake_from(&mut self, mut by: Taken, thread: u32) {
         let app = &mut self.machines.apps[thread as usize];
-        if app.cpu != by.number {
+        if app.cpu != by.number || app.awake {
+            by.rest();
             self.machines.cpus.put_back(by);
             return self.wake_thread(thread);
         }
-        app.waking = false;
-        if !app.awake {
-            app.awake = true;
-            let rested_ns = by.core.begin_thread(self.now_ns, thread);
-            self.begin_thread(&mut by, thread, true, rested_ns);
-        }
+        (app.waking, app.awake) = (false, true);
+        by.rest();
+        let rested_ns = by.core.begin_thread(self.now_ns, thread);
+        self.begin_thread(&mut by, thread, true, rested_ns);
         self.machines.cpus.put_back(by);
     }
 
@@ -363,14 +375,8 @@ impl Ends {
     /// The processor of an end's application is to be looked at by a job, of the same or of another one.
     #[inline(always)]
     pub(super) fn touch_app(&mut self, by: &Processor, id: EndpointId) {
-        let thread = self.flows[id.flow() as usize].end(id.side()).thread;
-        self.touch_other(by, thread);
-    }
-
-    /// The same of a thread.
-    #[inline(always)]
-    pub(super) fn touch_other(&mut self, by: &Processor, thread: u32) {
         if by.has_others
+            && let thread = self.flows[id.flow() as usize].end(id.side()).thread
             && let cpu = self.machines.apps[thread as usize].cpu
             && cpu != by.number
         {
