@@ -4,8 +4,8 @@
 //! before threads and interrupt them; once they have kept the processor for too long, or have started again too often, they are
 //! ksoftirqd's, which shares it with the threads as one of them (Linux, kernel/softirq.c: MAX_SOFTIRQ_TIME,
 //! MAX_SOFTIRQ_RESTART). Threads share fairly: who has run least is next. Who runs keeps its slice, also from who is woken
-//! (EEVDF's RUN_TO_PARITY, Linux 6.6 on, without its lag: docs/host.md), unless `wakeup_preemption` says otherwise, as CFS did before (Linux,
-//! kernel/sched/fair.c).
+//! (EEVDF's RUN_TO_PARITY, Linux 6.6 on, without its lag: docs/host.md), unless `wakeup_preemption` says otherwise, as
+//! CFS did before (Linux, kernel/sched/fair.c).
 
 mod alone;
 
