@@ -78,7 +78,7 @@ INSTEAD = {
     "trace": "from kneepoint.live import qdiscs; "
     "qdiscs.qdiscs = lambda **_: qdiscs.QdiscTrace([], 0, {'not_measured': 'so', 'programs': []}, 1.0)",
     "calibrate": "from kneepoint.calibration import calibrate; "
-    "calibrate.calibrate = lambda *_, **__: calibrate.Calibration({}, [], [], 2, 1.0, 0.0)",
+    "calibrate.calibrate = lambda *_, **__: calibrate.Calibration({}, [], [], [], 2, 1.0, 0.0)",
     "fleet": "from types import SimpleNamespace as Of; from kneepoint.fleet.following import following; "
     "following.follow = lambda *_, **__: Of(look=Of(json=dict, crossed=None), told=[])",
     "whatif": "from types import SimpleNamespace as Of; from kneepoint.fleet.whatif import asked; "
