@@ -178,7 +178,7 @@ impl World {
         }
     }
 
-    /// Goes on with the ends of jobs, of which one stands apart, as long as nothing else comes before them.
+    /// Handles the end of a job that stands apart from other events, and the next such end, until another event comes first.
     #[inline(never)]
     fn run_on(&mut self, until_ns: u64) {
         for _ in 0..ENDS_IN_A_ROW {
