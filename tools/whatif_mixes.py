@@ -37,6 +37,8 @@ class Mix:
     classes: tuple[str, ...] = CLASSES
     many: tuple[int, int] | None = None
     """Connections that share a path, of unlike sizes and starts; without it, one or `shared`."""
+    from_ms: int = 0
+    """When the recorder begins: what is under way then was not seen to begin."""
     each: int = EACH
     """Paths of each class, unless asked for otherwise."""
 
@@ -97,9 +99,30 @@ MIXES = {
         many=(12, 60),
         each=4,
     ),
+    "midway": Mix(
+        seed=1301,
+        seconds=12,
+        interval_ms=100,
+        noise_us=120,
+        rate=(5e6, 50e6),
+        rtt_ms=(10, 80),
+        bdps=(0.5, 2),
+        shallow_bdps=(0.1, 0.4),
+        bloated_bdps=(4, 10),
+        loss_pct=(0.05, 1.0),
+        loss="{:.3f}%",
+        policed=(0.2, 0.6),
+        policer_kb=(50, 400),
+        aggregate_ms=(2, 10),
+        classes=("plain", "shallow", "bloated", "lossy"),
+        many=(3, 8),
+        from_ms=4000,
+        each=6,
+    ),
 }
 """study: the one that whatif was made with. wide: another one, which nothing was chosen by. many: paths that more
-connections share than whatif compares one by one."""
+connections share than whatif compares one by one. midway: a few connections on each, most of them under way when the
+recorder begins."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +208,7 @@ def shared_by_many(path: Drawn, mix: Mix, many: tuple[int, int], rng: np.random.
     0.8 to 4 seconds of an equal part of the rate, but not too short to be recorded."""
     count = round(math.exp(rng.uniform(math.log(many[0]), math.log(many[1]))))
     endless = max(round(count * rng.uniform(0.2, 0.6)), 1)
-    some = round((count - endless) * rng.uniform(0.3, 0.7))
+    some = max(round((count - endless) * rng.uniform(0.3, 0.7)), 1)
     part_kb = path.rate / count / 8e3
     least_kb, seconds = max(LEAST_KB, LEAST_KB_PER_MS * path.rtt_ms), mix.seconds
     transfers = tuple(
@@ -195,7 +218,7 @@ def shared_by_many(path: Drawn, mix: Mix, many: tuple[int, int], rng: np.random.
             1e3 * rng.uniform(0, 0.3) * seconds,
             1e3 * rng.uniform(0, 0.5) * seconds / number,
         )
-        for number in (some, count - endless - some)
+        for number in (some, max(count - endless - some, 1))
     )
     stagger_ms = 1e3 * rng.uniform(0, 0.3) * seconds / endless
     return replace(path, flows=endless, transfers=transfers, stagger_ms=stagger_ms)

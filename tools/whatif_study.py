@@ -6,6 +6,7 @@ that too, and compares.
     python tools/whatif_study.py --out runs/whatif-wide --mix wide         # paths that nothing was chosen by
     python tools/whatif_study.py --out runs/whatif-733 --seed 733 --each 6 # other paths of the same population
     python tools/whatif_study.py --out runs/whatif-many --mix many         # 12 to 60 connections on each path
+    python tools/whatif_study.py --out runs/whatif-midway --mix midway     # 3 to 8, recorded from 4 s on
 
 The prediction is given what a recorder would have seen: rows of `sockets`, without what the path is. The simulator that
 records has other seeds and late hosts (`sender.noise`). docs/whatif.md has the figures. Beside the parts of
@@ -79,7 +80,7 @@ def record(out: Path, engine: str, mix: Mix, each: int, workers: int | None, see
         api.run(text, out=folder, engine=engine, workers=workers)
 
 
-def recording(out: Path, algorithm: str, to: Path) -> None:
+def recording(out: Path, algorithm: str, to: Path, mix: Mix) -> None:
     """What a recorder would have written of one algorithm's cells: no path, and nobody who crosses it."""
     parts = []
     columns = ", ".join((*recorded.COUNTERS, *recorded.GAUGES, "rwnd_limited_us", "delivery_rate_app_limited"))
@@ -95,7 +96,8 @@ def recording(out: Path, algorithm: str, to: Path) -> None:
                 cast(1448 as bigint) as snd_mss_bytes, {columns}
             from samples join (select cell, rep, flow, algorithm, name, end_ns from flows) f using (cell, rep, flow)
                 join runs using (cell, rep)
-            where f.algorithm = '{algorithm}' and f.name like 'recorded%' order by cookie, t_mono_ns
+            where f.algorithm = '{algorithm}' and f.name like 'recorded%' and t_ns >= {mix.from_ms * 1_000_000}
+            order by cookie, t_mono_ns
             """
         )
         parts.append(found)
@@ -111,7 +113,7 @@ def exactly(out: Path, mix: Mix, each: int, new: str, workers: int | None) -> di
         folder = out / f"again-{number}"
         record(folder, "sim", mix, each, workers, mix.seed + number)
         if not (folder / f"sockets-{new}").exists():
-            recording(folder, new, folder / f"sockets-{new}")
+            recording(folder, new, folder / f"sockets-{new}", mix)
         for path in recorded.read([folder / f"sockets-{new}"]).paths:
             found.setdefault(path.key, []).append(path)
     return found
@@ -176,13 +178,19 @@ def _table(rows: list[list[str]]) -> list[str]:
 
 
 def judge(
-    out: Path, old: str, new: str, first: int, exact: dict[str, list[recorded.Observed]], on_all: OnAll
+    out: Path,
+    mix: Mix,
+    old: str,
+    new: str,
+    first: int,
+    exact: dict[str, list[recorded.Observed]],
+    on_all: OnAll,
 ) -> Judged:
     """Predicts `new` from the recording of `old` alone, and compares with the recording of `new`. `exact`: what
     simulations of the true paths recorded."""
     for name in (old, new):
         if not (out / f"sockets-{name}").exists():
-            recording(out, name, out / f"sockets-{name}")
+            recording(out, name, out / f"sockets-{name}", mix)
     before = recorded.read([out / f"sockets-{old}"])
     after = {path.key: path for path in recorded.read([out / f"sockets-{new}"]).paths}
     paths = [
@@ -300,7 +308,7 @@ def main() -> None:
         for old, new in DIRECTIONS if asked.old is None else ((asked.old, NEW_OF[asked.old]),):
             print(f"\n{new} predicted from a recording of {old}:")
             exact = exactly(asked.out, mix, each, new, asked.workers)
-            judged = judge(asked.out, old, new, asked.first or each, exact, on_all)
+            judged = judge(asked.out, mix, old, new, asked.first or each, exact, on_all)
             print("\n".join(judged.lines()), flush=True)
 
 

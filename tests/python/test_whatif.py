@@ -18,7 +18,7 @@ from kneepoint.fleet.whatif.fit import Fit, Tried, fit
 from kneepoint.fleet.whatif.model import Load, Path, load_of, simulate
 from kneepoint.fleet.whatif.naive import replayed
 from kneepoint.fleet.whatif.recorded import Observed
-from kneepoint.fleet.whatif.series import Series, measured
+from kneepoint.fleet.whatif.series import Series, Starved, measured
 from kneepoint.fleet.whatif.spread import on_processes
 from kneepoint.fleet.whatif.trial import Trial
 from kneepoint.fleet.whatif.unknown import Bounds, Judged, Others, draws, judged
@@ -82,7 +82,7 @@ def test_an_explanation_without_hope_is_never_drawn() -> None:
 def test_the_naive_replay_gives_every_algorithm_what_was_recorded() -> None:
     observed = recording(replace(PLAIN, loss_pct=2), load("cubic"))
     (again,) = simulate(replayed(observed), load("bbr1"))
-    assert again is not None
+    assert isinstance(again, Series)
     before = measured(observed.connections[0])["goodput_bits_per_sec"]
     assert measured(again)["goodput_bits_per_sec"] == pytest.approx(before, rel=0.1)
 
@@ -180,27 +180,43 @@ def test_a_path_that_many_share_is_rehearsed_though_one_of_them_does_not_get_thr
     hindered = replace(load_of(observed), flows=tuple(flows))
     best = Tried(PLAIN, "given", 0.0)
     one = judged(Fit(observed, hindered, Trial(observed, hindered), best, (best,)))
-    assert simulate(PLAIN, hindered)[late] is None
+    assert isinstance(simulate(PLAIN, hindered)[late], Starved)
     (wrong,) = outcomes_of([one], 100.0).wrong["bbr1"]
     assert np.any(wrong != 0)
 
 
-def test_of_many_on_a_path_a_transfer_that_was_under_way_is_simulated_from_its_own_begin() -> None:
-    whole = recording(PLAIN, load(*["cubic"] * 12, seconds=3.0))
-    series = whole.connections[4]
-    arrays: dict[str, np.ndarray] = {
-        name: value[4:] for name, value in vars(series).items() if isinstance(value, np.ndarray)
-    }
-    late = replace(series, **arrays, fresh=False, final=True)
-    observed = replace(whole, connections=(*whole.connections[:4], late, *whole.connections[5:]))
+@pytest.mark.parametrize("count", [2, 12])
+def test_a_transfer_that_was_under_way_is_simulated_from_its_own_begin(count: int) -> None:
+    whole = recording(PLAIN, load(*["cubic"] * count, seconds=3.0))
+    late = from_sample(4, whole.connections[-1])
+    observed = replace(whole, connections=(*whole.connections[:-1], late))
     asked_for = load_of(observed)
     assert asked_for.lead_us == 2e6
-    assert asked_for.flows[4].start_us == late.t_us[0] + 2e6 - late.busy_us[0] >= 2e6
-    again = simulate(PLAIN, asked_for)[4]
+    assert asked_for.flows[-1].start_us == late.t_us[0] + 2e6 - late.busy_us[0] >= 2e6
+    again = simulate(PLAIN, asked_for)[-1]
     # Where its recording begins, the simulated one begins as well.
-    assert again is not None and late.t_us[0] - 1e5 < again.t_us[0] < late.t_us[0] + 2e5 and not again.fresh
-    few = load_of(replace(observed, connections=observed.connections[:10]))
-    assert few.flows[4].start_us == late.t_us[0] and few.flows[4].seen_us is None
+    assert isinstance(again, Series) and late.t_us[0] - 1e5 < again.t_us[0] < late.t_us[0] + 2e5 and not again.fresh
+
+
+def test_a_transfer_that_was_under_way_for_longer_than_the_lead_ends_when_it_ended() -> None:
+    whole = recording(PLAIN, load("cubic", workload='workload = "transfer"\nbytes = "6MB"', seconds=9.0))
+    (series,) = whole.connections
+    assert series.final
+    late = from_sample(int(np.searchsorted(series.t_us, 4e6)), series)
+    asked_for = load_of(replace(whole, connections=(late,)))
+    (again,) = simulate(PLAIN, replace(asked_for, duration_us=asked_for.duration_us + 1e6))
+    assert isinstance(again, Series) and again.final
+    assert again.t_us[-1] == pytest.approx(late.t_us[-1], abs=0.4e6)
+    assert again.acked == pytest.approx(late.acked, rel=0.1)
+
+
+def test_a_starved_connection_counts_with_what_it_delivered() -> None:
+    (found,) = simulate(replace(PLAIN, loss_pct=80), load("cubic", seconds=1.0))
+    assert isinstance(found, Starved) and 0 < found.goodput_bits_per_sec < 50_000
+    before = predict.mean_of(recording(PLAIN, load("cubic")).connections)
+    ((goodput, *others),) = predict._values([found], before[np.newaxis])
+    assert goodput == np.log(max(found.goodput_bits_per_sec, 1000))
+    assert others == list(before[1:])
 
 
 def test_a_path_that_is_not_rehearsed_takes_the_error_of_one_like_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,6 +230,14 @@ def test_prefixes_share_a_bottleneck_and_names_stand_for_themselves() -> None:
     assert recorded.prefix("::ffff:192.0.2.77") == "192.0.2.0/24"
     assert recorded.prefix("2001:db8:1:2::3") == "2001:db8:1::/48"
     assert recorded.prefix("a91f") == "a91f"
+
+
+def from_sample(place: int, series: Series) -> Series:
+    """As if its recorder had begun there."""
+    kept: dict[str, np.ndarray] = {
+        name: value[place:] for name, value in vars(series).items() if isinstance(value, np.ndarray)
+    }
+    return replace(series, **kept, fresh=False, final=True)
 
 
 def written(folder: File, observed: dict[str, Observed], algorithm: str | None = None) -> File:
@@ -239,6 +263,18 @@ def written(folder: File, observed: dict[str, Observed], algorithm: str | None =
     folder.mkdir(exist_ok=True)
     pq.write_table(pa.table(rows), folder / "sockets-000001.parquet")
     return folder
+
+
+def test_a_begin_was_seen_though_the_first_ack_came_late(tmp_path: File) -> None:
+    far = Path(8e6, 500_000, 400_000)
+    observed = recording(far, replace(load("cubic"), interval_us=50_000))
+    (path,) = recorded.read([written(tmp_path / "rec", {"192.0.2.1": observed})]).paths
+    (series,) = path.connections
+    assert series.fresh and series.t_us[1] - series.t_us[0] > 500_000 > 2 * path.interval_us
+    # In the second round trip it is none that began just now.
+    cut = {"192.0.2.1": replace(observed, connections=(from_sample(3, observed.connections[0]),))}
+    (path,) = recorded.read([written(tmp_path / "late", cut)]).paths
+    assert not path.connections[0].fresh
 
 
 def test_a_recording_is_read_as_it_was_simulated(tmp_path: File) -> None:

@@ -50,7 +50,7 @@ def drawn(rng: np.random.Generator) -> Observed:
     starts = [0.0, *rng.uniform(0, duration_us / 3, rng.integers(0, 3))]
     load = Load(tuple(Flow(name, start, workload) for start in starts), duration_us, interval_us, 0.0)
     how = int(rng.integers(7))
-    every = [damaged(series, how) for series in simulate(path, load, seed=7) if series is not None]
+    every = [damaged(series, how) for series in simulate(path, load, seed=7) if isinstance(series, Series)]
     kept = tuple(replace(series, fresh=rng.random() < 0.8) for series in every if says_something(series))
     return Observed("any", kept, interval_us) if kept else drawn(rng)
 

@@ -13,7 +13,7 @@ from kneepoint.fleet.whatif.distance import Features, likeness
 from kneepoint.fleet.whatif.fit import fit
 from kneepoint.fleet.whatif.model import Path, load_of, simulate
 from kneepoint.fleet.whatif.recorded import Observed
-from kneepoint.fleet.whatif.series import measured, percentiles
+from kneepoint.fleet.whatif.series import Series, Starved, measured, percentiles
 from kneepoint.fleet.whatif.trial import Trial
 from kneepoint.fleet.whatif.unknown import judged
 from whatif_paths import PLAIN, fitted, held_back, load, recording
@@ -78,7 +78,7 @@ def test_a_search_may_wander_beyond_what_a_scenario_takes() -> None:
         hidden_load_bits_per_sec=1e6,
     )
     (series,) = simulate(beyond, load("cubic", seconds=10.0))
-    assert series is not None and series.acked > 0
+    assert isinstance(series, Series) and series.acked > 0
 
 
 def test_a_connection_that_was_cut_off_is_fitted() -> None:
@@ -151,7 +151,7 @@ def test_what_was_under_way_is_simulated_from_before() -> None:
     found = load_of(Observed("late", (late,), whole.interval_us))
     assert found.lead_us == 2e6
     (again,) = simulate(PLAIN, found)
-    assert again is not None and not again.fresh
+    assert isinstance(again, Series) and not again.fresh
     assert again.t_us[0] >= 0
     assert measured(again)["goodput_bits_per_sec"] == pytest.approx(measured(late)["goodput_bits_per_sec"], rel=0.05)
 
@@ -192,7 +192,7 @@ def test_of_a_path_that_many_share_those_that_sent_most_are_compared() -> None:
     late = replace(trial.load.flows[last], start_us=trial.load.duration_us - 1000)
     flows = tuple(late if place == last else flow for place, flow in enumerate(trial.load.flows))
     hindered = Trial(many, replace(trial.load, flows=flows), many=True)
-    assert simulate(PLAIN, hindered.load)[last] is None and hindered.features(PLAIN) is not None
+    assert isinstance(simulate(PLAIN, hindered.load)[last], Starved) and hindered.features(PLAIN) is not None
 
 
 def test_a_search_on_a_path_that_many_share_simulates_fewer_seeds() -> None:

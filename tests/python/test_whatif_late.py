@@ -11,6 +11,7 @@ from kneepoint.fleet.whatif import late
 from kneepoint.fleet.whatif.fit import HELD_BACK, Fit, Tried
 from kneepoint.fleet.whatif.model import HOST_NOISES_US, Flow, Load, Path, simulate
 from kneepoint.fleet.whatif.recorded import Observed
+from kneepoint.fleet.whatif.series import Series
 from kneepoint.fleet.whatif.trial import Trial
 
 PATHS = (
@@ -26,7 +27,7 @@ def given(path: Path, algorithm: str, noise_us: float, *, explanation: str = "gi
     """What was recorded on that path, whose fit is the path itself."""
     load = Load((Flow(algorithm, 0.0, ""),), 5e6, 100_000, 0.0)
     (series,) = simulate(path, load, seed=99, noise_us=noise_us)
-    assert series is not None
+    assert isinstance(series, Series)
     observed = Observed("given", (series,), load.interval_us)
     best = Tried(path, explanation, 0.0)
     return Fit(observed, load, Trial(observed, load), best, (best,))

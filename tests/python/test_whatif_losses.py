@@ -17,6 +17,7 @@ from kneepoint.fleet.whatif.happened import (
     with_random_losses,
 )
 from kneepoint.fleet.whatif.model import simulate
+from kneepoint.fleet.whatif.series import Series
 from whatif_paths import PLAIN, SECONDS, load, recording
 
 
@@ -28,7 +29,7 @@ def test_recorded_losses_are_simulated_where_they_were_and_those_of_a_full_queue
     assert len(again.lost) == series.retransmitted > 3
     at = np.interp(np.arange(1, 9) / 8, np.arange(len(series.t_us)) / len(series.t_us), series.total_retrans)
     (simulated,) = simulate(again, load("cubic"))
-    assert simulated is not None
+    assert isinstance(simulated, Series)
     there = np.interp(
         np.arange(1, 9) / 8, np.arange(len(simulated.t_us)) / len(simulated.t_us), simulated.total_retrans
     )
@@ -50,7 +51,7 @@ def test_losses_that_come_together_are_told_from_those_that_come_alone() -> None
     lost = as_it_happened(together[0], pairs[0], 1).lost
     neighbours = sum(second == first + 1 for first, second in itertools.pairwise(lost))
     assert neighbours > len(lost) / 4
-    assert simulate(replace(together[0], lost=()), load("cubic"))[0] is not None
+    assert isinstance(simulate(replace(together[0], lost=()), load("cubic"))[0], Series)
 
 
 def test_many_losses_at_once_are_not_random_ones() -> None:
@@ -91,4 +92,4 @@ def test_what_others_took_begins_and_ends_within_the_recording() -> None:
     read = as_it_happened(hidden, observed, 1)
     assert len(read.transfers) > 1 and all(start < observed.horizon_us for start, _ in read.transfers)
     (series,) = simulate(read, load("cubic"))
-    assert series is not None
+    assert isinstance(series, Series)

@@ -10,6 +10,7 @@ import numpy as np
 from kneepoint.fleet.whatif.fit import Fit, fit
 from kneepoint.fleet.whatif.model import Flow, Load, Path, simulate
 from kneepoint.fleet.whatif.recorded import Observed
+from kneepoint.fleet.whatif.series import Series
 
 PLAIN = Path(8e6, 40_000, 40_000)
 """8 Mbit/s, 40 ms, 1 BDP."""
@@ -27,7 +28,7 @@ def load(*algorithms: str, workload: str = "", starts: Sequence[float] = (), sec
 def recording(path: Path, asked_for: Load, key: str = "truth", seed: int = 99) -> Observed:
     """What a recorder would have seen, by other draws than those of a fit."""
     found = simulate(path, asked_for, seed=seed)
-    known = tuple(series for series in found if series is not None)
+    known = tuple(series for series in found if isinstance(series, Series))
     assert len(known) == len(found)
     return Observed(key, known, asked_for.interval_us)
 

@@ -17,11 +17,10 @@ import numpy as np
 from .fit import CALIBRATED, HELD_BACK, Fit
 from .happened import as_it_happened
 from .model import HOST_NOISES_US, simulate
+from .series import Series
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from .series import Series
 
     Numbers = NDArray[np.float64]
 
@@ -55,7 +54,7 @@ def witness(fit: Fit) -> Numbers:
         for seed in _SEEDS:
             path = as_it_happened(fit.path, observed, seed)
             every = simulate(path, load, seed=seed, noise_us=noise_us)
-            known = [series for place in places if (series := every[place]) is not None]
+            known = [series for place in places if isinstance(series := every[place], Series)]
             if len(known) < len(places):
                 return SAYS_NOTHING
             found.append([_low(series) for series in known])

@@ -11,8 +11,8 @@ import numpy as np
 from kneepoint import _core
 from kneepoint.runs.tables import as_table
 
-from .recorded import COUNTERS, GAUGES, LEAST_SEGMENTS, MOST_COMPARED, Observed, from_begin
-from .series import Series
+from .recorded import COUNTERS, GAUGES, LEAST_SEGMENTS, Observed, from_begin
+from .series import Series, Starved
 
 _COLUMNS = (*GAUGES, *COUNTERS, "delivery_rate_app_limited")
 _LEAD_RTTS = 40
@@ -141,19 +141,18 @@ def load_of(path: Observed) -> Load:
     """A connection that always had data stays; one that ended transfers as much again; one that its application or its
     receiver held back is held to the rate that it had, and pauses as it did.
 
-    A connection that was under way runs for the whole lead before; where many share the path, for as long as it had
-    been busy: among many come and go transfers that are shorter than the lead."""
+    A connection that was under way runs before for as long as it had been busy, but no longer than the lead: transfers
+    come and go that are shorter."""
     under_way = any(not series.fresh for series in path.connections)
     rtt = max(series.least_rtt_us for series in path.connections)
     lead = min(max(_LEAD_RTTS * rtt, _LEAST_LEAD_US), _MOST_LEAD_US) if under_way else 0.0
-    many = len(path.connections) > MOST_COMPARED
     flows = []
     for series in path.connections:
-        first, before, seen = float(series.t_us[0]), 0.0 if series.fresh else lead, None
-        if many and not series.fresh:
+        first, before, seen = float(series.t_us[0]), 0.0, None
+        if not series.fresh:
             # From the sample before on, none of which tells of it.
             before, seen = min(float(series.busy_us[0]), lead), first + lead - path.interval_us
-        flows.append(Flow(series.algorithm, first + (lead - before), "\n".join(_workload(series)), seen))
+        flows.append(Flow(series.algorithm, first + (lead - before), "\n".join(_workload(series, before)), seen))
     return Load(tuple(flows), path.horizon_us + lead, path.interval_us, lead)
 
 
@@ -162,7 +161,8 @@ def is_held_back(series: Series) -> bool:
     return series.app_limited_share > 0.5 or series.rwnd_limited_pct > 50
 
 
-def _workload(series: Series) -> list[str]:
+def _workload(series: Series, before_us: float) -> list[str]:
+    """`before_us`: how long it runs before its first sample."""
     lines = []
     if is_held_back(series):
         busy = max(series.busy_share, 0.02)
@@ -174,7 +174,10 @@ def _workload(series: Series) -> list[str]:
         on, off = (f"{min(max(length_us, 1000), _MOST_PAUSE_US):.0f}us" for length_us in (on_us, off_us))
         lines += ['workload = "on-off"', f'on = "{on}"', f'off = "{off}"']
     elif series.final:
-        lines += ['workload = "transfer"', f'bytes = "{_bytes(series.bytes_acked[-1], 1)}"']
+        # Of what it had sent before, what went in that time.
+        part = min(before_us / max(float(series.busy_us[0]), 1.0), 1.0)
+        size = series.acked + part * float(series.bytes_acked[0])
+        lines += ['workload = "transfer"', f'bytes = "{_bytes(size, 1)}"']
     return lines
 
 
@@ -186,8 +189,8 @@ def _pauses(series: Series) -> tuple[int, float]:
     return begins, float((steps - busy).clip(0).sum()) / max(begins, 1)
 
 
-def simulate(path: Path, load: Load, *, seed: int = 1, noise_us: float | None = None) -> list[Series | None]:
-    """What a recorder would have seen of each connection of the load on this path; None: too little to tell.
+def simulate(path: Path, load: Load, *, seed: int = 1, noise_us: float | None = None) -> list[Series | Starved]:
+    """What a recorder would have seen of each connection of the load on this path.
     `noise_us`: how late hosts send; without it, by the seed in turn."""
     noise_us = HOST_NOISES_US[(seed - 1) % len(HOST_NOISES_US)] if noise_us is None else noise_us
     found = _core.parse(_scenario(path, load, seed, noise_us), "whatif.toml", path.files).run_cell(0, 0)
@@ -238,13 +241,14 @@ def _scenario(path: Path, load: Load, seed: int, noise_us: float) -> str:
 _HIDDEN_SIZES = "lognormal median 50kB sigma 1.2 from 5kB to 2MB"
 
 
-def _series(flow: Flow, rows: dict[str, Any], load: Load, end_ns: float | None) -> Series | None:
+def _series(flow: Flow, rows: dict[str, Any], load: Load, end_ns: float | None) -> Series | Starved:
     """A simulated connection as recorded: without the lead, and with a sample at its begin and one at its end."""
     t_us = rows["t_ns"] / 1e3
     begin_us = flow.start_us if flow.seen_us is None else flow.seen_us
     first = int(np.searchsorted(t_us, max(load.lead_us, begin_us), side="right"))
     if len(t_us) - first < 2 or rows["data_segs_out"][-1] < LEAST_SEGMENTS:
-        return None
+        acked, busy_us = (rows[name].max(initial=0.0) for name in ("bytes_acked", "busy_us"))
+        return Starved(8e6 * float(acked) / max(float(busy_us), load.interval_us))
     fresh = flow.seen_us is None and flow.start_us >= load.lead_us
     arrays = {name: rows[name][first:] for name in _COLUMNS}
     arrays["app_limited"] = arrays.pop("delivery_rate_app_limited")

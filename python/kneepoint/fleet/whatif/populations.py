@@ -17,6 +17,7 @@ from kneepoint.errors import UsageError
 from .fit import CALIBRATED, Fit, Tried
 from .model import Flow, Load, Path, simulate
 from .recorded import Observed
+from .series import Starved
 from .trial import Trial
 from .unknown import Judged, judged
 
@@ -61,7 +62,7 @@ def as_recorded(name: str, path: Path, algorithm: str) -> Judged:
     """The path with what a recorder would see there of a connection that always has data."""
     load = Load((Flow(algorithm, 0.0, ""),), _SECONDS * 1e6, _INTERVAL_US, 0.0)
     (series,) = simulate(path, load)
-    if series is None:
+    if isinstance(series, Starved):
         raise UsageError(f"{name}: got a path on which {algorithm} delivers nothing; expected one that carries data.")
     observed = Observed(name, (series,), _INTERVAL_US)
     best = Tried(path, CALIBRATED, 0.0)

@@ -19,7 +19,7 @@ from .late import likely_us, witness
 from .model import Path, simulate
 from .naive import replayed
 from .recorded import Observed
-from .series import LEAST_DELAY_US, METRICS, Series, measured
+from .series import LEAST_DELAY_US, METRICS, Series, Starved, measured
 from .spread import OnAll
 from .sure import Errors, errors_of, misfits
 from .unknown import Judged, Others, draws, judged
@@ -37,6 +37,8 @@ luck, and it would not become smaller with the number of paths."""
 MOST_REHEARSALS = 100
 """Of the predictions of a population; the errors of the other paths are drawn from those of paths like them."""
 RESAMPLES = 1000
+_LEAST_BITS_PER_SEC = 1000.0
+"""A goodput of nothing has no logarithm."""
 ABSOLUTE = "retransmit_pct"
 """The metric whose change is a difference in points; the others' is a ratio."""
 
@@ -198,14 +200,14 @@ def _rehearsed(task: _Task, rng: np.random.Generator) -> dict[str, Numbers]:
     noise_us = float(rng.choice(task.noises_us))
     first, second = (int(seed) for seed in rng.integers(*_SEEDS, 2))
     every = simulate(truth, fitted.load, seed=first, noise_us=noise_us)
-    if any(every[place] is None for place in fitted.observed.telling):
+    if any(isinstance(every[place], Starved) for place in fitted.observed.telling):
         return wrong
-    known = [series for series in every if series is not None]
+    known = [series for series in every if isinstance(series, Series)]
     again = judged(fit(Observed(fitted.observed.key, tuple(known), fitted.observed.interval_us)))
     found = _predicted(replace(task, path=again, levels=(100.0,)), rng)
     for name in task.algorithms:
         true = simulate(truth, fitted.load.with_one_algorithm(name), seed=second, noise_us=noise_us)
-        same = [series for series, before in zip(true, every, strict=True) if before is not None]
+        same = [series for series, before in zip(true, every, strict=True) if isinstance(before, Series)]
         then = _mean(_values(same, found.recorded))
         changed = _differences(_mean(found.recorded), np.array(found.now), np.array(found.moved[name, 100.0]))
         wrong[name] = _mean(found.recorded) + changed - then
@@ -340,13 +342,13 @@ def _recorded(series: Series) -> Numbers:
     )
 
 
-def _values(found: Sequence[Series | None], recorded: Numbers) -> Numbers:
-    """Metrics of each connection; of one that did not get through, a goodput of almost nothing, all else as it was."""
+def _values(found: Sequence[Series | Starved], recorded: Numbers) -> Numbers:
+    """Metrics of each connection; of one that was starved its goodput, all else as it was."""
     rows = []
     for series, before in zip(found, recorded, strict=True):
-        if series is None:
+        if isinstance(series, Starved):
             row = before.copy()
-            row[METRICS.index("goodput_bits_per_sec")] = np.log(1000.0)
+            row[METRICS.index("goodput_bits_per_sec")] = np.log(max(series.goodput_bits_per_sec, _LEAST_BITS_PER_SEC))
             rows.append(row)
         else:
             rows.append(_recorded(series))

@@ -41,8 +41,9 @@ _MOST_US = MOST_HOURS * 3.6e9
 COUNTERS = ("bytes_acked", "delivered", "data_segs_out", "total_retrans", "busy_us")
 GAUGES = ("srtt_us", "rttvar_us", "min_rtt_us", "snd_cwnd")
 _FRESH_INTERVALS = 2.0
-"""In times between samples: a connection that was busy for less than this before its first sample counts as seen from
-its begin. Its counters say what happened until then."""
+"""In times between samples: a connection that was busy for less than this and a round trip before its first sample
+counts as seen from its begin. Its counters say what happened until then, and before its first ACK there is nothing to
+sample."""
 
 Left = Literal["short", "impossible"]
 """Why a connection is left out."""
@@ -226,7 +227,8 @@ def _one(rows: dict[str, NDArray[Any]]) -> Series | Left:
     if not _enough(t_us, arrays["data_segs_out"], arrays["srtt_us"]):
         return "short"
     arrays["app_limited"] = rows["app_limited"].astype(np.float64)
-    fresh = bool(arrays["busy_us"][0] <= _FRESH_INTERVALS * np.median(np.diff(t_us)))
+    first_ack_us = max(arrays["min_rtt_us"][0], arrays["srtt_us"][0])
+    fresh = bool(arrays["busy_us"][0] <= _FRESH_INTERVALS * np.median(np.diff(t_us)) + first_ack_us)
     if fresh:
         # It began as long ago as it has been busy.
         t_us, arrays = from_begin(t_us[0] - max(arrays["busy_us"][0], 1.0), t_us, arrays)

@@ -104,6 +104,13 @@ class Series:
         return float(known.min()) if len(known) else float(self.steady_rtt_us.min())
 
 
+@dataclass(frozen=True)
+class Starved:
+    """A simulated connection that sent too little, or was over too early, to say more: a recording leaves it out."""
+
+    goodput_bits_per_sec: float
+
+
 def percentiles(values: Numbers, pcts: Sequence[float]) -> Numbers:
     """As `np.percentile` has them, of a few numbers in a tenth of its time: a fit asks for them of every connection of
     every simulation."""

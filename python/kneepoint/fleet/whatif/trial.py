@@ -11,7 +11,7 @@ from .distance import FAR, Features, likeness
 from .happened import as_it_happened
 from .model import Load, Path, simulate
 from .recorded import Observed
-from .series import Series
+from .series import Series, Starved
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,11 +66,12 @@ class Trial:
         found = self._features(simulate(path, self.load, seed=seed))
         return None if found is None else found.values
 
-    def _features(self, every: Sequence[Series | None]) -> Features | None:
+    def _features(self, every: Sequence[Series | Starved]) -> Features | None:
         """None: a connection that is compared did not get through."""
         telling = self.observed.telling
-        compared = [series for place, series in enumerate(every) if place in telling and series is not None]
-        others = [series for place, series in enumerate(every) if place not in telling and series is not None]
+        known = [(place, series) for place, series in enumerate(every) if isinstance(series, Series)]
+        compared = [series for place, series in known if place in telling]
+        others = [series for place, series in known if place not in telling]
         return Features(compared, self.observed.interval_us, others) if len(compared) == len(telling) else None
 
     def every(self, path: Path, seeds: Sequence[int]) -> list[Numbers]:
