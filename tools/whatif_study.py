@@ -30,7 +30,7 @@ from whatif_mixes import CLASSES, MIXES, Mix, population
 
 from kneepoint.datasets.dataset import Dataset
 from kneepoint.fleet.whatif import predict, recorded, told
-from kneepoint.fleet.whatif.series import METRICS, Series
+from kneepoint.fleet.whatif.series import METRICS, Series, whole_goodput_bits_per_sec
 from kneepoint.fleet.whatif.spread import OnAll, on_processes
 from kneepoint.runs import api, engines
 from kneepoint.say import aligned
@@ -80,43 +80,69 @@ def record(out: Path, engine: str, mix: Mix, each: int, workers: int | None, see
         api.run(text, out=folder, engine=engine, workers=workers)
 
 
-def recording(out: Path, algorithm: str, to: Path, mix: Mix) -> None:
-    """What a recorder would have written of one algorithm's cells: no path, and nobody who crosses it."""
+_SOCKETS = """
+select concat('10.{number}.', json_extract_string(axes, '$."sample.0.row"'), '.', flow + 1) as remote_addr,
+    cast({number} * 1000000 + cell * 100 + flow as ubigint) as cookie, {columns}
+from samples join (select cell, rep, flow, algorithm, name, end_ns from flows) f using (cell, rep, flow)
+    join runs using (cell, rep)
+where f.algorithm = '{algorithm}' and f.name like 'recorded%' and {where}
+"""
+
+
+def in_classes(out: Path, algorithm: str, columns: str, where: str) -> Any:
+    """Columns of the samples of one algorithm, of all classes: no path, and nobody who crosses it."""
     parts = []
-    columns = ", ".join((*recorded.COUNTERS, *recorded.GAUGES, "rwnd_limited_us", "delivery_rate_app_limited"))
     for number, kind in enumerate(CLASSES):
-        if not (out / kind / "flows.parquet").exists():
-            continue
-        run = Dataset(out / kind)
-        found = run.sql(
-            f"""
-            select 'study' as boot_id, cast({number} * 1000000 + cell * 100 + flow as ubigint) as cookie,
-                concat('10.{number}.', json_extract_string(axes, '$."sample.0.row"'), '.', flow + 1) as remote_addr,
-                f.algorithm, t_ns as t_mono_ns, f.end_ns is not null as final,
-                cast(1448 as bigint) as snd_mss_bytes, {columns}
-            from samples join (select cell, rep, flow, algorithm, name, end_ns from flows) f using (cell, rep, flow)
-                join runs using (cell, rep)
-            where f.algorithm = '{algorithm}' and f.name like 'recorded%' and t_ns >= {mix.from_ms * 1_000_000}
-            order by cookie, t_mono_ns
-            """
-        )
-        parts.append(found)
+        if (out / kind / "flows.parquet").exists():
+            query = _SOCKETS.format(number=number, columns=columns, algorithm=algorithm, where=where)
+            parts.append(Dataset(out / kind).sql(query))
+    return pa.concat_tables(parts)
+
+
+def recording(out: Path, algorithm: str, to: Path, mix: Mix) -> None:
+    """What a recorder would have written of one algorithm's cells."""
+    columns = ", ".join((*recorded.COUNTERS, *recorded.GAUGES, "rwnd_limited_us", "delivery_rate_app_limited"))
+    found = in_classes(
+        out,
+        algorithm,
+        f"""'study' as boot_id, f.algorithm, t_ns as t_mono_ns, f.end_ns is not null as final,
+            cast(1448 as bigint) as snd_mss_bytes, {columns}""",
+        f"t_ns >= {mix.from_ms * 1_000_000} order by cookie, t_mono_ns",
+    )
     to.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.concat_tables(parts), to / "sockets-000001.parquet")
+    pq.write_table(found, to / "sockets-000001.parquet")
 
 
-def exactly(out: Path, mix: Mix, each: int, new: str, workers: int | None) -> dict[str, list[recorded.Observed]]:
+@dataclass(frozen=True)
+class Truth:
+    """What was recorded of an algorithm."""
+
+    paths: dict[str, recorded.Observed]
+    lives: dict[tuple[str, int], float]
+    """Of each path and connection on it, the logarithm of the goodput of its whole life: also of one that was over
+    before the recorder began, or sent too little."""
+
+
+def truth(out: Path, algorithm: str, mix: Mix) -> Truth:
+    """It is recorded if it was not before."""
+    folder = out / f"sockets-{algorithm}"
+    if not folder.exists():
+        recording(out, algorithm, folder, mix)
+    goodput = "greatest(8e6 * max(bytes_acked) / greatest(max(busy_us), 1), 1000) as goodput"
+    lives = {
+        (recorded.prefix(row["remote_addr"]), row["cookie"] % 100): math.log(row["goodput"])
+        for row in in_classes(out, algorithm, goodput, "true group by all").to_pylist()
+    }
+    return Truth({path.key: path for path in recorded.read([folder]).paths}, lives)
+
+
+def exactly(out: Path, mix: Mix, each: int, new: str, workers: int | None) -> list[Truth]:
     """What simulations of the true paths, with a few other seeds, recorded of each path. What is off then is chance,
     and how far the simulator is from what recorded."""
-    found: dict[str, list[recorded.Observed]] = {}
-    for number in range(1, AGAIN + 1):
-        folder = out / f"again-{number}"
+    folders = [out / f"again-{number}" for number in range(1, AGAIN + 1)]
+    for number, folder in enumerate(folders, start=1):
         record(folder, "sim", mix, each, workers, mix.seed + number)
-        if not (folder / f"sockets-{new}").exists():
-            recording(folder, new, folder / f"sockets-{new}", mix)
-        for path in recorded.read([folder / f"sockets-{new}"]).paths:
-            found.setdefault(path.key, []).append(path)
-    return found
+    return [truth(folder, new, mix) for folder in folders]
 
 
 def flow_of(series: Series) -> int:
@@ -124,11 +150,22 @@ def flow_of(series: Series) -> int:
     return int(series.key.split("/")[1]) % 100
 
 
-def changed(before: recorded.Observed, after: recorded.Observed) -> Any:
-    """How much each metric changed in the mean over the connections that say something in both recordings."""
-    known, others = ({flow_of(series): series for series in path.connections} for path in (before, after))
+def changed(before: recorded.Observed, after: Truth) -> Any:
+    """How much each metric changed in the mean over the connections that say something in both recordings; the goodput
+    of the others is that of their whole lives."""
+    known, others = (
+        {flow_of(series): series for series in path.connections} for path in (before, after.paths[before.key])
+    )
     both = [flow for flow in known if flow in others]
-    return predict.mean_of([others[flow] for flow in both]) - predict.mean_of([known[flow] for flow in both])
+    change = predict.mean_of([others[flow] for flow in both]) - predict.mean_of([known[flow] for flow in both])
+    lives = [
+        after.lives[before.key, flow] - math.log(max(whole_goodput_bits_per_sec(known[flow]), 1000.0))
+        for flow in known
+        if flow not in others
+    ]
+    goodput = METRICS.index("goodput_bits_per_sec")
+    change[goodput] = (len(both) * change[goodput] + sum(lives)) / len(known)
+    return change
 
 
 def doubtful(out: Path) -> str:
@@ -183,20 +220,18 @@ def judge(
     old: str,
     new: str,
     first: int,
-    exact: dict[str, list[recorded.Observed]],
+    exact: list[Truth],
     on_all: OnAll,
 ) -> Judged:
     """Predicts `new` from the recording of `old` alone, and compares with the recording of `new`. `exact`: what
     simulations of the true paths recorded."""
-    for name in (old, new):
-        if not (out / f"sockets-{name}").exists():
-            recording(out, name, out / f"sockets-{name}", mix)
-    before = recorded.read([out / f"sockets-{old}"])
-    after = {path.key: path for path in recorded.read([out / f"sockets-{new}"]).paths}
+    if not (out / f"sockets-{old}").exists():
+        recording(out, old, out / f"sockets-{old}", mix)
+    before, after = recorded.read([out / f"sockets-{old}"]), truth(out, new, mix)
     paths = [
         path
         for path in before.paths
-        if path.key in after and path.key in exact and int(path.key.split(".")[2]) <= first
+        if all(path.key in known.paths for known in (after, *exact)) and int(path.key.split(".")[2]) <= first
     ]
     started = time.monotonic()
     fits = predict.fit_all(paths, on_all)
@@ -204,17 +239,16 @@ def judge(
     found = predict.outcomes(fits, [new], [100.0], seed=1, on_all=on_all)
     print(f"{len(paths)} paths fitted in {fitted - started:.0f} s, simulated in {time.monotonic() - fitted:.0f} s")
     then = found.moved[new, 100.0]
-    truth = found.recorded + np.array([changed(path, after[path.key]) for path in paths])
+    true = found.recorded + np.array([changed(path, after) for path in paths])
     classes = np.array([class_of(path) for path in paths])
     print("\n".join(told.lines(before, told.of_fit(found), told.open_values(fits), [])))
     for place, (path, kind) in enumerate(zip(fits, classes, strict=True)):
-        changes = predict.differences_of(found, then)[place, 0], (truth - found.recorded)[place, 0]
-        said, true = (100 * math.expm1(change) for change in changes)
+        changes = predict.differences_of(found, then)[place, 0], (true - found.recorded)[place, 0]
+        said, was = (100 * math.expm1(change) for change in changes)
         words = " ".join(str(path.fit.path).split())
-        print(f"  {kind} {path.fit.observed.key} goodput {said:+.0f} %, true {true:+.0f} %: {path.names}: {words}")
-    again = [np.mean([changed(path, other) for other in exact[path.key]], axis=0) for path in paths]
-    chance = found.recorded + np.array(again) - truth
-    return judged_classes(found, then, truth, classes, new, chance)
+        print(f"  {kind} {path.fit.observed.key} goodput {said:+.0f} %, true {was:+.0f} %: {path.names}: {words}")
+    again = np.array([np.mean([changed(path, other) for other in exact], axis=0) for path in paths])
+    return judged_classes(found, then, true, classes, new, found.recorded + again - true)
 
 
 def parts_of(found: predict.Outcomes, then: Any, kept: Any, new: str, chance: Any) -> list[list[str]]:

@@ -18,7 +18,7 @@ from kneepoint.fleet.whatif.fit import Fit, Tried, fit
 from kneepoint.fleet.whatif.model import Load, Path, load_of, simulate
 from kneepoint.fleet.whatif.naive import replayed
 from kneepoint.fleet.whatif.recorded import Observed
-from kneepoint.fleet.whatif.series import Series, Starved, measured
+from kneepoint.fleet.whatif.series import Series, Starved, measured, whole_goodput_bits_per_sec
 from kneepoint.fleet.whatif.spread import on_processes
 from kneepoint.fleet.whatif.trial import Trial
 from kneepoint.fleet.whatif.unknown import Bounds, Judged, Others, draws, judged
@@ -191,8 +191,9 @@ def test_a_transfer_that_was_under_way_is_simulated_from_its_own_begin(count: in
     late = from_sample(4, whole.connections[-1])
     observed = replace(whole, connections=(*whole.connections[:-1], late))
     asked_for = load_of(observed)
-    assert asked_for.lead_us == 2e6
-    assert asked_for.flows[-1].start_us == late.t_us[0] + 2e6 - late.busy_us[0] >= 2e6
+    # None of the others was under way.
+    assert asked_for.lead_us == late.busy_us[0]
+    assert asked_for.flows[-1].start_us == late.t_us[0]
     again = simulate(PLAIN, asked_for)[-1]
     # Where its recording begins, the simulated one begins as well.
     assert isinstance(again, Series) and late.t_us[0] - 1e5 < again.t_us[0] < late.t_us[0] + 2e5 and not again.fresh
@@ -210,13 +211,27 @@ def test_a_transfer_that_was_under_way_for_longer_than_the_lead_ends_when_it_end
     assert again.acked == pytest.approx(late.acked, rel=0.1)
 
 
+def test_a_transfer_whose_end_alone_was_seen_is_compared_only_if_all_are_such() -> None:
+    pair = recording(PLAIN, load("cubic", "cubic"))
+    first, second = pair.connections
+    end, more = (from_sample(place, second) for place in (40, 10))
+    assert end.only_its_end and not more.only_its_end and not replace(end, final=False).only_its_end
+    assert replace(pair, connections=(first, end)).telling == {0}
+    assert replace(pair, connections=(first, more)).telling == {0, 1}
+    assert replace(pair, connections=(end, end)).telling == {0, 1}
+
+
 def test_a_starved_connection_counts_with_what_it_delivered() -> None:
     (found,) = simulate(replace(PLAIN, loss_pct=80), load("cubic", seconds=1.0))
     assert isinstance(found, Starved) and 0 < found.goodput_bits_per_sec < 50_000
-    before = predict.mean_of(recording(PLAIN, load("cubic")).connections)
-    ((goodput, *others),) = predict._values([found], before[np.newaxis])
-    assert goodput == np.log(max(found.goodput_bits_per_sec, 1000))
-    assert others == list(before[1:])
+    whole = recording(PLAIN, load("cubic", "cubic")).connections
+    before = np.array([predict.mean_of([series]) for series in whole])
+    lives = np.log([whole_goodput_bits_per_sec(series) for series in whole])
+    other, (goodput, *others) = predict._values([whole[1], found], predict._OfPath(before, lives))
+    # Its recording has the whole life.
+    assert goodput == pytest.approx(np.log(found.goodput_bits_per_sec))
+    # Its queue is that of the other one.
+    assert others == pytest.approx(list(before[1, 1:] + (other - before[0])[1:]))
 
 
 def test_a_path_that_is_not_rehearsed_takes_the_error_of_one_like_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,9 @@ from .series import Series, Starved
 
 _COLUMNS = (*GAUGES, *COUNTERS, "delivery_rate_app_limited")
 _LEAD_RTTS = 40
-_LEAST_LEAD_US = 2e6
-"""How long a connection whose begin was not seen runs before it counts."""
+_LEAD_US = 2e6
+"""How long a connection whose begin was not seen runs before it counts, if it had been busy for so long: this, or as
+long as the recording if that is longer."""
 LEAST_BUFFER_BYTES = 3_000
 _MOST_LEAD_US = 120e6
 _MOST_INTERVAL_US = 3.6e9
@@ -143,9 +144,9 @@ def load_of(path: Observed) -> Load:
 
     A connection that was under way runs before for as long as it had been busy, but no longer than the lead: transfers
     come and go that are shorter."""
-    under_way = any(not series.fresh for series in path.connections)
     rtt = max(series.least_rtt_us for series in path.connections)
-    lead = min(max(_LEAD_RTTS * rtt, _LEAST_LEAD_US), _MOST_LEAD_US) if under_way else 0.0
+    busy = max((float(series.busy_us[0]) for series in path.connections if not series.fresh), default=0.0)
+    lead = min(busy, max(_LEAD_RTTS * rtt, _LEAD_US, path.horizon_us), _MOST_LEAD_US)
     flows = []
     for series in path.connections:
         first, before, seen = float(series.t_us[0]), 0.0, None

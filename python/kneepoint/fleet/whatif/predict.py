@@ -19,7 +19,7 @@ from .late import likely_us, witness
 from .model import Path, simulate
 from .naive import replayed
 from .recorded import Observed
-from .series import LEAST_DELAY_US, METRICS, Series, Starved, measured
+from .series import LEAST_DELAY_US, METRICS, Series, Starved, measured, whole_goodput_bits_per_sec
 from .spread import OnAll
 from .sure import Errors, errors_of, misfits
 from .unknown import Judged, Others, draws, judged
@@ -37,6 +37,7 @@ luck, and it would not become smaller with the number of paths."""
 MOST_REHEARSALS = 100
 """Of the predictions of a population; the errors of the other paths are drawn from those of paths like them."""
 RESAMPLES = 1000
+_GOODPUT = METRICS.index("goodput_bits_per_sec")
 _LEAST_BITS_PER_SEC = 1000.0
 """A goodput of nothing has no logarithm."""
 ABSOLUTE = "retransmit_pct"
@@ -159,6 +160,9 @@ def _kind(path: Judged) -> tuple[str, bool, bool]:
 @dataclass
 class _OfPath:
     recorded: Numbers
+    """Of each connection."""
+    whole: Numbers
+    """Logarithms of the goodputs of their whole lives."""
     now: list[Numbers] = field(default_factory=list)
     moved: dict[tuple[str, float], list[Numbers]] = field(default_factory=dict)
     stayed: dict[tuple[str, float], list[Numbers]] = field(default_factory=dict)
@@ -173,7 +177,7 @@ def _of_path(task: _Task) -> _OfPath:
     replay = replayed(fitted.observed)
     for name in task.algorithms:
         then = simulate(replay, fitted.load.with_one_algorithm(name))
-        found.naive[name] = _mean(_values(then, found.recorded))
+        found.naive[name] = _mean(_values(then, found))
     if task.rehearsed:
         found.wrong = _rehearsed(task, rng)
     return found
@@ -181,7 +185,8 @@ def _of_path(task: _Task) -> _OfPath:
 
 def _predicted(task: _Task, rng: np.random.Generator) -> _OfPath:
     observed = task.path.fit.observed
-    found = _OfPath(np.array([_recorded(series) for series in observed.connections]))
+    whole = [max(whole_goodput_bits_per_sec(series), _LEAST_BITS_PER_SEC) for series in observed.connections]
+    found = _OfPath(np.array([_recorded(series) for series in observed.connections]), np.log(whole))
     for number, drawn in enumerate(draws(task.path, task.rates, task.buffers, DRAWS, rng)):
         _simulate(found, drawn, task, task.noises_us[number], rng)
     return found
@@ -208,7 +213,7 @@ def _rehearsed(task: _Task, rng: np.random.Generator) -> dict[str, Numbers]:
     for name in task.algorithms:
         true = simulate(truth, fitted.load.with_one_algorithm(name), seed=second, noise_us=noise_us)
         same = [series for series, before in zip(true, every, strict=True) if isinstance(before, Series)]
-        then = _mean(_values(same, found.recorded))
+        then = _mean(_values(same, found))
         changed = _differences(_mean(found.recorded), np.array(found.now), np.array(found.moved[name, 100.0]))
         wrong[name] = _mean(found.recorded) + changed - then
     return wrong
@@ -226,12 +231,12 @@ def _simulate(found: _OfPath, path: Path, task: _Task, noise_us: float, rng: np.
     def values(names: Sequence[str]) -> Numbers:
         if tuple(names) not in known:
             then = simulate(crossed, load.with_algorithms(names), seed=seed, noise_us=noise_us)
-            known[tuple(names)] = _values(then, found.recorded)
+            known[tuple(names)] = _values(then, found)
         return known[tuple(names)]
 
     if happened:
         as_recorded = simulate(as_it_happened(path, observed, seed), load, seed=seed, noise_us=noise_us)
-        known[tuple(before)] = _values(as_recorded, found.recorded)
+        known[tuple(before)] = _values(as_recorded, found)
     found.now.append(_mean(values(before)))
     for name in task.algorithms:
         for level in task.levels:
@@ -342,17 +347,21 @@ def _recorded(series: Series) -> Numbers:
     )
 
 
-def _values(found: Sequence[Series | Starved], recorded: Numbers) -> Numbers:
-    """Metrics of each connection; of one that was starved its goodput, all else as it was."""
-    rows = []
-    for series, before in zip(found, recorded, strict=True):
+def _values(every: Sequence[Series | Starved], of: _OfPath) -> Numbers:
+    """Metrics of each connection of the path. The goodput of one that was starved, or over too early, changes as much
+    as that of its whole life, and all else as it does for the others, which share its queue."""
+    rows: Numbers = of.recorded.copy()
+    left = np.array([isinstance(series, Starved) for series in every])
+    for place, series in enumerate(every):
+        if not isinstance(series, Starved):
+            rows[place] = _recorded(series)
+    if not left.all():
+        rows[left] += (rows - of.recorded)[~left].mean(axis=0)
+    for place, series in enumerate(every):
         if isinstance(series, Starved):
-            row = before.copy()
-            row[METRICS.index("goodput_bits_per_sec")] = np.log(max(series.goodput_bits_per_sec, _LEAST_BITS_PER_SEC))
-            rows.append(row)
-        else:
-            rows.append(_recorded(series))
-    return np.array(rows)
+            whole = np.log(max(series.goodput_bits_per_sec, _LEAST_BITS_PER_SEC))
+            rows[place, _GOODPUT] = of.recorded[place, _GOODPUT] + whole - of.whole[place]
+    return rows
 
 
 def _mean(rows: Numbers) -> Numbers:

@@ -99,9 +99,13 @@ class Observed:
 
     @cached_property
     def telling(self) -> frozenset[int]:
-        """The places of the connections that simulations are compared by: those that sent most. The others are load."""
-        order = sorted(range(len(self.connections)), key=lambda place: -self.connections[place].segments)
-        return frozenset(order[:MOST_COMPARED])
+        """The places of the connections that simulations are compared by: those that sent most. The others are load.
+
+        A transfer of which only the end was seen may be over before, in a simulation, and is compared only if all are
+        such."""
+        ends = [series.only_its_end for series in self.connections]
+        places = [place for place, end in enumerate(ends) if not end or all(ends)]
+        return frozenset(sorted(places, key=lambda place: -self.connections[place].segments)[:MOST_COMPARED])
 
     def beginning(self, segments: float) -> Observed:
         """What was recorded until the connections had sent so many segments together, but some samples at least; of

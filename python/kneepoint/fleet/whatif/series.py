@@ -82,6 +82,11 @@ class Series:
         return float(self.total_retrans[-1] - self.total_retrans[0])
 
     @property
+    def only_its_end(self) -> bool:
+        """Had it sent the greater part before it was seen, and ended then?"""
+        return not self.fresh and self.final and self.segments < 0.5 * float(self.data_segs_out[-1])
+
+    @property
     def busy_share(self) -> float:
         """Share of its time with data outstanding."""
         if self.elapsed_us <= 0:
@@ -109,6 +114,7 @@ class Starved:
     """A simulated connection that sent too little, or was over too early, to say more: a recording leaves it out."""
 
     goodput_bits_per_sec: float
+    """From its begin on."""
 
 
 def percentiles(values: Numbers, pcts: Sequence[float]) -> Numbers:
@@ -132,6 +138,11 @@ def measured(series: Series) -> dict[str, float]:
         "queue_delay_us_p95": max(p95 - series.least_rtt_us, 0.0),
         "retransmit_pct": 100 * series.retransmitted / max(series.segments, 1.0),
     }
+
+
+def whole_goodput_bits_per_sec(series: Series) -> float:
+    """The same from the connection's begin on, also where that was not seen: its counters tell."""
+    return float(series.bytes_acked[-1]) * 8e6 / max(float(series.busy_us[-1]), 1.0)
 
 
 def goodput_bits_per_sec(series: Series) -> float:
