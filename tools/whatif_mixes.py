@@ -39,6 +39,8 @@ class Mix:
     """Connections that share a path, of unlike sizes and starts; without it, one or `shared`."""
     from_ms: int = 0
     """When the recorder begins: what is under way then was not seen to begin."""
+    workload: str = ""
+    """Of the recorded connections, in the words of a scenario; without it they always have data."""
     each: int = EACH
     """Paths of each class, unless asked for otherwise."""
 
@@ -119,10 +121,30 @@ MIXES = {
         from_ms=4000,
         each=6,
     ),
+    "paused": Mix(
+        seed=1501,
+        seconds=10,
+        interval_ms=100,
+        noise_us=120,
+        rate=(5e6, 50e6),
+        rtt_ms=(10, 80),
+        bdps=(0.5, 2),
+        shallow_bdps=(0.1, 0.4),
+        bloated_bdps=(4, 10),
+        loss_pct=(0.05, 1.0),
+        loss="{:.3f}%",
+        policed=(0.2, 0.6),
+        policer_kb=(50, 400),
+        aggregate_ms=(2, 10),
+        shared=3,
+        classes=("plain", "shallow", "bloated", "lossy", "shared"),
+        workload='workload = "on-off"\non = "400ms"\noff = "600ms"\n',
+        each=5,
+    ),
 }
 """study: the one that whatif was made with. wide: another one, which nothing was chosen by. many: paths that more
 connections share than whatif compares one by one. midway: a few connections on each, most of them under way when the
-recorder begins."""
+recorder begins. paused: applications that pause."""
 
 
 @dataclass(frozen=True)

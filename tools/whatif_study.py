@@ -7,6 +7,7 @@ that too, and compares.
     python tools/whatif_study.py --out runs/whatif-733 --seed 733 --each 6 # other paths of the same population
     python tools/whatif_study.py --out runs/whatif-many --mix many         # 12 to 60 connections on each path
     python tools/whatif_study.py --out runs/whatif-midway --mix midway     # 3 to 8, recorded from 4 s on
+    python tools/whatif_study.py --out runs/whatif-paused --mix paused     # applications that pause
 
 The prediction is given what a recorder would have seen: rows of `sockets`, without what the path is. The simulator that
 records has other seeds and late hosts (`sender.noise`). docs/whatif.md has the figures. Beside the parts of
@@ -56,7 +57,7 @@ def scenario(kind: str, mix: Mix, noise: str, seed: int) -> str:
     return (
         f'duration = "{mix.seconds}s"\nsample_interval = "{mix.interval_ms}ms"\nseed = {seed}\n'
         f'[sender]\nnoise = "{noise}"\n[receiver]\nnoise = "{noise}"\n'
-        '[[flow]]\nalgorithm = ["cubic", "bbr1"]\nname = "recorded"\n'
+        f'[[flow]]\nalgorithm = ["cubic", "bbr1"]\nname = "recorded"\n{mix.workload}'
         + (crossing if kind == "crossed" else "")
         + (transfers + together if mix.many else "")
         + f'[[sample]]\nfile = "{kind}.csv"\n'
