@@ -11,7 +11,7 @@ import pytest
 from kneepoint.fleet.whatif import recorded
 from kneepoint.fleet.whatif.distance import Features, likeness
 from kneepoint.fleet.whatif.fit import fit
-from kneepoint.fleet.whatif.model import Path, load_of, simulate
+from kneepoint.fleet.whatif.model import Path, is_held_back, load_of, simulate
 from kneepoint.fleet.whatif.recorded import Observed
 from kneepoint.fleet.whatif.series import Series, Starved, measured, percentiles
 from kneepoint.fleet.whatif.trial import Trial
@@ -160,6 +160,26 @@ def test_a_connection_that_was_held_back_is_held_to_its_rate() -> None:
     (flow,) = load_of(held_back()).flows
     (rate,) = (line for line in flow.workload.splitlines() if "max_pacing_rate" in line)
     assert float(rate.split('"')[1].removesuffix("bit/s")) == pytest.approx(2e6, rel=0.1)
+
+
+@pytest.mark.parametrize("algorithm", ["cubic", "bbr1"])
+def test_answers_with_pauses_between_are_simulated_as_large_and_as_far_apart(algorithm: str) -> None:
+    """What lies in the socket's buffer when the application pauses is sent afterwards: it was busy for longer."""
+    observed = recording(
+        PLAIN, load(algorithm, workload='workload = "on-off"\non = "300ms"\noff = "900ms"', seconds=9.0)
+    )
+    (series,) = observed.connections
+    # Idle samples, which a recorder of all sockets has, are those of an application with nothing to send.
+    idle = np.diff(series.busy_us, prepend=0) < np.diff(series.t_us, prepend=-1) / 2
+    series = replace(series, app_limited=np.where(idle, 1.0, series.app_limited))
+    assert not is_held_back(series)
+    (again,) = simulate(PLAIN, load_of(replace(observed, connections=(series,))))
+    assert isinstance(again, Series)
+    assert again.acked == pytest.approx(series.acked, rel=0.1)
+    assert again.busy_share == pytest.approx(series.busy_share, rel=0.1)
+    before, after = (measured(one) for one in (series, again))
+    assert after["goodput_bits_per_sec"] == pytest.approx(before["goodput_bits_per_sec"], rel=0.05)
+    assert after["srtt_us_p95"] == pytest.approx(before["srtt_us_p95"], rel=0.1)
 
 
 def test_a_score_is_best_for_what_was_recorded_and_chance_is_compared_less_strictly() -> None:

@@ -22,7 +22,8 @@ long as the recording if that is longer."""
 LEAST_BUFFER_BYTES = 3_000
 _MOST_LEAD_US = 120e6
 _MOST_INTERVAL_US = 3.6e9
-_MOST_PAUSE_US = 86.4e9
+_MOST_PAUSE_US = 10e6
+_MOST_ANSWER_BYTES = 2**30
 _MOST_TRANSFER_BYTES = 1e12
 _MOST_RTT_US = 60e6
 _MOST_BUFFER_BYTES = 2**40
@@ -170,10 +171,12 @@ def _workload(series: Series, before_us: float) -> list[str]:
         rate = series.acked * 8e6 / max(series.elapsed_us * busy, 1.0)
         lines.append(f'max_pacing_rate = "{_rate(max(rate, 10_000))}"')
     if series.busy_share < 0.8 and not series.final:
-        pauses, off_us = _pauses(series)
-        on_us = series.elapsed_us * series.busy_share / max(pauses, 1)
-        on, off = (f"{min(max(length_us, 1000), _MOST_PAUSE_US):.0f}us" for length_us in (on_us, off_us))
-        lines += ['workload = "on-off"', f'on = "{on}"', f'off = "{off}"']
+        # Each time as much as it sent in the mean, as an answer is, and not for as long as it was busy: that is also
+        # what lay in the socket's buffer when the application paused.
+        pauses, pause_us = _pauses(series)
+        size = min(max(series.acked / max(pauses, 1), 1.0), _MOST_ANSWER_BYTES)
+        lines += ['workload = "request-response"', f'response = "{size:.0f}B"']
+        lines += [f'service_time = "{min(pause_us, _MOST_PAUSE_US):.0f}us"']
     elif series.final:
         # Of what it had sent before, what went in that time.
         part = min(before_us / max(float(series.busy_us[0]), 1.0), 1.0)

@@ -95,8 +95,10 @@ class Series:
 
     @property
     def app_limited_share(self) -> float:
-        """Share of the samples in which the application had too little to send."""
-        return float(np.mean(self.app_limited))
+        """Share of the samples in which the application had too little to send: of those in which there was something,
+        if there were any."""
+        busy = np.diff(self.busy_us) >= np.diff(self.t_us) / 2
+        return float(np.mean(self.app_limited[1:][busy] if busy.any() else self.app_limited))
 
     @property
     def steady_rtt_us(self) -> Numbers:
