@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -180,6 +181,23 @@ def test_answers_with_pauses_between_are_simulated_as_large_and_as_far_apart(alg
     before, after = (measured(one) for one in (series, again))
     assert after["goodput_bits_per_sec"] == pytest.approx(before["goodput_bits_per_sec"], rel=0.05)
     assert after["srtt_us_p95"] == pytest.approx(before["srtt_us_p95"], rel=0.1)
+
+
+@pytest.mark.parametrize("every_sample", [False, True])
+def test_answers_that_are_shorter_than_a_sample_are_counted(every_sample: bool) -> None:
+    """20 answers of 60 kB, 5 ms each. A recorder of all sockets has a sample of them where nothing changed, too."""
+    fast = Path(100e6, 5_000, 60_000)
+    answers = 'workload = "request-response"\nresponse = "60kB"\nservice_time = "245ms"'
+    observed = recording(fast, load("cubic", workload=answers))
+    (series,) = observed.connections
+    if every_sample:
+        at = np.arange(0.0, series.t_us[-1], 100_000)
+        kept = np.searchsorted(series.t_us, at, side="right") - 1
+        arrays = {name: value[kept] for name, value in vars(series).items() if isinstance(value, np.ndarray)}
+        series = replace(series, **{**arrays, "t_us": at})
+    (flow,) = load_of(replace(observed, connections=(series,))).flows
+    (size,) = re.findall(r'response = "(\d+)B"', flow.workload)
+    assert float(size) == pytest.approx(60_000, rel=0.15)
 
 
 def test_a_score_is_best_for_what_was_recorded_and_chance_is_compared_less_strictly() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -186,11 +187,18 @@ def _workload(series: Series, before_us: float) -> list[str]:
 
 
 def _pauses(series: Series) -> tuple[int, float]:
-    """How often it paused, and for how long in the mean."""
+    """How often it paused, and for how long in the mean.
+
+    Samples in a row in which it was idle for the greater part are one pause, unless there was something between: what
+    it sends may be shorter than a sample."""
     steps, busy = np.diff(series.t_us), np.diff(series.busy_us)
-    idle = busy < steps / 2
-    begins = int(np.count_nonzero(idle & ~np.r_[False, idle[:-1]]))
-    return begins, float((steps - busy).clip(0).sum()) / max(begins, 1)
+    count = 0
+    for idle, run in groupby(zip(busy < steps / 2, busy <= 0, strict=True), key=lambda step: step[0]):
+        if idle:
+            silent = [flag for _, flag in run]
+            # The first and the last one may have what came before, and what comes after.
+            count += sum(flag for flag, _ in groupby(silent)) or max(len(silent) - 1, 1)
+    return count, float((steps - busy).clip(0).sum()) / max(count, 1)
 
 
 def simulate(path: Path, load: Load, *, seed: int = 1, noise_us: float | None = None) -> list[Series | Starved]:
