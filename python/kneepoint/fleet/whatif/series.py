@@ -142,15 +142,15 @@ def measured(series: Series) -> dict[str, float]:
     }
 
 
-def whole_goodput_bits_per_sec(series: Series) -> float:
-    """The same from the connection's begin on, also where that was not seen: its counters tell."""
-    return float(series.bytes_acked[-1]) * 8e6 / max(float(series.busy_us[-1]), 1.0)
-
-
 def goodput_bits_per_sec(series: Series) -> float:
     """Of the time in which it had data outstanding."""
     busy = float(series.busy_us[-1] - series.busy_us[0])
     return series.acked * 8e6 / (busy if busy > 0 else series.elapsed_us)
+
+
+def whole_goodput_bits_per_sec(series: Series) -> float:
+    """The same from the connection's begin on, also where that was not seen: its counters tell."""
+    return float(series.bytes_acked[-1]) * 8e6 / max(float(series.busy_us[-1]), 1.0)
 
 
 def carried_bytes(connections: Sequence[Series], at_us: Numbers) -> Numbers:
