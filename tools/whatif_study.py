@@ -101,7 +101,9 @@ def in_classes(out: Path, algorithm: str, columns: str, where: str) -> Any:
 
 
 def recording(out: Path, algorithm: str, to: Path, mix: Mix) -> None:
-    """What a recorder would have written of one algorithm's cells."""
+    """What a recorder would have written of one algorithm's cells; what is there already is kept."""
+    if to.exists():
+        return
     columns = ", ".join((*recorded.COUNTERS, *recorded.GAUGES, "rwnd_limited_us", "delivery_rate_app_limited"))
     found = in_classes(
         out,
@@ -125,13 +127,13 @@ class Truth:
 
 
 def truth(out: Path, algorithm: str, mix: Mix) -> Truth:
-    """It is recorded if it was not before."""
     folder = out / f"sockets-{algorithm}"
-    if not folder.exists():
-        recording(out, algorithm, folder, mix)
-    goodput = "greatest(8e6 * max(bytes_acked) / greatest(max(busy_us), 1), 1000) as goodput"
+    recording(out, algorithm, folder, mix)
+    goodput = "8e6 * max(bytes_acked) / greatest(max(busy_us), 1) as goodput"
     lives = {
-        (recorded.prefix(row["remote_addr"]), row["cookie"] % 100): math.log(row["goodput"])
+        (recorded.prefix(row["remote_addr"]), row["cookie"] % 100): math.log(
+            max(row["goodput"], predict.LEAST_BITS_PER_SEC)
+        )
         for row in in_classes(out, algorithm, goodput, "true group by all").to_pylist()
     }
     return Truth({path.key: path for path in recorded.read([folder]).paths}, lives)
@@ -160,7 +162,8 @@ def changed(before: recorded.Observed, after: Truth) -> Any:
     both = [flow for flow in known if flow in others]
     change = predict.mean_of([others[flow] for flow in both]) - predict.mean_of([known[flow] for flow in both])
     lives = [
-        after.lives[before.key, flow] - math.log(max(whole_goodput_bits_per_sec(known[flow]), 1000.0))
+        after.lives[before.key, flow]
+        - math.log(max(whole_goodput_bits_per_sec(known[flow]), predict.LEAST_BITS_PER_SEC))
         for flow in known
         if flow not in others
     ]
@@ -226,8 +229,7 @@ def judge(
 ) -> Judged:
     """Predicts `new` from the recording of `old` alone, and compares with the recording of `new`. `exact`: what
     simulations of the true paths recorded."""
-    if not (out / f"sockets-{old}").exists():
-        recording(out, old, out / f"sockets-{old}", mix)
+    recording(out, old, out / f"sockets-{old}", mix)
     before, after = recorded.read([out / f"sockets-{old}"]), truth(out, new, mix)
     paths = [
         path

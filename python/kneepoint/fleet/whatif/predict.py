@@ -38,7 +38,7 @@ MOST_REHEARSALS = 100
 """Of the predictions of a population; the errors of the other paths are drawn from those of paths like them."""
 RESAMPLES = 1000
 _GOODPUT = METRICS.index("goodput_bits_per_sec")
-_LEAST_BITS_PER_SEC = 1000.0
+LEAST_BITS_PER_SEC = 1000.0
 """A goodput of nothing has no logarithm."""
 ABSOLUTE = "retransmit_pct"
 """The metric whose change is a difference in points; the others' is a ratio."""
@@ -185,7 +185,7 @@ def _of_path(task: _Task) -> _OfPath:
 
 def _predicted(task: _Task, rng: np.random.Generator) -> _OfPath:
     observed = task.path.fit.observed
-    whole = [max(whole_goodput_bits_per_sec(series), _LEAST_BITS_PER_SEC) for series in observed.connections]
+    whole = [max(whole_goodput_bits_per_sec(series), LEAST_BITS_PER_SEC) for series in observed.connections]
     found = _OfPath(np.array([_recorded(series) for series in observed.connections]), np.log(whole))
     for number, drawn in enumerate(draws(task.path, task.rates, task.buffers, DRAWS, rng)):
         _simulate(found, drawn, task, task.noises_us[number], rng)
@@ -359,7 +359,7 @@ def _values(every: Sequence[Series | Starved], of: _OfPath) -> Numbers:
         rows[left] += (rows - of.recorded)[~left].mean(axis=0)
     for place, series in enumerate(every):
         if isinstance(series, Starved):
-            whole = np.log(max(series.goodput_bits_per_sec, _LEAST_BITS_PER_SEC))
+            whole = np.log(max(series.goodput_bits_per_sec, LEAST_BITS_PER_SEC))
             rows[place, _GOODPUT] = of.recorded[place, _GOODPUT] + whole - of.whole[place]
     return rows
 
