@@ -186,6 +186,36 @@ response = "{}B"
     );
 }
 
+/// Source: Linux 6.12, tcp_send_loss_probe() repeats the last segment even if it was SACKed, as a FIN behind lost data may
+/// be; tcp_mark_skb_lost() leaves out what is SACKed. Two flows fill a buffer of two packets on a path of a modem's rate.
+#[test]
+fn a_probe_of_a_fin_that_was_sacked_loses_nothing() {
+    let output = run(r#"
+duration = "20s"
+[path]
+rate = "103846bit/s"
+rtt = "21400us"
+buffer = "3000B"
+[sender]
+noise = "100us"
+[receiver]
+noise = "100us"
+[[flow]]
+algorithm = "vegas"
+workload = "request-response"
+response = "165072B"
+service_time = "10s"
+[[flow]]
+algorithm = "cubic"
+workload = "transfer"
+bytes = "8673B"
+"#);
+    let flows = &output.flows;
+    assert!(flows.tlp_count.get(1) > Some(0), "no probe");
+    assert!(flows.completion_us.get(1).is_some(), "it does not end");
+    assert_eq!(flows.bytes_read[1], 8673);
+}
+
 /// Source: Linux since 6.5, ip-sysctl.rst, tcp_syn_linear_timeouts = 4: timeouts of
 /// 1 s until the fifth, then doubled; the wheel adds an eighth at most. Nine in ten
 /// packets are lost each way, so the SYN is sent many times.

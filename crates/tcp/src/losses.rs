@@ -72,7 +72,9 @@ impl Endpoint {
 
     /// tcp_mark_skb_lost(), which the algorithm may want to know.
     fn mark_lost(&mut self, cx: &Cx, id: u32) {
-        let lost = self.board.mark_lost(id);
+        let Some(lost) = self.board.mark_lost(id) else {
+            return;
+        };
         for _ in 0..lost.segs {
             self.board.count_lost(&lost);
             // One that was delivered before says nothing of its flight.

@@ -155,7 +155,7 @@ impl Scoreboard {
     pub fn ids(&self, which: impl Fn(&Seg) -> bool) -> Vec<u32> {
         self.rtx.ids(which)
     }
-    /// Least recently sent of those neither SACKed nor lost.
+    /// Least recently sent of those neither SACKed nor lost, and of what a loss probe repeated, which may be SACKed.
     #[inline]
     pub fn oldest_sent(&self) -> Option<u32> {
         self.rtx.oldest_sent()
@@ -385,11 +385,14 @@ impl Scoreboard {
 
     // ---- losses ----------------------------------------------------------
 
-    /// tcp_mark_skb_lost() of what [`can be lost`](Seg::can_be_lost); [`count_lost`](Scoreboard::count_lost) follows for
-    /// each of its segments.
-    pub fn mark_lost(&mut self, id: u32) -> Lost {
+    /// tcp_mark_skb_lost(); [`count_lost`](Scoreboard::count_lost) follows for each of its segments. `None`: it cannot be
+    /// lost, and only leaves the order of transmission, to which a loss probe had brought it back.
+    pub fn mark_lost(&mut self, id: u32) -> Option<Lost> {
         let skb = self.rtx.get_mut(id);
-        debug_assert!(skb.can_be_lost(), "it was SACKed or marked before");
+        if !skb.can_be_lost() {
+            self.rtx.unlink(id);
+            return None;
+        }
         let again = skb.has(LOST);
         match again {
             true => skb.flags &= !RETRANS,
@@ -404,11 +407,10 @@ impl Scoreboard {
         // Undo takes the mark from a segment, not its retransmission. Marked anew, it is not sent again before the
         // timeout (tcp_xmit_retransmit_queue() skips it), and not counted twice.
         if !skb.has(RETRANS) {
-            let (seq, end_seq) = (skb.seq, skb.end_seq());
-            self.to_retransmit.insert(seq, end_seq, |_, _| {});
+            self.to_retransmit.insert(skb.seq, skb.end_seq(), |_, _| {});
         }
         self.rtx.unlink(id);
-        lost
+        Some(lost)
     }
 
     /// One segment of those that were marked counts as lost.
