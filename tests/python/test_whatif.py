@@ -127,7 +127,9 @@ def test_along_adoption_who_shares_a_path_is_told_apart_from_who_moved() -> None
 def test_an_interval_holds_how_far_the_model_is_off_and_how_far_a_rehearsal_was() -> None:
     paths = [known(PLAIN, load("cubic")) for _ in range(4)]
     found = outcomes_of(paths, 100.0)
-    exact = replace(found, recorded=found.now.mean(axis=1))
+    # No draw differs from the others by luck.
+    mean = found.now.mean(axis=1)
+    exact = replace(found, recorded=mean, now=np.repeat(mean[:, np.newaxis], predict.DRAWS, axis=1))
     none = 0 * found.recorded
     either_way = np.array([[0.2], [-0.2], [0.2], [-0.2]])
 
@@ -238,6 +240,31 @@ def test_a_path_that_is_not_rehearsed_takes_the_error_of_one_like_it(monkeypatch
     monkeypatch.setattr(predict, "MOST_REHEARSALS", 1)
     one, other = outcomes_of([known(PLAIN, load("cubic")) for _ in range(2)], 100.0).wrong["bbr1"]
     assert np.any(one != 0) and np.all(one == other)
+
+
+def test_a_rehearsal_on_which_all_starve_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (known(PLAIN, load("cubic")) for _ in range(2))
+    starving, every = [], predict.draws
+
+    def drawn(one: Judged, rates: Others, buffers: Others, count: int, rng: np.random.Generator) -> list[Path]:
+        if one is first and count == 1:
+            starving.append(replace(PLAIN, loss_pct=80))
+            return starving[-1:]
+        return every(one, rates, buffers, count, rng)
+
+    monkeypatch.setattr(predict, "draws", drawn)
+    found = outcomes_of([first, second], 100.0)
+    assert len(starving) == 3
+    # It is not taken for one without an error: that of the other path stands for it.
+    assert found.rehearsed_on.tolist() == [1, 1]
+    one, other = found.wrong["bbr1"]
+    assert np.any(one != 0) and np.all(one == other)
+    # Where nothing was rehearsed, the draws alone tell.
+    alone = outcomes_of([first], 100.0)
+    assert np.all(alone.wrong["bbr1"] == 0)
+    (told,) = predict.predictions(alone, ["bbr1"], [100.0], 1)
+    rtt = told.everyone["srtt_us_p50"]
+    assert rtt.low_here < rtt.value < rtt.high_here
 
 
 def test_prefixes_share_a_bottleneck_and_names_stand_for_themselves() -> None:
