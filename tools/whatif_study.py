@@ -263,7 +263,7 @@ def parts_of(found: predict.Outcomes, then: Any, kept: Any, new: str, chance: An
         for name, deviation in predict.errors_in(found, then, found.wrong[new], places).parts().items()
     }
     perfect = 100 * HALF * np.sqrt(np.mean(chance[places] ** 2, axis=0) / len(places))
-    of_paths = parts["rehearsals"] ** 2 + parts["misfits"] ** 2
+    of_paths = parts["draws and rehearsals"] ** 2 + parts["misfits"] ** 2
     common = sum(part**2 for part in parts.values()) - of_paths
     rows = []
     for place, metric in enumerate(METRICS):
@@ -282,8 +282,10 @@ def parts_of(found: predict.Outcomes, then: Any, kept: Any, new: str, chance: An
 
 def judged_classes(found: predict.Outcomes, then: Any, truth: Any, classes: Any, new: str, chance: Any) -> Judged:
     rows = [["class", "metric", "true change", "predicted", "95 % interval", "naive", "error", "naive error"]]
-    names = ("rehearsals", "misfits", "common rehearsed", "common misfit", "late hosts", "simulator", "perfect fit")
-    parts = [["class", "metric", "half-width", *names, "paths for 15 %"]]
+    common = ("common rehearsed", "common misfit", "late hosts", "simulator")
+    parts = [
+        ["class", "metric", "half-width", "draws, rehearsals", "misfits", *common, "perfect fit", "paths for 15 %"]
+    ]
     inside = metrics = claimed = right = 0
     widths: list[float] = []
     worst: dict[str, tuple[float, float]] = {}

@@ -40,12 +40,14 @@ class Errors:
 
     weights: Numbers
     """Of each path in the mean; they add up to 1."""
-    rehearsed: Numbers
-    """Paths and metrics: the error of the path's rehearsal."""
+    guessed: Numbers
+    """Paths and metrics: how far the truth may be from what was predicted of the path."""
     misfit: Numbers
     """Paths and metrics: how far simulations of what was recorded are off."""
     witnesses: int
     """Rehearsals; a path that had none took the error of another one."""
+    draws: int
+    """Estimates of `guessed` that each of these is: of its draws one less, and its own."""
     common_rehearsed: Numbers
     common_misfit: Numbers
     late: Numbers
@@ -55,15 +57,14 @@ class Errors:
     def of_paths(self) -> Numbers:
         """Paths and metrics. What the simulator cannot do of the recording it may be unable to do of the prediction, by
         as much."""
-        every: Numbers = np.hypot(self._few * np.hypot(self.rehearsed, self.misfit), _OF_PATHS)
+        guessed, misfit = self._own
+        every: Numbers = np.sqrt(guessed**2 + misfit**2 + _OF_PATHS**2)
         return every
 
     @property
-    def _few(self) -> float:
-        """A few errors tell little of their deviation: Student's t in place of the normal distribution."""
-        from scipy.stats import norm, t
-
-        return float(t.ppf(0.975, max(self.witnesses - 1, 1)) / norm.ppf(0.975))
+    def _own(self) -> tuple[Numbers, Numbers]:
+        """What is guessed and the misfit, each as large as it may be for all that so few estimates tell of it."""
+        return _few(self.witnesses * self.draws) * self.guessed, _few(self.witnesses) * self.misfit
 
     def sampled(self, count: int, rng: np.random.Generator) -> Numbers:
         """So many draws (first axis) of what paths have in common."""
@@ -73,9 +74,10 @@ class Errors:
 
     def parts(self) -> dict[str, Numbers]:
         """The standard deviation that each part alone would give the mean, of each metric."""
+        guessed, misfit = self._own
         return {
-            "rehearsals": self._few * np.sqrt(self.weights**2 @ self.rehearsed**2),
-            "misfits": self._few * np.sqrt(self.weights**2 @ self.misfit**2),
+            "draws and rehearsals": np.sqrt(self.weights**2 @ guessed**2),
+            "misfits": np.sqrt(self.weights**2 @ misfit**2),
             "common to rehearsals": self.common_rehearsed,
             "common to misfits": self.common_misfit,
             "late hosts": self.late.std(axis=0),
@@ -93,13 +95,31 @@ def errors_of(
     _, first, witness = np.unique(sources, return_index=True, return_inverse=True)
     return Errors(
         weights,
-        wrong,
+        _guessed(wrong, then),
         misfits(recorded, now),
         len(first),
+        then.shape[1],
         _common(wrong[first], np.bincount(witness, weights).astype(np.float64)),
         _common(recorded - now.mean(axis=1), weights),
         _late(then - now, weights),
     )
+
+
+def _few(estimates: int) -> float:
+    """A few errors tell little of their deviation: Student's t in place of the normal distribution."""
+    from scipy.stats import norm, t
+
+    return float(t.ppf(0.975, max(estimates - 1, 1)) / norm.ppf(0.975))
+
+
+def _guessed(wrong: Numbers, then: Numbers) -> Numbers:
+    """What draws of a path differ by, and how wrong its one rehearsal was, are two estimates of one deviation. A single
+    error says little of it, and draws hold nothing of what a fit misses: both are pooled, by degrees of freedom."""
+    count = then.shape[1]
+    # The truth is one more draw, held against the mean of the others.
+    drawn = then.var(axis=1, ddof=1) * (1 + 1 / count)
+    found: Numbers = np.sqrt((wrong**2 + (count - 1) * drawn) / count)
+    return found
 
 
 def misfits(recorded: Numbers, now: Numbers) -> Numbers:
