@@ -192,12 +192,15 @@ class Judged:
     metrics: int
     inside: int
     half_widths_pct: list[float]
+    off: list[float]
+    """Errors of the metrics of classes, in deviations of their intervals."""
     claimed: int
     signs_right: int
     errors: dict[str, tuple[float, float]]
 
     def lines(self) -> list[str]:
         widths = np.array(self.half_widths_pct)
+        off = math.sqrt(np.mean(np.square(self.off)))
         near = sum(model <= 10 for model, _ in self.errors.values())
         naive_too = sum(model <= naive / 2 for model, naive in self.errors.values())
         return [
@@ -206,6 +209,7 @@ class Judged:
             *_table(self.parts),
             f"inside their 95 % interval: {self.inside} of {self.metrics} metrics of classes "
             f"({100 * self.inside / self.metrics:.0f} %)",
+            f"errors are {off:.2f} times what the intervals hold of them (root mean square; 1 is right)",
             f"half-widths: median {np.median(widths):.1f} %, {100 * np.mean(widths <= WIDE_PCT):.0f} % of them at most "
             f"{WIDE_PCT:.0f} %",
             f"sign right in {self.signs_right} of {self.claimed} claimed differences",
@@ -288,6 +292,7 @@ def judged_classes(found: predict.Outcomes, then: Any, truth: Any, classes: Any,
     ]
     inside = metrics = claimed = right = 0
     widths: list[float] = []
+    off: list[float] = []
     worst: dict[str, tuple[float, float]] = {}
     naive = found.naive[new] - found.recorded
     for kind in dict.fromkeys(classes):
@@ -308,6 +313,9 @@ def judged_classes(found: predict.Outcomes, then: Any, truth: Any, classes: Any,
             if not points:
                 model_error, naive_error = 100 * math.expm1(model_error), 100 * math.expm1(naive_error)
                 widths.append(100 * (change.high_here - change.low_here) / 2 / (1 + change.value))
+            scale = float if points else math.log1p
+            low, high, said = (scale(end) for end in (change.low_here, change.high_here, change.value))
+            off.append(2 * HALF * (scale(true) - said) / (high - low))
             metrics += 1
             inside += change.low_here <= true <= change.high_here
             if change.low_here > 0 or change.high_here < 0:
@@ -322,7 +330,7 @@ def judged_classes(found: predict.Outcomes, then: Any, truth: Any, classes: Any,
                 [kind, metric, *figures, interval, f"{factor * change.naive:+.1f}{unit}"]
                 + [f"{error:.1f}{unit}" for error in (model_error, naive_error)]
             )
-    return Judged(rows, parts, metrics, inside, widths, claimed, right, worst)
+    return Judged(rows, parts, metrics, inside, widths, off, claimed, right, worst)
 
 
 def main() -> None:

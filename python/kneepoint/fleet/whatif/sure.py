@@ -47,7 +47,7 @@ class Errors:
     witnesses: int
     """Rehearsals; a path that had none took the error of another one."""
     draws: int
-    """Estimates of `guessed` that each of these is: of its draws one less, and its own."""
+    """Of each path. One less, and the rehearsal, are as many estimates of what is guessed."""
     common_rehearsed: Numbers
     common_misfit: Numbers
     late: Numbers
@@ -113,12 +113,11 @@ def _few(estimates: int) -> float:
 
 
 def _guessed(wrong: Numbers, then: Numbers) -> Numbers:
-    """What draws of a path differ by, and how wrong its one rehearsal was, are two estimates of one deviation. A single
-    error says little of it, and draws hold nothing of what a fit misses: both are pooled, by degrees of freedom."""
-    count = then.shape[1]
+    """What draws of a path differ by, and how wrong its one rehearsal was, both tell how far the truth may be from what
+    is predicted. Draws hold nothing of what a fit misses, and a rehearsal may come out right by luck: the larger."""
     # The truth is one more draw, held against the mean of the others.
-    drawn = then.var(axis=1, ddof=1) * (1 + 1 / count)
-    found: Numbers = np.sqrt((wrong**2 + (count - 1) * drawn) / count)
+    drawn = then.std(axis=1, ddof=1) * np.sqrt(1 + 1 / then.shape[1])
+    found: Numbers = np.maximum(np.abs(wrong), drawn)
     return found
 
 
