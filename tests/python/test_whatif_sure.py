@@ -79,10 +79,10 @@ def test_an_error_lent_to_other_paths_is_one_witness() -> None:
 
 
 def test_few_estimates_widen_what_differs_from_path_to_path() -> None:
-    few, many = (errors(np.tile([0.1, -0.1], count // 2)).of_paths[0, 0] for count in (4, 400))
+    few, many = (errors(np.tile([0.2, -0.2], count // 2)).of_paths[0, 0] for count in (4, 400))
     # Student's t at 97.5 % with 15 degrees of freedom, four of each path, against the normal distribution.
-    assert few / 0.1 == pytest.approx(2.131 / 1.960, rel=0.02)
-    assert many / 0.1 == pytest.approx(1, rel=0.02)
+    assert few / 0.2 == pytest.approx(2.1314 / 1.9600, rel=0.001)
+    assert many / 0.2 == pytest.approx(1, rel=0.01)
     # What simulations of the recording are off by is one estimate of each path.
     few, many = (errors(np.zeros(count), off=np.tile([0.1, -0.1], count // 2)).of_paths[0, 0] for count in (4, 400))
     assert few / many == pytest.approx(3.182 / 1.960, rel=0.01)
