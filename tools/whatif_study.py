@@ -21,6 +21,7 @@ import csv
 import math
 import time
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ DIRECTIONS = (("cubic", "bbr1"), ("bbr1", "cubic"))
 NEW_OF = dict(DIRECTIONS)
 
 
-def scenario(kind: str, mix: Mix, noise: str, seed: int) -> str:
+def scenario(kind: str, mix: Mix, noise: str) -> str:
     """Both algorithms on every path of a class; what crosses is the same for both, and is not recorded."""
     crossing = f'[[flow]]\nworkload = "web"\nname = "hidden"\nalgorithm = "cubic"\n{mix.crossing}\n'
     transfers = "".join(
@@ -55,7 +56,7 @@ def scenario(kind: str, mix: Mix, noise: str, seed: int) -> str:
     )
     together = '[[zip]]\nkeys = ["flow.0.algorithm", "flow.1.algorithm", "flow.2.algorithm"]\n'
     return (
-        f'duration = "{mix.seconds}s"\nsample_interval = "{mix.interval_ms}ms"\nseed = {seed}\n'
+        f'duration = "{mix.seconds}s"\nsample_interval = "{mix.interval_ms}ms"\n'
         f'[sender]\nnoise = "{noise}"\n[receiver]\nnoise = "{noise}"\n'
         f'[[flow]]\nalgorithm = ["cubic", "bbr1"]\nname = "recorded"\n{mix.workload}'
         + (crossing if kind == "crossed" else "")
@@ -65,19 +66,22 @@ def scenario(kind: str, mix: Mix, noise: str, seed: int) -> str:
 
 
 def record(out: Path, engine: str, mix: Mix, each: int, workers: int | None, seed: int | None = None) -> None:
-    """Runs every class into a folder of its own; one that is there already is kept. `seed`: of all but the paths."""
+    """Runs every class into a folder of its own; one that is there already is kept. `seed`: of all but the paths. Each
+    path has another seed, or losses and cross traffic would come at the same time on all paths of a class."""
     seed = mix.seed if seed is None else seed
+    seeds = count(1000 * seed)
     for kind, paths in population(each, mix).items():
+        rows = [{**path.row(), "seed": str(next(seeds))} for path in paths]
         folder = out / kind
         if (folder / "run.json").exists():
             continue
         out.mkdir(parents=True, exist_ok=True)
         with (out / f"{kind}.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(paths[0].row()))
+            writer = csv.DictWriter(file, list(rows[0]))
             writer.writeheader()
-            writer.writerows(path.row() for path in paths)
+            writer.writerows(rows)
         text = out / f"{kind}.toml"
-        text.write_text(scenario(kind, mix, "0s" if engine == "kernel" else f"{mix.noise_us}us", seed))
+        text.write_text(scenario(kind, mix, "0s" if engine == "kernel" else f"{mix.noise_us}us"))
         api.run(text, out=folder, engine=engine, workers=workers)
 
 

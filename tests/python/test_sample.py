@@ -64,6 +64,23 @@ def test_rows_of_a_parquet_table_are_run_and_told_with_their_values(file: Path) 
     assert {row["algorithms"] for row in runs if row["cell"] == 2} == {"cubic:3"}
 
 
+def test_a_row_with_a_seed_of_its_own_has_its_own_luck(tmp_path: Path) -> None:
+    flows = 'duration = "2s"\n[path]\nloss = "1%"\n[[flow]]\nalgorithm = ["cubic", "reno"]\n'
+    row = "20Mbit/s,20ms"
+    (tmp_path / "paths.csv").write_text(f"path.rate,path.rtt,seed\n{row},3\n{row},4\n{row},3\n")
+    (tmp_path / "s.toml").write_text(f'{flows}[[sample]]\nfile = "paths.csv"\n')
+    (tmp_path / "alone.toml").write_text(
+        "seed = 4\n" + flows.replace("[path]\n", '[path]\nrate = "20Mbit/s"\nrtt = "20ms"\n')
+    )
+    sampled, alone = (api.run(tmp_path / name, out=tmp_path / Path(name).stem) for name in ("s.toml", "alone.toml"))
+    seeds = {row["cell"]: row["seed"] for row in sampled.table("runs").to_pylist()}
+    lives = [(row["bytes_acked"], row["lost_pkts"]) for row in sampled.table("flows").to_pylist()]
+    # Cubic on the three rows, then reno.
+    assert [seeds[cell] for cell in range(6)] == [3, 4, 3] * 2
+    assert lives[0:6:3] == lives[2:6:3] != lives[1:6:3]
+    assert lives[1:6:3] == [(row["bytes_acked"], row["lost_pkts"]) for row in alone.table("flows").to_pylist()]
+
+
 def test_sql_groups_by_the_values_of_rows(file: Path) -> None:
     assert knee("run", "s.toml", "--out", "run", "-q", cwd=file.parent).code == 0
     query = "select rtt_ns, count(*) as n from runs group by rtt_ns order by rtt_ns"

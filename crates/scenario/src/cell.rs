@@ -67,7 +67,7 @@ keyed! {
             "repetitions of every cell, each with its own random draws",
             "kneepoint",
         ));
-        pub seed: u64 = fixed(key(
+        pub seed: u64 = key(
             "seed",
             Kind::Count {
                 min: 0,
@@ -76,7 +76,7 @@ keyed! {
             Value("1"),
             "where all random draws start",
             "kneepoint",
-        ));
+        );
         pub sample_interval: Nanos = key(
             "sample_interval",
             Kind::Duration {

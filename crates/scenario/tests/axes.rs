@@ -324,7 +324,7 @@ fn a_sample_that_cannot_be_is_refused_with_its_line() {
             "small.csv",
             "path.rate,path.rtt\n1Mbit/s,1ms\n50Mbit/s,50ms\n",
         ),
-        ("fixed.csv", "path.rate,path.rtt,seed\n1Mbit/s,100ms,3\n"),
+        ("fixed.csv", "path.rate,path.rtt,repeat\n1Mbit/s,100ms,3\n"),
     ];
     let draws = "path.rate = \"uniform 1Mbit/s to 2Mbit/s\"\n";
     let both = format!("{draws}path.rtt = \"uniform 10ms to 20ms\"\n");
@@ -351,7 +351,7 @@ fn a_sample_that_cannot_be_is_refused_with_its_line() {
         ),
         (
             "file = \"fixed.csv\"".into(),
-            "s.toml:7: sample.0: fixed.csv: seed: got a key that cannot be an axis; expected keys that may be lists. Remove it here.",
+            "s.toml:7: sample.0: fixed.csv: repeat: got a key that cannot be an axis; expected keys that may be lists. Remove it here.",
         ),
         (
             "file = \"bad.csv\"".into(),

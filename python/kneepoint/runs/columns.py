@@ -8,7 +8,7 @@ RUNS: tuple[tuple[str, str, str, str], ...] = (
     ("title", "string", "", "title of the scenario"),
     ("claim", "string", "", "published claim that the scenario reproduces; null: none"),
     ("scenario_sha256", "string", "", "SHA-256 of the scenario's text"),
-    ("seed", "uint64", "", "seed of the scenario; with the repetition it settles every random draw"),
+    ("seed", "uint64", "", "seed of the cell; with the repetition it settles every random draw"),
     ("engine", "string", "", "what ran the cell"),
     ("engine_version", "string", "", "version of kneepoint"),
     ("axes", "string", "", "what tells this cell from the others, as a JSON object"),

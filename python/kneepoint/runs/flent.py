@@ -20,6 +20,7 @@ import pyarrow as pa
 from kneepoint.errors import RunFolderError, UsageError
 from kneepoint.writing import replacing
 
+from . import manifest
 from .results import Run
 
 Floats = npt.NDArray[np.float64]
@@ -243,7 +244,7 @@ def _metadata(
         "NAME": "tcp_nup",
         "TITLE": f"{meta['title']}{axes}, repetition {rep}",
         "NOTE": f"{'Simulated' if simulated else 'Run in a lab'} by Kneepoint {meta['engine_version']}, "
-        f"cell {about['index']}, repetition {rep}, seed {meta['seed']}",
+        f"cell {about['index']}, repetition {rep}, seed {manifest.seed_of(meta, about)}",
         "TIME": time,
         "T0": time,
         "HOST": "receiver",

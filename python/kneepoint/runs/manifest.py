@@ -88,6 +88,11 @@ def plain_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def seed_of(run: Mapping[str, Any], cell: Mapping[str, Any]) -> int:
+    """Where a cell's draws start: the scenario's seed, if that is no axis."""
+    return int(dict(cell["axes"]).get("seed", run["seed"]))
+
+
 def session(workers: int) -> dict[str, Any]:
     """A session about to begin."""
     started = datetime.now(timezone.utc).isoformat(timespec="seconds")

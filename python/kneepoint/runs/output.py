@@ -12,7 +12,7 @@ from kneepoint.evidence.metrics import BY_NAME
 from kneepoint.evidence.stats import Estimate
 from kneepoint.say import aligned
 
-from . import doubts
+from . import doubts, manifest
 from .results import Run
 from .summary import Group, Total
 
@@ -236,7 +236,10 @@ def _head(run: Run) -> Iterator[str]:
         facts.append(f"on {meta['host']['kernel']}")
         users = (lab.get("programs_ran_as") for lab in meta.get("labs", []))
         facts += sorted({f"programs as {user['user']} (uid {user['uid']})" for user in users if user})
-    facts.append(f"{human.counted(meta['repeat'], 'repetition')}, seed {meta['seed']}")
+    facts.append(human.counted(meta["repeat"], "repetition"))
+    seeds = {manifest.seed_of(meta, cell) for cell in meta["cells"]}
+    if len(seeds) == 1:
+        facts[-1] += f", seed {seeds.pop()}"
     yield " · ".join(facts)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kneepoint.datasets.manifest import OF_EVERY_SAMPLE
 
-from . import columns
+from . import columns, manifest
 
 FROM_ENGINE: dict[str, tuple[str, ...]] = {
     "sim": ("flows", "samples", "queue", "events", "cpu", "host_costs"),
@@ -84,10 +84,11 @@ def runs_schema() -> pa.Schema:
 def runs_table(run: Mapping[str, Any], done: Mapping[tuple[int, int], Mapping[str, Any]]) -> pa.Table:
     """One row per repetition done, in the order given: (cell, rep) and its note."""
     cells = {int(cell["index"]): cell for cell in run["cells"]}
-    same = {name: run[name] for name in ("title", "claim", "scenario_sha256", "seed", "engine", "engine_version")}
+    same = {name: run[name] for name in ("title", "claim", "scenario_sha256", "engine", "engine_version")}
     constant = {
         index: {
             **same,
+            "seed": manifest.seed_of(run, cell),
             "axes": json.dumps(dict(cell["axes"]), ensure_ascii=False),
             "algorithms": ",".join(f"{flow['algorithm']}:{flow['count']}" for flow in cell["flows"]),
             **{name: cell.get(name) for name, *_ in columns.RUNS if name.endswith(("_ns", "_sec", "_bytes", "_pkts"))},

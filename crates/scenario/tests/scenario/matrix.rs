@@ -63,7 +63,6 @@ fn every_scalar_key_but_those_of_the_whole_scenario_may_be_an_axis() {
             "title",
             "claim",
             "repeat",
-            "seed",
             "samples",
             "path.outage",
             "path.rtt_change",

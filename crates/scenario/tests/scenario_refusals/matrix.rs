@@ -37,8 +37,8 @@ fn lists_that_make_no_axis_are_refused() {
         (
             r#"duration = "10s""#,
             r#"duration = "10s"
-seed = [1, 2]"#,
-            "s.toml:2: seed: got a list; expected a whole number from 0 to 9223372036854775807. This key cannot be an axis of the matrix.",
+repeat = [1, 2]"#,
+            "s.toml:2: repeat: got a list; expected a whole number from 1 to 10000. This key cannot be an axis of the matrix.",
         ),
         (
             r#"duration = "10s""#,
