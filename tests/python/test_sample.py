@@ -73,12 +73,12 @@ def test_a_row_with_a_seed_of_its_own_has_its_own_luck(tmp_path: Path) -> None:
         "seed = 4\n" + flows.replace("[path]\n", '[path]\nrate = "20Mbit/s"\nrtt = "20ms"\n')
     )
     sampled, alone = (api.run(tmp_path / name, out=tmp_path / Path(name).stem) for name in ("s.toml", "alone.toml"))
-    seeds = {row["cell"]: row["seed"] for row in sampled.table("runs").to_pylist()}
-    lives = [(row["bytes_acked"], row["lost_pkts"]) for row in sampled.table("flows").to_pylist()]
+    seeds = {row["cell"]: row["seed"] for row in sampled.rows("runs").to_pylist()}
+    lives = [(row["bytes_sent"], row["path_lost_pkts"]) for row in sampled.rows("flows").to_pylist()]
     # Cubic on the three rows, then reno.
     assert [seeds[cell] for cell in range(6)] == [3, 4, 3] * 2
     assert lives[0:6:3] == lives[2:6:3] != lives[1:6:3]
-    assert lives[1:6:3] == [(row["bytes_acked"], row["lost_pkts"]) for row in alone.table("flows").to_pylist()]
+    assert lives[1:6:3] == [(row["bytes_sent"], row["path_lost_pkts"]) for row in alone.rows("flows").to_pylist()]
 
 
 def test_sql_groups_by_the_values_of_rows(file: Path) -> None:
