@@ -65,24 +65,37 @@ _MIDWAY = Mix(
     from_ms=4000,
     each=6,
 )
+_STUDY = Mix(
+    seed=20,
+    seconds=8,
+    interval_ms=100,
+    noise_us=200,
+    rate=(2e6, 40e6),
+    rtt_ms=(10, 120),
+    bdps=(0.5, 3),
+    shallow_bdps=(0.1, 0.4),
+    bloated_bdps=(4, 10),
+    loss_pct=(0.05, 1.5),
+    loss="{:.3f}%",
+    policed=(0.2, 0.6),
+    policer_kb=(50, 400),
+    aggregate_ms=(2, 10),
+    shared=2,
+    crossing='arrivals = "2/s"\nsizes = "lognormal median 60kB sigma 1.2 from 5kB to 2MB"',
+)
 MIXES = {
-    "study": Mix(
-        seed=20,
-        seconds=8,
-        interval_ms=100,
-        noise_us=200,
-        rate=(2e6, 40e6),
-        rtt_ms=(10, 120),
-        bdps=(0.5, 3),
-        shallow_bdps=(0.1, 0.4),
-        bloated_bdps=(4, 10),
-        loss_pct=(0.05, 1.5),
-        loss="{:.3f}%",
-        policed=(0.2, 0.6),
-        policer_kb=(50, 400),
-        aggregate_ms=(2, 10),
-        shared=2,
-        crossing='arrivals = "2/s"\nsizes = "lognormal median 60kB sigma 1.2 from 5kB to 2MB"',
+    "study": _STUDY,
+    "mice": replace(
+        _STUDY,
+        seed=32,
+        crossing='load = "1500kbit/s"\nsizes = "lognormal median 12kB sigma 0.8 from 2kB to 200kB"',
+        classes=("crossed",),
+    ),
+    "elephants": replace(
+        _STUDY,
+        seed=31,
+        crossing='load = "3Mbit/s"\nsizes = "lognormal median 1.5MB sigma 0.6 from 200kB to 10MB"',
+        classes=("crossed",),
     ),
     "wide": Mix(
         seed=77,
@@ -134,9 +147,9 @@ MIXES = {
         each=5,
     ),
 }
-"""study: the one that whatif was made with. wide: another one, which nothing was chosen by. many: paths that more
-connections share than whatif compares one by one. midway: a few connections on each, most of them under way when the
-recorder begins. paused: applications that pause."""
+"""study: the one that whatif was made with. mice and elephants: small and large transfers that cross. wide: another
+one, which nothing was chosen by. many: paths that more connections share than whatif compares one by one. midway: a few
+connections on each, most of them under way when the recorder begins. paused: applications that pause."""
 
 
 @dataclass(frozen=True)

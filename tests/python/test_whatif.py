@@ -248,7 +248,7 @@ def test_a_rehearsal_on_which_all_starve_is_none(monkeypatch: pytest.MonkeyPatch
 
     def drawn(one: Judged, rates: Others, buffers: Others, count: int, rng: np.random.Generator) -> list[Path]:
         if one is first and count == 1:
-            starving.append(replace(PLAIN, loss_pct=80))
+            starving.append(replace(PLAIN, loss_pct=90))
             return starving[-1:]
         return every(one, rates, buffers, count, rng)
 

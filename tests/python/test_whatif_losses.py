@@ -16,8 +16,9 @@ from kneepoint.fleet.whatif.happened import (
     unevenness,
     with_random_losses,
 )
-from kneepoint.fleet.whatif.model import simulate
+from kneepoint.fleet.whatif.model import Path, simulate
 from kneepoint.fleet.whatif.series import Series
+from kneepoint.fleet.whatif.trial import SEEDS, Trial
 from whatif_paths import PLAIN, SECONDS, load, recording
 
 
@@ -82,6 +83,42 @@ def test_what_others_took_is_read_as_transfers_that_they_began() -> None:
     meanwhile = sum(size for start, size in read if 1.8e6 < start < 3.5e6)
     assert meanwhile == pytest.approx(400_000, rel=0.3)
     assert sum(size for _, size in read) == pytest.approx(hidden.hidden_load_bits_per_sec * SECONDS / 8, rel=0.05)
+
+
+def test_what_others_took_may_be_many_small_transfers_at_the_same_time() -> None:
+    crossed = replace(PLAIN, transfers=((2e6, 400_000.0),))
+    observed = recording(crossed, load("cubic"))
+    hidden = replace(PLAIN, hidden_load_bits_per_sec=load_of_others(observed, PLAIN), hidden_median_bytes=15_000.0)
+    read, again, other = (as_it_happened(hidden, observed, seed).transfers for seed in (1, 1, 2))
+    assert read == again != other
+    assert sum(size for _, size in read) == pytest.approx(hidden.hidden_load_bits_per_sec * SECONDS / 8)
+    assert np.median([size for _, size in read]) == pytest.approx(15_000, rel=0.4)
+    in_one = as_it_happened(replace(hidden, hidden_median_bytes=None), observed, 1).transfers
+    every = [as_it_happened(hidden, observed, seed).transfers for seed in range(40)]
+    later = [sum(size for start, size in found if start > 1.8e6) for found in (in_one, *every)]
+    assert np.mean(later[1:]) == pytest.approx(later[0], rel=0.1)
+    much = replace(hidden, hidden_load_bits_per_sec=1e9)
+    assert 300 < len(as_it_happened(much, observed, 1).transfers) <= 1001
+
+
+@pytest.mark.parametrize(
+    ("truth", "median_bytes"),
+    [
+        (replace(PLAIN, hidden_load_bits_per_sec=2e6, hidden_median_bytes=15_000.0), 15_000.0),
+        (replace(PLAIN, transfers=tuple((start * 1e6, 1.5e6) for start in (1, 5, 9))), None),
+    ],
+)
+def test_recordings_tell_small_transfers_by_others_from_large_ones(truth: Path, median_bytes: float | None) -> None:
+    cubic = load("cubic", seconds=12.0)
+    scores = dict.fromkeys((15_000.0, None), 0.0)
+    for seed in range(1, 7):
+        observed = recording(truth, cubic, seed=seed)
+        trial = Trial(observed, cubic, happened=True)
+        known = replace(PLAIN, hidden_load_bits_per_sec=load_of_others(observed, PLAIN))
+        for median in scores:
+            scores[median] += trial.by_any(replace(known, hidden_median_bytes=median), SEEDS)
+    other = next(score for median, score in scores.items() if median != median_bytes)
+    assert scores[median_bytes] < other - 50
 
 
 def test_what_others_took_begins_and_ends_within_the_recording() -> None:

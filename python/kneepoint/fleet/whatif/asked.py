@@ -150,4 +150,5 @@ def _as_json(one: Judged) -> dict[str, Any]:
         "policer_burst_bytes": float(path.policer_burst_bytes),
         "aggregate_us": float(path.aggregate_us),
         "hidden_load_bits_per_sec": float(path.hidden_load_bits_per_sec),
+        "hidden_median_bytes": path.hidden_median_bytes,
     }

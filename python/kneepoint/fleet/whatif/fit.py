@@ -18,7 +18,7 @@ import numpy as np
 
 from .distance import SCALES
 from .happened import load_of_others, unevenness, with_random_losses
-from .model import LEAST_BUFFER_BYTES, Load, Path, is_held_back, load_of
+from .model import HIDDEN_MEDIAN_BYTES, LEAST_BUFFER_BYTES, Load, Path, is_held_back, load_of
 from .recorded import MOST_COMPARED, Observed
 from .series import Series, delivered_rates, window_us
 from .trial import OTHER_SEEDS, SEEDS, Trial
@@ -87,6 +87,8 @@ _UNEVEN = 10.0
 """Deviance of random losses that costs 1: losses of real links come in bursts of some packets, too."""
 _PROBES = (2.0, 6.0)
 """Multiples of a rate and of a buffer that are tried to see whether the recording bounds them."""
+_MEDIANS_BYTES = (None, 400_000.0, 120_000.0, 50_000.0, 15_000.0)
+"""Of the sizes of transfers by others that are tried. None: they go on for as long as they are seen."""
 _POLICERS = ((1.0, 1.0), (1.1, 1.0), (1.25, 1.0), (1.1, 0.5), (1.1, 2.0))
 """Rate and burst of a policer, as a multiple of what was delivered in the long run and of what came above that."""
 
@@ -254,7 +256,7 @@ def _settled(path: Path, searched: _Searched) -> Path:
 
 def _rungs(searched: _Searched) -> list[Path]:
     """The best path at other rates, where losses or the traffic of others hold the connection back; and with more of
-    that traffic, since the recorded algorithm may have let little of it through."""
+    that traffic, since the recorded algorithm may have let little of it through, in transfers of other sizes."""
     best, found = searched.best.path, []
     for more in _RUNGS:
         path = best.faster(more)
@@ -263,6 +265,8 @@ def _rungs(searched: _Searched) -> list[Path]:
             more_load = max(more, 1 / more) * best.hidden_load_bits_per_sec
             found.append(replace(best, hidden_load_bits_per_sec=more_load))
         found.append(_settled(path, searched))
+    if searched.explanation.name == CROSS_TRAFFIC:
+        found += [replace(best, hidden_median_bytes=median) for median in _MEDIANS_BYTES]
     return found
 
 
@@ -301,8 +305,9 @@ def explanations(observed: Observed) -> list[Explanation]:
     if retransmitted >= 5:
         found.append(_policed(begin, rates, connections, observed.interval_us))
     shared = [replace(begin, rate_bits_per_sec=more * top) for more in _LEFT]
-    crossed = tuple(replace(path, hidden_load_bits_per_sec=_others(path, observed)) for path in shared)
-    found.append(Explanation(CROSS_TRAFFIC, crossed, _CROSSED, random=True, unlikely=_FAR_FETCHED))
+    crossed = [replace(path, hidden_load_bits_per_sec=_others(path, observed)) for path in shared]
+    begins = tuple(replace(path, hidden_median_bytes=size) for size in (None, HIDDEN_MEDIAN_BYTES) for path in crossed)
+    found.append(Explanation(CROSS_TRAFFIC, begins, _CROSSED, random=True, unlikely=_FAR_FETCHED))
     return found
 
 
@@ -335,8 +340,8 @@ def _policed(begin: Path, rates: Numbers, connections: list[Series], interval_us
 def _search(searched: _Searched) -> None:
     """Improves the best paths, and keeps those that may be the one."""
     if not searched.is_near:
-        for begin in sorted(searched.tried, key=lambda one: one.score)[:_STARTS]:
-            _minimize(searched, begin.path)
+        for begin in _starts(searched):
+            _minimize(searched, begin)
         _improve(searched)
     searched.tried += [searched.try_(path) for path in _rungs(searched)]
     if searched.explanation.happened:
@@ -344,6 +349,16 @@ def _search(searched: _Searched) -> None:
     else:
         others = searched.trial.of(OTHER_SEEDS)
         searched.tried = [searched.try_(path, others) for path in _candidates(searched)]
+
+
+def _starts(searched: _Searched) -> list[Path]:
+    """The best paths to begin with; of others' transfers that go on for long and of short ones the best each."""
+    paths = [one.path for one in sorted(searched.tried, key=lambda one: one.score)]
+    if searched.explanation.name == CROSS_TRAFFIC:
+        return [
+            next(path for path in paths if (path.hidden_median_bytes is None) == goes_on) for goes_on in (True, False)
+        ]
+    return paths[:_STARTS]
 
 
 def _candidates(searched: _Searched) -> list[Path]:
@@ -361,6 +376,8 @@ def _candidates(searched: _Searched) -> list[Path]:
 
 def _are_apart(one: Path, other: Path, names: Sequence[str]) -> bool:
     """Is a value of one another than that of the other?"""
+    if one.hidden_median_bytes != other.hidden_median_bytes:
+        return True
     values = ((max(getattr(path, name), 1e-3) for path in (one, other)) for name in names)
     return any(abs(np.log(a / b)) >= _STEPS[name] for name, (a, b) in zip(names, values, strict=True))
 

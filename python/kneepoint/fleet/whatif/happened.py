@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from .model import Path
+from .model import HIDDEN_RANGE, HIDDEN_SIGMA, Path
 from .recorded import Observed
 from .series import carried_bytes
 
@@ -32,6 +32,8 @@ _BUSY_PKTS = 3
 """A queue of more packets than this shows that the link had no pause."""
 _MOST_AT_ONCE = 10
 """Transfers side by side."""
+_MOST_PIECES = 1000
+"""Transfers of a path, whatever their size."""
 _TAKEN = 0.1
 """Share of the rate that must be missing before others are said to have taken it: less is the grain of samples."""
 
@@ -41,14 +43,14 @@ def as_it_happened(path: Path, observed: Observed, seed: int) -> Path:
     drawn ones. `seed`: of what lies between two samples."""
     if path.loss_pct > 0:
         path = replace(path, lost=_lost(path, observed, np.random.default_rng(seed)))
-    return crossed_as_it_was(path, observed)
+    return crossed_as_it_was(path, observed, seed)
 
 
-def crossed_as_it_was(path: Path, observed: Observed) -> Path:
+def crossed_as_it_was(path: Path, observed: Observed, seed: int) -> Path:
     """The path with the transfers that the recording shows: they come whatever algorithm is recorded. What an algorithm
     loses depends on what it sends, and is drawn."""
     if path.hidden_load_bits_per_sec > 0:
-        path = replace(path, transfers=transfers(observed, path))
+        path = replace(path, transfers=transfers(observed, path, np.random.default_rng(seed)))
     return path
 
 
@@ -116,26 +118,44 @@ def _lost(path: Path, observed: Observed, rng: np.random.Generator) -> tuple[int
     return tuple(sorted(numbers))
 
 
-def transfers(observed: Observed, path: Path) -> tuple[tuple[float, float], ...]:
-    """Start and bytes of transfers by others: what is missing of the rate while there is a queue, in one piece as long
-    as it lasts. Together they are the path's hidden load."""
+def transfers(observed: Observed, path: Path, rng: np.random.Generator) -> tuple[tuple[float, float], ...]:
+    """Start and bytes of transfers by others: what is missing of the rate while there is a queue. Together they are the
+    path's hidden load."""
     edges, missing, carried = _missing(observed, path)
+    whole = path.hidden_load_bits_per_sec * observed.horizon_us / 8e6
+    if not missing.any():
+        return ((0.0, whole),)
+    sizes = missing * whole / missing.sum()
+    if path.hidden_median_bytes is not None:
+        return _pieces(edges, sizes, path, rng)
     taken = missing > 0
     # A single window in which nothing was missing does not end a transfer.
     taken[1:-1] |= taken[:-2] & taken[2:]
     begins = np.flatnonzero(taken & ~np.r_[False, taken[:-1]])
     ends = np.flatnonzero(taken & ~np.r_[taken[1:], False])
-    whole = path.hidden_load_bits_per_sec * observed.horizon_us / 8e6
     found = []
     for begin, end in zip(begins, ends, strict=True):
-        size, own = missing[begin : end + 1].sum(), carried[begin : end + 1].sum()
+        seen, own, size = (values[begin : end + 1].sum() for values in (missing, carried, sizes))
         # Connections that share a link get about equal parts of it, so this many others took the rest.
-        count = int(np.clip(round(size / max(own, 1.0) * len(observed.connections)), 1, _MOST_AT_ONCE))
+        count = int(np.clip(round(seen / max(own, 1.0) * len(observed.connections)), 1, _MOST_AT_ONCE))
         # A transfer is small at first: what is seen of it began a round trip before.
         start, length = max(edges[begin] - path.rtt_us, 0.0), edges[end + 1] - edges[begin]
         found += [(float(start + length * number / count / 2), float(size / count)) for number in range(count)]
-    factor = whole / sum(size for _, size in found) if found else 0.0
-    return tuple((start, size * factor) for start, size in found) or ((0.0, whole),)
+    return tuple(found)
+
+
+def _pieces(edges: Numbers, sizes: Numbers, path: Path, rng: np.random.Generator) -> tuple[tuple[float, float], ...]:
+    """Transfers of the path's median size that begin at random, the more of them in a window the larger its part."""
+    assert path.hidden_median_bytes is not None
+    whole = sizes.sum()
+    median = max(path.hidden_median_bytes, whole / _MOST_PIECES)
+    least, most = (median * times for times in HIDDEN_RANGE)
+    drawn = (median * np.exp(HIDDEN_SIGMA * rng.standard_normal(int(whole / median) + 1))).clip(least, most)
+    pieces = np.diff(np.cumsum(drawn).clip(max=whole), prepend=0.0)
+    pieces = pieces[pieces > 0] * whole / pieces.sum()
+    gone = np.r_[0.0, np.cumsum(sizes)] / whole
+    starts = np.interp(rng.random(len(pieces)), gone, edges) - path.rtt_us
+    return tuple(zip(starts.clip(min=0).tolist(), pieces.tolist(), strict=True))
 
 
 def load_of_others(observed: Observed, path: Path) -> float:

@@ -52,6 +52,8 @@ class Path:
     aggregate_us: float = 0.0
     hidden_load_bits_per_sec: float = 0.0
     """Of short transfers by others that share the bottleneck and react to it."""
+    hidden_median_bytes: float | None = None
+    """Half of these transfers are smaller. None: each goes on for as long as others are seen to take a part."""
     loss_burst_pkts: float = 1.0
     """Packets that are lost together, in the mean."""
     lost: tuple[int, ...] = ()
@@ -246,11 +248,17 @@ def _scenario(path: Path, load: Load, seed: int, noise_us: float) -> str:
         lines += ['workload = "transfer"', f'bytes = "{_bytes(size_bytes, 1000)}"']
     if path.hidden_load_bits_per_sec > 0 and not path.transfers:
         lines += ["[[flow]]", 'algorithm = "cubic"', 'name = "hidden"', 'workload = "web"']
-        lines += [f'load = "{_rate(path.hidden_load_bits_per_sec)}"', f'sizes = "{_HIDDEN_SIZES}"']
+        median = path.hidden_median_bytes or HIDDEN_MEDIAN_BYTES
+        least, most = (median * times for times in HIDDEN_RANGE)
+        lines += [f'load = "{_rate(path.hidden_load_bits_per_sec)}"']
+        lines += [f'sizes = "lognormal median {median:.0f}B sigma {HIDDEN_SIGMA} from {least:.0f}B to {most:.0f}B"']
     return "\n".join(lines) + "\n"
 
 
-_HIDDEN_SIZES = "lognormal median 50kB sigma 1.2 from 5kB to 2MB"
+HIDDEN_MEDIAN_BYTES = 50_000
+"""Of transfers by others where nothing tells their sizes."""
+HIDDEN_SIGMA, HIDDEN_RANGE = 1.2, (0.1, 40.0)
+"""Of the logarithm of their sizes; the least and the largest, as multiples of the median."""
 
 
 def _series(flow: Flow, rows: dict[str, Any], load: Load, end_ns: float | None) -> Series | Starved:

@@ -206,7 +206,7 @@ def _rehearsed(task: _Task, rng: np.random.Generator) -> dict[str, Numbers]:
         return {name: np.zeros(len(METRICS)) for name in task.algorithms}
     for _ in range(_TRUTHS):
         (truth,) = draws(task.path, task.rates, task.buffers, 1, rng)
-        truth = crossed_as_it_was(truth, fitted.observed)
+        truth = crossed_as_it_was(truth, fitted.observed, int(rng.integers(*_SEEDS)))
         # The hosts are late by as much for both.
         noise_us = float(rng.choice(task.noises_us))
         first, second = (int(seed) for seed in rng.integers(*_SEEDS, 2))
@@ -234,7 +234,7 @@ def _simulate(found: _OfPath, path: Path, task: _Task, noise_us: float, rng: np.
     fitted = task.path.fit
     load, observed, happened = fitted.load, fitted.observed, fitted.explanation != CALIBRATED
     before = [flow.algorithm for flow in load.flows]
-    crossed = crossed_as_it_was(path, observed) if happened else path
+    crossed = crossed_as_it_was(path, observed, seed) if happened else path
     known: dict[tuple[str, ...], Numbers] = {}
 
     def values(names: Sequence[str]) -> Numbers:
