@@ -1,9 +1,9 @@
 //! What happens behind a bottleneck: packets take their flow's delay and, where that is their last, wait for the interrupt
 //! of the far host's NIC.
 
-use knee_units::NEVER;
 use knee_units::head_queue::HeadQueue;
 use knee_units::heap::Heap;
+use knee_units::{NEVER, odds::unlikely};
 
 use crate::nics::{NONE, Nics};
 use crate::packet::count_until;
@@ -424,9 +424,9 @@ impl<N: Copy> Behind<N> {
                 next_ns = line.next_ns();
             }
         }
-        match next_ns {
-            NEVER => self.due.remove_first(),
-            _ => {
+        match unlikely(next_ns == NEVER) {
+            true => self.due.remove_first(),
+            false => {
                 let when = line.wakes(next_interrupt_ns, next_ns);
                 self.due.replace_first(Event::new(when, Due::Only(number)));
             }

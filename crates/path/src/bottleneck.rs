@@ -2,6 +2,7 @@
 //! when something happens next.
 
 use knee_tables::QueueSample;
+use knee_units::odds::unlikely;
 use knee_units::{NEVER, Nanos};
 
 use crate::foreseen::{Departure, Foreseen, Gone};
@@ -138,7 +139,7 @@ impl<Q: Queue + ?Sized> Link<Q> {
     #[inline]
     pub fn enter(&mut self, now_ns: u64, packet: Packet, dropped: &mut Vec<Packet>) {
         self.queue.enqueue(Nanos(now_ns), packet, dropped);
-        if !self.is_sending {
+        if unlikely(!self.is_sending) {
             self.send_next(now_ns, dropped);
         }
     }
@@ -267,7 +268,8 @@ impl Bottleneck {
     /// The same behind the path's own loss.
     #[inline(always)]
     fn enter_spared(&mut self, now_ns: u64, mut packet: Packet, most: u32) -> (Entry, u32) {
-        if let Some(policer) = &mut self.policer
+        if unlikely(self.policer.is_some())
+            && let Some(policer) = &mut self.policer
             && !policer.admit(Nanos(now_ns), &mut packet)
         {
             self.dropped.push(packet);
@@ -306,7 +308,9 @@ impl Bottleneck {
     /// has been done; what the policer or the queue drops is found by [`Self::take_dropped`].
     #[inline(always)]
     pub fn enter_link(&mut self, now_ns: u64, mut packet: Packet) -> bool {
-        if let Some(loss) = &mut self.loss {
+        if unlikely(self.loss.is_some())
+            && let Some(loss) = &mut self.loss
+        {
             if loss.spares(1) == 0 {
                 self.counters.lost_pkts += 1;
                 return false;

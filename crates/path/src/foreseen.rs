@@ -3,6 +3,7 @@
 
 use knee_units::Nanos;
 use knee_units::head_queue::HeadQueue;
+use knee_units::odds::{likely, unlikely};
 
 use crate::packet::{Ecn, Packet, count_until};
 use crate::queue::Tail;
@@ -108,14 +109,14 @@ impl Foreseen {
             let bytes = bytes + u64::from(wait) * u64::from(packet_bytes);
             let waits = Nanos(waited.0 + u64::from(place) * every_ns);
             (tail.limit.holds(pkts, bytes)).then(|| {
-                match packet_ecn != Ecn::NotEct && tail.marks(pkts, bytes, waits) {
+                match unlikely(packet_ecn != Ecn::NotEct) && tail.marks(pkts, bytes, waits) {
                     true => Ecn::Ce,
                     false => packet_ecn,
                 }
             })
         };
         // No later one fits where an earlier one does not, and none is spared a mark.
-        let (ecn, alike) = match fate(most - 1) == Some(packet_ecn) {
+        let (ecn, alike) = match likely(fate(most - 1) == Some(packet_ecn)) {
             true => (packet_ecn, most),
             false => match alike(most, fate) {
                 (None, pkts) => return (None, pkts),

@@ -2,6 +2,7 @@
 //! the far host's interrupt moderation. It is told the time, and tells when something happens next.
 
 use knee_units::Nanos;
+use knee_units::odds::unlikely;
 
 use crate::behind::Behind;
 use crate::bottleneck::{Bottleneck, Entry};
@@ -189,7 +190,7 @@ impl<N: Copy> Pipe<N> {
     /// changed.
     #[inline(always)]
     pub fn enter(&mut self, now_ns: u64, mut train: Train, sink: &mut impl Sink<Note = N>) -> bool {
-        if self.bottleneck.takes_steps() {
+        if unlikely(self.bottleneck.takes_steps()) {
             self.enter_link(now_ns, train, sink);
             return true;
         }
@@ -310,7 +311,7 @@ impl<N: Copy> Pipe<N> {
     /// Tells of packets whose departure has come, which was foreseen or of which nobody had asked.
     #[inline(never)]
     pub(crate) fn settle(&mut self, now_ns: u64, sink: &mut impl Sink<Note = N>) {
-        if self.steps_late {
+        if unlikely(self.steps_late) {
             return self.take_steps(now_ns, sink);
         }
         self.bottleneck
@@ -332,7 +333,7 @@ impl<N: Copy> Pipe<N> {
             period: together.period,
         };
         let note = sink.left(packet, &leaving);
-        if self.transit.is_some() {
+        if unlikely(self.transit.is_some()) {
             self.pass_transit(together.at_ns, packet, note, sink);
             return true;
         }
@@ -348,7 +349,7 @@ impl<N: Copy> Pipe<N> {
     /// When something happens next.
     #[inline]
     pub fn next(&self) -> When {
-        match self.bottleneck.takes_steps() {
+        match unlikely(self.bottleneck.takes_steps()) {
             true => self.behind.next().min(self.sends()),
             false => self.behind.next(),
         }
@@ -378,7 +379,7 @@ impl<N: Copy> Pipe<N> {
     /// Does the one thing that is due at [`Self::next`].
     #[inline]
     pub fn step(&mut self, sink: &mut impl Sink<Note = N>) {
-        match self.bottleneck.takes_steps() {
+        match unlikely(self.bottleneck.takes_steps()) {
             true => self.step_both(sink),
             false => self.behind.step(sink),
         }

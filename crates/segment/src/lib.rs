@@ -1,10 +1,13 @@
-//! A TCP segment on the wire, the slab that holds those under way, and what a receiver has of their bytes.
+//! A TCP segment on the wire, the slab that holds those under way, what a receiver has of their bytes, and what a sender has
+//! yet to send of its own.
 
 pub mod reassembly;
+pub mod write_queue;
 
 use knee_path::packet::Ecn;
 pub use knee_path::packet::HEADER_BYTES;
 use knee_units::ahead;
+use knee_units::odds::unlikely;
 
 /// The SYN's options: MSS, SACK permitted + timestamps, window scale.
 pub const SYN_HEADER_BYTES: u32 = 20 + 20 + 20;
@@ -164,6 +167,16 @@ struct Blocks {
     dsack: bool,
 }
 
+impl Drop for SackBlocks {
+    /// Nearly every segment goes without any.
+    #[inline(always)]
+    fn drop(&mut self) {
+        if unlikely(self.0.is_some()) {
+            self.0 = None;
+        }
+    }
+}
+
 impl SackBlocks {
     pub const MAX: usize = 3;
 
@@ -190,7 +203,10 @@ impl SackBlocks {
 
     #[inline]
     pub fn count(&self) -> u8 {
-        self.0.as_ref().map_or(0, |blocks| blocks.count)
+        match unlikely(self.0.is_some()) {
+            true => self.0.as_ref().map_or(0, |blocks| blocks.count),
+            false => 0,
+        }
     }
 
     /// Is the first block a DSACK?
@@ -282,7 +298,7 @@ impl Slab {
     /// is to mark, so that an unmarked segment need not be looked at.
     #[inline]
     pub fn carry_mark(&mut self, handle: u32, ecn: Ecn) {
-        if ecn == Ecn::Ce {
+        if unlikely(ecn == Ecn::Ce) {
             self.entries[handle as usize].ecn = Ecn::Ce;
         }
     }

@@ -1,6 +1,7 @@
 //! Reassembly: what arrived in order, what arrived beyond a hole, and the SACK and DSACK blocks that report it.
 
 use knee_units::ahead;
+use knee_units::odds::unlikely;
 use knee_units::ranges::RangeSet;
 
 use super::SackBlocks;
@@ -92,7 +93,7 @@ impl Reassembly {
     /// What waited behind it is in order now, too. Returns whether that filled the last hole.
     #[inline]
     pub fn fill(&mut self) -> bool {
-        !self.out_of_order.is_empty() && self.fill_hole()
+        unlikely(!self.out_of_order.is_empty()) && self.fill_hole()
     }
 
     #[inline(never)]
@@ -110,7 +111,7 @@ impl Reassembly {
     /// Has the FIN come into order just now?
     #[inline]
     pub fn take_fin(&mut self) -> bool {
-        let is_in_order = self.fin_seq.is_some_and(|fin| self.rcv_nxt > fin);
+        let is_in_order = unlikely(self.fin_seq.is_some_and(|fin| self.rcv_nxt > fin));
         let taken = is_in_order && !self.fin_received;
         self.fin_received |= taken;
         taken
@@ -131,7 +132,9 @@ impl Reassembly {
     #[inline]
     pub fn sack_blocks(&self, ack: u64) -> SackBlocks {
         match &self.blocks {
-            Some(blocks) if blocks.num_sacks > 0 || blocks.dsack.is_some() => blocks.told(ack),
+            Some(blocks) if unlikely(blocks.num_sacks > 0 || blocks.dsack.is_some()) => {
+                blocks.told(ack)
+            }
             _ => SackBlocks::default(),
         }
     }

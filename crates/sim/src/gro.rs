@@ -1,6 +1,7 @@
 //! GRO: which wire packets the stack sees as one.
 
 use knee_path::pipe::Passing;
+use knee_units::odds::likely;
 
 use knee_segment::{ACE, FIN, PSH, SYN, Segment, Slab};
 
@@ -11,7 +12,7 @@ const GRO_MAX_BYTES: u32 = 65_535 - 52;
 #[inline]
 pub fn is_one(slab: &Slab, passing: &Passing<()>, gro: bool) -> bool {
     let &Passing { handle, pkts, .. } = passing;
-    pkts == 1 || gro && slab.get(handle).payload_of(pkts) <= GRO_MAX_BYTES
+    likely(pkts == 1) || gro && slab.get(handle).payload_of(pkts) <= GRO_MAX_BYTES
 }
 
 /// What a NIC hands over at one interrupt, taken packet by packet or as GRO merges them.

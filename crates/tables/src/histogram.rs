@@ -64,13 +64,19 @@ impl Histogram {
         self.sum = self.sum.saturating_add(value);
         let (least, most) = self.range;
         if value < least || value > most {
-            self.range = (least.min(value), most.max(value));
+            self.widen(value);
         }
         let bucket = bucket_of(value);
         if self.current.number != bucket / BUCKETS as u32 {
             self.turn_to(bucket / BUCKETS as u32);
         }
         self.current.add(bucket);
+    }
+
+    #[cold]
+    fn widen(&mut self, value: u64) {
+        let (least, most) = self.range;
+        self.range = (least.min(value), most.max(value));
     }
 
     /// Another page is the current one, which is made if need be. Few pages are missing between those that were hit, so that

@@ -2,6 +2,7 @@
 
 use knee_tables::Histogram;
 use knee_units::NEVER;
+use knee_units::odds::unlikely;
 
 /// What held the sender back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl TimeSpent {
     /// From now on `limit` holds the sender back.
     #[inline]
     pub fn set_limit(&mut self, now_ns: u64, limit: Limit) {
-        if limit != self.limit {
+        if unlikely(limit != self.limit) {
             self.settle(now_ns);
             self.limit = limit;
         }

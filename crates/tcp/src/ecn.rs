@@ -8,6 +8,7 @@
 
 use knee_cc::EcnMode;
 use knee_path::packet::Ecn;
+use knee_units::odds::likely;
 
 use knee_segment::{ACE, AE, CWR, ECE, SYN, Segment};
 
@@ -255,9 +256,9 @@ impl EcnState {
     /// tcp_ecn_send(): flags and ECT of anything but a SYN.
     #[inline]
     pub fn of_segment(&mut self, new_data: bool) -> (u8, Ecn) {
-        match self.mode {
-            EcnMode::None => (0, Ecn::NotEct),
-            _ => self.of_capable(new_data),
+        match likely(self.mode == EcnMode::None) {
+            true => (0, Ecn::NotEct),
+            false => self.of_capable(new_data),
         }
     }
 
@@ -355,7 +356,7 @@ impl EcnState {
     /// tcp_ecn_received_counters(): AccECN counts every packet, ACKs too. Returns whether to ack at once.
     #[inline]
     pub fn on_arrival(&mut self, segment: &Segment) -> bool {
-        if self.mode != EcnMode::Accurate || segment.has(SYN) {
+        if likely(self.mode != EcnMode::Accurate) || segment.has(SYN) {
             return false;
         }
         let ce = segment.ecn == Ecn::Ce;
@@ -374,7 +375,7 @@ impl EcnState {
     /// tcp_ecn_accept_cwr(): the sender has reduced. Returns whether to ack at once, because it may wait for that.
     #[inline]
     pub fn accept_cwr(&mut self, segment: &Segment) -> bool {
-        if self.mode == EcnMode::None {
+        if likely(self.mode == EcnMode::None) {
             return false;
         }
         let accepts = self.mode == EcnMode::Classic && segment.has(CWR);
@@ -386,7 +387,7 @@ impl EcnState {
     #[inline]
     pub fn on_data(&mut self, ecn: Ecn) -> DataMark {
         match (self.mode, ecn) {
-            (EcnMode::None, _) => DataMark::Ignored,
+            _ if likely(self.mode == EcnMode::None) => DataMark::Ignored,
             (EcnMode::Classic, Ecn::NotEct) if self.seen => DataMark::Suspicious,
             (_, Ecn::NotEct) => DataMark::Ignored,
             _ => {

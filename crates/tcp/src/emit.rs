@@ -6,6 +6,7 @@ use super::{Cx, EcnState, Endpoint};
 use knee_cc::EcnMode;
 use knee_path::packet::Ecn;
 use knee_segment::{ACE, ACK, FIN, PSH, SYN, SackBlocks};
+use knee_units::odds::{likely, unlikely};
 
 /// What whoever sends a segment decides of it; the rest is the connection's state.
 struct Wire {
@@ -44,7 +45,7 @@ impl Endpoint {
             departure_ns,
         };
         let handle = self.build(cx, &wire);
-        if segs > 1 && self.ecn.mode() != EcnMode::None {
+        if unlikely(self.ecn.mode() != EcnMode::None) && segs > 1 {
             self.part_first(cx, handle, &wire);
         }
         self.hand_down(cx, handle, &wire);
@@ -113,7 +114,8 @@ impl Endpoint {
             true => self.rx.sack_blocks(wire.ack),
             false => SackBlocks::default(),
         };
-        segment.option_bytes = match is_syn || is_data || self.ecn.mode() != EcnMode::Accurate {
+        let is_accurate = self.ecn.mode() == EcnMode::Accurate;
+        segment.option_bytes = match likely(!is_accurate) || is_syn || is_data {
             true => 0,
             false => EcnState::option_bytes(segment.sack.count()),
         };
@@ -139,11 +141,11 @@ impl Endpoint {
     /// To the qdisc. What it holds back counts for TSQ, or whatever the NIC has not reported sent.
     #[inline(always)]
     fn hand_down(&mut self, cx: &mut Cx, handle: u32, wire: &Wire) {
-        let counts = match cx.host.settings.reports_sent {
+        let counts = match unlikely(cx.host.settings.reports_sent) {
             false => wire.departure_ns > cx.now_ns(),
             true => wire.payload_bytes > 0,
         };
-        if counts {
+        if unlikely(counts) {
             self.small_queue.add(cx.slab.get(handle).ip_bytes());
         }
         cx.out.push(handle);

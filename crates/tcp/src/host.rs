@@ -1,6 +1,7 @@
 //! A host's settings and clock, and what an endpoint is given when called.
 
 use knee_units::Nanos;
+use knee_units::odds::unlikely;
 
 use knee_segment::Slab;
 
@@ -163,7 +164,7 @@ impl Clock {
     pub fn set(&mut self, now_ns: u64, host: &HostConf) {
         self.now_ns = now_ns;
         self.now_us = now_ns / 1_000;
-        if now_ns - self.tick_ns >= host.tick_ns {
+        if unlikely(now_ns - self.tick_ns >= host.tick_ns) {
             self.ticks = host.ticks(now_ns);
             self.tick_ns = self.ticks * host.tick_ns;
         }

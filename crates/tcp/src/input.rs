@@ -2,6 +2,7 @@
 //! the order of tcp_ack(), which algorithms depend on.
 
 use knee_cc::{ACK_ECE, ACK_MAYBE_DELAYED, ACK_SLOWPATH, ACK_SND_UNA_ADVANCED, EcnMode, Op};
+use knee_units::odds::{likely, unlikely};
 
 use super::rate::{Newly, RateSample};
 use super::rtx::{EVER_RETRANS, RETRANS, SACKED, Seg};
@@ -150,7 +151,9 @@ impl Endpoint {
         self.peer_window.update(segment, self.snd_una);
         let readable = self.take_data(cx, segment);
         self.note_limit(cx, None);
-        self.check_space(cx);
+        if unlikely(self.is_blocked()) {
+            self.check_space(cx);
+        }
         self.ack_if_due(cx);
         readable
     }
@@ -161,9 +164,9 @@ impl Endpoint {
         if segment.has(ACK) {
             self.on_ack(cx, segment);
         }
-        let readable = match segment.seq_len() {
-            0 => 0,
-            _ => self.take_data_of_both(cx, segment),
+        let readable = match likely(segment.seq_len() == 0) {
+            true => 0,
+            false => self.take_data_of_both(cx, segment),
         };
         // tcp_data_snd_check(), then tcp_ack_snd_check()
         let sent = self.send_when_allowed(cx);
@@ -210,7 +213,7 @@ impl Endpoint {
     /// tcp_ack()
     fn on_ack(&mut self, cx: &mut Cx, segment: &Segment) {
         let ack = segment.ack;
-        if ack > self.snd_nxt {
+        if unlikely(ack > self.snd_nxt) {
             return;
         }
         let before = Before {
@@ -239,30 +242,30 @@ impl Endpoint {
             self.snd_una = ack;
         }
         self.integrate(cx.now_ns());
-        let sacked_ns = match segment.sack.is_empty() {
+        let sacked_ns = match likely(segment.sack.is_empty()) {
             true => (0, 0),
             false => self.tag_sacked(cx, segment, before.una, &mut flags, &mut sample),
         };
         let stale = prior_packets == 0 || ack < before.una;
         let mut ack_delayed = false;
-        if !stale {
+        if likely(!stale) {
             ack_delayed = self.clean_rtx_queue(cx, &before, sacked_ns, &mut flags, &mut sample);
             sample.is_ack_delayed = ack_delayed;
-            if !sample.is_empty() {
+            if likely(!sample.is_empty()) {
                 let delivered = self.board.delivered();
                 self.rack
                     .update_reo_wnd(sample.prior_delivered(), delivered);
             }
         }
         let newly_delivered = self.board.delivered().wrapping_sub(prior_delivered);
-        if self.ecn.mode() != EcnMode::None {
+        if unlikely(self.ecn.mode() != EcnMode::None) {
             self.count_marks(segment, &before, newly_delivered, &mut flags);
         }
-        if self.alg.has(Op::InAckEvent) && ack >= before.una {
+        if unlikely(self.alg.has(Op::InAckEvent) && ack >= before.una) {
             self.cc.ack_flags = ack_flag_bits(&flags, false);
             self.call_cc(cx, Op::InAckEvent);
         }
-        if stale {
+        if unlikely(stale) {
             // Nothing was outstanding, or an old ACK, good for its SACKs only.
             if newly_delivered > 0 {
                 self.alert(cx, before.una, &mut flags, false);
@@ -272,7 +275,7 @@ impl Endpoint {
             return;
         }
         let had_probe = self.probe.is_out();
-        if had_probe {
+        if unlikely(had_probe) {
             self.process_tlp_ack(cx, ack, &flags);
         }
         let mut rexmit = Rexmit::None;
@@ -281,7 +284,7 @@ impl Endpoint {
             || flags.dsacking
             || flags.ece
             || self.recovery.state() != CaState::Open;
-        if dubious {
+        if unlikely(dubious) {
             let forward = flags.una_advanced
                 || flags.data
                 || flags.window_update
@@ -290,9 +293,9 @@ impl Endpoint {
             let duplicate = !forward;
             rexmit = self.alert(cx, before.una, &mut flags, duplicate);
         }
-        if flags.set_xmit_timer {
+        if likely(flags.set_xmit_timer) {
             // What is sent now schedules a probe anew.
-            match rexmit == Rexmit::None && self.may_probe() && !self.board.has_lost() {
+            match likely(rexmit == Rexmit::None && self.may_probe()) && !self.board.has_lost() {
                 true => self.xmit_timer.put_off_probe(),
                 false => self.set_xmit_timer(cx),
             }
@@ -313,8 +316,10 @@ impl Endpoint {
         let is_shown = !dubious && !had_probe && self.alg.has(Op::PktsAcked);
         self.cong_control(cx, &flags, ack_delayed, newly, is_shown);
         self.means.add_srtt(self.rtt.srtt_us());
-        self.send_retransmissions(cx, rexmit);
-        if self.board.packets_out() == 0 && self.notsent_bytes() == 0 {
+        if unlikely(rexmit != Rexmit::None) {
+            self.send_retransmissions(cx, rexmit);
+        }
+        if unlikely(self.board.packets_out() == 0) && self.notsent_bytes() == 0 {
             self.time.set_busy(cx.now_ns(), false);
         }
     }
@@ -353,7 +358,7 @@ impl Endpoint {
         let acked = self
             .board
             .ack(self.snd_una, self.recovery.high_seq(), |seg| {
-                if !seg.has(SACKED) && !spurious_retrans(echoed_ms, seg) {
+                if likely(!seg.has(SACKED) && !spurious_retrans(echoed_ms, seg)) {
                     self.rack.advance(now_us, min_rtt_us, seg);
                 }
                 self.rate.on_delivered(seg, sample);
@@ -381,7 +386,7 @@ impl Endpoint {
             ca_rtt_us = Some(last);
         }
         seq_rtt_us = seq_rtt_us.or(sack_rtt_us);
-        if seq_rtt_us.is_none() && acked.segs > 0 {
+        if unlikely(seq_rtt_us.is_none()) && acked.segs > 0 {
             // Only retransmissions: the echoed timestamp still tells (RFC 7323).
             if let Some(echo_ms) = self.rx.echoed_ms() {
                 let ms = cx.now_ms().wrapping_sub(echo_ms).max(1);
@@ -394,7 +399,7 @@ impl Endpoint {
 
         if acked.segs > 0 {
             flags.set_xmit_timer = true;
-            if acked.reord < before.highest_sacked {
+            if unlikely(acked.reord < before.highest_sacked) {
                 self.check_reordering(acked.reord);
             }
         } else if let (true, Some(sack_rtt_us), Some(front)) =
@@ -458,9 +463,9 @@ impl Endpoint {
             self.call_cc(cx, Op::CongControl);
             return;
         }
-        if self.recovery.in_cwnd_reduction() {
+        if unlikely(self.recovery.in_cwnd_reduction()) {
             self.reduce_cwnd(cx, newly.delivered, newly.lost, flags.una_advanced);
-        } else if match self.board.reordering() > DEFAULT_REORDERING {
+        } else if match unlikely(self.board.reordering() > DEFAULT_REORDERING) {
             // tcp_may_raise_cwnd()
             true => flags.una_advanced || flags.data_acked || flags.data_sacked,
             false => flags.data_acked,
@@ -479,7 +484,7 @@ impl Endpoint {
 /// tcp_skb_spurious_retrans(): does the ACK, which echoes this stamp, answer an earlier transmission of the segment?
 fn spurious_retrans(echoed_ms: Option<u32>, seg: &Seg) -> bool {
     let sent_ms = (seg.sent_ns / 1_000_000) as u32;
-    seg.has(RETRANS | EVER_RETRANS) && echoed_ms.is_some_and(|ms| is_before(ms, sent_ms))
+    unlikely(seg.has(RETRANS | EVER_RETRANS)) && echoed_ms.is_some_and(|ms| is_before(ms, sent_ms))
 }
 
 /// The bits of Linux' FLAG_* that the contract passes on.

@@ -13,13 +13,15 @@
 //! - `recovery`, `undo`, `prr`, `probe` and `alert`: the loss state machine
 //! - `handshake`, `peer_window`: the handshake, the window that the peer offers
 //! - `xmit_timer`, `timers`: RTO, TLP, RACK's reordering timer, window probes
-//! - `sndbuf` with its `write_queue`, `write`: what the application writes
+//! - `sndbuf` with its write queue (knee_segment), `write`: what the application writes
 //! - `nagle`, `output`, `retransmit`, `emit`: what is sent and sent again, as segments
 //! - `pacer`, `small_queue`: when packets may leave, what waits in the qdisc
 //! - `usage`: whether the window is used
 //! - `rate`, `rtt`: delivery-rate samples, RTT and its minimum
 //! - `receive`: reassembly, ACK policy, SACK blocks, receive window
 //! - `ecn`, `marks`: marks, their echo and their count; what they do
+
+use knee_units::odds::unlikely;
 
 mod account;
 mod alert;
@@ -55,7 +57,6 @@ mod timers;
 mod undo;
 mod usage;
 mod write;
-mod write_queue;
 mod xmit_timer;
 
 use account::{Counters, Means, TimeSpent};
@@ -272,7 +273,9 @@ impl Endpoint {
     /// Nothing is left to do: both directions are closed and acked.
     #[inline]
     pub fn is_done(&self) -> bool {
-        self.buffer.fin_queued() && self.snd_una > self.buffer.write_seq() && self.rx.fin_received()
+        unlikely(self.buffer.fin_queued())
+            && self.snd_una > self.buffer.write_seq()
+            && self.rx.fin_received()
     }
 
     #[inline]
@@ -362,7 +365,7 @@ impl Endpoint {
             ..CcOut::default()
         };
         self.alg.call(op, cc, &mut out);
-        if out.random_drawn != 0 {
+        if unlikely(out.random_drawn != 0) {
             cc.random = self.rng.next_u32();
         }
         debug_assert!(out.snd_cwnd >= 1, "an algorithm never closes the window");
@@ -373,7 +376,7 @@ impl Endpoint {
         cc.snd_cwnd_cnt = out.snd_cwnd_cnt;
         cc.snd_ssthresh = out.snd_ssthresh;
         self.rate.set_app_limited(out.app_limited);
-        if out.snd_cwnd != cc.snd_cwnd {
+        if unlikely(out.snd_cwnd != cc.snd_cwnd) {
             self.set_cwnd(cx, out.snd_cwnd);
         }
         out

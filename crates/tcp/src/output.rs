@@ -3,6 +3,7 @@
 
 use knee_cc::{Event, Op, PacingStatus};
 use knee_units::NEVER;
+use knee_units::odds::{likely, unlikely};
 
 use super::rtx::{FIN_SEG, PSH_SEG, SKB_END, Seg};
 use super::sndbuf::SKB_OVERHEAD_BYTES;
@@ -74,7 +75,7 @@ impl Endpoint {
     pub(super) fn window_allows_next(&self) -> bool {
         let mss = u64::from(self.cc.mss_bytes);
         let allows = |bytes| self.peer_window.allows(self.snd_una, self.snd_nxt + bytes);
-        allows(mss) || allows(self.notsent_bytes().min(mss))
+        likely(allows(mss)) || allows(self.notsent_bytes().min(mss))
     }
 
     /// What TSQ and the pacing timer call: first what was lost, then new data. Returns how many segments of that.
@@ -84,7 +85,8 @@ impl Endpoint {
             return 0;
         }
         let flight = self.board.flight();
-        if flight.lost_out > flight.retrans_out && self.cc.snd_cwnd > self.packets_in_flight() {
+        let has_lost = unlikely(flight.lost_out > flight.retrans_out);
+        if has_lost && self.cc.snd_cwnd > self.packets_in_flight() {
             self.retransmit_lost(cx);
         }
         self.push_pending(cx)
@@ -144,7 +146,7 @@ impl Endpoint {
                 break;
             }
             // Mostly it is all that may go.
-            let sends = match len == u64::from(segs) * mss {
+            let sends = match likely(len == u64::from(segs) * mss) {
                 true => segs,
                 false => self.segs_of(len),
             };
@@ -158,10 +160,10 @@ impl Endpoint {
             self.validate_cwnd(cx, cwnd_limited);
         }
         if sent > 0 {
-            if self.recovery.in_cwnd_reduction() {
+            if unlikely(self.recovery.in_cwnd_reduction()) {
                 self.prr.on_sent(sent);
             }
-            if push != Push::Probe {
+            if likely(push != Push::Probe) {
                 self.schedule_loss_probe(cx, false);
             }
         }
@@ -172,10 +174,15 @@ impl Endpoint {
     /// Books the time since the last decision and says what holds from now.
     pub(super) fn note_limit(&mut self, cx: &Cx, limit: Option<Limit>) {
         let limit = limit.unwrap_or_else(|| match () {
-            _ if self.board.has_lost() && self.pacer.timer_ns() != NEVER => Limit::Pacing,
-            _ if self.board.has_lost() => Limit::Cwnd,
+            _ if unlikely(self.board.has_lost()) => match self.pacer.timer_ns() {
+                NEVER => Limit::Cwnd,
+                _ => Limit::Pacing,
+            },
             _ if self.buffer.is_full() => Limit::Sndbuf,
-            _ if self.buffer.fin_queued() && !self.has_unsent() && self.board.is_empty() => {
+            _ if unlikely(self.buffer.fin_queued())
+                && !self.has_unsent()
+                && self.board.is_empty() =>
+            {
                 Limit::None
             }
             _ => Limit::App,
@@ -278,7 +285,7 @@ impl Endpoint {
 
     /// tcp_small_queue_check(): enough of this connection waits in qdisc and NIC.
     pub(super) fn tsq_blocks(&mut self, cx: &Cx, segs: u32, factor: u64) -> bool {
-        if self.small_queue.is_empty() {
+        if likely(self.small_queue.is_empty()) {
             return false;
         }
         let truesize = u64::from(segs) * u64::from(self.cc.mss_bytes) + SKB_OVERHEAD_BYTES;
@@ -374,11 +381,11 @@ impl Endpoint {
         self.board.push(skb);
         self.after_departure(len);
         self.snd_nxt = end + u64::from(fin);
-        if len > 0 && len != u64::from(segs) * mss {
+        if unlikely(len > 0 && len != u64::from(segs) * mss) {
             self.nagle.on_small_sent(end);
         }
         let rearms = prior_packets == 0 || self.xmit_timer.kind() == XmitTimerKind::LossProbe;
-        if rearms && !(probes && self.may_probe()) {
+        if unlikely(rearms && !(probes && self.may_probe())) {
             self.rearm_rto(cx);
         }
         self.check_space(cx);
@@ -387,7 +394,7 @@ impl Endpoint {
 
     /// tcp_event_data_sent()
     pub(super) fn on_data_sent(&mut self, cx: &mut Cx) {
-        if self.packets_in_flight() == 0 {
+        if unlikely(self.packets_in_flight() == 0) {
             self.cwnd_event(cx, Event::TxStart);
         }
         self.cc.lsndtime = cx.jiffies();

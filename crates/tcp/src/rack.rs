@@ -2,6 +2,7 @@
 //! and it has had its round trip and some time for reordering.
 
 use super::rtx::{EVER_RETRANS, RETRANS, Seg};
+use knee_units::odds::unlikely;
 
 /// Recoveries for which a widened reordering window lasts (TCP_RACK_RECOVERY_THRESH).
 const REO_WND_PERSIST: u8 = 16;
@@ -106,7 +107,7 @@ impl Rack {
     /// tcp_rack_update_reo_wnd(): an ACK delivered a segment, sent when `prior_delivered` were.
     pub fn update_reo_wnd(&mut self, prior_delivered: u32, delivered: u32) {
         // A DSACK counts a round trip after the last change.
-        if std::mem::replace(&mut self.dsack_seen, false)
+        if unlikely(std::mem::replace(&mut self.dsack_seen, false))
             && prior_delivered.wrapping_sub(self.last_delivered) as i32 >= 0
         {
             self.reo_wnd_steps = self.reo_wnd_steps.saturating_add(1);

@@ -3,6 +3,7 @@
 //! round trip, and whether the application was the reason.
 
 use knee_cc::CcIn;
+use knee_units::odds::{likely, unlikely};
 
 use super::rtx::{APP_LIMITED, EVER_RETRANS, RETRANS, Seg};
 
@@ -178,12 +179,13 @@ impl RateSampler {
     /// A segment was (S)ACKed. Each counts once.
     #[inline]
     pub fn on_delivered(&mut self, seg: &Seg, sample: &mut RateSample) {
-        if seg.tx.delivered_us == 0 {
+        if unlikely(seg.tx.delivered_us == 0) {
             return;
         }
         let end_seq = seg.end_seq();
         // Mostly an ACK delivers one packet, which need not be compared.
-        if !sample.any || (seg.sent_us, end_seq) > (self.first_tx_us, sample.last_end_seq) {
+        let is_later = || (seg.sent_us, end_seq) > (self.first_tx_us, sample.last_end_seq);
+        if likely(!sample.any || is_later()) {
             sample.any = true;
             sample.sent_us = seg.sent_us;
             sample.tx = seg.tx;
@@ -204,18 +206,20 @@ impl RateSampler {
         totals: Totals,
         min_rtt_us: u32,
     ) -> Option<Interval> {
-        if self.app_limited != 0 && (totals.delivered.wrapping_sub(self.app_limited) as i32) > 0 {
+        if unlikely(self.app_limited != 0)
+            && (totals.delivered.wrapping_sub(self.app_limited) as i32) > 0
+        {
             self.app_limited = 0;
         }
-        if newly.delivered > 0 {
+        if likely(newly.delivered > 0) {
             self.delivered_us = now_us;
         }
-        if !sample.any || sample.tx.delivered_us == 0 {
+        if unlikely(!sample.any || sample.tx.delivered_us == 0) {
             return None;
         }
         let ack_us = now_us.saturating_sub(sample.tx.delivered_us);
         let interval_us = sample.snd_interval_us().max(ack_us);
-        if interval_us < u64::from(min_rtt_us) {
+        if unlikely(interval_us < u64::from(min_rtt_us)) {
             // Faster than light: a spurious retransmission was sampled.
             return Some(Interval { ack_us, us: None });
         }

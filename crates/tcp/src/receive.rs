@@ -8,6 +8,7 @@ use super::{Cx, Endpoint, HostConf};
 use ack_policy::{AckPolicy, Due, MAX_QUICKACKS};
 use knee_segment::reassembly::Reassembly;
 use knee_segment::{FIN, PSH, SackBlocks, Segment};
+use knee_units::odds::{likely, unlikely};
 use window::ReceiveWindow;
 
 /// State of the receiving half.
@@ -136,7 +137,7 @@ impl Receiver {
         }
         let (rcv_nxt, waiting_bytes) = (self.data.rcv_nxt(), self.waiting_bytes());
         let (window, is_scarce) = self.window.offer(rcv_nxt, waiting_bytes);
-        if is_scarce {
+        if unlikely(is_scarce) {
             self.acks.end_quickack();
         }
         window
@@ -151,7 +152,7 @@ impl Receiver {
     /// May the window stay as it is? While it may not, because data waits to be read, reading it is what acks it.
     #[inline]
     fn holds_its_window(&self) -> bool {
-        self.unread_bytes == 0 || self.window.keeps(self.waiting_bytes())
+        likely(self.unread_bytes == 0) || self.window.keeps(self.waiting_bytes())
     }
 
     #[inline]
@@ -237,11 +238,11 @@ impl Receiver {
             self.grow_window(segment.payload_bytes, segment.packets);
         }
         let mut readable = self.data.rcv_nxt() - prior;
-        if self.data.take_fin() {
+        if unlikely(self.data.take_fin()) {
             self.acks.hurry(true);
             readable -= 1;
         }
-        if self.reads_later {
+        if unlikely(self.reads_later) {
             self.unread_bytes += readable;
         } else {
             self.bytes_read += readable;
@@ -270,11 +271,11 @@ impl Endpoint {
         let rx = &mut self.rx;
         rx.bytes_arrived += u64::from(segment.payload_bytes);
         let (start, end) = (segment.seq, segment.end_seq());
-        if segment.flags & FIN != 0 {
+        if unlikely(segment.has(FIN)) {
             rx.data.note_fin(end - 1);
         }
         let prior = rx.rcv_nxt();
-        if end <= prior || start > prior {
+        if unlikely(end <= prior || start > prior) {
             self.on_data_elsewhere(cx, segment);
             return 0;
         }
@@ -311,7 +312,7 @@ impl Endpoint {
     /// The same, out of line: an end that sends receives little.
     #[inline]
     pub(super) fn ack_both_if_due(&mut self, cx: &mut Cx) {
-        if self.rx.acks.is_scheduled() {
+        if unlikely(self.rx.acks.is_scheduled()) {
             self.ack_both(cx);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::HostConf;
 use super::host::RTO_MAX_US;
+use knee_units::odds::{likely, unlikely};
 
 /// TCP_TIMEOUT_INIT
 const TIMEOUT_INIT_US: u64 = 1_000_000;
@@ -53,7 +54,7 @@ impl Rtt {
     pub fn sample(&mut self, conf: &HostConf, rtt_us: u32, snd_una: u64, snd_nxt: u64) {
         // A zero sample would read as "no RTT yet".
         let rtt_us = rtt_us.max(1);
-        if self.srtt_x8 == 0 {
+        if unlikely(self.srtt_x8 == 0) {
             self.srtt_x8 = rtt_us << 3;
             self.mdev_x4 = rtt_us << 1;
             self.rttvar_x4 = self.mdev_x4.max(self.rto_min_us);
@@ -68,11 +69,11 @@ impl Rtt {
                 deviation >>= 3;
             }
             self.mdev_x4 = (i64::from(self.mdev_x4) + deviation).max(0) as u32;
-            if self.mdev_x4 > self.mdev_max_x4 {
+            if unlikely(self.mdev_x4 > self.mdev_max_x4) {
                 self.mdev_max_x4 = self.mdev_x4;
                 self.rttvar_x4 = self.rttvar_x4.max(self.mdev_max_x4);
             }
-            if snd_una > self.window_end {
+            if unlikely(snd_una > self.window_end) {
                 if self.mdev_max_x4 < self.rttvar_x4 {
                     self.rttvar_x4 -= (self.rttvar_x4 - self.mdev_max_x4) >> 2;
                 }
@@ -95,9 +96,9 @@ impl Rtt {
     /// With exponential backoff.
     #[inline]
     pub fn backed_off_jiffies(&self, conf: &HostConf, backoff: u32) -> u64 {
-        match backoff {
-            0 => self.rto_jiffies,
-            _ => (self.rto_jiffies << backoff.min(16)).min(conf.rto_max_jiffies),
+        match likely(backoff == 0) {
+            true => self.rto_jiffies,
+            false => (self.rto_jiffies << backoff.min(16)).min(conf.rto_max_jiffies),
         }
     }
 }

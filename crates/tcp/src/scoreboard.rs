@@ -3,6 +3,7 @@
 use super::flight::Flight;
 use super::rate::Tx;
 use super::rtx::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, RtxQueue, SACKED, SKB_END, Seg};
+use knee_units::odds::{likely, unlikely};
 use knee_units::ranges::RangeSet;
 
 const MAX_REORDERING: u32 = 300;
@@ -329,7 +330,7 @@ impl Scoreboard {
         } = self;
         while let Some((skb, rest, may_go_on)) = rtx.front_below(snd_una) {
             let segs = skb.segs();
-            if skb.has(RETRANS | EVER_RETRANS) {
+            if unlikely(skb.has(RETRANS | EVER_RETRANS)) {
                 flight.retrans_out -= segs * u32::from(skb.has(RETRANS));
             } else if !skb.has(SACKED) {
                 acked.last_sent_ns = skb.sent_ns;
@@ -339,7 +340,7 @@ impl Scoreboard {
                 acked.reord = acked.reord.min(skb.seq);
                 acked.orig_sack_acked |= skb.first_end_seq() <= high_seq;
             }
-            if skb.has(SACKED | LOST) {
+            if unlikely(skb.has(SACKED | LOST)) {
                 flight.sacked_out -= segs * u32::from(skb.has(SACKED));
                 flight.lost_out -= segs * u32::from(skb.has(LOST));
             }
@@ -348,17 +349,17 @@ impl Scoreboard {
             deliver(skb);
             acked.segs += segs;
             rtx.take_front(rest);
-            if !may_go_on {
+            if likely(!may_go_on) {
                 break;
             }
         }
         self.delivered += delivered;
         self.flight.packets_out -= acked.segs;
         self.recount();
-        if !self.sacked.is_empty() {
+        if unlikely(!self.sacked.is_empty()) {
             self.sacked.remove_below(snd_una);
         }
-        if self.has_lost() {
+        if unlikely(self.has_lost()) {
             self.to_retransmit.remove_below(snd_una);
         }
         acked

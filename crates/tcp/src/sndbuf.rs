@@ -1,6 +1,6 @@
 //! The send buffer: what was written and not sent, and how much memory it may take with what is not acked.
 
-use super::write_queue::WriteQueue;
+use knee_segment::write_queue::WriteQueue;
 
 /// What an skb of the write queue takes besides payload: sk_buff (256) and a
 /// head of MAX_TCP_HEADER (320) + skb_shared_info (320), as counted in truesize.
@@ -37,7 +37,7 @@ impl SendBuffer {
             in_sendmsg: false,
             limit_bytes,
             pushed_seq: 0,
-            queue: WriteQueue::new(),
+            queue: WriteQueue::default(),
         }
     }
 
@@ -97,7 +97,7 @@ impl SendBuffer {
     /// sk_wmem_queued: payload unacked and unsent, and what its packets cost, `skbs_out` of which were sent.
     fn queued_bytes(&self, snd_una: u64, skbs_out: u64) -> u64 {
         let payload = self.write_seq.saturating_sub(snd_una);
-        payload + (skbs_out + self.queue.len()) * SKB_OVERHEAD_BYTES
+        payload + (skbs_out + self.queue.skbs()) * SKB_OVERHEAD_BYTES
     }
 
     /// What still fits into the last packet that was not sent. What a packet takes, `goal_bytes`, is asked only where it
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(buffer.write(4_000, 1, goal), (4_000, false));
         assert_eq!(buffer.write(9_000, 1, goal), (6_000, true));
         assert_eq!(buffer.write(3_000, 1, goal), (3_000, false));
-        assert_eq!((buffer.queue().len(), buffer.write_seq()), (2, 13_001));
+        assert_eq!((buffer.queue().skbs(), buffer.write_seq()), (2, 13_001));
         assert_eq!(buffer.unsent_bytes(3_001), 10_000);
         assert_eq!(buffer.unsent_bytes(0), 13_000);
         assert!(buffer.has_unsent(13_000) && !buffer.has_unsent(13_001));

@@ -5,6 +5,7 @@ use super::input::AckFlags;
 use super::output::Push;
 use super::xmit_timer::XmitTimerKind;
 use super::{CaState, Cx, Endpoint, State};
+use knee_units::odds::{likely, unlikely};
 
 impl Endpoint {
     /// tcp_reset_xmit_timer(): a departure time in the future delays it.
@@ -58,14 +59,14 @@ impl Endpoint {
 
     /// Is the transmit timer that of a loss probe, once one is scheduled?
     pub(super) fn may_probe(&self) -> bool {
-        self.board.packets_out() > 0
-            && matches!(self.recovery.state(), CaState::Open | CaState::Cwr)
+        let state = self.recovery.state();
+        likely(self.board.packets_out() > 0 && matches!(state, CaState::Open | CaState::Cwr))
     }
 
     /// tcp_schedule_loss_probe()
     #[inline(never)]
     pub(super) fn schedule_loss_probe(&mut self, cx: &Cx, advancing_rto: bool) -> bool {
-        if !self.may_probe() {
+        if unlikely(!self.may_probe()) {
             return false;
         }
         let conf = cx.host;
@@ -73,9 +74,9 @@ impl Endpoint {
             0 => conf.us_to_jiffies(1_000_000),
             srtt_x8 => {
                 // A lone packet's ACK may be delayed by the receiver.
-                let slack_us = match self.board.packets_out() {
-                    1 => conf.settings.tcp_rto_min.as_us(),
-                    _ => 2_000,
+                let slack_us = match unlikely(self.board.packets_out() == 1) {
+                    true => conf.settings.tcp_rto_min.as_us(),
+                    false => 2_000,
                 };
                 conf.us_to_jiffies(u64::from(srtt_x8 >> 2) + slack_us)
             }
@@ -193,12 +194,13 @@ impl Endpoint {
     /// The window is shut and nothing outstanding would tell when it opens.
     #[inline]
     pub(super) fn rearm_window_probe(&mut self, cx: &Cx) {
-        let blocked =
-            self.board.packets_out() == 0 && self.has_unsent() && !self.window_allows_next();
-        match (blocked, self.xmit_timer.kind()) {
-            (true, XmitTimerKind::None) => self.arm_window_probe(cx),
-            (false, XmitTimerKind::WindowProbe) => self.xmit_timer.disarm(),
-            _ => {}
+        let (idle, kind) = (self.board.packets_out() == 0, self.xmit_timer.kind());
+        if unlikely(idle) && self.has_unsent() && !self.window_allows_next() {
+            if kind == XmitTimerKind::None {
+                self.arm_window_probe(cx);
+            }
+        } else if unlikely(kind == XmitTimerKind::WindowProbe) {
+            self.xmit_timer.disarm();
         }
     }
 

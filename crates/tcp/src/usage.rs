@@ -1,6 +1,7 @@
 //! Congestion window validation: is the window used, and how long was it not (RFC 2861, RFC 7661 as Linux has it)?
 
 use knee_cc::CcIn;
+use knee_units::odds::likely;
 
 #[derive(Clone, Debug, Default)]
 pub struct CwndUsage {
@@ -42,15 +43,14 @@ impl CwndUsage {
         jiffies: u32,
         cc: &mut CcIn,
     ) -> Option<u64> {
-        if snd_una >= self.round_end
-            || limited
+        if likely(limited || snd_una >= self.round_end)
             || cc.is_cwnd_limited == 0 && packets_out > cc.max_packets_out
         {
             cc.is_cwnd_limited = u32::from(limited);
             cc.max_packets_out = packets_out;
             self.round_end = snd_nxt;
         }
-        if is_cwnd_limited(cc) {
+        if likely(is_cwnd_limited(cc)) {
             self.restart(jiffies);
             return None;
         }
@@ -67,7 +67,8 @@ impl CwndUsage {
 /// tcp_is_cwnd_limited()
 #[inline]
 fn is_cwnd_limited(cc: &CcIn) -> bool {
-    cc.is_cwnd_limited != 0 || cc.snd_cwnd < cc.snd_ssthresh && cc.snd_cwnd < 2 * cc.max_packets_out
+    likely(cc.is_cwnd_limited != 0)
+        || cc.snd_cwnd < cc.snd_ssthresh && cc.snd_cwnd < 2 * cc.max_packets_out
 }
 
 #[cfg(test)]

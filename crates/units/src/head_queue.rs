@@ -1,5 +1,7 @@
 //! First in, first out, with the head at hand.
 
+use crate::odds::unlikely;
+
 /// A queue whose first item lies beside the others: it is looked at and changed several times before it goes, and a queue of
 /// one item costs no more than that item.
 #[derive(Clone, Debug)]
@@ -50,7 +52,7 @@ impl<T: Copy> HeadQueue<T> {
     /// Behind all others.
     #[inline(always)]
     pub fn push(&mut self, item: T) {
-        if self.first.is_none() {
+        if unlikely(self.first.is_none()) {
             self.first = Some(item);
             return;
         }

@@ -1,5 +1,7 @@
 //! A queue of what is due, the least first.
 
+use crate::odds::likely;
+
 /// A heap of four children to a place: half as deep as one of two, and what it moves is small and copied.
 ///
 /// It beats the standard library's where the least is mostly replaced, which is done in one go.
@@ -78,7 +80,7 @@ impl<T: Copy + Ord> Heap<T> {
     pub fn replace_first(&mut self, item: T) {
         // It lies in its place where it is the only one, which is common.
         self.items[0] = item;
-        if self.items.len() > 1 {
+        if likely(self.items.len() > 1) {
             self.sift_down();
         }
     }

@@ -15,6 +15,7 @@ pub mod files;
 pub mod head_queue;
 pub mod heap;
 pub mod min_rtt;
+pub mod odds;
 pub mod params;
 pub mod parse;
 pub mod places;

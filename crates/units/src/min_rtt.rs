@@ -1,5 +1,7 @@
 //! The windowed minimum of the RTT.
 
+use crate::odds::unlikely;
+
 /// Minimum RTT over the last 300 s (tcp_min_rtt_wlen), by three candidates of
 /// rising age, as lib/win_minmax.c keeps it (Kathleen Nichols' filter).
 #[derive(Clone, Debug, Default)]
@@ -26,7 +28,7 @@ impl MinRtt {
     #[inline]
     pub fn sample(&mut self, now_us: u64, rtt_us: u32) -> bool {
         let counts = rtt_us <= self.best[2].1 || now_us > self.quiet_until_us;
-        if counts {
+        if unlikely(counts) {
             self.take(now_us, rtt_us);
         }
         counts

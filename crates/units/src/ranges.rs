@@ -2,6 +2,7 @@
 //! reassembly queues are made of. Cost per change is logarithmic in the number
 //! of ranges plus a short move, never in the window.
 
+use crate::odds::likely;
 use std::collections::VecDeque;
 
 use crate::ahead;
@@ -29,14 +30,17 @@ impl RangeSet {
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.as_ref().is_none_or(|set| set.ranges.is_empty())
+        match &self.0 {
+            Some(set) => likely(set.ranges.is_empty()),
+            None => true,
+        }
     }
 
     /// Those that there are, if any.
     #[inline]
     fn ranges(&self) -> Option<&VecDeque<(u64, u64)>> {
         let set = self.0.as_ref()?;
-        (!set.ranges.is_empty()).then_some(&set.ranges)
+        (!likely(set.ranges.is_empty())).then_some(&set.ranges)
     }
 
     /// Numbers covered.

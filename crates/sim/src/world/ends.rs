@@ -6,7 +6,7 @@ use std::sync::Arc;
 use knee_path::pipe::Passing;
 use knee_scenario::Cell;
 use knee_units::places::Placed;
-use knee_units::{NEVER, Nanos, ahead};
+use knee_units::{NEVER, Nanos, ahead, odds::unlikely};
 
 use super::connections::{Closing, Plan};
 use crate::event::{EndpointId, EventQueue, HostId, Side, Target, Work};
@@ -116,10 +116,10 @@ impl Ends {
     /// The NIC of a host hands packets to the stack.
     #[inline(always)]
     pub(super) fn deliver(&mut self, side: Side, packets: &[Passing<()>]) {
-        if self.options.capture && side == Side::Sender {
+        if unlikely(self.options.capture && side == Side::Sender) {
             self.capture_arrived(packets);
         }
-        if self.has_machine(side) {
+        if unlikely(self.has_machine(side)) {
             return self.reach_machine(side, packets);
         }
         let gro = self.types[side as usize].gro;
@@ -215,7 +215,8 @@ impl Ends {
         let side = turn.id.side();
         let readable = turn.tcp().on_segment(&mut self.cx(side), segment);
         self.called(turn.id, &mut turn.flow);
-        if readable > 0 && !(turn.id.side() == Side::Receiver && turn.flow.receiver_only_reads) {
+        let only_reads = turn.flow.receiver_only_reads & (side == Side::Receiver);
+        if unlikely((readable > 0) & !only_reads) {
             self.read(turn.id, &mut turn.flow, readable);
         }
         readable > 0
@@ -228,10 +229,10 @@ impl Ends {
             Side::Sender => !turn.flow.sender_only_writes || !turn.tcp().is_blocked(),
             Side::Receiver => !turn.flow.receiver_only_reads || turn.tcp().rx.fin_received(),
         };
-        if has_read && turn.tcp().acks_when_read() {
+        if unlikely(has_read & turn.tcp().acks_when_read()) {
             self.call(turn, |tcp, cx| tcp.send_ack(cx));
         }
-        if writes {
+        if unlikely(writes) {
             self.pump(turn);
         }
     }
@@ -369,7 +370,7 @@ impl Ends {
     #[inline]
     fn turn_to(&mut self, id: EndpointId) {
         if self.sends != id {
-            if !self.out.is_empty() {
+            if unlikely(!self.out.is_empty()) {
                 self.turns.push((self.sends, self.out.len()));
             }
             self.sends = id;
@@ -446,7 +447,7 @@ impl Ends {
         if id.side() == Side::Sender {
             self.changed.insert(id.flow());
         }
-        if turn.tcp().is_done() {
+        if unlikely(turn.tcp().is_done()) {
             self.on_end_done(id, &mut turn.flow);
         }
         let flow = ManuallyDrop::into_inner(turn.flow);
@@ -483,7 +484,7 @@ impl Ends {
     fn arm(&mut self, id: EndpointId, flow: &mut Flow) {
         let end = flow.end(id.side());
         let due_ns = end.tcp.next_timer_ns();
-        if due_ns < end.armed_ns {
+        if unlikely(due_ns < end.armed_ns) {
             end.armed_ns = due_ns;
             self.push_timer(id, due_ns.max(self.now_ns));
         }

@@ -1,5 +1,6 @@
 //! The world of one run: the ends, the path between them and the clock, and the loop that moves them.
 
+use knee_units::odds::unlikely;
 use std::sync::Arc;
 
 use knee_host::Cost;
@@ -162,7 +163,7 @@ impl World {
             } else {
                 self.do_next();
             }
-            if self.ends.events.has_end() {
+            if unlikely(self.ends.events.has_end()) {
                 self.run_on(until_ns);
             }
             if self.ends.closing.is_due() {

@@ -3,6 +3,7 @@
 use knee_path::packet::{Packet, Train};
 use knee_path::pipe::Passing;
 use knee_units::Nanos;
+use knee_units::odds::{likely, unlikely};
 
 use super::World;
 use crate::event::{EndpointId, HostId, Side, Target, Work};
@@ -52,7 +53,7 @@ impl World {
 
     #[inline(always)]
     fn take(&mut self, from: EndpointId, handle: u32, departure_ns: u64) {
-        if departure_ns <= self.ends.now_ns {
+        if likely(departure_ns <= self.ends.now_ns) {
             return self.leave_stack(from, handle);
         }
         self.hold(from, handle, departure_ns);
@@ -101,7 +102,7 @@ impl World {
 
     #[inline(always)]
     pub(super) fn leave_stack(&mut self, from: EndpointId, handle: u32) {
-        if self.ends.crosses {
+        if unlikely(self.ends.crosses) {
             return self.ends.cross(from, handle);
         }
         match self.ends.types[from.side() as usize].noise {

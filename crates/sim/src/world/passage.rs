@@ -2,6 +2,7 @@
 
 use knee_path::packet::Packet;
 use knee_path::pipe::{Leaving, Passing, Sink};
+use knee_units::odds::likely;
 use knee_units::{Nanos, ahead};
 
 use super::ends::Ends;
@@ -58,7 +59,7 @@ impl Sink for Passage<'_> {
     fn waited(&mut self, flow: u32, waits: impl Iterator<Item = (u64, Nanos)>) {
         if self.side == Side::Receiver
             && let flow = &mut self.ends.flows[flow as usize]
-            && flow.measured
+            && likely(flow.measured)
         {
             for (_, waited) in waits {
                 flow.queue_delay_us.add(waited.as_us());

@@ -1,6 +1,7 @@
 //! When an ACK is sent: at once, after a delay, or for several segments beyond a hole together.
 
 use knee_units::NEVER;
+use knee_units::odds::{likely, unlikely};
 
 use crate::{Clock, HostConf};
 
@@ -114,7 +115,8 @@ impl AckPolicy {
     /// interactive, and ACKs wait for replies.
     #[inline]
     pub fn on_data_sent(&mut self, jiffies: u32) {
-        if self.ato > 0 && u64::from(jiffies.wrapping_sub(self.lrcvtime)) < self.ato {
+        let since_jiffies = u64::from(jiffies.wrapping_sub(self.lrcvtime));
+        if unlikely(self.ato > 0 && since_jiffies < self.ato) {
             self.pingpong = true;
         }
     }
@@ -127,7 +129,7 @@ impl AckPolicy {
         if !of_all {
             return;
         }
-        if self.quick > 0 {
+        if unlikely(self.quick > 0) {
             let used = u32::from(self.ack_scheduled);
             if used >= self.quick {
                 self.quick = 0;
@@ -147,7 +149,7 @@ impl AckPolicy {
     /// A segment of at least the largest size so far arrived, with PSH or without; or a smaller one.
     #[inline]
     pub fn on_size(&mut self, is_full: bool, psh: bool) {
-        if is_full {
+        if likely(is_full) {
             self.ack_pushed |= psh;
         } else {
             self.ack_pushed_twice |= self.ack_pushed;
@@ -163,12 +165,12 @@ impl AckPolicy {
         rto_jiffies: impl Fn() -> u64,
         quickacks: impl FnOnce() -> u32,
     ) {
-        if self.ato == 0 {
+        if unlikely(self.ato == 0) {
             self.add_quickacks(quickacks().min(MAX_QUICKACKS));
             self.ato = self.ato_min_jiffies;
         } else {
             let gap = u64::from(jiffies.wrapping_sub(self.lrcvtime));
-            if gap <= self.ato_min_jiffies / 2 {
+            if likely(gap <= self.ato_min_jiffies / 2) {
                 self.ato = (self.ato >> 1) + self.ato_min_jiffies / 2;
             } else if gap < self.ato {
                 self.ato = ((self.ato >> 1) + gap).min(rto_jiffies());
@@ -252,14 +254,15 @@ impl AckPolicy {
     /// __tcp_cleanup_rbuf(): the application has read all there is; is there an ACK that the sender may be waiting for?
     #[inline]
     pub fn is_due_when_read(&self, full_frame: bool) -> bool {
-        let due = full_frame || self.ack_pushed_twice || self.ack_pushed && !self.pingpong;
-        self.ack_scheduled && due
+        // Without a branch: it goes either way.
+        let due = full_frame | self.ack_pushed_twice | (self.ack_pushed & !self.pingpong);
+        self.ack_scheduled & due
     }
 
     /// tcp_send_delayed_ack(): arms the timer; true: it would fire soon anyway, so the ACK goes now.
     pub fn delay(&mut self, conf: &HostConf, now: &Clock, srtt_us: u32) -> bool {
         let mut ato = self.ato;
-        if ato > self.ato_min_jiffies && srtt_us > 0 {
+        if unlikely(ato > self.ato_min_jiffies && srtt_us > 0) {
             let srtt_jiffies = conf.us_to_jiffies(u64::from(srtt_us));
             ato = ato.min(srtt_jiffies.max(self.ato_min_jiffies));
         }

@@ -2,6 +2,7 @@
 
 use crate::{Cx, HostConf};
 use knee_segment::{Segment, WINDOW_FIELD_MAX};
+use knee_units::odds::{likely, unlikely};
 
 /// What a wire packet takes in the receive buffer: half a page and an sk_buff,
 /// as drivers that build skbs on page fragments account it.
@@ -100,10 +101,10 @@ impl ReceiveWindow {
     /// `unread_bytes` of memory.
     #[inline]
     fn space(&self, waiting_bytes: u64, unread_bytes: u64) -> u64 {
-        let waiting = match waiting_bytes {
+        let waiting = match likely(waiting_bytes == 0) {
             // Most of the time, and a division is slow.
-            0 => 0,
-            bytes => (bytes << RATIO_SHIFT) / self.scaling_ratio,
+            true => 0,
+            false => (waiting_bytes << RATIO_SHIFT) / self.scaling_ratio,
         };
         self.win_from_space(self.rcvbuf_bytes.saturating_sub(waiting + unread_bytes))
     }
@@ -117,7 +118,7 @@ impl ReceiveWindow {
     /// __tcp_select_window(); also: is less than half of the buffer free?
     #[inline]
     fn select(&self, waiting_bytes: u64) -> (u64, bool) {
-        if waiting_bytes == 0 {
+        if likely(waiting_bytes == 0) {
             // All of the buffer is free.
             let free = self.win_from_space(self.rcvbuf_bytes);
             return (self.in_whole_units(free.min(self.rcv_ssthresh)), false);
@@ -167,7 +168,7 @@ impl ReceiveWindow {
     pub fn offer(&mut self, rcv_nxt: u64, waiting_bytes: u64) -> (u64, bool) {
         let current = (self.rcv_wup + self.rcv_wnd).saturating_sub(rcv_nxt);
         let (mut window, is_scarce) = self.select(waiting_bytes);
-        if window < current {
+        if unlikely(window < current) {
             window = self.in_whole_units(current);
         }
         self.rcv_wnd = window;
@@ -191,7 +192,7 @@ impl ReceiveWindow {
     #[inline]
     pub fn measure_mss(&mut self, payload_bytes: u32) -> bool {
         let len = u64::from(payload_bytes).min(self.mss_bytes);
-        if len < self.rcv_mss {
+        if unlikely(len < self.rcv_mss) {
             return false;
         }
         if len != self.rcv_mss {
@@ -231,7 +232,7 @@ impl ReceiveWindow {
     #[inline]
     pub fn adjust_space(&mut self, now_ns: u64, rcv_nxt: u64) {
         let elapsed_ns = now_ns - self.space_since_ns;
-        if self.rcv_rtt_x8_us == 0 || elapsed_ns < (self.rcv_rtt_x8_us >> 3) * 1_000 {
+        if likely(self.rcv_rtt_x8_us == 0 || elapsed_ns < (self.rcv_rtt_x8_us >> 3) * 1_000) {
             return;
         }
         self.resize(now_ns, rcv_nxt);

@@ -7,6 +7,7 @@
 //!
 //! Source: Linux 6.12 net/ipv4/tcp.c: tcp_sendmsg_locked(); tcp_output.c: tcp_grow_skb().
 
+use knee_units::odds::unlikely;
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
@@ -17,7 +18,7 @@ struct Skb {
 }
 
 /// Each skb begins where the one before ends, the first one at snd_nxt.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct WriteQueue {
     /// The skb that is sent next; each packet looks at it several times. Without one it ends at or before snd_nxt.
     head: Skb,
@@ -27,29 +28,26 @@ pub struct WriteQueue {
 }
 
 impl WriteQueue {
-    pub fn new() -> WriteQueue {
-        WriteQueue {
-            head: Skb::default(),
-            has_head: false,
-            others: VecDeque::new(),
-        }
-    }
-
-    pub fn len(&self) -> u64 {
+    /// How many there are.
+    #[inline]
+    pub fn skbs(&self) -> u64 {
         u64::from(self.has_head) + self.others.len() as u64
     }
 
     /// Bytes of the skb that is sent next; 0 when there is none.
+    #[inline]
     pub fn head_bytes(&self, snd_nxt: u64) -> u64 {
         self.head.end_seq.saturating_sub(snd_nxt)
     }
 
     /// Is the skb that is sent next the one that writes add to?
+    #[inline]
     pub fn head_is_tail(&self) -> bool {
         self.others.is_empty()
     }
 
     /// Bytes of the skb that writes add to, `None` when there is none.
+    #[inline]
     pub fn tail_bytes(&self, snd_nxt: u64) -> Option<u64> {
         let Some(last) = self.others.len().checked_sub(1) else {
             return self.has_head.then(|| self.head_bytes(snd_nxt));
@@ -60,6 +58,7 @@ impl WriteQueue {
     }
 
     /// A new skb behind all others.
+    #[inline]
     pub fn add(&mut self, end_seq: u64) {
         let skb = Skb {
             end_seq,
@@ -80,6 +79,7 @@ impl WriteQueue {
 
     /// More bytes for the last skb. The first ones of a write() take back the
     /// PSH of the write() before.
+    #[inline]
     pub fn extend(&mut self, end_seq: u64, first: bool) {
         if let Some(tail) = self.tail() {
             tail.end_seq = end_seq;
@@ -88,6 +88,7 @@ impl WriteQueue {
     }
 
     /// tcp_mark_push()
+    #[inline]
     pub fn mark_push(&mut self) {
         if let Some(tail) = self.tail() {
             tail.psh = true;
@@ -98,7 +99,7 @@ impl WriteQueue {
     #[inline]
     pub fn grow_head(&mut self, snd_nxt: u64, bytes: u64) {
         let wanted = snd_nxt + bytes;
-        if self.head.end_seq < wanted && !self.others.is_empty() {
+        if unlikely(self.head.end_seq < wanted && !self.others.is_empty()) {
             self.take_from_second(wanted);
         }
     }
@@ -116,7 +117,7 @@ impl WriteQueue {
     /// Everything before `snd_nxt` is sent. Was that the end of an skb with PSH?
     #[inline]
     pub fn sent(&mut self, snd_nxt: u64) -> bool {
-        self.head.end_seq <= snd_nxt && self.pop_sent(snd_nxt)
+        unlikely(self.head.end_seq <= snd_nxt) && self.pop_sent(snd_nxt)
     }
 
     #[inline(never)]
@@ -140,7 +141,7 @@ mod tests {
     const MSS: u64 = 1_448;
 
     fn queue(ends: &[u64]) -> WriteQueue {
-        let mut queue = WriteQueue::new();
+        let mut queue = WriteQueue::default();
         ends.iter().for_each(|end| queue.add(end * MSS));
         queue
     }
@@ -161,11 +162,11 @@ mod tests {
     fn a_head_shorter_than_what_may_go_takes_from_the_next_only() {
         let mut first = queue(&[1, 46, 91]);
         first.grow_head(0, MSS);
-        assert_eq!((first.head_bytes(0), first.len()), (MSS, 3));
+        assert_eq!((first.head_bytes(0), first.skbs()), (MSS, 3));
         first.grow_head(0, 2 * MSS);
-        assert_eq!((first.head_bytes(0), first.len()), (2 * MSS, 3));
+        assert_eq!((first.head_bytes(0), first.skbs()), (2 * MSS, 3));
         first.grow_head(0, 60 * MSS);
-        assert_eq!((first.head_bytes(0), first.len()), (46 * MSS, 2));
+        assert_eq!((first.head_bytes(0), first.skbs()), (46 * MSS, 2));
         let mut alone = queue(&[1]);
         alone.grow_head(0, 2 * MSS);
         assert_eq!(alone.head_bytes(0), MSS);
