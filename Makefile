@@ -39,7 +39,8 @@ fast: ## install into .venv, built for speed
 	@$(MAKE) --no-print-directory $(VENV)/.core PROFILE=release
 
 # Instructions of this very processor, and what the benchmark's cells told the compiler of the engine.
-TUNED := -Cprofile-use=$(CURDIR)/build/trained.profdata -Ctarget-cpu=native
+TRAINED := -Cprofile-use=$(CURDIR)/build/trained.profdata
+TUNED := $(TRAINED) -Ctarget-cpu=native
 .PHONY: tuned
 tuned: $(VENV)/.venv ## the same for this processor alone, trained on the benchmark's cells (docs/speed.md; needs rustup's llvm-tools)
 	@tools/need.sh rust cc make pkg-config libelf
@@ -169,8 +170,9 @@ claims: fast ## check the published claims under two seeds, as root on this kern
 	$(BIN)/python docs/generate.py
 
 .PHONY: wheel
-wheel: $(VENV)/.core ## build a wheel into dist/
-	$(BIN)/maturin build --release --out dist
+wheel: $(VENV)/.core ## build a wheel into dist/, trained like `make tuned`, for all processors (needs rustup's llvm-tools)
+	$(BIN)/python tools/trained.py
+	RUSTFLAGS='$(TRAINED)' PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --target-dir build/wheel --out dist
 
 .PHONY: clean
 clean: ## remove what was built; runs stay

@@ -1,8 +1,8 @@
-"""Trains the compiler: trained.py CPU. Writes build/trained.profdata, of how often each branch of the engine is taken.
+"""Trains the compiler: trained.py [CPU]. Writes build/trained.profdata: how often each branch of the engine is taken.
 
 The engine is built with counters, simulates the benchmark's cells and some more (queues, other algorithms, many flows,
 hosts with costs), and what it counted is merged by llvm-profdata, which rustup has as the component llvm-tools. `make
-tuned` then builds for CPU with that. The tables of a run do not depend on it.
+tuned` then builds with that for this processor (`native`), and `make wheel` for all. The tables do not depend on it.
 """
 
 from __future__ import annotations
@@ -41,19 +41,21 @@ def merger() -> Path:
     found = sorted(Path(root).glob("lib/rustlib/*/bin/llvm-profdata"))
     if not found:
         sys.exit(
-            f"make tuned: got no llvm-profdata in {root}; expected rustup's component llvm-tools. "
+            f"trained.py: got no llvm-profdata in {root}; expected rustup's component llvm-tools. "
             "Install it: rustup component add llvm-tools"
         )
     return found[0]
 
 
 def main() -> None:
-    if len(sys.argv) != 2:
-        sys.exit("trained.py: expected the processor to build for, as rustc's target-cpu: native, x86-64-v3, …")
+    if len(sys.argv) > 2:
+        sys.exit(
+            "trained.py: expected nothing, or the processor to build for as rustc's target-cpu: native, x86-64-v3, …"
+        )
     merge = merger()
     counted = BUILD / "training"
     shutil.rmtree(counted, ignore_errors=True)
-    flags = f"-Cprofile-generate={counted} -Ctarget-cpu={sys.argv[1]}"
+    flags = " ".join([f"-Cprofile-generate={counted}", *(f"-Ctarget-cpu={cpu}" for cpu in sys.argv[1:])])
     words = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "knee-run", "--example", "packets"]
     target = BUILD / "instrumented"
     subprocess.run([*words, "--target-dir", target], cwd=ROOT, env={**os.environ, "RUSTFLAGS": flags}, check=True)
