@@ -46,6 +46,16 @@ def test_a_newcomer_is_told_how_to_have_the_command_in_the_path() -> None:
     assert f'export PATH="{ROOT}/.venv/bin:$PATH"' in done.stdout.splitlines()[-1]
 
 
+def test_the_example_of_a_comparison_is_what_the_tables_say() -> None:
+    """Rows of the block in reference.md, by those that docs/generate.py writes into simulator.md."""
+    block = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    tables = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^((?:reno|cubic) .*\d\))$", block, re.MULTILINE)
+    assert len(rows) == 2
+    for row in rows:
+        assert f"| {' | '.join(re.split(' {2,}', row))} |" in tables, row
+
+
 def test_pages_quote_no_figures_of_the_demo_but_those_that_are_generated() -> None:
     """A ratio with its interval in prose is one that nobody writes anew when it changes."""
     ratio = re.compile(r"[\d.]+× \w+ \[[\d., ]+\]")

@@ -143,6 +143,19 @@ def test_dry_run_prints_the_matrix_and_runs_nothing(call: Call, small: Path, tmp
     assert not (tmp_path / "runs").exists()
 
 
+def test_dry_run_tells_what_sources_of_transfers_ask_of_the_network(call: Call, tmp_path: Path) -> None:
+    web = '[[flow]]\nalgorithm = "cubic"\nworkload = "web"\nload = {}\nsizes = "web-search"\n'
+    (tmp_path / "one.toml").write_text(SMALL + web.format('"8Mbit/s"'))
+    said = call("run", "one.toml", "--dry-run").out.splitlines()
+    assert re.fullmatch(r"Asked of the network by flow\.1: 8\.00 Mbit/s in 0\.\d+ transfers per second\.", said[-1])
+    (tmp_path / "two.toml").write_text(SMALL + web.format('["8Mbit/s", "16Mbit/s"]'))
+    said = call("run", "two.toml", "--dry-run").out.splitlines()
+    assert [line[:41] for line in said[-2:]] == [
+        "First in cell 0: flow.1: 8.00 Mbit/s in 0",
+        "First in cell 1: flow.1: 16.0 Mbit/s in 1",
+    ]
+
+
 def test_compare_runs_each_algorithm_in_a_cell_of_its_own(call: Call, tmp_path: Path) -> None:
     words = ["cubic", "reno", "--rate", "10Mbit/s", "--rtt", "10ms,20ms", "--duration", "2s", "--warmup", "0s"]
     ended = call("compare", *words, "--repeat", "2", "-q", "--json")

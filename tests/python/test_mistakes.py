@@ -61,7 +61,21 @@ def lines_of(ended: Ended) -> list[str]:
         ("compare cubic --duration 1s --warmup 5s", '--warmup: got "5s"; expected less than the duration, "1s". '),
         ("compare cubci", 'ALGO: unknown algorithm "cubci"; known: '),
         ("compare cubic --workload blk", '--workload: unknown workload "blk"; '),
-        ("compare cubic --workload transfer", "--set flow.bytes: missing; expected how much workload "),
+        (
+            "compare cubic --workload transfer",
+            '--set flow.bytes: missing; expected how much workload "transfer" carries. '
+            "Add --set flow.bytes=1MB or another amount.",
+        ),
+        (
+            "compare cubic --workload web",
+            '--set flow.load: missing; expected how much traffic workload "web" makes. '
+            "Add --set flow.load=20Mbit/s, or --set flow.arrivals=50/s.",
+        ),
+        (
+            "compare cubic --workload programs",
+            '--set flow.client: missing; expected the command that workload "programs" runs. '
+            "Add --set 'flow.client=redis-benchmark -h {server}' or another command.",
+        ),
         ("compare cubic --set path.rtt=100", "--set path.rtt: got the bare number 100; "),
         ("compare cubic --set sender.initcwdn=1", "--set sender.initcwdn: unknown key; "),
         ("compare cubic --set seed.x=1", "--set seed.x: got a key of seed, which is a value and no table. "),

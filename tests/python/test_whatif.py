@@ -14,6 +14,7 @@ import pytest
 
 from kneepoint.errors import UsageError
 from kneepoint.fleet.whatif import asked, populations, predict, recorded, sure, told
+from kneepoint.fleet.whatif.distance import SCALES
 from kneepoint.fleet.whatif.fit import Fit, Tried, fit
 from kneepoint.fleet.whatif.model import Load, Path, load_of, simulate
 from kneepoint.fleet.whatif.naive import replayed
@@ -41,14 +42,25 @@ def test_the_buffer_of_a_path_that_never_filled_is_open_and_refused() -> None:
     assert shares["buffer"] == 100 and shares["bottleneck rate"] == 100
     said = told.lines(recorded.Recording((), 1, 0), FIT_TOLD, open_ones, [])
     assert any(line.startswith("Bottleneck rate: cannot") and "Mbit/s" in line for line in said)
-    why = told.refusal(open_ones)
+    why = told.refusal(open_ones, [found])
     assert why is not None and "buffer: cannot be identified for 100 % of the connections" in why
 
 
 def test_a_policer_that_was_never_met_is_said_and_refuses_nothing() -> None:
-    found = told.open_values([judged(fitted(PLAIN, load("cubic")))])
+    path = judged(fitted(PLAIN, load("cubic")))
+    found = told.open_values([path])
     assert [one.what for one in found] == ["a policer above the rate that was sent"]
-    assert told.refusal(found) is None
+    assert told.refusal(found, [path]) is None
+
+
+def test_a_fit_that_explains_little_is_refused_and_said() -> None:
+    path = judged(fitted(PLAIN, load("cubic")))
+    off = replace(path, fit=replace(path.fit, best=replace(path.fit.best, score=9.0 * len(SCALES))))
+    assert told.refusal([], [path, off]) is None
+    why = told.refusal([], [path, off, off])
+    assert why is not None and "of 33 % of the paths" in why
+    said = told.lines(recorded.Recording((), 1, 0), replace(FIT_TOLD, well_fitted_pct=33.0), [], [])
+    assert any("not to be trusted" in line for line in said[:-1])
 
 
 def test_open_values_are_drawn_from_those_that_are_larger() -> None:
@@ -152,6 +164,10 @@ def test_an_interval_holds_how_far_the_model_is_off_and_how_far_a_rehearsal_was(
     assert apart.high - apart.low > 3 * (apart.high_here - apart.low_here)
     # Nor does it help against hosts whose lateness nobody knows.
     assert width(exact, none, late=0.1) > 0.2
+    # What nobody lost cannot become less, whatever may be off.
+    lossless = replace(exact, recorded=mean * 0, now=exact.now * 0)
+    change = predict.changes(lossless, lossless.now - 1.0, none, none + 5.0, 1)["retransmit_pct"]
+    assert change.value == change.low == change.low_here == 0 < change.high_here
 
 
 def test_what_was_luck_is_not_predicted_again_and_what_the_simulator_cannot_do_is() -> None:
@@ -393,6 +409,21 @@ def test_pantheons_paths_and_ibox_profiles_are_populations(tmp_path: File) -> No
     ]
     profile.write_text(json.dumps({"config": {"uplink": uplink}}))
     with pytest.raises(UsageError, match="KeyError: 'cross_traffic_pattern'; expected a profile of iBox"):
+        populations.ibox(tmp_path)
+    impossible = {
+        "propagation_delay": "-10",
+        "buffer_size_bytes": '"many"',
+        "bottleneck_bandwidth": "1" * 400,
+        "cross_traffic_pattern": "[NaN]",
+    }
+    for key, value in impossible.items():
+        fields = {**dict.fromkeys(uplink, "1"), "cross_traffic_pattern": "[1]", key: value}
+        text = ", ".join(f'"{name}": {told}' for name, told in fields.items())
+        profile.write_text(f'{{"config": {{"uplink": {{{text}}}}}}}')
+        with pytest.raises(UsageError, match=r"network-profile-1\.json: got .*none of them negative"):
+            populations.ibox(tmp_path)
+    profile.write_text('{"config": ' + "[" * 100_000)
+    with pytest.raises(UsageError, match="RecursionError"):
         populations.ibox(tmp_path)
 
 

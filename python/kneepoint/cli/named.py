@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -44,4 +45,16 @@ def of_shell(key: str) -> str:
 def _plain(said: str) -> str:
     """A sentence about a file as one about a command line, which has neither quotes nor tables."""
     said = said.replace(" with its unit, in quotes.", " with its unit.").replace("Write it without quotes.", "")
-    return re.sub(r" in \[{1,2}\w+\]{1,2}\.$", ".", said).rstrip()
+    return re.sub(r"Add ([^.]*) in \[{1,2}(\w+)\]{1,2}\.$", _added, said).rstrip()
+
+
+def _added(found: re.Match[str]) -> str:
+    """Keys that are to be added to a table, as options."""
+    words, table = found.groups()
+    return (
+        "Add " + re.sub(r'(\w+) = "([^"]*)"', lambda key: _option(table, *key.groups()), words.removesuffix(",")) + "."
+    )
+
+
+def _option(table: str, key: str, value: str) -> str:
+    return shlex.join(["--set", f"{table}.{key}={value}"])

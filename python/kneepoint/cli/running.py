@@ -176,4 +176,20 @@ def _plan(title: str, repeat: int, cells: Sequence[Mapping[str, Any]], how: str)
     left = [False, True, True, False, False, False, False, False]
     runs = f"{human.counted(len(cells), 'cell')} x {human.counted(repeat, 'repetition')}"
     head = f"{title}: {runs} = {human.counted(len(cells) * repeat, 'run')}, {length} {how}"
-    return [head, "", *say.aligned(rows, left=left)]
+    return [head, "", *say.aligned(rows, left=left), *_loads(cells)]
+
+
+def _loads(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Of the sources whose transfers come and go, what they ask of the network and how often: a line for each that
+    differs from the others."""
+    told = {}
+    for cell in cells:
+        facts = {key: value for key, value, _ in cell["describe"]}
+        for key in facts:
+            source, found, name = key.rpartition(".")
+            if found and name == "arrivals_per_sec":
+                load_bits_per_sec = float(facts[f"{source}.load"].removesuffix("bit/s"))
+                words = f"{source}: {human.quantity('rate', load_bits_per_sec)} in {facts[key]} transfers per second"
+                told.setdefault(words, cell["index"])
+    for words, index in told.items():
+        yield f"Asked of the network by {words}." if len(told) == 1 else f"First in cell {index}: {words}."

@@ -70,7 +70,7 @@ def command(
         workers=workers or engines.default_workers("sim"),
         cluster=cluster,
     )
-    with Line(quiet=quiet) as progress:
+    with Line(quiet=quiet, lines=True) as progress:
         answer = answered(question, refuse=refuse, progress=progress)
     if answer.refused:
         say.warn(f"knee whatif --refuse: {answer.refused}")

@@ -56,7 +56,7 @@ def answered(question: Question, *, refuse: bool, progress: Callable[[str], None
     with spread as on_all:
         recording, paths = _paths(question, on_all)
         open_ones = told.open_values(paths)
-        if refuse and (why := told.refusal(open_ones)):
+        if refuse and (why := told.refusal(open_ones, paths)):
             return Answer([], {}, "", why)
         found = outcomes(paths, question.algorithms, question.adoption_pcts, seed=question.seed, on_all=on_all)
     predicted = predictions(found, question.algorithms, question.adoption_pcts, question.seed)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path as File
@@ -70,22 +71,35 @@ def as_recorded(name: str, path: Path, algorithm: str) -> Judged:
 
 
 def _profiles(folder: File) -> Sequence[File]:
-    return sorted(folder.rglob("network-profile-*.json"))
+    return sorted(file for file in folder.rglob("network-profile-*.json") if file.is_file())
 
 
 def _of_profile(file: File) -> Path:
     try:
         link: dict[str, Any] = json.loads(file.read_text())["config"]["uplink"]
-        cross = [float(rate) for rate in link["cross_traffic_pattern"]]
+        cross = [_at_least_0(rate) for rate in list(link["cross_traffic_pattern"])]
+        rate_kbit_per_sec = _at_least_0(link["bottleneck_bandwidth"])
+        if not rate_kbit_per_sec:
+            raise ValueError("a bottleneck_bandwidth of 0")
         # The way back has the profile's other delay, which iBox leaves at 0 where it is not known.
         return Path(
-            rate_bits_per_sec=float(link["bottleneck_bandwidth"]) * 1e3,
-            rtt_us=float(link["propagation_delay"]) * 1e3,
-            buffer_bytes=float(link["buffer_size_bytes"]),
+            rate_bits_per_sec=rate_kbit_per_sec * 1e3,
+            rtt_us=_at_least_0(link["propagation_delay"]) * 1e3,
+            buffer_bytes=_at_least_0(link["buffer_size_bytes"]),
             hidden_load_bits_per_sec=sum(cross) / len(cross) * 1e3 if cross else 0.0,
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise UsageError(
             f"{file}: got {type(error).__name__}: {error}; expected a profile of iBox, with config.uplink and in it "
-            "bottleneck_bandwidth, propagation_delay, buffer_size_bytes and cross_traffic_pattern."
+            "bottleneck_bandwidth above 0, propagation_delay, buffer_size_bytes and a list cross_traffic_pattern, "
+            "none of them negative. Correct it, or move it away."
         ) from None
+
+
+def _at_least_0(value: object) -> float:
+    """A number of JSON. Raises TypeError (it is none), ValueError (it is negative, or not finite), OverflowError."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r:.40} in the place of a number")
+    if not 0 <= float(value) < math.inf:
+        raise ValueError(f"{value!r:.40} in the place of a number that is at least 0")
+    return float(value)

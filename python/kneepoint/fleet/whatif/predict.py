@@ -303,21 +303,37 @@ def changes(
     rng = np.random.default_rng(seed)
     picked = rng.integers(len(places), size=(RESAMPLES, len(places)))
     here = np.broadcast_to(np.arange(len(places)), picked.shape)
-    value, beside = errors.weights @ differences, errors.weights @ naive[places]
-    every = (value, *_interval(errors, differences, picked, rng), *_interval(errors, differences, here, rng), beside)
+    recorded = found.recorded[places]
+    value = _possible(errors.weights @ differences, errors.weights @ recorded)
+    beside = errors.weights @ naive[places]
+    every = (
+        value,
+        *_interval(errors, differences, recorded, picked, rng),
+        *_interval(errors, differences, recorded, here, rng),
+        beside,
+    )
     return {
         metric: Change(*(_told(metric, float(each[place])) for each in every)) for place, metric in enumerate(METRICS)
     }
 
 
-def _interval(errors: Errors, differences: Numbers, picked: NDArray[np.intp], rng: np.random.Generator) -> Numbers:
+def _interval(
+    errors: Errors, differences: Numbers, recorded: Numbers, picked: NDArray[np.intp], rng: np.random.Generator
+) -> Numbers:
     """The ends of the interval of each metric, over paths as they are picked each time."""
     weights = errors.weights[picked] / errors.weights[picked].sum(axis=1, keepdims=True)
     # A path's error may go either way.
     signs = rng.choice([-1.0, 1.0], size=(*picked.shape, 1))
     sampled = np.einsum("rp,rpm->rm", weights, differences[picked] + signs * errors.of_paths[picked])
-    ends: Numbers = np.percentile(sampled + errors.sampled(RESAMPLES, rng), [2.5, 97.5], axis=0)
+    drawn = _possible(sampled + errors.sampled(RESAMPLES, rng), np.einsum("rp,rpm->rm", weights, recorded[picked]))
+    ends: Numbers = np.percentile(drawn, [2.5, 97.5], axis=0)
     return ends
+
+
+def _possible(differences: Numbers, recorded: Numbers) -> Numbers:
+    """Nothing becomes less than none, or more than all, of a percentage. Metrics are the last axis."""
+    points = np.array([metric == ABSOLUTE for metric in METRICS])
+    return np.where(points, np.clip(differences, -recorded, 100 - recorded), differences)
 
 
 def errors_in(found: Outcomes, then: Numbers, wrong: Numbers, places: NDArray[np.intp]) -> Errors:

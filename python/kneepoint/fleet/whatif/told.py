@@ -23,6 +23,10 @@ GOOD_MISFIT = 2.0
 """Steps up to which the simulator can do what was recorded."""
 FEW = 30
 """Paths below which an interval is not to be trusted."""
+LEAST_WELL_FITTED_PCT = 50.0
+"""Share of the paths that are fitted well, below which a prediction is not to be trusted, and `--refuse` refuses."""
+_LARGE = 9.0
+"""An increase from which on it is told as a multiple."""
 TOLERATED_PCT = 20.0
 """Share of the connections for which something that decides may be open, before `--refuse` refuses."""
 WORDS = {
@@ -74,13 +78,13 @@ def of_fit(found: Outcomes) -> FitTold:
     paths = found.paths
     errors = np.abs(found.recorded - found.now.mean(axis=1))
     medians = np.median(errors, axis=0)
-    misfits = np.array([path.fit.misfit for path in paths])
+    misfits = [path.fit.misfit for path in paths]
     return FitTold(
         len(paths),
         sum(len(path.fit.observed.connections) for path in paths),
         dict(Counter(path.fit.explanation for path in paths).most_common()),
         float(np.median(misfits)),
-        100 * float(np.mean(misfits <= GOOD_MISFIT)),
+        well_fitted_pct(paths),
         {
             name: float(medians[place]) if name == ABSOLUTE else 100 * float(np.expm1(medians[place]))
             for place, name in enumerate(METRICS)
@@ -105,8 +109,20 @@ def open_values(paths: Sequence[Judged]) -> list[Open]:
     return sorted((one for one in found if one.connections_pct > 0), key=lambda one: -one.connections_pct)
 
 
-def refusal(found: Sequence[Open]) -> str | None:
+def well_fitted_pct(paths: Sequence[Judged]) -> float:
+    """Share of the paths of which the simulator does what was recorded, as well as it can."""
+    return 100 * float(np.mean([path.fit.misfit <= GOOD_MISFIT for path in paths]))
+
+
+def refusal(found: Sequence[Open], paths: Sequence[Judged]) -> str | None:
     """Why `--refuse` ends instead of guessing."""
+    fitted_pct = well_fitted_pct(paths)
+    if fitted_pct < LEAST_WELL_FITTED_PCT:
+        return (
+            f"of {fitted_pct:.0f} % of the paths a simulation does what was recorded. Expected at least "
+            f"{LEAST_WELL_FITTED_PCT:.0f} %: something is there that no explanation has (the host's own shaping, a "
+            "rate that changes). Record elsewhere, or leave out --refuse and do not trust the intervals."
+        )
     worst = [one for one in found if one.decides and one.connections_pct > TOLERATED_PCT]
     if not worst:
         return None
@@ -133,6 +149,8 @@ def lines(recording: Recording, fit: FitTold, open_ones: Sequence[Open], predict
         "RTTs leave open.",
         *(one.sentence[:1].upper() + one.sentence[1:] for one in open_ones),
     ]
+    if fit.well_fitted_pct < LEAST_WELL_FITTED_PCT:
+        told.append("Few paths are fitted well: what is predicted of the others is not to be trusted.")
     if fit.paths < FEW:
         told.append(f"Only {fit.paths} paths: with fewer than {FEW} the intervals are not to be trusted.")
     rows = [["algorithm", "adoption", "of", "metric", "change", "95 % interval", "on these paths", "naive replay"]]
@@ -201,7 +219,9 @@ def _error(name: str, error: float) -> str:
 
 def _change(metric: str, change: Change) -> list[str]:
     def words(value: float) -> str:
-        return f"{value:+.2f} points" if metric == ABSOLUTE else f"{100 * value:+.1f} %"
+        if metric == ABSOLUTE:
+            return f"{value:+.2f} points"
+        return f"{100 * value:+.1f} %" if value < _LARGE else f"x {1 + value:,.0f}"
 
     ends = ((change.low, change.high), (change.low_here, change.high_here))
     return [words(change.value), *(f"{words(low)} to {words(high)}" for low, high in ends), words(change.naive)]
