@@ -75,6 +75,28 @@ def test_clients_of_ipv6_and_of_both_families_sockets_have_arms(place: Place, tm
     assert "2001:db8:28::/48" in units and "127.10.3.0/24" in units
 
 
+def test_the_user_who_called_sudo_owns_the_log_and_the_folders_that_were_made_for_it(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUDO_UID", "65534")
+    monkeypatch.setenv("SUDO_GID", "65534")
+    made, of_root = tmp_path / "results/rec", tmp_path / "root"
+    of_root.mkdir()
+    for out, owner in ((made, 65534), (of_root, 0)):
+        with place.server() as server, place.assigning(out, *ARMS):
+            server.connect(*clients(3))
+            until(lambda out=out: list(out.glob("assignments-*")))  # type: ignore[misc]
+            until(lambda out=out, owner=owner: owners(out) == {owner})  # type: ignore[misc]
+        assert len(logged(out)) == 3
+        assert owners(out) == {owner}
+    assert made.parent.stat().st_uid == 65534
+
+
+def owners(folder: Path) -> set[int]:
+    """Of the folder and its files."""
+    return {path.stat().st_uid for path in (folder, *folder.iterdir())}
+
+
 def test_nothing_is_left_after_kill_9(place: Place, tmp_path: Path) -> None:
     """No program, link, pin or algorithm; new connections are as before, and the log can be read."""
     words = ("new:bbr1=100%", "old:cubic=0%", "--bpf", "--seed", "1")

@@ -194,6 +194,13 @@ def test_times_have_their_zone() -> None:
             instant(text)
 
 
+@pytest.mark.parametrize("client", ["::1%eth0", "fe80::%eth0/64", "192.0.2.0/33", "host"])
+def test_a_client_is_an_address_or_a_prefix_and_has_no_zone(client: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        plan().arms_of([client], NOW_NS)
+    assert f'which: got "{client}"; expected an address without a zone' in str(refused.value)
+
+
 V1 = "25 1 0:22 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 
 

@@ -16,6 +16,7 @@ from drawn_fleets import HOUR, NOON, fleet, written
 from kneepoint import fleet as fleets
 from kneepoint.errors import RunFolderError, UsageError
 from support import Ended
+from support import refused as refused_in_a_line
 from test_fleet_connections import recording, sample
 
 Call = Callable[..., Ended]
@@ -103,6 +104,45 @@ def test_fewer_than_30_clusters_are_told(tmp_path: Path) -> None:
     assert [one for one in found.warnings if "with fewer than 30 intervals are not to be trusted" in one]
 
 
+def test_a_cohort_of_one_cluster_keeps_its_values_and_lacks_the_intervals(call: Call, tmp_path: Path) -> None:
+    columns = fleet(2000, 100)
+    pairs = zip(columns["algorithm"], columns["remote_prefix"], strict=True)
+    columns["remote_prefix"] = ["10.9.9.0/24" if algorithm == "bbr1" else prefix for algorithm, prefix in pairs]
+    data = written(tmp_path / "one", columns)
+    found = json.loads(call("fleet", "compare", data, "--json", "-q").out)
+    treated = np.array(columns["algorithm"]) == "bbr1"
+    for name, value in found["values"]["bbr1"]["srtt_us"].items():
+        of = {"mean": np.mean}.get(name, lambda rows, name=name: np.percentile(rows, int(name[1:])))
+        assert value["value"] == pytest.approx(of(columns["srtt_us"][treated]), rel=0.02)
+        assert (value["low"], value["high"], value["clusters"]) == (None, None, 1)
+    text = call("fleet", "compare", data, "-q").out
+    [warning] = [one for one in found["warnings"] if one.startswith("bbr1 has 1 cluster: ")]
+    assert "--cluster" in warning and "1 cluster that" not in text
+    assert "[no interval] ×" in text and "cannot be told" in text and "p alone" not in text
+    above, below = (text.split("P99")[part] for part in (0, 1))
+    assert "smoothed RTT P50 ms" in above and "smoothed RTT ms" in below
+
+
+def test_metrics_have_one_unit_in_all_parts_of_the_text(tmp_path: Path) -> None:
+    """Of three cohorts, the pair of two slow ones would read better in kbit/s."""
+    columns = fleet(3000, 300, algorithms=("cubic", "bbr1", "reno"), rate=1.0)
+    slow = np.array(columns["algorithm"]) != "reno"
+    columns["delivery_rate_bits_per_sec"] = columns["delivery_rate_bits_per_sec"] * np.where(slow, 0.001, 1.0)
+    text = str(fleets.compare(written(tmp_path / "mixed", columns)))
+    assert text.count("delivery rate P50 Mbit/s") == 2 and text.count("delivery rate Mbit/s") == 1
+
+
+def test_cohorts_without_a_known_metric_are_told_so(call: Call, tmp_path: Path) -> None:
+    """An import of dumps in which each connection is seen once."""
+    columns = fleet(40)
+    metrics = [name for name in columns if name.endswith(("_pct", "_us", "_per_sec", "_pkts"))]
+    data = written(tmp_path / "unknown", {**columns, **{name: pa.nulls(40, pa.float64()) for name in metrics}})
+    for words in (("compare", data), ("report", data, "--out", tmp_path / "page.html")):
+        assert call("fleet", *words, "-q").code == 0
+    text = call("fleet", "compare", data, "-q").out
+    assert "No metric to compare: none is known of both" in text and "P99" not in text
+
+
 def test_strata_that_go_the_other_way_than_the_total_are_told(tmp_path: Path) -> None:
     """Simpson's paradox: bbr1 is slower in each band, but serves the fast one."""
     columns = fleet(8000, 600, rate=0.7, by="connection")
@@ -130,13 +170,49 @@ def test_strata_of_a_table_of_countries(tmp_path: Path, drawn: Path) -> None:
 
 def test_what_clusters_were_like_before_narrows_the_interval(tmp_path: Path) -> None:
     past, now = fleet(20_000, 400, rate=1.0, seed=5), fleet(20_000, 400, rate=1.2, seed=5)
-    past["begin_unix_ns"] = past["begin_unix_ns"] - 48 * HOUR
+    for end in ("begin_unix_ns", "end_unix_ns"):
+        past[end] = past[end] - 48 * HOUR
     data, before = written(tmp_path / "now", now), written(tmp_path / "past", past)
     found = fleets.compare(data, before=[str(before)])
     [rate] = [one for one in found.adjusted if one.metric.name == "delivery_rate_bits_per_sec"]
     plain = found.verdict("delivery_rate_bits_per_sec").difference
     assert rate.difference.high - rate.difference.low < 0.6 * (plain.high - plain.low)
     assert rate.difference.low > 0 and rate.known == pytest.approx(1)
+
+
+def test_a_period_before_that_is_of_the_time_of_data_is_refused(call: Call, tmp_path: Path, drawn: Path) -> None:
+    later = fleet()
+    later["begin_unix_ns"] = later["begin_unix_ns"] + HOUR
+    for before in (drawn, written(tmp_path / "later", later)):
+        ended = call("fleet", "compare", drawn, "--before", before, "--partial", "-q")
+        refused_in_a_line(ended, "--before: has boot boot", "over a time that DATA has too")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--seed", "18446744073709551616", "expected a whole number from 0 to 9223372036854775807"),
+        ("--memory", "-5GiB", '--memory: got "-5GiB"; expected a size with its unit'),
+        ("--memory", "0B", '--memory: got "0B"'),
+        ("--memory", "1kB", "--memory: does not do for DATA: "),
+        ("--strata", "bin", '--strata: got "bin"; expected rtt, rate, prefix, or a file FILE.csv or FILE.parquet'),
+        ("--strata", "bin.csv", "--strata: bin.csv: "),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_with_its_name(
+    call: Call, drawn: Path, option: str, value: str, said: str
+) -> None:
+    for name in ("bin", "bin.csv"):
+        Path(name).write_bytes(np.random.default_rng(1).bytes(3000))
+    ended = call("fleet", "compare", drawn, option, value, "-q")
+    refused_in_a_line(ended, said)
+    assert "SET memory_limit" not in ended.err and "Did you mean" not in ended.err
+
+
+def test_a_seed_is_of_63_bits(drawn: Path) -> None:
+    assert fleets.compare(drawn, seed=(1 << 63) - 1).verdicts
+    with pytest.raises(UsageError, match="seed: got -1; expected a whole number from 0"):
+        fleets.compare(drawn, seed=-1)
 
 
 def test_cohorts_by_host_and_by_tag(tmp_path: Path) -> None:

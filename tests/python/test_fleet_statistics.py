@@ -128,6 +128,20 @@ def test_without_two_clusters_there_is_no_interval_and_no_error() -> None:
     assert empty.missing == 5 and empty.clusters == 0
 
 
+def test_of_one_cluster_the_values_are_known_and_their_intervals_are_not() -> None:
+    values, hashes = fleet(9)
+    whole, one = tally(values, hashes), tally(values, np.zeros(len(values), np.uint64))
+    for p in (0.25, 0.5, 0.99):
+        assert statistics.quantile(one, p).value == statistics.quantile(whole, p).value
+    middle = float(np.median(values))
+    assert statistics.share_below(one, middle).value == pytest.approx(0.5, abs=0.01)
+    assert statistics.mean(one).value == pytest.approx(values.mean())
+    ratio, apart = statistics.ratio(one, whole, 0.5), statistics.difference(one, whole)
+    assert ratio.value == pytest.approx(1) and apart.value == pytest.approx(0, abs=1e-9 * values.mean())
+    for found in (statistics.quantile(one, 0.5), statistics.mean(one), ratio, apart):
+        assert np.isnan(found.low) and np.isnan(found.high) and np.isnan(found.error) and found.clusters == 1
+
+
 @pytest.mark.parametrize("clusters", [2, 3, 5, 10])
 def test_few_clusters_leave_a_mean_its_interval_though_some_resamples_draw_none_of_them(clusters: int) -> None:
     made = tally(*fleet(9, clusters))

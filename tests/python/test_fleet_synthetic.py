@@ -223,6 +223,12 @@ def test_what_a_recording_has_of_a_socket_grows_and_ends_once(tmp_path: Path) ->
         ('path.rtt    = "10ms"', 'path.rtt = "10ms"\ncross.algorithm = "new"', "clients fast: cross.load: missing"),
         ('name        = "fast"', 'name        = "slow"', 'the name "slow" twice'),
         ("seed     = 7", "seed     = ", "cannot be read as TOML"),
+        ("seed     = 7", "seed     = -1", "seed: got -1; expected 0 to 9,223,372,036,854,775,807"),
+        ("seed     = 7", "seed     = 9223372036854775808", "seed: got 9223372036854775808"),
+        ("seed     = 7", f"seed     = {'[' * 5000}", "nested too deeply"),
+        ('algorithm = "bbr1"', 'algorithm = "bbr17"', 'arm new: unknown algorithm "bbr17"'),
+        ('name        = "fast"', 'name = "fast"\nduration = "2s"', 'clients.1: got the key "duration"'),
+        ('name        = "fast"', 'name = "fast"\nevery.load = "2s"', 'clients.1: got the key "every.load"'),
     ],
 )
 def test_a_mix_that_is_no_good_is_refused(old: str, new: str, said: str, tmp_path: Path) -> None:
@@ -248,6 +254,9 @@ def test_the_command_writes_a_fleet_and_not_over_another(call: Call, tmp_path: P
     assert "connections simulated (reno " in ended.out and "behind 3 bottlenecks, to 2 hosts: f" in ended.out
     again = call(*words)
     assert again.code == 2 and "already holds a fleet" in again.err
+    wrong = call("fleet", "synthesize", "mix.toml", "--out", "g", "--seed", "9223372036854775808")
+    assert wrong.code == 2 and "expected a whole number from 0 to 9223372036854775807" in wrong.err
+    assert not Path("g").exists()
     wrong = call("fleet", "synthesize", "dem", "--out", "g")
     assert wrong.code == 2 and 'Did you mean "demo"?' in wrong.err
     wrong = call("fleet", "synthesize", "mix.toml", "--out", "g", "--arm", "reno")

@@ -150,8 +150,10 @@ def test_the_control_is_the_last_arm_or_the_one_that_is_named(tmp_path: Path) ->
     named = following.look(data, [parse("retransmit_pct ratio <= 0.9")], control="bbr1")
     assert set(named.judged) == {"cubic"} and named.crossed is None
     (data[0] / running.ABOUT).unlink()
-    with pytest.raises(UsageError, match="one of bbr1, cubic"):
+    with pytest.raises(UsageError, match=r"control: is missing, .* assign\.json .*, one of bbr1, cubic"):
         following.look(data, [parse(GUARD)])
+    with pytest.raises(UsageError, match=r'control: got "reno"; .*, one of bbr1, cubic'):
+        following.look(data, [parse(GUARD)], control="reno")
 
 
 def test_a_crossed_guard_tells_the_assignment_to_end(call: Call, tmp_path: Path) -> None:
@@ -178,7 +180,7 @@ def test_it_ends_after_its_time(call: Call, tmp_path: Path) -> None:
     rec = experiment(tmp_path / "rec")
     ended = call("fleet", "watch", str(rec), "--guard", GUARD, "--every", "100ms", "--for", "2s")
     assert ended.code == 0
-    assert ended.out.count("connections that ended: bbr1 600 (at 50%), cubic 600 (at 50%)") >= 2
+    assert ended.out.count("connections that ended: bbr1 600 (at 50%), cubic 600 (at 50%); clusters are prefixes") >= 2
 
 
 def test_what_was_wrongly_given_is_told_with_its_option(call: Call, tmp_path: Path) -> None:

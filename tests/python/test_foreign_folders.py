@@ -5,17 +5,23 @@ The other user needs no process: what it could have put into its folder is there
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from kneepoint import _core
+import kneepoint
+from kneepoint import Dataset, _core
 from kneepoint.errors import RunFolderError
+from kneepoint.fleet.assign.heir import Heir
 from support import SMALL, Ended, refused
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be made to write what others may not")
@@ -102,6 +108,52 @@ def test_a_part_that_is_a_link_to_a_file_of_root_is_neither_written_nor_read(tmp
         knee("record", "--for", "50ms", "--no-host", "--out", folder, *words, cwd=tmp_path)
         assert secret.read_bytes() == SECRET
         assert part.is_symlink()
+
+
+def test_a_file_that_only_root_may_read_is_named_with_what_hands_it_over() -> None:
+    """Root's log beside a user's recording: it is not damaged. Others may not enter the folder of a test."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        folder.chmod(0o755)
+        things, part = folder / "things-000001.parquet", folder / "parts-000001.parquet.part"
+        for path in (things, part, part.with_suffix(".groups"), folder / "others-000001.parquet"):
+            pq.write_table(pa.table({"x": [1]}), path)
+            path.chmod(0o644 if path.name.startswith("others") else 0o600)
+        query = "select x from things"
+        # What it imports, root may read.
+        assert kneepoint.sql(query, folder).equals(Dataset(folder).rows("things"))
+        os.seteuid(OTHER)
+        try:
+            with pytest.raises(RunFolderError) as by_sql:
+                kneepoint.sql(query, folder)
+            with pytest.raises(RunFolderError) as by_arrow:
+                Dataset(folder).rows("things")
+            of_part = Dataset(folder).damaged["parts"]
+            assert kneepoint.sql("select x from others", folder).num_rows == 1
+        finally:
+            os.seteuid(0)
+        for said, path in ((str(by_sql.value), things), (str(by_arrow.value), things), (of_part, part)):
+            assert said.startswith(f"{path}: this user may not read it")
+            assert f'sudo chown -R "$USER" {folder}' in said and "damaged" not in said
+
+
+def test_assign_leaves_nothing_but_its_own_files_to_the_user_who_called_sudo(
+    tmp_path: Path, secret: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUDO_UID", str(OTHER))
+    monkeypatch.setenv("SUDO_GID", str(OTHER))
+    theirs, of_root = tmp_path / "theirs", tmp_path / "root"
+    for folder in (theirs, of_root):
+        folder.mkdir()
+        (folder / "assignments-000001.parquet").touch()
+        (folder / "other").touch()
+    os.chown(theirs, OTHER, OTHER)
+    (theirs / "assignments-000002.parquet").symlink_to(secret)
+    (theirs / "assignments-000003.parquet").hardlink_to(secret)
+    for folder in (theirs, of_root):
+        Heir(folder, []).take("assignments-*")
+    given = {path for folder in (theirs, of_root) for path in folder.iterdir() if path.stat().st_uid == OTHER}
+    assert given == {theirs / "assignments-000001.parquet"} and secret.stat().st_uid == 0
 
 
 def test_a_part_that_is_a_hard_link_to_a_file_of_root_is_left_alone(tmp_path: Path, secret: Path) -> None:
@@ -238,3 +290,44 @@ def test_a_device_is_not_replaced(tmp_path: Path) -> None:
     os.mknod(tmp_path / "null", 0o20666, os.makedev(1, 3))
     with pytest.raises(RunFolderError, match="is a device"):
         _core.Folder(tmp_path).temporary("null", False)
+
+
+def by_nobody(journal: Path) -> None:
+    os.chown(journal, OTHER, OTHER)
+
+
+def by_a_group(journal: Path) -> None:
+    journal.chmod(0o620)
+
+
+def by_a_link(journal: Path) -> None:
+    journal.symlink_to(journal.rename(journal.with_suffix(".real")))
+
+
+def by_another_name(journal: Path) -> None:
+    journal.with_suffix(".too").hardlink_to(journal)
+
+
+@pytest.mark.parametrize(
+    ("open_it", "said"),
+    [
+        (by_nobody, "is a file of another user"),
+        (by_a_group, "is a file that other users may write"),
+        (by_a_link, "is a symbolic link"),
+        (by_another_name, "is a file of several names"),
+    ],
+)
+def test_undo_obeys_no_journal_that_another_user_may_have_written(
+    open_it: Callable[[Path], None], said: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "anybodys"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    victim = tmp_path / "victim"
+    victim.write_text("victim\n")
+    files = [{"path": str(victim), "texts": ["victim\n"]}]
+    text = json.dumps({"format": "kneepoint-journal", "version": 1, "entries": [], "files": files})
+    (folder / "journal.json").write_text(text)
+    open_it(folder / "journal.json")
+    refused(knee("doctor", "--undo", "--journal", folder, cwd=tmp_path), f"journal.json: {said}")
+    assert victim.read_text() == "victim\n"

@@ -14,7 +14,7 @@ from kneepoint import human, say
 from kneepoint.errors import UsageError
 from kneepoint.say import aligned
 
-from .options import PATH, Whole, foreign, json_option, quiet_option
+from .options import PATH, SEED_MAX, Whole, foreign, json_option, quiet_option
 from .until import seconds, until_ctrl_c
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _DESIGNS = ("ab", "cluster", "switchback", "paired-link", "ramp")
 _UNITS = ("prefix", "connection", "host")
 _PERIODS_SHOWN = 8
-_SEED_MAX = (1 << 63) - 1
 
 
 @click.command("assign", short_help="Give the connections of this host algorithms, as an experiment asks.")
@@ -42,7 +41,7 @@ _SEED_MAX = (1 << 63) - 1
     help="Of a pair: share of the first arm on a device, a prefix of local addresses or netns:NAME.",
 )
 @click.option("--begin", metavar="TIME", help="When a ramp's first step begins, on many hosts: 2026-03-01T12:00Z.")
-@click.option("--seed", type=Whole(0, _SEED_MAX), help="Same seed, same arms, on every host.  [default: drawn]")
+@click.option("--seed", type=Whole(0, SEED_MAX), help="Same seed, same arms, on every host.  [default: drawn]")
 @click.option("--port", "ports", multiple=True, metavar="PORT", help="At either end: 443, 8000-8100.")
 @click.option("--netns", metavar="NAME|PID", help="Only this network namespace.  [default: all]")
 @click.option("--cgroup", metavar="PATH", help="Only this cgroup v2 and those below it.  [default: all]")
@@ -109,7 +108,7 @@ def _plan(
 
     return plan.make(
         arms,
-        seed=secrets.randbelow(_SEED_MAX) if seed is None else seed,
+        seed=secrets.randbelow(SEED_MAX) if seed is None else seed,
         now_unix_ns=now_unix_ns,
         begin_unix_ns=None if begin is None else plan.instant(begin),
         ours=bpf,

@@ -10,12 +10,16 @@ import click
 
 from kneepoint import human, say
 
-from .options import PATH, Whole, foreign, is_given, json_option, out_option, quiet_option
+from .options import PATH, SEED_MAX, Whole, foreign, is_given, json_option, out_option, quiet_option
 
 if TYPE_CHECKING:
     from kneepoint.fleet.following.following import Look
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+_CLUSTERS = {"prefix": "prefixes", "host": "hosts", "period": "periods", "link": "links"}
+"""What connections that are watched are independent by, one and several."""
 
 
 @click.group("fleet", short_help="Compare cohorts of recorded connections.")
@@ -26,7 +30,7 @@ def group() -> None:
 @group.command("synthesize", short_help="Simulate a fleet from a stated mix.")
 @click.argument("mix")
 @out_option("New folder for the fleet: a recording for each host.")
-@click.option("--seed", type=Whole(min=0), help="Of all draws.  [default: that of the mix]")
+@click.option("--seed", type=Whole(0, SEED_MAX), help="Of all draws.  [default: that of the mix]")
 @click.option("--prefixes", type=Whole(min=1), help="How many bottlenecks.  [default: that of the mix]")
 @click.option("--design", metavar="NAME", help="ab, cluster, switchback or paired-link.  [default: that of the mix]")
 @click.option("--arm", "arms", multiple=True, metavar="NAME=SHARE", help="An algorithm; replaces the arms of the mix.")
@@ -135,7 +139,7 @@ def connections(
 def compare_options(command: Command) -> Command:
     """What is compared, and how."""
     for option in (
-        click.option("--seed", default=1, show_default=True, type=Whole(min=0), help="Seed of the bootstrap."),
+        click.option("--seed", default=1, show_default=True, type=Whole(0, SEED_MAX), help="Seed of the bootstrap."),
         click.option("--margin", default="2%", show_default=True, metavar="SHARE", help="Of 'no worse than'."),
         click.option(
             "--before",
@@ -280,7 +284,7 @@ def report(
 @click.option("--control", metavar="ARM", help="That others are compared with.  [default: the last of knee assign]")
 @click.option(
     "--cluster",
-    type=click.Choice(("prefix", "host", "period", "link")),
+    type=click.Choice(tuple(_CLUSTERS)),
     help="What connections are independent by.  [default: prefix, or period]",
 )
 @click.option("--where", default="", metavar="SQL", help="Only connections for which this holds, such as triggered.")
@@ -339,7 +343,7 @@ def _looked(look: Look) -> Iterator[str]:
         f"{arm} {count:,}" + (f" (at {look.allocation_pct[arm]:g}%)" if arm in look.allocation_pct else "")
         for arm, count in look.connections.items()
     )
-    yield f"connections that ended: {counts}; clusters are {look.cluster}s"
+    yield f"connections that ended: {counts}; clusters are {_CLUSTERS[look.cluster]}"
     for arm, judged in look.judged.items():
         for one in judged:
             yield f"  {arm}: {one.guard}: {one.told}" + (" CROSSED" if one.is_crossed else "")

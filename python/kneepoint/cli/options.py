@@ -15,6 +15,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 PATH = click.Path(path_type=Path)
 
+SEED_MAX = (1 << 63) - 1
+"""As `kneepoint.fleet.statistics` has it, without its imports."""
+
 
 class Whole(click.IntRange):
     """A whole number, whose refusal says so."""

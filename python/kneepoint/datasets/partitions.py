@@ -6,8 +6,11 @@ ended, or never will, the complete row groups are read where they are (`crates/o
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -52,7 +55,7 @@ def find(folder: Path) -> tuple[dict[str, Partitions], dict[str, str], dict[str,
         if not _SEGMENT.fullmatch(part.with_suffix("").name):
             continue
         if why is not None:
-            damaged[name] = why
+            damaged[name] = _forbidden(part) if _is_forbidden(why) else why
         elif content is not None and part.with_suffix("") not in whole:
             found.setdefault(name, Partitions(name)).unfinished.append((part, content))
     remains = {name: found.pop(name) for name in damaged if name in found}
@@ -234,10 +237,24 @@ class _File(io.RawIOBase):
 
 
 def damage(path: Path, why: str) -> str:
-    """What to say of a damaged file."""
+    """What to say of a file that cannot be read: it is damaged, or this user may not read it."""
+    if _is_forbidden(why):
+        return _forbidden(path)
     return (
         f"{path}: is damaged: {why.rstrip('. ')}; expected a whole Parquet file. Move it away, and the table has the "
         "rows of its other files; other tables can be asked as it is."
+    )
+
+
+def _is_forbidden(why: str) -> bool:
+    """Is that what the kernel says of a file that this user may not read? DuckDB and Arrow tell it as text alone."""
+    return any(os.strerror(number) in why for number in (errno.EACCES, errno.EPERM))
+
+
+def _forbidden(path: Path) -> str:
+    return (
+        f"{path}: this user may not read it; expected a file of this user's. "
+        f'`sudo chown -R "$USER" {shlex.quote(str(path.parent))}` hands the folder over; or run this as its owner.'
     )
 
 

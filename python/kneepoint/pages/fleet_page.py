@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kneepoint import human
-from kneepoint.fleet.cohorts.verdicts import ALPHA, interval_of
+from kneepoint.fleet.cohorts.verdicts import ALPHA
 from kneepoint.fleet.cohorts.verdicts import shown as shown_value
 
 from . import export, html, palette, theme
@@ -90,14 +89,13 @@ def _tables(found: Cohorts) -> dict[str, list[dict[str, Any]]]:
 def _verdict(one: Verdict) -> dict[str, str]:
     """A row of the table, as the command prints it."""
     kind = one.metric.kind
-    apart = interval_of("", one.ratio) + " ×" if one.is_relative else interval_of(kind, one.difference)
     return {
         "cohort": one.cohort,
         "metric": forest.label(one),
         "word": one.word,
         "value": shown_value(kind, one.value.value),
         "base": shown_value(kind, one.base.value),
-        "apart": "–" if math.isnan(one.difference.low) and not one.is_relative else apart,
+        "apart": one.apart,
     }
 
 

@@ -68,7 +68,7 @@ def of_programs(as_root: bool) -> User:
         return _known(os.geteuid(), os.getegid(), tuple(os.getgroups()))
     if as_root:
         return _known(0, os.getegid(), tuple(os.getgroups()))
-    user = _caller() or _nobody()
+    user = caller() or _nobody()
     for kind, number in (("uid", user.uid), ("gid", user.gid)):
         if not _is_mapped(kind, number):
             raise KernelUnsupported(
@@ -79,8 +79,8 @@ def of_programs(as_root: bool) -> User:
     return user
 
 
-def _caller() -> User | None:
-    """Who called sudo; None: nobody did, or root."""
+def caller() -> User | None:
+    """Who called sudo; None: nobody did, or root. Raises `UsageError` for what SUDO_UID cannot mean."""
     given = os.environ.get("SUDO_UID", "")
     if not given:
         return None

@@ -203,9 +203,8 @@ def _link(text: str) -> Link:
     if name.startswith("netns:"):
         namespace = name.removeprefix("netns:")
         return Link(name, share_pct, netns=_namespace("link", namespace, which.namespace_path(namespace)))
-    try:
-        network = ipaddress.ip_network(name, strict=False)
-    except ValueError:
+    network = _network(name)
+    if network is None:
         return Link(name, share_pct, interface=name)
     return Link(name, share_pct, local=(str(network.network_address), network.prefixlen))
 
@@ -228,10 +227,18 @@ def _ports(text: str) -> tuple[int, int]:
 
 def _address(text: str) -> str:
     """The first address of a prefix stands for it."""
+    network = _network(text)
+    if network is None:
+        raise UsageError(f'which: got "{text}"; expected an address without a zone, or a prefix such as 192.0.2.0/24.')
+    return str(network.network_address)
+
+
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    """A prefix or one address; None: it is neither, or has a zone, as `fe80::1%eth0` does, which no prefix has."""
     try:
-        return str(ipaddress.ip_network(text, strict=False).network_address)
+        return None if "%" in text else ipaddress.ip_network(text, strict=False)
     except ValueError:
-        raise UsageError(f'which: got "{text}"; expected an address or a prefix such as 192.0.2.0/24.') from None
+        return None
 
 
 def _text(path: Path | None) -> str | None:

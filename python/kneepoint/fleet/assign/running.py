@@ -3,7 +3,8 @@
     outcome = assign(plan, Path("rec"), cgroup=cgroup.folder(None), seconds=3600)
 
 DIR gets the table `assignments` and `assign.json`, which says what was asked and what came of it. A file
-`assign-stop.json` in it, as `knee fleet watch` writes it, ends the experiment.
+`assign-stop.json` in it, as `knee fleet watch` writes it, ends the experiment. Where the user who called sudo owns the
+folder, the files are that user's (`heir.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from kneepoint import _core, provenance
 from kneepoint.errors import RunFolderError
 from kneepoint.writing import replacing
 
+from .heir import Heir, missing
 from .plan import Plan, told
 
 ABOUT = "assign.json"
@@ -74,18 +76,21 @@ def assign(
     any more; connections that were assigned keep their algorithm.
     """
     stop = stop or threading.Event()
+    made = missing(out)
     lock = _core.Folder(out).lock(_LOCK)
     if lock is None:
         raise RunFolderError(f"{out}: another `knee assign` writes there. Choose another --out, or end that one first.")
     try:
-        return _Running(plan, out, cgroup).run(seconds, stop, progress)
+        heir = Heir(out, made)
+        heir.take(_LOCK)
+        return _Running(plan, out, cgroup, heir).run(seconds, stop, progress)
     finally:
         lock.release()
 
 
 class _Running:
-    def __init__(self, plan: Plan, out: Path, cgroup: Path) -> None:
-        self.plan, self.out = plan, out
+    def __init__(self, plan: Plan, out: Path, cgroup: Path, heir: Heir) -> None:
+        self.plan, self.out, self.heir = plan, out, heir
         self.phase = plan.phase(time.time_ns())
         self.outcome = Outcome(datetime.now(timezone.utc).isoformat(timespec="microseconds"))
         self.about = {
@@ -144,10 +149,14 @@ class _Running:
     def _take(self) -> None:
         while True:
             found = self.assigner.take()
-            if self.writer is None and len(found.rows):
+            is_first = self.writer is None and len(found.rows) > 0
+            if is_first:
                 self.writer = _core.SegmentWriter(self.out, TABLE, found.rows, _GROUP_MS, ["unit"])
             if self.writer is not None:
                 self.writer.write(found.rows)
+            if is_first:
+                # The writer has one segment, however long it writes.
+                self.heir.take(f"{TABLE}-*")
             self.outcome.assigned, self.outcome.refused, self.outcome.lost = found.assigned, found.refused, found.lost
             if len(found.rows) < _ROWS:
                 return
@@ -165,6 +174,7 @@ class _Running:
         }
         with replacing(self.out / ABOUT) as file:
             file.write((json.dumps(self.about | shown, indent=1, ensure_ascii=False) + "\n").encode())
+            self.heir.take_file(file.fileno())
 
 
 _ROWS = 8192

@@ -12,6 +12,8 @@ from kneepoint import human
 from kneepoint.datasets.sql import literal
 from kneepoint.errors import UsageError
 from kneepoint.fleet.connections import COLUMNS
+from kneepoint.fleet.connections.sizes import size_bytes
+from kneepoint.fleet.statistics import SEED_MAX
 
 CLUSTERS = ("prefix", "host", "day", "link", "period")
 STRATA = ("rtt", "rate", "prefix")
@@ -30,6 +32,9 @@ LIMITS = {
     "rate": ("access_rate_bits_per_sec", (2e6, 10e6, 50e6, 250e6), "rate"),
 }
 """Bands: the column, where they end, and its kind."""
+
+_TABLE = re.compile(r"\.(csv|tsv|parquet)(\.gz|\.zst)?$", re.IGNORECASE)
+"""Files that DuckDB takes for tables, by their names."""
 
 MOST_PREFIXES = 8
 """Prefixes that are strata of their own: those with most connections."""
@@ -73,6 +78,7 @@ def checked(
     cluster: str | None,
     strata: Sequence[str],
     reweight: str | None,
+    seed: int,
     **others: object,
 ) -> Asked:
     """Raises UsageError."""
@@ -81,34 +87,29 @@ def checked(
     if cluster is not None and cluster not in CLUSTERS and cluster not in _NAMES:
         raise UsageError(f'cluster: got "{cluster}"; {human.suggest(cluster, CLUSTERS, "expected")}, or a column.')
     for one in strata:
-        if one not in STRATA and not Path(one).is_file():
+        if one not in STRATA and not (Path(one).is_file() and _TABLE.search(one)):
             raise UsageError(
-                f'strata: got "{one}"; expected rtt, rate, prefix, or a file with the columns remote_prefix and '
-                "another."
+                f'strata: got "{one}"; expected rtt, rate, prefix, or a file FILE.csv or FILE.parquet with the columns '
+                "remote_prefix and another."
             )
     if reweight is not None and reweight not in strata:
         raise UsageError(f'reweight: got "{reweight}"; expected one of those of --strata, which it weights alike.')
+    if not 0 <= seed <= SEED_MAX:
+        raise UsageError(f"seed: got {seed}; expected a whole number from 0 to {SEED_MAX}.")
     return Asked(
         by=by,
-        min_bytes=min_bytes if isinstance(min_bytes, int) else _bytes(min_bytes),
+        min_bytes=min_bytes if isinstance(min_bytes, int) else size_bytes("min_bytes", min_bytes, example="1MB"),
         margin=margin if isinstance(margin, float) else _share(str(margin)),
         cluster=cluster,
         strata=tuple(strata),
         reweight=reweight,
+        seed=seed,
         **others,  # type: ignore[arg-type]
     )
 
 
 def _quoted(name: str) -> str:
     return f'"{name}"'
-
-
-def _bytes(given: str) -> int:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(B|kB|KiB|MB|MiB|GB|GiB)", given)
-    if not found:
-        raise UsageError(f'min_bytes: got "{given}"; expected a size with its unit, such as 1MB.')
-    units = {"B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
-    return int(float(found[1]) * units[found[2]])
 
 
 def _share(given: str) -> float:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from kneepoint.datasets.sql import literal
+from kneepoint.errors import UsageError
 from kneepoint.fleet.connections import opened
+from kneepoint.fleet.connections.boots import in_both
 from kneepoint.fleet.statistics import Interval, covariate_adjusted
 
 from .metrics import Metric
@@ -45,13 +47,21 @@ class Adjusted:
 
 
 def adjusted(observed: Observed) -> list[Adjusted]:
-    """Per cohort and metric, with the folders of `--before`. Raises as `opened` and `Fleet.gather`."""
+    """Per cohort and metric, with the folders of `--before`.
+
+    Raises UsageError (one of them is of a time that DATA has too), and as `opened` and `Fleet.gather`.
+    """
     asked = observed.asked
     if not asked.before:
         return []
     own = [metric for metric in observed.metrics if metric.table == "connections"]
     means = ", ".join(f"avg({metric.name}) as {metric.name}" for metric in own)
     with opened([Path(folder) for folder in asked.before], partial=asked.partial) as past:
+        if twin := in_both(past.boots, observed.fleet.boots):
+            raise UsageError(
+                f"before: has boot {twin.boot_id} of {twin.host or twin.host_id} over a time that DATA has too; "
+                "expected the period before the experiment alone. Leave out of --before, or of DATA, what is of both."
+            )
         cluster = f"cast('0x' || left(md5({asked.cluster_of}), 16) as ubigint) as cluster"
         size = f"coalesce(bytes_acked, 0) >= {asked.min_bytes}"
         past.gather("past", ", ".join([cluster, *(metric.name for metric in own)]), asked.where, besides=size)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from kneepoint import human
 from kneepoint.datasets.sql import literal
 from kneepoint.errors import RunFolderError
 from kneepoint.fleet.connections import Fleet
-from kneepoint.fleet.statistics import Tally, mean, mismatch, ratio
+from kneepoint.fleet.statistics import FEW, Tally, mismatch, ratio
 
 from .metrics import Metric
 from .observed import Observed
@@ -149,13 +150,23 @@ def warnings(observed: Observed, tallies: dict[str, dict[str, Tally]], adoption:
     yield from _hours(observed)
     yield from _hosts_apart(observed)
     for cohort in observed.cohorts:
-        known = [found for found in tallies[cohort].values() if found.rows]
-        least = min((mean(found, seed=observed.asked.seed) for found in known), key=lambda one: one.effective)
-        if least.few:
-            yield (
-                f"{cohort} has {human.counted(least.clusters, 'cluster')} that know as much as "
-                f"{human.digits(least.effective, 2)} equal ones: with fewer than 30 intervals are not to be trusted"
-            )
+        yield from _few_clusters(cohort, [found for found in tallies[cohort].values() if found.rows])
+
+
+def _few_clusters(cohort: str, known: Sequence[Tally]) -> Iterator[str]:
+    """Metrics of one cluster have no interval, those of a few one that is too uncertain."""
+    if any(found.clusters < 2 for found in known):
+        of = "" if all(found.clusters < 2 for found in known) else " of some metrics"
+        yield (
+            f"{cohort} has 1 cluster{of}: its values are known and not how sure they are, so that they stand without "
+            "interval and verdict. Another --cluster, such as host, day or period, may divide it into more"
+        )
+    least = min((found for found in known if found.clusters > 1), key=lambda one: one.effective, default=None)
+    if least is not None and least.effective < FEW:
+        yield (
+            f"{cohort} has {human.counted(least.clusters, 'cluster')} that know as much as "
+            f"{human.digits(least.effective, 2)} equal ones: with fewer than {FEW} intervals are not to be trusted"
+        )
 
 
 def _mismatch(observed: Observed) -> Iterator[str]:
@@ -226,6 +237,8 @@ def _mix(observed: Observed, tallies: dict[str, dict[str, Tally]]) -> Iterator[s
             if a is None or b is None or not a.rows or not b.rows:
                 continue
             found = ratio(a, b, 0.5, seed=observed.asked.seed)
+            if math.isnan(found.low):
+                continue
             if max(found.value, 1 / found.value) > 1 + UNLIKE and not found.low <= 1 <= found.high:
                 advice = "--strata rtt or --reweight rtt compares like with like" if name == "min_rtt_us" else ""
                 yield (

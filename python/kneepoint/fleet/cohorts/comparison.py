@@ -157,6 +157,7 @@ def comparing(
 
 def _compared(observed: Observed, asked: Asked) -> Comparison:
     checks.check_data(observed, partial=asked.partial)
+    adjusted = before.adjusted(observed)
     adoption = {cohort: observed.counts.adoption(cohort) for cohort in observed.cohorts}
     tallies = {cohort: observed.tallies(cohort, observed.metrics) for cohort in observed.cohorts}
     verdicts = judge(observed.metrics, tallies, adoption, margin=asked.margin, seed=asked.seed)
@@ -187,5 +188,5 @@ def _compared(observed: Observed, asked: Asked) -> Comparison:
         listed,
         again,
         effects.estimate(observed, notes),
-        before.adjusted(observed),
+        adjusted,
     )

@@ -317,4 +317,5 @@ def _strata_of(file: str) -> pa.Table:
             query = f"select remote_prefix, cast({column} as varchar) as stratum from {sql.literal(str(path))}"
             return database.sql(query).to_arrow_table()
         except duckdb.Error as error:
-            raise UsageError(f"strata: {file}: {sql.first_said(error)}; expected CSV or Parquet.") from None
+            said = sql.first_said(error).partition("\n")[0].rstrip(". ")
+            raise UsageError(f"strata: {file}: {said}; expected CSV or Parquet.") from None

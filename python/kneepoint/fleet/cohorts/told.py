@@ -13,7 +13,7 @@ from kneepoint.say import aligned
 from .comparison import Comparison
 from .effects import MetricEffect
 from .metrics import QUANTILES, Metric
-from .verdicts import Verdict, interval_of
+from .verdicts import Verdict
 
 WIDTH = 100
 
@@ -27,10 +27,9 @@ def told(found: Comparison) -> Iterator[str]:
         yield ""
         yield f"{cohort} against {found.baseline}, at {_share(found.counts.adoption(cohort))} adoption of {cohort}:"
         own = [one for one in found.verdicts if one.cohort == cohort and _is_seen(found, one.metric)]
-        yield from _verdicts(own)
-        yield from _wrapped(f"  {_p_values(own)}", indent="  ")
+        yield from _verdicts(found, own) if own else ["  No metric to compare: none is known of both, or all are 0."]
+        yield from _wrapped(_p_values(own), indent="  ")
         yield from _further(found, cohort)
-    yield ""
     yield from _values(found)
     zero = [metric.label for metric in found.metrics if not _is_seen(found, metric)]
     if zero:
@@ -60,45 +59,40 @@ def _what(found: Comparison) -> str:
     return " ".join(parts)
 
 
-def _verdicts(listed: list[Verdict]) -> Iterator[str]:
-    if not listed:
-        return
+def _verdicts(found: Comparison, listed: list[Verdict]) -> Iterator[str]:
     rows = [["", "verdict", listed[0].cohort, listed[0].baseline, "ratio or difference", "least"]]
     for one in listed:
-        divisor, unit = _scale(one.metric, max(abs(one.value.value), abs(one.base.value)))
+        divisor, unit = _scale(found, one.metric)
         values = [human.digits(end.value / divisor) for end in (one.value, one.base)]
-        apart = f"{interval_of('', one.ratio)} ×" if one.is_relative else _difference(one)
         least = f"{human.digits(100 * one.least, 2)} %" if one.is_relative else human.digits(one.least / divisor, 2)
-        rows.append([f"{_name(one.metric)} {unit}".rstrip(), one.word, *values, apart, least])
+        rows.append([f"{_name(one.metric)} {unit}".rstrip(), one.word, *values, one.apart, least])
     for line in aligned(rows, left=[True, True, False, False, False, False]):
         yield f"  {line}"
 
 
 def _p_values(listed: list[Verdict]) -> str:
-    """Of every metric, alone and corrected."""
+    """Of every metric, alone and corrected; "" where none has any."""
     told = [
         f"{one.metric.label} {_p(one.p_value)}, {_p(one.p_adjusted)}" for one in listed if one.p_value == one.p_value
     ]
-    return f"p alone, and among all comparisons: {'; '.join(told)}."
+    return f"  p alone, and among all comparisons: {'; '.join(told)}." if told else ""
 
 
 def _p(value: float) -> str:
     return "<.001" if value < 0.001 else f"{value:.3f}".lstrip("0") if value < 1 else "1"
 
 
-def _difference(one: Verdict) -> str:
-    return "-" if math.isnan(one.difference.low) else f"{interval_of(one.metric.kind, one.difference)} more"
-
-
-def _scale(metric: Metric, largest: float) -> tuple[float, str]:
-    return human.scale("" if metric.kind == "packets" else metric.kind, largest)
+def _scale(found: Comparison, metric: Metric) -> tuple[float, str]:
+    """Divisor and unit of a metric wherever it is shown: those in which the largest cohort's value reads best."""
+    values = [abs(own[metric.name][metric.middle].value) for own in found.values.values() if metric.name in own]
+    return human.scale("" if metric.kind == "packets" else metric.kind, max(filter(math.isfinite, values), default=0.0))
 
 
 def _further(found: Comparison, cohort: str) -> Iterator[str]:
     again = [one for one in found.reweighted if one.cohort == cohort]
     if again:
         yield f"  with equal shares of {found.asked.reweight}:"
-        yield from _verdicts(again)
+        yield from _verdicts(found, again)
     yield from _effects([one for one in found.effects if one.arm == cohort and _is_seen(found, one.metric)])
     for one in found.adjusted:
         if one.cohort == cohort:
@@ -124,14 +118,15 @@ def _values(found: Comparison) -> Iterator[str]:
         own = {
             cohort: found.values[cohort][metric.name] for cohort in found.cohorts if metric.name in found.values[cohort]
         }
-        medians = [abs(values["P50"].value) for values in own.values() if math.isfinite(values["P50"].value)]
-        divisor, unit = _scale(metric, max(medians, default=0.0))
+        divisor, unit = _scale(found, metric)
         name = f"{metric.label} {unit}".rstrip()
         for cohort, values in own.items():
             cells = [_cell(values[one], divisor) for one in QUANTILES]
             rows.append([name, cohort, *cells, f"{values['P50'].n:,}"])
             name = ""
-    yield from aligned(rows, left=[True, True, *(False for _ in QUANTILES), False])
+    if len(rows) > 1:
+        yield ""
+        yield from aligned(rows, left=[True, True, *(False for _ in QUANTILES), False])
 
 
 def _is_seen(found: Comparison, metric: Metric) -> bool:

@@ -73,6 +73,15 @@ class Verdict:
         return f"no worse than {_pct(self.margin)}" if self.no_worse == "no worse" else "no difference shown"
 
     @property
+    def apart(self) -> str:
+        """The ratio, or the difference where there is none; `-`: neither is known."""
+        if not math.isnan(self.ratio.value):
+            return f"{interval_of('', self.ratio)} ×"
+        if not math.isnan(self.difference.value):
+            return f"{interval_of(self.metric.kind, self.difference)} more"
+        return "-"
+
+    @property
     def told(self) -> str:
         """The sentence."""
         kind, name = self.metric.kind, f"{self.metric.label} ({self.metric.middle})"
@@ -81,6 +90,8 @@ class Verdict:
             text += f", {interval_of('', self.ratio)} times"
         elif not math.isnan(self.difference.low):
             text += f", {interval_of(kind, self.difference)} more"
+        else:
+            text += ", no interval"
         if self.p_value < ALPHA <= self.p_adjusted:
             text += f"; p {self.p_value:.2g} alone, {self.p_adjusted:.2g} among all metrics"
         return f"{text}; {self.cohort} at {_adoption(self.adoption)} adoption"
@@ -155,12 +166,12 @@ def shown(kind: str, value: float) -> str:
 
 
 def interval_of(kind: str, found: Interval) -> str:
-    """`1.20 [1.10, 1.31]`, with the unit behind."""
-    divisor, unit = human.scale(
-        "" if kind == "packets" else kind, max(abs(found.low), abs(found.high), abs(found.value))
-    )
-    value, low, high = (human.digits(end / divisor) for end in (found.value, found.low, found.high))
-    return f"{value} [{low}, {high}] {unit}".rstrip()
+    """`1.20 [1.10, 1.31]` or `1.20 [no interval]`, with the unit behind."""
+    is_known = not math.isnan(found.low)
+    ends = (found.value, found.low, found.high) if is_known else (found.value,)
+    divisor, unit = human.scale("" if kind == "packets" else kind, max(map(abs, ends)))
+    value, *known = (human.digits(end / divisor) for end in ends)
+    return f"{value} [{', '.join(known) or 'no interval'}] {unit}".rstrip()
 
 
 def _pct(share: float) -> str:

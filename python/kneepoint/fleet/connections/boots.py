@@ -209,6 +209,15 @@ def check_single(found: Sequence[tuple[Folder, Sequence[Boot]]], *, partial: boo
     return left_out
 
 
+def in_both(found: Sequence[Boot], others: Sequence[Boot]) -> Boot | None:
+    """The first boot that the others have too, over the same time."""
+    known: dict[tuple[str | None, str | None], list[Boot]] = {}
+    for other in others:
+        known.setdefault((other.boot_id, other.netns), []).append(other)
+    twins = (one for one in found for other in known.get((one.boot_id, one.netns), ()) if _overlap(one, other))
+    return next(twins, None)
+
+
 def _overlap(one: Boot, other: Boot) -> bool:
     times = (one.begin_unix_ns, one.end_unix_ns, other.begin_unix_ns, other.end_unix_ns)
     if None in times:

@@ -18,9 +18,11 @@ from kneepoint.errors import RunFolderError, UsageError
 from kneepoint.writing import cannot_write, replacing
 
 from . import condition, opening
+from .boots import Boot
 from .columns import COLUMNS
 from .folders import Folder, find
 from .lake import Lake, open_lake
+from .sizes import size_bytes
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,6 +42,8 @@ class Fleet:
     """What was left out or is doubtful, in words."""
     is_partial: bool
     """What is damaged is left out."""
+    boots: list[Boot] = field(default_factory=list)
+    """Of all folders, or of the lake."""
     parts: list[Callable[[], Iterator[str]]] = field(default_factory=list)
     """Queries for the connections of each part, one after the other."""
     hours: list[Callable[[], str]] = field(default_factory=list)
@@ -104,7 +108,9 @@ class Fleet:
                 raise RunFolderError(f"{why} --partial leaves the file out, and says so.") from None
             said = sql.first_said(error).rstrip(". ")
             if isinstance(error, duckdb.OutOfMemoryException):
-                raise RunFolderError(f"{said}. Give it more with --memory, or less DATA.") from None
+                # What follows are settings of DuckDB's.
+                why = said.partition("Possible solutions")[0].rstrip()
+                raise RunFolderError(f"--memory: does not do for DATA: {why}. Give it more, or less DATA.") from None
             if where:
                 raise condition.refused(where, said) from None
             raise RunFolderError(f"{', '.join(str(folder.path) for folder in self.folders)}: {said}.") from None
@@ -129,6 +135,7 @@ def opened(
     import duckdb
 
     notes: list[str] = []
+    memory_bytes = size_bytes("memory", memory, example="4GiB", least=1)
     lake, given = _lake(data)
     folders = [] if lake else find(given, tags, partial=partial, notes=notes)
     with tempfile.TemporaryDirectory(prefix="kneepoint-") as spill, duckdb.connect() as database:
@@ -136,10 +143,7 @@ def opened(
         database.execute("set preserve_insertion_order = false")
         # It would be drawn on stdout.
         database.execute("set enable_progress_bar = false")
-        try:
-            database.execute(f"set memory_limit = {sql.literal(memory)}")
-        except duckdb.Error:
-            raise UsageError(f'memory: got "{memory}"; expected a size with its unit, such as 4GiB.') from None
+        database.execute(f"set memory_limit = '{memory_bytes}B'")
         sql.confine(database, (path for folder in folders for path in folder.files), into=into)
         fleet = Fleet(database, folders, notes, partial)
         with fleet.telling():

@@ -81,6 +81,7 @@ def open_lake(fleet: Fleet, lake: Lake) -> None:
     found = boots.of_sockets(lake.ask, lake, lake.sockets, held, lake.settings)
     if not all(boot.has_cookies for boot in found):
         raise RunFolderError(f"{lake.sockets}: has rows without a cookie; expected the cookie of each socket.")
+    fleet.boots = found
     make_boots(fleet.database, found)
     fleet.notes += lake.doubts
     if lake.assignments is not None:

@@ -48,6 +48,7 @@ def open_parts(fleet: Fleet) -> None:
     left_out = boots.check_single(found, partial=partial, notes=fleet.notes)
     kept = [pair for at, pair in enumerate(found) if at not in left_out]
     fleet.folders = [folder for folder, _ in kept]
+    fleet.boots = [boot for _, listed in kept for boot in listed]
     fleet.notes += [doubt for folder in fleet.folders for doubt in folder.doubts]
     fleet.is_assigned = _make_assignments(database, fleet.folders)
     make_boots(database, [boot for folder, listed in kept if folder.source != "connections" for boot in listed])

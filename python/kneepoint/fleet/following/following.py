@@ -136,10 +136,10 @@ def look(
     known = sorted(set(arms))
     if control is None and logs:
         control = logs[0][1]["asked"]["arms"][-1]["name"]
-    if control is None or (known and control not in known and not logs):
-        raise UsageError(
-            f"control: got {control!r}; expected the arm that others are compared with, one of {', '.join(known)}."
-        )
+    if control is None:
+        raise UsageError(f"control: is missing, and DATA has no {running.ABOUT} that names it; {_expected(known)}")
+    if known and control not in known and not logs:
+        raise UsageError(f'control: got "{control}"; {_expected(known)}')
     chosen = cluster or ("period" if "switchback" in set(found["design"].to_pylist()) else "prefix")
     names = np.asarray(found[chosen].fill_null("").to_pylist(), dtype=object)
     of_arm = {arm: np.asarray([one == arm for one in arms], dtype=bool) for arm in {*known, control}}
@@ -162,6 +162,11 @@ def look(
         allocation_pct=_allocation(found),
         is_over=bool(logs) and all(about["is_over"] for _, about in logs),
     )
+
+
+def _expected(arms: Sequence[str]) -> str:
+    listed = f", one of {', '.join(arms)}" if arms else ""
+    return f"expected the arm that others are compared with{listed}."
 
 
 def _read(data: Sequence[Path], guards: Sequence[Guard], where: str) -> pa.Table:

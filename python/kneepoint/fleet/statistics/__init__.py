@@ -5,12 +5,14 @@ from .carried import packed, unpacked
 from .covariates import covariate_adjusted, minus
 from .decisions import Mismatch, adjust, least_difference, mismatch, non_inferior
 from .designs import Effect, ab, by_cluster, paired_link, ramp, switchback
-from .hashes import cluster_hashes
-from .intervals import Interval, difference, mean, quantile, ratio, share_below
+from .hashes import SEED_MAX, cluster_hashes
+from .intervals import FEW, Interval, difference, mean, quantile, ratio, share_below
 from .sequence import Moments, always
 from .tally import Clusters, Tally, tally, tally_of_groups
 
 __all__ = [
+    "FEW",
+    "SEED_MAX",
     "Bins",
     "Clusters",
     "Effect",

@@ -15,6 +15,9 @@ import numpy.typing as npt
 
 Hashes = npt.NDArray[np.uint64]
 
+SEED_MAX = (1 << 63) - 1
+"""Of seeds that tables have, too: 64 bits with a sign."""
+
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 

@@ -31,7 +31,7 @@ FEW = 30
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with its 95 % interval; NaN where there is none.
+    """A value with its 95 % interval; NaN where there is none: of one cluster the value alone is known.
 
     `n` are the connections, `clusters` the clusters, and `effective` the clusters of equal size that would know as
     much. `error` is the standard error, of the logarithm where `logarithmic`, and `degrees` are its degrees of freedom.
@@ -66,6 +66,8 @@ def quantile(cohort: Tally, p: float) -> Interval:
     found = _Curve(cohort, p)
     if not found.known:
         return _unknown(cohort)
+    if len(cohort.keys) < 2:
+        return _unknown(cohort, found.value(p))
     ends = found.value(p), *found.ends()
     return _plain(cohort, ends, (ends[2] - ends[1]) / (2 * t_quantile(found.degrees)), found.degrees)
 
@@ -73,10 +75,12 @@ def quantile(cohort: Tally, p: float) -> Interval:
 def share_below(cohort: Tally, threshold: float) -> Interval:
     """The share of connections below a threshold."""
     size = float(cohort.n.sum())
-    if not size or len(cohort.keys) < 2:
+    if not size:
         return _unknown(cohort)
     below = cohort.below(threshold)
     share = float(below.sum()) / size
+    if len(cohort.keys) < 2:
+        return _unknown(cohort, share)
     deviation = below - share * cohort.n
     degrees = degrees_of(cohort.n, deviation, cohort.rows, share * (1 - share))
     error = _error(cohort.n, deviation)
@@ -92,7 +96,7 @@ def mean(cohort: Tally, *, seed: int = 0, resamples: int = RESAMPLES) -> Interva
     """The mean over connections."""
     found = _resampled(cohort, None, seed, resamples)
     if found is None:
-        return _unknown(cohort)
+        return _unknown(cohort, _value(cohort, None))
     # Of few clusters a resample may draw none at all, which says nothing.
     drawn = found.drawn[~np.isnan(found.drawn)]
     low, high = _percentiles(drawn, found.degrees, cohort.effective)
@@ -138,7 +142,7 @@ class _Curve:
             raise UsageError(f"a quantile at p = {p}; p is a share between 0 and 1, as 0.95")
         bins, cumulative = cohort.cumulative
         self.p, self.n = p, cohort.n
-        self.known = len(bins) > 0 and len(cohort.keys) > 1
+        self.known = len(bins) > 0
         if not self.known:
             return
         shares = cumulative.sum(axis=0, dtype=np.float64) / cohort.n.sum()
@@ -215,11 +219,18 @@ def _resampled(cohort: Tally, p: float | None, seed: int, resamples: int) -> _Sa
     if p is not None:
         curve = _Curve(cohort, p)
         return _Sample(curve.value(p), curve.drawn(weights), curve.degrees)
-    value = float(cohort.total.sum() / cohort.n.sum())
+    value = _value(cohort, None)
     deviation = cohort.total - value * cohort.n
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn = value + (weights @ deviation) / (weights @ cohort.n)
     return _Sample(value, drawn, degrees_of(cohort.n, deviation, cohort.rows, None))
+
+
+def _value(cohort: Tally, p: float | None) -> float:
+    """The quantile (None: the mean) alone; NaN of no connections."""
+    if not cohort.n.any():
+        return math.nan
+    return float(cohort.total.sum() / cohort.n.sum()) if p is None else _Curve(cohort, p).value(p)
 
 
 def _compared(a: Tally, b: Tally, p: float | None, logarithmic: bool, seed: int, resamples: int) -> Interval:
@@ -227,9 +238,10 @@ def _compared(a: Tally, b: Tally, p: float | None, logarithmic: bool, seed: int,
         a, b = a.as_groups(), b.as_groups()
     n, clusters, effective = a.rows + b.rows, min(a.clusters, b.clusters), min(a.effective, b.effective)
     nothing = Interval(math.nan, math.nan, math.nan, n, clusters, effective, math.nan, math.nan, logarithmic, math.nan)
-    samples = [_resampled(one, p, seed, resamples) for one in (a, b)]
-    first, second = samples
-    if first is None or second is None or (logarithmic and min(first.value, second.value) <= 0):
+    first, second = (_resampled(one, p, seed, resamples) for one in (a, b))
+    if first is None or second is None:
+        return replace(nothing, value=_apart(_value(a, p), _value(b, p), logarithmic))
+    if logarithmic and min(first.value, second.value) <= 0:
         return nothing
     values, draws = np.array([first.value, second.value]), np.stack([first.drawn, second.drawn])
     if logarithmic:
@@ -249,6 +261,13 @@ def _compared(a: Tally, b: Tally, p: float | None, logarithmic: bool, seed: int,
     if logarithmic:
         value, low, high = (math.exp(end) if end < 700 else math.inf for end in (value, low, high))
     return Interval(value, low, high, n, clusters, effective, error, degrees, logarithmic, p_value)
+
+
+def _apart(value: float, other: float, logarithmic: bool) -> float:
+    """The difference of two values or their ratio; NaN where one is not known, or a ratio needs one above 0."""
+    if not logarithmic:
+        return value - other
+    return value / other if min(value, other) > 0 else math.nan
 
 
 @lru_cache(maxsize=8)
@@ -310,7 +329,7 @@ def _plain(cohort: Tally, ends: tuple[float, float, float], error: float, degree
     return Interval(*ends, cohort.rows, cohort.clusters, cohort.effective, error, degrees)
 
 
-def _unknown(cohort: Tally) -> Interval:
-    """Of a cohort with less than two clusters."""
+def _unknown(cohort: Tally, value: float = math.nan) -> Interval:
+    """Of a cohort with less than two clusters: none leave the value unknown as well."""
     nothing = math.nan
-    return Interval(nothing, nothing, nothing, cohort.rows, cohort.clusters, cohort.effective, nothing, nothing)
+    return Interval(value, nothing, nothing, cohort.rows, cohort.clusters, cohort.effective, nothing, nothing)

@@ -10,6 +10,7 @@ from typing import Any
 
 from kneepoint import human
 from kneepoint.errors import UsageError
+from kneepoint.fleet.statistics import SEED_MAX
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -106,6 +107,8 @@ def read(mix: Path | str) -> Mix:
         raise UsageError(f"{path}: there is no such mix; {said}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path}: cannot be read as TOML: {error}.") from None
+    except RecursionError:
+        raise UsageError(f"{path}: has tables or lists nested too deeply; expected a mix, which needs three.") from None
 
 
 _KEYS: dict[str, tuple[type, Any]] = {
@@ -136,6 +139,9 @@ def _read(given: Mapping[str, Any], file: str, text: str) -> Mix:
             got = "nothing" if value is None else repr(value)
             raise UsageError(f"{file}: {key}: got {got}; expected {_EXPECTED[kind]}.")
         values[key] = value
+    for key in ("arm", "clients"):
+        if not all(isinstance(entry, Mapping) for entry in values[key]):
+            raise UsageError(f"{file}: {key}: got {values[key]!r}; expected {_EXPECTED[list]}.")
     arms = [_arm(entry, f"{file}: arm.{at}") for at, entry in enumerate(values.pop("arm"))]
     clients = [_clients(entry, f"{file}: clients.{at}") for at, entry in enumerate(values.pop("clients"))]
     found = Mix(file=file, text=text, arms=arms, clients=clients, **values)
@@ -165,6 +171,11 @@ def _clients(entry: Mapping[str, Any], where: str) -> Clients:
     if not isinstance(name, str):
         raise UsageError(f"{where}: name: got {name!r}; expected a text.")
     flat = dict(_flat({key: value for key, value in entry.items() if key not in ("name", "share")}))
+    if wrong := next((key for key in flat if "." not in key or key.partition(".")[0] in _KEYS), None):
+        raise UsageError(
+            f'{where}: got the key "{wrong}"; expected keys of a path and its flows, such as path.rate and flow.load. '
+            "What holds for the whole fleet, such as duration, stands above the first [[table]]."
+        )
     drawn = {
         key: value
         for key, value in flat.items()
@@ -209,13 +220,14 @@ def _check(mix: Mix) -> None:
     if mix.design not in DESIGNS:
         said = human.suggest(mix.design, DESIGNS, "expected one of")
         raise UsageError(f'{mix.file}: design: got "{mix.design}"; {said}')
-    for key, value, most in (
-        ("prefixes", mix.prefixes, _MOST_PREFIXES),
-        ("periods", mix.periods, 1_000_000),
-        ("hosts", mix.hosts, 10_000),
+    for key, value, least, most in (
+        ("seed", mix.seed, 0, SEED_MAX),
+        ("prefixes", mix.prefixes, 1, _MOST_PREFIXES),
+        ("periods", mix.periods, 1, 1_000_000),
+        ("hosts", mix.hosts, 1, 10_000),
     ):
-        if not 1 <= value <= most:
-            raise UsageError(f"{mix.file}: {key}: got {value}; expected 1 to {most:,}.")
+        if not least <= value <= most:
+            raise UsageError(f"{mix.file}: {key}: got {value}; expected {least} to {most:,}.")
     if mix.design == "paired-link" and len(mix.arms) != 2:
         raise UsageError(f"{mix.file}: design: got paired-link and {len(mix.arms)} arms; expected two of them.")
     if mix.design == "switchback" and mix.periods < len(mix.arms):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kneepoint import _core
 from kneepoint.errors import ScenarioError, UsageError
 from kneepoint.runs import api, compose
 
@@ -53,7 +54,11 @@ def seed_of(*words: object) -> int:
 
 
 def prefixes(mix: Mix) -> list[Prefix]:
-    """All of a mix, kinds of clients in turn by their shares. Raises UsageError where a key or value is no good."""
+    """All of a mix, kinds of clients in turn by their shares. Raises UsageError where a key or value is no good, or an
+    arm's algorithm."""
+    for arm in mix.arms:
+        for clients in mix.clients:
+            _drawn(mix, clients, 1, 0, arm)
     pairs = mix.design == "paired-link"
     paths = mix.prefixes // 2 if pairs else mix.prefixes
     kinds = np.random.default_rng(seed_of(mix.seed, "clients")).permutation(_counts(mix, paths))
@@ -82,10 +87,7 @@ def _paths(mix: Mix, clients: Clients, count: int, seed: int) -> list[dict[str, 
     """Draws of what the kind leaves open: the value of each such key of the mix, one dictionary per path."""
     if not count:
         return []
-    try:
-        scenario = api.parse(_drawing(mix, clients, count, seed), mix.file)
-    except ScenarioError as error:
-        raise refused(mix, clients, error) from None
+    scenario = _drawn(mix, clients, count, seed, mix.arms[0])
     if not clients.drawn:
         return [{}] * count
     names = {_drawn_as(key): key for key in clients.drawn}
@@ -99,11 +101,19 @@ def refused(mix: Mix, clients: Clients, error: ScenarioError) -> UsageError:
     return UsageError(f"{mix.file}: clients {clients.name}: {name}: {said}")
 
 
-def _drawing(mix: Mix, clients: Clients, count: int, seed: int) -> str:
-    """A scenario whose cells are the paths of that kind."""
-    found = scenario_of(mix, clients, [mix.arms[0].algorithm])
+def _drawn(mix: Mix, clients: Clients, count: int, seed: int, arm: Arm) -> _core.Scenario:
+    """A scenario whose cells are paths of that kind, each with a flow of that arm. Raises UsageError."""
+    found = scenario_of(mix, clients, [arm.algorithm])
     drawn = {_drawn_as(key): value for key, value in clients.drawn.items()}
-    return compose.toml({**found, "sample": [{"count": count, "seed": seed, **drawn}]} if drawn else found)
+    if drawn:
+        found["sample"] = [{"count": count, "seed": seed, **drawn}]
+    try:
+        return api.parse(compose.toml(found), mix.file)
+    except ScenarioError as error:
+        _, key, said = error.mistakes[0]
+        if key == "flow.0.algorithm":
+            raise UsageError(f"{mix.file}: arm {arm.name}: {said}") from None
+        raise refused(mix, clients, error) from None
 
 
 def scenario_of(mix: Mix, clients: Clients, algorithms: Sequence[str]) -> dict[str, Any]:
