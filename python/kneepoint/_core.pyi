@@ -49,7 +49,7 @@ class SegmentWriter:
         """Appends rows; none: what is old enough is still made safe."""
 
     def finish(self) -> Path:
-        """The file, which is whole now."""
+        """The file, which is whole now. After an error there may be none, which is an error too."""
 
 class Output:
     """What one repetition of one cell produced."""
@@ -501,6 +501,10 @@ class Folder:
 
     def temporary(self, name: str, public: bool) -> tuple[str, int]:
         """A new file that `replace` puts at `name`: its name, which cannot be guessed, and its descriptor."""
+
+    def open_own(self, name: str) -> int | None:
+        """The descriptor of a file that nobody but us can have written: another user's, one that others may write, and
+        a link are refused. None: not there."""
 
     def replace(self, temporary: str, name: str) -> None: ...
     def remove(self, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -10,10 +11,12 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from kneepoint.cli import doctor_fix
+from kneepoint.doctor import fix
 from kneepoint.doctor.changes import (
     Change,
     Channels,
@@ -28,8 +31,8 @@ from kneepoint.doctor.changes import (
 )
 from kneepoint.doctor.journal import Entry, Journal, open_journal
 from kneepoint.doctor.links import LEAST_VERSION, Udev
-from kneepoint.doctor.persist import SYSCTLS, UNIT_FILE, VALUES, Place, persisted, why_not
-from kneepoint.errors import UsageError
+from kneepoint.doctor.persist import SYSCTLS, UNIT_FILE, VALUES, Place, check_files, persisted, why_not
+from kneepoint.errors import EngineError, UsageError
 
 SOMAXCONN = Sysctl("net.core.somaxconn", "4096")
 CHANGES = [SOMAXCONN, Sysctl("net.ipv4.tcp_rmem", "4096 131072 6291456"), Qdisc("eth0", "fq"), Rps("eth-1", 0, (1,))]
@@ -116,6 +119,22 @@ def test_undoing_without_root_promises_no_look_that_needs_root_too(monkeypatch: 
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(UsageError, match=r"^knee doctor --undo: needs root; run it with sudo\.$"):
         doctor_fix.undone(UNDO, json=False)
+
+
+@pytest.mark.parametrize(("outcome", "says"), [("made", True), ("refused", False)])
+def test_the_way_back_is_told_only_where_something_was_made(
+    outcome: Literal["made", "refused"],
+    says: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(doctor_fix, "_need_root", lambda *_: None)
+    monkeypatch.setattr(fix, "planned", lambda *_, **__: ([fix.Step(SOMAXCONN, "a-rule", "1", "4096")], []))
+    monkeypatch.setattr(fix, "made", lambda *_, **__: [fix.Result(SOMAXCONN, "a-rule", outcome)])
+    asked = replace(UNDO, fix=True, undo=False, yes=True, dry_run=False, journal=tmp_path / "journal")
+    assert doctor_fix.fixed(asked, [], [], named=False, json=False) == int(not says)
+    assert ("To put it back: knee doctor --undo" in capsys.readouterr().out) is says
 
 
 def test_a_file_of_somebody_else_with_our_name_is_left(host: Host, tmp_path: Path) -> None:
@@ -259,6 +278,7 @@ def test_systemd_takes_the_unit_as_it_is_written(host: Host, tmp_path: Path) -> 
     ("text", "why"),
     [
         ("{", "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
         ('{"format": "another"}', "it is no journal"),
         ('{"format": "kneepoint-journal", "version": 2}', "its version is 2"),
         ('{"format": "kneepoint-journal", "version": 1, "entries": [{}], "files": []}', "damaged"),
@@ -266,17 +286,54 @@ def test_systemd_takes_the_unit_as_it_is_written(host: Host, tmp_path: Path) -> 
     ],
 )
 def test_a_journal_that_cannot_be_read_is_refused_and_kept(tmp_path: Path, text: str, why: str) -> None:
-    from kneepoint.errors import EngineError
-
-    tmp_path.chmod(0o700)
-    (tmp_path / "journal.json").write_text(text)
+    written_journal(tmp_path, text)
     with pytest.raises(EngineError, match=why), open_journal(tmp_path):
         pass
     assert (tmp_path / "journal.json").read_text() == text
 
 
-def test_two_cannot_change_a_host_at_once(tmp_path: Path) -> None:
-    from kneepoint.errors import EngineError
+def written_journal(folder: Path, text: str) -> None:
+    """A journal of this text, as our own are: nobody else can have written it."""
+    folder.chmod(0o700)
+    (folder / "journal.json").write_text(text)
+    (folder / "journal.json").chmod(0o600)
 
+
+def naming(path: Path) -> str:
+    """A journal that says that the file is ours and empty."""
+    files = [{"path": str(path), "texts": [""]}]
+    return json.dumps({"format": "kneepoint-journal", "version": 1, "entries": [], "files": files})
+
+
+@pytest.mark.parametrize("name", ["victim", "../victim", "systemd/network/a.link.d/../../../99-kneepoint.conf"])
+def test_a_journal_that_names_a_file_which_is_not_ours_is_refused(host: Host, tmp_path: Path, name: str) -> None:
+    victim = host.etc / name
+    victim.parent.mkdir(parents=True, exist_ok=True)
+    victim.write_text("")
+    written_journal(tmp_path, naming(victim))
+    with open_journal(tmp_path) as journal, pytest.raises(EngineError, match="which --persist does not write"):
+        check_files(journal, host.place)
+    assert victim.read_text() == ""
+
+
+def test_each_file_of_ours_is_taken_from_a_journal_and_its_removal_told(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor_fix, "_need_root", lambda *_: None)
+    monkeypatch.setattr("kneepoint.doctor.persist.Place", lambda: host.place)
+    undo = replace(UNDO, dry_run=False, journal=tmp_path)
+    for name in (SYSCTLS, VALUES, UNIT_FILE, DROP_IN):
+        file = host.etc / name
+        for as_json in (True, False):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("")
+            written_journal(tmp_path, naming(file))
+            assert doctor_fix.undone(undo, json=as_json) == 0
+            told = capsys.readouterr().out
+            assert json.loads(told)["files"] == [str(file)] if as_json else told == f"{file}: removed\n"
+            assert not file.exists()
+
+
+def test_two_cannot_change_a_host_at_once(tmp_path: Path) -> None:
     with open_journal(tmp_path), pytest.raises(EngineError, match="another knee doctor"), open_journal(tmp_path):
         pass

@@ -181,6 +181,27 @@ impl Folder {
         Ok(Some(File::from(fd)))
     }
 
+    /// A file that nobody but us can have written, to be read; `None`: not there.
+    ///
+    /// # Errors
+    /// As of [`reopen`](Folder::reopen); another user owns it, or others may write it.
+    pub fn open_own(&self, name: &str) -> Result<Option<File>, Error> {
+        let Some(file) = self.reopen(name)? else {
+            return Ok(None);
+        };
+        let path = self.join(name);
+        let about = fstat(&file).map_err(Error::io(&path, "look at"))?;
+        let others = (Mode::S_IWGRP | Mode::S_IWOTH).bits();
+        let kind = if about.st_uid != geteuid().as_raw() {
+            "a file of another user"
+        } else if about.st_mode & others != 0 {
+            "a file that other users may write"
+        } else {
+            return Ok(Some(file));
+        };
+        Err(Error::NotOurs { path, kind })
+    }
+
     fn check_ours(&self, path: &Path, about: &FileStat) -> Result<(), Error> {
         if kind(about) != SFlag::S_IFREG {
             return Err(not_ours(path, about));

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use knee_observe::folder::{Error, Folder, Readers};
 
@@ -110,4 +110,27 @@ fn one_holds_the_lock_and_only_left_temporary_files_are_swept() {
     drop(folder.temporary("a", Readers::Own).unwrap());
     folder.sweep().unwrap();
     assert_eq!(folder.names().unwrap(), before);
+}
+
+#[test]
+fn a_file_that_others_may_write_and_a_link_are_not_our_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::open(dir.path()).unwrap();
+    assert!(folder.open_own("file").unwrap().is_none());
+    let path = dir.path().join("file");
+    fs::write(&path, "ours").unwrap();
+    for (mode, is_own) in [(0o600, true), (0o644, true), (0o620, false), (0o602, false)] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let opened = folder.open_own("file");
+        assert_eq!(opened.is_ok(), is_own, "mode {mode:o}");
+        if let Err(error) = opened {
+            assert!(error.to_string().contains("other users may write"));
+        }
+    }
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    symlink("file", dir.path().join("link")).unwrap();
+    assert!(matches!(
+        folder.open_own("link"),
+        Err(Error::NotOurs { .. })
+    ));
 }

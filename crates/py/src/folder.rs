@@ -1,5 +1,6 @@
 //! Folders that the front writes into, and what it reads of unfinished segments.
 
+use std::fs::File;
 use std::os::fd::{IntoRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -45,6 +46,13 @@ impl Folder {
         let made = self.held.temporary(name, readers);
         let (temporary, file) = made.map_err(|error| errors::folder(py, error))?;
         Ok((temporary, file.into_raw_fd()))
+    }
+
+    /// The descriptor of a file that nobody but us can have written; `None`: not there.
+    fn open_own(&self, py: Python<'_>, name: &str) -> PyResult<Option<RawFd>> {
+        let found = self.held.open_own(name);
+        let found = found.map_err(|error| errors::folder(py, error))?;
+        Ok(found.map(File::into_raw_fd))
     }
 
     fn replace(&self, py: Python<'_>, temporary: &str, name: &str) -> PyResult<()> {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -118,19 +118,19 @@ def fixed(
     if not asked.yes and not say.confirmed(f"Make {len(steps)} {'change' if len(steps) == 1 else 'changes'}?"):
         say.warn("knee doctor: nothing was changed.")
         return 1
-    with _opened(asked.journal) as book:
+    said: list[str] = []
+    with _opened(asked.journal, place) as book:
         results = made(steps, book, tell=None if json else _tell)
         if asked.persist:
             _mark(book, [result for result in results if result.outcome == "made"], place)
-            said = persisted(book, place)
-        else:
-            said = []
+            said = persisted(book, place, removed=None if json else _tell_removed)
     if json:
         say.json({"schema": 1, "results": _json([*others, *results]), "said": said})
     else:
         say.lines(said)
-        where = "" if asked.journal is None else f" --journal {shlex.quote(str(asked.journal))}"
-        say.line(f"To put it back: knee doctor --undo{where}")
+        if any(result.outcome == "made" for result in results):
+            where = "" if asked.journal is None else f" --journal {shlex.quote(str(asked.journal))}"
+            say.line(f"To put it back: knee doctor --undo{where}")
     return int(bool(said) or any(result.outcome != "made" for result in results))
 
 
@@ -140,7 +140,15 @@ def undone(asked: Asked, *, json: bool) -> int:
     from kneepoint.doctor.persist import Place, persisted
 
     _need_root("--undo")
-    with _opened(asked.journal) as book:
+    place = Place()
+    removed: list[Path] = []
+
+    def gone(file: Path) -> None:
+        removed.append(file)
+        if not json:
+            _tell_removed(file)
+
+    with _opened(asked.journal, place) as book:
         if asked.dry_run:
             entries = [{"change": entry.subject.target, "before": entry.before} for entry in reversed(book.entries)]
             files = [one.path for one in book.files]
@@ -148,25 +156,30 @@ def undone(asked: Asked, *, json: bool) -> int:
                 say.json({"schema": 1, "entries": entries, "files": files})
             else:
                 say.lines(f"{entry['change']}: back to {entry['before']}" for entry in entries)
-                say.lines(f"{file}: removed" for file in files)
+                for file in files:
+                    _tell_removed(file)
                 if not (entries or files):
                     say.line(_NOTHING)
             return 0
         results = put_back(book, tell=None if json else _tell)
-        said = persisted(book, Place())
+        said = persisted(book, place, removed=gone)
     if json:
-        say.json({"schema": 1, "results": _json(results), "said": said})
+        say.json({"schema": 1, "results": _json(results), "files": [str(file) for file in removed], "said": said})
     else:
         say.lines(said)
-        if not results:
+        if not (results or removed or said):
             say.line(_NOTHING)
     return int(bool(said) or any(result.outcome == "left" for result in results))
 
 
-def _opened(folder: Path | None) -> AbstractContextManager[Journal]:
+@contextmanager
+def _opened(folder: Path | None, place: Place) -> Iterator[Journal]:
     from kneepoint.doctor.journal import FOLDER, open_journal
+    from kneepoint.doctor.persist import check_files
 
-    return open_journal(folder or FOLDER)
+    with open_journal(folder or FOLDER) as book:
+        check_files(book, place)
+        yield book
 
 
 def _need_root(option: str, instead: str = "") -> None:
@@ -228,6 +241,10 @@ def _notes(step: Step, owners: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _tell(result: Result) -> None:
     say.line(_told(result))
+
+
+def _tell_removed(file: Path | str) -> None:
+    say.line(f"{file}: removed")
 
 
 def _told(result: Result) -> str:

@@ -1,7 +1,8 @@
 """What was changed on this host, kept so that it can be put back: after a crash, too, and after a boot.
 
-A file of JSON in a folder of root's. It is written anew before and after each step, and is on the disk before the step
-goes on. An entry holds a change with what was there before, what is wanted, and what the kernel made of it:
+A file of JSON in a folder of root's. It is obeyed only if nobody else can have written it. It is written anew before
+and after each step, and is on the disk before the step goes on. An entry holds a change with what was there before,
+what is wanted, and what the kernel made of it:
 
     intended   it may have been made, or not
     made       it was
@@ -75,7 +76,9 @@ class WrittenFile:
 
 
 class Journal:
-    """The entries of this host, and the files that were written for its next boots. `open_journal` gives it."""
+    """The entries of this host, and the files that were written for its next boots. `open_journal` gives it.
+
+    Raises RunFolderError for a file that another user may have written, EngineError for one that is no journal."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -85,17 +88,19 @@ class Journal:
         self._read()
 
     def _read(self) -> None:
-        path = self.folder / _FILE
-        try:
-            found = json.loads(path.read_text())
-        except FileNotFoundError:
+        descriptor = self._held.open_own(_FILE)
+        if descriptor is None:
             return
-        except ValueError as error:
-            raise _unreadable(path, str(error)) from None
+        with os.fdopen(descriptor, "rb") as file:
+            text = file.read()
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise self.unreadable(str(error)) from None
         if not isinstance(found, dict) or found.get("format") != FORMAT:
-            raise _unreadable(path, "it is no journal")
+            raise self.unreadable("it is no journal")
         if found.get("version") != VERSION:
-            raise _unreadable(path, f"its version is {found.get('version')}, and this release reads {VERSION}")
+            raise self.unreadable(f"its version is {found.get('version')}, and this release reads {VERSION}")
         try:
             self.entries = [
                 Entry(**{**entry, "beside": [Beside(**one) for one in entry["beside"]]}) for entry in found["entries"]
@@ -104,7 +109,14 @@ class Journal:
             for entry in self.entries:
                 _ = entry.subject
         except (KeyError, TypeError, KneepointError) as error:
-            raise _unreadable(path, f"an entry is damaged: {error}") from None
+            raise self.unreadable(f"an entry is damaged: {error}") from None
+
+    def unreadable(self, why: str) -> EngineError:
+        """The error to raise where nothing may be done by this journal."""
+        return EngineError(
+            f"{self.folder / _FILE}: cannot be read: {why}. Nothing was changed. Put the file back from a backup; or "
+            "look in it for what was there before, put that back by hand, and remove it."
+        )
 
     def write(self) -> None:
         """Puts the journal on the disk as it is now. Raises RunFolderError."""
@@ -116,6 +128,8 @@ class Journal:
         }
         try:
             with new_file(self._held, _FILE) as file:
+                # A file that a group may write is not read again.
+                os.fchmod(file.fileno(), 0o600)
                 file.write(json.dumps(found, indent=1).encode())
                 file.flush()
                 os.fsync(file.fileno())
@@ -148,10 +162,3 @@ def open_journal(folder: Path = FOLDER) -> Iterator[Journal]:
 def boot_id() -> str:
     """It tells one boot from another."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-
-
-def _unreadable(path: Path, why: str) -> EngineError:
-    return EngineError(
-        f"{path}: cannot be read: {why}. Nothing was changed. Put the file back from a backup; or look in it for what "
-        "was there before, put that back by hand, and remove it."
-    )

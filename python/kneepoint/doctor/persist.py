@@ -36,6 +36,8 @@ HEADER = "# Written by `knee doctor --fix --persist`. `knee doctor --undo` remov
 SYSCTLS, VALUES, UNIT = "sysctl.d/99-kneepoint.conf", "kneepoint/settings.conf", "kneepoint-settings.service"
 UNIT_FILE = f"systemd/system/{UNIT}"
 
+_DROP_IN = re.compile(r"systemd/network/[^/]+\.link\.d/99-kneepoint\.conf")
+
 _SAFE_WORD = re.compile(r"[A-Za-z0-9_./:=,+][A-Za-z0-9_./:=,+-]*|-[A-Za-z46]")
 """What a unit and tmpfiles.d take without quotes or escapes."""
 
@@ -67,8 +69,18 @@ def why_not(change: Change, place: Place) -> str:
     return "" if odd is None else f'a unit cannot hold the word "{odd}" as it is'
 
 
-def persisted(journal: Journal, place: Place) -> list[str]:
-    """Brings the files in line with the entries of the journal that persist. Returns what there is to say.
+def check_files(journal: Journal, place: Place) -> None:
+    """Refuses a journal that names a file which is none of ours: it would be removed. Raises EngineError."""
+    ours = {str(place.etc / name) for name in (SYSCTLS, VALUES, UNIT_FILE)}
+    etc = f"{place.etc}/"
+    for path in (str(one.path) for one in journal.files):
+        if path not in ours and not (path.startswith(etc) and _DROP_IN.fullmatch(path.removeprefix(etc))):
+            raise journal.unreadable(f'it names the file "{path}", which --persist does not write')
+
+
+def persisted(journal: Journal, place: Place, *, removed: Callable[[Path], object] | None = None) -> list[str]:
+    """Brings the files in line with the entries of the journal that persist. `removed` hears of each file that is gone
+    now. Returns what went wrong.
 
     Raises RunFolderError."""
     said = []
@@ -80,7 +92,11 @@ def persisted(journal: Journal, place: Place) -> list[str]:
     if had_unit and wanted[UNIT_FILE] is None:
         said += _told(place.systemctl(["disable", UNIT]))
     for name, text in wanted.items():
-        said += _told(_brought(journal, place.etc / name, text))
+        path = place.etc / name
+        was_there = path.exists()
+        said += _told(_brought(journal, path, text))
+        if removed is not None and was_there and not path.exists():
+            removed(path)
     if had_unit or wanted[UNIT_FILE] is not None:
         said += _told(place.systemctl(["daemon-reload"]))
     if wanted[UNIT_FILE] is not None:

@@ -277,9 +277,17 @@ LIMITS = {
         told="TCP has 1,600,000 pages",
     ),
     "receive-queue-pruned": Case(
-        fires={"counters": {"TcpExt.PruneCalled": 200_000}},
-        quiet={"counters": {"TcpExt.PruneCalled": 20_000}},
-        told="Receive queues overflowed 200,000 times",
+        fires={
+            "counters": {
+                "TcpExt.TCPRcvQDrop": 120_000,
+                "TcpExt.TCPOFODrop": 50_000,
+                "TcpExt.TCPBacklogDrop": 30_000,
+                "TcpExt.PruneCalled": 500_000,
+                "TcpExt.RcvPruned": 170_000,
+            }
+        },
+        quiet={"counters": {"TcpExt.TCPRcvQDrop": 20_000, "TcpExt.PruneCalled": 900_000, "TcpExt.RcvPruned": 20_000}},
+        told="dropped 200,000 of 10,000,000,000 received segments",
     ),
     "spurious-retransmissions": Case(
         fires={"counters": {"Tcp.RetransSegs": 50_000_000, "TcpExt.TCPDSACKRecv": 25_000_000}},

@@ -52,6 +52,18 @@ def test_the_worst_comes_first_and_something_wrong_is_exit_code_1(call: Call, tm
     )
 
 
+def test_what_this_kernel_cannot_do_is_not_the_first_thing_to_do(call: Call, tmp_path: Path) -> None:
+    advised = {
+        **BBR,
+        "sysctls": {**BBR["sysctls"], "net.ipv4.tcp_slow_start_after_idle": "1"},
+        "qdiscs": qdiscs("eth0", *["pfifo_fast"] * 4),
+    }
+    for has_fq, rule in ((True, "bbr-without-fq"), (False, "slow-start-after-idle")):
+        ended = call("doctor", "--snapshot", written(tmp_path, "advised", {**advised, "host": {"has_fq": has_fq}}))
+        assert f"Do first, for {rule} " in ended.out
+        assert ("tc qdisc replace" in ended.out) is has_fq
+
+
 def test_a_well_tuned_host_and_mere_advice_are_exit_code_0(call: Call, tmp_path: Path) -> None:
     ended = call("doctor", "--snapshot", written(tmp_path, "tuned"))
     assert ended.code == 0 and "Nothing is wrong" in ended.out
@@ -72,7 +84,7 @@ def test_json_has_every_finding_with_what_a_program_needs(call: Call, tmp_path: 
 
 
 def test_only_the_rules_that_are_named_are_asked(call: Call, tmp_path: Path) -> None:
-    file = written(tmp_path, "drops", {"counters": {"arp_cache.entries": 1_000, "TcpExt.PruneCalled": 900_000}})
+    file = written(tmp_path, "drops", {"counters": {"arp_cache.entries": 1_000, "TcpExt.TCPRcvQDrop": 900_000}})
     found = json.loads(call("doctor", "receive-queue-pruned", "--snapshot", file, "--json").out)
     assert [finding["rule"] for finding in found["findings"]] == ["receive-queue-pruned"]
     refused = call("doctor", "receive-queue-prunes", "--snapshot", file)
@@ -132,7 +144,7 @@ def test_a_value_that_no_kernel_gives_ends_one_rule_and_not_the_report(call: Cal
         {
             "interfaces": [{"interface": "eth0", "rx_missed_errors": 900_000}],
             "rings": [{"interface": "eth0", "rx": -5, "rx_max": -1}],
-            "counters": {"arp_cache.entries": 1 << 63, "TcpExt.PruneCalled": 900_000},
+            "counters": {"arp_cache.entries": 1 << 63, "TcpExt.TCPRcvQDrop": 900_000},
         },
     )
     ended = call("doctor", "--snapshot", file)
@@ -159,7 +171,7 @@ def test_a_fleet_says_which_rule_hits_how_many_and_who_differs(call: Call, tmp_p
     folder.mkdir()
     for at in range(5):
         changed = {"sysctls": {"net.core.somaxconn": "128"}} if at == 3 else {}
-        written(folder, f"web{at}", {**changed, **({"counters": {"TcpExt.PruneCalled": 900_000}} if at < 2 else {})})
+        written(folder, f"web{at}", {**changed, **({"counters": {"TcpExt.TCPRcvQDrop": 900_000}} if at < 2 else {})})
     written(folder, "db", {"host": {"distribution": "rhel"}})
     (folder / "torn.json").write_text("{")
     ended = call("doctor", "--fleet", folder, "-q")

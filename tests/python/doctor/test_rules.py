@@ -113,3 +113,25 @@ def test_flow_limit_is_for_the_processors_that_hand_packets_on_and_not_for_those
     assert [change.json()["value"] for change in finding.changes] == ["3"]
     [finding] = rule.check(snapshot(overflowed))
     assert not finding.changes and "/proc/interrupts" in finding.advice
+
+
+def test_before_linux_4_19_prunes_that_failed_tell_of_the_drops() -> None:
+    [rule] = [rule for rule in RULES if rule.name == "receive-queue-pruned"]
+    old = {"TcpExt.TCPRcvQDrop": None, "TcpExt.TCPOFODrop": 50_000, "TcpExt.PruneCalled": 900_000}
+    [finding] = rule.check(snapshot({"counters": {**old, "TcpExt.RcvPruned": 200_000}}))
+    assert "dropped 200,000 of" in finding.told
+    assert rule.check(snapshot({"counters": old})) == []
+
+
+@pytest.mark.parametrize(
+    ("kernel", "until"), [("6.12.48", "TCP's own timers pace BBR"), ("4.9.0", "nothing paces BBR")]
+)
+def test_no_command_asks_a_kernel_that_was_built_without_fq_for_it(kernel: str, until: str) -> None:
+    [rule] = [rule for rule in RULES if rule.name == "bbr-without-fq"]
+    fires = CASES[rule.name].fires
+    for has_fq in (True, None):
+        [finding] = rule.check(snapshot({**fires, "host": {"kernel": kernel, "has_fq": has_fq}}))
+        assert finding.changes and not finding.advice and "this kernel has no fq" not in finding.told
+    [finding] = rule.check(snapshot({**fires, "host": {"kernel": kernel, "has_fq": False}}))
+    assert not finding.changes and "this kernel has no fq" in finding.told
+    assert "CONFIG_NET_SCH_FQ" in finding.advice and until in finding.advice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -187,6 +188,28 @@ def test_files_of_a_host_become_its_tables(files: Path) -> None:
         "flow_limit_count": 4,
     }
     assert taken.host["ksoftirqd_us"] == 7 * 1_000_000 // os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize(
+    ("line", "has_fq"),
+    [
+        ("CONFIG_NET_SCH_FQ=y", True),
+        ("CONFIG_NET_SCH_FQ=m", True),
+        ("# CONFIG_NET_SCH_FQ is not set", False),
+        ("CONFIG_NET_SCH_FQ_CODEL=y", False),
+    ],
+)
+@pytest.mark.parametrize("name", ["proc/config.gz", "boot/config-5.14.0-427.el9.x86_64"])
+def test_the_kernels_configuration_tells_whether_it_has_fq(files: Path, name: str, line: str, has_fq: bool) -> None:
+    roots = Roots(files / "proc", files / "sys", files, netlink=False)
+    assert take(roots=roots).host["has_fq"] is None
+    text = f"CONFIG_NET=y\n{line}\nCONFIG_HZ=250\n".encode()
+    (files / name).parent.mkdir(exist_ok=True)
+    (files / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    assert take(roots=roots).host["has_fq"] is has_fq
+    if name.endswith(".gz"):
+        (files / name).write_bytes(text)
+        assert take(roots=roots).host["has_fq"] is None
 
 
 def test_owners_are_told_with_what_holds_last(files: Path) -> None:

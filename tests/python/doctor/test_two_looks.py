@@ -46,8 +46,8 @@ def test_what_grew_goes_on_at_so_much_a_second() -> None:
 
 
 def test_what_did_not_grow_may_be_over_and_comes_after_what_goes_on() -> None:
-    both = {"counters": {"TcpExt.TCPTimeWaitOverflow": 7, "TcpExt.PruneCalled": 900_000}}
-    judged = judge(sampled(both, {"counters": {**both["counters"], "TcpExt.PruneCalled": 800_000}}))
+    both = {"counters": {"TcpExt.TCPTimeWaitOverflow": 7, "TcpExt.TCPRcvQDrop": 900_000}}
+    judged = judge(sampled(both, {"counters": {**both["counters"], "TcpExt.TCPRcvQDrop": 800_000}}))
     assert [finding.rule for finding in judged.findings] == ["receive-queue-pruned", "time-wait-overflow"]
     assert [finding.now and finding.now.goes_on for finding in judged.findings] == [True, False]
     assert judged.findings[1].now and "it may be over" in told.now(judged.findings[1].now)

@@ -8,7 +8,7 @@ use libbpf_rs::{MapCore, MapFlags};
 
 use super::Instrument;
 use crate::trace::Cost;
-use crate::trace::attached::{Attached, Wanted, unreadable};
+use crate::trace::attached::{Attached, Wanted, check_permitted, unreadable};
 
 /// HOST_PLACES: the machine, and network namespaces that were asked for.
 const PLACES: u32 = 8;
@@ -217,6 +217,8 @@ impl Counters {
         let needed: Vec<&str> = (chosen.iter().flat_map(|one| one.tracepoints))
             .copied()
             .collect();
+        // Who may not trace sees no addresses either, and the refusal would name the addresses as the cause.
+        check_permitted()?;
         let attached = Attached::attach(&Wanted {
             name: "trace_host",
             bytes: programs::TRACE_HOST,

@@ -38,6 +38,12 @@ pub struct Attached {
     meter: Meter,
 }
 
+/// Whether this process may load programs that look on.
+pub fn check_permitted() -> Result<(), KernelError> {
+    requirements::check(requirements::TRACING)
+        .map_err(|(why, hint)| KernelError::Trace { why, hint })
+}
+
 impl Attached {
     /// Loads the object and attaches its programs.
     pub fn attach(wanted: &Wanted<'_>) -> Result<Attached, KernelError> {
@@ -45,7 +51,7 @@ impl Attached {
         if wanted.bytes.is_empty() {
             return Err(cannot((NOT_BUILT.into(), "Build it again.".into())));
         }
-        requirements::check(requirements::TRACING).map_err(cannot)?;
+        check_permitted()?;
         let known = tracepoints().map_err(cannot)?;
         if let Some(lacking) = wanted.tracepoints.iter().find(|one| !known(one)) {
             let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +53,14 @@ class Reader:
         if len(found) > MOST_BYTES:
             self.miss(what or str(path), f"larger than {MOST_BYTES >> 20} MiB; its end was left out", "")
         return found[:MOST_BYTES].decode("utf-8", "replace").strip()
+
+    def unpacked(self, path: Path) -> str | None:
+        """What a file that gzip packed holds. None: it is not there, or is no such file."""
+        try:
+            with gzip.open(path) as file:
+                return file.read(MOST_BYTES).decode("utf-8", "replace")
+        except (OSError, EOFError, zlib.error):
+            return None
 
     def number(self, path: Path, what: str = "") -> int | None:
         """A file that is one whole number."""

@@ -67,6 +67,7 @@ smt                  text     -      on, off, forceoff, notsupported, notimpleme
 boot_parameters      texts    -      parameters of the kernel command line that concern the network or processors
 modules              texts    -      loaded modules that concern the network
 algorithms           texts    -      congestion controls that are available
+has_fq               bool     -      whether the kernel was built with the qdisc fq; null: no configuration to be read
 uptime_sec           number   s      time since boot
 stamping             texts    -      running programs that may have the kernel stamp received packets: ntpd, ptp4l, …
 steal_pct            number   %      processor time since boot that the hypervisor gave to others

@@ -96,6 +96,7 @@ def read(reader: Reader) -> dict[str, list[dict[str, Any]]]:
             for line in (reader.text(proc / "modules") or "").splitlines()
             if line and _MODULES.match(line.split()[0])
         ),
+        "has_fq": _has_fq(reader, release),
         "algorithms": (reader.text(proc / "sys/net/ipv4/tcp_available_congestion_control") or "").split(),
         "uptime_sec": _decimal(uptime[0] if uptime else None),
         "steal_pct": processors.shares(stat).get("steal_pct") if stat else None,
@@ -104,6 +105,14 @@ def read(reader: Reader) -> dict[str, list[dict[str, Any]]]:
         "init": "systemd" if reader.text(proc / "1/comm") == "systemd" else "other",
     }
     return {"host": [row]}
+
+
+def _has_fq(reader: Reader, release: str | None) -> bool | None:
+    """Whether fq is a part of the kernel or a module of it."""
+    config = reader.unpacked(reader.roots.proc / "config.gz") or (
+        reader.text(reader.roots.root / f"boot/config-{release}") if release else None
+    )
+    return bool(re.search(r"^CONFIG_NET_SCH_FQ=[ym]$", config, re.M)) if config else None
 
 
 def _release(reader: Reader) -> dict[str, str]:
