@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .options import Options, Whole, out_option, planning_options, running_options
+from .options import SEED_MAX, Options, Whole, out_option, planning_options, running_options
 
 
 @click.command("compare", short_help="Compare algorithms on one path.")
@@ -19,8 +19,8 @@ from .options import Options, Whole, out_option, planning_options, running_optio
 @click.option("--queue", help="Kind of queue; `knee list queues`.")
 @click.option("--duration", default="30s", show_default=True, help="Length of each repetition.")
 @click.option("--warmup", help="Left out of steady-state metrics.  [default: a sixth of the duration, at most 5s]")
-@click.option("--repeat", default=5, show_default=True, type=Whole(min=1), help="Repetitions of each cell.")
-@click.option("--seed", default=1, show_default=True, type=Whole(min=0), help="Seed of all random draws.")
+@click.option("--repeat", default=5, show_default=True, type=Whole(1, 10_000), help="Repetitions of each cell.")
+@click.option("--seed", default=1, show_default=True, type=Whole(0, SEED_MAX), help="Seed of all random draws.")
 @click.option("--workload", help="Kind of workload; `knee list workloads`.")
 @click.option(
     "--set",

@@ -14,7 +14,7 @@ from kneepoint.errors import RunFolderError, UsageError
 from kneepoint.human import counted, suggest
 from kneepoint.say import aligned
 
-from .options import Options, Whole, out_option, running_options
+from .options import SEED_MAX, Options, Whole, out_option, running_options
 
 if TYPE_CHECKING:
     from kneepoint.claims.claim import Claim
@@ -27,7 +27,7 @@ _WIDTH = 100
 @click.argument("names", metavar="[NAME...]", nargs=-1)
 @click.option("--only", metavar="ID[,ID...]", multiple=True, help="Of the claims, these; by default all.")
 @click.option("--quick", is_flag=True, help="The short form of each claim: fewer and shorter repetitions.")
-@click.option("--seed", type=Whole(min=0), help="Another seed of all random draws.  [default: that of each scenario]")
+@click.option("--seed", type=Whole(0, SEED_MAX), help="Another seed of all draws.  [default: that of each scenario]")
 @click.option("--resume", is_flag=True, help="Go on with the claims in --out.")
 @out_option("Folder of the run folders; by default runs/gallery-N.")
 @running_options

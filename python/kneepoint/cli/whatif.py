@@ -10,7 +10,7 @@ import click
 from kneepoint import say
 from kneepoint.errors import UsageError
 
-from .options import Whole, foreign, json_option, out_option, quiet_option
+from .options import SEED_MAX, Whole, foreign, json_option, out_option, quiet_option
 
 if TYPE_CHECKING:
     from kneepoint.fleet.whatif.asked import Answer
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--algorithms", metavar="NAMES", required=True, help="To predict: names with commas between.")
 @click.option("--adoption", metavar="PCTS", default="1,10,50,100", show_default=True, help="Shares of connections.")
 @click.option("--paths", type=Whole(min=1), default=200, show_default=True, help="At most so many paths, at random.")
-@click.option("--seed", type=Whole(min=0), default=1, show_default=True, help="Of every draw.")
+@click.option("--seed", type=Whole(0, SEED_MAX), default=1, show_default=True, help="Of every draw.")
 @click.option("--baseline", default="cubic", show_default=True, help="What runs now; for populations, not recordings.")
 @click.option("--refuse", is_flag=True, help="End with exit code 1 where the recording identifies too little.")
 @click.option("--workers", type=Whole(min=1), help="Paths at once; by default one per processor.")
