@@ -18,6 +18,8 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO, cast
 
+from . import interrupts
+
 CODE_BROKEN_PIPE = 141
 """128 + SIGPIPE: what a shell reports of a command that the signal ended."""
 
@@ -196,7 +198,9 @@ class _Stream:
         self._stream, self._is_needed, self._is_verbatim = stream, is_needed, is_verbatim
 
     def write(self, text: str) -> int:
-        """Takes all of `text`."""
+        """Takes all of `text`. Raises KeyboardInterrupt: no result of a command that Ctrl-C ends is said."""
+        if self._is_needed:
+            interrupts.check()
         shown = text if self._is_verbatim else printable_text(text)
         try:
             self._write(shown)

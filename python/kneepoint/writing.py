@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from . import _core
+from . import _core, interrupts
 from .errors import RunFolderError
 
 
@@ -35,6 +35,7 @@ def new_file(folder: _core.Folder, name: str, *, public: bool = False) -> Iterat
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
+        interrupts.check()
         folder.replace(temporary, name)
     except BaseException:
         with suppress(OSError, RunFolderError):

@@ -69,6 +69,7 @@ def cell(index: int, axes: Sequence[tuple[str, str]], *algorithms: str, **more: 
     """A cell as `_core` describes it."""
     return {
         "index": index,
+        "hash": str(index),
         "axes": list(axes),
         "describe": [],
         "duration_ns": 10_000_000_000,

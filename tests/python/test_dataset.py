@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import socket
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -16,7 +18,7 @@ import kneepoint
 from kneepoint import _core, imports, provenance
 from kneepoint.datasets.dataset import Dataset
 from kneepoint.errors import MissingTable, RunFolderError
-from support import SMALL, Ended
+from support import SMALL, Ended, refused
 
 Call = Callable[..., Ended]
 
@@ -175,6 +177,7 @@ def test_what_is_no_dataset_is_said_in_one_paragraph(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps({"schema": 1}))
     with pytest.raises(RunFolderError, match=r"the run was interrupted or is under way\. `knee run --resume"):
         Dataset(tmp_path)
+    (tmp_path / "run.json").unlink()
     pq.write_table(pa.table({"x": [1]}), tmp_path / "flows.parquet")
     with pytest.raises(MissingTable, match="got the table 'samples'; expected one of flows"):
         Dataset(tmp_path).table("samples")
@@ -197,3 +200,42 @@ def test_a_relative_folder_whose_name_looks_like_a_uri_is_a_folder(call: Call, s
     assert kneepoint.open("a:b").rows("samples", ["t_ns"], cell=0, rep=0).num_rows > 0
     assert call("report", "a:b", "--figure", "timeseries", "-q").code == 0
     assert (tmp_path / "a:b" / "timeseries.svg").is_file()
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "change", "said"),
+    [
+        ("cpu", "name", None, "cpu: got the column name 2 times; expected it once"),
+        ("queue", "rep", pa.string(), "queue: got the column rep as string; expected int32"),
+        ("queue", "sent_bytes", pa.list_(pa.int64()), "queue: got the column sent_bytes as list.*; expected int64"),
+        ("flows", "algorithm", pa.int64(), "flows: got the column algorithm as int64; expected text"),
+    ],
+)
+def test_a_column_that_is_there_twice_or_of_another_type_is_named(
+    call: Call, small_run: Path, tmp_path: Path, table: str, column: str, change: pa.DataType | None, said: str
+) -> None:
+    odd = tmp_path / "odd"
+    shutil.copytree(small_run, odd)
+    rows = pq.read_table(odd / f"{table}.parquet")
+    if change is None:
+        rows = rows.append_column(column, rows[column])
+    else:
+        rows = rows.set_column(rows.schema.get_field_index(column), column, pa.nulls(len(rows), change))
+    pq.write_table(rows, odd / f"{table}.parquet")
+    for words in (("report", odd), ("run", "--resume", "--out", odd, "-q")):
+        ended = call(*words)
+        refused(ended)
+        assert re.search(said, ended.err)
+    assert call("sql", f"select count(*) from {table}", odd).code == 0
+
+
+def test_a_recording_whose_times_are_text_is_refused_where_it_is_asked_when_it_began(tmp_path: Path) -> None:
+    for name, times in (("sockets", [1]), ("counters", ["now"])):
+        pq.write_table(pa.table({"t_unix_ns": times}), tmp_path / f"{name}-000001.parquet")
+    with pytest.raises(RunFolderError, match="counters: got the column t_unix_ns as string; expected int64"):
+        _ = Dataset(tmp_path).provenance
+
+
+def test_whole_numbers_that_another_program_wrote_as_floats_are_read(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"snd_cwnd": [1.0, None]}), tmp_path / "sockets-000001.parquet")
+    assert Dataset(tmp_path).rows("sockets")["snd_cwnd"].to_pylist() == [1.0, None]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,16 +18,22 @@ from kneepoint.errors import MissingTable, RunFolderError
 from kneepoint.runs import tables
 from kneepoint.runs.folder import RunFolder, Written, next_free
 from kneepoint.runs.results import Run
-from support import cell
+from support import Ended, cell, refused
 
 META = {
     "status": "interrupted",
     "title": "t",
     "claim": None,
+    "file": "t.toml",
+    "scenario": "",
     "scenario_sha256": "0",
     "seed": 2**63 + 1,
+    "repeat": 3,
     "engine": "sim",
     "engine_version": "0",
+    "host": {"kernel": "Linux 6.12"},
+    "command": "knee run t.toml",
+    "sessions": [{"started": "2026-05-04T03:02:01+00:00"}],
     "cells": [cell(0, [], "cubic"), cell(1, [], "bbr1")],
 }
 
@@ -69,6 +77,39 @@ def test_a_fact_of_many_cells_is_written_once_and_read_in_its_place(tmp_path: Pa
         (folder.path / "run.json").write_text(json.dumps(written))
         with pytest.raises(RunFolderError, match=r"run\.json: cells: describe: got other than positions in facts"):
             folder.read_json()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"title": None}, "title: got None; expected text"),
+        ({"seed": -1}, "seed: got -1; expected a whole number from 0 on"),
+        ({"engine": "ns-3"}, 'engine: got \'ns-3\'; expected "sim" or "kernel"'),
+        ({"cells": {}}, "cells: got {}; expected a list"),
+        ({"cells": []}, "cells: got none; expected one at least"),
+        ({"cells": [{**cell(0, [], "cubic"), "axes": 5}]}, "cells[0].axes: got 5; expected a list"),
+        ({"cells": [cell(0, [("a",)], "cubic")]}, "cells[0].axes[0]: got ['a']; expected a list of 2"),
+        ({"cells": [cell(0, [], "cubic", flows=[{}])]}, "cells[0].flows[0].group: got no such key; expected a whole"),
+        ({"cells": [cell(0, [], "cubic", warmup_ns=float("nan"))]}, "cells[0].warmup_ns: got nan; expected a whole"),
+        ({"cells": [cell(0, [], "cubic", bottleneck_hop="x")]}, "cells[0].bottleneck_hop: got 'x'; expected a whole"),
+        ({"cells": [cell(1, [], "cubic")]}, "cells[0].index: got 1; expected 0"),
+        ({"sessions": [{"started": "noon"}]}, "sessions[0].started: got 'noon'; expected a date and time"),
+    ],
+)
+def test_a_description_of_another_shape_names_the_file_and_the_key(
+    tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"schema": 1, **META, **change}))
+    with pytest.raises(RunFolderError) as caught:
+        RunFolder.open(tmp_path).read_json()
+    assert str(caught.value).startswith(f"{tmp_path}/run.json: {said}")
+
+
+def test_a_description_nested_deeper_than_python_reads_is_refused(call: Callable[..., Ended], tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("[" * 100_000)
+    for words in (("report", "run"), ("run", "--resume", "--out", "run"), ("report", "run", "--against", "run")):
+        refused(call(*words), "run/run.json: cannot be read as JSON")
 
 
 def test_merging_twice_and_in_any_order_of_arrival_gives_the_same_bytes(tmp_path: Path) -> None:

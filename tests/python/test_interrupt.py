@@ -1,4 +1,5 @@
-"""Ctrl-C, SIGTERM, kill -9 and a full disk: what is finished is kept, and a resumed run is the same to the byte."""
+"""Ctrl-C, SIGTERM, kill -9 and a full disk: what is finished is kept, a resumed run is the same to the byte, and what
+else a command had under way leaves nothing."""
 
 from __future__ import annotations
 
@@ -9,11 +10,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from support import knee, spawn, tables_by_one_process, tables_of
+from kneepoint import interrupts
+from kneepoint.datasets.dataset import Dataset
+from support import SMALL, Ended, knee, spawn, tables_by_one_process, tables_of
 
 REPEAT = 60
 LONG = f"""\
@@ -201,6 +206,111 @@ def test_a_prediction_whose_worker_is_killed_says_so(tmp_path: Path) -> None:
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (2, "")
     assert err == "a worker process ended before its work was done; was it killed?\n"
+
+
+@pytest.mark.parametrize("how", [(), ("--csv",)])
+def test_ctrl_c_ends_a_query_that_would_take_hours(tmp_path: Path, small_run: Path, how: tuple[str, ...]) -> None:
+    """DuckDB looks for signals between the tasks of a query, of which this one has a single one."""
+    sums = "a.srtt_us + b.srtt_us + c.srtt_us + d.srtt_us"
+    query = f"select count(*) from samples a, samples b, samples c, samples d where {sums} = 7"
+    process = spawn("sql", query, small_run, "-q", *how, cwd=tmp_path)
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err.strip()) == (130, "", "")
+
+
+def _cleared(error: type[Exception] | None) -> Callable[..., None]:
+    """`Dataset.__init__` while Ctrl-C comes and C code clears its KeyboardInterrupt, or makes that error of it."""
+    whole = Dataset.__init__
+
+    def begin(self: Dataset, path: Path) -> None:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        if error is not None:
+            raise error("Query interrupted")
+        whole(self, path)
+
+    return begin
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError])
+def test_ctrl_c_that_a_library_loses_ends_the_command_without_a_result(
+    call: Callable[..., Ended],
+    monkeypatch: pytest.MonkeyPatch,
+    small_run: Path,
+    tmp_path: Path,
+    error: type[Exception] | None,
+) -> None:
+    monkeypatch.setattr(Dataset, "__init__", _cleared(error))
+    for words in (("sql", "from runs", small_run), ("export", small_run, "--format", "csv", "--out", "csv")):
+        ended = call(*words)
+        assert (ended.code, ended.out, ended.err.strip()) == (130, "", ""), words
+    assert not (tmp_path / "csv").exists()
+    monkeypatch.undo()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_command_that_ignores_ctrl_c_goes_on_ignoring_it() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interrupts.noted():
+            signal.raise_signal(signal.SIGINT)
+            assert not interrupts.came()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_csv_files_that_find_no_room_leave_nothing_and_can_be_written_again(tmp_path: Path, small_run: Path) -> None:
+    words = ["export", str(small_run), "--format", "csv", "--out", "csv"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "kneepoint", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
+    )
+    assert ended.returncode == 2
+    assert ended.stderr == "csv: cannot be written: File too large. Choose another place.\n"
+    assert not (tmp_path / "csv").exists()
+    assert knee(*words, cwd=tmp_path).code == 0
+    assert len(list((tmp_path / "csv").iterdir())) == 7
+
+
+@pytest.mark.parametrize(("limit", "kept"), [(10_000, []), (50_000, ["acks", "connections", "events"])])
+def test_a_trace_that_finds_no_room_keeps_whole_files_or_nothing(tmp_path: Path, limit: int, kept: list[str]) -> None:
+    """Of the lower limit no table can even begin."""
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_TRACE, tmp_path / "trace"],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "File too large" in done.stdout
+    left = sorted(path.name for path in (tmp_path / "trace").glob("*"))
+    assert left == [f"{name}-000001.parquet" for name in kept]
+
+
+FULL_TRACE = f"""
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from kneepoint import _core
+from kneepoint.errors import RunFolderError
+from kneepoint.live import trace
+
+output = _core.parse({SMALL!r}, "small.toml").run_cell(0, 0)
+batch = SimpleNamespace(acks=output.samples, events=output.events, connections=output.flows)
+sink = trace._Sink(Path(sys.argv[1]))
+try:
+    while True:
+        sink.take(batch)
+except RunFolderError as error:
+    print(error)
+    sink.leave()
+"""
 
 
 def _children(pid: int) -> list[int]:

@@ -150,5 +150,5 @@ def test_a_folder_that_holds_something_is_refused_and_left_alone(plain: profile.
 
 def test_a_damaged_description_is_refused(tmp_path: Path) -> None:
     (tmp_path / "profile.json").write_text('{"schema": 1, "began": 5}')
-    with pytest.raises(RunFolderError, match="is no profile"):
+    with pytest.raises(RunFolderError, match=r"profile\.json: began: got 5; expected text"):
         profile.read(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import tempfile
 from collections.abc import Callable
@@ -14,6 +15,8 @@ import pytest
 
 import kneepoint
 from kneepoint import _core
+from kneepoint.datasets import sql
+from kneepoint.datasets.dataset import Dataset
 from support import SMALL, Ended, refused
 
 Call = Callable[..., Ended]
@@ -43,6 +46,19 @@ def test_sql_says_what_is_wrong_in_one_paragraph(call: Call, small_run: Path, tm
     refused(call("sql", "selec", small_run), "syntax error")
     refused(call("sql", "select 1", tmp_path / "gone"), "gone: is not there")
     refused(call("sql", "select 1", tmp_path), "holds no table")
+
+
+@pytest.mark.parametrize("query", ["", " ;", "-- nothing"])
+def test_a_query_without_a_statement_is_refused(call: Call, small_run: Path, query: str) -> None:
+    for more in ((), ("--external",)):
+        refused(call("sql", *more, "--", query, small_run), f'"{query.strip()}": got no statement; expected one')
+
+
+def test_a_full_disk_is_told_by_its_error_of_the_system(small_run: Path) -> None:
+    with sql.opened(Dataset(small_run), external=True) as database, Path("/dev/full").open("wb") as file:
+        with pytest.raises(OSError, match="No space left on device") as caught:
+            sql.write_csv(database, "samples", file)
+        assert caught.value.errno == errno.ENOSPC
 
 
 def test_a_statement_without_an_answer_is_an_empty_table(small_run: Path) -> None:

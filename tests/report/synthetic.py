@@ -101,6 +101,7 @@ def write_run(
         cells.append(
             {
                 "index": index,
+                "hash": str(index),
                 "axes": labels,
                 "describe": [
                     ("path.rate", "50 Mbit/s", "rate of the bottleneck"),
@@ -131,6 +132,7 @@ def write_run(
         "schema": 1,
         "title": title,
         "scenario": f'title = "{title}"\nduration = "{seconds}s"\n',
+        "scenario_sha256": "0",
         "file": "gallery/demo.toml",
         "seed": 1,
         "repeat": reps,
@@ -141,6 +143,7 @@ def write_run(
         "engine_version": "0.1.0",
         "status": "complete",
         "expects": [{"assert": assertion, "line": 30} for assertion in expects],
+        "sessions": [{"started": "2026-05-04T03:02:01+00:00"}],
         "published": [
             {"value": value, "figure": "98.20Mbit/s", "source": "article D, 10 Gbit/s VMs", "line": 33}
             for value in (["cubic.goodput"] if "cubic" in algorithms and not axes else [])

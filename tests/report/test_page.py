@@ -88,7 +88,8 @@ def test_hostile_words_stay_words(tmp_path):
     axes = {"path.<b>x</b>": ("</script>", "<i>2</i>")}
     folder = synthetic.write_run(tmp_path / "run", title=HOSTILE, axes=axes, reps=2, seconds=3.0)
     meta = json.loads((folder / "run.json").read_text())
-    meta |= {"command": HOSTILE, "file": HOSTILE, "scenario": HOSTILE, "status": HOSTILE, "host": {HOSTILE: HOSTILE}}
+    meta |= dict.fromkeys(("command", "file", "scenario", "status"), HOSTILE)
+    meta["host"] = {"kernel": HOSTILE, HOSTILE: HOSTILE}
     meta["published"] = [{"value": "cubic.goodput", "figure": "1Mbit/s", "source": HOSTILE, "line": 1}]
     (folder / "run.json").write_text(json.dumps(meta))
     elements = read(page.render(ReportRun.open(folder)))

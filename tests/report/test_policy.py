@@ -39,7 +39,7 @@ def hostile_run(folder: Path) -> str:
         seconds=3.0,
     )
     meta = json.loads((written / "run.json").read_text())
-    meta |= {"command": HOSTILE, "file": HOSTILE, "scenario": HOSTILE, "host": {HOSTILE: HOSTILE}}
+    meta |= {"command": HOSTILE, "file": HOSTILE, "scenario": HOSTILE, "host": {"kernel": HOSTILE, HOSTILE: HOSTILE}}
     (written / "run.json").write_text(json.dumps(meta))
     return page.render(ReportRun.open(written))
 
@@ -165,9 +165,10 @@ def test_without_the_policy_the_server_would_be_asked(
 
 
 def test_a_description_of_another_shape_is_no_trace(tmp_path: Path) -> None:
-    for number, about in enumerate(({"seconds": "long"}, {"rows": 3}, {"cost": None}, {"host": []}, {"began": 7})):
+    changes = ({"seconds": "long"}, {"rows": 3}, {"cost": None}, {"cost": {}}, {"host": []}, {"began": 7})
+    for number, about in enumerate(changes):
         written = traces.write(tmp_path / str(number), **about)
-        with pytest.raises(RunFolderError, match=f"is no trace that `knee trace` wrote: {next(iter(about))}"):
+        with pytest.raises(RunFolderError, match=rf"trace\.json: {next(iter(about))}.*: got .*; expected "):
             trace.read(written)
     (written / "trace.json").write_text("[]")
     with pytest.raises(RunFolderError, match=r"trace\.json: got a list; expected an object"):

@@ -1,5 +1,6 @@
 //! Tables in segments that outlive their writer, from Python.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -14,6 +15,8 @@ use crate::errors;
 /// See `knee_observe::segment::Writer`: one segment, however large or old.
 #[pyclass(frozen, module = "kneepoint._core")]
 pub struct SegmentWriter {
+    /// Of the table's files, without number and ending.
+    path: PathBuf,
     /// `None`: finished.
     writer: Mutex<Option<Writer>>,
 }
@@ -47,6 +50,7 @@ impl SegmentWriter {
         let writer = Writer::create(&folder, table, schema, options)
             .map_err(|error| errors::segment(py, error))?;
         Ok(SegmentWriter {
+            path: folder.join(table),
             writer: Mutex::new(Some(writer)),
         })
     }
@@ -59,16 +63,24 @@ impl SegmentWriter {
         written.map_err(|error| errors::segment(py, error))
     }
 
-    /// The file, which is whole now.
+    /// The file, which is whole now. After an error there may be none.
     fn finish(&self, py: Python<'_>) -> PyResult<PathBuf> {
         let mut held = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let writer = held.take().ok_or_else(finished)?;
-        let files: Result<Vec<PathBuf>, Error> = writer.finish();
-        let files = files.map_err(|error| errors::segment(py, error))?;
-        Ok(files
-            .into_iter()
-            .next()
-            .expect("it gets a segment though no row came"))
+        let files = writer
+            .finish()
+            .map_err(|error| errors::segment(py, error))?;
+        (files.into_iter().next()).ok_or_else(|| errors::segment(py, self.failed()))
+    }
+}
+
+impl SegmentWriter {
+    fn failed(&self) -> Error {
+        Error::Io {
+            path: self.path.clone(),
+            what: "make a whole file of it",
+            source: io::Error::other("writing to it failed before"),
+        }
     }
 }
 

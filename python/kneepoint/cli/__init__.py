@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
-from kneepoint import say
+from kneepoint import interrupts, say
 from kneepoint.errors import KneepointError, ScenarioError
 
 
@@ -16,6 +16,18 @@ def main() -> None:
 
 
 def _run() -> int:
+    with interrupts.noted():
+        code = _called()
+        if not interrupts.came():
+            return code
+        # Where Ctrl-C came within the text of an exec, as those that make dataclasses, CPython remembers it until the
+        # next one, and `python -m` would end by the signal instead of with our exit code.
+        exec("")
+        return 130
+
+
+def _called() -> int:
+    """Calls the command; its exit code, after its errors have been told, but for those that Ctrl-C made."""
     import click
 
     from .app import app
@@ -32,16 +44,26 @@ def _run() -> int:
         return end.exit_code
     except (KeyboardInterrupt, click.Abort):
         return 130
-    except ScenarioError as error:
+    except say.Lost:
+        raise
+    except Exception as error:
+        return 130 if interrupts.came() else _told(error)
+
+
+def _told(error: Exception) -> int:
+    """Says what went wrong; the exit code."""
+    import click
+
+    if isinstance(error, ScenarioError):
         # A paragraph for each mistake.
         return _refuse(*str(error).split("\n"))
-    except KneepointError as error:
+    if isinstance(error, KneepointError):
         return _refuse(str(error))
-    except click.exceptions.NoArgsIsHelpError as error:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
         for line in error.ctx.get_help().splitlines() if error.ctx else ():
             say.warn(line)
         return 2
-    except click.ClickException as error:
+    if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         path = context.command_path if context else _command_path(sys.argv[1:])
         said = error.format_message()
@@ -50,13 +72,10 @@ def _run() -> int:
             said = f"{error.param.get_error_hint(context).strip(chr(39))}: {error.message}" if context else said
         stop = "" if said.endswith((".", "?")) else "."
         return _refuse(f"{path}: {said}{stop} `{path} --help` says what there is.")
-    except say.Lost:
-        raise
-    except Exception:
-        import traceback
+    import traceback
 
-        traceback.print_exc()
-        return _refuse("knee: the lines above show a defect of Kneepoint; please report them.")
+    traceback.print_exception(error)
+    return _refuse("knee: the lines above show a defect of Kneepoint; please report them.")
 
 
 def _is_text(word: str) -> bool:

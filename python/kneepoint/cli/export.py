@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,8 @@ def _export_run(run: Path, format: str, out: Path, cell: int, rep: int, step: st
 
 
 def _csv(folder: Path, out: Path, *, quiet: bool = False) -> None:
-    """Every table of a run, a recording, an import or a trace as OUT/TABLE.csv; columns' names have their units."""
+    """Every table of a run, a recording, an import or a trace as OUT/TABLE.csv; columns' names have their units. All of
+    them get their names when all are whole."""
     from kneepoint import _core
     from kneepoint.datasets import sql
     from kneepoint.datasets.dataset import Dataset
@@ -122,13 +124,21 @@ def _csv(folder: Path, out: Path, *, quiet: bool = False) -> None:
     # The statements are ours, and COPY writes.
     with sql.opened(Dataset(folder), external=True) as database:
         names = asked or [name for (name,) in database.execute("show tables").fetchall()]
+        was_there = out.is_dir()
         try:
             held = _core.Folder(out)
-            for name in names:
-                with Phase(f"Writing {name}.csv", quiet=quiet), new_file(held, f"{name}.csv") as file:
-                    sql.write_csv(database, name, file)
-        except OSError as error:
-            raise cannot_write(out, error) from None
+            with ExitStack() as stack:
+                files = {name: stack.enter_context(new_file(held, f"{name}.csv")) for name in names}
+                for name, file in files.items():
+                    with Phase(f"Writing {name}.csv", quiet=quiet):
+                        sql.write_csv(database, name, file)
+        except BaseException as error:
+            if not was_there:
+                with suppress(OSError):
+                    out.rmdir()
+            if isinstance(error, OSError):
+                raise cannot_write(out, error) from None
+            raise
     say.line(f"CSV: {', '.join(str(out / f'{name}.csv') for name in names)}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,11 @@ def _ask(text: str, folder: Path, *, json: bool, csv: bool, external: bool, quie
     from kneepoint.runs.progress import Phase
 
     with sql.opened(Dataset(folder), external=external) as database:
-        if not external:
-            sql.check_reads(database, text)
+        sql.check(database, text, external=external)
         with Phase("Asking", quiet=quiet):
-            answer = database.execute(text)
+            answer = sql.unless_interrupted(database, lambda: database.execute(text))
         names = [column[0] for column in answer.description or ()]
-        rows = _rows(answer)
+        rows = _rows(lambda: sql.unless_interrupted(database, lambda: answer.fetchmany(_AT_ONCE)))
         if csv:
             say.csv(itertools.chain([names], rows))
         elif json:
@@ -58,8 +57,8 @@ def _ask(text: str, folder: Path, *, json: bool, csv: bool, external: bool, quie
     return 0
 
 
-def _rows(answer: Any) -> Iterator[tuple[Any, ...]]:
-    while some := answer.fetchmany(_AT_ONCE):
+def _rows(fetch: Callable[[], list[tuple[Any, ...]]]) -> Iterator[tuple[Any, ...]]:
+    while some := fetch():
         yield from some
 
 

@@ -20,7 +20,7 @@ from kneepoint.errors import MissingTable, RunFolderError
 
 from . import manifest, partitions
 from .provenance import Provenance, of_import, of_manifest, of_rows
-from .table import Column, Table, columns_of
+from .table import Column, Table, columns_of, misfit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,6 +59,8 @@ class Dataset:
                 self.manifest = manifest.read(self.path / name)
         self.imports = list(manifest.imports(self.path))
         """What each import into the folder says of itself."""
+        self._checked: set[str] = set()
+        """Tables whose columns are known to fit."""
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -98,10 +100,7 @@ class Dataset:
 
     def schema(self, name: str) -> tuple[Column, ...]:
         """Columns of a table with unit and meaning, as its files tell, or else the registry. Raises as `table`."""
-        registries = {"run": _core.tables, "trace": _core.trace_tables, "profile": _of_profiles}
-        known = registries.get(self.kind, _of_importers)()
-        columns = known.get(_OF_TRACES.get(name, name) if self.kind == "trace" else name, ())
-        return columns_of(self.files(name).schema, {column["name"]: column for column in columns})
+        return columns_of(self.files(name).schema, self._known(name))
 
     def sql(self, query: str, *, external: bool = False) -> pa.Table:
         """What DuckDB answers to a query over the tables, as `kneepoint.sql` does; raises as it does."""
@@ -114,19 +113,34 @@ class Dataset:
         """Where the rows come from, and what wrote them."""
         if self.manifest is not None:
             return of_manifest(self.manifest)
-        found = of_rows(self.partitions)
+        found = of_rows({name: self.files(name) for name in self.partitions})
         return of_import(found, self.imports) if self.kind == "import" else found
 
     def __repr__(self) -> str:
         return f"<kneepoint {self.kind} {self.path}: {', '.join(self.tables)}>"
 
     def files(self, name: str) -> Partitions:
-        """The files of a table. Raises as `table`."""
+        """The files of a table, whose columns are those of such a table. Raises as `table`."""
         if name in self.damaged:
             raise RunFolderError(self.damaged[name])
         if name not in self.partitions:
             raise MissingTable(f"{self.path}: got the table {name!r}; expected one of {', '.join(self.tables)}.")
-        return self.partitions[name]
+        found = self.partitions[name]
+        if name not in self._checked:
+            if why := misfit(found.schema, self._known(name) if self.kind != "tables" else {}):
+                raise RunFolderError(
+                    f"{self.path}: {name}: {why}, as kneepoint writes it. Bring the file back as it was; `knee sql` "
+                    "asks it as it is."
+                )
+            self._checked.add(name)
+        return found
+
+    def _known(self, name: str) -> Mapping[str, Mapping[str, Any]]:
+        """Columns that the registry has of a table of this kind of folder, by name."""
+        registries = {"run": _core.tables, "trace": _core.trace_tables, "profile": _of_profiles}
+        known = registries.get(self.kind, _of_importers)()
+        columns = known.get(_OF_TRACES.get(name, name) if self.kind == "trace" else name, ())
+        return {column["name"]: column for column in columns}
 
     @property
     def _are_all_imported(self) -> bool:

@@ -8,12 +8,14 @@ DuckDB reads whole segments in place, and may open nothing else; unfinished ones
 from __future__ import annotations
 
 import errno
+import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from kneepoint.errors import RunFolderError, UsageError
 
@@ -27,11 +29,16 @@ if TYPE_CHECKING:
     from .dataset import Dataset
     from .partitions import Partitions
 
+_Answer = TypeVar("_Answer")
+
 _READING = frozenset(("SELECT", "EXPLAIN", "MULTI", "SET", "VARIABLE_SET", "CREATE", "DROP", "PRAGMA", "CALL"))
 """Statements that write no file: DuckDB lets COPY write over a file that it may read. CREATE makes things in memory."""
 _COMPOSED = frozenset(("EXPLAIN", "MULTI"))
 """Of these, what is within them counts: EXPLAIN ANALYZE runs what it explains."""
 _COPY = re.compile(r"\bcopy\b", re.IGNORECASE)
+_ERRNO = re.compile(r'"errno":"(\d+)"')
+"""Of the system's error, in the text of DuckDB's."""
+_LOOK_EVERY_SEC = 0.1
 
 
 def ask(dataset: Dataset, query: str, *, external: bool = False) -> pyarrow.Table:
@@ -44,22 +51,43 @@ def ask(dataset: Dataset, query: str, *, external: bool = False) -> pyarrow.Tabl
     import pyarrow
 
     with opened(dataset, external=external) as database:
-        if not external:
-            check_reads(database, query)
-        answer = database.sql(query)
-        # A statement may have no answer.
-        return pyarrow.table({}) if answer is None else answer.to_arrow_table()
+        check(database, query, external=external)
+
+        def answer() -> pyarrow.Table:
+            found = database.sql(query)
+            # A statement may have no answer.
+            return pyarrow.table({}) if found is None else found.to_arrow_table()
+
+        return unless_interrupted(database, answer)
 
 
-def check_reads(database: duckdb.DuckDBPyConnection, query: str) -> None:
-    """Raises UsageError: a statement that may write a file."""
-    for statement in database.extract_statements(query):
+def check(database: duckdb.DuckDBPyConnection, query: str, *, external: bool) -> None:
+    """Raises UsageError: no statement, or one that may write a file and is not `external`."""
+    statements = database.extract_statements(query)
+    if not statements:
+        raise UsageError(f'"{query.strip()[:60]}": got no statement; expected one, such as "show tables".')
+    for statement in statements if not external else ():
         kind = statement.type.name
         if kind not in _READING or (kind in _COMPOSED and _COPY.search(statement.query)):
             raise UsageError(
                 f'"{statement.query.strip()[:60]}": got a statement of the kind {kind}; expected one that only reads, '
                 "such as SELECT. With --external any statement runs, and may read and write files."
             )
+
+
+def unless_interrupted(database: duckdb.DuckDBPyConnection, ask: Callable[[], _Answer]) -> _Answer:
+    """What `ask` gets of the database. Ctrl-C ends its query, which DuckDB itself looks for between two tasks of a
+    query only: one may take hours."""
+    with ThreadPoolExecutor(1) as thread:
+        answer = thread.submit(ask)
+        try:
+            return answer.result()
+        except KeyboardInterrupt:
+            # A query that has not begun yet cannot be interrupted.
+            while not answer.done():
+                database.interrupt()
+                wait([answer], _LOOK_EVERY_SEC)
+            raise
 
 
 @contextmanager
@@ -128,10 +156,18 @@ def write_csv(database: duckdb.DuckDBPyConnection, table: str, file: BinaryIO) -
     import duckdb
 
     to = literal(f"/proc/self/fd/{file.fileno()}")
+    copy = f'copy "{table}" to {to} (format csv, header true, use_tmp_file false)'
     try:
-        database.execute(f'copy "{table}" to {to} (format csv, header true, use_tmp_file false)')
+        unless_interrupted(database, lambda: database.execute(copy))
     except duckdb.IOException as error:
-        raise OSError(errno.EIO, str(error).splitlines()[0]) from None
+        raise os_error(error) from None
+
+
+def os_error(error: duckdb.IOException) -> OSError:
+    """The system's error that it tells of; else what it says, as an error of input and output."""
+    if number := _ERRNO.search(str(error)):
+        return OSError(int(number[1]), os.strerror(int(number[1])))
+    return OSError(errno.EIO, str(error).splitlines()[0])
 
 
 def _view(database: duckdb.DuckDBPyConnection, table: Partitions) -> None:

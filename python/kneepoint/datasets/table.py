@@ -110,3 +110,25 @@ def columns_of(schema: pa.Schema, known: Mapping[str, Mapping[str, Any]]) -> tup
         words = {name: str(about.get(name, "")) for name in ("unit", "doc", "source")}
         found.append(Column(field.name, str(field.type), **words))
     return tuple(found)
+
+
+def misfit(schema: pa.Schema, known: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """The first column that there is twice, or that holds another kind of values than in `known`; None: all fit."""
+    names: list[str] = schema.names
+    for field in schema:
+        if names.count(field.name) > 1:
+            return f"got the column {field.name} {names.count(field.name)} times; expected it once"
+        about = known.get(field.name)
+        if about and not _fits(about["type"], field.type):
+            return f"got the column {field.name} as {field.type}; expected {about['type']}"
+    return None
+
+
+def _fits(kind: str, found: pa.DataType) -> bool:
+    """Whether a column of the registry may be of that type: other programs write whole numbers as floats, too."""
+    from pyarrow import types
+
+    held = found.value_type if types.is_dictionary(found) else found
+    kinds = {"text": [types.is_string, types.is_large_string], "bool": [types.is_boolean]}
+    may = kinds.get(kind, [types.is_integer, types.is_floating])
+    return any(is_so(held) for is_so in (types.is_null, *may))

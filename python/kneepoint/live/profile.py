@@ -78,27 +78,7 @@ class Profile:
 
 def read(folder: Path) -> Profile:
     """A profile taken before. Raises RunFolderError."""
-    about = manifest.read(folder / ABOUT)
-    for name, kinds in _SHAPE.items():
-        if not isinstance(about.get(name), kinds):
-            raise RunFolderError(
-                f"{folder}: is no profile that `knee profile` wrote: {name}: got {about.get(name)!r} in {ABOUT}."
-            )
-    return Profile(folder, about)
-
-
-_SHAPE: dict[str, type | tuple[type, ...]] = {
-    "began": str,
-    "seconds": (int, float),
-    "asked": dict,
-    "idle_samples": int,
-    "lost_samples": int,
-    "unreadable": int,
-    "cost": dict,
-    "engine_version": str,
-    "host": dict,
-}
-"""What a description has at least."""
+    return Profile(folder, manifest.read(folder / ABOUT))
 
 
 def is_profile(folder: Path) -> bool:

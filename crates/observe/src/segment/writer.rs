@@ -236,7 +236,22 @@ impl Writer {
         let file = self.folder.create(&part, Readers::Own)?;
         let file = folder::locked(file)
             .ok_or_else(|| Error::io(&path, "lock")(io::ErrorKind::WouldBlock.into()))?;
-        let groups_name = groups::beside(&part);
+        let begun = self.begin(&part, file);
+        if begun.is_err() {
+            // Nothing in them could be kept.
+            for name in [groups::beside(&part), part] {
+                let _ = self.folder.remove(&name);
+            }
+        }
+        self.current = Some(begun?);
+        self.next += 1;
+        Ok(())
+    }
+
+    /// The segment in the part, which is empty, and what stands beside it.
+    fn begin(&self, part: &str, file: Flock<File>) -> Result<Current, Error> {
+        let path = self.folder.join(part);
+        let groups_name = groups::beside(part);
         let mut groups = self.folder.create(&groups_name, Readers::Own)?;
         let options = ArrowWriterOptions::new()
             .with_properties(self.properties.clone())
@@ -258,17 +273,15 @@ impl Writer {
         )
         .map_err(Error::io(&self.folder.join(&groups_name), "write"))?;
         let now = Instant::now();
-        self.current = Some(Current {
-            reserve: Reserve::new(&self.folder, &part),
-            part,
+        Ok(Current {
+            reserve: Reserve::new(&self.folder, part),
+            part: part.to_owned(),
             file,
             parquet,
             groups,
             began: now,
             group_began: now,
-        });
-        self.next += 1;
-        Ok(())
+        })
     }
 
     fn close_group(&mut self) -> Result<(), Error> {
