@@ -29,8 +29,8 @@ PARTS = (
     ),
     (
         "sending: what goes when, as segments",
-        r"tcp/src/(output|emit|pacer|small_queue|write|write_queue|sndbuf|nagle|retransmit|segment)"
-        r"|knee_tcp::(output|emit|pacer|write|sndbuf|segment)",
+        r"tcp/src/(output|emit|pacer|small_queue|write|sndbuf|nagle|retransmit|segment)|segment/src/write_queue"
+        r"|knee_tcp::(output|emit|pacer|write|sndbuf|segment)|knee_segment::write_queue",
     ),
     ("timers and the hosts' clock", r"tcp/src/(timers|xmit_timer|host)|knee_tcp::(timers|host)"),
     ("an ACK's way through the sender", r"crates/tcp/|knee_tcp|min_rtt"),
