@@ -84,6 +84,25 @@ def test_the_text_says_how_busy_the_processors_were(plain: profile.Profile) -> N
     assert [row[0] for row in profile_told.counts(plain)] == list(plain.costs)
 
 
+def test_what_the_machine_did_has_no_ratio_to_packets_of_one_place(tmp_path: Path) -> None:
+    profile.take(tmp_path, seconds=0.0, chosen=[])
+    (file,) = tmp_path.glob("host_costs*.parquet")
+    rows = pq.read_table(file)
+    counted = {"interrupts": 30, "acks_sent": 20, "data_skbs_sent": 10}
+    made = [{**rows.to_pylist()[0], "counter": name, "value": value} for name, value in counted.items()]
+    pq.write_table(pa.Table.from_pylist(made, schema=rows.schema), file)
+
+    def ratios() -> dict[str, str]:
+        return {row[0]: row[3] for row in profile_told.counts(profile.read(tmp_path))}
+
+    about = json.loads((tmp_path / "profile.json").read_text())
+    (tmp_path / "profile.json").write_text(json.dumps({**about, "seconds": 1.0}))
+    assert ratios() == {"interrupts": "3.00", "acks_sent": "2.00", "data_skbs_sent": "-"}
+    narrow = {**about, "seconds": 1.0, "asked": {**about["asked"], "netns": "web"}}
+    (tmp_path / "profile.json").write_text(json.dumps(narrow))
+    assert ratios() == {"interrupts": "-", "acks_sent": "2.00", "data_skbs_sent": "-"}
+
+
 def test_every_class_has_a_colour() -> None:
     listed = Path("crates/live/src/host/classes.txt")
     text = (Path(__file__).parents[2] / listed).read_text()

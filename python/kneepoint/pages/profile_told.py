@@ -26,6 +26,8 @@ _PER_SKB = (
     "context_switches",
 )
 """Counters of which it is asked how many come with a packet."""
+_OF_MACHINE = frozenset(("interrupts", "wakeups", "context_switches"))
+"""Of these, those that no network namespace and no process limits."""
 
 
 def answer(found: Profile) -> str:
@@ -59,9 +61,12 @@ def classes(found: Profile) -> list[list[str]]:
 def counts(found: Profile) -> list[list[str]]:
     """Rows under COUNT_HEADS."""
     skbs = found.costs.get("data_skbs_sent", 0)
+    asked = found.about["asked"]
+    # Where packets count in one place alone, what the machine did besides has no ratio to them.
+    related = {*_PER_SKB} - (_OF_MACHINE if asked.get("netns") or asked.get("pid") else set())
     rows = []
     for name, value in found.costs.items():
-        per_skb = human.digits(value / skbs) if skbs and name in _PER_SKB else "-"
+        per_skb = human.digits(value / skbs) if skbs and name in related else "-"
         rows.append([name, _amount(name, value), _amount(name, value / found.about["seconds"]), per_skb])
     return rows
 
