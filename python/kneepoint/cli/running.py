@@ -182,7 +182,7 @@ def _plan(title: str, repeat: int, cells: Sequence[Mapping[str, Any]], how: str)
 def _loads(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Of the sources whose transfers come and go, what they ask of the network and how often: a line for each that
     differs from the others."""
-    told = {}
+    told: dict[str, int] = {}
     for cell in cells:
         facts = {key: value for key, value, _ in cell["describe"]}
         for key in facts:

@@ -104,7 +104,7 @@ def compare(pairs: Iterable[Pair], unit: Unit) -> list[Verdict]:
 
 
 def _compare(pair: Pair, name: str, unit: Unit) -> Verdict | None:
-    left, right = _paired(pair, name)
+    left, right = paired(pair, name)
     if not len(left):
         return None
     is_ratio = bool(np.all(left > 0) and np.all(right > 0))
@@ -130,7 +130,7 @@ def _compare(pair: Pair, name: str, unit: Unit) -> Verdict | None:
     return replace(verdict, text=_text(verdict, unit))
 
 
-def _paired(pair: Pair, name: str) -> tuple[Floats, Floats]:
+def paired(pair: Pair, name: str) -> tuple[Floats, Floats]:
     """Values of the units that both have; per member when the groups shared a path."""
     a, b = pair.a, pair.b
     _, in_a, in_b = np.intersect1d(a.units, b.units, return_indices=True)

@@ -34,6 +34,16 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
         "verdicts": [
             {"scenario": run.meta["file"], **_verdict(verdict)} for run in runs for verdict in run.summary.verdicts
         ],
+        "over_paths": [
+            {
+                "scenario": run.meta["file"],
+                **_verdict(one.verdict, "paths"),
+                "greater_on": one.greater,
+                "text": one.text,
+            }
+            for run in runs
+            for one in run.summary.over_paths
+        ],
         "expectations": [
             {"scenario": run.meta["file"], **outcome.json()} for run in runs for outcome in run.expectations
         ],
@@ -270,12 +280,18 @@ def _after(run: Run) -> Iterator[str]:
     if run.doubts:
         yield ""
         yield from (f"* {doubt.line}" for doubt in run.doubts)
+    if summary.over_paths:
+        yield ""
+        own = any("seed" in group.axes for group in summary.groups)
+        yield "Over the sampled paths" + ("" if own else ", which all have one seed: what is random is so on all alike")
+        for one in summary.over_paths:
+            yield f"  {one.text}" + _where(run, one.verdict)
+        yield "  Each path by itself: --json"
     if verdicts:
         yield ""
         yield "Verdicts"
         for verdict in verdicts[:_VERDICTS_SHOWN]:
-            where = ", ".join(f"{_short(key)} {value}" for key, value in verdict.axes.items() if _varies(run, key))
-            yield f"  {verdict.text}" + (f"  ({where})" if where else "")
+            yield f"  {verdict.text}" + _where(run, verdict)
         if len(verdicts) > _VERDICTS_SHOWN:
             yield f"  and {len(verdicts) - _VERDICTS_SHOWN} more; --json has all of them"
     if run.expectations:
@@ -290,6 +306,12 @@ def _after(run: Run) -> Iterator[str]:
     if summary.warnings:
         yield ""
         yield from (f"Warning: {warning}" for warning in summary.warnings)
+
+
+def _where(run: Run, verdict: Verdict) -> str:
+    """The axes of a verdict that others do not share."""
+    where = ", ".join(f"{_short(key)} {value}" for key, value in verdict.axes.items() if _varies(run, key))
+    return f"  ({where})" if where else ""
 
 
 def _published(found: Sequence[Beside]) -> Iterator[str]:
@@ -331,8 +353,8 @@ def _cells(run: Run) -> Iterator[dict[str, Any]]:
         }
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
-    """The entry of `--json`."""
+def _verdict(verdict: Verdict, units: str = "repetitions") -> dict[str, Any]:
+    """The entry of `--json`; `units`: what its evidence is counted in."""
     return {
         "metric": verdict.metric,
         "a": verdict.a,
@@ -343,6 +365,6 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         verdict.scale: verdict.found.json(),
         "decision": verdict.decision,
         "too_wide": verdict.too_wide,
-        "repetitions_needed": verdict.units_needed,
+        f"{units}_needed": verdict.units_needed,
         "text": verdict.text,
     }

@@ -7,7 +7,7 @@ repetition: repetition `r` of one cell is paired with repetition `r` of another,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -21,6 +21,7 @@ from kneepoint.evidence.stats import FURTHEST_ADVICE, LEAST_TO_ADVISE, MINIMAL_E
 from kneepoint.evidence.verdicts import Pair, Side, Verdict, compare, shown
 
 from . import doubts, groups, hosts
+from .sampled import OverPaths, over_paths
 
 REPETITION = Unit("repetition", "repetitions")
 """The unit of evidence of a run."""
@@ -73,12 +74,15 @@ class Summary:
     groups: list[Group]
     totals: list[Total]
     verdicts: list[Verdict]
+    over_paths: list[OverPaths] = field(default_factory=list)
+    """Of a run with a `[[sample]]`: verdicts whose units are its paths."""
     warnings: list[str] = field(default_factory=list)
 
     @property
     def shown(self) -> list[Verdict]:
-        """What text shows: the verdicts in the first metric of each pair. Warnings speak of these."""
-        return shown(self.verdicts)
+        """What text shows: the verdicts in the first metric of each pair. Warnings speak of these. None where paths
+        are a sample: then `over_paths` is the answer."""
+        return [] if self.over_paths else shown(self.verdicts)
 
 
 def summarise(
@@ -100,8 +104,9 @@ def summarise(
     found = [_group(by_cell[part.cell], part) for part in of_flows]
     of_cells = hosts.added(groups.of_cells(flows, queue, by_cell), of_flows, by_cell, cpu, host_costs)
     totals = [_total(by_cell[part.cell], part) for part in of_cells]
-    verdicts = compare(_pairs(found), REPETITION)
-    return Summary(found, totals, verdicts, _warnings(found, shown(verdicts), by_cell))
+    pairs = list(_pairs(found))
+    summary = Summary(found, totals, compare(pairs, REPETITION), over_paths(pairs))
+    return replace(summary, warnings=_warnings(summary, by_cell))
 
 
 def _pairs(found: Sequence[Group]) -> Iterator[Pair]:
@@ -158,12 +163,11 @@ def _total(cell: Mapping[str, Any], part: groups.Part) -> Total:
     return Total(part.cell, dict(cell["axes"]), part.reps, part.values, known)
 
 
-def _warnings(
-    found: Sequence[Group], verdicts: Sequence[Verdict], by_cell: Mapping[int, Mapping[str, Any]]
-) -> list[str]:
+def _warnings(summary: Summary, by_cell: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    found, verdicts = summary.groups, summary.shown
     counts = {len(group.reps) for group in found}
     lines = []
-    if counts == {1}:
+    if counts == {1} and not summary.over_paths:
         lines.append("One repetition: no intervals and no verdicts; `repeat = 5` in the scenario would give them.")
     elif len(counts) > 1:
         lines.append(f"Cells have between {min(counts)} and {max(counts)} repetitions: the run is not complete.")
