@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kneepoint.runs import scenarios
-from support import SMALL, Ended, knee
+from support import SMALL, Ended, knee, refused
 
 COUNT = 200
 
@@ -173,6 +173,14 @@ def test_200_malformed_scenarios_are_one_paragraph_for_each_mistake(call: Callab
 def test_they_are_refused_alike_by_the_real_command(number: int, tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_bytes(malformed()[number])
     check(knee("run", "bad.toml", cwd=tmp_path), number)
+
+
+def test_a_named_file_without_end_is_refused(call: Callable[..., Ended], tmp_path: Path) -> None:
+    (tmp_path / "zero.up").symlink_to("/dev/zero")
+    text = 'duration = "1s"\n[path]\nrate = "trace zero.up"\nrtt = "10ms"\n[[flow]]\nalgorithm = "cubic"\n'
+    (tmp_path / "s.toml").write_text(text)
+    ended = call("run", "s.toml", "--dry-run")
+    refused(ended, "s.toml:3: path.rate: zero.up: cannot be read: it has more than 256 MiB")
 
 
 def test_the_line_is_the_line_of_the_mistake(call: Callable[..., Ended], tmp_path: Path) -> None:

@@ -138,6 +138,7 @@ def test_all_mistakes_of_a_command_line_come_at_once(call: Call) -> None:
     ("words", "said"),
     [
         ("run nosuch.toml", "nosuch.toml: there is no such file. Give the path of a scenario file."),
+        ("run /dev/zero", "/dev/zero: has more than 16 MiB; expected a scenario file."),
         ("run demo", "demo: there is no such file. Did you mean `knee gallery demo`?"),
         ("run loss-1.5", "loss-1.5: there is no such file. Did you mean `knee gallery loss-1.5`?"),
         ("run dir", "dir: is a folder; expected a scenario file."),

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 from kneepoint.evidence.verdicts import Pair, Side
+from kneepoint.pages import summary
+from kneepoint.pages.run import ReportRun
+from kneepoint.runs import api
 from kneepoint.runs.sampled import over_paths
 from support import Ended
 
@@ -88,3 +91,11 @@ def test_a_run_answers_over_its_paths_and_asks_for_no_repetitions(call: Call, tm
     assert (first["metric"], first["a"], first["b"]) == ("goodput_bits_per_sec", "cubic", "bbr3")
     assert first["axes"] == {"path.loss": "0.1%"} and first["ratio"]["n"] == 6
     assert {one["axes"]["sample.0.row"] for one in found["verdicts"]} == {"1", "2", "3", "4", "5", "6"}
+
+
+def test_a_report_begins_with_what_holds_over_the_paths(tmp_path: Path) -> None:
+    api.run(SAMPLED, out=tmp_path / "run")
+    run = ReportRun.open(tmp_path / "run")
+    heads, details = summary.answer(run)
+    assert len(heads) == 2 and all(" of 6 paths" in head or "no difference shown" in head for head in heads)
+    assert len(details) == 12

@@ -2,7 +2,8 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex};
 
@@ -22,6 +23,22 @@ use crate::errors;
 use crate::kernel::{self, LabOutput};
 use crate::parts::Part;
 use crate::run::{Cancel, Output, Watch, simulate, simulate_flows, simulate_into};
+
+/// Of a file that a scenario names. A table of 100,000 paths has some 10 MB.
+const FILE_MAX_MIB: u64 = 256;
+
+/// A file that a scenario names, which may be anything: a device has no end.
+fn read_text(path: &str) -> io::Result<String> {
+    let most = FILE_MAX_MIB << 20;
+    let mut text = String::new();
+    let read = File::open(path)?.take(most + 1).read_to_string(&mut text)?;
+    match read as u64 > most {
+        true => Err(io::Error::other(format!(
+            "it has more than {FILE_MAX_MIB} MiB"
+        ))),
+        false => Ok(text),
+    }
+}
 
 /// A scenario file, resolved into cells.
 #[pyclass(frozen, module = "kneepoint._core")]
@@ -49,7 +66,7 @@ pub fn parse(
                 let text = read.call1(py, (path,)).and_then(|text| text.extract(py));
                 text.map_err(|error| io::Error::other(error.value(py).to_string()))
             }),
-            _ => std::fs::read_to_string(path),
+            _ => read_text(path),
         }),
     };
     match knee_run::parse(text, file, Some(read)) {

@@ -117,7 +117,7 @@ def limited_by(group: Group) -> str:
 
 def answer(run: ReportRun) -> tuple[list[str], list[str]]:
     """What the run says on the metric that matters most: one sentence a pair, the widest difference first; and the
-    verdicts behind it where there are several conditions."""
+    verdicts behind it where there are several conditions. Of sampled paths what holds over all of them."""
     pairs: dict[tuple[str, str, str, bool], list[Verdict]] = defaultdict(list)
     for verdict in run.stats.verdicts:
         if verdict.primary:
@@ -129,6 +129,9 @@ def answer(run: ReportRun) -> tuple[list[str], list[str]]:
             continue
         heads.append(_sentence(f"{BY_NAME[metric].label}: {_count(verdicts, a, b)}"))
         details += [_sentence(_placed(verdict, run)) for verdict in verdicts]
+    over = [one for one in run.stats.over_paths if one.verdict.primary]
+    over.sort(key=lambda one: -_weight(one.verdict))
+    heads = [_sentence(_placed(one.verdict, run, one.text)) for one in over] or heads
     return heads or _alone(run), details
 
 
@@ -179,14 +182,17 @@ def _count(verdicts: list[Verdict], a: str, b: str) -> str:
 
 def others(run: ReportRun) -> list[str]:
     """The remaining verdicts."""
-    return [_sentence(_placed(verdict, run)) for verdict in run.stats.verdicts if not verdict.primary]
+    over = [one for one in run.stats.over_paths if not one.verdict.primary]
+    rest = [_sentence(_placed(verdict, run)) for verdict in run.stats.verdicts if not verdict.primary]
+    return [_sentence(_placed(one.verdict, run, one.text)) for one in over] + rest
 
 
-def _placed(verdict: Verdict, run: ReportRun) -> str:
-    """The verdict's text with the condition that it holds in."""
+def _placed(verdict: Verdict, run: ReportRun, text: str = "") -> str:
+    """The verdict's text, or another of it, with the condition that it holds in."""
     varied = {key for condition in run.conditions for key, _ in condition.axes}
     where = ", ".join(f"{axis_name(key)} {value}" for key, value in verdict.axes.items() if key in varied)
-    return f"{where}: {verdict.text}" if where else verdict.text
+    text = text or verdict.text
+    return f"{where}: {text}" if where else text
 
 
 def _sentence(text: str) -> str:

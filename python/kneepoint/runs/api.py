@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 Setting = str | int | float | bool
 
+_TEXT_MAX_BYTES = 16 << 20
+"""Of a scenario. A device that somebody names for one has no end."""
+
 
 def run(
     scenario: str | PathLike[str] | None = None,
@@ -149,7 +152,11 @@ def read_scenario(scenario: str | PathLike[str]) -> tuple[str, str]:
     # Errors have a line for each mistake: a name is not to make one of its own.
     path, name = Path(scenario), printable(scenario)
     try:
-        return path.read_bytes().decode("utf-8"), name
+        with path.open("rb") as file:
+            text = file.read(_TEXT_MAX_BYTES + 1)
+        if len(text) > _TEXT_MAX_BYTES:
+            raise ScenarioError(f"{name}: has more than {_TEXT_MAX_BYTES >> 20} MiB; expected a scenario file.")
+        return text.decode("utf-8"), name
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ScenarioError(
