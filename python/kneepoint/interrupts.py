@@ -19,8 +19,8 @@ _came = threading.Event()
 
 @contextmanager
 def noted() -> Iterator[None]:
-    """Notes Ctrl-C meanwhile. A process that ignores it, as a shell's jobs in the background do, still ignores it."""
-    _came.clear()
+    """Notes Ctrl-C meanwhile, and forgets it afterwards. A process that ignores it, as a shell's jobs in the background
+    do, still ignores it."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
@@ -29,6 +29,7 @@ def noted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        _came.clear()
 
 
 def _note(number: int, frame: FrameType | None) -> None:
