@@ -210,7 +210,7 @@ def test_a_prediction_whose_worker_is_killed_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", [(), ("--csv",)])
 def test_ctrl_c_ends_a_query_that_would_take_hours(tmp_path: Path, small_run: Path, how: tuple[str, ...]) -> None:
-    """DuckDB looks for signals between the tasks of a query, of which this one has a single one."""
+    """DuckDB looks for signals between the tasks of a query, and this query is one task."""
     sums = "a.srtt_us + b.srtt_us + c.srtt_us + d.srtt_us"
     query = f"select count(*) from samples a, samples b, samples c, samples d where {sums} = 7"
     process = spawn("sql", query, small_run, "-q", *how, cwd=tmp_path)

@@ -30,7 +30,7 @@ class OverPaths:
 
     verdict: Verdict
     greater: int
-    """On so many of them the one that has more in the mean has more."""
+    """On how many paths the one with the greater mean is greater."""
 
     @property
     def text(self) -> str:
