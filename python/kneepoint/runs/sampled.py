@@ -44,11 +44,9 @@ def over_paths(pairs: Sequence[Pair]) -> list[OverPaths]:
     """The pairs of cells that differ by their path alone, taken together. Of runs without a sample none."""
     alike: dict[tuple[object, ...], dict[Path, Pair]] = {}
     seen: Counter[tuple[object, ...]] = Counter()
-    columns = _columns(pairs)
-    for pair in pairs:
-        path = _path(pair.axes)
-        if not path:
-            continue
+    sampled = [(path, pair) for pair in pairs if (path := _path(pair.axes))]
+    columns = _columns(sampled)
+    for path, pair in sampled:
         rest = _rest(pair.axes, columns)
         kind = (pair.a.label, pair.b.label, pair.metrics, pair.shared, tuple(rest.items()))
         # Flows of several tables may be called the same in one cell.
@@ -92,10 +90,10 @@ def _rest(axes: Mapping[str, str], columns: set[str]) -> dict[str, str]:
     return {key: value for key, value in axes.items() if key not in columns}
 
 
-def _columns(pairs: Sequence[Pair]) -> set[str]:
+def _columns(sampled: Sequence[tuple[Path, Pair]]) -> set[str]:
     """Axes that are one for each path: those of the samples."""
     by_path: dict[str, dict[Path, set[str]]] = {}
-    for pair in pairs:
+    for path, pair in sampled:
         for key, value in pair.axes.items():
-            by_path.setdefault(key, {}).setdefault(_path(pair.axes), set()).add(value)
+            by_path.setdefault(key, {}).setdefault(path, set()).add(value)
     return {key for key, values in by_path.items() if all(len(each) == 1 for each in values.values())}

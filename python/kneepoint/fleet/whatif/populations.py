@@ -77,7 +77,7 @@ def _profiles(folder: File) -> Sequence[File]:
 def _of_profile(file: File) -> Path:
     try:
         link: dict[str, Any] = json.loads(file.read_text())["config"]["uplink"]
-        cross = [_at_least_0(rate) for rate in list(link["cross_traffic_pattern"])]
+        cross = [_at_least_0(rate) for rate in link["cross_traffic_pattern"]]
         rate_kbit_per_sec = _at_least_0(link["bottleneck_bandwidth"])
         if not rate_kbit_per_sec:
             raise ValueError("a bottleneck_bandwidth of 0")
